@@ -1,0 +1,24 @@
+# What every target of this project shares: language level, warnings, instrumentation.
+find_package(Threads REQUIRED)
+find_program(OPMUX_CCACHE ccache)
+if(OPMUX_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${OPMUX_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${OPMUX_CCACHE})
+endif()
+
+add_library(opmux_settings INTERFACE)
+target_compile_features(opmux_settings INTERFACE cxx_std_20 c_std_11)
+target_link_libraries(opmux_settings INTERFACE Threads::Threads)
+if(OPMUX_DEVELOPER_MODE)
+  target_compile_options(opmux_settings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                         -Wno-sign-conversion -Werror)
+endif()
+if(OPMUX_SANITIZE)
+  target_compile_options(opmux_settings INTERFACE -fsanitize=${OPMUX_SANITIZE}
+                         -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(opmux_settings INTERFACE -fsanitize=${OPMUX_SANITIZE})
+endif()
+if(OPMUX_COVERAGE)
+  target_compile_options(opmux_settings INTERFACE --coverage -fprofile-update=atomic)
+  target_link_options(opmux_settings INTERFACE --coverage)
+endif()

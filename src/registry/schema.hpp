@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <opmux/call_site.hpp>
+#include <opmux/status.hpp>
+
+#include "registry/where.hpp"
+
+namespace opmux::registry {
+
+inline constexpr int kMaxDims = 32;  ///< named dimensions of one schema
+
+enum class ArgType : uint8_t {
+  tensor,
+  tensor_list,
+  integer,
+  floating,
+  boolean,
+  enumeration,
+  string,
+  int_list,
+};
+
+enum class Access : uint8_t { in, out, inout };
+
+/// One dimension of a tensor argument: a name (index into Schema::dims) or a number.
+struct DimSpec {
+  int name = -1;
+  int64_t constant = 0;  ///< if name < 0
+};
+
+/// A default; which member counts follows from the argument's type. `none` = absent.
+struct DefaultValue {
+  ArgTag tag = ArgTag::none;
+  int64_t i64 = 0;  ///< also bool and enum position
+  double f64 = 0;
+  std::string text;
+  std::vector<int64_t> list;
+};
+
+struct ArgSpec {
+  std::string name;
+  ArgType type = ArgType::tensor;
+  Access access = Access::in;
+  bool optional = false;
+  bool constant = false;            ///< `const`: may be packed, given an owner
+  bool any_shape = false;           ///< `[*]`
+  bool leading = false;             ///< starts with `...`
+  std::vector<DimSpec> dims;        ///< after the leading ones
+  int dtype_variable = -1;          ///< arguments with the same number have one dtype
+  int alias_of = -1;                ///< `out(x) y`: may be the very same memory as argument x
+  std::vector<std::string> words;   ///< of an enum
+  std::optional<DefaultValue> default_value;  ///< an optional without one defaults to absent
+
+  bool is_tensor() const { return type == ArgType::tensor; }
+  bool written() const { return access != Access::in; }
+  bool read() const { return access != Access::out; }
+  /// May be left out by a caller.
+  bool omittable() const { return optional || default_value.has_value(); }
+};
+
+/// The signature of one operator, the only source of argument checks and shape inference.
+/// Immutable once parsed.
+class Schema {
+ public:
+  std::string name;
+  std::vector<ArgSpec> args;
+  std::vector<std::string> dims;             ///< names in order of first appearance
+  std::vector<std::string> dtype_variables;
+  std::vector<WhereExpression> where;        ///< conjuncts
+
+  int arg_index(std::string_view arg) const;  ///< -1 if unknown
+  int dim_index(std::string_view dim) const;  ///< -1 if unknown
+  bool has_leading() const;
+
+  /// The one spelling of this schema: two texts mean the same operator if these are equal.
+  std::string canonical() const;
+  /// Of name and the first `count` arguments, names of dimensions included; `where` excluded.
+  uint64_t prefix_hash(size_t count) const;
+};
+
+/// Parses one schema. Failure is `parse_error` at "line:column" with what was expected there and,
+/// for a misspelt word, the nearest valid one. Reason words start with "schema.".
+Result<Schema> parse_schema(std::string_view text);
+
+/// Whether an implementation written against `older` can serve `current`: `older` must be `current`
+/// without some trailing arguments that have defaults. Spells out the first difference.
+Status check_evolution(const Schema& older, const Schema& current);
+
+}  // namespace opmux::registry
