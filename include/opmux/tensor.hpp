@@ -40,7 +40,7 @@ inline constexpr DType i8{OPMUX_DTYPE_INT, 8};
 inline constexpr DType u8{OPMUX_DTYPE_UINT, 8};
 inline constexpr DType boolean{OPMUX_DTYPE_BOOL, 8};
 
-/// "bf16", "f32", "i64", "bool"; "code.bits x lanes" for what has no name.
+/// "bf16", "f32", "i64", "bool"; "10.8x1" (code, bits, lanes) for what has no name.
 OPMUX_API std::string name_of(DType dtype);
 /// Fails (returns a DType with bits 0) for an unknown word.
 OPMUX_API DType parse_dtype(std::string_view word);
@@ -52,7 +52,7 @@ struct Device {
   friend constexpr bool operator==(Device, Device) = default;
 };
 
-/// "cpu:0", "cuda:1".
+/// "cpu:0", "cuda:1", "device8:0" for a type without a name.
 OPMUX_API std::string name_of(Device device);
 
 /// A borrowed tensor: pointer, element type, shape, strides, device. At most 8 dimensions.
@@ -62,6 +62,10 @@ OPMUX_API std::string name_of(Device device);
 /// written must not be read by another thread.
 class alignas(16) TensorView {
  public:
+  /// What dim(0) of a view says that was made with more than 8 dimensions, or with strides of
+  /// another number than dimensions; every call refuses it.
+  static constexpr int64_t kUnrepresentable = INT64_MIN;
+
   /// No tensor: what an absent optional argument looks like.
   TensorView() noexcept = default;
 
@@ -109,7 +113,7 @@ class alignas(16) TensorView {
   std::span<const int64_t> strides() const noexcept {
     return {strides_, static_cast<size_t>(tensor_.ndim)};
   }
-  /// Number of elements; 1 for rank 0.
+  /// Number of elements: 1 for rank 0, the largest int64_t if the number does not fit.
   OPMUX_API int64_t elements() const noexcept;
   /// Row-major without gaps; dimensions of size 1 may have any stride.
   OPMUX_API bool contiguous() const noexcept;

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace opmux::base {
+
+/// The elements with `separator` between them.
+std::string join(std::span<const std::string> words, std::string_view separator);
+std::string join(std::span<const std::string_view> words, std::string_view separator);
+std::string join(std::span<const int64_t> numbers, std::string_view separator);
+
+/// The shortest text that reads back as the same number: "1e-06", "0.5", "1".
+std::string number_text(double number);
+
+/// The candidate with the fewest edits (insert, delete, replace, swap neighbours) from `word`, the
+/// first of equals; empty if none is close enough to be what was meant.
+std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
+std::string_view nearest(std::string_view word, std::span<const std::string> candidates);
+
+/// "; did you mean 'x'?" with the nearest candidate, or nothing.
+std::string suggestion(std::string_view word, std::span<const std::string_view> candidates);
+std::string suggestion(std::string_view word, std::span<const std::string> candidates);
+
+inline void append_piece(std::string& text, std::string_view piece) { text.append(piece); }
+inline void append_piece(std::string& text, char piece) { text.push_back(piece); }
+template <std::integral T>
+void append_piece(std::string& text, T piece) {
+  text.append(std::to_string(piece));
+}
+
+/// One text from strings, characters and integers: the body of a message.
+template <class... Pieces>
+std::string concat(const Pieces&... pieces) {
+  std::string text;
+  (append_piece(text, pieces), ...);
+  return text;
+}
+
+}  // namespace opmux::base
