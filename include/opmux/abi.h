@@ -7,8 +7,8 @@
  *
  * Rules that hold everywhere:
  *  - A struct starts with `uint32_t struct_size`, set by its author to sizeof. Fields are only ever
- *    appended; a reader copies the smaller of both sizes and sees zero in what is missing. Arrays of
- *    structs carry their stride. opmux_str, opmux_dtype, opmux_device, opmux_tensor and opmux_arg
+ *    appended; a reader copies the smaller of both sizes and sees zero in what is missing. Arrays
+ *    of structs carry their stride. opmux_str, opmux_dtype, opmux_device, opmux_tensor, opmux_arg
  *    are frozen and carry no size.
  *  - Pointers are borrowed for the call unless a comment says otherwise. Descriptors (opmux_plugin
  *    and what hangs on it) must live as long as the library is loaded.
@@ -102,10 +102,10 @@ typedef struct opmux_tensor {
 #define OPMUX_ARG_TENSOR 1
 #define OPMUX_ARG_I64 2
 #define OPMUX_ARG_F64 3
-#define OPMUX_ARG_BOOL 4     /* in i64: 0 or 1 */
-#define OPMUX_ARG_ENUM 5     /* in i64: position of the word in the schema's enum */
-#define OPMUX_ARG_STR 6      /* in list: bytes */
-#define OPMUX_ARG_I64_LIST 7 /* in list: const int64_t, size in elements */
+#define OPMUX_ARG_BOOL 4        /* in i64: 0 or 1 */
+#define OPMUX_ARG_ENUM 5        /* in i64: position of the word in the schema's enum */
+#define OPMUX_ARG_STR 6         /* in list: bytes */
+#define OPMUX_ARG_I64_LIST 7    /* in list: const int64_t, size in elements */
 #define OPMUX_ARG_TENSOR_LIST 8 /* in list: const opmux_tensor* const, size in elements */
 
 #define OPMUX_ACCESS_IN 1u
@@ -136,7 +136,7 @@ typedef struct opmux_arg {
 
 /* ---- Errors --------------------------------------------------------------------------------- */
 
-/* Owned by whoever calls. Write at most text_capacity bytes to text and their number to text_size. */
+/* Owned by whoever calls. Write at most text_capacity bytes to text, their number to text_size. */
 typedef struct opmux_error {
   uint32_t struct_size;
   int32_t outcome;
@@ -154,12 +154,12 @@ typedef struct opmux_error {
 #define OPMUX_FACT_PRESENT 3    /* of an argument: 0 or 1 */
 #define OPMUX_FACT_DIM 4        /* a named dimension, or "rows" */
 #define OPMUX_FACT_CONTIGUOUS 5 /* of a tensor: 0 or 1 */
-#define OPMUX_FACT_ALIGNMENT 6  /* of a tensor: largest power of two dividing its address, <= 4096 */
-#define OPMUX_FACT_LAYOUT 7     /* of a tensor: its dimensions by falling stride, 4 bits each */
-#define OPMUX_FACT_SCALAR 8     /* an int, bool or enum argument; a float as its bits */
-#define OPMUX_FACT_DEVICE 9     /* of a tensor: type | id << 16 */
-#define OPMUX_FACT_AMBIENT 10   /* "grad", "capturing", "deterministic", "training": 0 or 1 */
-#define OPMUX_FACT_TAG 11       /* tag of the call site */
+#define OPMUX_FACT_ALIGNMENT 6 /* of a tensor: largest power of two dividing its address, to 4096 */
+#define OPMUX_FACT_LAYOUT 7    /* of a tensor: its dimensions by falling stride, 4 bits each */
+#define OPMUX_FACT_SCALAR 8    /* an int, bool or enum argument; a float as its bits */
+#define OPMUX_FACT_DEVICE 9    /* of a tensor: type | id << 16 */
+#define OPMUX_FACT_AMBIENT 10  /* "grad", "capturing", "deterministic", "training": 0 or 1 */
+#define OPMUX_FACT_TAG 11      /* tag of the call site */
 
 /* Names one fact; arrays of these are the `verify_reads` and `plan_reads` of an implementation. */
 typedef struct opmux_fact {
@@ -179,7 +179,7 @@ typedef struct opmux_facts {
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* Runs body(context, i) for each i in [0, count) on the engine's own threads; returns when all did. */
+/* Runs body(context, i) for each i in [0, count) on the engine's threads; returns when all did. */
 typedef void (*opmux_parallel_for_fn)(void* pool, int64_t count, void* context,
                                       void (*body)(void* context, int64_t index));
 
@@ -193,9 +193,9 @@ typedef struct opmux_call {
   void* stream;
   void* workspace; /* as large as workspace() asked for, aligned to 64 bytes */
   uint64_t workspace_size;
-  void* prepared; /* what plan() returned for arguments like these, or null */
-  opmux_error* error; /* may be null */
-  uint64_t tag;       /* call site, 0 = none */
+  void* prepared;                     /* what plan() returned for arguments like these, or null */
+  opmux_error* error;                 /* may be null */
+  uint64_t tag;                       /* call site, 0 = none */
   opmux_parallel_for_fn parallel_for; /* may be null: then loop */
   void* pool;
   void* instance; /* what create() returned, for calls through an instance; else null */
@@ -216,7 +216,7 @@ typedef struct opmux_dim_rule {
   int64_t value;
 } opmux_dim_rule;
 
-/* dtypes that an argument may have. An empty name means every tensor argument not named by another. */
+/* dtypes that an argument may have. An empty name: every tensor argument not named by another. */
 typedef struct opmux_dtype_rule {
   uint32_t struct_size;
   uint32_t count;
@@ -235,7 +235,7 @@ typedef struct opmux_tensor_rule {
   uint32_t flags; /* OPMUX_TENSOR_* */
   opmux_str arg;
   int32_t min_rank;
-  int32_t max_rank; /* 0 = no limit */
+  int32_t max_rank;   /* 0 = no limit */
   uint32_t alignment; /* bytes, power of two, 0 = none */
   uint32_t reserved;
   opmux_str layout; /* order of dimensions by falling stride, as digits ("0213"); empty = any */
@@ -252,11 +252,11 @@ typedef struct opmux_scalar_rule {
 /* What an implementation can do. Everything left zero means "no restriction". */
 typedef struct opmux_caps {
   uint32_t struct_size;
-  uint32_t flags; /* OPMUX_CAPS_* */
+  uint32_t flags;      /* OPMUX_CAPS_* */
   int32_t device_type; /* 0 = the backend's */
   uint32_t reserved;
   opmux_str cpu_features; /* comma separated, all needed: "avx2,fma", "amx_bf16" */
-  opmux_str min_arch; /* device architecture range, compared as dotted numbers; empty = open */
+  opmux_str min_arch;     /* device architecture range, compared as dotted numbers; empty = open */
   opmux_str max_arch;
   const opmux_dtype_rule* dtypes;
   uint32_t dtype_count;
@@ -345,10 +345,10 @@ typedef struct opmux_impl {
 #define OPMUX_KIND_VENDOR 2
 #define OPMUX_KIND_REFERENCE 3
 
-#define OPMUX_BACKEND_DEFAULT_OFF 1u  /* used only if switched on */
-#define OPMUX_BACKEND_FORK_REINIT 2u  /* after fork, is_available is asked again in the child */
-#define OPMUX_BACKEND_FORK_LOST 4u    /* once used, refused in a forked child */
-#define OPMUX_BACKEND_STREAM 8u       /* completion: run() enqueues; else run() has finished */
+#define OPMUX_BACKEND_DEFAULT_OFF 1u /* used only if switched on */
+#define OPMUX_BACKEND_FORK_REINIT 2u /* after fork, is_available is asked again in the child */
+#define OPMUX_BACKEND_FORK_LOST 4u   /* once used, refused in a forked child */
+#define OPMUX_BACKEND_STREAM 8u      /* completion: run() enqueues; else run() has finished */
 
 /* Memory that the host cannot read itself. Every function but `count` may block. */
 typedef struct opmux_device_table {
@@ -380,8 +380,8 @@ typedef struct opmux_backend {
   int32_t priority; /* for answering specialization points; negative = the kind's own */
   uint32_t reserved;
   void* user_data;
-  /* May be null (always available). OPMUX_OK, or OPMUX_DECLINED with the reason in `why`. Asked once,
-     when a decision first needs it. */
+  /* May be null (always available). OPMUX_OK, or OPMUX_DECLINED with the reason in `why`. Asked
+     once, when a decision first needs it. */
   int32_t (*is_available)(void* user_data, opmux_error* why);
   const opmux_impl* impls;
   uint32_t impl_count;
@@ -444,7 +444,7 @@ typedef struct opmux_plugin {
   int32_t (*init)(void* user_data, const opmux_host* host, opmux_error* error); /* may be null */
   void (*shutdown)(void* user_data);                                            /* may be null */
   int32_t (*self_test)(void* user_data, opmux_error* error);                    /* may be null */
-  uint32_t flags; /* OPMUX_PLUGIN_* */
+  uint32_t flags;                                                               /* OPMUX_PLUGIN_* */
   uint32_t reserved;
 } opmux_plugin;
 

@@ -50,9 +50,8 @@ class [[nodiscard]] Status {
   Status() noexcept = default;
   explicit Status(Detail* adopted) noexcept : detail_(adopted) {}
   Status(Code code, std::string reason, std::string message)
-      : detail_(code == Code::ok
-                    ? nullptr
-                    : new Detail{code, std::move(reason), std::move(message)}) {}
+      : detail_(code == Code::ok ? nullptr
+                                 : new Detail{code, std::move(reason), std::move(message)}) {}
 
   Status(Status&&) noexcept = default;
   Status& operator=(Status&&) noexcept = default;
@@ -104,7 +103,8 @@ class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(*-explicit-*)
   /// `status` must not be ok.
-  Result(Status status) : state_(std::in_place_index<1>, std::move(status)) {}  // NOLINT(*-explicit-*)
+  Result(Status status)  // NOLINT(*-explicit-*)
+      : state_(std::in_place_index<1>, std::move(status)) {}
 
   bool has_value() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return has_value(); }

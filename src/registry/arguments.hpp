@@ -29,10 +29,11 @@ struct BoundDims {
 
 /// Puts what a caller passed into schema order: fills defaults, converts int to float where the
 /// schema wants one, and a string to an enum's position. Fails with `invalid_argument`, reason
-/// "schema.argument_count", "schema.argument_type", "schema.argument_missing" or "schema.enum_word",
+/// "schema.argument_count", "schema.argument_type", "schema.argument_missing", "schema.enum_word",
 /// naming the argument, what was given and what is wanted. `lists` owns nothing: defaults of type
 /// str and int[] point into the schema, which must outlive `out`.
-Status normalise(const Schema& schema, const CallSite& site, const ArgValue* values, Arguments& out);
+Status normalise(const Schema& schema, const CallSite& site, const ArgValue* values,
+                 Arguments& out);
 
 /// Everything a schema asks of its arguments: presence, ranks (<= 8), non-negative dimensions whose
 /// product fits in 63 bits, equal dimensions by name, numbers, dtype ties, `where`. Fails with

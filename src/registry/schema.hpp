@@ -49,13 +49,13 @@ struct ArgSpec {
   ArgType type = ArgType::tensor;
   Access access = Access::in;
   bool optional = false;
-  bool constant = false;            ///< `const`: may be packed, given an owner
-  bool any_shape = false;           ///< `[*]`
-  bool leading = false;             ///< starts with `...`
-  std::vector<DimSpec> dims;        ///< after the leading ones
-  int dtype_variable = -1;          ///< arguments with the same number have one dtype
-  int alias_of = -1;                ///< `out(x) y`: may be the very same memory as argument x
-  std::vector<std::string> words;   ///< of an enum
+  bool constant = false;           ///< `const`: may be packed, given an owner
+  bool any_shape = false;          ///< `[*]`
+  bool leading = false;            ///< starts with `...`
+  std::vector<DimSpec> dims;       ///< after the leading ones
+  int dtype_variable = -1;         ///< arguments with the same number have one dtype
+  int alias_of = -1;               ///< `out(x) y`: may be the very same memory as argument x
+  std::vector<std::string> words;  ///< of an enum
   std::optional<DefaultValue> default_value;  ///< an optional without one defaults to absent
 
   bool is_tensor() const { return type == ArgType::tensor; }
@@ -71,9 +71,9 @@ class Schema {
  public:
   std::string name;
   std::vector<ArgSpec> args;
-  std::vector<std::string> dims;             ///< names in order of first appearance
+  std::vector<std::string> dims;  ///< names in order of first appearance
   std::vector<std::string> dtype_variables;
-  std::vector<WhereExpression> where;        ///< conjuncts
+  std::vector<WhereExpression> where;  ///< conjuncts
 
   int arg_index(std::string_view arg) const;  ///< -1 if unknown
   int dim_index(std::string_view dim) const;  ///< -1 if unknown

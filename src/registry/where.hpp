@@ -11,10 +11,24 @@ namespace opmux::registry {
 /// (int, bool, enum) are read by index.
 struct WhereExpression {
   enum class Op : uint8_t {
-    constant, dim, scalar,
-    add, subtract, multiply, divide, modulo, negate,
-    equal, not_equal, less, less_equal, greater, greater_equal,
-    logical_and, logical_or, logical_not,
+    constant,
+    dim,
+    scalar,
+    add,
+    subtract,
+    multiply,
+    divide,
+    modulo,
+    negate,
+    equal,
+    not_equal,
+    less,
+    less_equal,
+    greater,
+    greater_equal,
+    logical_and,
+    logical_or,
+    logical_not,
   };
   struct Step {
     Op op = Op::constant;
