@@ -1,0 +1,112 @@
+"""The checks on the tree find what they are for."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
+sys.path.insert(0, str(TOOLS))
+import check_layers  # noqa: E402
+import check_sources  # noqa: E402
+import check_symbols  # noqa: E402
+
+
+class Layers(unittest.TestCase):
+    def problems(self, files):
+        """What check_layers says about a tree of {path: text}."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            return check_layers.check_tree(root)[1]
+
+    def test_the_command_fails_on_a_tree_with_a_forbidden_arrow(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for layer, text in (("base", '#include "dispatch/plan.hpp"\n'), ("dispatch", "")):
+                path = pathlib.Path(folder, "src", layer)
+                path.mkdir(parents=True)
+                (path / "plan.hpp").write_text(text)
+            command = [sys.executable, str(TOOLS / "check_layers.py"), folder]
+            ended = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("src/base/plan.hpp:1: base may not include dispatch", ended.stdout)
+
+    def test_accepts_arrows_that_point_down(self):
+        self.assertEqual(self.problems({
+            "src/base/a.hpp": "#include <vector>\n#include <opmux/status.hpp>\n",
+            "src/dispatch/b.cpp": '#include "policy/c.hpp"\n#include "base/a.hpp"\n',
+            "src/policy/c.hpp": "#include <sys/mman.h>\n",
+            "include/opmux/tensor.hpp": "#include <opmux/abi.h>\n",
+        }), [])
+
+    def test_refuses_siblings_including_each_other(self):
+        self.assertEqual(self.problems({
+            "src/policy/a.cpp": '#include "health/b.hpp"\n', "src/health/b.hpp": "",
+        }), ["src/policy/a.cpp:1: policy may not include health"])
+
+    def test_refuses_a_layer_that_includes_a_higher_public_header(self):
+        self.assertEqual(self.problems({"src/registry/a.cpp": "#include <opmux/opmux.hpp>\n"}),
+                         ["src/registry/a.cpp:1: registry may not include runtime"])
+
+    def test_refuses_a_public_header_that_includes_a_private_one(self):
+        self.assertEqual(self.problems({
+            "include/opmux/tensor.hpp": '#include "base/a.hpp"\n', "src/base/a.hpp": "",
+        }), ["include/opmux/tensor.hpp:1: include/opmux may not include src/base"])
+
+    def test_asks_for_the_layer_of_an_unknown_public_header(self):
+        found = self.problems({"include/opmux/new.hpp": ""})
+        self.assertIn("include/opmux/new.hpp: unknown public header", found[0])
+
+    def test_gives_backends_no_back_door(self):
+        self.assertEqual(self.problems({
+            "backends/simd/a.cpp": '#include "hwy/highway.h"\n#include <opmux/plugin.hpp>\n'
+                                   '#include "common/c.hpp"\n#include "b.hpp"\n'
+                                   '#include "base/d.hpp"\n#include <opmux/tensor.hpp>\n',
+            "backends/simd/b.hpp": "", "backends/common/c.hpp": "#include <opmux/plugin.hpp>\n",
+            "src/base/d.hpp": "",
+        }), ["backends/common/c.hpp:1: backends may not include opmux/plugin.hpp",
+             "backends/simd/a.cpp:5: backends/simd may not include src/base",
+             "backends/simd/a.cpp:6: backends may not include opmux/tensor.hpp"])
+
+    def test_keeps_the_command_on_public_headers(self):
+        self.assertEqual(self.problems({
+            "cli/main.cpp": '#include <CLI/CLI.hpp>\n#include <opmux/opmux.hpp>\n#include "x.hpp"\n'
+                            '#include "base/a.hpp"\n',
+            "cli/x.hpp": "", "src/base/a.hpp": "",
+        }), ["cli/main.cpp:4: cli may not include src/base"])
+
+    def test_keeps_third_party_libraries_out_of_the_library(self):
+        self.assertEqual(self.problems({"src/runtime/a.cpp": "#include <nlohmann/json.hpp>\n"}),
+                         ["src/runtime/a.cpp:1: src/runtime may not include the library nlohmann"])
+
+
+class Symbols(unittest.TestCase):
+    def test_exports_of_others_are_named(self):
+        names = ["opmux_version", "opmux::name_of(opmux::Code)", "vtable for opmux::Error",
+                 "typeinfo name for opmux::Error", "std::vector<opmux::Code>::~vector()", "helper"]
+        self.assertEqual(check_symbols.foreign_exports(names), names[4:])
+
+    def test_imports_that_print_or_end_the_process_are_named(self):
+        names = ["abort@GLIBC_2.2.5", "_ZSt4cout", "__printf_chk", "puts", "exit", "__assert_fail"]
+        allowed = ["snprintf", "malloc", "__cxa_atexit"]
+        self.assertEqual(check_symbols.forbidden_imports(names + allowed), names)
+
+    def test_libraries_beyond_the_run_time_are_named(self):
+        names = ["libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libyaml-cpp.so.0.7"]
+        self.assertEqual(check_symbols.foreign_libraries(names), names[4:])
+
+
+class Sources(unittest.TestCase):
+    def test_long_wide_and_non_ascii_files_are_named(self):
+        self.assertEqual(check_sources.problems_of("a.cpp", b"x\n" * 601, ".cpp"),
+                         ["a.cpp: 601 lines, 600 allowed"])
+        self.assertEqual(check_sources.problems_of("a.cpp", b"\n" + b"x" * 101, ".cpp"),
+                         ["a.cpp:2: 101 columns, 100 allowed"])
+        self.assertEqual(check_sources.problems_of("a.cpp", b"\n\xc3\xa9", ".cpp"),
+                         ["a.cpp:2: a character that is not ASCII"])
+
+
+if __name__ == "__main__":
+    unittest.main()

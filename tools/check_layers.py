@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Fails on an #include that the layering of opmux forbids.
+
+usage: check_layers.py [ROOT]
+
+Layers are the folders of src/; each public header of include/opmux belongs to one. A file may
+include its own layer and those listed for it in MAY_INCLUDE, nothing else.
+"""
+import pathlib
+import re
+import sys
+
+MAY_INCLUDE = {
+    "base": "",
+    "tensor": "base",
+    "telemetry": "base",
+    "registry": "base tensor",
+    "policy": "base tensor registry",
+    "health": "base tensor registry telemetry",
+    "verify": "base tensor registry",
+    "tune": "base tensor registry",
+    "dispatch": "base tensor registry policy health verify tune telemetry",
+    "config": "base tensor registry policy health",
+    "plugin": "base tensor registry",
+    "runtime": "base tensor registry policy health verify tune dispatch config plugin telemetry",
+    "conformance": "base tensor registry policy health verify tune dispatch config plugin"
+                   " telemetry runtime",
+}
+
+# The layer of every public header. A new header needs a line here.
+PUBLIC = {
+    "abi.h": "base",
+    "export.hpp": "base",
+    "plugin.hpp": "base",
+    "status.hpp": "base",
+    "version.h": "base",
+    "call_site.hpp": "tensor",
+    "tensor.hpp": "tensor",
+    "caps.hpp": "registry",
+    "implementation.hpp": "registry",
+    "policy.hpp": "policy",
+    "opmux.h": "runtime",
+    "opmux.hpp": "runtime",
+    "runtime.hpp": "runtime",
+}
+
+BACKEND_PUBLIC = {"abi.h", "plugin.hpp"}
+COMMON_PUBLIC = {"abi.h"}
+
+# Folders in which a third-party library may be seen; all others are closed to it.
+THIRD_PARTY = {
+    "CLI": ("cli",),
+    "hwy": ("backends/simd",),
+    "nlohmann": ("cli",),
+}
+SYSTEM_FOLDERS = {"sys", "linux", "asm"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+SUFFIXES = {".h", ".hpp", ".c", ".cpp"}
+
+
+def unit_of(path):
+    """The folder that is judged as one: src/tensor, backends/simd, cli, include/opmux."""
+    parts = path.parts
+    depth = 1 if parts[0] == "cli" else 2
+    return "/".join(parts[:depth])
+
+
+def resolve(root, path, name):
+    """The file inside the tree that `name` means in `path`, or None."""
+    for folder in (path.parent, pathlib.Path("."), pathlib.Path("src"), pathlib.Path("backends")):
+        candidate = folder / name
+        if (root / candidate).is_file():
+            return pathlib.Path(*[part for part in candidate.parts if part != "."])
+    return None
+
+
+def judge_layer(own, other):
+    if own == other or other in MAY_INCLUDE[own].split():
+        return None
+    return f"{own} may not include {other}"
+
+
+def judge_public(path, header):
+    """Whether `path` may include <opmux/header>."""
+    if header not in PUBLIC:
+        return f"unknown public header opmux/{header}: give it a layer in PUBLIC of check_layers.py"
+    unit = unit_of(path)
+    if unit == "cli":
+        return None
+    if unit.startswith("backends/"):
+        allowed = COMMON_PUBLIC if unit == "backends/common" else BACKEND_PUBLIC
+        return None if header in allowed else f"backends may not include opmux/{header}"
+    return judge_layer(layer_of(path), PUBLIC[header])
+
+
+def layer_of(path):
+    if path.parts[0] == "include":
+        return PUBLIC.get(path.name)
+    return path.parts[1]
+
+
+def judge_internal(path, target):
+    """Whether `path` may include `target`, a file of the tree outside include/."""
+    own, other = unit_of(path), unit_of(target)
+    if own == other and own != "include/opmux":
+        return None
+    if own.startswith("backends/") and own != "backends/common" and other == "backends/common":
+        return None
+    if path.parts[0] == "src" and target.parts[0] == "src":
+        return judge_layer(layer_of(path), layer_of(target))
+    return f"{own} may not include {other}"
+
+
+def judge_third_party(path, name):
+    folder, _, rest = name.partition("/")
+    if not rest or folder in SYSTEM_FOLDERS:
+        return None
+    if folder in THIRD_PARTY and unit_of(path) in THIRD_PARTY[folder]:
+        return None
+    return f"{unit_of(path)} may not include the library {folder}"
+
+
+def judge(root, path, bracket, name):
+    """Why `path` may not include `name`; None if it may."""
+    if name.startswith("opmux/"):
+        return judge_public(path, name.removeprefix("opmux/"))
+    target = resolve(root, path, name) if bracket == '"' else None
+    if target is not None:
+        return judge_internal(path, target)
+    if bracket == '"' and "/" not in name:
+        return f'"{name}" is not in the tree'
+    return judge_third_party(path, name)
+
+
+def check_file(root, path):
+    if path.parts[0] == "include" and path.name not in PUBLIC:
+        yield f"{path}: unknown public header: give it a layer in PUBLIC of check_layers.py"
+        return
+    if path.parts[0] == "src" and path.parts[1] not in MAY_INCLUDE:
+        yield f"{path}: unknown layer: give it a line in MAY_INCLUDE of check_layers.py"
+        return
+    text = (root / path).read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INCLUDE.match(line)
+        problem = match and judge(root, path, match[1], match[2])
+        if problem:
+            yield f"{path}:{number}: {problem}"
+
+
+def sources(root):
+    for top in ("include", "src", "backends", "cli"):
+        for file in sorted((root / top).rglob("*")):
+            path = file.relative_to(root)
+            if file.suffix in SUFFIXES and (len(path.parts) > 2 or top == "cli"):
+                yield path
+
+
+def check_tree(root):
+    files = list(sources(root))
+    return files, [problem for path in files for problem in check_file(root, path)]
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[1])
+    files, problems = check_tree(root)
+    for problem in problems:
+        print(problem)
+    if not files:
+        problems = [f"no sources under {root}"]
+    print(f"layers: {len(files)} files, {len(problems)} forbidden includes")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

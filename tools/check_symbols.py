@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Checks what the built library shows to its users and asks of its system.
+
+usage: check_symbols.py LIBRARY OBJECT...
+
+The library exports opmux_* and opmux:: only and needs only the C and C++ run-time libraries; its
+objects import nothing that prints, aborts or exits.
+"""
+import re
+import subprocess
+import sys
+
+# What the compiler writes before the name that a demangled symbol belongs to.
+OWNER = re.compile(r"^(?:(?:typeinfo|typeinfo name|vtable|VTT|guard variable) for )?"
+                   r"(?:opmux::|opmux_)")
+
+FORBIDDEN = set("""
+    abort exit _exit _Exit quick_exit __assert_fail
+    _ZSt21__glibcxx_assert_failPKciS0_S0_
+    printf vprintf fprintf vfprintf dprintf vdprintf
+    __printf_chk __vprintf_chk __fprintf_chk __vfprintf_chk __dprintf_chk __vdprintf_chk
+    puts putchar putc fputs fputc fputs_unlocked perror psignal stdout stderr
+    _ZSt4cout _ZSt4cerr _ZSt4clog _ZSt5wcout _ZSt5wcerr _ZNSt8ios_base4InitC1Ev
+""".split())
+
+NEEDED = re.compile(r"^(libc|libm|libstdc\+\+|libgcc_s|ld-linux-[a-z0-9-]+)\.so(\.\d+)?$")
+
+
+def foreign_exports(names):
+    """Demangled names that are not opmux's."""
+    return [name for name in names if not OWNER.match(name)]
+
+
+def forbidden_imports(names):
+    """Mangled names, possibly versioned, that the library must not use."""
+    return [name for name in names if name.split("@")[0] in FORBIDDEN]
+
+
+def foreign_libraries(names):
+    return [name for name in names if not NEEDED.match(name)]
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def exports(library):
+    """Demangled names of every dynamic symbol that is defined."""
+    for line in run("nm", "--dynamic", "--defined-only", "--demangle", library):
+        yield line.split(maxsplit=2)[2]
+
+
+def imports(objects):
+    """(object, name) for every undefined symbol."""
+    for path in objects:
+        for line in run("nm", "--undefined-only", "--format=posix", path):
+            yield path, line.split()[0]
+
+
+def needed(library):
+    for line in run("readelf", "--dynamic", "--wide", library):
+        match = re.search(r"\(NEEDED\).*\[(.+)\]", line)
+        if match:
+            yield match[1]
+
+
+def main():
+    library, objects = sys.argv[1], sys.argv[2:]
+    exported, imported = list(exports(library)), list(imports(objects))
+    problems = [f"{library} exports {name}" for name in foreign_exports(exported)]
+    problems += [f"{path} imports {name}" for path, name in imported if forbidden_imports([name])]
+    problems += [f"{library} needs {name}" for name in foreign_libraries(needed(library))]
+    if not exported or not imported:
+        problems.append("no symbols were read")
+    print("\n".join(problems))
+    print(f"symbols: {len(exported)} exported, {len(objects)} objects, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
