@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <opmux/status.hpp>
+#include <opmux/tensor.hpp>
+
+namespace opmux {
+
+/// How a number is compared in a condition.
+enum class Compare : uint8_t { equal, not_equal, less, less_equal, greater, greater_equal, multiple_of };
+
+/// A question about a call, for Rule::when: a tree of comparisons joined by &&, || and !.
+///
+///     Condition::dim("T", Compare::greater, 8192) && Condition::dtype("q", opmux::bf16)
+///
+/// Names are those of an operator's schema. A rule whose condition names something that an operator
+/// does not have does not apply there. Values are immutable and cheap to copy.
+class OPMUX_API Condition {
+ public:
+  enum class Kind : uint8_t {
+    dim, rows, dtype, rank, device, present, contiguous, aligned, layout, scalar, ambient, tag,
+    all_of, any_of, negation,
+  };
+  struct Node;
+
+  static Condition dim(std::string name, Compare compare, int64_t value);
+  static Condition rows(Compare compare, int64_t value);
+  static Condition dtype(std::string arg, DType dtype);
+  static Condition rank(std::string arg, Compare compare, int64_t value);
+  /// Device type of a tensor argument.
+  static Condition device(std::string arg, int32_t type);
+  static Condition present(std::string arg);
+  static Condition contiguous(std::string arg);
+  static Condition aligned(std::string arg, int64_t bytes);
+  static Condition layout(std::string arg, std::string order);
+  /// An int, bool (0/1) or enum (position) argument.
+  static Condition scalar(std::string arg, Compare compare, int64_t value);
+  /// "grad", "capturing", "deterministic", "training".
+  static Condition ambient(std::string name);
+  static Condition tag(uint32_t tag);
+
+  Condition operator&&(const Condition& other) const;
+  Condition operator||(const Condition& other) const;
+  Condition operator!() const;
+
+  const Node& node() const { return *node_; }
+  /// One spelling per meaning-as-written; equal texts are equal conditions.
+  std::string to_string() const;
+
+ private:
+  explicit Condition(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+  std::shared_ptr<const Node> node_;
+};
+
+struct Condition::Node {
+  Kind kind = Kind::dim;
+  std::string name;
+  Compare compare = Compare::equal;
+  int64_t value = 0;
+  std::string text;                 ///< layout order
+  std::vector<Condition> operands;  ///< of all_of, any_of, negation
+};
+
+/// Changes the score of the implementations that match: (priority + add) * multiply.
+struct Boost {
+  std::string impl;  ///< a token, usually a glob such as "rms_norm/acme.*"
+  double add = 0;       ///< -1000 to 1000
+  double multiply = 1;  ///< 0.01 to 100
+};
+
+/// One rule. Lists hold tokens: `default`, `vendor`, `reference`, `vendor:NAME`, `impl:ID`, or a
+/// glob with `/`. Constraints (`deny`, `require`) of all matching rules hold; of the ordering fields
+/// (`prefer`, `order`, `strict`, `allow`) the first matching rule that sets one wins.
+struct Rule {
+  std::string name = {};
+  std::string op = "*";  ///< an operator, or a glob over operators
+  std::optional<Condition> when = {};
+  std::vector<std::string> require = {}, prefer = {}, order = {}, deny = {}, allow = {};
+  std::vector<Boost> boost = {};
+  std::optional<bool> strict = {};
+  int rank = 50;  ///< 0-1000, higher first, then the order of the list
+  std::string reason = {}, owner = {}, expires = {};  ///< expires: "2027-02-01", UTC, end of day
+  bool expired = false;     ///< set by whoever reads the clock: prefer and boost lapse
+  bool allow_none = false;
+  std::string where = {};  ///< "policy.yaml:12", for messages
+};
+
+/// What a program, a scope, the environment or a file wants of selection. Everything is optional.
+struct Policy {
+  std::vector<std::string> prefer = {}, require = {}, deny = {}, allow = {};
+  std::optional<bool> strict = {};
+  std::vector<std::string> allow_vendors = {}, deny_vendors = {};  ///< touch only kind vendor
+  /// Exclusive order per operator.
+  std::map<std::string, std::vector<std::string>> per_op = {};
+  std::vector<Rule> rules = {};
+
+  bool empty() const;
+};
+
+/// Checks everything that can be checked without an operator: tokens, ids, globs, ranges, limits.
+/// Reasons "policy.token", "policy.op", "policy.boost", "policy.rank", "policy.expires",
+/// "policy.vendor".
+OPMUX_API Status validate(const Policy& policy);
+
+}  // namespace opmux

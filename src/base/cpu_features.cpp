@@ -1,0 +1,41 @@
+#include "base/cpu_features.hpp"
+
+#include <fstream>
+#include <sstream>
+
+namespace opmux::base {
+
+std::set<std::string, std::less<>> parse_cpu_features(std::string_view cpuinfo) {
+  std::set<std::string, std::less<>> features;
+  std::istringstream lines{std::string(cpuinfo)};
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("flags") && !line.starts_with("Features")) continue;
+    std::istringstream words(line.substr(line.find(':') + 1));
+    for (std::string word; words >> word;) features.insert(word);
+    break;
+  }
+  return features;
+}
+
+const std::set<std::string, std::less<>>& cpu_features() {
+  static const auto features = [] {
+    std::ifstream file("/proc/cpuinfo");
+    std::ostringstream text;
+    text << file.rdbuf();
+    return parse_cpu_features(text.str());
+  }();
+  return features;
+}
+
+std::string missing_features(std::string_view needed,
+                             const std::set<std::string, std::less<>>& have) {
+  std::string missing;
+  std::istringstream words{std::string(needed)};
+  for (std::string word; std::getline(words, word, ',');) {
+    if (word.empty() || have.contains(word)) continue;
+    missing += (missing.empty() ? "" : ",") + word;
+  }
+  return missing;
+}
+
+}  // namespace opmux::base

@@ -1,0 +1,78 @@
+#include "base/process.hpp"
+
+#include <pthread.h>
+
+#include <array>
+
+namespace opmux::base {
+namespace {
+
+// A fixed table: handlers are added under contention never, and a child must not allocate here.
+struct Handler {
+  std::atomic<void (*)(void*)> function{nullptr};
+  std::atomic<void*> context{nullptr};
+};
+constexpr size_t kMaxHandlers = 256;
+std::array<Handler, kMaxHandlers> handlers;
+std::atomic<uint64_t> number{1};
+
+void after_fork() {
+  number.fetch_add(1, std::memory_order_relaxed);
+  for (Handler& handler : handlers) {
+    if (auto* function = handler.function.load(std::memory_order_acquire)) {
+      function(handler.context.load(std::memory_order_relaxed));
+    }
+  }
+}
+
+void install_once() {
+  static const int installed = pthread_atfork(nullptr, nullptr, after_fork);
+  (void)installed;
+}
+
+}  // namespace
+
+uint64_t process_number() {
+  install_once();
+  return number.load(std::memory_order_relaxed);
+}
+
+void at_fork_in_child(void (*function)(void*), void* context) {
+  install_once();
+  for (Handler& handler : handlers) {
+    void* free = nullptr;
+    if (handler.context.compare_exchange_strong(free, context, std::memory_order_acq_rel)) {
+      handler.function.store(function, std::memory_order_release);
+      return;
+    }
+  }
+}
+
+void forget_fork_handler(void* context) {
+  for (Handler& handler : handlers) {
+    if (handler.context.load(std::memory_order_acquire) != context) continue;
+    handler.function.store(nullptr, std::memory_order_release);
+    handler.context.store(nullptr, std::memory_order_release);
+  }
+}
+
+bool ForkMutex::take(uint64_t mine) {
+  uint64_t owner = owner_.load(std::memory_order_relaxed);
+  // Held by another process number: by a thread of the parent that this child does not have.
+  if (owner == mine) return false;
+  return owner_.compare_exchange_strong(owner, mine, std::memory_order_acquire);
+}
+
+bool ForkMutex::try_lock() { return take(process_number()); }
+
+void ForkMutex::lock() {
+  const uint64_t mine = process_number();
+  while (!take(mine)) owner_.wait(mine, std::memory_order_relaxed);
+}
+
+void ForkMutex::unlock() {
+  owner_.store(0, std::memory_order_release);
+  owner_.notify_one();
+}
+
+}  // namespace opmux::base

@@ -1,0 +1,186 @@
+#include "registry/facts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+namespace opmux::registry {
+namespace {
+
+constexpr std::array<std::string_view, 4> kAmbientNames{"grad", "capturing", "deterministic",
+                                                        "training"};
+
+bool about_tensor(FactKind kind) {
+  switch (kind) {
+    case FactKind::dtype:
+    case FactKind::rank:
+    case FactKind::contiguous:
+    case FactKind::inner_contiguous:
+    case FactKind::alignment:
+    case FactKind::layout:
+    case FactKind::device: return true;
+    default: return false;
+  }
+}
+
+std::string_view word_of(FactKind kind) {
+  switch (kind) {
+    case FactKind::dtype: return "dtype";
+    case FactKind::rank: return "rank";
+    case FactKind::present: return "has";
+    case FactKind::contiguous: return "contiguous";
+    case FactKind::inner_contiguous: return "inner_contiguous";
+    case FactKind::alignment: return "aligned";
+    case FactKind::layout: return "layout";
+    case FactKind::device: return "device";
+    default: return "";
+  }
+}
+
+bool inner_contiguous(const TensorView& tensor) {
+  const int last = tensor.rank() - 1;
+  return last < 0 || tensor.dim(last) <= 1 || tensor.stride(last) == 1;
+}
+
+int64_t tensor_fact(const TensorView& tensor, FactKind kind) {
+  switch (kind) {
+    case FactKind::dtype: return tensor.dtype().packed();
+    case FactKind::rank: return tensor.rank();
+    case FactKind::contiguous: return tensor.contiguous() ? 1 : 0;
+    case FactKind::inner_contiguous: return inner_contiguous(tensor) ? 1 : 0;
+    case FactKind::alignment: return alignment_of(tensor);
+    case FactKind::layout: return layout_of(tensor);
+    case FactKind::device: return tensor.device().type | int64_t{tensor.device().id} << 16;
+    default: return kAbsent;
+  }
+}
+
+int64_t scalar_fact(ArgTag tag, ArgValue value) {
+  switch (tag) {
+    case ArgTag::i64:
+    case ArgTag::boolean:
+    case ArgTag::enumeration: return value.i64;
+    case ArgTag::f64: return std::bit_cast<int64_t>(value.f64);
+    default: return kAbsent;
+  }
+}
+
+bool present(const Arguments& arguments, uint8_t index) {
+  const ArgTag tag = arguments.tags[index];
+  if (tag == ArgTag::tensor) return arguments.values[index].tensor->present();
+  return tag != ArgTag::none;
+}
+
+template <class T>
+void insert_sorted(std::vector<T>& into, const T& item) {
+  const auto at = std::lower_bound(into.begin(), into.end(), item);
+  if (at == into.end() || *at != item) into.insert(at, item);
+}
+
+}  // namespace
+
+std::optional<Fact> resolve_fact(const Schema& schema, FactKind kind, std::string_view name) {
+  if (kind == FactKind::tag) return Fact{kind, 0};
+  if (kind == FactKind::ambient) {
+    const auto at = std::find(kAmbientNames.begin(), kAmbientNames.end(), name);
+    if (at == kAmbientNames.end()) return std::nullopt;
+    return Fact{kind, static_cast<uint8_t>(at - kAmbientNames.begin())};
+  }
+  if (kind == FactKind::dim) {
+    if (name == "rows" && schema.has_leading()) return Fact{kind, kRowsDim};
+    const int dim = schema.dim_index(name);
+    if (dim < 0) return std::nullopt;
+    return Fact{kind, static_cast<uint8_t>(dim)};
+  }
+  const int arg = schema.arg_index(name);
+  if (arg < 0) return std::nullopt;
+  const ArgType type = schema.args[arg].type;
+  const bool fits = kind == FactKind::present ||
+                    (about_tensor(kind) && type == ArgType::tensor) ||
+                    (kind == FactKind::scalar && type >= ArgType::integer &&
+                     type <= ArgType::enumeration);
+  if (!fits) return std::nullopt;
+  return Fact{kind, static_cast<uint8_t>(arg)};
+}
+
+std::string describe(const Schema& schema, Fact fact) {
+  switch (fact.kind) {
+    case FactKind::dim: return fact.index == kRowsDim ? "rows" : schema.dims[fact.index];
+    case FactKind::scalar: return schema.args[fact.index].name;
+    case FactKind::ambient: return std::string(kAmbientNames[fact.index]);
+    case FactKind::tag: return "tag";
+    default:
+      return std::string(word_of(fact.kind)) + "(" + schema.args[fact.index].name + ")";
+  }
+}
+
+int64_t value_of(const Signature& signature, Fact fact) {
+  const Arguments& arguments = *signature.arguments;
+  switch (fact.kind) {
+    case FactKind::dim: {
+      if (fact.index == kRowsDim) {
+        return signature.dims->leading_rank < 0 ? kAbsent : signature.dims->rows;
+      }
+      const int64_t value = signature.dims->values[fact.index];
+      return value < 0 ? kAbsent : value;
+    }
+    case FactKind::present: return present(arguments, fact.index) ? 1 : 0;
+    case FactKind::scalar:
+      return scalar_fact(arguments.tags[fact.index], arguments.values[fact.index]);
+    case FactKind::ambient: return signature.ambient >> fact.index & 1;
+    case FactKind::tag: return signature.tag;
+    default: break;
+  }
+  if (arguments.tags[fact.index] != ArgTag::tensor) return kAbsent;
+  const TensorView& tensor = *arguments.values[fact.index].tensor;
+  return tensor.present() ? tensor_fact(tensor, fact.kind) : kAbsent;
+}
+
+int64_t layout_of(const TensorView& tensor) {
+  std::array<int, OPMUX_MAX_RANK> order{};
+  const auto end = order.begin() + tensor.rank();
+  std::iota(order.begin(), end, 0);
+  std::stable_sort(order.begin(), end,
+                   [&](int a, int b) { return tensor.stride(a) > tensor.stride(b); });
+  uint64_t packed = 0;
+  for (int i = 0; i < tensor.rank(); ++i) packed |= static_cast<uint64_t>(order[i]) << (4 * i);
+  return static_cast<int64_t>(packed);
+}
+
+int64_t alignment_of(const TensorView& tensor) {
+  const auto address = reinterpret_cast<uintptr_t>(tensor.data());
+  return int64_t{1} << std::countr_zero(address | uintptr_t{4096});
+}
+
+bool holds(const Predicate& predicate, int64_t fact_value) {
+  if (fact_value == kAbsent) return false;
+  switch (predicate.relation) {
+    case Relation::at_least: return fact_value >= predicate.value;
+    case Relation::at_most: return fact_value <= predicate.value;
+    case Relation::multiple_of: return predicate.value != 0 && fact_value % predicate.value == 0;
+    case Relation::equals: return fact_value == predicate.value;
+  }
+  return false;
+}
+
+void Dependencies::add(Fact fact) { insert_sorted(exact_, fact); }
+
+void Dependencies::add(const Predicate& predicate) {
+  if (predicate.fact.kind != FactKind::dim) return add(predicate.fact);
+  insert_sorted(questions_, predicate);
+}
+
+void Dependencies::add(const Dependencies& other) {
+  for (const Fact& fact : other.exact_) add(fact);
+  for (const Predicate& question : other.questions_) insert_sorted(questions_, question);
+}
+
+std::vector<Fact> Dependencies::facts() const {
+  std::vector<Fact> all = exact_;
+  for (const Predicate& question : questions_) insert_sorted(all, question.fact);
+  return all;
+}
+
+}  // namespace opmux::registry

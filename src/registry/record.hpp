@@ -1,0 +1,80 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <opmux/abi.h>
+#include <opmux/implementation.hpp>
+
+#include "registry/backend.hpp"
+#include "registry/capability.hpp"
+#include "registry/facts.hpp"
+#include "registry/schema.hpp"
+
+namespace opmux::registry {
+
+/// The functions of an implementation, as abi.h has them. `run` is never null.
+struct Kernel {
+  void* user_data = nullptr;
+  int32_t (*verify)(void*, const opmux_facts*, opmux_error*) = nullptr;
+  int32_t (*plan)(void*, const opmux_call*, void**) = nullptr;
+  void (*plan_free)(void*, void*) = nullptr;
+  uint64_t (*workspace)(void*, const opmux_call*) = nullptr;
+  int32_t (*run)(void*, const opmux_call*) = nullptr;
+  int32_t (*create)(void*, const opmux_arg*, uint32_t, void**, opmux_error*) = nullptr;
+  int32_t (*load)(void*, void*, const opmux_arg*, uint32_t, opmux_error*) = nullptr;
+  void (*destroy)(void*, void*) = nullptr;
+  int32_t (*describe)(void*, void*, const opmux_node_sink*) = nullptr;
+};
+
+/// What is asked to be registered, before it is checked against its operator.
+struct ImplementationDraft {
+  std::string op, variant;
+  uint32_t flags = 0;  ///< OPMUX_IMPL_*
+  int priority = -1;
+  uint64_t prefix_hash = 0;  ///< 0 = see signature
+  std::string signature;     ///< empty and no hash = the operator's current schema
+  Caps caps;
+  Kernel kernel;
+  std::optional<std::vector<FactName>> verify_reads;  ///< nothing = scalars, dtypes, ranks, device
+  std::optional<std::vector<FactName>> plan_reads;    ///< nothing = everything
+  std::string build_id;
+  std::shared_ptr<void> owner;  ///< keeps what the functions need alive
+};
+
+/// One registered implementation. Immutable but for the two words at the end.
+struct ImplementationRecord {
+  std::string id, op, variant, vendor, build_id;
+  Kind kind = Kind::vendor;
+  int priority = 0;
+  uint32_t flags = 0;
+  size_t arg_count = 0;  ///< arguments of the schema it was built for; the rest must be default
+  uint32_t number = 0;   ///< unique in the process: index of its counters
+  Kernel kernel;
+  Capability capability;
+  std::vector<Fact> verify_reads;
+  std::optional<std::vector<Fact>> plan_reads;
+  std::shared_ptr<Backend> backend;
+  std::shared_ptr<void> owner;
+
+  /// Set once when its registration ends; read by bound plans.
+  mutable std::atomic<bool> withdrawn{false};
+
+  bool has(uint32_t flag) const { return (flags & flag) != 0; }
+};
+
+using ImplementationPtr = std::shared_ptr<const ImplementationRecord>;
+
+/// One operator with everything registered for it, in a snapshot. Immutable.
+struct OperatorRecord {
+  std::shared_ptr<const Schema> schema;
+  std::vector<ImplementationPtr> implementations;  ///< by id, bytewise
+  bool standard = false;
+  uint64_t revision = 0;  ///< changes whenever this record does
+};
+
+}  // namespace opmux::registry
