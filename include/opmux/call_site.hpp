@@ -14,12 +14,12 @@ namespace opmux {
 enum class ArgTag : uint8_t {
   none = OPMUX_ARG_NONE,
   tensor = OPMUX_ARG_TENSOR,
-  i64 = OPMUX_ARG_I64,
-  f64 = OPMUX_ARG_F64,
-  boolean = OPMUX_ARG_BOOL,
+  integer = OPMUX_ARG_I64,
+  floating = OPMUX_ARG_F64,
+  logical = OPMUX_ARG_BOOL,
   enumeration = OPMUX_ARG_ENUM,
   string = OPMUX_ARG_STR,
-  i64_list = OPMUX_ARG_I64_LIST,
+  integer_list = OPMUX_ARG_I64_LIST,
   tensor_list = OPMUX_ARG_TENSOR_LIST,
 };
 

@@ -27,12 +27,12 @@ class Caps {
     int64_t value = 0;
   };
   struct Tensor {
-    std::string arg;  ///< empty: every tensor argument
+    std::string arg = {};  ///< empty: every tensor argument
     uint32_t flags = 0;  ///< OPMUX_TENSOR_*
     int min_rank = 0;
     int max_rank = 0;  ///< 0: no limit
     uint32_t alignment = 0;
-    std::string layout;
+    std::string layout = {};
   };
   struct Scalar {
     std::string arg;

@@ -59,10 +59,10 @@ int64_t tensor_fact(const TensorView& tensor, FactKind kind) {
 
 int64_t scalar_fact(ArgTag tag, ArgValue value) {
   switch (tag) {
-    case ArgTag::i64:
-    case ArgTag::boolean:
+    case ArgTag::integer:
+    case ArgTag::logical:
     case ArgTag::enumeration: return value.i64;
-    case ArgTag::f64: return std::bit_cast<int64_t>(value.f64);
+    case ArgTag::floating: return std::bit_cast<int64_t>(value.f64);
     default: return kAbsent;
   }
 }
