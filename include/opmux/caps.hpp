@@ -28,7 +28,7 @@ class Caps {
   };
   struct Tensor {
     std::string arg = {};  ///< empty: every tensor argument
-    uint32_t flags = 0;  ///< OPMUX_TENSOR_*
+    uint32_t flags = 0;    ///< OPMUX_TENSOR_*
     int min_rank = 0;
     int max_rank = 0;  ///< 0: no limit
     uint32_t alignment = 0;

@@ -14,7 +14,15 @@
 namespace opmux {
 
 /// How a number is compared in a condition.
-enum class Compare : uint8_t { equal, not_equal, less, less_equal, greater, greater_equal, multiple_of };
+enum class Compare : uint8_t {
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  multiple_of
+};
 
 /// A question about a call, for Rule::when: a tree of comparisons joined by &&, || and !.
 ///
@@ -25,8 +33,21 @@ enum class Compare : uint8_t { equal, not_equal, less, less_equal, greater, grea
 class OPMUX_API Condition {
  public:
   enum class Kind : uint8_t {
-    dim, rows, dtype, rank, device, present, contiguous, aligned, layout, scalar, ambient, tag,
-    all_of, any_of, negation,
+    dim,
+    rows,
+    dtype,
+    rank,
+    device,
+    present,
+    contiguous,
+    aligned,
+    layout,
+    scalar,
+    ambient,
+    tag,
+    all_of,
+    any_of,
+    negation,
   };
   struct Node;
 
@@ -70,7 +91,7 @@ struct Condition::Node {
 
 /// Changes the score of the implementations that match: (priority + add) * multiply.
 struct Boost {
-  std::string impl;  ///< a token, usually a glob such as "rms_norm/acme.*"
+  std::string impl;     ///< a token, usually a glob such as "rms_norm/acme.*"
   double add = 0;       ///< -1000 to 1000
   double multiply = 1;  ///< 0.01 to 100
 };
@@ -87,7 +108,7 @@ struct Rule {
   std::optional<bool> strict = {};
   int rank = 50;  ///< 0-1000, higher first, then the order of the list
   std::string reason = {}, owner = {}, expires = {};  ///< expires: "2027-02-01", UTC, end of day
-  bool expired = false;     ///< set by whoever reads the clock: prefer and boost lapse
+  bool expired = false;  ///< set by whoever reads the clock: prefer and boost lapse
   bool allow_none = false;
   std::string where = {};  ///< "policy.yaml:12", for messages
 };

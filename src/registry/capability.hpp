@@ -15,8 +15,8 @@ namespace opmux::registry {
 /// (an optional tensor, a dimension only that tensor mentions) passes.
 struct CapabilityCheck {
   Reason reason = Reason::none;
-  Predicate predicate;            ///< used if `allowed` is empty
-  std::vector<int64_t> allowed;   ///< else the fact must be one of these
+  Predicate predicate;           ///< used if `allowed` is empty
+  std::vector<int64_t> allowed;  ///< else the fact must be one of these
 };
 
 /// Caps compiled against a schema. What this machine lacks is found once, at compilation.

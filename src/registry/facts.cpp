@@ -97,10 +97,9 @@ std::optional<Fact> resolve_fact(const Schema& schema, FactKind kind, std::strin
   const int arg = schema.arg_index(name);
   if (arg < 0) return std::nullopt;
   const ArgType type = schema.args[arg].type;
-  const bool fits = kind == FactKind::present ||
-                    (about_tensor(kind) && type == ArgType::tensor) ||
-                    (kind == FactKind::scalar && type >= ArgType::integer &&
-                     type <= ArgType::enumeration);
+  const bool fits =
+      kind == FactKind::present || (about_tensor(kind) && type == ArgType::tensor) ||
+      (kind == FactKind::scalar && type >= ArgType::integer && type <= ArgType::enumeration);
   if (!fits) return std::nullopt;
   return Fact{kind, static_cast<uint8_t>(arg)};
 }
@@ -111,8 +110,7 @@ std::string describe(const Schema& schema, Fact fact) {
     case FactKind::scalar: return schema.args[fact.index].name;
     case FactKind::ambient: return std::string(kAmbientNames[fact.index]);
     case FactKind::tag: return "tag";
-    default:
-      return std::string(word_of(fact.kind)) + "(" + schema.args[fact.index].name + ")";
+    default: return std::string(word_of(fact.kind)) + "(" + schema.args[fact.index].name + ")";
   }
 }
 
