@@ -97,8 +97,8 @@ struct Boost {
 };
 
 /// One rule. Lists hold tokens: `default`, `vendor`, `reference`, `vendor:NAME`, `impl:ID`, or a
-/// glob with `/`. Constraints (`deny`, `require`) of all matching rules hold; of the ordering fields
-/// (`prefer`, `order`, `strict`, `allow`) the first matching rule that sets one wins.
+/// glob with `/`. Constraints (`deny`, `require`) of all matching rules hold; of the ordering
+/// fields (`prefer`, `order`, `strict`, `allow`) the first matching rule that sets one wins.
 struct Rule {
   std::string name = {};
   std::string op = "*";  ///< an operator, or a glob over operators

@@ -47,8 +47,8 @@ struct PolicyView {
   std::vector<Origin> requires_by;
 };
 
-/// The policy of one operator, compiled once for all sources and one scope: lists turned into sets of
-/// candidates, conditions into questions about facts. Immutable.
+/// The policy of one operator, compiled once for all sources and one scope: lists turned into sets
+/// of candidates, conditions into questions about facts. Immutable.
 class OperatorPolicy {
  public:
   /// `scope` may be null. Keeps the layers and the record alive.
