@@ -1,0 +1,1 @@
+#include "dlpack_test.h"

@@ -1,0 +1,1 @@
+#include "layout_test.h"

@@ -1,0 +1,12 @@
+#!/bin/sh
+# usage: plugin_symbols_test.sh CHECKER LEAKY MUTE
+# The checker refuses, with status 1 and the reason, a plugin that leaks and one without an entry.
+refuses() {
+  text=$("$1" "$2" 2>&1)
+  status=$?
+  [ $status -eq 1 ] && printf '%s' "$text" | grep -q "^  $3" && return
+  echo "$2: expected a refusal that names $3, got status $status and: $text"
+  exit 1
+}
+refuses "$1" "$2" leaked_symbol
+refuses "$1" "$3" '(nothing)'
