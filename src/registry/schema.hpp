@@ -42,6 +42,13 @@ struct DefaultValue {
   double f64 = 0;
   std::string text;
   std::vector<int64_t> list;
+  opmux_list span{};  ///< text or list in the form in which it travels; points into this value
+
+  DefaultValue() = default;
+  DefaultValue(const DefaultValue& other) { *this = other; }
+  DefaultValue& operator=(const DefaultValue& other);
+  ~DefaultValue() = default;
+  void point_inside();  ///< after text or list were set
 };
 
 struct ArgSpec {
@@ -50,7 +57,7 @@ struct ArgSpec {
   Access access = Access::in;
   bool optional = false;
   bool constant = false;           ///< `const`: may be packed, given an owner
-  bool any_shape = false;          ///< `[*]`
+  bool any_shape = false;          ///< `[*]`, or no brackets at all
   bool leading = false;            ///< starts with `...`
   std::vector<DimSpec> dims;       ///< after the leading ones
   int dtype_variable = -1;         ///< arguments with the same number have one dtype
@@ -79,18 +86,28 @@ class Schema {
   int dim_index(std::string_view dim) const;  ///< -1 if unknown
   bool has_leading() const;
 
+  /// The canonical spelling of one argument: "Tensor? weight[H]".
+  std::string argument_text(size_t index) const;
+
   /// The one spelling of this schema: two texts mean the same operator if these are equal.
   std::string canonical() const;
   /// Of name and the first `count` arguments, names of dimensions included; `where` excluded.
   uint64_t prefix_hash(size_t count) const;
 };
 
-/// Parses one schema. Failure is `parse_error` at "line:column" with what was expected there and,
-/// for a misspelt word, the nearest valid one. Reason words start with "schema.".
+/// Parses one schema; `#` starts a comment. Failure is `invalid_argument` whose message starts with
+/// "line:column: ", says what was expected there and, for a misspelt word, the nearest valid one.
+/// Reasons: "schema.syntax", "schema.unknown_type", "schema.name", "schema.duplicate_name",
+/// "schema.unknown_name", "schema.access", "schema.argument_order", "schema.shape",
+/// "schema.default", "schema.enum_word", "schema.where_type", "schema.limit".
 Result<Schema> parse_schema(std::string_view text);
 
+/// Whether `text` is an operator's name: `name` or `vendor.name`.
+bool is_operator_name(std::string_view text);
+
 /// Whether an implementation written against `older` can serve `current`: `older` must be `current`
-/// without some trailing arguments that have defaults. Spells out the first difference.
+/// without some trailing arguments that may be left out; `where` may grow only by conditions on
+/// those. Spells out the first difference. Reason "schema.difference".
 Status check_evolution(const Schema& older, const Schema& current);
 
 }  // namespace opmux::registry

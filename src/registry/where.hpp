@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +12,8 @@ namespace opmux::registry {
 /// One conjunct of `where`, in postfix order; integers only. Dimensions and integer arguments
 /// (int, bool, enum) are read by index.
 struct WhereExpression {
+  static constexpr size_t kMaxSteps = 128;
+
   enum class Op : uint8_t {
     constant,
     dim,
@@ -39,8 +43,16 @@ struct WhereExpression {
   std::vector<Step> steps;
   std::string text;  ///< canonical, for messages
 
-  /// False also on overflow, division by zero, or a dimension that is not bound (-1).
+  /// False also on overflow, division by zero, or a dimension that is not bound (-1), unless the
+  /// other side of an && or || decides alone. `scalars` are indexed by argument.
   bool holds(std::span<const int64_t> dims, std::span<const int64_t> scalars) const;
+
+  bool mentions(Op kind, int index) const;
 };
+
+/// The value of steps in postfix order; none where `holds` speaks of overflow and the like, or if
+/// the steps make no expression.
+std::optional<int64_t> evaluate(std::span<const WhereExpression::Step> steps,
+                                std::span<const int64_t> dims, std::span<const int64_t> scalars);
 
 }  // namespace opmux::registry

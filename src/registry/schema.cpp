@@ -1,0 +1,148 @@
+#include "registry/schema.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "registry/schema_names.hpp"
+
+namespace opmux::registry {
+namespace {
+
+using base::concat;
+
+std::string_view type_word(ArgType type) {
+  switch (type) {
+    case ArgType::tensor:
+    case ArgType::tensor_list: return "Tensor";
+    case ArgType::integer:
+    case ArgType::int_list: return "int";
+    case ArgType::floating: return "float";
+    case ArgType::boolean: return "bool";
+    case ArgType::enumeration: return "enum";
+    case ArgType::string: return "str";
+  }
+  return "";
+}
+
+std::string access_text(const Schema& schema, const ArgSpec& arg) {
+  if (arg.alias_of >= 0) return concat("out(", schema.args[arg.alias_of].name, ") ");
+  switch (arg.access) {
+    case Access::out: return "out ";
+    case Access::inout: return "inout ";
+    case Access::in: break;
+  }
+  return arg.constant ? "const " : "";
+}
+
+std::string type_text(const Schema& schema, const ArgSpec& arg) {
+  std::string text(type_word(arg.type));
+  if (arg.type == ArgType::enumeration) text += concat('{', base::join(arg.words, ", "), '}');
+  if (arg.dtype_variable >= 0) {
+    text += concat('(', schema.dtype_variables[arg.dtype_variable], ')');
+  }
+  if (arg.type == ArgType::tensor_list || arg.type == ArgType::int_list) text += "[]";
+  if (arg.optional) text += '?';
+  return text;
+}
+
+std::string shape_text(const Schema& schema, const ArgSpec& arg) {
+  if (!arg.is_tensor()) return "";
+  if (arg.any_shape) return "[*]";
+  std::vector<std::string> parts;
+  if (arg.leading) parts.emplace_back("...");
+  for (const DimSpec& dim : arg.dims) {
+    parts.push_back(dim.name >= 0 ? schema.dims[dim.name] : std::to_string(dim.constant));
+  }
+  return concat('[', base::join(parts, ", "), ']');
+}
+
+std::string default_text(const ArgSpec& arg) {
+  if (!arg.default_value) return "";
+  const DefaultValue& value = *arg.default_value;
+  switch (arg.type) {
+    case ArgType::integer: return concat(" = ", value.i64);
+    case ArgType::floating: return concat(" = ", base::number_text(value.f64));
+    case ArgType::boolean: return value.i64 != 0 ? " = true" : " = false";
+    case ArgType::enumeration: return concat(" = ", arg.words[value.i64]);
+    case ArgType::string: return concat(" = ", quote(value.text));
+    case ArgType::int_list: return concat(" = [", base::join(value.list, ", "), ']');
+    case ArgType::tensor:
+    case ArgType::tensor_list: break;
+  }
+  return "";
+}
+
+/// Name and the first arguments, without the closing parenthesis.
+std::string head_text(const Schema& schema, size_t count) {
+  std::string text = schema.name + "(";
+  for (size_t i = 0; i < std::min(count, schema.args.size()); ++i) {
+    if (i > 0) text += ", ";
+    text += schema.argument_text(i);
+  }
+  return text;
+}
+
+template <class Range, class Name>
+int position(const Range& range, std::string_view wanted, Name name_of_element) {
+  for (size_t i = 0; i < range.size(); ++i) {
+    if (name_of_element(range[i]) == wanted) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+}  // namespace
+
+DefaultValue& DefaultValue::operator=(const DefaultValue& other) {
+  tag = other.tag;
+  i64 = other.i64;
+  f64 = other.f64;
+  text = other.text;
+  list = other.list;
+  point_inside();
+  return *this;
+}
+
+void DefaultValue::point_inside() {
+  span = tag == ArgTag::integer_list ? opmux_list{list.data(), list.size()}
+                                     : opmux_list{text.data(), text.size()};
+}
+
+int Schema::arg_index(std::string_view arg) const {
+  return position(args, arg, [](const ArgSpec& a) -> std::string_view { return a.name; });
+}
+
+int Schema::dim_index(std::string_view dim) const {
+  return position(dims, dim, [](const std::string& d) -> std::string_view { return d; });
+}
+
+bool Schema::has_leading() const {
+  return std::any_of(args.begin(), args.end(), [](const ArgSpec& arg) { return arg.leading; });
+}
+
+std::string Schema::argument_text(size_t index) const {
+  const ArgSpec& arg = args[index];
+  return concat(access_text(*this, arg), type_text(*this, arg), ' ', arg.name,
+                shape_text(*this, arg), default_text(arg));
+}
+
+std::string Schema::canonical() const {
+  std::string text = head_text(*this, args.size()) + ")";
+  for (size_t i = 0; i < where.size(); ++i) {
+    text += i == 0 ? " where " : " && ";
+    // A lone || stands without parentheses; beside others it would not read back as written.
+    const bool enclosed =
+        where.size() > 1 && where[i].steps.back().op == WhereExpression::Op::logical_or;
+    text += enclosed ? concat('(', where[i].text, ')') : where[i].text;
+  }
+  return text;
+}
+
+uint64_t Schema::prefix_hash(size_t count) const {
+  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  for (const char c : head_text(*this, count)) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+}  // namespace opmux::registry

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+/// Which words a schema may use for what, and how its strings are quoted.
+namespace opmux::registry {
+
+inline constexpr size_t kMaxNameBytes = 64;
+
+bool is_lower_name(std::string_view word);  ///< [a-z][a-z0-9_]*: arguments, enum words, operators
+bool is_upper_name(std::string_view word);  ///< [A-Z][A-Z0-9]*: dimensions, dtype variables
+bool is_schema_keyword(std::string_view word);
+
+std::string quote(std::string_view text);
+/// Reads what quote() wrote; false for an unknown escape.
+bool unquote(std::string_view quoted, std::string& text);
+
+}  // namespace opmux::registry
