@@ -1,0 +1,22 @@
+# Turns every *.schema file of a folder into an entry of the table in `template`, whose result goes
+# to `output`. A schema's summary is its leading block of `#` lines.
+function(opmux_embed_schemas folder template output)
+  file(GLOB files CONFIGURE_DEPENDS ${folder}/*.schema)
+  list(SORT files)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
+  set(opmux_schema_entries "")
+  foreach(file IN LISTS files)
+    get_filename_component(name ${file} NAME_WE)
+    file(READ ${file} text)
+    set(rest "${text}")
+    set(summary "")
+    while(rest MATCHES "^# *([^\n]*)\n(.*)$")
+      set(rest "${CMAKE_MATCH_2}")
+      string(APPEND summary " ${CMAKE_MATCH_1}")
+    endwhile()
+    string(STRIP "${summary}" summary)
+    string(APPEND opmux_schema_entries
+           "    {\"${name}\", R\"schema(${text})schema\",\n     R\"schema(${summary})schema\"},\n")
+  endforeach()
+  configure_file(${template} ${output} @ONLY)
+endfunction()

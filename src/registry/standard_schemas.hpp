@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace opmux::registry {
+
+/// An operator that opmux itself defines; made from operators/<name>.schema when building.
+struct StandardSchema {
+  std::string_view name;
+  std::string_view text;     ///< the whole file
+  std::string_view summary;  ///< its leading comment in one line
+};
+
+/// All of them, ordered by name.
+std::span<const StandardSchema> standard_schemas();
+
+}  // namespace opmux::registry
