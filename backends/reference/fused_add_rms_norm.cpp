@@ -1,0 +1,36 @@
+#include "backends/common/rows.hpp"
+#include "backends/reference/implementations.hpp"
+
+namespace opmux::backends::reference {
+namespace {
+
+// The norm is taken of the sum as it was stored, so that a later layer that reads the residual sees
+// what was normalized here.
+void run(const plugin::Call& call) {
+  const plugin::TensorArg x = call.tensor(0), residual = call.tensor(1);
+  const int64_t hidden = x.dim(-1);
+  const std::vector<float> weight = load_vector(call.tensor(2), hidden, 1);
+  std::vector<float> row(static_cast<size_t>(hidden)), sum(static_cast<size_t>(hidden));
+  const Rows x_rows(x.c()), residual_rows(residual.c());
+  for (int64_t r = 0; r < x_rows.count(); ++r) {
+    const int64_t x_at = x_rows.offset(r), residual_at = residual_rows.offset(r);
+    load_row(x.c(), x_at, hidden, row.data());
+    load_row(residual.c(), residual_at, hidden, sum.data());
+    for (size_t i = 0; i < row.size(); ++i) sum[i] += row[i];
+    store_row(residual.c(), residual_at, hidden, sum.data());
+    load_row(residual.c(), residual_at, hidden, sum.data());
+    rms_normalize(sum, weight, float(call.f64(3, 1e-6)));
+    store_row(x.c(), x_at, hidden, sum.data());
+  }
+}
+
+}  // namespace
+
+plugin::Impl fused_add_rms_norm() {
+  constexpr std::string_view kSignature =
+      "fused_add_rms_norm(inout Tensor x[..., H], inout Tensor residual[..., H], "
+      "Tensor? weight[H], float eps = 1e-6)";
+  return scalar("fused_add_rms_norm", kSignature).run(run);
+}
+
+}  // namespace opmux::backends::reference

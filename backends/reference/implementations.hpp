@@ -1,0 +1,41 @@
+// The reference: what each operator means, in plain loops. f32, f16 and bf16 in any mixture and
+// with any strides, computed in f32 and rounded once. One operator per file.
+#pragma once
+
+#include <opmux/plugin.hpp>
+#include <string_view>
+#include <vector>
+
+namespace opmux::backends::reference {
+
+plugin::Impl rms_norm();
+plugin::Impl fused_add_rms_norm();
+plugin::Impl layer_norm();
+plugin::Impl silu_and_mul();
+plugin::Impl gelu_and_mul();
+plugin::Impl rotary_embedding();
+plugin::Impl softmax();
+
+// What all of them share: the variant's name, float tensors on the CPU, and the promises. They are
+// deterministic and batch invariant because every row is computed alone and in one order; nothing
+// is written unless they succeed because memory is taken and indices are checked beforehand.
+inline plugin::Impl scalar(std::string_view op, std::string_view signature,
+                           plugin::Caps caps = {}) {
+  plugin::Impl impl{op, "scalar"};
+  impl.signature(signature)
+      .caps(caps.dtypes({plugin::f32, plugin::f16, plugin::bf16}).device_type(OPMUX_DEVICE_CPU))
+      .flags(OPMUX_IMPL_ATOMIC_OUTPUTS | OPMUX_IMPL_DETERMINISTIC | OPMUX_IMPL_BATCH_INVARIANT |
+             OPMUX_IMPL_CAPTURE_SAFE);
+  return impl;
+}
+
+// A vector argument as f32; `if_absent` in every place when it was not given.
+std::vector<float> load_vector(const plugin::TensorArg& vector, int64_t size, float if_absent);
+
+// row <- row / sqrt(mean(row^2) + eps) * weight
+void rms_normalize(std::vector<float>& row, const std::vector<float>& weight, float eps);
+
+// y <- activation(first half of x) * second half of x, row by row.
+void gate_rows(const plugin::TensorArg& y, const plugin::TensorArg& x, float (*activation)(float));
+
+}  // namespace opmux::backends::reference

@@ -1,0 +1,23 @@
+#include "backends/common/rows.hpp"
+#include "backends/reference/implementations.hpp"
+
+namespace opmux::backends::reference {
+
+plugin::Impl rms_norm() {
+  constexpr std::string_view kSignature =
+      "rms_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], float eps = 1e-6)";
+  return scalar("rms_norm", kSignature).run([](const plugin::Call& call) {
+    const plugin::TensorArg y = call.tensor(0), x = call.tensor(1);
+    const int64_t hidden = x.dim(-1);
+    const std::vector<float> weight = load_vector(call.tensor(2), hidden, 1);
+    std::vector<float> row(static_cast<size_t>(hidden));
+    const Rows from(x.c()), to(y.c());
+    for (int64_t r = 0; r < from.count(); ++r) {
+      load_row(x.c(), from.offset(r), hidden, row.data());
+      rms_normalize(row, weight, float(call.f64(3, 1e-6)));
+      store_row(y.c(), to.offset(r), hidden, row.data());
+    }
+  });
+}
+
+}  // namespace opmux::backends::reference

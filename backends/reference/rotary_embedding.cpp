@@ -1,0 +1,88 @@
+#include <string>
+
+#include "backends/common/rows.hpp"
+#include "backends/reference/implementations.hpp"
+
+namespace opmux::backends::reference {
+namespace {
+
+constexpr int64_t kGptj = 1;
+
+int64_t position_of(const plugin::TensorArg& positions, int64_t offset) {
+  return positions.is(plugin::i32) ? positions.data<const int32_t>()[offset]
+                                   : positions.data<const int64_t>()[offset];
+}
+
+// Turns pair i by the angle whose cosine and sine stand at table[i] and table[pairs + i]. A pair is
+// (i, i + pairs) in the neox style and (2i, 2i + 1), neighbours, in the gptj style.
+void rotate(std::vector<float>& head, const std::vector<float>& table, bool neighbours) {
+  const size_t pairs = table.size() / 2;
+  for (size_t i = 0; i < pairs; ++i) {
+    float& first = head[neighbours ? 2 * i : i];
+    float& second = head[neighbours ? 2 * i + 1 : i + pairs];
+    const float a = first, b = second, cos = table[i], sin = table[pairs + i];
+    first = a * cos - b * sin;
+    second = b * cos + a * sin;
+  }
+}
+
+// Rotates the first table.size() elements of each head of one token and leaves the rest alone.
+void rotate_token(const plugin::TensorArg& heads, int64_t offset, const std::vector<float>& table,
+                  bool neighbours, std::vector<float>& head) {
+  for (int64_t h = 0; h < heads.dim(-2); ++h) {
+    const int64_t at = offset + h * heads.stride(-2);
+    load_row(heads.c(), at, int64_t(head.size()), head.data());
+    rotate(head, table, neighbours);
+    store_row(heads.c(), at, int64_t(head.size()), head.data());
+  }
+}
+
+int32_t check(const plugin::Call& call, const plugin::TensorArg& positions,
+              const plugin::TensorArg& cos_sin) {
+  if (cos_sin.dim(1) % 2 != 0) {
+    return plugin::invalid(
+        call.error(), "rotary.odd",
+        "R, the second dimension of cos_sin, must be even, is " + std::to_string(cos_sin.dim(1)));
+  }
+  const Rows tokens(positions.c(), 0);
+  for (int64_t t = 0; t < tokens.count(); ++t) {
+    const int64_t position = position_of(positions, tokens.offset(t));
+    if (position < 0 || position >= cos_sin.dim(0)) {
+      return plugin::invalid(call.error(), "rotary.position",
+                             "position " + std::to_string(position) + " of token " +
+                                 std::to_string(t) + " is outside [0, " +
+                                 std::to_string(cos_sin.dim(0)) + ")");
+    }
+  }
+  return OPMUX_OK;
+}
+
+int32_t run(const plugin::Call& call) {
+  const plugin::TensorArg q = call.tensor(0), k = call.tensor(1), positions = call.tensor(2),
+                          cos_sin = call.tensor(3);
+  if (const int32_t outcome = check(call, positions, cos_sin); outcome != OPMUX_OK) return outcome;
+  const int64_t rotated = cos_sin.dim(1);
+  const bool neighbours = call.i64(4) == kGptj;
+  std::vector<float> table(static_cast<size_t>(rotated)), head(static_cast<size_t>(rotated));
+  const Rows tokens(positions.c(), 0), q_tokens(q.c(), 2), k_tokens(k ? k.c() : q.c(), 2);
+  for (int64_t t = 0; t < tokens.count(); ++t) {
+    const int64_t position = position_of(positions, tokens.offset(t));
+    load_row(cos_sin.c(), position * cos_sin.stride(0), rotated, table.data());
+    rotate_token(q, q_tokens.offset(t), table, neighbours, head);
+    if (k) rotate_token(k, k_tokens.offset(t), table, neighbours, head);
+  }
+  return OPMUX_OK;
+}
+
+}  // namespace
+
+plugin::Impl rotary_embedding() {
+  constexpr std::string_view kSignature =
+      "rotary_embedding(inout Tensor q[..., HQ, D], inout Tensor? k[..., HKV, D], "
+      "Tensor positions[...], Tensor cos_sin[P, R], enum{neox, gptj} style = neox) where R <= D";
+  plugin::Caps caps;
+  caps.dtypes("positions", {plugin::i32, plugin::i64});
+  return scalar("rotary_embedding", kSignature, caps).run(run);
+}
+
+}  // namespace opmux::backends::reference

@@ -1,0 +1,33 @@
+#include <cmath>
+
+#include "backends/common/rows.hpp"
+#include "backends/common/sum.hpp"
+#include "backends/reference/implementations.hpp"
+
+namespace opmux::backends::reference {
+
+std::vector<float> load_vector(const plugin::TensorArg& vector, int64_t size, float if_absent) {
+  std::vector<float> values(size_t(size), if_absent);
+  if (vector) load_row(vector.c(), 0, size, values.data());
+  return values;
+}
+
+void rms_normalize(std::vector<float>& row, const std::vector<float>& weight, float eps) {
+  const auto square = [&](int64_t i) { return row[size_t(i)] * row[size_t(i)]; };
+  const float mean = pairwise_sum(0, int64_t(row.size()), square) / float(row.size());
+  const float factor = 1 / std::sqrt(mean + eps);
+  for (size_t i = 0; i < row.size(); ++i) row[i] = row[i] * factor * weight[i];
+}
+
+void gate_rows(const plugin::TensorArg& y, const plugin::TensorArg& x, float (*activation)(float)) {
+  const size_t half = size_t(y.dim(-1));
+  std::vector<float> row(2 * half);
+  const Rows from(x.c()), to(y.c());
+  for (int64_t r = 0; r < from.count(); ++r) {
+    load_row(x.c(), from.offset(r), int64_t(2 * half), row.data());
+    for (size_t i = 0; i < half; ++i) row[i] = activation(row[i]) * row[half + i];
+    store_row(y.c(), to.offset(r), int64_t(half), row.data());
+  }
+}
+
+}  // namespace opmux::backends::reference
