@@ -1,0 +1,23 @@
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+namespace opmux::test {
+
+/// Whether `body` returned true in a forked child that ended by itself. A child that hangs is ended
+/// after 20 seconds and counts as false.
+inline bool true_in_forked_child(const std::function<bool()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(body() ? 0 : 1);
+  }
+  int status = 0;
+  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+         WEXITSTATUS(status) == 0;
+}
+
+}  // namespace opmux::test
