@@ -12,6 +12,12 @@
 
 namespace opmux::registry {
 
+/// How the host reaches memory that it cannot read itself.
+struct DeviceAccess {
+  void* user_data = nullptr;
+  opmux_device_table functions{};
+};
+
 struct BackendDraft {
   std::string name;
   Kind kind = Kind::vendor;
@@ -22,12 +28,17 @@ struct BackendDraft {
   std::string plugin;  ///< name of the plugin that brought it; empty = the program itself
   /// Empty text = available; else the reason why not. Not set = always available.
   std::function<std::optional<std::string>()> probe;
+  std::optional<DeviceAccess> device;  ///< not set for memory that the CPU can read
+  std::shared_ptr<void> owner;         ///< keeps what the functions need alive
 };
 
 /// A set of implementations with one availability probe. Thread-safe.
 class Backend {
  public:
   explicit Backend(BackendDraft draft);
+  ~Backend();
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
 
   const std::string& name() const { return draft_.name; }
   Kind kind() const { return draft_.kind; }
@@ -35,6 +46,7 @@ class Backend {
   const std::string& plugin() const { return draft_.plugin; }
   int32_t device_type() const { return draft_.device_type; }
   uint32_t flags() const { return draft_.flags; }
+  const DeviceAccess* device() const { return draft_.device ? &*draft_.device : nullptr; }
   int priority() const;
 
   /// Asks the probe once per process, at the first call; later calls only read. After a fork a
@@ -57,13 +69,16 @@ class Backend {
   struct Answer {
     bool available;
     std::string reason;
+    const Answer* previous;  ///< of the parent process; readers may still look at it
   };
   const Answer& answer() const;
+  bool answered(uint64_t process) const;
+  const Answer* ask() const;
 
   BackendDraft draft_;
   std::atomic<bool> enabled_;
   mutable std::atomic<uint64_t> used_in_process_{0};
-  mutable std::atomic<const Answer*> answer_{nullptr};  ///< published once, never freed before this
+  mutable std::atomic<const Answer*> answer_{nullptr};  ///< never freed before this backend
   mutable std::atomic<uint64_t> probing_in_process_{0};
   mutable std::atomic<uint64_t> answered_in_process_{0};
 };

@@ -16,6 +16,7 @@ namespace opmux::registry {
 struct CapabilityCheck {
   Reason reason = Reason::none;
   Predicate predicate;           ///< used if `allowed` is empty
+  int64_t mask = -1;             ///< bits of the fact that count: a device's number does not
   std::vector<int64_t> allowed;  ///< else the fact must be one of these
 };
 

@@ -11,6 +11,8 @@
 #include <opmux/status.hpp>
 
 #include "base/process.hpp"
+#include "registry/names.hpp"
+#include "registry/native_kernel.hpp"
 #include "registry/point.hpp"
 #include "registry/record.hpp"
 
@@ -84,19 +86,5 @@ class Registry {
   mutable base::ForkMutex mutex_;  ///< writers, and readers of the pointer below
   RegistrySnapshotPtr current_;
 };
-
-/// Whether a name is `[a-z][a-z0-9_]*` and at most 64 bytes.
-bool valid_name(std::string_view name);
-/// Whether a provider may have this name: valid, and not a policy token.
-bool valid_provider(std::string_view name);
-
-/// Splits "op/provider.variant" (op may hold one dot); fails with reason "registry.name".
-struct ImplementationId {
-  std::string op, provider, variant;
-};
-Result<ImplementationId> parse_implementation_id(std::string_view id);
-
-/// The kernel of an implementation written in C++, owning its functions.
-ImplementationDraft draft_of(const Implementation& implementation, const ImplementationId& id);
 
 }  // namespace opmux::registry

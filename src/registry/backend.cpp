@@ -1,0 +1,81 @@
+#include "registry/backend.hpp"
+
+#include <exception>
+#include <utility>
+
+#include "base/process.hpp"
+
+namespace opmux::registry {
+
+Backend::Backend(BackendDraft draft)
+    : draft_(std::move(draft)), enabled_((draft_.flags & OPMUX_BACKEND_DEFAULT_OFF) == 0) {}
+
+Backend::~Backend() {
+  const Answer* answer = answer_.load(std::memory_order_acquire);
+  while (answer != nullptr) delete std::exchange(answer, answer->previous);
+}
+
+int Backend::priority() const {
+  return draft_.priority < 0 ? priority_of(draft_.kind) : draft_.priority;
+}
+
+bool Backend::available() const { return answer().available; }
+
+std::string Backend::unavailable_reason() const {
+  return answered(base::process_number()) ? answer_.load(std::memory_order_acquire)->reason
+                                          : std::string();
+}
+
+bool Backend::answered(uint64_t process) const {
+  const uint64_t by = answered_in_process_.load(std::memory_order_acquire);
+  const bool ask_again = (draft_.flags & OPMUX_BACKEND_FORK_REINIT) != 0 && by != process;
+  return by != 0 && !ask_again;
+}
+
+const Backend::Answer& Backend::answer() const {
+  const uint64_t process = base::process_number();
+  while (!answered(process)) {
+    uint64_t prober = probing_in_process_.load(std::memory_order_acquire);
+    if (prober == process) {
+      probing_in_process_.wait(prober, std::memory_order_acquire);
+      continue;
+    }
+    // Free, or held by a thread of the parent process that this one does not have.
+    if (!probing_in_process_.compare_exchange_strong(prober, process)) continue;
+    if (!answered(process)) {
+      answer_.store(ask(), std::memory_order_release);
+      answered_in_process_.store(process, std::memory_order_release);
+    }
+    probing_in_process_.store(0, std::memory_order_release);
+    probing_in_process_.notify_all();
+  }
+  return *answer_.load(std::memory_order_acquire);
+}
+
+const Backend::Answer* Backend::ask() const {
+  const Answer* previous = answer_.load(std::memory_order_acquire);
+  std::optional<std::string> refusal;
+  try {
+    if (draft_.probe) refusal = draft_.probe();
+  } catch (const std::exception& thrown) {
+    refusal = std::string("its probe threw: ") + thrown.what();
+  } catch (...) {
+    refusal = "its probe threw something that is no std::exception";
+  }
+  const bool available = !refusal || refusal->empty();
+  return new Answer{available, available ? std::string() : *std::move(refusal), previous};
+}
+
+void Backend::mark_used() const {
+  uint64_t unused = 0;
+  used_in_process_.compare_exchange_strong(unused, base::process_number(),
+                                           std::memory_order_relaxed);
+}
+
+bool Backend::lost_by_fork() const {
+  if ((draft_.flags & OPMUX_BACKEND_FORK_LOST) == 0) return false;
+  const uint64_t used_in = used_in_process_.load(std::memory_order_relaxed);
+  return used_in != 0 && used_in != base::process_number();
+}
+
+}  // namespace opmux::registry

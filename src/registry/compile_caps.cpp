@@ -1,0 +1,308 @@
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <optional>
+
+#include "base/cpu_features.hpp"
+#include "base/text.hpp"
+#include "registry/capability.hpp"
+
+namespace opmux::registry {
+namespace {
+
+constexpr int64_t kDeviceTypeMask = 0xffff;
+constexpr uint32_t kTensorFlags = OPMUX_TENSOR_CONTIGUOUS | OPMUX_TENSOR_ABSENT |
+                                  OPMUX_TENSOR_PRESENT | OPMUX_TENSOR_INNER_CONTIGUOUS;
+
+Status bad_value(std::string message) {
+  return {Code::invalid_argument, "caps.value", std::move(message)};
+}
+
+bool permutation(std::string_view digits) {
+  std::string sorted(digits);
+  std::sort(sorted.begin(), sorted.end());
+  return sorted.size() <= OPMUX_MAX_RANK &&
+         sorted == std::string_view("01234567").substr(0, sorted.size());
+}
+
+int64_t packed_layout(std::string_view digits) {
+  int64_t packed = 0;
+  for (size_t i = 0; i < digits.size(); ++i) packed |= int64_t{digits[i] - '0'} << (4 * i);
+  return packed;
+}
+
+/// "", "8", "8.6", "gfx" not: numbers with dots between them.
+bool dotted_numbers(std::string_view text) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool inside = i > 0 && i + 1 < text.size();
+    if (!digit(text[i]) && !(text[i] == '.' && inside && digit(text[i - 1]))) return false;
+  }
+  return true;
+}
+
+std::optional<Reason> reason_of(uint32_t relation) {
+  switch (relation) {
+    case OPMUX_AT_LEAST: return Reason::caps_at_least;
+    case OPMUX_AT_MOST: return Reason::caps_at_most;
+    case OPMUX_MULTIPLE_OF: return Reason::caps_multiple_of;
+    case OPMUX_EQUALS: return Reason::caps_equals;
+    default: return std::nullopt;
+  }
+}
+
+/// Adds to one Capability; every function fails with the Status that compile_caps gives.
+class Compiler {
+ public:
+  explicit Compiler(const Schema& schema) : schema_(schema) {}
+
+  Status compile(const Caps& caps);
+  Capability take() { return std::move(capability_); }
+
+ private:
+  Status device(const Caps& caps);
+  Status dtypes(const Caps& caps, const Caps::DTypes& rule);
+  Status dim(const Caps::Dim& rule);
+  Status tensor(const Caps::Tensor& rule);
+  Status tensor_ranges(const Caps::Tensor& rule) const;
+  Status tensor_facts(const Caps::Tensor& rule, uint8_t arg);
+  Status presence(const Caps::Tensor& rule);
+  Status scalar(const Caps::Scalar& rule);
+
+  Result<uint8_t> argument(std::string_view name) const;
+  Result<uint8_t> tensor_argument(std::string_view name) const;
+  std::vector<uint8_t> tensor_arguments() const;
+  void add(Reason reason, Fact fact, Relation relation, int64_t value) {
+    capability_.checks.push_back({reason, {fact, relation, value}, -1, {}});
+  }
+  void add(Reason reason, Fact fact, std::vector<int64_t> allowed) {
+    capability_.checks.push_back({reason, {fact, Relation::equals, 0}, -1, std::move(allowed)});
+  }
+
+  const Schema& schema_;
+  Capability capability_;
+};
+
+Status unknown_name(std::string_view what, std::string_view name, const Schema& schema,
+                    const std::vector<std::string>& known) {
+  return {Code::invalid_argument, "caps.unknown_name",
+          base::concat("capabilities name the ", what, " '", name, "', which ", schema.name,
+                       " does not have", base::suggestion(name, known))};
+}
+
+Result<uint8_t> Compiler::argument(std::string_view name) const {
+  const int index = schema_.arg_index(name);
+  if (index >= 0) return static_cast<uint8_t>(index);
+  std::vector<std::string> known;
+  for (const ArgSpec& arg : schema_.args) known.push_back(arg.name);
+  return unknown_name("argument", name, schema_, known);
+}
+
+Result<uint8_t> Compiler::tensor_argument(std::string_view name) const {
+  Result<uint8_t> index = argument(name);
+  if (index && !schema_.args[*index].is_tensor()) {
+    return bad_value(base::concat("argument '", name, "' of ", schema_.name, " is no tensor"));
+  }
+  return index;
+}
+
+std::vector<uint8_t> Compiler::tensor_arguments() const {
+  std::vector<uint8_t> found;
+  for (size_t i = 0; i < schema_.args.size(); ++i) {
+    if (schema_.args[i].is_tensor()) found.push_back(static_cast<uint8_t>(i));
+  }
+  return found;
+}
+
+Status Compiler::device(const Caps& caps) {
+  if (caps.device_type < 0 || caps.device_type > kDeviceTypeMask) {
+    return bad_value(base::concat("device type ", caps.device_type, " is not in 0 to 65535"));
+  }
+  if (!dotted_numbers(caps.min_arch) || !dotted_numbers(caps.max_arch)) {
+    return bad_value("an architecture is numbers with dots between them, such as 8.6");
+  }
+  const std::vector<uint8_t> tensors = tensor_arguments();
+  if (caps.device_type == 0 || tensors.empty()) return {};
+  const auto always_there = std::find_if(tensors.begin(), tensors.end(),
+                                         [&](uint8_t i) { return !schema_.args[i].optional; });
+  const uint8_t arg = always_there == tensors.end() ? tensors.front() : *always_there;
+  add(Reason::caps_device, {FactKind::device, arg}, Relation::equals, caps.device_type);
+  capability_.checks.back().mask = kDeviceTypeMask;
+  return {};
+}
+
+Status Compiler::dtypes(const Caps& caps, const Caps::DTypes& rule) {
+  std::vector<int64_t> allowed;
+  for (const DType dtype : rule.allowed) allowed.push_back(dtype.packed());
+  const bool undefined = std::any_of(rule.allowed.begin(), rule.allowed.end(),
+                                     [](DType d) { return d.bits == 0 || d.lanes == 0; });
+  if (allowed.empty() || undefined) {
+    return bad_value(base::concat("the element types for '", rule.arg, "' are ",
+                                  allowed.empty() ? "an empty list" : "not all defined"));
+  }
+  if (!rule.arg.empty()) {
+    const Result<uint8_t> arg = tensor_argument(rule.arg);
+    if (!arg) return arg.error();
+    add(Reason::caps_dtype, {FactKind::dtype, *arg}, std::move(allowed));
+    return {};
+  }
+  for (const uint8_t arg : tensor_arguments()) {
+    const bool named =
+        std::any_of(caps.dtype_rules.begin(), caps.dtype_rules.end(),
+                    [&](const Caps::DTypes& other) { return other.arg == schema_.args[arg].name; });
+    if (!named) add(Reason::caps_dtype, {FactKind::dtype, arg}, allowed);
+  }
+  return {};
+}
+
+Status Compiler::dim(const Caps::Dim& rule) {
+  const std::optional<Fact> fact = resolve_fact(schema_, FactKind::dim, rule.dim);
+  if (!fact) {
+    std::vector<std::string> known = schema_.dims;
+    if (schema_.has_leading()) known.emplace_back("rows");
+    return unknown_name("dimension", rule.dim, schema_, known);
+  }
+  const std::optional<Reason> reason = reason_of(rule.relation);
+  if (!reason) return bad_value(base::concat("relation ", rule.relation, " is not defined"));
+  if (rule.value < (rule.relation == OPMUX_MULTIPLE_OF ? 1 : 0)) {
+    return bad_value(base::concat("dimension ", rule.dim, " cannot be compared with ", rule.value));
+  }
+  add(*reason, *fact, static_cast<Relation>(rule.relation), rule.value);
+  return {};
+}
+
+Status Compiler::tensor_ranges(const Caps::Tensor& rule) const {
+  if ((rule.flags & ~kTensorFlags) != 0) {
+    return bad_value(base::concat("tensor flags ", rule.flags, " are not all defined"));
+  }
+  const int most = rule.max_rank == 0 ? OPMUX_MAX_RANK : rule.max_rank;
+  if (rule.min_rank < 0 || most < rule.min_rank || most > OPMUX_MAX_RANK) {
+    return bad_value(base::concat("ranks ", rule.min_rank, " to ", rule.max_rank,
+                                  " are no range within 0 to 8"));
+  }
+  if (rule.alignment != 0 && (!std::has_single_bit(rule.alignment) || rule.alignment > 4096)) {
+    return bad_value(
+        base::concat("alignment ", rule.alignment, " is no power of two of at most 4096"));
+  }
+  if (!permutation(rule.layout)) {
+    return bad_value(base::concat("layout '", rule.layout, "' is no order of dimensions"));
+  }
+  return {};
+}
+
+Status Compiler::tensor_facts(const Caps::Tensor& rule, uint8_t arg) {
+  if ((rule.flags & OPMUX_TENSOR_CONTIGUOUS) != 0) {
+    add(Reason::caps_contiguous, {FactKind::contiguous, arg}, Relation::equals, 1);
+  }
+  if ((rule.flags & OPMUX_TENSOR_INNER_CONTIGUOUS) != 0) {
+    add(Reason::caps_inner_contiguous, {FactKind::inner_contiguous, arg}, Relation::equals, 1);
+  }
+  if (rule.min_rank > 0) {
+    add(Reason::caps_rank, {FactKind::rank, arg}, Relation::at_least, rule.min_rank);
+  }
+  if (rule.max_rank > 0) {
+    add(Reason::caps_rank, {FactKind::rank, arg}, Relation::at_most, rule.max_rank);
+  }
+  if (rule.alignment > 1) {
+    add(Reason::caps_alignment, {FactKind::alignment, arg}, Relation::at_least, rule.alignment);
+  }
+  if (!rule.layout.empty()) {
+    add(Reason::caps_layout, {FactKind::layout, arg}, Relation::equals, packed_layout(rule.layout));
+  }
+  return {};
+}
+
+Status Compiler::presence(const Caps::Tensor& rule) {
+  const bool absent = (rule.flags & OPMUX_TENSOR_ABSENT) != 0;
+  const bool given = (rule.flags & OPMUX_TENSOR_PRESENT) != 0;
+  if (!absent && !given) return {};
+  if (absent && given) return bad_value("an argument cannot be both absent and given");
+  if (rule.arg.empty()) return bad_value("absent and given need the name of an argument");
+  const Result<uint8_t> arg = argument(rule.arg);
+  if (!arg) return arg.error();
+  if (absent && !schema_.args[*arg].optional) {
+    return bad_value(base::concat("argument '", rule.arg, "' of ", schema_.name,
+                                  " is not optional and can never be absent"));
+  }
+  add(absent ? Reason::caps_absent : Reason::caps_present, {FactKind::present, *arg},
+      Relation::equals, given ? 1 : 0);
+  return {};
+}
+
+Status Compiler::tensor(const Caps::Tensor& rule) {
+  if (Status bad = tensor_ranges(rule); !bad.ok()) return bad;
+  if (Status bad = presence(rule); !bad.ok()) return bad;
+  const bool only_presence = (rule.flags & ~(OPMUX_TENSOR_ABSENT | OPMUX_TENSOR_PRESENT)) == 0 &&
+                             rule.min_rank == 0 && rule.max_rank == 0 && rule.alignment == 0 &&
+                             rule.layout.empty();
+  if (only_presence) {
+    return rule.arg.empty() ? Status() : argument(rule.arg).error();
+  }
+  if (!rule.arg.empty()) {
+    const Result<uint8_t> arg = tensor_argument(rule.arg);
+    return arg ? tensor_facts(rule, *arg) : arg.error();
+  }
+  for (const uint8_t arg : tensor_arguments()) {
+    if (Status bad = tensor_facts(rule, arg); !bad.ok()) return bad;
+  }
+  return {};
+}
+
+Status Compiler::scalar(const Caps::Scalar& rule) {
+  const Result<uint8_t> arg = argument(rule.arg);
+  if (!arg) return arg.error();
+  const ArgSpec& spec = schema_.args[*arg];
+  int64_t least = INT64_MIN + 1, most = INT64_MAX;
+  switch (spec.type) {
+    case ArgType::integer: break;
+    case ArgType::boolean: least = 0, most = 1; break;
+    case ArgType::enumeration: least = 0, most = static_cast<int64_t>(spec.words.size()) - 1; break;
+    default:
+      return bad_value(
+          base::concat("argument '", rule.arg, "' of ", schema_.name, " is no int, bool or enum"));
+  }
+  const bool within = std::all_of(rule.allowed.begin(), rule.allowed.end(),
+                                  [&](int64_t v) { return v >= least && v <= most; });
+  if (rule.allowed.empty() || !within) {
+    return bad_value(base::concat("the values for '", rule.arg, "' are ",
+                                  within ? "an empty list" : "not all possible"));
+  }
+  add(Reason::caps_scalar, {FactKind::scalar, *arg}, rule.allowed);
+  return {};
+}
+
+Status Compiler::compile(const Caps& caps) {
+  if (Status bad = device(caps); !bad.ok()) return bad;
+  for (const Caps::DTypes& rule : caps.dtype_rules) {
+    if (Status bad = dtypes(caps, rule); !bad.ok()) return bad;
+  }
+  for (const Caps::Tensor& rule : caps.tensor_rules) {
+    if (Status bad = tensor(rule); !bad.ok()) return bad;
+  }
+  for (const Caps::Scalar& rule : caps.scalar_rules) {
+    if (Status bad = scalar(rule); !bad.ok()) return bad;
+  }
+  for (const Caps::Dim& rule : caps.dim_rules) {
+    if (Status bad = dim(rule); !bad.ok()) return bad;
+  }
+  if (caps.no_grad) {
+    add(Reason::caps_inference_only, {FactKind::ambient, std::countr_zero(kGrad)}, Relation::equals,
+        0);
+  }
+  const std::string missing = base::missing_features(caps.features, base::cpu_features());
+  if (!missing.empty()) {
+    capability_.machine = Reason::caps_cpu_features;
+    capability_.machine_text = "this CPU lacks " + missing;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Capability> compile_caps(const Caps& caps, const Schema& schema) {
+  Compiler compiler(schema);
+  if (Status bad = compiler.compile(caps); !bad.ok()) return bad;
+  return compiler.take();
+}
+
+}  // namespace opmux::registry
