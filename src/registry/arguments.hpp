@@ -12,7 +12,8 @@
 
 namespace opmux::registry {
 
-/// All arguments of a call in schema order, defaults filled in.
+/// All arguments of a call in schema order, defaults filled in. What is absent has the tag `none`;
+/// the value of an absent tensor still points to a view, one that is not present().
 struct Arguments {
   uint32_t count = 0;
   std::array<ArgTag, OPMUX_MAX_ARGS> tags{};
@@ -30,14 +31,17 @@ struct BoundDims {
 /// Puts what a caller passed into schema order: fills defaults, converts int to float where the
 /// schema wants one, and a string to an enum's position. Fails with `invalid_argument`, reason
 /// "schema.argument_count", "schema.argument_type", "schema.argument_missing", "schema.enum_word",
-/// naming the argument, what was given and what is wanted. `lists` owns nothing: defaults of type
-/// str and int[] point into the schema, which must outlive `out`.
+/// naming the argument, what was given and what is wanted. A required tensor that is given but not
+/// present() passes: that is how outputs to be inferred look. `out` owns nothing: it points to the
+/// caller's values and, for defaults of type str and int[], into the schema.
 Status normalise(const Schema& schema, const CallSite& site, const ArgValue* values,
                  Arguments& out);
 
 /// Everything a schema asks of its arguments: presence, ranks (<= 8), non-negative dimensions whose
-/// product fits in 63 bits, equal dimensions by name, numbers, dtype ties, `where`. Fails with
-/// `invalid_argument`; the message names both arguments and both numbers. Reasons:
+/// product in bytes fits in 63 bits (zeros counted as ones, so that strides fit too), equal
+/// dimensions by name, numbers, dtype ties, `where`. A condition about a dimension or argument that
+/// is absent is not asked. Allocates only to fail. Fails with `invalid_argument`; the message names
+/// both arguments and both numbers. `dims.values` is filled for the schema's own names. Reasons:
 /// "schema.argument_missing", "schema.rank", "schema.dim_negative", "schema.size_overflow",
 /// "schema.dim_mismatch", "schema.leading_mismatch", "schema.dtype_tie", "schema.where".
 Status check_arguments(const Schema& schema, const Arguments& arguments, BoundDims& dims);
@@ -76,8 +80,9 @@ struct InferredTensor {
 
 /// Shapes and dtypes of all `out` tensors from the other arguments (outputs in `arguments` may be
 /// absent). A dimension that only outputs mention is solved from `where` equalities such as
-/// H2 == 2 * H. A dtype comes from its tie, else from the first tensor that is read. Fails with
-/// `invalid_argument`, reason "schema.not_inferable", naming the dimension.
+/// H2 == 2 * H; `out(x) y[*]` has the shape of x. A dtype comes from its tie, else from the first
+/// tensor that is read. Optional outputs that cannot be inferred are left out. Fails like
+/// check_arguments, or with reason "schema.not_inferable", naming the dimension.
 Result<std::vector<InferredTensor>> infer_outputs(const Schema& schema, const Arguments& arguments);
 
 }  // namespace opmux::registry

@@ -13,8 +13,8 @@ namespace {
 
 const StandardSchema* find(std::string_view name) {
   const auto all = standard_schemas();
-  const auto found = std::find_if(all.begin(), all.end(),
-                                  [&](const StandardSchema& s) { return s.name == name; });
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const StandardSchema& s) { return s.name == name; });
   return found == all.end() ? nullptr : &*found;
 }
 
@@ -48,9 +48,10 @@ TEST(StandardSchemas, mean_what_their_canonical_text_says) {
   EXPECT_EQ(parse_schema(find("gelu_and_mul")->text)->canonical(),
             "gelu_and_mul(out Tensor y[..., H], Tensor x[..., H2], enum{none, tanh} approximate = "
             "none) where H2 == 2 * H");
-  EXPECT_EQ(parse_schema(find("layer_norm")->text)->canonical(),
-            "layer_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], Tensor? bias[H], "
-            "float eps = 1e-05)");
+  EXPECT_EQ(
+      parse_schema(find("layer_norm")->text)->canonical(),
+      "layer_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], Tensor? bias[H], "
+      "float eps = 1e-05)");
 }
 
 }  // namespace

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "registry/arguments.hpp"
+
+namespace opmux::registry {
+
+/// Int, bool and enum arguments by index, for `where`; unspecified where an argument is none.
+using Scalars = std::array<int64_t, OPMUX_MAX_ARGS>;
+
+/// Refusals of arguments, with the sentences that explain them; never on the way of a good call.
+Status fail_missing(const Schema& schema, size_t index);
+Status fail_size(const Schema& schema, size_t index, const TensorView& tensor);
+Status fail_rank(const Schema& schema, size_t index, const TensorView& tensor);
+Status fail_constant(const Schema& schema, size_t index, size_t dim, int64_t found, int64_t wanted);
+Status fail_dim(const Schema& schema, const Arguments& arguments, int name);
+Status fail_leading(const Schema& schema, const Arguments& arguments);
+Status fail_dtype(const Schema& schema, const Arguments& arguments, int variable);
+Status fail_where(const Schema& schema, const WhereExpression& condition, const BoundDims& dims,
+                  const Scalars& scalars);
+
+}  // namespace opmux::registry

@@ -1,0 +1,174 @@
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "registry/argument_errors.hpp"
+#include "registry/arguments.hpp"
+
+namespace opmux::registry {
+namespace {
+
+using base::concat;
+
+const TensorView kAbsentTensor;
+
+std::string_view noun(ArgTag tag) {
+  switch (tag) {
+    case ArgTag::none: return "nothing";
+    case ArgTag::tensor: return "a tensor";
+    case ArgTag::integer: return "an int";
+    case ArgTag::floating: return "a float";
+    case ArgTag::logical: return "a bool";
+    case ArgTag::enumeration: return "an enum";
+    case ArgTag::string: return "a string";
+    case ArgTag::integer_list: return "a list of ints";
+    case ArgTag::tensor_list: return "a list of tensors";
+  }
+  return "something unknown";
+}
+
+ArgTag tag_of(ArgType type) {
+  switch (type) {
+    case ArgType::tensor: return ArgTag::tensor;
+    case ArgType::tensor_list: return ArgTag::tensor_list;
+    case ArgType::integer: return ArgTag::integer;
+    case ArgType::floating: return ArgTag::floating;
+    case ArgType::boolean: return ArgTag::logical;
+    case ArgType::enumeration: return ArgTag::enumeration;
+    case ArgType::string: return ArgTag::string;
+    case ArgType::int_list: return ArgTag::integer_list;
+  }
+  return ArgTag::none;
+}
+
+[[gnu::cold, gnu::noinline]] Status fail(const Schema& schema, std::string_view reason,
+                                         std::string_view message) {
+  return {Code::invalid_argument, std::string(reason), concat(schema.name, ": ", message)};
+}
+
+[[gnu::cold, gnu::noinline]] Status too_many(const Schema& schema, uint32_t given) {
+  return fail(schema, "schema.argument_count",
+              concat("takes at most ", schema.args.size(), " arguments, ", given, " were given"));
+}
+
+[[gnu::cold, gnu::noinline]] Status wrong_type(const Schema& schema, size_t index, ArgTag given) {
+  return fail(schema, "schema.argument_type",
+              concat("argument ", index + 1, " '", schema.argument_text(index), "' wants ",
+                     noun(tag_of(schema.args[index].type)), ", ", noun(given), " was given"));
+}
+
+[[gnu::cold, gnu::noinline]] Status unknown_word(const Schema& schema, const ArgSpec& arg,
+                                                 std::string_view word) {
+  return fail(schema, "schema.enum_word",
+              concat("'", arg.name, "' is one of ", base::join(arg.words, ", "), ", not '", word,
+                     "'", base::suggestion(word, arg.words)));
+}
+
+[[gnu::cold, gnu::noinline]] Status unknown_position(const Schema& schema, const ArgSpec& arg,
+                                                     int64_t position) {
+  return fail(schema, "schema.enum_word",
+              concat("'", arg.name, "' has ", arg.words.size(), " words, position ", position,
+                     " was given"));
+}
+
+void put_absent(const ArgSpec& arg, ArgTag& tag, ArgValue& value) {
+  tag = ArgTag::none;
+  if (arg.is_tensor()) {
+    value.tensor = &kAbsentTensor;
+  } else {
+    value.i64 = 0;
+  }
+}
+
+void put_default(const ArgSpec& arg, ArgTag& tag, ArgValue& value) {
+  const DefaultValue& given = *arg.default_value;
+  tag = given.tag;
+  switch (given.tag) {
+    case ArgTag::floating: value.f64 = given.f64; break;
+    case ArgTag::string:
+    case ArgTag::integer_list: value.list = &given.span; break;
+    default: value.i64 = given.i64;
+  }
+}
+
+Status put_enum(const Schema& schema, const ArgSpec& arg, ArgTag& tag, ArgValue& value) {
+  if (tag == ArgTag::enumeration) {
+    const bool known = value.i64 >= 0 && value.i64 < static_cast<int64_t>(arg.words.size());
+    return known ? Status() : unknown_position(schema, arg, value.i64);
+  }
+  const std::string_view word(static_cast<const char*>(value.list->data), value.list->size);
+  const auto found = std::find(arg.words.begin(), arg.words.end(), word);
+  if (found == arg.words.end()) return unknown_word(schema, arg, word);
+  tag = ArgTag::enumeration;
+  value.i64 = found - arg.words.begin();
+  return {};
+}
+
+/// An argument whose kind is not the one that its type travels as: what can be converted is.
+Status convert(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value) {
+  const ArgSpec& arg = schema.args[index];
+  if (arg.type == ArgType::floating && tag == ArgTag::integer) {
+    tag = ArgTag::floating;
+    value.f64 = static_cast<double>(value.i64);
+    return {};
+  }
+  if (arg.type == ArgType::enumeration && tag == ArgTag::string) {
+    return put_enum(schema, arg, tag, value);
+  }
+  if (tag != ArgTag::none) return wrong_type(schema, index, tag);
+  if (arg.optional || arg.is_tensor()) {
+    put_absent(arg, tag, value);
+  } else if (arg.default_value) {
+    put_default(arg, tag, value);
+  } else {
+    return fail_missing(schema, index);
+  }
+  return {};
+}
+
+Status put_given(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value) {
+  const ArgSpec& arg = schema.args[index];
+  if (tag != tag_of(arg.type)) return convert(schema, index, tag, value);
+  if (tag == ArgTag::tensor) {
+    if (value.tensor == nullptr || !value.tensor->present()) put_absent(arg, tag, value);
+  } else if (tag == ArgTag::logical) {
+    value.i64 = value.i64 != 0 ? 1 : 0;
+  } else if (tag == ArgTag::enumeration) {
+    return put_enum(schema, arg, tag, value);
+  }
+  return {};
+}
+
+Status put_left_out(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value) {
+  const ArgSpec& arg = schema.args[index];
+  if (arg.default_value) {
+    put_default(arg, tag, value);
+  } else if (arg.optional) {
+    put_absent(arg, tag, value);
+  } else {
+    return fail_missing(schema, index);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status normalise(const Schema& schema, const CallSite& site, const ArgValue* values,
+                 Arguments& out) {
+  const size_t count = schema.args.size();
+  if (site.count > count) return too_many(schema, site.count);
+  out.count = static_cast<uint32_t>(count);
+  for (size_t i = 0; i < count; ++i) {
+    Status status;
+    if (i < site.count) {
+      out.tags[i] = site.tags[i];
+      out.values[i] = values[i];
+      status = put_given(schema, i, out.tags[i], out.values[i]);
+    } else {
+      status = put_left_out(schema, i, out.tags[i], out.values[i]);
+    }
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+}  // namespace opmux::registry
