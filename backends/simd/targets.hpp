@@ -1,0 +1,32 @@
+// The families of vector instructions that this backend is compiled for, one variant each. Every
+// variant runs the code of its own family, never "the best": the host chooses, and can explain.
+#pragma once
+
+#include <opmux/plugin.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+// Read by Highway before its first header. What is left: AVX3 (AVX-512), AVX2, SSE4 and the
+// emulation that it always compiles.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+
+namespace opmux::backends::simd {
+
+struct Target {
+  std::string_view variant;
+  // What the compiler was told it may use, in the words of /proc/cpuinfo.
+  std::string_view cpu_features;
+  int32_t priority;
+};
+
+inline constexpr Target kAvx512{
+    "avx512", "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,f16c,aes,pclmulqdq", 150};
+inline constexpr Target kAvx2{"avx2", "avx2,bmi1,bmi2,fma,f16c,aes,pclmulqdq", 145};
+inline constexpr Target kSse4{"sse4", "sse4_1,sse4_2,ssse3,aes,pclmulqdq", 140};
+
+// Adds one implementation per target to the backend.
+void add_rms_norm(plugin::Backend& backend);
+void add_silu_and_mul(plugin::Backend& backend);
+
+}  // namespace opmux::backends::simd
