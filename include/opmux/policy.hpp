@@ -82,11 +82,11 @@ class OPMUX_API Condition {
 
 struct Condition::Node {
   Kind kind = Kind::dim;
-  std::string name;
+  std::string name = {};
   Compare compare = Compare::equal;
   int64_t value = 0;
-  std::string text;                 ///< layout order
-  std::vector<Condition> operands;  ///< of all_of, any_of, negation
+  std::string text = {};                 ///< layout order
+  std::vector<Condition> operands = {};  ///< of all_of, any_of, negation
 };
 
 /// Changes the score of the implementations that match: (priority + add) * multiply.
@@ -108,26 +108,34 @@ struct Rule {
   std::optional<bool> strict = {};
   int rank = 50;  ///< 0-1000, higher first, then the order of the list
   std::string reason = {}, owner = {}, expires = {};  ///< expires: "2027-02-01", UTC, end of day
-  bool expired = false;  ///< set by whoever reads the clock: prefer and boost lapse
+  /// Set by whoever reads the clock: of an expired rule only deny and require stay in force.
+  bool expired = false;
   bool allow_none = false;
   std::string where = {};  ///< "policy.yaml:12", for messages
 };
 
 /// What a program, a scope, the environment or a file wants of selection. Everything is optional.
-struct Policy {
+struct OPMUX_API Policy {
   std::vector<std::string> prefer = {}, require = {}, deny = {}, allow = {};
   std::optional<bool> strict = {};
   std::vector<std::string> allow_vendors = {}, deny_vendors = {};  ///< touch only kind vendor
   /// Exclusive order per operator.
   std::map<std::string, std::vector<std::string>> per_op = {};
   std::vector<Rule> rules = {};
+  /// The policy that this one stands on: it speaks where this one is silent, and its constraints
+  /// hold too. Set by combine().
+  std::shared_ptr<const Policy> outer = {};
 
   bool empty() const;
 };
 
+/// A policy inside another, as a scope within a scope: ordering fields of `inner` replace those of
+/// `outer`, constraints add up. A policy that occurs twice on the way out counts once.
+OPMUX_API Policy combine(const Policy& outer, const Policy& inner);
+
 /// Checks everything that can be checked without an operator: tokens, ids, globs, ranges, limits.
-/// Reasons "policy.token", "policy.op", "policy.boost", "policy.rank", "policy.expires",
-/// "policy.vendor".
+/// Reasons "policy.token", "policy.op", "policy.when", "policy.boost", "policy.rank",
+/// "policy.expires", "policy.vendor", "policy.too_deep".
 OPMUX_API Status validate(const Policy& policy);
 
 }  // namespace opmux

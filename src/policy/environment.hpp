@@ -19,16 +19,20 @@ struct Variable {
 /// The OPMUX_* variables, parsed strictly. Unset and empty are the same.
 struct Environment {
   Policy policy;  ///< PREFER, STRICT, PER_OP, ALLOW_VENDORS, DENY_VENDORS
-  std::string config, mode, platform, state_dir, record, log;
+  std::string config, platform, state_dir, record, log;
+  std::string mode;  ///< static, dynamic, config, hot_reload, auto
   std::vector<std::string> plugin_path, python_plugins;
   bool disable = false;
   std::map<std::string, bool> backends;  ///< OPMUX_BACKEND_<NAME>, lower case
-  std::vector<Variable> seen;            ///< what was set, in order, for `config show`
+  std::vector<Variable> seen;            ///< what was set, by name, for `config show`
 };
 
 /// Unknown OPMUX_* names fail with the nearest known one ("environment.unknown"); bad values fail
 /// naming the variable, the value and what is allowed ("environment.value").
 Result<Environment> parse_environment(const std::vector<Variable>& variables);
+
+/// Those of a null-terminated block of NAME=value that start with OPMUX_, by name.
+std::vector<Variable> variables_of(const char* const* block);
 
 /// The process's variables that start with OPMUX_; none when it runs with raised privileges.
 std::vector<Variable> process_variables();

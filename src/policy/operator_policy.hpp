@@ -18,7 +18,8 @@ inline constexpr size_t kMaxCandidates = 256;  ///< implementations of one opera
 using CandidateSet = std::bitset<kMaxCandidates>;
 
 /// Who said it: enough to print `"broken-driver" (policy.yaml:12, kernels@example.com, until
-/// 2027-02-01)`. Points into the layer that it came from.
+/// 2027-02-01)`, `OPMUX_PREFER (environment)`, `set_policy (code)`, `prefer (policy.yaml)` or
+/// `scope`. Points into the layer that it came from.
 struct Origin {
   const PolicyLayer* layer = nullptr;
   const Rule* rule = nullptr;  ///< null: the layer's own fields
@@ -45,6 +46,8 @@ struct PolicyView {
   Origin strict_by, list_by;
   /// The require groups in force, for the error that names them when nothing is left.
   std::vector<Origin> requires_by;
+  /// Room that evaluate() works in.
+  std::vector<double> multipliers;
 };
 
 /// The policy of one operator, compiled once for all sources and one scope: lists turned into sets

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <opmux/policy.hpp>
@@ -27,17 +28,38 @@ class PolicyLayer {
   const Policy& policy() const { return policy_; }
   /// What to call it in messages: "environment", "policy.yaml", "set_policy".
   const std::string& name() const { return name_; }
+  /// The layer of Policy::outer: same source, next in strength. Null if it stands alone.
+  const std::shared_ptr<const PolicyLayer>& outer() const { return outer_; }
 
-  /// Rules whose `op` matches, higher rank first, then list order.
+  /// Rules whose `op` matches, higher rank first, then list order. Without those of outer().
   std::vector<const Rule*> rules_for(std::string_view op) const;
-  /// Of everything in this layer that can concern the operator; equal hashes mean equal effect.
+  /// Of everything in this layer and outer() that can concern the operator: equal hashes mean equal
+  /// effect. Names, owners, reasons and places of rules are not in it. 0 if nothing concerns it.
   uint64_t hash_for(std::string_view op) const;
 
  private:
+  using Positions = std::vector<uint32_t>;
+  struct Pattern {
+    std::string glob;
+    Positions rules;
+  };
+  struct TextHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+
+  void index();
+  Positions positions_for(std::string_view op) const;
+
   Source source_ = Source::code;
   Policy policy_;
   std::string name_;
-  // index: rules by exact operator name, rules with a glob apart, content hash of each rule
+  std::shared_ptr<const PolicyLayer> outer_;
+  std::vector<const Rule*> ordered_;   ///< all rules, higher rank first
+  std::vector<uint64_t> rule_hashes_;  ///< by position in ordered_
+  uint64_t general_hash_ = 0;
+  std::unordered_map<std::string, Positions, TextHash, std::equal_to<>> by_operator_;
+  std::vector<Pattern> by_pattern_;  ///< each different glob once
 };
 
 using PolicyLayerPtr = std::shared_ptr<const PolicyLayer>;

@@ -9,7 +9,7 @@
 
 namespace opmux::policy {
 
-/// What of an implementation a token can match.
+/// What of an implementation a token can match. `vendor:NAME` asks for kind vendor too.
 struct Subject {
   std::string_view id;
   Kind kind = Kind::vendor;
@@ -35,6 +35,9 @@ class Token {
 
 /// `*` matches any run of characters other than '/'. Linear in both lengths.
 bool glob_match(std::string_view pattern, std::string_view text);
+
+/// Whether a pattern over operators is well formed: a name, or one with `*` in it.
+bool valid_operator_pattern(std::string_view pattern);
 
 /// The list a single `vendor` (or `default`, `reference`) stands for in `prefer`: that kind first,
 /// then the others in built-in order. Longer lists are taken as they are.

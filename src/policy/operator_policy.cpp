@@ -1,0 +1,171 @@
+#include "policy/operator_policy.hpp"
+
+#include <algorithm>
+
+#include "policy/policy_entry.hpp"
+
+namespace opmux::policy {
+
+using registry::Reason;
+
+struct OperatorPolicy::Data {
+  std::vector<PolicyLayerPtr> layers;  ///< strongest first, scopes included
+  std::shared_ptr<const registry::OperatorRecord> op;
+  std::vector<PolicyEntry> entries;  ///< strongest first
+  std::vector<double> priorities;
+  registry::Dependencies dependencies;
+};
+
+namespace {
+
+constexpr double kHighestScore = 1e6;
+
+/// Of several reasons the first in this order is told.
+int precedence_of(Reason reason) {
+  switch (reason) {
+    case Reason::policy_denied: return 0;
+    case Reason::policy_vendor_denied: return 1;
+    case Reason::policy_outside_require: return 2;
+    case Reason::policy_outside_order: return 3;
+    case Reason::policy_not_allowed: return 4;
+    case Reason::policy_vendor_not_allowed: return 5;
+    default: return 6;
+  }
+}
+
+/// One evaluation: takes the entries that match, strongest first, and writes the view.
+class Evaluation {
+ public:
+  Evaluation(const std::vector<double>& priorities, PolicyView& view) : view_(view) {
+    view.drops.assign(priorities.size(), {});
+    view.tiers.assign(priorities.size(), 0);
+    view.scores.assign(priorities.begin(), priorities.end());
+    view.multipliers.assign(priorities.size(), 1);
+    view.strict = view.has_list = view.allow_none = false;
+    view.strict_by = view.list_by = {};
+    view.requires_by.clear();
+  }
+
+  void apply(const PolicyEntry& entry) {
+    constrain(entry);
+    order(entry);
+    for (const CandidateBoost& boost : entry.boosts) {
+      view_.scores[boost.candidate] += boost.add;
+      view_.multipliers[boost.candidate] *= boost.multiply;
+    }
+    view_.allow_none = view_.allow_none || entry.allow_none;
+  }
+
+  void finish() {
+    choose_list();
+    for (size_t i = 0; i < view_.scores.size(); ++i) {
+      double& score = view_.scores[i];
+      // Without this test, 0 times a product beyond all bounds would be no number.
+      score = score <= 0 ? 0 : std::min(score * view_.multipliers[i], kHighestScore);
+    }
+  }
+
+ private:
+  static Origin origin(const PolicyEntry& entry, const char* field) {
+    return {entry.layer, entry.rule, field};
+  }
+
+  void drop(const Indices& candidates, Reason reason, const Origin& by) {
+    for (const uint16_t i : candidates) {
+      PolicyView::Drop& at = view_.drops[i];
+      if (precedence_of(reason) < precedence_of(at.reason)) at = {reason, by};
+    }
+  }
+
+  void constrain(const PolicyEntry& entry) {
+    drop(entry.denied, Reason::policy_denied, origin(entry, "deny"));
+    drop(entry.vendor_denied, Reason::policy_vendor_denied, origin(entry, "deny_vendors"));
+    if (!entry.outside_require) return;
+    view_.requires_by.push_back(origin(entry, "require"));
+    drop(*entry.outside_require, Reason::policy_outside_require, view_.requires_by.back());
+  }
+
+  /// The first entry that sets a field keeps it.
+  void order(const PolicyEntry& entry) {
+    if (entry.strict && view_.strict_by.layer == nullptr) {
+      view_.strict = *entry.strict;
+      view_.strict_by = origin(entry, "strict");
+    }
+    if (entry.prefer && prefer_ == nullptr) prefer_ = &entry;
+    if (entry.order && order_ == nullptr) {
+      order_ = &entry;
+      drop(entry.order->outside, Reason::policy_outside_order, origin(entry, "order"));
+    }
+    if (entry.outside_allow && !allowed_) {
+      allowed_ = true;
+      drop(*entry.outside_allow, Reason::policy_not_allowed, origin(entry, "allow"));
+    }
+    if (entry.outside_allow_vendors && !vendors_allowed_) {
+      vendors_allowed_ = true;
+      drop(*entry.outside_allow_vendors, Reason::policy_vendor_not_allowed,
+           origin(entry, "allow_vendors"));
+    }
+  }
+
+  /// Of an order and a prefer the stronger layer's gives the tiers; within a layer the order.
+  void choose_list() {
+    const bool by_order =
+        order_ != nullptr && (prefer_ == nullptr || order_->strength <= prefer_->strength);
+    const PolicyEntry* entry = by_order ? order_ : prefer_;
+    if (entry == nullptr) return;
+    view_.has_list = true;
+    view_.list_by = origin(*entry, by_order ? "order" : "prefer");
+    const TierList& list = by_order ? *entry->order : *entry->prefer;
+    std::copy(list.tiers.begin(), list.tiers.end(), view_.tiers.begin());
+  }
+
+  PolicyView& view_;
+  const PolicyEntry* prefer_ = nullptr;
+  const PolicyEntry* order_ = nullptr;
+  bool allowed_ = false, vendors_allowed_ = false;
+};
+
+std::vector<PolicyLayerPtr> all_layers(const PolicySet& set, PolicyLayerPtr scope) {
+  std::vector<PolicyLayerPtr> layers;
+  const auto add_chain = [&](PolicyLayerPtr layer) {
+    for (; layer; layer = layer->outer()) layers.push_back(layer);
+  };
+  add_chain(std::move(scope));
+  for (const PolicyLayerPtr& layer : set.layers) add_chain(layer);
+  return layers;
+}
+
+}  // namespace
+
+OperatorPolicy::OperatorPolicy() = default;
+OperatorPolicy::~OperatorPolicy() = default;
+
+std::shared_ptr<const OperatorPolicy> OperatorPolicy::compile(
+    const PolicySet& set, PolicyLayerPtr scope,
+    std::shared_ptr<const registry::OperatorRecord> op) {
+  auto data = std::make_unique<Data>();
+  data->layers = all_layers(set, std::move(scope));
+  for (size_t strength = 0; strength < data->layers.size(); ++strength) {
+    for (PolicyEntry& entry : entries_of(*data->layers[strength], strength, *op)) {
+      if (entry.when) entry.when->add_dependencies(data->dependencies);
+      data->entries.push_back(std::move(entry));
+    }
+  }
+  for (const auto& impl : op->implementations) data->priorities.push_back(impl->priority);
+  data->op = std::move(op);
+  std::shared_ptr<OperatorPolicy> compiled(new OperatorPolicy);
+  compiled->data_ = std::move(data);
+  return compiled;
+}
+
+void OperatorPolicy::evaluate(const registry::Signature& signature, PolicyView& view) const {
+  Evaluation evaluation(data_->priorities, view);
+  for (const PolicyEntry& entry : data_->entries) {
+    if (!entry.when || entry.when->holds(signature)) evaluation.apply(entry);
+  }
+  evaluation.finish();
+}
+
+const registry::Dependencies& OperatorPolicy::dependencies() const { return data_->dependencies; }
+
+}  // namespace opmux::policy

@@ -1,0 +1,123 @@
+#include "policy/origin_report.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.hpp"
+#include "policy/operator_policy.hpp"
+
+namespace opmux::policy {
+namespace {
+
+using Tokens = std::vector<std::string>;
+
+constexpr std::string_view kBuiltIn = "built-in";
+
+/// Writes lines; reads the layers strongest first.
+class Report {
+ public:
+  explicit Report(const PolicySet& set) {
+    for (PolicyLayerPtr layer : set.layers) {
+      for (; layer; layer = layer->outer()) layers_.push_back(layer);
+    }
+  }
+
+  /// Only the strongest layer that sets it counts.
+  void ordering(const char* field, Tokens Policy::* list, std::string_view otherwise) {
+    for (const PolicyLayerPtr& layer : layers_) {
+      const Tokens& tokens = layer->policy().*list;
+      if (!tokens.empty()) return line(field, base::join(tokens, ","), *layer, field);
+    }
+    if (!otherwise.empty())
+      lines_.push_back({field, std::string(otherwise), std::string(kBuiltIn)});
+  }
+
+  void strict() {
+    for (const PolicyLayerPtr& layer : layers_) {
+      const auto& flag = layer->policy().strict;
+      if (flag) return line("strict", *flag ? "true" : "false", *layer, "strict");
+    }
+    lines_.push_back({"strict", "false", std::string(kBuiltIn)});
+  }
+
+  /// Every layer's counts.
+  void constraint(const char* field, Tokens Policy::* list) {
+    for (const PolicyLayerPtr& layer : layers_) {
+      const Tokens& tokens = layer->policy().*list;
+      if (!tokens.empty()) line(field, base::join(tokens, ","), *layer, field);
+    }
+  }
+
+  void orders() {
+    std::set<std::string> told;
+    for (const PolicyLayerPtr& layer : layers_) {
+      for (const auto& [op, order] : layer->policy().per_op) {
+        if (!told.insert(op).second) continue;
+        line("order." + op, base::join(order, ","), *layer, "order");
+      }
+    }
+  }
+
+  void rules() {
+    for (const PolicyLayerPtr& layer : layers_) {
+      const auto& rules = layer->policy().rules;
+      if (rules.empty()) continue;
+      const auto expired =
+          std::count_if(rules.begin(), rules.end(), [](const Rule& rule) { return rule.expired; });
+      const std::string note = expired > 0 ? base::concat(" (", expired, " expired)") : "";
+      line("rules", base::concat(rules.size(), note), *layer, "rules");
+    }
+  }
+
+  std::vector<Setting> take() { return std::move(lines_); }
+
+ private:
+  void line(std::string key, std::string value, const PolicyLayer& layer, const char* field) {
+    lines_.push_back({std::move(key), std::move(value), describe(Origin{&layer, nullptr, field})});
+  }
+
+  std::vector<PolicyLayerPtr> layers_;
+  std::vector<Setting> lines_;
+};
+
+}  // namespace
+
+std::vector<Setting> effective_settings(const PolicySet& set) {
+  Report report(set);
+  report.ordering("prefer", &Policy::prefer, "by priority");
+  report.strict();
+  report.ordering("allow", &Policy::allow, "");
+  report.constraint("require", &Policy::require);
+  report.constraint("deny", &Policy::deny);
+  report.ordering("allow_vendors", &Policy::allow_vendors, "");
+  report.constraint("deny_vendors", &Policy::deny_vendors);
+  report.orders();
+  report.rules();
+  return report.take();
+}
+
+std::vector<Setting> process_settings(const Environment& environment) {
+  std::vector<Setting> lines;
+  const auto add = [&](std::string key, std::string value, std::string_view variable) {
+    const std::string origin = base::concat("OPMUX_", variable, " (environment)");
+    if (!value.empty()) lines.push_back({std::move(key), std::move(value), origin});
+  };
+  add("config", environment.config, "CONFIG");
+  add("mode", environment.mode, "MODE");
+  add("platform", environment.platform, "PLATFORM");
+  add("state_dir", environment.state_dir, "STATE_DIR");
+  add("record", environment.record, "RECORD");
+  add("log", environment.log, "LOG");
+  add("plugin_path", base::join(environment.plugin_path, ":"), "PLUGIN_PATH");
+  add("python_plugins", base::join(environment.python_plugins, ","), "PYTHON_PLUGINS");
+  if (environment.disable) add("disable", "true", "DISABLE");
+  for (const auto& [name, on] : environment.backends) {
+    std::string variable = "BACKEND_" + name;
+    std::transform(variable.begin(), variable.end(), variable.begin(),
+                   [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+    add("backend." + name, on ? "on" : "off", variable);
+  }
+  return lines;
+}
+
+}  // namespace opmux::policy

@@ -1,0 +1,129 @@
+#include "policy/policy_set.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "policy/content.hpp"
+#include "policy/token.hpp"
+
+namespace opmux::policy {
+namespace {
+
+bool says_something_general(const Policy& policy) {
+  return !policy.prefer.empty() || !policy.require.empty() || !policy.deny.empty() ||
+         !policy.allow.empty() || !policy.allow_vendors.empty() || !policy.deny_vendors.empty() ||
+         policy.strict;
+}
+
+uint64_t mixed(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+  return hash ^ hash >> 29;
+}
+
+uint64_t general_hash(const Policy& policy) {
+  if (!says_something_general(policy)) return 0;
+  ContentWriter writer;
+  writer.add_general(policy);
+  return writer.hash();
+}
+
+uint64_t effect_hash(const Rule& rule) {
+  ContentWriter writer;
+  writer.add_effect(rule);
+  return writer.hash();
+}
+
+uint64_t order_hash(const Policy& policy, std::string_view op) {
+  const auto found = policy.per_op.find(std::string(op));
+  if (found == policy.per_op.end()) return 0;
+  ContentWriter writer;
+  writer.add(found->second);
+  return writer.hash();
+}
+
+}  // namespace
+
+std::string_view name_of(Source source) {
+  switch (source) {
+    case Source::scope: return "scope";
+    case Source::code: return "code";
+    case Source::file: return "file";
+    case Source::environment: return "environment";
+    case Source::platform: return "platform";
+    case Source::builtin: return "built-in";
+  }
+  return "unknown";
+}
+
+Result<PolicyLayerPtr> PolicyLayer::make(Source source, Policy policy, std::string name) {
+  if (Status status = validate(policy); !status.ok()) return status;
+  auto layer = std::make_shared<PolicyLayer>();
+  if (policy.outer) {
+    auto outer = make(source, *policy.outer, name);
+    if (!outer) return outer;
+    layer->outer_ = std::move(*outer);
+  }
+  layer->source_ = source;
+  layer->policy_ = std::move(policy);
+  layer->name_ = std::move(name);
+  layer->index();
+  return PolicyLayerPtr(std::move(layer));
+}
+
+void PolicyLayer::index() {
+  general_hash_ = general_hash(policy_);
+  for (const Rule& rule : policy_.rules) ordered_.push_back(&rule);
+  std::stable_sort(ordered_.begin(), ordered_.end(),
+                   [](const Rule* a, const Rule* b) { return a->rank > b->rank; });
+  std::unordered_map<std::string_view, size_t> patterns;
+  for (const Rule* rule : ordered_) {
+    const auto position = static_cast<uint32_t>(rule_hashes_.size());
+    rule_hashes_.push_back(effect_hash(*rule));
+    if (rule->op.find('*') == std::string::npos) {
+      by_operator_[rule->op].push_back(position);
+      continue;
+    }
+    const auto [at, added] = patterns.emplace(rule->op, by_pattern_.size());
+    if (added) by_pattern_.push_back({rule->op, {}});
+    by_pattern_[at->second].rules.push_back(position);
+  }
+}
+
+PolicyLayer::Positions PolicyLayer::positions_for(std::string_view op) const {
+  Positions positions;
+  const auto exact = by_operator_.find(op);
+  if (exact != by_operator_.end()) positions = exact->second;
+  for (const Pattern& pattern : by_pattern_) {
+    if (!glob_match(pattern.glob, op)) continue;
+    positions.insert(positions.end(), pattern.rules.begin(), pattern.rules.end());
+  }
+  std::sort(positions.begin(), positions.end());
+  return positions;
+}
+
+std::vector<const Rule*> PolicyLayer::rules_for(std::string_view op) const {
+  std::vector<const Rule*> rules;
+  for (const uint32_t position : positions_for(op)) rules.push_back(ordered_[position]);
+  return rules;
+}
+
+uint64_t PolicyLayer::hash_for(std::string_view op) const {
+  const uint64_t order = order_hash(policy_, op);
+  const uint64_t outer = outer_ ? outer_->hash_for(op) : 0;
+  const Positions positions = positions_for(op);
+  if (general_hash_ == 0 && order == 0 && outer == 0 && positions.empty()) return 0;
+  uint64_t hash = mixed(mixed(mixed(1, general_hash_), order), outer);
+  for (const uint32_t position : positions) hash = mixed(hash, rule_hashes_[position]);
+  return hash;
+}
+
+uint64_t PolicySet::hash_for(std::string_view op) const {
+  uint64_t hash = 0;
+  for (const PolicyLayerPtr& layer : layers) {
+    const uint64_t own = layer->hash_for(op);
+    if (own != 0) hash = mixed(mixed(hash, static_cast<uint64_t>(layer->source()) + 1), own);
+  }
+  return hash;
+}
+
+}  // namespace opmux::policy

@@ -1,0 +1,149 @@
+#include "policy/condition_program.hpp"
+
+#include <gtest/gtest.h>
+
+#include "policy_bench.hpp"
+
+namespace opmux::policy {
+namespace {
+
+bool holds(const Condition& condition, const NormCall& call = {}) {
+  const auto op = norm_operator();
+  const auto program = ConditionProgram::compile(condition, *op->schema);
+  EXPECT_TRUE(program.has_value()) << condition.to_string();
+  return program && program->holds(BoundCall(call, *op->schema).signature());
+}
+
+bool applies(const Condition& condition) {
+  return ConditionProgram::compile(condition, *norm_operator()->schema).has_value();
+}
+
+TEST(Condition, compares_a_dimension_in_every_way) {
+  const struct {
+    Compare compare;
+    bool below, equal, above;
+  } rows[] = {{Compare::equal, false, true, false},   {Compare::not_equal, true, false, true},
+              {Compare::less, true, false, false},    {Compare::less_equal, true, true, false},
+              {Compare::greater, false, false, true}, {Compare::greater_equal, false, true, true}};
+  for (const auto& row : rows) {
+    const Condition condition = Condition::dim("H", row.compare, 100);
+    EXPECT_EQ(holds(condition, {.hidden = 99}), row.below) << condition.to_string();
+    EXPECT_EQ(holds(condition, {.hidden = 100}), row.equal) << condition.to_string();
+    EXPECT_EQ(holds(condition, {.hidden = 101}), row.above) << condition.to_string();
+  }
+}
+
+TEST(Condition, asks_for_multiples) {
+  EXPECT_TRUE(holds(Condition::dim("H", Compare::multiple_of, 16), {.hidden = 64}));
+  EXPECT_FALSE(holds(Condition::dim("H", Compare::multiple_of, 16), {.hidden = 65}));
+}
+
+TEST(Condition, the_ends_of_the_number_range_do_not_wrap) {
+  EXPECT_FALSE(holds(Condition::dim("H", Compare::less, INT64_MIN)));
+  EXPECT_FALSE(holds(Condition::dim("H", Compare::greater, INT64_MAX)));
+  EXPECT_TRUE(holds(Condition::dim("H", Compare::less_equal, INT64_MAX)));
+}
+
+TEST(Condition, rows_are_the_product_of_leading_dimensions) {
+  EXPECT_TRUE(holds(Condition::rows(Compare::equal, 32)));
+  EXPECT_FALSE(holds(Condition::rows(Compare::equal, 31)));
+}
+
+TEST(Condition, reads_the_element_type_rank_and_presence) {
+  EXPECT_TRUE(holds(Condition::dtype("x", bf16), {.dtype = bf16}));
+  EXPECT_FALSE(holds(Condition::dtype("x", f16), {.dtype = bf16}));
+  EXPECT_TRUE(holds(Condition::rank("x", Compare::equal, 2)));
+  EXPECT_TRUE(holds(Condition::present("weight"), {.weight = true}));
+  EXPECT_FALSE(holds(Condition::present("weight"), {.weight = false}));
+}
+
+TEST(Condition, a_device_is_compared_by_type_whatever_its_number) {
+  const Condition condition = Condition::device("x", OPMUX_DEVICE_CPU + 1);
+  EXPECT_TRUE(holds(condition, {.device_type = OPMUX_DEVICE_CPU + 1, .device_id = 3}));
+  EXPECT_FALSE(holds(condition, {.device_type = OPMUX_DEVICE_CPU}));
+}
+
+TEST(Condition, reads_contiguity_alignment_and_layout) {
+  EXPECT_TRUE(holds(Condition::contiguous("x")));
+  EXPECT_TRUE(holds(Condition::aligned("x", 64)));
+  EXPECT_FALSE(
+      holds(Condition::aligned("x", 64), {.data = reinterpret_cast<void*>(uintptr_t{4096 + 32})}));
+  EXPECT_TRUE(holds(Condition::layout("x", "01")));
+  EXPECT_FALSE(holds(Condition::layout("x", "10")));
+}
+
+TEST(Condition, reads_scalars_ambient_words_and_the_tag) {
+  EXPECT_TRUE(holds(Condition::scalar("window", Compare::greater, 0), {.window = 128}));
+  EXPECT_TRUE(holds(Condition::scalar("causal", Compare::equal, 1), {.causal = true}));
+  EXPECT_TRUE(holds(Condition::ambient("grad"), {.ambient = registry::kGrad}));
+  EXPECT_FALSE(holds(Condition::ambient("training"), {.ambient = registry::kGrad}));
+  EXPECT_TRUE(holds(Condition::tag(7), {.tag = 7}));
+  EXPECT_FALSE(holds(Condition::tag(7), {.tag = 8}));
+}
+
+TEST(Condition, joins_by_and_or_and_not) {
+  const Condition wide = Condition::dim("H", Compare::greater, 100);
+  const Condition half = Condition::dtype("x", f16);
+  const Condition graded = Condition::ambient("grad");
+  for (const bool a : {false, true}) {
+    for (const bool b : {false, true}) {
+      for (const bool c : {false, true}) {
+        const NormCall call{
+            .hidden = a ? 101 : 99, .dtype = b ? f16 : f32, .ambient = c ? registry::kGrad : 0};
+        EXPECT_EQ(holds(wide && half && graded, call), a && b && c);
+        EXPECT_EQ(holds(wide || half || graded, call), a || b || c);
+        EXPECT_EQ(holds((wide && half) || graded, call), (a && b) || c);
+        EXPECT_EQ(holds(wide && (half || !graded), call), a && (b || !c));
+        EXPECT_EQ(holds(!(wide || half) && !graded, call), !(a || b) && !c);
+      }
+    }
+  }
+}
+
+TEST(Condition, a_comparison_with_something_absent_answers_no) {
+  EXPECT_FALSE(holds(Condition::dim("W", Compare::greater_equal, 0)));
+  EXPECT_FALSE(holds(Condition::dim("W", Compare::less, 100)));
+  EXPECT_FALSE(holds(Condition::dtype("weight", f32)));
+  EXPECT_TRUE(holds(Condition::dim("W", Compare::not_equal, 5)));
+}
+
+TEST(Condition, does_not_apply_where_a_name_is_missing_even_in_one_branch) {
+  EXPECT_TRUE(applies(Condition::dim("H", Compare::equal, 1)));
+  EXPECT_FALSE(applies(Condition::dim("T", Compare::equal, 1)));
+  EXPECT_FALSE(applies(Condition::dtype("q", f32)));
+  EXPECT_FALSE(applies(Condition::scalar("H", Compare::equal, 1)));
+  EXPECT_FALSE(applies(Condition::dim("H", Compare::equal, 1) || Condition::present("q")));
+  EXPECT_FALSE(applies(!Condition::present("q")));
+}
+
+TEST(Condition, a_float_argument_is_no_number_to_compare) {
+  EXPECT_FALSE(applies(Condition::scalar("eps", Compare::greater, 0)));
+}
+
+TEST(Condition, prints_each_question_as_it_is_written) {
+  EXPECT_EQ(Condition::dim("T", Compare::greater, 8192).to_string(), "T > 8192");
+  EXPECT_EQ(Condition::dim("H", Compare::multiple_of, 16).to_string(), "H % 16 == 0");
+  EXPECT_EQ(Condition::rows(Compare::less_equal, 4).to_string(), "rows <= 4");
+  EXPECT_EQ(Condition::dtype("q", bf16).to_string(), "dtype(q) == \"bf16\"");
+  EXPECT_EQ(Condition::rank("q", Compare::not_equal, 4).to_string(), "rank(q) != 4");
+  EXPECT_EQ(Condition::device("q", OPMUX_DEVICE_CPU).to_string(), "device(q) == \"cpu\"");
+  EXPECT_EQ(Condition::present("w").to_string(), "has(w)");
+  EXPECT_EQ(Condition::contiguous("x").to_string(), "contiguous(x)");
+  EXPECT_EQ(Condition::aligned("x", 64).to_string(), "aligned(x, 64)");
+  EXPECT_EQ(Condition::layout("q", "0213").to_string(), "layout(q) == \"0213\"");
+  EXPECT_EQ(Condition::ambient("grad").to_string(), "grad");
+  EXPECT_EQ(Condition::tag(5).to_string(), "tag == 5");
+}
+
+TEST(Condition, prints_trees_with_one_spelling) {
+  const Condition a = Condition::ambient("grad"), b = Condition::tag(1),
+                  c = Condition::present("w");
+  EXPECT_EQ((a && b && c).to_string(), "(grad && tag == 1 && has(w))");
+  EXPECT_EQ((a && (b && c)).to_string(), ((a && b) && c).to_string());
+  EXPECT_EQ((a && (b || c)).to_string(), "(grad && (tag == 1 || has(w)))");
+  EXPECT_EQ((!b).to_string(), "!(tag == 1)");
+  EXPECT_EQ((!(a || b)).to_string(), "!(grad || tag == 1)");
+}
+
+}  // namespace
+}  // namespace opmux::policy
