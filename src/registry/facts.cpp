@@ -140,8 +140,9 @@ int64_t layout_of(const TensorView& tensor) {
   std::array<int, OPMUX_MAX_RANK> order{};
   const auto end = order.begin() + tensor.rank();
   std::iota(order.begin(), end, 0);
-  std::stable_sort(order.begin(), end,
-                   [&](int a, int b) { return tensor.stride(a) > tensor.stride(b); });
+  std::sort(order.begin(), end, [&](int a, int b) {
+    return tensor.stride(a) != tensor.stride(b) ? tensor.stride(a) > tensor.stride(b) : a < b;
+  });
   uint64_t packed = 0;
   for (int i = 0; i < tensor.rank(); ++i) packed |= static_cast<uint64_t>(order[i]) << (4 * i);
   return static_cast<int64_t>(packed);

@@ -102,9 +102,6 @@ class Schema {
 /// "schema.default", "schema.enum_word", "schema.where_type", "schema.limit".
 Result<Schema> parse_schema(std::string_view text);
 
-/// Whether `text` is an operator's name: `name` or `vendor.name`.
-bool is_operator_name(std::string_view text);
-
 /// Whether an implementation written against `older` can serve `current`: `older` must be `current`
 /// without some trailing arguments that may be left out; `where` may grow only by conditions on
 /// those. Spells out the first difference. Reason "schema.difference".

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "registry/schema.hpp"
-
 namespace opmux::registry {
 namespace {
 
@@ -14,16 +12,9 @@ constexpr std::string_view kEscaped = "\"\\\n\t";
 constexpr std::string_view kEscapes = "\"\\nt";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 
 }  // namespace
-
-bool is_lower_name(std::string_view word) {
-  return !word.empty() && word.size() <= kMaxNameBytes && is_lower(word[0]) &&
-         std::all_of(word.begin(), word.end(),
-                     [](char c) { return is_lower(c) || is_digit(c) || c == '_'; });
-}
 
 bool is_upper_name(std::string_view word) {
   return !word.empty() && word.size() <= kMaxNameBytes && is_upper(word[0]) &&
@@ -32,12 +23,6 @@ bool is_upper_name(std::string_view word) {
 
 bool is_schema_keyword(std::string_view word) {
   return std::find(kKeywords.begin(), kKeywords.end(), word) != kKeywords.end();
-}
-
-bool is_operator_name(std::string_view text) {
-  const size_t dot = text.find('.');
-  if (dot == std::string_view::npos) return is_lower_name(text);
-  return is_lower_name(text.substr(0, dot)) && is_lower_name(text.substr(dot + 1));
 }
 
 std::string quote(std::string_view text) {

@@ -4,12 +4,11 @@
 #include <string>
 #include <string_view>
 
-/// Which words a schema may use for what, and how its strings are quoted.
+/// Words that only schemas have, and how their strings are quoted; other names: names.hpp.
 namespace opmux::registry {
 
 inline constexpr size_t kMaxNameBytes = 64;
 
-bool is_lower_name(std::string_view word);  ///< [a-z][a-z0-9_]*: arguments, enum words, operators
 bool is_upper_name(std::string_view word);  ///< [A-Z][A-Z0-9]*: dimensions, dtype variables
 bool is_schema_keyword(std::string_view word);
 

@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "registry/default_parser.hpp"
+#include "registry/names.hpp"
 #include "registry/schema.hpp"
 #include "registry/schema_names.hpp"
 #include "registry/token_stream.hpp"
@@ -273,7 +274,7 @@ class SchemaParser {
   }
 
   bool check_lower_name(const Token& word) {
-    if (is_lower_name(word.text)) return true;
+    if (valid_name(word.text)) return true;
     return tokens_.fail(word, "schema.name",
                         concat("expected a name of at most ", kMaxNameBytes,
                                " lower-case letters, digits and '_', found ", word.shown()));

@@ -7,8 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "registry/schema_names.hpp"
-
 namespace opmux::registry {
 namespace {
 
@@ -101,13 +99,6 @@ TEST(SchemaEvolution, lets_where_grow_only_about_added_arguments) {
             "not the f that is known here: it has no where, here it has where H > 1");
   EXPECT_EQ(evolution("f(Tensor x[H]) where H > 1", "f(Tensor x[H]) where H > 2"),
             "not the f that is known here: it has where H > 1, here it has where H > 2");
-}
-
-TEST(SchemaNames, know_an_operators_name) {
-  for (const char* good : {"f", "rms_norm", "acme.f2"}) EXPECT_TRUE(is_operator_name(good)) << good;
-  for (const char* bad : {"", ".", "F", "a.", ".a", "a.b.c", "a/b", "2a"}) {
-    EXPECT_FALSE(is_operator_name(bad)) << bad;
-  }
 }
 
 /// Cuts, doubles, swaps or replaces bytes.
