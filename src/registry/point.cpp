@@ -1,5 +1,6 @@
 #include "registry/point.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -57,6 +58,19 @@ std::string PointSignature::canonical() const {
   words.reserve(parameters.size());
   for (const PointType type : parameters) words.push_back(name_of(type));
   return base::concat(name, "(", base::join(words, ", "), ") -> ", name_of(answer));
+}
+
+bool PointRecord::insert(PointAnswer answer) {
+  const auto before = [](const PointAnswer& a, const PointAnswer& b) {
+    if (a.backend->priority() != b.backend->priority()) {
+      return a.backend->priority() > b.backend->priority();
+    }
+    return a.backend->name() < b.backend->name();
+  };
+  const auto at = std::lower_bound(answers.begin(), answers.end(), answer, before);
+  if (at != answers.end() && !before(answer, *at)) return false;
+  answers.insert(at, std::move(answer));
+  return true;
 }
 
 Result<PointSignature> parse_point_signature(std::string_view text) {

@@ -35,15 +35,26 @@ struct PointAnswerDraft {
   PointFunction answer;
 };
 
-/// A declared point with all answers. An answer to a point that nobody declared, or with another
-/// signature, is refused at registration ("point.unknown" with the nearest, "point.signature").
+/// Who answers a point, and how.
+struct PointAnswer {
+  std::shared_ptr<Backend> backend;
+  std::shared_ptr<const PointFunction> function;
+};
+
+/// A declared point with all answers; the first whose backend is available, enabled and not denied
+/// answers.
 struct PointRecord {
   PointSignature signature;
-  struct Answer {
-    std::shared_ptr<Backend> backend;
-    std::shared_ptr<const PointFunction> function;
-  };
-  std::vector<Answer> answers;  ///< by backend priority, highest first, then name bytewise
+  std::vector<PointAnswer> answers;  ///< by backend priority, highest first, then name bytewise
+
+  /// Puts an answer in its place; false if its backend has one already.
+  bool insert(PointAnswer answer);
+};
+
+/// A plugin's answer to a point that nobody declared yet.
+struct UnclaimedAnswer {
+  PointSignature signature;
+  PointAnswer answer;
 };
 
 }  // namespace opmux::registry

@@ -32,13 +32,12 @@ TEST(Names, reference_and_own_are_for_providers_of_kind_reference) {
   }
 }
 
-TEST(Names, of_operators_hold_one_dot_at_most) {
-  EXPECT_TRUE(valid_operator_name("rms_norm"));
-  EXPECT_TRUE(valid_operator_name("acme.swish"));
-  EXPECT_FALSE(valid_operator_name("acme.a.b"));
-  EXPECT_FALSE(valid_operator_name(".swish"));
-  EXPECT_FALSE(valid_operator_name("acme."));
+TEST(Names, of_points_hold_any_number_of_dots) {
+  EXPECT_TRUE(valid_dotted_name("warm"));
   EXPECT_TRUE(valid_dotted_name("a.b.c"));
+  EXPECT_FALSE(valid_dotted_name(".b"));
+  EXPECT_FALSE(valid_dotted_name("a."));
+  EXPECT_FALSE(valid_dotted_name("a..b"));
 }
 
 TEST(Names, an_implementation_id_has_three_parts) {

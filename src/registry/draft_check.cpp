@@ -1,0 +1,172 @@
+#include "registry/draft_check.hpp"
+
+#include <utility>
+
+#include "base/text.hpp"
+#include "registry/names.hpp"
+
+namespace opmux::registry {
+namespace {
+
+constexpr int kHighestPriority = 1000;
+constexpr uint32_t kBackendFlags = OPMUX_BACKEND_DEFAULT_OFF | OPMUX_BACKEND_FORK_REINIT |
+                                   OPMUX_BACKEND_FORK_LOST | OPMUX_BACKEND_STREAM;
+constexpr uint32_t kImplementationFlags = OPMUX_IMPL_SERIAL | OPMUX_IMPL_ATOMIC_OUTPUTS |
+                                          OPMUX_IMPL_DETERMINISTIC | OPMUX_IMPL_BATCH_INVARIANT |
+                                          OPMUX_IMPL_CAPTURE_SAFE;
+
+Status refused(std::string reason, std::string message) {
+  return {Code::invalid_argument, std::move(reason), std::move(message)};
+}
+
+Status check_flags(uint32_t flags, uint32_t defined) {
+  if ((flags & ~defined) == 0) return {};
+  return refused("registry.flags", base::concat("flags ", flags, " are not all defined"));
+}
+
+Status check_priority(int priority) {
+  if (priority <= kHighestPriority) return {};
+  return refused(
+      "registry.priority",
+      base::concat("priority ", priority, " is above 1000; negative means the kind's own"));
+}
+
+/// How many arguments of `schema` the implementation was built for.
+Result<size_t> matched_arguments(const ImplementationDraft& draft, const Schema& schema) {
+  if (!draft.signature.empty()) {
+    const Result<Schema> built_for = parse_schema(draft.signature);
+    if (!built_for) {
+      return refused("schema.signature", base::concat("the signature it was written against: ",
+                                                      built_for.error().message()));
+    }
+    const Status same = check_evolution(*built_for, schema);
+    if (!same.ok()) return refused("schema.signature", std::string(same.message()));
+    return built_for->args.size();
+  }
+  size_t count = schema.args.size();
+  if (draft.prefix_hash == 0) return count;
+  for (;; --count) {
+    if (schema.prefix_hash(count) == draft.prefix_hash) return count;
+    if (count == 0 || !schema.args[count - 1].omittable()) break;
+  }
+  return refused("schema.signature",
+                 base::concat("it was built for other arguments than those of ", schema.canonical(),
+                              "; give the signature's text to see the difference"));
+}
+
+std::vector<Fact> default_verify_reads(const Schema& schema, size_t arg_count) {
+  std::vector<Fact> facts;
+  for (size_t i = 0; i < arg_count; ++i) {
+    for (const FactKind kind :
+         {FactKind::scalar, FactKind::dtype, FactKind::rank, FactKind::device}) {
+      const auto fact = resolve_fact(schema, kind, schema.args[i].name);
+      if (fact) facts.push_back(*fact);
+    }
+  }
+  return facts;
+}
+
+Result<std::vector<Fact>> resolve_reads(std::string_view list, const std::vector<FactName>& names,
+                                        const Schema& schema) {
+  std::vector<Fact> facts;
+  for (const FactName& name : names) {
+    const std::optional<Fact> fact = resolve_fact(schema, name.kind, name.name);
+    if (!fact) {
+      return refused(
+          "registry.reads",
+          base::concat(list, " lists a fact of kind ", static_cast<int>(name.kind), " about '",
+                       name.name, "', which ", schema.name, " does not have"));
+    }
+    facts.push_back(*fact);
+  }
+  return facts;
+}
+
+Status resolve_all_reads(const ImplementationDraft& draft, const Schema& schema,
+                         ImplementationRecord& record) {
+  if (draft.verify_reads) {
+    Result<std::vector<Fact>> reads = resolve_reads("verify_reads", *draft.verify_reads, schema);
+    if (!reads) return reads.error();
+    record.verify_reads = *std::move(reads);
+  } else if (draft.kernel.verify != nullptr) {
+    record.verify_reads = default_verify_reads(schema, record.arg_count);
+  }
+  if (draft.plan_reads) {
+    Result<std::vector<Fact>> reads = resolve_reads("plan_reads", *draft.plan_reads, schema);
+    if (!reads) return reads.error();
+    record.plan_reads = *std::move(reads);
+  }
+  return {};
+}
+
+Status check_alone(const ImplementationDraft& draft) {
+  if (!valid_name(draft.variant)) {
+    return refused("registry.name", base::concat("'", draft.variant, "' is no name of a variant: ",
+                                                 "[a-z][a-z0-9_]* of at most 64 bytes"));
+  }
+  if (draft.kernel.run == nullptr) return refused("registry.no_run", "it has no run function");
+  if (Status bad = check_priority(draft.priority); !bad.ok()) return bad;
+  return check_flags(draft.flags, kImplementationFlags);
+}
+
+Result<Capability> compile_caps_for(const ImplementationDraft& draft, const Schema& schema,
+                                    const Backend& backend) {
+  if (draft.caps.device_type != 0) return compile_caps(draft.caps, schema);
+  Caps caps = draft.caps;
+  caps.device_type = backend.device_type();
+  return compile_caps(caps, schema);
+}
+
+}  // namespace
+
+Status check_backend(const BackendDraft& draft) {
+  if (!valid_provider(draft.name, draft.kind)) {
+    const bool reserved = valid_name(draft.name);
+    return refused("registry.name",
+                   base::concat("'", draft.name, "' cannot be the name of a backend of kind ",
+                                name_of(draft.kind), ": ",
+                                reserved ? "policies use this word otherwise"
+                                         : "names are [a-z][a-z0-9_]* of at most 64 bytes"));
+  }
+  if (draft.vendor.empty() ? draft.kind == Kind::vendor : !valid_name(draft.vendor)) {
+    return refused("registry.vendor",
+                   base::concat("backend ", draft.name, " of kind ", name_of(draft.kind),
+                                draft.vendor.empty() ? " names no vendor" : " has a vendor '",
+                                draft.vendor, draft.vendor.empty() ? "" : "' that is no name"));
+  }
+  if (Status bad = check_priority(draft.priority); !bad.ok()) return bad;
+  return check_flags(draft.flags, kBackendFlags);
+}
+
+std::string id_of(const ImplementationDraft& draft, const Backend& backend) {
+  return base::concat(draft.op, "/", backend.name(), ".", draft.variant);
+}
+
+Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDraft& draft,
+                                                          const Schema& schema,
+                                                          std::shared_ptr<Backend> backend) {
+  if (Status bad = check_alone(draft); !bad.ok()) return bad;
+  const Result<size_t> arg_count = matched_arguments(draft, schema);
+  if (!arg_count) return arg_count.error();
+  Result<Capability> capability = compile_caps_for(draft, schema, *backend);
+  if (!capability) return capability.error();
+
+  auto record = std::make_shared<ImplementationRecord>();
+  record->id = id_of(draft, *backend);
+  record->op = draft.op;
+  record->variant = draft.variant;
+  record->vendor = backend->vendor();
+  record->build_id = draft.build_id;
+  record->kind = backend->kind();
+  record->priority = draft.priority < 0 ? priority_of(backend->kind()) : draft.priority;
+  record->flags = draft.flags;
+  record->arg_count = *arg_count;
+  record->kernel = draft.kernel;
+  record->capability = *std::move(capability);
+  record->backend = std::move(backend);
+  record->owner = draft.owner;
+  if (Status bad = resolve_all_reads(draft, schema, *record); !bad.ok()) return bad;
+  return record;
+}
+
+}  // namespace opmux::registry

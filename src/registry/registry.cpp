@@ -1,0 +1,198 @@
+#include "registry/registry.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace opmux::registry {
+namespace {
+
+/// Takes those implementations out for which `gone` says so; returns them.
+template <class Gone>
+std::vector<ImplementationPtr> remove_implementations(RegistrySnapshot& next, Gone&& gone) {
+  std::vector<ImplementationPtr> removed;
+  for (const auto& [name, op] : RegistrySnapshot(next).operators) {
+    OperatorRecord changed = *op;
+    std::erase_if(changed.implementations, [&](const ImplementationPtr& implementation) {
+      if (gone(*implementation)) removed.push_back(implementation);
+      return gone(*implementation);
+    });
+    if (changed.implementations.size() != op->implementations.size()) {
+      put_operator(next, std::move(changed));
+    }
+  }
+  return removed;
+}
+
+bool brings_something(const RegistrySnapshot& snapshot, const Backend* backend) {
+  for (const auto& [name, op] : snapshot.operators) {
+    for (const ImplementationPtr& implementation : op->implementations) {
+      if (implementation->backend.get() == backend) return true;
+    }
+  }
+  const auto answers = [&](const PointAnswer& answer) { return answer.backend.get() == backend; };
+  return std::any_of(snapshot.points.begin(), snapshot.points.end(), [&](const auto& point) {
+    const auto& all = point.second->answers;
+    return std::any_of(all.begin(), all.end(), answers);
+  });
+}
+
+void remove_answers(RegistrySnapshot& next, std::string_view backend) {
+  std::erase_if(next.unclaimed, [&](const UnclaimedAnswer& unclaimed) {
+    return unclaimed.answer.backend->name() == backend;
+  });
+  for (auto& [name, point] : next.points) {
+    auto changed = std::make_shared<PointRecord>(*point);
+    std::erase_if(changed->answers,
+                  [&](const PointAnswer& answer) { return answer.backend->name() == backend; });
+    point = std::move(changed);
+  }
+}
+
+void mark_withdrawn(const std::vector<ImplementationPtr>& implementations) {
+  for (const ImplementationPtr& implementation : implementations) {
+    implementation->withdrawn.store(true, std::memory_order_release);
+  }
+}
+
+/// Gives a new point the answers that wait for it.
+void adopt_unclaimed(RegistrySnapshot& next, const PointSignature& signature,
+                     std::vector<Refusal>* dropped) {
+  for (const UnclaimedAnswer& waiting : next.unclaimed) {
+    if (waiting.signature.name != signature.name) continue;
+    Status bad = answer_declared_point(next, waiting.signature, waiting.answer);
+    if (bad.ok() || dropped == nullptr) continue;
+    dropped->push_back(
+        {base::concat(signature.name, " of ", waiting.answer.backend->name()), std::move(bad)});
+  }
+  std::erase_if(next.unclaimed, [&](const UnclaimedAnswer& waiting) {
+    return waiting.signature.name == signature.name;
+  });
+}
+
+}  // namespace
+
+Registry::Registry()
+    : current_(new RegistrySnapshotPtr(std::make_shared<const RegistrySnapshot>())) {
+  (void)base::process_number();  // counts forks from now on
+}
+
+Registry::~Registry() { delete current_.load(); }
+
+RegistrySnapshotPtr Registry::snapshot() const {
+  const std::scoped_lock lock(pointer_);
+  return *current_.load(std::memory_order_acquire);
+}
+
+void Registry::publish(RegistrySnapshotPtr next) {
+  const auto* node = new RegistrySnapshotPtr(std::move(next));
+  {
+    const std::scoped_lock lock(pointer_);
+    node = current_.exchange(node, std::memory_order_acq_rel);
+  }
+  delete node;  // followed only under the lock
+}
+
+template <class Edit>
+void Registry::change(Edit&& edit) {
+  {
+    const std::scoped_lock lock(writers_);
+    auto next = std::make_shared<RegistrySnapshot>(*snapshot());
+    if (!edit(*next)) return;
+    publish(std::move(next));
+  }
+  if (changed_) changed_();
+}
+
+Status Registry::define(std::string_view schema_text, bool standard) {
+  Status outcome;
+  change([&](RegistrySnapshot& next) {
+    bool changed = false;
+    outcome = define_operator(next, schema_text, standard, changed);
+    return changed;
+  });
+  return outcome;
+}
+
+BatchResult Registry::add(const Batch& batch, bool all_or_nothing) {
+  BatchResult result;
+  change([&](RegistrySnapshot& next) { return apply(batch, all_or_nothing, next, result); });
+  return result;
+}
+
+void Registry::withdraw(const std::vector<ImplementationPtr>& implementations) {
+  std::vector<ImplementationPtr> removed;
+  change([&](RegistrySnapshot& next) {
+    removed = remove_implementations(next, [&](const ImplementationRecord& record) {
+      return std::any_of(implementations.begin(), implementations.end(),
+                         [&](const ImplementationPtr& wanted) { return wanted.get() == &record; });
+    });
+    for (const ImplementationPtr& gone : removed) {
+      const Backend* backend = gone->backend.get();
+      if (backend->plugin().empty() && !brings_something(next, backend)) {
+        next.backends.erase(backend->name());
+      }
+    }
+    mark_withdrawn(removed);
+    return !removed.empty();
+  });
+}
+
+void Registry::withdraw_backend(std::string_view name) {
+  change([&](RegistrySnapshot& next) {
+    const auto at = next.backends.find(name);
+    if (at == next.backends.end()) return false;
+    mark_withdrawn(remove_implementations(
+        next, [&](const ImplementationRecord& record) { return record.backend->name() == name; }));
+    remove_answers(next, name);
+    next.backends.erase(at);
+    return true;
+  });
+}
+
+Status Registry::declare_point(std::string_view text, std::vector<Refusal>* dropped) {
+  const Result<PointSignature> signature = parse_point_signature(text);
+  if (!signature) return signature.error();
+  Status outcome;
+  change([&](RegistrySnapshot& next) {
+    const auto at = next.points.find(signature->name);
+    if (at != next.points.end()) {
+      if (at->second->signature != *signature) {
+        outcome = {Code::already_exists, "point.signature",
+                   base::concat("the specialization point ", at->second->signature.canonical(),
+                                " cannot also be ", signature->canonical())};
+      }
+      return false;
+    }
+    next.points[signature->name] = std::make_shared<PointRecord>(PointRecord{*signature, {}});
+    adopt_unclaimed(next, *signature, dropped);
+    return true;
+  });
+  return outcome;
+}
+
+Status Registry::answer_point(std::string_view text, std::string_view backend,
+                              PointFunction answer) {
+  const Result<PointSignature> signature = parse_point_signature(text);
+  if (!signature) return signature.error();
+  Status outcome;
+  change([&](RegistrySnapshot& next) {
+    const auto at = next.backends.find(backend);
+    if (at == next.backends.end()) {
+      std::vector<std::string> known;
+      for (const auto& [name, unused] : next.backends) known.push_back(name);
+      outcome = {Code::not_found, "point.backend",
+                 base::concat("there is no backend '", backend, "' to answer ", signature->name,
+                              base::suggestion(backend, known))};
+      return false;
+    }
+    outcome = answer_declared_point(
+        next, *signature, {at->second, std::make_shared<const PointFunction>(std::move(answer))});
+    return outcome.ok();
+  });
+  return outcome;
+}
+
+}  // namespace opmux::registry

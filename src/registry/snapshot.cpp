@@ -1,0 +1,32 @@
+#include "registry/snapshot.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+namespace opmux::registry {
+
+const OperatorRecord* RegistrySnapshot::find(std::string_view op) const {
+  const auto at = operators.find(op);
+  return at == operators.end() ? nullptr : at->second.get();
+}
+
+ImplementationPtr RegistrySnapshot::find_implementation(std::string_view id) const {
+  const OperatorRecord* record = find(id.substr(0, id.find('/')));
+  if (record == nullptr) return nullptr;
+  const auto& all = record->implementations;
+  const auto at = std::lower_bound(
+      all.begin(), all.end(), id,
+      [](const ImplementationPtr& a, std::string_view wanted) { return a->id < wanted; });
+  return at != all.end() && (*at)->id == id ? *at : nullptr;
+}
+
+void put_operator(RegistrySnapshot& snapshot, OperatorRecord record) {
+  static std::atomic<uint64_t> revisions{0};
+  record.revision = revisions.fetch_add(1, std::memory_order_relaxed) + 1;
+  std::sort(record.implementations.begin(), record.implementations.end(),
+            [](const auto& a, const auto& b) { return a->id < b->id; });
+  const std::string name = record.schema->name;
+  snapshot.operators[name] = std::make_shared<const OperatorRecord>(std::move(record));
+}
+
+}  // namespace opmux::registry
