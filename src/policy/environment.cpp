@@ -198,10 +198,10 @@ std::vector<Variable> variables_of(const char* const* block) {
   return variables;
 }
 
-std::vector<Variable> process_variables() {
-  // A program with raised privileges must not be steered by whoever starts it.
-  if (getauxval(AT_SECURE) != 0) return {};
-  return variables_of(environ);
+bool raised_privileges() { return getauxval(AT_SECURE) != 0; }
+
+std::vector<Variable> process_variables(bool raised) {
+  return raised ? std::vector<Variable>() : variables_of(environ);
 }
 
 }  // namespace opmux::policy

@@ -34,7 +34,10 @@ Result<Environment> parse_environment(const std::vector<Variable>& variables);
 /// Those of a null-terminated block of NAME=value that start with OPMUX_, by name.
 std::vector<Variable> variables_of(const char* const* block);
 
+/// Whether the process has more rights than whoever started it (set-user-id and the like).
+bool raised_privileges();
+
 /// The process's variables that start with OPMUX_; none when it runs with raised privileges.
-std::vector<Variable> process_variables();
+std::vector<Variable> process_variables(bool raised = raised_privileges());
 
 }  // namespace opmux::policy

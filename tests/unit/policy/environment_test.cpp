@@ -1,0 +1,177 @@
+#include "policy/environment.hpp"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace opmux::policy {
+namespace {
+
+using List = std::vector<std::string>;
+
+Environment parsed(const std::vector<Variable>& variables) {
+  return parse_environment(variables).value();
+}
+
+Status error(const std::string& name, const std::string& value) {
+  return parse_environment({{name, value}}).error();
+}
+
+bool mentions(const Status& status, std::string_view text) {
+  return status.message().find(text) != std::string_view::npos;
+}
+
+TEST(Environment, nothing_set_says_nothing) {
+  const Environment environment = parsed({});
+  EXPECT_TRUE(environment.policy.empty());
+  EXPECT_TRUE(environment.seen.empty());
+  EXPECT_FALSE(environment.disable);
+}
+
+TEST(Environment, reads_every_variable) {
+  const Environment e = parsed({{"OPMUX_CONFIG", "/etc/policy.yaml"},
+                                {"OPMUX_MODE", "hot_reload"},
+                                {"OPMUX_PREFER", "vendor:acme,default"},
+                                {"OPMUX_STRICT", "1"},
+                                {"OPMUX_PER_OP", "norm=vendor|reference;softmax=default"},
+                                {"OPMUX_ALLOW_VENDORS", "acme,intel"},
+                                {"OPMUX_DENY_VENDORS", "khronos"},
+                                {"OPMUX_PLUGIN_PATH", "/a:/b c"},
+                                {"OPMUX_PYTHON_PLUGINS", "one,two.three"},
+                                {"OPMUX_PLATFORM", "acme"},
+                                {"OPMUX_STATE_DIR", "/state"},
+                                {"OPMUX_RECORD", "/rec"},
+                                {"OPMUX_LOG", "info"},
+                                {"OPMUX_DISABLE", "on"},
+                                {"OPMUX_BACKEND_ONEDNN", "off"}});
+  EXPECT_EQ(e.config, "/etc/policy.yaml");
+  EXPECT_EQ(e.mode, "hot_reload");
+  EXPECT_EQ(e.policy.prefer, (List{"vendor:acme", "default"}));
+  EXPECT_EQ(e.policy.strict, true);
+  EXPECT_EQ(e.policy.per_op.at("norm"), (List{"vendor", "reference"}));
+  EXPECT_EQ(e.policy.per_op.at("softmax"), (List{"default"}));
+  EXPECT_EQ(e.policy.allow_vendors, (List{"acme", "intel"}));
+  EXPECT_EQ(e.policy.deny_vendors, (List{"khronos"}));
+  EXPECT_EQ(e.plugin_path, (List{"/a", "/b c"}));
+  EXPECT_EQ(e.python_plugins, (List{"one", "two.three"}));
+  EXPECT_EQ(e.platform, "acme");
+  EXPECT_EQ(e.state_dir, "/state");
+  EXPECT_EQ(e.record, "/rec");
+  EXPECT_EQ(e.log, "info");
+  EXPECT_TRUE(e.disable);
+  EXPECT_EQ(e.backends.at("onednn"), false);
+  EXPECT_EQ(e.seen.size(), 15u);
+  EXPECT_TRUE(validate(e.policy).ok());
+}
+
+TEST(Environment, empty_is_the_same_as_unset) {
+  const Environment environment =
+      parsed({{"OPMUX_STRICT", ""}, {"OPMUX_PREFER", ""}, {"OPMUX_MODE", ""}, {"OPMUX_X", ""}});
+  EXPECT_TRUE(environment.policy.empty());
+  EXPECT_TRUE(environment.seen.empty());
+}
+
+TEST(Environment, booleans_know_six_words) {
+  for (const char* yes : {"1", "true", "on"}) {
+    EXPECT_EQ(parsed({{"OPMUX_STRICT", yes}}).policy.strict, true) << yes;
+  }
+  for (const char* no : {"0", "false", "off"}) {
+    EXPECT_EQ(parsed({{"OPMUX_STRICT", no}}).policy.strict, false) << no;
+  }
+}
+
+TEST(Environment, false_does_not_enable) {
+  EXPECT_FALSE(parsed({{"OPMUX_DISABLE", "false"}}).disable);
+  EXPECT_FALSE(parsed({{"OPMUX_BACKEND_SIMD", "false"}}).backends.at("simd"));
+}
+
+TEST(Environment, other_words_for_booleans_fail_and_name_what_is_allowed) {
+  for (const char* word : {"yes", "TRUE", "2", " 1", "enabled"}) {
+    const Status status = error("OPMUX_DISABLE", word);
+    EXPECT_EQ(status.reason(), "environment.value") << word;
+    EXPECT_TRUE(mentions(status, "OPMUX_DISABLE='" + std::string(word) + "'"));
+    EXPECT_TRUE(mentions(status, "0, 1, true, false, on, off"));
+  }
+}
+
+TEST(Environment, an_unknown_name_fails_and_suggests_the_nearest) {
+  const Status status = error("OPMUX_PREFERS", "vendor");
+  EXPECT_EQ(status.code(), Code::invalid_argument);
+  EXPECT_EQ(status.reason(), "environment.unknown");
+  EXPECT_TRUE(mentions(status, "did you mean 'OPMUX_PREFER'?")) << status.to_string();
+}
+
+TEST(Environment, names_of_other_programs_are_none_of_its_business) {
+  EXPECT_TRUE(parse_environment({{"PATH", "/bin"}, {"OPMUXER", "1"}}).has_value());
+}
+
+TEST(Environment, a_backend_is_named_in_capitals) {
+  EXPECT_TRUE(parsed({{"OPMUX_BACKEND_MY_CHIP2", "1"}}).backends.at("my_chip2"));
+  EXPECT_EQ(error("OPMUX_BACKEND_simd", "1").reason(), "environment.unknown");
+  EXPECT_EQ(error("OPMUX_BACKEND_", "1").reason(), "environment.unknown");
+  EXPECT_EQ(error("OPMUX_BACKEND_2X", "1").reason(), "environment.unknown");
+  EXPECT_EQ(error("OPMUX_BACKEND_SIMD", "maybe").reason(), "environment.value");
+}
+
+TEST(Environment, an_unknown_token_fails_and_names_the_nearest) {
+  const Status status = error("OPMUX_PREFER", "default,vendr");
+  EXPECT_EQ(status.reason(), "environment.value");
+  EXPECT_TRUE(mentions(status, "OPMUX_PREFER='default,vendr'")) << status.to_string();
+  EXPECT_TRUE(mentions(status, "did you mean 'vendor'?")) << status.to_string();
+}
+
+TEST(Environment, lists_may_have_spaces_around_commas_but_no_gaps) {
+  EXPECT_EQ(parsed({{"OPMUX_PREFER", "vendor , default"}}).policy.prefer,
+            (List{"vendor", "default"}));
+  EXPECT_FALSE(error("OPMUX_PREFER", "vendor,,default").ok());
+  EXPECT_FALSE(error("OPMUX_ALLOW_VENDORS", "acme,").ok());
+  EXPECT_FALSE(error("OPMUX_PLUGIN_PATH", "/a::/b").ok());
+}
+
+TEST(Environment, old_names_of_default_are_understood) {
+  EXPECT_TRUE(parse_environment({{"OPMUX_PREFER", "flaggems"}}).has_value());
+  EXPECT_TRUE(parse_environment({{"OPMUX_PER_OP", "norm=flagos|vendor"}}).has_value());
+}
+
+TEST(Environment, malformed_orders_fail) {
+  for (const char* orders :
+       {"norm", "norm=", "=vendor", "norm=vendor|", "norm=vendor;", "Norm=vendor",
+        "norm=vendor;norm=default", "norm=vendr", "norm*=vendor"}) {
+    EXPECT_EQ(error("OPMUX_PER_OP", orders).reason(), "environment.value") << orders;
+  }
+}
+
+TEST(Environment, modes_are_a_closed_set) {
+  for (const char* mode : {"static", "dynamic", "config", "hot_reload", "auto"}) {
+    EXPECT_EQ(parsed({{"OPMUX_MODE", mode}}).mode, mode);
+  }
+  const Status status = error("OPMUX_MODE", "hotreload");
+  EXPECT_EQ(status.reason(), "environment.value");
+  EXPECT_TRUE(mentions(status, "'hot_reload'")) << status.to_string();
+}
+
+TEST(Environment, vendors_are_names) {
+  EXPECT_EQ(error("OPMUX_DENY_VENDORS", "vendor:acme").reason(), "environment.value");
+}
+
+TEST(Environment, takes_its_own_from_a_block_of_variables) {
+  const char* block[] = {"PATH=/bin", "OPMUX_STRICT=1", "OPMUX_LOG=a=b", "OPMUX_BARE", nullptr};
+  const std::vector<Variable> variables = variables_of(block);
+  ASSERT_EQ(variables.size(), 2u);
+  EXPECT_EQ(variables[0].name, "OPMUX_LOG");
+  EXPECT_EQ(variables[0].value, "a=b");
+  EXPECT_EQ(variables[1].name, "OPMUX_STRICT");
+  EXPECT_TRUE(variables_of(nullptr).empty());
+}
+
+TEST(Environment, raised_privileges_hide_every_variable) {
+  ASSERT_EQ(setenv("OPMUX_STRICT", "1", 1), 0);
+  EXPECT_EQ(process_variables(false).size(), variables_of(environ).size());
+  EXPECT_FALSE(process_variables(false).empty());
+  EXPECT_TRUE(process_variables(true).empty());
+  unsetenv("OPMUX_STRICT");
+}
+
+}  // namespace
+}  // namespace opmux::policy

@@ -1,0 +1,155 @@
+#include "policy/policy_set.hpp"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "policy_bench.hpp"
+
+namespace opmux::policy {
+namespace {
+
+std::string names(const std::vector<const Rule*>& rules) {
+  std::string text;
+  for (const Rule* rule : rules) text += (text.empty() ? "" : " ") + rule->name;
+  return text;
+}
+
+PolicyLayerPtr file(Policy policy) { return layer_of(Source::file, std::move(policy)); }
+
+TEST(PolicyLayer, gives_the_rules_of_an_operator_by_rank_then_list_order) {
+  const PolicyLayerPtr layer = file({.rules = {{.name = "a", .op = "norm"},
+                                               {.name = "b", .op = "*", .rank = 60},
+                                               {.name = "c", .op = "softmax", .rank = 900},
+                                               {.name = "d", .op = "nor*"},
+                                               {.name = "e", .op = "norm", .rank = 60},
+                                               {.name = "f", .op = "acme.*"}}});
+  EXPECT_EQ(names(layer->rules_for("norm")), "b e a d");
+  EXPECT_EQ(names(layer->rules_for("softmax")), "c b");
+  EXPECT_EQ(names(layer->rules_for("acme.fold")), "b f");
+}
+
+TEST(PolicyLayer, fails_as_validation_does) {
+  const auto layer = PolicyLayer::make(Source::file, {.prefer = {"vendr"}}, "policy.yaml");
+  EXPECT_EQ(layer.error().reason(), "policy.token");
+}
+
+TEST(PolicyLayer, knows_its_source_and_name) {
+  const auto layer = PolicyLayer::make(Source::code, {.strict = true}, "set_policy").value();
+  EXPECT_EQ(layer->source(), Source::code);
+  EXPECT_EQ(layer->name(), "set_policy");
+  EXPECT_TRUE(*layer->policy().strict);
+}
+
+TEST(PolicyLayer, sources_have_words) {
+  const char* words[] = {"scope", "code", "file", "environment", "platform", "built-in"};
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(name_of(static_cast<Source>(i)), words[i]);
+}
+
+TEST(PolicyHash, is_zero_where_nothing_is_said) {
+  EXPECT_EQ(file({})->hash_for("norm"), 0u);
+  EXPECT_EQ(file({.rules = {{.op = "softmax", .deny = {"vendor"}}}})->hash_for("norm"), 0u);
+  EXPECT_EQ(file({.per_op = {{"softmax", {"vendor"}}}})->hash_for("norm"), 0u);
+}
+
+TEST(PolicyHash, changes_with_every_field_that_matters) {
+  const Condition grad = Condition::ambient("grad"), training = Condition::ambient("training");
+  const std::vector<std::string> vendor{"vendor"};
+  const std::vector<Policy> policies{{.prefer = vendor},
+                                     {.require = vendor},
+                                     {.deny = vendor},
+                                     {.allow = vendor},
+                                     {.strict = true},
+                                     {.strict = false},
+                                     {.allow_vendors = vendor},
+                                     {.deny_vendors = vendor},
+                                     {.per_op = {{"norm", vendor}}},
+                                     {.rules = {{.require = vendor}}},
+                                     {.rules = {{.prefer = vendor}}},
+                                     {.rules = {{.order = vendor}}},
+                                     {.rules = {{.deny = vendor}}},
+                                     {.rules = {{.allow = vendor}}},
+                                     {.rules = {{.boost = {{"norm/*", 1, 1}}}}},
+                                     {.rules = {{.boost = {{"norm/*", 0, 2}}}}},
+                                     {.rules = {{.boost = {{"norm/a*", 1, 1}}}}},
+                                     {.rules = {{.strict = true}}},
+                                     {.rules = {{.when = grad, .deny = vendor}}},
+                                     {.rules = {{.when = training, .deny = vendor}}},
+                                     {.rules = {{.when = !grad, .deny = vendor}}},
+                                     {.rules = {{.deny = vendor, .expired = true}}},
+                                     {.rules = {{.deny = vendor, .allow_none = true}}},
+                                     {.outer = std::make_shared<Policy>(Policy{.prefer = vendor})}};
+  std::vector<uint64_t> hashes;
+  for (const Policy& policy : policies) hashes.push_back(file(policy)->hash_for("norm"));
+  std::sort(hashes.begin(), hashes.end());
+  EXPECT_NE(hashes.front(), 0u);
+  EXPECT_EQ(std::unique(hashes.begin(), hashes.end()), hashes.end());
+}
+
+TEST(PolicyHash, does_not_change_with_labels_or_rules_of_other_operators) {
+  const Rule rule{.name = "a", .op = "norm", .deny = {"vendor"}, .where = "policy.yaml:3"};
+  Rule moved = rule;
+  moved.name = "b", moved.where = "policy.yaml:9", moved.owner = "x", moved.reason = "y";
+  const Rule other{.op = "softmax", .deny = {"vendor"}, .rank = 900};
+  EXPECT_EQ(file({.rules = {rule}})->hash_for("norm"),
+            file({.rules = {other, moved}})->hash_for("norm"));
+}
+
+TEST(PolicyHash, changes_with_the_order_of_rules) {
+  const Rule a{.prefer = {"vendor"}}, b{.prefer = {"reference"}};
+  EXPECT_NE(file({.rules = {a, b}})->hash_for("norm"), file({.rules = {b, a}})->hash_for("norm"));
+}
+
+TEST(PolicyHash, of_a_set_depends_on_the_source_but_not_on_silent_layers) {
+  const Policy policy{.deny = {"vendor"}};
+  const PolicySet in_file{{layer_of(Source::file, policy)}};
+  const PolicySet in_code{{layer_of(Source::code, policy)}};
+  const PolicySet with_silent{{layer_of(Source::code, {.per_op = {{"softmax", {"vendor"}}}}),
+                               layer_of(Source::file, policy)}};
+  EXPECT_NE(in_file.hash_for("norm"), in_code.hash_for("norm"));
+  EXPECT_EQ(in_file.hash_for("norm"), with_silent.hash_for("norm"));
+  EXPECT_EQ(PolicySet{}.hash_for("norm"), 0u);
+}
+
+/// 10,000 rules over 300 operators, a few of them for all.
+Policy large_policy() {
+  Policy policy;
+  for (int i = 0; i < 10'000; ++i) {
+    policy.rules.push_back({.name = "rule-" + std::to_string(i),
+                            .op = i % 1000 == 0 ? "*" : "op_" + std::to_string(i % 300),
+                            .when = Condition::dim("H", Compare::greater, i),
+                            .deny = {"*/acme.*"},
+                            .rank = i % 1000});
+  }
+  return policy;
+}
+
+TEST(PolicyScale, an_operator_sees_only_its_own_of_10000_rules) {
+  const PolicyLayerPtr layer = file(large_policy());
+  size_t seen = 0;
+  for (int op = 0; op < 300; ++op) {
+    const size_t own = layer->rules_for("op_" + std::to_string(op)).size();
+    EXPECT_LE(own, 34u + 10u);
+    seen += own;
+  }
+  EXPECT_EQ(seen, 10'000u - 10u + 300u * 10u);
+}
+
+TEST(PolicyScale, indexing_10000_rules_and_reading_all_operators_takes_no_time_to_speak_of) {
+  Policy policy = large_policy();
+  const auto start = std::chrono::steady_clock::now();
+  const PolicyLayerPtr layer = file(std::move(policy));
+  uint64_t all = 0;
+  for (int round = 0; round < 10; ++round) {
+    for (int op = 0; op < 300; ++op) all ^= layer->hash_for("op_" + std::to_string(op)) + op;
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  EXPECT_NE(all, 1u);
+  // Looking at each rule for each operator would be 30 million steps; instrumented builds included.
+  EXPECT_LT(took.count(), 5.0);
+}
+
+}  // namespace
+}  // namespace opmux::policy
