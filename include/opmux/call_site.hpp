@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 
 #include <opmux/abi.h>
 #include <opmux/tensor.hpp>
@@ -32,12 +33,30 @@ union ArgValue {
   const opmux_list* list;
 };
 
-/// What a place of call passes: fixed at compile time for the C++ face.
-struct CallSite {
-  uint32_t count = 0;
-  std::array<ArgTag, OPMUX_MAX_ARGS> tags{};
+/// What a place of call passes: number and kinds of its arguments in sixteen bytes, fixed at compile
+/// time for the C++ face.
+class alignas(16) CallSite {
+ public:
+  constexpr CallSite() = default;
+  constexpr CallSite(std::initializer_list<ArgTag> tags) {
+    for (const ArgTag tag : tags) push(tag);
+  }
+
+  /// At most OPMUX_MAX_ARGS.
+  constexpr void push(ArgTag tag) {
+    const uint32_t i = count();
+    words_[i / 14] |= static_cast<uint64_t>(tag) << (4 * (i % 14));
+    words_[0] += uint64_t{1} << 56;
+  }
+  constexpr uint32_t count() const { return static_cast<uint32_t>(words_[0] >> 56); }
+  constexpr ArgTag tag(uint32_t i) const {
+    return static_cast<ArgTag>(words_[i / 14] >> (4 * (i % 14)) & 15);
+  }
 
   friend constexpr bool operator==(const CallSite&, const CallSite&) = default;
+
+ private:
+  uint64_t words_[2] = {0, 0};
 };
 
 }  // namespace opmux

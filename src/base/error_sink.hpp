@@ -26,7 +26,7 @@ class ErrorSink {
   std::string code() const;
 
  private:
-  std::array<char, kErrorCapacity> buffer_{};
+  std::array<char, kErrorCapacity> buffer_;  ///< as far as text_size says
   opmux_error error_{};
 };
 

@@ -44,19 +44,6 @@ bool inner_contiguous(const TensorView& tensor) {
   return last < 0 || tensor.dim(last) <= 1 || tensor.stride(last) == 1;
 }
 
-int64_t tensor_fact(const TensorView& tensor, FactKind kind) {
-  switch (kind) {
-    case FactKind::dtype: return tensor.dtype().packed();
-    case FactKind::rank: return tensor.rank();
-    case FactKind::contiguous: return tensor.contiguous() ? 1 : 0;
-    case FactKind::inner_contiguous: return inner_contiguous(tensor) ? 1 : 0;
-    case FactKind::alignment: return alignment_of(tensor);
-    case FactKind::layout: return layout_of(tensor);
-    case FactKind::device: return tensor.device().type | int64_t{tensor.device().id} << 16;
-    default: return kAbsent;
-  }
-}
-
 int64_t scalar_fact(ArgTag tag, ArgValue value) {
   switch (tag) {
     case ArgTag::integer:
@@ -132,8 +119,21 @@ int64_t value_of(const Signature& signature, Fact fact) {
     default: break;
   }
   if (arguments.tags[fact.index] != ArgTag::tensor) return kAbsent;
-  const TensorView& tensor = *arguments.values[fact.index].tensor;
-  return tensor.present() ? tensor_fact(tensor, fact.kind) : kAbsent;
+  return tensor_fact(*arguments.values[fact.index].tensor, fact.kind);
+}
+
+int64_t tensor_fact(const TensorView& tensor, FactKind kind) {
+  if (!tensor.present()) return kAbsent;
+  switch (kind) {
+    case FactKind::dtype: return tensor.dtype().packed();
+    case FactKind::rank: return tensor.rank();
+    case FactKind::contiguous: return tensor.contiguous() ? 1 : 0;
+    case FactKind::inner_contiguous: return inner_contiguous(tensor) ? 1 : 0;
+    case FactKind::alignment: return alignment_of(tensor);
+    case FactKind::layout: return layout_of(tensor);
+    case FactKind::device: return tensor.device().type | int64_t{tensor.device().id} << 16;
+    default: return kAbsent;
+  }
 }
 
 int64_t layout_of(const TensorView& tensor) {

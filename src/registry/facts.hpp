@@ -67,6 +67,9 @@ inline constexpr int64_t kAbsent = INT64_MIN;
 /// The value of a fact; kAbsent if it has none. Floats give their bits.
 int64_t value_of(const Signature& signature, Fact fact);
 
+/// A fact about one tensor (dtype, rank, device, contiguous, alignment, layout ...).
+int64_t tensor_fact(const TensorView& tensor, FactKind kind);
+
 /// Dimensions of a tensor by falling stride, four bits each, the largest first in the lowest bits.
 int64_t layout_of(const TensorView& tensor);
 

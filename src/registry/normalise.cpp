@@ -155,12 +155,12 @@ Status put_left_out(const Schema& schema, size_t index, ArgTag& tag, ArgValue& v
 Status normalise(const Schema& schema, const CallSite& site, const ArgValue* values,
                  Arguments& out) {
   const size_t count = schema.args.size();
-  if (site.count > count) return too_many(schema, site.count);
+  if (site.count() > count) return too_many(schema, site.count());
   out.count = static_cast<uint32_t>(count);
   for (size_t i = 0; i < count; ++i) {
     Status status;
-    if (i < site.count) {
-      out.tags[i] = site.tags[i];
+    if (i < site.count()) {
+      out.tags[i] = site.tag(static_cast<uint32_t>(i));
       out.values[i] = values[i];
       status = put_given(schema, i, out.tags[i], out.values[i]);
     } else {

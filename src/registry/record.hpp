@@ -74,6 +74,8 @@ struct OperatorRecord {
   std::shared_ptr<const Schema> schema;
   std::vector<ImplementationPtr> implementations;  ///< by id, bytewise
   bool standard = false;
+  bool data_checked =
+      false;              ///< its kernels look at data (index ranges): invalid_argument is final
   uint64_t revision = 0;  ///< changes whenever this record does
 };
 

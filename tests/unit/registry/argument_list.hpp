@@ -61,7 +61,7 @@ class ArgumentList {
 
  private:
   ArgumentList& add(ArgTag tag, ArgValue value) {
-    site_.tags[site_.count++] = tag;
+    site_.push(tag);
     values_.push_back(value);
     return *this;
   }
