@@ -1,0 +1,46 @@
+#include "health/device_health.hpp"
+
+namespace opmux::health {
+
+uint64_t DeviceHealth::word_of(Device device) {
+  return static_cast<uint64_t>(static_cast<uint32_t>(device.type)) << 32 |
+         static_cast<uint32_t>(device.id);
+}
+
+bool DeviceHealth::fatal(Device device) const {
+  for (const auto& lost : lost_) {
+    const uint64_t word = lost.load(std::memory_order_acquire);
+    if (word == 0) return false;
+    if (word == word_of(device)) return true;
+  }
+  return false;
+}
+
+HealthView::Answer DeviceHealth::ask(const registry::ImplementationRecord&, Device device) const {
+  if (!fatal(device)) return {};
+  return {registry::Reason::health_device_fatal,
+          name_of(device) + " was lost; only a new process can use it again"};
+}
+
+bool DeviceHealth::on_outcome(const registry::ImplementationRecord&, Device device, Code outcome) {
+  if (outcome != Code::device_lost || device.type == OPMUX_DEVICE_CPU || fatal(device))
+    return false;
+  for (auto& lost : lost_) {
+    uint64_t free = 0;
+    if (lost.compare_exchange_strong(free, word_of(device), std::memory_order_acq_rel)) return true;
+    if (free == word_of(device)) return false;
+  }
+  return false;
+}
+
+std::vector<Device> DeviceHealth::fatal_devices() const {
+  std::vector<Device> devices;
+  for (const auto& lost : lost_) {
+    const uint64_t word = lost.load(std::memory_order_acquire);
+    if (word == 0) break;
+    devices.push_back({static_cast<int32_t>(word >> 32), static_cast<int32_t>(word)});
+  }
+  return devices;
+}
+
+}  // namespace opmux::health
