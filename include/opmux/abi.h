@@ -478,9 +478,9 @@ typedef int32_t (*opmux_plugin_query_fn)(const opmux_host* host, opmux_plugin* o
   OPMUX_C_LINKAGE int32_t opmux_plugin_query_v1_##name(const opmux_host* host, opmux_plugin* out); \
   int32_t opmux_plugin_query_v1_##name(const opmux_host* host, opmux_plugin* out)
 #else
-#define OPMUX_PLUGIN_ENTRY(name)                                              \
-  OPMUX_C_LINKAGE OPMUX_EXPORT int32_t opmux_plugin_query_v1(                 \
-      const opmux_host* host, opmux_plugin* out);                             \
+#define OPMUX_PLUGIN_ENTRY(name)                                                     \
+  OPMUX_C_LINKAGE OPMUX_EXPORT int32_t opmux_plugin_query_v1(const opmux_host* host, \
+                                                             opmux_plugin* out);     \
   OPMUX_EXPORT int32_t opmux_plugin_query_v1(const opmux_host* host, opmux_plugin* out)
 #endif
 

@@ -1,0 +1,125 @@
+#include "dispatch/attempt.hpp"
+
+#include <new>
+
+namespace opmux::dispatch {
+namespace {
+
+constexpr uint64_t kWorkspaceAlignment = 64;
+
+std::byte* aligned(std::byte* memory) {
+  const auto address = reinterpret_cast<uintptr_t>(memory);
+  return reinterpret_cast<std::byte*>((address + kWorkspaceAlignment - 1) &
+                                      ~(kWorkspaceAlignment - 1));
+}
+
+/// The prepared state of a call, or why there is none.
+Status prepare(OperatorSlot& slot, const PlanRecord& plan, const registry::Signature& signature,
+               opmux_call& call, PreparedPtr& prepared) {
+  if (plan.prepared == nullptr) return {};
+  auto found = plan.prepared->get(prepared_key(*plan.implementation, signature), call);
+  if (!found) return found.error();
+  slot.engine->retire_prepared(slot, std::move(found->evicted));
+  prepared = std::move(found->state);
+  call.prepared = prepared->get();
+  return {};
+}
+
+}  // namespace
+
+void* workspace_for(uint64_t size, bool nested, std::unique_ptr<std::byte[]>& own) {
+  if (size > uint64_t{1} << 46) return nullptr;
+  ThreadBlock& block = own_thread_block();
+  if (!nested && size <= block.workspace_size) return aligned(block.workspace.back().get());
+  std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[size + kWorkspaceAlignment]);
+  if (memory == nullptr) return nullptr;
+  void* start = aligned(memory.get());
+  if (nested) {
+    own = std::move(memory);
+    return start;
+  }
+  // Plans of this thread may point into earlier ones: all are kept until the thread ends.
+  block.workspace.push_back(std::move(memory));
+  block.workspace_size = size;
+  return start;
+}
+
+Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const registry::Signature& signature,
+                StackFrame& frame) {
+  Attempt tried;
+  const registry::Kernel& kernel = plan.implementation->kernel;
+  opmux_call& call = frame.call();
+  plan.implementation->backend->mark_used();
+  if (const Status status = prepare(slot, plan, signature, call, tried.prepared); !status.ok()) {
+    tried.outcome = outcome_of(static_cast<int32_t>(status.code()));
+    tried.text = status.message();
+    return tried;
+  }
+  std::unique_ptr<std::byte[]> own;
+  if (kernel.workspace != nullptr) {
+    call.workspace_size = kernel.workspace(kernel.user_data, &call);
+    const bool nested = own_thread_block().depth() > 1;
+    if (call.workspace_size != 0) call.workspace = workspace_for(call.workspace_size, nested, own);
+    if (call.workspace_size != 0 && call.workspace == nullptr) {
+      tried.outcome = Code::resource;
+      tried.text = "no memory for " + std::to_string(call.workspace_size) + " bytes of workspace";
+      return tried;
+    }
+  }
+  tried.outcome = outcome_of(kernel.run(kernel.user_data, &call));
+  if (tried.outcome != Code::ok) tried.text = frame.error().text();
+  return tried;
+}
+
+Code outcome_of(int32_t returned) {
+  if (returned >= OPMUX_OK && returned <= OPMUX_DEVICE_LOST) return static_cast<Code>(returned);
+  return Code::failed;
+}
+
+bool inputs_may_be_spoilt(const registry::Schema& schema, const registry::Arguments& arguments) {
+  for (size_t written = 0; written < schema.args.size(); ++written) {
+    if (!schema.args[written].is_tensor() || !schema.args[written].written()) continue;
+    const TensorView& target = *arguments.values[written].tensor;
+    if (arguments.tags[written] != ArgTag::tensor || !target.present()) continue;
+    for (size_t read = 0; read < schema.args.size(); ++read) {
+      if (!schema.args[read].is_tensor() || !schema.args[read].read()) continue;
+      if (arguments.tags[read] != ArgTag::tensor || !arguments.values[read].tensor->present()) {
+        continue;
+      }
+      if (registry::overlap(target, *arguments.values[read].tensor)) return true;
+    }
+  }
+  return false;
+}
+
+Next after(Code outcome, bool strict, bool retried, const registry::OperatorRecord& op,
+           const registry::ImplementationRecord& implementation,
+           const registry::Arguments& arguments) {
+  if (strict || outcome == Code::device_lost) return Next::give_up;
+  if (outcome == Code::declined) return Next::next_candidate;
+  if (outcome == Code::invalid_argument) {
+    // Our own check passed: unless this operator's kernels look at data, it is a hole in a verifier.
+    return op.data_checked ? Next::give_up : Next::next_candidate;
+  }
+  if (!implementation.has(OPMUX_IMPL_ATOMIC_OUTPUTS) &&
+      inputs_may_be_spoilt(*op.schema, arguments)) {
+    return Next::give_up;
+  }
+  return outcome == Code::resource && !retried ? Next::retry : Next::next_candidate;
+}
+
+void count(ImplementationCounters& counters, Code outcome) {
+  const auto add = [](std::atomic<uint64_t>& counter) {
+    counter.fetch_add(1, std::memory_order_relaxed);
+  };
+  switch (outcome) {
+    case Code::ok: add(counters.calls); break;
+    case Code::declined: add(counters.declined); break;
+    case Code::invalid_argument: add(counters.invalid_argument); break;
+    case Code::resource: add(counters.resource); break;
+    case Code::device_lost: add(counters.device_lost); break;
+    default: add(counters.failed); break;
+  }
+}
+
+}  // namespace opmux::dispatch

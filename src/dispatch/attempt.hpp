@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <opmux/status.hpp>
+
+#include "dispatch/call_frame.hpp"
+#include "dispatch/choice.hpp"
+#include "dispatch/engine.hpp"
+#include "dispatch/prepared_cache.hpp"
+
+namespace opmux::dispatch {
+
+/// One try of one candidate.
+struct Attempt {
+  Code outcome = Code::ok;
+  std::string text;      ///< what the implementation said
+  PreparedPtr prepared;  ///< that it ran with, if any
+};
+
+/// Runs a candidate on a frame: prepared state and workspace first, then the kernel. Counts nothing
+/// but prepared states.
+Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const registry::Signature& signature,
+                StackFrame& frame);
+
+/// Memory for a kernel's workspace, kept by the thread; null if there is none to be had. Calls inside
+/// calls get memory of their own, which `own` keeps.
+void* workspace_for(uint64_t size, bool nested, std::unique_ptr<std::byte[]>& own);
+
+/// What the host does after an outcome that is not ok.
+enum class Next : uint8_t { give_up, next_candidate, retry };
+
+/// The table of outcome classes. `retried` says that this candidate was already tried again.
+Next after(Code outcome, bool strict, bool retried, const registry::OperatorRecord& op,
+           const registry::ImplementationRecord& implementation,
+           const registry::Arguments& arguments);
+
+/// Whether something the operator writes shares memory with something it reads: then a second
+/// implementation must not run on what the first one left behind.
+bool inputs_may_be_spoilt(const registry::Schema& schema, const registry::Arguments& arguments);
+
+/// Adds an outcome to an implementation's counters; ok counts as a call.
+void count(ImplementationCounters& counters, Code outcome);
+
+/// Maps what a kernel returned to an outcome class; numbers that mean nothing are failures.
+Code outcome_of(int32_t returned);
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,57 @@
+#include "dispatch/call_frame.hpp"
+
+#include "dispatch/decision.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+uint32_t access_flags(const registry::ArgSpec& spec) {
+  uint32_t flags = OPMUX_ACCESS_IN;
+  if (spec.access == registry::Access::out) flags = OPMUX_ACCESS_OUT;
+  if (spec.access == registry::Access::inout) flags = OPMUX_ACCESS_INOUT;
+  return spec.constant ? flags | OPMUX_ARG_CONSTANT : flags;
+}
+
+}  // namespace
+
+void fill_args(const registry::Schema& schema, const registry::Arguments& arguments,
+               opmux_arg* out) {
+  for (uint32_t i = 0; i < arguments.count; ++i) {
+    opmux_arg& arg = out[i];
+    arg = {};
+    arg.tag = static_cast<uint32_t>(arguments.tags[i]);
+    arg.flags = access_flags(schema.args[i]);
+    switch (arguments.tags[i]) {
+      case ArgTag::none: break;
+      case ArgTag::tensor:
+        arg.value.tensor = &arguments.values[i].tensor->c();
+        if (!arguments.values[i].tensor->present()) arg.tag = OPMUX_ARG_NONE;
+        break;
+      case ArgTag::floating: arg.value.f64 = arguments.values[i].f64; break;
+      case ArgTag::string:
+      case ArgTag::integer_list:
+      case ArgTag::tensor_list: arg.value.list = *arguments.values[i].list; break;
+      default: arg.value.i64 = arguments.values[i].i64; break;
+    }
+  }
+}
+
+void fill_call(const registry::Schema& schema, const registry::Arguments& arguments,
+               const CallSettings& settings, const opmux_arg* args, opmux_error* error,
+               opmux_call& call) {
+  const Device device = device_of(arguments);
+  call = {};
+  call.struct_size = sizeof call;
+  call.arg_count = static_cast<uint32_t>(schema.args.size());
+  call.arg_stride = sizeof(opmux_arg);
+  call.max_threads = settings.max_threads;
+  call.args = args;
+  call.device = {device.type, device.id};
+  call.stream = settings.stream;
+  call.error = error;
+  call.tag = settings.tag;
+  call.parallel_for = settings.parallel_for;
+  call.pool = settings.pool;
+}
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <opmux/status.hpp>
+
+#include "registry/arguments.hpp"
+#include "registry/facts.hpp"
+#include "registry/record.hpp"
+
+namespace opmux::dispatch {
+
+inline constexpr size_t kMaxGuardFacts = 48;
+
+/// What happened to an implementation's calls. Plain calls are counted per thread and folded in.
+struct ImplementationCounters {
+  std::atomic<uint64_t> calls{0}, declined{0}, failed{0}, resource{0}, invalid_argument{0},
+      device_lost{0}, stood_in{0};  ///< stood_in: ran because an earlier candidate did not
+};
+
+/// The facts, beyond devices, ranks, element types and presence, that a plan holds for.
+struct GuardFacts {
+  std::vector<registry::Fact> shape;  ///< of dimensions and strides
+  std::vector<registry::Fact> value;  ///< scalars and alignments: may change with equal shapes
+  bool exact_only = false;            ///< everything counts (a prepared state that reads all)
+  bool too_many = false;              ///< cannot be kept in a thread's line
+};
+
+class PreparedCache;
+
+/// One accepted candidate, ready to try.
+struct PlanRecord {
+  uint64_t id = 0;
+  registry::ImplementationPtr implementation;
+  std::shared_ptr<ImplementationCounters> counters;
+  std::shared_ptr<PreparedCache> prepared;  ///< null if it has no plan()
+  GuardFacts guard;
+};
+
+/// The answer of one decision: whom to call, and whom after that. Immutable.
+struct Choice {
+  std::vector<PlanRecord> plans;  ///< best first; the later ones stand in if an outcome allows
+  bool strict = false;
+  uint64_t generation = 0;
+  std::string preference_unmet;  ///< a preferred candidate was refused: which, and why
+  Status nothing_left;           ///< if there are no plans: why
+};
+
+}  // namespace opmux::dispatch

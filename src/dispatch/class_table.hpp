@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "dispatch/choice.hpp"
+#include "dispatch/class_layout.hpp"
+
+namespace opmux::dispatch {
+
+/// Classes and their choices: insert-only, read and written without a lock. Grows in steps, each four
+/// times the one before; earlier steps stay where they are.
+class ClassTable {
+ public:
+  static constexpr uint32_t kCapacity = 4096;
+
+  ClassTable() = default;
+  ~ClassTable();
+  ClassTable(const ClassTable&) = delete;
+  ClassTable& operator=(const ClassTable&) = delete;
+
+  /// The choice for a class, or null.
+  const Choice* find(const ClassKey& key) const;
+
+  /// Keeps a choice and returns the one in force: an earlier one if another thread was faster. Null,
+  /// and the choice untouched, if the table is full.
+  const Choice* insert(const ClassKey& key, std::shared_ptr<const Choice>& choice);
+
+  uint32_t size() const { return size_.load(std::memory_order_relaxed); }
+  bool full() const { return size() >= kCapacity; }
+
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& step : steps_) {
+      const Step* at = step.load(std::memory_order_acquire);
+      for (uint32_t i = 0; at != nullptr && i <= at->mask; ++i) {
+        if (const Entry* entry = at->slots[i].load(std::memory_order_acquire))
+          visit(*entry->choice);
+      }
+    }
+  }
+
+ private:
+  struct Entry {
+    uint64_t hash;
+    ClassKey key;
+    std::shared_ptr<const Choice> choice;
+  };
+  struct Step {
+    explicit Step(uint32_t size) : mask(size - 1), slots(new std::atomic<const Entry*>[size]()) {}
+    uint32_t mask;
+    std::atomic<uint32_t> used{0};
+    std::unique_ptr<std::atomic<const Entry*>[]> slots;
+  };
+  static constexpr std::array<uint32_t, 4> kStepSizes{32, 256, 1024, 8192};
+
+  const Step* step(size_t index) const { return steps_[index].load(std::memory_order_acquire); }
+  Step* make_step(size_t index);
+  /// Null if the step has no room left.
+  const Entry* insert_into(Step& step, std::unique_ptr<Entry>& entry);
+
+  std::array<std::atomic<Step*>, kStepSizes.size()> steps_{};
+  std::atomic<uint32_t> size_{0};
+};
+
+}  // namespace opmux::dispatch

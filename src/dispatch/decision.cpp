@@ -1,0 +1,205 @@
+#include "dispatch/decision.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "dispatch/verifier.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+using registry::ImplementationRecord;
+using registry::Reason;
+
+/// An argument that was added after the implementation was built must have its default.
+Reason check_known_arguments(const ImplementationRecord& implementation,
+                             const registry::Signature& signature, std::string& text) {
+  const registry::Schema& schema = *signature.schema;
+  for (size_t i = implementation.arg_count; i < schema.args.size(); ++i) {
+    if (has_default(schema.args[i], signature.arguments->tags[i], signature.arguments->values[i])) {
+      continue;
+    }
+    text =
+        "it was built before argument " + schema.args[i].name + " existed, and this call sets it";
+    return Reason::schema_argument_not_known;
+  }
+  return Reason::none;
+}
+
+Reason check_backend(const registry::Backend& backend, std::string& text) {
+  if (!backend.enabled()) {
+    text = "backend " + backend.name() + " is switched off";
+    return Reason::backend_disabled;
+  }
+  if (backend.lost_by_fork()) {
+    text = "backend " + backend.name() + " was used before the fork and cannot live in the child";
+    return Reason::backend_forked;
+  }
+  if (!backend.available()) {
+    text = backend.unavailable_reason();
+    return Reason::backend_unavailable;
+  }
+  return Reason::none;
+}
+
+Reason check_surroundings(const ImplementationRecord& implementation, uint32_t ambient,
+                          std::string& text) {
+  if ((ambient & registry::kDeterministic) != 0 && !implementation.has(OPMUX_IMPL_DETERMINISTIC)) {
+    text = "deterministic results are asked for, and it does not promise them";
+    return Reason::caps_deterministic;
+  }
+  if ((ambient & registry::kCapturing) != 0 && !implementation.has(OPMUX_IMPL_CAPTURE_SAFE)) {
+    text = "a graph is being captured, and it may not run then";
+    return Reason::caps_capture_safe;
+  }
+  return Reason::none;
+}
+
+void judge(const DecisionInput& input, const registry::Signature& signature,
+           const policy::PolicyView::Drop& dropped, Verdict& verdict) {
+  const ImplementationRecord& implementation = *verdict.implementation;
+  if (dropped.reason != Reason::none) {
+    verdict.reason = dropped.reason;
+    verdict.by = dropped.by;
+    return;
+  }
+  verdict.reason = check_backend(*implementation.backend, verdict.text);
+  if (!verdict.accepted()) return;
+  if (implementation.capability.machine != Reason::none) {
+    verdict.reason = implementation.capability.machine;
+    verdict.text = implementation.capability.machine_text;
+    return;
+  }
+  verdict.reason = check_known_arguments(implementation, signature, verdict.text);
+  if (!verdict.accepted()) return;
+  verdict.check = first_failing(implementation.capability, signature);
+  if (verdict.check != nullptr) {
+    verdict.reason = verdict.check->reason;
+    return;
+  }
+  verdict.reason = check_surroundings(implementation, signature.ambient, verdict.text);
+  if (!verdict.accepted()) return;
+  verdict.reason = run_verifier(implementation, signature, verdict.text);
+  if (!verdict.accepted() || input.health == nullptr) return;
+  health::HealthView::Answer answer =
+      input.health->ask(implementation, device_of(*signature.arguments));
+  verdict.reason = answer.reason;
+  verdict.text = std::move(answer.text);
+}
+
+/// Tier, score, priority, id: the one total order.
+void sort_accepted(Decision& decision) {
+  const auto& verdicts = decision.verdicts;
+  std::sort(decision.order.begin(), decision.order.end(), [&](uint16_t a, uint16_t b) {
+    const Verdict& left = verdicts[a];
+    const Verdict& right = verdicts[b];
+    if (left.tier != right.tier) return left.tier < right.tier;
+    if (left.score != right.score) return left.score > right.score;
+    if (left.implementation->priority != right.implementation->priority) {
+      return left.implementation->priority > right.implementation->priority;
+    }
+    return left.implementation->id < right.implementation->id;
+  });
+}
+
+void apply_tuning(const tune::TuningView& tuning, const registry::Signature& signature,
+                  Decision& decision) {
+  if (decision.order.size() < 2) return;
+  const uint16_t best_tier = decision.verdicts[decision.order[0]].tier;
+  std::vector<std::optional<tune::TuningRow>> rows;
+  for (const uint16_t index : decision.order) {
+    const Verdict& verdict = decision.verdicts[index];
+    if (verdict.tier != best_tier) break;
+    rows.push_back(tuning.row(*verdict.implementation, signature));
+  }
+  const size_t winner = tune::fastest(rows);
+  if (winner == 0) return;
+  decision.verdicts[decision.order[winner]].tuned = true;
+  std::rotate(decision.order.begin(), decision.order.begin() + static_cast<ptrdiff_t>(winner),
+              decision.order.begin() + static_cast<ptrdiff_t>(winner) + 1);
+}
+
+/// With dispatch bypassed an operator is its reference: the first one that can take the arguments.
+void take_reference(Decision& decision) {
+  for (uint16_t i = 0; i < decision.verdicts.size(); ++i) {
+    if (decision.verdicts[i].implementation->kind != Kind::reference) continue;
+    decision.order.assign(1, i);
+    return;
+  }
+}
+
+}  // namespace
+
+void decide(const DecisionInput& input, const registry::Signature& signature, Decision& decision) {
+  const auto& implementations = input.op->implementations;
+  decision.verdicts.clear();
+  decision.verdicts.resize(implementations.size());
+  decision.order.clear();
+  for (size_t i = 0; i < implementations.size(); ++i) {
+    decision.verdicts[i].implementation = implementations[i].get();
+  }
+  if (input.disabled) return take_reference(decision);
+  input.policy->evaluate(signature, decision.policy);
+  for (size_t i = 0; i < implementations.size(); ++i) {
+    Verdict& verdict = decision.verdicts[i];
+    verdict.tier = decision.policy.tiers[i];
+    verdict.score = decision.policy.scores[i];
+    judge(input, signature, decision.policy.drops[i], verdict);
+    if (verdict.accepted()) decision.order.push_back(static_cast<uint16_t>(i));
+  }
+  sort_accepted(decision);
+  if (input.tuning != nullptr) apply_tuning(*input.tuning, signature, decision);
+}
+
+registry::Dependencies dependencies_of(const DecisionInput& input) {
+  registry::Dependencies all = input.policy->dependencies();
+  const registry::Schema& schema = *input.op->schema;
+  for (const auto& implementation : input.op->implementations) {
+    add_dependencies(implementation->capability, all);
+    if (implementation->kernel.verify != nullptr) {
+      for (const registry::Fact& fact : implementation->verify_reads) all.add(fact);
+    }
+    if (!implementation->has(OPMUX_IMPL_DETERMINISTIC)) {
+      all.add(*resolve_fact(schema, registry::FactKind::ambient, "deterministic"));
+    }
+    if (!implementation->has(OPMUX_IMPL_CAPTURE_SAFE)) {
+      all.add(*resolve_fact(schema, registry::FactKind::ambient, "capturing"));
+    }
+    for (size_t i = implementation->arg_count; i < schema.args.size(); ++i) {
+      add_known_default(schema, i, all);
+    }
+  }
+  if (input.tuning != nullptr) all.add(input.tuning->dependencies(schema));
+  return all;
+}
+
+std::string describe(const Verdict& verdict, const registry::Signature& signature) {
+  if (verdict.check != nullptr) return describe_failure(*verdict.check, signature);
+  if (verdict.by.layer != nullptr) return "by " + policy::describe(verdict.by);
+  return verdict.text;
+}
+
+Status nothing_left(const DecisionInput& input, const Decision& decision,
+                    const registry::Signature& signature) {
+  std::string text = "no implementation of " + input.op->schema->name + " is left";
+  for (const policy::Origin& origin : decision.policy.requires_by) {
+    text += "; required by " + policy::describe(origin);
+  }
+  for (const Verdict& verdict : decision.verdicts) {
+    text += "; " + verdict.implementation->id + ": " + std::string(code_of(verdict.reason)) + " " +
+            describe(verdict, signature);
+  }
+  if (decision.verdicts.empty()) text += ": none is registered";
+  return {Code::no_candidate, "dispatch.no_candidate", std::move(text)};
+}
+
+Device device_of(const registry::Arguments& arguments) {
+  for (uint32_t i = 0; i < arguments.count; ++i) {
+    if (arguments.tags[i] == ArgTag::tensor && arguments.values[i].tensor->present()) {
+      return arguments.values[i].tensor->device();
+    }
+  }
+  return {};
+}
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "health/health_view.hpp"
+#include "policy/operator_policy.hpp"
+#include "registry/facts.hpp"
+#include "registry/record.hpp"
+#include "tune/tuning_view.hpp"
+
+namespace opmux::dispatch {
+
+/// What a decision found out about one candidate.
+struct Verdict {
+  const registry::ImplementationRecord* implementation = nullptr;
+  registry::Reason reason = registry::Reason::none;  ///< none = accepted
+  // At most one of these says more; text is made only when somebody asks.
+  const registry::CapabilityCheck* check = nullptr;
+  policy::Origin by;
+  std::string text;
+
+  uint16_t tier = 0;
+  double score = 0;
+  bool tuned = false;  ///< chosen by a measured time over a higher score
+
+  bool accepted() const { return reason == registry::Reason::none; }
+};
+
+/// Everything that a decision reads. Pure data and views: no file, no clock, no environment.
+struct DecisionInput {
+  const registry::OperatorRecord* op = nullptr;
+  const policy::OperatorPolicy* policy = nullptr;
+  const health::HealthView* health = nullptr;
+  const tune::TuningView* tuning = nullptr;  ///< may be null
+  bool disabled = false;                     ///< dispatch is bypassed: the reference, nothing else
+};
+
+/// The outcome of a decision, with a reason for every candidate.
+struct Decision {
+  std::vector<Verdict> verdicts;  ///< in the order of the operator's implementations
+  std::vector<uint16_t> order;    ///< the accepted ones, best first
+  policy::PolicyView policy;
+};
+
+/// Chooses: drops candidates, each with its reason, and orders the rest. The one place where the rules
+/// of choosing stand; calls, plans and explain all come here.
+void decide(const DecisionInput& input, const registry::Signature& signature, Decision& decision);
+
+/// Everything that decide() can look at for this operator.
+registry::Dependencies dependencies_of(const DecisionInput& input);
+
+/// The sentence for a verdict: "H must be a multiple of 4100, is 4096", "" if accepted.
+std::string describe(const Verdict& verdict, const registry::Signature& signature);
+
+/// Why nothing is left: names what was required, and each candidate with its reason.
+Status nothing_left(const DecisionInput& input, const Decision& decision,
+                    const registry::Signature& signature);
+
+/// The device of a call: that of its first tensor.
+Device device_of(const registry::Arguments& arguments);
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,134 @@
+#include "dispatch/decision_space.hpp"
+
+#include <algorithm>
+
+namespace opmux::dispatch {
+namespace {
+
+using registry::Fact;
+using registry::FactKind;
+
+/// Compared by every call in whole words, or part of the context: no guard needed.
+bool always_compared(FactKind kind) {
+  switch (kind) {
+    case FactKind::dtype:
+    case FactKind::rank:
+    case FactKind::device:
+    case FactKind::present:
+    case FactKind::ambient:
+    case FactKind::tag: return true;
+    default: return false;
+  }
+}
+
+/// Scalars whose range the schema limits, or that `where` reads, must be looked at again when they
+/// change.
+bool checked_scalar(const registry::Schema& schema, size_t arg) {
+  const registry::ArgType type = schema.args[arg].type;
+  if (type == registry::ArgType::enumeration || type == registry::ArgType::boolean) return true;
+  for (const registry::WhereExpression& condition : schema.where) {
+    for (const auto& step : condition.steps) {
+      if (step.op == registry::WhereExpression::Op::scalar &&
+          static_cast<size_t>(step.index) == arg) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void add_unique(std::vector<Fact>& facts, Fact fact) {
+  if (std::find(facts.begin(), facts.end(), fact) == facts.end()) facts.push_back(fact);
+}
+
+/// The first preferred candidate that was refused although the policy's list names it.
+std::string unmet_preference(const Decision& decision, const registry::Signature& signature) {
+  if (!decision.policy.has_list || decision.order.empty()) return {};
+  const uint16_t chosen_tier = decision.verdicts[decision.order[0]].tier;
+  for (const Verdict& verdict : decision.verdicts) {
+    if (verdict.accepted() || verdict.tier >= chosen_tier) continue;
+    return verdict.implementation->id +
+           " is preferred but refused: " + std::string(code_of(verdict.reason)) + " " +
+           describe(verdict, signature);
+  }
+  return {};
+}
+
+}  // namespace
+
+DecisionSpace::DecisionSpace(std::shared_ptr<const registry::OperatorRecord> op,
+                             std::shared_ptr<const policy::OperatorPolicy> policy,
+                             const health::HealthView* health, const tune::TuningView* tuning,
+                             bool disabled)
+    : op_(std::move(op)),
+      policy_(std::move(policy)),
+      input_{op_.get(), policy_.get(), health, tuning, disabled},
+      dependencies_(dependencies_of(input_)),
+      layout_(dependencies_) {}
+
+GuardFacts DecisionSpace::guard_for(const registry::ImplementationRecord& implementation) const {
+  GuardFacts guard;
+  const auto add = [&](Fact fact) {
+    if (always_compared(fact.kind)) return;
+    const bool value = fact.kind == FactKind::scalar || fact.kind == FactKind::alignment;
+    add_unique(value ? guard.value : guard.shape, fact);
+  };
+  for (const Fact& fact : dependencies_.facts()) add(fact);
+  for (size_t i = 0; i < op_->schema->args.size(); ++i) {
+    if (checked_scalar(*op_->schema, i)) add({FactKind::scalar, static_cast<uint8_t>(i)});
+  }
+  if (implementation.kernel.plan != nullptr) {
+    guard.exact_only = !implementation.plan_reads;
+    if (implementation.plan_reads) {
+      for (const Fact& fact : *implementation.plan_reads) add(fact);
+    } else {
+      for (size_t i = 0; i < op_->schema->args.size(); ++i) {
+        const auto index = static_cast<uint8_t>(i);
+        const bool tensor = op_->schema->args[i].is_tensor();
+        add({tensor ? FactKind::alignment : FactKind::scalar, index});
+      }
+    }
+  }
+  guard.too_many = guard.shape.size() + guard.value.size() > kMaxGuardFacts;
+  return guard;
+}
+
+std::shared_ptr<const Choice> DecisionSpace::decide_anew(
+    const registry::Signature& signature, const ImplementationStates& states, uint64_t generation,
+    const std::function<uint64_t()>& next_plan_id, const OnDecision& on_decision) const {
+  Decision decision;
+  decide(input_, signature, decision);
+  auto choice = std::make_shared<Choice>();
+  choice->generation = generation;
+  choice->strict = decision.policy.strict;
+  choice->preference_unmet = unmet_preference(decision, signature);
+  for (const uint16_t index : decision.order) {
+    const registry::ImplementationPtr& implementation = op_->implementations[index];
+    choice->plans.push_back({next_plan_id(), implementation, states[index]->counters,
+                             states[index]->prepared, guard_for(*implementation)});
+  }
+  if (choice->plans.empty()) choice->nothing_left = nothing_left(input_, decision, signature);
+  if (on_decision) on_decision(decision, signature);
+  return choice;
+}
+
+DecisionSpace::Answer DecisionSpace::choose(const registry::Signature& signature,
+                                            const ImplementationStates& states, uint64_t generation,
+                                            const std::function<uint64_t()>& next_plan_id,
+                                            const OnDecision& on_decision) {
+  ClassKey key;
+  const bool keyed = layout_.key_of(signature, key);
+  if (keyed) {
+    if (const Choice* known = table_.find(key)) return {known, nullptr, true};
+  }
+  std::shared_ptr<const Choice> made =
+      decide_anew(signature, states, generation, next_plan_id, on_decision);
+  if (keyed) {
+    if (const Choice* kept = table_.insert(key, made)) return {kept, nullptr, false};
+  }
+  unclassified_.fetch_add(1, std::memory_order_relaxed);
+  const Choice* choice = made.get();
+  return {choice, std::move(made), false};
+}
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "dispatch/class_table.hpp"
+#include "dispatch/decision.hpp"
+#include "dispatch/prepared_cache.hpp"
+
+namespace opmux::dispatch {
+
+/// What is known of an implementation beyond its record; shared by all epochs of its operator.
+struct ImplementationState {
+  std::shared_ptr<ImplementationCounters> counters = std::make_shared<ImplementationCounters>();
+  std::shared_ptr<PreparedCache> prepared;  ///< null if it has no plan()
+};
+using ImplementationStates = std::vector<std::shared_ptr<ImplementationState>>;
+
+/// All decisions about one operator under one scope, during one epoch. Thread-safe, without locks.
+class DecisionSpace {
+ public:
+  DecisionSpace(std::shared_ptr<const registry::OperatorRecord> op,
+                std::shared_ptr<const policy::OperatorPolicy> policy,
+                const health::HealthView* health, const tune::TuningView* tuning, bool disabled);
+
+  /// Called when a class is decided: for the log.
+  using OnDecision = std::function<void(const Decision&, const registry::Signature&)>;
+
+  struct Answer {
+    const Choice* choice = nullptr;
+    std::shared_ptr<const Choice> uncached;  ///< owns it if it could not be kept
+    bool cached = false;                     ///< the class was known
+  };
+  Answer choose(const registry::Signature& signature, const ImplementationStates& states,
+                uint64_t generation, const std::function<uint64_t()>& next_plan_id,
+                const OnDecision& on_decision);
+
+  /// Decides without looking into the table or adding to it.
+  std::shared_ptr<const Choice> decide_anew(const registry::Signature& signature,
+                                            const ImplementationStates& states, uint64_t generation,
+                                            const std::function<uint64_t()>& next_plan_id,
+                                            const OnDecision& on_decision) const;
+
+  const DecisionInput& input() const { return input_; }
+  const registry::Dependencies& dependencies() const { return dependencies_; }
+  uint32_t classes() const { return table_.size(); }
+  /// Calls that were decided because their class had no place.
+  uint64_t unclassified() const { return unclassified_.load(std::memory_order_relaxed); }
+
+ private:
+  GuardFacts guard_for(const registry::ImplementationRecord& implementation) const;
+
+  std::shared_ptr<const registry::OperatorRecord> op_;
+  std::shared_ptr<const policy::OperatorPolicy> policy_;
+  DecisionInput input_;
+  registry::Dependencies dependencies_;
+  ClassLayout layout_;
+  ClassTable table_;
+  std::atomic<uint64_t> unclassified_{0};
+};
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,284 @@
+#include "dispatch/engine.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "dispatch/bound_plan.hpp"
+#include "dispatch/guarded_plan.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+/// Retired batches above which publishing says who holds them up.
+constexpr size_t kManyRetired = 64;
+
+class RetiredPrepared final : public Retired {
+ public:
+  RetiredPrepared(std::vector<PreparedPtr> states, const OperatorState& owner)
+      : states_(std::move(states)), serial_(owner.serial()) {}
+  bool owns_plan(uint64_t plan_id) const override {
+    return OperatorState::plan_of(plan_id, serial_);
+  }
+
+ private:
+  std::vector<PreparedPtr> states_;
+  uint64_t serial_;
+};
+
+}  // namespace
+
+Engine::Engine(EngineParts parts) : parts_(std::move(parts)) {
+  base::at_fork_in_child([](void* self) { static_cast<Engine*>(self)->after_fork(); }, this);
+}
+
+Engine::~Engine() {
+  base::forget_fork_handler(this);
+  published_.with([&](Published& published) {
+    std::vector<std::unique_ptr<Retired>> retired;
+    for (const auto& slot : published.slots) {
+      if (auto state = slot->replace(nullptr)) retired.push_back(std::move(state));
+      give_back_slot_number(slot->number);
+    }
+    published.reclaimer.retire(std::move(retired));
+  });
+}
+
+/// Decisions that rest on a backend which does not survive a fork are made anew in the child.
+void Engine::after_fork() {
+  constexpr uint32_t kSensitive = OPMUX_BACKEND_FORK_LOST | OPMUX_BACKEND_FORK_REINIT;
+  names_.for_each([](OperatorSlot& slot) {
+    const OperatorState* state = slot.current.load(std::memory_order_relaxed);
+    if (state == nullptr) return;
+    for (const auto& implementation : state->sources().op->implementations) {
+      if ((implementation->backend->flags() & kSensitive) == 0) continue;
+      // The old state stays: the forking thread may be inside a call.
+      (void)slot.replace(std::make_unique<OperatorState>(state->sources())).release();
+      return;
+    }
+  });
+}
+
+OperatorSlot* Engine::slot_for(Published& published,
+                               const std::shared_ptr<const registry::Schema>& schema) {
+  if (OperatorSlot* known = names_.find(schema->name)) return known;
+  auto slot = std::make_unique<OperatorSlot>();
+  slot->number = take_slot_number();
+  slot->engine = this;
+  slot->schema = schema;
+  published.slots.push_back(std::move(slot));
+  names_.insert(published.slots.back().get());
+  return published.slots.back().get();
+}
+
+void Engine::adopt(Published& published, registry::RegistrySnapshotPtr registry) {
+  if (published.registry == registry) return;
+  published.registry = std::move(registry);
+  published.operators.clear();
+  std::map<uint32_t, std::pair<std::string, std::shared_ptr<ImplementationState>>> states;
+  for (const auto& [name, record] : published.registry->operators) {
+    published.operators.push_back({slot_for(published, record->schema), record});
+    for (const auto& implementation : record->implementations) {
+      const auto known = published.states.find(implementation->number);
+      if (known != published.states.end()) {
+        states.insert(*known);
+        continue;
+      }
+      auto state = std::make_shared<ImplementationState>();
+      if (implementation->kernel.plan != nullptr) {
+        state->prepared = std::make_shared<PreparedCache>(implementation);
+      }
+      states.emplace(implementation->number, std::pair(implementation->id, std::move(state)));
+    }
+  }
+  published.states = std::move(states);
+}
+
+ImplementationStates Engine::states_of(Published& published, const registry::OperatorRecord& op) {
+  ImplementationStates states;
+  for (const auto& implementation : op.implementations) {
+    states.push_back(published.states.at(implementation->number).second);
+  }
+  return states;
+}
+
+std::unique_ptr<OperatorState> Engine::compile(Published& published, const Published::Op& op) {
+  return std::make_unique<OperatorState>(OperatorState::Sources{
+      op.record, published.policies, published.policies->hash_for(op.record->schema->name),
+      states_of(published, *op.record), generation(), parts_.health, parts_.tuning,
+      parts_.disabled});
+}
+
+void Engine::replace(Published& published, const Published::Op& op,
+                     std::vector<std::unique_ptr<Retired>>& retired) {
+  if (auto before = op.slot->replace(compile(published, op))) retired.push_back(std::move(before));
+}
+
+void Engine::retire(Published& published, std::vector<std::unique_ptr<Retired>> items) {
+  published.reclaimer.retire(std::move(items));
+  if (published.reclaimer.waiting() < kManyRetired) return;
+  const size_t threads = published.reclaimer.blockers().size();
+  parts_.log->tell(Level::warning, "dispatch.retired_waiting", "", "", "", [&] {
+    return std::to_string(kManyRetired) + " retired snapshots wait for calls that do not end; " +
+           std::to_string(threads) + " threads are inside the oldest";
+  });
+}
+
+uint64_t Engine::publish(registry::RegistrySnapshotPtr registry,
+                         std::shared_ptr<const policy::PolicySet> policies) {
+  std::vector<std::shared_ptr<PlanControl>> plans;
+  const uint64_t generation = published_.with([&](Published& published) {
+    const uint64_t next = generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
+    adopt(published, std::move(registry));
+    published.policies = std::move(policies);
+    std::vector<std::unique_ptr<Retired>> retired;
+    for (const Published::Op& op : published.operators) {
+      const OperatorState* state = op.slot->current.load(std::memory_order_relaxed);
+      const bool same =
+          state != nullptr && state->sources().op == op.record &&
+          state->sources().policy_hash == published.policies->hash_for(op.record->schema->name);
+      if (!same) replace(published, op, retired);
+    }
+    if (!retired.empty()) plans = live_plans(published);
+    retire(published, std::move(retired));
+    return next;
+  });
+  refresh_plans(plans);
+  return generation;
+}
+
+void Engine::health_changed(const registry::ImplementationRecord& implementation) {
+  std::vector<std::shared_ptr<PlanControl>> plans;
+  published_.with([&](Published& published) {
+    std::vector<std::unique_ptr<Retired>> retired;
+    for (const Published::Op& op : published.operators) {
+      const bool concerned =
+          std::ranges::any_of(op.record->implementations, [&](const auto& other) {
+            return other->backend == implementation.backend ||
+                   other->backend->device_type() == implementation.backend->device_type();
+          });
+      if (concerned) replace(published, op, retired);
+    }
+    plans = live_plans(published);
+    retire(published, std::move(retired));
+  });
+  refresh_plans(plans);
+}
+
+std::vector<std::shared_ptr<PlanControl>> Engine::live_plans(Published& published) {
+  std::vector<std::shared_ptr<PlanControl>> live;
+  for (const auto& weak : published.plans) {
+    if (auto plan = weak.lock()) live.push_back(std::move(plan));
+  }
+  published.plans.assign(live.begin(), live.end());
+  return live;
+}
+
+void Engine::refresh_plans(const std::vector<std::shared_ptr<PlanControl>>& plans) {
+  for (const auto& plan : plans) plan->reconsider();
+}
+
+void Engine::add_plan(const std::shared_ptr<PlanControl>& control) {
+  published_.with([&](Published& published) {
+    if (published.plans.size() % 64 == 0) live_plans(published);
+    published.plans.push_back(control);
+  });
+}
+
+void Engine::retire_prepared(OperatorSlot& slot, std::vector<PreparedPtr> evicted) {
+  if (evicted.empty()) return;
+  published_.with([&](Published& published) {
+    OperatorState* state = slot.current.load(std::memory_order_acquire);
+    if (state == nullptr) return;
+    const uint64_t epoch = next_epoch();
+    state->set_epoch(epoch);
+    slot.epoch.store(epoch, std::memory_order_release);
+    std::vector<std::unique_ptr<Retired>> retired;
+    retired.push_back(std::make_unique<RetiredPrepared>(std::move(evicted), *state));
+    retire(published, std::move(retired));
+  });
+}
+
+void Engine::trim() {
+  struct Trimmed {
+    OperatorSlot* slot;
+    std::vector<PreparedPtr> dropped;
+  };
+  std::vector<Trimmed> all;
+  published_.with([&](Published& published) {
+    for (const Published::Op& op : published.operators) {
+      for (const auto& implementation : op.record->implementations) {
+        auto& cache = published.states.at(implementation->number).second->prepared;
+        if (cache != nullptr) all.push_back({op.slot, cache->trim()});
+      }
+    }
+  });
+  for (Trimmed& trimmed : all) retire_prepared(*trimmed.slot, std::move(trimmed.dropped));
+}
+
+Status Engine::wait_for_retired() {
+  std::vector<uint64_t> revoked;
+  std::vector<Blocker> blockers = published_.with([&](Published& published) {
+    for (const auto& plan : live_plans(published)) {
+      if (plan->state() == PlanState::revoked) revoked.push_back(plan->plan_id);
+    }
+    return published.reclaimer.blockers();
+  });
+  synchronize_all_threads();
+  const auto inside = marks_in_flight(
+      [&](uint64_t mark) { return std::ranges::find(revoked, mark) != revoked.end(); });
+  blockers.insert(blockers.end(), inside.begin(), inside.end());
+  return wait_until_left(std::move(blockers));
+}
+
+namespace {
+
+using ThreadCounts = std::unordered_map<const ImplementationCounters*, uint64_t>;
+
+/// What one thread counted; read again if it handed a counter over meanwhile.
+void add_thread_counts(const ThreadBlock& block, ThreadCounts& counts) {
+  ThreadCounts mine;
+  uint32_t before = 0;
+  do {
+    mine.clear();
+    before = block.moving.load(std::memory_order_acquire);
+    const GuardedPlan* plan = block.all_plans.load(std::memory_order_acquire);
+    for (; plan != nullptr; plan = plan->next_of_thread) {
+      mine[plan->counted_for.load(std::memory_order_acquire)] +=
+          plan->calls.load(std::memory_order_relaxed);
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+  } while ((before & 1) != 0 || before != block.moving.load(std::memory_order_relaxed));
+  for (const auto& [counters, calls] : mine) counts[counters] += calls;
+}
+
+}  // namespace
+
+std::vector<ImplementationStats> Engine::stats() {
+  std::unordered_map<const ImplementationCounters*, uint64_t> in_threads;
+  for_each_thread([&](ThreadBlock& block) { add_thread_counts(block, in_threads); });
+  return published_.with([&](Published& published) {
+    std::vector<ImplementationStats> all;
+    for (const auto& [number, named] : published.states) {
+      const ImplementationCounters& c = *named.second->counters;
+      const auto load = [](const std::atomic<uint64_t>& n) {
+        return n.load(std::memory_order_relaxed);
+      };
+      const auto threads = in_threads.find(&c);
+      all.push_back({named.first,
+                     load(c.calls) + (threads == in_threads.end() ? 0 : threads->second),
+                     load(c.declined), load(c.failed), load(c.resource), load(c.invalid_argument),
+                     load(c.device_lost), load(c.stood_in)});
+    }
+    std::ranges::sort(all, {}, &ImplementationStats::id);
+    return all;
+  });
+}
+
+size_t Engine::retired_waiting() {
+  return published_.with([](Published& published) {
+    published.reclaimer.collect();
+    return published.reclaimer.waiting();
+  });
+}
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/fork_guarded.hpp"
+#include "dispatch/call_frame.hpp"
+#include "dispatch/operator_names.hpp"
+#include "dispatch/operator_slot.hpp"
+#include "dispatch/reclaimer.hpp"
+#include "registry/registry.hpp"
+#include "telemetry/event_log.hpp"
+
+namespace opmux::dispatch {
+
+struct PlanControl;
+
+/// What an engine works with; everything outlives it.
+struct EngineParts {
+  telemetry::EventLog* log = nullptr;
+  health::HealthView* health = nullptr;
+  const tune::TuningView* tuning = nullptr;  ///< may be null
+  const base::Clock* clock = nullptr;
+  /// The policy of a scope by its serial; null if it is gone.
+  std::function<policy::PolicyLayerPtr(uint32_t serial)> scope_layer;
+  CallSettings settings;
+  bool disabled = false;
+};
+
+/// Folded counters of one implementation.
+struct ImplementationStats {
+  std::string id;
+  uint64_t calls = 0, declined = 0, failed = 0, resource = 0, invalid_argument = 0, device_lost = 0,
+           stood_in = 0;
+};
+
+/// Compiles snapshots into operators' states and publishes them. Readers never wait; writers take
+/// turns, build aside, and publish by one store per operator.
+class Engine {
+ public:
+  explicit Engine(EngineParts parts);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const EngineParts& parts() const { return parts_; }
+
+  /// Makes a registry and a policy the ones in force. Only operators that they change get a new epoch.
+  /// Returns the generation.
+  uint64_t publish(registry::RegistrySnapshotPtr registry,
+                   std::shared_ptr<const policy::PolicySet> policies);
+  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+
+  /// The operator of that name, or null. No lock.
+  OperatorSlot* find(std::string_view op) const { return names_.find(op); }
+
+  /// Decides anew for every operator that has an implementation of this backend or device.
+  void health_changed(const registry::ImplementationRecord& implementation);
+
+  /// Waits until no call is inside of implementations that were unpublished before.
+  Status wait_for_retired();
+
+  /// Takes over prepared states that were evicted from an operator's cache.
+  void retire_prepared(OperatorSlot& slot, std::vector<PreparedPtr> evicted);
+  /// Gives back what is idle: memory is short.
+  void trim();
+
+  void add_plan(const std::shared_ptr<PlanControl>& control);
+
+  std::vector<ImplementationStats> stats();
+  size_t retired_waiting();
+
+ private:
+  struct Published {
+    registry::RegistrySnapshotPtr registry;
+    std::shared_ptr<const policy::PolicySet> policies;
+    struct Op {
+      OperatorSlot* slot;
+      std::shared_ptr<const registry::OperatorRecord> record;
+    };
+    std::vector<Op> operators;
+    std::map<uint32_t, std::pair<std::string, std::shared_ptr<ImplementationState>>> states;
+    std::vector<std::weak_ptr<PlanControl>> plans;
+    std::vector<std::unique_ptr<OperatorSlot>> slots;
+    Reclaimer reclaimer;
+  };
+
+  OperatorSlot* slot_for(Published& published,
+                         const std::shared_ptr<const registry::Schema>& schema);
+  void adopt(Published& published, registry::RegistrySnapshotPtr registry);
+  ImplementationStates states_of(Published& published, const registry::OperatorRecord& op);
+  std::unique_ptr<OperatorState> compile(Published& published, const Published::Op& op);
+  void replace(Published& published, const Published::Op& op,
+               std::vector<std::unique_ptr<Retired>>& retired);
+  void retire(Published& published, std::vector<std::unique_ptr<Retired>> items);
+  void refresh_plans(const std::vector<std::shared_ptr<PlanControl>>& plans);
+  std::vector<std::shared_ptr<PlanControl>> live_plans(Published& published);
+
+  void after_fork();
+
+  EngineParts parts_;
+  std::atomic<uint64_t> generation_{0};
+  OperatorNames names_;
+  base::ForkGuarded<Published> published_;
+};
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,160 @@
+#include "dispatch/explain.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "dispatch/cold_mark.hpp"
+#include "dispatch/engine.hpp"
+#include "dispatch/slow_call.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+std::string number(double value) {
+  std::array<char, 32> text;
+  const int size = std::snprintf(text.data(), text.size(), "%g", value);
+  return {text.data(), static_cast<size_t>(size)};
+}
+
+std::string shape_text(const TensorView& tensor) {
+  std::string text = name_of(tensor.dtype()) + "[";
+  for (int d = 0; d < tensor.rank(); ++d) {
+    text += (d == 0 ? "" : ",") + std::to_string(tensor.dim(d));
+  }
+  return text + "]";
+}
+
+std::string value_text(const registry::ArgSpec& spec, ArgTag tag, ArgValue value) {
+  switch (tag) {
+    case ArgTag::tensor: return shape_text(*value.tensor);
+    case ArgTag::floating: return number(value.f64);
+    case ArgTag::logical: return value.i64 != 0 ? "true" : "false";
+    case ArgTag::enumeration: return spec.words[static_cast<size_t>(value.i64)];
+    case ArgTag::integer: return std::to_string(value.i64);
+    case ArgTag::string:
+      return "\"" + std::string(static_cast<const char*>(value.list->data), value.list->size) +
+             "\"";
+    default: return "(" + std::to_string(value.list->size) + " items)";
+  }
+}
+
+std::string why_accepted(const Verdict& verdict, const Decision& decision, size_t place) {
+  std::string text = "priority " + std::to_string(verdict.implementation->priority);
+  if (verdict.score != verdict.implementation->priority) text += ", score " + number(verdict.score);
+  if (place != 0) return text;
+  if (decision.policy.has_list && verdict.tier == 0) {
+    text += ", first by " + policy::describe(decision.policy.list_by);
+  }
+  if (verdict.tuned) text += ", measured fastest";
+  const size_t count = decision.order.size();
+  return text + (count == 1 ? ", the only one accepted"
+                            : ", first of " + std::to_string(count) + " accepted");
+}
+
+Candidate accepted_candidate(const Decision& decision, size_t place) {
+  const Verdict& verdict = decision.verdicts[decision.order[place]];
+  const bool last_resort = place != 0 && place + 1 == decision.order.size() &&
+                           verdict.implementation->kind == Kind::reference;
+  return {verdict.implementation->id,
+          place == 0    ? "chosen"
+          : last_resort ? "last resort"
+                        : "accepted",
+          "",
+          why_accepted(verdict, decision, place),
+          verdict.implementation->priority,
+          verdict.score};
+}
+
+void add_candidates(const Decision& decision, const registry::Signature& signature,
+                    Explanation& explanation) {
+  for (size_t place = 0; place < decision.order.size(); ++place) {
+    explanation.candidates.push_back(accepted_candidate(decision, place));
+  }
+  for (const Verdict& verdict : decision.verdicts) {
+    if (verdict.accepted()) continue;
+    explanation.candidates.push_back(
+        {verdict.implementation->id, "refused", std::string(code_of(verdict.reason)),
+         describe(verdict, signature), verdict.implementation->priority, verdict.score});
+  }
+}
+
+/// Takes out what declined exactly these arguments, as a call does.
+void drop_declined(const OperatorState& state, const registry::Arguments& arguments,
+                   Decision& decision) {
+  if (state.declines().load(std::memory_order_acquire) == 0) return;
+  const uint64_t hash = exact_hash(arguments);
+  while (decision.order.size() > 1) {
+    Verdict& first = decision.verdicts[decision.order[0]];
+    if (!state.declined(hash, first.implementation->number)) return;
+    first.reason = registry::Reason::call_declined;
+    first.text = "it declined these arguments when it was called";
+    decision.order.erase(decision.order.begin());
+  }
+}
+
+void add_dependencies(const registry::Schema& schema, const registry::Dependencies& dependencies,
+                      Explanation& explanation) {
+  const std::vector<registry::Fact> facts = dependencies.facts();
+  for (const registry::Fact& fact : facts) {
+    explanation.depends_on.push_back(describe(schema, fact));
+  }
+  const auto mentioned = [&](uint8_t dim) {
+    return std::ranges::find(facts, registry::Fact{registry::FactKind::dim, dim}) != facts.end();
+  };
+  if (schema.has_leading() && !mentioned(registry::kRowsDim)) {
+    explanation.independent.emplace_back("rows");
+  }
+  for (uint8_t dim = 0; dim < schema.dims.size(); ++dim) {
+    if (!mentioned(dim)) explanation.independent.push_back(schema.dims[dim]);
+  }
+}
+
+}  // namespace
+
+std::string describe_arguments(const registry::Schema& schema,
+                               const registry::Arguments& arguments) {
+  std::string text;
+  for (uint32_t i = 0; i < arguments.count; ++i) {
+    const ArgTag tag = arguments.tags[i];
+    if (tag == ArgTag::none) continue;
+    if (tag == ArgTag::tensor && !arguments.values[i].tensor->present()) continue;
+    text += (text.empty() ? "" : " ") + schema.args[i].name + "=" +
+            value_text(schema.args[i], tag, arguments.values[i]);
+  }
+  return text;
+}
+
+Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
+                            uint32_t tag) {
+  CheckedArguments checked;
+  if (Status status = check(*slot.schema, site, values, checked); !status.ok()) return status;
+  const ColdMark mark;
+  if (mark.depth() == kMaxDepth) return too_deep(slot);
+  OperatorState* state = slot.current.load(std::memory_order_acquire);
+  if (state == nullptr) return withdrawn(slot);
+  const uint64_t context = mark.block().context;
+  const registry::Signature signature{slot.schema.get(), &checked.arguments, &checked.dims,
+                                      static_cast<uint32_t>(context), tag};
+  const DecisionSpace& space = space_of(slot, *state, context);
+  Decision decision;
+  decide(space.input(), signature, decision);
+  drop_declined(*state, checked.arguments, decision);
+
+  Explanation explanation;
+  explanation.op = slot.name();
+  explanation.arguments = describe_arguments(*slot.schema, checked.arguments);
+  explanation.device = name_of(device_of(checked.arguments));
+  explanation.generation = slot.engine->generation();
+  explanation.strict = decision.policy.strict;
+  add_candidates(decision, signature, explanation);
+  add_dependencies(*slot.schema, space.dependencies(), explanation);
+  if (!decision.order.empty()) explanation.chosen = explanation.candidates.front().id;
+  if (space.input().disabled) explanation.note = "OPMUX_DISABLE is set: no decision is made";
+  if (decision.order.empty()) {
+    explanation.note = nothing_left(space.input(), decision, signature).message();
+  }
+  return explanation;
+}
+
+}  // namespace opmux::dispatch

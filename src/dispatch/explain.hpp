@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include <opmux/explanation.hpp>
+#include <opmux/status.hpp>
+
+#include "dispatch/call_frame.hpp"
+#include "dispatch/operator_slot.hpp"
+
+namespace opmux::dispatch {
+
+/// Makes the decision for these arguments, as a call would, and tells all of it.
+Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
+                            uint32_t tag);
+
+/// "y=bf16[32,4096] x=bf16[32,4096] eps=1e-06": absent arguments are left out.
+std::string describe_arguments(const registry::Schema& schema,
+                               const registry::Arguments& arguments);
+
+}  // namespace opmux::dispatch

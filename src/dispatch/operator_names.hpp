@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "dispatch/operator_slot.hpp"
+
+namespace opmux::dispatch {
+
+/// Operators by name: insert-only, found without a lock. One writer at a time.
+class OperatorNames {
+ public:
+  ~OperatorNames();
+  OperatorSlot* find(std::string_view name) const;
+  void insert(OperatorSlot* slot);
+
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    const Table* table = table_.load(std::memory_order_acquire);
+    for (uint32_t i = 0; table != nullptr && i <= table->mask; ++i) {
+      if (OperatorSlot* slot = table->slots[i].load(std::memory_order_acquire)) visit(*slot);
+    }
+  }
+
+ private:
+  struct Table {
+    explicit Table(uint32_t size) : mask(size - 1), slots(new std::atomic<OperatorSlot*>[size]()) {}
+    uint32_t mask;
+    std::unique_ptr<std::atomic<OperatorSlot*>[]> slots;
+    std::unique_ptr<Table> smaller;  ///< kept: readers may still look into it
+  };
+  static void put(Table& table, OperatorSlot* slot);
+
+  std::atomic<Table*> table_{nullptr};
+  uint32_t count_ = 0;
+};
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,142 @@
+#include "dispatch/operator_state.hpp"
+
+#include <bit>
+
+namespace opmux::dispatch {
+namespace {
+
+uint64_t mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+  return hash ^ (hash >> 29);
+}
+
+/// Ranks and presence of the tensors, five bits each: what the places of dimensions follow from.
+uint64_t rank_key(const registry::Arguments& arguments) {
+  uint64_t key = 0;
+  for (uint32_t i = 0; i < arguments.count; ++i) {
+    if (arguments.tags[i] != ArgTag::tensor) continue;
+    const TensorView& tensor = *arguments.values[i].tensor;
+    key = mix(key, tensor.present() ? static_cast<uint64_t>(tensor.rank()) + 1 : 0);
+  }
+  return key;
+}
+
+}  // namespace
+
+uint64_t next_epoch() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+OperatorState::OperatorState(Sources sources)
+    : sources_(std::move(sources)), serial_(next_epoch()), epoch_(next_epoch()) {}
+
+OperatorState::~OperatorState() {
+  for (Scoped* at = spaces_.load(); at != nullptr;) {
+    const std::unique_ptr<Scoped> owned(at);
+    at = at->next;
+  }
+  for (RankPattern* at = patterns_.load(); at != nullptr;) {
+    const std::unique_ptr<RankPattern> owned(at);
+    at = at->next;
+  }
+}
+
+DecisionSpace& OperatorState::space(uint32_t scope_serial, const LayerOf& layer_of) {
+  Scoped* first = spaces_.load(std::memory_order_acquire);
+  for (Scoped* at = first; at != nullptr; at = at->next) {
+    if (at->serial == scope_serial) return *at->space;
+  }
+  policy::PolicyLayerPtr layer = scope_serial == 0 ? nullptr : layer_of(scope_serial);
+  auto policy = policy::OperatorPolicy::compile(*sources_.policies, std::move(layer), sources_.op);
+  auto made = std::make_unique<Scoped>(
+      Scoped{scope_serial,
+             std::make_unique<DecisionSpace>(sources_.op, std::move(policy), sources_.health,
+                                             sources_.tuning, sources_.disabled),
+             first});
+  while (!spaces_.compare_exchange_weak(made->next, made.get(), std::memory_order_acq_rel)) {
+    for (Scoped* at = made->next; at != nullptr; at = at->next) {
+      if (at->serial == scope_serial) return *at->space;
+    }
+  }
+  return *made.release()->space;
+}
+
+const registry::DimChecks& OperatorState::checks_for(const registry::Arguments& arguments) {
+  const uint64_t key = rank_key(arguments);
+  RankPattern* first = patterns_.load(std::memory_order_acquire);
+  for (RankPattern* at = first; at != nullptr; at = at->next) {
+    if (at->key == key) return at->checks;
+  }
+  auto made = std::make_unique<RankPattern>();
+  made->key = key;
+  made->checks = resolve_dim_checks(schema(), arguments);
+  made->next = first;
+  // Losing a race only leaves the same pattern twice.
+  while (!patterns_.compare_exchange_weak(made->next, made.get(), std::memory_order_acq_rel)) {
+  }
+  return made.release()->checks;
+}
+
+uint64_t OperatorState::next_plan_id() {
+  const uint64_t ordinal = plans_.fetch_add(1, std::memory_order_relaxed);
+  return (serial_ << kPlanBits | (ordinal & ((1u << kPlanBits) - 1))) & ~kColdBit;
+}
+
+uint64_t OperatorState::decline_word(uint64_t signature_hash, uint32_t number) {
+  return mix(signature_hash, number) | 1;
+}
+
+bool OperatorState::remember_decline(uint64_t signature_hash, uint32_t number) {
+  const uint64_t word = decline_word(signature_hash, number);
+  for (size_t probe = 0; probe < kMaxDeclines; ++probe) {
+    uint64_t there = 0;
+    auto& slot = declined_[(word + probe) % kMaxDeclines];
+    if (slot.compare_exchange_strong(there, word, std::memory_order_acq_rel)) {
+      declines_.fetch_add(1, std::memory_order_release);
+      return true;
+    }
+    if (there == word) return true;
+  }
+  return false;
+}
+
+bool OperatorState::declined(uint64_t signature_hash, uint32_t number) const {
+  const uint64_t word = decline_word(signature_hash, number);
+  for (size_t probe = 0; probe < kMaxDeclines; ++probe) {
+    const uint64_t there = declined_[(word + probe) % kMaxDeclines].load(std::memory_order_acquire);
+    if (there == word) return true;
+    if (there == 0) return false;
+  }
+  return false;
+}
+
+uint32_t OperatorState::classes() const {
+  uint32_t count = 0;
+  for (const Scoped* at = spaces_.load(std::memory_order_acquire); at != nullptr; at = at->next) {
+    count += at->space->classes();
+  }
+  return count;
+}
+
+uint64_t exact_hash(const registry::Arguments& arguments) {
+  uint64_t hash = arguments.count;
+  for (uint32_t i = 0; i < arguments.count; ++i) {
+    hash = mix(hash, static_cast<uint64_t>(arguments.tags[i]));
+    if (arguments.tags[i] != ArgTag::tensor) {
+      if (arguments.tags[i] <= ArgTag::enumeration && arguments.tags[i] != ArgTag::none) {
+        hash = mix(hash, std::bit_cast<uint64_t>(arguments.values[i]));
+      }
+      continue;
+    }
+    const TensorView& tensor = *arguments.values[i].tensor;
+    hash = mix(hash, tensor.dtype().packed());
+    hash = mix(hash, static_cast<uint64_t>(tensor.device().type) << 32 |
+                         static_cast<uint32_t>(tensor.device().id));
+    for (const int64_t dim : tensor.shape()) hash = mix(hash, static_cast<uint64_t>(dim));
+    for (const int64_t stride : tensor.strides()) hash = mix(hash, static_cast<uint64_t>(stride));
+  }
+  return hash;
+}
+
+}  // namespace opmux::dispatch

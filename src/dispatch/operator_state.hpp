@@ -1,0 +1,91 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "dispatch/decision_space.hpp"
+#include "dispatch/reclaimer.hpp"
+
+namespace opmux::dispatch {
+
+/// A number that no other epoch, state or plan of this process has or will have.
+uint64_t next_epoch();
+
+/// Dimension checks of arguments with certain ranks; made once for each combination.
+struct RankPattern {
+  uint64_t key = 0;
+  registry::DimChecks checks;
+  RankPattern* next = nullptr;
+};
+
+/// Everything compiled for one operator between two changes that concern it: its record, its policy,
+/// its decisions. Readers hold it by an in-flight mark; it is retired as a whole.
+class OperatorState final : public Retired {
+ public:
+  /// What it is compiled from; the views must outlive the state.
+  struct Sources {
+    std::shared_ptr<const registry::OperatorRecord> op;
+    std::shared_ptr<const policy::PolicySet> policies;
+    uint64_t policy_hash = 0;
+    ImplementationStates states;
+    uint64_t generation = 0;
+    const health::HealthView* health = nullptr;
+    const tune::TuningView* tuning = nullptr;
+    bool disabled = false;
+  };
+  explicit OperatorState(Sources sources);
+  ~OperatorState() override;
+
+  const Sources& sources() const { return sources_; }
+  const registry::Schema& schema() const { return *sources_.op->schema; }
+
+  /// Changes when prepared states are evicted, and only then; read before anything else of a call.
+  uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
+  void set_epoch(uint64_t epoch) { epoch_.store(epoch, std::memory_order_release); }
+
+  /// Decisions under a scope, compiled at first use; `layer_of` is asked then, and not for serial 0.
+  using LayerOf = std::function<policy::PolicyLayerPtr(uint32_t serial)>;
+  DecisionSpace& space(uint32_t scope_serial, const LayerOf& layer_of);
+
+  const registry::DimChecks& checks_for(const registry::Arguments& arguments);
+
+  uint64_t next_plan_id();
+  bool owns_plan(uint64_t plan_id) const override { return plan_of(plan_id, serial_); }
+  uint64_t serial() const { return serial_; }
+  /// Whether a plan id was given out by the state with this serial.
+  static bool plan_of(uint64_t plan_id, uint64_t serial) { return plan_id >> kPlanBits == serial; }
+
+  /// Remembers that an implementation declined exactly these arguments; false if there is no room.
+  bool remember_decline(uint64_t signature_hash, uint32_t implementation_number);
+  bool declined(uint64_t signature_hash, uint32_t implementation_number) const;
+  const std::atomic<uint32_t>& declines() const { return declines_; }
+
+  uint32_t classes() const;
+
+ private:
+  static constexpr uint32_t kPlanBits = 20;
+  static constexpr size_t kMaxDeclines = 1024;
+
+  struct Scoped {
+    uint32_t serial;
+    std::unique_ptr<DecisionSpace> space;
+    Scoped* next;
+  };
+  static uint64_t decline_word(uint64_t signature_hash, uint32_t number);
+
+  Sources sources_;
+  uint64_t serial_;
+  std::atomic<uint64_t> epoch_;
+  std::atomic<uint64_t> plans_{0};
+  std::atomic<Scoped*> spaces_{nullptr};
+  std::atomic<RankPattern*> patterns_{nullptr};
+  std::atomic<uint32_t> declines_{0};
+  std::array<std::atomic<uint64_t>, kMaxDeclines> declined_{};
+};
+
+/// Of everything about arguments that a kernel could decline for: kinds, shapes, strides, scalars.
+uint64_t exact_hash(const registry::Arguments& arguments);
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,79 @@
+#include "dispatch/reclaimer.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace opmux::dispatch {
+
+std::vector<Blocker> marks_in_flight(const std::function<bool(uint64_t mark)>& relevant) {
+  std::vector<Blocker> found;
+  for_each_thread([&](ThreadBlock& block) {
+    for (uint32_t level = 0; level < kMaxDepth; ++level) {
+      const uint64_t mark = block.marks[level].load(std::memory_order_acquire);
+      if (mark != 0 && ((mark & kColdBit) != 0 || relevant(mark))) {
+        found.push_back({&block, level, mark});
+      }
+    }
+  });
+  return found;
+}
+
+void drop_finished(std::vector<Blocker>& blockers) {
+  if (blockers.empty()) return;
+  std::vector<Blocker> still;
+  // Only blocks that are on the list are looked into: others belonged to threads that ended.
+  for_each_thread([&](ThreadBlock& block) {
+    for (const Blocker& blocker : blockers) {
+      if (blocker.block != &block) continue;
+      if (block.marks[blocker.level].load(std::memory_order_acquire) == blocker.mark) {
+        still.push_back(blocker);
+      }
+    }
+  });
+  blockers = std::move(still);
+}
+
+Status wait_until_left(std::vector<Blocker> blockers) {
+  for (const Blocker& blocker : blockers) {
+    if (blocker.block == thread_block) {
+      return {Code::failed, "withdraw.inside",
+              "cannot wait for a call to end from inside that call; let the registration die "
+              "instead, which does not wait"};
+    }
+  }
+  while (!blockers.empty()) {
+    sched_yield();
+    drop_finished(blockers);
+  }
+  return {};
+}
+
+Reclaimer::~Reclaimer() = default;
+
+void Reclaimer::retire(std::vector<std::unique_ptr<Retired>> items) {
+  if (!items.empty()) {
+    synchronize_all_threads();
+    Batch batch{std::move(items), {}};
+    batch.blockers = marks_in_flight([&](uint64_t plan) {
+      return std::ranges::any_of(batch.items,
+                                 [&](const auto& item) { return item->owns_plan(plan); });
+    });
+    batches_.push_back(std::move(batch));
+  }
+  collect();
+}
+
+void Reclaimer::collect() {
+  for (Batch& batch : batches_) drop_finished(batch.blockers);
+  std::erase_if(batches_, [](const Batch& batch) { return batch.blockers.empty(); });
+}
+
+std::vector<Blocker> Reclaimer::blockers() const {
+  std::vector<Blocker> all;
+  for (const Batch& batch : batches_)
+    all.insert(all.end(), batch.blockers.begin(), batch.blockers.end());
+  return all;
+}
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,281 @@
+#include "dispatch/slow_call.hpp"
+
+#include "dispatch/attempt.hpp"
+#include "dispatch/cold_mark.hpp"
+#include "dispatch/engine.hpp"
+#include "dispatch/install.hpp"
+#include "dispatch/thread_block.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+/// An attempt on the fast path that did not end well: where the slow one goes on.
+struct Failed {
+  uint32_t implementation_number;
+  Attempt attempt;
+};
+
+class SlowCall {
+ public:
+  SlowCall(OperatorSlot& slot, const CallSettings* settings, CallReport* report)
+      : slot_(slot),
+        engine_(*slot.engine),
+        settings_(settings != nullptr ? *settings : engine_.parts().settings),
+        report_(report),
+        plain_(settings == nullptr && report == nullptr) {}
+
+  Status run(const CallSite& site, const ArgValue* values, Failed* failed) {
+    if (mark_.depth() == kMaxDepth) return too_deep(slot_);
+    const uint64_t started = now();
+    state_ = slot_.current.load(std::memory_order_acquire);
+    if (state_ == nullptr) return withdrawn(slot_);
+    // Read first: an eviction in between must make the plan kept below useless.
+    epoch_ = state_->epoch();
+    if (Status status = check(state_->schema(), site, values, checked_); !status.ok())
+      return status;
+    if (checked_.empty) return {};
+    const uint64_t context = mark_.block().context;
+    signature_ = {&state_->schema(), &checked_.arguments, &checked_.dims,
+                  static_cast<uint32_t>(context), settings_.tag};
+    const DecisionSpace::Answer answer = choose();
+    if (report_ != nullptr) report_chosen(answer, started);
+    if (answer.choice->plans.empty()) return answer.choice->nothing_left;
+    return run_choice(*answer.choice, answer.uncached == nullptr, site, values, failed);
+  }
+
+ private:
+  uint64_t now() const { return report_ == nullptr ? 0 : engine_.parts().clock->now_ns(); }
+
+  DecisionSpace::Answer choose() {
+    return space_of(slot_, *state_, mark_.block().context)
+        .choose(
+            signature_, state_->sources().states, state_->sources().generation,
+            [this] { return state_->next_plan_id(); },
+            [this](const Decision& decision, const registry::Signature& signature) {
+              tell_decision(decision, signature);
+            });
+  }
+
+  void tell_decision(const Decision& decision, const registry::Signature& signature) const {
+    telemetry::EventLog& log = *engine_.parts().log;
+    for (const Verdict& verdict : decision.verdicts) {
+      if (verdict.accepted()) continue;
+      log.tell(Level::debug, "dispatch.refused", slot_.name(), verdict.implementation->id,
+               code_of(verdict.reason), [&] { return describe(verdict, signature); });
+    }
+    if (decision.order.empty()) return;
+    const Verdict& chosen = decision.verdicts[decision.order[0]];
+    log.tell(Level::info, "dispatch.chosen", slot_.name(), chosen.implementation->id, "", [&] {
+      return "first of " + std::to_string(decision.order.size()) + " accepted, priority " +
+             std::to_string(chosen.implementation->priority);
+    });
+  }
+
+  void report_chosen(const DecisionSpace::Answer& answer, uint64_t started) const {
+    report_->cached = answer.cached;
+    report_->generation = answer.choice->generation;
+    report_->select_ns = now() - started;
+    report_->fell_back = !answer.choice->preference_unmet.empty();
+    report_->reason = answer.choice->preference_unmet;
+  }
+
+  Status run_choice(const Choice& choice, bool kept, const CallSite& site, const ArgValue* values,
+                    Failed* failed) {
+    size_t at = 0;
+    bool retried = false;
+    if (failed != nullptr) {
+      while (at < choice.plans.size() &&
+             choice.plans[at].implementation->number != failed->implementation_number) {
+        ++at;
+      }
+      if (at == choice.plans.size()) at = 0, failed = nullptr;
+    }
+    at = skip_declined(choice, at, failed != nullptr);
+    Status last;
+    while (at < choice.plans.size()) {
+      const PlanRecord& plan = choice.plans[at];
+      const Attempt tried =
+          failed != nullptr ? std::move(failed->attempt) : try_plan(plan, at != 0);
+      failed = nullptr;
+      if (tried.outcome == Code::ok) {
+        if (kept && plain_ && mark_.depth() == 0) keep_plan(plan, at != 0, tried, site, values);
+        return {};
+      }
+      last = failure(plan, tried);
+      note_outcome(plan, tried, choice);
+      const Next next = after(tried.outcome, choice.strict, retried, *state_->sources().op,
+                              *plan.implementation, checked_.arguments);
+      if (next == Next::give_up) return last;
+      retried = next == Next::retry;
+      if (retried) {
+        engine_.trim();
+        continue;
+      }
+      ++at;
+      note_fallback(plan, tried);
+    }
+    return last;
+  }
+
+  /// Where to start: behind candidates that declined exactly these arguments before.
+  size_t skip_declined(const Choice& choice, size_t at, bool resumed) {
+    if (resumed || state_->declines().load(std::memory_order_acquire) == 0) return at;
+    const uint64_t hash = exact_hash(checked_.arguments);
+    size_t first = at;
+    while (first + 1 < choice.plans.size() &&
+           state_->declined(hash, choice.plans[first].implementation->number)) {
+      ++first;
+    }
+    return first;
+  }
+
+  Attempt try_plan(const PlanRecord& plan, bool stands_in) {
+    StackFrame frame(state_->schema(), checked_.arguments, settings_);
+    const uint64_t started = now();
+    Attempt tried = attempt(slot_, plan, signature_, frame);
+    if (report_ != nullptr) {
+      report_->run_ns += now() - started;
+      report_->implementation = plan.implementation->id;
+      report_->outcome = tried.outcome;
+    }
+    if (tried.outcome == Code::ok) {
+      count(*plan.counters, Code::ok);
+      if (stands_in) plan.counters->stood_in.fetch_add(1, std::memory_order_relaxed);
+    }
+    return tried;
+  }
+
+  void keep_plan(const PlanRecord& plan, bool stands_in, const Attempt& tried, const CallSite& site,
+                 const ArgValue* values) {
+    install(mark_.block(), slot_, *state_,
+            {epoch_, mark_.block().context, &site, values, &checked_.arguments, &plan,
+             tried.prepared.get(), stands_in, settings_});
+  }
+
+  Status failure(const PlanRecord& plan, const Attempt& tried) const {
+    std::string text = plan.implementation->id + " " + std::string(opmux::name_of(tried.outcome));
+    if (!tried.text.empty()) text += ": " + tried.text;
+    return {tried.outcome, "call." + std::string(opmux::name_of(tried.outcome)), std::move(text)};
+  }
+
+  void note_outcome(const PlanRecord& plan, const Attempt& tried, const Choice& choice) {
+    count(*plan.counters, tried.outcome);
+    if (tried.outcome == Code::declined ||
+        (tried.outcome == Code::invalid_argument && !state_->sources().op->data_checked)) {
+      if (!choice.strict) {
+        state_->remember_decline(exact_hash(checked_.arguments), plan.implementation->number);
+      }
+    }
+    const bool changed = engine_.parts().health->on_outcome(
+        *plan.implementation, device_of(checked_.arguments), tried.outcome);
+    if (changed) engine_.health_changed(*plan.implementation);
+  }
+
+  void note_fallback(const PlanRecord& plan, const Attempt& tried) {
+    const Status why = failure(plan, tried);
+    engine_.parts().log->tell(Level::warning, "call.fell_back", slot_.name(),
+                              plan.implementation->id, opmux::name_of(tried.outcome),
+                              [&] { return std::string(why.message()); });
+    if (report_ == nullptr) return;
+    report_->fell_back = true;
+    report_->reason = why.message();
+  }
+
+  OperatorSlot& slot_;
+  Engine& engine_;
+  const CallSettings settings_;
+  CallReport* report_;
+  const bool plain_;
+  ColdMark mark_;
+  OperatorState* state_ = nullptr;
+  uint64_t epoch_ = 0;
+  CheckedArguments checked_;
+  registry::Signature signature_;
+};
+
+bool no_output_element(const registry::Schema& schema, const registry::Arguments& arguments) {
+  bool written = false;
+  for (size_t i = 0; i < schema.args.size(); ++i) {
+    if (!schema.args[i].is_tensor() || !schema.args[i].written()) continue;
+    if (arguments.tags[i] != ArgTag::tensor || !arguments.values[i].tensor->present()) continue;
+    if (arguments.values[i].tensor->elements() != 0) return false;
+    written = true;
+  }
+  return written;
+}
+
+}  // namespace
+
+Status too_deep(const OperatorSlot& slot) {
+  return {Code::failed, "call.too_deep",
+          "a call of " + slot.name() + " is the ninth inside other calls; eight is the limit"};
+}
+
+Status withdrawn(const OperatorSlot& slot) {
+  return {Code::no_candidate, "dispatch.no_candidate",
+          "operator " + slot.name() + " belongs to a runtime that is gone"};
+}
+
+DecisionSpace& space_of(const OperatorSlot& slot, OperatorState& state, uint64_t context) {
+  return state.space(static_cast<uint32_t>(context >> 32), slot.engine->parts().scope_layer);
+}
+
+Status check(const registry::Schema& schema, const CallSite& site, const ArgValue* values,
+             CheckedArguments& checked) {
+  if (Status status = normalise(schema, site, values, checked.arguments); !status.ok()) {
+    return status;
+  }
+  if (Status status = check_arguments(schema, checked.arguments, checked.dims); !status.ok()) {
+    return status;
+  }
+  checked.empty = no_output_element(schema, checked.arguments);
+  return {};
+}
+
+Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
+                            const CallSettings* settings, CallReport* report) noexcept {
+  if (report != nullptr) *report = {};
+  SlowCall slow(slot, settings, report);
+  Status status = slow.run(site, values, nullptr);
+  if (report != nullptr && !status.ok()) report->outcome = status.code();
+  return status.release();
+}
+
+Status::Detail* recover(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
+                        GuardedPlan& plan, int32_t outcome) noexcept {
+  // Counted as a call by the fast path before it knew better.
+  plan.calls.store(plan.calls.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  Failed failed{plan.plan->implementation->number, {outcome_of(outcome), {}, nullptr}};
+  failed.attempt.text.assign(plan.error.text,
+                             std::min(plan.error.text_size, plan.error.text_capacity));
+  // Whoever runs instead is found by the slow way next time too.
+  if (failed.attempt.outcome == Code::declined ||
+      failed.attempt.outcome == Code::invalid_argument) {
+    plan.epoch = 0;
+  }
+  SlowCall slow(slot, nullptr, nullptr);
+  return slow.run(site, values, &failed).release();
+}
+
+Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
+                                      uint32_t tag, bool capturing) {
+  const ColdMark mark;
+  if (mark.depth() == kMaxDepth) return too_deep(slot);
+  OperatorState* state = slot.current.load(std::memory_order_acquire);
+  if (state == nullptr) return withdrawn(slot);
+  const uint64_t context = mark.block().context | (capturing ? registry::kCapturing : 0);
+  const registry::Signature signature{&state->schema(), &checked.arguments, &checked.dims,
+                                      static_cast<uint32_t>(context), tag};
+  const DecisionSpace& space = space_of(slot, *state, context);
+  const auto next_id = [state] { return state->next_plan_id(); };
+  return ChosenForPlan{space.decide_anew(signature, state->sources().states,
+                                         state->sources().generation, next_id, {}),
+                       context};
+}
+
+Status::Detail* call_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
+                          const CallSettings& settings, CallReport* report) noexcept {
+  return call_slowly(slot, site, values, &settings, report);
+}
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,115 @@
+#include "dispatch/thread_block.hpp"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "dispatch/guarded_plan.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+constinit ThreadBlock nobody;
+
+long membarrier(int command) { return syscall(__NR_membarrier, command, 0, 0); }
+
+/// Takes the thread's block out of the list when the thread ends.
+struct Leaving {
+  ThreadBlock* block = nullptr;
+  ~Leaving() {
+    if (block == nullptr) return;
+    thread_block = &nobody;
+    ThreadList::instance().remove(block);
+    for (GuardedPlan* plan = block->all_plans.load(); plan != nullptr;) {
+      GuardedPlan* next = plan->next_of_thread;
+      plan->count_for(nullptr);
+      plan->~GuardedPlan();
+      plan = next;
+    }
+    delete[] block->recent;
+    delete block;
+  }
+};
+thread_local Leaving leaving;
+
+}  // namespace
+
+thread_local constinit ThreadBlock* thread_block = &nobody;
+
+uint32_t ThreadBlock::depth() const {
+  uint32_t level = 0;
+  while (level < kMaxDepth && marks[level].load(std::memory_order_relaxed) != 0) ++level;
+  return level;
+}
+
+void ThreadBlock::mark_cold(uint32_t depth) {
+  marks[depth].store(kColdBit | ++cold_sequence, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+ThreadBlock& own_thread_block() {
+  if (thread_block == &nobody) {
+    static std::atomic<uint64_t> blocks{0};
+    auto* block = new ThreadBlock;
+    // Cold marks are unique in the process, so that a new block at an old address is told apart.
+    block->cold_sequence = blocks.fetch_add(1, std::memory_order_relaxed) << 36 & ~kColdBit;
+    leaving.block = block;
+    ThreadList::instance().add(block);
+    thread_block = block;
+  }
+  return *thread_block;
+}
+
+void reserve_lines(ThreadBlock& block, uint32_t count) {
+  if (count <= block.line_count) return;
+  const uint32_t size = std::max(count + count / 2, 64u);
+  auto** grown = new GuardedPlan*[size];
+  std::copy(block.recent, block.recent + block.line_count, grown);
+  std::fill(grown + block.line_count, grown + size, &GuardedPlan::none());
+  delete[] block.recent;
+  block.recent = grown;
+  block.line_count = size;
+}
+
+ThreadList& ThreadList::instance() {
+  // Never destroyed: threads may end after static objects are gone.
+  static ThreadList* list = [] {
+    auto* made = new ThreadList;
+    base::at_fork_in_child(
+        [](void* self) { static_cast<ThreadList*>(self)->keep_only(thread_block); }, made);
+    membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+    return made;
+  }();
+  return *list;
+}
+
+void ThreadList::add(ThreadBlock* block) {
+  mutex_.lock();
+  block->next = first_;
+  first_ = block;
+  mutex_.unlock();
+}
+
+void ThreadList::remove(ThreadBlock* block) {
+  mutex_.lock();
+  ThreadBlock** at = &first_;
+  while (*at != nullptr && *at != block) at = &(*at)->next;
+  if (*at == block) *at = block->next;
+  mutex_.unlock();
+}
+
+void ThreadList::keep_only(ThreadBlock* survivor) {
+  first_ = survivor == &nobody ? nullptr : survivor;
+  if (first_ != nullptr) first_->next = nullptr;
+  membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+}
+
+void synchronize_all_threads() {
+  if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
+  // Kernels before 4.14 have only the slow form.
+  membarrier(MEMBARRIER_CMD_GLOBAL);
+}
+
+}  // namespace opmux::dispatch

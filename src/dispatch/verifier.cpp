@@ -1,0 +1,81 @@
+#include "dispatch/verifier.hpp"
+
+#include <algorithm>
+
+#include "base/error_sink.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+using registry::FactKind;
+using registry::Reason;
+
+struct Listed {
+  const registry::ImplementationRecord* implementation;
+  const registry::Signature* signature;
+};
+
+int32_t get_fact(const void* context, uint32_t kind, opmux_str name, int64_t* value) {
+  const auto& listed = *static_cast<const Listed*>(context);
+  const auto fact =
+      resolve_fact(*listed.signature->schema, static_cast<FactKind>(kind), {name.data, name.size});
+  if (!fact) return 0;
+  const auto& reads = listed.implementation->verify_reads;
+  if (std::find(reads.begin(), reads.end(), *fact) == reads.end()) return 0;
+  *value = value_of(*listed.signature, *fact);
+  return *value == registry::kAbsent ? 0 : 1;
+}
+
+}  // namespace
+
+Reason run_verifier(const registry::ImplementationRecord& implementation,
+                    const registry::Signature& signature, std::string& text) {
+  if (implementation.kernel.verify == nullptr) return Reason::none;
+  const Listed listed{&implementation, &signature};
+  const opmux_facts facts{sizeof(opmux_facts), 0, &listed, get_fact};
+  base::ErrorSink why;
+  const int32_t outcome =
+      implementation.kernel.verify(implementation.kernel.user_data, &facts, why.c());
+  if (outcome == OPMUX_OK) return Reason::none;
+  text = why.text();
+  if (const std::string code = why.code(); !code.empty()) {
+    text = code + (text.empty() ? "" : ": ") + text;
+  }
+  if (outcome == OPMUX_DECLINED) {
+    if (text.empty()) text = "its verifier gave no reason";
+    return Reason::verify_refused;
+  }
+  text = "its verifier returned " + std::to_string(outcome) + " instead of an answer" +
+         (text.empty() ? "" : ": " + text);
+  return Reason::verify_broken;
+}
+
+bool has_default(const registry::ArgSpec& spec, ArgTag tag, ArgValue value) {
+  if (tag == ArgTag::none) return !spec.default_value || spec.default_value->tag == ArgTag::none;
+  if (tag == ArgTag::tensor) return !value.tensor->present();
+  if (!spec.default_value) return false;
+  switch (tag) {
+    case ArgTag::integer:
+    case ArgTag::logical:
+    case ArgTag::enumeration: return value.i64 == spec.default_value->i64;
+    case ArgTag::floating: return value.f64 == spec.default_value->f64;
+    case ArgTag::string:
+      return std::string_view(static_cast<const char*>(value.list->data), value.list->size) ==
+             spec.default_value->text;
+    case ArgTag::integer_list: {
+      const auto* items = static_cast<const int64_t*>(value.list->data);
+      return std::equal(items, items + value.list->size, spec.default_value->list.begin(),
+                        spec.default_value->list.end());
+    }
+    default: return false;
+  }
+}
+
+void add_known_default(const registry::Schema& schema, size_t index, registry::Dependencies& into) {
+  const std::string& name = schema.args[index].name;
+  for (const FactKind kind : {FactKind::scalar, FactKind::present}) {
+    if (const auto fact = resolve_fact(schema, kind, name)) into.add(*fact);
+  }
+}
+
+}  // namespace opmux::dispatch

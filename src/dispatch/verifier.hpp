@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "registry/facts.hpp"
+#include "registry/reason.hpp"
+#include "registry/record.hpp"
+
+namespace opmux::dispatch {
+
+/// Asks an implementation's verifier. It sees the facts that its `verify_reads` lists and nothing
+/// else. Returns none (accepted, or no verifier), verify_refused or verify_broken, with the text.
+registry::Reason run_verifier(const registry::ImplementationRecord& implementation,
+                              const registry::Signature& signature, std::string& text);
+
+/// Whether an argument has the value that leaving it out would give.
+bool has_default(const registry::ArgSpec& spec, ArgTag tag, ArgValue value);
+
+/// What has_default looks at for argument `index`.
+void add_known_default(const registry::Schema& schema, size_t index, registry::Dependencies& into);
+
+}  // namespace opmux::dispatch
