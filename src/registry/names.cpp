@@ -4,7 +4,6 @@
 #include <array>
 
 #include "base/text.hpp"
-#include "registry/schema.hpp"
 #include "registry/schema_names.hpp"
 
 namespace opmux {
@@ -26,6 +25,9 @@ namespace {
 constexpr std::array<std::string_view, 4> kTokens{"default", "vendor", "flaggems", "flagos"};
 constexpr std::array<std::string_view, 2> kReferenceProviders{"reference", "own"};
 
+bool lower(char c) { return c >= 'a' && c <= 'z'; }
+bool inside_a_name(char c) { return lower(c) || (c >= '0' && c <= '9') || c == '_'; }
+
 bool contains(std::span<const std::string_view> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -39,8 +41,14 @@ Status malformed(std::string_view id) {
 
 }  // namespace
 
-bool valid_name(std::string_view name) { return is_lower_name(name); }
-bool valid_operator_name(std::string_view name) { return is_operator_name(name); }
+bool valid_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxNameBytes && lower(name.front()) &&
+         std::all_of(name.begin(), name.end(), inside_a_name);
+}
+
+bool valid_operator_name(std::string_view name) {
+  return valid_dotted_name(name) && std::count(name.begin(), name.end(), '.') <= 1;
+}
 
 bool valid_provider(std::string_view name, Kind kind) {
   if (!valid_name(name) || contains(kTokens, name)) return false;
@@ -62,7 +70,7 @@ Result<ImplementationId> parse_implementation_id(std::string_view id) {
   const size_t dot = rest.find('.');
   if (dot == rest.npos) return malformed(id);
   const std::string_view provider = rest.substr(0, dot), variant = rest.substr(dot + 1);
-  if (!is_operator_name(op) || !valid_name(provider) || !valid_name(variant)) {
+  if (!valid_operator_name(op) || !valid_name(provider) || !valid_name(variant)) {
     return malformed(id);
   }
   return ImplementationId{std::string(op), std::string(provider), std::string(variant)};
