@@ -9,7 +9,7 @@ namespace {
 void run(const plugin::Call& call) {
   const plugin::TensorArg x = call.tensor(0), residual = call.tensor(1);
   const int64_t hidden = x.dim(-1);
-  const std::vector<float> weight = load_vector(call.tensor(2), hidden, 1);
+  const std::vector<float> weight = load_vector(call.optional_tensor(2), hidden, 1);
   std::vector<float> row(static_cast<size_t>(hidden)), sum(static_cast<size_t>(hidden));
   const Rows x_rows(x.c()), residual_rows(residual.c());
   for (int64_t r = 0; r < x_rows.count(); ++r) {

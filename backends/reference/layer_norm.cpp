@@ -22,8 +22,8 @@ void normalize(std::vector<float>& row, const std::vector<float>& weight,
 void run(const plugin::Call& call) {
   const plugin::TensorArg y = call.tensor(0), x = call.tensor(1);
   const int64_t hidden = x.dim(-1);
-  const std::vector<float> weight = load_vector(call.tensor(2), hidden, 1);
-  const std::vector<float> bias = load_vector(call.tensor(3), hidden, 0);
+  const std::vector<float> weight = load_vector(call.optional_tensor(2), hidden, 1);
+  const std::vector<float> bias = load_vector(call.optional_tensor(3), hidden, 0);
   std::vector<float> row(static_cast<size_t>(hidden));
   const Rows from(x.c()), to(y.c());
   for (int64_t r = 0; r < from.count(); ++r) {

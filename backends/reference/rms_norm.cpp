@@ -9,7 +9,7 @@ plugin::Impl rms_norm() {
   return scalar("rms_norm", kSignature).run([](const plugin::Call& call) {
     const plugin::TensorArg y = call.tensor(0), x = call.tensor(1);
     const int64_t hidden = x.dim(-1);
-    const std::vector<float> weight = load_vector(call.tensor(2), hidden, 1);
+    const std::vector<float> weight = load_vector(call.optional_tensor(2), hidden, 1);
     std::vector<float> row(static_cast<size_t>(hidden));
     const Rows from(x.c()), to(y.c());
     for (int64_t r = 0; r < from.count(); ++r) {

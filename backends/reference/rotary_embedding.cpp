@@ -58,8 +58,8 @@ int32_t check(const plugin::Call& call, const plugin::TensorArg& positions,
 }
 
 int32_t run(const plugin::Call& call) {
-  const plugin::TensorArg q = call.tensor(0), k = call.tensor(1), positions = call.tensor(2),
-                          cos_sin = call.tensor(3);
+  const plugin::TensorArg q = call.tensor(0), k = call.optional_tensor(1),
+                          positions = call.tensor(2), cos_sin = call.tensor(3);
   if (const int32_t outcome = check(call, positions, cos_sin); outcome != OPMUX_OK) return outcome;
   const int64_t rotated = cos_sin.dim(1);
   const bool neighbours = call.i64(4) == kGptj;

@@ -83,7 +83,7 @@ using RowFn = void (*)(const void* x, void* y, const void* weight, size_t count,
 using SelectFn = RowFn (*)(opmux_dtype x, std::optional<opmux_dtype> weight);
 
 int32_t run(const plugin::Call& call, SelectFn select) {
-  const plugin::TensorArg y = call.tensor(0), x = call.tensor(1), weight = call.tensor(2);
+  const plugin::TensorArg y = call.tensor(0), x = call.tensor(1), weight = call.optional_tensor(2);
   const RowFn fn = y.is(x.dtype())
                        ? select(x.dtype(), weight ? std::optional(weight.dtype()) : std::nullopt)
                        : nullptr;

@@ -40,6 +40,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -140,9 +141,12 @@ class Call {
   const opmux_call& c() const { return *call_; }
   opmux_error* error() const { return call_->error; }
   bool present(uint32_t i) const { return tag(i) != OPMUX_ARG_NONE; }
+  /// Throws, and so fails the call, if there is no tensor in this place.
   TensorArg tensor(uint32_t i) const {
-    return TensorArg{tag(i) == OPMUX_ARG_TENSOR ? arg(i).value.tensor : nullptr};
+    if (tag(i) != OPMUX_ARG_TENSOR) throw std::invalid_argument("a required tensor is missing");
+    return TensorArg{arg(i).value.tensor};
   }
+  TensorArg optional_tensor(uint32_t i) const { return present(i) ? tensor(i) : TensorArg{}; }
   double f64(uint32_t i, double if_absent = 0) const {
     return present(i) ? arg(i).value.f64 : if_absent;
   }

@@ -82,12 +82,19 @@ TEST(PluginCall, reads_every_kind_of_argument) {
         const op::TensorArg t = c.tensor(0);
         const bool right = t.present() && t.is(op::f32) && *t.data<float>() == 42 &&
                            t.rank() == 2 && t.dim(-1) == 3 && t.stride(0) == 5 &&
-                           t.elements() == 6 && !c.tensor(1).present() && c.f64(2) == 0.5 &&
-                           c.i64(3) == 4 && c.boolean(4) && c.f64(1, 8) == 8 && !c.present(99);
+                           t.elements() == 6 && !c.optional_tensor(1).present() &&
+                           c.f64(2) == 0.5 && c.i64(3) == 4 && c.boolean(4) && c.f64(1, 8) == 8 &&
+                           !c.present(99);
         return right ? OPMUX_OK : OPMUX_FAILED;
       },
       {arg(x), absent(), arg(0.5), enum_arg(4), boolean});
   EXPECT_EQ(r.outcome, OPMUX_OK);
+}
+
+TEST(PluginCall, a_required_tensor_that_is_missing_fails_the_call) {
+  const auto r = run([](const op::Call& c) { c.tensor(0); }, {absent()});
+  EXPECT_EQ(r.outcome, OPMUX_FAILED);
+  EXPECT_EQ(r.text, "a required tensor is missing");
 }
 
 TEST(PluginCall, follows_the_hosts_argument_stride) {

@@ -1,0 +1,53 @@
+#include "reference.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace opmux::testing {
+namespace {
+
+// The words of a schema file, comments left out, with one space between them.
+std::string schema_text(const std::string& op) {
+  std::ifstream file(OPMUX_TEST_OPERATORS "/" + op + ".schema");
+  std::string text;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("#")) continue;
+    std::istringstream words(line);
+    for (std::string word; words >> word;) text += (text.empty() ? "" : " ") + word;
+  }
+  return text;
+}
+
+TEST(ReferencePlugin, implements_the_standard_schemas_as_they_are_written) {
+  const LoadedPlugin plugin(opmux_plugin_query_v1_reference);
+  const opmux_backend& backend = plugin.backend();
+  ASSERT_GE(backend.impl_count, 7u);
+  for (uint32_t i = 0; i < backend.impl_count; ++i) {
+    const opmux_impl& impl = LoadedPlugin::at(backend.impls, backend.impl_stride, i);
+    EXPECT_EQ(view(impl.signature), schema_text(std::string(view(impl.op))));
+    EXPECT_EQ(view(impl.variant), "scalar");
+    EXPECT_EQ(impl.priority, -1);
+  }
+}
+
+TEST(ReferencePlugin, is_one_backend_of_kind_reference_on_the_cpu) {
+  const LoadedPlugin plugin(opmux_plugin_query_v1_reference);
+  ASSERT_EQ(plugin.c().backend_count, 1u);
+  EXPECT_EQ(view(plugin.backend().name), "reference");
+  EXPECT_EQ(plugin.backend().kind, OPMUX_KIND_REFERENCE);
+  EXPECT_EQ(plugin.backend().device_type, OPMUX_DEVICE_CPU);
+}
+
+TEST(ReferencePlugin, positions_are_integers_and_all_else_is_float) {
+  const opmux_caps& caps = *reference("rotary_embedding").caps;
+  ASSERT_EQ(caps.dtype_count, 2u);
+  EXPECT_EQ(view(caps.dtypes[0].arg), "positions");
+  EXPECT_EQ(caps.dtypes[0].dtypes[0].code, OPMUX_DTYPE_INT);
+  EXPECT_EQ(view(caps.dtypes[1].arg), "");
+  EXPECT_EQ(caps.dtypes[1].count, 3u);
+}
+
+}  // namespace
+}  // namespace opmux::testing
