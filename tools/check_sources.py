@@ -49,7 +49,8 @@ def main():
         lines = data.count(b"\n")
         if MANY_LINES < lines <= MOST_LINES:
             print(f"note: {name} has {lines} lines")
-    print("\n".join(problems))
+    for problem in problems:
+        print(problem)
     print(f"sources: {count} files, {len(problems)} problems")
     return 1 if problems or not count else 0
 

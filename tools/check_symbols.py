@@ -72,7 +72,8 @@ def main():
     problems += [f"{library} needs {name}" for name in foreign_libraries(needed(library))]
     if not exported or not imported:
         problems.append("no symbols were read")
-    print("\n".join(problems))
+    for problem in problems:
+        print(problem)
     print(f"symbols: {len(exported)} exported, {len(objects)} objects, {len(problems)} problems")
     return 1 if problems else 0
 
