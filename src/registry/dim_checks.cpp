@@ -35,7 +35,8 @@ DimChecks resolve_dim_checks(const Schema& schema, const Arguments& example) {
     const ArgSpec& arg = schema.args[i];
     if (!is_shaped(arg, example, i)) continue;
     const auto place = static_cast<uint8_t>(i);
-    const int leading_rank = example.values[i].tensor->rank() - static_cast<int>(arg.dims.size());
+    const auto leading_rank =
+        static_cast<uint8_t>(example.values[i].tensor->rank() - static_cast<int>(arg.dims.size()));
     uint8_t dim = 0;
     for (; dim < leading_rank; ++dim) leading[dim].meet(place, dim, checks.equalities);
     for (const DimSpec& spec : arg.dims) {
