@@ -33,8 +33,8 @@ union ArgValue {
   const opmux_list* list;
 };
 
-/// What a place of call passes: number and kinds of its arguments in sixteen bytes, fixed at compile
-/// time for the C++ face.
+/// What a place of call passes: number and kinds of its arguments in sixteen bytes, fixed at
+/// compile time for the C++ face.
 class alignas(16) CallSite {
  public:
   constexpr CallSite() = default;

@@ -16,8 +16,8 @@ enum class Level : uint8_t { debug, info, warning, error };
 /// "debug", "info", "warning", "error".
 OPMUX_API std::string_view name_of(Level level) noexcept;
 
-/// Something worth telling a person. Each distinct (code, op, impl, reason) is told once and counted
-/// after that.
+/// Something worth telling a person. Each distinct (code, op, impl, reason) is told once and
+/// counted after that.
 struct Event {
   Level level = Level::info;
   std::string code;  ///< stable: "dispatch.chosen", "dispatch.refused", "call.fell_back"

@@ -98,7 +98,8 @@ Next after(Code outcome, bool strict, bool retried, const registry::OperatorReco
   if (strict || outcome == Code::device_lost) return Next::give_up;
   if (outcome == Code::declined) return Next::next_candidate;
   if (outcome == Code::invalid_argument) {
-    // Our own check passed: unless this operator's kernels look at data, it is a hole in a verifier.
+    // Our own check passed: unless this operator's kernels look at data, it is a hole in a
+    // verifier.
     return op.data_checked ? Next::give_up : Next::next_candidate;
   }
   if (!implementation.has(OPMUX_IMPL_ATOMIC_OUTPUTS) &&

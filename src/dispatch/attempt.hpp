@@ -24,8 +24,8 @@ struct Attempt {
 Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const registry::Signature& signature,
                 StackFrame& frame);
 
-/// Memory for a kernel's workspace, kept by the thread; null if there is none to be had. Calls inside
-/// calls get memory of their own, which `own` keeps.
+/// Memory for a kernel's workspace, kept by the thread; null if there is none to be had. Calls
+/// inside calls get memory of their own, which `own` keeps.
 void* workspace_for(uint64_t size, bool nested, std::unique_ptr<std::byte[]>& own);
 
 /// What the host does after an outcome that is not ok.

@@ -14,8 +14,8 @@ namespace opmux::dispatch {
 
 enum class PlanState : uint32_t { current, stale, revoked };
 
-/// What a bound plan shares with the engine: the arguments it was decided for, and the word that says
-/// whether it may still run.
+/// What a bound plan shares with the engine: the arguments it was decided for, and the word that
+/// says whether it may still run.
 struct PlanControl {
   OperatorSlot* slot = nullptr;
   uint64_t context = 0;

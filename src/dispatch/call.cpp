@@ -7,8 +7,8 @@
 namespace opmux::dispatch {
 namespace {
 
-/// Runs a plan whose guard holds; the mark is set. Whatever is not ok is handled with the mark still
-/// in place, since it refers to the plan.
+/// Runs a plan whose guard holds; the mark is set. Whatever is not ok is handled with the mark
+/// still in place, since it refers to the plan.
 inline Status::Detail* run(ThreadBlock& block, GuardedPlan& plan, OperatorSlot& slot,
                            const CallSite& site, const ArgValue* values) {
   plan.set_arguments(values);

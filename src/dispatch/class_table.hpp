@@ -10,8 +10,8 @@
 
 namespace opmux::dispatch {
 
-/// Classes and their choices: insert-only, read and written without a lock. Grows in steps, each four
-/// times the one before; earlier steps stay where they are.
+/// Classes and their choices: insert-only, read and written without a lock. Grows in steps, each
+/// four times the one before; earlier steps stay where they are.
 class ClassTable {
  public:
   static constexpr uint32_t kCapacity = 4096;
@@ -24,8 +24,8 @@ class ClassTable {
   /// The choice for a class, or null.
   const Choice* find(const ClassKey& key) const;
 
-  /// Keeps a choice and returns the one in force: an earlier one if another thread was faster. Null,
-  /// and the choice untouched, if the table is full.
+  /// Keeps a choice and returns the one in force: an earlier one if another thread was faster.
+  /// Null, and the choice untouched, if the table is full.
   const Choice* insert(const ClassKey& key, std::shared_ptr<const Choice>& choice);
 
   uint32_t size() const { return size_.load(std::memory_order_relaxed); }

@@ -45,8 +45,8 @@ struct Decision {
   policy::PolicyView policy;
 };
 
-/// Chooses: drops candidates, each with its reason, and orders the rest. The one place where the rules
-/// of choosing stand; calls, plans and explain all come here.
+/// Chooses: drops candidates, each with its reason, and orders the rest. The one place where the
+/// rules of choosing stand; calls, plans and explain all come here.
 void decide(const DecisionInput& input, const registry::Signature& signature, Decision& decision);
 
 /// Everything that decide() can look at for this operator.

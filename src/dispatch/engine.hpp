@@ -52,8 +52,8 @@ class Engine {
 
   const EngineParts& parts() const { return parts_; }
 
-  /// Makes a registry and a policy the ones in force. Only operators that they change get a new epoch.
-  /// Returns the generation.
+  /// Makes a registry and a policy the ones in force. Only operators that they change get a new
+  /// epoch. Returns the generation.
   uint64_t publish(registry::RegistrySnapshotPtr registry,
                    std::shared_ptr<const policy::PolicySet> policies);
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }

@@ -63,7 +63,8 @@ struct alignas(64) GuardedPlan {
   /// The plan that nothing fits: what an operator's line holds before its first call.
   static GuardedPlan& none();
 
-  /// The operator's epoch, the thread's context and the kinds of arguments are those it was made for.
+  /// The operator's epoch, the thread's context and the kinds of arguments are those it was made
+  /// for.
   WordPair context_differs(uint64_t epoch_now, uint64_t context_now,
                            const CallSite& site_now) const {
     return (load_pair(&site) ^ load_pair(&site_now)) |

@@ -22,8 +22,8 @@ struct alignas(64) OperatorSlot {
 
   const std::string& name() const { return schema->name; }
 
-  /// Makes a state the current one; returns the one before. Readers that still see the old epoch word
-  /// with the new state look once more, no harm done.
+  /// Makes a state the current one; returns the one before. Readers that still see the old epoch
+  /// word with the new state look once more, no harm done.
   std::unique_ptr<OperatorState> replace(std::unique_ptr<OperatorState> next);
 };
 

@@ -20,8 +20,8 @@ struct RankPattern {
   RankPattern* next = nullptr;
 };
 
-/// Everything compiled for one operator between two changes that concern it: its record, its policy,
-/// its decisions. Readers hold it by an in-flight mark; it is retired as a whole.
+/// Everything compiled for one operator between two changes that concern it: its record, its
+/// policy, its decisions. Readers hold it by an in-flight mark; it is retired as a whole.
 class OperatorState final : public Retired {
  public:
   /// What it is compiled from; the views must outlive the state.
@@ -45,7 +45,8 @@ class OperatorState final : public Retired {
   uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   void set_epoch(uint64_t epoch) { epoch_.store(epoch, std::memory_order_release); }
 
-  /// Decisions under a scope, compiled at first use; `layer_of` is asked then, and not for serial 0.
+  /// Decisions under a scope, compiled at first use; `layer_of` is asked then, and not for serial
+  /// 0.
   using LayerOf = std::function<policy::PolicyLayerPtr(uint32_t serial)>;
   DecisionSpace& space(uint32_t scope_serial, const LayerOf& layer_of);
 

@@ -20,7 +20,8 @@ class Retired {
   virtual bool owns_plan(uint64_t plan_id) const = 0;
 };
 
-/// Frees what was unpublished once no call is inside any more. Callers hold the engine's writer lock.
+/// Frees what was unpublished once no call is inside any more. Callers hold the engine's writer
+/// lock.
 class Reclaimer {
  public:
   ~Reclaimer();
@@ -45,14 +46,15 @@ class Reclaimer {
   std::vector<Batch> batches_;
 };
 
-/// The marks of all threads, as they stand after synchronize_all_threads(), that `relevant` accepts.
+/// The marks of all threads, as they stand after synchronize_all_threads(), that `relevant`
+/// accepts.
 std::vector<Blocker> marks_in_flight(const std::function<bool(uint64_t mark)>& relevant);
 
 /// Drops the blockers that are over.
 void drop_finished(std::vector<Blocker>& blockers);
 
-/// Waits until all of these marks are over. Fails with `failed`, reason "withdraw.inside", if one of
-/// them is this thread's own.
+/// Waits until all of these marks are over. Fails with `failed`, reason "withdraw.inside", if one
+/// of them is this thread's own.
 Status wait_until_left(std::vector<Blocker> blockers);
 
 }  // namespace opmux::dispatch

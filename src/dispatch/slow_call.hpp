@@ -10,8 +10,8 @@
 
 namespace opmux::dispatch {
 
-/// The way of a call that no plan of its thread fits: check, classify, decide if needed, run, and keep
-/// the plan for the next time. `settings` null = the engine's own; `report` may be null.
+/// The way of a call that no plan of its thread fits: check, classify, decide if needed, run, and
+/// keep the plan for the next time. `settings` null = the engine's own; `report` may be null.
 Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                             const CallSettings* settings, CallReport* report) noexcept;
 

@@ -20,8 +20,8 @@ class HealthView {
   /// Whether a candidate may run on this device now; reason none = yes.
   virtual Answer ask(const registry::ImplementationRecord& implementation, Device device) const = 0;
 
-  /// Told of every outcome that is not ok, once each, from the calling thread. Returns true if later
-  /// decisions about this implementation's operator may differ: the engine then decides anew.
+  /// Told of every outcome that is not ok, once each, from the calling thread. Returns true if
+  /// later decisions about this implementation's operator may differ: the engine then decides anew.
   virtual bool on_outcome(const registry::ImplementationRecord& implementation, Device device,
                           Code outcome) = 0;
 };

@@ -13,8 +13,8 @@
 
 namespace opmux::telemetry {
 
-/// Tells each distinct event once and counts the rest. Thread-safe; the sink is called outside of its
-/// lock.
+/// Tells each distinct event once and counts the rest. Thread-safe; the sink is called outside of
+/// its lock.
 class EventLog {
  public:
   /// Distinct events that are remembered; later new ones are counted as dropped, not told.
@@ -41,7 +41,8 @@ class EventLog {
   std::atomic<uint64_t> suppressed_{0}, dropped_{0};
 };
 
-/// A sink that writes lines such as "opmux info dispatch.chosen ..." to standard error, by write(2).
+/// A sink that writes lines such as "opmux info dispatch.chosen ..." to standard error, by
+/// write(2).
 EventSink stderr_sink(Level least);
 
 }  // namespace opmux::telemetry

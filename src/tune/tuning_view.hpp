@@ -28,8 +28,8 @@ class TuningView {
 /// Whether `other` is faster than the score winner by more than the noise: max(3 %, 2 sigma).
 bool clearly_faster(const TuningRow& other, const TuningRow& winner);
 
-/// Who runs, of the candidates of the best tier in order of score: the first, unless it has a row and
-/// another one's row is clearly faster; then the fastest of those. Index into `rows`.
+/// Who runs, of the candidates of the best tier in order of score: the first, unless it has a row
+/// and another one's row is clearly faster; then the fastest of those. Index into `rows`.
 size_t fastest(std::span<const std::optional<TuningRow>> rows);
 
 }  // namespace opmux::tune
