@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <numeric>
 
 namespace opmux::registry {
 namespace {
@@ -138,11 +137,13 @@ int64_t tensor_fact(const TensorView& tensor, FactKind kind) {
 
 int64_t layout_of(const TensorView& tensor) {
   std::array<int, OPMUX_MAX_RANK> order{};
-  const auto end = order.begin() + tensor.rank();
-  std::iota(order.begin(), end, 0);
-  std::sort(order.begin(), end, [&](int a, int b) {
-    return tensor.stride(a) != tensor.stride(b) ? tensor.stride(a) > tensor.stride(b) : a < b;
-  });
+  for (int dim = 0; dim < tensor.rank(); ++dim) {
+    int place = dim;
+    for (; place > 0 && tensor.stride(order[place - 1]) < tensor.stride(dim); --place) {
+      order[place] = order[place - 1];
+    }
+    order[place] = dim;
+  }
   uint64_t packed = 0;
   for (int i = 0; i < tensor.rank(); ++i) packed |= static_cast<uint64_t>(order[i]) << (4 * i);
   return static_cast<int64_t>(packed);
