@@ -1,7 +1,6 @@
 #include "registry/registry.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "base/text.hpp"
@@ -74,36 +73,9 @@ void adopt_unclaimed(RegistrySnapshot& next, const PointSignature& signature,
 
 }  // namespace
 
-Registry::Registry()
-    : current_(new RegistrySnapshotPtr(std::make_shared<const RegistrySnapshot>())) {
-  (void)base::process_number();  // counts forks from now on
-}
-
-Registry::~Registry() { delete current_.load(); }
-
-RegistrySnapshotPtr Registry::snapshot() const {
-  const std::scoped_lock lock(pointer_);
-  return *current_.load(std::memory_order_acquire);
-}
-
-void Registry::publish(RegistrySnapshotPtr next) {
-  const auto* node = new RegistrySnapshotPtr(std::move(next));
-  {
-    const std::scoped_lock lock(pointer_);
-    node = current_.exchange(node, std::memory_order_acq_rel);
-  }
-  delete node;  // followed only under the lock
-}
-
 template <class Edit>
 void Registry::change(Edit&& edit) {
-  {
-    const std::scoped_lock lock(writers_);
-    auto next = std::make_shared<RegistrySnapshot>(*snapshot());
-    if (!edit(*next)) return;
-    publish(std::move(next));
-  }
-  if (changed_) changed_();
+  if (current_.update(std::forward<Edit>(edit)) && changed_) changed_();
 }
 
 Status Registry::define(std::string_view schema_text, bool standard) {

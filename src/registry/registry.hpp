@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -8,7 +7,7 @@
 
 #include <opmux/status.hpp>
 
-#include "base/process.hpp"
+#include "base/published.hpp"
 #include "registry/batch.hpp"
 #include "registry/names.hpp"
 #include "registry/native_kernel.hpp"
@@ -23,12 +22,7 @@ namespace opmux::registry {
 /// whole snapshot and free locks.
 class Registry {
  public:
-  Registry();
-  ~Registry();
-  Registry(const Registry&) = delete;
-  Registry& operator=(const Registry&) = delete;
-
-  RegistrySnapshotPtr snapshot() const;
+  RegistrySnapshotPtr snapshot() const { return current_.get(); }
 
   /// Called after each publication, outside the locks. Set it before other threads use this object.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
@@ -55,15 +49,11 @@ class Registry {
   Status answer_point(std::string_view signature, std::string_view backend, PointFunction answer);
 
  private:
-  /// Builds the next snapshot with `edit` and publishes it if `edit` says so.
+  /// Publishes what `edit` made of the current snapshot, if `edit` says so.
   template <class Edit>
   void change(Edit&& edit);
-  void publish(RegistrySnapshotPtr next);
 
-  base::ForkMutex writers_;          ///< held while the next snapshot is built
-  mutable base::ForkMutex pointer_;  ///< held while the pointer below is followed or moved
-  /// One word, so that a forked child finds the old or the new snapshot and nothing in between.
-  std::atomic<const RegistrySnapshotPtr*> current_;
+  base::Published<RegistrySnapshot> current_;
   std::function<void()> changed_;
 };
 

@@ -1,0 +1,46 @@
+#include "plugin/discovery.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "base/text.hpp"
+
+namespace opmux::plugin {
+
+namespace fs = std::filesystem;
+
+std::string default_folder() {
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+  Dl_info self{};
+  const bool known =
+      dladdr(reinterpret_cast<void*>(&default_folder), &self) != 0 && self.dli_fname != nullptr;
+  const fs::path here = known ? fs::canonical(self.dli_fname, failed) : fs::path();
+  if (!here.empty() && here != program) return here.parent_path() / "opmux" / "backends";
+  if (program.empty()) return {};
+  return (program.parent_path().parent_path() / "lib" / "opmux" / "backends").string();
+}
+
+Result<std::vector<std::string>> list_plugins(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code failed;
+  fs::directory_iterator at(folder, failed);
+  for (; !failed && at != fs::directory_iterator(); at.increment(failed)) {
+    std::error_code unknown;
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with('.') && name.ends_with(".so") && at->is_regular_file(unknown)) {
+      paths.push_back(at->path().string());
+    }
+  }
+  if (failed && failed != std::errc::no_such_file_or_directory) {
+    return Status(Code::failed, "plugin.folder",
+                  base::concat("cannot read ", folder, ": ", failed.message()));
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace opmux::plugin

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <opmux/status.hpp>
+
+namespace opmux::plugin {
+
+/// Where the backends that come with this library lie: `opmux/backends` next to libopmux itself, or
+/// `../lib/opmux/backends` from the program's folder if it is part of the program. Empty if the
+/// system does not say.
+std::string default_folder();
+
+/// The paths of all files `*.so` of a folder in bytewise order of their names, hidden ones left
+/// out; none if there is no such folder. Fails with "plugin.folder" if it cannot be read.
+Result<std::vector<std::string>> list_plugins(const std::string& folder);
+
+}  // namespace opmux::plugin

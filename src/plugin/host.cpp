@@ -1,0 +1,71 @@
+#include "plugin/host.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <opmux/version.h>
+
+#include "base/published.hpp"
+#include "plugin/bounded_read.hpp"
+
+namespace opmux::plugin {
+namespace {
+
+using Listeners = std::vector<std::shared_ptr<const HostEvents>>;
+
+/// Never destroyed: a plugin's thread may speak while the process ends.
+base::Published<Listeners>& listeners() {
+  static auto& all = *new base::Published<Listeners>;
+  return all;
+}
+
+template <class Tell>
+void tell_all(Tell&& tell) noexcept {
+  try {
+    for (const auto& listener : *listeners().get()) tell(*listener);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): nobody is left to be told
+  }
+}
+
+/// No feature came after the minor version yet.
+int32_t has(void*, opmux_str) { return 0; }
+
+void log(void*, int32_t level, opmux_str text) {
+  tell_all([&](const HostEvents& events) {
+    if (!events.log) return;
+    const Result<std::string> read = read_text(text, "text of a log line", Lines::many);
+    events.log(std::clamp(level, 0, 3), read ? *read : "(a log line that is not text)");
+  });
+}
+
+void report_device_error(void*, opmux_device device, void* stream, int32_t code) {
+  tell_all([&](const HostEvents& events) {
+    if (events.device_error) events.device_error(Device{device.type, device.id}, stream, code);
+  });
+}
+
+}  // namespace
+
+const opmux_host& process_host() {
+  static const opmux_host host{sizeof(opmux_host),
+                               OPMUX_ABI_MAJOR,
+                               OPMUX_ABI_MINOR,
+                               nullptr,
+                               OPMUX_STR(OPMUX_VERSION),
+                               has,
+                               log,
+                               report_device_error};
+  return host;
+}
+
+HostListener::HostListener(HostEvents events)
+    : events_(std::make_shared<const HostEvents>(std::move(events))) {
+  listeners().update([&](Listeners& all) { return all.push_back(events_), true; });
+}
+
+HostListener::~HostListener() {
+  listeners().update([&](Listeners& all) { return std::erase(all, events_) != 0; });
+}
+
+}  // namespace opmux::plugin

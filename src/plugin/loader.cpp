@@ -1,0 +1,112 @@
+#include "plugin/loader.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "plugin/discovery.hpp"
+#include "plugin/library.hpp"
+
+namespace opmux::plugin {
+namespace {
+
+void append(std::vector<registry::Refusal>& to, const std::vector<registry::Refusal>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+void add_to_report(const registry::BatchResult& result, PluginReport& report) {
+  append(report.refused, result.refused);
+  if (result.backend == nullptr) return;
+  report.backends.push_back(result.backend->name());
+  for (const registry::ImplementationPtr& added : result.added) {
+    report.implementations.push_back(added->id);
+  }
+}
+
+}  // namespace
+
+Status Loader::pass_gates(const std::string& real_path) const {
+  for (const Gate& gate : gates_) {
+    if (Status refused = gate(real_path); !refused.ok()) return refused;
+  }
+  return {};
+}
+
+Status Loader::stage(const ReadyPlugin& plugin, PluginReport& report) {
+  const PluginContents& contents = plugin.contents;
+  report.name = contents.name;
+  report.version = contents.version;
+  report.vendor = contents.vendor;
+  report.build_id = contents.build_id;
+  report.refused = contents.refused;
+  for (const registry::Batch& batch : contents.batches) {
+    add_to_report(registry_.add(batch, true), report);
+  }
+  if (!contents.operators.empty()) {
+    registry::Batch alone;
+    alone.operators = contents.operators;
+    alone.backend.plugin = contents.name;
+    append(report.refused, registry_.add(alone, true).refused);
+  }
+  if (report.refused.empty() || !report.backends.empty()) return {};
+  const registry::Refusal& first = report.refused.front();
+  return {first.why.code(), std::string(first.why.reason()),
+          base::concat(first.what, ": ", first.why.message())};
+}
+
+Status Loader::load_into(const std::string& real_path, PluginReport& report) {
+  if (Status refused = pass_gates(real_path); !refused.ok()) return refused;
+  const Result<Library> library = open_library(real_path);
+  if (!library) return library.error();
+  const Result<ReadyPlugin> plugin = make_ready(library->query, library->build_id);
+  return plugin ? stage(*plugin, report) : plugin.error();
+}
+
+PluginReport Loader::finish(PluginReport report, const Status& outcome) {
+  report.state = outcome.ok() ? PluginReport::State::loaded : PluginReport::State::refused;
+  report.reason = outcome.reason();
+  report.text = outcome.message();
+  if (outcome.ok() && !report.refused.empty()) {
+    const registry::Refusal& first = report.refused.front();
+    report.reason = first.why.reason();
+    report.text = base::concat(first.what, ": ", first.why.message());
+  }
+  return reports_.emplace_back(std::move(report));
+}
+
+PluginReport Loader::load(const std::string& path) {
+  PluginReport report;
+  const Result<std::string> real = real_path(path);
+  report.path = real ? *real : path;
+  if (!real) return finish(std::move(report), real.error());
+  const auto known = std::find_if(reports_.begin(), reports_.end(),
+                                  [&](const auto& other) { return other.path == report.path; });
+  if (known != reports_.end()) return *known;
+  const Status outcome = load_into(*real, report);
+  return finish(std::move(report), outcome);
+}
+
+PluginReport Loader::load_static(opmux_plugin_query_fn query) {
+  PluginReport report;
+  const Result<ReadyPlugin> plugin = make_ready(query);
+  const Status outcome = plugin ? stage(*plugin, report) : plugin.error();
+  return finish(std::move(report), outcome);
+}
+
+Status Loader::load_folder(const std::string& folder) {
+  const Result<std::vector<std::string>> paths = list_plugins(folder);
+  if (!paths) return paths.error();
+  for (const std::string& path : *paths) load(path);
+  return {};
+}
+
+bool Loader::unload(std::string_view name) {
+  const auto at = std::find_if(reports_.begin(), reports_.end(), [&](const PluginReport& report) {
+    return report.name == name && report.state == PluginReport::State::loaded;
+  });
+  if (at == reports_.end()) return false;
+  for (const std::string& backend : at->backends) registry_.withdraw_backend(backend);
+  reports_.erase(at);
+  return true;
+}
+
+}  // namespace opmux::plugin

@@ -1,0 +1,10 @@
+/* A plugin whose library needs a symbol that nobody has. */
+#include <opmux/abi.h>
+
+int32_t nobody_defines_this(void);
+
+OPMUX_PLUGIN_ENTRY(unresolved) {
+  (void)host;
+  (void)out;
+  return nobody_defines_this();
+}
