@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/text.hpp"
+#include "registry/facts.hpp"
 
 namespace opmux::policy {
 namespace {
@@ -32,7 +33,7 @@ std::string leaf_problem(const Condition::Node& node) {
       }
       return base::concat("an alignment is a power of two up to 4096, not ", node.value);
     case Kind::layout:
-      if (packed_layout(node.text)) return {};
+      if (registry::parse_layout(node.text)) return {};
       return base::concat("'", node.text, "' is no order of dimensions such as \"0213\"");
     default: return {};
   }
@@ -56,19 +57,6 @@ std::string tree_problem(const Condition& condition, int depth, int& questions) 
 std::string condition_problem(const Condition& condition) {
   int questions = 0;
   return tree_problem(condition, 1, questions);
-}
-
-std::optional<int64_t> packed_layout(std::string_view order) {
-  if (order.empty() || order.size() > OPMUX_MAX_RANK) return std::nullopt;
-  int64_t packed = 0;
-  unsigned seen = 0;
-  for (size_t i = 0; i < order.size(); ++i) {
-    const auto digit = static_cast<unsigned>(order[i] - '0');
-    if (digit >= order.size() || (seen >> digit & 1) != 0) return std::nullopt;
-    seen |= 1u << digit;
-    packed |= static_cast<int64_t>(digit) << (4 * i);
-  }
-  return packed;
 }
 
 }  // namespace opmux::policy

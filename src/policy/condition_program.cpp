@@ -1,7 +1,5 @@
 #include "policy/condition_program.hpp"
 
-#include "policy/condition_check.hpp"
-
 namespace opmux::policy {
 
 using registry::Fact;
@@ -55,7 +53,8 @@ Predicate leaf_question(Fact fact, const Condition::Node& node) {
     case Kind::ambient: return {fact, Relation::equals, 1};
     case Kind::aligned: return {fact, Relation::at_least, node.value};
     case Kind::layout:
-      return {fact, Relation::equals, packed_layout(node.text).value_or(registry::kAbsent)};
+      return {fact, Relation::equals,
+              registry::parse_layout(node.text).value_or(registry::kAbsent)};
     default: return question_of(fact, node.compare, node.value);
   }
 }

@@ -18,19 +18,6 @@ Status bad_value(std::string message) {
   return {Code::invalid_argument, "caps.value", std::move(message)};
 }
 
-bool permutation(std::string_view digits) {
-  std::string sorted(digits);
-  std::sort(sorted.begin(), sorted.end());
-  return sorted.size() <= OPMUX_MAX_RANK &&
-         sorted == std::string_view("01234567").substr(0, sorted.size());
-}
-
-int64_t packed_layout(std::string_view digits) {
-  int64_t packed = 0;
-  for (size_t i = 0; i < digits.size(); ++i) packed |= int64_t{digits[i] - '0'} << (4 * i);
-  return packed;
-}
-
 /// "", "8", "8.6", "gfx" not: numbers with dots between them.
 bool dotted_numbers(std::string_view text) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -184,7 +171,7 @@ Status Compiler::tensor_ranges(const Caps::Tensor& rule) const {
     return bad_value(
         base::concat("alignment ", rule.alignment, " is no power of two of at most 4096"));
   }
-  if (!permutation(rule.layout)) {
+  if (!rule.layout.empty() && !parse_layout(rule.layout)) {
     return bad_value(base::concat("layout '", rule.layout, "' is no order of dimensions"));
   }
   return {};
@@ -207,7 +194,7 @@ Status Compiler::tensor_facts(const Caps::Tensor& rule, uint8_t arg) {
     add(Reason::caps_alignment, {FactKind::alignment, arg}, Relation::at_least, rule.alignment);
   }
   if (!rule.layout.empty()) {
-    add(Reason::caps_layout, {FactKind::layout, arg}, Relation::equals, packed_layout(rule.layout));
+    add(Reason::caps_layout, {FactKind::layout, arg}, Relation::equals, *parse_layout(rule.layout));
   }
   return {};
 }

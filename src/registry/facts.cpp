@@ -149,6 +149,19 @@ int64_t layout_of(const TensorView& tensor) {
   return static_cast<int64_t>(packed);
 }
 
+std::optional<int64_t> parse_layout(std::string_view order) {
+  if (order.empty() || order.size() > OPMUX_MAX_RANK) return std::nullopt;
+  int64_t packed = 0;
+  unsigned seen = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const auto digit = static_cast<unsigned>(order[i] - '0');
+    if (digit >= order.size() || (seen >> digit & 1) != 0) return std::nullopt;
+    seen |= 1u << digit;
+    packed |= static_cast<int64_t>(digit) << (4 * i);
+  }
+  return packed;
+}
+
 int64_t alignment_of(const TensorView& tensor) {
   const auto address = reinterpret_cast<uintptr_t>(tensor.data());
   return int64_t{1} << std::countr_zero(address | uintptr_t{4096});

@@ -72,6 +72,8 @@ int64_t tensor_fact(const TensorView& tensor, FactKind kind);
 
 /// Dimensions of a tensor by falling stride, four bits each, the largest first in the lowest bits.
 int64_t layout_of(const TensorView& tensor);
+/// "0213" in that form; nothing if it is no order of at most 8 dimensions.
+std::optional<int64_t> parse_layout(std::string_view order);
 
 /// Largest power of two that divides the address of the first element, at most 4096.
 int64_t alignment_of(const TensorView& tensor);
