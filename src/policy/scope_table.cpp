@@ -1,9 +1,9 @@
 #include "policy/scope_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "policy/content.hpp"
@@ -12,6 +12,7 @@ namespace opmux::policy {
 
 struct ScopeRef::Scope {
   uint32_t serial = 0;
+  uint64_t hash = 0;  ///< of the content
   std::string content;
   PolicyLayerPtr layer;
   std::shared_ptr<std::atomic<size_t>> alive;
@@ -39,12 +40,38 @@ PolicyLayerPtr ScopeRef::layer() const { return scope_ ? scope_->layer : nullptr
 
 /// Immutable but for the counters in its scopes: a child forked at any moment sees a whole one.
 struct ScopeTable::State {
-  std::unordered_map<std::string_view, std::shared_ptr<Scope>> by_content;
-  std::unordered_map<uint32_t, std::shared_ptr<Scope>> by_serial;
+  static constexpr size_t kSlots = 4096;
+  static_assert(kSlots >= 2 * (kMostRemembered + kMostAlive));
 
-  void insert(const std::shared_ptr<Scope>& scope) {
-    by_content.emplace(scope->content, scope);
-    by_serial.emplace(scope->serial, scope);
+  std::vector<std::shared_ptr<Scope>> scopes;  ///< by serial
+  std::array<uint16_t, kSlots> slots{};        ///< by content: position in scopes + 1, 0 = free
+
+  /// Where the scope with this content is, or the free slot where it would be.
+  size_t slot_of(uint64_t hash, std::string_view content) const {
+    size_t slot = hash % kSlots;
+    while (slots[slot] != 0 && scopes[slots[slot] - 1u]->content != content) {
+      slot = (slot + 1) % kSlots;
+    }
+    return slot;
+  }
+
+  std::shared_ptr<Scope> find(uint64_t hash, std::string_view content) const {
+    const uint16_t position = slots[slot_of(hash, content)];
+    return position == 0 ? nullptr : scopes[position - 1u];
+  }
+
+  std::shared_ptr<Scope> find(uint32_t serial) const {
+    const auto at = std::lower_bound(scopes.begin(), scopes.end(), serial,
+                                     [](const std::shared_ptr<Scope>& scope, uint32_t wanted) {
+                                       return scope->serial < wanted;
+                                     });
+    return at == scopes.end() || (*at)->serial != serial ? nullptr : *at;
+  }
+
+  void insert(std::shared_ptr<Scope> scope) {
+    const size_t slot = slot_of(scope->hash, scope->content);
+    scopes.push_back(std::move(scope));
+    slots[slot] = static_cast<uint16_t>(scopes.size());
   }
 };
 
@@ -56,20 +83,17 @@ constexpr std::string_view kTooMany =
 
 Status too_many() { return {Code::resource, "policy.too_many_scopes", std::string(kTooMany)}; }
 
-/// The scopes to keep when one more comes: all that are in use and the last used of the others.
+/// Takes out the least recently used of the scopes that nobody holds. A quarter goes at once, so
+/// that making room is rare.
 template <class Scopes>
-auto kept_of(const Scopes& scopes, size_t most) {
-  std::vector<typename Scopes::mapped_type> kept;
-  for (const auto& [serial, scope] : scopes) kept.push_back(scope);
-  if (kept.size() < most) return kept;
-  std::sort(kept.begin(), kept.end(),
-            [](const auto& a, const auto& b) { return a->last_use.load() > b->last_use.load(); });
-  // A quarter goes at once, so that making room is rare.
-  const auto recent = kept.begin() + static_cast<std::ptrdiff_t>(most - most / 4);
-  kept.erase(std::remove_if(recent, kept.end(),
-                            [](const auto& scope) { return scope->holders.load() == 0; }),
-             kept.end());
-  return kept;
+void forget_oldest(Scopes& scopes, size_t most) {
+  std::vector<uint64_t> uses;
+  for (const auto& scope : scopes) uses.push_back(scope->last_use.load());
+  const auto limit = uses.begin() + static_cast<std::ptrdiff_t>(uses.size() - (most - most / 4));
+  std::nth_element(uses.begin(), limit, uses.end());
+  std::erase_if(scopes, [oldest = *limit](const auto& scope) {
+    return scope->last_use.load() < oldest && scope->holders.load() == 0;
+  });
 }
 
 }  // namespace
@@ -87,21 +111,34 @@ Result<ScopeRef> ScopeTable::hold(const std::shared_ptr<Scope>& scope) {
   return held;
 }
 
-Result<ScopeRef> ScopeTable::add(std::string content, PolicyLayerPtr layer) {
-  const std::lock_guard lock(mutex_);
-  const State* old = state_.load();
-  const auto known = old->by_content.find(content);  // another thread may have been faster
-  if (known != old->by_content.end()) return hold(known->second);
-  if (alive_->load() >= kMostAlive || last_serial_.load() == UINT32_MAX) return too_many();
+/// `old` with one more.
+const ScopeTable::State* ScopeTable::extended(const State& old, std::shared_ptr<Scope> scope) {
+  if (old.scopes.size() < kMostRemembered) {
+    auto next = std::make_unique<State>(old);
+    next->insert(std::move(scope));
+    return next.release();
+  }
+  std::vector<std::shared_ptr<Scope>> kept = old.scopes;
+  forget_oldest(kept, kMostRemembered);
+  auto next = std::make_unique<State>();
+  for (std::shared_ptr<Scope>& one : kept) next->insert(std::move(one));
+  next->insert(std::move(scope));
+  return next.release();
+}
+
+Result<ScopeRef> ScopeTable::add(const ContentWriter& content, PolicyLayerPtr layer) {
   auto scope = std::make_shared<Scope>();
-  scope->serial = last_serial_.fetch_add(1) + 1;
-  scope->content = std::move(content);
+  scope->hash = content.hash();
+  scope->content = content.bytes();
   scope->layer = std::move(layer);
   scope->alive = alive_;
-  auto next = std::make_unique<State>();
-  for (const auto& kept : kept_of(old->by_serial, kMostRemembered)) next->insert(kept);
-  next->insert(scope);
-  state_.store(next.release());
+  const std::lock_guard lock(mutex_);
+  const State* old = state_.load();
+  // Another thread may have been faster.
+  if (const auto known = old->find(scope->hash, scope->content)) return hold(known);
+  if (alive_->load() >= kMostAlive || last_serial_.load() == UINT32_MAX) return too_many();
+  scope->serial = last_serial_.fetch_add(1) + 1;
+  state_.store(extended(*old, scope));
   delete old;
   return hold(scope);
 }
@@ -112,13 +149,12 @@ Result<ScopeRef> ScopeTable::intern(const Policy& policy) {
   content.add_all(policy);
   {
     const std::lock_guard lock(mutex_);
-    const State* state = state_.load();
-    const auto known = state->by_content.find(content.bytes());
-    if (known != state->by_content.end()) return hold(known->second);
+    const auto known = state_.load()->find(content.hash(), content.bytes());
+    if (known) return hold(known);
   }
   auto layer = PolicyLayer::make(Source::scope, policy, "scope");
   if (!layer) return layer.error();
-  return add(content.bytes(), std::move(*layer));
+  return add(content, std::move(*layer));
 }
 
 Result<ScopeRef> ScopeTable::nest(const ScopeRef& outer, const Policy& inner) {
@@ -128,9 +164,8 @@ Result<ScopeRef> ScopeTable::nest(const ScopeRef& outer, const Policy& inner) {
 
 PolicyLayerPtr ScopeTable::find(uint32_t serial) const {
   const std::lock_guard lock(mutex_);
-  const State* state = state_.load();
-  const auto known = state->by_serial.find(serial);
-  return known == state->by_serial.end() ? nullptr : known->second->layer;
+  const auto known = state_.load()->find(serial);
+  return known ? known->layer : nullptr;
 }
 
 size_t ScopeTable::alive() const { return alive_->load(); }

@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include <opmux/policy.hpp>
 #include <opmux/status.hpp>
 
 #include "base/process.hpp"
+#include "policy/content.hpp"
 #include "policy/policy_set.hpp"
 
 namespace opmux::policy {
@@ -68,7 +68,8 @@ class ScopeTable {
   struct State;
 
   Result<ScopeRef> hold(const std::shared_ptr<Scope>& scope);
-  Result<ScopeRef> add(std::string content, PolicyLayerPtr layer);
+  Result<ScopeRef> add(const ContentWriter& content, PolicyLayerPtr layer);
+  static const State* extended(const State& old, std::shared_ptr<Scope> scope);
 
   mutable base::ForkMutex mutex_;
   std::atomic<const State*> state_;  ///< read and replaced under the mutex, as a whole

@@ -132,6 +132,7 @@ Result<Token> Token::parse(std::string_view text) {
   } else {
     return unknown_word(text);
   }
+  token.slash_ = token.pattern_.find('/');
   return token;
 }
 
@@ -139,9 +140,13 @@ bool Token::matches(const Subject& subject) const {
   switch (what_) {
     case What::kind: return subject.kind == kind_;
     case What::vendor: return subject.kind == Kind::vendor && subject.vendor == pattern_;
-    case What::glob: return glob_match(pattern_, subject.id);
+    case What::glob: break;
   }
-  return false;
+  const size_t slash = subject.id.find('/');
+  if (slash == subject.id.npos) return false;
+  const std::string_view pattern(pattern_);
+  return match_part(pattern.substr(0, slash_), subject.id.substr(0, slash)) &&
+         match_part(pattern.substr(slash_ + 1), subject.id.substr(slash + 1));
 }
 
 std::vector<std::string> expand_prefer(const std::vector<std::string>& tokens) {

@@ -29,7 +29,8 @@ class Token {
   enum class What { kind, vendor, glob };
   What what_ = What::kind;
   Kind kind_ = Kind::default_;
-  std::string pattern_;
+  std::string pattern_;  ///< vendor's name, or glob
+  size_t slash_ = 0;     ///< where it is in a glob
   std::string text_;
 };
 
