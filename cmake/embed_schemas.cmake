@@ -1,5 +1,6 @@
 # Turns every *.schema file of a folder into an entry of the table in `template`, whose result goes
-# to `output`. A schema's summary is its leading block of `#` lines.
+# to `output`. A schema's summary is its leading block of `#` lines;
+# `#! data_checked` marks an operator whose kernels look at data.
 function(opmux_embed_schemas folder template output)
   file(GLOB files CONFIGURE_DEPENDS ${folder}/*.schema)
   list(SORT files)
@@ -10,13 +11,20 @@ function(opmux_embed_schemas folder template output)
     file(READ ${file} text)
     set(rest "${text}")
     set(summary "")
-    while(rest MATCHES "^# *([^\n]*)\n(.*)$")
-      set(rest "${CMAKE_MATCH_2}")
-      string(APPEND summary " ${CMAKE_MATCH_1}")
+    set(data_checked false)
+    while(rest MATCHES "^#(!?) *([^\n]*)\n(.*)$")
+      set(rest "${CMAKE_MATCH_3}")
+      if(NOT CMAKE_MATCH_1)
+        string(APPEND summary " ${CMAKE_MATCH_2}")
+      elseif(CMAKE_MATCH_2 STREQUAL "data_checked")
+        set(data_checked true)
+      else()
+        message(FATAL_ERROR "${file}: unknown mark '#! ${CMAKE_MATCH_2}'")
+      endif()
     endwhile()
     string(STRIP "${summary}" summary)
     string(APPEND opmux_schema_entries
-           "    {\"${name}\", R\"schema(${text})schema\",\n     R\"schema(${summary})schema\"},\n")
+           "    {\"${name}\", R\"schema(${text})schema\",\n     R\"schema(${summary})schema\", ${data_checked}},\n")
   endforeach()
   configure_file(${template} ${output} @ONLY)
 endfunction()

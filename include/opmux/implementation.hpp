@@ -94,6 +94,16 @@ class Facts {
   const opmux_facts* facts_;
 };
 
+/// The functions of an implementation as abi.h has them: without the cost of std::function, and with
+/// the parts of the life cycle that only they have. `user_data` must outlive the registration.
+struct KernelFunctions {
+  void* user_data = nullptr;
+  int32_t (*run)(void* user_data, const opmux_call* call) = nullptr;
+  int32_t (*plan)(void* user_data, const opmux_call* call, void** prepared) = nullptr;
+  void (*plan_free)(void* user_data, void* prepared) = nullptr;
+  uint64_t (*workspace)(void* user_data, const opmux_call* call) = nullptr;
+};
+
 /// An implementation inside a program: what Runtime::implement takes.
 struct Implementation {
   /// "operator/provider.variant".
@@ -102,13 +112,17 @@ struct Implementation {
   std::string vendor = {};  ///< required for Kind::vendor
   int priority = -1;        ///< 0-1000; negative: the kind's own
   Caps caps = {};
-  /// Runs the operator. Must be set. Called from any thread; an exception counts as `failed`.
+  /// Runs the operator. This or `kernel.run` must be set. Called from any thread; an exception counts
+  /// as `failed`.
   std::function<Outcome(CallFrame&)> run = {};
+  KernelFunctions kernel = {};
   /// Optional: accepts (empty), or refuses with a sentence. Pure and cheap; an exception makes it a
   /// broken verifier, which is told apart from a refusal.
   std::function<std::string(const Facts&)> verify = {};
   /// What `verify` looks at; nothing given: scalars, dtypes, ranks, device.
   std::optional<std::vector<FactRef>> verify_reads = {};
+  /// What `kernel.plan` looks at; nothing given: everything.
+  std::optional<std::vector<FactRef>> plan_reads = {};
   /// OPMUX_IMPL_*.
   uint32_t flags = 0;
   /// The schema text this was written against; empty: the operator's current one.

@@ -70,7 +70,7 @@ void Application::operators() {
       continue;
     }
     Status outcome = check_plugin_operator(batch_.backend, *schema, next_);
-    if (outcome.ok()) outcome = define_operator(next_, text, false, changed_);
+    if (outcome.ok()) outcome = define_operator(next_, text, {}, changed_);
     if (outcome.ok()) continue;
     result_.refused.push_back({schema->name, std::move(outcome)});
     refused_operators_.insert(schema->name);
@@ -212,7 +212,7 @@ bool apply(const Batch& batch, bool all_or_nothing, RegistrySnapshot& next, Batc
   return application.changed();
 }
 
-Status define_operator(RegistrySnapshot& next, std::string_view schema_text, bool standard,
+Status define_operator(RegistrySnapshot& next, std::string_view schema_text, OperatorMarks marks,
                        bool& changed) {
   Result<Schema> schema = parse_schema(schema_text);
   if (!schema) return schema.error();
@@ -223,7 +223,11 @@ Status define_operator(RegistrySnapshot& next, std::string_view schema_text, boo
             base::concat("operator ", schema->name, " is defined as ", is, " and cannot also be ",
                          wanted)};
   }
-  put_operator(next, {std::make_shared<const Schema>(*std::move(schema)), {}, standard, 0});
+  put_operator(next, {std::make_shared<const Schema>(*std::move(schema)),
+                      {},
+                      marks.standard,
+                      marks.data_checked,
+                      0});
   changed = true;
   return {};
 }

@@ -12,6 +12,12 @@ namespace opmux::registry {
 
 inline constexpr size_t kMostImplementations = 256;  ///< of one operator
 
+/// What is known of an operator besides its schema.
+struct OperatorMarks {
+  bool standard = false;
+  bool data_checked = false;
+};
+
 /// What became of one item of a batch.
 struct Refusal {
   std::string what;  ///< id, operator, point or backend
@@ -49,7 +55,7 @@ struct BatchResult {
 bool apply(const Batch& batch, bool all_or_nothing, RegistrySnapshot& next, BatchResult& result);
 
 /// Defines an operator in a snapshot that is being built. `changed` tells whether it was new.
-Status define_operator(RegistrySnapshot& next, std::string_view schema_text, bool standard,
+Status define_operator(RegistrySnapshot& next, std::string_view schema_text, OperatorMarks marks,
                        bool& changed);
 
 /// Puts an answer to a declared point into a snapshot that is being built.

@@ -19,6 +19,7 @@ namespace {
 struct NativeFunctions {
   std::function<Outcome(CallFrame&)> run;
   std::function<std::string(const Facts&)> verify;
+  KernelFunctions kernel;
 };
 
 int32_t failed(opmux_error* error, std::string_view text) {
@@ -53,11 +54,52 @@ int32_t verify_native(void* user_data, const opmux_facts* facts, opmux_error* wh
   });
 }
 
+/// All functions of an implementation share one user_data. With a verifier in C++ beside C functions,
+/// that is the object which holds both, and these pass on.
+int32_t run_beside(void* user_data, const opmux_call* call) {
+  const KernelFunctions& kernel = static_cast<NativeFunctions*>(user_data)->kernel;
+  return kernel.run(kernel.user_data, call);
+}
+int32_t plan_beside(void* user_data, const opmux_call* call, void** prepared) {
+  const KernelFunctions& kernel = static_cast<NativeFunctions*>(user_data)->kernel;
+  return kernel.plan(kernel.user_data, call, prepared);
+}
+void plan_free_beside(void* user_data, void* prepared) {
+  const KernelFunctions& kernel = static_cast<NativeFunctions*>(user_data)->kernel;
+  kernel.plan_free(kernel.user_data, prepared);
+}
+uint64_t workspace_beside(void* user_data, const opmux_call* call) {
+  const KernelFunctions& kernel = static_cast<NativeFunctions*>(user_data)->kernel;
+  return kernel.workspace(kernel.user_data, call);
+}
+
+void use_functions(const KernelFunctions& from, Kernel& to) {
+  if (to.verify == nullptr) {
+    to.user_data = from.user_data;
+    to.run = from.run;
+    to.plan = from.plan;
+    to.plan_free = from.plan_free;
+    to.workspace = from.workspace;
+    return;
+  }
+  to.run = run_beside;
+  to.plan = from.plan != nullptr ? plan_beside : nullptr;
+  to.plan_free = from.plan_free != nullptr ? plan_free_beside : nullptr;
+  to.workspace = from.workspace != nullptr ? workspace_beside : nullptr;
+}
+
+std::optional<std::vector<FactName>> names_of(const std::optional<std::vector<FactRef>>& facts) {
+  if (!facts) return std::nullopt;
+  std::vector<FactName> names;
+  for (const FactRef& fact : *facts) names.push_back({static_cast<FactKind>(fact.kind), fact.name});
+  return names;
+}
+
 }  // namespace
 
 ImplementationDraft draft_of(const Implementation& implementation, const ImplementationId& id) {
-  auto functions =
-      std::make_shared<NativeFunctions>(NativeFunctions{implementation.run, implementation.verify});
+  auto functions = std::make_shared<NativeFunctions>(
+      NativeFunctions{implementation.run, implementation.verify, implementation.kernel});
   ImplementationDraft draft;
   draft.op = id.op;
   draft.variant = id.variant;
@@ -68,12 +110,9 @@ ImplementationDraft draft_of(const Implementation& implementation, const Impleme
   draft.kernel.user_data = functions.get();
   draft.kernel.run = implementation.run ? run_native : nullptr;
   draft.kernel.verify = implementation.verify ? verify_native : nullptr;
-  if (implementation.verify_reads) {
-    draft.verify_reads.emplace();
-    for (const FactRef& fact : *implementation.verify_reads) {
-      draft.verify_reads->push_back({static_cast<FactKind>(fact.kind), fact.name});
-    }
-  }
+  if (implementation.kernel.run != nullptr) use_functions(implementation.kernel, draft.kernel);
+  draft.verify_reads = names_of(implementation.verify_reads);
+  draft.plan_reads = names_of(implementation.plan_reads);
   draft.build_id = implementation.build_id;
   draft.owner = std::move(functions);
   return draft;

@@ -78,11 +78,11 @@ void Registry::change(Edit&& edit) {
   if (current_.update(std::forward<Edit>(edit)) && changed_) changed_();
 }
 
-Status Registry::define(std::string_view schema_text, bool standard) {
+Status Registry::define(std::string_view schema_text, OperatorMarks marks) {
   Status outcome;
   change([&](RegistrySnapshot& next) {
     bool changed = false;
-    outcome = define_operator(next, schema_text, standard, changed);
+    outcome = define_operator(next, schema_text, marks, changed);
     return changed;
   });
   return outcome;
@@ -165,6 +165,20 @@ Status Registry::answer_point(std::string_view text, std::string_view backend,
     return outcome.ok();
   });
   return outcome;
+}
+
+void Registry::withdraw_answer(std::string_view signature, std::string_view backend) {
+  const std::string_view name = signature.substr(0, signature.find('('));
+  change([&](RegistrySnapshot& next) {
+    const auto found = next.points.find(name);
+    if (found == next.points.end()) return false;
+    auto changed = std::make_shared<PointRecord>(*found->second);
+    const size_t erased = std::erase_if(changed->answers, [&](const PointAnswer& answer) {
+      return answer.backend->name() == backend;
+    });
+    found->second = std::move(changed);
+    return erased != 0;
+  });
 }
 
 }  // namespace opmux::registry

@@ -29,7 +29,7 @@ class Registry {
 
   /// Defines an operator. The same canonical text again is the same operator; another text under
   /// its name is refused (`already_exists`, "registry.schema_differs") with both texts.
-  Status define(std::string_view schema_text, bool standard = false);
+  Status define(std::string_view schema_text, OperatorMarks marks = {});
 
   /// Adds a batch; see registry/batch.hpp for what is refused.
   BatchResult add(const Batch& batch, bool all_or_nothing);
@@ -47,6 +47,8 @@ class Registry {
   /// Answers a declared point for a registered backend. Refused: "point.unknown" with the nearest
   /// name, "point.signature", "point.backend", "point.duplicate", "point.no_function".
   Status answer_point(std::string_view signature, std::string_view backend, PointFunction answer);
+  /// Takes a backend's answer to one point out again.
+  void withdraw_answer(std::string_view signature, std::string_view backend);
 
  private:
   /// Publishes what `edit` made of the current snapshot, if `edit` says so.

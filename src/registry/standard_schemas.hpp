@@ -10,6 +10,7 @@ struct StandardSchema {
   std::string_view name;
   std::string_view text;     ///< the whole file
   std::string_view summary;  ///< its leading comment in one line
+  bool data_checked;         ///< its kernels look at data: invalid_argument from one is final
 };
 
 /// All of them, ordered by name.
