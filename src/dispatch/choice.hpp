@@ -19,7 +19,8 @@ inline constexpr size_t kMaxGuardFacts = 48;
 /// What happened to an implementation's calls. Plain calls are counted per thread and folded in.
 struct ImplementationCounters {
   std::atomic<uint64_t> calls{0}, declined{0}, failed{0}, resource{0}, invalid_argument{0},
-      device_lost{0}, stood_in{0};  ///< stood_in: ran because an earlier candidate did not
+      device_lost{0}, stood_in{0},  ///< ran because an earlier candidate did not
+      refused{0};                   ///< by decisions
 };
 
 /// The facts, beyond devices, ranks, element types and presence, that a plan holds for.
@@ -38,11 +39,12 @@ struct PlanRecord {
   registry::ImplementationPtr implementation;
   std::shared_ptr<ImplementationCounters> counters;
   std::shared_ptr<PreparedCache> prepared;  ///< null if it has no plan()
-  GuardFacts guard;
+  const GuardFacts* guard = nullptr;        ///< one of the choice's
 };
 
 /// The answer of one decision: whom to call, and whom after that. Immutable.
 struct Choice {
+  std::shared_ptr<const std::vector<GuardFacts>> guards;  ///< by candidate
   std::vector<PlanRecord> plans;  ///< best first; the later ones stand in if an outcome allows
   bool strict = false;
   uint64_t generation = 0;

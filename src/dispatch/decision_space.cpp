@@ -64,7 +64,30 @@ DecisionSpace::DecisionSpace(std::shared_ptr<const registry::OperatorRecord> op,
       policy_(std::move(policy)),
       input_{op_.get(), policy_.get(), health, tuning, disabled},
       dependencies_(dependencies_of(input_)),
-      layout_(dependencies_) {}
+      layout_(dependencies_),
+      told_(op_->implementations.size()) {
+  auto guards = std::make_shared<std::vector<GuardFacts>>();
+  for (const auto& implementation : op_->implementations) {
+    guards->push_back(guard_for(*implementation));
+  }
+  guards_ = std::move(guards);
+}
+
+/// Whether some candidate has a reason, or is chosen, that was not told before.
+bool DecisionSpace::tell_first_time(const Decision& decision) const {
+  bool first = false;
+  const auto note = [&](size_t candidate, registry::Reason reason) {
+    const uint64_t bit = uint64_t{1} << static_cast<unsigned>(reason);
+    std::atomic<uint64_t>& told = told_[candidate];
+    if ((told.load(std::memory_order_relaxed) & bit) != 0) return;
+    first |= (told.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+  };
+  for (size_t i = 0; i < decision.verdicts.size(); ++i) {
+    if (!decision.verdicts[i].accepted()) note(i, decision.verdicts[i].reason);
+  }
+  if (!decision.order.empty()) note(decision.order[0], registry::Reason::none);
+  return first;
+}
 
 GuardFacts DecisionSpace::guard_for(const registry::ImplementationRecord& implementation) const {
   GuardFacts guard;
@@ -99,16 +122,22 @@ std::shared_ptr<const Choice> DecisionSpace::decide_anew(
   Decision decision;
   decide(input_, signature, decision);
   auto choice = std::make_shared<Choice>();
+  choice->guards = guards_;
+  choice->plans.reserve(decision.order.size());
   choice->generation = generation;
   choice->strict = decision.policy.strict;
   choice->preference_unmet = unmet_preference(decision, signature);
   for (const uint16_t index : decision.order) {
     const registry::ImplementationPtr& implementation = op_->implementations[index];
     choice->plans.push_back({next_plan_id(), implementation, states[index]->counters,
-                             states[index]->prepared, guard_for(*implementation)});
+                             states[index]->prepared, &(*guards_)[index]});
   }
   if (choice->plans.empty()) choice->nothing_left = nothing_left(input_, decision, signature);
-  if (on_decision) on_decision(decision, signature);
+  for (size_t i = 0; i < decision.verdicts.size(); ++i) {
+    if (decision.verdicts[i].accepted()) continue;
+    states[i]->counters->refused.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (on_decision && tell_first_time(decision)) on_decision(decision, signature);
   return choice;
 }
 

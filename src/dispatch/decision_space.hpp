@@ -26,7 +26,7 @@ class DecisionSpace {
                 std::shared_ptr<const policy::OperatorPolicy> policy,
                 const health::HealthView* health, const tune::TuningView* tuning, bool disabled);
 
-  /// Called when a class is decided: for the log.
+  /// Called when a decision has a reason or a choice that none before had: for the log.
   using OnDecision = std::function<void(const Decision&, const registry::Signature&)>;
 
   struct Answer {
@@ -52,6 +52,7 @@ class DecisionSpace {
 
  private:
   GuardFacts guard_for(const registry::ImplementationRecord& implementation) const;
+  bool tell_first_time(const Decision& decision) const;
 
   std::shared_ptr<const registry::OperatorRecord> op_;
   std::shared_ptr<const policy::OperatorPolicy> policy_;
@@ -59,6 +60,8 @@ class DecisionSpace {
   registry::Dependencies dependencies_;
   ClassLayout layout_;
   ClassTable table_;
+  std::shared_ptr<const std::vector<GuardFacts>> guards_;
+  mutable std::vector<std::atomic<uint64_t>> told_;  ///< by candidate: a bit per reason
   std::atomic<uint64_t> unclassified_{0};
 };
 

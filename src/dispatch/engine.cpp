@@ -146,22 +146,30 @@ uint64_t Engine::publish(registry::RegistrySnapshotPtr registry,
   return generation;
 }
 
-void Engine::health_changed(const registry::ImplementationRecord& implementation) {
+void Engine::decide_anew(const std::function<bool(const registry::Backend&)>& concerned) {
   std::vector<std::shared_ptr<PlanControl>> plans;
   published_.with([&](Published& published) {
     std::vector<std::unique_ptr<Retired>> retired;
     for (const Published::Op& op : published.operators) {
-      const bool concerned =
-          std::ranges::any_of(op.record->implementations, [&](const auto& other) {
-            return other->backend == implementation.backend ||
-                   other->backend->device_type() == implementation.backend->device_type();
-          });
-      if (concerned) replace(published, op, retired);
+      const bool affected = std::ranges::any_of(op.record->implementations, [&](const auto& other) {
+        return concerned(*other->backend);
+      });
+      if (affected) replace(published, op, retired);
     }
     plans = live_plans(published);
     retire(published, std::move(retired));
   });
   refresh_plans(plans);
+}
+
+void Engine::backend_changed(const registry::Backend& backend) {
+  decide_anew([&](const registry::Backend& other) { return &other == &backend; });
+}
+
+void Engine::health_changed(const registry::ImplementationRecord& implementation) {
+  decide_anew([&](const registry::Backend& other) {
+    return other.device_type() == implementation.backend->device_type();
+  });
 }
 
 std::vector<std::shared_ptr<PlanControl>> Engine::live_plans(Published& published) {

@@ -61,8 +61,10 @@ class Engine {
   /// The operator of that name, or null. No lock.
   OperatorSlot* find(std::string_view op) const { return names_.find(op); }
 
-  /// Decides anew for every operator that has an implementation of this backend or device.
+  /// Decides anew for every operator that has an implementation on this one's type of device.
   void health_changed(const registry::ImplementationRecord& implementation);
+  /// Decides anew for every operator that has an implementation of this backend.
+  void backend_changed(const registry::Backend& backend);
 
   /// Waits until no call is inside of implementations that were unpublished before.
   Status wait_for_retired();
@@ -97,6 +99,7 @@ class Engine {
   void adopt(Published& published, registry::RegistrySnapshotPtr registry);
   ImplementationStates states_of(Published& published, const registry::OperatorRecord& op);
   std::unique_ptr<OperatorState> compile(Published& published, const Published::Op& op);
+  void decide_anew(const std::function<bool(const registry::Backend&)>& concerned);
   void replace(Published& published, const Published::Op& op,
                std::vector<std::unique_ptr<Retired>>& retired);
   void retire(Published& published, std::vector<std::unique_ptr<Retired>> items);

@@ -121,7 +121,7 @@ GuardedPlan& GuardedPlan::none() {
 }
 
 bool GuardedPlan::same_values(const ArgValue* values) const {
-  const GuardFacts& guard = plan->guard;
+  const GuardFacts& guard = *plan->guard;
   const int64_t* kept = guard_values + guard.shape.size();
   for (const Fact& fact : guard.value) {
     if (value_fact(*this, fact, values) != *kept++) return false;
@@ -134,7 +134,7 @@ bool GuardedPlan::fits(const ArgValue* values) const {
   if (declines != nullptr && declines->load(std::memory_order_relaxed) != 0) return false;
   if (exact_only || !same_kinds(*this, values) || !plausible(*this, values)) return false;
   const int64_t* kept = guard_values;
-  for (const Fact& fact : plan->guard.shape) {
+  for (const Fact& fact : plan->guard->shape) {
     if (shape_fact(*this, fact, values) != *kept++) return false;
   }
   return equalities_hold(*checks, values) && where_holds(*this, values) &&
@@ -154,8 +154,8 @@ void GuardedPlan::remember(const ArgValue* values) {
 
 void GuardedPlan::keep_guard_values(const ArgValue* values) {
   int64_t* kept = guard_values;
-  for (const Fact& fact : plan->guard.shape) *kept++ = shape_fact(*this, fact, values);
-  for (const Fact& fact : plan->guard.value) *kept++ = value_fact(*this, fact, values);
+  for (const Fact& fact : plan->guard->shape) *kept++ = shape_fact(*this, fact, values);
+  for (const Fact& fact : plan->guard->value) *kept++ = value_fact(*this, fact, values);
   aliases = aliases_of(*schema, arg_count, values);
 }
 

@@ -56,7 +56,7 @@ GuardedPlan& place_in_line(ThreadBlock& block, OperatorSlot& slot) {
 }  // namespace
 
 bool can_be_kept(const registry::Schema& schema, const Installation& what) {
-  if (what.plan->guard.too_many) return false;
+  if (what.plan->guard->too_many) return false;
   for (uint32_t i = 0; i < what.arguments->count; ++i) {
     if (what.arguments->tags[i] >= ArgTag::string) return false;
     if (i >= what.site->count()) continue;
@@ -98,7 +98,7 @@ void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const registry
   plan.user_data = kernel.user_data;
   plan.arg_count = static_cast<uint8_t>(what.site->count());
   plan.rank_words = words_for(*what.arguments);
-  plan.exact_only = what.exact_only || what.plan->guard.exact_only;
+  plan.exact_only = what.exact_only || what.plan->guard->exact_only;
   plan.tensor_count = 0;
   bool aliasing = false;
   for (uint8_t i = 0; i < plan.arg_count; ++i) {
@@ -106,7 +106,7 @@ void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const registry
     plan.tensor_at[plan.tensor_count++] = i;
     aliasing |= schema.args[i].alias_of >= 0;
   }
-  plan.value_guarded = aliasing || !what.plan->guard.value.empty();
+  plan.value_guarded = aliasing || !what.plan->guard->value.empty();
   plan.checks = &checks;
   plan.plan = what.plan;
   plan.schema = &schema;
