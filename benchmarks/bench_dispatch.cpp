@@ -1,0 +1,87 @@
+// What dispatch costs, as ratios to a bare indirect call measured in the same run. See --help.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "figures.hpp"
+#include "rounds.hpp"
+
+namespace opmux::bench {
+namespace {
+
+struct Settings {
+  bool json = false, check = false;
+  double slack = 1;
+  int rounds = 15;
+};
+
+int usage(int code) {
+  std::puts(
+      "usage: bench_dispatch [--json] [--check] [--slack F] [--rounds N]\n"
+      "Measures calls through opmux against a bare call through a volatile function pointer,\n"
+      "interleaved, median of N rounds.\n"
+      "  --json      prints the figures as JSON\n"
+      "  --check     exits with 1 if a figure misses its limit\n"
+      "  --slack F   multiplies every limit (for noisy machines)\n"
+      "  --rounds N  at least 9, default 15");
+  return code;
+}
+
+bool parse(int argc, char** argv, Settings& settings) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--json") {
+      settings.json = true;
+    } else if (word == "--check") {
+      settings.check = true;
+    } else if (word == "--slack" && i + 1 < argc) {
+      settings.slack = std::atof(argv[++i]);
+    } else if (word == "--rounds" && i + 1 < argc) {
+      settings.rounds = std::max(9, std::atoi(argv[++i]));
+    } else {
+      return false;
+    }
+  }
+  return settings.slack > 0;
+}
+
+void print_json(const std::vector<Figure>& figures, double slack) {
+  std::puts("{\"figures\": [");
+  for (size_t i = 0; i < figures.size(); ++i) {
+    const Figure& f = figures[i];
+    std::printf(
+        "  {\"name\": \"%s\", \"value\": %.3f, \"limit\": %.3f, \"unit\": \"%s\", "
+        "\"at_least\": %s, \"holds\": %s}%s\n",
+        f.name.c_str(), f.value, f.limit, f.unit.c_str(), f.at_least ? "true" : "false",
+        f.holds(slack) ? "true" : "false", i + 1 < figures.size() ? "," : "");
+  }
+  std::puts("]}");
+}
+
+void print_table(const std::vector<Figure>& figures, double slack) {
+  for (const Figure& f : figures) {
+    std::printf("%-4s %-52s %9.2f %-3s limit %s %.2f  %s\n", f.holds(slack) ? "ok" : "MISS",
+                f.name.c_str(), f.value, f.unit.c_str(), f.at_least ? ">=" : "<=", f.limit,
+                f.note.c_str());
+  }
+}
+
+int main_with(const Settings& settings) {
+  const std::vector<Figure> figures = all_figures(settings.rounds);
+  settings.json ? print_json(figures, settings.slack) : print_table(figures, settings.slack);
+  bool all = true;
+  for (const Figure& figure : figures) all &= figure.holds(settings.slack);
+  return settings.check && !all ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace opmux::bench
+
+int main(int argc, char** argv) {
+  opmux::bench::Settings settings;
+  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return opmux::bench::usage(0);
+  if (!opmux::bench::parse(argc, argv, settings)) return opmux::bench::usage(2);
+  return opmux::bench::main_with(settings);
+}

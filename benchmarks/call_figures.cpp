@@ -1,0 +1,98 @@
+#include <deque>
+
+#include "figure_groups.hpp"
+#include "figures.hpp"
+
+namespace opmux::bench {
+namespace {
+
+using Kernel = int32_t (*)(void*, const opmux_call*);
+Kernel volatile bare_kernel = &nothing;
+
+void must(const Status& status) {
+  if (!status.ok()) throw Error(status);
+}
+
+/// More shapes than a thread keeps plans, all of one plan: each call meets another shape than the last.
+std::deque<Tensors> other_shapes() {
+  std::deque<Tensors> shapes;
+  for (int64_t rows = 1; rows <= 16; ++rows) shapes.emplace_back(rows, 4096);
+  return shapes;
+}
+
+}  // namespace
+
+Subject bare_subject() {
+  return {"bare", [](int count) {
+            opmux_call call{};
+            for (int i = 0; i < count; ++i) bare_kernel(nullptr, &call);
+          }};
+}
+
+std::vector<Figure> call_figures(World& world, int rounds) {
+  const Operator op = world.operators[3];
+  Tensors two(32, 4096);
+  Tensors four = Tensors::rank4(2, 3, 4, 4096);
+  std::deque<Tensors> walk;
+  for (int i = 0; i < World::kOperators; ++i) walk.emplace_back(32, 4096);
+  std::deque<Tensors> shapes = other_shapes();
+  Plan plan = op.bind(two.y, two.x, two.w, 1e-6).value();
+  must(plan.prepare(two.y, two.x, two.w, 1e-6));
+
+  std::vector<Subject> subjects;
+  subjects.push_back(bare_subject());
+  subjects.push_back({"bound plan, run_unchecked on a prepared frame", [&](int count) {
+                        for (int i = 0; i < count; ++i) must(plan.run_unchecked());
+                      }});
+  subjects.push_back({"bound plan, checked", [&](int count) {
+                        for (int i = 0; i < count; ++i) must(plan(two.y, two.x, two.w, 1e-6));
+                      }});
+  subjects.push_back({"handle, 3 tensors x 2 dims", [&](int count) {
+                        for (int i = 0; i < count; ++i) must(op(two.y, two.x, two.w, 1e-6));
+                      }});
+  const Operator op4 = world.operators[4];
+  subjects.push_back({"handle, 3 tensors x 4 dims", [&](int count) {
+                        for (int i = 0; i < count; ++i) must(op4(four.y, four.x, four.w, 1e-6));
+                      }});
+  subjects.push_back({"handle, walking 300 operators", [&](int count) {
+                        int at = 0;
+                        for (int i = 0; i < count; ++i) {
+                          Tensors& t = walk[static_cast<size_t>(at)];
+                          must(world.operators[static_cast<size_t>(at)](t.y, t.x, t.w, 1e-6));
+                          at = at + 7 < World::kOperators ? at + 7 : at + 7 - World::kOperators;
+                        }
+                      }});
+  const Operator op5 = world.operators[5];
+  subjects.push_back({"handle, after another shape of the plan", [&](int count) {
+                        for (int i = 0; i < count; ++i) {
+                          Tensors& t = shapes[static_cast<size_t>(i & 15)];
+                          must(op5(t.y, t.x, t.w, 1e-6));
+                        }
+                      }});
+  const size_t compared_with_c10 = subjects.size();
+  subjects.push_back({"by name", [&](int count) {
+                        for (int i = 0; i < count; ++i) {
+                          must(world.runtime.call("op3", two.y, two.x, two.w, 1e-6));
+                        }
+                      }});
+  if (auto c10 = c10_subject()) subjects.push_back(std::move(*c10));
+  measure(subjects, rounds);
+
+  const double limits[] = {0, 1.5, 4, 4, 5, 7, 9, 15};
+  const double bare = subjects[0].ns();
+  std::vector<Figure> figures;
+  for (size_t i = 1; i < 8; ++i) {
+    figures.push_back({subjects[i].name, subjects[i].ns() / bare, limits[i], "x"});
+  }
+  figures.front().note = "a bare call took " + std::to_string(bare) + " ns";
+  if (subjects.size() == 9) {
+    double slowest = 0;
+    for (size_t i = 1; i < compared_with_c10; ++i) slowest = std::max(slowest, subjects[i].ns());
+    figures.push_back(
+        {"c10's unboxed no-op against the slowest of those", subjects[8].ns() / slowest, 1, "x",
+         true, "c10 takes " + std::to_string(subjects[8].ns() / bare) + " x the bare call"});
+  }
+  return figures;
+}
+
+}  // namespace opmux::bench

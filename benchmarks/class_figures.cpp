@@ -1,0 +1,121 @@
+#include <deque>
+
+#include "figure_groups.hpp"
+
+namespace opmux::bench {
+namespace {
+
+void must(const Status& status) {
+  if (!status.ok()) throw Error(status);
+}
+
+/// One operator about whose dimension H sixteen questions are asked.
+struct SixteenQuestions {
+  SixteenQuestions() : runtime(Runtime::create({.environment = {{}}, .backends = false}).value()) {
+    must(runtime.define("sixteen(out Tensor y[N, H], Tensor x[N, H], Tensor w[H])"));
+    Caps caps = Caps{}.dtypes({f32});
+    for (int i = 0; i < 6; ++i) caps.multiple_of("H", 1 << i);
+    for (int i = 0; i < 5; ++i) caps.at_most("H", 1'000'000 + i);
+    for (int i = 0; i < 5; ++i) caps.at_least("H", i);
+    held = runtime
+               .implement({.id = "sixteen/bench.fast",
+                           .kind = Kind::default_,
+                           .caps = caps,
+                           .kernel = {.run = nothing}})
+               .value();
+  }
+  Runtime runtime;
+  Registration held;
+};
+
+/// One operator with 32 candidates under 1,000 rules, 20 of which concern it.
+struct ManyRules {
+  ManyRules() : runtime(Runtime::create({.environment = {{}}, .backends = false}).value()) {
+    must(runtime.define("busy(out Tensor y[N, H], Tensor x[N, H], Tensor w[H])"));
+    for (int i = 0; i < 49; ++i) {
+      must(runtime.define("other" + std::to_string(i) + "(out Tensor y[N], Tensor x[N])"));
+    }
+    for (int i = 0; i < 32; ++i) {
+      held.push_back(runtime
+                         .implement({.id = "busy/bench.v" + std::to_string(i),
+                                     .kind = Kind::default_,
+                                     .priority = 100 + i,
+                                     .caps = Caps{}.dtypes({f32, bf16}).multiple_of("H", 1 + i % 4),
+                                     .kernel = {.run = nothing}})
+                         .value());
+    }
+    // Makes every H a class of its own, so that each is a cold decision.
+    held.push_back(runtime
+                       .implement({.id = "busy/bench.exact",
+                                   .kind = Kind::default_,
+                                   .priority = 1,
+                                   .run = [](CallFrame&) { return Outcome::ok; },
+                                   .verify = [](const Facts&) { return std::string(); },
+                                   .verify_reads = {{{OPMUX_FACT_DIM, "H"}}}})
+                       .value());
+    must(runtime.set_policy(policy()));
+  }
+
+  static Policy policy(int salt = 0) {
+    Policy policy;
+    for (int i = 0; i < 1000; ++i) {
+      Rule rule;
+      rule.name = "rule" + std::to_string(i);
+      rule.op = i % 50 == 0 ? "busy" : "other" + std::to_string(i % 50 - 1);
+      rule.when = Condition::dim(i % 50 == 0 ? "H" : "N", Compare::greater, 64 + i);
+      rule.boost = {{rule.op + "/bench.v" + std::to_string(i / 50), 1.0 + salt, 1}};
+      policy.rules.push_back(std::move(rule));
+    }
+    return policy;
+  }
+
+  Runtime runtime;
+  std::vector<Registration> held;
+};
+
+Figure unseen_shape(int rounds) {
+  SixteenQuestions world;
+  const Operator op = world.runtime.op("sixteen").value();
+  std::deque<Tensors> shapes;
+  for (int64_t i = 1; i <= 10'000; ++i) shapes.emplace_back(8, i * 32);
+  size_t at = 0;
+  std::vector<Subject> subjects{bare_subject()};
+  subjects.push_back({"a shape never seen, of a known class", [&](int count) {
+                        for (int i = 0; i < count; ++i) {
+                          Tensors& t = shapes[at];
+                          at = at + 1 < shapes.size() ? at + 1 : 0;
+                          must(op(t.y, t.x, t.w));
+                        }
+                      }});
+  measure(subjects, rounds);
+  return {subjects[1].name + " (16 questions)", subjects[1].ns() / subjects[0].ns(), 40, "x"};
+}
+
+Figure cold_decision(int rounds) {
+  ManyRules world;
+  const Operator op = world.runtime.op("busy").value();
+  std::vector<double> medians;
+  int64_t h = 1;
+  for (int round = 0; round < rounds; ++round) {
+    // A new epoch: empty tables, compiled again by one call that is not measured.
+    must(world.runtime.set_policy(ManyRules::policy(round % 2)));
+    std::vector<double> times;
+    for (int i = 0; i < 1000; ++i) {
+      Tensors t(8, ++h);
+      CallReport report;
+      must(op.with(report)(t.y, t.x, t.w));
+      if (report.cached) throw Error(Status(Code::failed, "", "the decision was not cold"));
+      if (i > 0) times.push_back(static_cast<double>(report.select_ns));
+    }
+    medians.push_back(median(times));
+  }
+  return {"cold decision, 33 candidates, 1,000 rules, 20 apply", median(medians) / 1000, 5, "us"};
+}
+
+}  // namespace
+
+std::vector<Figure> class_figures(int rounds) {
+  return {unseen_shape(rounds), cold_decision(rounds)};
+}
+
+}  // namespace opmux::bench

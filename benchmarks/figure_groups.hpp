@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "rounds.hpp"
+#include "world.hpp"
+
+namespace opmux::bench {
+
+/// Calls through plans, handles and names against the bare call and, if there, c10's no-op.
+std::vector<Figure> call_figures(World& world, int rounds);
+/// Shapes never seen: of a known class, and of a new one (a cold decision).
+std::vector<Figure> class_figures(int rounds);
+/// Two threads against one.
+Figure scaling_figure(World& world, int rounds);
+/// The slow tail of guarded calls while 1,000 policies a second are published.
+Figure publication_figure(World& world);
+
+/// The bare call that everything is compared with.
+Subject bare_subject();
+
+}  // namespace opmux::bench

@@ -1,0 +1,30 @@
+#include "world.hpp"
+
+namespace opmux::bench {
+
+int32_t nothing(void*, const opmux_call* call) {
+  asm volatile("" : : "r"(call) : "memory");
+  return OPMUX_OK;
+}
+
+World::World() : runtime(Runtime::create({.environment = {{}}, .backends = false}).value()) {
+  for (int i = 0; i < kOperators; ++i) {
+    const std::string name = "op" + std::to_string(i);
+    const Status defined = runtime.define(
+        name + "(out Tensor y[..., H], Tensor x[..., H], Tensor? w[..., H], float eps = 1e-6)");
+    if (!defined.ok()) throw Error(defined);
+    for (int k = 0; k < kImplementations; ++k) {
+      registrations_.push_back(
+          runtime
+              .implement({.id = name + "/bench.v" + std::to_string(k),
+                          .kind = Kind::default_,
+                          .priority = 100 + k,
+                          .caps = Caps{}.multiple_of("H", 1 << k).dtypes({f32, bf16}),
+                          .kernel = {.run = nothing}})
+              .value());
+    }
+    operators.push_back(runtime.op(name).value());
+  }
+}
+
+}  // namespace opmux::bench
