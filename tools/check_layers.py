@@ -42,6 +42,7 @@ PUBLIC = {
     "policy.hpp": "policy",
     "explanation.hpp": "dispatch",
     "report.hpp": "dispatch",
+    "arguments.hpp": "runtime",
     "operator.hpp": "runtime",
     "plan.hpp": "runtime",
     "scope.hpp": "runtime",

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include <opmux/call_site.hpp>
+#include <opmux/export.hpp>
+#include <opmux/tensor.hpp>
+
+namespace opmux {
+
+/// An argument that is left out: `rms_norm(y, x, opmux::none, 1e-6)`.
+inline constexpr std::nullopt_t none = std::nullopt;
+
+/// Tensors in typed signatures: what an operator writes, reads, or both. They refer to a view.
+class In {
+ public:
+  In(const TensorView& view) : view_(&view) {}  // NOLINT(*-explicit-*)
+  const TensorView& view() const { return *view_; }
+  const TensorView* operator->() const { return view_; }
+
+ private:
+  const TensorView* view_;
+};
+class Out : public In {
+ public:
+  using In::In;
+};
+class InOut : public In {
+ public:
+  using In::In;
+};
+
+namespace detail {
+
+/// The view of an absent tensor.
+OPMUX_API extern const TensorView absent_tensor;
+
+template <class T>
+constexpr ArgTag tag_of() {
+  if constexpr (std::derived_from<T, TensorView> || std::derived_from<T, In> ||
+                std::same_as<T, std::nullopt_t>) {
+    return ArgTag::tensor;
+  } else if constexpr (std::same_as<T, bool>) {
+    return ArgTag::logical;
+  } else if constexpr (std::integral<T> || std::is_enum_v<T>) {
+    return ArgTag::integer;
+  } else if constexpr (std::floating_point<T>) {
+    return ArgTag::floating;
+  } else if constexpr (std::convertible_to<const T&, std::string_view>) {
+    return ArgTag::string;
+  } else {
+    static_assert(
+        std::convertible_to<const T&, std::span<const int64_t>>,
+        "an argument is a TensorView, opmux::none, a number, a word or a list of int64_t");
+    return ArgTag::integer_list;
+  }
+}
+
+template <class T>
+ArgValue value_of(const T& argument, opmux_list& list) {
+  ArgValue value;
+  constexpr ArgTag kTag = tag_of<T>();
+  if constexpr (std::derived_from<T, TensorView>) {
+    value.tensor = &argument;
+  } else if constexpr (std::derived_from<T, In>) {
+    value.tensor = &argument.view();
+  } else if constexpr (kTag == ArgTag::tensor) {
+    value.tensor = &absent_tensor;
+  } else if constexpr (kTag == ArgTag::logical || kTag == ArgTag::integer) {
+    value.i64 = static_cast<int64_t>(argument);
+  } else if constexpr (kTag == ArgTag::floating) {
+    value.f64 = static_cast<double>(argument);
+  } else if constexpr (kTag == ArgTag::string) {
+    const std::string_view text(argument);
+    list = {text.data(), text.size()};
+    value.list = &list;
+  } else {
+    const std::span<const int64_t> items(argument);
+    list = {items.data(), items.size()};
+    value.list = &list;
+  }
+  return value;
+}
+
+/// The arguments of one call, on the caller's stack.
+template <class... Args>
+struct Packed {
+  static_assert(sizeof...(Args) <= OPMUX_MAX_ARGS, "an operator has at most 24 arguments");
+  static constexpr CallSite site{tag_of<Args>()...};
+  static constexpr size_t kLists =
+      (size_t{0} + ... + (tag_of<Args>() >= ArgTag::string ? size_t{1} : size_t{0}));
+
+  explicit Packed(const Args&... args) {
+    [[maybe_unused]] size_t i = 0;
+    [[maybe_unused]] size_t at = 0;
+    ((values[i++] = value_of(args, lists[at]), at += tag_of<Args>() >= ArgTag::string ? 1 : 0),
+     ...);
+  }
+  Packed(const Packed&) = delete;
+  Packed& operator=(const Packed&) = delete;
+
+  ArgValue values[sizeof...(Args) + 1];
+  opmux_list lists[kLists + 1];
+};
+
+}  // namespace detail
+}  // namespace opmux

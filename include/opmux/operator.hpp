@@ -1,0 +1,108 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include <opmux/arguments.hpp>
+#include <opmux/explanation.hpp>
+#include <opmux/export.hpp>
+#include <opmux/plan.hpp>
+#include <opmux/report.hpp>
+#include <opmux/status.hpp>
+#include <opmux/tensor.hpp>
+
+namespace opmux {
+
+/// A word for a place in a program ("layer.3"), made once by Runtime::tag; 32 bits on a call.
+struct Tag {
+  uint32_t number = 0;
+};
+
+/// Options of one call. Everything has a default.
+struct CallOptions {
+  Tag tag = {};
+  void* stream = nullptr;
+  int32_t max_threads = 1;
+};
+
+class Operator;
+
+/// A call with a report or options, made by Operator::with; use it at once.
+class CallWith {
+ public:
+  template <class... Args>
+  Status operator()(const Args&... args) const {
+    const detail::Packed<Args...> packed(args...);
+    return Status(detail::call_with(*slot_, packed.site, packed.values, options_, report_));
+  }
+
+ private:
+  friend class Operator;
+  CallWith(dispatch::OperatorSlot* slot, CallReport* report, const CallOptions& options)
+      : slot_(slot), report_(report), options_(options) {}
+  dispatch::OperatorSlot* slot_;
+  CallReport* report_;
+  CallOptions options_;
+};
+
+/// An operator bound in a program. Cheap to copy, safe from any thread; the runtime must outlive it.
+///
+/// Arguments stand in the order of the schema; trailing ones with defaults may be left out, and an
+/// absent optional is opmux::none. Tensors are TensorView, scalars bool, integers and floating point
+/// numbers, enums their word or position.
+class Operator {
+ public:
+  /// Routes the call to the best implementation and runs it. Fails with `invalid_argument` (the
+  /// schema's conditions do not hold), `no_candidate`, or the outcome of the implementation.
+  template <class... Args>
+  Status operator()(const Args&... args) const {
+    const detail::Packed<Args...> packed(args...);
+    return Status(detail::call(*slot_, packed.site, packed.values));
+  }
+
+  /// The same with options, or with a report of what happened.
+  CallWith with(CallReport& report, const CallOptions& options = {}) const {
+    return {slot_, &report, options};
+  }
+  CallWith with(const CallOptions& options) const { return {slot_, nullptr, options}; }
+
+  /// Decides once for arguments like these; the plan is then called without a lookup.
+  template <class... Args>
+  Result<Plan> bind(const Args&... args) const {
+    const detail::Packed<Args...> packed(args...);
+    return detail::bind(*slot_, packed.site, packed.values, false);
+  }
+  /// For a graph that is captured: only implementations that may run then, and staleness is ignored.
+  template <class... Args>
+  Result<Plan> bind_for_capture(const Args&... args) const {
+    const detail::Packed<Args...> packed(args...);
+    return detail::bind(*slot_, packed.site, packed.values, true);
+  }
+
+  /// The decision that a call with these arguments would make, with a reason for every candidate.
+  /// Outputs may be opmux::none: their shapes are inferred. If the arguments do not fit the schema,
+  /// the explanation has no candidates and its note says why.
+  template <class... Args>
+  Explanation explain(const Args&... args) const {
+    const detail::Packed<Args...> packed(args...);
+    return detail::explain(*slot_, packed.site, packed.values);
+  }
+
+  OPMUX_API std::string_view name() const noexcept;
+  /// The canonical text of its schema.
+  OPMUX_API std::string schema() const;
+
+  dispatch::OperatorSlot& slot() const noexcept { return *slot_; }
+
+ private:
+  friend class Runtime;
+  explicit Operator(dispatch::OperatorSlot* slot) : slot_(slot) {}
+  dispatch::OperatorSlot* slot_;
+};
+
+}  // namespace opmux

@@ -1,0 +1,11 @@
+#pragma once
+
+/// Everything of the C++ face.
+
+#include <opmux/version.h>
+#include <opmux/dispatchable.hpp>
+#include <opmux/operator.hpp>
+#include <opmux/point.hpp>
+#include <opmux/runtime.hpp>
+#include <opmux/scope.hpp>
+#include <opmux/typed_op.hpp>

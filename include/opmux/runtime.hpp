@@ -1,0 +1,166 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <opmux/event.hpp>
+#include <opmux/implementation.hpp>
+#include <opmux/operator.hpp>
+#include <opmux/policy.hpp>
+#include <opmux/scope.hpp>
+#include <opmux/status.hpp>
+
+namespace opmux {
+
+namespace runtime {
+class Core;
+}
+
+/// How a runtime is made. Everything has a default.
+struct Options {
+  /// Receives events; nothing is told without one, unless OPMUX_LOG is set.
+  EventSink sink = {};
+  /// NAME=value pairs to use instead of the process's OPMUX_* variables; for tests and tools.
+  std::optional<std::vector<std::pair<std::string, std::string>>> environment = {};
+  /// Folders with plugins, besides the installation's backends and OPMUX_PLUGIN_PATH.
+  std::vector<std::string> plugin_folders = {};
+  /// Load the backends of the installation. The reference is always there.
+  bool backends = true;
+  /// Policy in code from the start, as set_policy would set it.
+  Policy policy = {};
+};
+
+/// What was found where plugins are looked for, and what became of it.
+struct PluginInfo {
+  std::string path;  ///< "built in" for what is linked in
+  std::string name;
+  bool loaded = false;
+  std::string code, reason;  ///< why it was refused, or what of it was
+  std::vector<std::string> backends, implementations;
+};
+
+/// One implementation as `opmux list` shows it.
+struct ImplementationInfo {
+  std::string id, backend, kind, vendor;
+  int priority = 0;
+  bool available = false;
+  std::string reason;  ///< why it is not available
+  uint64_t calls = 0;
+};
+struct OperatorInfo {
+  std::string name, schema, summary;
+  std::vector<ImplementationInfo> implementations;  ///< by id
+};
+
+/// Folded counters of one implementation.
+struct CallStats {
+  std::string implementation;
+  uint64_t calls = 0;  ///< that ended ok
+  uint64_t declined = 0, failed = 0, resource = 0, invalid_argument = 0, device_lost = 0;
+  uint64_t stood_in = 0;  ///< calls that it took over from another one
+};
+
+/// One effective setting and where it came from.
+struct SettingInfo {
+  std::string key, value, origin;
+};
+
+/// Keeps an implementation, or an answer to a point, registered; withdraws it when it goes. Move-only.
+class [[nodiscard]] Registration {
+ public:
+  OPMUX_API Registration() noexcept;
+  OPMUX_API Registration(Registration&&) noexcept;
+  OPMUX_API Registration& operator=(Registration&&) noexcept;
+  /// Unpublishes without waiting: calls that are inside end as they would have.
+  OPMUX_API ~Registration();
+
+  /// Unpublishes and returns when no call is inside any more. Fails with `failed`, "withdraw.inside",
+  /// from inside such a call.
+  OPMUX_API Status withdraw();
+  /// Keeps it registered for as long as the runtime lives.
+  OPMUX_API void keep() noexcept;
+
+  struct Held;
+  explicit OPMUX_API Registration(std::unique_ptr<Held> held) noexcept;
+
+ private:
+  std::unique_ptr<Held> held_;
+};
+
+struct DefineOptions {
+  /// Its kernels look at data, such as index ranges: `invalid_argument` from one is final.
+  bool data_checked = false;
+};
+
+/// Operators, implementations and policy, and the engine that routes calls. Thread-safe. Objects made by
+/// it must not outlive it.
+class Runtime {
+ public:
+  /// Reads the environment, registers the standard operators with their reference, loads backends and
+  /// plugins. A plugin that is refused changes nothing but plugins(); a wrong environment variable
+  /// makes this fail.
+  OPMUX_API static Result<Runtime> create(Options options = {});
+  OPMUX_API Runtime(Runtime&&) noexcept;
+  OPMUX_API Runtime& operator=(Runtime&&) noexcept;
+  OPMUX_API ~Runtime();
+
+  /// The operator of that name; `not_found` suggests the nearest.
+  OPMUX_API Result<Operator> op(std::string_view name) const;
+  /// A call by name: for scripts; a handle is faster.
+  template <class... Args>
+  Status call(std::string_view name, const Args&... args) const {
+    const detail::Packed<Args...> packed(args...);
+    return Status(call_by_name(name, packed.site, packed.values));
+  }
+
+  /// Defines an operator. The same text again is the same operator; another text is refused.
+  OPMUX_API Status define(std::string_view schema, const DefineOptions& options = {});
+  /// Adds an implementation; refused with a reason if it does not fit its operator's schema.
+  OPMUX_API Result<Registration> implement(const Implementation& implementation);
+
+  /// Policy in code, for the whole runtime, until a scope says otherwise. Validated and tried on every
+  /// operator first; a policy that would leave one without candidates is refused unless a rule says
+  /// allow_none. A refused policy changes nothing.
+  OPMUX_API Status set_policy(const Policy& policy);
+  OPMUX_API Policy policy() const;
+  OPMUX_API Status reset_policy();
+
+  /// A tag for call sites; the same word gives the same tag.
+  OPMUX_API Tag tag(std::string_view word);
+  OPMUX_API uint64_t generation() const noexcept;
+  /// No decisions are made: OPMUX_DISABLE.
+  OPMUX_API bool disabled() const noexcept;
+
+  /// Switches a backend on or off, apart from whether it is available. `not_found` suggests.
+  OPMUX_API Status enable_backend(std::string_view name, bool on);
+
+  /// Every operator and implementation, in bytewise order. Asks each backend whether it is available.
+  OPMUX_API std::vector<OperatorInfo> list() const;
+  OPMUX_API std::vector<PluginInfo> plugins() const;
+  OPMUX_API std::vector<CallStats> stats() const;
+  OPMUX_API std::vector<SettingInfo> settings() const;
+  /// Devices that were lost; nothing runs on them in this process any more.
+  OPMUX_API std::vector<Device> lost_devices() const;
+
+  runtime::Core& core() const noexcept { return *core_; }
+
+ private:
+  OPMUX_API explicit Runtime(std::unique_ptr<runtime::Core> core);
+  OPMUX_API Status::Detail* call_by_name(std::string_view name, const CallSite& site,
+                                         const ArgValue* values) const noexcept;
+  std::unique_ptr<runtime::Core> core_;
+};
+
+/// One runtime for scripts and first steps, made at first use with default options; libraries take a
+/// Runtime& instead. Throws opmux::Error if it cannot be made.
+OPMUX_API Runtime& default_runtime();
+/// For tests: the next default_runtime() is a new one. Nothing may still use the old one.
+OPMUX_API void reset_default_runtime();
+
+}  // namespace opmux

@@ -1,0 +1,192 @@
+#include "runtime/core.hpp"
+
+#include "base/text.hpp"
+#include "plugin/discovery.hpp"
+#include "policy/denial.hpp"
+#include "registry/names.hpp"
+#include "registry/native_kernel.hpp"
+#include "registry/standard_schemas.hpp"
+#include "runtime/registration.hpp"
+
+extern "C" int32_t opmux_plugin_query_v1_reference(const opmux_host* host, opmux_plugin* out);
+
+namespace opmux::runtime {
+namespace {
+
+EventSink sink_of(const Options& options, const policy::Environment& environment) {
+  if (options.sink) return options.sink;
+  if (environment.log.empty()) return {};
+  Level least = Level::info;
+  for (const Level level : {Level::debug, Level::info, Level::warning, Level::error}) {
+    if (environment.log == name_of(level)) least = level;
+  }
+  return telemetry::stderr_sink(least);
+}
+
+std::vector<policy::Variable> variables_of(const Options& options) {
+  if (!options.environment) return policy::process_variables();
+  std::vector<policy::Variable> variables;
+  for (const auto& [name, value] : *options.environment) variables.push_back({name, value});
+  return variables;
+}
+
+}  // namespace
+
+Core::Core(Options options, policy::Environment environment)
+    : environment_(std::move(environment)),
+      log_(sink_of(options, environment_)),
+      engine_({.log = &log_,
+               .health = &health_,
+               .tuning = nullptr,
+               .clock = &clock_,
+               .scope_layer = [this](uint32_t serial) { return scopes_.find(serial); },
+               .settings = {},
+               .disabled = environment_.disable}),
+      listener_({.log =
+                     [this](int level, std::string_view text) {
+                       log_.tell(static_cast<Level>(level), "plugin.log", "", "", text,
+                                 [&] { return std::string(text); });
+                     },
+                 .device_error =
+                     [this](Device device, void*, int32_t code) {
+                       log_.tell(Level::error, "device.error", "", "", name_of(device), [&] {
+                         return name_of(device) + " reported error " + std::to_string(code);
+                       });
+                     }}) {}
+
+Core::~Core() { registry_.on_change({}); }
+
+Result<std::unique_ptr<Core>> Core::create(Options options) {
+  auto environment = policy::parse_environment(variables_of(options));
+  if (!environment) return environment.error();
+  std::unique_ptr<Core> core(new Core(options, std::move(*environment)));
+  if (Status status = core->start(options); !status.ok()) return status;
+  return core;
+}
+
+Status Core::start(const Options& options) {
+  auto layer =
+      policy::PolicyLayer::make(policy::Source::environment, environment_.policy, "environment");
+  if (!layer) return layer.error();
+  environment_layer_ = *layer;
+  for (const registry::StandardSchema& schema : registry::standard_schemas()) {
+    if (Status status = registry_.define(schema.text, {true, schema.data_checked}); !status.ok())
+      return status;
+  }
+  if (Status status = load_plugins(options); !status.ok()) return status;
+  if (Status status = apply_backend_switches(); !status.ok()) return status;
+  registry_.on_change([this] { publish(); });
+  publish();
+  return set_policy(options.policy);
+}
+
+Status Core::load_plugins(const Options& options) {
+  std::vector<std::string> folders;
+  if (options.backends) folders.push_back(plugin::default_folder());
+  folders.insert(folders.end(), environment_.plugin_path.begin(), environment_.plugin_path.end());
+  folders.insert(folders.end(), options.plugin_folders.begin(), options.plugin_folders.end());
+  auto loader = std::make_unique<plugin::Loader>(registry_);
+  loader->load_static(&opmux_plugin_query_v1_reference);
+  for (const std::string& folder : folders) {
+    if (folder.empty()) continue;
+    if (Status status = loader->load_folder(folder); !status.ok()) {
+      log_.tell(Level::warning, "plugin.folder", "", "", folder,
+                [&] { return std::string(status.message()); });
+    }
+  }
+  for (const plugin::PluginReport& report : loader->reports()) {
+    if (report.state == plugin::PluginReport::State::loaded) continue;
+    log_.tell(Level::warning, "plugin.refused", "", "", report.path,
+              [&] { return report.path + ": " + report.text; });
+  }
+  loaded_.with([&](Loaded& loaded) { loaded.loader = std::move(loader); });
+  return {};
+}
+
+Status Core::apply_backend_switches() {
+  const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
+  for (const auto& [name, on] : environment_.backends) {
+    const auto found = snapshot->backends.find(name);
+    if (found != snapshot->backends.end()) {
+      found->second->set_enabled(on);
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const auto& entry : snapshot->backends) names.push_back(entry.first);
+    return {Code::invalid_argument, "environment.backend",
+            "OPMUX_BACKEND_* names backend '" + name + "', which is not here" +
+                base::suggestion(name, names)};
+  }
+  return {};
+}
+
+std::shared_ptr<const policy::PolicySet> Core::policies() {
+  return layers_.with([&](Layers& layers) {
+    auto set = std::make_shared<policy::PolicySet>();
+    if (layers.code != nullptr) set->layers.push_back(layers.code);
+    if (environment_layer_ != nullptr) set->layers.push_back(environment_layer_);
+    return std::shared_ptr<const policy::PolicySet>(std::move(set));
+  });
+}
+
+void Core::publish() { engine_.publish(registry_.snapshot(), policies()); }
+
+Status Core::set_policy(const Policy& policy) {
+  auto layer = policy::PolicyLayer::make(policy::Source::code, policy, "set_policy");
+  if (!layer) return layer.error();
+  policy::PolicySet trial;
+  trial.layers = {*layer, environment_layer_};
+  if (Status status = dry_run(trial, *registry_.snapshot()); !status.ok()) return status;
+  layers_.with([&](Layers& layers) { layers.code = *layer; });
+  publish();
+  return {};
+}
+
+Policy Core::policy() {
+  return layers_.with(
+      [](Layers& layers) { return layers.code ? layers.code->policy() : Policy{}; });
+}
+
+Result<Registration> Core::implement(const Implementation& implementation) {
+  auto id = registry::parse_implementation_id(implementation.id);
+  if (!id) return id.error();
+  registry::Batch batch;
+  batch.backend.name = id->provider;
+  batch.backend.kind = implementation.kind;
+  batch.backend.vendor = implementation.vendor;
+  batch.implementations.push_back(registry::draft_of(implementation, *id));
+  registry::BatchResult result = registry_.add(batch, false);
+  if (!result.refused.empty()) return result.refused.front().why;
+  return Registration(std::make_unique<Registration::Held>(*this, std::move(result.added)));
+}
+
+uint32_t Core::tag(std::string_view word) {
+  return tags_.with([&](auto& tags) {
+    const auto next = static_cast<uint32_t>(tags.size()) + 1;
+    return tags.emplace(std::string(word), next).first->second;
+  });
+}
+
+std::vector<PluginInfo> Core::plugins() {
+  return loaded_.with([](Loaded& loaded) {
+    std::vector<PluginInfo> all;
+    if (loaded.loader == nullptr) return all;
+    for (const plugin::PluginReport& report : loaded.loader->reports()) {
+      all.push_back({report.path.empty() ? "built in" : report.path, report.name,
+                     report.state == plugin::PluginReport::State::loaded, report.reason,
+                     report.text, report.backends, report.implementations});
+    }
+    return all;
+  });
+}
+
+bool Core::backend_denied(const registry::Backend& backend) {
+  // A point has no operator: the layers' general denials count, tried on an id of this backend.
+  const std::string id = "point/" + backend.name() + ".answer";
+  for (const policy::PolicyLayerPtr& layer : policies()->layers) {
+    if (policy::denies(*layer, {id, backend.kind(), backend.vendor()})) return true;
+  }
+  return false;
+}
+
+}  // namespace opmux::runtime

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <opmux/runtime.hpp>
+
+#include "base/clock.hpp"
+#include "base/fork_guarded.hpp"
+#include "dispatch/engine.hpp"
+#include "health/device_health.hpp"
+#include "plugin/host.hpp"
+#include "plugin/loader.hpp"
+#include "policy/environment.hpp"
+#include "policy/scope_table.hpp"
+#include "registry/registry.hpp"
+#include "telemetry/event_log.hpp"
+
+namespace opmux::runtime {
+
+/// Everything a runtime consists of, wired together. Thread-safe.
+class Core {
+ public:
+  static Result<std::unique_ptr<Core>> create(Options options);
+  ~Core();
+
+  registry::Registry& registry() { return registry_; }
+  dispatch::Engine& engine() { return engine_; }
+  policy::ScopeTable& scopes() { return scopes_; }
+  const health::DeviceHealth& health() const { return health_; }
+  const policy::Environment& environment() const { return environment_; }
+  telemetry::EventLog& log() { return log_; }
+
+  /// Makes what the registry and the policies hold now the state in force.
+  void publish();
+
+  /// Checks a policy, tries it on every operator, and puts it in force or changes nothing.
+  Status set_policy(const Policy& policy);
+  Policy policy();
+  std::shared_ptr<const policy::PolicySet> policies();
+
+  Result<Registration> implement(const Implementation& implementation);
+  uint32_t tag(std::string_view word);
+  std::vector<PluginInfo> plugins();
+  /// Backends that some policy of the runtime denies may not answer points.
+  bool backend_denied(const registry::Backend& backend);
+
+ private:
+  Core(Options options, policy::Environment environment);
+  Status start(const Options& options);
+  Status load_plugins(const Options& options);
+  Status apply_backend_switches();
+
+  policy::Environment environment_;
+  telemetry::EventLog log_;
+  base::SteadyClock clock_;
+  health::DeviceHealth health_;
+  policy::ScopeTable scopes_;
+  dispatch::Engine engine_;
+  registry::Registry registry_;
+  plugin::HostListener listener_;
+
+  struct Layers {
+    policy::PolicyLayerPtr code, environment;
+  };
+  policy::PolicyLayerPtr environment_layer_;
+  base::ForkGuarded<Layers> layers_;
+  base::ForkGuarded<std::unordered_map<std::string, uint32_t>> tags_;
+  struct Loaded {
+    std::unique_ptr<plugin::Loader> loader;
+  };
+  base::ForkGuarded<Loaded> loaded_;
+};
+
+/// Whether a policy leaves every operator a candidate where no condition applies, or says allow_none.
+Status dry_run(const policy::PolicySet& policies, const registry::RegistrySnapshot& registry);
+
+}  // namespace opmux::runtime

@@ -1,0 +1,117 @@
+#include <opmux/operator.hpp>
+
+#include <array>
+#include <deque>
+
+#include "dispatch/bound_plan.hpp"
+#include "dispatch/call.hpp"
+#include "dispatch/explain.hpp"
+#include "registry/arguments.hpp"
+
+namespace opmux {
+namespace {
+
+dispatch::CallSettings settings_of(const CallOptions& options) {
+  return {options.tag.number, options.stream, options.max_threads, nullptr, nullptr};
+}
+
+/// Arguments with absent outputs replaced by views of the inferred shapes.
+class WithInferredOutputs {
+ public:
+  Status infer(const registry::Schema& schema, const CallSite& site, const ArgValue* values) {
+    registry::Arguments arguments;
+    if (Status status = normalise(schema, site, values, arguments); !status.ok()) return status;
+    std::copy(values, values + site.count(), values_.begin());
+    site_ = site;
+    bool missing = false;
+    for (uint32_t i = 0; i < site.count(); ++i) {
+      missing |= schema.args[i].is_tensor() && schema.args[i].access == registry::Access::out &&
+                 arguments.tags[i] != ArgTag::tensor;
+    }
+    if (!missing) return {};
+    auto outputs = infer_outputs(schema, arguments);
+    if (!outputs) return outputs.error();
+    for (const registry::InferredTensor& output : *outputs) {
+      if (arguments.tags[output.arg] == ArgTag::tensor) continue;
+      TensorView view(nullptr, output.dtype, output.shape, {}, dispatch::device_of(arguments));
+      values_[output.arg].tensor = &views_.emplace_back(view);
+    }
+    return {};
+  }
+
+  const CallSite& site() const { return site_; }
+  const ArgValue* values() const { return values_.data(); }
+
+ private:
+  CallSite site_;
+  std::array<ArgValue, OPMUX_MAX_ARGS> values_{};
+  std::deque<TensorView> views_;
+};
+
+}  // namespace
+
+namespace detail {
+
+const TensorView absent_tensor;
+
+Status::Detail* call(dispatch::OperatorSlot& slot, const CallSite& site,
+                     const ArgValue* values) noexcept {
+  return dispatch::call(slot, site, values);
+}
+
+Status::Detail* call_with(dispatch::OperatorSlot& slot, const CallSite& site,
+                          const ArgValue* values, const CallOptions& options,
+                          CallReport* report) noexcept {
+  return dispatch::call_with(slot, site, values, settings_of(options), report);
+}
+
+Result<Plan> bind(dispatch::OperatorSlot& slot, const CallSite& site, const ArgValue* values,
+                  bool for_capture) {
+  auto plan = dispatch::BoundPlan::bind(slot, site, values, {{}, for_capture});
+  if (!plan) return plan.error();
+  return Plan(std::move(*plan));
+}
+
+Explanation explain(dispatch::OperatorSlot& slot, const CallSite& site, const ArgValue* values) {
+  WithInferredOutputs complete;
+  Status status = complete.infer(*slot.schema, site, values);
+  if (status.ok()) {
+    auto explanation = dispatch::explain(slot, complete.site(), complete.values(), 0);
+    if (explanation) return std::move(*explanation);
+    status = explanation.error();
+  }
+  Explanation none;
+  none.op = slot.name();
+  none.note = status.to_string();
+  return none;
+}
+
+Status::Detail* call_plan(dispatch::BoundPlan& plan, const CallSite& site,
+                          const ArgValue* values) noexcept {
+  return plan.call(site, values);
+}
+
+Status::Detail* run_unchecked(dispatch::BoundPlan& plan) noexcept { return plan.run_unchecked(); }
+
+Status set_frame(dispatch::BoundPlan& plan, const CallSite& site, const ArgValue* values) {
+  return plan.set_frame(site, values);
+}
+
+}  // namespace detail
+
+std::string_view Operator::name() const noexcept { return slot_->name(); }
+std::string Operator::schema() const { return slot_->schema->canonical(); }
+
+Plan::Plan(std::unique_ptr<dispatch::BoundPlan> plan) : plan_(std::move(plan)) {}
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+Plan::~Plan() = default;
+
+Plan::State Plan::state() const noexcept { return static_cast<State>(plan_->state()); }
+Status Plan::refresh() { return plan_->refresh(); }
+const std::string& Plan::implementation() const noexcept {
+  return plan_->control().implementation->id;
+}
+uint64_t Plan::generation() const noexcept { return plan_->generation(); }
+
+}  // namespace opmux

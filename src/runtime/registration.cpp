@@ -1,0 +1,34 @@
+#include "runtime/registration.hpp"
+
+namespace opmux {
+
+void Registration::Held::unpublish() {
+  if (take_back) take_back();
+  core->registry().withdraw(implementations);
+  implementations.clear();
+}
+
+Registration::Registration() noexcept = default;
+Registration::Registration(std::unique_ptr<Held> held) noexcept : held_(std::move(held)) {}
+Registration::Registration(Registration&&) noexcept = default;
+
+Registration& Registration::operator=(Registration&& other) noexcept {
+  if (held_ != nullptr) held_->unpublish();
+  held_ = std::move(other.held_);
+  return *this;
+}
+
+Registration::~Registration() {
+  if (held_ != nullptr) held_->unpublish();
+}
+
+Status Registration::withdraw() {
+  if (held_ == nullptr) return {};
+  const std::unique_ptr<Held> held = std::move(held_);
+  held->unpublish();
+  return held->core->engine().wait_for_retired();
+}
+
+void Registration::keep() noexcept { held_.reset(); }
+
+}  // namespace opmux

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include <opmux/runtime.hpp>
+
+#include "registry/record.hpp"
+#include "runtime/core.hpp"
+
+namespace opmux {
+
+/// What a Registration holds: the implementations to withdraw, or another way to take it back.
+struct Registration::Held {
+  Held(runtime::Core& owner, std::vector<registry::ImplementationPtr> added)
+      : core(&owner), implementations(std::move(added)) {}
+  Held(runtime::Core& owner, std::function<void()> undo)
+      : core(&owner), take_back(std::move(undo)) {}
+
+  void unpublish();
+
+  runtime::Core* core;
+  std::vector<registry::ImplementationPtr> implementations;
+  std::function<void()> take_back;
+};
+
+}  // namespace opmux

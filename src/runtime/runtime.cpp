@@ -1,0 +1,156 @@
+#include <opmux/runtime.hpp>
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/text.hpp"
+#include "dispatch/call.hpp"
+#include "policy/origin_report.hpp"
+#include "registry/standard_schemas.hpp"
+#include "runtime/core.hpp"
+
+namespace opmux {
+namespace {
+
+ImplementationInfo info_of(const registry::ImplementationRecord& implementation) {
+  const registry::Backend& backend = *implementation.backend;
+  ImplementationInfo info{implementation.id,
+                          backend.name(),
+                          std::string(name_of(implementation.kind)),
+                          implementation.vendor,
+                          implementation.priority,
+                          true,
+                          "",
+                          0};
+  if (!backend.enabled()) info.reason = "backend " + backend.name() + " is switched off";
+  if (info.reason.empty() && backend.lost_by_fork()) info.reason = "lost by a fork";
+  if (info.reason.empty() && !backend.available()) info.reason = backend.unavailable_reason();
+  if (info.reason.empty()) info.reason = implementation.capability.machine_text;
+  info.available = info.reason.empty();
+  return info;
+}
+
+std::string summary_of(std::string_view op) {
+  for (const registry::StandardSchema& schema : registry::standard_schemas()) {
+    if (schema.name == op) return std::string(schema.summary);
+  }
+  return {};
+}
+
+}  // namespace
+
+Runtime::Runtime(std::unique_ptr<runtime::Core> core) : core_(std::move(core)) {}
+Runtime::Runtime(Runtime&&) noexcept = default;
+Runtime& Runtime::operator=(Runtime&&) noexcept = default;
+Runtime::~Runtime() = default;
+
+Result<Runtime> Runtime::create(Options options) {
+  auto core = runtime::Core::create(std::move(options));
+  if (!core) return core.error();
+  return Runtime(std::move(*core));
+}
+
+Result<Operator> Runtime::op(std::string_view name) const {
+  if (dispatch::OperatorSlot* slot = core_->engine().find(name)) return Operator(slot);
+  std::vector<std::string> names;
+  for (const auto& entry : core_->registry().snapshot()->operators) names.push_back(entry.first);
+  return Status(Code::not_found, "dispatch.unknown_operator",
+                "there is no operator '" + std::string(name) + "'" + base::suggestion(name, names));
+}
+
+Status::Detail* Runtime::call_by_name(std::string_view name, const CallSite& site,
+                                      const ArgValue* values) const noexcept {
+  dispatch::OperatorSlot* slot = core_->engine().find(name);
+  if (slot == nullptr) [[unlikely]]
+    return op(name).error().release();
+  return dispatch::call(*slot, site, values);
+}
+
+Status Runtime::define(std::string_view schema, const DefineOptions& options) {
+  return core_->registry().define(schema, {.data_checked = options.data_checked});
+}
+
+Result<Registration> Runtime::implement(const Implementation& implementation) {
+  return core_->implement(implementation);
+}
+
+Status Runtime::set_policy(const Policy& policy) { return core_->set_policy(policy); }
+Policy Runtime::policy() const { return core_->policy(); }
+Status Runtime::reset_policy() { return core_->set_policy({}); }
+Tag Runtime::tag(std::string_view word) { return {core_->tag(word)}; }
+uint64_t Runtime::generation() const noexcept { return core_->engine().generation(); }
+bool Runtime::disabled() const noexcept { return core_->environment().disable; }
+
+Status Runtime::enable_backend(std::string_view name, bool on) {
+  const auto snapshot = core_->registry().snapshot();
+  const auto found = snapshot->backends.find(name);
+  if (found == snapshot->backends.end()) {
+    std::vector<std::string> names;
+    for (const auto& entry : snapshot->backends) names.push_back(entry.first);
+    return {Code::not_found, "registry.unknown_backend",
+            "there is no backend '" + std::string(name) + "'" + base::suggestion(name, names)};
+  }
+  found->second->set_enabled(on);
+  core_->engine().backend_changed(*found->second);
+  return {};
+}
+
+std::vector<OperatorInfo> Runtime::list() const {
+  std::vector<OperatorInfo> all;
+  const std::vector<CallStats> counted = stats();
+  for (const auto& [name, record] : core_->registry().snapshot()->operators) {
+    OperatorInfo op{name, record->schema->canonical(), summary_of(name), {}};
+    for (const auto& implementation : record->implementations) {
+      op.implementations.push_back(info_of(*implementation));
+      const auto at = std::ranges::find(counted, implementation->id, &CallStats::implementation);
+      if (at != counted.end()) op.implementations.back().calls = at->calls;
+    }
+    all.push_back(std::move(op));
+  }
+  return all;
+}
+
+std::vector<PluginInfo> Runtime::plugins() const { return core_->plugins(); }
+
+std::vector<CallStats> Runtime::stats() const {
+  std::vector<CallStats> all;
+  for (const dispatch::ImplementationStats& s : core_->engine().stats()) {
+    all.push_back({s.id, s.calls, s.declined, s.failed, s.resource, s.invalid_argument,
+                   s.device_lost, s.stood_in});
+  }
+  return all;
+}
+
+std::vector<SettingInfo> Runtime::settings() const {
+  std::vector<SettingInfo> all;
+  const auto add = [&](const std::vector<policy::Setting>& settings) {
+    for (const policy::Setting& s : settings) all.push_back({s.key, s.value, s.origin});
+  };
+  add(policy::effective_settings(*core_->policies()));
+  add(policy::process_settings(core_->environment()));
+  return all;
+}
+
+std::vector<Device> Runtime::lost_devices() const { return core_->health().fatal_devices(); }
+
+namespace {
+
+std::mutex default_mutex;
+std::unique_ptr<Runtime> default_instance;
+
+}  // namespace
+
+Runtime& default_runtime() {
+  const std::lock_guard lock(default_mutex);
+  if (default_instance == nullptr) {
+    default_instance = std::make_unique<Runtime>(Runtime::create().value());
+  }
+  return *default_instance;
+}
+
+void reset_default_runtime() {
+  const std::lock_guard lock(default_mutex);
+  default_instance.reset();
+}
+
+}  // namespace opmux
