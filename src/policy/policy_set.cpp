@@ -73,8 +73,10 @@ Result<PolicyLayerPtr> PolicyLayer::make(Source source, Policy policy, std::stri
 void PolicyLayer::index() {
   general_hash_ = general_hash(policy_);
   for (const Rule& rule : policy_.rules) ordered_.push_back(&rule);
-  std::stable_sort(ordered_.begin(), ordered_.end(),
-                   [](const Rule* a, const Rule* b) { return a->rank > b->rank; });
+  // The rules lie in one vector: lower addresses come first in the list.
+  std::sort(ordered_.begin(), ordered_.end(), [](const Rule* a, const Rule* b) {
+    return a->rank != b->rank ? a->rank > b->rank : a < b;
+  });
   std::unordered_map<std::string_view, size_t> patterns;
   for (const Rule* rule : ordered_) {
     const auto position = static_cast<uint32_t>(rule_hashes_.size());

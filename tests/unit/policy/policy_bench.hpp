@@ -130,9 +130,10 @@ class Bench {
     std::vector<size_t> order(op_->implementations.size());
     std::iota(order.begin(), order.end(), 0);
     std::erase_if(order, [&](size_t i) { return view_.drops[i].reason != registry::Reason::none; });
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       if (view_.tiers[a] != view_.tiers[b]) return view_.tiers[a] < view_.tiers[b];
-      return view_.scores[a] > view_.scores[b];
+      if (view_.scores[a] != view_.scores[b]) return view_.scores[a] > view_.scores[b];
+      return a < b;
     });
     std::string text;
     for (const size_t i : order) text += (text.empty() ? "" : " ") + provider(i);
