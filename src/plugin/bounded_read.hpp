@@ -31,7 +31,8 @@ Result<std::string> read_text(opmux_str text, std::string_view what, Lines lines
 bool printable_text(std::string_view text, Lines lines);
 
 /// The size that structs of the first version have: up to and with their last field.
-#define OPMUX_SIZE_TO(type, last) (offsetof(type, last) + sizeof(type::last))
+#define OPMUX_SIZE_TO(type, last) \
+  (offsetof(type, last) + sizeof(type::last)) /* NOLINT(bugprone-sizeof-expression) */
 
 /// Copies a struct that starts with its size, zeros where it is shorter than ours. `room` is how
 /// many bytes may be read at most. Fails with "plugin.struct_size".

@@ -7,8 +7,9 @@ namespace {
 
 Status read_into(opmux_str text, std::string_view what, std::string& into) {
   Result<std::string> read = read_text(text, what);
-  if (read) into = *std::move(read);
-  return read.error();
+  if (!read) return read.error();
+  into = *std::move(read);
+  return {};
 }
 
 Status read_dtypes(const opmux_caps& from, Caps& into) {

@@ -68,8 +68,10 @@ int look_at(dl_phdr_info* object, size_t, void* context) {
   for (int i = 0; i < object->dlpi_phnum && search.build_id.empty(); ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
-    search.build_id = build_id_in(
-        reinterpret_cast<const char*>(object->dlpi_addr + segment.p_vaddr), segment.p_memsz);
+    // The system's loader gives addresses as numbers.
+    const uintptr_t start = object->dlpi_addr + segment.p_vaddr;
+    const auto* notes = reinterpret_cast<const char*>(start);  // NOLINT(performance-no-int-to-ptr)
+    search.build_id = build_id_in(notes, segment.p_memsz);
   }
   return 1;
 }

@@ -223,11 +223,11 @@ Status define_operator(RegistrySnapshot& next, std::string_view schema_text, Ope
             base::concat("operator ", schema->name, " is defined as ", is, " and cannot also be ",
                          wanted)};
   }
-  put_operator(next, {std::make_shared<const Schema>(*std::move(schema)),
-                      {},
-                      marks.standard,
-                      marks.data_checked,
-                      0});
+  OperatorRecord record;
+  record.schema = std::make_shared<const Schema>(*std::move(schema));
+  record.standard = marks.standard;
+  record.data_checked = marks.data_checked;
+  put_operator(next, std::move(record));
   changed = true;
   return {};
 }
