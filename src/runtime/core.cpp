@@ -183,7 +183,8 @@ std::vector<PluginInfo> Core::plugins() {
 bool Core::backend_denied(const registry::Backend& backend) {
   // A point has no operator: the layers' general denials count, tried on an id of this backend.
   const std::string id = "point/" + backend.name() + ".answer";
-  for (const policy::PolicyLayerPtr& layer : policies()->layers) {
+  const std::shared_ptr<const policy::PolicySet> set = policies();
+  for (const policy::PolicyLayerPtr& layer : set->layers) {
     if (policy::denies(*layer, {id, backend.kind(), backend.vendor()})) return true;
   }
   return false;

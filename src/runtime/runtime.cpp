@@ -53,7 +53,8 @@ Result<Runtime> Runtime::create(Options options) {
 Result<Operator> Runtime::op(std::string_view name) const {
   if (dispatch::OperatorSlot* slot = core_->engine().find(name)) return Operator(slot);
   std::vector<std::string> names;
-  for (const auto& entry : core_->registry().snapshot()->operators) names.push_back(entry.first);
+  const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
+  for (const auto& entry : snapshot->operators) names.push_back(entry.first);
   return Status(Code::not_found, "dispatch.unknown_operator",
                 "there is no operator '" + std::string(name) + "'" + base::suggestion(name, names));
 }
@@ -98,7 +99,8 @@ Status Runtime::enable_backend(std::string_view name, bool on) {
 std::vector<OperatorInfo> Runtime::list() const {
   std::vector<OperatorInfo> all;
   const std::vector<CallStats> counted = stats();
-  for (const auto& [name, record] : core_->registry().snapshot()->operators) {
+  const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
+  for (const auto& [name, record] : snapshot->operators) {
     OperatorInfo op{name, record->schema->canonical(), summary_of(name), {}};
     for (const auto& implementation : record->implementations) {
       op.implementations.push_back(info_of(*implementation));
