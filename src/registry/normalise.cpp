@@ -91,7 +91,8 @@ void put_default(const ArgSpec& arg, ArgTag& tag, ArgValue& value) {
 }
 
 Status put_enum(const Schema& schema, const ArgSpec& arg, ArgTag& tag, ArgValue& value) {
-  if (tag == ArgTag::enumeration) {
+  if (tag != ArgTag::string) {
+    tag = ArgTag::enumeration;
     const bool known = value.i64 >= 0 && value.i64 < static_cast<int64_t>(arg.words.size());
     return known ? Status() : unknown_position(schema, arg, value.i64);
   }
@@ -111,7 +112,7 @@ Status convert(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value)
     value.f64 = static_cast<double>(value.i64);
     return {};
   }
-  if (arg.type == ArgType::enumeration && tag == ArgTag::string) {
+  if (arg.type == ArgType::enumeration && (tag == ArgTag::string || tag == ArgTag::integer)) {
     return put_enum(schema, arg, tag, value);
   }
   if (tag != ArgTag::none) return wrong_type(schema, index, tag);
