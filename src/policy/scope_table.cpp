@@ -9,6 +9,12 @@
 #include "policy/content.hpp"
 
 namespace opmux::policy {
+namespace {
+
+// Of all tables: a thread's scope of one runtime must mean nothing to another.
+std::atomic<uint32_t> last_serial{0};
+
+}  // namespace
 
 struct ScopeRef::Scope {
   uint32_t serial = 0;
@@ -136,8 +142,8 @@ Result<ScopeRef> ScopeTable::add(const ContentWriter& content, PolicyLayerPtr la
   const State* old = state_.load();
   // Another thread may have been faster.
   if (const auto known = old->find(scope->hash, scope->content)) return hold(known);
-  if (alive_->load() >= kMostAlive || last_serial_.load() == UINT32_MAX) return too_many();
-  scope->serial = last_serial_.fetch_add(1) + 1;
+  if (alive_->load() >= kMostAlive || last_serial.load() == UINT32_MAX) return too_many();
+  scope->serial = last_serial.fetch_add(1) + 1;
   state_.store(extended(*old, scope));
   delete old;
   return hold(scope);

@@ -53,7 +53,7 @@ class ScopeTable {
   ScopeTable& operator=(const ScopeTable&) = delete;
 
   /// The scope with this content: equal content, equal serial number; a number never comes to mean
-  /// another content. An empty policy is no scope. Fails as validate() does, or with `resource`,
+  /// another content, nor anything in another table. An empty policy is no scope. Fails as validate() does, or with `resource`,
   /// "policy.too_many_scopes", if 256 others are alive.
   Result<ScopeRef> intern(const Policy& policy);
   /// A scope inside another: combine() and intern().
@@ -74,7 +74,6 @@ class ScopeTable {
   mutable base::ForkMutex mutex_;
   std::atomic<const State*> state_;  ///< read and replaced under the mutex, as a whole
   std::shared_ptr<std::atomic<size_t>> alive_;
-  std::atomic<uint32_t> last_serial_{0};
   std::atomic<uint64_t> uses_{0};
 };
 
