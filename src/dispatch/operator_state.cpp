@@ -1,6 +1,6 @@
 #include "dispatch/operator_state.hpp"
 
-#include <bit>
+#include "dispatch/exact_words.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -121,21 +121,7 @@ uint32_t OperatorState::classes() const {
 
 uint64_t exact_hash(const registry::Arguments& arguments) {
   uint64_t hash = arguments.count;
-  for (uint32_t i = 0; i < arguments.count; ++i) {
-    hash = mix(hash, static_cast<uint64_t>(arguments.tags[i]));
-    if (arguments.tags[i] != ArgTag::tensor) {
-      if (arguments.tags[i] <= ArgTag::enumeration && arguments.tags[i] != ArgTag::none) {
-        hash = mix(hash, std::bit_cast<uint64_t>(arguments.values[i]));
-      }
-      continue;
-    }
-    const TensorView& tensor = *arguments.values[i].tensor;
-    hash = mix(hash, tensor.dtype().packed());
-    hash = mix(hash, static_cast<uint64_t>(tensor.device().type) << 32 |
-                         static_cast<uint32_t>(tensor.device().id));
-    for (const int64_t dim : tensor.shape()) hash = mix(hash, static_cast<uint64_t>(dim));
-    for (const int64_t stride : tensor.strides()) hash = mix(hash, static_cast<uint64_t>(stride));
-  }
+  exact_words(arguments, [&](int64_t word) { hash = mix(hash, static_cast<uint64_t>(word)); });
   return hash;
 }
 

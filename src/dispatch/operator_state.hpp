@@ -86,7 +86,7 @@ class OperatorState final : public Retired {
   std::array<std::atomic<uint64_t>, kMaxDeclines> declined_{};
 };
 
-/// Of everything about arguments that a kernel could decline for: kinds, shapes, strides, scalars.
+/// Of everything about arguments that a kernel could decline for without looking at data.
 uint64_t exact_hash(const registry::Arguments& arguments);
 
 }  // namespace opmux::dispatch

@@ -1,34 +1,12 @@
 #include "dispatch/prepared_cache.hpp"
 
-#include <array>
 #include <bit>
 
 #include "base/error_sink.hpp"
+#include "dispatch/exact_words.hpp"
 #include "dispatch/thread_block.hpp"
 
 namespace opmux::dispatch {
-namespace {
-
-void add_everything(const registry::Signature& signature, std::vector<int64_t>& facts) {
-  const registry::Arguments& arguments = *signature.arguments;
-  for (uint32_t i = 0; i < arguments.count; ++i) {
-    facts.push_back(static_cast<int64_t>(arguments.tags[i]));
-    if (arguments.tags[i] != ArgTag::tensor) {
-      facts.push_back(
-          arguments.tags[i] == ArgTag::none ? 0 : std::bit_cast<int64_t>(arguments.values[i]));
-      continue;
-    }
-    const TensorView& tensor = *arguments.values[i].tensor;
-    facts.push_back(tensor.dtype().packed());
-    facts.push_back(tensor.device().type | int64_t{tensor.device().id} << 32);
-    facts.push_back(registry::alignment_of(tensor));
-    facts.insert(facts.end(), tensor.shape().begin(), tensor.shape().end());
-    facts.insert(facts.end(), tensor.strides().begin(), tensor.strides().end());
-  }
-}
-
-}  // namespace
-
 PreparedState::~PreparedState() {
   const registry::Kernel& kernel = implementation_->kernel;
   if (kernel.plan_free != nullptr) kernel.plan_free(kernel.user_data, state_);
@@ -42,7 +20,7 @@ PreparedKey prepared_key(const registry::ImplementationRecord& implementation,
       key.facts.push_back(value_of(signature, fact));
     }
   } else {
-    add_everything(signature, key.facts);
+    exact_words(*signature.arguments, [&](int64_t word) { key.facts.push_back(word); });
   }
   if (implementation.has(OPMUX_IMPL_SERIAL)) {
     key.facts.push_back(std::bit_cast<int64_t>(&own_thread_block()));
