@@ -91,6 +91,7 @@ class SlowCall {
       if (at == choice.plans.size()) at = 0, failed = nullptr;
     }
     at = skip_declined(choice, at, failed != nullptr);
+    bool only_declined = true;
     Status last;
     while (at < choice.plans.size()) {
       const PlanRecord& plan = choice.plans[at];
@@ -98,10 +99,14 @@ class SlowCall {
           failed != nullptr ? std::move(failed->attempt) : try_plan(plan, at != 0);
       failed = nullptr;
       if (tried.outcome == Code::ok) {
-        if (kept && plain_ && mark_.depth() == 0) keep_plan(plan, at != 0, tried, site, values);
+        // After a failure the next call starts with the first choice again.
+        if (kept && plain_ && only_declined && mark_.depth() == 0) {
+          keep_plan(plan, at != 0, tried, site, values);
+        }
         return {};
       }
       last = failure(plan, tried);
+      only_declined &= counts_as_declined(tried.outcome);
       note_outcome(plan, tried, choice);
       const Next next = after(tried.outcome, choice.strict, retried, *state_->sources().op,
                               *plan.implementation, checked_.arguments);
@@ -158,13 +163,15 @@ class SlowCall {
     return {tried.outcome, "call." + std::string(opmux::name_of(tried.outcome)), std::move(text)};
   }
 
+  bool counts_as_declined(Code outcome) const {
+    return outcome == Code::declined ||
+           (outcome == Code::invalid_argument && !state_->sources().op->data_checked);
+  }
+
   void note_outcome(const PlanRecord& plan, const Attempt& tried, const Choice& choice) {
     count(*plan.counters, tried.outcome);
-    if (tried.outcome == Code::declined ||
-        (tried.outcome == Code::invalid_argument && !state_->sources().op->data_checked)) {
-      if (!choice.strict) {
-        state_->remember_decline(exact_hash(checked_.arguments), plan.implementation->number);
-      }
+    if (counts_as_declined(tried.outcome) && !choice.strict) {
+      state_->remember_decline(exact_hash(checked_.arguments), plan.implementation->number);
     }
     const bool changed = engine_.parts().health->on_outcome(
         *plan.implementation, device_of(checked_.arguments), tried.outcome);
