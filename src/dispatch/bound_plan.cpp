@@ -67,7 +67,11 @@ void PlanControl::reconsider() {
     decide(space.input(), signature, decision);
     next = state_after(decision, *implementation);
   }
-  word.store(next, std::memory_order_release);
+  // Revoked is final, also when another thread found it meanwhile.
+  PlanState seen = word.load(std::memory_order_relaxed);
+  while (seen != PlanState::revoked &&
+         !word.compare_exchange_weak(seen, next, std::memory_order_acq_rel)) {
+  }
 }
 
 Result<std::unique_ptr<BoundPlan>> BoundPlan::bind(OperatorSlot& slot, const CallSite& site,
