@@ -113,23 +113,53 @@ void Engine::replace(Published& published, const Published::Op& op,
   if (auto before = op.slot->replace(compile(published, op))) retired.push_back(std::move(before));
 }
 
-void Engine::retire(Published& published, std::vector<std::unique_ptr<Retired>> items) {
-  published.reclaimer.retire(std::move(items));
-  if (published.reclaimer.waiting() < kManyRetired) return;
-  const size_t threads = published.reclaimer.blockers().size();
-  parts_.log->tell(Level::warning, "dispatch.retired_waiting", "", "", "", [&] {
-    return std::to_string(kManyRetired) + " retired snapshots wait for calls that do not end; " +
-           std::to_string(threads) + " threads are inside the oldest";
+template <class Use>
+auto Engine::with_published(Use&& use) {
+  return published_.with([&](Published& published) {
+    if (published.operators.empty()) restore(published);
+    return use(published);
   });
 }
 
-uint64_t Engine::publish(registry::RegistrySnapshotPtr registry,
-                         std::shared_ptr<const policy::PolicySet> policies) {
+/// A child that was forked while a thread changed this starts with an empty one: operators' states
+/// are whole and hold all it was made from.
+void Engine::restore(Published& published) const {
+  uint64_t newest = 0;
+  names_.for_each([&](OperatorSlot& slot) {
+    const OperatorState* state = slot.current.load(std::memory_order_acquire);
+    if (state == nullptr) return;
+    const OperatorState::Sources& sources = state->sources();
+    published.operators.push_back({&slot, sources.op});
+    for (size_t i = 0; i < sources.states.size(); ++i) {
+      const registry::ImplementationRecord& implementation = *sources.op->implementations[i];
+      published.states[implementation.number] = {implementation.id, sources.states[i]};
+    }
+    // For every operator the policies of the newest state mean what its own do.
+    if (published.policies != nullptr && sources.generation < newest) return;
+    newest = sources.generation;
+    published.policies = sources.policies;
+  });
+}
+
+void Engine::tell_if_waiting() {
+  const size_t batches =
+      published_.with([&](Published& published) { return published.reclaimer.waiting(); });
+  if (batches < kManyRetired) return;
+  parts_.log->tell(Level::warning, "dispatch.retired_waiting", "", "", "", [&] {
+    const size_t marks =
+        published_.with([](Published& published) { return published.reclaimer.blockers().size(); });
+    return std::to_string(batches) + " retired snapshots wait for " + std::to_string(marks) +
+           " calls that do not end";
+  });
+}
+
+uint64_t Engine::publish(const std::function<Sources()>& latest) {
   std::vector<std::shared_ptr<PlanControl>> plans;
-  const uint64_t generation = published_.with([&](Published& published) {
+  const uint64_t generation = with_published([&](Published& published) {
+    Sources sources = latest();
     const uint64_t next = generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
-    adopt(published, std::move(registry));
-    published.policies = std::move(policies);
+    adopt(published, std::move(sources.registry));
+    published.policies = std::move(sources.policies);
     std::vector<std::unique_ptr<Retired>> retired;
     for (const Published::Op& op : published.operators) {
       const OperatorState* state = op.slot->current.load(std::memory_order_relaxed);
@@ -139,16 +169,17 @@ uint64_t Engine::publish(registry::RegistrySnapshotPtr registry,
       if (!same) replace(published, op, retired);
     }
     if (!retired.empty()) plans = live_plans(published);
-    retire(published, std::move(retired));
+    published.reclaimer.retire(std::move(retired));
     return next;
   });
+  tell_if_waiting();
   refresh_plans(plans);
   return generation;
 }
 
 void Engine::decide_anew(const std::function<bool(const registry::Backend&)>& concerned) {
   std::vector<std::shared_ptr<PlanControl>> plans;
-  published_.with([&](Published& published) {
+  with_published([&](Published& published) {
     std::vector<std::unique_ptr<Retired>> retired;
     for (const Published::Op& op : published.operators) {
       const bool affected = std::ranges::any_of(op.record->implementations, [&](const auto& other) {
@@ -157,8 +188,9 @@ void Engine::decide_anew(const std::function<bool(const registry::Backend&)>& co
       if (affected) replace(published, op, retired);
     }
     plans = live_plans(published);
-    retire(published, std::move(retired));
+    published.reclaimer.retire(std::move(retired));
   });
+  tell_if_waiting();
   refresh_plans(plans);
 }
 
@@ -202,8 +234,9 @@ void Engine::retire_prepared(OperatorSlot& slot, std::vector<PreparedPtr> evicte
     slot.epoch.store(epoch, std::memory_order_release);
     std::vector<std::unique_ptr<Retired>> retired;
     retired.push_back(std::make_unique<RetiredPrepared>(std::move(evicted), *state));
-    retire(published, std::move(retired));
+    published.reclaimer.retire(std::move(retired));
   });
+  tell_if_waiting();
 }
 
 void Engine::trim() {
@@ -212,7 +245,7 @@ void Engine::trim() {
     std::vector<PreparedPtr> dropped;
   };
   std::vector<Trimmed> all;
-  published_.with([&](Published& published) {
+  with_published([&](Published& published) {
     for (const Published::Op& op : published.operators) {
       for (const auto& implementation : op.record->implementations) {
         auto& cache = published.states.at(implementation->number).second->prepared;
@@ -264,7 +297,7 @@ void add_thread_counts(const ThreadBlock& block, ThreadCounts& counts) {
 std::vector<ImplementationStats> Engine::stats() {
   std::unordered_map<const ImplementationCounters*, uint64_t> in_threads;
   for_each_thread([&](ThreadBlock& block) { add_thread_counts(block, in_threads); });
-  return published_.with([&](Published& published) {
+  return with_published([&](Published& published) {
     std::vector<ImplementationStats> all;
     for (const auto& [number, named] : published.states) {
       const ImplementationCounters& c = *named.second->counters;

@@ -52,10 +52,15 @@ class Engine {
 
   const EngineParts& parts() const { return parts_; }
 
+  /// What operators' states are compiled from.
+  struct Sources {
+    registry::RegistrySnapshotPtr registry;
+    std::shared_ptr<const policy::PolicySet> policies;
+  };
   /// Makes a registry and a policy the ones in force. Only operators that they change get a new
-  /// epoch. Returns the generation.
-  uint64_t publish(registry::RegistrySnapshotPtr registry,
-                   std::shared_ptr<const policy::PolicySet> policies);
+  /// epoch. Returns the generation. `latest` is asked when it is this writer's turn: whoever comes
+  /// last publishes the newest.
+  uint64_t publish(const std::function<Sources()>& latest);
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   /// The operator of that name, or null. No lock.
@@ -102,7 +107,12 @@ class Engine {
   void decide_anew(const std::function<bool(const registry::Backend&)>& concerned);
   void replace(Published& published, const Published::Op& op,
                std::vector<std::unique_ptr<Retired>>& retired);
-  void retire(Published& published, std::vector<std::unique_ptr<Retired>> items);
+  /// Gives each writer its turn, on what the engine published last.
+  template <class Use>
+  auto with_published(Use&& use);
+  void restore(Published& published) const;
+  /// Says who holds up what was retired, if that is much.
+  void tell_if_waiting();
   void refresh_plans(const std::vector<std::shared_ptr<PlanControl>>& plans);
   std::vector<std::shared_ptr<PlanControl>> live_plans(Published& published);
 

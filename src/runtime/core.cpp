@@ -23,6 +23,23 @@ EventSink sink_of(const Options& options, const policy::Environment& environment
   return telemetry::stderr_sink(least);
 }
 
+/// What is a setting of opmux but not of this version: better refused than ignored.
+Status check_supported(const policy::Environment& environment) {
+  const auto refuse = [](std::string_view variable, std::string_view what) {
+    return Status(
+        Code::unsupported, "environment.unsupported",
+        base::concat(variable, " is set, but this version has no ", what, "; leave it unset"));
+  };
+  if (!environment.config.empty()) return refuse("OPMUX_CONFIG", "policy files");
+  if (!environment.platform.empty()) return refuse("OPMUX_PLATFORM", "platform files");
+  if (!environment.record.empty()) return refuse("OPMUX_RECORD", "recording");
+  const std::string& mode = environment.mode;
+  if (!mode.empty() && mode != "dynamic" && mode != "auto") {
+    return refuse("OPMUX_MODE", "mode " + mode);
+  }
+  return {};
+}
+
 std::vector<policy::Variable> variables_of(const Options& options) {
   if (!options.environment) return policy::process_variables();
   std::vector<policy::Variable> variables;
@@ -59,6 +76,7 @@ Core::~Core() { registry_.on_change({}); }
 Result<std::unique_ptr<Core>> Core::create(Options options) {
   auto environment = policy::parse_environment(variables_of(options));
   if (!environment) return environment.error();
+  if (Status status = check_supported(*environment); !status.ok()) return status;
   std::unique_ptr<Core> core(new Core(options, std::move(*environment)));
   if (Status status = core->start(options); !status.ok()) return status;
   return core;
@@ -121,15 +139,16 @@ Status Core::apply_backend_switches() {
 }
 
 std::shared_ptr<const policy::PolicySet> Core::policies() {
-  return layers_.with([&](Layers& layers) {
-    auto set = std::make_shared<policy::PolicySet>();
-    if (layers.code != nullptr) set->layers.push_back(layers.code);
-    if (environment_layer_ != nullptr) set->layers.push_back(environment_layer_);
-    return std::shared_ptr<const policy::PolicySet>(std::move(set));
-  });
+  auto set = std::make_shared<policy::PolicySet>();
+  const policy::PolicyLayerPtr code = *code_layer_.get();
+  if (code != nullptr) set->layers.push_back(code);
+  if (environment_layer_ != nullptr) set->layers.push_back(environment_layer_);
+  return set;
 }
 
-void Core::publish() { engine_.publish(registry_.snapshot(), policies()); }
+void Core::publish() {
+  engine_.publish([this] { return dispatch::Engine::Sources{registry_.snapshot(), policies()}; });
+}
 
 Status Core::set_policy(const Policy& policy) {
   auto layer = policy::PolicyLayer::make(policy::Source::code, policy, "set_policy");
@@ -137,14 +156,17 @@ Status Core::set_policy(const Policy& policy) {
   policy::PolicySet trial;
   trial.layers = {*layer, environment_layer_};
   if (Status status = dry_run(trial, *registry_.snapshot()); !status.ok()) return status;
-  layers_.with([&](Layers& layers) { layers.code = *layer; });
+  code_layer_.update([&](policy::PolicyLayerPtr& code) {
+    code = *layer;
+    return true;
+  });
   publish();
   return {};
 }
 
 Policy Core::policy() {
-  return layers_.with(
-      [](Layers& layers) { return layers.code ? layers.code->policy() : Policy{}; });
+  const policy::PolicyLayerPtr code = *code_layer_.get();
+  return code != nullptr ? code->policy() : Policy{};
 }
 
 Result<Registration> Core::implement(const Implementation& implementation) {
@@ -162,8 +184,9 @@ Result<Registration> Core::implement(const Implementation& implementation) {
 
 uint32_t Core::tag(std::string_view word) {
   return tags_.with([&](auto& tags) {
-    const auto next = static_cast<uint32_t>(tags.size()) + 1;
-    return tags.emplace(std::string(word), next).first->second;
+    const auto [at, added] = tags.try_emplace(std::string(word));
+    if (added) at->second = last_tag_.fetch_add(1) + 1;
+    return at->second;
   });
 }
 

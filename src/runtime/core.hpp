@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/fork_guarded.hpp"
+#include "base/published.hpp"
 #include "dispatch/engine.hpp"
 #include "health/device_health.hpp"
 #include "plugin/host.hpp"
@@ -63,12 +65,11 @@ class Core {
   registry::Registry registry_;
   plugin::HostListener listener_;
 
-  struct Layers {
-    policy::PolicyLayerPtr code, environment;
-  };
   policy::PolicyLayerPtr environment_layer_;
-  base::ForkGuarded<Layers> layers_;
+  /// Set in code. A child forked at any moment must find it: a deny holds there too.
+  base::Published<policy::PolicyLayerPtr> code_layer_;
   base::ForkGuarded<std::unordered_map<std::string, uint32_t>> tags_;
+  std::atomic<uint32_t> last_tag_{0};  ///< apart: a number never comes to mean another word
   struct Loaded {
     std::unique_ptr<plugin::Loader> loader;
   };

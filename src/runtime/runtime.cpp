@@ -1,8 +1,10 @@
 #include <opmux/runtime.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "dispatch/call.hpp"
 #include "policy/origin_report.hpp"
@@ -137,22 +139,24 @@ std::vector<Device> Runtime::lost_devices() const { return core_->health().fatal
 
 namespace {
 
-std::mutex default_mutex;
-std::unique_ptr<Runtime> default_instance;
+// Found by a child forked at any moment: whole or not yet there. Lives until the process ends.
+base::ForkMutex default_mutex;
+std::atomic<Runtime*> default_instance{nullptr};
 
 }  // namespace
 
 Runtime& default_runtime() {
+  if (Runtime* made = default_instance.load(std::memory_order_acquire)) return *made;
   const std::lock_guard lock(default_mutex);
-  if (default_instance == nullptr) {
-    default_instance = std::make_unique<Runtime>(Runtime::create().value());
+  if (default_instance.load() == nullptr) {
+    default_instance.store(new Runtime(Runtime::create().value()), std::memory_order_release);
   }
-  return *default_instance;
+  return *default_instance.load();
 }
 
 void reset_default_runtime() {
   const std::lock_guard lock(default_mutex);
-  default_instance.reset();
+  delete default_instance.exchange(nullptr);
 }
 
 }  // namespace opmux
