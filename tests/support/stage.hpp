@@ -1,0 +1,105 @@
+#pragma once
+
+#include <opmux/opmux.hpp>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// A runtime of a test's own, with kernels that record that they ran.
+namespace opmux::test {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+/// Without the installation's backends and without the variables of this process.
+inline Options bare(Variables variables = {}) {
+  Options options;
+  options.environment = std::move(variables);
+  options.backends = false;
+  return options;
+}
+
+/// Who ran in this thread, in order; set by ran_by().
+inline thread_local std::vector<std::string>* trail = nullptr;
+
+/// The ids of the recording kernels that ran in this thread while `call` did: "op/a.x op/b.y".
+template <class Call>
+std::string ran_by(Call&& call) {
+  std::vector<std::string> ids;
+  trail = &ids;
+  std::forward<Call>(call)();
+  trail = nullptr;
+  std::string text;
+  for (const std::string& id : ids) text += (text.empty() ? "" : " ") + id;
+  return text;
+}
+
+/// What a recording kernel does besides recording; may be changed between calls.
+struct RecordingKernel {
+  std::atomic<uint64_t> runs{0};
+  std::function<Outcome(CallFrame&)> body = [](CallFrame&) { return Outcome::ok; };
+  Registration registration;
+};
+
+class Stage {
+ public:
+  explicit Stage(Options options = bare()) : runtime(Runtime::create(std::move(options)).value()) {}
+
+  Operator define(const std::string& schema, const DefineOptions& options = {}) {
+    if (const Status status = runtime.define(schema, options); !status.ok()) throw Error(status);
+    return runtime.op(schema.substr(0, schema.find('('))).value();
+  }
+
+  /// Adds an implementation that records its runs and ends as its body says.
+  RecordingKernel& add(Implementation what) {
+    auto kernel = std::make_unique<RecordingKernel>();
+    RecordingKernel& made = *kernel;
+    if (what.run) made.body = std::move(what.run);
+    if (what.kind == Kind::vendor && what.vendor.empty()) what.vendor = "acme";
+    what.run = [&made, id = what.id](CallFrame& call) {
+      made.runs.fetch_add(1, std::memory_order_relaxed);
+      if (trail != nullptr) trail->push_back(id);
+      return made.body(call);
+    };
+    kernels_[what.id] = std::move(kernel);
+    made.registration = runtime.implement(what).value();
+    return made;
+  }
+  RecordingKernel& kernel(const std::string& id) { return *kernels_.at(id); }
+
+  CallStats stats(const std::string& id) const {
+    for (const CallStats& stats : runtime.stats()) {
+      if (stats.implementation == id) return stats;
+    }
+    return {};
+  }
+
+  Runtime runtime;
+
+ private:
+  std::map<std::string, std::unique_ptr<RecordingKernel>> kernels_;
+};
+
+/// The candidate of an explanation; empty if it is not there.
+inline Candidate candidate(const Explanation& explanation, const std::string& id) {
+  for (const Candidate& each : explanation.candidates) {
+    if (each.id == id) return each;
+  }
+  return {};
+}
+
+/// Memory for small tensors, and the views most tests use: rows of H.
+struct Rows {
+  explicit Rows(int64_t rows = 2, int64_t h = 8)
+      : y(out, f32, {rows, h}), x(in, f32, {rows, h}), w(weight, f32, {h}) {}
+  alignas(4096) float out[1024] = {};
+  alignas(4096) float in[1024] = {};
+  alignas(64) float weight[256] = {};
+  TensorView y, x, w;
+};
+
+}  // namespace opmux::test
