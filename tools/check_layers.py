@@ -43,6 +43,7 @@ PUBLIC = {
     "explanation.hpp": "dispatch",
     "report.hpp": "dispatch",
     "arguments.hpp": "runtime",
+    "json.hpp": "runtime",
     "operator.hpp": "runtime",
     "plan.hpp": "runtime",
     "scope.hpp": "runtime",

@@ -4,6 +4,7 @@
 
 #include <opmux/version.h>
 #include <opmux/dispatchable.hpp>
+#include <opmux/json.hpp>
 #include <opmux/operator.hpp>
 #include <opmux/point.hpp>
 #include <opmux/runtime.hpp>

@@ -73,6 +73,8 @@ class Plan {
   OPMUX_API const std::string& implementation() const noexcept;
   OPMUX_API uint64_t generation() const noexcept;
 
+  dispatch::BoundPlan& bound() const noexcept { return *plan_; }
+
  private:
   std::unique_ptr<dispatch::BoundPlan> plan_;
 };

@@ -76,6 +76,9 @@ class Core {
   base::ForkGuarded<Loaded> loaded_;
 };
 
+/// Makes what the scopes of this thread refer to: what a thread makes later goes earlier at its end.
+void make_room_for_scopes();
+
 /// Whether a policy leaves every operator a candidate where no condition applies, or says allow_none.
 Status dry_run(const policy::PolicySet& policies, const registry::RegistrySnapshot& registry);
 

@@ -18,6 +18,11 @@ thread_local std::vector<ActiveScope> active;
 
 }  // namespace
 
+void runtime::make_room_for_scopes() {
+  dispatch::own_thread_block();
+  active.reserve(1);
+}
+
 struct PolicyScope::State {
   uint64_t before;
 };

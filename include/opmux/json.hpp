@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <opmux/explanation.hpp>
+#include <opmux/runtime.hpp>
+
+/// What a runtime tells about itself, as JSON on one line. docs/schemas describes each form; keys
+/// are only ever added.
+namespace opmux {
+
+OPMUX_API std::string to_json(const Explanation& explanation);
+OPMUX_API std::string to_json(const std::vector<OperatorInfo>& operators);
+OPMUX_API std::string to_json(const std::vector<PluginInfo>& plugins);
+OPMUX_API std::string to_json(const std::vector<SettingInfo>& settings);
+
+}  // namespace opmux

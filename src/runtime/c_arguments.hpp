@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include <opmux/call_site.hpp>
+#include <opmux/status.hpp>
+
+#include "registry/schema.hpp"
+
+namespace opmux::runtime {
+
+/// The arguments of a call from C as the engine takes them. The views lie inside, so it must stay
+/// where it is while they are used; only lists of tensors allocate.
+class CArguments {
+ public:
+  CArguments() noexcept {}
+  CArguments(const CArguments&) = delete;
+  CArguments& operator=(const CArguments&) = delete;
+
+  /// Null is success. Once per object.
+  Status::Detail* read(const registry::Schema& schema, const opmux_arg* args,
+                       uint32_t count) noexcept;
+
+  const CallSite& site() const { return site_; }
+  const ArgValue* values() const { return values_; }
+
+ private:
+  /// What one argument holds besides its value; most calls use few of them, none is initialised.
+  union Storage {
+    Storage() noexcept {}
+    TensorView view;
+    opmux_list list;
+  };
+  struct TensorList {
+    std::vector<TensorView> views;
+    std::vector<const TensorView*> pointers;
+  };
+
+  bool put(const registry::ArgSpec* spec, const opmux_arg& arg, uint32_t i);
+  bool put_tensors(const opmux_list& list, uint32_t i);
+
+  CallSite site_;
+  ArgValue values_[OPMUX_MAX_ARGS];
+  Storage storage_[OPMUX_MAX_ARGS];
+  std::vector<std::unique_ptr<TensorList>> tensor_lists_;
+};
+
+}  // namespace opmux::runtime

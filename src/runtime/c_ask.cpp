@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <cstring>
+
+#include <opmux/json.hpp>
+
+#include "runtime/c_error.hpp"
+#include "runtime/c_handles.hpp"
+
+using opmux::Code;
+using opmux::Status;
+using opmux::runtime::CArguments;
+using opmux::runtime::guarded;
+using opmux::runtime::none_null;
+using opmux::runtime::slot_of;
+using opmux::runtime::str_of;
+
+namespace {
+
+/// Where a text goes, as snprintf has it.
+struct Destination {
+  char* buffer;
+  size_t capacity;
+  size_t* size;
+
+  Status write(std::string_view text) const {
+    if (size != nullptr) *size = text.size();
+    if (capacity == 0) return {};
+    if (Status bad = none_null("buffer", buffer); !bad.ok()) return bad;
+    const size_t length = std::min(text.size(), capacity - 1);
+    std::memcpy(buffer, text.data(), length);
+    buffer[length] = '\0';
+    return {};
+  }
+};
+
+template <class Ask>
+int32_t ask(opmux_runtime* runtime, const Destination& to, opmux_error* error, Ask&& about) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    return to.write(to_json(about(runtime->cpp)));
+  });
+}
+
+}  // namespace
+
+int32_t opmux_explain(opmux_operator* op, const opmux_arg* args, uint32_t count, uint32_t format,
+                      char* buffer, size_t capacity, size_t* size, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("op", op); !bad.ok()) return bad;
+    if (format > OPMUX_FORMAT_JSON) {
+      return {Code::invalid_argument, "c.format", "format is not an OPMUX_FORMAT_*"};
+    }
+    CArguments arguments;
+    Status status(arguments.read(*slot_of(op).schema, args, count));
+    if (!status.ok()) return status;
+    const opmux::Explanation explanation =
+        opmux::detail::explain(slot_of(op), arguments.site(), arguments.values());
+    return Destination{buffer, capacity, size}.write(
+        format == OPMUX_FORMAT_JSON ? to_json(explanation) : explanation.to_string());
+  });
+}
+
+int32_t opmux_list_operators(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
+                             opmux_error* error) {
+  return ask(runtime, {buffer, capacity, size}, error, [](auto& cpp) { return cpp.list(); });
+}
+
+int32_t opmux_list_plugins(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
+                           opmux_error* error) {
+  return ask(runtime, {buffer, capacity, size}, error, [](auto& cpp) { return cpp.plugins(); });
+}
+
+int32_t opmux_list_settings(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
+                            opmux_error* error) {
+  return ask(runtime, {buffer, capacity, size}, error, [](auto& cpp) { return cpp.settings(); });
+}
+
+int32_t opmux_stats_visit(opmux_runtime* runtime,
+                          void (*visit)(void* context, const opmux_stats* stats), void* context,
+                          opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime, visit", runtime, visit); !bad.ok()) return bad;
+    for (const opmux::CallStats& s : runtime->cpp.stats()) {
+      const opmux_stats plain{sizeof(opmux_stats),
+                              0,
+                              str_of(s.implementation),
+                              s.calls,
+                              s.declined,
+                              s.failed,
+                              s.resource,
+                              s.invalid_argument,
+                              s.device_lost,
+                              s.stood_in};
+      visit(context, &plain);
+    }
+    return {};
+  });
+}

@@ -1,0 +1,58 @@
+#include "runtime/c_error.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string>
+
+#include <opmux/opmux.h>
+
+#include "base/fork_guarded.hpp"
+
+namespace opmux::runtime {
+namespace {
+
+/// Reason words are few; what a plugin makes up without end is not kept.
+constexpr size_t kMostWords = 4096;
+
+/// A copy of the word that lives as long as the process; empty if there were too many.
+opmux_str lasting(std::string_view word) noexcept try {
+  if (word.empty()) return {nullptr, 0};
+  using Words = std::set<std::string, std::less<>>;
+  static auto* const kept = new base::ForkGuarded<Words>;
+  return kept->with([&](Words& words) -> opmux_str {
+    auto at = words.find(word);
+    if (at == words.end()) {
+      if (words.size() == kMostWords) return {nullptr, 0};
+      at = words.emplace(word).first;
+    }
+    return {at->data(), at->size()};
+  });
+} catch (...) {
+  return {nullptr, 0};
+}
+
+}  // namespace
+
+int32_t write_failure(opmux_error* error, Code code, std::string_view reason,
+                      std::string_view message) noexcept {
+  const auto number = static_cast<int32_t>(code);
+  if (error == nullptr) return number;
+  error->outcome = number;
+  error->code = lasting(reason);
+  error->text_size = 0;
+  if (error->text == nullptr || error->text_capacity == 0) return number;
+  error->text_size = std::min(message.size(), error->text_capacity - 1);
+  std::memcpy(error->text, message.data(), error->text_size);
+  error->text[error->text_size] = '\0';
+  return number;
+}
+
+}  // namespace opmux::runtime
+
+opmux_str opmux_version(void) { return OPMUX_STR(OPMUX_VERSION); }
+
+opmux_str opmux_code_name(int32_t code) {
+  const std::string_view name = opmux::name_of(static_cast<opmux::Code>(code));
+  return {name.data(), name.size()};
+}

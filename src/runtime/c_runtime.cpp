@@ -1,0 +1,85 @@
+#include "runtime/c_error.hpp"
+#include "runtime/c_handles.hpp"
+#include "runtime/c_policy.hpp"
+
+using opmux::Status;
+using opmux::runtime::guarded;
+using opmux::runtime::none_null;
+using opmux::runtime::str_of;
+using opmux::runtime::view_of;
+
+namespace {
+
+opmux::EventSink sink_of(const opmux_options& options) {
+  if (options.on_event == nullptr) return {};
+  return [tell = options.on_event, context = options.event_context](const opmux::Event& event) {
+    const opmux_event plain{sizeof(opmux_event), static_cast<int32_t>(event.level),
+                            str_of(event.code),  str_of(event.op),
+                            str_of(event.impl),  str_of(event.text)};
+    tell(context, &plain);
+  };
+}
+
+Status read_environment(const opmux_options& from, opmux::Options& to) {
+  if (from.environment == nullptr) {
+    if (from.environment_count == 0) return {};
+    return none_null("options.environment", from.environment);
+  }
+  to.environment.emplace();
+  for (size_t i = 0; i < from.environment_count; ++i) {
+    const opmux_variable& variable = from.environment[i];
+    to.environment->emplace_back(view_of(variable.name), view_of(variable.value));
+  }
+  return {};
+}
+
+Status read_options(const opmux_options* options, opmux::Options& to) {
+  if (options == nullptr) return {};
+  opmux_options from{};
+  if (Status bad = opmux::runtime::read_sized(*options, sizeof(from), "options", from); !bad.ok())
+    return bad;
+  to.sink = sink_of(from);
+  to.backends = (from.flags & OPMUX_OPTION_NO_BACKENDS) == 0;
+  if (Status bad = read_environment(from, to); !bad.ok()) return bad;
+  auto folders = opmux::runtime::read_list(from.plugin_folders, "options.plugin_folders");
+  if (!folders) return folders.error();
+  to.plugin_folders = *std::move(folders);
+  if (from.policy == nullptr) return {};
+  auto policy = opmux::runtime::read_policy(from.policy);
+  if (!policy) return policy.error();
+  to.policy = *std::move(policy);
+  return {};
+}
+
+}  // namespace
+
+int32_t opmux_runtime_create(const opmux_options* options, opmux_runtime** runtime,
+                             opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    opmux::Options read;
+    if (Status bad = read_options(options, read); !bad.ok()) return bad;
+    auto made = opmux::Runtime::create(std::move(read));
+    if (!made) return made.error();
+    *runtime = new opmux_runtime{*std::move(made)};
+    return {};
+  });
+}
+
+void opmux_runtime_destroy(opmux_runtime* runtime) { delete runtime; }
+
+int32_t opmux_backend_enable(opmux_runtime* runtime, opmux_str name, int32_t on,
+                             opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    return runtime->cpp.enable_backend(view_of(name), on != 0);
+  });
+}
+
+int32_t opmux_tag(opmux_runtime* runtime, opmux_str word, uint32_t* tag, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime, tag", runtime, tag); !bad.ok()) return bad;
+    *tag = runtime->cpp.tag(view_of(word)).number;
+    return {};
+  });
+}

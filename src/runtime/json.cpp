@@ -1,0 +1,77 @@
+#include <opmux/json.hpp>
+
+#include "base/json_writer.hpp"
+
+namespace opmux {
+namespace {
+
+using base::JsonWriter;
+
+void write(JsonWriter& json, const Candidate& candidate) {
+  json.open('{').key("id").text(candidate.id).key("verdict").text(candidate.verdict);
+  json.key("code").text(candidate.code).key("reason").text(candidate.reason);
+  json.key("priority").number(int64_t{candidate.priority}).key("score").number(candidate.score);
+  json.close('}');
+}
+
+void write(JsonWriter& json, const ImplementationInfo& info) {
+  json.open('{').key("id").text(info.id).key("available").boolean(info.available);
+  json.key("reason").text(info.reason).key("backend").text(info.backend);
+  json.key("kind").text(info.kind).key("vendor").text(info.vendor);
+  json.key("priority").number(int64_t{info.priority}).key("calls").number(info.calls).close('}');
+}
+
+void write(JsonWriter& json, const OperatorInfo& info) {
+  json.open('{').key("name").text(info.name).key("schema").text(info.schema);
+  json.key("summary").text(info.summary).key("implementations").open('[');
+  for (const ImplementationInfo& implementation : info.implementations) {
+    write(json, implementation);
+  }
+  json.close(']').close('}');
+}
+
+void write(JsonWriter& json, const PluginInfo& info) {
+  json.open('{').key("path").text(info.path).key("name").text(info.name);
+  json.key("loaded").boolean(info.loaded).key("code").text(info.code);
+  json.key("reason").text(info.reason).key("backends").texts(info.backends);
+  json.key("implementations").texts(info.implementations).close('}');
+}
+
+void write(JsonWriter& json, const SettingInfo& info) {
+  json.open('{').key("key").text(info.key).key("value").text(info.value);
+  json.key("origin").text(info.origin).close('}');
+}
+
+template <class T>
+std::string list_of(std::string_view name, const std::vector<T>& items) {
+  JsonWriter json;
+  json.open('{').key(name).open('[');
+  for (const T& item : items) write(json, item);
+  json.close(']').close('}');
+  return json.take();
+}
+
+}  // namespace
+
+std::string to_json(const Explanation& explanation) {
+  JsonWriter json;
+  json.open('{').key("op").text(explanation.op).key("arguments").text(explanation.arguments);
+  json.key("device").text(explanation.device).key("generation").number(explanation.generation);
+  json.key("chosen").text(explanation.chosen).key("strict").boolean(explanation.strict);
+  json.key("candidates").open('[');
+  for (const Candidate& candidate : explanation.candidates) write(json, candidate);
+  json.close(']').key("depends_on").texts(explanation.depends_on);
+  json.key("independent").texts(explanation.independent).key("note").text(explanation.note);
+  json.close('}');
+  return json.take();
+}
+
+std::string to_json(const std::vector<OperatorInfo>& operators) {
+  return list_of("operators", operators);
+}
+std::string to_json(const std::vector<PluginInfo>& plugins) { return list_of("plugins", plugins); }
+std::string to_json(const std::vector<SettingInfo>& settings) {
+  return list_of("settings", settings);
+}
+
+}  // namespace opmux

@@ -1,0 +1,98 @@
+#include "c_test.h"
+
+typedef struct question {
+  matrix x;
+  opmux_arg args[2];
+} question;
+
+/* y is left out. */
+static void make_question(question* q) {
+  make_matrix(&q->x, 2, 3);
+  q->args[0] = opmux_arg_none();
+  q->args[1] = opmux_arg_tensor(&q->x.tensor);
+}
+
+void explains_into_a_buffer_of_any_size(void) {
+  opmux_runtime* runtime = make_runtime();
+  opmux_operator* op = get(runtime, "rms_norm");
+  question q;
+  make_question(&q);
+  size_t size = 0;
+  CHECK(opmux_explain(op, q.args, 2, OPMUX_FORMAT_TEXT, NULL, 0, &size, NULL) == OPMUX_OK);
+  CHECK(size > 40);
+  char* whole = malloc(size + 1);
+  char small[9];
+  size_t again = 0;
+  CHECK(opmux_explain(op, q.args, 2, OPMUX_FORMAT_TEXT, whole, size + 1, &again, NULL) == 0);
+  CHECK(again == size && strlen(whole) == size);
+  CHECK_HAS(whole, "rms_norm/reference.scalar  chosen");
+  CHECK_HAS(whole, "y=f32[2,3] x=f32[2,3]");
+  CHECK(opmux_explain(op, q.args, 2, OPMUX_FORMAT_TEXT, small, 9, &again, NULL) == OPMUX_OK);
+  CHECK_TEXT(small, "rms_norm");
+  CHECK(again == size);
+  CHECK(opmux_explain(op, q.args, 2, OPMUX_FORMAT_TEXT, NULL, 5, NULL, NULL) ==
+        OPMUX_INVALID_ARGUMENT);
+  CHECK(opmux_explain(op, q.args, 2, 9, small, 9, NULL, NULL) == OPMUX_INVALID_ARGUMENT);
+  free(whole);
+  opmux_runtime_destroy(runtime);
+}
+
+void explains_as_json(void) {
+  opmux_runtime* runtime = make_runtime();
+  question q;
+  make_question(&q);
+  char text[4096];
+  opmux_operator* op = get(runtime, "rms_norm");
+  CHECK(opmux_explain(op, q.args, 2, OPMUX_FORMAT_JSON, text, sizeof(text), NULL, NULL) == 0);
+  CHECK(strncmp(text, "{\"op\":\"rms_norm\",", 17) == 0);
+  CHECK_HAS(text, "\"chosen\":\"rms_norm/reference.scalar\"");
+  CHECK_HAS(text, "\"candidates\":[{\"id\":\"rms_norm/reference.scalar\",\"verdict\":\"chosen\"");
+  CHECK_HAS(text, "\"depends_on\":[");
+  opmux_runtime_destroy(runtime);
+}
+
+void lists_operators_plugins_and_settings(void) {
+  opmux_runtime* runtime = make_runtime();
+  static char text[65536];
+  CHECK(opmux_list_operators(runtime, text, sizeof(text), NULL, NULL) == OPMUX_OK);
+  CHECK_HAS(text, "{\"operators\":[{\"name\":\"fused_add_rms_norm\"");
+  CHECK_HAS(text, "{\"id\":\"softmax/reference.scalar\",\"available\":true,\"reason\":\"\"");
+  CHECK(opmux_list_plugins(runtime, text, sizeof(text), NULL, NULL) == OPMUX_OK);
+  CHECK_HAS(text, "{\"plugins\":[{\"path\":\"built in\"");
+  CHECK(opmux_list_settings(runtime, text, sizeof(text), NULL, NULL) == OPMUX_OK);
+  CHECK_HAS(text, "{\"key\":\"strict\",\"value\":\"false\",\"origin\":\"built-in\"}");
+  opmux_runtime_destroy(runtime);
+}
+
+static void add_calls(void* context, const opmux_stats* stats) {
+  CHECK(stats->struct_size == sizeof(*stats));
+  if (equals(stats->implementation, "rms_norm/reference.scalar")) {
+    CHECK(stats->failed == 0 && stats->declined == 0);
+    *(uint64_t*)context += stats->calls;
+  }
+}
+
+void counts_calls_per_implementation(void) {
+  opmux_runtime* runtime = make_runtime();
+  matrix x, y;
+  make_matrix(&x, 2, 3);
+  make_matrix(&y, 2, 3);
+  opmux_arg args[] = {opmux_arg_tensor(&y.tensor), opmux_arg_tensor(&x.tensor)};
+  opmux_operator* op = get(runtime, "rms_norm");
+  for (int i = 0; i < 5; ++i) CHECK(opmux_call_operator(op, args, 2, NULL) == OPMUX_OK);
+  uint64_t calls = 0;
+  CHECK(opmux_stats_visit(runtime, add_calls, &calls, NULL) == OPMUX_OK);
+  CHECK(calls == 5);
+  CHECK(opmux_stats_visit(runtime, NULL, &calls, NULL) == OPMUX_INVALID_ARGUMENT);
+  opmux_runtime_destroy(runtime);
+}
+
+void tags_are_equal_for_equal_words(void) {
+  opmux_runtime* runtime = make_runtime();
+  uint32_t first = 0, second = 0, other = 0;
+  CHECK(opmux_tag(runtime, opmux_str_of("layer.3"), &first, NULL) == OPMUX_OK);
+  CHECK(opmux_tag(runtime, opmux_str_of("layer.3"), &second, NULL) == OPMUX_OK);
+  CHECK(opmux_tag(runtime, opmux_str_of("layer.4"), &other, NULL) == OPMUX_OK);
+  CHECK(first == second && first != other && first != 0);
+  opmux_runtime_destroy(runtime);
+}

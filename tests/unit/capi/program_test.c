@@ -1,0 +1,108 @@
+#include "c_test.h"
+
+static void make_args(matrix* x, matrix* y, opmux_arg* args) {
+  make_matrix(x, 3, 1);
+  make_matrix(y, 3, 1);
+  x->tensor.ndim = y->tensor.ndim = 1;
+  args[0] = opmux_arg_tensor(&y->tensor);
+  args[1] = opmux_arg_tensor(&x->tensor);
+}
+
+void defines_an_operator_and_implements_it(void) {
+  opmux_runtime* runtime = make_runtime();
+  opmux_error error = OPMUX_ERROR_INIT;
+  CHECK(opmux_define(runtime, opmux_str_of(TWICE), 0, &error) == OPMUX_OK);
+  CHECK(opmux_define(runtime, opmux_str_of(TWICE), 0, &error) == OPMUX_OK);
+  CHECK(opmux_define(runtime, opmux_str_of("twice(Tensor x[N])"), 0, &error) ==
+        OPMUX_ALREADY_EXISTS);
+  CHECK(opmux_define(runtime, opmux_str_of("twice(Tensr x)"), 0, &error) == OPMUX_INVALID_ARGUMENT);
+  CHECK_HAS(error.text, "Tensor");
+  twice first, second;
+  make_twice(&first, "acme", "v1", -1);
+  make_twice(&second, "acme", "v2", 500);
+  opmux_registration *first_held, *second_held, *again;
+  CHECK(opmux_implement(runtime, &first.backend, &first_held, &error) == OPMUX_OK);
+  CHECK(opmux_implement(runtime, &first.backend, &again, &error) == OPMUX_ALREADY_EXISTS);
+  CHECK(opmux_implement(runtime, &second.backend, &second_held, &error) == OPMUX_OK);
+  matrix x, y;
+  opmux_arg args[2];
+  make_args(&x, &y, args);
+  opmux_operator* op = get(runtime, "twice");
+  CHECK_TEXT(runner(op, args, 2), "twice/acme.v2");
+  CHECK(y.data[2] == 6.0f);
+  CHECK(opmux_withdraw(second_held, &error) == OPMUX_OK);
+  CHECK_TEXT(runner(op, args, 2), "twice/acme.v1");
+  CHECK(opmux_withdraw(first_held, &error) == OPMUX_OK);
+  CHECK(opmux_call_operator(op, args, 2, &error) == OPMUX_NO_CANDIDATE);
+  CHECK(opmux_withdraw(NULL, &error) == OPMUX_OK);
+  opmux_runtime_destroy(runtime);
+}
+
+void refuses_an_implementation_of_an_unknown_operator(void) {
+  opmux_runtime* runtime = make_runtime();
+  opmux_error error = OPMUX_ERROR_INIT;
+  twice t;
+  make_twice(&t, "acme", "v1", 100);
+  opmux_registration* held = NULL;
+  CHECK(opmux_implement(runtime, &t.backend, &held, &error) == OPMUX_NOT_FOUND);
+  CHECK(equals(error.code, "registry.unknown_operator"));
+  CHECK(held == NULL);
+  CHECK(opmux_define(runtime, opmux_str_of(TWICE), 0, &error) == OPMUX_OK);
+  t.impl.signature = opmux_str_of("twice(out Tensor y[N], float x)");
+  CHECK(opmux_implement(runtime, &t.backend, &held, &error) == OPMUX_INVALID_ARGUMENT);
+  t.impl.signature = opmux_str_of(TWICE);
+  t.impl.run = NULL;
+  CHECK(opmux_implement(runtime, &t.backend, &held, &error) == OPMUX_INVALID_ARGUMENT);
+  CHECK_HAS(error.text, "run");
+  opmux_runtime_destroy(runtime);
+}
+
+void refuses_a_backend_that_is_too_short(void) {
+  opmux_runtime* runtime = make_runtime();
+  opmux_error error = OPMUX_ERROR_INIT;
+  twice t;
+  make_twice(&t, "acme", "v1", 100);
+  opmux_registration* held = NULL;
+  t.backend.struct_size = 16;
+  CHECK(opmux_implement(runtime, &t.backend, &held, &error) == OPMUX_INVALID_ARGUMENT);
+  CHECK(equals(error.code, "c.struct_size"));
+  CHECK(opmux_implement(runtime, NULL, &held, &error) == OPMUX_INVALID_ARGUMENT);
+  CHECK_TEXT(error.text, "backend is null");
+  opmux_runtime_destroy(runtime);
+}
+
+void kept_implementations_stay(void) {
+  opmux_runtime* runtime = make_runtime();
+  CHECK(opmux_define(runtime, opmux_str_of(TWICE), 0, NULL) == OPMUX_OK);
+  twice t;
+  make_twice(&t, "acme", "v1", 100);
+  opmux_registration* held;
+  CHECK(opmux_implement(runtime, &t.backend, &held, NULL) == OPMUX_OK);
+  opmux_registration_keep(held);
+  opmux_registration_keep(NULL);
+  matrix x, y;
+  opmux_arg args[2];
+  make_args(&x, &y, args);
+  CHECK_TEXT(runner(get(runtime, "twice"), args, 2), "twice/acme.v1");
+  opmux_runtime_destroy(runtime);
+}
+
+void a_failing_kernel_tells_its_sentence(void) {
+  opmux_runtime* runtime = make_runtime();
+  CHECK(opmux_define(runtime, opmux_str_of(TWICE), 0, NULL) == OPMUX_OK);
+  twice t;
+  make_twice(&t, "acme", "v1", 100);
+  t.outcome = OPMUX_FAILED;
+  t.sentence = "the oven is cold";
+  opmux_registration* held;
+  CHECK(opmux_implement(runtime, &t.backend, &held, NULL) == OPMUX_OK);
+  matrix x, y;
+  opmux_arg args[2];
+  make_args(&x, &y, args);
+  opmux_error error = OPMUX_ERROR_INIT;
+  CHECK(opmux_call_operator(get(runtime, "twice"), args, 2, &error) == OPMUX_FAILED);
+  CHECK_HAS(error.text, "the oven is cold");
+  CHECK_HAS(error.text, "twice/acme.v1");
+  CHECK(opmux_withdraw(held, NULL) == OPMUX_OK);
+  opmux_runtime_destroy(runtime);
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""The C functions that opmux.h declares are those that the library exports, and all are tested.
+
+usage: symbols_test.py HEADER LIBRARY TEST.c...
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def main():
+    header, library, *tests = sys.argv[1:]
+    declared = set(re.findall(r"OPMUX_EXPORT[^;(]*?\b(opmux_\w+)\(", pathlib.Path(header).read_text()))
+    lines = subprocess.run(["nm", "--dynamic", "--defined-only", library], check=True,
+                           capture_output=True, text=True).stdout.splitlines()
+    exported = {line.split()[-1].split("@")[0] for line in lines}
+    exported = {name for name in exported if name.startswith("opmux_")}
+    code = "".join(pathlib.Path(test).read_text() for test in tests)
+    called = set(re.findall(r"\b(opmux_\w+)\(", code))
+    problems = [f"declared, not exported: {name}" for name in sorted(declared - exported)]
+    problems += [f"exported, not declared: {name}" for name in sorted(exported - declared)]
+    problems += [f"not called by a test: {name}" for name in sorted(declared - called)]
+    print("\n".join(problems + [f"{len(declared)} functions, {len(problems)} problems"]))
+    return 1 if problems or not declared else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
