@@ -18,7 +18,9 @@ import sys
 
 BLOCK = re.compile(r"(<!-- generated (\w+) ?(\w*) -->\n).*?(<!-- end -->)", re.DOTALL)
 STATUS_FAMILIES = ("schema|plan|policy|environment|registry|plugin|point|call|dispatch|withdraw|"
-                   "device")
+                   "device|c")
+# Names of fields, and a file's, that look like reasons.
+NO_REASON = re.compile(r"policy\.(prefer|require|deny|allow|(allow|deny)_vendors|per_op|yaml)")
 STATUS_CODE = re.compile(rf'"((?:{STATUS_FAMILIES})\.[a-z_]+)"')
 LIMITS = (
     ("arguments of one operator", "include/opmux/abi.h", "OPMUX_MAX_ARGS"),
@@ -125,13 +127,12 @@ def check_names(root):
     problems = differences("variable", "docs/environment.md",
                            set(re.findall(r"^\| `(OPMUX_[A-Z_<>]+)`", page, re.M)), variables)
     sources = source_text(root)
-    codes = set(STATUS_CODE.findall(sources))
+    codes = {code for code in STATUS_CODE.findall(sources) if not NO_REASON.fullmatch(code)}
     codes |= {f"plugin.{word}" for word in re.findall(r'malformed\("([a-z_]+)"', sources)}
     catalogue = set(STATUS_CODE.findall((root / "src/registry/reason.cpp").read_text()))
     page = (root / "docs/reasons.md").read_text().partition("<!-- end -->")[2]
     said = set(re.findall(r"^\| `([a-z_]+\.[a-z_]+)`", page, re.M))
-    return problems + differences("reason", "docs/reasons.md", said,
-                                  codes - catalogue - {"policy.yaml"})
+    return problems + differences("reason", "docs/reasons.md", said, codes - catalogue)
 
 
 def main():
