@@ -23,11 +23,19 @@ struct PlanControl {
   registry::ImplementationPtr implementation;
   uint32_t tag = 0;
   std::atomic<PlanState> word{PlanState::current};
+  PlanRoll::Place* place = nullptr;  ///< among those that a fork may end
 
   // The example, owned.
   registry::Arguments arguments;
   registry::BoundDims dims;
   std::array<TensorView, OPMUX_MAX_ARGS> tensors;
+
+  PlanControl() = default;
+  ~PlanControl() {
+    if (place != nullptr) place->store(nullptr, std::memory_order_release);
+  }
+  PlanControl(const PlanControl&) = delete;
+  PlanControl& operator=(const PlanControl&) = delete;
 
   PlanState state() const { return word.load(std::memory_order_acquire); }
   /// Decides again for the example and sets the word. Revoked stays revoked.

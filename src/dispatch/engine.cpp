@@ -45,6 +45,10 @@ Engine::~Engine() {
 
 /// Decisions that rest on a backend which does not survive a fork are made anew in the child.
 void Engine::after_fork() {
+  fork_sensitive_.for_each([](PlanControl& plan) {
+    if (!plan.implementation->backend->lost_by_fork()) return;
+    plan.word.store(PlanState::revoked, std::memory_order_release);
+  });
   constexpr uint32_t kSensitive = OPMUX_BACKEND_FORK_LOST | OPMUX_BACKEND_FORK_REINIT;
   names_.for_each([](OperatorSlot& slot) {
     const OperatorState* state = slot.current.load(std::memory_order_relaxed);
@@ -218,6 +222,9 @@ void Engine::refresh_plans(const std::vector<std::shared_ptr<PlanControl>>& plan
 }
 
 void Engine::add_plan(const std::shared_ptr<PlanControl>& control) {
+  if ((control->implementation->backend->flags() & OPMUX_BACKEND_FORK_LOST) != 0) {
+    control->place = &fork_sensitive_.enter(control.get());
+  }
   published_.with([&](Published& published) {
     if (published.plans.size() % 64 == 0) live_plans(published);
     published.plans.push_back(control);

@@ -14,6 +14,7 @@
 #include "dispatch/call_frame.hpp"
 #include "dispatch/operator_names.hpp"
 #include "dispatch/operator_slot.hpp"
+#include "dispatch/plan_roll.hpp"
 #include "dispatch/reclaimer.hpp"
 #include "registry/registry.hpp"
 #include "telemetry/event_log.hpp"
@@ -122,6 +123,7 @@ class Engine {
   std::atomic<uint64_t> generation_{0};
   OperatorNames names_;
   base::ForkGuarded<Published> published_;
+  PlanRoll fork_sensitive_;
 };
 
 }  // namespace opmux::dispatch
