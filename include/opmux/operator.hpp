@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include <opmux/arguments.hpp>
 #include <opmux/explanation.hpp>
@@ -28,6 +29,15 @@ struct CallOptions {
   Tag tag = {};
   void* stream = nullptr;
   int32_t max_threads = 1;
+};
+
+/// One argument of an operator's schema, for tools that meet operators at run time.
+struct ArgumentInfo {
+  std::string name;
+  ArgTag type = ArgTag::none;           ///< what it travels as
+  bool optional = false;                ///< may be absent, or left out for a default
+  bool output = false;                  ///< `out`: only written
+  std::vector<std::string> words = {};  ///< of an enum
 };
 
 class Operator;
@@ -93,9 +103,16 @@ class Operator {
     return detail::explain(*slot_, packed.site, packed.values);
   }
 
+  /// The same with arguments that are known at run time only, as opmux_explain takes them.
+  OPMUX_API Explanation explain_arguments(std::span<const opmux_arg> arguments) const;
+
   OPMUX_API std::string_view name() const noexcept;
   /// The canonical text of its schema.
   OPMUX_API std::string schema() const;
+  /// Its arguments in the order of the schema.
+  OPMUX_API std::vector<ArgumentInfo> arguments() const;
+  /// The position of an argument; `not_found` suggests the nearest name.
+  OPMUX_API Result<size_t> position(std::string_view argument) const;
 
   dispatch::OperatorSlot& slot() const noexcept { return *slot_; }
 

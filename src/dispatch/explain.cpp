@@ -152,7 +152,7 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   if (!decision.order.empty()) explanation.chosen = explanation.candidates.front().id;
   if (space.input().disabled) explanation.note = "OPMUX_DISABLE is set: no decision is made";
   if (decision.order.empty()) {
-    explanation.note = nothing_left(space.input(), decision, signature).message();
+    explanation.note = "no implementation of " + explanation.op + " is left";
   }
   return explanation;
 }

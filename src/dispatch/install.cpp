@@ -63,7 +63,7 @@ bool can_be_kept(const registry::Schema& schema, const Installation& what) {
     const ArgTag given = what.site->tag(i);
     const ArgTag wanted = what.arguments->tags[i];
     const bool number_for_enum = given == ArgTag::integer && wanted == ArgTag::enumeration;
-    const bool absent_tensor = given == ArgTag::tensor && wanted == ArgTag::none;
+    const bool absent_tensor = given == ArgTag::tensor && schema.args[i].is_tensor();
     if (given != wanted && !number_for_enum && !absent_tensor) return false;
   }
   return schema.args.size() == what.arguments->count;

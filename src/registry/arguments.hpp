@@ -28,6 +28,9 @@ struct BoundDims {
   int64_t rows = 1;       ///< product of the leading dimensions
 };
 
+/// What an argument of this type travels as.
+ArgTag tag_of(ArgType type);
+
 /// Puts what a caller passed into schema order: fills defaults, converts int to float where the
 /// schema wants one, and a string to an enum's position. Fails with `invalid_argument`, reason
 /// "schema.argument_count", "schema.argument_type", "schema.argument_missing", "schema.enum_word",

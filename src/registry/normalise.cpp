@@ -26,20 +26,6 @@ std::string_view noun(ArgTag tag) {
   return "something unknown";
 }
 
-ArgTag tag_of(ArgType type) {
-  switch (type) {
-    case ArgType::tensor: return ArgTag::tensor;
-    case ArgType::tensor_list: return ArgTag::tensor_list;
-    case ArgType::integer: return ArgTag::integer;
-    case ArgType::floating: return ArgTag::floating;
-    case ArgType::boolean: return ArgTag::logical;
-    case ArgType::enumeration: return ArgTag::enumeration;
-    case ArgType::string: return ArgTag::string;
-    case ArgType::int_list: return ArgTag::integer_list;
-  }
-  return ArgTag::none;
-}
-
 [[gnu::cold, gnu::noinline]] Status fail(const Schema& schema, std::string_view reason,
                                          std::string_view message) {
   return {Code::invalid_argument, std::string(reason), concat(schema.name, ": ", message)};
@@ -115,7 +101,9 @@ Status convert(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value)
   if (arg.type == ArgType::enumeration && (tag == ArgTag::string || tag == ArgTag::integer)) {
     return put_enum(schema, arg, tag, value);
   }
-  if (tag != ArgTag::none) return wrong_type(schema, index, tag);
+  // opmux::none looks like an absent tensor whatever the argument is.
+  const bool absent = tag == ArgTag::tensor && (!value.tensor || !value.tensor->present());
+  if (tag != ArgTag::none && !absent) return wrong_type(schema, index, tag);
   if (arg.optional || arg.is_tensor()) {
     put_absent(arg, tag, value);
   } else if (arg.default_value) {
@@ -152,6 +140,20 @@ Status put_left_out(const Schema& schema, size_t index, ArgTag& tag, ArgValue& v
 }
 
 }  // namespace
+
+ArgTag tag_of(ArgType type) {
+  switch (type) {
+    case ArgType::tensor: return ArgTag::tensor;
+    case ArgType::tensor_list: return ArgTag::tensor_list;
+    case ArgType::integer: return ArgTag::integer;
+    case ArgType::floating: return ArgTag::floating;
+    case ArgType::boolean: return ArgTag::logical;
+    case ArgType::enumeration: return ArgTag::enumeration;
+    case ArgType::string: return ArgTag::string;
+    case ArgType::int_list: return ArgTag::integer_list;
+  }
+  return ArgTag::none;
+}
 
 Status normalise(const Schema& schema, const CallSite& site, const ArgValue* values,
                  Arguments& out) {

@@ -8,8 +8,20 @@
 namespace opmux {
 namespace {
 
+constexpr std::string_view kLastResort = "last resort";
+
 void pad_to(std::string& text, size_t width) {
   if (text.size() < width) text.append(width - text.size(), ' ');
+}
+
+/// "any number of rows and any H take the same plan".
+std::string freedom(const std::vector<std::string>& independent) {
+  std::string text;
+  for (size_t i = 0; i < independent.size(); ++i) {
+    if (i != 0) text += i + 1 == independent.size() ? " and " : ", ";
+    text += independent[i] == "rows" ? "any number of rows" : "any " + independent[i];
+  }
+  return text + (independent.size() == 1 ? " takes the same plan" : " take the same plan");
 }
 
 std::string line_of(const Candidate& candidate, size_t id_width) {
@@ -19,8 +31,11 @@ std::string line_of(const Candidate& candidate, size_t id_width) {
   std::string verdict = candidate.verdict;
   pad_to(verdict, 12);
   line += id + verdict;
-  if (!candidate.code.empty()) line += candidate.code + (candidate.reason.empty() ? "" : ": ");
-  line += candidate.reason;
+  if (!candidate.code.empty()) {
+    const bool continues = candidate.reason.empty() || candidate.reason.starts_with("by ");
+    line += candidate.code + (continues ? " " : ": ");
+  }
+  if (candidate.verdict != kLastResort) line += candidate.reason;
   while (line.ends_with(' ')) line.pop_back();
   return line + "\n";
 }
@@ -33,10 +48,18 @@ std::string Explanation::to_string() const {
   text += "\n";
   size_t width = 0;
   for (const Candidate& candidate : candidates) width = std::max(width, candidate.id.size());
-  for (const Candidate& candidate : candidates) text += line_of(candidate, width);
+  std::string last_resort;
+  for (const Candidate& candidate : candidates) {
+    (candidate.verdict == kLastResort ? last_resort : text) += line_of(candidate, width);
+  }
+  text += last_resort;
   if (!candidates.empty()) {
-    text += "depends on: " + (depends_on.empty() ? "nothing" : base::join(depends_on, ", "));
-    if (!independent.empty()) text += "         not on: " + base::join(independent, ", ");
+    const std::string facts = depends_on.empty() ? "nothing" : base::join(depends_on, ", ");
+    text += "depends on: " + facts;
+    // A sentence after many facts would be lost at the end of a long line.
+    constexpr size_t kFewFacts = 60;
+    const std::string_view gap = facts.size() > kFewFacts ? "\n            " : "         ";
+    if (!independent.empty()) text.append(gap).append(freedom(independent));
     text += "\n";
   }
   if (!note.empty()) text += "note: " + note + "\n";

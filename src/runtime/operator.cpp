@@ -1,12 +1,15 @@
 #include <opmux/operator.hpp>
 
+#include <algorithm>
 #include <array>
 #include <deque>
 
+#include "base/text.hpp"
 #include "dispatch/bound_plan.hpp"
 #include "dispatch/call.hpp"
 #include "dispatch/explain.hpp"
 #include "registry/arguments.hpp"
+#include "runtime/c_arguments.hpp"
 
 namespace opmux {
 namespace {
@@ -72,6 +75,18 @@ Result<Plan> bind(dispatch::OperatorSlot& slot, const CallSite& site, const ArgV
   return Plan(std::move(*plan));
 }
 
+namespace {
+
+/// An explanation that there is nothing to explain.
+Explanation not_explained(const dispatch::OperatorSlot& slot, const Status& status) {
+  Explanation none;
+  none.op = slot.name();
+  none.note = status.to_string();
+  return none;
+}
+
+}  // namespace
+
 Explanation explain(dispatch::OperatorSlot& slot, const CallSite& site, const ArgValue* values) {
   WithInferredOutputs complete;
   Status status = complete.infer(*slot.schema, site, values);
@@ -80,10 +95,7 @@ Explanation explain(dispatch::OperatorSlot& slot, const CallSite& site, const Ar
     if (explanation) return std::move(*explanation);
     status = explanation.error();
   }
-  Explanation none;
-  none.op = slot.name();
-  none.note = status.to_string();
-  return none;
+  return not_explained(slot, status);
 }
 
 Status::Detail* call_plan(dispatch::BoundPlan& plan, const CallSite& site,
@@ -101,6 +113,33 @@ Status set_frame(dispatch::BoundPlan& plan, const CallSite& site, const ArgValue
 
 std::string_view Operator::name() const noexcept { return slot_->name(); }
 std::string Operator::schema() const { return slot_->schema->canonical(); }
+
+Explanation Operator::explain_arguments(std::span<const opmux_arg> arguments) const {
+  runtime::CArguments read;
+  const Status status(
+      read.read(*slot_->schema, arguments.data(), static_cast<uint32_t>(arguments.size())));
+  if (!status.ok()) return detail::not_explained(*slot_, status);
+  return detail::explain(*slot_, read.site(), read.values());
+}
+
+std::vector<ArgumentInfo> Operator::arguments() const {
+  std::vector<ArgumentInfo> all;
+  for (const registry::ArgSpec& spec : slot_->schema->args) {
+    all.push_back({spec.name, registry::tag_of(spec.type), spec.omittable(),
+                   spec.access == registry::Access::out, spec.words});
+  }
+  return all;
+}
+
+Result<size_t> Operator::position(std::string_view argument) const {
+  std::vector<std::string> names;
+  for (const registry::ArgSpec& spec : slot_->schema->args) names.push_back(spec.name);
+  const auto at = std::ranges::find(names, argument);
+  if (at != names.end()) return static_cast<size_t>(at - names.begin());
+  return Status(Code::not_found, "schema.unknown_argument",
+                std::string(name()) + " has no argument '" + std::string(argument) + "'" +
+                    base::suggestion(argument, names));
+}
 
 Plan::Plan(std::unique_ptr<dispatch::BoundPlan> plan) : plan_(std::move(plan)) {}
 Plan::Plan(Plan&&) noexcept = default;

@@ -57,6 +57,18 @@ TEST(Normalise, takes_none_as_absent_or_as_the_default) {
   EXPECT_EQ(out.tags[2], ArgTag::none);
 }
 
+TEST(Normalise, takes_a_view_that_is_not_present_as_an_absent_scalar) {
+  const Schema schema = schema_of("f(float? scale, float eps = 0.5, int? n)");
+  ArgumentList list;
+  list.tensor(TensorView()).tensor(TensorView()).tensor(TensorView());
+  Arguments out;
+  ASSERT_TRUE(list.normalise(schema, out).ok());
+  EXPECT_EQ(out.tags[0], ArgTag::none);
+  EXPECT_EQ(out.tags[1], ArgTag::floating);
+  EXPECT_EQ(out.values[1].f64, 0.5);
+  EXPECT_EQ(out.tags[2], ArgTag::none);
+}
+
 TEST(Normalise, takes_a_view_that_is_not_present_as_absent) {
   const Schema schema = schema_of(kRmsNorm);
   ArgumentList list;

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include <opmux/opmux.hpp>
+
+namespace opmux::cli {
+
+/// What a command ends with.
+enum ExitCode : int {
+  kFine = 0,
+  kFound = 1,  ///< it found something that a person should look at
+  kWrongUse = 2,
+};
+
+/// What a command does once its options are read.
+using Action = std::function<int()>;
+
+/// Prints "opmux: MESSAGE" to standard error.
+int wrong_use(std::string_view message);
+
+/// A runtime as a program in this environment would have it; prints why if there is none.
+std::optional<Runtime> make_runtime();
+
+/// Each adds its subcommand, which sets `action` when it is given.
+void add_list(CLI::App& app, Action& action);
+void add_explain(CLI::App& app, Action& action);
+void add_config(CLI::App& app, Action& action);
+
+}  // namespace opmux::cli

@@ -1,0 +1,56 @@
+#include <iostream>
+#include <memory>
+
+#include "cli/argument_text.hpp"
+#include "cli/command.hpp"
+
+namespace opmux::cli {
+namespace {
+
+struct ExplainOptions {
+  std::string op;
+  std::vector<std::string> arguments;
+  Policy policy;
+  bool strict = false, json = false;
+};
+
+int explain(const ExplainOptions& options) {
+  std::optional<Runtime> runtime = make_runtime();
+  if (!runtime) return kWrongUse;
+  const auto op = runtime->op(options.op);
+  if (!op) return wrong_use(op.error().message());
+  ArgumentTexts texts(*op);
+  for (const std::string& argument : options.arguments) {
+    if (const Status bad = texts.read(argument); !bad.ok()) return wrong_use(bad.message());
+  }
+  Policy policy = options.policy;
+  if (options.strict) policy.strict = true;
+  const PolicyScope scope(*runtime, policy);
+  if (!scope.status().ok()) return wrong_use(scope.status().message());
+  const Explanation explanation = op->explain_arguments(texts.arguments());
+  // Arguments that the schema refuses have no device: nothing was decided.
+  if (explanation.device.empty()) return wrong_use(explanation.note);
+  std::cout << (options.json ? to_json(explanation) + "\n" : explanation.to_string());
+  return explanation.chosen.empty() ? kFound : kFine;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ExplainOptions>();
+  CLI::App* command = app.add_subcommand("explain", "Which implementation would run, and why");
+  command->add_option("OP", options->op, "operator")->required();
+  command->add_option("ARG", options->arguments,
+                      "arguments, as x=bf16[32,4096] eps=1e-6; outputs may be left out");
+  const auto tokens = [&](const char* flag, std::vector<std::string>& list, const char* what) {
+    command->add_option(flag, list, what)->type_name("TOKEN")->allow_extra_args(false);
+  };
+  tokens("--require", options->policy.require, "only what matches may run (may be repeated)");
+  tokens("--prefer", options->policy.prefer, "what matches comes first (may be repeated)");
+  tokens("--deny", options->policy.deny, "what matches may not run (may be repeated)");
+  command->add_flag("--strict", options->strict, "no fallback beyond what is preferred");
+  command->add_flag("--json", options->json, "as docs/schemas/explain.json describes it");
+  command->callback([options, &action] { action = [options] { return explain(*options); }; });
+}
+
+}  // namespace opmux::cli

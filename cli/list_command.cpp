@@ -1,0 +1,62 @@
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "cli/command.hpp"
+
+namespace opmux::cli {
+namespace {
+
+struct ListOptions {
+  std::string op;
+  bool json = false;
+};
+
+std::string padded(std::string text, size_t width) {
+  text.resize(std::max(text.size(), width), ' ');
+  return text;
+}
+
+void print(const OperatorInfo& op, size_t width) {
+  std::cout << op.name << (op.summary.empty() ? "" : ": ") << op.summary << "\n";
+  for (const ImplementationInfo& info : op.implementations) {
+    const std::string vendor = info.vendor.empty() ? "" : " (" + info.vendor + ")";
+    std::cout << "  " << padded(info.id, width + 2) << padded(info.kind + vendor, 11)
+              << padded(std::to_string(info.priority), 6)
+              << (info.available ? "available" : "not available: " + info.reason) << "\n";
+  }
+}
+
+int list(const ListOptions& options) {
+  std::optional<Runtime> runtime = make_runtime();
+  if (!runtime) return kWrongUse;
+  std::vector<OperatorInfo> all = runtime->list();
+  if (!options.op.empty()) {
+    if (const auto op = runtime->op(options.op); !op) return wrong_use(op.error().message());
+    std::erase_if(all, [&](const OperatorInfo& op) { return op.name != options.op; });
+  }
+  if (options.json) {
+    std::cout << to_json(all) << "\n";
+    return kFine;
+  }
+  size_t width = 0;
+  for (const OperatorInfo& op : all) {
+    for (const ImplementationInfo& info : op.implementations) {
+      width = std::max(width, info.id.size());
+    }
+  }
+  for (const OperatorInfo& op : all) print(op, width);
+  return kFine;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ListOptions>();
+  CLI::App* command = app.add_subcommand("list", "Operators and their implementations");
+  command->add_option("OP", options->op, "only this operator");
+  command->add_flag("--json", options->json, "as docs/schemas/list.json describes it");
+  command->callback([options, &action] { action = [options] { return list(*options); }; });
+}
+
+}  // namespace opmux::cli

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Checks the JSON of the command against its schemas.
+
+usage: json_test.py OPMUX SCHEMAS CASE
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: no jsonschema in this Python")
+    sys.exit(77)
+
+BF16 = ["x=bf16[32,4096]", "weight=bf16[4096]"]
+# Name: schema, command line, exit code.
+CASES = {
+    "list": ("list", ["list"], 0),
+    "list_of_one": ("list", ["list", "rms_norm"], 0),
+    "explain": ("explain", ["explain", "rms_norm", *BF16], 0),
+    "explain_refusals": ("explain", ["explain", "rms_norm", *BF16, "--require", "reference"], 0),
+    "explain_nothing_left": ("explain", ["explain", "softmax", "x=f32[2,3]@cuda:0"], 1),
+    "config": ("config", ["config", "show"], 0),
+}
+
+
+def ask(opmux, arguments, variables=None):
+    env = {"PATH": os.environ["PATH"], **(variables or {})}
+    for name in ("LLVM_PROFILE_FILE", "GCOV_PREFIX", "ASAN_OPTIONS", "TSAN_OPTIONS"):
+        if name in os.environ:
+            env[name] = os.environ[name]
+    run = subprocess.run([opmux, *arguments, "--json"], capture_output=True, text=True, env=env,
+                         check=False)
+    return run.returncode, json.loads(run.stdout)
+
+
+def validator(schemas, name):
+    schema = json.loads((pathlib.Path(schemas) / f"{name}.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def check_case(opmux, schemas, case):
+    name, arguments, code = CASES[case]
+    found, document = ask(opmux, arguments)
+    assert found == code, f"exit {found}, not {code}"
+    validator(schemas, name).validate(document)
+    return document
+
+
+def schemas_refuse_what_is_missing(opmux, schemas):
+    """A schema that accepts anything would pass every test above."""
+    for case in CASES:
+        document = check_case(opmux, schemas, case)
+        judge = validator(schemas, CASES[case][0])
+        for key in document:
+            rest = {name: value for name, value in document.items() if name != key}
+            assert not judge.is_valid(rest), f"{case}: {key} may be missing"
+        assert not judge.is_valid([]), case
+
+
+def simd_is_chosen_where_it_is_available(opmux, _):
+    _, listed = ask(opmux, ["list", "rms_norm"])
+    simd = [i for i in listed["operators"][0]["implementations"]
+            if i["backend"] == "simd" and i["available"]]
+    if not simd:
+        print("skipped: no simd variant is available here")
+        sys.exit(77)
+    best = max(simd, key=lambda i: i["priority"])["id"]
+    _, explained = ask(opmux, ["explain", "rms_norm", *BF16])
+    assert explained["chosen"] == best, f"{explained['chosen']} is chosen, not {best}"
+    assert explained["candidates"][-1]["id"] == "rms_norm/reference.scalar"
+
+
+def main():
+    opmux, schemas, case = sys.argv[1:]
+    if case in CASES:
+        check_case(opmux, schemas, case)
+    else:
+        globals()[case](opmux, schemas)
+
+
+if __name__ == "__main__":
+    main()
