@@ -76,7 +76,7 @@ class Core {
   base::ForkGuarded<Loaded> loaded_;
 };
 
-/// Makes what the scopes of this thread refer to: what a thread makes later goes earlier at its end.
+/// Makes what the scopes of this thread refer to. What a thread makes later goes before it.
 void make_room_for_scopes();
 
 /// Whether a policy leaves every operator a candidate where no condition applies, or says allow_none.
