@@ -123,7 +123,17 @@ GuardedPlan& GuardedPlan::none() {
   return plan;
 }
 
+bool GuardedPlan::same_scalars(const ArgValue* values) const {
+  for (uint32_t i = 0; i < arg_count; ++i) {
+    if (schema->args[i].is_tensor()) continue;
+    // The frame never held others.
+    if (std::memcmp(&args[i].value, &values[i], sizeof(ArgValue)) != 0) return false;
+  }
+  return true;
+}
+
 bool GuardedPlan::same_values(const ArgValue* values) const {
+  if (exact_scalars && !same_scalars(values)) return false;
   const GuardFacts& guard = *plan->guard;
   const int64_t* kept = guard_values + guard.shape.size();
   for (const Fact& fact : guard.value) {

@@ -37,6 +37,7 @@ struct alignas(64) GuardedPlan {
   uint8_t rank_words = 2;      ///< 2, 4 or 8: words kept per shape and per strides
   bool value_guarded = false;  ///< some scalar, alignment or aliasing must be compared too
   bool exact_only = false;     ///< holds for exactly these shapes and strides
+  bool exact_scalars = false;  ///< and for exactly these scalars
 
   opmux_call call{};
   opmux_arg* args = nullptr;
@@ -105,6 +106,8 @@ struct alignas(64) GuardedPlan {
   void count_for(std::shared_ptr<ImplementationCounters> next);
 
  private:
+  bool same_scalars(const ArgValue* values) const;
+
   template <int kWords>
   bool same_words(const ArgValue* values) const {
     WordPair differs{};

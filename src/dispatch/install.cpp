@@ -106,7 +106,8 @@ void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const registry
     plan.tensor_at[plan.tensor_count++] = i;
     aliasing |= schema.args[i].alias_of >= 0;
   }
-  plan.value_guarded = aliasing || !what.plan->guard->value.empty();
+  plan.exact_scalars = what.exact_only;
+  plan.value_guarded = aliasing || plan.exact_scalars || !what.plan->guard->value.empty();
   plan.checks = &checks;
   plan.plan = what.plan;
   plan.schema = &schema;
