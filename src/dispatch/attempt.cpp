@@ -71,11 +71,6 @@ Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const registry::Sign
   return tried;
 }
 
-Code outcome_of(int32_t returned) {
-  if (returned >= OPMUX_OK && returned <= OPMUX_DEVICE_LOST) return static_cast<Code>(returned);
-  return Code::failed;
-}
-
 bool inputs_may_be_spoilt(const registry::Schema& schema, const registry::Arguments& arguments) {
   for (size_t written = 0; written < schema.args.size(); ++written) {
     if (!schema.args[written].is_tensor() || !schema.args[written].written()) continue;

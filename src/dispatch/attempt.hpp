@@ -43,7 +43,4 @@ bool inputs_may_be_spoilt(const registry::Schema& schema, const registry::Argume
 /// Adds an outcome to an implementation's counters; ok counts as a call.
 void count(ImplementationCounters& counters, Code outcome);
 
-/// Maps what a kernel returned to an outcome class; numbers that mean nothing are failures.
-Code outcome_of(int32_t returned);
-
 }  // namespace opmux::dispatch

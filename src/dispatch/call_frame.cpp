@@ -36,6 +36,11 @@ void fill_args(const registry::Schema& schema, const registry::Arguments& argume
   }
 }
 
+Code outcome_of(int32_t returned) {
+  if (returned >= OPMUX_OK && returned <= OPMUX_DEVICE_LOST) return static_cast<Code>(returned);
+  return Code::failed;
+}
+
 void fill_call(const registry::Schema& schema, const registry::Arguments& arguments,
                const CallSettings& settings, const opmux_arg* args, opmux_error* error,
                opmux_call& call) {

@@ -25,6 +25,9 @@ void fill_call(const registry::Schema& schema, const registry::Arguments& argume
                const CallSettings& settings, const opmux_arg* args, opmux_error* error,
                opmux_call& call);
 
+/// Maps what a kernel returned to an outcome class; numbers that mean nothing are failures.
+Code outcome_of(int32_t returned);
+
 /// A frame on the stack: for first calls, calls inside calls, and whoever stands in.
 class StackFrame {
  public:

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "base/error_sink.hpp"
+#include "dispatch/call_frame.hpp"
 #include "dispatch/exact_words.hpp"
 #include "dispatch/thread_block.hpp"
 
@@ -85,7 +86,7 @@ void PreparedCache::build(Slot& slot, const opmux_call& call) {
   if (outcome == OPMUX_OK) {
     slot.state = std::make_shared<const PreparedState>(implementation_, state);
   } else {
-    slot.failure = Status(static_cast<Code>(outcome), "call.plan",
+    slot.failure = Status(outcome_of(outcome), "call.plan",
                           implementation_->id + " could not prepare: " + sink.text());
   }
   slot.done.store(1, std::memory_order_release);
