@@ -1,0 +1,145 @@
+#include "dispatch/class_layout.hpp"
+
+#include <memory>
+
+namespace opmux::dispatch {
+namespace {
+
+using registry::Dependencies;
+using registry::Fact;
+using registry::FactKind;
+using registry::Predicate;
+using registry::Relation;
+
+const registry::Schema& schema() {
+  static const registry::Schema parsed =
+      registry::parse_schema(
+          "norm(out Tensor y[..., H], Tensor x[..., H], Tensor? w[H], int n = 0)")
+          .value();
+  return parsed;
+}
+
+const Fact kH{FactKind::dim, 0}, kRows{FactKind::dim, registry::kRowsDim};
+
+/// A checked call of rows x H, or with a weight.
+struct Call {
+  explicit Call(int64_t rows, int64_t h, int64_t n = 0, bool weight = false, DType dtype = f32)
+      : y(memory, dtype, {rows, h}), x(memory, dtype, {rows, h}), w(memory, dtype, {h}) {
+    ArgValue values[4];
+    values[0].tensor = &y;
+    values[1].tensor = &x;
+    values[2].tensor = weight ? &w : &absent;
+    values[3].i64 = n;
+    const CallSite site{ArgTag::tensor, ArgTag::tensor, ArgTag::tensor, ArgTag::integer};
+    EXPECT_TRUE(normalise(schema(), site, values, arguments).ok());
+    EXPECT_TRUE(check_arguments(schema(), arguments, dims).ok());
+  }
+  Call(const Call&) = delete;
+  registry::Signature signature(uint32_t ambient = 0, uint32_t tag = 0) const {
+    return {&schema(), &arguments, &dims, ambient, tag};
+  }
+
+  alignas(64) static inline float memory[4096];
+  TensorView y, x, w, absent;
+  registry::Arguments arguments;
+  registry::BoundDims dims;
+};
+
+ClassKey key(const ClassLayout& layout, const registry::Signature& signature) {
+  ClassKey key;
+  EXPECT_TRUE(layout.key_of(signature, key));
+  return key;
+}
+
+bool same_class(const Dependencies& dependencies, const Call& a, const Call& b) {
+  const ClassLayout layout(dependencies);
+  const ClassKey first = key(layout, a.signature()), second = key(layout, b.signature());
+  if (first.equals(second)) {
+    EXPECT_EQ(first.hash(), second.hash());
+  }
+  return first.equals(second);
+}
+
+TEST(ClassLayout, without_dependencies_everything_is_one_class) {
+  EXPECT_TRUE(same_class({}, Call(1, 8), Call(7, 24, 3, true, bf16)));
+}
+
+TEST(ClassLayout, a_threshold_splits_a_dimension_into_intervals) {
+  Dependencies dependencies;
+  dependencies.add(Predicate{kH, Relation::at_least, 16});
+  dependencies.add(Predicate{kH, Relation::at_most, 64});
+  EXPECT_TRUE(same_class(dependencies, Call(1, 1), Call(1, 15)));
+  EXPECT_FALSE(same_class(dependencies, Call(1, 15), Call(1, 16)));
+  EXPECT_TRUE(same_class(dependencies, Call(1, 16), Call(1, 64)));
+  EXPECT_FALSE(same_class(dependencies, Call(1, 64), Call(1, 65)));
+  EXPECT_TRUE(same_class(dependencies, Call(1, 65), Call(1, 900)));
+}
+
+TEST(ClassLayout, a_limit_that_nothing_exceeds_splits_nothing) {
+  Dependencies dependencies;
+  dependencies.add(Predicate{kRows, Relation::at_most, INT64_MAX});
+  EXPECT_TRUE(same_class(dependencies, Call(1, 8), Call(100, 8)));
+}
+
+TEST(ClassLayout, divisibility_and_equality_are_a_bit_each) {
+  Dependencies dependencies;
+  dependencies.add(Predicate{kH, Relation::multiple_of, 16});
+  dependencies.add(Predicate{kH, Relation::equals, 48});
+  EXPECT_TRUE(same_class(dependencies, Call(1, 16), Call(1, 32)));
+  EXPECT_FALSE(same_class(dependencies, Call(1, 16), Call(1, 48)));
+  EXPECT_FALSE(same_class(dependencies, Call(1, 16), Call(1, 17)));
+  EXPECT_TRUE(same_class(dependencies, Call(1, 17), Call(1, 19)));
+}
+
+TEST(ClassLayout, exact_facts_keep_their_values_apart) {
+  Dependencies scalar, dtype, present, dim;
+  scalar.add(Fact{FactKind::scalar, 3});
+  dtype.add(Fact{FactKind::dtype, 1});
+  present.add(Fact{FactKind::present, 2});
+  dim.add(kH);
+  EXPECT_FALSE(same_class(scalar, Call(1, 8, 1), Call(1, 8, 2)));
+  EXPECT_TRUE(same_class(scalar, Call(1, 8, 1), Call(2, 9, 1)));
+  EXPECT_FALSE(same_class(dtype, Call(1, 8), Call(1, 8, 0, false, bf16)));
+  EXPECT_FALSE(same_class(dtype, Call(1, 8, 0, false, f16), Call(1, 8, 0, false, bf16)));
+  EXPECT_FALSE(same_class(present, Call(1, 8), Call(1, 8, 0, true)));
+  EXPECT_FALSE(same_class(dim, Call(1, 8), Call(1, 9)));
+}
+
+TEST(ClassLayout, more_than_sixteen_bits_and_four_intervals_do_not_run_into_each_other) {
+  Dependencies dependencies;
+  for (int64_t n = 2; n < 72; ++n) dependencies.add(Predicate{kH, Relation::multiple_of, n});
+  for (const int64_t cut : {10, 20, 30}) {
+    dependencies.add(Predicate{kH, Relation::at_least, cut});
+    dependencies.add(Predicate{kRows, Relation::at_least, cut});
+  }
+  const ClassLayout layout(dependencies);
+  ASSERT_TRUE(layout.fits());
+  EXPECT_EQ(key(layout, Call(1, 5).signature()).count, 3u) << "70 bits and two intervals";
+  EXPECT_FALSE(same_class(dependencies, Call(1, 71), Call(1, 73)));
+  EXPECT_FALSE(same_class(dependencies, Call(9, 97), Call(10, 97)));
+  EXPECT_TRUE(same_class(dependencies, Call(10, 97), Call(19, 89)));
+}
+
+TEST(ClassLayout, what_has_no_room_in_a_key_says_so) {
+  Dependencies dependencies;
+  for (uint8_t arg = 0; arg < 9; ++arg) dependencies.add(Fact{FactKind::scalar, arg});
+  const ClassLayout layout(dependencies);
+  EXPECT_FALSE(layout.fits());
+  ClassKey key;
+  EXPECT_FALSE(layout.key_of(Call(1, 8).signature(), key));
+}
+
+TEST(ClassLayout, ambient_facts_and_tags_count_when_somebody_looks) {
+  Dependencies dependencies;
+  dependencies.add(Fact{FactKind::ambient, 2});
+  dependencies.add(Fact{FactKind::tag, 0});
+  const ClassLayout layout(dependencies);
+  const Call call(1, 8);
+  const ClassKey plain = key(layout, call.signature());
+  EXPECT_FALSE(plain.equals(key(layout, call.signature(registry::kDeterministic))));
+  EXPECT_TRUE(plain.equals(key(layout, call.signature(registry::kGrad))));
+  EXPECT_FALSE(plain.equals(key(layout, call.signature(0, 7))));
+}
+
+}  // namespace
+}  // namespace opmux::dispatch

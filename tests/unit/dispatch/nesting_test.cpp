@@ -1,0 +1,162 @@
+#include "stage.hpp"
+
+#include <cstring>
+
+namespace opmux::test {
+namespace {
+
+constexpr const char* kNest = "nest(out Tensor y[..., H], Tensor x[..., H], int depth = 0)";
+
+struct Nest : Stage {
+  Nest() : op(define(kNest)) {
+    add({.id = "nest/one.x", .kind = Kind::default_, .run = [this](CallFrame& call) {
+           const int64_t depth = call.i64(2);
+           deepest = std::max(deepest, depth);
+           if (depth >= wanted) return Outcome::ok;
+           inner = op(call.tensor(0), call.tensor(1), depth + 1);
+           // The frame is this call's own, whatever went on inside.
+           EXPECT_EQ(call.i64(2), depth);
+           return inner.ok() ? Outcome::ok : call.end(Outcome::failed, inner.message());
+         }});
+  }
+  Operator op;
+  Status inner;
+  int64_t deepest = 0, wanted = 0;
+};
+
+TEST(Nesting, calls_go_eight_deep_and_the_ninth_is_refused) {
+  Nest stage;
+  const Rows rows;
+  for (int round = 0; round < 3; ++round) {
+    stage.wanted = 7;
+    stage.deepest = 0;
+    EXPECT_TRUE(stage.op(rows.y, rows.x, 0).ok());
+    EXPECT_EQ(stage.deepest, 7);
+  }
+  stage.wanted = 8;
+  stage.deepest = 0;
+  const Status status = stage.op(rows.y, rows.x, 0);
+  EXPECT_EQ(status.code(), Code::failed);
+  EXPECT_NE(status.message().find("ninth"), std::string_view::npos) << status.message();
+  EXPECT_EQ(stage.deepest, 7);
+  stage.wanted = 0;
+  EXPECT_TRUE(stage.op(rows.y, rows.x, 0).ok()) << "all levels are free again";
+}
+
+TEST(Nesting, bound_plans_binding_and_explaining_count_too) {
+  Stage stage;
+  const Operator op = stage.define(kNest);
+  const Rows rows;
+  Plan* plan = nullptr;
+  Status refused, bound;
+  Explanation why;
+  stage.add({.id = "nest/one.x", .kind = Kind::default_, .run = [&](CallFrame& call) {
+               const int64_t depth = call.i64(2);
+               if (depth < 7) {
+                 return static_cast<Outcome>(op(call.tensor(0), call.tensor(1), depth + 1).code());
+               }
+               refused = (*plan)(rows.y, rows.x, 7);
+               bound = op.bind(rows.y, rows.x, 7).error();
+               why = op.explain(rows.y, rows.x, 7);
+               return Outcome::ok;
+             }});
+  Plan made = op.bind(rows.y, rows.x, 7).value();
+  plan = &made;
+  EXPECT_TRUE(op(rows.y, rows.x, 0).ok());
+  EXPECT_EQ(refused.reason(), "call.too_deep");
+  EXPECT_EQ(bound.reason(), "call.too_deep");
+  EXPECT_NE(why.note.find("call.too_deep"), std::string::npos);
+}
+
+TEST(Nesting, a_plan_runs_inside_a_call_and_a_call_inside_a_plan) {
+  Stage stage;
+  const Operator outer = stage.define(kNest);
+  const Operator inner = stage.define("inner(out Tensor y[..., H], Tensor x[..., H])");
+  const Rows rows;
+  stage.add({.id = "inner/one.x", .kind = Kind::default_});
+  Plan plan = inner.bind(rows.y, rows.x).value();
+  stage.add({.id = "nest/one.x", .kind = Kind::default_, .run = [&](CallFrame&) {
+               EXPECT_TRUE(inner(rows.y, rows.x).ok());
+               return static_cast<Outcome>(plan(rows.y, rows.x).code());
+             }});
+  Plan outer_plan = outer.bind(rows.y, rows.x).value();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(ran_by([&] { EXPECT_TRUE(outer(rows.y, rows.x).ok()); }),
+              "nest/one.x inner/one.x inner/one.x");
+    EXPECT_EQ(ran_by([&] { EXPECT_TRUE(outer_plan(rows.y, rows.x).ok()); }),
+              "nest/one.x inner/one.x inner/one.x");
+  }
+}
+
+TEST(Nesting, a_nested_call_has_a_workspace_of_its_own) {
+  Stage stage;
+  const Operator op = stage.define(kNest);
+  struct State {
+    const Operator* op;
+    int good = 0;
+  } state{&op};
+  const auto run = [](void* self, const opmux_call* call) -> int32_t {
+    auto& mine = *static_cast<State*>(self);
+    const CallFrame frame(*call);
+    auto* words = static_cast<int64_t*>(call->workspace);
+    if (reinterpret_cast<uintptr_t>(words) % 64 != 0 || call->workspace_size != 1024) return 3;
+    for (int i = 0; i < 128; ++i) words[i] = frame.i64(2);
+    if (frame.i64(2) < 3) {
+      const Status inner = (*mine.op)(frame.tensor(0), frame.tensor(1), frame.i64(2) + 1);
+      if (!inner.ok()) return OPMUX_FAILED;
+    }
+    for (int i = 0; i < 128; ++i) {
+      if (words[i] != frame.i64(2)) return OPMUX_FAILED;
+    }
+    ++mine.good;
+    return OPMUX_OK;
+  };
+  Registration held =
+      stage.runtime
+          .implement(
+              {.id = "nest/work.one",
+               .kind = Kind::default_,
+               .kernel = {.user_data = &state,
+                          .run = run,
+                          .workspace = [](void*, const opmux_call*) -> uint64_t { return 1024; }}})
+          .value();
+  const Rows rows;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(op(rows.y, rows.x, 0).ok());
+  EXPECT_EQ(state.good, 12);
+  Plan plan = op.bind(rows.y, rows.x, 3).value();
+  EXPECT_TRUE(plan(rows.y, rows.x, 3).ok());
+}
+
+TEST(Workspace, grows_with_the_arguments_and_may_be_refused) {
+  Stage stage;
+  const Operator op = stage.define(kNest);
+  static uint64_t wanted;
+  static uint64_t given;
+  Registration held =
+      stage.runtime
+          .implement({.id = "nest/work.one",
+                      .kind = Kind::default_,
+                      .kernel = {.run = [](void*, const opmux_call* call) -> int32_t {
+                                   given = call->workspace_size;
+                                   std::memset(call->workspace, 1, given);
+                                   return OPMUX_OK;
+                                 },
+                                 .workspace = [](void*, const opmux_call* call) -> uint64_t {
+                                   return wanted * static_cast<uint64_t>(
+                                                       call->args[1].value.tensor->shape[0]);
+                                 }}})
+          .value();
+  wanted = 4096;
+  for (const int64_t rows : {1, 9, 2, 9, 1}) {
+    const Rows t(rows, 8);
+    ASSERT_TRUE(op(t.y, t.x).ok());
+    EXPECT_EQ(given, 4096u * static_cast<uint64_t>(rows));
+  }
+  wanted = uint64_t{1} << 60;
+  const Rows t(3, 8);
+  EXPECT_EQ(op(t.y, t.x).code(), Code::resource);
+  EXPECT_EQ(op.bind(t.y, t.x).error().reason(), "plan.workspace");
+}
+
+}  // namespace
+}  // namespace opmux::test

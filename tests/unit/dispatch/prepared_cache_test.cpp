@@ -1,0 +1,207 @@
+#include "dispatch/prepared_cache.hpp"
+
+#include <barrier>
+#include <set>
+#include <thread>
+
+#include "stage.hpp"
+
+namespace opmux::test {
+namespace {
+
+/// An implementation whose plan() and plan_free() count.
+struct Preparing {
+  std::atomic<int> plans{0}, frees{0}, alive{0};
+  std::atomic<int32_t> ends{OPMUX_OK};
+  std::function<void()> while_planning = [] {};
+  std::function<int32_t(void*)> running = [](void*) { return OPMUX_OK; };
+
+  static int32_t plan(void* self, const opmux_call* call, void** prepared) {
+    auto& mine = *static_cast<Preparing*>(self);
+    mine.while_planning();
+    const int number = ++mine.plans;
+    if (mine.ends != OPMUX_OK) {
+      CallFrame(*call).end(Outcome::resource, "no room");
+      return mine.ends;
+    }
+    ++mine.alive;
+    *prepared = new int(number);
+    return OPMUX_OK;
+  }
+  static void plan_free(void* self, void* prepared) {
+    ++static_cast<Preparing*>(self)->frees;
+    --static_cast<Preparing*>(self)->alive;
+    delete static_cast<int*>(prepared);
+  }
+  static int32_t run(void* self, const opmux_call* call) {
+    return static_cast<Preparing*>(self)->running(call->prepared);
+  }
+  KernelFunctions functions() {
+    return {.user_data = this, .run = run, .plan = plan, .plan_free = plan_free};
+  }
+};
+
+struct PreparedCacheTest : testing::Test {
+  void implement(std::optional<std::vector<FactRef>> reads = {}, uint32_t flags = 0) {
+    held = stage.runtime
+               .implement({.id = "copy/prep.one",
+                           .kind = Kind::default_,
+                           .kernel = preparing.functions(),
+                           .plan_reads = std::move(reads),
+                           .flags = flags})
+               .value();
+  }
+  Status call(int64_t rows, int64_t h) {
+    const Rows t(rows, h);
+    return op(t.y, t.x);
+  }
+  Preparing preparing;
+  Stage stage;
+  Operator op = stage.define("copy(out Tensor y[..., H], Tensor x[..., H], int n = 0)");
+  Registration held;
+};
+
+TEST_F(PreparedCacheTest, prepares_once_for_equal_arguments) {
+  implement();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(call(2, 8).ok());
+  EXPECT_EQ(preparing.plans, 1);
+  ASSERT_TRUE(call(3, 8).ok());
+  ASSERT_TRUE(call(2, 8).ok());
+  EXPECT_EQ(preparing.plans, 2) << "without plan_reads every shape counts";
+}
+
+TEST_F(PreparedCacheTest, prepares_for_the_facts_that_plan_reads_lists_and_no_other) {
+  implement({{{OPMUX_FACT_DIM, "H"}, {OPMUX_FACT_SCALAR, "n"}}});
+  for (int64_t rows = 1; rows < 9; ++rows) ASSERT_TRUE(call(rows, 8).ok());
+  EXPECT_EQ(preparing.plans, 1);
+  ASSERT_TRUE(call(1, 16).ok());
+  EXPECT_EQ(preparing.plans, 2);
+  const Rows t(1, 16);
+  for (const int n : {1, 1, 0, 1}) ASSERT_TRUE(op(t.y, t.x, n).ok());
+  EXPECT_EQ(preparing.plans, 3);
+}
+
+TEST_F(PreparedCacheTest, runs_with_the_state_that_was_prepared_for_the_arguments) {
+  implement({{{OPMUX_FACT_DIM, "H"}}});
+  int seen = 0;
+  preparing.running = [&](void* prepared) {
+    seen = *static_cast<int*>(prepared);
+    return OPMUX_OK;
+  };
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(call(2, 8).ok());
+    EXPECT_EQ(seen, 1);
+    ASSERT_TRUE(call(2, 16).ok());
+    EXPECT_EQ(seen, 2);
+  }
+}
+
+TEST_F(PreparedCacheTest, eight_threads_that_want_the_same_state_build_it_once) {
+  implement();
+  constexpr int kThreads = 8;
+  std::barrier start(kThreads);
+  std::atomic<int> waiting{0};
+  // Planning goes on until the others can be expected to wait for it.
+  preparing.while_planning = [&] {
+    while (waiting.load() < kThreads) std::this_thread::yield();
+  };
+  std::vector<std::thread> threads;
+  std::atomic<int> good{0};
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      start.arrive_and_wait();
+      ++waiting;
+      if (call(2, 8).ok()) ++good;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, kThreads);
+  EXPECT_EQ(preparing.plans, 1);
+}
+
+TEST_F(PreparedCacheTest, a_failure_to_prepare_is_not_remembered) {
+  implement();
+  preparing.ends = OPMUX_FAILED;
+  const Status failed = call(2, 8);
+  EXPECT_EQ(failed.code(), Code::failed);
+  EXPECT_NE(failed.message().find("no room"), std::string_view::npos) << failed.message();
+  EXPECT_EQ(stage.stats("copy/prep.one").failed, 1u);
+  preparing.ends = OPMUX_OK;
+  EXPECT_TRUE(call(2, 8).ok());
+  EXPECT_EQ(preparing.plans, 2);
+}
+
+TEST_F(PreparedCacheTest, a_plan_function_that_returns_an_odd_number_failed) {
+  implement();
+  preparing.ends = 77;
+  EXPECT_EQ(call(2, 8).code(), Code::failed);
+  const Rows t;
+  EXPECT_EQ(op.bind(t.y, t.x).error().code(), Code::failed);
+}
+
+TEST_F(PreparedCacheTest, a_serial_implementation_gets_a_state_per_thread) {
+  implement({{{OPMUX_FACT_DIM, "H"}}}, OPMUX_IMPL_SERIAL);
+  std::set<int> seen;
+  preparing.running = [&](void* prepared) {
+    seen.insert(*static_cast<int*>(prepared));
+    return OPMUX_OK;
+  };
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(call(2, 8).ok());
+  std::thread([&] {
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(call(2, 8).ok());
+  }).join();
+  EXPECT_EQ(preparing.plans, 2);
+  EXPECT_EQ(seen.size(), 2u);
+}
+
+TEST_F(PreparedCacheTest, the_state_used_longest_ago_is_given_up_and_built_again) {
+  implement({{{OPMUX_FACT_SCALAR, "n"}}});
+  const Rows t;
+  constexpr int kMost = dispatch::PreparedCache::kCapacity;
+  for (int n = 0; n < kMost; ++n) ASSERT_TRUE(op(t.y, t.x, n).ok());
+  EXPECT_EQ(preparing.plans, kMost);
+  EXPECT_EQ(preparing.frees, 0);
+  ASSERT_TRUE(op(t.y, t.x, kMost).ok());
+  ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"default"}}).ok());  // frees what is retired
+  EXPECT_EQ(preparing.frees, static_cast<int>(dispatch::PreparedCache::kEvictAtOnce));
+  ASSERT_TRUE(op(t.y, t.x, kMost - 1).ok());
+  EXPECT_EQ(preparing.plans, kMost + 1) << "the last ones are still there";
+  ASSERT_TRUE(op(t.y, t.x, 0).ok());
+  EXPECT_EQ(preparing.plans, kMost + 2) << "the oldest is not";
+}
+
+TEST_F(PreparedCacheTest, an_evicted_state_lives_while_a_call_is_inside) {
+  implement({{{OPMUX_FACT_SCALAR, "n"}}});
+  const Rows t;
+  ASSERT_TRUE(op(t.y, t.x, 0).ok());
+  std::barrier step(2);
+  std::atomic<bool> hold{true};
+  preparing.running = [&](void* prepared) {
+    if (hold.exchange(false)) {
+      step.arrive_and_wait();
+      step.arrive_and_wait();
+    }
+    return *static_cast<int*>(prepared) > 0 ? OPMUX_OK : OPMUX_FAILED;
+  };
+  std::thread inside([&] { EXPECT_TRUE(op(t.y, t.x, 0).ok()); });
+  step.arrive_and_wait();
+  constexpr int kMost = dispatch::PreparedCache::kCapacity;
+  for (int n = 1; n <= kMost; ++n) ASSERT_TRUE(op(t.y, t.x, n).ok());
+  EXPECT_EQ(preparing.frees, 0) << "the thread inside keeps what was evicted";
+  step.arrive_and_wait();
+  inside.join();
+  // The next publication frees it.
+  ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"default"}}).ok());
+  EXPECT_EQ(preparing.frees, static_cast<int>(dispatch::PreparedCache::kEvictAtOnce));
+}
+
+TEST_F(PreparedCacheTest, withdrawing_frees_every_state) {
+  implement();
+  for (int64_t rows = 1; rows < 5; ++rows) ASSERT_TRUE(call(rows, 8).ok());
+  EXPECT_EQ(preparing.alive, 4);
+  ASSERT_TRUE(held.withdraw().ok());
+  EXPECT_EQ(preparing.alive, 0);
+}
+
+}  // namespace
+}  // namespace opmux::test

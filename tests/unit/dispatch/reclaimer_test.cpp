@@ -1,0 +1,130 @@
+#include "dispatch/reclaimer.hpp"
+
+#include <barrier>
+#include <thread>
+
+#include "dispatch/cold_mark.hpp"
+#include "dispatch/plan_roll.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+/// Says when it is freed; owns the plans with its number.
+class Noted final : public Retired {
+ public:
+  Noted(bool& freed, uint64_t plan) : freed_(freed), plan_(plan) {}
+  ~Noted() override { freed_ = true; }
+  bool owns_plan(uint64_t plan_id) const override { return plan_id == plan_; }
+
+ private:
+  bool& freed_;
+  uint64_t plan_;
+};
+
+void retire(Reclaimer& reclaimer, bool& freed, uint64_t plan) {
+  std::vector<std::unique_ptr<Retired>> items;
+  items.push_back(std::make_unique<Noted>(freed, plan));
+  reclaimer.retire(std::move(items));
+}
+
+TEST(Reclaimer, frees_at_once_what_nobody_is_inside_of) {
+  Reclaimer reclaimer;
+  bool freed = false;
+  retire(reclaimer, freed, 7);
+  EXPECT_TRUE(freed);
+  EXPECT_EQ(reclaimer.waiting(), 0u);
+}
+
+TEST(Reclaimer, waits_for_a_call_of_its_plan_and_for_no_other) {
+  ThreadBlock& block = own_thread_block();
+  Reclaimer reclaimer;
+  bool mine = false, other = false;
+  block.marks[0].store(7);
+  retire(reclaimer, mine, 7);
+  retire(reclaimer, other, 8);
+  EXPECT_FALSE(mine);
+  EXPECT_TRUE(other);
+  EXPECT_EQ(reclaimer.waiting(), 1u);
+  ASSERT_EQ(reclaimer.blockers().size(), 1u);
+  EXPECT_EQ(reclaimer.blockers()[0].mark, 7u);
+  block.clear(0);
+  reclaimer.collect();
+  EXPECT_TRUE(mine);
+}
+
+TEST(Reclaimer, waits_for_whoever_reads_any_state) {
+  Reclaimer reclaimer;
+  bool freed = false;
+  {
+    const ColdMark mark;
+    retire(reclaimer, freed, 7);
+    EXPECT_FALSE(freed);
+  }
+  {
+    const ColdMark later;  // another one than that which was seen
+    reclaimer.collect();
+    EXPECT_TRUE(freed);
+  }
+}
+
+TEST(Reclaimer, a_thread_that_ended_holds_nothing_up) {
+  Reclaimer reclaimer;
+  bool freed = false;
+  std::barrier step(2);
+  std::thread inside([&] {
+    own_thread_block().marks[2].store(9);
+    step.arrive_and_wait();
+    step.arrive_and_wait();
+  });
+  step.arrive_and_wait();
+  retire(reclaimer, freed, 9);
+  EXPECT_FALSE(freed);
+  step.arrive_and_wait();
+  inside.join();
+  reclaimer.collect();
+  EXPECT_TRUE(freed);
+}
+
+TEST(Reclaimer, waiting_from_inside_is_refused) {
+  ThreadBlock& block = own_thread_block();
+  block.marks[0].store(7);
+  const Status status = wait_until_left(marks_in_flight([](uint64_t mark) { return mark == 7; }));
+  block.clear(0);
+  EXPECT_EQ(status.reason(), "withdraw.inside");
+  EXPECT_TRUE(wait_until_left({}).ok());
+}
+
+TEST(ThreadBlock, depth_is_the_first_free_level_and_at_most_eight) {
+  ThreadBlock& block = own_thread_block();
+  EXPECT_EQ(block.depth(), 0u);
+  for (uint32_t level = 0; level < kMaxDepth; ++level) block.marks[level].store(level + 1);
+  EXPECT_EQ(block.depth(), kMaxDepth);
+  {
+    const ColdMark none;
+    EXPECT_EQ(none.depth(), kMaxDepth);
+  }
+  EXPECT_EQ(block.marks[kMaxDepth - 1].load(), kMaxDepth) << "a mark without room marks nothing";
+  for (uint32_t level = 0; level < kMaxDepth; ++level) block.clear(level);
+}
+
+TEST(PlanRoll, uses_places_again_and_walks_over_those_taken) {
+  PlanRoll roll;
+  // Never followed: the roll only keeps addresses.
+  auto* one = reinterpret_cast<PlanControl*>(uintptr_t{64});
+  auto* two = reinterpret_cast<PlanControl*>(uintptr_t{128});
+  PlanRoll::Place& first = roll.enter(one);
+  PlanRoll::Place& second = roll.enter(two);
+  EXPECT_NE(&first, &second);
+  first.store(nullptr);
+  const auto count = [&] {
+    int plans = 0;
+    roll.for_each([&](PlanControl&) { ++plans; });
+    return plans;
+  };
+  EXPECT_EQ(count(), 1);
+  EXPECT_EQ(&roll.enter(one), &first);
+  EXPECT_EQ(count(), 2);
+}
+
+}  // namespace
+}  // namespace opmux::dispatch
