@@ -82,16 +82,23 @@ inline int32_t fail(opmux_error* error, std::string_view code, std::string_view 
   return report(error, OPMUX_FAILED, code, text);
 }
 
+/// Runs `body`; one that returns nothing is OPMUX_OK.
+template <class Body>
+int32_t outcome_of(Body& body) {
+  if constexpr (std::is_void_v<std::invoke_result_t<Body&>>) {
+    body();
+    return OPMUX_OK;
+  } else {
+    return body();
+  }
+}
+
+#if defined(__cpp_exceptions)
 /// Runs `body` and turns whatever it throws into an outcome.
 template <class Body>
 int32_t guarded(opmux_error* error, Body&& body) noexcept {
   try {
-    if constexpr (std::is_void_v<std::invoke_result_t<Body&>>) {
-      body();
-      return OPMUX_OK;
-    } else {
-      return body();
-    }
+    return outcome_of(body);
   } catch (const std::bad_alloc&) {
     return report(error, OPMUX_RESOURCE, "plugin.memory", "out of memory");
   } catch (const std::exception& e) {
@@ -100,6 +107,12 @@ int32_t guarded(opmux_error* error, Body&& body) noexcept {
     return fail(error, "plugin.exception", "threw something that is no std::exception");
   }
 }
+#else
+template <class Body>
+int32_t guarded(opmux_error*, Body&& body) noexcept {
+  return outcome_of(body);
+}
+#endif
 
 /// A tensor argument; absent if it was optional and not given. Only present() may then be asked.
 class TensorArg {
@@ -141,9 +154,14 @@ class Call {
   const opmux_call& c() const { return *call_; }
   opmux_error* error() const { return call_->error; }
   bool present(uint32_t i) const { return tag(i) != OPMUX_ARG_NONE; }
-  /// Throws, and so fails the call, if there is no tensor in this place.
+  /// Throws, and so fails the call, if there is no tensor in this place; without exceptions in the
+  /// language, it is then an absent one.
   TensorArg tensor(uint32_t i) const {
+#if defined(__cpp_exceptions)
     if (tag(i) != OPMUX_ARG_TENSOR) throw std::invalid_argument("a required tensor is missing");
+#else
+    if (tag(i) != OPMUX_ARG_TENSOR) return {};
+#endif
     return TensorArg{arg(i).value.tensor};
   }
   TensorArg optional_tensor(uint32_t i) const { return present(i) ? tensor(i) : TensorArg{}; }
@@ -184,11 +202,15 @@ class Call {
     Shared<std::remove_reference_t<Body>> state{&body, {}, nullptr};
     call_->parallel_for(call_->pool, count, &state, [](void* context, int64_t i) {
       auto& s = *static_cast<Shared<std::remove_reference_t<Body>>*>(context);
+#if defined(__cpp_exceptions)
       try {
         (*s.body)(i);
       } catch (...) {
         if (!s.failed.test_and_set()) s.thrown = std::current_exception();
       }
+#else
+      (*s.body)(i);
+#endif
     });
     if (state.thrown) std::rethrow_exception(state.thrown);
   }
