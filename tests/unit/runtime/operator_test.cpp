@@ -1,0 +1,91 @@
+#include <opmux/operator.hpp>
+
+#include <gtest/gtest.h>
+
+#include <opmux/opmux.h>
+#include <opmux/runtime.hpp>
+
+namespace opmux {
+namespace {
+
+Runtime plain_runtime() {
+  return Runtime::create({.environment = {{}}, .backends = false}).value();
+}
+
+TEST(Operator, describes_its_arguments) {
+  Runtime runtime = plain_runtime();
+  ASSERT_TRUE(
+      runtime.define("f(out Tensor y[N], Tensor x[N], enum{p, q} e = q, int? n, str s = \"\")")
+          .ok());
+  const std::vector<ArgumentInfo> arguments = runtime.op("f")->arguments();
+  ASSERT_EQ(arguments.size(), 5u);
+  EXPECT_EQ(arguments[0].name, "y");
+  EXPECT_TRUE(arguments[0].output);
+  EXPECT_EQ(arguments[1].type, ArgTag::tensor);
+  EXPECT_FALSE(arguments[1].output || arguments[1].optional);
+  EXPECT_EQ(arguments[2].type, ArgTag::enumeration);
+  EXPECT_EQ(arguments[2].words, (std::vector<std::string>{"p", "q"}));
+  EXPECT_TRUE(arguments[2].optional && arguments[3].optional);
+  EXPECT_EQ(arguments[4].type, ArgTag::string);
+}
+
+TEST(Operator, finds_arguments_by_name_and_suggests_the_nearest) {
+  Runtime runtime = plain_runtime();
+  const Operator op = runtime.op("rms_norm").value();
+  EXPECT_EQ(op.position("weight").value(), 2u);
+  const Status status = op.position("wieght").error();
+  EXPECT_EQ(status.code(), Code::not_found);
+  EXPECT_EQ(status.message(), "rms_norm has no argument 'wieght'; did you mean 'weight'?");
+}
+
+TEST(Operator, explains_arguments_that_are_known_at_run_time) {
+  Runtime runtime = plain_runtime();
+  const Operator op = runtime.op("rms_norm").value();
+  float data[6] = {};
+  const TensorView x(data, f32, {2, 3});
+  const opmux_arg arguments[] = {opmux_arg_none(), opmux_arg_tensor(&x.c()), opmux_arg_none(),
+                                 opmux_arg_f64(0.5)};
+  const Explanation found = op.explain_arguments(arguments);
+  EXPECT_EQ(found.to_string(), op.explain(none, x, none, 0.5).to_string());
+  EXPECT_EQ(found.arguments, "y=f32[2,3] x=f32[2,3] eps=0.5");
+  EXPECT_EQ(found.chosen, "rms_norm/reference.scalar");
+}
+
+TEST(Operator, explains_why_arguments_are_none) {
+  Runtime runtime = plain_runtime();
+  opmux_arg wrong = opmux_arg_none();
+  wrong.tag = 99;
+  const Explanation found = runtime.op("rms_norm")->explain_arguments({&wrong, 1});
+  EXPECT_EQ(found.op, "rms_norm");
+  EXPECT_TRUE(found.chosen.empty() && found.candidates.empty());
+  EXPECT_NE(found.note.find("argument 1 with tag 99"), std::string::npos);
+}
+
+TEST(Operator, takes_none_for_an_optional_number_and_never_mixes_it_up_with_a_tensor) {
+  Runtime runtime = plain_runtime();
+  ASSERT_TRUE(runtime.define("f(out Tensor y[N], float? scale)").ok());
+  double seen = -1;
+  const Registration mine = runtime
+                                .implement({.id = "f/acme.v1",
+                                            .vendor = "acme",
+                                            .run =
+                                                [&](CallFrame& call) {
+                                                  seen = call.has(1) ? call.f64(1) : 0;
+                                                  return Outcome::ok;
+                                                }})
+                                .value();
+  const Operator op = runtime.op("f").value();
+  float data[4] = {};
+  const TensorView y(data, f32, {4});
+  for (int i = 0; i < 3; ++i) {
+    seen = -1;
+    ASSERT_TRUE(op(y, none).ok());
+    EXPECT_EQ(seen, 0);
+    EXPECT_EQ(op(y, y).code(), Code::invalid_argument);
+    ASSERT_TRUE(op(y, 2.5).ok());
+    EXPECT_EQ(seen, 2.5);
+  }
+}
+
+}  // namespace
+}  // namespace opmux
