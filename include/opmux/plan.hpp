@@ -67,7 +67,7 @@ class Plan {
   Status run_unchecked() { return Status(detail::run_unchecked(*plan_)); }
 
   OPMUX_API State state() const noexcept;
-  /// Decides anew for the arguments it was bound with.
+  /// Decides anew for the arguments it was bound with; if that fails, the plan stays as it was.
   OPMUX_API Status refresh();
   /// The implementation that it runs.
   OPMUX_API const std::string& implementation() const noexcept;

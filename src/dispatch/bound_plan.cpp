@@ -1,5 +1,7 @@
 #include "dispatch/bound_plan.hpp"
 
+#include <mutex>
+
 #include "dispatch/attempt.hpp"
 #include "dispatch/cold_mark.hpp"
 #include "dispatch/install.hpp"
@@ -83,7 +85,12 @@ Result<std::unique_ptr<BoundPlan>> BoundPlan::bind(OperatorSlot& slot, const Cal
   return plan;
 }
 
-BoundPlan::~BoundPlan() { guarded_.count_for(nullptr); }
+BoundPlan::~BoundPlan() {
+  if (control_ == nullptr) return;
+  const std::lock_guard lock(control_->counting);
+  control_->counts = nullptr;
+  guarded_.count_for(nullptr);
+}
 
 Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
   const registry::Schema& schema = *slot_->schema;
@@ -120,6 +127,7 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
   if (Status status = prepare(signature, first); !status.ok()) return status;
   guarded_.pinned = std::move(choice);
   guarded_.count_for(first.counters);
+  control->counts = &guarded_;
   control_ = std::move(control);
   slot_->engine->add_plan(control_);
   return {};
@@ -232,11 +240,8 @@ Status BoundPlan::set_frame(const CallSite& site, const ArgValue* values) {
   return {};
 }
 
-Status BoundPlan::refresh() {
-  std::array<ArgValue, OPMUX_MAX_ARGS> values = control_->arguments.values;
-  const std::shared_ptr<PlanControl> example = control_;  // its tensors are the arguments
-  const CallSite site = guarded_.site;
-  return decide(site, values.data());
+Result<std::unique_ptr<BoundPlan>> BoundPlan::decided_anew() const {
+  return bind(*slot_, guarded_.site, control_->arguments.values.data(), options_);
 }
 
 }  // namespace opmux::dispatch

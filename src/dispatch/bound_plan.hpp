@@ -25,6 +25,9 @@ struct PlanControl {
   std::atomic<PlanState> word{PlanState::current};
   PlanRoll::Place* place = nullptr;  ///< among those that a fork may end
 
+  base::ForkMutex counting;             ///< held while somebody follows the pointer below
+  const GuardedPlan* counts = nullptr;  ///< whose calls were not yet handed over
+
   // The example, owned.
   registry::Arguments arguments;
   registry::BoundDims dims;
@@ -63,8 +66,8 @@ class BoundPlan {
   /// Puts arguments into the frame for run_unchecked; fails as call() does.
   Status set_frame(const CallSite& site, const ArgValue* values);
 
-  /// Decides anew for these arguments.
-  Status refresh();
+  /// A plan for the same arguments as they would be decided now; this one stays as it is.
+  Result<std::unique_ptr<BoundPlan>> decided_anew() const;
 
   PlanState state() const { return control_->state(); }
   const PlanControl& control() const { return *control_; }

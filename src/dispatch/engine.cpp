@@ -1,6 +1,7 @@
 #include "dispatch/engine.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <unordered_map>
 
 #include "dispatch/bound_plan.hpp"
@@ -299,11 +300,20 @@ void add_thread_counts(const ThreadBlock& block, ThreadCounts& counts) {
   for (const auto& [counters, calls] : mine) counts[counters] += calls;
 }
 
+void add_plan_counts(PlanControl& plan, ThreadCounts& counts) {
+  const std::lock_guard lock(plan.counting);
+  if (plan.counts == nullptr) return;
+  counts[plan.counts->counted_for.load(std::memory_order_acquire)] +=
+      plan.counts->calls.load(std::memory_order_relaxed);
+}
+
 }  // namespace
 
 std::vector<ImplementationStats> Engine::stats() {
   std::unordered_map<const ImplementationCounters*, uint64_t> in_threads;
   for_each_thread([&](ThreadBlock& block) { add_thread_counts(block, in_threads); });
+  const auto plans = with_published([&](Published& published) { return live_plans(published); });
+  for (const auto& plan : plans) add_plan_counts(*plan, in_threads);
   return with_published([&](Published& published) {
     std::vector<ImplementationStats> all;
     for (const auto& [number, named] : published.states) {

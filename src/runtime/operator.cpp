@@ -147,7 +147,12 @@ Plan& Plan::operator=(Plan&&) noexcept = default;
 Plan::~Plan() = default;
 
 Plan::State Plan::state() const noexcept { return static_cast<State>(plan_->state()); }
-Status Plan::refresh() { return plan_->refresh(); }
+Status Plan::refresh() {
+  auto anew = plan_->decided_anew();
+  if (!anew) return anew.error();
+  plan_ = std::move(*anew);
+  return {};
+}
 const std::string& Plan::implementation() const noexcept {
   return plan_->control().implementation->id;
 }
