@@ -1,5 +1,7 @@
 #include "runtime/core.hpp"
 
+#include <filesystem>
+
 #include "base/text.hpp"
 #include "plugin/discovery.hpp"
 #include "policy/denial.hpp"
@@ -107,7 +109,13 @@ Status Core::load_plugins(const Options& options) {
   loader->load_static(&opmux_plugin_query_v1_reference);
   for (const std::string& folder : folders) {
     if (folder.empty()) continue;
-    if (Status status = loader->load_folder(folder); !status.ok()) {
+    Status status = loader->load_folder(folder);
+    // An installation may come without backends; a folder that somebody named should be there.
+    const bool named = !options.backends || &folder != &folders.front();
+    if (status.ok() && named && !std::filesystem::exists(folder)) {
+      status = {Code::not_found, "plugin.folder", "there is no folder " + folder};
+    }
+    if (!status.ok()) {
       log_.tell(Level::warning, "plugin.folder", "", "", folder,
                 [&] { return std::string(status.message()); });
     }
