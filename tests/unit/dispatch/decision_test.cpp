@@ -1,0 +1,127 @@
+#include "dispatch/decision.hpp"
+
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "drafts.hpp"
+#include "policy/policy_set.hpp"
+#include "stage.hpp"
+
+namespace opmux::test {
+namespace {
+
+/// Rows by id; looks at H.
+class Measured final : public tune::TuningView {
+ public:
+  std::optional<tune::TuningRow> row(const registry::ImplementationRecord& implementation,
+                                     const registry::Signature&) const override {
+    const auto found = rows.find(implementation.id);
+    return found == rows.end() ? std::nullopt : std::optional(found->second);
+  }
+  registry::Dependencies dependencies(const registry::Schema& schema) const override {
+    registry::Dependencies all;
+    all.add(*resolve_fact(schema, registry::FactKind::dim, "H"));
+    return all;
+  }
+  std::map<std::string, tune::TuningRow> rows;
+};
+
+class Ill final : public health::HealthView {
+ public:
+  Answer ask(const registry::ImplementationRecord& implementation, Device) const override {
+    if (implementation.id != open) return {};
+    return {registry::Reason::health_open, "it rests"};
+  }
+  bool on_outcome(const registry::ImplementationRecord&, Device, Code) override { return false; }
+  std::string open;
+};
+
+struct DecisionTest : testing::Test {
+  DecisionTest() {
+    EXPECT_TRUE(registry.define(kNorm).ok());
+    for (const char* name : {"aaa", "bbb", "ccc"}) {
+      EXPECT_TRUE(registry.add(batch_of(name, {draft("norm", "one")}), true).refused.empty());
+    }
+    op = registry.snapshot()->operators.find("norm")->second;
+    ArgValue values[2];
+    values[0].tensor = &t.y;
+    values[1].tensor = &t.x;
+    EXPECT_TRUE(
+        normalise(*op->schema, CallSite{ArgTag::tensor, ArgTag::tensor}, values, arguments).ok());
+    EXPECT_TRUE(check_arguments(*op->schema, arguments, dims).ok());
+  }
+  dispatch::Decision decide(const Policy& policy = {}) {
+    policy::PolicySet set;
+    set.layers = {policy::PolicyLayer::make(policy::Source::code, policy, "test").value()};
+    compiled = policy::OperatorPolicy::compile(set, nullptr, op);
+    input = {op.get(), compiled.get(), &health, &tuning, false};
+    dispatch::Decision decision;
+    dispatch::decide(input, {op->schema.get(), &arguments, &dims, 0, 0}, decision);
+    return decision;
+  }
+  static std::vector<std::string> order(const dispatch::Decision& decision) {
+    std::vector<std::string> ids;
+    for (const uint16_t i : decision.order) ids.push_back(decision.verdicts[i].implementation->id);
+    return ids;
+  }
+  registry::Registry registry;
+  std::shared_ptr<const registry::OperatorRecord> op;
+  std::shared_ptr<const policy::OperatorPolicy> compiled;
+  dispatch::DecisionInput input;
+  const Rows t;
+  registry::Arguments arguments;
+  registry::BoundDims dims;
+  Measured tuning;
+  Ill health;
+};
+
+using testing::ElementsAre;
+
+TEST_F(DecisionTest, equals_are_ordered_by_id) {
+  EXPECT_THAT(order(decide()), ElementsAre("norm/aaa.one", "norm/bbb.one", "norm/ccc.one"));
+}
+
+TEST_F(DecisionTest, a_measured_time_moves_a_clearly_faster_one_to_the_front) {
+  tuning.rows = {{"norm/aaa.one", {100, 1}}, {"norm/ccc.one", {50, 1}}};
+  const dispatch::Decision decision = decide();
+  EXPECT_THAT(order(decision), ElementsAre("norm/ccc.one", "norm/aaa.one", "norm/bbb.one"));
+  EXPECT_TRUE(decision.verdicts[decision.order[0]].tuned);
+  tuning.rows["norm/ccc.one"] = {98, 1};
+  EXPECT_THAT(order(decide()), ElementsAre("norm/aaa.one", "norm/bbb.one", "norm/ccc.one"));
+}
+
+TEST_F(DecisionTest, measured_times_do_not_cross_a_preference) {
+  tuning.rows = {{"norm/aaa.one", {100, 1}}, {"norm/ccc.one", {50, 1}}};
+  EXPECT_THAT(order(decide({.prefer = {"impl:norm/aaa.one"}})),
+              ElementsAre("norm/aaa.one", "norm/bbb.one", "norm/ccc.one"));
+}
+
+TEST_F(DecisionTest, what_tuning_looks_at_is_a_dependency) {
+  (void)decide();
+  const auto facts = dispatch::dependencies_of(input).facts();
+  EXPECT_THAT(facts, testing::Contains(*resolve_fact(*op->schema, registry::FactKind::dim, "H")));
+}
+
+TEST_F(DecisionTest, the_ill_are_refused_with_their_reason) {
+  health.open = "norm/aaa.one";
+  const dispatch::Decision decision = decide();
+  EXPECT_THAT(order(decision), ElementsAre("norm/bbb.one", "norm/ccc.one"));
+  EXPECT_EQ(decision.verdicts[0].reason, registry::Reason::health_open);
+  EXPECT_EQ(dispatch::describe(decision.verdicts[0], {op->schema.get(), &arguments, &dims, 0, 0}),
+            "it rests");
+}
+
+TEST_F(DecisionTest, without_candidates_the_error_names_requirements_and_reasons) {
+  const dispatch::Decision decision = decide({.require = {"reference"}});
+  ASSERT_TRUE(decision.order.empty());
+  const Status status =
+      dispatch::nothing_left(input, decision, {op->schema.get(), &arguments, &dims, 0, 0});
+  EXPECT_EQ(status.code(), Code::no_candidate);
+  const std::string text(status.message());
+  EXPECT_NE(text.find("required by"), std::string::npos) << text;
+  EXPECT_NE(text.find("norm/bbb.one: policy.outside_require"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace opmux::test
