@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace opmux::dispatch {
 namespace {
@@ -25,17 +26,19 @@ bool is_small(FactKind kind) {
     case FactKind::contiguous:
     case FactKind::inner_contiguous:
     case FactKind::alignment:
-    case FactKind::ambient: return true;
+    case FactKind::ambient:
+    case FactKind::is_default: return true;
     default: return false;
   }
 }
 
-uint16_t pack_small(FactKind kind, int64_t value) {
-  if (value == registry::kAbsent) return 0xFFFF;
-  if (kind != FactKind::dtype) return static_cast<uint16_t>(value);
+/// False for what 16 bits cannot tell apart: element types of several lanes.
+bool pack_small(FactKind kind, int64_t value, uint16_t& packed) {
+  packed = static_cast<uint16_t>(value);
+  if (value == registry::kAbsent) packed = 0xFFFF;
+  if (value == registry::kAbsent || kind != FactKind::dtype) return true;
   const auto dtype = DType::from_packed(static_cast<uint32_t>(value));
-  // Lanes above 1 are rare: they only have to differ from the plain type.
-  return static_cast<uint16_t>(dtype.code << 12 ^ dtype.bits ^ (dtype.lanes - 1) << 8);
+  return dtype.lanes == 1 && packed != 0xFFFF;
 }
 
 }  // namespace
@@ -53,13 +56,14 @@ bool ClassKey::equals(const ClassKey& other) const {
 
 ClassLayout::ClassLayout(const registry::Dependencies& dependencies) {
   std::map<Fact, std::vector<int64_t>> cuts;
+  std::set<Fact> asked;
   for (const Predicate& question : dependencies.questions()) {
     switch (question.relation) {
       case Relation::at_least: cuts[question.fact].push_back(question.value); break;
       case Relation::at_most:
         if (question.value != INT64_MAX) cuts[question.fact].push_back(question.value + 1);
         break;
-      default: bits_.push_back(question);
+      default: bits_.push_back(question); asked.insert(question.fact);
     }
   }
   for (auto& [dim, values] : cuts) {
@@ -71,7 +75,8 @@ ClassLayout::ClassLayout(const registry::Dependencies& dependencies) {
     (is_small(fact.kind) ? small_ : wide_).push_back(fact);
   }
   const size_t halves = small_.size() + intervals_.size();
-  fits_ = (bits_.size() + 63) / 64 + (halves + 3) / 4 + wide_.size() <= ClassKey::kMaxWords;
+  const size_t bits = bits_.size() + asked.size();
+  fits_ = (bits + 63) / 64 + (halves + 3) / 4 + wide_.size() <= ClassKey::kMaxWords;
 }
 
 bool ClassLayout::key_of(const registry::Signature& signature, ClassKey& key) const {
@@ -87,7 +92,18 @@ bool ClassLayout::key_of(const registry::Signature& signature, ClassKey& key) co
     filled = 0;
   };
   key.count = 0;
-  for (const Predicate& question : bits_) push(holds(question, signature) ? 1 : 0, 1);
+  // Questions stand by fact. An absent one answers no to all, which is not what a size that answers
+  // no to all means: capabilities pass over what is absent.
+  const Predicate* before = nullptr;
+  int64_t asked = registry::kAbsent;
+  for (const Predicate& question : bits_) {
+    if (before == nullptr || before->fact != question.fact) {
+      asked = value_of(signature, question.fact);
+      push(asked == registry::kAbsent ? 1 : 0, 1);
+    }
+    push(holds(question, asked) ? 1 : 0, 1);
+    before = &question;
+  }
   if (filled != 0) push(0, 64 - filled);
   for (const Intervals& interval : intervals_) {
     const int64_t value = value_of(signature, interval.dim);
@@ -95,7 +111,11 @@ bool ClassLayout::key_of(const registry::Signature& signature, ClassKey& key) co
         std::upper_bound(interval.cuts.begin(), interval.cuts.end(), value) - interval.cuts.begin();
     push(value == registry::kAbsent ? 0xFFFF : static_cast<uint16_t>(index), 16);
   }
-  for (const Fact& fact : small_) push(pack_small(fact.kind, value_of(signature, fact)), 16);
+  for (const Fact& fact : small_) {
+    uint16_t packed = 0;
+    if (!pack_small(fact.kind, value_of(signature, fact), packed)) return false;
+    push(packed, 16);
+  }
   if (filled != 0) push(0, 64 - filled);
   for (const Fact& fact : wide_)
     key.words[key.count++] = static_cast<uint64_t>(value_of(signature, fact));

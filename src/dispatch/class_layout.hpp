@@ -25,7 +25,7 @@ class ClassLayout {
  public:
   explicit ClassLayout(const registry::Dependencies& dependencies);
 
-  /// False if the key has no room: such calls are decided each time.
+  /// False if the key has no room, or none for these arguments: such calls are decided each time.
   bool key_of(const registry::Signature& signature, ClassKey& key) const;
 
   bool fits() const { return fits_; }

@@ -8,7 +8,8 @@ namespace {
 using registry::Fact;
 using registry::FactKind;
 
-/// Compared by every call in whole words, or part of the context: no guard needed.
+/// Compared by every call in whole words, or part of the context: no guard needed. Plans of calls
+/// that pass strings or lists are not kept.
 bool always_compared(FactKind kind) {
   switch (kind) {
     case FactKind::dtype:
@@ -16,7 +17,8 @@ bool always_compared(FactKind kind) {
     case FactKind::device:
     case FactKind::present:
     case FactKind::ambient:
-    case FactKind::tag: return true;
+    case FactKind::tag:
+    case FactKind::is_default: return true;
     default: return false;
   }
 }

@@ -50,28 +50,12 @@ Reason run_verifier(const registry::ImplementationRecord& implementation,
   return Reason::verify_broken;
 }
 
-bool has_default(const registry::ArgSpec& spec, ArgTag tag, ArgValue value) {
-  if (tag == ArgTag::none) return !spec.default_value || spec.default_value->tag == ArgTag::none;
-  if (tag == ArgTag::tensor) return !value.tensor->present();
-  if (!spec.default_value) return false;
-  switch (tag) {
-    case ArgTag::integer:
-    case ArgTag::logical:
-    case ArgTag::enumeration: return value.i64 == spec.default_value->i64;
-    case ArgTag::floating: return value.f64 == spec.default_value->f64;
-    case ArgTag::string:
-      return std::string_view(static_cast<const char*>(value.list->data), value.list->size) ==
-             spec.default_value->text;
-    case ArgTag::integer_list: {
-      const auto* items = static_cast<const int64_t*>(value.list->data);
-      return std::equal(items, items + value.list->size, spec.default_value->list.begin(),
-                        spec.default_value->list.end());
-    }
-    default: return false;
-  }
-}
-
 void add_known_default(const registry::Schema& schema, size_t index, registry::Dependencies& into) {
+  const registry::ArgType type = schema.args[index].type;
+  if (type == registry::ArgType::string || type == registry::ArgType::int_list) {
+    into.add(registry::Fact{FactKind::is_default, static_cast<uint8_t>(index)});
+    return;
+  }
   const std::string& name = schema.args[index].name;
   for (const FactKind kind : {FactKind::scalar, FactKind::present}) {
     if (const auto fact = resolve_fact(schema, kind, name)) into.add(*fact);

@@ -13,10 +13,7 @@ namespace opmux::dispatch {
 registry::Reason run_verifier(const registry::ImplementationRecord& implementation,
                               const registry::Signature& signature, std::string& text);
 
-/// Whether an argument has the value that leaving it out would give.
-bool has_default(const registry::ArgSpec& spec, ArgTag tag, ArgValue value);
-
-/// What has_default looks at for argument `index`.
+/// What registry::has_default looks at for argument `index`.
 void add_known_default(const registry::Schema& schema, size_t index, registry::Dependencies& into);
 
 }  // namespace opmux::dispatch

@@ -34,6 +34,7 @@ std::string_view word_of(FactKind kind) {
     case FactKind::alignment: return "aligned";
     case FactKind::layout: return "layout";
     case FactKind::device: return "device";
+    case FactKind::is_default: return "default";
     default: return "";
   }
 }
@@ -115,10 +116,35 @@ int64_t value_of(const Signature& signature, Fact fact) {
       return scalar_fact(arguments.tags[fact.index], arguments.values[fact.index]);
     case FactKind::ambient: return signature.ambient >> fact.index & 1;
     case FactKind::tag: return signature.tag;
+    case FactKind::is_default: {
+      const ArgTag tag = arguments.tags[fact.index];
+      return has_default(signature.schema->args[fact.index], tag, arguments.values[fact.index]);
+    }
     default: break;
   }
   if (arguments.tags[fact.index] != ArgTag::tensor) return kAbsent;
   return tensor_fact(*arguments.values[fact.index].tensor, fact.kind);
+}
+
+bool has_default(const ArgSpec& spec, ArgTag tag, ArgValue value) {
+  if (tag == ArgTag::none) return !spec.default_value || spec.default_value->tag == ArgTag::none;
+  if (tag == ArgTag::tensor) return !value.tensor->present();
+  if (!spec.default_value) return false;
+  switch (tag) {
+    case ArgTag::integer:
+    case ArgTag::logical:
+    case ArgTag::enumeration: return value.i64 == spec.default_value->i64;
+    case ArgTag::floating: return value.f64 == spec.default_value->f64;
+    case ArgTag::string:
+      return std::string_view(static_cast<const char*>(value.list->data), value.list->size) ==
+             spec.default_value->text;
+    case ArgTag::integer_list: {
+      const auto* items = static_cast<const int64_t*>(value.list->data);
+      return std::equal(items, items + value.list->size, spec.default_value->list.begin(),
+                        spec.default_value->list.end());
+    }
+    default: return false;
+  }
 }
 
 int64_t tensor_fact(const TensorView& tensor, FactKind kind) {

@@ -25,6 +25,7 @@ enum class FactKind : uint8_t {
   ambient = OPMUX_FACT_AMBIENT,
   tag = OPMUX_FACT_TAG,
   inner_contiguous = 32,  ///< last dimension has stride 1; internal
+  is_default = 33,        ///< a string or list is what the schema gives it; internal
 };
 
 inline constexpr uint8_t kRowsDim = kMaxDims;  ///< index of "rows" among the dimensions
@@ -66,6 +67,9 @@ inline constexpr int64_t kAbsent = INT64_MIN;
 
 /// The value of a fact; kAbsent if it has none. Floats give their bits.
 int64_t value_of(const Signature& signature, Fact fact);
+
+/// Whether an argument of a checked call is what leaving it out would have made it.
+bool has_default(const ArgSpec& spec, ArgTag tag, ArgValue value);
 
 /// A fact about one tensor (dtype, rank, device, contiguous, alignment, layout ...).
 int64_t tensor_fact(const TensorView& tensor, FactKind kind);
