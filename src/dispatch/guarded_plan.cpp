@@ -101,14 +101,17 @@ bool plausible(const GuardedPlan& plan, const ArgValue* values) {
   bool good = true;
   for (uint32_t i = 0; i < plan.tensor_count; ++i) {
     const TensorView& tensor = *values[plan.tensor_at[i]].tensor;
-    int64_t elements = 1;
+    int64_t bytes = tensor.dtype().size_bytes();
     int64_t signs = 0;
+    bool empty = false;
     for (int d = 0; d < tensor.rank(); ++d) {
-      signs |= tensor.dim(d);
-      good &= !__builtin_mul_overflow(elements, tensor.dim(d), &elements);
+      const int64_t size = tensor.dim(d);
+      signs |= size;
+      empty |= size == 0;
+      good &= !__builtin_mul_overflow(bytes, size == 0 ? 1 : size, &bytes);
     }
     good &= signs >= 0;
-    good &= elements != 0 || !plan.schema->args[plan.tensor_at[i]].written();
+    good &= !empty || !plan.schema->args[plan.tensor_at[i]].written();
   }
   return good;
 }

@@ -10,15 +10,14 @@ uint64_t mix(uint64_t hash, uint64_t word) {
   return hash ^ (hash >> 29);
 }
 
-/// Ranks and presence of the tensors, five bits each: what the places of dimensions follow from.
-uint64_t rank_key(const registry::Arguments& arguments) {
-  uint64_t key = 0;
+RankPattern::Ranks ranks_of(const registry::Arguments& arguments) {
+  RankPattern::Ranks ranks{};
   for (uint32_t i = 0; i < arguments.count; ++i) {
-    if (arguments.tags[i] != ArgTag::tensor) continue;
-    const TensorView& tensor = *arguments.values[i].tensor;
-    key = mix(key, tensor.present() ? static_cast<uint64_t>(tensor.rank()) + 1 : 0);
+    if (arguments.tags[i] != ArgTag::tensor || !arguments.values[i].tensor->present()) continue;
+    const auto rank = static_cast<uint64_t>(arguments.values[i].tensor->rank());
+    ranks[i / 16] |= (rank + 1) << (4 * (i % 16));
   }
-  return key;
+  return ranks;
 }
 
 }  // namespace
@@ -63,13 +62,13 @@ DecisionSpace& OperatorState::space(uint32_t scope_serial, const LayerOf& layer_
 }
 
 const registry::DimChecks& OperatorState::checks_for(const registry::Arguments& arguments) {
-  const uint64_t key = rank_key(arguments);
+  const RankPattern::Ranks ranks = ranks_of(arguments);
   RankPattern* first = patterns_.load(std::memory_order_acquire);
   for (RankPattern* at = first; at != nullptr; at = at->next) {
-    if (at->key == key) return at->checks;
+    if (at->ranks == ranks) return at->checks;
   }
   auto made = std::make_unique<RankPattern>();
-  made->key = key;
+  made->ranks = ranks;
   made->checks = resolve_dim_checks(schema(), arguments);
   made->next = first;
   // Losing a race only leaves the same pattern twice.

@@ -15,7 +15,10 @@ uint64_t next_epoch();
 
 /// Dimension checks of arguments with certain ranks; made once for each combination.
 struct RankPattern {
-  uint64_t key = 0;
+  /// Four bits per argument: rank + 1 of a tensor, 0 for anything else.
+  using Ranks = std::array<uint64_t, 2>;
+  static_assert(OPMUX_MAX_ARGS <= 32 && OPMUX_MAX_RANK < 15);
+  Ranks ranks{};
   registry::DimChecks checks;
   RankPattern* next = nullptr;
 };
