@@ -18,7 +18,8 @@ dispatch::CallSettings settings_of(const CallOptions& options) {
   return {options.tag.number, options.stream, options.max_threads, nullptr, nullptr};
 }
 
-/// Arguments with absent outputs replaced by views of the inferred shapes.
+/// Arguments with absent outputs replaced by views of the inferred shapes. An optional output that
+/// is absent stays so: a call could leave it out too.
 class WithInferredOutputs {
  public:
   Status infer(const registry::Schema& schema, const CallSite& site, const ArgValue* values) {
@@ -26,16 +27,18 @@ class WithInferredOutputs {
     if (Status status = normalise(schema, site, values, arguments); !status.ok()) return status;
     std::copy(values, values + site.count(), values_.begin());
     site_ = site;
-    bool missing = false;
-    for (uint32_t i = 0; i < site.count(); ++i) {
-      missing |= schema.args[i].is_tensor() && schema.args[i].access == registry::Access::out &&
-                 arguments.tags[i] != ArgTag::tensor;
-    }
-    if (!missing) return {};
+    const auto missing = [&](size_t i) {
+      const registry::ArgSpec& arg = schema.args[i];
+      return arg.is_tensor() && arg.access == registry::Access::out && !arg.optional &&
+             arguments.tags[i] != ArgTag::tensor;
+    };
+    bool some = false;
+    for (uint32_t i = 0; i < site.count(); ++i) some |= missing(i);
+    if (!some) return {};
     auto outputs = infer_outputs(schema, arguments);
     if (!outputs) return outputs.error();
     for (const registry::InferredTensor& output : *outputs) {
-      if (arguments.tags[output.arg] == ArgTag::tensor) continue;
+      if (!missing(static_cast<size_t>(output.arg))) continue;
       TensorView view(nullptr, output.dtype, output.shape, {}, dispatch::device_of(arguments));
       values_[output.arg].tensor = &views_.emplace_back(view);
     }
