@@ -18,7 +18,7 @@ template <class T>
 std::optional<T> number_of(std::string_view text) {
   T value{};
   const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
+  const auto [at, error] = std::from_chars(text.data(), end, value);  // NOLINT(*-stringview-data-*)
   if (error != std::errc() || at != end) return {};
   return value;
 }
@@ -110,7 +110,8 @@ Result<const opmux_tensor*> ArgumentTexts::read_tensor(std::string_view text) {
   Tensor& tensor = tensors_.emplace_back();
   std::copy(shape->begin(), shape->end(), tensor.shape.begin());
   std::copy(strides->begin(), strides->end(), tensor.strides.begin());
-  tensor.c = {reinterpret_cast<void*>(kFirstAddress * tensors_.size()),
+  // Never read: an explanation looks at addresses, not at data.
+  tensor.c = {reinterpret_cast<void*>(kFirstAddress * tensors_.size()),  // NOLINT(*-no-int-to-ptr)
               {device.type, device.id},
               static_cast<int32_t>(shape->size()),
               {dtype.code, dtype.bits, dtype.lanes},

@@ -9,12 +9,10 @@
 
 namespace opmux::cli {
 
-/// What a command ends with.
-enum ExitCode : int {
-  kFine = 0,
-  kFound = 1,  ///< it found something that a person should look at
-  kWrongUse = 2,
-};
+// What a command ends with.
+inline constexpr int kFine = 0;
+inline constexpr int kFound = 1;  ///< it found something that a person should look at
+inline constexpr int kWrongUse = 2;
 
 /// What a command does once its options are read.
 using Action = std::function<int()>;

@@ -72,8 +72,7 @@ static inline opmux_error opmux_error_of(char* buffer, size_t capacity) {
   error.text = buffer;
   error.text_capacity = capacity;
   error.text_size = 0;
-  error.code.data = NULL;
-  error.code.size = 0;
+  error.code = opmux_str_of("");
   if (buffer && capacity) buffer[0] = '\0';
   return error;
 }
@@ -85,8 +84,8 @@ static inline opmux_arg opmux_arg_none(void) {
   opmux_arg arg;
   arg.tag = OPMUX_ARG_NONE;
   arg.flags = 0;
-  arg.value.list.data = NULL;
   arg.value.list.size = 0;
+  arg.value.i64 = 0;
   arg.reserved = 0;
   return arg;
 }
@@ -149,7 +148,7 @@ static inline opmux_arg opmux_arg_i64_list(const int64_t* items, size_t count) {
 static inline opmux_arg opmux_arg_tensor_list(const opmux_tensor* const* items, size_t count) {
   opmux_arg arg = opmux_arg_none();
   arg.tag = OPMUX_ARG_TENSOR_LIST;
-  arg.value.list.data = items;
+  arg.value.list.data = (const void*)items;
   arg.value.list.size = count;
   return arg;
 }

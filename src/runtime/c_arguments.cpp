@@ -37,7 +37,7 @@ bool CArguments::put_tensors(const opmux_list& list, uint32_t i) {
     if (tensors[k] == nullptr) return false;
     held->pointers.push_back(&held->views.emplace_back(*tensors[k]));
   }
-  storage_[i].list = {held->pointers.data(), held->pointers.size()};
+  storage_[i].list = {static_cast<const void*>(held->pointers.data()), held->pointers.size()};
   tensor_lists_.push_back(std::move(held));
   return true;
 }

@@ -15,7 +15,7 @@ namespace opmux::runtime {
 /// where it is while they are used; only lists of tensors allocate.
 class CArguments {
  public:
-  CArguments() noexcept {}
+  CArguments() noexcept = default;
   CArguments(const CArguments&) = delete;
   CArguments& operator=(const CArguments&) = delete;
 

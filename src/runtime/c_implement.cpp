@@ -14,7 +14,7 @@ namespace {
 
 Result<opmux::Registration> implement(opmux::runtime::Core& core, const opmux_backend& backend) {
   opmux_backend read{};
-  constexpr size_t kLeast = offsetof(opmux_backend, device) + sizeof(backend.device);
+  constexpr size_t kLeast = offsetof(opmux_backend, device) + sizeof(void*);
   if (Status bad = opmux::runtime::read_sized(backend, kLeast, "backend", read); !bad.ok())
     return bad;
   std::vector<opmux::registry::Refusal> refused;

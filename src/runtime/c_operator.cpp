@@ -20,8 +20,7 @@ namespace {
 
 template <size_t size>
 void write_text(std::string_view text, char (&to)[size]) {
-  const size_t length = std::min(text.size(), size - 1);
-  std::memcpy(to, text.data(), length);
+  const size_t length = text.copy(to, size - 1);
   to[length] = '\0';
 }
 
