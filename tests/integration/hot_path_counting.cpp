@@ -37,11 +37,13 @@ Function* next(const char* name) {
 
 extern "C" {
 
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): names of the C library
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);
 void* __libc_memalign(size_t, size_t);
 void __libc_free(void*);
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
 
 void* malloc(size_t size) noexcept {
   add(allocations);
