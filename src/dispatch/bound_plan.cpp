@@ -1,5 +1,7 @@
 #include "dispatch/bound_plan.hpp"
 
+#include <algorithm>
+
 #include <mutex>
 
 #include "dispatch/attempt.hpp"
@@ -68,6 +70,10 @@ void PlanControl::reconsider() {
     Decision decision;
     decide(space.input(), signature, decision);
     next = state_after(decision, *implementation);
+    const uint64_t serial = now->serial();
+    if (considered.exchange(serial, std::memory_order_acq_rel) != serial) {
+      guard_outdated.store(true, std::memory_order_release);
+    }
   }
   // Revoked is final, also when another thread found it meanwhile.
   PlanState seen = word.load(std::memory_order_relaxed);
@@ -222,7 +228,34 @@ Status::Detail* BoundPlan::call(const CallSite& site, const ArgValue* values) no
   return run_unchecked();
 }
 
+void BoundPlan::renew_guard() {
+  const ColdMark mark;
+  if (mark.depth() == kMaxDepth) return;
+  control_->guard_outdated.store(false, std::memory_order_release);
+  OperatorState* state = slot_->current.load(std::memory_order_acquire);
+  if (state == nullptr) return;
+  const auto& all = state->sources().op->implementations;
+  const auto at = std::find(all.begin(), all.end(), control_->implementation);
+  if (at == all.end()) return;  // withdrawn, and revoked for that
+  renewed_guards_ = space_of(*slot_, *state, control_->context).guards();
+  renewed_ = *guarded_.plan;
+  renewed_.guard = &(*renewed_guards_)[static_cast<size_t>(at - all.begin())];
+  const ArgValue* example = control_->arguments.values.data();
+  guarded_.plan = &renewed_;
+  guarded_.exact_only |= renewed_.guard->exact_only || renewed_.guard->too_many;
+  guarded_.value_guarded |= !renewed_.guard->value.empty();
+  guarded_.remember(example);
+  if (renewed_.guard->too_many) {
+    // More facts than can be kept: no tensor has this device, so nothing fits any more.
+    guarded_.exact[0] = ~uint64_t{0};
+  } else {
+    guarded_.keep_guard_values(example);
+  }
+}
+
 bool BoundPlan::accepts(const CallSite& site, const ArgValue* values) {
+  if (control_->guard_outdated.load(std::memory_order_acquire)) [[unlikely]]
+    renew_guard();
   if (!(site == guarded_.site)) [[unlikely]]
     return false;
   const bool same =

@@ -23,7 +23,10 @@ struct PlanControl {
   registry::ImplementationPtr implementation;
   uint32_t tag = 0;
   std::atomic<PlanState> word{PlanState::current};
-  PlanRoll::Place* place = nullptr;  ///< among those that a fork may end
+  /// The operator was compiled anew: its decisions may depend on more than the plan's guard compares.
+  std::atomic<bool> guard_outdated{false};
+  std::atomic<uint64_t> considered{0};  ///< serial of the state that was asked last
+  PlanRoll::Place* place = nullptr;     ///< among those that a fork may end
 
   base::ForkMutex counting;             ///< held while somebody follows the pointer below
   const GuardedPlan* counts = nullptr;  ///< whose calls were not yet handed over
@@ -78,6 +81,8 @@ class BoundPlan {
   Status decide(const CallSite& site, const ArgValue* values);
   Status prepare(const registry::Signature& signature, const PlanRecord& plan);
   bool accepts(const CallSite& site, const ArgValue* values);
+  /// Compares from now on what decisions depend on now, with the values of the example.
+  void renew_guard();
   /// Why it does not run. `values` may be null if only revocation is in question.
   Status::Detail* refuse(const CallSite& site, const ArgValue* values) const;
   Status::Detail* revoked() const;
@@ -92,6 +97,8 @@ class BoundPlan {
   std::unique_ptr<std::byte[]> memory_, workspace_;
   registry::DimChecks checks_;
   GuardedPlan guarded_;
+  std::shared_ptr<const std::vector<GuardFacts>> renewed_guards_;
+  PlanRecord renewed_;  ///< what it was bound with, with one of these guards
 };
 
 }  // namespace opmux::dispatch

@@ -46,6 +46,8 @@ class DecisionSpace {
 
   const DecisionInput& input() const { return input_; }
   const registry::Dependencies& dependencies() const { return dependencies_; }
+  /// What plans compare, by candidate.
+  const std::shared_ptr<const std::vector<GuardFacts>>& guards() const { return guards_; }
   uint32_t classes() const { return table_.size(); }
   /// Calls that were decided because their class had no place.
   uint64_t unclassified() const { return unclassified_.load(std::memory_order_relaxed); }

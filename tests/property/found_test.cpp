@@ -111,5 +111,24 @@ TEST_F(Found, explain_leaves_an_optional_output_out_as_a_call_does) {
   EXPECT_EQ(who_runs(op, tensor({4}), none, tensor({4})), "one");
 }
 
+TEST_F(Found, a_bound_plan_heeds_a_condition_that_came_after_it) {
+  const Operator op = define("op(out Tensor y[N])");
+  add("fast", {}, 200);
+  add("any", {}, 100);
+  Plan plan = op.bind(tensor({4})).value();
+  EXPECT_TRUE(plan(tensor({8})).ok());
+  Policy policy;
+  policy.rules = {{.op = "op",
+                   .when = Condition::dim("N", Compare::greater, 100),
+                   .deny = {"impl:op/acme.fast"}}};
+  ASSERT_TRUE(runtime.set_policy(policy).ok());
+  EXPECT_EQ(plan.state(), Plan::State::current);
+  ran = "nothing";
+  EXPECT_EQ(plan(tensor({200})).code(), Code::outside_plan);
+  EXPECT_EQ(ran, "nothing");
+  EXPECT_TRUE(plan(tensor({4})).ok());
+  EXPECT_EQ(ran, "fast");
+}
+
 }  // namespace
 }  // namespace opmux

@@ -97,7 +97,6 @@ void Trial::change_something() {
 /// What is revoked stays so, even if the reason goes again.
 void Trial::after_change() {
   for (Bound& bound : bound_) {
-    bound.older = true;
     const Expected now = choose(world_, bound.call);
     bound.revoked = bound.revoked || forbidden(now, bound.plan->control().implementation->id);
   }
@@ -220,8 +219,8 @@ void Trial::compare_plan(Bound& bound, const Call& call) {
     disagree("a plan took wrong arguments: " + outcome.status.to_string());
   if (expected.valid && code != Code::ok && code != Code::outside_plan)
     disagree("a plan returned " + outcome.status.to_string());
-  const bool current = !bound.older && bound.plan->state() == dispatch::PlanState::current;
-  if (ran && current && expected.chosen() != id)
+  const bool current = bound.plan->state() == dispatch::PlanState::current;
+  if (ran && ((current && expected.chosen() != id) || forbidden(expected, id)))
     disagree("a plan for " + id + " ran where the decision is " + expected.chosen() +
              "; bound with\n" + text_of(bound.call));
 }

@@ -25,7 +25,6 @@ class Trial {
     Subject::PlanPtr plan;
     Call call;  ///< it was bound with, scopes included
     bool revoked = false;
-    bool older = false;  ///< something changed since
   };
 
   void change_something();
