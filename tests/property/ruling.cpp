@@ -1,0 +1,233 @@
+#include "ruling.hpp"
+
+#include <algorithm>
+
+namespace opmux::property {
+namespace {
+
+bool glob(const char* pattern, const char* text) {
+  if (*pattern == '\0') return *text == '\0';
+  if (*pattern != '*') return *pattern == *text && glob(pattern + 1, text + 1);
+  return glob(pattern + 1, text) || (*text != '\0' && *text != '/' && glob(pattern, text + 1));
+}
+
+std::string kind_word(const std::string& token) {
+  return token == "flaggems" || token == "flagos" ? "default" : token;
+}
+
+bool matches(const std::string& token, const Candidate& candidate, const Backend& backend) {
+  if (token.starts_with("impl:")) return token.substr(5) == candidate.id;
+  if (token.starts_with("vendor:"))
+    return backend.kind == Kind::vendor && token.substr(7) == backend.vendor;
+  if (token.find('/') != std::string::npos) return glob(token.c_str(), candidate.id.c_str());
+  return kind_word(token) == name_of(backend.kind);
+}
+
+size_t place_in(const Words& tokens, const Candidate& candidate, const Backend& backend) {
+  size_t place = 0;
+  while (place < tokens.size() && !matches(tokens[place], candidate, backend)) ++place;
+  return place;
+}
+
+Words expanded(const Words& prefer) {
+  const Words kinds{"default", "vendor", "reference"};
+  if (prefer.size() != 1) return prefer;
+  const std::string first = kind_word(prefer[0]);
+  if (std::find(kinds.begin(), kinds.end(), first) == kinds.end()) return prefer;
+  Words all{first};
+  for (const std::string& kind : kinds) {
+    if (kind != first) all.push_back(kind);
+  }
+  return all;
+}
+
+bool known(const Condition& condition, const Schema& schema) {
+  const Condition::Node& node = condition.node();
+  using K = Condition::Kind;
+  if (node.kind >= K::all_of) {
+    return std::all_of(node.operands.begin(), node.operands.end(),
+                       [&](const Condition& operand) { return known(operand, schema); });
+  }
+  if (node.kind == K::ambient || node.kind == K::tag) return true;
+  if (node.kind == K::dim) return has_dim(schema, node.name);
+  if (node.kind == K::rows) return has_dim(schema, "rows");
+  const Arg* arg = find(schema, node.name);
+  if (arg == nullptr) return false;
+  if (node.kind == K::present) return true;
+  if (node.kind != K::scalar) return arg->type == Arg::Type::tensor;
+  return arg->type == Arg::Type::integer || arg->type == Arg::Type::boolean ||
+         arg->type == Arg::Type::enumeration;
+}
+
+bool compare(Compare how, int64_t a, int64_t b) {
+  switch (how) {
+    case Compare::equal: return a == b;
+    case Compare::not_equal: return a != b;
+    case Compare::less: return a < b;
+    case Compare::less_equal: return a <= b;
+    case Compare::greater: return a > b;
+    case Compare::greater_equal: return a >= b;
+    case Compare::multiple_of: return a % b == 0;
+  }
+  return false;
+}
+
+bool compare_fact(const Condition::Node& node, Fact fact) {
+  if (!fact) return node.compare == Compare::not_equal;
+  return compare(node.compare, *fact, node.value);
+}
+
+bool holds(const Condition& condition, const Question& ask) {
+  const Condition::Node& node = condition.node();
+  const auto operand_holds = [&](const Condition& operand) { return holds(operand, ask); };
+  switch (node.kind) {
+    case Condition::Kind::all_of:
+      return std::all_of(node.operands.begin(), node.operands.end(), operand_holds);
+    case Condition::Kind::any_of:
+      return std::any_of(node.operands.begin(), node.operands.end(), operand_holds);
+    case Condition::Kind::negation: return !holds(node.operands[0], ask);
+    case Condition::Kind::dim: return compare_fact(node, ask.dim(node.name));
+    case Condition::Kind::rows: return compare_fact(node, ask.dim("rows"));
+    case Condition::Kind::rank: return compare_fact(node, ask.fact(OPMUX_FACT_RANK, node.name));
+    case Condition::Kind::scalar: return compare_fact(node, ask.fact(OPMUX_FACT_SCALAR, node.name));
+    case Condition::Kind::tag: return ask.call->tag == node.value;
+    case Condition::Kind::dtype: return ask.fact(OPMUX_FACT_DTYPE, node.name) == Fact(node.value);
+    case Condition::Kind::present: return ask.fact(OPMUX_FACT_PRESENT, node.name) == Fact(1);
+    case Condition::Kind::contiguous: return ask.fact(OPMUX_FACT_CONTIGUOUS, node.name) == Fact(1);
+    case Condition::Kind::ambient: return ask.ambient(node.name) == Fact(1);
+    case Condition::Kind::aligned:
+      return ask.fact(OPMUX_FACT_ALIGNMENT, node.name).value_or(0) >= node.value;
+    case Condition::Kind::layout:
+      return ask.fact(OPMUX_FACT_LAYOUT, node.name) == Fact(packed_layout(node.text));
+    case Condition::Kind::device:
+      return ask.fact(OPMUX_FACT_DEVICE, node.name).value_or(-1) % 65536 == node.value;
+  }
+  return false;
+}
+
+void add_voices(const Policy& policy, size_t layer, const Question& ask,
+                std::vector<Voice>& voices) {
+  const Schema& schema = ask.world->schema;
+  std::vector<Rule> rules;
+  for (const Rule& rule : policy.rules) {
+    const auto lower = std::find_if(rules.begin(), rules.end(),
+                                    [&](const Rule& other) { return other.rank < rule.rank; });
+    rules.insert(lower, rule);
+  }
+  for (Rule& rule : rules) {
+    if (!glob(rule.op.c_str(), schema.name.c_str())) continue;
+    if (rule.when && (!known(*rule.when, schema) || !holds(*rule.when, ask))) continue;
+    if (rule.expired) {
+      rule.prefer = rule.order = rule.allow = {};
+      rule.boost = {};
+      rule.strict = {};
+    }
+    voices.push_back({layer, rule, {}, {}});
+  }
+  if (policy.per_op.contains(schema.name))
+    voices.push_back({layer, {.order = policy.per_op.at(schema.name)}, {}, {}});
+  voices.push_back({layer,
+                    {.require = policy.require,
+                     .prefer = policy.prefer,
+                     .deny = policy.deny,
+                     .allow = policy.allow,
+                     .strict = policy.strict},
+                    policy.allow_vendors,
+                    policy.deny_vendors});
+}
+
+/// Strongest first: scopes from the innermost, code, environment.
+std::vector<Voice> voices_of(const Question& ask) {
+  std::vector<const Policy*> layers;
+  Words texts;
+  const auto& scopes = ask.call->scopes;
+  for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
+    const std::string text = text_of(*scope);
+    if (std::find(texts.begin(), texts.end(), text) != texts.end()) continue;
+    texts.push_back(text);
+    layers.push_back(&*scope);
+  }
+  layers.push_back(&ask.world->code);
+  layers.push_back(&ask.world->environment);
+  std::vector<Voice> voices;
+  for (size_t i = 0; i < layers.size(); ++i) add_voices(*layers[i], i, ask, voices);
+  return voices;
+}
+
+/// The first voice that sets a list, or null.
+template <class Field>
+const Voice* first_with(const std::vector<Voice>& voices, Field&& field) {
+  for (const Voice& voice : voices) {
+    if (!field(voice).empty()) return &voice;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Ruling::Ruling(const Question& ask)
+    : voices_(voices_of(ask)),
+      order_(first_with(voices_, [](const Voice& v) { return v.rule.order; })),
+      prefer_(first_with(voices_, [](const Voice& v) { return v.rule.prefer; })),
+      allow_(first_with(voices_, [](const Voice& v) { return v.rule.allow; })),
+      allow_vendors_(first_with(voices_, [](const Voice& v) { return v.allow_vendors; })) {
+  if (order_ != nullptr && (prefer_ == nullptr || order_->layer <= prefer_->layer)) {
+    tiers_ = order_->rule.order;
+  } else if (prefer_ != nullptr) {
+    tiers_ = expanded(prefer_->rule.prefer);
+  }
+}
+
+bool Ruling::strict() const {
+  for (const Voice& voice : voices_) {
+    if (voice.rule.strict) return *voice.rule.strict;
+  }
+  return false;
+}
+
+bool Ruling::allows_none() const {
+  return std::any_of(voices_.begin(), voices_.end(),
+                     [](const Voice& voice) { return voice.rule.allow_none; });
+}
+
+std::string Ruling::refusal(const Candidate& candidate, const Backend& backend) const {
+  const auto in = [&](const Words& tokens) {
+    return place_in(tokens, candidate, backend) < tokens.size();
+  };
+  const auto vendor_in = [&](const Words& names) {
+    return std::find(names.begin(), names.end(), backend.vendor) != names.end();
+  };
+  const bool vendor = backend.kind == Kind::vendor;
+  for (const Voice& v : voices_) {
+    if (in(v.rule.deny)) return "policy.denied";
+  }
+  for (const Voice& v : voices_) {
+    if (vendor && vendor_in(v.deny_vendors)) return "policy.vendor_denied";
+  }
+  for (const Voice& v : voices_) {
+    if (!v.rule.require.empty() && !in(v.rule.require)) return "policy.outside_require";
+  }
+  if (order_ != nullptr && !in(order_->rule.order)) return "policy.outside_order";
+  if (allow_ != nullptr && !in(allow_->rule.allow)) return "policy.not_allowed";
+  if (allow_vendors_ != nullptr && vendor && !vendor_in(allow_vendors_->allow_vendors))
+    return "policy.vendor_not_allowed";
+  return "";
+}
+
+double Ruling::score(const Candidate& candidate, const Backend& backend, int priority) const {
+  double add = priority, multiply = 1;
+  for (const Voice& voice : voices_) {
+    for (const Boost& boost : voice.rule.boost) {
+      if (!matches(boost.impl, candidate, backend)) continue;
+      add += boost.add;
+      multiply *= boost.multiply;
+    }
+  }
+  return std::clamp(add * multiply, 0.0, 1e6);
+}
+
+size_t Ruling::tier(const Candidate& candidate, const Backend& backend) const {
+  return place_in(tiers_, candidate, backend);
+}
+
+}  // namespace opmux::property

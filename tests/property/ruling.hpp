@@ -1,0 +1,37 @@
+#pragma once
+
+#include "question.hpp"
+
+namespace opmux::property {
+
+/// One voice of a policy that speaks about a call: a rule, an operator's own order, the rest.
+struct Voice {
+  size_t layer;
+  Rule rule;
+  Words allow_vendors, deny_vendors;
+};
+
+/// What all policies together say about one call.
+class Ruling {
+ public:
+  explicit Ruling(const Question& ask);
+  Ruling(const Ruling&) = delete;
+  Ruling& operator=(const Ruling&) = delete;
+
+  bool strict() const;
+  bool allows_none() const;
+  /// A reason code, or nothing.
+  std::string refusal(const Candidate& candidate, const Backend& backend) const;
+  size_t tier(const Candidate& candidate, const Backend& backend) const;
+  double score(const Candidate& candidate, const Backend& backend, int priority) const;
+
+ private:
+  std::vector<Voice> voices_;  ///< strongest first
+  const Voice* order_;
+  const Voice* prefer_;
+  const Voice* allow_;
+  const Voice* allow_vendors_;
+  Words tiers_;
+};
+
+}  // namespace opmux::property
