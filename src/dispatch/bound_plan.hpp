@@ -23,7 +23,7 @@ struct PlanControl {
   registry::ImplementationPtr implementation;
   uint32_t tag = 0;
   std::atomic<PlanState> word{PlanState::current};
-  /// The operator was compiled anew: its decisions may depend on more than the plan's guard compares.
+  /// The operator was compiled anew: decisions may depend on more than the plan's guard compares.
   std::atomic<bool> guard_outdated{false};
   std::atomic<uint64_t> considered{0};  ///< serial of the state that was asked last
   PlanRoll::Place* place = nullptr;     ///< among those that a fork may end

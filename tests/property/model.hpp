@@ -20,7 +20,7 @@ struct Expected {
   std::string chosen() const { return order.empty() ? std::string() : order.front(); }
 };
 
-/// The rules of choosing once more, plainly: no compilation, no caches, no sharing with the library.
+/// The rules of choosing once more, plainly: no compilation, no caches, nothing of the library.
 Expected choose(const World& world, const Call& call);
 
 /// Whether every candidate is dropped by policy whatever the call, and no rule allows that.

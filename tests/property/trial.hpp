@@ -16,8 +16,8 @@ class Trial {
  public:
   explicit Trial(uint64_t seed);
 
-  /// One draw: perhaps a change of policy, scope or registry, then one call in every way. Returns the
-  /// first disagreement with a description, or nothing.
+  /// One draw: perhaps a change of policy, scope or registry, then one call in every way. Returns
+  /// the first disagreement with a description, or nothing.
   std::string draw();
 
  private:

@@ -8,7 +8,7 @@
 
 #include <opmux/opmux.hpp>
 
-/// A small world in plain data: what the generator draws, the model judges and the runtime is given.
+/// A small world in plain data: drawn by the generator, judged by the model, given to a runtime.
 namespace opmux::property {
 
 /// One argument as a caller passes it. A tensor that is not present, or the tag none, is absent.
@@ -45,7 +45,7 @@ struct Schema {
   std::vector<Where> where;
 };
 
-/// Refuses if the fact it asks for, divided by `modulo`, leaves `rest`; one that breaks throws then.
+/// Refuses if the fact it asks for, divided by `modulo`, leaves `rest`; or throws, if it breaks.
 struct Verifier {
   std::optional<std::vector<FactRef>> reads;
   FactRef asks;
