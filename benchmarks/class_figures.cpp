@@ -5,10 +5,6 @@
 namespace opmux::bench {
 namespace {
 
-void must(const Status& status) {
-  if (!status.ok()) throw Error(status);
-}
-
 /// One operator about whose dimension H sixteen questions are asked.
 struct SixteenQuestions {
   SixteenQuestions() : runtime(Runtime::create({.environment = {{}}, .backends = false}).value()) {

@@ -8,6 +8,14 @@
 
 namespace opmux::bench {
 
+[[noreturn, gnu::cold]] void give_up(const Status& status);
+
+/// Ends the program if a call failed.
+inline void must(const Status& status) {
+  if (!status.ok()) [[unlikely]]
+    give_up(status);
+}
+
 /// The kernel of every benchmark: does nothing, but the compiler cannot know.
 int32_t nothing(void* user_data, const opmux_call* call);
 
@@ -21,23 +29,26 @@ class World {
 
   Runtime runtime;
   std::vector<Operator> operators;
+  std::vector<Operator> wide;  ///< one operator whose third tensor has as many dimensions
 
  private:
+  Operator add(const std::string& name, const std::string& weight);
   std::vector<Registration> registrations_;
 };
 
-/// Three tensors of one call: y, x [rows, h] and w [h], or all of rank 4.
+/// Three tensors of one call: y, x [rows, h] and w [h], or all of rank 4. Nobody looks at their data.
 struct Tensors {
   Tensors(int64_t rows, int64_t h)
-      : y(buffer, f32, {rows, h}), x(buffer, f32, {rows, h}), w(buffer, f32, {h}) {}
+      : y(memory(1), f32, {rows, h}), x(memory(2), f32, {rows, h}), w(memory(3), f32, {h}) {}
   static Tensors rank4(int64_t a, int64_t b, int64_t c, int64_t h) {
     Tensors t(1, h);
-    t.y = TensorView(buffer, f32, {a, b, c, h});
-    t.x = t.y;
-    t.w = TensorView(buffer, f32, {1, 1, 1, h});
+    t.y = TensorView(memory(1), f32, {a, b, c, h});
+    t.x = TensorView(memory(2), f32, {a, b, c, h});
+    t.w = TensorView(memory(3), f32, {a, b, c, h});
     return t;
   }
-  static inline char buffer[64];
+  static void* memory(uintptr_t which) { return reinterpret_cast<void*>(which << 36); }
+
   TensorView y, x, w;
 };
 

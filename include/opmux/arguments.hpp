@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstdint>
 #include <optional>
@@ -93,6 +94,19 @@ template <class... Args>
 struct Packed {
   static_assert(sizeof...(Args) <= OPMUX_MAX_ARGS, "an operator has at most 24 arguments");
   static constexpr CallSite site{tag_of<Args>()...};
+  static constexpr int kTensors = (0 + ... + (tag_of<Args>() == ArgTag::tensor ? 1 : 0));
+  static constexpr int kScalars = static_cast<int>(sizeof...(Args)) - kTensors;
+  /// Few enough to travel in registers: tensors first, scalars behind them, four at most.
+  static constexpr bool kInRegisters = [] {
+    if (kTensors < 1 || site.count() > 4) return false;
+    for (uint32_t i = 0; i < site.count(); ++i) {
+      const bool tensor = site.tag(i) == ArgTag::tensor;
+      if (tensor != (i < static_cast<uint32_t>(kTensors)) || site.tag(i) >= ArgTag::string) {
+        return false;
+      }
+    }
+    return true;
+  }();
   static constexpr size_t kLists =
       (size_t{0} + ... + (tag_of<Args>() >= ArgTag::string ? size_t{1} : size_t{0}));
 
@@ -104,6 +118,10 @@ struct Packed {
   }
   Packed(const Packed&) = delete;
   Packed& operator=(const Packed&) = delete;
+
+  uint64_t word(size_t i) const {
+    return i < sizeof...(Args) ? std::bit_cast<uint64_t>(values[i]) : 0;
+  }
 
   ArgValue values[sizeof...(Args) + 1];
   opmux_list lists[kLists + 1];

@@ -53,6 +53,14 @@ class alignas(16) CallSite {
     return static_cast<ArgTag>(words_[i / 14] >> (4 * (i % 14)) & 15);
   }
 
+  /// All of it, if it has at most 14 arguments; and back.
+  constexpr uint64_t word() const { return words_[0]; }
+  static constexpr CallSite from_word(uint64_t word) {
+    CallSite site;
+    site.words_[0] = word;
+    return site;
+  }
+
   friend constexpr bool operator==(const CallSite&, const CallSite&) = default;
 
  private:

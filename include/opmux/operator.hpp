@@ -72,7 +72,7 @@ class Operator {
   template <class... Args>
   Status operator()(const Args&... args) const {
     const detail::Packed<Args...> packed(args...);
-    return Status(detail::call(*slot_, packed.site, packed.values));
+    return Status(detail::call(*slot_, packed));
   }
 
   /// The same with options, or with a report of what happened.

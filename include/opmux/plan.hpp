@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,15 +14,52 @@ namespace opmux {
 
 namespace dispatch {
 struct OperatorSlot;
+struct ThreadBlock;
 class BoundPlan;
+
+/// What the calling thread owns of the engine.
+OPMUX_API extern thread_local constinit ThreadBlock* thread_block
+    __attribute__((tls_model("initial-exec")));
+
+OPMUX_API Status::Detail* call(OperatorSlot& slot, const CallSite& site,
+                               const ArgValue* values) noexcept;
+/// The same for at most four arguments, tensors first, each in a register; the library has these.
+template <int kTensors, int kScalars>
+OPMUX_API Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t a, uint64_t b,
+                                     uint64_t c, uint64_t d) noexcept;
 }  // namespace dispatch
 
 struct CallOptions;
 class Plan;
 
 namespace detail {
-OPMUX_API Status::Detail* call(dispatch::OperatorSlot& slot, const CallSite& site,
-                               const ArgValue* values) noexcept;
+/// The part of a bound plan that a call without checks touches.
+struct HotPlan {
+  static constexpr uint32_t kRevoked = 2;
+
+  const dispatch::ThreadBlock* block = nullptr;  ///< of the thread that called last
+  std::atomic<uint64_t>* mark = nullptr;         ///< that thread's in-flight mark
+  uint64_t plan_id = 0;
+  const std::atomic<uint32_t>* state = nullptr;
+  int32_t (*run)(void*, const opmux_call*) = nullptr;
+  void* user_data = nullptr;
+  const opmux_call* call = nullptr;
+  std::atomic<uint64_t>* calls = nullptr;
+};
+}  // namespace detail
+
+namespace detail {
+/// The entry of the library that suits a site best, chosen when compiling.
+template <class... Args>
+Status::Detail* call(dispatch::OperatorSlot& slot, const Packed<Args...>& packed) {
+  if constexpr (Packed<Args...>::kInRegisters) {
+    return dispatch::call_words<Packed<Args...>::kTensors, Packed<Args...>::kScalars>(
+        slot, packed.site.word(), packed.word(0), packed.word(1), packed.word(2), packed.word(3));
+  } else {
+    return dispatch::call(slot, packed.site, packed.values);
+  }
+}
+
 OPMUX_API Status::Detail* call_with(dispatch::OperatorSlot& slot, const CallSite& site,
                                     const ArgValue* values, const CallOptions& options,
                                     CallReport* report) noexcept;
@@ -31,7 +69,12 @@ OPMUX_API Explanation explain(dispatch::OperatorSlot& slot, const CallSite& site
                               const ArgValue* values);
 OPMUX_API Status::Detail* call_plan(dispatch::BoundPlan& plan, const CallSite& site,
                                     const ArgValue* values) noexcept;
-OPMUX_API Status::Detail* run_unchecked(dispatch::BoundPlan& plan) noexcept;
+template <int kTensors, int kScalars>
+OPMUX_API Status::Detail* call_plan_words(dispatch::BoundPlan& plan, uint64_t site, uint64_t a,
+                                          uint64_t b, uint64_t c, uint64_t d) noexcept;
+OPMUX_API Status::Detail* run_slowly(dispatch::BoundPlan& plan) noexcept;
+/// What follows an outcome that is not ok, the mark still set.
+OPMUX_API Status::Detail* end_plan(dispatch::BoundPlan& plan, int32_t outcome) noexcept;
 OPMUX_API Status set_frame(dispatch::BoundPlan& plan, const CallSite& site, const ArgValue* values);
 }  // namespace detail
 
@@ -52,8 +95,15 @@ class Plan {
   /// if the schema refuses them, `revoked` if it may not run any more.
   template <class... Args>
   Status operator()(const Args&... args) {
-    const detail::Packed<Args...> packed(args...);
-    return Status(detail::call_plan(*plan_, packed.site, packed.values));
+    using Packed = detail::Packed<Args...>;
+    const Packed packed(args...);
+    if constexpr (Packed::kInRegisters) {
+      return Status(detail::call_plan_words<Packed::kTensors, Packed::kScalars>(
+          *plan_, packed.site.word(), packed.word(0), packed.word(1), packed.word(2),
+          packed.word(3)));
+    } else {
+      return Status(detail::call_plan(*plan_, packed.site, packed.values));
+    }
   }
 
   /// Checks arguments as a call does and keeps them for run_unchecked.
@@ -64,7 +114,25 @@ class Plan {
   }
   /// Runs on what prepare() kept. The caller promises that those views still exist and were not changed
   /// but for their data pointers; a revoked plan still refuses.
-  Status run_unchecked() { return Status(detail::run_unchecked(*plan_)); }
+  Status run_unchecked() {
+    const detail::HotPlan& hot = *hot_;
+    // Another thread than last time, a call inside a call: found by the library.
+    if (hot.block != dispatch::thread_block || hot.mark->load(std::memory_order_relaxed) != 0)
+        [[unlikely]] {
+      return Status(detail::run_slowly(*plan_));
+    }
+    hot.mark->store(hot.plan_id, std::memory_order_release);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (hot.state->load(std::memory_order_acquire) == detail::HotPlan::kRevoked) [[unlikely]] {
+      return Status(detail::end_plan(*plan_, -1));
+    }
+    const int32_t outcome = hot.run(hot.user_data, hot.call);
+    if (outcome != OPMUX_OK) [[unlikely]]
+      return Status(detail::end_plan(*plan_, outcome));
+    hot.mark->store(0, std::memory_order_release);
+    hot.calls->store(hot.calls->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return {};
+  }
 
   OPMUX_API State state() const noexcept;
   /// Decides anew for the arguments it was bound with; if that fails, the plan stays as it was.
@@ -77,6 +145,7 @@ class Plan {
 
  private:
   std::unique_ptr<dispatch::BoundPlan> plan_;
+  const detail::HotPlan* hot_;
 };
 
 }  // namespace opmux

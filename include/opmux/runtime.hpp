@@ -116,7 +116,10 @@ class Runtime {
   template <class... Args>
   Status call(std::string_view name, const Args&... args) const {
     const detail::Packed<Args...> packed(args...);
-    return Status(call_by_name(name, packed.site, packed.values));
+    dispatch::OperatorSlot* slot = find(name);
+    if (slot == nullptr) [[unlikely]]
+      return op(name).error();
+    return Status(detail::call(*slot, packed));
   }
 
   /// Defines an operator. The same text again is the same operator; another text is refused.
@@ -152,8 +155,8 @@ class Runtime {
 
  private:
   OPMUX_API explicit Runtime(std::unique_ptr<runtime::Core> core);
-  OPMUX_API Status::Detail* call_by_name(std::string_view name, const CallSite& site,
-                                         const ArgValue* values) const noexcept;
+  /// Null if there is no such operator.
+  OPMUX_API dispatch::OperatorSlot* find(std::string_view name) const noexcept;
   std::unique_ptr<runtime::Core> core_;
 };
 

@@ -76,9 +76,10 @@ void PlanControl::reconsider() {
     }
   }
   // Revoked is final, also when another thread found it meanwhile.
-  PlanState seen = word.load(std::memory_order_relaxed);
-  while (seen != PlanState::revoked &&
-         !word.compare_exchange_weak(seen, next, std::memory_order_acq_rel)) {
+  uint32_t seen = word.load(std::memory_order_relaxed);
+  while (
+      seen != static_cast<uint32_t>(PlanState::revoked) &&
+      !word.compare_exchange_weak(seen, static_cast<uint32_t>(next), std::memory_order_acq_rel)) {
   }
 }
 
@@ -119,8 +120,8 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
 
   const registry::Signature signature{&schema, &control->arguments, &control->dims,
                                       static_cast<uint32_t>(found->context), control->tag};
-  Installation what{0,      found->context, &site, values,           &checked.arguments,
-                    &first, nullptr,        false, options_.settings};
+  Installation what{0,      found->context, &site,   values, &checked.arguments,
+                    &first, nullptr,        nullptr, false,  options_.settings};
   if (!can_be_kept(schema, what)) {
     return {Code::unsupported, "plan.arguments",
             "arguments of " + schema.name +
@@ -128,13 +129,15 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
                 "be bound; call the operator instead"};
   }
   if (auto room = make_room(guarded_, schema)) memory_ = std::move(room);
-  checks_ = resolve_dim_checks(schema, checked.arguments);
-  fill_plan(guarded_, schema, checks_, what);
+  checks_.emplace(schema, checked.arguments);
+  fill_plan(guarded_, schema, *checks_, what);
   if (Status status = prepare(signature, first); !status.ok()) return status;
   guarded_.pinned = std::move(choice);
+  guarded_.slot = slot_;
   guarded_.count_for(first.counters);
   control->counts = &guarded_;
   control_ = std::move(control);
+  heat();
   slot_->engine->add_plan(control_);
   return {};
 }
@@ -153,6 +156,7 @@ Status BoundPlan::prepare(const registry::Signature& signature, const PlanRecord
   guarded_.call.workspace_size = kernel.workspace(kernel.user_data, &guarded_.call);
   guarded_.call.workspace = workspace_for(guarded_.call.workspace_size, true, workspace_);
   guarded_.exact_only = true;
+  guarded_.program.usable = false;
   if (guarded_.call.workspace != nullptr || guarded_.call.workspace_size == 0) return {};
   return {Code::resource, "plan.workspace",
           "no memory for " + std::to_string(guarded_.call.workspace_size) + " bytes of workspace"};
@@ -189,43 +193,32 @@ Status::Detail* BoundPlan::finish(int32_t outcome) const {
                                 (text.empty() ? "" : ": " + text)};
 }
 
-Status::Detail* BoundPlan::run_at(ThreadBlock& block, uint32_t depth) noexcept {
-  block.marks[depth].store(guarded_.plan_id, std::memory_order_release);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (control_->state() == PlanState::revoked) [[unlikely]] {
-    block.clear(depth);
-    return revoked();
-  }
-  guarded_.error.text_size = 0;
-  const int32_t outcome = guarded_.run(guarded_.user_data, &guarded_.call);
-  block.clear(depth);
-  if (outcome == OPMUX_OK) [[likely]] {
-    guarded_.count_call();
-    return nullptr;
-  }
-  return finish(outcome);
+Status::Detail* BoundPlan::end(std::atomic<uint64_t>& mark, int32_t outcome) noexcept {
+  Status::Detail* status = outcome < 0 ? revoked() : finish(outcome);
+  mark.store(0, std::memory_order_release);
+  return status;
 }
 
-Status::Detail* BoundPlan::run_unchecked() noexcept {
-  ThreadBlock& block = *thread_block;
-  const bool plain = block.line_count != 0 && block.marks[0].load(std::memory_order_relaxed) == 0;
-  if (plain) [[likely]]
-    return run_at(block, 0);
-  return run_elsewhere();
-}
-
-Status::Detail* BoundPlan::run_elsewhere() noexcept {
+Status::Detail* BoundPlan::run_slowly() noexcept {
   ThreadBlock& block = own_thread_block();
-  reserve_lines(block, 1);
   const uint32_t depth = block.depth();
-  return depth < kMaxDepth ? run_at(block, depth) : too_deep(*slot_).release();
+  if (depth == kMaxDepth) return too_deep(*slot_).release();
+  hot_.block = &block;
+  hot_.mark = &block.marks[0];
+  return run_marked(block.marks[depth]);
+}
+
+void BoundPlan::heat() {
+  hot_ = {nullptr,         nullptr,        guarded_.plan_id,
+          &control_->word, guarded_.run,   guarded_.user_data,
+          &guarded_.call,  &guarded_.calls};
 }
 
 Status::Detail* BoundPlan::call(const CallSite& site, const ArgValue* values) noexcept {
   if (!accepts(site, values)) [[unlikely]]
     return refuse(site, values);
   guarded_.set_arguments(values);
-  return run_unchecked();
+  return run();
 }
 
 void BoundPlan::renew_guard() {
@@ -244,6 +237,8 @@ void BoundPlan::renew_guard() {
   guarded_.plan = &renewed_;
   guarded_.exact_only |= renewed_.guard->exact_only || renewed_.guard->too_many;
   guarded_.value_guarded |= !renewed_.guard->value.empty();
+  guarded_.choose_comparison();
+  guarded_.program = {};
   guarded_.remember(example);
   if (renewed_.guard->too_many) {
     // More facts than can be kept: no tensor has this device, so nothing fits any more.
@@ -254,7 +249,7 @@ void BoundPlan::renew_guard() {
 }
 
 bool BoundPlan::accepts(const CallSite& site, const ArgValue* values) {
-  if (control_->guard_outdated.load(std::memory_order_acquire)) [[unlikely]]
+  if (guard_outdated()) [[unlikely]]
     renew_guard();
   if (!(site == guarded_.site)) [[unlikely]]
     return false;
@@ -262,7 +257,7 @@ bool BoundPlan::accepts(const CallSite& site, const ArgValue* values) {
       guarded_.same_tensors(values) && (!guarded_.value_guarded || guarded_.same_values(values));
   if (same) [[likely]]
     return true;
-  if (!guarded_.fits(values)) return false;
+  if (guarded_.fit(values) != GuardedPlan::Fit::same_class) return false;
   guarded_.remember(values);
   return true;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include <opmux/plan.hpp>
 #include <opmux/status.hpp>
 
 #include "dispatch/engine.hpp"
@@ -13,6 +14,7 @@
 namespace opmux::dispatch {
 
 enum class PlanState : uint32_t { current, stale, revoked };
+static_assert(static_cast<uint32_t>(PlanState::revoked) == detail::HotPlan::kRevoked);
 
 /// What a bound plan shares with the engine: the arguments it was decided for, and the word that
 /// says whether it may still run.
@@ -22,7 +24,7 @@ struct PlanControl {
   uint64_t plan_id = 0;
   registry::ImplementationPtr implementation;
   uint32_t tag = 0;
-  std::atomic<PlanState> word{PlanState::current};
+  std::atomic<uint32_t> word{0};
   /// The operator was compiled anew: decisions may depend on more than the plan's guard compares.
   std::atomic<bool> guard_outdated{false};
   std::atomic<uint64_t> considered{0};  ///< serial of the state that was asked last
@@ -43,7 +45,7 @@ struct PlanControl {
   PlanControl(const PlanControl&) = delete;
   PlanControl& operator=(const PlanControl&) = delete;
 
-  PlanState state() const { return word.load(std::memory_order_acquire); }
+  PlanState state() const { return static_cast<PlanState>(word.load(std::memory_order_acquire)); }
   /// Decides again for the example and sets the word. Revoked stays revoked.
   void reconsider();
   void keep(const registry::Arguments& given, const registry::BoundDims& bound);
@@ -64,8 +66,24 @@ class BoundPlan {
 
   /// Checks that the plan may run and fits, then runs it: null is ok.
   Status::Detail* call(const CallSite& site, const ArgValue* values) noexcept;
-  /// The same without looking at the arguments, which set_frame() put there before.
-  Status::Detail* run_unchecked() noexcept;
+  /// The same for arguments in registers; `Words` is an ArgumentWords.
+  template <class Words>
+  Status::Detail* call(uint64_t site, const Words& words) noexcept {
+    if (guarded_.site.word() != site || guard_outdated() || !words.same(guarded_)) [[unlikely]] {
+      ArgValue values[4];
+      words.unpack(values);
+      return call(CallSite::from_word(site), values);
+    }
+    words.set(guarded_);
+    return run();
+  }
+  /// The same without looking at the arguments, which set_frame() put there before; finds the thread's
+  /// mark and keeps it for the inline form in plan.hpp.
+  Status::Detail* run_slowly() noexcept;
+  /// After a run that did not end ok, or was not started because the plan is revoked (-1): clears the
+  /// mark.
+  Status::Detail* end(int32_t outcome) noexcept { return end(*hot_.mark, outcome); }
+  const detail::HotPlan& hot() const { return hot_; }
   /// Puts arguments into the frame for run_unchecked; fails as call() does.
   Status set_frame(const CallSite& site, const ArgValue* values);
 
@@ -81,21 +99,43 @@ class BoundPlan {
   Status decide(const CallSite& site, const ArgValue* values);
   Status prepare(const registry::Signature& signature, const PlanRecord& plan);
   bool accepts(const CallSite& site, const ArgValue* values);
+  bool guard_outdated() const { return control_->guard_outdated.load(std::memory_order_acquire); }
   /// Compares from now on what decisions depend on now, with the values of the example.
   void renew_guard();
   /// Why it does not run. `values` may be null if only revocation is in question.
   Status::Detail* refuse(const CallSite& site, const ArgValue* values) const;
   Status::Detail* revoked() const;
-  Status::Detail* run_at(ThreadBlock& block, uint32_t depth) noexcept;
-  Status::Detail* run_elsewhere() noexcept;
+  Status::Detail* run() noexcept {
+    if (hot_.block != thread_block || hot_.mark->load(std::memory_order_relaxed) != 0)
+        [[unlikely]] {
+      return run_slowly();
+    }
+    return run_marked(*hot_.mark);
+  }
+  Status::Detail* run_marked(std::atomic<uint64_t>& mark) noexcept {
+    mark.store(guarded_.plan_id, std::memory_order_release);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (state() == PlanState::revoked) [[unlikely]]
+      return end(mark, -1);
+    guarded_.error.text_size = 0;
+    const int32_t outcome = guarded_.run(guarded_.user_data, &guarded_.call);
+    if (outcome != OPMUX_OK) [[unlikely]]
+      return end(mark, outcome);
+    mark.store(0, std::memory_order_release);
+    guarded_.count_call();
+    return nullptr;
+  }
   Status::Detail* finish(int32_t outcome) const;
+  void heat();
+  Status::Detail* end(std::atomic<uint64_t>& mark, int32_t outcome) noexcept;
 
+  detail::HotPlan hot_;
   Options options_;
   OperatorSlot* slot_ = nullptr;
   std::shared_ptr<PlanControl> control_;
   PreparedPtr prepared_;
   std::unique_ptr<std::byte[]> memory_, workspace_;
-  registry::DimChecks checks_;
+  std::optional<ShapeChecks> checks_;
   GuardedPlan guarded_;
   std::shared_ptr<const std::vector<GuardFacts>> renewed_guards_;
   PlanRecord renewed_;  ///< what it was bound with, with one of these guards

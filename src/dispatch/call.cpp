@@ -1,5 +1,6 @@
 #include "dispatch/call.hpp"
 
+#include "dispatch/argument_words.hpp"
 #include "dispatch/guarded_plan.hpp"
 #include "dispatch/slow_call.hpp"
 #include "dispatch/thread_block.hpp"
@@ -7,40 +8,59 @@
 namespace opmux::dispatch {
 namespace {
 
-/// Runs a plan whose guard holds; the mark is set. Whatever is not ok is handled with the mark
-/// still in place, since it refers to the plan.
-inline Status::Detail* run(ThreadBlock& block, GuardedPlan& plan, OperatorSlot& slot,
-                           const CallSite& site, const ArgValue* values) {
-  plan.set_arguments(values);
+/// Runs a plan whose frame is filled in; the mark is set. Only the plan is needed afterwards: whatever
+/// is not ok is handled from what it holds.
+[[gnu::always_inline]] inline Status::Detail* run(GuardedPlan& plan) {
+  plan.error.text_size = 0;
   const int32_t outcome = plan.run(plan.user_data, &plan.call);
   plan.count_call();
-  if (outcome == OPMUX_OK) [[likely]] {
-    block.clear(0);
-    return nullptr;
+  if (outcome != OPMUX_OK) [[unlikely]] {
+    return recover(plan, outcome);
   }
-  Status::Detail* status = recover(slot, site, values, plan, outcome);
-  block.clear(0);
-  return status;
+  thread_block->clear(0);
+  return nullptr;
 }
 
-/// Other plans of this operator in this thread, and other shapes of the same plan.
-[[gnu::noinline]] Status::Detail* call_again(ThreadBlock& block, OperatorSlot& slot,
-                                             const CallSite& site, const ArgValue* values) {
+/// Marks the thread as inside of a plan, before the epoch says whether the plan may be used.
+[[gnu::always_inline]] inline void mark(ThreadBlock& block, const GuardedPlan& plan) {
+  block.marks[0].store(plan.plan_id, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+/// Whether the plan, marked before, was made for this epoch, context and kinds of arguments. Before
+/// this holds nobody knows which arguments are tensors.
+[[gnu::always_inline]] inline bool current(const GuardedPlan& plan, const OperatorSlot& slot,
+                                           const ThreadBlock& block, uint64_t site) {
+  const uint64_t epoch = slot.epoch.load(std::memory_order_acquire);
+  return ((plan.epoch ^ epoch) | (plan.context ^ block.context) | (plan.site.word() ^ site)) == 0;
+}
+
+/// A mark that is set means a call inside a call: the frames of this thread's plans may be in use.
+[[gnu::always_inline]] inline bool has_line(const ThreadBlock& block, const OperatorSlot& slot) {
+  return slot.number < block.line_count && block.marks[0].load(std::memory_order_relaxed) == 0;
+}
+
+/// Whether a plan takes these arguments; if their shapes are not those of last time, keeps them.
+bool takes(GuardedPlan& plan, const ArgValue* values) {
+  if (plan.same_tensors(values) && (!plan.value_guarded || plan.same_values(values))) return true;
+  const GuardedPlan::Fit fit = plan.fit(values);
+  if (fit == GuardedPlan::Fit::no) return false;
+  if (fit == GuardedPlan::Fit::other_class && !plan.move_to_class(values)) return false;
+  plan.remember(values);
+  return true;
+}
+
+/// Any plan of this operator in this thread, and other shapes of the same plan.
+Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const ArgValue* values) {
+  ThreadBlock& block = *thread_block;
   GuardedPlan* const first = block.recent[slot.number];
   GuardedPlan* plan = first;
   do {
-    block.marks[0].store(plan->plan_id, std::memory_order_release);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    const WordPair differs =
-        plan->context_differs(slot.epoch.load(std::memory_order_acquire), block.context, site);
-    if ((differs[0] | differs[1]) == 0) {
-      const bool exact =
-          plan->same_tensors(values) && (!plan->value_guarded || plan->same_values(values));
-      if (exact || plan->fits(values)) {
-        if (!exact) plan->remember(values);
-        block.recent[slot.number] = plan;
-        return run(block, *plan, slot, site, values);
-      }
+    mark(block, *plan);
+    if (current(*plan, slot, block, site.word()) && plan->site == site && takes(*plan, values)) {
+      block.recent[slot.number] = plan;
+      plan->set_arguments(values);
+      return run(*plan);
     }
     plan = plan->next_of_line;
   } while (plan != first);
@@ -48,29 +68,81 @@ inline Status::Detail* run(ThreadBlock& block, GuardedPlan& plan, OperatorSlot& 
   return call_slowly(slot, site, values, nullptr, nullptr);
 }
 
+/// A marked, current plan meets another shape: the commonest reason not to be exactly as last time.
+/// True if the plan, or that of the new shape's class, now holds for it.
+template <int kWords, class Words>
+[[gnu::always_inline]] inline bool takes_shape(GuardedPlan& plan, const Words& words,
+                                               const ArgValue* values) {
+  if (!words.template same_kinds<kWords>(plan) || !plan.program.holds(values)) return false;
+  if (!plan.program.same_class(values, plan.guard_values) && !plan.move_to_class(values)) {
+    return false;
+  }
+  words.template remember<kWords>(plan);
+  return true;
+}
+
+template <class Words>
+[[gnu::noinline]] Status::Detail* call_with_other_shape(OperatorSlot& slot, uint64_t site,
+                                                        const Words words) {
+  ArgValue values[4];
+  words.unpack(values);
+  ThreadBlock& block = *thread_block;
+  GuardedPlan& plan = *block.recent[slot.number];
+  if (plan.program.usable && plan.nothing_declined()) [[likely]] {
+    const bool taken = plan.compare == Comparison::pairs ? takes_shape<2>(plan, words, values)
+                                                         : takes_shape<4>(plan, words, values);
+    if (taken) {
+      words.set(plan);
+      return run(plan);
+    }
+  }
+  block.clear(0);
+  return call(slot, CallSite::from_word(site), values);
+}
+
+/// Arguments in registers on the way that every other call takes.
+template <class Words>
+[[gnu::noinline]] Status::Detail* call_unpacked(OperatorSlot& slot, uint64_t site,
+                                                const Words words) {
+  ArgValue values[4];
+  words.unpack(values);
+  return call(slot, CallSite::from_word(site), values);
+}
+
 }  // namespace
 
 Status::Detail* call(OperatorSlot& slot, const CallSite& site, const ArgValue* values) noexcept {
+  if (has_line(*thread_block, slot)) [[likely]]
+    return call_any_plan(slot, site, values);
+  return call_slowly(slot, site, values, nullptr, nullptr);
+}
+
+template <int kTensors, int kScalars>
+Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t a, uint64_t b, uint64_t c,
+                           uint64_t d) noexcept {
+  using Words = ArgumentWords<kTensors, kScalars>;
+  const Words words{{a, b, c, d}};
   ThreadBlock& block = *thread_block;
-  if (slot.number >= block.line_count) [[unlikely]] {
-    return call_slowly(slot, site, values, nullptr, nullptr);
-  }
-  // A call inside a call: the frames of this thread's plans may be in use.
-  if (block.marks[0].load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    return call_slowly(slot, site, values, nullptr, nullptr);
+  if (!has_line(block, slot)) [[unlikely]] {
+    return call_unpacked(slot, site, words);
   }
   GuardedPlan& plan = *block.recent[slot.number];
-  block.marks[0].store(plan.plan_id, std::memory_order_release);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  const WordPair differs =
-      plan.context_differs(slot.epoch.load(std::memory_order_acquire), block.context, site);
-  // Only now is it known which arguments are tensors.
-  if ((differs[0] | differs[1]) == 0 && plan.same_tensors(values)) [[likely]] {
-    if (!plan.value_guarded || plan.same_values(values)) [[likely]] {
-      return run(block, plan, slot, site, values);
-    }
+  mark(block, plan);
+  if (!current(plan, slot, block, site)) [[unlikely]] {
+    block.clear(0);
+    return call_unpacked(slot, site, words);
   }
-  return call_again(block, slot, site, values);
+  if (!words.same(plan)) [[unlikely]] {
+    return call_with_other_shape(slot, site, words);
+  }
+  words.set(plan);
+  return run(plan);
 }
+
+#define OPMUX_ENTRY(tensors, scalars)                              \
+  template OPMUX_API Status::Detail* call_words<tensors, scalars>( \
+      OperatorSlot&, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t) noexcept;
+OPMUX_FOR_ARGUMENT_WORDS(OPMUX_ENTRY)
+#undef OPMUX_ENTRY
 
 }  // namespace opmux::dispatch

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <opmux/call_site.hpp>
+#include <opmux/export.hpp>
 #include <opmux/report.hpp>
 #include <opmux/status.hpp>
 
@@ -10,7 +11,14 @@
 namespace opmux::dispatch {
 
 /// Calls an operator: null is ok. The fast path; no lock, no allocation, no clock, no string.
-Status::Detail* call(OperatorSlot& slot, const CallSite& site, const ArgValue* values) noexcept;
+OPMUX_API Status::Detail* call(OperatorSlot& slot, const CallSite& site,
+                               const ArgValue* values) noexcept;
+
+/// The same for at most four arguments, tensors first, each in a register: what most operators look
+/// like. `site` is CallSite::word().
+template <int kTensors, int kScalars>
+Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t a, uint64_t b, uint64_t c,
+                           uint64_t d) noexcept;
 
 /// Calls with settings of its own, and says what it did if `report` is not null.
 Status::Detail* call_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,

@@ -17,8 +17,16 @@ uint64_t mix(uint64_t hash, uint64_t word) {
   return hash ^ (hash >> 29);
 }
 
-/// Facts whose values are told apart by 16 bits.
-bool is_small(FactKind kind) {
+/// Zero unless the question is about multiples of a power of two above 1.
+int64_t mask_of(const Predicate& question) {
+  const int64_t n = question.value;
+  const bool power = n > 1 && (n & (n - 1)) == 0;
+  return question.relation == Relation::multiple_of && power ? n - 1 : 0;
+}
+
+}  // namespace
+
+bool ClassLayout::is_small(FactKind kind) {
   switch (kind) {
     case FactKind::dtype:
     case FactKind::rank:
@@ -31,17 +39,6 @@ bool is_small(FactKind kind) {
     default: return false;
   }
 }
-
-/// False for what 16 bits cannot tell apart: element types of several lanes.
-bool pack_small(FactKind kind, int64_t value, uint16_t& packed) {
-  packed = static_cast<uint16_t>(value);
-  if (value == registry::kAbsent) packed = 0xFFFF;
-  if (value == registry::kAbsent || kind != FactKind::dtype) return true;
-  const auto dtype = DType::from_packed(static_cast<uint32_t>(value));
-  return dtype.lanes == 1 && packed != 0xFFFF;
-}
-
-}  // namespace
 
 uint64_t ClassKey::hash() const {
   uint64_t hash = count;
@@ -63,7 +60,7 @@ ClassLayout::ClassLayout(const registry::Dependencies& dependencies) {
       case Relation::at_most:
         if (question.value != INT64_MAX) cuts[question.fact].push_back(question.value + 1);
         break;
-      default: bits_.push_back(question); asked.insert(question.fact);
+      default: bits_.push_back({question, mask_of(question)}); asked.insert(question.fact);
     }
   }
   for (auto& [dim, values] : cuts) {
@@ -77,49 +74,6 @@ ClassLayout::ClassLayout(const registry::Dependencies& dependencies) {
   const size_t halves = small_.size() + intervals_.size();
   const size_t bits = bits_.size() + asked.size();
   fits_ = (bits + 63) / 64 + (halves + 3) / 4 + wide_.size() <= ClassKey::kMaxWords;
-}
-
-bool ClassLayout::key_of(const registry::Signature& signature, ClassKey& key) const {
-  if (!fits_) return false;
-  uint64_t word = 0;
-  uint32_t filled = 0;
-  const auto push = [&](uint64_t value, uint32_t width) {
-    word |= value << filled;
-    filled += width;
-    if (filled < 64) return;
-    key.words[key.count++] = word;
-    word = 0;
-    filled = 0;
-  };
-  key.count = 0;
-  // Questions stand by fact. An absent one answers no to all, which is not what a size that answers
-  // no to all means: capabilities pass over what is absent.
-  const Predicate* before = nullptr;
-  int64_t asked = registry::kAbsent;
-  for (const Predicate& question : bits_) {
-    if (before == nullptr || before->fact != question.fact) {
-      asked = value_of(signature, question.fact);
-      push(asked == registry::kAbsent ? 1 : 0, 1);
-    }
-    push(holds(question, asked) ? 1 : 0, 1);
-    before = &question;
-  }
-  if (filled != 0) push(0, 64 - filled);
-  for (const Intervals& interval : intervals_) {
-    const int64_t value = value_of(signature, interval.dim);
-    const auto index =
-        std::upper_bound(interval.cuts.begin(), interval.cuts.end(), value) - interval.cuts.begin();
-    push(value == registry::kAbsent ? 0xFFFF : static_cast<uint16_t>(index), 16);
-  }
-  for (const Fact& fact : small_) {
-    uint16_t packed = 0;
-    if (!pack_small(fact.kind, value_of(signature, fact), packed)) return false;
-    push(packed, 16);
-  }
-  if (filled != 0) push(0, 64 - filled);
-  for (const Fact& fact : wide_)
-    key.words[key.count++] = static_cast<uint64_t>(value_of(signature, fact));
-  return true;
 }
 
 }  // namespace opmux::dispatch

@@ -44,6 +44,13 @@ class DecisionSpace {
                                             const std::function<uint64_t()>& next_plan_id,
                                             const OnDecision& on_decision) const;
 
+  /// The choice for the class of these facts, if it is known.
+  template <class FactOf>
+  const Choice* known(const FactOf& fact_of) const {
+    ClassKey key;
+    return layout_.key_of(fact_of, key) ? table_.find(key) : nullptr;
+  }
+
   const DecisionInput& input() const { return input_; }
   const registry::Dependencies& dependencies() const { return dependencies_; }
   /// What plans compare, by candidate.

@@ -48,7 +48,7 @@ Engine::~Engine() {
 void Engine::after_fork() {
   fork_sensitive_.for_each([](PlanControl& plan) {
     if (!plan.implementation->backend->lost_by_fork()) return;
-    plan.word.store(PlanState::revoked, std::memory_order_release);
+    plan.word.store(static_cast<uint32_t>(PlanState::revoked), std::memory_order_release);
   });
   constexpr uint32_t kSensitive = OPMUX_BACKEND_FORK_LOST | OPMUX_BACKEND_FORK_REINIT;
   names_.for_each([](OperatorSlot& slot) {

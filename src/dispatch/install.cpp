@@ -63,7 +63,8 @@ bool can_be_kept(const registry::Schema& schema, const Installation& what) {
     const ArgTag given = what.site->tag(i);
     const ArgTag wanted = what.arguments->tags[i];
     const bool number_for_enum = given == ArgTag::integer && wanted == ArgTag::enumeration;
-    const bool absent_tensor = given == ArgTag::tensor && schema.args[i].is_tensor();
+    const bool absent_tensor =
+        given == ArgTag::tensor && wanted == ArgTag::none && schema.args[i].is_tensor();
     if (given != wanted && !number_for_enum && !absent_tensor) return false;
   }
   return schema.args.size() == what.arguments->count;
@@ -88,7 +89,7 @@ std::unique_ptr<std::byte[]> make_room(GuardedPlan& plan, const registry::Schema
   return room;
 }
 
-void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const registry::DimChecks& checks,
+void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const ShapeChecks& checks,
                const Installation& what) {
   const registry::Kernel& kernel = what.plan->implementation->kernel;
   plan.site = *what.site;
@@ -108,7 +109,12 @@ void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const registry
   }
   plan.exact_scalars = what.exact_only;
   plan.value_guarded = aliasing || plan.exact_scalars || !what.plan->guard->value.empty();
+  plan.choose_comparison();
   plan.checks = &checks;
+  plan.program =
+      plan.exact_only || plan.value_guarded
+          ? ShapeProgram{}
+          : ShapeProgram::compile(schema, checks, *what.arguments, what.plan->guard->shape);
   plan.plan = what.plan;
   plan.schema = &schema;
   fill_args(schema, *what.arguments, plan.args);
@@ -131,6 +137,8 @@ void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state,
   plan.count_for(what.plan->counters);
   block.moving.fetch_add(1, std::memory_order_acq_rel);
   plan.declines = &state.declines();
+  plan.space = what.space;
+  plan.slot = &slot;
   fill_plan(plan, schema, state.checks_for(*what.arguments), what);
   const registry::Kernel& kernel = what.plan->implementation->kernel;
   if (kernel.workspace != nullptr) {
@@ -139,6 +147,7 @@ void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state,
     plan.call.workspace = workspace_for(plan.call.workspace_size, false, unused);
     // Another shape may want another size.
     plan.exact_only = true;
+    plan.program.usable = false;
   }
   block.recent[slot.number] = &plan;
 }

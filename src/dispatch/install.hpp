@@ -15,6 +15,7 @@ struct Installation {
   const ArgValue* values;
   const registry::Arguments* arguments;
   const PlanRecord* plan;
+  const DecisionSpace* space;
   const PreparedState* prepared;
   bool exact_only;
   const CallSettings& settings;
@@ -28,7 +29,7 @@ void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state,
              const Installation& what);
 
 /// Fills in a plan for a site; its memory must have room for the schema's arguments.
-void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const registry::DimChecks& checks,
+void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const ShapeChecks& checks,
                const Installation& what);
 
 /// Room for the frame and the exact words of a plan of this schema; null if it has enough.

@@ -1,22 +1,13 @@
 #include "dispatch/operator_names.hpp"
 
-#include <cstring>
-
 namespace opmux::dispatch {
 namespace {
 
-/// Eight bytes at a time: a call by name pays for this.
+/// Names are short: a call by name pays for this.
 uint64_t hash_of(std::string_view name) {
-  uint64_t hash = name.size() * 0x9E3779B97F4A7C15ull;
-  while (!name.empty()) {
-    uint64_t word = 0;
-    const size_t taken = name.size() < 8 ? name.size() : 8;
-    std::memcpy(&word, name.data(), taken);
-    hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
-    hash ^= hash >> 32;
-    name.remove_prefix(taken);
-  }
-  return hash;
+  uint64_t hash = 0xcbf29ce484222325ull;
+  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3ull;
+  return hash ^ hash >> 29;
 }
 
 }  // namespace
@@ -26,19 +17,21 @@ OperatorNames::~OperatorNames() { delete table_.load(); }
 OperatorSlot* OperatorNames::find(std::string_view name) const {
   const Table* table = table_.load(std::memory_order_acquire);
   if (table == nullptr) return nullptr;
-  for (uint64_t probe = hash_of(name);; ++probe) {
+  const uint64_t hash = hash_of(name);
+  for (uint64_t probe = hash;; ++probe) {
     OperatorSlot* slot = table->slots[probe & table->mask].load(std::memory_order_acquire);
-    if (slot == nullptr || slot->name() == name) return slot;
+    if (slot == nullptr || (slot->name_hash == hash && slot->name() == name)) return slot;
   }
 }
 
 void OperatorNames::put(Table& table, OperatorSlot* slot) {
-  uint64_t probe = hash_of(slot->name());
+  uint64_t probe = slot->name_hash;
   while (table.slots[probe & table.mask].load(std::memory_order_relaxed) != nullptr) ++probe;
   table.slots[probe & table.mask].store(slot, std::memory_order_release);
 }
 
 void OperatorNames::insert(OperatorSlot* slot) {
+  slot->name_hash = hash_of(slot->name());
   Table* table = table_.load(std::memory_order_relaxed);
   if (table == nullptr || count_ * 2 > table->mask) {
     auto larger = std::make_unique<Table>(table == nullptr ? 64 : (table->mask + 1) * 4);

@@ -19,6 +19,7 @@ struct alignas(64) OperatorSlot {
   Engine* engine = nullptr;
   std::atomic<OperatorState*> current{nullptr};
   std::shared_ptr<const registry::Schema> schema;
+  uint64_t name_hash = 0;
 
   const std::string& name() const { return schema->name; }
 

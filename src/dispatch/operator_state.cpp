@@ -61,16 +61,14 @@ DecisionSpace& OperatorState::space(uint32_t scope_serial, const LayerOf& layer_
   return *made.release()->space;
 }
 
-const registry::DimChecks& OperatorState::checks_for(const registry::Arguments& arguments) {
+const ShapeChecks& OperatorState::checks_for(const registry::Arguments& arguments) {
   const RankPattern::Ranks ranks = ranks_of(arguments);
   RankPattern* first = patterns_.load(std::memory_order_acquire);
   for (RankPattern* at = first; at != nullptr; at = at->next) {
     if (at->ranks == ranks) return at->checks;
   }
-  auto made = std::make_unique<RankPattern>();
-  made->ranks = ranks;
-  made->checks = resolve_dim_checks(schema(), arguments);
-  made->next = first;
+  auto made =
+      std::make_unique<RankPattern>(RankPattern{ranks, ShapeChecks(schema(), arguments), first});
   // Losing a race only leaves the same pattern twice.
   while (!patterns_.compare_exchange_weak(made->next, made.get(), std::memory_order_acq_rel)) {
   }

@@ -7,6 +7,7 @@
 
 #include "dispatch/decision_space.hpp"
 #include "dispatch/reclaimer.hpp"
+#include "dispatch/shape_checks.hpp"
 
 namespace opmux::dispatch {
 
@@ -18,8 +19,8 @@ struct RankPattern {
   /// Four bits per argument: rank + 1 of a tensor, 0 for anything else.
   using Ranks = std::array<uint64_t, 2>;
   static_assert(OPMUX_MAX_ARGS <= 32 && OPMUX_MAX_RANK < 15);
-  Ranks ranks{};
-  registry::DimChecks checks;
+  Ranks ranks;
+  ShapeChecks checks;
   RankPattern* next = nullptr;
 };
 
@@ -53,7 +54,7 @@ class OperatorState final : public Retired {
   using LayerOf = std::function<policy::PolicyLayerPtr(uint32_t serial)>;
   DecisionSpace& space(uint32_t scope_serial, const LayerOf& layer_of);
 
-  const registry::DimChecks& checks_for(const registry::Arguments& arguments);
+  const ShapeChecks& checks_for(const registry::Arguments& arguments);
 
   uint64_t next_plan_id();
   bool owns_plan(uint64_t plan_id) const override { return plan_of(plan_id, serial_); }

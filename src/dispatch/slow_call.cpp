@@ -1,5 +1,8 @@
 #include "dispatch/slow_call.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "dispatch/attempt.hpp"
 #include "dispatch/cold_mark.hpp"
 #include "dispatch/engine.hpp"
@@ -47,13 +50,13 @@ class SlowCall {
   uint64_t now() const { return report_ == nullptr ? 0 : engine_.parts().clock->now_ns(); }
 
   DecisionSpace::Answer choose() {
-    return space_of(slot_, *state_, mark_.block().context)
-        .choose(
-            signature_, state_->sources().states, state_->sources().generation,
-            [this] { return state_->next_plan_id(); },
-            [this](const Decision& decision, const registry::Signature& signature) {
-              tell_decision(decision, signature);
-            });
+    space_ = &space_of(slot_, *state_, mark_.block().context);
+    return space_->choose(
+        signature_, state_->sources().states, state_->sources().generation,
+        [this] { return state_->next_plan_id(); },
+        [this](const Decision& decision, const registry::Signature& signature) {
+          tell_decision(decision, signature);
+        });
   }
 
   void tell_decision(const Decision& decision, const registry::Signature& signature) const {
@@ -153,7 +156,7 @@ class SlowCall {
   void keep_plan(const PlanRecord& plan, bool stands_in, const Attempt& tried, const CallSite& site,
                  const ArgValue* values) {
     install(mark_.block(), slot_, *state_,
-            {epoch_, mark_.block().context, &site, values, &checked_.arguments, &plan,
+            {epoch_, mark_.block().context, &site, values, &checked_.arguments, &plan, space_,
              tried.prepared.get(), stands_in, settings_});
   }
 
@@ -195,6 +198,7 @@ class SlowCall {
   const bool plain_;
   ColdMark mark_;
   OperatorState* state_ = nullptr;
+  DecisionSpace* space_ = nullptr;
   uint64_t epoch_ = 0;
   CheckedArguments checked_;
   registry::Signature signature_;
@@ -248,10 +252,12 @@ Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgV
   return status.release();
 }
 
-Status::Detail* recover(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
-                        GuardedPlan& plan, int32_t outcome) noexcept {
+Status::Detail* recover(GuardedPlan& plan, int32_t outcome) noexcept {
   // Counted as a call by the fast path before it knew better.
   plan.calls.store(plan.calls.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  std::array<ArgValue, OPMUX_MAX_ARGS> values;
+  plan.get_arguments(values.data());
+  const CallSite site = plan.site;
   Failed failed{plan.plan->implementation->number, {outcome_of(outcome), {}, nullptr}};
   failed.attempt.text.assign(plan.error.text,
                              std::min(plan.error.text_size, plan.error.text_capacity));
@@ -260,8 +266,14 @@ Status::Detail* recover(OperatorSlot& slot, const CallSite& site, const ArgValue
       failed.attempt.outcome == Code::invalid_argument) {
     plan.epoch = 0;
   }
-  SlowCall slow(slot, nullptr, nullptr);
-  return slow.run(site, values, &failed).release();
+  OperatorSlot& slot = *plan.slot;
+  Status status;
+  {
+    SlowCall slow(slot, nullptr, nullptr);
+    status = slow.run(site, values.data(), &failed);
+  }
+  thread_block->clear(0);
+  return status.release();
 }
 
 Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,

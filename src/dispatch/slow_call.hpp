@@ -16,8 +16,8 @@ Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgV
                             const CallSettings* settings, CallReport* report) noexcept;
 
 /// What follows an outcome that is not ok: the next candidate, or the error.
-Status::Detail* recover(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
-                        GuardedPlan& plan, int32_t outcome) noexcept;
+/// The plan holds the arguments; its mark, at level 0, is cleared at the end.
+Status::Detail* recover(GuardedPlan& plan, int32_t outcome) noexcept;
 
 /// Arguments checked against the schema, with their dimensions.
 struct CheckedArguments {

@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include <opmux/export.hpp>
+
 #include "base/process.hpp"
 
 namespace opmux::dispatch {
@@ -48,7 +50,8 @@ struct alignas(64) ThreadBlock {
 
 /// The calling thread's block. Until the thread first needs one it is a shared empty block, whose
 /// line_count of 0 sends every call to the slow path.
-extern thread_local ThreadBlock* thread_block __attribute__((tls_model("initial-exec")));
+OPMUX_API extern thread_local constinit ThreadBlock* thread_block
+    __attribute__((tls_model("initial-exec")));
 
 /// The calling thread's own block, made if needed.
 ThreadBlock& own_thread_block();

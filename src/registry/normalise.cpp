@@ -116,6 +116,8 @@ Status convert(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value)
 
 Status put_given(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value) {
   const ArgSpec& arg = schema.args[index];
+  // Whoever leaves a scalar out by opmux::none does not know its type.
+  if (tag == ArgTag::tensor && !arg.is_tensor() && !value.tensor->present()) tag = ArgTag::none;
   if (tag != tag_of(arg.type)) return convert(schema, index, tag, value);
   if (tag == ArgTag::tensor) {
     if (value.tensor == nullptr || !value.tensor->present()) put_absent(arg, tag, value);

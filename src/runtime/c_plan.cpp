@@ -62,7 +62,7 @@ int32_t opmux_plan_prepare(opmux_plan* plan, const opmux_arg* args, uint32_t cou
 int32_t opmux_plan_run_unchecked(opmux_plan* plan, opmux_error* error) {
   if (plan == nullptr)
     return write_failure(error, Code::invalid_argument, "c.null", "plan is null");
-  return opmux::runtime::report(opmux::detail::run_unchecked(plan->cpp.bound()), error);
+  return opmux::runtime::report(plan->cpp.run_unchecked().release(), error);
 }
 
 int32_t opmux_plan_state(const opmux_plan* plan, uint32_t* state, opmux_error* error) {

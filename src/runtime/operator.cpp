@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "base/text.hpp"
+#include "dispatch/argument_words.hpp"
 #include "dispatch/bound_plan.hpp"
 #include "dispatch/call.hpp"
 #include "dispatch/explain.hpp"
@@ -60,11 +61,6 @@ namespace detail {
 
 const TensorView absent_tensor;
 
-Status::Detail* call(dispatch::OperatorSlot& slot, const CallSite& site,
-                     const ArgValue* values) noexcept {
-  return dispatch::call(slot, site, values);
-}
-
 Status::Detail* call_with(dispatch::OperatorSlot& slot, const CallSite& site,
                           const ArgValue* values, const CallOptions& options,
                           CallReport* report) noexcept {
@@ -106,7 +102,23 @@ Status::Detail* call_plan(dispatch::BoundPlan& plan, const CallSite& site,
   return plan.call(site, values);
 }
 
-Status::Detail* run_unchecked(dispatch::BoundPlan& plan) noexcept { return plan.run_unchecked(); }
+template <int kTensors, int kScalars>
+Status::Detail* call_plan_words(dispatch::BoundPlan& plan, uint64_t site, uint64_t a, uint64_t b,
+                                uint64_t c, uint64_t d) noexcept {
+  return plan.call(site, dispatch::ArgumentWords<kTensors, kScalars>{{a, b, c, d}});
+}
+
+#define OPMUX_ENTRY(tensors, scalars)                                   \
+  template OPMUX_API Status::Detail* call_plan_words<tensors, scalars>( \
+      dispatch::BoundPlan&, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t) noexcept;
+OPMUX_FOR_ARGUMENT_WORDS(OPMUX_ENTRY)
+#undef OPMUX_ENTRY
+
+Status::Detail* run_slowly(dispatch::BoundPlan& plan) noexcept { return plan.run_slowly(); }
+
+Status::Detail* end_plan(dispatch::BoundPlan& plan, int32_t outcome) noexcept {
+  return plan.end(outcome);
+}
 
 Status set_frame(dispatch::BoundPlan& plan, const CallSite& site, const ArgValue* values) {
   return plan.set_frame(site, values);
@@ -144,7 +156,8 @@ Result<size_t> Operator::position(std::string_view argument) const {
                     base::suggestion(argument, names));
 }
 
-Plan::Plan(std::unique_ptr<dispatch::BoundPlan> plan) : plan_(std::move(plan)) {}
+Plan::Plan(std::unique_ptr<dispatch::BoundPlan> plan)
+    : plan_(std::move(plan)), hot_(&plan_->hot()) {}
 Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 Plan::~Plan() = default;

@@ -61,12 +61,8 @@ Result<Operator> Runtime::op(std::string_view name) const {
                 "there is no operator '" + std::string(name) + "'" + base::suggestion(name, names));
 }
 
-Status::Detail* Runtime::call_by_name(std::string_view name, const CallSite& site,
-                                      const ArgValue* values) const noexcept {
-  dispatch::OperatorSlot* slot = core_->engine().find(name);
-  if (slot == nullptr) [[unlikely]]
-    return op(name).error().release();
-  return dispatch::call(*slot, site, values);
+dispatch::OperatorSlot* Runtime::find(std::string_view name) const noexcept {
+  return core_->engine().find(name);
 }
 
 Status Runtime::define(std::string_view schema, const DefineOptions& options) {

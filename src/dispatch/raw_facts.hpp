@@ -1,0 +1,59 @@
+#pragma once
+
+#include <bit>
+
+#include "dispatch/guarded_plan.hpp"
+#include "registry/facts.hpp"
+
+namespace opmux::dispatch {
+
+/// The facts of a call whose arguments are of the kinds that a plan was made for, read straight from
+/// what the caller passed.
+class RawFacts {
+ public:
+  RawFacts(const GuardedPlan& plan, const ArgValue* values) : plan_(plan), values_(values) {}
+
+  /// Of dimensions and strides.
+  int64_t shape(registry::Fact fact) const {
+    if (fact.kind != registry::FactKind::dim) return of_tensor(fact);
+    if (fact.index == registry::kRowsDim) return plan_.checks->rows(values_);
+    const int64_t size = plan_.checks->dim(fact.index, values_);
+    return size < 0 ? registry::kAbsent : size;
+  }
+
+  /// Scalars and alignments.
+  int64_t value(registry::Fact fact) const {
+    if (fact.kind == registry::FactKind::alignment) return of_tensor(fact);
+    // What the site leaves out has its default.
+    if (fact.index >= plan_.arg_count) {
+      const opmux_arg& given = plan_.args[fact.index];
+      return given.tag == OPMUX_ARG_NONE ? registry::kAbsent : given.value.i64;
+    }
+    return std::bit_cast<int64_t>(values_[fact.index]);
+  }
+
+  /// Any fact, for the class of the call.
+  int64_t operator()(registry::Fact fact) const {
+    using registry::FactKind;
+    switch (fact.kind) {
+      case FactKind::dim: return shape(fact);
+      case FactKind::scalar: return value(fact);
+      case FactKind::ambient: return static_cast<int64_t>(plan_.context >> fact.index & 1);
+      case FactKind::tag: return 0;
+      case FactKind::present: return plan_.args[fact.index].tag != OPMUX_ARG_NONE ? 1 : 0;
+      default: return of_tensor(fact);
+    }
+  }
+
+ private:
+  int64_t of_tensor(registry::Fact fact) const {
+    return fact.index < plan_.arg_count
+               ? registry::tensor_fact(*values_[fact.index].tensor, fact.kind)
+               : registry::kAbsent;
+  }
+
+  const GuardedPlan& plan_;
+  const ArgValue* values_;
+};
+
+}  // namespace opmux::dispatch
