@@ -149,7 +149,7 @@ DecisionSpace::Answer DecisionSpace::choose(const registry::Signature& signature
                                             const OnDecision& on_decision) {
   ClassKey key;
   const bool keyed =
-      layout_.key_of([&](Fact fact) { return registry::value_of(signature, fact); }, key);
+      layout_.key_of(registry::FactsOf{signature}, key);
   if (keyed) {
     if (const Choice* known = table_.find(key)) return {known, nullptr, true};
   }

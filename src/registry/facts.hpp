@@ -71,6 +71,12 @@ int64_t value_of(const Signature& signature, Fact fact);
 /// Whether an argument of a checked call is what leaving it out would have made it.
 bool has_default(const ArgSpec& spec, ArgTag tag, ArgValue value);
 
+/// A signature as a function of facts.
+struct FactsOf {
+  const Signature& signature;
+  int64_t operator()(Fact fact) const { return value_of(signature, fact); }
+};
+
 /// A fact about one tensor (dtype, rank, device, contiguous, alignment, layout ...).
 int64_t tensor_fact(const TensorView& tensor, FactKind kind);
 

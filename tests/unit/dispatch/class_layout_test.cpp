@@ -47,7 +47,7 @@ struct Call {
 
 ClassKey key(const ClassLayout& layout, const registry::Signature& signature) {
   ClassKey key;
-  EXPECT_TRUE(layout.key_of(signature, key));
+  EXPECT_TRUE(layout.key_of(registry::FactsOf{signature}, key));
   return key;
 }
 
@@ -126,7 +126,8 @@ TEST(ClassLayout, what_has_no_room_in_a_key_says_so) {
   const ClassLayout layout(dependencies);
   EXPECT_FALSE(layout.fits());
   ClassKey key;
-  EXPECT_FALSE(layout.key_of(Call(1, 8).signature(), key));
+  const Call call(1, 8);
+  EXPECT_FALSE(layout.key_of(registry::FactsOf{call.signature()}, key));
 }
 
 TEST(ClassLayout, ambient_facts_and_tags_count_when_somebody_looks) {
