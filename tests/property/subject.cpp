@@ -206,7 +206,7 @@ Subject::Outcome Subject::recorded(Body&& body) {
 Subject::Outcome Subject::call(const Call& call) {
   const Packed packed(call);
   const AmbientScope ambient(call.ambient);
-  return recorded([&] { return Status(detail::call(op_->slot(), packed.site, packed.values)); });
+  return recorded([&] { return Status(dispatch::call(op_->slot(), packed.site, packed.values)); });
 }
 
 Subject::Outcome Subject::call_with(const Call& call, std::string& reported) {
