@@ -9,7 +9,8 @@ namespace {
 using Kernel = int32_t (*)(void*, const opmux_call*);
 Kernel volatile bare_kernel = &nothing;
 
-/// More shapes than a thread keeps plans, all of one plan: each call meets another shape than the last.
+/// More shapes than a thread keeps plans, all of one plan: each call meets another shape than the
+/// last.
 std::deque<Tensors> other_shapes() {
   std::deque<Tensors> shapes;
   for (int64_t rows = 1; rows <= 16; ++rows) shapes.emplace_back(rows, 4096);

@@ -30,8 +30,8 @@ inline double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Something measured: runs `count` calls. Given one round after the other, all in turn, so that what
-/// the machine does meanwhile hits all alike.
+/// Something measured: runs `count` calls. Given one round after the other, all in turn, so that
+/// what the machine does meanwhile hits all alike.
 struct Subject {
   std::string name;
   std::function<void(int count)> run;

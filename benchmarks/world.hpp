@@ -19,7 +19,8 @@ inline void must(const Status& status) {
 /// The kernel of every benchmark: does nothing, but the compiler cannot know.
 int32_t nothing(void* user_data, const opmux_call* call);
 
-/// A runtime with operators `op0` ... of one schema, each with several implementations that do nothing.
+/// A runtime with operators `op0` ... of one schema, each with several implementations that do
+/// nothing.
 class World {
  public:
   static constexpr int kOperators = 300;
@@ -36,7 +37,8 @@ class World {
   std::vector<Registration> registrations_;
 };
 
-/// Three tensors of one call: y, x [rows, h] and w [h], or all of rank 4. Nobody looks at their data.
+/// Three tensors of one call: y, x [rows, h] and w [h], or all of rank 4. Nobody looks at their
+/// data.
 struct Tensors {
   Tensors(int64_t rows, int64_t h)
       : y(memory(1), f32, {rows, h}), x(memory(2), f32, {rows, h}), w(memory(3), f32, {h}) {}

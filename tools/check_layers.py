@@ -41,6 +41,7 @@ PUBLIC = {
     "event.hpp": "telemetry",
     "policy.hpp": "policy",
     "explanation.hpp": "dispatch",
+    "hot_plan.hpp": "dispatch",
     "report.hpp": "dispatch",
     "arguments.hpp": "runtime",
     "json.hpp": "runtime",

@@ -35,7 +35,8 @@ template <class Signature>
 class Dispatchable;
 
 /// A function of the program whose body is the meaning of an operator and its last candidate
-/// (`op/own.body`): other implementations may replace it. The body is borrowed for the object's life.
+/// (`op/own.body`): other implementations may replace it. The body is borrowed for the object's
+/// life.
 ///
 ///     opmux::Dispatchable<Status(Out, In, In)> chunk_scan{
 ///         runtime, "chunk_scan(out Tensor y[*], Tensor q[*], Tensor k[*])", &own_chunk_scan};

@@ -94,8 +94,8 @@ class Facts {
   const opmux_facts* facts_;
 };
 
-/// The functions of an implementation as abi.h has them: without the cost of std::function, and with
-/// the parts of the life cycle that only they have. `user_data` must outlive the registration.
+/// The functions of an implementation as abi.h has them: without the cost of std::function, and
+/// with the parts of the life cycle that only they have. `user_data` must outlive the registration.
 struct KernelFunctions {
   void* user_data = nullptr;
   int32_t (*run)(void* user_data, const opmux_call* call) = nullptr;
@@ -112,8 +112,8 @@ struct Implementation {
   std::string vendor = {};  ///< required for Kind::vendor
   int priority = -1;        ///< 0-1000; negative: the kind's own
   Caps caps = {};
-  /// Runs the operator. This or `kernel.run` must be set. Called from any thread; an exception counts
-  /// as `failed`.
+  /// Runs the operator. This or `kernel.run` must be set. Called from any thread; an exception
+  /// counts as `failed`.
   std::function<Outcome(CallFrame&)> run = {};
   KernelFunctions kernel = {};
   /// Optional: accepts (empty), or refuses with a sentence. Pure and cheap; an exception makes it a

@@ -60,11 +60,12 @@ class CallWith {
   CallOptions options_;
 };
 
-/// An operator bound in a program. Cheap to copy, safe from any thread; the runtime must outlive it.
+/// An operator bound in a program. Cheap to copy, safe from any thread; the runtime must outlive
+/// it.
 ///
 /// Arguments stand in the order of the schema; trailing ones with defaults may be left out, and an
-/// absent optional is opmux::none. Tensors are TensorView, scalars bool, integers and floating point
-/// numbers, enums their word or position.
+/// absent optional is opmux::none. Tensors are TensorView, scalars bool, integers and floating
+/// point numbers, enums their word or position.
 class Operator {
  public:
   /// Routes the call to the best implementation and runs it. Fails with `invalid_argument` (the
@@ -87,7 +88,8 @@ class Operator {
     const detail::Packed<Args...> packed(args...);
     return detail::bind(*slot_, packed.site, packed.values, false);
   }
-  /// For a graph that is captured: only implementations that may run then, and staleness is ignored.
+  /// For a graph that is captured: only implementations that may run then, and staleness is
+  /// ignored.
   template <class... Args>
   Result<Plan> bind_for_capture(const Args&... args) const {
     const detail::Packed<Args...> packed(args...);

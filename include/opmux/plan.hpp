@@ -1,12 +1,12 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include <opmux/arguments.hpp>
 #include <opmux/explanation.hpp>
+#include <opmux/hot_plan.hpp>
 #include <opmux/report.hpp>
 #include <opmux/status.hpp>
 
@@ -14,12 +14,7 @@ namespace opmux {
 
 namespace dispatch {
 struct OperatorSlot;
-struct ThreadBlock;
 class BoundPlan;
-
-/// What the calling thread owns of the engine.
-OPMUX_API extern thread_local constinit ThreadBlock* thread_block
-    __attribute__((tls_model("initial-exec")));
 
 OPMUX_API Status::Detail* call(OperatorSlot& slot, const CallSite& site,
                                const ArgValue* values) noexcept;
@@ -31,22 +26,6 @@ OPMUX_API Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t
 
 struct CallOptions;
 class Plan;
-
-namespace detail {
-/// The part of a bound plan that a call without checks touches.
-struct HotPlan {
-  static constexpr uint32_t kRevoked = 2;
-
-  const dispatch::ThreadBlock* block = nullptr;  ///< of the thread that called last
-  std::atomic<uint64_t>* mark = nullptr;         ///< that thread's in-flight mark
-  uint64_t plan_id = 0;
-  const std::atomic<uint32_t>* state = nullptr;
-  int32_t (*run)(void*, const opmux_call*) = nullptr;
-  void* user_data = nullptr;
-  const opmux_call* call = nullptr;
-  std::atomic<uint64_t>* calls = nullptr;
-};
-}  // namespace detail
 
 namespace detail {
 /// The entry of the library that suits a site best, chosen when compiling.
@@ -78,8 +57,8 @@ OPMUX_API Status::Detail* end_plan(dispatch::BoundPlan& plan, int32_t outcome) n
 OPMUX_API Status set_frame(dispatch::BoundPlan& plan, const CallSite& site, const ArgValue* values);
 }  // namespace detail
 
-/// One decision, kept: called without a lookup. Belongs to one thread at a time; bind one per thread.
-/// The runtime must outlive it.
+/// One decision, kept: called without a lookup. Belongs to one thread at a time; bind one per
+/// thread. The runtime must outlive it.
 class Plan {
  public:
   /// current: what would be decided now. stale: another choice would be made now; it still runs.
@@ -91,8 +70,8 @@ class Plan {
   OPMUX_API Plan& operator=(Plan&&) noexcept;
   OPMUX_API ~Plan();
 
-  /// Runs if the arguments fit: `outside_plan` if the decision was made for others, `invalid_argument`
-  /// if the schema refuses them, `revoked` if it may not run any more.
+  /// Runs if the arguments fit: `outside_plan` if the decision was made for others,
+  /// `invalid_argument` if the schema refuses them, `revoked` if it may not run any more.
   template <class... Args>
   Status operator()(const Args&... args) {
     using Packed = detail::Packed<Args...>;
@@ -112,8 +91,8 @@ class Plan {
     const detail::Packed<Args...> packed(args...);
     return detail::set_frame(*plan_, packed.site, packed.values);
   }
-  /// Runs on what prepare() kept. The caller promises that those views still exist and were not changed
-  /// but for their data pointers; a revoked plan still refuses.
+  /// Runs on what prepare() kept. The caller promises that those views still exist and were not
+  /// changed but for their data pointers; a revoked plan still refuses.
   Status run_unchecked() {
     const detail::HotPlan& hot = *hot_;
     // Another thread than last time, a call inside a call: found by the library.

@@ -92,10 +92,12 @@ class PointAnswer {
 template <class Signature>
 class Point;
 
-/// A typed question in shared code that a backend or plugin may answer: int, float, bool, str, Device.
+/// A typed question in shared code that a backend or plugin may answer: int, float, bool, str,
+/// Device.
 ///
 ///     inline constexpr opmux::Point<int64_t(opmux::Device)> kTileN{"gemm.tile_n"};
-///     int64_t tile = kTileN.ask(runtime, device).value_or_else([&] { return default_tile(device); });
+///     int64_t tile = kTileN.ask(runtime, device).value_or_else([&] { return default_tile(device);
+/// });
 template <class Answer, class... Parameters>
 class Point<Answer(Parameters...)> {
  public:

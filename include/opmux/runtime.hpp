@@ -71,7 +71,8 @@ struct SettingInfo {
   std::string key, value, origin;
 };
 
-/// Keeps an implementation, or an answer to a point, registered; withdraws it when it goes. Move-only.
+/// Keeps an implementation, or an answer to a point, registered; withdraws it when it goes.
+/// Move-only.
 class [[nodiscard]] Registration {
  public:
   OPMUX_API Registration() noexcept;
@@ -80,8 +81,8 @@ class [[nodiscard]] Registration {
   /// Unpublishes without waiting: calls that are inside end as they would have.
   OPMUX_API ~Registration();
 
-  /// Unpublishes and returns when no call is inside any more. Fails with `failed`, "withdraw.inside",
-  /// from inside such a call.
+  /// Unpublishes and returns when no call is inside any more. Fails with `failed`,
+  /// "withdraw.inside", from inside such a call.
   OPMUX_API Status withdraw();
   /// Keeps it registered for as long as the runtime lives.
   OPMUX_API void keep() noexcept;
@@ -98,13 +99,13 @@ struct DefineOptions {
   bool data_checked = false;
 };
 
-/// Operators, implementations and policy, and the engine that routes calls. Thread-safe. Objects made by
-/// it must not outlive it.
+/// Operators, implementations and policy, and the engine that routes calls. Thread-safe. Objects
+/// made by it must not outlive it.
 class Runtime {
  public:
-  /// Reads the environment, registers the standard operators with their reference, loads backends and
-  /// plugins. A plugin that is refused changes nothing but plugins(); a wrong environment variable
-  /// makes this fail.
+  /// Reads the environment, registers the standard operators with their reference, loads backends
+  /// and plugins. A plugin that is refused changes nothing but plugins(); a wrong environment
+  /// variable makes this fail.
   OPMUX_API static Result<Runtime> create(Options options = {});
   OPMUX_API Runtime(Runtime&&) noexcept;
   OPMUX_API Runtime& operator=(Runtime&&) noexcept;
@@ -127,9 +128,9 @@ class Runtime {
   /// Adds an implementation; refused with a reason if it does not fit its operator's schema.
   OPMUX_API Result<Registration> implement(const Implementation& implementation);
 
-  /// Policy in code, for the whole runtime, until a scope says otherwise. Validated and tried on every
-  /// operator first; a policy that would leave one without candidates is refused unless a rule says
-  /// allow_none. A refused policy changes nothing.
+  /// Policy in code, for the whole runtime, until a scope says otherwise. Validated and tried on
+  /// every operator first; a policy that would leave one without candidates is refused unless a
+  /// rule says allow_none. A refused policy changes nothing.
   OPMUX_API Status set_policy(const Policy& policy);
   OPMUX_API Policy policy() const;
   OPMUX_API Status reset_policy();
@@ -143,7 +144,8 @@ class Runtime {
   /// Switches a backend on or off, apart from whether it is available. `not_found` suggests.
   OPMUX_API Status enable_backend(std::string_view name, bool on);
 
-  /// Every operator and implementation, in bytewise order. Asks each backend whether it is available.
+  /// Every operator and implementation, in bytewise order. Asks each backend whether it is
+  /// available.
   OPMUX_API std::vector<OperatorInfo> list() const;
   OPMUX_API std::vector<PluginInfo> plugins() const;
   OPMUX_API std::vector<CallStats> stats() const;
@@ -160,8 +162,8 @@ class Runtime {
   std::unique_ptr<runtime::Core> core_;
 };
 
-/// One runtime for scripts and first steps, made at first use with default options; libraries take a
-/// Runtime& instead. Throws opmux::Error if it cannot be made.
+/// One runtime for scripts and first steps, made at first use with default options; libraries take
+/// a Runtime& instead. Throws opmux::Error if it cannot be made.
 OPMUX_API Runtime& default_runtime();
 /// For tests: the next default_runtime() is a new one. Nothing may still use the old one.
 OPMUX_API void reset_default_runtime();

@@ -11,9 +11,9 @@ namespace opmux {
 
 class Runtime;
 
-/// A policy for this thread and this block, on top of those around it: the innermost wins for `prefer`,
-/// `strict` and `allow`; `require` and `deny` add up. Other threads are not concerned. Scopes end in
-/// the reverse order of their beginning.
+/// A policy for this thread and this block, on top of those around it: the innermost wins for
+/// `prefer`, `strict` and `allow`; `require` and `deny` add up. Other threads are not concerned.
+/// Scopes end in the reverse order of their beginning.
 ///
 ///     { opmux::PolicyScope only_reference{runtime, {.require = {"reference"}}};
 ///       rms_norm(y, x, weight); }

@@ -37,8 +37,8 @@ OPMUX_API Status compare_signature(const Operator& op,
 template <class Signature>
 class Op;
 
-/// An operator with a C++ signature: Op<Status(Out, In, In, double)>. The signature is compared with the
-/// schema once, at construction; if it does not fit, status() and every call say so.
+/// An operator with a C++ signature: Op<Status(Out, In, In, double)>. The signature is compared
+/// with the schema once, at construction; if it does not fit, status() and every call say so.
 template <class... Parameters>
 class Op<Status(Parameters...)> {
  public:

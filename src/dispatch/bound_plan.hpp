@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <opmux/plan.hpp>
+#include <opmux/hot_plan.hpp>
 #include <opmux/status.hpp>
 
 #include "dispatch/engine.hpp"
@@ -77,11 +77,11 @@ class BoundPlan {
     words.set(guarded_);
     return run();
   }
-  /// The same without looking at the arguments, which set_frame() put there before; finds the thread's
-  /// mark and keeps it for the inline form in plan.hpp.
+  /// The same without looking at the arguments, which set_frame() put there before; finds the
+  /// thread's mark and keeps it for the inline form in plan.hpp.
   Status::Detail* run_slowly() noexcept;
-  /// After a run that did not end ok, or was not started because the plan is revoked (-1): clears the
-  /// mark.
+  /// After a run that did not end ok, or was not started because the plan is revoked (-1): clears
+  /// the mark.
   Status::Detail* end(int32_t outcome) noexcept { return end(*hot_.mark, outcome); }
   const detail::HotPlan& hot() const { return hot_; }
   /// Puts arguments into the frame for run_unchecked; fails as call() does.

@@ -8,8 +8,8 @@
 namespace opmux::dispatch {
 namespace {
 
-/// Runs a plan whose frame is filled in; the mark is set. Only the plan is needed afterwards: whatever
-/// is not ok is handled from what it holds.
+/// Runs a plan whose frame is filled in; the mark is set. Only the plan is needed afterwards:
+/// whatever is not ok is handled from what it holds.
 [[gnu::always_inline]] inline Status::Detail* run(GuardedPlan& plan) {
   plan.error.text_size = 0;
   const int32_t outcome = plan.run(plan.user_data, &plan.call);

@@ -148,8 +148,7 @@ DecisionSpace::Answer DecisionSpace::choose(const registry::Signature& signature
                                             const std::function<uint64_t()>& next_plan_id,
                                             const OnDecision& on_decision) {
   ClassKey key;
-  const bool keyed =
-      layout_.key_of(registry::FactsOf{signature}, key);
+  const bool keyed = layout_.key_of(registry::FactsOf{signature}, key);
   if (keyed) {
     if (const Choice* known = table_.find(key)) return {known, nullptr, true};
   }

@@ -71,7 +71,8 @@ bool same_shape_facts(const GuardedPlan& plan, const ArgValue* values) {
 }  // namespace
 
 GuardedPlan& GuardedPlan::none() {
-  // Never destroyed: threads may end after static objects are gone. A ring of one, as every line is.
+  // Never destroyed: threads may end after static objects are gone. A ring of one, as every line
+  // is.
   static GuardedPlan* const plan = [] {
     auto* made = new GuardedPlan;
     made->next_of_line = made;

@@ -7,8 +7,8 @@
 
 namespace opmux::dispatch {
 
-/// The facts of a call whose arguments are of the kinds that a plan was made for, read straight from
-/// what the caller passed.
+/// The facts of a call whose arguments are of the kinds that a plan was made for, read straight
+/// from what the caller passed.
 class RawFacts {
  public:
   RawFacts(const GuardedPlan& plan, const ArgValue* values) : plan_(plan), values_(values) {}

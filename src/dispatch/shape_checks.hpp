@@ -51,8 +51,9 @@ struct ShapeChecks {
   int64_t rows(const ArgValue* values) const;
 };
 
-/// The checks of a plan for another shape as a short program without lists: equal places, dimensions
-/// that must stay as they are, and bounds that rule out empty, negative and overflowing sizes.
+/// The checks of a plan for another shape as a short program without lists: equal places,
+/// dimensions that must stay as they are, and bounds that rule out empty, negative and overflowing
+/// sizes.
 struct ShapeProgram {
   static constexpr size_t kMostSteps = 8;
   struct Step {

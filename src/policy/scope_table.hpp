@@ -53,8 +53,8 @@ class ScopeTable {
   ScopeTable& operator=(const ScopeTable&) = delete;
 
   /// The scope with this content: equal content, equal serial number; a number never comes to mean
-  /// another content, nor anything in another table. An empty policy is no scope. Fails as validate() does, or with `resource`,
-  /// "policy.too_many_scopes", if 256 others are alive.
+  /// another content, nor anything in another table. An empty policy is no scope. Fails as
+  /// validate() does, or with `resource`, "policy.too_many_scopes", if 256 others are alive.
   Result<ScopeRef> intern(const Policy& policy);
   /// A scope inside another: combine() and intern().
   Result<ScopeRef> nest(const ScopeRef& outer, const Policy& inner);

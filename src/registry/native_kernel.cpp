@@ -54,8 +54,8 @@ int32_t verify_native(void* user_data, const opmux_facts* facts, opmux_error* wh
   });
 }
 
-/// All functions of an implementation share one user_data. With a verifier in C++ beside C functions,
-/// that is the object which holds both, and these pass on.
+/// All functions of an implementation share one user_data. With a verifier in C++ beside C
+/// functions, that is the object which holds both, and these pass on.
 int32_t run_beside(void* user_data, const opmux_call* call) {
   const KernelFunctions& kernel = static_cast<NativeFunctions*>(user_data)->kernel;
   return kernel.run(kernel.user_data, call);

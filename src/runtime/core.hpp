@@ -79,7 +79,8 @@ class Core {
 /// Makes what the scopes of this thread refer to. What a thread makes later goes before it.
 void make_room_for_scopes();
 
-/// Whether a policy leaves every operator a candidate where no condition applies, or says allow_none.
+/// Whether a policy leaves every operator a candidate where no condition applies, or says
+/// allow_none.
 Status dry_run(const policy::PolicySet& policies, const registry::RegistrySnapshot& registry);
 
 }  // namespace opmux::runtime
