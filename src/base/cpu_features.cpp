@@ -3,6 +3,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/lazy.hpp"
+
 namespace opmux::base {
 
 std::set<std::string, std::less<>> parse_cpu_features(std::string_view cpuinfo) {
@@ -18,13 +20,13 @@ std::set<std::string, std::less<>> parse_cpu_features(std::string_view cpuinfo) 
 }
 
 const std::set<std::string, std::less<>>& cpu_features() {
-  static const auto features = [] {
+  static constinit Lazy<std::set<std::string, std::less<>>> features;
+  return features.get([] {
     std::ifstream file("/proc/cpuinfo");
     std::ostringstream text;
     text << file.rdbuf();
-    return parse_cpu_features(text.str());
-  }();
-  return features;
+    return std::make_unique<std::set<std::string, std::less<>>>(parse_cpu_features(text.str()));
+  });
 }
 
 std::string missing_features(std::string_view needed,

@@ -25,20 +25,14 @@ void after_fork() {
   }
 }
 
-void install_once() {
-  static const int installed = pthread_atfork(nullptr, nullptr, after_fork);
-  (void)installed;
-}
+// When the library is loaded, so that no fork falls into it.
+[[maybe_unused]] const int installed = pthread_atfork(nullptr, nullptr, after_fork);
 
 }  // namespace
 
-uint64_t process_number() {
-  install_once();
-  return number.load(std::memory_order_relaxed);
-}
+uint64_t process_number() { return number.load(std::memory_order_relaxed); }
 
 void at_fork_in_child(void (*function)(void*), void* context) {
-  install_once();
   for (Handler& handler : handlers) {
     void* free = nullptr;
     if (handler.context.compare_exchange_strong(free, context, std::memory_order_acq_rel)) {

@@ -70,16 +70,19 @@ bool same_shape_facts(const GuardedPlan& plan, const ArgValue* values) {
 
 }  // namespace
 
-GuardedPlan& GuardedPlan::none() {
-  // Never destroyed: threads may end after static objects are gone. A ring of one, as every line
-  // is.
-  static GuardedPlan* const plan = [] {
-    auto* made = new GuardedPlan;
-    made->next_of_line = made;
-    return made;
-  }();
-  return *plan;
-}
+namespace {
+
+/// Never destroyed: threads may end after static objects are gone. A ring of one, as every line is.
+union NoPlan {
+  constexpr NoPlan() : plan() { plan.next_of_line = &plan; }
+  ~NoPlan() {}  // NOLINT(modernize-use-equals-default): the plan stays
+  GuardedPlan plan;
+};
+constinit NoPlan no_plan;
+
+}  // namespace
+
+GuardedPlan& GuardedPlan::none() { return no_plan.plan; }
 
 bool GuardedPlan::same_tensors(const ArgValue* values) const {
   if (rank_words == 2) return same_words<2>(*this, values);

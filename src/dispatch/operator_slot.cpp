@@ -3,6 +3,7 @@
 #include <queue>
 
 #include "base/fork_guarded.hpp"
+#include "base/lazy.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -12,8 +13,8 @@ struct Numbers {
 };
 
 base::ForkGuarded<Numbers>& numbers() {
-  static auto* guarded = new base::ForkGuarded<Numbers>;
-  return *guarded;
+  static constinit base::Lazy<base::ForkGuarded<Numbers>> guarded;
+  return guarded.get();
 }
 
 // Outside of what a forked child may lose: a number must never be given out twice.

@@ -73,17 +73,19 @@ void reserve_lines(ThreadBlock& block, uint32_t count) {
   block.line_count = size;
 }
 
-ThreadList& ThreadList::instance() {
-  // Never destroyed: threads may end after static objects are gone.
-  static ThreadList* list = [] {
-    auto* made = new ThreadList;
-    base::at_fork_in_child(
-        [](void* self) { static_cast<ThreadList*>(self)->keep_only(thread_block); }, made);
-    membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
-    return made;
-  }();
-  return *list;
-}
+namespace {
+
+constinit ThreadList all_threads;
+
+// When the library is loaded: a fork must not fall into it.
+[[maybe_unused]] const bool watching = [] {
+  base::at_fork_in_child([](void*) { all_threads.keep_only(thread_block); }, &all_threads);
+  return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+}();
+
+}  // namespace
+
+ThreadList& ThreadList::instance() { return all_threads; }
 
 void ThreadList::add(ThreadBlock* block) {
   mutex_.lock();

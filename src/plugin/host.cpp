@@ -6,6 +6,7 @@
 
 #include <opmux/version.h>
 
+#include "base/lazy.hpp"
 #include "base/published.hpp"
 #include "plugin/bounded_read.hpp"
 
@@ -16,8 +17,8 @@ using Listeners = std::vector<std::shared_ptr<const HostEvents>>;
 
 /// Never destroyed: a plugin's thread may speak while the process ends.
 base::Published<Listeners>& listeners() {
-  static auto& all = *new base::Published<Listeners>;
-  return all;
+  static constinit base::Lazy<base::Published<Listeners>> all;
+  return all.get();
 }
 
 template <class Tell>
@@ -48,14 +49,14 @@ void report_device_error(void*, opmux_device device, void* stream, int32_t code)
 }  // namespace
 
 const opmux_host& process_host() {
-  static const opmux_host host{sizeof(opmux_host),
-                               OPMUX_ABI_MAJOR,
-                               OPMUX_ABI_MINOR,
-                               nullptr,
-                               OPMUX_STR(OPMUX_VERSION),
-                               has,
-                               log,
-                               report_device_error};
+  static constinit const opmux_host host{sizeof(opmux_host),
+                                         OPMUX_ABI_MAJOR,
+                                         OPMUX_ABI_MINOR,
+                                         nullptr,
+                                         OPMUX_STR(OPMUX_VERSION),
+                                         has,
+                                         log,
+                                         report_device_error};
   return host;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error_sink.hpp"
+#include "base/lazy.hpp"
 #include "base/published.hpp"
 #include "base/thread_state.hpp"
 #include "plugin/bounded_read.hpp"
@@ -62,8 +63,8 @@ Life::~Life() {
 using Lives = std::map<opmux_plugin_query_fn, std::weak_ptr<Life>>;
 
 base::Published<Lives>& lives() {
-  static auto& all = *new base::Published<Lives>;
-  return all;
+  static constinit base::Lazy<base::Published<Lives>> all;
+  return all.get();
 }
 
 Result<ReadyPlugin> read(opmux_plugin_query_fn query, const std::string& build_id,

@@ -8,6 +8,7 @@
 #include <opmux/opmux.h>
 
 #include "base/fork_guarded.hpp"
+#include "base/lazy.hpp"
 
 namespace opmux::runtime {
 namespace {
@@ -19,8 +20,8 @@ constexpr size_t kMostWords = 4096;
 opmux_str lasting(std::string_view word) noexcept try {
   if (word.empty()) return {nullptr, 0};
   using Words = std::set<std::string, std::less<>>;
-  static auto* const kept = new base::ForkGuarded<Words>;
-  return kept->with([&](Words& words) -> opmux_str {
+  static constinit base::Lazy<base::ForkGuarded<Words>> kept;
+  return kept.get().with([&](Words& words) -> opmux_str {
     auto at = words.find(word);
     if (at == words.end()) {
       if (words.size() == kMostWords) return {nullptr, 0};
