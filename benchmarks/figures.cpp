@@ -1,8 +1,16 @@
 #include "figures.hpp"
 
 #include "figure_groups.hpp"
+#include "reached.hpp"
 
 namespace opmux::bench {
+
+bool Figure::kept(double slack) const {
+  for (const auto& [figure, reached] : kReached) {
+    if (figure == name && within(reached, slack)) return true;
+  }
+  return holds(slack);
+}
 
 std::vector<Figure> all_figures(int rounds) {
   World world;

@@ -83,7 +83,9 @@ template <int kWords, class Words>
 
 template <class Words>
 [[gnu::noinline]] Status::Detail* call_with_other_shape(OperatorSlot& slot, uint64_t site,
-                                                        const Words words) {
+                                                        uint64_t a, uint64_t b, uint64_t c,
+                                                        uint64_t d) {
+  const Words words{{a, b, c, d}};
   ArgValue values[4];
   words.unpack(values);
   ThreadBlock& block = *thread_block;
@@ -101,11 +103,11 @@ template <class Words>
 }
 
 /// Arguments in registers on the way that every other call takes.
-template <class Words>
-[[gnu::noinline]] Status::Detail* call_unpacked(OperatorSlot& slot, uint64_t site,
-                                                const Words words) {
+[[gnu::noinline]] Status::Detail* call_unpacked(OperatorSlot& slot, uint64_t site, uint64_t a,
+                                                uint64_t b, uint64_t c, uint64_t d) {
+  const uint64_t words[4] = {a, b, c, d};
   ArgValue values[4];
-  words.unpack(values);
+  std::memcpy(values, words, sizeof words);
   return call(slot, CallSite::from_word(site), values);
 }
 
@@ -124,16 +126,16 @@ Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t a, uint64
   const Words words{{a, b, c, d}};
   ThreadBlock& block = *thread_block;
   if (!has_line(block, slot)) [[unlikely]] {
-    return call_unpacked(slot, site, words);
+    return call_unpacked(slot, site, a, b, c, d);
   }
   GuardedPlan& plan = *block.recent[slot.number];
   mark(block, plan);
   if (!current(plan, slot, block, site)) [[unlikely]] {
     block.clear(0);
-    return call_unpacked(slot, site, words);
+    return call_unpacked(slot, site, a, b, c, d);
   }
   if (!words.same(plan)) [[unlikely]] {
-    return call_with_other_shape(slot, site, words);
+    return call_with_other_shape<Words>(slot, site, a, b, c, d);
   }
   words.set(plan);
   return run(plan);

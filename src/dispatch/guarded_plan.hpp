@@ -25,6 +25,12 @@ inline WordPair load_pair(const void* from) {
   return pair;
 }
 
+/// From memory that is aligned to 16 bytes: shapes and strides of views, and what plans keep.
+inline WordPair load_aligned(const void* from) {
+  using Aliasing = WordPair __attribute__((may_alias));
+  return *static_cast<const Aliasing*>(from);
+}
+
 inline bool is_zero(WordPair pair) { return (pair[0] | pair[1]) == 0; }
 
 /// How a plan compares tensors with those of the last call: in words per shape, or not in one go
@@ -133,10 +139,11 @@ struct alignas(64) GuardedPlan {
   /// Compares one tensor with what is kept of it.
   template <int kWords>
   static WordPair tensor_differs(const uint64_t* kept, const TensorView& tensor) {
-    WordPair differs = load_pair(kept) ^ load_pair(&tensor.c().device);
+    WordPair differs = load_pair(&tensor.c().device) ^ load_aligned(kept);
     for (int word = 0; word < kWords; word += 2) {
-      differs |= load_pair(kept + 2 + word) ^ load_pair(tensor.shape_words() + word);
-      differs |= load_pair(kept + 2 + kWords + word) ^ load_pair(tensor.stride_words() + word);
+      differs |= load_aligned(kept + 2 + word) ^ load_aligned(tensor.shape_words() + word);
+      differs |=
+          load_aligned(kept + 2 + kWords + word) ^ load_aligned(tensor.stride_words() + word);
     }
     return differs;
   }
