@@ -3,9 +3,9 @@
 #include <string_view>
 #include <utility>
 
-/// What was measured where a limit is not reached yet; docs/dev/performance.md says what stands in the
-/// way. `--kept` compares with these instead of the limits, so that nothing gets worse unseen; a row
-/// goes when its limit is reached.
+/// What was measured where a limit is not reached yet; docs/dev/performance.md says what stands in
+/// the way. `--kept` compares with these instead of the limits, so that nothing gets worse unseen;
+/// a row goes when its limit is reached.
 namespace opmux::bench {
 
 inline constexpr std::pair<std::string_view, double> kReached[] = {

@@ -1,7 +1,10 @@
 #include "subject.hpp"
 
+#include <bit>
 #include <stdexcept>
 
+#include "dispatch/argument_words.hpp"
+#include "dispatch/call.hpp"
 #include "runtime/core.hpp"
 
 namespace opmux::property {
@@ -52,6 +55,33 @@ struct Packed {
   ArgValue values[OPMUX_MAX_ARGS] = {};
   std::deque<opmux_list> lists;
 };
+
+/// How many tensors lead, or -1 if the arguments cannot travel in registers: what a compiler finds
+/// out for a place of call.
+int leading_tensors(const Packed& packed) {
+  int tensors = 0;
+  for (uint32_t i = 0; i < packed.count; ++i) {
+    const ArgTag tag = packed.site.tag(i);
+    if (tag == ArgTag::none || tag >= ArgTag::string) return -1;
+    if (tag != ArgTag::tensor) continue;
+    if (tensors++ != static_cast<int>(i)) return -1;
+  }
+  return tensors >= 1 && packed.count <= 4 ? tensors : -1;
+}
+
+/// The entry of the library that a compiled call with these arguments would take.
+Status::Detail* call_as_compiled(dispatch::OperatorSlot& slot, const Packed& packed) {
+  const auto word = [&](size_t i) { return std::bit_cast<uint64_t>(packed.values[i]); };
+  const int tensors = leading_tensors(packed);
+#define OPMUX_ENTRY(first, rest)                                                                  \
+  if (tensors == (first) && packed.count == (first) + (rest)) {                                   \
+    return dispatch::call_words<first, rest>(slot, packed.site.word(), word(0), word(1), word(2), \
+                                             word(3));                                            \
+  }
+  OPMUX_FOR_ARGUMENT_WORDS(OPMUX_ENTRY)
+#undef OPMUX_ENTRY
+  return dispatch::call(slot, packed.site, packed.values);
+}
 
 void require(const Status& status, const std::string& what) {
   if (!status.ok()) throw std::runtime_error(what + ": " + status.to_string());
@@ -206,7 +236,7 @@ Subject::Outcome Subject::recorded(Body&& body) {
 Subject::Outcome Subject::call(const Call& call) {
   const Packed packed(call);
   const AmbientScope ambient(call.ambient);
-  return recorded([&] { return Status(dispatch::call(op_->slot(), packed.site, packed.values)); });
+  return recorded([&] { return Status(call_as_compiled(op_->slot(), packed)); });
 }
 
 Subject::Outcome Subject::call_with(const Call& call, std::string& reported) {
