@@ -141,9 +141,12 @@ class Point<Answer(Parameters...)> {
   template <class Function, size_t... I>
   static bool call_with(const Function& function, [[maybe_unused]] const opmux_arg* args,
                         opmux_arg& result, std::index_sequence<I...>) {
-    const std::optional<Answer> answer = function(detail::point_value<Parameters>(args[I])...);
+    std::optional<Answer> answer = function(detail::point_value<Parameters>(args[I])...);
     if (!answer) return false;
-    result = detail::point_argument(*answer);
+    // Text must outlive this call; whoever asks copies it at once.
+    thread_local Answer kept;
+    kept = std::move(*answer);
+    result = detail::point_argument(kept);
     return true;
   }
 

@@ -167,6 +167,7 @@ Status Plan::refresh() {
   auto anew = plan_->decided_anew();
   if (!anew) return anew.error();
   plan_ = std::move(*anew);
+  hot_ = &plan_->hot();
   return {};
 }
 const std::string& Plan::implementation() const noexcept {
