@@ -20,17 +20,17 @@ class ForkGuarded {
 
  private:
   struct Turn {
-    explicit Turn(ForkGuarded& guarded) : guarded_(guarded) {
-      guarded_.mutex_.lock();
-      if (guarded_.changing_) (void)guarded_.value_.release();
-      if (guarded_.value_ == nullptr) guarded_.value_ = std::make_unique<T>();
-      guarded_.changing_ = true;
+    explicit Turn(ForkGuarded& owner) : guarded(owner) {
+      guarded.mutex_.lock();
+      if (guarded.changing_) (void)guarded.value_.release();
+      if (guarded.value_ == nullptr) guarded.value_ = std::make_unique<T>();
+      guarded.changing_ = true;
     }
     ~Turn() {
-      guarded_.changing_ = false;
-      guarded_.mutex_.unlock();
+      guarded.changing_ = false;
+      guarded.mutex_.unlock();
     }
-    ForkGuarded& guarded_;
+    ForkGuarded& guarded;
   };
 
   ForkMutex mutex_;
