@@ -84,6 +84,8 @@ TEST(Defects, registering_again_after_a_fork_is_a_duplicate) {
   }));
 }
 
+// ThreadSanitizer's own locks do not survive a fork that falls into another thread's allocation.
+#ifndef OPMUX_THREAD_SANITIZER
 TEST(Defects, a_fork_while_the_default_runtime_is_made_deadlocks_the_child) {
   const Busy busy([](int) {
     reset_default_runtime();
@@ -102,6 +104,7 @@ TEST(Defects, a_fork_while_the_default_runtime_is_made_deadlocks_the_child) {
         << i;
   }
 }
+#endif
 
 }  // namespace
 }  // namespace opmux::test
