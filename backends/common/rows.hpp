@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <stdexcept>
+#include <type_traits>
 
 #include "backends/common/element.hpp"
 
@@ -43,14 +44,29 @@ T* first_element(const opmux_tensor& tensor) {
 // Distance of neighbours in the last dimension.
 inline int64_t inner_stride(const opmux_tensor& tensor) { return tensor.strides[tensor.ndim - 1]; }
 
-// Copies `count` elements of the last dimension, from `offset` on, to f32.
-inline void load_row(const opmux_tensor& tensor, int64_t offset, int64_t count, float* to) {
+// One element as f32.
+inline float element_at(const opmux_tensor& tensor, int64_t offset) {
+  float value = 0;
+  const bool known = with_element(tensor.dtype, [&]<class T>(Tag<T>) {
+    value = to_float(first_element<const T>(tensor)[offset]);
+  });
+  if (!known) throw std::invalid_argument("a tensor is neither f32 nor f16 nor bf16");
+  return value;
+}
+
+// Copies `count` elements, `stride` apart, from `offset` on, to f32.
+inline void load_strided(const opmux_tensor& tensor, int64_t offset, int64_t stride, int64_t count,
+                         float* to) {
   const bool known = with_element(tensor.dtype, [&]<class T>(Tag<T>) {
     const T* from = first_element<const T>(tensor) + offset;
-    const int64_t stride = inner_stride(tensor);
     for (int64_t i = 0; i < count; ++i) to[i] = to_float(from[i * stride]);
   });
   if (!known) throw std::invalid_argument("a tensor is neither f32 nor f16 nor bf16");
+}
+
+// The same for neighbours in the last dimension.
+inline void load_row(const opmux_tensor& tensor, int64_t offset, int64_t count, float* to) {
+  load_strided(tensor, offset, inner_stride(tensor), count, to);
 }
 
 // The reverse, rounding to nearest even.
@@ -60,6 +76,27 @@ inline void store_row(const opmux_tensor& tensor, int64_t offset, int64_t count,
     T* to = first_element<T>(tensor) + offset;
     const int64_t stride = inner_stride(tensor);
     for (int64_t i = 0; i < count; ++i) to[i * stride] = from_float<T>(from[i]);
+  });
+  if (!known) throw std::invalid_argument("a tensor is neither f32 nor f16 nor bf16");
+}
+
+// Copies a row to another tensor: bit by bit if both have one dtype, else through f32.
+inline void copy_row(const opmux_tensor& from, int64_t from_offset, const opmux_tensor& to,
+                     int64_t to_offset, int64_t count) {
+  const bool known = with_element(from.dtype, [&]<class From>(Tag<From>) {
+    const From* source = first_element<const From>(from) + from_offset;
+    const int64_t from_stride = inner_stride(from), to_stride = inner_stride(to);
+    const bool stored = with_element(to.dtype, [&]<class To>(Tag<To>) {
+      To* target = first_element<To>(to) + to_offset;
+      for (int64_t i = 0; i < count; ++i) {
+        if constexpr (std::is_same_v<From, To>) {
+          target[i * to_stride] = source[i * from_stride];
+        } else {
+          target[i * to_stride] = from_float<To>(to_float(source[i * from_stride]));
+        }
+      }
+    });
+    if (!stored) throw std::invalid_argument("a tensor is neither f32 nor f16 nor bf16");
   });
   if (!known) throw std::invalid_argument("a tensor is neither f32 nor f16 nor bf16");
 }

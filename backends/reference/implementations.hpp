@@ -15,6 +15,12 @@ plugin::Impl silu_and_mul();
 plugin::Impl gelu_and_mul();
 plugin::Impl rotary_embedding();
 plugin::Impl softmax();
+plugin::Impl matmul();
+plugin::Impl linear();
+plugin::Impl embedding();
+plugin::Impl reshape_and_cache();
+plugin::Impl attention();
+plugin::Impl paged_attention();
 
 // What all of them share: the variant's name, float tensors on the CPU, and the promises. They are
 // deterministic and batch invariant because every row is computed alone and in one order; nothing
@@ -31,6 +37,13 @@ inline plugin::Impl scalar(std::string_view op, std::string_view signature,
 
 // A vector argument as f32; `if_absent` in every place when it was not given.
 std::vector<float> load_vector(const plugin::TensorArg& vector, int64_t size, float if_absent);
+
+// All rows of a tensor as f32, without gaps.
+std::vector<float> load_rows(const plugin::TensorArg& x);
+
+// y <- products, row by row, plus the bias if there is one.
+void add_bias_and_store(const plugin::TensorArg& y, std::vector<float>& products,
+                        const plugin::TensorArg& bias);
 
 // row <- row / sqrt(mean(row^2) + eps) * weight
 void rms_normalize(std::vector<float>& row, const std::vector<float>& weight, float eps);

@@ -13,6 +13,12 @@ OPMUX_PLUGIN_ENTRY(reference) {
             .add(ref::silu_and_mul())
             .add(ref::gelu_and_mul())
             .add(ref::rotary_embedding())
-            .add(ref::softmax()));
+            .add(ref::softmax())
+            .add(ref::matmul())
+            .add(ref::linear())
+            .add(ref::embedding())
+            .add(ref::reshape_and_cache())
+            .add(ref::attention())
+            .add(ref::paged_attention()));
   });
 }

@@ -1,5 +1,6 @@
 #include <string>
 
+#include "backends/common/integers.hpp"
 #include "backends/common/rows.hpp"
 #include "backends/reference/implementations.hpp"
 
@@ -7,11 +8,6 @@ namespace opmux::backends::reference {
 namespace {
 
 constexpr int64_t kGptj = 1;
-
-int64_t position_of(const plugin::TensorArg& positions, int64_t offset) {
-  return positions.is(plugin::i32) ? positions.data<const int32_t>()[offset]
-                                   : positions.data<const int64_t>()[offset];
-}
 
 // Turns pair i by the angle whose cosine and sine stand at table[i] and table[pairs + i]. A pair is
 // (i, i + pairs) in the neox style and (2i, 2i + 1), neighbours, in the gptj style.
@@ -46,7 +42,7 @@ int32_t check(const plugin::Call& call, const plugin::TensorArg& positions,
   }
   const Rows tokens(positions.c(), 0);
   for (int64_t t = 0; t < tokens.count(); ++t) {
-    const int64_t position = position_of(positions, tokens.offset(t));
+    const int64_t position = integer_at(positions.c(), tokens.offset(t));
     if (position < 0 || position >= cos_sin.dim(0)) {
       return plugin::invalid(call.error(), "rotary.position",
                              "position " + std::to_string(position) + " of token " +
@@ -66,7 +62,7 @@ int32_t run(const plugin::Call& call) {
   std::vector<float> table(static_cast<size_t>(rotated)), head(static_cast<size_t>(rotated));
   const Rows tokens(positions.c(), 0), q_tokens(q.c(), 2), k_tokens(k ? k.c() : q.c(), 2);
   for (int64_t t = 0; t < tokens.count(); ++t) {
-    const int64_t position = position_of(positions, tokens.offset(t));
+    const int64_t position = integer_at(positions.c(), tokens.offset(t));
     load_row(cos_sin.c(), position * cos_sin.stride(0), rotated, table.data());
     rotate_token(q, q_tokens.offset(t), table, neighbours, head);
     if (k) rotate_token(k, k_tokens.offset(t), table, neighbours, head);

@@ -12,6 +12,26 @@ std::vector<float> load_vector(const plugin::TensorArg& vector, int64_t size, fl
   return values;
 }
 
+std::vector<float> load_rows(const plugin::TensorArg& x) {
+  const Rows rows(x.c());
+  std::vector<float> values(static_cast<size_t>(rows.count() * x.dim(-1)));
+  for (int64_t r = 0; r < rows.count(); ++r) {
+    load_row(x.c(), rows.offset(r), x.dim(-1), values.data() + r * x.dim(-1));
+  }
+  return values;
+}
+
+void add_bias_and_store(const plugin::TensorArg& y, std::vector<float>& products,
+                        const plugin::TensorArg& bias) {
+  const std::vector<float> added = load_vector(bias, y.dim(-1), 0);
+  const Rows to(y.c());
+  for (int64_t r = 0; r < to.count(); ++r) {
+    float* row = products.data() + r * y.dim(-1);
+    for (size_t i = 0; bias && i < added.size(); ++i) row[i] += added[i];
+    store_row(y.c(), to.offset(r), y.dim(-1), row);
+  }
+}
+
 void rms_normalize(std::vector<float>& row, const std::vector<float>& weight, float eps) {
   const auto square = [&](int64_t i) { return row[size_t(i)] * row[size_t(i)]; };
   const float mean = pairwise_sum(0, int64_t(row.size()), square) / float(row.size());

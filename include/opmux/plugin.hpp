@@ -53,6 +53,9 @@ inline constexpr opmux_dtype f16{OPMUX_DTYPE_FLOAT, 16, 1};
 inline constexpr opmux_dtype bf16{OPMUX_DTYPE_BFLOAT, 16, 1};
 inline constexpr opmux_dtype i64{OPMUX_DTYPE_INT, 64, 1};
 inline constexpr opmux_dtype i32{OPMUX_DTYPE_INT, 32, 1};
+inline constexpr opmux_dtype i8{OPMUX_DTYPE_INT, 8, 1};
+inline constexpr opmux_dtype u8{OPMUX_DTYPE_UINT, 8, 1};
+inline constexpr opmux_dtype boolean{OPMUX_DTYPE_BOOL, 8, 1};
 
 constexpr bool same(opmux_dtype a, opmux_dtype b) {
   return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;

@@ -21,6 +21,9 @@ inline constexpr opmux_dtype kF16{OPMUX_DTYPE_FLOAT, 16, 1};
 inline constexpr opmux_dtype kBF16{OPMUX_DTYPE_BFLOAT, 16, 1};
 inline constexpr opmux_dtype kI32{OPMUX_DTYPE_INT, 32, 1};
 inline constexpr opmux_dtype kI64{OPMUX_DTYPE_INT, 64, 1};
+inline constexpr opmux_dtype kI8{OPMUX_DTYPE_INT, 8, 1};
+inline constexpr opmux_dtype kU8{OPMUX_DTYPE_UINT, 8, 1};
+inline constexpr opmux_dtype kBool{OPMUX_DTYPE_BOOL, 8, 1};
 
 // A binary float format; the arithmetic below uses only double and integers.
 struct Format {
@@ -106,14 +109,15 @@ class Tensor {
     return product;
   }
   double get(int64_t i) const {
-    if (c_.dtype.code == OPMUX_DTYPE_INT) return double(load(i));
+    if (integral()) return double(load(i));
     return Format::of(c_.dtype).decode(uint32_t(load(i)));
   }
   void set(int64_t i, double value) {
-    if (c_.dtype.code == OPMUX_DTYPE_INT) return store(i, uint64_t(int64_t(value)));
+    if (integral()) return store(i, uint64_t(int64_t(value)));
     store(i, Format::of(c_.dtype).encode(value));
   }
   uint64_t bits(int64_t i) const { return uint64_t(load(i)); }
+  void set_bits(int64_t i, uint64_t bits) { store(i, bits); }
   Tensor& fill(const std::function<double(int64_t)>& value) {
     for (int64_t i = 0; i < elements(); ++i) set(i, value(i));
     return *this;
@@ -132,6 +136,9 @@ class Tensor {
  private:
   static constexpr unsigned char kPattern = 0xa5;
 
+  bool integral() const {
+    return c_.dtype.code != OPMUX_DTYPE_FLOAT && c_.dtype.code != OPMUX_DTYPE_BFLOAT;
+  }
   size_t place(int64_t i) const {
     int64_t offset = 0;
     for (size_t d = shape_.size(); d-- > 0;) {
@@ -143,7 +150,9 @@ class Tensor {
   int64_t load(int64_t i) const {
     int64_t value = 0;
     std::memcpy(&value, bytes_.data() + place(i), c_.dtype.bits / 8u);
-    return c_.dtype.bits == 32 && c_.dtype.code == OPMUX_DTYPE_INT ? int32_t(value) : value;
+    if (c_.dtype.code != OPMUX_DTYPE_INT) return value;
+    const int unused = 64 - c_.dtype.bits;
+    return int64_t(uint64_t(value) << unused) >> unused;
   }
   void store(int64_t i, uint64_t value) {
     std::memcpy(bytes_.data() + place(i), &value, c_.dtype.bits / 8u);
@@ -164,6 +173,16 @@ inline opmux_arg arg(const Tensor* tensor) { return tensor ? arg(*tensor) : abse
 inline opmux_arg arg(double value) {
   opmux_arg a{OPMUX_ARG_F64, 0, {}, 0};
   a.value.f64 = value;
+  return a;
+}
+inline opmux_arg int_arg(int64_t value) {
+  opmux_arg a{OPMUX_ARG_I64, 0, {}, 0};
+  a.value.i64 = value;
+  return a;
+}
+inline opmux_arg bool_arg(bool value) {
+  opmux_arg a{OPMUX_ARG_BOOL, 0, {}, 0};
+  a.value.i64 = value;
   return a;
 }
 inline opmux_arg enum_arg(int64_t position) {

@@ -55,7 +55,7 @@ void lists_operators_plugins_and_settings(void) {
   opmux_runtime* runtime = make_runtime();
   static char text[65536];
   CHECK(opmux_list_operators(runtime, text, sizeof(text), NULL, NULL) == OPMUX_OK);
-  CHECK_HAS(text, "{\"operators\":[{\"name\":\"fused_add_rms_norm\"");
+  CHECK_HAS(text, "{\"operators\":[{\"name\":\"attention\"");
   CHECK_HAS(text, "{\"id\":\"softmax/reference.scalar\",\"available\":true,\"reason\":\"\"");
   CHECK(opmux_list_plugins(runtime, text, sizeof(text), NULL, NULL) == OPMUX_OK);
   CHECK_HAS(text, "{\"plugins\":[{\"path\":\"built in\"");

@@ -1,0 +1,52 @@
+// The optional mask of attention, seen as [B, HQ, S, T] whatever its rank.
+#pragma once
+
+#include <opmux/abi.h>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+
+#include "backends/common/element.hpp"
+#include "backends/common/rows.hpp"
+
+namespace opmux::backends {
+
+class AttentionMask {
+ public:
+  // Without a tensor nothing is masked.
+  AttentionMask() = default;
+
+  // Aligns the tensor's dimensions with the last of `shape`; one of size 1 serves all. False if
+  // that is not possible.
+  bool broadcast(const opmux_tensor& tensor, const std::array<int64_t, 4>& shape) {
+    if (tensor.ndim > 4) return false;
+    for (int i = 0; i < tensor.ndim; ++i) {
+      const size_t place = static_cast<size_t>(4 - tensor.ndim + i);
+      if (tensor.shape[i] != shape[place] && tensor.shape[i] != 1) return false;
+      strides_[place] = tensor.shape[i] == 1 ? 0 : tensor.strides[i];
+    }
+    tensor_ = &tensor;
+    return true;
+  }
+
+  // What is added to one logit: 0, -inf for a bool that is false, or the element of a float mask.
+  float at(int64_t batch, int64_t head, int64_t query, int64_t key) const {
+    if (!tensor_) return 0;
+    const int64_t offset =
+        batch * strides_[0] + head * strides_[1] + query * strides_[2] + key * strides_[3];
+    float value = 0;
+    const bool is_float = with_element(tensor_->dtype, [&]<class T>(Tag<T>) {
+      value = to_float(first_element<const T>(*tensor_)[offset]);
+    });
+    if (is_float) return value;
+    const bool attends = first_element<const uint8_t>(*tensor_)[offset] != 0;
+    return attends ? 0 : -std::numeric_limits<float>::infinity();
+  }
+
+ private:
+  const opmux_tensor* tensor_ = nullptr;
+  std::array<int64_t, 4> strides_{};
+};
+
+}  // namespace opmux::backends

@@ -1,0 +1,30 @@
+// Which keys a query may see by its position: causal and sliding-window attention.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace opmux::backends {
+
+// Keys [first, last); empty if first == last.
+struct KeyRange {
+  int64_t first, last;
+};
+
+// Query i of `queries` stands at position i + keys - queries: the last query sees the last key. A
+// window w > 0 leaves the keys less than w away; 0 means there is none.
+inline KeyRange visible_keys(int64_t query, int64_t queries, int64_t keys, bool causal,
+                             int64_t window) {
+  const int64_t position = query + keys - queries;
+  int64_t first = 0, last = keys;
+  if (causal) last = std::min(last, position + 1);
+  if (window > 0) {
+    const int64_t reach = std::min(window, keys + queries);
+    first = std::max(first, position - reach + 1);
+    last = std::min(last, position + reach);
+  }
+  last = std::max<int64_t>(last, 0);
+  return {std::min(first, last), last};
+}
+
+}  // namespace opmux::backends

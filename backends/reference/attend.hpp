@@ -1,0 +1,71 @@
+// Attention of one query to the keys and values of one head: what attention and paged_attention
+// share.
+#pragma once
+
+#include <opmux/plugin.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "backends/common/panel.hpp"
+#include "backends/common/visible_keys.hpp"
+
+namespace opmux::backends::reference {
+
+// The arguments that both operators end with.
+struct AttendOptions {
+  bool causal;
+  float scale;
+  int64_t window;
+  float softcap;
+  std::vector<float> sink;  // one per head of q; -inf, which adds nothing, if it is absent
+};
+
+// Reads them from position `first` on. Not ok if softcap is negative or not finite.
+int32_t read_options(const plugin::Call& call, uint32_t first, bool causal_by_default,
+                     AttendOptions& options);
+
+class Attend {
+ public:
+  // Takes all memory that up to `most_keys` keys will need.
+  Attend(const AttendOptions& options, int64_t most_keys, int64_t key_size, int64_t value_size);
+
+  // From now on there are `keys` keys: element d of key j is key(j, d), of its value value(j, d).
+  template <class Key, class Value>
+  void load(int64_t keys, const Key& key, const Value& value) {
+    keys_ = keys;
+    for (int64_t j = 0; j < keys; j += kPanelWidth) {
+      key_panels_[size_t(j / kPanelWidth)].fill(
+          key_size_, std::min(kPanelWidth, keys - j),
+          [&](int64_t d, int64_t c) { return key(j + c, d); });
+    }
+    for (int64_t d = 0; d < value_size_; d += kPanelWidth) {
+      value_panels_[size_t(d / kPanelWidth)].fill(
+          keys, std::min(kPanelWidth, value_size_ - d),
+          [&](int64_t j, int64_t c) { return value(j, d + c); });
+    }
+  }
+
+  // The result of query `query` of `queries`, of head `head`; added(j) comes from the mask.
+  template <class Added>
+  void query(const float* q, int64_t query, int64_t queries, int64_t head, const Added& added,
+             float* y) {
+    const KeyRange range = visible_keys(query, queries, keys_, options_.causal, options_.window);
+    multiply_keys(q, range);
+    for (int64_t j = range.first; j < range.last; ++j) mask(logits_[size_t(j)], added(j));
+    weigh_values(range, options_.sink[size_t(head)], y);
+  }
+
+ private:
+  void multiply_keys(const float* q, const KeyRange& range);
+  void mask(float& logit, float added) const;
+  void weigh_values(const KeyRange& range, float sink, float* y);
+
+  const AttendOptions& options_;
+  int64_t key_size_, value_size_, keys_ = 0;
+  std::vector<Panel> key_panels_, value_panels_;
+  std::vector<float> logits_;
+};
+
+}  // namespace opmux::backends::reference

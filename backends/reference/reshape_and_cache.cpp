@@ -1,0 +1,53 @@
+#include <string>
+
+#include "backends/common/integers.hpp"
+#include "backends/common/rows.hpp"
+#include "backends/reference/implementations.hpp"
+
+namespace opmux::backends::reference {
+namespace {
+
+// Slot s is place s % BS of block s / BS.
+void write_token(const plugin::TensorArg& cache, const plugin::TensorArg& from, int64_t token,
+                 int64_t slot) {
+  const int64_t at = slot / cache.dim(1) * cache.stride(0) + slot % cache.dim(1) * cache.stride(1);
+  for (int64_t head = 0; head < cache.dim(2); ++head) {
+    copy_row(from.c(), token * from.stride(0) + head * from.stride(1), cache.c(),
+             at + head * cache.stride(2), cache.dim(3));
+  }
+}
+
+int32_t run_reshape_and_cache(const plugin::Call& call) {
+  const plugin::TensorArg k_cache = call.tensor(0), v_cache = call.tensor(1), k = call.tensor(2),
+                          v = call.tensor(3), slots = call.tensor(4);
+  const int64_t places = k_cache.dim(0) * k_cache.dim(1);
+  for (int64_t t = 0; t < slots.dim(0); ++t) {
+    const int64_t slot = integer_at(slots.c(), t * slots.stride(0));
+    if (slot >= places) {
+      return plugin::invalid(call.error(), "cache.slot",
+                             "slot " + std::to_string(slot) + " of token " + std::to_string(t) +
+                                 " is not below " + std::to_string(places));
+    }
+  }
+  for (int64_t t = 0; t < slots.dim(0); ++t) {
+    const int64_t slot = integer_at(slots.c(), t * slots.stride(0));
+    if (slot < 0) continue;
+    write_token(k_cache, k, t, slot);
+    write_token(v_cache, v, t, slot);
+  }
+  return OPMUX_OK;
+}
+
+}  // namespace
+
+plugin::Impl reshape_and_cache() {
+  constexpr std::string_view kSignature =
+      "reshape_and_cache(inout Tensor k_cache[NB, BS, HKV, D], "
+      "inout Tensor v_cache[NB, BS, HKV, DV], Tensor k[T, HKV, D], Tensor v[T, HKV, DV], "
+      "Tensor slots[T])";
+  plugin::Caps caps;
+  caps.dtypes("slots", {plugin::i32, plugin::i64});
+  return scalar("reshape_and_cache", kSignature, caps).run(run_reshape_and_cache);
+}
+
+}  // namespace opmux::backends::reference
