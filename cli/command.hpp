@@ -27,5 +27,6 @@ std::optional<Runtime> make_runtime();
 void add_list(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_config(CLI::App& app, Action& action);
+void add_verify(CLI::App& app, Action& action);
 
 }  // namespace opmux::cli

@@ -29,6 +29,7 @@ int run(int argc, char** argv) {
   add_list(app, action);
   add_explain(app, action);
   add_config(app, action);
+  add_verify(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -55,6 +55,7 @@ PUBLIC = {
     "opmux.h": "runtime",
     "opmux.hpp": "runtime",
     "runtime.hpp": "runtime",
+    "conformance.hpp": "conformance",
 }
 
 BACKEND_PUBLIC = {"abi.h", "plugin.hpp"}

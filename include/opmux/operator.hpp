@@ -29,6 +29,10 @@ struct CallOptions {
   Tag tag = {};
   void* stream = nullptr;
   int32_t max_threads = 1;
+  /// The engine's own threads, lent to the implementation if max_threads allows more than one;
+  /// null: it loops.
+  opmux_parallel_for_fn parallel_for = nullptr;
+  void* pool = nullptr;  ///< first argument of parallel_for
 };
 
 /// One argument of an operator's schema, for tools that meet operators at run time.
@@ -38,6 +42,12 @@ struct ArgumentInfo {
   bool optional = false;                ///< may be absent, or left out for a default
   bool output = false;                  ///< `out`: only written
   std::vector<std::string> words = {};  ///< of an enum
+  bool updated = false;                 ///< `inout`: read and written
+  bool any_shape = false;               ///< a tensor of whatever shape
+  /// Of a tensor: names or numbers, behind a leading "..." if it has one.
+  std::vector<std::string> dims = {};
+  std::string dtype_variable = {};  ///< arguments that share one have one dtype
+  std::string may_alias = {};       ///< `out(x)`: may be the very same memory as that argument
 };
 
 class Operator;
@@ -105,7 +115,12 @@ class Operator {
     return detail::explain(*slot_, packed.site, packed.values);
   }
 
-  /// The same with arguments that are known at run time only, as opmux_explain takes them.
+  /// A call with arguments that are known at run time only, as opmux_call_operator_with takes them.
+  OPMUX_API Status call_arguments(std::span<const opmux_arg> arguments,
+                                  const CallOptions& options = {},
+                                  CallReport* report = nullptr) const;
+
+  /// explain() with arguments that are known at run time only, as opmux_explain takes them.
   OPMUX_API Explanation explain_arguments(std::span<const opmux_arg> arguments) const;
 
   OPMUX_API std::string_view name() const noexcept;

@@ -52,6 +52,7 @@ struct ImplementationInfo {
   bool available = false;
   std::string reason;  ///< why it is not available
   uint64_t calls = 0;
+  uint32_t flags = 0;  ///< what it promises: OPMUX_IMPL_*
 };
 struct OperatorInfo {
   std::string name, schema, summary;

@@ -16,7 +16,8 @@ namespace opmux {
 namespace {
 
 dispatch::CallSettings settings_of(const CallOptions& options) {
-  return {options.tag.number, options.stream, options.max_threads, nullptr, nullptr};
+  return {options.tag.number, options.stream, options.max_threads, options.parallel_for,
+          options.pool};
 }
 
 /// Arguments with absent outputs replaced by views of the inferred shapes. An optional output that
@@ -137,11 +138,49 @@ Explanation Operator::explain_arguments(std::span<const opmux_arg> arguments) co
   return detail::explain(*slot_, read.site(), read.values());
 }
 
+Status Operator::call_arguments(std::span<const opmux_arg> arguments, const CallOptions& options,
+                                CallReport* report) const {
+  runtime::CArguments read;
+  Status status(
+      read.read(*slot_->schema, arguments.data(), static_cast<uint32_t>(arguments.size())));
+  if (status.ok()) {
+    status = Status(detail::call_with(*slot_, read.site(), read.values(), options, report));
+  }
+  if (report != nullptr) report->outcome = status.code();
+  return status;
+}
+
+namespace {
+
+std::vector<std::string> dims_of(const registry::Schema& schema, const registry::ArgSpec& spec) {
+  std::vector<std::string> dims;
+  if (spec.leading) dims.emplace_back("...");
+  for (const registry::DimSpec& dim : spec.dims) {
+    dims.push_back(dim.name < 0 ? std::to_string(dim.constant)
+                                : schema.dims[static_cast<size_t>(dim.name)]);
+  }
+  return dims;
+}
+
+ArgumentInfo info_of(const registry::Schema& schema, const registry::ArgSpec& spec) {
+  ArgumentInfo info{spec.name, registry::tag_of(spec.type), spec.omittable(),
+                    spec.access == registry::Access::out, spec.words};
+  info.updated = spec.access == registry::Access::inout;
+  info.any_shape = spec.any_shape;
+  info.dims = dims_of(schema, spec);
+  if (spec.dtype_variable >= 0) {
+    info.dtype_variable = schema.dtype_variables[static_cast<size_t>(spec.dtype_variable)];
+  }
+  if (spec.alias_of >= 0) info.may_alias = schema.args[static_cast<size_t>(spec.alias_of)].name;
+  return info;
+}
+
+}  // namespace
+
 std::vector<ArgumentInfo> Operator::arguments() const {
   std::vector<ArgumentInfo> all;
   for (const registry::ArgSpec& spec : slot_->schema->args) {
-    all.push_back({spec.name, registry::tag_of(spec.type), spec.omittable(),
-                   spec.access == registry::Access::out, spec.words});
+    all.push_back(info_of(*slot_->schema, spec));
   }
   return all;
 }

@@ -24,6 +24,7 @@ ImplementationInfo info_of(const registry::ImplementationRecord& implementation)
                           true,
                           "",
                           0};
+  info.flags = implementation.flags;
   if (!backend.enabled()) info.reason = "backend " + backend.name() + " is switched off";
   if (info.reason.empty() && backend.lost_by_fork()) info.reason = "lost by a fork";
   if (info.reason.empty() && !backend.available()) info.reason = backend.unavailable_reason();

@@ -29,6 +29,57 @@ TEST(Operator, describes_its_arguments) {
   EXPECT_EQ(arguments[4].type, ArgTag::string);
 }
 
+TEST(Operator, says_what_its_tensors_look_like) {
+  Runtime runtime = plain_runtime();
+  ASSERT_TRUE(runtime
+                  .define("f(out(x) Tensor(E) y[..., H, 4], inout Tensor z[*], "
+                          "Tensor(E) x[..., H, 4])")
+                  .ok());
+  const std::vector<ArgumentInfo> arguments = runtime.op("f")->arguments();
+  EXPECT_EQ(arguments[0].dims, (std::vector<std::string>{"...", "H", "4"}));
+  EXPECT_EQ(arguments[0].may_alias, "x");
+  EXPECT_EQ(arguments[0].dtype_variable, "E");
+  EXPECT_TRUE(arguments[1].updated && arguments[1].any_shape && !arguments[1].output);
+  EXPECT_TRUE(arguments[1].dims.empty() && arguments[1].dtype_variable.empty());
+}
+
+TEST(Operator, calls_with_arguments_known_at_run_time_and_lends_threads) {
+  Runtime runtime = plain_runtime();
+  ASSERT_TRUE(runtime.define("f(out Tensor y[N], float scale = 2)").ok());
+  const auto run = [](CallFrame& call) {
+    const opmux_call& c = call.c();
+    auto* y = call.data<float>(0);
+    *y = static_cast<float>(call.f64(1));
+    if (c.max_threads == 3)
+      c.parallel_for(c.pool, 4, y, [](void* at, int64_t i) {
+        *static_cast<float*>(at) += static_cast<float>(i);
+      });
+    return Outcome::ok;
+  };
+  const Registration mine =
+      runtime.implement({.id = "f/acme.v1", .vendor = "acme", .run = run}).value();
+  const Operator op = runtime.op("f").value();
+  float data[1] = {};
+  const TensorView y(data, f32, {1});
+  opmux_arg args[2] = {};
+  args[0].tag = OPMUX_ARG_TENSOR;
+  args[0].value.tensor = &y.c();
+  CallReport report;
+  ASSERT_TRUE(op.call_arguments(args, {}, &report).ok());
+  EXPECT_EQ(data[0], 2);
+  EXPECT_EQ(report.implementation, "f/acme.v1");
+  CallOptions options;
+  options.max_threads = 3;
+  options.parallel_for = [](void*, int64_t count, void* context, void (*body)(void*, int64_t)) {
+    for (int64_t i = 0; i < count; ++i) body(context, i);
+  };
+  ASSERT_TRUE(op.call_arguments(args, options).ok());
+  EXPECT_EQ(data[0], 8);
+  args[0].tag = 99;
+  EXPECT_EQ(op.call_arguments(args, {}, &report).code(), Code::invalid_argument);
+  EXPECT_EQ(report.outcome, Code::invalid_argument);
+}
+
 TEST(Operator, finds_arguments_by_name_and_suggests_the_nearest) {
   Runtime runtime = plain_runtime();
   const Operator op = runtime.op("rms_norm").value();

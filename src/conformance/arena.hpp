@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace opmux::conformance {
+
+/// Memory between two pages that trap on any access. Move-only.
+class Arena {
+ public:
+  Arena();
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&&) = delete;
+  ~Arena();
+
+  std::byte* begin() const { return begin_; }
+  std::byte* end() const { return end_; }
+
+ private:
+  std::byte* begin_ = nullptr;
+  std::byte* end_ = nullptr;
+};
+
+/// One arena per tensor of a call, made when first needed and used again and again. Not
+/// thread-safe.
+class Arenas {
+ public:
+  Arena& at(size_t index) {
+    while (arenas_.size() <= index) arenas_.push_back(std::make_unique<Arena>());
+    return *arenas_[index];
+  }
+
+ private:
+  std::vector<std::unique_ptr<Arena>> arenas_;
+};
+
+}  // namespace opmux::conformance

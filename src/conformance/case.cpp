@@ -1,0 +1,113 @@
+#include "conformance/case.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "conformance/element.hpp"
+
+namespace opmux::conformance {
+namespace {
+
+int64_t product(const std::vector<int64_t>& sizes) {
+  int64_t all = 1;
+  for (const int64_t size : sizes) all *= size;
+  return all;
+}
+
+std::string list_text(const std::vector<int64_t>& numbers) {
+  std::string text;
+  for (const int64_t number : numbers) {
+    if (!text.empty()) text += ",";
+    text += std::to_string(number);
+  }
+  return text;
+}
+
+bool row_major(const CaseTensor& tensor) {
+  int64_t step = 1;
+  for (size_t i = tensor.shape.size(); i > 0; --i) {
+    if (tensor.strides[i - 1] != step) return false;
+    step *= std::max<int64_t>(tensor.shape[i - 1], 1);
+  }
+  return true;
+}
+
+std::string tensor_text(const CaseTensor& tensor) {
+  std::string text = name_of(tensor.dtype) + "[" + list_text(tensor.shape) + "]";
+  return row_major(tensor) ? text : text + "{" + list_text(tensor.strides) + "}";
+}
+
+std::string value_text(const CaseArgument& argument) {
+  if (!argument.present) return "none";
+  switch (argument.info->type) {
+    case ArgTag::tensor: return tensor_text(argument.tensor);
+    case ArgTag::enumeration: return argument.info->words[static_cast<size_t>(argument.i64)];
+    case ArgTag::logical: return argument.i64 != 0 ? "true" : "false";
+    case ArgTag::floating: {
+      char text[32];
+      std::snprintf(text, sizeof text, "%g", argument.f64);
+      return text;
+    }
+    default: return std::to_string(argument.i64);
+  }
+}
+
+}  // namespace
+
+int64_t CaseTensor::elements() const { return product(shape); }
+
+int64_t CaseTensor::extent() const {
+  if (elements() == 0) return 0;
+  int64_t last = 0;
+  for (size_t i = 0; i < shape.size(); ++i) last += (shape[i] - 1) * strides[i];
+  return last + 1;
+}
+
+void CaseTensor::pack() {
+  const auto size = static_cast<size_t>(dtype.size_bytes());
+  packed.resize(values.size() * size);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = rounded(values[i], dtype);
+    write_element(packed.data() + i * size, dtype, values[i]);
+  }
+}
+
+const CaseArgument& Case::argument(std::string_view name) const {
+  return *std::ranges::find_if(arguments,
+                               [&](const CaseArgument& a) { return a.info->name == name; });
+}
+
+CaseArgument& Case::argument(std::string_view name) {
+  return const_cast<CaseArgument&>(std::as_const(*this).argument(name));
+}
+
+double Case::real(std::string_view name, double otherwise) const {
+  const CaseArgument& found = argument(name);
+  return found.present ? found.f64 : otherwise;
+}
+
+int64_t Case::integer(std::string_view name, int64_t otherwise) const {
+  const CaseArgument& found = argument(name);
+  return found.present ? found.i64 : otherwise;
+}
+
+int64_t Case::rows() const { return product(leading); }
+
+bool Case::empty() const {
+  return std::ranges::none_of(arguments, [](const CaseArgument& argument) {
+    return argument.written() && argument.tensor.elements() > 0;
+  });
+}
+
+std::string Case::text() const {
+  std::string text;
+  for (const CaseArgument& argument : arguments) {
+    // What was left out for its default is left out here too.
+    if (!argument.present && argument.info->type != ArgTag::tensor) continue;
+    if (!text.empty()) text += " ";
+    text += argument.info->name + "=" + value_text(argument);
+  }
+  return text;
+}
+
+}  // namespace opmux::conformance

@@ -1,0 +1,175 @@
+#include "conformance/draft.hpp"
+
+#include <algorithm>
+
+#include "conformance/element.hpp"
+
+namespace opmux::conformance {
+namespace {
+
+/// Most cases are small, so that many fit into the time; a few are large.
+int64_t draw_budget(Random& random) {
+  const int64_t which = random.below(100);
+  return which < 75 ? 2048 : which < 96 ? 16384 : 131072;
+}
+
+DType draw_float(Random& random) { return random.pick({f32, f16, bf16}); }
+
+bool is_number(const std::string& text) { return text[0] >= '0' && text[0] <= '9'; }
+
+}  // namespace
+
+Draft::Draft(std::string op, const std::vector<ArgumentInfo>& infos, uint64_t seed, uint64_t number)
+    : random_(seed, op, number), budget_(draw_budget(random_)), layouts_(draw_layouts(random_)) {
+  case_.op = std::move(op);
+  case_.seed = seed;
+  case_.number = number;
+  for (const ArgumentInfo& info : infos) case_.arguments.emplace_back().info = &info;
+  for (int64_t rank = random_.pick({0, 1, 1, 1, 2, 2, 2, 3, 4}); rank > 0; --rank) {
+    case_.leading.push_back(random_.chance(1) ? 0 : size(rank > 2 ? 3 : budget_ / 64));
+  }
+  draw_arguments();
+  draw_dtypes();
+}
+
+int64_t Draft::size(int64_t most) {
+  most = std::max<int64_t>(most, 1);
+  const int64_t which = random_.below(100);
+  if (which < 12) return 1;
+  if (which < 60) {
+    int64_t power = 1;
+    for (int64_t steps = random_.between(1, 13); steps > 0 && 2 * power <= most; --steps)
+      power *= 2;
+    return std::clamp<int64_t>(power + random_.pick({-1, 0, 0, 1, 3, -3}), 1, most);
+  }
+  return random_.between(1, which < 75 ? std::min<int64_t>(most, 20) : most);
+}
+
+int64_t& Draft::dim(const std::string& name) {
+  const auto known = dims_.find(name);
+  if (known != dims_.end()) return known->second;
+  return dims_[name] = size_or_none(std::min<int64_t>(budget_ / 4, 4200));
+}
+
+void Draft::shape(const std::string& argument, std::vector<int64_t> shape) {
+  case_.argument(argument).tensor.shape = std::move(shape);
+}
+
+void Draft::set(const std::string& argument, double value) {
+  case_.argument(argument).present = true;
+  case_.argument(argument).f64 = value;
+}
+
+void Draft::set_integer(const std::string& argument, int64_t value) {
+  case_.argument(argument).present = true;
+  case_.argument(argument).i64 = value;
+}
+
+void Draft::draw_arguments() {
+  for (CaseArgument& argument : case_.arguments) {
+    argument.present = !argument.info->optional || random_.chance(60);
+    if (!argument.is_tensor()) draw_scalar(argument);
+  }
+}
+
+/// Numbers are the shaper's: what it does not set keeps its default.
+void Draft::draw_scalar(CaseArgument& argument) {
+  const ArgTag type = argument.info->type;
+  if (type == ArgTag::logical) {
+    argument.i64 = random_.below(2);
+  } else if (type == ArgTag::enumeration) {
+    argument.i64 = random_.below(static_cast<int64_t>(argument.info->words.size()));
+  } else if (argument.info->optional) {
+    argument.present = false;
+  }
+}
+
+/// One type for all; or another one for what has no leading dimensions, as weights often have; or
+/// whatever comes.
+void Draft::draw_dtypes() {
+  const DType first = draw_float(random_), second = draw_float(random_);
+  const int64_t which = random_.below(100);
+  std::map<std::string, DType> variables;
+  for (CaseArgument& argument : case_.arguments) {
+    const ArgumentInfo& info = *argument.info;
+    const bool leading = !info.dims.empty() && info.dims[0] == "...";
+    DType& dtype = argument.tensor.dtype;
+    dtype = which < 75 || (which < 88 && leading) ? first
+            : which < 88                          ? second
+                                                  : draw_float(random_);
+    if (info.dtype_variable.empty()) continue;
+    dtype = variables.emplace(info.dtype_variable, dtype).first->second;
+  }
+}
+
+std::vector<int64_t> Draft::shape_of(const ArgumentInfo& info) {
+  std::vector<int64_t> shape;
+  for (const std::string& name : info.dims) {
+    if (name == "...") {
+      shape = case_.leading;
+    } else {
+      shape.push_back(is_number(name) ? std::stoll(name) : dim(name));
+    }
+  }
+  return shape;
+}
+
+/// Shrinks the leading dimensions until the largest tensor that has them is within the budget.
+void Draft::fit_leading() {
+  int64_t widest = 1;
+  for (const CaseArgument& argument : case_.arguments) {
+    const std::vector<std::string>& dims = argument.info->dims;
+    if (dims.empty() || dims[0] != "...") continue;
+    int64_t row = 1;
+    for (size_t i = 1; i < dims.size(); ++i) row *= is_number(dims[i]) ? 1 : dim(dims[i]);
+    widest = std::max(widest, row);
+  }
+  for (int64_t& size : case_.leading) {
+    while (size > 1 && case_.rows() * widest > budget_) size = size / 2;
+  }
+}
+
+void Draft::make_tensors() {
+  fit_leading();
+  for (CaseArgument& argument : case_.arguments) {
+    if (!argument.is_tensor() || !argument.present) continue;
+    CaseTensor& tensor = argument.tensor;
+    if (!argument.info->any_shape) tensor.shape = shape_of(*argument.info);
+    draw_layout(random_, layouts_, argument.written(), tensor);
+    if (!argument.read()) continue;
+    if (is_float(tensor.dtype)) {
+      draw_values(random_, specials_, tensor);
+    } else {
+      tensor.values.assign(static_cast<size_t>(tensor.elements()), 0);
+    }
+  }
+}
+
+namespace {
+
+/// Elements that share memory have one value: that of the first of them.
+void repeat_broadcast(CaseTensor& tensor) {
+  for (size_t dim = 0; dim < tensor.shape.size(); ++dim) {
+    if (tensor.strides[dim] != 0 || tensor.shape[dim] < 2) continue;
+    int64_t inner = 1;
+    for (size_t i = dim + 1; i < tensor.shape.size(); ++i) inner *= tensor.shape[i];
+    const int64_t block = inner * tensor.shape[dim];
+    for (int64_t i = 0; i < tensor.elements(); ++i) {
+      const int64_t source = i / block * block + i % inner;
+      tensor.values[static_cast<size_t>(i)] = tensor.values[static_cast<size_t>(source)];
+    }
+  }
+}
+
+}  // namespace
+
+Case Draft::finish() {
+  for (CaseArgument& argument : case_.arguments) {
+    if (!argument.read()) continue;
+    repeat_broadcast(argument.tensor);
+    argument.tensor.pack();
+  }
+  return std::move(case_);
+}
+
+}  // namespace opmux::conformance

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cmath>
+
+#include "conformance/shaper.hpp"
+
+namespace opmux::conformance::operators {
+
+inline void shape_halves(Draft& draft) {
+  draft.specials(Specials::nan);
+  draft.dim("H2") = 2 * draft.dim("H");
+}
+
+/// Calls set(gate, factor, y's value, y's bound) for every element of y.
+template <class Set>
+void for_each_gate(const Case& c, Expected& expected, Set&& set) {
+  ExpectedOutput& y = expected.of(c, "y");
+  const std::vector<double>& x = c.tensor("x").values;
+  const auto half = static_cast<size_t>(c.tensor("y").shape.back());
+  for (size_t i = 0; i < y.values.size(); ++i) {
+    const size_t at = i / half * 2 * half + i % half;
+    set(x[at], x[at + half], y.values[i], y.bounds[i]);
+  }
+}
+
+}  // namespace opmux::conformance::operators

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cmath>
+#include <span>
+
+#include "conformance/shaper.hpp"
+
+namespace opmux::conformance::operators {
+
+/// A vector argument, or one value in every place if it was left out.
+inline double at_or(const Case& c, std::string_view name, size_t i, double otherwise) {
+  return c.has(name) ? c.tensor(name).values[i] : otherwise;
+}
+
+inline void draw_eps(Draft& draft) {
+  if (draft.has("eps") || draft.random().chance(60)) {
+    draft.set("eps", draft.random().pick({1e-6, 1e-5, 1e-12, 1e-3, 0.25}));
+  }
+}
+
+/// One over the root mean square of a row.
+inline double rms_factor(std::span<const double> row, double eps) {
+  double sum = 0;
+  for (const double value : row) sum += value * value;
+  return 1 / std::sqrt(sum / static_cast<double>(row.size()) + eps);
+}
+
+/// Bounds of y = row * factor * weight: squares are positive, so the error of their sum is relative
+/// and the root halves it; then come a root, a quotient and two products. Elements that are flushed
+/// to zero before they are multiplied are off by what they were.
+inline void bound_rms_row(const Case& c, std::span<const double> row, double eps,
+                          std::span<const double> values, std::span<double> bounds) {
+  const double relative =
+      (sum_error(static_cast<int64_t>(row.size())) + 2 * kUnit) / 2 + 2 * kFunction + 2 * kUnit;
+  const double factor = rms_factor(row, eps);
+  for (size_t i = 0; i < row.size(); ++i) {
+    bounds[i] = std::abs(values[i]) * relative +
+                kSmallest * factor * (1 + std::abs(at_or(c, "weight", i, 1)));
+  }
+}
+
+}  // namespace opmux::conformance::operators

@@ -1,0 +1,67 @@
+#include "conformance/operators/shapers.hpp"
+
+namespace opmux::conformance::operators {
+namespace {
+
+void shape(Draft& draft) {
+  Random& random = draft.random();
+  draft.dim("D") = std::max<int64_t>(2, draft.size(256));
+  draft.dim("R") =
+      random.chance(60) ? draft.dim("D") / 2 * 2 : 2 * random.between(0, draft.dim("D") / 2);
+  draft.dim("HQ") = draft.size(12);
+  draft.dim("HKV") = draft.size(5);
+  draft.dim("P") = draft.size(200);
+  draft.dtype("positions", random.chance(50) ? i32 : i64);
+}
+
+void fill(Draft& draft) {
+  Random& random = draft.random();
+  std::vector<double>& positions = draft.tensor("positions").values;
+  const int64_t count = draft.dim("P");
+  for (double& position : positions) position = static_cast<double>(random.below(count));
+  if (positions.empty() || !random.chance(4)) return;
+  // Of elements that share memory only the first counts.
+  const std::vector<int64_t>& strides = draft.tensor("positions").strides;
+  const bool broadcast = std::ranges::find(strides, 0) != strides.end();
+  const auto at = random.below(broadcast ? 1 : static_cast<int64_t>(positions.size()));
+  positions[static_cast<size_t>(at)] =
+      static_cast<double>(random.pick<int64_t>({count, -1, count + 1000}));
+  draft.make_invalid();
+}
+
+/// a * c - b * s and b * c + a * s: two products and a sum, relative to the sum of magnitudes.
+/// Elements that are not rotated are copied.
+void bound_heads(const Case& c, std::string_view name, Expected& expected) {
+  ExpectedOutput& output = expected.of(c, name);
+  const CaseTensor& heads = c.tensor(name);
+  const CaseTensor& table = c.tensor("cos_sin");
+  const auto width = static_cast<size_t>(heads.shape.back());
+  const size_t per_token = static_cast<size_t>(heads.shape[heads.shape.size() - 2]) * width;
+  const auto rotated = static_cast<size_t>(table.shape[1]), pairs = rotated / 2;
+  const bool neighbours = c.integer("style", 0) == 1;
+  for (size_t i = 0; i < output.values.size(); ++i) {
+    const size_t in_head = i % width;
+    if (in_head >= rotated) continue;
+    const size_t pair = neighbours ? in_head / 2 : in_head % pairs;
+    const bool second = neighbours ? in_head % 2 == 1 : in_head >= pairs;
+    const size_t distance = neighbours ? 1 : pairs;
+    const auto row = static_cast<size_t>(c.tensor("positions").values[i / per_token]) * rotated;
+    const double cos = table.values[row + pair], sin = table.values[row + pairs + pair];
+    const double own = heads.values[i];
+    const double other = heads.values[second ? i - distance : i + distance];
+    output.bounds[i] = 3 * kUnit * (std::abs(own * cos) + std::abs(other * sin)) + kSmallest;
+  }
+}
+
+void bound(const Case& c, Expected& expected) {
+  bound_heads(c, "q", expected);
+  if (c.has("k")) bound_heads(c, "k", expected);
+}
+
+}  // namespace
+
+Shaper rotary_embedding() {
+  return {.op = "rotary_embedding", .shape = shape, .fill = fill, .bound = bound};
+}
+
+}  // namespace opmux::conformance::operators

@@ -1,0 +1,48 @@
+#include <span>
+
+#include "conformance/operators/shapers.hpp"
+
+namespace opmux::conformance::operators {
+namespace {
+
+void shape(Draft& draft) {
+  draft.specials(Specials::nan_and_infinity);
+  if (draft.random().chance(60)) {
+    draft.set("scale", draft.random().pick({1.0, 0.125, 0.08838834764, 2.5}));
+  }
+}
+
+/// exp(s x - m) / sum: an absolute error of the exponent is a relative one of the power. The same
+/// errors, weighted, are in the sum.
+void bound_row(std::span<const double> x, double scale, std::span<const double> p,
+               std::span<double> bounds) {
+  double largest = -INFINITY;
+  for (const double value : x) largest = std::max(largest, scale * value);
+  const auto exponent = [&](size_t i) {
+    return std::isinf(x[i]) ? 0 : 2 * kUnit * (std::abs(scale * x[i]) + std::abs(largest));
+  };
+  double in_sum = 0;
+  for (size_t i = 0; i < x.size(); ++i) in_sum += p[i] * exponent(i);
+  const double always =
+      in_sum + sum_error(static_cast<int64_t>(x.size())) + 2 * kFunction + 4 * kUnit;
+  for (size_t i = 0; i < x.size(); ++i) {
+    // What is masked is exactly zero; what underflows may be flushed.
+    bounds[i] = std::isinf(x[i]) ? 0 : p[i] * (always + exponent(i)) + kSmallest;
+  }
+}
+
+void bound(const Case& c, Expected& expected) {
+  ExpectedOutput& y = expected.of(c, "y");
+  const std::span<const double> x(c.tensor("x").values);
+  const auto width = static_cast<size_t>(c.tensor("x").shape.back());
+  for (size_t at = 0; at < x.size(); at += width) {
+    bound_row(x.subspan(at, width), c.real("scale", 1), std::span(y.values).subspan(at, width),
+              std::span(y.bounds).subspan(at, width));
+  }
+}
+
+}  // namespace
+
+Shaper softmax() { return {.op = "softmax", .shape = shape, .bound = bound}; }
+
+}  // namespace opmux::conformance::operators

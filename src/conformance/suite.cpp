@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include <opmux/conformance.hpp>
+
+#include "conformance/crash.hpp"
+#include "conformance/trial.hpp"
+
+namespace opmux::conformance {
+namespace {
+
+constexpr uint64_t kBatch = 32;          ///< cases that are kept with what is expected of them
+constexpr uint64_t kSmallestShare = 10;  ///< one case in so many must be usable
+
+struct DrawnCase {
+  Case c;
+  Expected expected;
+};
+
+Case draw_case(const Shaper& shaper, const std::string& op, const std::vector<ArgumentInfo>& infos,
+               uint64_t seed, uint64_t number) {
+  Draft draft(op, infos, seed, number);
+  if (shaper.shape != nullptr) shaper.shape(draft);
+  draft.make_tensors();
+  if (shaper.fill != nullptr) shaper.fill(draft);
+  return draft.finish();
+}
+
+bool chosen(const std::vector<std::string>& list, const std::string& name) {
+  return list.empty() || std::ranges::find(list, name) != list.end();
+}
+
+/// Everything about one operator while it is verified.
+class OperatorRun {
+ public:
+  OperatorRun(Runtime& runtime, const Options& options, const OperatorInfo& info, Operator op)
+      : runtime_(&runtime), options_(&options), info_(&info), op_(op), infos_(op.arguments()) {
+    report_.name = info.name;
+    for (const ImplementationInfo& implementation : info.implementations) {
+      if (!chosen(options.backends, implementation.backend) ||
+          !chosen(options.implementations, implementation.id)) {
+        continue;
+      }
+      ImplementationReport& report = report_.implementations.emplace_back();
+      report.id = implementation.id;
+      report.available = implementation.available;
+      report.reason = implementation.reason;
+    }
+  }
+
+  OperatorReport run() {
+    shaper_ = find_shaper(info_->name);
+    if (shaper_ == nullptr) {
+      report_.note = "the suite knows no cases for it";
+    } else {
+      for (uint64_t at = 0; at < options_->cases && unfinished(); at += kBatch) {
+        draw(options_->first_case + at, std::min(kBatch, options_->cases - at));
+        for (ImplementationReport& report : report_.implementations) {
+          try_all(report);
+        }
+      }
+      finish();
+    }
+    return std::move(report_);
+  }
+
+ private:
+  bool goes_on(const ImplementationReport& report) const {
+    return report.available && (options_->count_wrong || report.findings.empty());
+  }
+  bool unfinished() const {
+    return std::ranges::any_of(report_.implementations,
+                               [this](const auto& report) { return goes_on(report); });
+  }
+
+  /// Draws cases and asks the reference; on a thread of its own, so that nothing of the caller's
+  /// scopes is in the way.
+  void draw(uint64_t first, uint64_t count) {
+    drawn_.clear();
+    std::thread([&] {
+      Policy reference;
+      reference.require = {"impl:" + info_->name + "/reference.scalar"};
+      const PolicyScope scope(*runtime_, reference);
+      for (uint64_t number = first; number < first + count; ++number) draw_one(number);
+    }).join();
+  }
+
+  void draw_one(uint64_t number) {
+    Case c = draw_case(*shaper_, info_->name, infos_, options_->seed, number);
+    auto expected = expect(op_, *shaper_, c, arenas_);
+    if (!expected && !c.invalid) {
+      ++report_.dropped;
+      if (report_.note.empty()) report_.note = c.text() + ": " + expected.error().to_string();
+      return;
+    }
+    ++report_.cases;
+    empty_ += c.empty() ? 1 : 0;
+    drawn_.push_back({std::move(c), c.invalid ? Expected() : std::move(*expected)});
+  }
+
+  const ImplementationInfo& info_of(const ImplementationReport& report) const {
+    return *std::ranges::find(info_->implementations, report.id, &ImplementationInfo::id);
+  }
+
+  /// A crash leaves the thread's dispatch state as it was inside of the call, so the rest is done
+  /// by another thread.
+  void try_all(ImplementationReport& report) {
+    size_t next = 0;
+    while (next < drawn_.size() && goes_on(report)) {
+      std::thread([&] {
+        Trial trial(*runtime_, op_, *shaper_, info_of(report));
+        const PolicyScope scope(*runtime_, trial.policy());
+        bool crashed = false;
+        while (next < drawn_.size() && !crashed) crashed = try_one(trial, drawn_[next++], report);
+      }).join();
+    }
+  }
+
+  /// True if the thread cannot go on.
+  bool try_one(Trial& trial, const DrawnCase& drawn, ImplementationReport& report) {
+    const Verdict verdict = trial.run(drawn.c, drawn.expected);
+    ++(verdict.refused ? report.refused : report.cases);
+    if (!verdict.problem) return false;
+    ++report.wrong;
+    const auto known = std::ranges::find(report.findings, verdict.problem->kind, &Finding::kind);
+    if (known == report.findings.end()) {
+      report.findings.push_back({report.id, verdict.problem->kind, drawn.c.seed, drawn.c.number,
+                                 drawn.c.text(), verdict.problem->detail});
+    }
+    return verdict.crashed || !options_->count_wrong;
+  }
+
+  void finish() {
+    if (report_.cases * kSmallestShare >= report_.dropped) report_.note.clear();
+    for (ImplementationReport& report : report_.implementations) {
+      if (!report.available || report.cases > empty_ || !report.findings.empty()) continue;
+      report.findings.push_back({report.id, "all_refused", options_->seed, 0, "",
+                                 "it took none of " + std::to_string(report.refused) + " cases"});
+    }
+  }
+
+  Runtime* runtime_;
+  const Options* options_;
+  const OperatorInfo* info_;
+  Operator op_;
+  std::vector<ArgumentInfo> infos_;
+  const Shaper* shaper_ = nullptr;
+  Arenas arenas_;
+  std::vector<DrawnCase> drawn_;
+  OperatorReport report_;
+  uint64_t empty_ = 0;  ///< cases in which nothing runs
+};
+
+template <class Has>
+Status check_names(const char* what, const std::vector<std::string>& names, Has&& has) {
+  for (const std::string& name : names) {
+    if (has(name)) continue;
+    return Status(Code::not_found, "conformance.unknown",
+                  std::string("there is no ") + what + " '" + name + "'");
+  }
+  return {};
+}
+
+Status check_options(const Runtime& runtime, const std::vector<OperatorInfo>& all,
+                     const Options& options) {
+  for (const std::string& name : options.operators) {
+    if (auto op = runtime.op(name); !op) return op.error();
+  }
+  const auto any = [&](auto&& fits) {
+    return std::ranges::any_of(
+        all, [&](const OperatorInfo& op) { return std::ranges::any_of(op.implementations, fits); });
+  };
+  Status status = check_names("backend", options.backends, [&](const std::string& name) {
+    return any([&](const ImplementationInfo& info) { return info.backend == name; });
+  });
+  if (!status.ok()) return status;
+  return check_names("implementation", options.implementations, [&](const std::string& id) {
+    return any([&](const ImplementationInfo& info) { return info.id == id; });
+  });
+}
+
+}  // namespace
+
+Result<Report> verify(Runtime& runtime, const Options& options) {
+  const std::vector<OperatorInfo> all = runtime.list();
+  if (Status status = check_options(runtime, all, options); !status.ok()) return status;
+  const CrashGuard guard;
+  Report report;
+  for (const OperatorInfo& info : all) {
+    if (!chosen(options.operators, info.name)) continue;
+    auto op = runtime.op(info.name);
+    if (!op) return op.error();
+    OperatorRun run(runtime, options, info, *op);
+    OperatorReport done = run.run();
+    if (!done.implementations.empty()) report.operators.push_back(std::move(done));
+  }
+  return report;
+}
+
+}  // namespace opmux::conformance

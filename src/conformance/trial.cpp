@@ -1,0 +1,195 @@
+#include "conformance/trial.hpp"
+
+#include <cmath>
+#include <latch>
+#include <thread>
+
+#include "conformance/crash.hpp"
+#include "conformance/element.hpp"
+#include "conformance/pool.hpp"
+#include "conformance/slice.hpp"
+
+namespace opmux::conformance {
+namespace {
+
+// Not a number in every float type, and a plausible number: what reads one of them is seen.
+constexpr std::byte kPoison{0xff}, kPlausible{0x3f};
+
+bool refusal(const Status& status) {
+  return status.code() == Code::no_candidate || status.code() == Code::declined;
+}
+
+/// Bitwise, but for the payload of NaNs.
+bool same_elements(const std::vector<std::byte>& a, const std::vector<std::byte>& b, DType dtype) {
+  if (a == b) return true;
+  const auto size = static_cast<size_t>(dtype.size_bytes());
+  for (size_t i = 0; i < a.size(); i += size) {
+    if (std::equal(&a[i], &a[i] + size, &b[i])) continue;
+    const double x = read_element(&a[i], dtype), y = read_element(&b[i], dtype);
+    if (!(std::isnan(x) && std::isnan(y))) return false;
+  }
+  return true;
+}
+
+Random random_of(const Case& c) { return Random(c.seed, c.op, ~c.number); }
+
+}  // namespace
+
+Policy Trial::policy() const {
+  Policy policy;
+  policy.require = {"impl:" + info_->id};
+  policy.strict = true;
+  return policy;
+}
+
+void Trial::judge_outcome(const Case& c, const Status& status, const CallReport& report,
+                          const Placed& placed, Run& run) const {
+  const bool expected_failure = c.invalid && status.code() == Code::invalid_argument;
+  if (refusal(status)) {
+    run.verdict.refused = true;
+  } else if (c.invalid && status.ok()) {
+    run.verdict.problem = {"outcome", "it accepted data that the operator calls invalid"};
+  } else if (!status.ok() && !expected_failure) {
+    run.verdict.problem = {"outcome", status.to_string()};
+  } else if (report.implementation != info_->id && !c.empty()) {
+    run.verdict.problem = {"other_ran", "'" + report.implementation + "' ran instead"};
+  }
+  const bool nothing_written =
+      status.code() == Code::declined || (claims(OPMUX_IMPL_ATOMIC_OUTPUTS) && !status.ok());
+  if (!run.verdict.problem && nothing_written && !placed.untouched()) {
+    run.verdict.problem = {"not_atomic", "it wrote although it ended with " + status.to_string()};
+  }
+  run.done = status.ok();
+}
+
+Trial::Run Trial::call(const Case& c, std::byte pattern, const CallOptions& options,
+                       Arenas& arenas) {
+  Run run;
+  const Placed placed(arenas, c, pattern);
+  Status status;
+  CallReport report;
+  const auto body = [&] { status = op_.call_arguments(placed.arguments(), options, &report); };
+  if (!survives(body)) {
+    run.verdict.crashed = true;
+    run.verdict.problem = {"crash", "it read or wrote outside of its tensors, or trapped"};
+    return run;
+  }
+  judge_outcome(c, status, report, placed, run);
+  if (!run.done || run.verdict.problem) return run;
+  run.verdict.problem = placed.damage();
+  run.done = !run.verdict.problem;
+  for (size_t i = 0; i < c.arguments.size(); ++i) {
+    if (c.arguments[i].written()) run.outputs.push_back(placed.elements(i));
+  }
+  return run;
+}
+
+bool Trial::same(const Case& c, const Outputs& a, const Outputs& b) const {
+  size_t output = 0;
+  for (const CaseArgument& argument : c.arguments) {
+    if (!argument.written()) continue;
+    if (!same_elements(a[output], b[output], argument.tensor.dtype)) return false;
+    ++output;
+  }
+  return true;
+}
+
+std::optional<Problem> Trial::compare(const Case& c, const Expected& expected, const Run& first,
+                                      const Run& second, const char* kind, const char* what) const {
+  if (!second.done) return second.verdict.problem;
+  if (claims(OPMUX_IMPL_DETERMINISTIC)) {
+    if (!same(c, first.outputs, second.outputs)) return Problem{kind, what};
+    return {};
+  }
+  auto problem = judge(c, expected, second.outputs);
+  if (problem) problem->kind = kind;
+  return problem;
+}
+
+Verdict Trial::check_again(const Case& c, const Expected& expected, const Run& first) {
+  const Run second = call(c, kPlausible, {}, arenas_);
+  Verdict verdict = second.verdict;
+  verdict.problem = compare(c, expected, first, second, "uninitialised",
+                            "what was in the outputs or around the tensors before shows in them");
+  if (!verdict.problem || !second.done) return verdict;
+  const Run third = call(c, kPoison, {}, arenas_);
+  if (third.done && !same(c, first.outputs, third.outputs)) {
+    verdict.problem = {"nondeterministic", "the same call twice gave different bits"};
+  }
+  return verdict;
+}
+
+Verdict Trial::check_threads(const Case& c, const Expected& expected, const Run& first) {
+  Pool pool;
+  const Run second = call(c, kPoison, pool.options(), arenas_);
+  Verdict verdict = second.verdict;
+  verdict.problem =
+      compare(c, expected, first, second, "threads", "several threads gave other bits than one");
+  if (pool.crashed()) verdict.problem = {"crash", "it crashed on a thread that was lent to it"};
+  return verdict;
+}
+
+Verdict Trial::check_batch(const Case& c, const Run& first) {
+  const std::string_view batch = shaper_->batch;
+  const int64_t rows = batch_size(c, batch);
+  if (rows < 2) return {};
+  const int64_t row = random_of(c).below(rows);
+  const Case single = alone(c, batch, row);
+  const Run second = call(single, kPoison, {}, arenas_);
+  Verdict verdict = second.verdict;
+  verdict.refused = false;  // what it takes for many rows it need not take for one
+  if (!second.done) return verdict;
+  Outputs part;
+  for (const CaseArgument& argument : c.arguments) {
+    if (!argument.written()) continue;
+    part.push_back(row_of(argument, c, batch, row, first.outputs[part.size()]));
+  }
+  if (!same(single, part, second.outputs)) {
+    verdict.problem = {"batch_variant",
+                       "row " + std::to_string(row) + " has other bits alone than among others"};
+  }
+  return verdict;
+}
+
+/// Two threads call at the same moment, each with memory of its own.
+Verdict Trial::check_callers(const Case& c, const Expected& expected, const Run& first) {
+  std::latch start{2};
+  Run runs[2];
+  const auto caller = [&](int which) {
+    const PolicyScope scope(*runtime_, policy());
+    start.arrive_and_wait();
+    runs[which] = call(c, kPoison, {}, which == 0 ? arenas_ : other_arenas_);
+  };
+  std::thread other(caller, 1);
+  caller(0);
+  other.join();
+  Verdict verdict = runs[0].verdict;
+  for (const Run& run : runs) {
+    if (!verdict.problem) {
+      verdict.problem = compare(c, expected, first, run, "threads",
+                                "two calls at the same moment disturbed each other");
+    }
+  }
+  return verdict;
+}
+
+Verdict Trial::run(const Case& c, const Expected& expected) {
+  const Run first = call(c, kPoison, {}, arenas_);
+  if (!first.done) return first.verdict;
+  Verdict verdict;
+  verdict.problem = judge(c, expected, first.outputs);
+  if (verdict.problem || c.empty()) return verdict;
+  const auto stop = [&](Verdict&& next) {
+    verdict = std::move(next);
+    return verdict.problem.has_value();
+  };
+  Random random = random_of(c);
+  const bool large = c.arguments[0].tensor.elements() > 8192;
+  if (stop(check_again(c, expected, first))) return verdict;
+  if ((large || random.chance(30)) && stop(check_threads(c, expected, first))) return verdict;
+  if (claims(OPMUX_IMPL_BATCH_INVARIANT) && stop(check_batch(c, first))) return verdict;
+  if (!claims(OPMUX_IMPL_SERIAL) && random.chance(5)) stop(check_callers(c, expected, first));
+  return verdict;
+}
+
+}  // namespace opmux::conformance

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <opmux/runtime.hpp>
+
+#include "conformance/arena.hpp"
+#include "conformance/expected.hpp"
+#include "conformance/shaper.hpp"
+
+namespace opmux::conformance {
+
+/// How one implementation did on one case.
+struct Verdict {
+  bool refused = false;
+  bool crashed = false;  ///< the thread's dispatch state is stuck: go on with another thread
+  std::optional<Problem> problem;
+};
+
+/// Runs one implementation on cases, several times each, and looks for everything that can be wrong
+/// with it. Uses the thread's arenas; one per thread.
+class Trial {
+ public:
+  Trial(Runtime& runtime, const Operator& op, const Shaper& shaper, const ImplementationInfo& info)
+      : runtime_(&runtime), op_(op), shaper_(&shaper), info_(&info) {}
+
+  /// The thread's policy must require the implementation.
+  Verdict run(const Case& c, const Expected& expected);
+
+  /// The policy under which run() must be called.
+  Policy policy() const;
+
+ private:
+  using Outputs = std::vector<std::vector<std::byte>>;
+  struct Run {
+    Verdict verdict;
+    Outputs outputs;
+    bool done = false;  ///< the implementation ran to its end and touched nothing it must not
+  };
+
+  Run call(const Case& c, std::byte pattern, const CallOptions& options, Arenas& arenas);
+  void judge_outcome(const Case& c, const Status& status, const CallReport& report,
+                     const Placed& placed, Run& run) const;
+  bool claims(uint32_t flag) const { return (info_->flags & flag) != 0; }
+  bool same(const Case& c, const Outputs& a, const Outputs& b) const;
+  std::optional<Problem> compare(const Case& c, const Expected& expected, const Run& first,
+                                 const Run& second, const char* kind, const char* what) const;
+  Verdict check_again(const Case& c, const Expected& expected, const Run& first);
+  Verdict check_threads(const Case& c, const Expected& expected, const Run& first);
+  Verdict check_batch(const Case& c, const Run& first);
+  Verdict check_callers(const Case& c, const Expected& expected, const Run& first);
+
+  Runtime* runtime_;
+  Operator op_;
+  const Shaper* shaper_;
+  const ImplementationInfo* info_;
+  Arenas arenas_, other_arenas_;
+};
+
+}  // namespace opmux::conformance

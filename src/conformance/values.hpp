@@ -1,0 +1,15 @@
+#pragma once
+
+#include "conformance/case.hpp"
+#include "conformance/random.hpp"
+
+namespace opmux::conformance {
+
+/// Values beyond the finite ones that an operator defines.
+enum class Specials { none, nan, nan_and_infinity };
+
+/// Draws values for a float tensor: mostly of one scale, sometimes sparse, constant, tiny, large,
+/// far from zero, or with a few special values.
+void draw_values(Random& random, Specials specials, CaseTensor& tensor);
+
+}  // namespace opmux::conformance
