@@ -59,14 +59,15 @@ struct OperatorReport {
   std::string name;
   uint64_t cases = 0;    ///< that were drawn and that the reference answered
   uint64_t dropped = 0;  ///< that the schema or the reference did not take
-  std::string note;      ///< why nothing was verified, if so
+  std::string note;      ///< why nothing was verified, if so: it then counts for nothing
   std::vector<ImplementationReport> implementations;
 };
 
 struct Report {
   std::vector<OperatorReport> operators;
 
-  /// Every available implementation that was asked for passed, and there was at least one.
+  /// Every available implementation of the operators that could be verified passed, and there was
+  /// at least one.
   bool passed() const;
   uint64_t cases() const;  ///< run by implementations, in all
   /// A table of cases per operator and implementation, then the findings.

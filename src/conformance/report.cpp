@@ -37,9 +37,8 @@ std::string Finding::to_string() const {
 bool Report::passed() const {
   bool any = false;
   for (const OperatorReport& op : operators) {
-    if (!op.note.empty()) return false;
     for (const ImplementationReport& report : op.implementations) {
-      if (!report.available) continue;
+      if (!report.available || !op.note.empty()) continue;
       if (!report.passed()) return false;
       any = true;
     }
@@ -56,23 +55,26 @@ uint64_t Report::cases() const {
 }
 
 std::string Report::to_string() const {
-  size_t width = 0, implementations = 0;
+  size_t width = 0, implementations = 0, verified = 0;
   for (const OperatorReport& op : operators) {
+    verified += op.note.empty() ? 1 : 0;
     for (const ImplementationReport& report : op.implementations) {
       width = std::max(width, report.id.size());
-      implementations += report.available ? 1 : 0;
+      implementations += report.available && op.note.empty() ? 1 : 0;
     }
   }
   std::string table, findings;
   for (const OperatorReport& op : operators) {
-    table += op.name + ": " + std::to_string(op.cases) + " cases drawn";
-    table += (op.note.empty() ? "" : "; " + op.note) + "\n";
+    table += op.name + ": ";
+    table += op.note.empty() ? std::to_string(op.cases) + " cases drawn\n"
+                             : "not verified: " + op.note + "\n";
+    if (!op.note.empty()) continue;
     for (const ImplementationReport& report : op.implementations) {
       table += line(report, width);
       for (const Finding& finding : report.findings) findings += finding.to_string();
     }
   }
-  return table + findings + std::to_string(operators.size()) + " operators, " +
+  return table + findings + std::to_string(verified) + " operators, " +
          std::to_string(implementations) + " implementations, " + std::to_string(cases()) +
          " cases: " + (passed() ? "passed" : "not passed") + "\n";
 }
