@@ -6,7 +6,7 @@ namespace {
 
 // The norm is taken of the sum as it was stored, so that a later layer that reads the residual sees
 // what was normalized here.
-void run(const plugin::Call& call) {
+void run_fused_add_rms_norm(const plugin::Call& call) {
   const plugin::TensorArg x = call.tensor(0), residual = call.tensor(1);
   const int64_t hidden = x.dim(-1);
   const std::vector<float> weight = load_vector(call.optional_tensor(2), hidden, 1);
@@ -30,7 +30,7 @@ plugin::Impl fused_add_rms_norm() {
   constexpr std::string_view kSignature =
       "fused_add_rms_norm(inout Tensor x[..., H], inout Tensor residual[..., H], "
       "Tensor? weight[H], float eps = 1e-6)";
-  return scalar("fused_add_rms_norm", kSignature).run(run);
+  return scalar("fused_add_rms_norm", kSignature).run(run_fused_add_rms_norm);
 }
 
 }  // namespace opmux::backends::reference

@@ -19,7 +19,7 @@ void normalize(std::vector<float>& row, const std::vector<float>& weight,
   for (size_t i = 0; i < row.size(); ++i) row[i] = row[i] * factor * weight[i] + bias[i];
 }
 
-void run(const plugin::Call& call) {
+void run_layer_norm(const plugin::Call& call) {
   const plugin::TensorArg y = call.tensor(0), x = call.tensor(1);
   const int64_t hidden = x.dim(-1);
   const std::vector<float> weight = load_vector(call.optional_tensor(2), hidden, 1);
@@ -39,7 +39,7 @@ plugin::Impl layer_norm() {
   constexpr std::string_view kSignature =
       "layer_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], Tensor? bias[H], "
       "float eps = 1e-5)";
-  return scalar("layer_norm", kSignature).run(run);
+  return scalar("layer_norm", kSignature).run(run_layer_norm);
 }
 
 }  // namespace opmux::backends::reference

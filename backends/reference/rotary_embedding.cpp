@@ -53,7 +53,7 @@ int32_t check(const plugin::Call& call, const plugin::TensorArg& positions,
   return OPMUX_OK;
 }
 
-int32_t run(const plugin::Call& call) {
+int32_t run_rotary_embedding(const plugin::Call& call) {
   const plugin::TensorArg q = call.tensor(0), k = call.optional_tensor(1),
                           positions = call.tensor(2), cos_sin = call.tensor(3);
   if (const int32_t outcome = check(call, positions, cos_sin); outcome != OPMUX_OK) return outcome;
@@ -78,7 +78,7 @@ plugin::Impl rotary_embedding() {
       "Tensor positions[...], Tensor cos_sin[P, R], enum{neox, gptj} style = neox) where R <= D";
   plugin::Caps caps;
   caps.dtypes("positions", {plugin::i32, plugin::i64});
-  return scalar("rotary_embedding", kSignature, caps).run(run);
+  return scalar("rotary_embedding", kSignature, caps).run(run_rotary_embedding);
 }
 
 }  // namespace opmux::backends::reference

@@ -14,10 +14,10 @@ struct Handler {
 };
 constexpr size_t kMaxHandlers = 256;
 std::array<Handler, kMaxHandlers> handlers;
-std::atomic<uint64_t> number{1};
+std::atomic<uint64_t> current_number{1};
 
 void after_fork() {
-  number.fetch_add(1, std::memory_order_relaxed);
+  current_number.fetch_add(1, std::memory_order_relaxed);
   for (Handler& handler : handlers) {
     if (auto* function = handler.function.load(std::memory_order_acquire)) {
       function(handler.context.load(std::memory_order_relaxed));
@@ -30,7 +30,7 @@ void after_fork() {
 
 }  // namespace
 
-uint64_t process_number() { return number.load(std::memory_order_relaxed); }
+uint64_t process_number() { return current_number.load(std::memory_order_relaxed); }
 
 void at_fork_in_child(void (*function)(void*), void* context) {
   for (Handler& handler : handlers) {

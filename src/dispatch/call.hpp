@@ -17,8 +17,8 @@ OPMUX_API Status::Detail* call(OperatorSlot& slot, const CallSite& site,
 /// The same for at most four arguments, tensors first, each in a register: what most operators look
 /// like. `site` is CallSite::word().
 template <int kTensors, int kScalars>
-Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t a, uint64_t b, uint64_t c,
-                           uint64_t d) noexcept;
+OPMUX_API Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t a, uint64_t b,
+                                     uint64_t c, uint64_t d) noexcept;
 
 /// Calls with settings of its own, and says what it did if `report` is not null.
 Status::Detail* call_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,

@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "dispatch/hash_words.hpp"
+
 namespace opmux::dispatch {
 namespace {
 
@@ -11,11 +13,6 @@ using registry::Fact;
 using registry::FactKind;
 using registry::Predicate;
 using registry::Relation;
-
-uint64_t mix(uint64_t hash, uint64_t word) {
-  hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
-  return hash ^ (hash >> 29);
-}
 
 /// Zero unless the question is about multiples of a power of two above 1.
 int64_t mask_of(const Predicate& question) {

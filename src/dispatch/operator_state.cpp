@@ -1,14 +1,10 @@
 #include "dispatch/operator_state.hpp"
 
 #include "dispatch/exact_words.hpp"
+#include "dispatch/hash_words.hpp"
 
 namespace opmux::dispatch {
 namespace {
-
-uint64_t mix(uint64_t hash, uint64_t word) {
-  hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
-  return hash ^ (hash >> 29);
-}
 
 RankPattern::Ranks ranks_of(const registry::Arguments& arguments) {
   RankPattern::Ranks ranks{};

@@ -7,7 +7,7 @@
 namespace opmux {
 namespace {
 
-using Kind = Condition::Kind;
+using ConditionKind = Condition::Kind;
 
 std::string_view sign_of(Compare compare) {
   switch (compare) {
@@ -42,19 +42,22 @@ std::string joined(const Condition::Node& node, std::string_view sign) {
 }
 
 std::string negated(const Condition& operand) {
-  const Kind kind = operand.node().kind;
+  const ConditionKind kind = operand.node().kind;
   const std::string text = operand.to_string();
-  return kind == Kind::all_of || kind == Kind::any_of ? "!" + text : base::concat("!(", text, ")");
+  return kind == ConditionKind::all_of || kind == ConditionKind::any_of
+             ? "!" + text
+             : base::concat("!(", text, ")");
 }
 
 /// Adds a condition's operands if it joins by `kind` too, else the condition itself.
-void flatten_into(std::vector<Condition>& operands, const Condition& condition, Kind kind) {
+void flatten_into(std::vector<Condition>& operands, const Condition& condition,
+                  ConditionKind kind) {
   if (condition.node().kind != kind) return operands.push_back(condition);
   const auto& inner = condition.node().operands;
   operands.insert(operands.end(), inner.begin(), inner.end());
 }
 
-Condition::Node join_node(const Condition& a, const Condition& b, Kind kind) {
+Condition::Node join_node(const Condition& a, const Condition& b, ConditionKind kind) {
   Condition::Node node{.kind = kind};
   flatten_into(node.operands, a, kind);
   flatten_into(node.operands, b, kind);
@@ -68,91 +71,93 @@ std::shared_ptr<const Condition::Node> make_node(Condition::Node node) {
 }  // namespace
 
 Condition Condition::dim(std::string name, Compare compare, int64_t value) {
-  return Condition(
-      make_node({.kind = Kind::dim, .name = std::move(name), .compare = compare, .value = value}));
+  return Condition(make_node(
+      {.kind = ConditionKind::dim, .name = std::move(name), .compare = compare, .value = value}));
 }
 
 Condition Condition::rows(Compare compare, int64_t value) {
-  return Condition(make_node({.kind = Kind::rows, .compare = compare, .value = value}));
+  return Condition(make_node({.kind = ConditionKind::rows, .compare = compare, .value = value}));
 }
 
 Condition Condition::dtype(std::string arg, DType dtype) {
   return Condition(
-      make_node({.kind = Kind::dtype, .name = std::move(arg), .value = dtype.packed()}));
+      make_node({.kind = ConditionKind::dtype, .name = std::move(arg), .value = dtype.packed()}));
 }
 
 Condition Condition::rank(std::string arg, Compare compare, int64_t value) {
-  return Condition(
-      make_node({.kind = Kind::rank, .name = std::move(arg), .compare = compare, .value = value}));
+  return Condition(make_node(
+      {.kind = ConditionKind::rank, .name = std::move(arg), .compare = compare, .value = value}));
 }
 
 Condition Condition::device(std::string arg, int32_t type) {
-  return Condition(make_node({.kind = Kind::device, .name = std::move(arg), .value = type}));
+  return Condition(
+      make_node({.kind = ConditionKind::device, .name = std::move(arg), .value = type}));
 }
 
 Condition Condition::present(std::string arg) {
-  return Condition(make_node({.kind = Kind::present, .name = std::move(arg)}));
+  return Condition(make_node({.kind = ConditionKind::present, .name = std::move(arg)}));
 }
 
 Condition Condition::contiguous(std::string arg) {
-  return Condition(make_node({.kind = Kind::contiguous, .name = std::move(arg)}));
+  return Condition(make_node({.kind = ConditionKind::contiguous, .name = std::move(arg)}));
 }
 
 Condition Condition::aligned(std::string arg, int64_t bytes) {
-  return Condition(make_node({.kind = Kind::aligned, .name = std::move(arg), .value = bytes}));
+  return Condition(
+      make_node({.kind = ConditionKind::aligned, .name = std::move(arg), .value = bytes}));
 }
 
 Condition Condition::layout(std::string arg, std::string order) {
   return Condition(
-      make_node({.kind = Kind::layout, .name = std::move(arg), .text = std::move(order)}));
+      make_node({.kind = ConditionKind::layout, .name = std::move(arg), .text = std::move(order)}));
 }
 
 Condition Condition::scalar(std::string arg, Compare compare, int64_t value) {
   return Condition(make_node(
-      {.kind = Kind::scalar, .name = std::move(arg), .compare = compare, .value = value}));
+      {.kind = ConditionKind::scalar, .name = std::move(arg), .compare = compare, .value = value}));
 }
 
 Condition Condition::ambient(std::string name) {
-  return Condition(make_node({.kind = Kind::ambient, .name = std::move(name)}));
+  return Condition(make_node({.kind = ConditionKind::ambient, .name = std::move(name)}));
 }
 
 Condition Condition::tag(uint32_t tag) {
-  return Condition(make_node({.kind = Kind::tag, .value = tag}));
+  return Condition(make_node({.kind = ConditionKind::tag, .value = tag}));
 }
 
 Condition Condition::operator&&(const Condition& other) const {
-  return Condition(make_node(join_node(*this, other, Kind::all_of)));
+  return Condition(make_node(join_node(*this, other, ConditionKind::all_of)));
 }
 
 Condition Condition::operator||(const Condition& other) const {
-  return Condition(make_node(join_node(*this, other, Kind::any_of)));
+  return Condition(make_node(join_node(*this, other, ConditionKind::any_of)));
 }
 
 Condition Condition::operator!() const {
-  return Condition(make_node({.kind = Kind::negation, .operands = {*this}}));
+  return Condition(make_node({.kind = ConditionKind::negation, .operands = {*this}}));
 }
 
 std::string Condition::to_string() const {
   const Node& n = *node_;
   switch (n.kind) {
-    case Kind::dim:
-    case Kind::scalar: return comparison(n.name, n);
-    case Kind::rows: return comparison("rows", n);
-    case Kind::rank: return comparison(base::concat("rank(", n.name, ")"), n);
-    case Kind::dtype:
+    case ConditionKind::dim:
+    case ConditionKind::scalar: return comparison(n.name, n);
+    case ConditionKind::rows: return comparison("rows", n);
+    case ConditionKind::rank: return comparison(base::concat("rank(", n.name, ")"), n);
+    case ConditionKind::dtype:
       return base::concat("dtype(", n.name, ") == \"",
                           name_of(DType::from_packed(static_cast<uint32_t>(n.value))), "\"");
-    case Kind::device:
+    case ConditionKind::device:
       return base::concat("device(", n.name, ") == \"", device_word(n.value), "\"");
-    case Kind::present: return base::concat("has(", n.name, ")");
-    case Kind::contiguous: return base::concat("contiguous(", n.name, ")");
-    case Kind::aligned: return base::concat("aligned(", n.name, ", ", n.value, ")");
-    case Kind::layout: return base::concat("layout(", n.name, ") == \"", n.text, "\"");
-    case Kind::ambient: return n.name;
-    case Kind::tag: return base::concat("tag == ", n.value);
-    case Kind::all_of: return joined(n, " && ");
-    case Kind::any_of: return joined(n, " || ");
-    case Kind::negation: return negated(n.operands.front());
+    case ConditionKind::present: return base::concat("has(", n.name, ")");
+    case ConditionKind::contiguous: return base::concat("contiguous(", n.name, ")");
+    case ConditionKind::aligned: return base::concat("aligned(", n.name, ", ", n.value, ")");
+    case ConditionKind::layout: return base::concat("layout(", n.name, ") == \"", n.text, "\"");
+    case ConditionKind::ambient: return n.name;
+    case ConditionKind::tag: return base::concat("tag == ", n.value);
+    case ConditionKind::all_of: return joined(n, " && ");
+    case ConditionKind::any_of: return joined(n, " || ");
+    case ConditionKind::negation: return negated(n.operands.front());
   }
   return {};
 }

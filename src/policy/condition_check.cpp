@@ -10,7 +10,7 @@
 namespace opmux::policy {
 namespace {
 
-using Kind = Condition::Kind;
+using ConditionKind = Condition::Kind;
 
 constexpr int kDeepest = 64;
 constexpr int kMostQuestions = 1024;
@@ -23,16 +23,16 @@ std::string leaf_problem(const Condition::Node& node) {
     return base::concat("a multiple of ", node.value, " is nothing to ask for");
   }
   switch (node.kind) {
-    case Kind::ambient:
+    case ConditionKind::ambient:
       if (std::find(kAmbient.begin(), kAmbient.end(), node.name) != kAmbient.end()) return {};
       return base::concat("unknown word '", node.name, "'", base::suggestion(node.name, kAmbient));
-    case Kind::aligned:
+    case ConditionKind::aligned:
       if (node.value > 0 && node.value <= kWidestAlignment &&
           std::has_single_bit(static_cast<uint64_t>(node.value))) {
         return {};
       }
       return base::concat("an alignment is a power of two up to 4096, not ", node.value);
-    case Kind::layout:
+    case ConditionKind::layout:
       if (registry::parse_layout(node.text)) return {};
       return base::concat("'", node.text, "' is no order of dimensions such as \"0213\"");
     default: return {};
@@ -42,7 +42,7 @@ std::string leaf_problem(const Condition::Node& node) {
 std::string tree_problem(const Condition& condition, int depth, int& questions) {
   if (depth > kDeepest) return "nested more than 64 deep";
   const Condition::Node& node = condition.node();
-  if (node.kind < Kind::all_of) {
+  if (node.kind < ConditionKind::all_of) {
     return ++questions > kMostQuestions ? "more than 1024 comparisons" : leaf_problem(node);
   }
   for (const Condition& operand : node.operands) {

@@ -6,24 +6,25 @@ using registry::Fact;
 using registry::FactKind;
 using registry::Predicate;
 using registry::Relation;
-using Kind = Condition::Kind;
 
 namespace {
 
+using ConditionKind = Condition::Kind;
+
 constexpr int64_t kDeviceTypeMask = 0xffff;  // above it the fact has the device's number
 
-FactKind fact_kind(Kind kind) {
+FactKind fact_kind(ConditionKind kind) {
   switch (kind) {
-    case Kind::dtype: return FactKind::dtype;
-    case Kind::rank: return FactKind::rank;
-    case Kind::device: return FactKind::device;
-    case Kind::present: return FactKind::present;
-    case Kind::contiguous: return FactKind::contiguous;
-    case Kind::aligned: return FactKind::alignment;
-    case Kind::layout: return FactKind::layout;
-    case Kind::scalar: return FactKind::scalar;
-    case Kind::ambient: return FactKind::ambient;
-    case Kind::tag: return FactKind::tag;
+    case ConditionKind::dtype: return FactKind::dtype;
+    case ConditionKind::rank: return FactKind::rank;
+    case ConditionKind::device: return FactKind::device;
+    case ConditionKind::present: return FactKind::present;
+    case ConditionKind::contiguous: return FactKind::contiguous;
+    case ConditionKind::aligned: return FactKind::alignment;
+    case ConditionKind::layout: return FactKind::layout;
+    case ConditionKind::scalar: return FactKind::scalar;
+    case ConditionKind::ambient: return FactKind::ambient;
+    case ConditionKind::tag: return FactKind::tag;
     default: return FactKind::dim;
   }
 }
@@ -48,11 +49,11 @@ Predicate question_of(Fact fact, Compare compare, int64_t value) {
 
 Predicate leaf_question(Fact fact, const Condition::Node& node) {
   switch (node.kind) {
-    case Kind::present:
-    case Kind::contiguous:
-    case Kind::ambient: return {fact, Relation::equals, 1};
-    case Kind::aligned: return {fact, Relation::at_least, node.value};
-    case Kind::layout:
+    case ConditionKind::present:
+    case ConditionKind::contiguous:
+    case ConditionKind::ambient: return {fact, Relation::equals, 1};
+    case ConditionKind::aligned: return {fact, Relation::at_least, node.value};
+    case ConditionKind::layout:
       return {fact, Relation::equals,
               registry::parse_layout(node.text).value_or(registry::kAbsent)};
     default: return question_of(fact, node.compare, node.value);
@@ -65,7 +66,8 @@ bool is_float(const registry::Schema& schema, Fact fact) {
 }
 
 std::optional<Fact> fact_of(const registry::Schema& schema, const Condition::Node& node) {
-  const std::string_view name = node.kind == Kind::rows ? "rows" : std::string_view(node.name);
+  const std::string_view name =
+      node.kind == ConditionKind::rows ? "rows" : std::string_view(node.name);
   const auto fact = registry::resolve_fact(schema, fact_kind(node.kind), name);
   // Floats are facts by their bits: nothing to compare numbers with.
   return fact && is_float(schema, *fact) ? std::nullopt : fact;
@@ -87,9 +89,9 @@ class ConditionProgram::Compiler {
   bool add(const Condition& condition) {
     const Condition::Node& node = condition.node();
     switch (node.kind) {
-      case Kind::all_of: return add_joined(node, Op::skip_if_false);
-      case Kind::any_of: return add_joined(node, Op::skip_if_true);
-      case Kind::negation:
+      case ConditionKind::all_of: return add_joined(node, Op::skip_if_false);
+      case ConditionKind::any_of: return add_joined(node, Op::skip_if_true);
+      case ConditionKind::negation:
         if (!add(node.operands.front())) return false;
         steps_.push_back({.op = Op::negate});
         return true;

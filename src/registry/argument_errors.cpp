@@ -9,10 +9,6 @@ namespace {
 
 using base::concat;
 
-Status fail(const Schema& schema, std::string_view reason, std::string_view message) {
-  return {Code::invalid_argument, std::string(reason), concat(schema.name, ": ", message)};
-}
-
 std::string shape_text(std::span<const int64_t> shape) {
   return concat('[', base::join(shape, ", "), ']');
 }
@@ -63,6 +59,10 @@ bool has_schema_rank(const ArgSpec& arg, const TensorView& tensor) {
 }
 
 }  // namespace
+
+Status fail(const Schema& schema, std::string_view reason, std::string_view message) {
+  return {Code::invalid_argument, std::string(reason), concat(schema.name, ": ", message)};
+}
 
 Status fail_missing(const Schema& schema, size_t index) {
   return fail(schema, "schema.argument_missing",

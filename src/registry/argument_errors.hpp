@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "registry/arguments.hpp"
 
@@ -12,6 +13,7 @@ namespace opmux::registry {
 using Scalars = std::array<int64_t, OPMUX_MAX_ARGS>;
 
 /// Refusals of arguments, with the sentences that explain them; never on the way of a good call.
+[[gnu::cold]] Status fail(const Schema& schema, std::string_view reason, std::string_view message);
 Status fail_missing(const Schema& schema, size_t index);
 Status fail_size(const Schema& schema, size_t index, const TensorView& tensor);
 Status fail_rank(const Schema& schema, size_t index, const TensorView& tensor);

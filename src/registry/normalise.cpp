@@ -26,11 +26,6 @@ std::string_view noun(ArgTag tag) {
   return "something unknown";
 }
 
-[[gnu::cold, gnu::noinline]] Status fail(const Schema& schema, std::string_view reason,
-                                         std::string_view message) {
-  return {Code::invalid_argument, std::string(reason), concat(schema.name, ": ", message)};
-}
-
 [[gnu::cold, gnu::noinline]] Status too_many(const Schema& schema, uint32_t given) {
   return fail(schema, "schema.argument_count",
               concat("takes at most ", schema.args.size(), " arguments, ", given, " were given"));

@@ -60,7 +60,7 @@ bool may_alias(const Schema& schema, const Placed& a, const Placed& b) {
   return declared && identical(*a.tensor, *b.tensor);
 }
 
-Status fail(const Schema& schema, const Placed& written, const Placed& other) {
+Status fail_overlap(const Schema& schema, const Placed& written, const Placed& other) {
   const std::string& output = schema.args[written.arg].name;
   const std::string& name = schema.args[other.arg].name;
   const bool declared = schema.args[written.arg].alias_of == other.arg;
@@ -86,7 +86,7 @@ Status check_overlap(const Schema& schema, const Arguments& arguments) {
       const bool a_written = schema.args[a.arg].written();
       if (!a_written && !schema.args[b.arg].written()) continue;
       if (!overlap(*a.tensor, *b.tensor) || may_alias(schema, a, b)) continue;
-      return a_written ? fail(schema, a, b) : fail(schema, b, a);
+      return a_written ? fail_overlap(schema, a, b) : fail_overlap(schema, b, a);
     }
   }
   return {};

@@ -11,7 +11,6 @@ constexpr std::array<std::string_view, 12> kKeywords{
 constexpr std::string_view kEscaped = "\"\\\n\t";
 constexpr std::string_view kEscapes = "\"\\nt";
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace opmux::registry {
 
 inline constexpr size_t kMaxNameBytes = 64;
 
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_upper_name(std::string_view word);  ///< [A-Z][A-Z0-9]*: dimensions, dtype variables
 bool is_schema_keyword(std::string_view word);
 

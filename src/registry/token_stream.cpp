@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/text.hpp"
+#include "registry/schema_names.hpp"
 
 namespace opmux::registry {
 namespace {
@@ -17,7 +18,6 @@ constexpr std::array<std::string_view, 28> kSymbols{
     "...", "&&", "||", "==", "!=", "<=", ">=", "(", ")", "[", "]", "{", "}", ",",
     "?",   "=",  "*",  ".",  "+",  "-",  "/",  "%", "!", "<", ">", ":", ";", "@"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_word_part(char c) { return is_word_start(c) || is_digit(c); }
 

@@ -5,12 +5,12 @@
 namespace opmux::test {
 namespace {
 
-constexpr const char* kNorm =
+constexpr const char* kGroupNorm =
     "norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], int group = 1)";
 
 /// A choosy implementation with these capabilities, and one that takes everything.
 struct Choosy : Stage {
-  explicit Choosy(Caps caps, uint32_t flags = 0) : op(define(kNorm)) {
+  explicit Choosy(Caps caps, uint32_t flags = 0) : op(define(kGroupNorm)) {
     add({.id = "norm/choosy.one", .kind = Kind::default_, .caps = std::move(caps), .flags = flags});
     add({.id = "norm/plain.one",
          .kind = Kind::reference,
@@ -105,7 +105,7 @@ TEST(Defects, the_cache_key_omits_a_scalar_a_dtype_a_rank_or_presence) {
 
 TEST(Defects, the_cache_key_omits_a_dimension_that_a_verifier_or_a_rule_used) {
   Stage stage;
-  const Operator op = stage.define(kNorm);
+  const Operator op = stage.define(kGroupNorm);
   stage.add({.id = "norm/choosy.one",
              .kind = Kind::default_,
              .verify = [](const Facts& facts) -> std::string {

@@ -8,8 +8,6 @@
 namespace opmux::test {
 namespace {
 
-constexpr const char* kCopy = "copy(out Tensor y[..., H], Tensor x[..., H])";
-
 struct Copy : Stage {
   explicit Copy(Variables variables = {}) : Stage(bare(std::move(variables))), op(define(kCopy)) {
     add({.id = "copy/fast.one", .kind = Kind::default_});

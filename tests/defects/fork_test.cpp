@@ -6,8 +6,6 @@
 namespace opmux::test {
 namespace {
 
-constexpr const char* kCopy = "copy(out Tensor y[..., H], Tensor x[..., H])";
-
 /// Takes every lock of a runtime in turn until told to stop.
 class Busy {
  public:

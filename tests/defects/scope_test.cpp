@@ -6,8 +6,6 @@
 namespace opmux::test {
 namespace {
 
-constexpr const char* kCopy = "copy(out Tensor y[..., H], Tensor x[..., H])";
-
 struct TwoImplementations : Stage {
   TwoImplementations() : op(define(kCopy)) {
     add({.id = "copy/fast.one", .kind = Kind::default_});

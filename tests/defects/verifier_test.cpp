@@ -3,8 +3,6 @@
 namespace opmux::test {
 namespace {
 
-constexpr const char* kCopy = "copy(out Tensor y[..., H], Tensor x[..., H])";
-
 TEST(Defects, a_verifiers_exception_looks_like_a_refusal) {
   std::vector<Event> events;
   Options options = bare();

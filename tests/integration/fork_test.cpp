@@ -14,7 +14,6 @@
 namespace opmux::test {
 namespace {
 
-constexpr const char* kCopy = "copy(out Tensor y[..., H], Tensor x[..., H])";
 constexpr int kThreads = 8;
 
 int forks_wanted() {

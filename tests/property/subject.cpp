@@ -12,12 +12,6 @@ namespace {
 
 std::vector<std::string> ran_now;
 
-std::string joined(const std::vector<std::string>& words, const char* separator) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
-  return text;
-}
-
 std::vector<std::pair<std::string, std::string>> variables_of(const Policy& policy) {
   std::vector<std::pair<std::string, std::string>> variables{
       {"OPMUX_PREFER", joined(policy.prefer, ",")},

@@ -3,13 +3,14 @@
 #include "world.hpp"
 
 namespace opmux::property {
-namespace {
 
-std::string joined(const std::vector<std::string>& words, const char* separator = ", ") {
+std::string joined(const std::vector<std::string>& words, const char* separator) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
   return text;
 }
+
+namespace {
 
 std::string default_text(const Arg& arg) {
   const Value& value = *arg.default_value;

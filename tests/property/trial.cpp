@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kMostCalls = 6, kMostPlans = 2, kMostScopes = 3;
 
-std::string joined(const std::vector<std::string>& words) {
+std::string listed(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += " " + word;
   return text.empty() ? " nothing" : text;
@@ -134,7 +134,7 @@ void Trial::compare_explanation(const Call& call, const Expected& expected) {
                std::to_string(candidate.score));
   }
   if (order != expected.order)
-    disagree("explain orders" + joined(order) + "; the model" + joined(expected.order));
+    disagree("explain orders" + listed(order) + "; the model" + listed(expected.order));
   for (const auto& [id, code] : expected.refused) {
     if (refused[id] != code)
       disagree("explain refuses " + id + " for '" + refused[id] + "'; the model for " + code);
@@ -155,7 +155,7 @@ void Trial::compare_call(const char* how, const Subject::Outcome& outcome,
     disagree(std::string(how) + " returned " + outcome.status.to_string() + "; the model says " +
              std::string(name_of(code)));
   if (outcome.ran != ran)
-    disagree(std::string(how) + " ran" + joined(outcome.ran) + "; the model" + joined(ran));
+    disagree(std::string(how) + " ran" + listed(outcome.ran) + "; the model" + listed(ran));
   if (Subject::wrongly_prepared != 0) disagree(std::string(how) + " used a wrong prepared state");
 }
 

@@ -88,6 +88,8 @@ struct Call {
   std::vector<Policy> scopes = {};
 };
 
+std::string joined(const std::vector<std::string>& words, const char* separator = ", ");
+
 /// Texts: of a schema as define() takes it, of everything else for a failure's description.
 std::string text_of(const Schema& schema, size_t arg_count);
 std::string text_of(const Policy& policy);

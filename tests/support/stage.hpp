@@ -13,6 +13,9 @@
 /// A runtime of a test's own, with kernels that record that they ran.
 namespace opmux::test {
 
+/// The smallest operator that most tests need.
+inline constexpr const char* kCopy = "copy(out Tensor y[..., H], Tensor x[..., H])";
+
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 /// Without the installation's backends and without the variables of this process.

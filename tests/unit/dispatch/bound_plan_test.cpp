@@ -6,11 +6,11 @@
 namespace opmux::test {
 namespace {
 
-constexpr const char* kNorm =
+constexpr const char* kNormOfThree =
     "norm(out Tensor y[..., H], Tensor x[..., H], Tensor? w[H], int n = 0)";
 
 struct BoundPlanTest : testing::Test, Stage {
-  BoundPlanTest() : op(define(kNorm)) {
+  BoundPlanTest() : op(define(kNormOfThree)) {
     add({.id = "norm/fast.one",
          .kind = Kind::default_,
          .caps = Caps{}.multiple_of("H", 4),

@@ -10,8 +10,6 @@
 namespace opmux::test {
 namespace {
 
-constexpr const char* kCopy = "copy(out Tensor y[..., H], Tensor x[..., H])";
-
 struct Listening : Stage {
   explicit Listening(Options options = bare()) : Stage(with_sink(std::move(options))) {}
   Options with_sink(Options options) {

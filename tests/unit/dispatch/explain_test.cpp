@@ -3,12 +3,12 @@
 namespace opmux::test {
 namespace {
 
-constexpr const char* kNorm =
+constexpr const char* kNormWithDefaults =
     "norm(out Tensor y[..., H], Tensor x[..., H], Tensor? w[H], float eps = 1e-6, "
     "bool fast = false, int n = 3)";
 
 struct ExplainTest : testing::Test, Stage {
-  ExplainTest() : op(define(kNorm)) {
+  ExplainTest() : op(define(kNormWithDefaults)) {
     add({.id = "norm/choosy.one", .kind = Kind::default_, .caps = Caps{}.multiple_of("H", 4100)});
     add({.id = "norm/acme.one", .kind = Kind::vendor, .vendor = "acme"});
     add({.id = "norm/plain.one", .kind = Kind::reference});

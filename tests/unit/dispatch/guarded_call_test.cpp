@@ -24,11 +24,11 @@ struct Watched : Stage {
   Operator op;
 };
 
-constexpr const char* kNorm =
+constexpr const char* kNormWithScalars =
     "norm(out Tensor y[..., H], Tensor x[..., H], Tensor? w[H], int n = 0, float eps = 1)";
 
 TEST(GuardedCall, decides_once_for_all_shapes_nobody_looks_at) {
-  Watched stage(kNorm, {});
+  Watched stage(kNormWithScalars, {});
   for (int64_t rows = 1; rows < 20; ++rows) {
     const Rows t(rows, 8 + rows % 3);
     EXPECT_EQ(stage.decided(t.y, t.x), rows == 1 ? 1 : 0);
@@ -36,8 +36,10 @@ TEST(GuardedCall, decides_once_for_all_shapes_nobody_looks_at) {
 }
 
 TEST(GuardedCall, decides_anew_for_each_value_of_what_a_verifier_reads) {
-  Watched dim(kNorm, {{OPMUX_FACT_DIM, "H"}}), rows(kNorm, {{OPMUX_FACT_DIM, "rows"}}),
-      scalar(kNorm, {{OPMUX_FACT_SCALAR, "n"}}), floating(kNorm, {{OPMUX_FACT_SCALAR, "eps"}});
+  Watched dim(kNormWithScalars, {{OPMUX_FACT_DIM, "H"}}),
+      rows(kNormWithScalars, {{OPMUX_FACT_DIM, "rows"}}),
+      scalar(kNormWithScalars, {{OPMUX_FACT_SCALAR, "n"}}),
+      floating(kNormWithScalars, {{OPMUX_FACT_SCALAR, "eps"}});
   const Rows a(2, 8), b(3, 8), c(2, 16);
   EXPECT_EQ(dim.decided(a.y, a.x), 1);
   EXPECT_EQ(dim.decided(b.y, b.x), 0);
@@ -56,9 +58,9 @@ TEST(GuardedCall, decides_anew_for_each_value_of_what_a_verifier_reads) {
 }
 
 TEST(GuardedCall, decides_anew_for_layout_contiguity_and_alignment_when_they_are_read) {
-  Watched layout(kNorm, {{OPMUX_FACT_LAYOUT, "x"}}),
-      contiguous(kNorm, {{OPMUX_FACT_CONTIGUOUS, "x"}}),
-      alignment(kNorm, {{OPMUX_FACT_ALIGNMENT, "x"}});
+  Watched layout(kNormWithScalars, {{OPMUX_FACT_LAYOUT, "x"}}),
+      contiguous(kNormWithScalars, {{OPMUX_FACT_CONTIGUOUS, "x"}}),
+      alignment(kNormWithScalars, {{OPMUX_FACT_ALIGNMENT, "x"}});
   Rows t;
   const std::array<int64_t, 2> turned{1, 2}, gaps{32, 1};
   const TensorView column(t.in, f32, t.x.shape(), turned), wide(t.in, f32, t.x.shape(), gaps);
@@ -75,7 +77,7 @@ TEST(GuardedCall, decides_anew_for_layout_contiguity_and_alignment_when_they_are
 }
 
 TEST(GuardedCall, a_tag_is_a_fact_like_others) {
-  Watched stage(kNorm, {{OPMUX_FACT_TAG, ""}});
+  Watched stage(kNormWithScalars, {{OPMUX_FACT_TAG, ""}});
   const Rows t;
   const Tag third = stage.runtime.tag("layer.3");
   EXPECT_EQ(stage.runtime.tag("layer.3").number, third.number);
@@ -128,7 +130,7 @@ TEST(GuardedCall, exact_aliasing_is_a_fact) {
 
 TEST(GuardedCall, outputs_without_an_element_run_nothing) {
   Stage stage;
-  const Operator op = stage.define(kNorm);
+  const Operator op = stage.define(kNormWithScalars);
   stage.add({.id = "norm/one.x", .kind = Kind::default_});
   const Rows t, empty(0, 8);
   for (int i = 0; i < 2; ++i) {
@@ -140,7 +142,7 @@ TEST(GuardedCall, outputs_without_an_element_run_nothing) {
 
 TEST(GuardedCall, five_kinds_of_calls_take_turns_in_four_places) {
   Stage stage;
-  const Operator op = stage.define(kNorm);
+  const Operator op = stage.define(kNormWithScalars);
   stage.add({.id = "norm/a.x", .kind = Kind::default_, .caps = Caps{}.dtypes({f32})});
   stage.add({.id = "norm/b.x", .kind = Kind::reference});
   const Rows t;
@@ -202,7 +204,7 @@ TEST(GuardedCall, more_facts_than_a_guard_holds_are_decided_each_time) {
 }
 
 TEST(GuardedCall, more_classes_than_the_table_holds_are_decided_each_time) {
-  Watched stage(kNorm, {{OPMUX_FACT_SCALAR, "n"}});
+  Watched stage(kNormWithScalars, {{OPMUX_FACT_SCALAR, "n"}});
   const Rows t;
   for (int n = 0; n < 4096; ++n) ASSERT_EQ(stage.decided(t.y, t.x, none, n), 1);
   for (int n = 0; n < 300; ++n) ASSERT_EQ(stage.decided(t.y, t.x, none, n), 0);

@@ -5,8 +5,6 @@
 namespace opmux::test {
 namespace {
 
-constexpr const char* kCopy = "copy(out Tensor y[..., H], Tensor x[..., H])";
-
 /// Three candidates; the first ends as told.
 struct Three : Stage {
   explicit Three(Outcome ending, const DefineOptions& options = {}, Variables variables = {})

@@ -8,7 +8,7 @@
 namespace opmux::policy {
 namespace {
 
-using List = std::vector<std::string>;
+using Words = std::vector<std::string>;
 
 Environment parsed(const std::vector<Variable>& variables) {
   return parse_environment(variables).value();
@@ -47,14 +47,14 @@ TEST(Environment, reads_every_variable) {
                                 {"OPMUX_BACKEND_ONEDNN", "off"}});
   EXPECT_EQ(e.config, "/etc/policy.yaml");
   EXPECT_EQ(e.mode, "hot_reload");
-  EXPECT_EQ(e.policy.prefer, (List{"vendor:acme", "default"}));
+  EXPECT_EQ(e.policy.prefer, (Words{"vendor:acme", "default"}));
   EXPECT_EQ(e.policy.strict, true);
-  EXPECT_EQ(e.policy.per_op.at("norm"), (List{"vendor", "reference"}));
-  EXPECT_EQ(e.policy.per_op.at("softmax"), (List{"default"}));
-  EXPECT_EQ(e.policy.allow_vendors, (List{"acme", "intel"}));
-  EXPECT_EQ(e.policy.deny_vendors, (List{"khronos"}));
-  EXPECT_EQ(e.plugin_path, (List{"/a", "/b c"}));
-  EXPECT_EQ(e.python_plugins, (List{"one", "two.three"}));
+  EXPECT_EQ(e.policy.per_op.at("norm"), (Words{"vendor", "reference"}));
+  EXPECT_EQ(e.policy.per_op.at("softmax"), (Words{"default"}));
+  EXPECT_EQ(e.policy.allow_vendors, (Words{"acme", "intel"}));
+  EXPECT_EQ(e.policy.deny_vendors, (Words{"khronos"}));
+  EXPECT_EQ(e.plugin_path, (Words{"/a", "/b c"}));
+  EXPECT_EQ(e.python_plugins, (Words{"one", "two.three"}));
   EXPECT_EQ(e.platform, "acme");
   EXPECT_EQ(e.state_dir, "/state");
   EXPECT_EQ(e.record, "/rec");
@@ -123,7 +123,7 @@ TEST(Environment, an_unknown_token_fails_and_names_the_nearest) {
 
 TEST(Environment, lists_may_have_spaces_around_commas_but_no_gaps) {
   EXPECT_EQ(parsed({{"OPMUX_PREFER", "vendor , default"}}).policy.prefer,
-            (List{"vendor", "default"}));
+            (Words{"vendor", "default"}));
   EXPECT_FALSE(error("OPMUX_PREFER", "vendor,,default").ok());
   EXPECT_FALSE(error("OPMUX_ALLOW_VENDORS", "acme,").ok());
   EXPECT_FALSE(error("OPMUX_PLUGIN_PATH", "/a::/b").ok());

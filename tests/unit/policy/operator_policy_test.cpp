@@ -10,8 +10,6 @@
 namespace opmux::policy {
 namespace {
 
-Policy with_rule(Rule rule) { return {.rules = {std::move(rule)}}; }
-
 const Condition kWide = Condition::dim("H", Compare::greater, 100);
 
 TEST(OperatorPolicy, without_policy_priorities_alone_decide) {

@@ -8,8 +8,6 @@
 namespace opmux::policy {
 namespace {
 
-Policy with_rule(Rule rule) { return {.rules = {std::move(rule)}}; }
-
 TEST(Origin, a_rule_is_described_by_name_place_owner_and_term) {
   const Bench bench({{Source::file, with_rule({.name = "broken-driver",
                                                .deny = {"vendor"},

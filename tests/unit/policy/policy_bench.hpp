@@ -14,6 +14,8 @@
 
 namespace opmux::policy {
 
+inline Policy with_rule(Rule rule) { return {.rules = {std::move(rule)}}; }
+
 struct CandidateSpec {
   std::string id;
   Kind kind;

@@ -12,6 +12,9 @@
 
 namespace opmux::registry {
 
+inline constexpr std::string_view kRmsNorm =
+    "rms_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], float eps = 1e-6)";
+
 inline Schema schema_of(std::string_view text) {
   Result<Schema> schema = parse_schema(text);
   EXPECT_TRUE(schema.has_value()) << schema.error().to_string();

@@ -20,8 +20,8 @@ Shape first_shape(std::string_view text, const ArgumentList& list) {
   return outputs && !outputs->empty() ? outputs->front().shape : Shape{-1};
 }
 
-void expect_refused(std::string_view text, const ArgumentList& list, std::string_view reason,
-                    std::string_view message) {
+void expect_inference_refuses(std::string_view text, const ArgumentList& list,
+                              std::string_view reason, std::string_view message) {
   const auto outputs = infer(text, list);
   ASSERT_FALSE(outputs.has_value());
   EXPECT_EQ(outputs.error().reason(), reason);
@@ -52,32 +52,33 @@ TEST(InferOutputs, solves_a_condition_for_a_dimension_of_outputs) {
 }
 
 TEST(InferOutputs, refuses_a_condition_without_whole_solution) {
-  expect_refused("f(out Tensor y[H], Tensor x[H2]) where H2 == 2 * H",
-                 ArgumentList().none().f32({7}), "schema.not_inferable",
-                 "f: cannot infer 'y': nothing tells dimension H (H2 == 2 * H)");
-  expect_refused("f(out Tensor y[H], Tensor x[N]) where N == H + 5", ArgumentList().none().f32({3}),
-                 "schema.not_inferable",
-                 "f: cannot infer 'y': nothing tells dimension H (N == H + 5)");
-  expect_refused("f(out Tensor y[H], Tensor x[N]) where H * H == N", ArgumentList().none().f32({9}),
-                 "schema.not_inferable",
-                 "f: cannot infer 'y': nothing tells dimension H (H * H == N)");
+  expect_inference_refuses("f(out Tensor y[H], Tensor x[H2]) where H2 == 2 * H",
+                           ArgumentList().none().f32({7}), "schema.not_inferable",
+                           "f: cannot infer 'y': nothing tells dimension H (H2 == 2 * H)");
+  expect_inference_refuses("f(out Tensor y[H], Tensor x[N]) where N == H + 5",
+                           ArgumentList().none().f32({3}), "schema.not_inferable",
+                           "f: cannot infer 'y': nothing tells dimension H (N == H + 5)");
+  expect_inference_refuses("f(out Tensor y[H], Tensor x[N]) where H * H == N",
+                           ArgumentList().none().f32({9}), "schema.not_inferable",
+                           "f: cannot infer 'y': nothing tells dimension H (H * H == N)");
 }
 
 TEST(InferOutputs, names_what_nothing_tells) {
-  expect_refused("f(out Tensor y[K], Tensor x[N])", ArgumentList().none().f32({3}),
-                 "schema.not_inferable", "f: cannot infer 'y': nothing tells dimension K");
-  expect_refused("f(out Tensor y[..., N], Tensor x[N])", ArgumentList().none().f32({3}),
-                 "schema.not_inferable",
-                 "f: cannot infer 'y': nothing tells the leading dimensions '...'");
-  expect_refused("f(out Tensor y[*], Tensor x[*])", ArgumentList().none().f32({3}),
-                 "schema.not_inferable",
-                 "f: cannot infer 'y': nothing tells its shape, which may be any");
-  expect_refused("f(out Tensor[] y, Tensor x[*])", ArgumentList().tensors({}).f32({3}),
-                 "schema.not_inferable",
-                 "f: cannot infer 'y': nothing tells the length of the list");
-  expect_refused("f(out Tensor y[4], int n)", ArgumentList().none().integer(3),
-                 "schema.not_inferable",
-                 "f: cannot infer 'y': nothing tells its dtype: no tensor is read");
+  expect_inference_refuses("f(out Tensor y[K], Tensor x[N])", ArgumentList().none().f32({3}),
+                           "schema.not_inferable",
+                           "f: cannot infer 'y': nothing tells dimension K");
+  expect_inference_refuses("f(out Tensor y[..., N], Tensor x[N])", ArgumentList().none().f32({3}),
+                           "schema.not_inferable",
+                           "f: cannot infer 'y': nothing tells the leading dimensions '...'");
+  expect_inference_refuses("f(out Tensor y[*], Tensor x[*])", ArgumentList().none().f32({3}),
+                           "schema.not_inferable",
+                           "f: cannot infer 'y': nothing tells its shape, which may be any");
+  expect_inference_refuses("f(out Tensor[] y, Tensor x[*])", ArgumentList().tensors({}).f32({3}),
+                           "schema.not_inferable",
+                           "f: cannot infer 'y': nothing tells the length of the list");
+  expect_inference_refuses("f(out Tensor y[4], int n)", ArgumentList().none().integer(3),
+                           "schema.not_inferable",
+                           "f: cannot infer 'y': nothing tells its dtype: no tensor is read");
 }
 
 TEST(InferOutputs, takes_the_shape_of_what_an_output_may_alias) {
@@ -107,11 +108,12 @@ TEST(InferOutputs, leaves_out_optional_outputs_that_nothing_tells) {
 }
 
 TEST(InferOutputs, checks_the_inputs_it_reads) {
-  expect_refused("f(out Tensor y[N], Tensor a[N], Tensor b[N])",
-                 ArgumentList().none().f32({3}).f32({4}), "schema.dim_mismatch",
-                 "f: N is 3 in a but 4 in b");
-  expect_refused("f(out Tensor y[N], Tensor x[N]) where N > 5", ArgumentList().none().f32({3}),
-                 "schema.where", "f: N > 5 does not hold: N is 3");
+  expect_inference_refuses("f(out Tensor y[N], Tensor a[N], Tensor b[N])",
+                           ArgumentList().none().f32({3}).f32({4}), "schema.dim_mismatch",
+                           "f: N is 3 in a but 4 in b");
+  expect_inference_refuses("f(out Tensor y[N], Tensor x[N]) where N > 5",
+                           ArgumentList().none().f32({3}), "schema.where",
+                           "f: N > 5 does not hold: N is 3");
 }
 
 }  // namespace

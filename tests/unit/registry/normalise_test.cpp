@@ -5,11 +5,8 @@
 namespace opmux::registry {
 namespace {
 
-constexpr std::string_view kRmsNorm =
-    "rms_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], float eps = 1e-6)";
-
-void expect_refused(std::string_view schema, const ArgumentList& list, std::string_view reason,
-                    std::string_view message) {
+void expect_normalise_refuses(std::string_view schema, const ArgumentList& list,
+                              std::string_view reason, std::string_view message) {
   const Schema parsed = schema_of(schema);
   Arguments out;
   const Status status = list.normalise(parsed, out);
@@ -109,33 +106,35 @@ TEST(Normalise, makes_every_true_bool_one) {
 }
 
 TEST(Normalise, suggests_the_nearest_enum_word) {
-  expect_refused("f(enum{none, tanh} mode)", ArgumentList().text("tahn"), "schema.enum_word",
-                 "f: 'mode' is one of none, tanh, not 'tahn'; did you mean 'tanh'?");
+  expect_normalise_refuses("f(enum{none, tanh} mode)", ArgumentList().text("tahn"),
+                           "schema.enum_word",
+                           "f: 'mode' is one of none, tanh, not 'tahn'; did you mean 'tanh'?");
   for (const int64_t position : {-1, 2}) {
-    expect_refused("f(enum{none, tanh} mode)",
-                   ArgumentList().integer(position, ArgTag::enumeration), "schema.enum_word",
-                   "f: 'mode' has 2 words, position " + std::to_string(position) + " was given");
+    expect_normalise_refuses(
+        "f(enum{none, tanh} mode)", ArgumentList().integer(position, ArgTag::enumeration),
+        "schema.enum_word",
+        "f: 'mode' has 2 words, position " + std::to_string(position) + " was given");
   }
 }
 
 TEST(Normalise, refuses_too_many_and_too_few) {
-  expect_refused("f(int a)", ArgumentList().integer(1).integer(2), "schema.argument_count",
-                 "f: takes at most 1 arguments, 2 were given");
-  expect_refused("f(int a, float b)", ArgumentList().integer(1), "schema.argument_missing",
-                 "f: argument 2 'float b' is missing");
-  expect_refused("f(int a)", ArgumentList().none(), "schema.argument_missing",
-                 "f: argument 1 'int a' is missing");
+  expect_normalise_refuses("f(int a)", ArgumentList().integer(1).integer(2),
+                           "schema.argument_count", "f: takes at most 1 arguments, 2 were given");
+  expect_normalise_refuses("f(int a, float b)", ArgumentList().integer(1),
+                           "schema.argument_missing", "f: argument 2 'float b' is missing");
+  expect_normalise_refuses("f(int a)", ArgumentList().none(), "schema.argument_missing",
+                           "f: argument 1 'int a' is missing");
 }
 
 TEST(Normalise, names_what_was_given_and_what_is_wanted) {
-  expect_refused("f(int a)", ArgumentList().floating(1.5), "schema.argument_type",
-                 "f: argument 1 'int a' wants an int, a float was given");
-  expect_refused("f(Tensor x)", ArgumentList().integer(1), "schema.argument_type",
-                 "f: argument 1 'Tensor x[*]' wants a tensor, an int was given");
-  expect_refused("f(bool b)", ArgumentList().integer(1), "schema.argument_type",
-                 "f: argument 1 'bool b' wants a bool, an int was given");
-  expect_refused("f(str s)", ArgumentList().f32({}), "schema.argument_type",
-                 "f: argument 1 'str s' wants a string, a tensor was given");
+  expect_normalise_refuses("f(int a)", ArgumentList().floating(1.5), "schema.argument_type",
+                           "f: argument 1 'int a' wants an int, a float was given");
+  expect_normalise_refuses("f(Tensor x)", ArgumentList().integer(1), "schema.argument_type",
+                           "f: argument 1 'Tensor x[*]' wants a tensor, an int was given");
+  expect_normalise_refuses("f(bool b)", ArgumentList().integer(1), "schema.argument_type",
+                           "f: argument 1 'bool b' wants a bool, an int was given");
+  expect_normalise_refuses("f(str s)", ArgumentList().f32({}), "schema.argument_type",
+                           "f: argument 1 'str s' wants a string, a tensor was given");
 }
 
 }  // namespace

@@ -8,8 +8,6 @@
 namespace opmux::test {
 namespace {
 
-constexpr const char* kCopy = "copy(out Tensor y[..., H], Tensor x[..., H])";
-
 TEST(Runtime, has_the_standard_operators_with_their_reference) {
   const Runtime runtime = Runtime::create(bare()).value();
   const std::vector<OperatorInfo> all = runtime.list();
