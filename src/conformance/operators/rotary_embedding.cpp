@@ -1,3 +1,4 @@
+#include "conformance/operators/indices.hpp"
 #include "conformance/operators/shapers.hpp"
 
 namespace opmux::conformance::operators {
@@ -11,22 +12,13 @@ void shape(Draft& draft) {
   draft.dim("HQ") = draft.size(12);
   draft.dim("HKV") = draft.size(5);
   draft.dim("P") = draft.size(200);
-  draft.dtype("positions", random.chance(50) ? i32 : i64);
+  draft.dtype("positions", draw_index_type(draft));
 }
 
 void fill(Draft& draft) {
-  Random& random = draft.random();
-  std::vector<double>& positions = draft.tensor("positions").values;
   const int64_t count = draft.dim("P");
-  for (double& position : positions) position = static_cast<double>(random.below(count));
-  if (positions.empty() || !random.chance(4)) return;
-  // Of elements that share memory only the first counts.
-  const std::vector<int64_t>& strides = draft.tensor("positions").strides;
-  const bool broadcast = std::ranges::find(strides, 0) != strides.end();
-  const auto at = random.below(broadcast ? 1 : static_cast<int64_t>(positions.size()));
-  positions[static_cast<size_t>(at)] =
-      static_cast<double>(random.pick<int64_t>({count, -1, count + 1000}));
-  draft.make_invalid();
+  fill_indices(draft, "positions", count);
+  spoil_index(draft, "positions", {count, -1, count + 1000});
 }
 
 /// a * c - b * s and b * c + a * s: two products and a sum, relative to the sum of magnitudes.

@@ -11,5 +11,11 @@ Shaper silu_and_mul();
 Shaper gelu_and_mul();
 Shaper rotary_embedding();
 Shaper softmax();
+Shaper matmul();
+Shaper linear();
+Shaper embedding();
+Shaper reshape_and_cache();
+Shaper attention();
+Shaper paged_attention();
 
 }  // namespace opmux::conformance::operators

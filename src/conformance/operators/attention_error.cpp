@@ -1,0 +1,106 @@
+#include "conformance/operators/attention_error.hpp"
+
+#include <algorithm>
+
+namespace opmux::conformance::operators {
+namespace {
+
+struct Logit {
+  double value = 0, error = 0;  ///< absolute
+};
+
+/// cap(scale * q.k) + mask: a sum relative to its magnitudes, a tanh with slope 1 at most, and
+/// single steps.
+Logit logit_of(const Query& query, size_t key, double scale, double softcap) {
+  double sum = 0, magnitude = 0;
+  for (size_t d = 0; d < query.q.size(); ++d) {
+    sum += query.q[d] * query.k[key][d];
+    magnitude += std::abs(query.q[d] * query.k[key][d]);
+  }
+  Logit logit{scale * sum, std::abs(scale) * magnitude *
+                               (sum_error(static_cast<int64_t>(query.q.size())) + 4 * kUnit)};
+  if (softcap > 0) {
+    logit.value = softcap * std::tanh(logit.value / softcap);
+    logit.error += (kFunction + 3 * kUnit) * std::abs(logit.value);
+  }
+  logit.error += kUnit * (std::abs(logit.value) + std::abs(query.mask[key]));
+  logit.value += query.mask[key];
+  logit.error += kUnit * std::abs(logit.value);
+  return logit;
+}
+
+/// Weights of the keys and the relative error of each.
+struct Weights {
+  std::vector<double> weight, error;
+
+  Weights(const std::vector<Logit>& logits, double sink) {
+    double largest = sink;
+    for (const Logit& logit : logits) largest = std::max(largest, logit.value);
+    double sum = std::exp(sink - largest), off = 0;
+    for (const Logit& logit : logits) {
+      weight.push_back(std::exp(logit.value - largest));
+      error.push_back(logit.error + 2 * kUnit * (std::abs(logit.value) + std::abs(largest)));
+      sum += weight.back();
+      off += weight.back() * error.back();
+    }
+    // A running maximum scales what was added again and again: as if every sum were two.
+    const double always = off / sum + 2 * kUnit * std::abs(sink == -INFINITY ? 0 : sink) +
+                          4 * sum_error(static_cast<int64_t>(logits.size())) + 4 * kFunction;
+    for (size_t t = 0; t < weight.size(); ++t) {
+      weight[t] /= sum;
+      error[t] = std::expm1(error[t] + always);
+    }
+  }
+};
+
+}  // namespace
+
+void shape_heads(Draft& draft) {
+  Random& random = draft.random();
+  const int64_t most = draft.budget() > 16384 ? 140 : 40;
+  draft.dim("HKV") = draft.size(3);
+  draft.dim("HQ") = draft.dim("HKV") * random.pick<int64_t>({1, 1, 2, 3, 4});
+  draft.dim("D") = draft.size(most);
+  draft.dim("DV") = random.chance(75) ? draft.dim("D") : draft.size(most);
+  draft.present("sink", random.chance(25));
+  if (random.chance(30)) draft.set("scale", random.pick({0.125, 1.0, 0.3, -0.2, 0.0}));
+  if (random.chance(35)) draft.set_integer("window", random.pick<int64_t>({1, 2, 3, 7, 16, 0}));
+  if (random.chance(20)) draft.set("softcap", random.pick({2.0, 30.0, 0.0}));
+}
+
+void fill_queries(Draft& draft, const std::string& queries, const std::string& keys) {
+  const double scale = draft.random().pick({0.2, 1.0, 1.0, 2.0});
+  for (double& value : draft.tensor(queries).values) value = draft.random().normal() * scale;
+  for (double& value : draft.tensor(keys).values) value = draft.random().normal();
+  if (draft.has("sink")) {
+    for (double& value : draft.tensor("sink").values) {
+      value = draft.random().chance(10) ? -INFINITY : draft.random().normal() * 2;
+    }
+  }
+}
+
+bool sees(const Case& c, bool causal, int64_t place, int64_t queries, int64_t keys, int64_t key) {
+  const int64_t at = place + keys - queries, window = c.integer("window", 0);
+  if (causal && key > at) return false;
+  return window == 0 || std::abs(at - key) < window;
+}
+
+void bound_query(const Case& c, const Query& query, DType values, double* bounds) {
+  const auto depth = static_cast<double>(query.q.size());
+  const double scale = c.real("scale", depth == 0 ? 1 : 1 / std::sqrt(depth));
+  std::vector<Logit> logits;
+  for (size_t t = 0; t < query.k.size(); ++t) {
+    logits.push_back(logit_of(query, t, scale, c.real("softcap", 0)));
+  }
+  const Weights weights(logits, query.sink);
+  const double rounding = values == f32 ? 0 : unit_roundoff(values);
+  const double flushed = values == f32 ? kSmallest : smallest(values) + kSmallest;
+  for (size_t t = 0; t < query.v.size(); ++t) {
+    const double relative = weights.error[t] + rounding;
+    for (size_t d = 0; d < query.v[t].size(); ++d) {
+      bounds[d] += std::abs(query.v[t][d]) * (weights.weight[t] * relative + flushed);
+    }
+  }
+}
+
+}  // namespace opmux::conformance::operators

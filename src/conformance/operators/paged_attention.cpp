@@ -1,0 +1,148 @@
+#include "conformance/operators/attention_error.hpp"
+#include "conformance/operators/indices.hpp"
+#include "conformance/operators/shapers.hpp"
+
+namespace opmux::conformance::operators {
+namespace {
+
+void shape(Draft& draft) {
+  shape_heads(draft);
+  draft.dim("B") = draft.size(5);
+  draft.dim("B1") = draft.dim("B") + 1;
+  draft.dim("NB") = draft.size(12);
+  draft.dim("BS") = draft.size(16);
+  draft.dim("MB") = draft.size(4);
+  draft.dim("T") = draft.random().chance(40) ? draft.dim("B") : draft.size_or_none(14);
+  for (const char* name : {"block_table", "seq_lens", "query_start"}) {
+    draft.dtype(name, draw_index_type(draft));
+  }
+}
+
+/// Decoding has one query per sequence; else any cuts, in rising order.
+void fill_starts(Draft& draft) {
+  const int64_t sequences = draft.dim("B"), tokens = draft.dim("T");
+  std::vector<double>& start = draft.tensor("query_start").values;
+  const bool decode = tokens == sequences && draft.random().chance(70);
+  for (size_t b = 0; b < start.size(); ++b) {
+    start[b] =
+        static_cast<double>(decode ? static_cast<int64_t>(b) : draft.random().between(0, tokens));
+  }
+  if (!decode) std::ranges::sort(start);
+  start.front() = 0;
+  start.back() = static_cast<double>(tokens);
+}
+
+/// Lengths are at least those of the queries where the table has room, now and then shorter or 0.
+void fill_lengths(Draft& draft) {
+  const std::vector<double>& start = draft.tensor("query_start").values;
+  std::vector<double>& lengths = draft.tensor("seq_lens").values;
+  const int64_t most = draft.dim("MB") * draft.dim("BS");
+  for (size_t b = 0; b < lengths.size(); ++b) {
+    const auto queries = static_cast<int64_t>(start[b + 1] - start[b]);
+    const int64_t least = draft.random().chance(85) ? std::min(queries, most) : 0;
+    lengths[b] = static_cast<double>(draft.random().between(least, most));
+  }
+}
+
+/// Blocks that no key needs hold anything; so do places that no sequence reaches.
+void fill_blocks(Draft& draft) {
+  Random& random = draft.random();
+  const int64_t blocks = draft.dim("MB"), places = draft.dim("BS");
+  const std::vector<double>& lengths = draft.tensor("seq_lens").values;
+  std::vector<double>& table = draft.tensor("block_table").values;
+  for (size_t i = 0; i < table.size(); ++i) {
+    const auto b = static_cast<int64_t>(i) / blocks, block = static_cast<int64_t>(i) % blocks;
+    const bool needed = static_cast<double>(block * places) < lengths[static_cast<size_t>(b)];
+    table[i] = static_cast<double>(needed ? random.below(draft.dim("NB"))
+                                          : random.pick<int64_t>({-1, 1 << 20, 0}));
+  }
+}
+
+void poison_unreached(Draft& draft) {
+  const int64_t places = draft.dim("BS"), blocks = draft.dim("MB");
+  std::vector<bool> reached(static_cast<size_t>(draft.dim("NB") * places));
+  for (int64_t b = 0; b < draft.dim("B"); ++b) {
+    const auto keys = static_cast<int64_t>(draft.tensor("seq_lens").values[static_cast<size_t>(b)]);
+    for (int64_t j = 0; j < keys; ++j) {
+      const double block =
+          draft.tensor("block_table").values[static_cast<size_t>(b * blocks + j / places)];
+      reached[static_cast<size_t>(static_cast<int64_t>(block) * places + j % places)] = true;
+    }
+  }
+  for (const char* name : {"k_cache", "v_cache"}) {
+    CaseTensor& cache = draft.tensor(name);
+    const auto per_place = static_cast<size_t>(cache.shape[2] * cache.shape[3]);
+    for (size_t i = 0; i < cache.values.size(); ++i) {
+      if (!reached[i / per_place]) cache.values[i] = NAN;
+    }
+  }
+}
+
+/// Whatever is broadcast must say the same everywhere before the rest is made to fit it.
+void make_plain(Draft& draft) {
+  for (const char* name : {"block_table", "seq_lens", "query_start", "k_cache", "v_cache"}) {
+    CaseTensor& tensor = draft.tensor(name);
+    if (std::ranges::find(tensor.strides, 0) != tensor.strides.end()) set_contiguous(tensor);
+  }
+}
+
+void fill(Draft& draft) {
+  make_plain(draft);
+  fill_queries(draft, "q", "k_cache");
+  fill_starts(draft);
+  fill_lengths(draft);
+  fill_blocks(draft);
+  poison_unreached(draft);
+  Random& random = draft.random();
+  if (!random.chance(4)) return;
+  const char* wrong = random.pick({"seq_lens", "query_start"});
+  draft.tensor(wrong).values.back() = static_cast<double>(random.pick<int64_t>({-1, 1000000}));
+  draft.make_invalid();
+}
+
+std::vector<double> vector_at(const CaseTensor& tensor, int64_t row, int64_t head) {
+  const size_t rank = tensor.shape.size();
+  const int64_t size = tensor.shape[rank - 1], heads = tensor.shape[rank - 2];
+  const auto from = tensor.values.begin() + (row * heads + head) * size;
+  return {from, from + size};
+}
+
+Query query_at(const Case& c, int64_t b, int64_t token, int64_t place, int64_t queries, int64_t h) {
+  const CaseTensor &q = c.tensor("q"), &k = c.tensor("k_cache"), &table = c.tensor("block_table");
+  const int64_t group = q.shape[1] / k.shape[2], places = k.shape[1];
+  Query query{.q = vector_at(q, token, h), .k = {}, .v = {}, .mask = {}};
+  if (c.has("sink")) query.sink = c.tensor("sink").values[static_cast<size_t>(h)];
+  const auto keys = static_cast<int64_t>(c.tensor("seq_lens").values[static_cast<size_t>(b)]);
+  for (int64_t j = 0; j < keys; ++j) {
+    if (!sees(c, c.integer("causal", 1) != 0, place, queries, keys, j)) continue;
+    const double block = table.values[static_cast<size_t>(b * table.shape[1] + j / places)];
+    const int64_t row = static_cast<int64_t>(block) * places + j % places;
+    query.k.push_back(vector_at(k, row, h / group));
+    query.v.push_back(vector_at(c.tensor("v_cache"), row, h / group));
+    query.mask.push_back(0);
+  }
+  return query;
+}
+
+void bound(const Case& c, Expected& expected) {
+  const std::vector<double>& start = c.tensor("query_start").values;
+  const CaseTensor& y = c.tensor("y");
+  double* bounds = expected.of(c, "y").bounds.data();
+  for (size_t b = 0; b + 1 < start.size(); ++b) {
+    const auto first = static_cast<int64_t>(start[b]), end = static_cast<int64_t>(start[b + 1]);
+    for (int64_t token = first; token < end; ++token) {
+      for (int64_t h = 0; h < y.shape[1]; ++h, bounds += y.shape[2]) {
+        bound_query(c, query_at(c, static_cast<int64_t>(b), token, token - first, end - first, h),
+                    c.tensor("v_cache").dtype, bounds);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Shaper paged_attention() {
+  return {.op = "paged_attention", .shape = shape, .fill = fill, .bound = bound};
+}
+
+}  // namespace opmux::conformance::operators
