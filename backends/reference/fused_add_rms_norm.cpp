@@ -9,7 +9,7 @@ namespace {
 void run_fused_add_rms_norm(const plugin::Call& call) {
   const plugin::TensorArg x = call.tensor(0), residual = call.tensor(1);
   const int64_t hidden = x.dim(-1);
-  const std::vector<float> weight = load_vector(call.optional_tensor(2), hidden, 1);
+  const NormWeight weight(call, x);
   std::vector<float> row(static_cast<size_t>(hidden)), sum(static_cast<size_t>(hidden));
   const Rows x_rows(x.c()), residual_rows(residual.c());
   for (int64_t r = 0; r < x_rows.count(); ++r) {
@@ -19,7 +19,7 @@ void run_fused_add_rms_norm(const plugin::Call& call) {
     for (size_t i = 0; i < row.size(); ++i) sum[i] += row[i];
     store_row(residual.c(), residual_at, hidden, sum.data());
     load_row(residual.c(), residual_at, hidden, sum.data());
-    rms_normalize(sum, weight, float(call.f64(3, 1e-6)));
+    weight.normalize(sum, float(call.f64(3, 1e-6)));
     store_row(x.c(), x_at, hidden, sum.data());
   }
 }
@@ -29,7 +29,7 @@ void run_fused_add_rms_norm(const plugin::Call& call) {
 plugin::Impl fused_add_rms_norm() {
   constexpr std::string_view kSignature =
       "fused_add_rms_norm(inout Tensor x[..., H], inout Tensor residual[..., H], "
-      "Tensor? weight[H], float eps = 1e-6)";
+      "Tensor? weight[H], float eps = 1e-6, bool round_before_weight = false)";
   return scalar("fused_add_rms_norm", kSignature).run(run_fused_add_rms_norm);
 }
 

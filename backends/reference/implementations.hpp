@@ -21,6 +21,11 @@ plugin::Impl embedding();
 plugin::Impl reshape_and_cache();
 plugin::Impl attention();
 plugin::Impl paged_attention();
+plugin::Impl topk_softmax();
+plugin::Impl fused_moe();
+plugin::Impl linear_w8a8();
+plugin::Impl linear_w4a16();
+plugin::Impl sample();
 
 // What all of them share: the variant's name, float tensors on the CPU, and the promises. They are
 // deterministic and batch invariant because every row is computed alone and in one order; nothing
@@ -45,8 +50,22 @@ std::vector<float> load_rows(const plugin::TensorArg& x);
 void add_bias_and_store(const plugin::TensorArg& y, std::vector<float>& products,
                         const plugin::TensorArg& bias);
 
-// row <- row / sqrt(mean(row^2) + eps) * weight
-void rms_normalize(std::vector<float>& row, const std::vector<float>& weight, float eps);
+// The weight of a root-mean-square norm, argument 2, and how its product is rounded, argument 4.
+class NormWeight {
+ public:
+  NormWeight(const plugin::Call& call, const plugin::TensorArg& x);
+
+  // row <- row / sqrt(mean(row^2) + eps) * weight
+  void normalize(std::vector<float>& row, float eps) const;
+
+ private:
+  std::vector<float> values_;
+  bool round_first_;
+  opmux_dtype dtype_;
+};
+
+// row <- exp(scale * row) / sum(exp(scale * row))
+void softmax_row(std::vector<float>& row, float scale);
 
 // y <- activation(first half of x) * second half of x, row by row.
 void gate_rows(const plugin::TensorArg& y, const plugin::TensorArg& x, float (*activation)(float));

@@ -19,6 +19,11 @@ OPMUX_PLUGIN_ENTRY(reference) {
             .add(ref::embedding())
             .add(ref::reshape_and_cache())
             .add(ref::attention())
-            .add(ref::paged_attention()));
+            .add(ref::paged_attention())
+            .add(ref::topk_softmax())
+            .add(ref::fused_moe())
+            .add(ref::linear_w8a8())
+            .add(ref::linear_w4a16())
+            .add(ref::sample()));
   });
 }

@@ -5,16 +5,17 @@ namespace opmux::backends::reference {
 
 plugin::Impl rms_norm() {
   constexpr std::string_view kSignature =
-      "rms_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], float eps = 1e-6)";
+      "rms_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], float eps = 1e-6, "
+      "bool round_before_weight = false)";
   return scalar("rms_norm", kSignature).run([](const plugin::Call& call) {
     const plugin::TensorArg y = call.tensor(0), x = call.tensor(1);
     const int64_t hidden = x.dim(-1);
-    const std::vector<float> weight = load_vector(call.optional_tensor(2), hidden, 1);
+    const NormWeight weight(call, x);
     std::vector<float> row(static_cast<size_t>(hidden));
     const Rows from(x.c()), to(y.c());
     for (int64_t r = 0; r < from.count(); ++r) {
       load_row(x.c(), from.offset(r), hidden, row.data());
-      rms_normalize(row, weight, float(call.f64(3, 1e-6)));
+      weight.normalize(row, float(call.f64(3, 1e-6)));
       store_row(y.c(), to.offset(r), hidden, row.data());
     }
   });

@@ -32,11 +32,22 @@ void add_bias_and_store(const plugin::TensorArg& y, std::vector<float>& products
   }
 }
 
-void rms_normalize(std::vector<float>& row, const std::vector<float>& weight, float eps) {
+NormWeight::NormWeight(const plugin::Call& call, const plugin::TensorArg& x)
+    : values_(load_vector(call.optional_tensor(2), x.dim(-1), 1)),
+      round_first_(call.boolean(4)),
+      dtype_(call.present(2) ? call.tensor(2).dtype() : x.dtype()) {}
+
+void NormWeight::normalize(std::vector<float>& row, float eps) const {
   const auto square = [&](int64_t i) { return row[size_t(i)] * row[size_t(i)]; };
   const float mean = pairwise_sum(0, int64_t(row.size()), square) / float(row.size());
   const float factor = 1 / std::sqrt(mean + eps);
-  for (size_t i = 0; i < row.size(); ++i) row[i] = row[i] * factor * weight[i];
+  for (float& value : row) value *= factor;
+  if (round_first_) {
+    with_element(dtype_, [&]<class T>(Tag<T>) {
+      for (float& value : row) value = to_float(from_float<T>(value));
+    });
+  }
+  for (size_t i = 0; i < row.size(); ++i) row[i] *= values_[i];
 }
 
 void gate_rows(const plugin::TensorArg& y, const plugin::TensorArg& x, float (*activation)(float)) {

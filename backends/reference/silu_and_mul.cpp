@@ -1,5 +1,4 @@
-#include <cmath>
-
+#include "backends/common/activation.hpp"
 #include "backends/reference/implementations.hpp"
 
 namespace opmux::backends::reference {
@@ -8,7 +7,7 @@ plugin::Impl silu_and_mul() {
   constexpr std::string_view kSignature =
       "silu_and_mul(out Tensor y[..., H], Tensor x[..., H2]) where H2 == 2 * H";
   return scalar("silu_and_mul", kSignature).run([](const plugin::Call& call) {
-    gate_rows(call.tensor(0), call.tensor(1), [](float v) { return v / (1 + std::exp(-v)); });
+    gate_rows(call.tensor(0), call.tensor(1), silu);
   });
 }
 

@@ -7,10 +7,9 @@
 #include "backends/reference/implementations.hpp"
 
 namespace opmux::backends::reference {
-namespace {
 
 // A row of nothing but -inf (everything masked) becomes zeros. A NaN anywhere makes the row NaN.
-void normalize(std::vector<float>& row, float scale) {
+void softmax_row(std::vector<float>& row, float scale) {
   float largest = -std::numeric_limits<float>::infinity();
   for (float& value : row) {
     value *= scale;
@@ -23,8 +22,6 @@ void normalize(std::vector<float>& row, float scale) {
   for (float& value : row) value *= factor;
 }
 
-}  // namespace
-
 plugin::Impl softmax() {
   constexpr std::string_view kSignature =
       "softmax(out Tensor y[..., H], Tensor x[..., H], float scale = 1)";
@@ -34,7 +31,7 @@ plugin::Impl softmax() {
     const Rows from(x.c()), to(y.c());
     for (int64_t r = 0; r < from.count(); ++r) {
       load_row(x.c(), from.offset(r), x.dim(-1), row.data());
-      normalize(row, float(call.f64(2, 1)));
+      softmax_row(row, float(call.f64(2, 1)));
       store_row(y.c(), to.offset(r), x.dim(-1), row.data());
     }
   });

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <optional>
+#include <type_traits>
 
 #include "backends/simd/vectors-inl.hpp"
 
@@ -37,36 +38,56 @@ float sum_of_squares(const T* x, size_t count) {
   return hn::GetLane(hn::SumOfLanes(F32(), hn::Add(hn::Add(a, b), hn::Add(c, d))));
 }
 
-// Weight void: there is none.
-template <class T, class Weight>
+// To the nearest value of type T and back.
+template <class T>
+HWY_INLINE V rounded(V value) {
+  T lanes[hn::MaxLanes(F32())];
+  store(value, lanes);
+  return load(lanes);
+}
+
+// Weight void: there is none. kRound: normalized values are rounded before they meet the weight, to
+// its type or else to that of x.
+template <class T, class Weight, bool kRound>
 void rms_norm_row(const void* from, void* to, const void* weight, size_t count, float eps) {
+  constexpr bool kHasWeight = !std::is_void_v<Weight>;
   const T* x = static_cast<const T*>(from);
   T* y = static_cast<T*>(to);
   const float mean = sum_of_squares(x, count) / static_cast<float>(count);
   const V factor = hn::Set(F32(), 1 / std::sqrt(mean + eps));
+  const auto normalize = [&](V v) {
+    v = hn::Mul(v, factor);
+    return kRound ? rounded<std::conditional_t<kHasWeight, Weight, T>>(v) : v;
+  };
   const Weight* w = static_cast<const Weight*>(weight);
   const size_t lanes = hn::Lanes(F32());
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    V v = hn::Mul(load(x + i), factor);
-    if constexpr (!std::is_void_v<Weight>) v = hn::Mul(v, load(w + i));
+    V v = normalize(load(x + i));
+    if constexpr (kHasWeight) v = hn::Mul(v, load(w + i));
     store(v, y + i);
   }
-  V v = hn::Mul(load_part(x + i, count - i), factor);
-  if constexpr (!std::is_void_v<Weight>) v = hn::Mul(v, load_part(w + i, count - i));
+  V v = normalize(load_part(x + i, count - i));
+  if constexpr (kHasWeight) v = hn::Mul(v, load_part(w + i, count - i));
   store_part(v, y + i, count - i);
 }
 
 using RowFn = void (*)(const void* x, void* y, const void* weight, size_t count, float eps);
 
+template <class T, class Weight>
+RowFn row_function_of(bool round) {
+  return round ? rms_norm_row<T, Weight, true> : rms_norm_row<T, Weight, false>;
+}
+
 // Null if there is no code for these types.
-RowFn row_function(opmux_dtype x, std::optional<opmux_dtype> weight) {
+RowFn row_function(opmux_dtype x, std::optional<opmux_dtype> weight, bool round) {
   RowFn fn = nullptr;
   with_element(x, [&]<class T>(Tag<T>) {
     if (!weight) {
-      fn = rms_norm_row<T, void>;
+      fn = row_function_of<T, void>(round);
     } else {
-      with_element(*weight, [&]<class Weight>(Tag<Weight>) { fn = rms_norm_row<T, Weight>; });
+      with_element(*weight,
+                   [&]<class Weight>(Tag<Weight>) { fn = row_function_of<T, Weight>(round); });
     }
   });
   return fn;
@@ -80,13 +101,12 @@ namespace opmux::backends::simd {
 namespace {
 
 using RowFn = void (*)(const void* x, void* y, const void* weight, size_t count, float eps);
-using SelectFn = RowFn (*)(opmux_dtype x, std::optional<opmux_dtype> weight);
+using SelectFn = RowFn (*)(opmux_dtype x, std::optional<opmux_dtype> weight, bool round);
 
 int32_t run(const plugin::Call& call, SelectFn select) {
   const plugin::TensorArg y = call.tensor(0), x = call.tensor(1), weight = call.optional_tensor(2);
-  const RowFn fn = y.is(x.dtype())
-                       ? select(x.dtype(), weight ? std::optional(weight.dtype()) : std::nullopt)
-                       : nullptr;
+  const auto weight_dtype = weight ? std::optional(weight.dtype()) : std::nullopt;
+  const RowFn fn = y.is(x.dtype()) ? select(x.dtype(), weight_dtype, call.boolean(4)) : nullptr;
   if (!fn) return decline_dtype(call);
   const void* factors = weight ? weight.data() : nullptr;
   const size_t count = static_cast<size_t>(x.dim(-1));
@@ -97,7 +117,8 @@ int32_t run(const plugin::Call& call, SelectFn select) {
 
 void add(plugin::Backend& backend, const Target& target, SelectFn select) {
   constexpr std::string_view kSignature =
-      "rms_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], float eps = 1e-6)";
+      "rms_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], float eps = 1e-6, "
+      "bool round_before_weight = false)";
   if (!select) return;
   backend.add(
       implementation("rms_norm", kSignature, target).run([select](const plugin::Call& call) {

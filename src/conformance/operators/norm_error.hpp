@@ -3,6 +3,7 @@
 #include <cmath>
 #include <span>
 
+#include "conformance/element.hpp"
 #include "conformance/shaper.hpp"
 
 namespace opmux::conformance::operators {
@@ -25,6 +26,15 @@ inline double rms_factor(std::span<const double> row, double eps) {
   return 1 / std::sqrt(sum / static_cast<double>(row.size()) + eps);
 }
 
+/// What rounding a normalized value before it meets the weight may add to an error: nothing unless
+/// the value, give or take its error, can be rounded to either of two neighbours.
+inline double rounding_between(const Case& c, double normal, double relative) {
+  if (c.integer("round_before_weight", 0) == 0) return 0;
+  const DType dtype = c.has("weight") ? c.tensor("weight").dtype : c.tensor("x").dtype;
+  return std::abs(rounded(normal * (1 + relative), dtype) -
+                  rounded(normal * (1 - relative), dtype));
+}
+
 /// Bounds of y = row * factor * weight: squares are positive, so the error of their sum is relative
 /// and the root halves it; then come a root, a quotient and two products. Elements that are flushed
 /// to zero before they are multiplied are off by what they were.
@@ -34,8 +44,9 @@ inline void bound_rms_row(const Case& c, std::span<const double> row, double eps
       (sum_error(static_cast<int64_t>(row.size())) + 2 * kUnit) / 2 + 2 * kFunction + 2 * kUnit;
   const double factor = rms_factor(row, eps);
   for (size_t i = 0; i < row.size(); ++i) {
-    bounds[i] = std::abs(values[i]) * relative +
-                kSmallest * factor * (1 + std::abs(at_or(c, "weight", i, 1)));
+    const double weight = std::abs(at_or(c, "weight", i, 1));
+    bounds[i] = std::abs(values[i]) * relative + kSmallest * factor * (1 + weight) +
+                weight * rounding_between(c, row[i] * factor, relative);
   }
 }
 

@@ -51,6 +51,57 @@ TEST(ReferenceRmsNorm, weight_may_have_another_type_or_be_absent) {
   }
 }
 
+// The normalized values in f32, rounded to `between`, times the weight, rounded to the output.
+void expect_rounded_between(const Tensor& y, const Tensor& x, const Tensor* weight,
+                            opmux_dtype between) {
+  Tensor normal = make(kF32, {x.dim(0), x.dim(1)});
+  ASSERT_EQ(call(reference("rms_norm"), {arg(normal), arg(x), absent(), arg(1e-6)}).outcome,
+            OPMUX_OK);
+  const Format narrow = Format::of(between), out = Format::of(y.dtype());
+  for (int64_t i = 0; i < y.elements(); ++i) {
+    const double rounded = narrow.decode(narrow.encode(normal.get(i)));
+    // A product of two values of at most 16 bits is exact in f32.
+    ASSERT_EQ(y.bits(i), out.encode(rounded * weight_at(weight, i % x.dim(1)))) << i;
+  }
+}
+
+TEST(ReferenceRmsNorm, rounds_before_the_weight_on_request) {
+  const Tensor x = random(kBF16, {3, 200}), in_f32 = random(kF32, {3, 200});
+  const Tensor weight = random(kBF16, {200}, Layout::contiguous, 2);
+  const Tensor half = random(kF16, {200}, Layout::contiguous, 2);
+  for (const Tensor* from : {&x, &in_f32}) {
+    for (const Tensor* given : {&weight, &half}) {
+      Tensor y = make(kBF16, {3, 200}), plain = y;
+      ASSERT_EQ(
+          call(reference("rms_norm"), {arg(y), arg(from), arg(given), arg(1e-6), bool_arg(true)})
+              .outcome,
+          OPMUX_OK);
+      expect_rounded_between(y, *from, given, given->dtype());
+      call(reference("rms_norm"), {arg(plain), arg(from), arg(given), arg(1e-6), bool_arg(false)});
+      EXPECT_NE(y.bytes(), plain.bytes());
+    }
+  }
+}
+
+TEST(ReferenceRmsNorm, rounds_to_the_type_of_x_if_there_is_no_weight) {
+  const Tensor x = random(kBF16, {3, 200});
+  Tensor y = make(kF32, {3, 200});
+  ASSERT_EQ(
+      call(reference("rms_norm"), {arg(y), arg(x), absent(), arg(1e-6), bool_arg(true)}).outcome,
+      OPMUX_OK);
+  expect_rounded_between(y, x, nullptr, kBF16);
+}
+
+TEST(ReferenceFusedAddRmsNorm, rounds_before_the_weight_on_request) {
+  Tensor x = random(kBF16, {3, 200}), residual = random(kBF16, {3, 200}, Layout::contiguous, 7);
+  const Tensor weight = random(kBF16, {200}, Layout::contiguous, 2);
+  ASSERT_EQ(call(reference("fused_add_rms_norm"),
+                 {arg(x), arg(residual), arg(weight), arg(1e-6), bool_arg(true)})
+                .outcome,
+            OPMUX_OK);
+  expect_rounded_between(x, residual, &weight, kBF16);
+}
+
 TEST(ReferenceRmsNorm, may_write_over_its_input) {
   Tensor x = random(kF32, {4, 33});
   const auto expected = expected_rms_norm(x, nullptr, 1e-6, pairwise_error(33));
@@ -66,6 +117,16 @@ TEST(ReferenceRmsNorm, nan_stays_in_its_row) {
   expect_close(y, expected_rms_norm(x, nullptr, 1e-6, pairwise_error(9)));
   EXPECT_TRUE(std::isnan(y.get(9)));
   EXPECT_FALSE(std::isnan(y.get(0)) || std::isnan(y.get(18)));
+}
+
+TEST(ReferenceRmsNorm, zeros_need_an_eps_and_infinity_takes_the_rest_of_its_row) {
+  Tensor x = make(kF32, {2, 3}).fill([](int64_t i) { return i < 3 ? 0 : i; }), y = x;
+  x.set(4, HUGE_VAL);
+  ASSERT_EQ(call(reference("rms_norm"), {arg(y), arg(x), absent(), arg(1e-6)}).outcome, OPMUX_OK);
+  for (int64_t i : {0, 1, 2, 3, 5}) EXPECT_EQ(y.get(i), 0) << i;
+  EXPECT_TRUE(std::isnan(y.get(4)));
+  ASSERT_EQ(call(reference("rms_norm"), {arg(y), arg(x), absent(), arg(0.0)}).outcome, OPMUX_OK);
+  for (int64_t i = 0; i < 3; ++i) EXPECT_TRUE(std::isnan(y.get(i))) << i;
 }
 
 TEST(ReferenceRmsNorm, a_row_has_the_same_bits_in_any_batch) {

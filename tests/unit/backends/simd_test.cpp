@@ -84,6 +84,28 @@ TEST_P(Simd, rms_norm_takes_a_weight_of_any_type_or_none) {
   }
 }
 
+TEST_P(Simd, rms_norm_rounds_before_the_weight_on_request) {
+  // Ones have the mean one, so that the normalized value is known to the last bit.
+  const float normal = 1 / std::sqrt(1.5f);
+  for (opmux_dtype dtype : kFloats) {
+    const Tensor x = make(dtype, {2, 71}).fill([](int64_t) { return 1; });
+    for (opmux_dtype weight_dtype : {kF16, kBF16}) {
+      const Tensor weight = random(weight_dtype, {71}, Layout::contiguous, 2);
+      const Tensor* const weights[] = {&weight, nullptr};
+      for (const Tensor* given : weights) {
+        Tensor y = make(dtype, {2, 71});
+        ASSERT_EQ(call(rms_norm(), {arg(y), arg(x), arg(given), arg(0.5), bool_arg(true)}).outcome,
+                  OPMUX_OK);
+        const Format between = Format::of(given ? weight_dtype : dtype), out = Format::of(dtype);
+        const double rounded = between.decode(between.encode(normal));
+        for (int64_t i = 0; i < y.elements(); ++i) {
+          ASSERT_EQ(y.bits(i), out.encode(rounded * weight_at(given, i % 71))) << i;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Simd, silu_and_mul_is_right_for_every_type_shape_and_stride) {
   for (opmux_dtype dtype : kFloats) {
     for (Layout layout : kInnerContiguous) {

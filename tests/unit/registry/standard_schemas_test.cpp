@@ -29,7 +29,8 @@ TEST(StandardSchemas, all_parse_to_the_operator_of_their_file_name) {
 TEST(StandardSchemas, include_the_operators_that_backends_implement) {
   for (const char* name : {"rms_norm", "fused_add_rms_norm", "layer_norm", "silu_and_mul",
                            "gelu_and_mul", "rotary_embedding", "softmax", "matmul", "linear",
-                           "embedding", "reshape_and_cache", "attention", "paged_attention"}) {
+                           "embedding", "reshape_and_cache", "attention", "paged_attention",
+                           "topk_softmax", "fused_moe", "linear_w8a8", "linear_w4a16", "sample"}) {
     EXPECT_NE(find(name), nullptr) << name;
   }
 }

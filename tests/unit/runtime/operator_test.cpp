@@ -98,7 +98,7 @@ TEST(Operator, explains_arguments_that_are_known_at_run_time) {
                                  opmux_arg_f64(0.5)};
   const Explanation found = op.explain_arguments(arguments);
   EXPECT_EQ(found.to_string(), op.explain(none, x, none, 0.5).to_string());
-  EXPECT_EQ(found.arguments, "y=f32[2,3] x=f32[2,3] eps=0.5");
+  EXPECT_EQ(found.arguments, "y=f32[2,3] x=f32[2,3] eps=0.5 round_before_weight=false");
   EXPECT_EQ(found.chosen, "rms_norm/reference.scalar");
 }
 
