@@ -6,7 +6,7 @@
 
 namespace opmux::conformance {
 
-/// Memory between two pages that trap on any access. Move-only.
+/// Memory between addresses that trap on any access. Move-only.
 class Arena {
  public:
   Arena();

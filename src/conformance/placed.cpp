@@ -6,7 +6,7 @@
 namespace opmux::conformance {
 namespace {
 
-constexpr int64_t kMargin = 512;  ///< bytes watched on either side
+constexpr int64_t kMargin = 2048;  ///< bytes watched on either side
 
 /// Copies between memory with strides, at `strided`, and packed memory.
 template <class Copy>

@@ -16,6 +16,8 @@ namespace {
 // Not a number in every float type, and a plausible number: what reads one of them is seen.
 constexpr std::byte kPoison{0xff}, kPlausible{0x3f};
 
+constexpr int kRounds = 12;  ///< calls that two threads make beside each other
+
 bool refusal(const Status& status) {
   return status.code() == Code::no_candidate || status.code() == Code::declined;
 }
@@ -60,7 +62,7 @@ void Trial::judge_outcome(const Case& c, const Status& status, const CallReport&
   if (!run.verdict.problem && nothing_written && !placed.untouched()) {
     run.verdict.problem = {"not_atomic", "it wrote although it ended with " + status.to_string()};
   }
-  run.done = status.ok();
+  run.done = status.ok() && !run.verdict.problem;
 }
 
 Trial::Run Trial::call(const Case& c, std::byte pattern, const CallOptions& options,
@@ -76,7 +78,7 @@ Trial::Run Trial::call(const Case& c, std::byte pattern, const CallOptions& opti
     return run;
   }
   judge_outcome(c, status, report, placed, run);
-  if (!run.done || run.verdict.problem) return run;
+  if (!run.done) return run;
   run.verdict.problem = placed.damage();
   run.done = !run.verdict.problem;
   for (size_t i = 0; i < c.arguments.size(); ++i) {
@@ -156,26 +158,33 @@ Verdict Trial::check_batch(const Case& c, const Run& first) {
   return verdict;
 }
 
-/// Two threads call at the same moment, each with memory of its own.
+/// Two threads call at the same time, again and again, each with a case and memory of its own.
 Verdict Trial::check_callers(const Case& c, const Expected& expected, const Run& first) {
   std::latch start{2};
-  Run runs[2];
-  const auto caller = [&](int which) {
+  Verdict verdicts[2];
+  const auto caller = [&](const Case& mine, const Expected& right, const Run& before,
+                          Arenas& arenas, Verdict& verdict) {
     const PolicyScope scope(*runtime_, policy());
     start.arrive_and_wait();
-    runs[which] = call(c, kPoison, {}, which == 0 ? arenas_ : other_arenas_);
-  };
-  std::thread other(caller, 1);
-  caller(0);
-  other.join();
-  Verdict verdict = runs[0].verdict;
-  for (const Run& run : runs) {
-    if (!verdict.problem) {
-      verdict.problem = compare(c, expected, first, run, "threads",
+    for (int round = 0; round < kRounds && !verdict.problem; ++round) {
+      const Run run = call(mine, kPoison, {}, arenas);
+      verdict.crashed = run.verdict.crashed;
+      verdict.problem = compare(mine, right, before, run, "threads",
                                 "two calls at the same moment disturbed each other");
     }
-  }
-  return verdict;
+  };
+  std::thread beside(
+      [&] { caller(*other_, *other_expected_, other_first_, other_arenas_, verdicts[1]); });
+  caller(c, expected, first, arenas_, verdicts[0]);
+  beside.join();
+  if (!verdicts[0].problem) verdicts[0].problem = verdicts[1].problem;
+  return verdicts[0];
+}
+
+void Trial::remember(const Case& c, const Expected& expected, Run first) {
+  other_ = &c;
+  other_expected_ = &expected;
+  other_first_ = std::move(first);
 }
 
 Verdict Trial::run(const Case& c, const Expected& expected) {
@@ -193,7 +202,11 @@ Verdict Trial::run(const Case& c, const Expected& expected) {
   if (stop(check_again(c, expected, first))) return verdict;
   if ((large || random.chance(30)) && stop(check_threads(c, expected, first))) return verdict;
   if (claims(OPMUX_IMPL_BATCH_INVARIANT) && stop(check_batch(c, first))) return verdict;
-  if (!claims(OPMUX_IMPL_SERIAL) && random.chance(5)) stop(check_callers(c, expected, first));
+  if (!claims(OPMUX_IMPL_SERIAL) && other_ != nullptr && random.chance(10) &&
+      stop(check_callers(c, expected, first))) {
+    return verdict;
+  }
+  remember(c, expected, first);
   return verdict;
 }
 

@@ -25,7 +25,7 @@ class Trial {
   Trial(Runtime& runtime, const Operator& op, const Shaper& shaper, const ImplementationInfo& info)
       : runtime_(&runtime), op_(op), shaper_(&shaper), info_(&info) {}
 
-  /// The thread's policy must require the implementation.
+  /// The thread's policy must require the implementation. What is given must outlive the trial.
   Verdict run(const Case& c, const Expected& expected);
 
   /// The policy under which run() must be called.
@@ -50,11 +50,16 @@ class Trial {
   Verdict check_threads(const Case& c, const Expected& expected, const Run& first);
   Verdict check_batch(const Case& c, const Run& first);
   Verdict check_callers(const Case& c, const Expected& expected, const Run& first);
+  void remember(const Case& c, const Expected& expected, Run first);
 
   Runtime* runtime_;
   Operator op_;
   const Shaper* shaper_;
   const ImplementationInfo* info_;
+  /// The case before, for a caller beside this one; null if there was none that ended well.
+  const Case* other_ = nullptr;
+  const Expected* other_expected_ = nullptr;
+  Run other_first_;
   Arenas arenas_, other_arenas_;
 };
 
