@@ -19,17 +19,17 @@ std::vector<double> values_of(const std::vector<std::byte>& bytes, DType dtype) 
 }
 
 /// Its result is rounded to f32 only, so that what an implementation rounds can be judged.
-bool widens(const Shaper& shaper, const CaseArgument& argument) {
+bool widens(const Shaper& shaper, const Case& c, const CaseArgument& argument) {
   return argument.written() && is_float(argument.tensor.dtype) &&
          argument.info->dtype_variable.empty() &&
-         std::ranges::find(shaper.rounded, argument.info->name) == shaper.rounded.end();
+         (shaper.sees_rounding == nullptr || !shaper.sees_rounding(c, argument.info->name));
 }
 
 Case for_reference(const Shaper& shaper, const Case& c) {
   Case plain = c;
   for (CaseArgument& argument : plain.arguments) {
     if (!argument.is_tensor() || !argument.present) continue;
-    if (widens(shaper, argument)) argument.tensor.dtype = f32;
+    if (widens(shaper, c, argument)) argument.tensor.dtype = f32;
     set_contiguous(argument.tensor);
     if (argument.read()) argument.tensor.pack();
   }
@@ -40,7 +40,7 @@ Case for_reference(const Shaper& shaper, const Case& c) {
 void finish_bounds(const Case& c, const Shaper& shaper, ExpectedOutput& output) {
   const CaseArgument& argument = c.arguments[output.argument];
   if (!is_float(argument.tensor.dtype)) return;
-  const bool widened = widens(shaper, argument);
+  const bool widened = widens(shaper, c, argument);
   for (size_t i = 0; i < output.bounds.size(); ++i) {
     double& bound = output.bounds[i];
     if (bound == 0) continue;

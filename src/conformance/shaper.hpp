@@ -21,8 +21,9 @@ struct Shaper {
   /// How far two right computations in f32 may be apart; see docs/dev/conformance.md. Bounds
   /// are zero before.
   void (*bound)(const Case& c, Expected& expected) = nullptr;
-  /// Outputs whose rounding later steps of the operator see: the reference is run with their dtype.
-  std::vector<std::string_view> rounded = {};
+  /// Whether later steps of the operator see how an output was rounded: the reference is then run
+  /// with its dtype, not with f32. Null: never.
+  bool (*sees_rounding)(const Case& c, std::string_view output) = nullptr;
   /// Named dimension of independent calls, for operators whose tensors have no "...".
   std::string_view batch = {};
 };

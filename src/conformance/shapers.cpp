@@ -19,6 +19,11 @@ const Shaper* find_shaper(std::string_view op) {
       operators::reshape_and_cache(),
       operators::attention(),
       operators::paged_attention(),
+      operators::topk_softmax(),
+      operators::fused_moe(),
+      operators::linear_w8a8(),
+      operators::linear_w4a16(),
+      operators::sample(),
   };
   const auto found = std::ranges::find(all, op, &Shaper::op);
   return found == all.end() ? nullptr : &*found;

@@ -35,18 +35,27 @@ inline double rounding_between(const Case& c, double normal, double relative) {
                   rounded(normal * (1 - relative), dtype));
 }
 
+/// round_before_weight.
+inline bool rounds_first(const Case& c) { return c.integer("round_before_weight", 0) != 0; }
+
 /// Bounds of y = row * factor * weight: squares are positive, so the error of their sum is relative
 /// and the root halves it; then come a root, a quotient and two products. Elements that are flushed
-/// to zero before they are multiplied are off by what they were.
+/// to zero before they are multiplied are off by what they were. Where the normalized value is
+/// rounded and a tie is in reach, it may end on either side.
 inline void bound_rms_row(const Case& c, std::span<const double> row, double eps,
                           std::span<const double> values, std::span<double> bounds) {
   const double relative =
       (sum_error(static_cast<int64_t>(row.size())) + 2 * kUnit) / 2 + 2 * kFunction + 2 * kUnit;
   const double factor = rms_factor(row, eps);
+  const DType first = c.tensor(c.has("weight") ? "weight" : "x").dtype;
   for (size_t i = 0; i < row.size(); ++i) {
-    const double weight = std::abs(at_or(c, "weight", i, 1));
-    bounds[i] = std::abs(values[i]) * relative + kSmallest * factor * (1 + weight) +
-                weight * rounding_between(c, row[i] * factor, relative);
+    const double weight = std::abs(at_or(c, "weight", i, 1)), off = kSmallest * factor;
+    bounds[i] = std::abs(values[i]) * relative + off * (1 + weight);
+    if (!rounds_first(c)) continue;
+    const double normal = row[i] * factor, reach = 2 * (std::abs(normal) * relative + off);
+    if (rounded(normal - reach, first) != rounded(normal + reach, first)) {
+      bounds[i] += 2 * half_step(normal, first) * weight;
+    }
   }
 }
 

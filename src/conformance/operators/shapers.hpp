@@ -17,5 +17,10 @@ Shaper embedding();
 Shaper reshape_and_cache();
 Shaper attention();
 Shaper paged_attention();
+Shaper topk_softmax();
+Shaper fused_moe();
+Shaper linear_w8a8();
+Shaper linear_w4a16();
+Shaper sample();
 
 }  // namespace opmux::conformance::operators

@@ -1,6 +1,7 @@
 #include <span>
 
 #include "conformance/operators/shapers.hpp"
+#include "conformance/operators/softmax_error.hpp"
 
 namespace opmux::conformance::operators {
 namespace {
@@ -12,22 +13,12 @@ void shape(Draft& draft) {
   }
 }
 
-/// exp(s x - m) / sum: an absolute error of the exponent is a relative one of the power. The same
-/// errors, weighted, are in the sum.
 void bound_row(std::span<const double> x, double scale, std::span<const double> p,
                std::span<double> bounds) {
-  double largest = -INFINITY;
-  for (const double value : x) largest = std::max(largest, scale * value);
-  const auto exponent = [&](size_t i) {
-    return std::isinf(x[i]) ? 0 : 2 * kUnit * (std::abs(scale * x[i]) + std::abs(largest));
-  };
-  double in_sum = 0;
-  for (size_t i = 0; i < x.size(); ++i) in_sum += p[i] * exponent(i);
-  const double always =
-      in_sum + sum_error(static_cast<int64_t>(x.size())) + 2 * kFunction + 4 * kUnit;
+  const std::vector<double> error = softmax_error(x, scale);
   for (size_t i = 0; i < x.size(); ++i) {
     // What is masked is exactly zero; what underflows may be flushed.
-    bounds[i] = std::isinf(x[i]) ? 0 : p[i] * (always + exponent(i)) + kSmallest;
+    bounds[i] = std::isinf(x[i]) ? 0 : p[i] * error[i] + kSmallest;
   }
 }
 

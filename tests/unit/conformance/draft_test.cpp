@@ -69,6 +69,12 @@ TEST_F(ConformanceDraft, reaches_what_kernels_stumble_over) {
   }
 }
 
+TEST_F(ConformanceDraft, knows_every_standard_operator) {
+  for (const OperatorInfo& op : runtime_.list()) {
+    EXPECT_NE(find_shaper(op.name), nullptr) << op.name;
+  }
+}
+
 TEST_F(ConformanceDraft, writes_a_case_as_explain_reads_it) {
   for (uint64_t number = 0; number < 50; ++number) {
     const std::string text = draw("rotary_embedding", number).text();

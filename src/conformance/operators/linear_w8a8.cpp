@@ -1,0 +1,49 @@
+#include "conformance/operators/product.hpp"
+#include "conformance/operators/shapers.hpp"
+
+namespace opmux::conformance::operators {
+namespace {
+
+void shape(Draft& draft) {
+  shape_linear(draft, "N", "K");
+  draft.dtype("weight", i8);
+  if (!draft.random().chance(40)) return;
+  draft.dtype("x", i8);
+  draft.present("x_scale", true);
+  if (draft.random().chance(6)) {
+    draft.present("x_scale", false);
+    draft.make_invalid();
+  }
+}
+
+void fill(Draft& draft) {
+  Random& random = draft.random();
+  const auto bytes = [&](const char* name) {
+    for (double& value : draft.tensor(name).values) {
+      value = static_cast<double>(random.between(-128, 127));
+    }
+  };
+  const auto scales = [&](const char* name) {
+    for (double& value : draft.tensor(name).values) value = random.uniform(0.001, 0.05);
+  };
+  bytes("weight");
+  if (draft.dtype("x") == i8) bytes("x");
+  scales("weight_scale");
+  if (draft.has("x_scale")) scales("x_scale");
+}
+
+/// The sum of integers is exact; two or three products and the bias round.
+void bound(const Case& c, Expected& expected) {
+  ExpectedOutput& y = expected.of(c, "y");
+  const auto width = static_cast<size_t>(c.tensor("y").shape.back());
+  for (size_t i = 0; i < y.values.size(); ++i) {
+    const double bias = c.has("bias") ? std::abs(c.tensor("bias").values[i % width]) : 0;
+    y.bounds[i] = 5 * kUnit * (std::abs(y.values[i]) + 2 * bias) + kSmallest;
+  }
+}
+
+}  // namespace
+
+Shaper linear_w8a8() { return {.op = "linear_w8a8", .shape = shape, .fill = fill, .bound = bound}; }
+
+}  // namespace opmux::conformance::operators
