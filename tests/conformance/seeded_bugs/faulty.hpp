@@ -105,6 +105,9 @@ std::vector<Bug> product_bugs();
 std::vector<Bug> attention_bugs();
 std::vector<Bug> cache_bugs();
 
+/// Not bugs: right kernels that add in another order than the reference.
+std::vector<Bug> right_kernels();
+
 // Roundings that are not to nearest even.
 float truncated_bf16(float value);
 float through_f16(float value);  ///< then to whatever comes
