@@ -90,6 +90,15 @@ inline std::vector<std::vector<double>> rows_of(const Tensor& x) {
   return rows;
 }
 
+// The places of a row by falling value, of equal ones the first.
+inline std::vector<size_t> falling_order(const std::vector<double>& row) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < row.size(); ++i) order.push_back(i);
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return row[a] > row[b] || (row[a] == row[b] && a < b); });
+  return order;
+}
+
 inline double weight_at(const Tensor* weight, int64_t i) { return weight ? weight->get(i) : 1; }
 
 inline std::vector<Expected> expected_rms_norm(const Tensor& x, const Tensor* weight, double eps,

@@ -1,5 +1,3 @@
-#include <numeric>
-
 #include "expected.hpp"
 #include "reference.hpp"
 
@@ -28,18 +26,15 @@ void expect_routing(const Routing& routing, const Tensor& logits, bool renormali
   std::vector<Expected> expected;
   int64_t at = 0;
   for (const std::vector<double>& row : rows_of(logits)) {
-    std::vector<int64_t> order(row.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t a, int64_t b) { return row[size_t(a)] > row[size_t(b)]; });
+    const std::vector<size_t> order = falling_order(row);
     double total = 0, magnitude = 0;
     for (size_t i = 0; i < row.size(); ++i) {
-      if (!renormalize || int64_t(i) < chosen) total += std::exp(row[size_t(order[i])]);
+      if (!renormalize || int64_t(i) < chosen) total += std::exp(row[order[i]]);
       magnitude = std::max(magnitude, std::fabs(row[i]));
     }
     for (int64_t i = 0; i < chosen; ++i) {
       ASSERT_EQ(routing.ids.get(at++), double(order[size_t(i)]));
-      const double value = std::exp(row[size_t(order[size_t(i)])]) / total;
+      const double value = std::exp(row[order[size_t(i)]]) / total;
       expected.push_back(
           {value, value * (2 * pairwise_error(logits.dim(-1)) + (16 + 8 * magnitude) * kEps)});
     }

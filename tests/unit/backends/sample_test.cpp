@@ -1,6 +1,5 @@
 #include <array>
 #include <map>
-#include <numeric>
 
 #include "backends/common/philox.hpp"
 #include "backends/common/sampling.hpp"
@@ -78,9 +77,7 @@ std::map<int64_t, double> shares(const std::vector<double>& logits, Parameters p
 // Draws by the definition in double; -1 where the number falls too close to a border to tell.
 int64_t expected_token(const std::vector<double>& row, double temperature, int64_t top_k,
                        double top_p, uint64_t bits) {
-  std::vector<size_t> order(row.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return row[a] > row[b]; });
+  const std::vector<size_t> order = falling_order(row);
   std::vector<double> weights(row.size(), 0);
   const size_t kept = top_k > 0 ? std::min(size_t(top_k), row.size()) : row.size();
   double total = 0, before = 0;
