@@ -16,7 +16,7 @@ void shape_mask(Draft& draft) {
   if (random.chance(50)) draft.dtype("mask", boolean);
 }
 
-void shape(Draft& draft) {
+void shape_attention(Draft& draft) {
   shape_heads(draft);
   draft.dim("B") = draft.size_or_none(3);
   draft.dim("S") = draft.size_or_none(9);
@@ -24,7 +24,7 @@ void shape(Draft& draft) {
   shape_mask(draft);
 }
 
-void fill(Draft& draft) {
+void fill_attention(Draft& draft) {
   fill_queries(draft, "q", "k");
   Random& random = draft.random();
   if (draft.has("mask")) {
@@ -76,7 +76,7 @@ Query query_at(const Case& c, int64_t b, int64_t s, int64_t h) {
   return query;
 }
 
-void bound(const Case& c, Expected& expected) {
+void bound_attention(const Case& c, Expected& expected) {
   const CaseTensor& y = c.tensor("y");
   double* bounds = expected.of(c, "y").bounds.data();
   for (int64_t b = 0; b < y.shape[0]; ++b) {
@@ -91,7 +91,11 @@ void bound(const Case& c, Expected& expected) {
 }  // namespace
 
 Shaper attention() {
-  return {.op = "attention", .shape = shape, .fill = fill, .bound = bound, .batch = "B"};
+  return {.op = "attention",
+          .shape = shape_attention,
+          .fill = fill_attention,
+          .bound = bound_attention,
+          .batch = "B"};
 }
 
 }  // namespace opmux::conformance::operators

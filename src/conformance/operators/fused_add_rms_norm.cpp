@@ -4,14 +4,14 @@
 namespace opmux::conformance::operators {
 namespace {
 
-void shape(Draft& draft) {
+void shape_fused_add_rms_norm(Draft& draft) {
   draft.specials(Specials::nan);
   draw_eps(draft);
 }
 
 /// The sum of two numbers in f32 has one right value, so the residual is exact; the norm is that of
 /// the residual as it was stored.
-void bound(const Case& c, Expected& expected) {
+void bound_fused_add_rms_norm(const Case& c, Expected& expected) {
   const std::span<const double> sum(expected.of(c, "residual").values);
   ExpectedOutput& x = expected.of(c, "x");
   const auto width = static_cast<size_t>(c.tensor("x").shape.back());
@@ -25,8 +25,8 @@ void bound(const Case& c, Expected& expected) {
 
 Shaper fused_add_rms_norm() {
   return {.op = "fused_add_rms_norm",
-          .shape = shape,
-          .bound = bound,
+          .shape = shape_fused_add_rms_norm,
+          .bound = bound_fused_add_rms_norm,
           .sees_rounding = [](const Case& c, std::string_view output) {
             return output == "residual" || (rounds_first(c) && !c.has("weight"));
           }};

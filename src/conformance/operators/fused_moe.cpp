@@ -6,7 +6,7 @@
 namespace opmux::conformance::operators {
 namespace {
 
-void shape(Draft& draft) {
+void shape_fused_moe(Draft& draft) {
   draft.dim("E") = draft.size(5);
   draft.dim("H") = draft.size(48);
   draft.dim("I") = draft.size(40);
@@ -17,7 +17,7 @@ void shape(Draft& draft) {
 }
 
 /// Values as a network has them. A negative id is no expert, whatever its weight is.
-void fill(Draft& draft) {
+void fill_fused_moe(Draft& draft) {
   Random& random = draft.random();
   const auto normal = [&](const char* name, double scale) {
     for (double& value : draft.tensor(name).values) value = random.normal() * scale;
@@ -90,7 +90,7 @@ std::vector<Rough> expert(const Case& c, size_t which, const std::vector<Rough>&
   return y;
 }
 
-void bound(const Case& c, Expected& expected) {
+void bound_fused_moe(const Case& c, Expected& expected) {
   ExpectedOutput& y = expected.of(c, "y");
   const auto width = static_cast<size_t>(c.tensor("x").shape.back());
   const auto choices = static_cast<size_t>(c.tensor("topk_ids").shape.back());
@@ -113,6 +113,11 @@ void bound(const Case& c, Expected& expected) {
 
 }  // namespace
 
-Shaper fused_moe() { return {.op = "fused_moe", .shape = shape, .fill = fill, .bound = bound}; }
+Shaper fused_moe() {
+  return {.op = "fused_moe",
+          .shape = shape_fused_moe,
+          .fill = fill_fused_moe,
+          .bound = bound_fused_moe};
+}
 
 }  // namespace opmux::conformance::operators

@@ -6,7 +6,7 @@
 namespace opmux::conformance::operators {
 namespace {
 
-void shape(Draft& draft) {
+void shape_layer_norm(Draft& draft) {
   draft.specials(Specials::nan);
   draw_eps(draft);
 }
@@ -36,7 +36,7 @@ struct RowError {
   }
 };
 
-void bound_row(const Case& c, std::span<const double> row, std::span<double> bounds) {
+void bound_layer_norm_row(const Case& c, std::span<const double> row, std::span<double> bounds) {
   const RowError error(row, c.real("eps", 1e-5));
   for (size_t i = 0; i < row.size(); ++i) {
     const double weight = std::abs(at_or(c, "weight", i, 1));
@@ -52,16 +52,19 @@ void bound_row(const Case& c, std::span<const double> row, std::span<double> bou
   }
 }
 
-void bound(const Case& c, Expected& expected) {
+void bound_layer_norm(const Case& c, Expected& expected) {
   const std::span<const double> x(c.tensor("x").values);
   const auto width = static_cast<size_t>(c.tensor("x").shape.back());
   for (size_t at = 0; at < x.size(); at += width) {
-    bound_row(c, x.subspan(at, width), std::span(expected.of(c, "y").bounds).subspan(at, width));
+    bound_layer_norm_row(c, x.subspan(at, width),
+                         std::span(expected.of(c, "y").bounds).subspan(at, width));
   }
 }
 
 }  // namespace
 
-Shaper layer_norm() { return {.op = "layer_norm", .shape = shape, .bound = bound}; }
+Shaper layer_norm() {
+  return {.op = "layer_norm", .shape = shape_layer_norm, .bound = bound_layer_norm};
+}
 
 }  // namespace opmux::conformance::operators

@@ -5,7 +5,7 @@
 namespace opmux::conformance::operators {
 namespace {
 
-void shape(Draft& draft) {
+void shape_linear_w4a16(Draft& draft) {
   Random& random = draft.random();
   shape_linear(draft, "N", "KP");
   draft.dim("KP") = std::max<int64_t>(1, draft.dim("KP") / 2);
@@ -17,7 +17,7 @@ void shape(Draft& draft) {
   if (random.chance(60)) draft.dtype("zero_point", u8);
 }
 
-void fill(Draft& draft) {
+void fill_linear_w4a16(Draft& draft) {
   Random& random = draft.random();
   for (double& value : draft.tensor("weight").values) {
     value = static_cast<double>(random.below(256));
@@ -31,7 +31,7 @@ void fill(Draft& draft) {
 
 /// Sums of x * w * scale and of x * zero_point * scale may be kept apart, so the magnitudes are
 /// those of both. The weight may be rounded to the dtype of x.
-void bound(const Case& c, Expected& expected) {
+void bound_linear_w4a16(const Case& c, Expected& expected) {
   const CaseTensor &weight = c.tensor("weight"), &scale = c.tensor("scale");
   const int64_t depth = 2 * weight.shape[1], groups = scale.shape[1];
   const auto magnitude = [&](int64_t n, int64_t k) {
@@ -51,7 +51,10 @@ void bound(const Case& c, Expected& expected) {
 }  // namespace
 
 Shaper linear_w4a16() {
-  return {.op = "linear_w4a16", .shape = shape, .fill = fill, .bound = bound};
+  return {.op = "linear_w4a16",
+          .shape = shape_linear_w4a16,
+          .fill = fill_linear_w4a16,
+          .bound = bound_linear_w4a16};
 }
 
 }  // namespace opmux::conformance::operators

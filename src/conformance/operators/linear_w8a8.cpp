@@ -4,7 +4,7 @@
 namespace opmux::conformance::operators {
 namespace {
 
-void shape(Draft& draft) {
+void shape_linear_w8a8(Draft& draft) {
   shape_linear(draft, "N", "K");
   draft.dtype("weight", i8);
   if (!draft.random().chance(40)) return;
@@ -16,7 +16,7 @@ void shape(Draft& draft) {
   }
 }
 
-void fill(Draft& draft) {
+void fill_linear_w8a8(Draft& draft) {
   Random& random = draft.random();
   const auto bytes = [&](const char* name) {
     for (double& value : draft.tensor(name).values) {
@@ -33,7 +33,7 @@ void fill(Draft& draft) {
 }
 
 /// The sum of integers is exact; two or three products and the bias round.
-void bound(const Case& c, Expected& expected) {
+void bound_linear_w8a8(const Case& c, Expected& expected) {
   ExpectedOutput& y = expected.of(c, "y");
   const auto width = static_cast<size_t>(c.tensor("y").shape.back());
   for (size_t i = 0; i < y.values.size(); ++i) {
@@ -44,6 +44,11 @@ void bound(const Case& c, Expected& expected) {
 
 }  // namespace
 
-Shaper linear_w8a8() { return {.op = "linear_w8a8", .shape = shape, .fill = fill, .bound = bound}; }
+Shaper linear_w8a8() {
+  return {.op = "linear_w8a8",
+          .shape = shape_linear_w8a8,
+          .fill = fill_linear_w8a8,
+          .bound = bound_linear_w8a8};
+}
 
 }  // namespace opmux::conformance::operators

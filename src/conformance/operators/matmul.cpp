@@ -4,13 +4,13 @@
 namespace opmux::conformance::operators {
 namespace {
 
-void shape(Draft& draft) {
+void shape_matmul(Draft& draft) {
   shape_linear(draft, "N", "K");
   draft.dim("M") = draft.size_or_none(40);
   for (int64_t& size : draft.leading()) size = std::min<int64_t>(size, 3);
 }
 
-void bound(const Case& c, Expected& expected) {
+void bound_matmul(const Case& c, Expected& expected) {
   ExpectedOutput& y = expected.of(c, "y");
   const CaseTensor &a = c.tensor("a"), &b = c.tensor("b");
   const size_t rank = a.shape.size();
@@ -32,6 +32,6 @@ void bound(const Case& c, Expected& expected) {
 
 }  // namespace
 
-Shaper matmul() { return {.op = "matmul", .shape = shape, .bound = bound}; }
+Shaper matmul() { return {.op = "matmul", .shape = shape_matmul, .bound = bound_matmul}; }
 
 }  // namespace opmux::conformance::operators

@@ -4,7 +4,7 @@
 namespace opmux::conformance::operators {
 namespace {
 
-void shape(Draft& draft) {
+void shape_reshape_and_cache(Draft& draft) {
   draft.specials(Specials::nan_and_infinity);
   draft.dim("NB") = draft.size(6);
   draft.dim("BS") = draft.size(16);
@@ -16,7 +16,7 @@ void shape(Draft& draft) {
 }
 
 /// Slots in any order, some skipped, each used once if there are enough, now and then one twice.
-void fill(Draft& draft) {
+void fill_reshape_and_cache(Draft& draft) {
   Random& random = draft.random();
   const int64_t places = draft.dim("NB") * draft.dim("BS");
   std::vector<int64_t> order(static_cast<size_t>(places));
@@ -35,6 +35,9 @@ void fill(Draft& draft) {
 
 }  // namespace
 
-Shaper reshape_and_cache() { return {.op = "reshape_and_cache", .shape = shape, .fill = fill}; }
+Shaper reshape_and_cache() {
+  return {
+      .op = "reshape_and_cache", .shape = shape_reshape_and_cache, .fill = fill_reshape_and_cache};
+}
 
 }  // namespace opmux::conformance::operators

@@ -4,12 +4,12 @@
 namespace opmux::conformance::operators {
 namespace {
 
-void shape(Draft& draft) {
+void shape_rms_norm(Draft& draft) {
   draft.specials(Specials::nan);
   draw_eps(draft);
 }
 
-void bound(const Case& c, Expected& expected) {
+void bound_rms_norm(const Case& c, Expected& expected) {
   ExpectedOutput& y = expected.of(c, "y");
   const std::span<const double> x(c.tensor("x").values);
   const auto width = static_cast<size_t>(c.tensor("x").shape.back());
@@ -21,6 +21,6 @@ void bound(const Case& c, Expected& expected) {
 
 }  // namespace
 
-Shaper rms_norm() { return {.op = "rms_norm", .shape = shape, .bound = bound}; }
+Shaper rms_norm() { return {.op = "rms_norm", .shape = shape_rms_norm, .bound = bound_rms_norm}; }
 
 }  // namespace opmux::conformance::operators

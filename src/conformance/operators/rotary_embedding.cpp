@@ -4,7 +4,7 @@
 namespace opmux::conformance::operators {
 namespace {
 
-void shape(Draft& draft) {
+void shape_rotary_embedding(Draft& draft) {
   Random& random = draft.random();
   draft.dim("D") = std::max<int64_t>(2, draft.size(256));
   draft.dim("R") =
@@ -15,7 +15,7 @@ void shape(Draft& draft) {
   draft.dtype("positions", draw_index_type(draft));
 }
 
-void fill(Draft& draft) {
+void fill_rotary_embedding(Draft& draft) {
   const int64_t count = draft.dim("P");
   fill_indices(draft, "positions", count);
   spoil_index(draft, "positions", {count, -1, count + 1000});
@@ -45,7 +45,7 @@ void bound_heads(const Case& c, std::string_view name, Expected& expected) {
   }
 }
 
-void bound(const Case& c, Expected& expected) {
+void bound_rotary_embedding(const Case& c, Expected& expected) {
   bound_heads(c, "q", expected);
   if (c.has("k")) bound_heads(c, "k", expected);
 }
@@ -53,7 +53,10 @@ void bound(const Case& c, Expected& expected) {
 }  // namespace
 
 Shaper rotary_embedding() {
-  return {.op = "rotary_embedding", .shape = shape, .fill = fill, .bound = bound};
+  return {.op = "rotary_embedding",
+          .shape = shape_rotary_embedding,
+          .fill = fill_rotary_embedding,
+          .bound = bound_rotary_embedding};
 }
 
 }  // namespace opmux::conformance::operators

@@ -4,7 +4,7 @@
 namespace opmux::conformance::operators {
 namespace {
 
-void shape(Draft& draft) {
+void shape_sample(Draft& draft) {
   draft.specials(Specials::nan_and_infinity);
   draft.dim("V") = draft.size(std::min<int64_t>(draft.budget() / 4, 3000));
   for (const char* name : {"tokens", "top_k", "seed", "offset"}) {
@@ -12,7 +12,7 @@ void shape(Draft& draft) {
   }
 }
 
-void fill(Draft& draft) {
+void fill_sample(Draft& draft) {
   Random& random = draft.random();
   const auto each = [&](const char* name, auto&& draw) {
     if (!draft.has(name)) return;
@@ -33,6 +33,6 @@ void fill(Draft& draft) {
 }  // namespace
 
 // Everything is defined in whole numbers: tokens are exact.
-Shaper sample() { return {.op = "sample", .shape = shape, .fill = fill}; }
+Shaper sample() { return {.op = "sample", .shape = shape_sample, .fill = fill_sample}; }
 
 }  // namespace opmux::conformance::operators

@@ -6,15 +6,15 @@
 namespace opmux::conformance::operators {
 namespace {
 
-void shape(Draft& draft) {
+void shape_softmax(Draft& draft) {
   draft.specials(Specials::nan_and_infinity);
   if (draft.random().chance(60)) {
     draft.set("scale", draft.random().pick({1.0, 0.125, 0.08838834764, 2.5}));
   }
 }
 
-void bound_row(std::span<const double> x, double scale, std::span<const double> p,
-               std::span<double> bounds) {
+void bound_softmax_row(std::span<const double> x, double scale, std::span<const double> p,
+                       std::span<double> bounds) {
   const std::vector<double> error = softmax_error(x, scale);
   for (size_t i = 0; i < x.size(); ++i) {
     // What is masked is exactly zero; what underflows may be flushed.
@@ -22,18 +22,19 @@ void bound_row(std::span<const double> x, double scale, std::span<const double> 
   }
 }
 
-void bound(const Case& c, Expected& expected) {
+void bound_softmax(const Case& c, Expected& expected) {
   ExpectedOutput& y = expected.of(c, "y");
   const std::span<const double> x(c.tensor("x").values);
   const auto width = static_cast<size_t>(c.tensor("x").shape.back());
   for (size_t at = 0; at < x.size(); at += width) {
-    bound_row(x.subspan(at, width), c.real("scale", 1), std::span(y.values).subspan(at, width),
-              std::span(y.bounds).subspan(at, width));
+    bound_softmax_row(x.subspan(at, width), c.real("scale", 1),
+                      std::span(y.values).subspan(at, width),
+                      std::span(y.bounds).subspan(at, width));
   }
 }
 
 }  // namespace
 
-Shaper softmax() { return {.op = "softmax", .shape = shape, .bound = bound}; }
+Shaper softmax() { return {.op = "softmax", .shape = shape_softmax, .bound = bound_softmax}; }
 
 }  // namespace opmux::conformance::operators

@@ -5,7 +5,7 @@
 namespace opmux::conformance::operators {
 namespace {
 
-void shape(Draft& draft) {
+void shape_topk_softmax(Draft& draft) {
   draft.specials(Specials::nan_and_infinity);
   draft.dim("E") = draft.size(200);
   draft.dim("K") = draft.random().between(draft.random().chance(3) ? 0 : 1,
@@ -15,7 +15,7 @@ void shape(Draft& draft) {
 
 /// Weights have the error of a softmax, and that of their sum if they are divided by it. Ids are
 /// exact: the choice is made by the logits.
-void bound(const Case& c, Expected& expected) {
+void bound_topk_softmax(const Case& c, Expected& expected) {
   ExpectedOutput& weights = expected.of(c, "weights");
   const std::vector<double>& ids = expected.of(c, "ids").values;
   const std::span<const double> logits(c.tensor("logits").values);
@@ -36,6 +36,8 @@ void bound(const Case& c, Expected& expected) {
 
 }  // namespace
 
-Shaper topk_softmax() { return {.op = "topk_softmax", .shape = shape, .bound = bound}; }
+Shaper topk_softmax() {
+  return {.op = "topk_softmax", .shape = shape_topk_softmax, .bound = bound_topk_softmax};
+}
 
 }  // namespace opmux::conformance::operators
