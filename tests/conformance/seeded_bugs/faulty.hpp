@@ -104,6 +104,7 @@ std::vector<Bug> rotary_bugs();
 std::vector<Bug> product_bugs();
 std::vector<Bug> attention_bugs();
 std::vector<Bug> cache_bugs();
+std::vector<Bug> routing_bugs();
 
 /// Not bugs: right kernels that add in another order than the reference.
 std::vector<Bug> right_kernels();
