@@ -19,17 +19,17 @@ OPMUX_API extern thread_local constinit ThreadBlock* thread_block
 
 namespace detail {
 /// The part of a bound plan that a call without checks touches.
-struct HotPlan {
+struct alignas(64) HotPlan {
   static constexpr uint32_t kRevoked = 2;
 
   const dispatch::ThreadBlock* block = nullptr;  ///< of the thread that called last
   std::atomic<uint64_t>* mark = nullptr;         ///< that thread's in-flight mark
   uint64_t plan_id = 0;
-  const std::atomic<uint32_t>* state = nullptr;
   int32_t (*run)(void*, const opmux_call*) = nullptr;
   void* user_data = nullptr;
   const opmux_call* call = nullptr;
-  std::atomic<uint64_t>* calls = nullptr;
+  std::atomic<uint64_t> calls{0};
+  std::atomic<uint32_t> state{0};  ///< a Plan::State, set by the engine
 };
 }  // namespace detail
 

@@ -94,22 +94,23 @@ class Plan {
   /// Runs on what prepare() kept. The caller promises that those views still exist and were not
   /// changed but for their data pointers; a revoked plan still refuses.
   Status run_unchecked() {
-    const detail::HotPlan& hot = *hot_;
+    detail::HotPlan& hot = *hot_;
     // Another thread than last time, a call inside a call: found by the library.
-    if (hot.block != dispatch::thread_block || hot.mark->load(std::memory_order_relaxed) != 0)
+    std::atomic<uint64_t>* const mark = hot.mark;
+    if (hot.block != dispatch::thread_block || mark->load(std::memory_order_relaxed) != 0)
         [[unlikely]] {
       return Status(detail::run_slowly(*plan_));
     }
-    hot.mark->store(hot.plan_id, std::memory_order_release);
+    mark->store(hot.plan_id, std::memory_order_release);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (hot.state->load(std::memory_order_acquire) == detail::HotPlan::kRevoked) [[unlikely]] {
+    if (hot.state.load(std::memory_order_acquire) == detail::HotPlan::kRevoked) [[unlikely]] {
       return Status(detail::end_plan(*plan_, -1));
     }
     const int32_t outcome = hot.run(hot.user_data, hot.call);
     if (outcome != OPMUX_OK) [[unlikely]]
       return Status(detail::end_plan(*plan_, outcome));
-    hot.mark->store(0, std::memory_order_release);
-    hot.calls->store(hot.calls->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    mark->store(0, std::memory_order_release);
+    hot.calls.store(hot.calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return {};
   }
 
@@ -124,7 +125,7 @@ class Plan {
 
  private:
   std::unique_ptr<dispatch::BoundPlan> plan_;
-  const detail::HotPlan* hot_;
+  detail::HotPlan* hot_;
 };
 
 }  // namespace opmux

@@ -86,6 +86,7 @@ class alignas(16) TensorView {
   TensorView(const TensorView& other) noexcept { *this = other; }
   TensorView& operator=(const TensorView& other) noexcept {
     tensor_ = other.tensor_;
+    keep_layout(other.layout());
     for (int i = 0; i < OPMUX_MAX_RANK; ++i) {
       shape_[i] = other.shape_[i];
       strides_[i] = other.strides_[i];
@@ -123,6 +124,13 @@ class alignas(16) TensorView {
   const int64_t* shape_words() const noexcept { return shape_; }
   const int64_t* stride_words() const noexcept { return strides_; }
 
+  /// A number that views have in common only if element type, device, shape and strides are the
+  /// same; 0 until a call gave one. Lets a call that meets a view again compare one word.
+  uint64_t layout() const noexcept { return __atomic_load_n(&layout_, __ATOMIC_RELAXED); }
+  void keep_layout(uint64_t number) const noexcept {
+    __atomic_store_n(&layout_, number, __ATOMIC_RELAXED);
+  }
+
  private:
   void point_inside() noexcept {
     tensor_.shape = shape_;
@@ -130,6 +138,7 @@ class alignas(16) TensorView {
   }
 
   opmux_tensor tensor_{nullptr, {0, 0}, 0, {0, 0, 0}, shape_, strides_, 0};
+  mutable uint64_t layout_ = 0;  ///< several threads may give one: all of theirs are right
   alignas(16) int64_t shape_[OPMUX_MAX_RANK]{};
   alignas(16) int64_t strides_[OPMUX_MAX_RANK]{};
 };

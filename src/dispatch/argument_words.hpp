@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "dispatch/guarded_plan.hpp"
+#include "dispatch/thread_block.hpp"
 
 /// Calls whose arguments travel in registers: one to four, tensors first.
 namespace opmux::dispatch {
@@ -17,6 +18,58 @@ struct ArgumentWords {
 
   /// As every other path has them.
   void unpack(ArgValue* values) const { std::memcpy(values, words, sizeof words); }
+
+  /// Views that the plan met last time, or whose shapes were found to be those.
+  [[gnu::always_inline]] bool same_layouts(const GuardedPlan& plan) const {
+    uint64_t differs = 0;
+#pragma GCC unroll 4
+    for (int i = 0; i < kTensors; ++i) differs |= plan.layouts[i] ^ tensor(i).layout();
+    return differs == 0;
+  }
+
+  /// The plan and views of the layouts that it keeps agree on the lower of their numbers, so that in
+  /// the end all plans and views that meet have the same one.
+  void share_layouts(GuardedPlan& plan, ThreadBlock& block) const {
+    const uint64_t fresh = plan.exact_layouts[0] == kNoLayout ? block.new_layouts() : 0;
+#pragma GCC unroll 4
+    for (int i = 0; i < kTensors; ++i) {
+      uint64_t& number = plan.exact_layouts[i];
+      if (number == kNoLayout) number = fresh + static_cast<uint64_t>(i);
+      if (const uint64_t of_view = tensor(i).layout(); of_view != 0 && of_view < number) {
+        number = of_view;
+      } else {
+        tensor(i).keep_layout(number);
+      }
+      plan.layouts[i] = number;
+    }
+  }
+
+  /// The plan has taken over the views' shapes, so it takes their numbers too.
+  void adopt_layouts(GuardedPlan& plan, ThreadBlock& block) const {
+    uint64_t fresh = 0;
+#pragma GCC unroll 4
+    for (int i = 0; i < kTensors; ++i) {
+      uint64_t number = tensor(i).layout();
+      if (number == 0) {
+        if (fresh == 0) fresh = block.new_layouts();
+        number = fresh + static_cast<uint64_t>(i);
+        tensor(i).keep_layout(number);
+      }
+      plan.layouts[i] = plan.exact_layouts[i] = number;
+    }
+    plan.met->add<kTensors>(plan.layouts, plan.plan_id);
+  }
+
+  /// Views that the plan met before: it holds for them.
+  [[gnu::always_inline]] bool met_before(GuardedPlan& plan) const {
+    uint64_t layouts[kTensors];
+#pragma GCC unroll 4
+    for (int i = 0; i < kTensors; ++i) layouts[i] = tensor(i).layout();
+    if (!plan.met->has<kTensors>(layouts, plan.plan_id)) return false;
+#pragma GCC unroll 4
+    for (int i = 0; i < kTensors; ++i) plan.layouts[i] = layouts[i];
+    return true;
+  }
 
   template <int kWords>
   [[gnu::always_inline]] bool same_tensors(const GuardedPlan& plan) const {
@@ -46,14 +99,53 @@ struct ArgumentWords {
     return is_zero(differs);
   }
 
+  /// Everything is as last time but free dimensions, which are still those of the first tensor.
+  template <int kWords>
+  [[gnu::always_inline]] bool differ_freely(const GuardedPlan& plan) const {
+    const FreeDims& dims = plan.free;
+    WordPair wrong{};
+#pragma GCC unroll 4
+    for (int i = 0; i < kTensors; ++i) {
+      const uint64_t* kept = plan.exact + i * (2 + 2 * kWords);
+      wrong |= load_aligned(kept) ^ load_pair(&tensor(i).c().device);
+#pragma GCC unroll 2
+      for (int word = 0; word < kWords; word += 2) {
+        const WordPair shape = load_aligned(tensor(i).shape_words() + word);
+        const WordPair free = load_aligned(dims.free[i] + word);
+        wrong |= (shape ^ load_aligned(kept + 2 + word)) & ~free;
+        if (i == 0) {
+          wrong |= dims.out_of_bounds(shape, word);
+        } else {
+          wrong |= (shape ^ load_aligned(tensor(0).shape_words() + word)) & free;
+        }
+      }
+    }
+    return is_zero(wrong) && (!dims.strides_count || same_strides<kWords>(plan));
+  }
+
+  template <int kWords>
+  bool same_strides(const GuardedPlan& plan) const {
+    WordPair differs{};
+    for (int i = 0; i < kTensors; ++i) {
+      const uint64_t* kept = plan.exact + i * (2 + 2 * kWords) + 2 + kWords;
+      for (int word = 0; word < kWords; word += 2) {
+        differs |= load_aligned(kept + word) ^ load_aligned(tensor(i).stride_words() + word);
+      }
+    }
+    return is_zero(differs);
+  }
+
   /// Keeps shapes and strides; kinds are the same.
   template <int kWords>
   [[gnu::always_inline]] void remember(GuardedPlan& plan) const {
 #pragma GCC unroll 4
     for (int i = 0; i < kTensors; ++i) {
       uint64_t* kept = plan.exact + i * (2 + 2 * kWords) + 2;
-      std::memcpy(kept, tensor(i).shape_words(), kWords * sizeof(int64_t));
-      std::memcpy(kept + kWords, tensor(i).stride_words(), kWords * sizeof(int64_t));
+#pragma GCC unroll 2
+      for (int word = 0; word < kWords; word += 2) {
+        store_aligned(load_aligned(tensor(i).shape_words() + word), kept + word);
+        store_aligned(load_aligned(tensor(i).stride_words() + word), kept + kWords + word);
+      }
     }
   }
 

@@ -76,10 +76,10 @@ void PlanControl::reconsider() {
     }
   }
   // Revoked is final, also when another thread found it meanwhile.
-  uint32_t seen = word.load(std::memory_order_relaxed);
-  while (
-      seen != static_cast<uint32_t>(PlanState::revoked) &&
-      !word.compare_exchange_weak(seen, static_cast<uint32_t>(next), std::memory_order_acq_rel)) {
+  uint32_t seen = hot.state.load(std::memory_order_relaxed);
+  while (seen != static_cast<uint32_t>(PlanState::revoked) &&
+         !hot.state.compare_exchange_weak(seen, static_cast<uint32_t>(next),
+                                          std::memory_order_acq_rel)) {
   }
 }
 
@@ -95,8 +95,9 @@ Result<std::unique_ptr<BoundPlan>> BoundPlan::bind(OperatorSlot& slot, const Cal
 BoundPlan::~BoundPlan() {
   if (control_ == nullptr) return;
   const std::lock_guard lock(control_->counting);
-  control_->counts = nullptr;
-  guarded_.count_for(nullptr);
+  control_->counts_for = nullptr;
+  guarded_.counters->calls.fetch_add(control_->hot.calls.load(std::memory_order_relaxed),
+                                     std::memory_order_relaxed);
 }
 
 Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
@@ -134,10 +135,13 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
   if (Status status = prepare(signature, first); !status.ok()) return status;
   guarded_.pinned = std::move(choice);
   guarded_.slot = slot_;
-  guarded_.count_for(first.counters);
-  control->counts = &guarded_;
+  guarded_.counters = first.counters;
+  control->counts_for = first.counters.get();
+  control->hot.plan_id = guarded_.plan_id;
+  control->hot.run = guarded_.run;
+  control->hot.user_data = guarded_.user_data;
+  control->hot.call = &guarded_.call;
   control_ = std::move(control);
-  heat();
   slot_->engine->add_plan(control_);
   return {};
 }
@@ -155,8 +159,7 @@ Status BoundPlan::prepare(const registry::Signature& signature, const PlanRecord
   if (kernel.workspace == nullptr) return {};
   guarded_.call.workspace_size = kernel.workspace(kernel.user_data, &guarded_.call);
   guarded_.call.workspace = workspace_for(guarded_.call.workspace_size, true, workspace_);
-  guarded_.exact_only = true;
-  guarded_.program.usable = false;
+  guarded_.hold_exactly();
   if (guarded_.call.workspace != nullptr || guarded_.call.workspace_size == 0) return {};
   return {Code::resource, "plan.workspace",
           "no memory for " + std::to_string(guarded_.call.workspace_size) + " bytes of workspace"};
@@ -203,15 +206,9 @@ Status::Detail* BoundPlan::run_slowly() noexcept {
   ThreadBlock& block = own_thread_block();
   const uint32_t depth = block.depth();
   if (depth == kMaxDepth) return too_deep(*slot_).release();
-  hot_.block = &block;
-  hot_.mark = &block.marks[0];
+  control_->hot.block = &block;
+  control_->hot.mark = &block.marks[0];
   return run_marked(block.marks[depth]);
-}
-
-void BoundPlan::heat() {
-  hot_ = {nullptr,         nullptr,        guarded_.plan_id,
-          &control_->word, guarded_.run,   guarded_.user_data,
-          &guarded_.call,  &guarded_.calls};
 }
 
 Status::Detail* BoundPlan::call(const CallSite& site, const ArgValue* values) noexcept {
@@ -239,6 +236,8 @@ void BoundPlan::renew_guard() {
   guarded_.value_guarded |= !renewed_.guard->value.empty();
   guarded_.choose_comparison();
   guarded_.program = {};
+  guarded_.free = {};
+  *guarded_.met = {};
   guarded_.remember(example);
   if (renewed_.guard->too_many) {
     // More facts than can be kept: no tensor has this device, so nothing fits any more.

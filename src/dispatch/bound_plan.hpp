@@ -16,22 +16,22 @@ namespace opmux::dispatch {
 enum class PlanState : uint32_t { current, stale, revoked };
 static_assert(static_cast<uint32_t>(PlanState::revoked) == detail::HotPlan::kRevoked);
 
-/// What a bound plan shares with the engine: the arguments it was decided for, and the word that
-/// says whether it may still run.
+/// What a bound plan shares with the engine: the arguments it was decided for, and
+/// whether it may still run.
 struct PlanControl {
   OperatorSlot* slot = nullptr;
   uint64_t context = 0;
   uint64_t plan_id = 0;
   registry::ImplementationPtr implementation;
   uint32_t tag = 0;
-  std::atomic<uint32_t> word{0};
+  detail::HotPlan hot;  ///< its `state` says whether the plan may still run
   /// The operator was compiled anew: decisions may depend on more than the plan's guard compares.
   std::atomic<bool> guard_outdated{false};
   std::atomic<uint64_t> considered{0};  ///< serial of the state that was asked last
   PlanRoll::Place* place = nullptr;     ///< among those that a fork may end
 
-  base::ForkMutex counting;             ///< held while somebody follows the pointer below
-  const GuardedPlan* counts = nullptr;  ///< whose calls were not yet handed over
+  base::ForkMutex counting;  ///< held while the calls are read or handed over
+  const ImplementationCounters* counts_for = nullptr;  ///< null once its calls are handed over
 
   // The example, owned.
   registry::Arguments arguments;
@@ -45,8 +45,10 @@ struct PlanControl {
   PlanControl(const PlanControl&) = delete;
   PlanControl& operator=(const PlanControl&) = delete;
 
-  PlanState state() const { return static_cast<PlanState>(word.load(std::memory_order_acquire)); }
-  /// Decides again for the example and sets the word. Revoked stays revoked.
+  PlanState state() const {
+    return static_cast<PlanState>(hot.state.load(std::memory_order_acquire));
+  }
+  /// Decides again for the example and sets the state. Revoked stays revoked.
   void reconsider();
   void keep(const registry::Arguments& given, const registry::BoundDims& bound);
 };
@@ -69,10 +71,9 @@ class BoundPlan {
   /// The same for arguments in registers; `Words` is an ArgumentWords.
   template <class Words>
   Status::Detail* call(uint64_t site, const Words& words) noexcept {
-    if (guarded_.site.word() != site || guard_outdated() || !words.same(guarded_)) [[unlikely]] {
-      ArgValue values[4];
-      words.unpack(values);
-      return call(CallSite::from_word(site), values);
+    if (guarded_.site.word() != site || guard_outdated() || !words.same_layouts(guarded_))
+        [[unlikely]] {
+      return call_with_other_views(site, words);
     }
     words.set(guarded_);
     return run();
@@ -82,8 +83,8 @@ class BoundPlan {
   Status::Detail* run_slowly() noexcept;
   /// After a run that did not end ok, or was not started because the plan is revoked (-1): clears
   /// the mark.
-  Status::Detail* end(int32_t outcome) noexcept { return end(*hot_.mark, outcome); }
-  const detail::HotPlan& hot() const { return hot_; }
+  Status::Detail* end(int32_t outcome) noexcept { return end(*control_->hot.mark, outcome); }
+  detail::HotPlan& hot() const { return control_->hot; }
   /// Puts arguments into the frame for run_unchecked; fails as call() does.
   Status set_frame(const CallSite& site, const ArgValue* values);
 
@@ -106,11 +107,10 @@ class BoundPlan {
   Status::Detail* refuse(const CallSite& site, const ArgValue* values) const;
   Status::Detail* revoked() const;
   Status::Detail* run() noexcept {
-    if (hot_.block != thread_block || hot_.mark->load(std::memory_order_relaxed) != 0)
-        [[unlikely]] {
+    const detail::HotPlan& hot = control_->hot;
+    if (hot.block != thread_block || hot.mark->load(std::memory_order_relaxed) != 0) [[unlikely]]
       return run_slowly();
-    }
-    return run_marked(*hot_.mark);
+    return run_marked(*hot.mark);
   }
   Status::Detail* run_marked(std::atomic<uint64_t>& mark) noexcept {
     mark.store(guarded_.plan_id, std::memory_order_release);
@@ -122,14 +122,24 @@ class BoundPlan {
     if (outcome != OPMUX_OK) [[unlikely]]
       return end(mark, outcome);
     mark.store(0, std::memory_order_release);
-    guarded_.count_call();
+    std::atomic<uint64_t>& calls = control_->hot.calls;
+    calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return nullptr;
   }
+  template <class Words>
+  [[gnu::noinline]] Status::Detail* call_with_other_views(uint64_t site, const Words& words) {
+    if (guarded_.site.word() != site || guard_outdated() || !words.same(guarded_)) {
+      ArgValue values[4];
+      words.unpack(values);
+      return call(CallSite::from_word(site), values);
+    }
+    words.share_layouts(guarded_, own_thread_block());
+    words.set(guarded_);
+    return run();
+  }
   Status::Detail* finish(int32_t outcome) const;
-  void heat();
   Status::Detail* end(std::atomic<uint64_t>& mark, int32_t outcome) noexcept;
 
-  detail::HotPlan hot_;
   Options options_;
   OperatorSlot* slot_ = nullptr;
   std::shared_ptr<PlanControl> control_;

@@ -68,37 +68,58 @@ Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const Ar
   return call_slowly(slot, site, values, nullptr, nullptr);
 }
 
-/// A marked, current plan meets another shape: the commonest reason not to be exactly as last time.
-/// True if the plan, or that of the new shape's class, now holds for it.
-template <int kWords, class Words>
-[[gnu::always_inline]] inline bool takes_shape(GuardedPlan& plan, const Words& words,
-                                               const ArgValue* values) {
-  if (!words.template same_kinds<kWords>(plan) || !plan.program.holds(values)) return false;
+/// Other dimensions than last time, checked one by one. True if the plan, or that of the new shapes'
+/// class, holds for them.
+template <class Words>
+[[gnu::noinline]] bool takes_dims(GuardedPlan& plan, const Words& words) {
+  ArgValue values[4];
+  words.unpack(values);
+  if (!plan.program.usable || !plan.program.holds(values)) return false;
   if (!plan.program.same_class(values, plan.guard_values) && !plan.move_to_class(values)) {
     return false;
   }
+  plan.varies_freely = plan.free.usable;
+  return true;
+}
+
+/// Views that a marked, current plan has not met: of the same shapes, or of others that it takes.
+template <int kWords, class Words>
+[[gnu::always_inline]] inline bool takes_views(GuardedPlan& plan, const Words& words) {
+  ThreadBlock& block = *thread_block;
+  if (words.template same_tensors<kWords>(plan)) {
+    words.share_layouts(plan, block);
+    return true;
+  }
+  if (!plan.nothing_declined()) return false;
+  const bool freely = plan.varies_freely && words.template differ_freely<kWords>(plan);
+  if (!freely && !(words.template same_kinds<kWords>(plan) && takes_dims(plan, words)))
+    return false;
   words.template remember<kWords>(plan);
+  words.adopt_layouts(plan, block);
   return true;
 }
 
 template <class Words>
-[[gnu::noinline]] Status::Detail* call_with_other_shape(OperatorSlot& slot, uint64_t site,
+[[gnu::noinline]] Status::Detail* call_with_other_views(OperatorSlot& slot, uint64_t site,
                                                         uint64_t a, uint64_t b, uint64_t c,
                                                         uint64_t d) {
   const Words words{{a, b, c, d}};
-  ArgValue values[4];
-  words.unpack(values);
   ThreadBlock& block = *thread_block;
   GuardedPlan& plan = *block.recent[slot.number];
-  if (plan.program.usable && plan.nothing_declined()) [[likely]] {
-    const bool taken = plan.compare == Comparison::pairs ? takes_shape<2>(plan, words, values)
-                                                         : takes_shape<4>(plan, words, values);
-    if (taken) {
-      words.set(plan);
-      return run(plan);
-    }
+  if (plan.nothing_declined() && words.met_before(plan)) {
+    words.set(plan);
+    return run(plan);
+  }
+  const bool taken = plan.compare == Comparison::pairs   ? takes_views<2>(plan, words)
+                     : plan.compare == Comparison::quads ? takes_views<4>(plan, words)
+                                                         : false;
+  if (taken) {
+    words.set(plan);
+    return run(plan);
   }
   block.clear(0);
+  ArgValue values[4];
+  words.unpack(values);
   return call(slot, CallSite::from_word(site), values);
 }
 
@@ -134,8 +155,8 @@ Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t a, uint64
     block.clear(0);
     return call_unpacked(slot, site, a, b, c, d);
   }
-  if (!words.same(plan)) [[unlikely]] {
-    return call_with_other_shape<Words>(slot, site, a, b, c, d);
+  if (!words.same_layouts(plan)) [[unlikely]] {
+    return call_with_other_views<Words>(slot, site, a, b, c, d);
   }
   words.set(plan);
   return run(plan);

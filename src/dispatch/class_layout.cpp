@@ -4,8 +4,6 @@
 #include <map>
 #include <set>
 
-#include "dispatch/hash_words.hpp"
-
 namespace opmux::dispatch {
 namespace {
 
@@ -14,11 +12,24 @@ using registry::FactKind;
 using registry::Predicate;
 using registry::Relation;
 
-/// Zero unless the question is about multiples of a power of two above 1.
+/// -1 unless the question is about multiples of a power of two.
 int64_t mask_of(const Predicate& question) {
   const int64_t n = question.value;
-  const bool power = n > 1 && (n & (n - 1)) == 0;
-  return question.relation == Relation::multiple_of && power ? n - 1 : 0;
+  const bool power = n > 0 && (n & (n - 1)) == 0;
+  return question.relation == Relation::multiple_of && power ? n - 1 : -1;
+}
+
+/// The same for all calls with the same kinds of arguments in the same surroundings.
+bool is_of_kinds(FactKind kind) {
+  switch (kind) {
+    case FactKind::dtype:
+    case FactKind::rank:
+    case FactKind::present:
+    case FactKind::device:
+    case FactKind::ambient:
+    case FactKind::tag: return true;
+    default: return false;
+  }
 }
 
 }  // namespace
@@ -35,17 +46,6 @@ bool ClassLayout::is_small(FactKind kind) {
     case FactKind::is_default: return true;
     default: return false;
   }
-}
-
-uint64_t ClassKey::hash() const {
-  uint64_t hash = count;
-  for (uint32_t i = 0; i < count; ++i) hash = mix(hash, words[i]);
-  return hash;
-}
-
-bool ClassKey::equals(const ClassKey& other) const {
-  return count == other.count &&
-         std::equal(words.begin(), words.begin() + count, other.words.begin());
 }
 
 ClassLayout::ClassLayout(const registry::Dependencies& dependencies) {
@@ -66,11 +66,14 @@ ClassLayout::ClassLayout(const registry::Dependencies& dependencies) {
     intervals_.push_back({dim, std::move(values)});
   }
   for (const Fact& fact : dependencies.exact()) {
-    (is_small(fact.kind) ? small_ : wide_).push_back(fact);
+    Exact& part = is_of_kinds(fact.kind) ? kinds_ : values_;
+    (is_small(fact.kind) ? part.small : part.wide).push_back(fact);
   }
-  const size_t halves = small_.size() + intervals_.size();
-  const size_t bits = bits_.size() + asked.size();
-  fits_ = (bits + 63) / 64 + (halves + 3) / 4 + wide_.size() <= ClassKey::kMaxWords;
+  size_t words = (bits_.size() + asked.size() + 63) / 64 + (intervals_.size() + 3) / 4;
+  for (const Exact* part : {&kinds_, &values_}) {
+    words += (part->small.size() + 3) / 4 + part->wide.size();
+  }
+  fits_ = words <= ClassKey::kMaxWords;
 }
 
 }  // namespace opmux::dispatch

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "dispatch/hash_words.hpp"
 #include "registry/facts.hpp"
 
 namespace opmux::dispatch {
@@ -14,9 +16,40 @@ struct ClassKey {
   static constexpr size_t kMaxWords = 8;
   std::array<uint64_t, kMaxWords> words{};
   uint32_t count = 0;
+  uint64_t hash = 0;
 
-  uint64_t hash() const;
-  bool equals(const ClassKey& other) const;
+  void append(uint64_t word) {
+    words[count++] = word;
+    hash = mix(hash, word);
+  }
+  bool equals(const ClassKey& other) const {
+    return count == other.count &&
+           std::equal(words.data(), words.data() + count, other.words.data());
+  }
+};
+
+/// Several small values in one word of a key.
+class KeyPacker {
+ public:
+  explicit KeyPacker(ClassKey& key) : key_(key) {}
+  ~KeyPacker() {
+    if (filled_ != 0) key_.append(word_);
+  }
+  KeyPacker(const KeyPacker&) = delete;
+  KeyPacker& operator=(const KeyPacker&) = delete;
+
+  void push(uint64_t value, uint32_t width) {
+    word_ |= value << filled_;
+    filled_ += width;
+    if (filled_ < 64) return;
+    key_.append(word_);
+    word_ = filled_ = 0;
+  }
+
+ private:
+  ClassKey& key_;
+  uint64_t word_ = 0;
+  uint32_t filled_ = 0;
 };
 
 /// How arguments are mapped to their class: the yes/no answers about divisibility and equality, the
@@ -28,7 +61,23 @@ class ClassLayout {
   /// The class of a call whose facts `fact_of` gives. False if the key has no room, or
   /// none for these arguments: such calls are decided each time.
   template <class FactOf>
-  bool key_of(const FactOf& fact_of, ClassKey& key) const;
+  bool key_of(const FactOf& fact_of, ClassKey& key) const {
+    key.count = 0;
+    key.hash = 0;
+    return start(fact_of, key) && finish(fact_of, key);
+  }
+
+  /// The key in two parts: first what depends on the kinds of arguments alone (dtype, rank, device,
+  /// presence, what surrounds the call), which a plan keeps; then the rest.
+  template <class FactOf>
+  bool start(const FactOf& fact_of, ClassKey& key) const {
+    return fits_ && append_exact(kinds_, fact_of, key);
+  }
+  template <class FactOf>
+  bool finish(const FactOf& fact_of, ClassKey& key) const {
+    append_answers(fact_of, key);
+    return append_exact(values_, fact_of, key);
+  }
 
   bool fits() const { return fits_; }
 
@@ -51,66 +100,63 @@ class ClassLayout {
   /// A yes/no question about a dimension; a power of two is tested by its mask.
   struct Bit {
     registry::Predicate question;
-    int64_t mask;  ///< value - 1 of a multiple_of a power of two, else 0
+    int64_t mask;  ///< value - 1 of a multiple_of a power of two, else -1
   };
   static bool holds(const Bit& bit, int64_t value) {
-    if (bit.mask == 0) return registry::holds(bit.question, value);
+    if (bit.mask < 0) return registry::holds(bit.question, value);
     return value != registry::kAbsent && (value & bit.mask) == 0;
   }
 
+  /// Facts that count with their exact value.
+  struct Exact {
+    std::vector<registry::Fact> small;  ///< packed in 16 bits each
+    std::vector<registry::Fact> wide;   ///< one word each
+  };
+  template <class FactOf>
+  static bool append_exact(const Exact& exact, const FactOf& fact_of, ClassKey& key) {
+    {
+      KeyPacker packer(key);
+      for (const registry::Fact& fact : exact.small) {
+        uint16_t packed = 0;
+        if (!pack_small(fact.kind, fact_of(fact), packed)) return false;
+        packer.push(packed, 16);
+      }
+    }
+    for (const registry::Fact& fact : exact.wide) key.append(static_cast<uint64_t>(fact_of(fact)));
+    return true;
+  }
+  template <class FactOf>
+  void append_answers(const FactOf& fact_of, ClassKey& key) const;
+
   std::vector<Bit> bits_;  ///< by dimension
   std::vector<Intervals> intervals_;
-  std::vector<registry::Fact> small_;  ///< exact, packed in 16 bits each
-  std::vector<registry::Fact> wide_;   ///< exact, one word each
+  Exact kinds_, values_;
   bool fits_ = true;
 };
 
 template <class FactOf>
-bool ClassLayout::key_of(const FactOf& fact_of, ClassKey& key) const {
-  if (!fits_) return false;
-  uint32_t count = 0;
-  uint64_t word = 0;
-  uint32_t filled = 0;
-  const auto push = [&](uint64_t value, uint32_t width) {
-    word |= value << filled;
-    filled += width;
-    if (filled < 64) return;
-    key.words[count++] = word;
-    word = 0;
-    filled = 0;
-  };
-  const auto close = [&] {
-    if (filled != 0) push(0, 64 - filled);
-  };
+void ClassLayout::append_answers(const FactOf& fact_of, ClassKey& key) const {
   // Questions stand by fact. An absent one answers no to all, which is not what a size that answers
   // no to all means: capabilities pass over what is absent.
   registry::Fact asked{registry::FactKind::dtype, 255};
   int64_t size = 0;
-  for (const Bit& bit : bits_) {
-    if (bit.question.fact != asked) {
-      size = fact_of(asked = bit.question.fact);
-      push(size == registry::kAbsent ? 1 : 0, 1);
+  {
+    KeyPacker packer(key);
+    for (const Bit& bit : bits_) {
+      if (bit.question.fact != asked) {
+        size = fact_of(asked = bit.question.fact);
+        packer.push(size == registry::kAbsent ? 1 : 0, 1);
+      }
+      packer.push(holds(bit, size) ? 1 : 0, 1);
     }
-    push(holds(bit, size) ? 1 : 0, 1);
   }
-  close();
+  KeyPacker packer(key);
   for (const Intervals& interval : intervals_) {
     const int64_t value = fact_of(interval.dim);
     uint64_t index = 0;
     for (const int64_t cut : interval.cuts) index += value >= cut ? 1 : 0;
-    push(value == registry::kAbsent ? 0xFFFF : index, 16);
+    packer.push(value == registry::kAbsent ? 0xFFFF : index, 16);
   }
-  for (const registry::Fact& fact : small_) {
-    uint16_t packed = 0;
-    if (!pack_small(fact.kind, fact_of(fact), packed)) return false;
-    push(packed, 16);
-  }
-  close();
-  for (const registry::Fact& fact : wide_) {
-    key.words[count++] = static_cast<uint64_t>(fact_of(fact));
-  }
-  key.count = count;
-  return true;
 }
 
 }  // namespace opmux::dispatch

@@ -44,7 +44,6 @@ class ClassTable {
 
  private:
   struct Entry {
-    uint64_t hash;
     ClassKey key;
     std::shared_ptr<const Choice> choice;
   };

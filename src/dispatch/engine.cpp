@@ -48,7 +48,7 @@ Engine::~Engine() {
 void Engine::after_fork() {
   fork_sensitive_.for_each([](PlanControl& plan) {
     if (!plan.implementation->backend->lost_by_fork()) return;
-    plan.word.store(static_cast<uint32_t>(PlanState::revoked), std::memory_order_release);
+    plan.hot.state.store(static_cast<uint32_t>(PlanState::revoked), std::memory_order_release);
   });
   constexpr uint32_t kSensitive = OPMUX_BACKEND_FORK_LOST | OPMUX_BACKEND_FORK_REINIT;
   names_.for_each([](OperatorSlot& slot) {
@@ -302,9 +302,8 @@ void add_thread_counts(const ThreadBlock& block, ThreadCounts& counts) {
 
 void add_plan_counts(PlanControl& plan, ThreadCounts& counts) {
   const std::lock_guard lock(plan.counting);
-  if (plan.counts == nullptr) return;
-  counts[plan.counts->counted_for.load(std::memory_order_acquire)] +=
-      plan.counts->calls.load(std::memory_order_relaxed);
+  if (plan.counts_for == nullptr) return;
+  counts[plan.counts_for] += plan.hot.calls.load(std::memory_order_relaxed);
 }
 
 }  // namespace

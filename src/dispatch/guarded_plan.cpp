@@ -1,5 +1,6 @@
 #include "dispatch/guarded_plan.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -119,7 +120,7 @@ GuardedPlan::Fit GuardedPlan::fit(const ArgValue* values) const {
 
 bool GuardedPlan::move_to_class(const ArgValue* values) {
   if (space == nullptr || plan->prepared != nullptr) return false;
-  const Choice* known = space->known(RawFacts(*this, values));
+  const Choice* known = space->known(kinds, RawFacts(*this, values));
   if (known == nullptr || known->plans.empty()) return false;
   const PlanRecord& first = known->plans.front();
   if (first.implementation != plan->implementation) return false;
@@ -132,6 +133,7 @@ bool GuardedPlan::move_to_class(const ArgValue* values) {
 }
 
 void GuardedPlan::remember(const ArgValue* values) {
+  for (uint64_t* known : {layouts, exact_layouts}) std::fill_n(known, kMaxLayouts, kNoLayout);
   uint64_t* kept = exact;
   for (uint32_t i = 0; i < tensor_count; ++i) {
     const TensorView& tensor = *values[tensor_at[i]].tensor;
@@ -142,6 +144,13 @@ void GuardedPlan::remember(const ArgValue* values) {
     }
     kept += 2 + 2 * rank_words;
   }
+  varies_freely = free.usable && free.can_start_from(values, *checks);
+}
+
+void GuardedPlan::move_within(const DecisionSpace* classes, const ArgValue* values) {
+  kinds = {};
+  const bool keyed = classes != nullptr && classes->layout().start(RawFacts(*this, values), kinds);
+  space = keyed ? classes : nullptr;
 }
 
 void GuardedPlan::keep_guard_values(const ArgValue* values) {

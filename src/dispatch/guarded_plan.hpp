@@ -10,28 +10,15 @@
 #include <opmux/call_site.hpp>
 
 #include "dispatch/choice.hpp"
+#include "dispatch/class_layout.hpp"
+#include "dispatch/free_dims.hpp"
+#include "dispatch/met_layouts.hpp"
 #include "dispatch/shape_checks.hpp"
 
 namespace opmux::dispatch {
 
 class DecisionSpace;
 struct OperatorSlot;
-
-using WordPair = uint64_t __attribute__((vector_size(16)));
-
-inline WordPair load_pair(const void* from) {
-  WordPair pair;
-  std::memcpy(&pair, from, sizeof pair);
-  return pair;
-}
-
-/// From memory that is aligned to 16 bytes: shapes and strides of views, and what plans keep.
-inline WordPair load_aligned(const void* from) {
-  using Aliasing = WordPair __attribute__((may_alias));
-  return *static_cast<const Aliasing*>(from);
-}
-
-inline bool is_zero(WordPair pair) { return (pair[0] | pair[1]) == 0; }
 
 /// How a plan compares tensors with those of the last call: in words per shape, or not in one go
 /// (ranks above 4; scalars, alignments or aliasing that count).
@@ -50,6 +37,8 @@ struct alignas(64) GuardedPlan {
   void* user_data = nullptr;
   std::atomic<uint64_t> calls{0};
 
+  /// Of the views of the last call, as TensorView::layout numbers them.
+  uint64_t layouts[kMaxLayouts] = {kNoLayout, kNoLayout, kNoLayout, kNoLayout};
   opmux_arg* args = nullptr;
   uint64_t* exact = nullptr;  ///< per tensor: device, rank, dtype, shape, strides
   Comparison compare = Comparison::otherwise;
@@ -59,16 +48,21 @@ struct alignas(64) GuardedPlan {
   bool value_guarded = false;  ///< some scalar, alignment or aliasing must be compared too
   bool exact_only = false;     ///< holds for exactly these shapes and strides
   bool exact_scalars = false;  ///< and for exactly these scalars
-  opmux_call call{};
   opmux_error error{};
+  opmux_call call{};
   uint8_t tensor_at[OPMUX_MAX_ARGS] = {};  ///< argument index of each tensor
 
+  uint64_t exact_layouts[kMaxLayouts] = {};  ///< of what `exact` keeps; kNoLayout: none yet
+  MetLayouts* met = nullptr;
+  bool varies_freely = false;  ///< `free` can be used from the shapes that are kept now
+  FreeDims free;
   ShapeProgram program;  ///< the whole guard in a few steps, if it can be said so
 
   // What the guard means; followed only while the epoch is current.
   const ShapeChecks* checks = nullptr;
   const PlanRecord* plan = nullptr;
-  const DecisionSpace* space = nullptr;             ///< null for bound plans
+  const DecisionSpace* space = nullptr;             ///< null if it stays with its class
+  ClassKey kinds;                                   ///< how the keys of its classes start
   const std::atomic<uint32_t>* declines = nullptr;  ///< of the operator's state
   std::shared_ptr<const Choice> pinned;             ///< of bound plans, which outlive an epoch
   OperatorSlot* slot = nullptr;
@@ -100,6 +94,13 @@ struct alignas(64) GuardedPlan {
   };
   Fit fit(const ArgValue* values) const;
 
+  /// From now on only for exactly the shapes that are kept.
+  void hold_exactly() {
+    exact_only = true;
+    varies_freely = program.usable = free.usable = false;
+    *met = {};
+  }
+
   void choose_comparison() {
     compare = value_guarded || rank_words == 8 ? Comparison::otherwise
               : rank_words == 2                ? Comparison::pairs
@@ -117,6 +118,8 @@ struct alignas(64) GuardedPlan {
 
   /// Keeps the shapes and strides of these arguments for the next comparison.
   void remember(const ArgValue* values);
+  /// May move to other classes of this space from now on.
+  void move_within(const DecisionSpace* classes, const ArgValue* values);
   /// Keeps the facts of these arguments that the choice depends on.
   void keep_guard_values(const ArgValue* values);
 

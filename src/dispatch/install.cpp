@@ -77,15 +77,15 @@ std::unique_ptr<std::byte[]> make_room(GuardedPlan& plan, const registry::Schema
   const size_t exact = tensors * (2 + 2 * OPMUX_MAX_RANK) * sizeof(uint64_t);
   const size_t args = schema.args.size() * sizeof(opmux_arg);
   constexpr size_t kText = 256;
-  auto room = std::make_unique<std::byte[]>(exact + args + kText + 64);
+  auto room = std::make_unique<std::byte[]>(exact + args + sizeof(MetLayouts) + kText + 64);
   const auto start = (reinterpret_cast<uintptr_t>(room.get()) + 63) & ~uintptr_t{63};
   plan.room_for_args = static_cast<uint16_t>(schema.args.size());
   plan.room_for_tensors = static_cast<uint16_t>(tensors);
   plan.args = reinterpret_cast<opmux_arg*>(start);
   plan.exact = reinterpret_cast<uint64_t*>(start + args);
-  plan.error = {
-      sizeof(opmux_error), OPMUX_OK, reinterpret_cast<char*>(start + args + exact), kText, 0,
-      {nullptr, 0}};
+  plan.met = new (reinterpret_cast<void*>(start + args + exact)) MetLayouts;
+  char* const text = reinterpret_cast<char*>(start + args + exact + sizeof(MetLayouts));
+  plan.error = {sizeof(opmux_error), OPMUX_OK, text, kText, 0, {nullptr, 0}};
   return room;
 }
 
@@ -111,10 +111,14 @@ void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const ShapeChe
   plan.value_guarded = aliasing || plan.exact_scalars || !what.plan->guard->value.empty();
   plan.choose_comparison();
   plan.checks = &checks;
-  plan.program =
-      plan.exact_only || plan.value_guarded
-          ? ShapeProgram{}
-          : ShapeProgram::compile(schema, checks, *what.arguments, what.plan->guard->shape);
+  plan.program = {};
+  plan.free = {};
+  *plan.met = {};
+  if (!plan.exact_only && !plan.value_guarded) {
+    const std::vector<registry::Fact>& facts = what.plan->guard->shape;
+    plan.program = ShapeProgram::compile(schema, checks, *what.arguments, facts);
+    plan.free = FreeDims::compile(schema, checks, *what.arguments, facts);
+  }
   plan.plan = what.plan;
   plan.schema = &schema;
   fill_args(schema, *what.arguments, plan.args);
@@ -137,17 +141,16 @@ void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state,
   plan.count_for(what.plan->counters);
   block.moving.fetch_add(1, std::memory_order_acq_rel);
   plan.declines = &state.declines();
-  plan.space = what.space;
   plan.slot = &slot;
   fill_plan(plan, schema, state.checks_for(*what.arguments), what);
+  plan.move_within(what.space, what.values);
   const registry::Kernel& kernel = what.plan->implementation->kernel;
   if (kernel.workspace != nullptr) {
     std::unique_ptr<std::byte[]> unused;
     plan.call.workspace_size = kernel.workspace(kernel.user_data, &plan.call);
     plan.call.workspace = workspace_for(plan.call.workspace_size, false, unused);
     // Another shape may want another size.
-    plan.exact_only = true;
-    plan.program.usable = false;
+    plan.hold_exactly();
   }
   block.recent[slot.number] = &plan;
 }

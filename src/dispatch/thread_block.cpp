@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "dispatch/guarded_plan.hpp"
 
@@ -47,6 +48,15 @@ uint32_t ThreadBlock::depth() const {
 void ThreadBlock::mark_cold(uint32_t depth) {
   marks[depth].store(kColdBit | ++cold_sequence, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+uint64_t ThreadBlock::new_layouts() {
+  static std::atomic<uint64_t> ranges{0};
+  constexpr uint64_t kRange = uint64_t{1} << 20;
+  if (next_layout % kRange == 0) {
+    next_layout = (ranges.fetch_add(1, std::memory_order_relaxed) + 1) * kRange;
+  }
+  return std::exchange(next_layout, next_layout + kMaxLayouts);
 }
 
 ThreadBlock& own_thread_block() {

@@ -31,6 +31,7 @@ struct alignas(64) ThreadBlock {
   std::atomic<uint64_t> marks[kMaxDepth] = {};
 
   uint64_t cold_sequence = 0;
+  uint64_t next_layout = 0;                             ///< within a range that is this thread's
   std::vector<std::unique_ptr<std::byte[]>> memory;     ///< of plans, kept until the thread ends
   std::vector<std::unique_ptr<std::byte[]>> workspace;  ///< grow-only; the last one is current
   size_t workspace_size = 0;
@@ -45,6 +46,8 @@ struct alignas(64) ThreadBlock {
   uint32_t depth() const;
   /// Marks level `depth` as reading operator state.
   void mark_cold(uint32_t depth);
+  /// The first of four numbers for layouts of views that no others have; a multiple of four.
+  uint64_t new_layouts();
   void clear(uint32_t depth) { marks[depth].store(0, std::memory_order_release); }
 };
 

@@ -63,18 +63,40 @@ int leading_tensors(const Packed& packed) {
   return tensors >= 1 && packed.count <= 4 ? tensors : -1;
 }
 
-/// The entry of the library that a compiled call with these arguments would take.
-Status::Detail* call_as_compiled(dispatch::OperatorSlot& slot, const Packed& packed) {
+/// The entries of the library that a compiled call with these arguments would take.
+struct OfHandle {
+  dispatch::OperatorSlot& slot;
+  template <int kTensors, int kScalars, class... Words>
+  Status::Detail* in_registers(Words... words) const {
+    return dispatch::call_words<kTensors, kScalars>(slot, words...);
+  }
+  Status::Detail* in_memory(const Packed& packed) const {
+    return dispatch::call(slot, packed.site, packed.values);
+  }
+};
+struct OfPlan {
+  dispatch::BoundPlan& plan;
+  template <int kTensors, int kScalars, class... Words>
+  Status::Detail* in_registers(Words... words) const {
+    return detail::call_plan_words<kTensors, kScalars>(plan, words...);
+  }
+  Status::Detail* in_memory(const Packed& packed) const {
+    return plan.call(packed.site, packed.values);
+  }
+};
+
+template <class Entry>
+Status::Detail* call_as_compiled(const Entry& entry, const Packed& packed) {
   const auto word = [&](size_t i) { return std::bit_cast<uint64_t>(packed.values[i]); };
   const int tensors = leading_tensors(packed);
-#define OPMUX_ENTRY(first, rest)                                                                  \
-  if (tensors == (first) && packed.count == (first) + (rest)) {                                   \
-    return dispatch::call_words<first, rest>(slot, packed.site.word(), word(0), word(1), word(2), \
-                                             word(3));                                            \
+#define OPMUX_ENTRY(first, rest)                                                                   \
+  if (tensors == (first) && packed.count == (first) + (rest)) {                                    \
+    return entry.template in_registers<first, rest>(packed.site.word(), word(0), word(1), word(2), \
+                                                    word(3));                                      \
   }
   OPMUX_FOR_ARGUMENT_WORDS(OPMUX_ENTRY)
 #undef OPMUX_ENTRY
-  return dispatch::call(slot, packed.site, packed.values);
+  return entry.in_memory(packed);
 }
 
 void require(const Status& status, const std::string& what) {
@@ -230,7 +252,7 @@ Subject::Outcome Subject::recorded(Body&& body) {
 Subject::Outcome Subject::call(const Call& call) {
   const Packed packed(call);
   const AmbientScope ambient(call.ambient);
-  return recorded([&] { return Status(call_as_compiled(op_->slot(), packed)); });
+  return recorded([&] { return Status(call_as_compiled(OfHandle{op_->slot()}, packed)); });
 }
 
 Subject::Outcome Subject::call_with(const Call& call, std::string& reported) {
@@ -259,7 +281,7 @@ Result<Subject::PlanPtr> Subject::bind(const Call& call) {
 
 Subject::Outcome Subject::call_plan(dispatch::BoundPlan& plan, const Call& call) {
   const Packed packed(call);
-  return recorded([&] { return Status(plan.call(packed.site, packed.values)); });
+  return recorded([&] { return Status(call_as_compiled(OfPlan{plan}, packed)); });
 }
 
 }  // namespace opmux::property

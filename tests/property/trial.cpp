@@ -105,12 +105,15 @@ void Trial::after_change() {
 Call Trial::next_call() {
   if (calls_.size() < kMostCalls && (calls_.empty() || draw_.chance(20))) {
     calls_.push_back(draw_.call(world_));
+    as_drawn_ = false;
     return calls_.back();
   }
-  Call& known = calls_[draw_.below(calls_.size())];
+  drawn_ = draw_.below(calls_.size());
+  Call& known = calls_[drawn_];
   if (draw_.chance(5)) known = draw_.call(world_);
   Call next = known;
-  if (draw_.chance(55)) draw_.change(world_, next);
+  as_drawn_ = !draw_.chance(55);
+  if (!as_drawn_) draw_.change(world_, next);
   if (draw_.chance(10)) known = next;
   return next;
 }
@@ -243,6 +246,8 @@ std::string Trial::draw() {
   if (draw_.chance(30)) compare_explanation(call, expected);
   compare_call("the handle", subject_.call(call), expected);
   if (draw_.chance(20)) compare_call("the handle again", subject_.call(call), expected);
+  // The same views come again, with the layouts that they were given.
+  if (as_drawn_) calls_[drawn_].given = call.given;
   if (draw_.chance(6)) bind(call, expected);
   if (draw_.chance(15)) compare_plans(call);
   if (draw_.chance(5)) compare_tagged(call);

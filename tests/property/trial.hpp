@@ -49,6 +49,8 @@ class Trial {
   std::vector<Policy> scopes_;
   Ambient ambient_;
   std::vector<Call> calls_;
+  size_t drawn_ = 0;       ///< which of them was called
+  bool as_drawn_ = false;  ///< and whether without a change
   std::vector<Bound> bound_;
   std::string disagreement_;
   const Call* current_ = nullptr;

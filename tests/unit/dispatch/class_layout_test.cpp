@@ -55,7 +55,7 @@ bool same_class(const Dependencies& dependencies, const Call& a, const Call& b) 
   const ClassLayout layout(dependencies);
   const ClassKey first = key(layout, a.signature()), second = key(layout, b.signature());
   if (first.equals(second)) {
-    EXPECT_EQ(first.hash(), second.hash());
+    EXPECT_EQ(first.hash, second.hash);
   }
   return first.equals(second);
 }

@@ -7,8 +7,7 @@ namespace {
 
 ClassKey key_of(uint64_t number) {
   ClassKey key;
-  key.words[0] = number;
-  key.count = 1;
+  key.append(number);
   return key;
 }
 
