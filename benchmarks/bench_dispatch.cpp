@@ -13,20 +13,18 @@ namespace opmux::bench {
 namespace {
 
 struct Settings {
-  bool json = false, check = false, kept = false;
+  bool json = false, check = false;
   double slack = 1;
   int rounds = 15;
 };
 
 int usage(int code) {
   std::puts(
-      "usage: bench_dispatch [--json] [--check | --kept] [--slack F] [--rounds N]\n"
+      "usage: bench_dispatch [--json] [--check] [--slack F] [--rounds N]\n"
       "Measures calls through opmux against a bare call through a volatile function pointer,\n"
       "interleaved, median of N rounds.\n"
       "  --json      prints the figures as JSON\n"
       "  --check     exits with 1 if a figure misses its limit\n"
-      "  --kept      exits with 1 if a figure is worse than its limit and than what was reached "
-      "before\n"
       "  --slack F   multiplies every limit (for noisy machines)\n"
       "  --rounds N  at least 9, default 15");
   return code;
@@ -39,8 +37,6 @@ bool parse(int argc, char** argv, Settings& settings) {
       settings.json = true;
     } else if (word == "--check") {
       settings.check = true;
-    } else if (word == "--kept") {
-      settings.kept = true;
     } else if (word == "--slack" && i + 1 < argc) {
       settings.slack = std::atof(argv[++i]);
     } else if (word == "--rounds" && i + 1 < argc) {
@@ -76,11 +72,8 @@ void print_table(const std::vector<Figure>& figures, double slack) {
 int main_with(const Settings& settings) {
   const std::vector<Figure> figures = all_figures(settings.rounds);
   settings.json ? print_json(figures, settings.slack) : print_table(figures, settings.slack);
-  const auto bad = [&](const Figure& figure) {
-    return (settings.check && !figure.holds(settings.slack)) ||
-           (settings.kept && !figure.kept(settings.slack));
-  };
-  return std::ranges::any_of(figures, bad) ? 1 : 0;
+  const auto misses = [&](const Figure& figure) { return !figure.holds(settings.slack); };
+  return settings.check && std::ranges::any_of(figures, misses) ? 1 : 0;
 }
 
 }  // namespace

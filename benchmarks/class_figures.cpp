@@ -1,5 +1,3 @@
-#include <deque>
-
 #include "figure_groups.hpp"
 
 namespace opmux::bench {
@@ -72,13 +70,13 @@ struct ManyRules {
 Figure unseen_shape(int rounds) {
   SixteenQuestions world;
   const Operator op = world.runtime.op("sixteen").value();
-  std::deque<Tensors> shapes;
+  std::vector<Tensors> shapes;
   for (int64_t i = 1; i <= 10'000; ++i) shapes.emplace_back(8, i * 32);
   size_t at = 0;
   std::vector<Subject> subjects{bare_subject()};
   subjects.push_back({"a shape never seen, of a known class", [&](int count) {
                         for (int i = 0; i < count; ++i) {
-                          Tensors& t = shapes[at];
+                          const Tensors& t = shapes[at];
                           at = at + 1 < shapes.size() ? at + 1 : 0;
                           must(op(t.y, t.x, t.w));
                         }

@@ -9,6 +9,8 @@ namespace opmux::bench {
 
 /// Calls through plans, handles and names against the bare call and, if there, c10's no-op.
 std::vector<Figure> call_figures(World& world, int rounds);
+/// Handle calls with views that no call has met.
+Figure made_views_figure(World& world, int rounds);
 /// Shapes never seen: of a known class, and of a new one (a cold decision).
 std::vector<Figure> class_figures(int rounds);
 /// Two threads against one.

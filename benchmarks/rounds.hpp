@@ -66,14 +66,8 @@ struct Figure {
   bool at_least = false;  ///< the limit is a lower one
   std::string note = {};
 
-  bool holds(double slack) const { return within(limit, slack); }
-
-  /// No worse than what was reached before, where that is short of the limit: see reached.hpp.
-  bool kept(double slack) const;
-
- private:
-  bool within(double bound, double slack) const {
-    return at_least ? value * slack >= bound : value <= bound * slack;
+  bool holds(double slack) const {
+    return at_least ? value * slack >= limit : value <= limit * slack;
   }
 };
 

@@ -4,11 +4,6 @@ namespace opmux::bench {
 
 void give_up(const Status& status) { throw Error(status); }
 
-int32_t nothing(void*, const opmux_call* call) {
-  asm volatile("" : : "r"(call) : "memory");
-  return OPMUX_OK;
-}
-
 World::World() : runtime(Runtime::create({.environment = {{}}, .backends = false}).value()) {
   for (int i = 0; i < kOperators; ++i) {
     operators.push_back(add("op" + std::to_string(i), "w[H]"));

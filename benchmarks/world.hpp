@@ -6,6 +6,8 @@
 
 #include <opmux/opmux.hpp>
 
+#include "kernel.hpp"
+
 namespace opmux::bench {
 
 [[noreturn, gnu::cold]] void give_up(const Status& status);
@@ -15,9 +17,6 @@ inline void must(const Status& status) {
   if (!status.ok()) [[unlikely]]
     give_up(status);
 }
-
-/// The kernel of every benchmark: does nothing, but the compiler cannot know.
-int32_t nothing(void* user_data, const opmux_call* call);
 
 /// A runtime with operators `op0` ... of one schema, each with several implementations that do
 /// nothing.
