@@ -465,14 +465,22 @@ typedef int32_t (*opmux_plugin_query_fn)(const opmux_host* host, opmux_plugin* o
 
 #define OPMUX_PLUGIN_SYMBOL "opmux_plugin_query_v1"
 
+#ifdef __cplusplus
+#define OPMUX_C_LINKAGE extern "C"
+#else
+#define OPMUX_C_LINKAGE extern
+#endif
+
 /* Head of the query function: the one exported symbol of a shared library or, with
    OPMUX_STATIC_PLUGIN defined, one of its own per plugin for static linking. */
 #ifdef OPMUX_STATIC_PLUGIN
-#define OPMUX_PLUGIN_ENTRY(name) \
+#define OPMUX_PLUGIN_ENTRY(name)                                                                   \
+  OPMUX_C_LINKAGE int32_t opmux_plugin_query_v1_##name(const opmux_host* host, opmux_plugin* out); \
   int32_t opmux_plugin_query_v1_##name(const opmux_host* host, opmux_plugin* out)
 #else
-#define OPMUX_PLUGIN_ENTRY(name)                                                         \
-  OPMUX_EXPORT int32_t opmux_plugin_query_v1(const opmux_host* host, opmux_plugin* out); \
+#define OPMUX_PLUGIN_ENTRY(name)                                                     \
+  OPMUX_C_LINKAGE OPMUX_EXPORT int32_t opmux_plugin_query_v1(const opmux_host* host, \
+                                                             opmux_plugin* out);     \
   OPMUX_EXPORT int32_t opmux_plugin_query_v1(const opmux_host* host, opmux_plugin* out)
 #endif
 
