@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -79,9 +80,12 @@ int main_with(const Settings& settings) {
 }  // namespace
 }  // namespace opmux::bench
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   opmux::bench::Settings settings;
   if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return opmux::bench::usage(0);
   if (!opmux::bench::parse(argc, argv, settings)) return opmux::bench::usage(2);
   return opmux::bench::main_with(settings);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "bench_dispatch: %s\n", error.what());
+  return 1;
 }

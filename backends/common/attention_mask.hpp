@@ -21,8 +21,9 @@ class AttentionMask {
   // that is not possible.
   bool broadcast(const opmux_tensor& tensor, const std::array<int64_t, 4>& shape) {
     if (tensor.ndim > 4) return false;
+    const auto absent = static_cast<size_t>(4 - tensor.ndim);
     for (int i = 0; i < tensor.ndim; ++i) {
-      const size_t place = static_cast<size_t>(4 - tensor.ndim + i);
+      const size_t place = absent + static_cast<size_t>(i);
       if (tensor.shape[i] != shape[place] && tensor.shape[i] != 1) return false;
       strides_[place] = tensor.shape[i] == 1 ? 0 : tensor.strides[i];
     }

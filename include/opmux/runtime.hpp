@@ -107,7 +107,7 @@ class Runtime {
   /// Reads the environment, registers the standard operators with their reference, loads backends
   /// and plugins. A plugin that is refused changes nothing but plugins(); a wrong environment
   /// variable makes this fail.
-  OPMUX_API static Result<Runtime> create(Options options = {});
+  OPMUX_API static Result<Runtime> create(const Options& options = {});
   OPMUX_API Runtime(Runtime&&) noexcept;
   OPMUX_API Runtime& operator=(Runtime&&) noexcept;
   OPMUX_API ~Runtime();

@@ -26,7 +26,7 @@ void after_fork() {
 }
 
 // When the library is loaded, so that no fork falls into it.
-[[maybe_unused]] const int installed = pthread_atfork(nullptr, nullptr, after_fork);
+[[maybe_unused]] const int kInstalled = pthread_atfork(nullptr, nullptr, after_fork);
 
 }  // namespace
 

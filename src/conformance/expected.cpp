@@ -53,7 +53,8 @@ std::string index_text(const CaseTensor& tensor, size_t element) {
   std::string text;
   auto left = static_cast<int64_t>(element);
   for (size_t i = tensor.shape.size(); i > 0; --i) {
-    text = std::to_string(left % tensor.shape[i - 1]) + (text.empty() ? "" : ",") + text;
+    if (!text.empty()) text.insert(0, ",");
+    text.insert(0, std::to_string(left % tensor.shape[i - 1]));
     left /= tensor.shape[i - 1];
   }
   return "[" + text + "]";

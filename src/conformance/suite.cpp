@@ -96,7 +96,8 @@ class OperatorRun {
     }
     ++report_.cases;
     empty_ += c.empty() ? 1 : 0;
-    drawn_.push_back({std::move(c), c.invalid ? Expected() : std::move(*expected)});
+    Expected wanted = c.invalid ? Expected() : std::move(*expected);
+    drawn_.push_back({std::move(c), std::move(wanted)});
   }
 
   const ImplementationInfo& info_of(const ImplementationReport& report) const {

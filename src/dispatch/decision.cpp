@@ -121,9 +121,9 @@ void apply_tuning(const tune::TuningView& tuning, const registry::Signature& sig
 
 /// With dispatch bypassed an operator is its reference: the first one that can take the arguments.
 void take_reference(Decision& decision) {
-  for (uint16_t i = 0; i < decision.verdicts.size(); ++i) {
+  for (size_t i = 0; i < decision.verdicts.size(); ++i) {
     if (decision.verdicts[i].implementation->kind != Kind::reference) continue;
-    decision.order.assign(1, i);
+    decision.order.assign(1, static_cast<uint16_t>(i));
     return;
   }
 }

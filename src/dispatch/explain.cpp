@@ -105,8 +105,8 @@ void add_dependencies(const registry::Schema& schema, const registry::Dependenci
   if (schema.has_leading() && !mentioned(registry::kRowsDim)) {
     explanation.independent.emplace_back("rows");
   }
-  for (uint8_t dim = 0; dim < schema.dims.size(); ++dim) {
-    if (!mentioned(dim)) explanation.independent.push_back(schema.dims[dim]);
+  for (size_t dim = 0; dim < schema.dims.size(); ++dim) {
+    if (!mentioned(static_cast<uint8_t>(dim))) explanation.independent.push_back(schema.dims[dim]);
   }
 }
 

@@ -94,7 +94,8 @@ bool GuardedPlan::same_tensors(const ArgValue* values) const {
 bool GuardedPlan::same_scalars(const ArgValue* values) const {
   for (uint32_t i = 0; i < arg_count; ++i) {
     if (schema->args[i].is_tensor()) continue;
-    // The frame never held others.
+    // The frame never held others. All bytes of a scalar are set, whichever member it is.
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
     if (std::memcmp(&args[i].value, &values[i], sizeof(ArgValue)) != 0) return false;
   }
   return true;

@@ -16,14 +16,15 @@ ShapeChecks::ShapeChecks(const registry::Schema& schema, const registry::Argumen
   for (size_t name = 0; name < schema.dims.size(); ++name) {
     named.push_back({checks.source_arg[name], checks.source_dim[name]});
   }
-  for (uint8_t i = 0; i < schema.args.size(); ++i) {
+  for (size_t i = 0; i < schema.args.size(); ++i) {
     if (example.tags[i] != ArgTag::tensor) continue;
     const int rank = example.values[i].tensor->rank();
-    tensors.push_back({i, static_cast<uint8_t>(rank)});
+    const auto arg = static_cast<uint8_t>(i);
+    tensors.push_back({arg, static_cast<uint8_t>(rank)});
     if (!schema.args[i].leading || has_leading) continue;
     has_leading = true;
     const int count = rank - static_cast<int>(schema.args[i].dims.size());
-    for (uint8_t d = 0; d < count; ++d) leading.push_back({i, d});
+    for (int d = 0; d < count; ++d) leading.push_back({arg, static_cast<uint8_t>(d)});
   }
 }
 

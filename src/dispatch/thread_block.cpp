@@ -88,7 +88,7 @@ namespace {
 constinit ThreadList all_threads;
 
 // When the library is loaded: a fork must not fall into it.
-[[maybe_unused]] const bool watching = [] {
+[[maybe_unused]] const bool kWatching = [] {
   base::at_fork_in_child([](void*) { all_threads.keep_only(thread_block); }, &all_threads);
   return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 }();

@@ -80,8 +80,9 @@ Status check_boost(const Place& place, const Boost& boost) {
 /// All digits, no sign; -1 for anything else.
 int number_of(std::string_view digits) {
   unsigned number = 0;
-  const char* end = digits.data() + digits.size();
-  const auto read = std::from_chars(digits.data(), end, number);
+  const char* const begin = digits.data();
+  const char* const end = begin + digits.size();
+  const auto read = std::from_chars(begin, end, number);
   return read.ec == std::errc() && read.ptr == end ? static_cast<int>(number) : -1;
 }
 

@@ -59,7 +59,7 @@ int32_t opmux_runtime_create(const opmux_options* options, opmux_runtime** runti
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
     opmux::Options read;
     if (Status bad = read_options(options, read); !bad.ok()) return bad;
-    auto made = opmux::Runtime::create(std::move(read));
+    auto made = opmux::Runtime::create(read);
     if (!made) return made.error();
     *runtime = new opmux_runtime{*std::move(made)};
     return {};

@@ -51,7 +51,7 @@ std::vector<policy::Variable> variables_of(const Options& options) {
 
 }  // namespace
 
-Core::Core(Options options, policy::Environment environment)
+Core::Core(const Options& options, policy::Environment environment)
     : environment_(std::move(environment)),
       log_(sink_of(options, environment_)),
       engine_({.log = &log_,
@@ -75,7 +75,7 @@ Core::Core(Options options, policy::Environment environment)
 
 Core::~Core() { registry_.on_change({}); }
 
-Result<std::unique_ptr<Core>> Core::create(Options options) {
+Result<std::unique_ptr<Core>> Core::create(const Options& options) {
   auto environment = policy::parse_environment(variables_of(options));
   if (!environment) return environment.error();
   if (Status status = check_supported(*environment); !status.ok()) return status;

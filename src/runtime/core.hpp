@@ -26,7 +26,7 @@ namespace opmux::runtime {
 /// Everything a runtime consists of, wired together. Thread-safe.
 class Core {
  public:
-  static Result<std::unique_ptr<Core>> create(Options options);
+  static Result<std::unique_ptr<Core>> create(const Options& options);
   ~Core();
 
   registry::Registry& registry() { return registry_; }
@@ -51,7 +51,7 @@ class Core {
   bool backend_denied(const registry::Backend& backend);
 
  private:
-  Core(Options options, policy::Environment environment);
+  Core(const Options& options, policy::Environment environment);
   Status start(const Options& options);
   Status load_plugins(const Options& options);
   Status apply_backend_switches();

@@ -47,8 +47,8 @@ Runtime::Runtime(Runtime&&) noexcept = default;
 Runtime& Runtime::operator=(Runtime&&) noexcept = default;
 Runtime::~Runtime() = default;
 
-Result<Runtime> Runtime::create(Options options) {
-  auto core = runtime::Core::create(std::move(options));
+Result<Runtime> Runtime::create(const Options& options) {
+  auto core = runtime::Core::create(options);
   if (!core) return core.error();
   return Runtime(std::move(*core));
 }

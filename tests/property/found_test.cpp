@@ -16,22 +16,22 @@ class Found : public testing::Test {
     implementation.caps = std::move(caps);
     implementation.signature = signature;
     implementation.run = [this, variant](CallFrame&) {
-      ran = variant;
+      ran_ = variant;
       return Outcome::ok;
     };
-    runtime.implement(implementation).value().keep();
+    runtime_.implement(implementation).value().keep();
   }
 
   Operator define(const std::string& schema) {
-    EXPECT_TRUE(runtime.define(schema).ok());
-    return runtime.op("op").value();
+    EXPECT_TRUE(runtime_.define(schema).ok());
+    return runtime_.op("op").value();
   }
 
   template <class... Args>
   std::string who_runs(const Operator& op, const Args&... args) {
-    ran = "nothing";
+    ran_ = "nothing";
     const Status status = op(args...);
-    return status.ok() ? ran : std::string(status.reason());
+    return status.ok() ? ran_ : std::string(status.reason());
   }
 
   static TensorView tensor(std::initializer_list<int64_t> shape, DType dtype = f32) {
@@ -39,8 +39,8 @@ class Found : public testing::Test {
     return {data, dtype, shape};
   }
 
-  Runtime runtime = Runtime::create({.environment = {{}}, .backends = false}).value();
-  std::string ran;
+  Runtime runtime_ = Runtime::create({.environment = {{}}, .backends = false}).value();
+  std::string ran_;
 };
 
 TEST_F(Found, an_absent_dimension_is_not_of_the_class_of_one_that_fails) {
@@ -121,13 +121,13 @@ TEST_F(Found, a_bound_plan_heeds_a_condition_that_came_after_it) {
   policy.rules = {{.op = "op",
                    .when = Condition::dim("N", Compare::greater, 100),
                    .deny = {"impl:op/acme.fast"}}};
-  ASSERT_TRUE(runtime.set_policy(policy).ok());
+  ASSERT_TRUE(runtime_.set_policy(policy).ok());
   EXPECT_EQ(plan.state(), Plan::State::current);
-  ran = "nothing";
+  ran_ = "nothing";
   EXPECT_EQ(plan(tensor({200})).code(), Code::outside_plan);
-  EXPECT_EQ(ran, "nothing");
+  EXPECT_EQ(ran_, "nothing");
   EXPECT_TRUE(plan(tensor({4})).ok());
-  EXPECT_EQ(ran, "fast");
+  EXPECT_EQ(ran_, "fast");
 }
 
 }  // namespace
