@@ -8,17 +8,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "backends/common/attention_options.hpp"
 #include "backends/common/panel.hpp"
 #include "backends/common/visible_keys.hpp"
 
 namespace opmux::backends::reference {
 
-// The arguments that both operators end with.
-struct AttendOptions {
-  bool causal;
-  float scale;
-  int64_t window;
-  float softcap;
+struct AttendOptions : AttentionOptions {
   std::vector<float> sink;  // one per head of q; -inf, which adds nothing, if it is absent
 };
 
@@ -53,13 +49,14 @@ class Attend {
              float* y) {
     const KeyRange range = visible_keys(query, queries, keys_, options_.causal, options_.window);
     multiply_keys(q, range);
-    for (int64_t j = range.first; j < range.last; ++j) mask(logits_[size_t(j)], added(j));
+    for (int64_t j = range.first; j < range.last; ++j) {
+      logits_[size_t(j)] = options_.logit(logits_[size_t(j)], added(j));
+    }
     weigh_values(range, options_.sink[size_t(head)], y);
   }
 
  private:
   void multiply_keys(const float* q, const KeyRange& range);
-  void mask(float& logit, float added) const;
   void weigh_values(const KeyRange& range, float sink, float* y);
 
   const AttendOptions& options_;
