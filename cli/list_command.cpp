@@ -21,7 +21,7 @@ void print(const OperatorInfo& op, size_t width) {
   std::cout << op.name << (op.summary.empty() ? "" : ": ") << op.summary << "\n";
   for (const ImplementationInfo& info : op.implementations) {
     const std::string vendor = info.vendor.empty() ? "" : " (" + info.vendor + ")";
-    std::cout << "  " << padded(info.id, width + 2) << padded(info.kind + vendor, 11)
+    std::cout << "  " << padded(info.id, width + 2) << padded(info.kind + vendor + " ", 11)
               << padded(std::to_string(info.priority), 6)
               << (info.available ? "available" : "not available: " + info.reason) << "\n";
   }

@@ -1,20 +1,14 @@
-#include <dlfcn.h>
-
 #include <random>
 
 #include "base/cpu_features.hpp"
 #include "expected.hpp"
+#include "library.hpp"
 
 namespace opmux::testing {
 namespace {
 
 const LoadedPlugin& simd() {
-  static const LoadedPlugin plugin = [] {
-    void* library = dlopen(OPMUX_TEST_SIMD_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!library) throw std::runtime_error(dlerror());
-    void* symbol = dlsym(library, OPMUX_PLUGIN_SYMBOL);
-    return LoadedPlugin(reinterpret_cast<opmux_plugin_query_fn>(symbol));
-  }();
+  static const LoadedPlugin plugin = load_library(OPMUX_TEST_SIMD_LIBRARY);
   return plugin;
 }
 

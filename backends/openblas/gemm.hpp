@@ -1,0 +1,92 @@
+// Matrices as OpenBLAS wants them: f32, neighbours in a row or in a column side by side.
+#pragma once
+
+#include <cblas.h>
+#include <opmux/abi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "backends/common/rows.hpp"
+
+namespace opmux::backends::openblas {
+
+// Part of a tensor: element (r, c) lies r * row_stride + c * column_stride behind `offset`.
+struct Block {
+  const opmux_tensor* tensor;
+  int64_t offset;
+  int64_t rows, row_stride;
+  int64_t columns, column_stride;
+};
+
+inline bool is_f32(const opmux_tensor& tensor) {
+  return tensor.dtype.code == OPMUX_DTYPE_FLOAT && tensor.dtype.bits == 32 &&
+         tensor.dtype.lanes == 1;
+}
+
+// Whether lines of `length` elements that are side by side, one `distance` behind the other, are a
+// matrix to OpenBLAS. Of a single one, or of elements that are alone, the stride means nothing.
+inline bool are_lines(int64_t lines, int64_t distance, int64_t length, int64_t step) {
+  if (length > 1 && step != 1) return false;
+  return lines <= 1 || (distance >= std::max<int64_t>(1, length) &&
+                        distance <= std::numeric_limits<blasint>::max());
+}
+inline bool is_row_major(const Block& m) {
+  return is_f32(*m.tensor) && are_lines(m.rows, m.row_stride, m.columns, m.column_stride);
+}
+inline bool is_column_major(const Block& m) {
+  return is_f32(*m.tensor) && are_lines(m.columns, m.column_stride, m.rows, m.row_stride);
+}
+inline bool needs_copy(const Block& m) { return !is_row_major(m) && !is_column_major(m); }
+
+// An argument of sgemm.
+struct Operand {
+  const float* data;
+  CBLAS_TRANSPOSE order;
+  blasint stride;
+};
+
+inline blasint line_stride(int64_t lines, int64_t distance, int64_t length) {
+  return blasint(lines > 1 ? distance : std::max<int64_t>(1, length));
+}
+
+inline Operand row_major(const float* data, int64_t columns) {
+  return {data, CblasNoTrans, blasint(std::max<int64_t>(1, columns))};
+}
+
+// Copies a block to f32, row-major and without gaps, reading along the smaller stride.
+void copy_block(const Block& m, float* to);
+
+// The reverse, rounding to nearest even. The columns are the tensor's last dimension.
+inline void store_block(const Block& m, const float* from) {
+  for (int64_t r = 0; r < m.rows; ++r) {
+    store_row(*m.tensor, m.offset + r * m.row_stride, m.columns, from + r * m.columns);
+  }
+}
+
+// The block where it lies if OpenBLAS can read it there, else its copy in `room`.
+inline Operand operand(const Block& m, float* room) {
+  const float* data = first_element<const float>(*m.tensor) + m.offset;
+  if (is_row_major(m)) {
+    return {data, CblasNoTrans, line_stride(m.rows, m.row_stride, m.columns)};
+  }
+  if (is_column_major(m)) {
+    return {data, CblasTrans, line_stride(m.columns, m.column_stride, m.rows)};
+  }
+  copy_block(m, room);
+  return row_major(room, m.columns);
+}
+
+// y[rows, columns] = a[rows, depth] * b[depth, columns]; neighbours in a row of y are side by side.
+inline void multiply(int64_t rows, int64_t columns, int64_t depth, const Operand& a,
+                     const Operand& b, float* y, int64_t y_stride) {
+  if (depth == 0) {
+    for (int64_t r = 0; r < rows; ++r) std::fill_n(y + r * y_stride, columns, 0.0f);
+    return;
+  }
+  cblas_sgemm(CblasRowMajor, a.order, b.order, blasint(rows), blasint(columns), blasint(depth), 1,
+              a.data, a.stride, b.data, b.stride, 0, y, blasint(y_stride));
+}
+
+}  // namespace opmux::backends::openblas
