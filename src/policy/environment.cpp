@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kPrefix = "OPMUX_", kBackendPrefix = "OPMUX_BACKEND_";
 constexpr std::array<std::string_view, 5> kModes{"static", "dynamic", "config", "hot_reload",
                                                  "auto"};
+constexpr std::array<std::string_view, 4> kLevels{"debug", "info", "warning", "error"};
 
 Status refuse(const Variable& variable, std::string_view why) {
   return {Code::invalid_argument, "environment.value",
@@ -91,10 +92,11 @@ Status read_orders(const Variable& variable,
   return {};
 }
 
-Status read_mode(const Variable& variable, std::string& into) {
-  if (std::find(kModes.begin(), kModes.end(), variable.value) == kModes.end()) {
-    return refuse(variable, base::concat("allowed are ", base::join(kModes, ", "),
-                                         base::suggestion(variable.value, kModes)));
+Status read_word(const Variable& variable, std::span<const std::string_view> words,
+                 std::string& into) {
+  if (std::find(words.begin(), words.end(), variable.value) == words.end()) {
+    return refuse(variable, base::concat("allowed are ", base::join(words, ", "),
+                                         base::suggestion(variable.value, words)));
   }
   into = variable.value;
   return {};
@@ -119,7 +121,7 @@ struct Known {
 
 constexpr std::array<Known, 14> kKnown{{
     {"OPMUX_CONFIG", keep_text<&Environment::config>},
-    {"OPMUX_MODE", [](const Variable& v, Environment& e) { return read_mode(v, e.mode); }},
+    {"OPMUX_MODE", [](const Variable& v, Environment& e) { return read_word(v, kModes, e.mode); }},
     {"OPMUX_PREFER", [](const Variable& v,
                         Environment& e) { return read_tokens(v, v.value, ',', e.policy.prefer); }},
     {"OPMUX_STRICT",
@@ -137,7 +139,7 @@ constexpr std::array<Known, 14> kKnown{{
     {"OPMUX_PLATFORM", keep_text<&Environment::platform>},
     {"OPMUX_STATE_DIR", keep_text<&Environment::state_dir>},
     {"OPMUX_RECORD", keep_text<&Environment::record>},
-    {"OPMUX_LOG", keep_text<&Environment::log>},
+    {"OPMUX_LOG", [](const Variable& v, Environment& e) { return read_word(v, kLevels, e.log); }},
     {"OPMUX_DISABLE", [](const Variable& v, Environment& e) { return read_boolean(v, e.disable); }},
 }};
 

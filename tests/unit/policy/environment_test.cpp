@@ -142,6 +142,19 @@ TEST(Environment, malformed_orders_fail) {
   }
 }
 
+TEST(Environment, levels_of_the_log_are_a_closed_set) {
+  for (const char* level : {"debug", "info", "warning", "error"}) {
+    EXPECT_EQ(parsed({{"OPMUX_LOG", level}}).log, level);
+  }
+  const Status status = error("OPMUX_LOG", "warnings");
+  EXPECT_EQ(status.reason(), "environment.value");
+  EXPECT_EQ(
+      status.message(),
+      "OPMUX_LOG='warnings': allowed are debug, info, warning, error; did you mean 'warning'?");
+  EXPECT_EQ(error("OPMUX_LOG", "1").message(),
+            "OPMUX_LOG='1': allowed are debug, info, warning, error");
+}
+
 TEST(Environment, modes_are_a_closed_set) {
   for (const char* mode : {"static", "dynamic", "config", "hot_reload", "auto"}) {
     EXPECT_EQ(parsed({{"OPMUX_MODE", mode}}).mode, mode);
