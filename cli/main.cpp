@@ -1,6 +1,7 @@
 #include <iostream>
 #include <optional>
 
+#include "base/text.hpp"
 #include "cli/command.hpp"
 
 namespace opmux::cli {
@@ -19,6 +20,19 @@ std::optional<Runtime> make_runtime() {
 
 namespace {
 
+/// What is wrong with the first word that stands where a command should, if one does.
+std::string unknown_command(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  std::vector<std::string> names;
+  for (const CLI::App* command : at->get_subcommands({})) names.push_back(command->get_name());
+  const std::vector<std::string> words = at->remaining();
+  if (names.empty() || words.empty() || words.front().starts_with('-')) return {};
+  const std::string hint = base::suggestion(words.front(), names);
+  return base::concat("there is no command '", words.front(), "'",
+                      hint.empty() ? "; there are " + base::join(names, ", ") : hint);
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Shows what opmux would run here, and why."};
   app.name("opmux");
@@ -33,6 +47,9 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    const bool asked = error.get_exit_code() == 0;  // for help or the version
+    const std::string unknown = asked ? "" : unknown_command(app);
+    if (!unknown.empty()) return wrong_use(unknown);
     return app.exit(error) == 0 ? kFine : kWrongUse;
   }
   return action();

@@ -70,11 +70,11 @@ class Layers(unittest.TestCase):
              "backends/simd/a.cpp:5: backends/simd may not include src/base",
              "backends/simd/a.cpp:6: backends may not include opmux/tensor.hpp"])
 
-    def test_keeps_the_command_on_public_headers(self):
+    def test_keeps_the_command_on_public_headers_and_shared_words(self):
         self.assertEqual(self.problems({
             "cli/main.cpp": '#include <CLI/CLI.hpp>\n#include <opmux/opmux.hpp>\n#include "x.hpp"\n'
-                            '#include "base/a.hpp"\n',
-            "cli/x.hpp": "", "src/base/a.hpp": "",
+                            '#include "base/a.hpp"\n#include "base/text.hpp"\n',
+            "cli/x.hpp": "", "src/base/a.hpp": "", "src/base/text.hpp": "",
         }), ["cli/main.cpp:4: cli may not include src/base"])
 
     def test_keeps_third_party_libraries_out_of_the_library(self):
