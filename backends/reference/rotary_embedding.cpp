@@ -35,11 +35,6 @@ void rotate_token(const plugin::TensorArg& heads, int64_t offset, const std::vec
 
 int32_t check(const plugin::Call& call, const plugin::TensorArg& positions,
               const plugin::TensorArg& cos_sin) {
-  if (cos_sin.dim(1) % 2 != 0) {
-    return plugin::invalid(
-        call.error(), "rotary.odd",
-        "R, the second dimension of cos_sin, must be even, is " + std::to_string(cos_sin.dim(1)));
-  }
   const Rows tokens(positions.c(), 0);
   for (int64_t t = 0; t < tokens.count(); ++t) {
     const int64_t position = integer_at(positions.c(), tokens.offset(t));
@@ -75,7 +70,8 @@ int32_t run_rotary_embedding(const plugin::Call& call) {
 plugin::Impl rotary_embedding() {
   constexpr std::string_view kSignature =
       "rotary_embedding(inout Tensor q[..., HQ, D], inout Tensor? k[..., HKV, D], "
-      "Tensor positions[...], Tensor cos_sin[P, R], enum{neox, gptj} style = neox) where R <= D";
+      "Tensor positions[...], Tensor cos_sin[P, R], enum{neox, gptj} style = neox) "
+      "where R <= D && R % 2 == 0";
   plugin::Caps caps;
   caps.dtypes("positions", {plugin::i32, plugin::i64});
   return scalar("rotary_embedding", kSignature, caps).run(run_rotary_embedding);

@@ -46,5 +46,18 @@ TEST(Defects, the_reference_of_interleaved_rotary_is_wrong) {
   }
 }
 
+TEST(Defects, an_odd_number_of_rotated_elements_is_found_by_one_kernel_only) {
+  const Runtime runtime = Runtime::create(bare()).value();
+  const Operator rotary = runtime.op("rotary_embedding").value();
+  float q[8] = {}, table[4][5] = {};
+  int64_t position = 0;
+  CallReport report;
+  const Status status =
+      rotary.with(report)(TensorView(q, f32, {1, 1, 8}), none, TensorView(&position, i64, {1}),
+                          TensorView(table, f32, {4, 5}));
+  EXPECT_EQ(status.reason(), "schema.where");
+  EXPECT_EQ(report.implementation, "") << "refused before anything is chosen";
+}
+
 }  // namespace
 }  // namespace opmux::test

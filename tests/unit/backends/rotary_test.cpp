@@ -132,12 +132,5 @@ TEST(ReferenceRotary, position_out_of_range_is_the_callers_fault_and_nothing_is_
   }
 }
 
-TEST(ReferenceRotary, odd_number_of_rotated_columns_is_the_callers_fault) {
-  Tensor q = random(kF32, {1, 1, 8});
-  const auto r = rotate(q, nullptr, make_positions(kI64, {1}, 4), make(kF32, {4, 5}), kNeox);
-  EXPECT_EQ(r.outcome, OPMUX_INVALID_ARGUMENT);
-  EXPECT_EQ(r.code, "rotary.odd");
-}
-
 }  // namespace
 }  // namespace opmux::testing

@@ -54,6 +54,10 @@ TEST(StandardSchemas, mean_what_their_canonical_text_says) {
       parse_schema(find("layer_norm")->text)->canonical(),
       "layer_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], Tensor? bias[H], "
       "float eps = 1e-05)");
+  EXPECT_EQ(parse_schema(find("rotary_embedding")->text)->canonical(),
+            "rotary_embedding(inout Tensor q[..., HQ, D], inout Tensor? k[..., HKV, D], "
+            "Tensor positions[...], Tensor cos_sin[P, R], enum{neox, gptj} style = neox) "
+            "where R <= D && R % 2 == 0");
 }
 
 }  // namespace
