@@ -46,21 +46,6 @@ Status check_functions(const opmux_impl& from) {
   return {};
 }
 
-registry::Kernel kernel_of(const opmux_impl& from) {
-  registry::Kernel kernel;
-  kernel.user_data = from.user_data;
-  kernel.verify = from.verify;
-  kernel.plan = from.plan;
-  kernel.plan_free = from.plan_free;
-  kernel.workspace = from.workspace;
-  kernel.run = from.run;
-  kernel.create = from.create;
-  kernel.load = from.load;
-  kernel.destroy = from.destroy;
-  kernel.describe = from.describe;
-  return kernel;
-}
-
 Status read_texts(const opmux_impl& from, ImplementationDraft& into) {
   Result<std::string> op = read_text(from.op, "operator of an implementation");
   if (!op) return op.error();
@@ -101,7 +86,7 @@ Result<ImplementationDraft> read_implementation(const opmux_impl& from, const st
   draft.flags = from.flags;
   draft.priority = from.priority;
   draft.prefix_hash = from.prefix_hash;
-  draft.kernel = kernel_of(from);
+  take_functions(from, draft.kernel);
   draft.build_id = build_id;
   draft.owner = owner;
   return draft;

@@ -74,14 +74,7 @@ uint64_t workspace_beside(void* user_data, const opmux_call* call) {
 }
 
 void use_functions(const KernelFunctions& from, Kernel& to) {
-  if (to.verify == nullptr) {
-    to.user_data = from.user_data;
-    to.run = from.run;
-    to.plan = from.plan;
-    to.plan_free = from.plan_free;
-    to.workspace = from.workspace;
-    return;
-  }
+  if (to.verify == nullptr) return take_functions(from, to);
   to.run = run_beside;
   to.plan = from.plan != nullptr ? plan_beside : nullptr;
   to.plan_free = from.plan_free != nullptr ? plan_free_beside : nullptr;

@@ -31,6 +31,23 @@ struct Kernel {
   int32_t (*describe)(void*, void*, const opmux_node_sink*) = nullptr;
 };
 
+/// Takes the functions that `from` lists: an opmux_impl's all, the five of KernelFunctions.
+template <class From>
+void take_functions(const From& from, Kernel& to) {
+  to.user_data = from.user_data;
+  to.run = from.run;
+  to.plan = from.plan;
+  to.plan_free = from.plan_free;
+  to.workspace = from.workspace;
+  if constexpr (requires { from.create; }) {
+    to.verify = from.verify;
+    to.create = from.create;
+    to.load = from.load;
+    to.destroy = from.destroy;
+    to.describe = from.describe;
+  }
+}
+
 /// What is asked to be registered, before it is checked against its operator.
 struct ImplementationDraft {
   std::string op, variant;
