@@ -30,6 +30,7 @@ LIMITS = (
     ("bytes of one part of a name", "src/registry/schema_names.hpp", "kMaxNameBytes"),
     ("implementations of one operator", "src/registry/batch.hpp", "kMostImplementations"),
     ("classes of one operator and scope", "src/dispatch/class_table.hpp", "kCapacity"),
+    ("of these without a warning", "src/dispatch/class_table.hpp", "kMany"),
     ("facts in the guard of a kept plan", "src/dispatch/choice.hpp", "kMaxGuardFacts"),
     ("remembered declines of one operator", "src/dispatch/operator_state.hpp", "kMaxDeclines"),
     ("prepared states of one implementation", "src/dispatch/prepared_cache.hpp", "kCapacity"),

@@ -32,6 +32,28 @@ bool is_of_kinds(FactKind kind) {
   }
 }
 
+/// Takes a key apart as a KeyPacker put it together.
+class KeyReader {
+ public:
+  explicit KeyReader(const ClassKey& key) : key_(key) {}
+
+  uint64_t take(uint32_t width) {
+    const uint64_t value = key_.words[word_] >> taken_ & ((uint64_t{1} << width) - 1);
+    taken_ += width;
+    if (taken_ == 64) close();
+    return value;
+  }
+  uint64_t take_word() { return key_.words[word_++]; }
+  void close() {
+    if (taken_ != 0) ++word_;
+    taken_ = 0;
+  }
+
+ private:
+  const ClassKey& key_;
+  uint32_t word_ = 0, taken_ = 0;
+};
+
 }  // namespace
 
 bool ClassLayout::is_small(FactKind kind) {
@@ -46,6 +68,31 @@ bool ClassLayout::is_small(FactKind kind) {
     case FactKind::is_default: return true;
     default: return false;
   }
+}
+
+std::vector<ClassLayout::Part> ClassLayout::parts_of(const ClassKey& key) const {
+  std::vector<Part> parts;
+  KeyReader reader(key);
+  const auto add_exact = [&](const Exact& exact) {
+    for (const Fact& fact : exact.small) parts.push_back({fact, true, reader.take(16)});
+    reader.close();
+    for (const Fact& fact : exact.wide) parts.push_back({fact, true, reader.take_word()});
+  };
+  add_exact(kinds_);
+  for (size_t i = 0; i < bits_.size();) {
+    Part part{bits_[i].question.fact, false, reader.take(1)};
+    for (; i < bits_.size() && bits_[i].question.fact == part.fact; ++i) {
+      part.word = mix(part.word, reader.take(1));
+    }
+    parts.push_back(part);
+  }
+  reader.close();
+  for (const Intervals& interval : intervals_) {
+    parts.push_back({interval.dim, false, reader.take(16)});
+  }
+  reader.close();
+  add_exact(values_);
+  return parts;
 }
 
 ClassLayout::ClassLayout(const registry::Dependencies& dependencies) {

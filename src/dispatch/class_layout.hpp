@@ -81,6 +81,15 @@ class ClassLayout {
 
   bool fits() const { return fits_; }
 
+  /// A fact, and a word that differs where keys say different things about it.
+  struct Part {
+    registry::Fact fact;
+    bool exact;  ///< its value counts, not only answers about it
+    uint64_t word;
+  };
+  /// What a key of this layout says; for every key the same facts in the same places.
+  std::vector<Part> parts_of(const ClassKey& key) const;
+
   /// Facts whose values are told apart by 16 bits, and how.
   static bool is_small(registry::FactKind kind);
   /// False for what 16 bits cannot tell apart: element types of several lanes.

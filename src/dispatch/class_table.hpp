@@ -15,6 +15,7 @@ namespace opmux::dispatch {
 class ClassTable {
  public:
   static constexpr uint32_t kCapacity = 4096;
+  static constexpr uint32_t kMany = 256;  ///< more is told to whoever listens
 
   ClassTable() = default;
   ~ClassTable();
@@ -31,13 +32,14 @@ class ClassTable {
   uint32_t size() const { return size_.load(std::memory_order_relaxed); }
   bool full() const { return size() >= kCapacity; }
 
+  /// Calls visit(key, choice) for each class.
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (const auto& step : steps_) {
       const Step* at = step.load(std::memory_order_acquire);
       for (uint32_t i = 0; at != nullptr && i <= at->mask; ++i) {
         if (const Entry* entry = at->slots[i].load(std::memory_order_acquire))
-          visit(*entry->choice);
+          visit(entry->key, *entry->choice);
       }
     }
   }

@@ -151,23 +151,30 @@ void decide(const DecisionInput& input, const registry::Signature& signature, De
   if (input.tuning != nullptr) apply_tuning(*input.tuning, signature, decision);
 }
 
+registry::Dependencies dependencies_of(const registry::Schema& schema,
+                                       const registry::ImplementationRecord& implementation) {
+  registry::Dependencies own;
+  add_dependencies(implementation.capability, own);
+  if (implementation.kernel.verify != nullptr) {
+    for (const registry::Fact& fact : implementation.verify_reads) own.add(fact);
+  }
+  if (!implementation.has(OPMUX_IMPL_DETERMINISTIC)) {
+    own.add(*resolve_fact(schema, registry::FactKind::ambient, "deterministic"));
+  }
+  if (!implementation.has(OPMUX_IMPL_CAPTURE_SAFE)) {
+    own.add(*resolve_fact(schema, registry::FactKind::ambient, "capturing"));
+  }
+  for (size_t i = implementation.arg_count; i < schema.args.size(); ++i) {
+    add_known_default(schema, i, own);
+  }
+  return own;
+}
+
 registry::Dependencies dependencies_of(const DecisionInput& input) {
   registry::Dependencies all = input.policy->dependencies();
   const registry::Schema& schema = *input.op->schema;
   for (const auto& implementation : input.op->implementations) {
-    add_dependencies(implementation->capability, all);
-    if (implementation->kernel.verify != nullptr) {
-      for (const registry::Fact& fact : implementation->verify_reads) all.add(fact);
-    }
-    if (!implementation->has(OPMUX_IMPL_DETERMINISTIC)) {
-      all.add(*resolve_fact(schema, registry::FactKind::ambient, "deterministic"));
-    }
-    if (!implementation->has(OPMUX_IMPL_CAPTURE_SAFE)) {
-      all.add(*resolve_fact(schema, registry::FactKind::ambient, "capturing"));
-    }
-    for (size_t i = implementation->arg_count; i < schema.args.size(); ++i) {
-      add_known_default(schema, i, all);
-    }
+    all.add(dependencies_of(schema, *implementation));
   }
   if (input.tuning != nullptr) all.add(input.tuning->dependencies(schema));
   return all;

@@ -51,6 +51,9 @@ void decide(const DecisionInput& input, const registry::Signature& signature, De
 
 /// Everything that decide() can look at for this operator.
 registry::Dependencies dependencies_of(const DecisionInput& input);
+/// What it looks at for this implementation's sake alone.
+registry::Dependencies dependencies_of(const registry::Schema& schema,
+                                       const registry::ImplementationRecord& implementation);
 
 /// The sentence for a verdict: "H must be a multiple of 4100, is 4096", "" if accepted.
 std::string describe(const Verdict& verdict, const registry::Signature& signature);

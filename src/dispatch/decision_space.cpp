@@ -1,6 +1,7 @@
 #include "dispatch/decision_space.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace opmux::dispatch {
 namespace {
@@ -43,6 +44,13 @@ void add_unique(std::vector<Fact>& facts, Fact fact) {
   if (std::find(facts.begin(), facts.end(), fact) == facts.end()) facts.push_back(fact);
 }
 
+/// How much somebody with these dependencies has to do with a part of the classes' keys.
+size_t times_asked(const registry::Dependencies& own, const ClassLayout::Part& part) {
+  return static_cast<size_t>(
+      part.exact ? std::ranges::count(own.exact(), part.fact)
+                 : std::ranges::count(own.questions(), part.fact, &registry::Predicate::fact));
+}
+
 /// The first preferred candidate that was refused although the policy's list names it.
 std::string unmet_preference(const Decision& decision, const registry::Signature& signature) {
   if (!decision.policy.has_list || decision.order.empty()) return {};
@@ -73,6 +81,28 @@ DecisionSpace::DecisionSpace(std::shared_ptr<const registry::OperatorRecord> op,
     guards->push_back(guard_for(*implementation));
   }
   guards_ = std::move(guards);
+}
+
+DecisionSpace::Crowding DecisionSpace::crowding() const {
+  std::vector<ClassLayout::Part> parts;
+  std::vector<std::set<uint64_t>> words;
+  table_.for_each([&](const ClassKey& key, const Choice&) {
+    parts = layout_.parts_of(key);
+    words.resize(parts.size());
+    for (size_t i = 0; i < parts.size(); ++i) words[i].insert(parts[i].word);
+  });
+  const auto widest = std::ranges::max_element(words, {}, &std::set<uint64_t>::size);
+  if (widest == words.end()) return {};
+  const ClassLayout::Part& part = parts[static_cast<size_t>(widest - words.begin())];
+  Crowding most{part.fact, widest->size(), nullptr};
+  size_t most_asked = 0;
+  for (const auto& implementation : op_->implementations) {
+    const size_t asked = times_asked(dependencies_of(*op_->schema, *implementation), part);
+    if (asked <= most_asked) continue;
+    most_asked = asked;
+    most.asked_by = implementation.get();
+  }
+  return most;
 }
 
 /// Whether some candidate has a reason, or is chosen, that was not told before.
@@ -155,7 +185,10 @@ DecisionSpace::Answer DecisionSpace::choose(const registry::Signature& signature
   std::shared_ptr<const Choice> made =
       decide_anew(signature, states, generation, next_plan_id, on_decision);
   if (keyed) {
-    if (const Choice* kept = table_.insert(key, made)) return {kept, nullptr, false};
+    if (const Choice* kept = table_.insert(key, made)) {
+      const bool crowded = table_.size() > ClassTable::kMany && !crowded_.exchange(true);
+      return {kept, nullptr, false, crowded};
+    }
   }
   unclassified_.fetch_add(1, std::memory_order_relaxed);
   const Choice* choice = made.get();

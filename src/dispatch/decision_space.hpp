@@ -33,6 +33,7 @@ class DecisionSpace {
     const Choice* choice = nullptr;
     std::shared_ptr<const Choice> uncached;  ///< owns it if it could not be kept
     bool cached = false;                     ///< the class was known
+    bool crowded = false;                    ///< the first class that makes them too many
   };
   Answer choose(const registry::Signature& signature, const ImplementationStates& states,
                 uint64_t generation, const std::function<uint64_t()>& next_plan_id,
@@ -57,6 +58,14 @@ class DecisionSpace {
   /// What plans compare, by candidate.
   const std::shared_ptr<const std::vector<GuardFacts>>& guards() const { return guards_; }
   uint32_t classes() const { return table_.size(); }
+
+  /// The fact that tells the most classes apart, and who asks about it.
+  struct Crowding {
+    registry::Fact fact;
+    size_t values = 0;
+    const registry::ImplementationRecord* asked_by = nullptr;  ///< null: rules or tuning alone
+  };
+  Crowding crowding() const;
   /// Calls that were decided because their class had no place.
   uint64_t unclassified() const { return unclassified_.load(std::memory_order_relaxed); }
 
@@ -73,6 +82,7 @@ class DecisionSpace {
   std::shared_ptr<const std::vector<GuardFacts>> guards_;
   mutable std::vector<std::atomic<uint64_t>> told_;  ///< by candidate: a bit per reason
   std::atomic<uint64_t> unclassified_{0};
+  std::atomic<bool> crowded_{false};
 };
 
 }  // namespace opmux::dispatch

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.hpp"
 #include "dispatch/attempt.hpp"
 #include "dispatch/cold_mark.hpp"
 #include "dispatch/engine.hpp"
@@ -51,12 +52,25 @@ class SlowCall {
 
   DecisionSpace::Answer choose() {
     space_ = &space_of(slot_, *state_, mark_.block().context);
-    return space_->choose(
+    DecisionSpace::Answer answer = space_->choose(
         signature_, state_->sources().states, state_->sources().generation,
         [this] { return state_->next_plan_id(); },
         [this](const Decision& decision, const registry::Signature& signature) {
           tell_decision(decision, signature);
         });
+    if (answer.crowded) tell_crowding();
+    return answer;
+  }
+
+  void tell_crowding() const {
+    const DecisionSpace::Crowding most = space_->crowding();
+    const std::string impl = most.asked_by == nullptr ? "" : most.asked_by->id;
+    engine_.parts().log->tell(Level::warning, "dispatch.many_classes", slot_.name(), impl, "", [&] {
+      return base::concat(
+          "calls fall into more than ", ClassTable::kMany, " classes, because ",
+          impl.empty() ? "a rule or the tuning" : "it", " tells apart ", most.values, " values of ",
+          registry::describe(state_->schema(), most.fact), " so far; each class is decided once");
+    });
   }
 
   void tell_decision(const Decision& decision, const registry::Signature& signature) const {

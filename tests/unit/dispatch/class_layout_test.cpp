@@ -120,6 +120,44 @@ TEST(ClassLayout, more_than_sixteen_bits_and_four_intervals_do_not_run_into_each
   EXPECT_TRUE(same_class(dependencies, Call(10, 97), Call(19, 89)));
 }
 
+TEST(ClassLayout, a_key_can_be_read_back_fact_by_fact) {
+  Dependencies dependencies;
+  for (int64_t n = 2; n < 72; ++n) dependencies.add(Predicate{kH, Relation::multiple_of, n});
+  dependencies.add(Predicate{kRows, Relation::equals, 7});
+  dependencies.add(Predicate{kRows, Relation::at_least, 10});
+  dependencies.add(Fact{FactKind::dtype, 1});
+  dependencies.add(Fact{FactKind::scalar, 3});
+  const ClassLayout layout(dependencies);
+  const auto parts = [&](const Call& call) {
+    return layout.parts_of(key(layout, call.signature()));
+  };
+  const auto before = parts(Call(1, 8));
+  const auto changed = [&](const Call& call) {
+    std::vector<size_t> places;
+    const auto after = parts(call);
+    for (size_t i = 0; i < before.size(); ++i) {
+      EXPECT_EQ(before[i].fact, after[i].fact);
+      if (before[i].word != after[i].word) places.push_back(i);
+    }
+    return places;
+  };
+  const auto expect = [&](size_t place, Fact fact, bool exact) {
+    EXPECT_EQ(before[place].fact, fact) << place;
+    EXPECT_EQ(before[place].exact, exact) << place;
+  };
+  ASSERT_EQ(before.size(), 5u);
+  expect(0, Fact{FactKind::dtype, 1}, true);
+  expect(1, kH, false);
+  expect(2, kRows, false);
+  expect(3, kRows, false);
+  expect(4, Fact{FactKind::scalar, 3}, true);
+  EXPECT_THAT(changed(Call(1, 8, 0, false, bf16)), testing::ElementsAre(0));
+  EXPECT_THAT(changed(Call(1, 71)), testing::ElementsAre(1));
+  EXPECT_THAT(changed(Call(7, 8)), testing::ElementsAre(2));
+  EXPECT_THAT(changed(Call(10, 8)), testing::ElementsAre(3));
+  EXPECT_THAT(changed(Call(1, 8, 5)), testing::ElementsAre(4));
+}
+
 TEST(ClassLayout, what_has_no_room_in_a_key_says_so) {
   Dependencies dependencies;
   for (uint8_t arg = 0; arg < 9; ++arg) dependencies.add(Fact{FactKind::scalar, arg});

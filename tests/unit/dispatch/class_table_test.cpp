@@ -49,7 +49,10 @@ TEST(ClassTable, grows_to_its_capacity_and_then_takes_no_more) {
   EXPECT_EQ(add(table, ClassTable::kCapacity), nullptr);
   EXPECT_EQ(table.size(), 4096u);
   size_t seen = 0;
-  table.for_each([&](const Choice&) { ++seen; });
+  table.for_each([&](const ClassKey& key, const Choice& choice) {
+    ++seen;
+    EXPECT_EQ(key.words[0], choice.generation);
+  });
   EXPECT_EQ(seen, 4096u);
   for (uint64_t i = 0; i < ClassTable::kCapacity; ++i) {
     ASSERT_EQ(table.find(key_of(i))->generation, i);

@@ -132,6 +132,36 @@ TEST(Engine, says_when_many_retired_snapshots_wait_and_lets_the_listener_call_ba
   EXPECT_EQ(stage.runtime.core().engine().retired_waiting(), 0u);
 }
 
+TEST(Engine, names_once_the_implementation_that_makes_more_than_256_classes) {
+  Listening stage;
+  const Operator op = stage.define(kCopy);
+  stage.add({.id = "copy/modest.one",
+             .kind = Kind::default_,
+             .caps = Caps{}.multiple_of("H", 4).at_least("H", 2)});
+  stage.add({.id = "copy/picky.one",
+             .verify = [](const Facts&) { return std::string(); },
+             .verify_reads = {{{OPMUX_FACT_DIM, "H"}}}});
+  Rows rows;
+  const auto call = [&](int64_t h) {
+    ASSERT_TRUE(op(TensorView(rows.out, f32, {1, h}), TensorView(rows.in, f32, {1, h})).ok());
+  };
+  for (int64_t h = 1; h <= 256; ++h) call(h);
+  EXPECT_EQ(stage.told("dispatch.many_classes"), 0u);
+  for (int64_t h = 257; h <= 300; ++h) call(h);
+  ASSERT_EQ(stage.told("dispatch.many_classes"), 1u);
+  const Event event =
+      *std::ranges::find(stage.events, std::string("dispatch.many_classes"), &Event::code);
+  EXPECT_EQ(event.level, Level::warning);
+  EXPECT_EQ(event.op, "copy");
+  EXPECT_EQ(event.impl, "copy/picky.one");
+  EXPECT_EQ(event.text,
+            "calls fall into more than 256 classes, because it tells apart 257 values of H so far; "
+            "each class is decided once");
+  ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"vendor"}}).ok());
+  for (int64_t h = 1; h <= 300; ++h) call(h);
+  EXPECT_EQ(stage.told("dispatch.many_classes"), 1u);
+}
+
 TEST(Engine, only_operators_that_a_change_concerns_are_decided_anew) {
   Stage stage;
   (void)stage.define(kCopy);
