@@ -149,7 +149,12 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
 Status BoundPlan::prepare(const registry::Signature& signature, const PlanRecord& plan) {
   const registry::Kernel& kernel = plan.implementation->kernel;
   plan.implementation->backend->mark_used();
-  if (plan.prepared != nullptr) {
+  if (plan.prepared != nullptr && plan.implementation->has(OPMUX_IMPL_SERIAL)) {
+    auto own = plan.prepared->make_own(guarded_.call);
+    if (!own) return own.error();
+    prepared_ = *std::move(own);
+    guarded_.call.prepared = prepared_->get();
+  } else if (plan.prepared != nullptr) {
     auto found = plan.prepared->get(prepared_key(*plan.implementation, signature), guarded_.call);
     if (!found) return found.error();
     slot_->engine->retire_prepared(*slot_, std::move(found->evicted));

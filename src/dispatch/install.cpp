@@ -151,6 +151,8 @@ void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state,
     plan.call.workspace = workspace_for(plan.call.workspace_size, false, unused);
     // Another shape may want another size.
     plan.hold_exactly();
+    // Without memory nothing is kept: the next call asks anew, and falls back if it must.
+    if (plan.call.workspace == nullptr && plan.call.workspace_size != 0) plan.epoch = 0;
   }
   block.recent[slot.number] = &plan;
 }

@@ -93,6 +93,13 @@ void PreparedCache::build(Slot& slot, const opmux_call& call) {
   slot.done.notify_all();
 }
 
+Result<PreparedPtr> PreparedCache::make_own(const opmux_call& call) {
+  Slot slot;
+  build(slot, call);
+  if (!slot.failure.ok()) return slot.failure;
+  return slot.state;
+}
+
 Result<PreparedCache::Found> PreparedCache::get(const PreparedKey& key, const opmux_call& call) {
   Found found;
   const auto [slot, mine] = claim(key, found.evicted);

@@ -61,6 +61,10 @@ class PreparedCache {
   /// The state for a call, built by plan() if needed. Fails with plan()'s outcome.
   Result<Found> get(const PreparedKey& key, const opmux_call& call);
 
+  /// A state that nobody else gets: a bound plan may move between threads, and a serial
+  /// implementation's states must not be used by two at a time.
+  Result<PreparedPtr> make_own(const opmux_call& call);
+
   /// Everything not in use by a bound plan, to be retired: memory is short.
   std::vector<PreparedPtr> trim();
 

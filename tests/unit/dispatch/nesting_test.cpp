@@ -158,5 +158,32 @@ TEST(Workspace, grows_with_the_arguments_and_may_be_refused) {
   EXPECT_EQ(op.bind(t.y, t.x).error().reason(), "plan.workspace");
 }
 
+TEST(Workspace, a_plan_is_not_kept_without_the_memory_that_its_kernel_asks_for_next_time) {
+  Stage stage;
+  const Operator op = stage.define(kNest);
+  static int asked;
+  static int without;
+  asked = without = 0;
+  Registration held =
+      stage.runtime
+          .implement({.id = "nest/growing.one",
+                      .kind = Kind::default_,
+                      .kernel = {.run = [](void*, const opmux_call* call) -> int32_t {
+                                   without += call->workspace == nullptr ? 1 : 0;
+                                   return OPMUX_OK;
+                                 },
+                                 .workspace = [](void*, const opmux_call*) -> uint64_t {
+                                   return asked++ == 0 ? 64 : uint64_t{1} << 60;
+                                 }}})
+          .value();
+  stage.add({.id = "nest/plain.one", .kind = Kind::reference});
+  const Rows t;
+  EXPECT_TRUE(op(t.y, t.x).ok());
+  EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(t.y, t.x).ok()); }), "nest/plain.one");
+  EXPECT_EQ(without, 0);
+  EXPECT_EQ(stage.stats("nest/growing.one").calls, 1u);
+  EXPECT_GT(stage.stats("nest/growing.one").resource, 0u);
+}
+
 }  // namespace
 }  // namespace opmux::test

@@ -154,6 +154,28 @@ TEST_F(PreparedCacheTest, a_serial_implementation_gets_a_state_per_thread) {
   EXPECT_EQ(seen.size(), 2u);
 }
 
+TEST_F(PreparedCacheTest, a_bound_plan_of_a_serial_implementation_shares_its_state_with_nobody) {
+  implement({{{OPMUX_FACT_DIM, "H"}}}, OPMUX_IMPL_SERIAL);
+  std::vector<int> seen;
+  preparing.running = [&](void* prepared) {
+    seen.push_back(*static_cast<int*>(prepared));
+    return OPMUX_OK;
+  };
+  const Rows t;
+  ASSERT_TRUE(op(t.y, t.x).ok());
+  {
+    Plan first = op.bind(t.y, t.x).value(), second = op.bind(t.y, t.x).value();
+    std::thread([&] { EXPECT_TRUE(first(t.y, t.x).ok()); }).join();
+    EXPECT_TRUE(second(t.y, t.x).ok());
+    EXPECT_TRUE(first(t.y, t.x).ok());
+    ASSERT_TRUE(op(t.y, t.x).ok());
+    EXPECT_THAT(seen, testing::ElementsAre(1, 2, 3, 2, 1));
+  }
+  EXPECT_EQ(preparing.alive, 1) << "a plan's own state goes with it";
+  preparing.ends = OPMUX_RESOURCE;
+  EXPECT_EQ(op.bind(t.y, t.x).error().code(), Code::resource);
+}
+
 TEST_F(PreparedCacheTest, the_state_used_longest_ago_is_given_up_and_built_again) {
   implement({{{OPMUX_FACT_SCALAR, "n"}}});
   const Rows t;
