@@ -1,0 +1,59 @@
+/// Implementations of one provider. Part of <opmux/plugin.hpp>.
+#pragma once
+
+#include <opmux/abi.h>
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <opmux/plugin/caps.hpp>
+#include <opmux/plugin/implementation.hpp>
+#include <opmux/plugin/outcome.hpp>
+
+namespace opmux::plugin {
+
+/// A set of implementations with one availability probe.
+class Backend {
+ public:
+  Backend(std::string_view name, int32_t kind, int32_t device_type = OPMUX_DEVICE_CPU) {
+    c_.struct_size = sizeof c_;
+    c_.name = str(name);
+    c_.kind = kind;
+    c_.device_type = device_type;
+    c_.priority = -1;
+  }
+  /// Required for OPMUX_KIND_VENDOR.
+  Backend& vendor(std::string_view name) { return c_.vendor = str(name), *this; }
+  Backend& priority(int32_t value) { return c_.priority = value, *this; }
+  Backend& flags(uint32_t flags) { return c_.flags |= flags, *this; }
+  Backend& device(const opmux_device_table* table) { return c_.device = table, *this; }
+  /// fn(opmux_error* why) -> OPMUX_OK or decline(why, ...).
+  Backend& available(std::function<int32_t(opmux_error*)> fn) {
+    available_ = std::move(fn);
+    c_.is_available = [](void* self, opmux_error* why) {
+      return guarded(why, [&] { return static_cast<Backend*>(self)->available_(why); });
+    };
+    return *this;
+  }
+  Backend& add(const Impl& impl) { return impls_.push_back(impl), *this; }
+
+ private:
+  friend class Plugin;
+  opmux_backend seal() {
+    sealed_.clear();
+    for (Impl& impl : impls_) sealed_.push_back(impl.seal());
+    c_.user_data = this;
+    Caps::publish(sealed_, c_.impls, c_.impl_count, c_.impl_stride);
+    return c_;
+  }
+
+  opmux_backend c_{};
+  std::function<int32_t(opmux_error*)> available_;
+  std::vector<Impl> impls_;
+  std::vector<opmux_impl> sealed_;
+};
+
+}  // namespace opmux::plugin

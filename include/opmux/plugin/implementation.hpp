@@ -1,0 +1,126 @@
+/// One implementation: its functions and what they can do. Part of <opmux/plugin.hpp>.
+#pragma once
+
+#include <opmux/abi.h>
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <opmux/plugin/call.hpp>
+#include <opmux/plugin/caps.hpp>
+#include <opmux/plugin/facts.hpp>
+#include <opmux/plugin/outcome.hpp>
+
+namespace opmux::plugin {
+
+/// One implementation of one operator. Later builders copy it; nothing of it is shared.
+class Impl {
+ public:
+  using Args = std::span<const opmux_arg>;
+  using Reads = std::initializer_list<std::pair<uint32_t, std::string_view>>;
+
+  Impl(std::string_view op, std::string_view variant) {
+    c_.struct_size = sizeof c_;
+    c_.op = str(op);
+    c_.variant = str(variant);
+    c_.priority = -1;
+  }
+  /// The schema text it was written against.
+  Impl& signature(std::string_view text) { return c_.signature = str(text), *this; }
+  /// 0-1000; without it the kind's own.
+  Impl& priority(int32_t value) { return c_.priority = value, *this; }
+  Impl& flags(uint32_t flags) { return c_.flags |= flags, *this; }
+  Impl& caps(const Caps& caps) { return caps_ = caps, *this; }
+
+  /// fn(const Call&) -> outcome or nothing.
+  template <class Fn>
+  Impl& run(Fn fn) {
+    run_ = [fn](const Call& call) { return guarded(call.error(), [&] { return fn(call); }); };
+    c_.run = [](void* self, const opmux_call* call) { return of(self).run_(Call{*call}); };
+    return *this;
+  }
+  /// fn(const Facts&, opmux_error* why) -> OPMUX_OK or decline(why, ...). Only the facts in `reads`
+  /// exist for it; no list means scalars, dtypes, ranks and the device.
+  Impl& verify(std::function<int32_t(const Facts&, opmux_error*)> fn, Reads reads = {}) {
+    verify_ = std::move(fn);
+    list(reads, verify_reads_);
+    c_.verify = [](void* self, const opmux_facts* facts, opmux_error* why) {
+      return guarded(why, [&] { return of(self).verify_(Facts{*facts}, why); });
+    };
+    return *this;
+  }
+  /// Makes what run() gets from prepared<T>(); depends on the facts in `reads`, by default on all.
+  Impl& plan(std::function<std::shared_ptr<void>(const Call&)> fn, Reads reads = {}) {
+    plan_ = std::move(fn);
+    list(reads, plan_reads_);
+    c_.plan = [](void* self, const opmux_call* call, void** prepared) {
+      return guarded(call->error,
+                     [&] { *prepared = new std::shared_ptr<void>(of(self).plan_(Call{*call})); });
+    };
+    c_.plan_free = release;
+    return *this;
+  }
+  /// Bytes that run() wants; one that throws asks for more than there is, so that run() is not
+  /// called.
+  Impl& workspace(std::function<uint64_t(const Call&)> fn) {
+    workspace_ = std::move(fn);
+    c_.workspace = [](void* self, const opmux_call* call) -> uint64_t {
+      uint64_t bytes = UINT64_MAX;
+      guarded(call->error, [&] { bytes = of(self).workspace_(Call{*call}); });
+      return bytes;
+    };
+    return *this;
+  }
+  /// Makes an instance, which run() gets from instance<T>(); load() hands the parameters to it.
+  Impl& stateful(std::function<std::shared_ptr<void>(Args)> create,
+                 std::function<int32_t(void*, Args)> load) {
+    create_ = std::move(create);
+    load_ = std::move(load);
+    c_.create = [](void* self, const opmux_arg* options, uint32_t count, void** instance,
+                   opmux_error* error) {
+      return guarded(error, [&] {
+        *instance = new std::shared_ptr<void>(of(self).create_(Args{options, count}));
+      });
+    };
+    c_.load = [](void* self, void* instance, const opmux_arg* params, uint32_t count,
+                 opmux_error* error) {
+      return guarded(
+          error, [&] { return of(self).load_(Call::shared(instance).get(), Args{params, count}); });
+    };
+    c_.destroy = release;
+    return *this;
+  }
+
+ private:
+  friend class Backend;
+  static Impl& of(void* self) { return *static_cast<Impl*>(self); }
+  static void release(void*, void* handle) { delete static_cast<std::shared_ptr<void>*>(handle); }
+  static void list(Reads reads, std::vector<opmux_fact>& into) {
+    for (const auto& [kind, name] : reads) into.push_back({sizeof(opmux_fact), kind, str(name)});
+  }
+  opmux_impl seal() {
+    c_.user_data = this;
+    c_.caps = caps_.c();
+    Caps::publish(verify_reads_, c_.verify_reads, c_.verify_reads_count, c_.verify_reads_stride);
+    Caps::publish(plan_reads_, c_.plan_reads, c_.plan_reads_count, c_.plan_reads_stride);
+    return c_;
+  }
+
+  opmux_impl c_{};
+  Caps caps_;
+  std::vector<opmux_fact> verify_reads_, plan_reads_;
+  std::function<int32_t(const Call&)> run_;
+  std::function<int32_t(const Facts&, opmux_error*)> verify_;
+  std::function<std::shared_ptr<void>(const Call&)> plan_;
+  std::function<uint64_t(const Call&)> workspace_;
+  std::function<std::shared_ptr<void>(Args)> create_;
+  std::function<int32_t(void*, Args)> load_;
+};
+
+}  // namespace opmux::plugin

@@ -1,0 +1,74 @@
+/// How functions of a plugin end: outcomes with a code and a text, and exceptions turned into them.
+/// Part of <opmux/plugin.hpp>.
+#pragma once
+
+#include <opmux/abi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string_view>
+#include <type_traits>
+
+namespace opmux::plugin {
+
+constexpr opmux_str str(std::string_view text) { return {text.data(), text.size()}; }
+
+/// Writes an outcome with its stable code (a literal) and a text, cut to what fits; returns it.
+inline int32_t report(opmux_error* error, int32_t outcome, std::string_view code,
+                      std::string_view text) noexcept {
+  if (!error) return outcome;
+  error->outcome = outcome;
+  error->code = str(code);
+  error->text_size = error->text ? std::min(text.size(), error->text_capacity) : 0;
+  if (error->text_size > 0) std::memcpy(error->text, text.data(), error->text_size);
+  return outcome;
+}
+/// Refuses before anything was touched: the next candidate runs.
+inline int32_t decline(opmux_error* error, std::string_view code, std::string_view text) noexcept {
+  return report(error, OPMUX_DECLINED, code, text);
+}
+/// The caller's fault.
+inline int32_t invalid(opmux_error* error, std::string_view code, std::string_view text) noexcept {
+  return report(error, OPMUX_INVALID_ARGUMENT, code, text);
+}
+/// Went wrong; outputs may be spoilt.
+inline int32_t fail(opmux_error* error, std::string_view code, std::string_view text) noexcept {
+  return report(error, OPMUX_FAILED, code, text);
+}
+
+/// Runs `body`; one that returns nothing is OPMUX_OK.
+template <class Body>
+int32_t outcome_of(Body& body) {
+  if constexpr (std::is_void_v<std::invoke_result_t<Body&>>) {
+    body();
+    return OPMUX_OK;
+  } else {
+    return body();
+  }
+}
+
+#if defined(__cpp_exceptions)
+/// Runs `body` and turns whatever it throws into an outcome.
+template <class Body>
+int32_t guarded(opmux_error* error, Body&& body) noexcept {
+  try {
+    return outcome_of(body);
+  } catch (const std::bad_alloc&) {
+    return report(error, OPMUX_RESOURCE, "plugin.memory", "out of memory");
+  } catch (const std::exception& e) {
+    return fail(error, "plugin.exception", e.what());
+  } catch (...) {
+    return fail(error, "plugin.exception", "threw something that is no std::exception");
+  }
+}
+#else
+template <class Body>
+int32_t guarded(opmux_error*, Body&& body) noexcept {
+  return outcome_of(body);
+}
+#endif
+
+}  // namespace opmux::plugin
