@@ -27,8 +27,8 @@ struct ArgumentWords {
     return differs == 0;
   }
 
-  /// The plan and views of the layouts that it keeps agree on the lower of their numbers, so that in
-  /// the end all plans and views that meet have the same one.
+  /// The plan and views of the layouts that it keeps agree on the lower of their numbers, so that
+  /// in the end all plans and views that meet have the same one.
   void share_layouts(GuardedPlan& plan, ThreadBlock& block) const {
     const uint64_t fresh = plan.exact_layouts[0] == kNoLayout ? block.new_layouts() : 0;
 #pragma GCC unroll 4

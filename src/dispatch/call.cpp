@@ -68,8 +68,8 @@ Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const Ar
   return call_slowly(slot, site, values, nullptr, nullptr);
 }
 
-/// Other dimensions than last time, checked one by one. True if the plan, or that of the new shapes'
-/// class, holds for them.
+/// Other dimensions than last time, checked one by one. True if the plan, or that of the new
+/// shapes' class, holds for them.
 template <class Words>
 [[gnu::noinline]] bool takes_dims(GuardedPlan& plan, const Words& words) {
   ArgValue values[4];

@@ -45,8 +45,8 @@ class DecisionSpace {
                                             const std::function<uint64_t()>& next_plan_id,
                                             const OnDecision& on_decision) const;
 
-  /// The choice for the class of these facts, if it is known. `key` is what layout().start() made of
-  /// facts with the same kinds.
+  /// The choice for the class of these facts, if it is known. `key` is what layout().start() made
+  /// of facts with the same kinds.
   template <class FactOf>
   const Choice* known(ClassKey key, const FactOf& fact_of) const {
     return layout_.finish(fact_of, key) ? table_.find(key) : nullptr;

@@ -85,8 +85,8 @@ FreeDims FreeDims::compile(const registry::Schema& schema, const ShapeChecks& ch
       return dims;
     }
   }
-  // With the same strides and another first dimension what is contiguous stays so, but for a size of
-  // one, which may have any stride; the other dimensions are part of the strides.
+  // With the same strides and another first dimension what is contiguous stays so, but for a size
+  // of one, which may have any stride; the other dimensions are part of the strides.
   dims.least = contiguity ? 2 : 1;
   for (uint8_t d = 1; contiguity && d < checks.tensors.front().rank; ++d) places.fix({0, d});
   const uint8_t rank = std::ranges::max(checks.tensors, {}, &ShapeChecks::Tensor::rank).rank;
