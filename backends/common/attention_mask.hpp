@@ -1,7 +1,7 @@
 // The optional mask of attention, seen as [B, HQ, S, T] whatever its rank.
 #pragma once
 
-#include <opmux/plugin.hpp>
+#include <opmux/abi.h>
 
 #include <array>
 #include <cstdint>
@@ -32,8 +32,6 @@ class AttentionMask {
     return true;
   }
 
-  bool present() const { return tensor_ != nullptr; }
-
   // What is added to one logit: 0, -inf for a bool that is false, or the element of a float mask.
   float at(int64_t batch, int64_t head, int64_t query, int64_t key) const {
     if (!tensor_) return 0;
@@ -53,15 +51,12 @@ class AttentionMask {
   std::array<int64_t, 4> strides_{};
 };
 
-// Reads the mask of attention, argument 4. Not ok if its shape does not fit.
-inline int32_t read_attention_mask(const plugin::Call& call, AttentionMask& mask) {
-  const plugin::TensorArg q = call.tensor(1), k = call.tensor(2), given = call.optional_tensor(4);
-  if (!given) return OPMUX_OK;
-  if (mask.broadcast(given.c(), {q.dim(0), q.dim(2), q.dim(1), k.dim(1)})) return OPMUX_OK;
+inline std::string mask_refusal(const opmux_tensor& mask) {
   std::string shape;
-  for (int64_t size : given.shape()) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
-  return plugin::invalid(call.error(), "attention.mask",
-                         "a mask of shape [" + shape + "] does not broadcast to [B, HQ, S, T]");
+  for (int i = 0; i < mask.ndim; ++i) {
+    shape += (i == 0 ? "" : ", ") + std::to_string(mask.shape[i]);
+  }
+  return "a mask of shape [" + shape + "] does not broadcast to [B, HQ, S, T]";
 }
 
 }  // namespace opmux::backends

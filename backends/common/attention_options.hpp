@@ -1,8 +1,6 @@
 // The arguments that attention and paged_attention end with, and what they do to logits.
 #pragma once
 
-#include <opmux/plugin.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -22,8 +20,8 @@ struct AttentionOptions {
   int64_t window;
   float softcap;
 
-  // From the product of a query and a key; `added` comes from the mask. A key that the mask excludes
-  // is out even if its logit is NaN.
+  // From the product of a query and a key; `added` comes from the mask. A key that the mask
+  // excludes is out even if its logit is NaN.
   float logit(float product, float added) const {
     float value = product * scale;
     if (softcap > 0) value = softcap * std::tanh(value / softcap);
@@ -31,19 +29,14 @@ struct AttentionOptions {
   }
 };
 
-// Reads them from position `first` on, where causal, scale, window, sink and softcap stand. Not ok
-// if softcap is negative or not finite.
-inline int32_t read_attention_options(const plugin::Call& call, uint32_t first,
-                                      bool causal_by_default, AttentionOptions& options) {
-  const double size = double(std::max<int64_t>(1, call.tensor(1).dim(-1)));
-  options.causal = call.boolean(first, causal_by_default);
-  options.scale = float(call.f64(first + 1, 1 / std::sqrt(size)));
-  options.window = call.i64(first + 2);
-  options.softcap = float(call.f64(first + 4));
-  if (options.softcap >= 0 && std::isfinite(options.softcap)) return OPMUX_OK;
-  return plugin::invalid(
-      call.error(), "attention.softcap",
-      "softcap must be 0, for none, or a positive number, is " + std::to_string(options.softcap));
+inline float default_attention_scale(int64_t size) {
+  return float(1 / std::sqrt(double(std::max<int64_t>(1, size))));
+}
+
+inline bool is_softcap(float value) { return value >= 0 && std::isfinite(value); }
+
+inline std::string softcap_refusal(float value) {
+  return "softcap must be 0, for none, or a positive number, is " + std::to_string(value);
 }
 
 // Logits become weights, in place; `sink` is one more logit. False, and nothing is changed, if all

@@ -55,6 +55,11 @@ inline Operand row_major(const float* data, int64_t columns) {
   return {data, CblasNoTrans, blasint(std::max<int64_t>(1, columns))};
 }
 
+inline Operand transposed(Operand m) {
+  m.order = m.order == CblasNoTrans ? CblasTrans : CblasNoTrans;
+  return m;
+}
+
 // Copies a block to f32, row-major and without gaps, reading along the smaller stride.
 void copy_block(const Block& m, float* to);
 
@@ -78,13 +83,24 @@ inline Operand operand(const Block& m, float* room) {
   return row_major(room, m.columns);
 }
 
+// One row: sgemv reads b once, sgemm would pack it first.
+inline void multiply_row(int64_t columns, int64_t depth, const Operand& a, const Operand& b,
+                         float* y) {
+  const bool by_rows = b.order == CblasNoTrans;
+  cblas_sgemv(CblasRowMajor, by_rows ? CblasTrans : CblasNoTrans,
+              blasint(by_rows ? depth : columns), blasint(by_rows ? columns : depth), 1, b.data,
+              b.stride, a.data, a.order == CblasNoTrans ? 1 : a.stride, 0, y, 1);
+}
+
 // y[rows, columns] = a[rows, depth] * b[depth, columns]; neighbours in a row of y are side by side.
 inline void multiply(int64_t rows, int64_t columns, int64_t depth, const Operand& a,
                      const Operand& b, float* y, int64_t y_stride) {
+  if (rows == 0 || columns == 0) return;
   if (depth == 0) {
     for (int64_t r = 0; r < rows; ++r) std::fill_n(y + r * y_stride, columns, 0.0f);
     return;
   }
+  if (rows == 1) return multiply_row(columns, depth, a, b, y);
   cblas_sgemm(CblasRowMajor, a.order, b.order, blasint(rows), blasint(columns), blasint(depth), 1,
               a.data, a.stride, b.data, b.stride, 0, y, blasint(y_stride));
 }

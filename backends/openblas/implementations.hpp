@@ -10,6 +10,8 @@
 namespace opmux::backends::openblas {
 
 plugin::Impl matmul();
+plugin::Impl linear();
+plugin::Impl attention();
 
 // What all of them share. `depth` is the dimension that products add over. Not batch invariant:
 // OpenBLAS chooses code by the number of rows. Not capture safe: OpenBLAS takes memory when it

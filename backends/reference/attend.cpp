@@ -17,7 +17,12 @@ int32_t read_options(const plugin::Call& call, uint32_t first, bool causal_by_de
                      AttendOptions& options) {
   const plugin::TensorArg sink = call.optional_tensor(first + 3);
   options.sink = load_vector(sink, call.tensor(1).dim(-2), kExcluded);
-  return read_attention_options(call, first, causal_by_default, options);
+  options.causal = call.boolean(first, causal_by_default);
+  options.scale = float(call.f64(first + 1, default_attention_scale(call.tensor(1).dim(-1))));
+  options.window = call.i64(first + 2);
+  options.softcap = float(call.f64(first + 4));
+  if (is_softcap(options.softcap)) return OPMUX_OK;
+  return plugin::invalid(call.error(), "attention.softcap", softcap_refusal(options.softcap));
 }
 
 Attend::Attend(const AttendOptions& options, int64_t most_keys, int64_t key_size,

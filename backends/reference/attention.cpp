@@ -6,6 +6,14 @@
 namespace opmux::backends::reference {
 namespace {
 
+int32_t read_mask(const plugin::Call& call, const plugin::TensorArg& q, const plugin::TensorArg& k,
+                  AttentionMask& mask) {
+  const plugin::TensorArg given = call.optional_tensor(4);
+  if (!given) return OPMUX_OK;
+  if (mask.broadcast(given.c(), {q.dim(0), q.dim(2), q.dim(1), k.dim(1)})) return OPMUX_OK;
+  return plugin::invalid(call.error(), "attention.mask", mask_refusal(given.c()));
+}
+
 // One head of one batch entry of k or v, by key and place.
 auto head_of(const plugin::TensorArg& tensor, int64_t batch, int64_t head) {
   return
@@ -20,7 +28,7 @@ int32_t run_attention(const plugin::Call& call) {
   AttendOptions options;
   AttentionMask mask;
   int32_t outcome = read_options(call, 5, false, options);
-  if (outcome == OPMUX_OK) outcome = read_attention_mask(call, mask);
+  if (outcome == OPMUX_OK) outcome = read_mask(call, q, k, mask);
   if (outcome != OPMUX_OK) return outcome;
   const int64_t queries = q.dim(1), group = q.dim(2) / k.dim(2);
   Attend attend(options, k.dim(1), q.dim(3), v.dim(3));

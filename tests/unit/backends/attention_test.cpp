@@ -5,56 +5,6 @@
 namespace opmux::testing {
 namespace {
 
-struct Heads {
-  Tensor q, k, v;
-};
-
-// Batch, queries, keys, heads of q and of k, sizes of a key and of a value.
-Heads make_heads(opmux_dtype dtype, int64_t b, int64_t s, int64_t t, int64_t hq, int64_t hkv,
-                 int64_t d, int64_t dv, Layout layout = Layout::contiguous) {
-  return {random(dtype, {b, s, hq, d}, layout, 1), random(dtype, {b, t, hkv, d}, layout, 2),
-          random(dtype, {b, t, hkv, dv}, layout, 3)};
-}
-
-// The place of [b, h, s, j] in a mask whose dimensions may be missing or 1.
-int64_t mask_place(const Tensor& mask, std::array<int64_t, 4> at) {
-  int64_t place = 0;
-  const int missing = 4 - mask.c().ndim;
-  for (int i = missing; i < 4; ++i) {
-    const int64_t size = mask.dim(i - missing);
-    place = place * size + (size == 1 ? 0 : at[size_t(i)]);
-  }
-  return place;
-}
-
-std::vector<Expected> expected_attention(const Heads& x, const AttentionCase& c,
-                                         const Tensor* mask = nullptr) {
-  const int64_t queries = x.q.dim(1), heads = x.q.dim(2), size = x.q.dim(3);
-  const int64_t keys = x.k.dim(1), kv_heads = x.k.dim(2), value_size = x.v.dim(3);
-  std::vector<Expected> result;
-  for (int64_t i = 0; i < x.q.dim(0) * queries * heads; ++i) {
-    const int64_t h = i % heads, s = i / heads % queries, b = i / heads / queries;
-    const int64_t kv = h / (heads / kv_heads);
-    const auto place = [&](int64_t j) { return (b * keys + j) * kv_heads + kv; };
-    const OneQuery one{
-        keys,
-        size,
-        value_size,
-        [&](int64_t d) { return x.q.get(i * size + d); },
-        [&](int64_t j, int64_t d) { return x.k.get(place(j) * size + d); },
-        [&](int64_t j, int64_t d) { return x.v.get(place(j) * value_size + d); },
-        [&](int64_t j) { return sees_by_position(c, s, queries, keys, j); },
-        [&](int64_t j) {
-          if (!mask) return 0.0;
-          const double value = mask->get(mask_place(*mask, {b, h, s, j}));
-          return mask->dtype().code != OPMUX_DTYPE_BOOL ? value : value != 0 ? 0 : -HUGE_VAL;
-        }};
-    const std::vector<Expected> row = expected_query(c, one, h);
-    result.insert(result.end(), row.begin(), row.end());
-  }
-  return result;
-}
-
 CallResult attend_to(const Tensor& y, const Heads& x, const AttentionCase& c = {},
                      const Tensor* mask = nullptr) {
   return call(reference("attention"),

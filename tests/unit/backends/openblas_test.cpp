@@ -1,5 +1,6 @@
 #include <cblas.h>
 
+#include "expected_attention.hpp"
 #include "expected_matmul.hpp"
 #include "library.hpp"
 
@@ -110,6 +111,115 @@ TEST(OpenblasMatmul, takes_no_more_threads_than_are_lent_and_gives_the_same_bits
     EXPECT_EQ(workspace(gemm("matmul"), {arg(y), arg(a), arg(b)}, lent),
               3 * workspace(gemm("matmul"), {arg(y), arg(a), arg(b)}));
   }
+}
+
+TEST(OpenblasLinear, is_right_for_every_type_shape_and_stride) {
+  for (opmux_dtype dtype : kFloats) {
+    for (Layout layout : kLayouts) {
+      for (auto shape : kShapes) {
+        if (shape.back() > 300) shape.back() = 300;
+        const int64_t terms = shape.back();
+        SCOPED_TRACE(name(dtype) + " " + name(layout) + " K=" + std::to_string(terms));
+        const Tensor x = random(dtype, shape, layout);
+        const Tensor weight = random(dtype, {67, terms}, layout, 2);
+        const Tensor bias = random(kF32, {67}, layout, 3);
+        shape.back() = 67;
+        for (const Tensor* given : {&bias, static_cast<const Tensor*>(nullptr)}) {
+          Tensor y = make(dtype, shape, layout);
+          const auto r = call(gemm("linear"), {arg(y), arg(x), arg(weight), arg(given)});
+          ASSERT_EQ(r.outcome, OPMUX_OK) << r.text;
+          expect_close(y, in_any_order(expected_linear(x, weight, given), terms));
+        }
+      }
+    }
+  }
+}
+
+TEST(OpenblasLinear, a_batch_without_gaps_is_one_product_in_place) {
+  const Tensor x = random(kF32, {40, 5, 64}), weight = random(kF32, {10, 64});
+  Tensor y = make(kF32, {40, 5, 10});
+  int64_t workers = 0;
+  const std::vector<opmux_arg> args = {arg(y), arg(x), arg(weight), absent()};
+  EXPECT_EQ(workspace(gemm("linear"), args), 0u);
+  EXPECT_EQ(call(gemm("linear"), args, {4, last_first, &workers}).outcome, OPMUX_OK);
+  EXPECT_EQ(workers, 0);  // nothing to share out
+  expect_close(y, in_any_order(expected_linear(x, weight, nullptr), 64));
+}
+
+TEST(OpenblasLinear, no_inputs_leave_the_bias) {
+  const Tensor x = make(kF32, {2, 0}), weight = make(kF32, {3, 0}), bias = random(kF32, {3});
+  Tensor y = random(kF32, {2, 3});
+  ASSERT_EQ(call(gemm("linear"), {arg(y), arg(x), arg(weight), arg(bias)}).outcome, OPMUX_OK);
+  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(y.bits(i), bias.bits(i % 3));
+}
+
+std::vector<opmux_arg> attention_args(const Tensor& y, const Heads& x, const AttentionCase& c,
+                                      const Tensor* mask = nullptr) {
+  return {arg(y),
+          arg(x.q),
+          arg(x.k),
+          arg(x.v),
+          arg(mask),
+          bool_arg(c.causal),
+          c.scale ? arg(*c.scale) : absent(),
+          int_arg(c.window),
+          arg(c.sink),
+          arg(c.softcap)};
+}
+
+TEST(OpenblasAttention, is_right_for_every_type_and_stride) {
+  const Tensor sink = random(kF32, {4}), mask = random(kF16, {1, 70, 90}, Layout::contiguous, 5);
+  const AttentionCase cases[] = {{}, {true}, {true, 0.3, 7}, {false, {}, 9, 4.0, &sink}};
+  for (opmux_dtype dtype : kFloats) {
+    for (Layout layout : kLayouts) {
+      const Heads x = make_heads(dtype, 2, 70, 90, 4, 2, 24, 10, layout);
+      for (const AttentionCase& c : cases) {
+        SCOPED_TRACE(name(dtype) + " " + name(layout) + " window " + std::to_string(c.window));
+        Tensor y = make(dtype, {2, 70, 4, 10}, layout);
+        const auto r = call(gemm("attention"), attention_args(y, x, c, &mask));
+        ASSERT_EQ(r.outcome, OPMUX_OK) << r.text;
+        expect_close(y, in_any_order(expected_attention(x, c, &mask), 90));
+      }
+    }
+  }
+}
+
+TEST(OpenblasAttention, only_the_logits_of_f32_need_memory_and_only_for_64_queries) {
+  const Heads x = make_heads(kF32, 1, 200, 100, 2, 1, 16, 16);
+  Tensor y = make(kF32, {1, 200, 2, 16});
+  EXPECT_EQ(workspace(gemm("attention"), attention_args(y, x, {})), 64u * 100 * sizeof(float));
+}
+
+TEST(OpenblasAttention, a_query_that_sees_no_key_gives_zeros_even_beside_nan) {
+  Heads x = make_heads(kF32, 1, 3, 2, 1, 1, 4, 4);
+  for (int64_t i = 0; i < 8; ++i) x.v.set(i, NAN);
+  Tensor y = random(kF32, {1, 3, 1, 4});
+  ASSERT_EQ(call(gemm("attention"), attention_args(y, x, {true})).outcome, OPMUX_OK);
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(y.bits(i), 0u);
+  for (int64_t i = 4; i < 12; ++i) EXPECT_TRUE(std::isnan(y.get(i)));
+}
+
+TEST(OpenblasAttention, blocks_of_queries_are_shared_out_and_give_the_same_bits) {
+  const Heads x = make_heads(kBF16, 1, 150, 150, 2, 1, 16, 16);
+  Tensor y = make(kBF16, {1, 150, 2, 16}), spread = y;
+  ASSERT_EQ(call(gemm("attention"), attention_args(y, x, {true})).outcome, OPMUX_OK);
+  int64_t workers = 0;
+  ASSERT_EQ(
+      call(gemm("attention"), attention_args(spread, x, {true}), {8, last_first, &workers}).outcome,
+      OPMUX_OK);
+  EXPECT_EQ(workers, 3);
+  EXPECT_EQ(y.bytes(), spread.bytes());
+}
+
+TEST(OpenblasAttention, refuses_a_mask_that_does_not_fit_and_a_negative_softcap) {
+  const Heads x = make_heads(kF32, 1, 3, 5, 1, 1, 4, 4);
+  Tensor y = random(kF32, {1, 3, 1, 4});
+  const Tensor before = y, mask = make(kBool, {3, 4});
+  EXPECT_EQ(call(gemm("attention"), attention_args(y, x, {}, &mask)).code, "attention.mask");
+  AttentionCase negative;
+  negative.softcap = -1;
+  EXPECT_EQ(call(gemm("attention"), attention_args(y, x, negative)).code, "attention.softcap");
+  EXPECT_EQ(y.bytes(), before.bytes());
 }
 
 // Notes what OpenBLAS is set to while the pieces run.
