@@ -14,6 +14,7 @@ namespace opmux::backends::openblas {
 namespace {
 
 std::mutex mutex;
+std::recursive_mutex only_caller;  // of a library without threads
 int users = 0;
 int found = 1;
 
@@ -39,12 +40,18 @@ OneThread::OneThread() {
   } else if (kind == OPENBLAS_OPENMP && omp_get_max_threads && omp_set_num_threads) {
     openmp_threads_ = omp_get_max_threads();
     if (openmp_threads_ > 1) omp_set_num_threads(1);
+  } else if (kind == OPENBLAS_SEQUENTIAL) {
+    only_caller.lock();
   }
 }
 
 OneThread::~OneThread() {
-  if (openblas_get_parallel() == OPENBLAS_THREAD) leave();
+  const int kind = openblas_get_parallel();
+  if (kind == OPENBLAS_THREAD) leave();
+  if (kind == OPENBLAS_SEQUENTIAL) only_caller.unlock();
   if (openmp_threads_ > 1) omp_set_num_threads(openmp_threads_);
 }
+
+bool takes_several_callers() { return openblas_get_parallel() != OPENBLAS_SEQUENTIAL; }
 
 }  // namespace opmux::backends::openblas

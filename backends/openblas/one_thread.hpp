@@ -13,7 +13,7 @@ namespace opmux::backends::openblas {
 //   the program makes to OpenBLAS itself at that moment run on one thread too; nothing else of them
 //   changes.
 // - with OpenMP it is the calling thread's own number of OpenMP threads, put back afterwards.
-// - without threads there is nothing to do.
+// - without threads it cannot stand two callers at a time: one waits for the other.
 class OneThread {
  public:
   OneThread();
@@ -24,5 +24,8 @@ class OneThread {
  private:
   int openmp_threads_ = 0;
 };
+
+// Whether several threads may call OpenBLAS at the same moment.
+bool takes_several_callers();
 
 }  // namespace opmux::backends::openblas

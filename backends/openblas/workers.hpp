@@ -16,7 +16,9 @@ inline uint64_t room_bytes(int64_t floats) {
 }
 
 inline int64_t wanted_workers(const plugin::Call& call, int64_t pieces) {
-  return call.parallel() ? std::min<int64_t>(call.c().max_threads, pieces) : 1;
+  return call.parallel() && takes_several_callers()
+             ? std::min<int64_t>(call.c().max_threads, pieces)
+             : 1;
 }
 
 inline uint64_t workspace_of(const plugin::Call& call, int64_t pieces, int64_t floats) {

@@ -99,6 +99,7 @@ TEST(OpenblasMatmul, a_sum_without_terms_is_zero) {
 }
 
 TEST(OpenblasMatmul, takes_no_more_threads_than_are_lent_and_gives_the_same_bits) {
+  if (openblas_get_parallel() == OPENBLAS_SEQUENTIAL) GTEST_SKIP() << "it takes one caller only";
   for (opmux_dtype dtype : {kF32, kBF16}) {
     const Tensor a = random(dtype, {9, 64}), b = random(dtype, {64, 1500}, Layout::contiguous, 2);
     Tensor y = make(dtype, {9, 1500}), spread = y;
@@ -200,6 +201,7 @@ TEST(OpenblasAttention, a_query_that_sees_no_key_gives_zeros_even_beside_nan) {
 }
 
 TEST(OpenblasAttention, blocks_of_queries_are_shared_out_and_give_the_same_bits) {
+  if (openblas_get_parallel() == OPENBLAS_SEQUENTIAL) GTEST_SKIP() << "it takes one caller only";
   const Heads x = make_heads(kBF16, 1, 150, 150, 2, 1, 16, 16);
   Tensor y = make(kBF16, {1, 150, 2, 16}), spread = y;
   ASSERT_EQ(call(gemm("attention"), attention_args(y, x, {true})).outcome, OPMUX_OK);
