@@ -1,6 +1,4 @@
-#include <string>
-
-#include "backends/common/integers.hpp"
+#include "backends/common/checked_indices.hpp"
 #include "backends/common/rows.hpp"
 #include "backends/reference/implementations.hpp"
 
@@ -8,19 +6,14 @@ namespace opmux::backends::reference {
 namespace {
 
 int32_t run_embedding(const plugin::Call& call) {
-  const plugin::TensorArg y = call.tensor(0), weight = call.tensor(1), ids = call.tensor(2);
-  const Rows tokens(ids.c(), 0), to(y.c());
-  for (int64_t t = 0; t < tokens.count(); ++t) {
-    const int64_t id = integer_at(ids.c(), tokens.offset(t));
-    if (id < 0 || id >= weight.dim(0)) {
-      return plugin::invalid(call.error(), "embedding.id",
-                             "id " + std::to_string(id) + " of token " + std::to_string(t) +
-                                 " is outside [0, " + std::to_string(weight.dim(0)) + ")");
-    }
+  const plugin::TensorArg y = call.tensor(0), weight = call.tensor(1);
+  const Indices ids(call.tensor(2).c());
+  if (const Wrong wrong = wrong_id(weight.c(), ids)) {
+    return plugin::invalid(call.error(), wrong.code, wrong.text);
   }
-  for (int64_t t = 0; t < tokens.count(); ++t) {
-    const int64_t id = integer_at(ids.c(), tokens.offset(t));
-    copy_row(weight.c(), id * weight.stride(0), y.c(), to.offset(t), weight.dim(1));
+  const Rows to(y.c());
+  for (int64_t t = 0; t < ids.count(); ++t) {
+    copy_row(weight.c(), ids[t] * weight.stride(0), y.c(), to.offset(t), weight.dim(1));
   }
   return OPMUX_OK;
 }

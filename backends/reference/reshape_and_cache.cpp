@@ -1,6 +1,4 @@
-#include <string>
-
-#include "backends/common/integers.hpp"
+#include "backends/common/checked_indices.hpp"
 #include "backends/common/rows.hpp"
 #include "backends/reference/implementations.hpp"
 
@@ -19,18 +17,13 @@ void write_token(const plugin::TensorArg& cache, const plugin::TensorArg& from, 
 
 int32_t run_reshape_and_cache(const plugin::Call& call) {
   const plugin::TensorArg k_cache = call.tensor(0), v_cache = call.tensor(1), k = call.tensor(2),
-                          v = call.tensor(3), slots = call.tensor(4);
-  const int64_t places = k_cache.dim(0) * k_cache.dim(1);
-  for (int64_t t = 0; t < slots.dim(0); ++t) {
-    const int64_t slot = integer_at(slots.c(), t * slots.stride(0));
-    if (slot >= places) {
-      return plugin::invalid(call.error(), "cache.slot",
-                             "slot " + std::to_string(slot) + " of token " + std::to_string(t) +
-                                 " is not below " + std::to_string(places));
-    }
+                          v = call.tensor(3);
+  const Indices slots(call.tensor(4).c());
+  if (const Wrong wrong = wrong_slot(k_cache.c(), slots)) {
+    return plugin::invalid(call.error(), wrong.code, wrong.text);
   }
-  for (int64_t t = 0; t < slots.dim(0); ++t) {
-    const int64_t slot = integer_at(slots.c(), t * slots.stride(0));
+  for (int64_t t = 0; t < slots.count(); ++t) {
+    const int64_t slot = slots[t];
     if (slot < 0) continue;
     write_token(k_cache, k, t, slot);
     write_token(v_cache, v, t, slot);

@@ -1,6 +1,6 @@
-#include <string>
+#include <vector>
 
-#include "backends/common/integers.hpp"
+#include "backends/common/checked_indices.hpp"
 #include "backends/common/rows.hpp"
 #include "backends/reference/implementations.hpp"
 
@@ -33,32 +33,18 @@ void rotate_token(const plugin::TensorArg& heads, int64_t offset, const std::vec
   }
 }
 
-int32_t check(const plugin::Call& call, const plugin::TensorArg& positions,
-              const plugin::TensorArg& cos_sin) {
-  const Rows tokens(positions.c(), 0);
-  for (int64_t t = 0; t < tokens.count(); ++t) {
-    const int64_t position = integer_at(positions.c(), tokens.offset(t));
-    if (position < 0 || position >= cos_sin.dim(0)) {
-      return plugin::invalid(call.error(), "rotary.position",
-                             "position " + std::to_string(position) + " of token " +
-                                 std::to_string(t) + " is outside [0, " +
-                                 std::to_string(cos_sin.dim(0)) + ")");
-    }
-  }
-  return OPMUX_OK;
-}
-
 int32_t run_rotary_embedding(const plugin::Call& call) {
-  const plugin::TensorArg q = call.tensor(0), k = call.optional_tensor(1),
-                          positions = call.tensor(2), cos_sin = call.tensor(3);
-  if (const int32_t outcome = check(call, positions, cos_sin); outcome != OPMUX_OK) return outcome;
+  const plugin::TensorArg q = call.tensor(0), k = call.optional_tensor(1), cos_sin = call.tensor(3);
+  const Indices positions(call.tensor(2).c());
+  if (const Wrong wrong = wrong_position(cos_sin.c(), positions)) {
+    return plugin::invalid(call.error(), wrong.code, wrong.text);
+  }
   const int64_t rotated = cos_sin.dim(1);
   const bool neighbours = call.i64(4) == kGptj;
   std::vector<float> table(static_cast<size_t>(rotated)), head(static_cast<size_t>(rotated));
-  const Rows tokens(positions.c(), 0), q_tokens(q.c(), 2), k_tokens(k ? k.c() : q.c(), 2);
-  for (int64_t t = 0; t < tokens.count(); ++t) {
-    const int64_t position = integer_at(positions.c(), tokens.offset(t));
-    load_row(cos_sin.c(), position * cos_sin.stride(0), rotated, table.data());
+  const Rows q_tokens(q.c(), 2), k_tokens(k ? k.c() : q.c(), 2);
+  for (int64_t t = 0; t < positions.count(); ++t) {
+    load_row(cos_sin.c(), positions[t] * cos_sin.stride(0), rotated, table.data());
     rotate_token(q, q_tokens.offset(t), table, neighbours, head);
     if (k) rotate_token(k, k_tokens.offset(t), table, neighbours, head);
   }

@@ -1,57 +1,113 @@
-// What the operators of this backend share outside of vector code: capabilities, promises, rows.
+// What the operators of this backend share outside of vector code: a table of variants, promises,
+// and the loop over rows.
 #pragma once
 
 #include <opmux/plugin.hpp>
 
 #include <algorithm>
+#include <initializer_list>
 #include <string_view>
+#include <utility>
 
 #include "backends/common/rows.hpp"
 #include "backends/simd/targets.hpp"
 
 namespace opmux::backends::simd {
 
+using RunFn = int32_t (*)(const plugin::Call& call);
+
+constexpr std::pair<uint32_t, std::string_view> dtype_of(std::string_view arg) {
+  return {OPMUX_FACT_DTYPE, arg};
+}
+
+// One operator. Tensors named in `alike` have one dtype; all are inner contiguous and f32, f16 or
+// bf16 unless `caps` says something else of them by name.
+struct Operator {
+  std::string_view name, signature;
+  plugin::Impl::Reads alike;
+  plugin::Caps caps = plugin::Caps{}.inner_contiguous();
+};
+
 // Deterministic and batch invariant because a row is always computed alone, by one thread, in one
 // order; nothing can fail once the first element is written.
-inline plugin::Impl implementation(std::string_view op, std::string_view signature,
-                                   const Target& target) {
-  plugin::Impl impl{op, target.variant};
-  impl.signature(signature)
+inline plugin::Impl implementation(const Operator& op, const Target& target) {
+  plugin::Impl impl{op.name, target.variant};
+  plugin::Caps caps = op.caps;
+  impl.signature(op.signature)
       .priority(target.priority)
       .flags(OPMUX_IMPL_ATOMIC_OUTPUTS | OPMUX_IMPL_DETERMINISTIC | OPMUX_IMPL_BATCH_INVARIANT |
              OPMUX_IMPL_CAPTURE_SAFE)
-      .caps(plugin::Caps{}
-                .dtypes({plugin::f32, plugin::f16, plugin::bf16})
-                .inner_contiguous()
+      .caps(caps.dtypes({plugin::f32, plugin::f16, plugin::bf16})
                 .device_type(OPMUX_DEVICE_CPU)
-                .cpu_features(target.cpu_features))
-      .verify(
-          [](const plugin::Facts& facts, opmux_error* why) {
-            if (facts.dtype("x") == facts.dtype("y")) return OPMUX_OK;
-            return plugin::decline(why, "verify.dtype", "y must have the dtype of x");
-          },
-          {{OPMUX_FACT_DTYPE, "x"}, {OPMUX_FACT_DTYPE, "y"}});
+                .cpu_features(target.cpu_features));
+  if (op.alike.size() == 0) return impl;
+  const std::vector<std::pair<uint32_t, std::string_view>> alike(op.alike);
+  impl.verify(
+      [alike](const plugin::Facts& facts, opmux_error* why) {
+        const auto first = facts.dtype(alike.front().second);
+        for (const auto& [kind, arg] : alike) {
+          if (facts.dtype(arg).value_or(*first) == *first) continue;
+          return plugin::decline(
+              why, "verify.dtype",
+              std::string(arg) + " must have the dtype of " + std::string(alike.front().second));
+        }
+        return int32_t{OPMUX_OK};
+      },
+      op.alike);
   return impl;
 }
+
+// Adds one implementation for each target that was compiled; `run` is the function of that target.
+inline void add(plugin::Backend& backend, const Operator& op, RunFn avx512, RunFn avx2,
+                RunFn sse4) {
+  const std::pair<const Target&, RunFn> variants[] = {
+      {kAvx512, avx512}, {kAvx2, avx2}, {kSse4, sse4}};
+  for (const auto& [target, run] : variants) {
+    if (run) backend.add(implementation(op, target).run(run));
+  }
+}
+
+// The functions of all targets, from behind HWY_AFTER_NAMESPACE.
+#define OPMUX_SIMD_VARIANTS(function) \
+  HWY_CHOOSE_AVX3(function), HWY_CHOOSE_AVX2(function), HWY_CHOOSE_SSE4(function)
 
 inline int32_t decline_dtype(const plugin::Call& call) {
   return plugin::decline(call.error(), "simd.dtype", "no code for these dtypes");
 }
 
-// Calls row(x, y) with the first byte of every pair of rows, several rows at a time on several
-// threads if the host lent them and there is enough to do.
-template <class Row>
-void for_each_row(const plugin::Call& call, const plugin::TensorArg& y, const plugin::TensorArg& x,
-                  const Row& row) {
+// Calls fn with the Tag of the tensors' one dtype; declines if they differ or are no floats.
+template <class Fn>
+int32_t with_dtype(const plugin::Call& call, std::initializer_list<plugin::TensorArg> tensors,
+                   const Fn& fn) {
+  const opmux_dtype dtype = tensors.begin()->dtype();
+  for (const plugin::TensorArg& tensor : tensors) {
+    if (tensor && !tensor.is(dtype)) return decline_dtype(call);
+  }
+  return with_element(dtype, fn) ? int32_t{OPMUX_OK} : decline_dtype(call);
+}
+
+// The first elements of a tensor's rows of type T.
+template <class T>
+class RowsOf {
+ public:
+  explicit RowsOf(const plugin::TensorArg& tensor, int inner = 1)
+      : rows_(tensor.c(), inner), first_(tensor.data<T>()) {}
+  int64_t count() const { return rows_.count(); }
+  T* operator[](int64_t row) const { return first_ + rows_.offset(row); }
+
+ private:
+  Rows rows_;
+  T* first_;
+};
+
+// Calls body(i) for i in [0, count), several at a time on several threads if the host lent them and
+// there is enough to do: each i costs as much as `elements` elements.
+template <class Body>
+void for_each_row(const plugin::Call& call, int64_t count, int64_t elements, const Body& body) {
   constexpr int64_t kWorthAThread = 16384;  // elements
-  const Rows from(x.c()), to(y.c());
-  const int64_t size = x.dtype().bits / 8;
-  const int64_t rows = from.count();
-  const int64_t block = std::max<int64_t>(1, kWorthAThread / std::max<int64_t>(1, x.dim(-1)));
-  call.for_each((rows + block - 1) / block, [&](int64_t b) {
-    for (int64_t r = b * block; r < std::min(rows, (b + 1) * block); ++r) {
-      row(x.data<const char>() + from.offset(r) * size, y.data<char>() + to.offset(r) * size);
-    }
+  const int64_t block = std::max<int64_t>(1, kWorthAThread / std::max<int64_t>(1, elements));
+  call.for_each((count + block - 1) / block, [&](int64_t b) {
+    for (int64_t i = b * block; i < std::min(count, (b + 1) * block); ++i) body(i);
   });
 }
 

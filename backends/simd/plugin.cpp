@@ -7,7 +7,14 @@ OPMUX_PLUGIN_ENTRY(simd) {
   return op::answer(host, out, [] {
     op::Backend backend{"simd", OPMUX_KIND_DEFAULT};
     simd::add_rms_norm(backend);
+    simd::add_fused_add_rms_norm(backend);
     simd::add_silu_and_mul(backend);
+    simd::add_layer_norm(backend);
+    simd::add_gelu_and_mul(backend);
+    simd::add_softmax(backend);
+    simd::add_rotary_embedding(backend);
+    simd::add_embedding(backend);
+    simd::add_reshape_and_cache(backend);
     return op::Plugin{"simd", OPMUX_BACKEND_VERSION}.add(backend);
   });
 }

@@ -27,6 +27,13 @@ inline constexpr Target kSse4{"sse4", "sse4_1,sse4_2,ssse3,aes,pclmulqdq", 140};
 
 // Adds one implementation per target to the backend.
 void add_rms_norm(plugin::Backend& backend);
+void add_fused_add_rms_norm(plugin::Backend& backend);
 void add_silu_and_mul(plugin::Backend& backend);
+void add_layer_norm(plugin::Backend& backend);
+void add_gelu_and_mul(plugin::Backend& backend);
+void add_softmax(plugin::Backend& backend);
+void add_rotary_embedding(plugin::Backend& backend);
+void add_embedding(plugin::Backend& backend);
+void add_reshape_and_cache(plugin::Backend& backend);
 
 }  // namespace opmux::backends::simd

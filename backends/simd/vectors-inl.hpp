@@ -7,6 +7,7 @@
 #define OPMUX_BACKENDS_SIMD_VECTORS_INL_HPP
 #endif
 
+#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include <cstring>
 
 #include "backends/common/element.hpp"
+#include "backends/common/rows.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
@@ -118,6 +120,94 @@ HWY_INLINE void store_part(V value, T* to, size_t count) {
   store(value, lanes);
   std::memcpy(to, lanes, count * sizeof(T));
 }
+
+// To the nearest value of type T and back.
+template <class T>
+HWY_INLINE V rounded(V value) {
+  T lanes[hn::MaxLanes(F32())];
+  store(value, lanes);
+  return load(lanes);
+}
+
+// Calls whole(i) for every i at which a vector of `count` elements begins, then part(i, rest) for
+// what is left, be it nothing.
+template <class Whole, class Part>
+HWY_INLINE void for_each_vector(size_t count, const Whole& whole, const Part& part) {
+  const size_t lanes = hn::Lanes(F32());
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) whole(i);
+  if (i < count) part(i, count - i);
+}
+
+// y[i] = fn(x[i]...) for all i < count.
+template <class Y, class Fn, class... X>
+HWY_INLINE void map(Y* y, size_t count, const Fn& fn, const X*... x) {
+  for_each_vector(
+      count, [&](size_t i) { store(fn(load(x + i)...), y + i); },
+      [&](size_t i, size_t rest) { store_part(fn(load_part(x + i, rest)...), y + i, rest); });
+}
+
+// The sum of a term of x[i] over i < count: term(v, sum) adds it to a sum. Four of them in flight
+// hide the latency of the addition.
+template <class T, class Term>
+HWY_INLINE float sum_over(const T* x, size_t count, const Term& term) {
+  const size_t lanes = hn::Lanes(F32());
+  V a = hn::Zero(F32()), b = a, c = a, d = a;
+  size_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    a = term(load(x + i), a);
+    b = term(load(x + i + lanes), b);
+    c = term(load(x + i + 2 * lanes), c);
+    d = term(load(x + i + 3 * lanes), d);
+  }
+  for (; i + lanes <= count; i += lanes) a = term(load(x + i), a);
+  if (i < count) {
+    // The lanes behind the end add nothing, whatever the term of zero is.
+    const V added = term(load_part(x + i, count - i), hn::Zero(F32()));
+    b = hn::Add(b, hn::IfThenElseZero(hn::FirstN(F32(), count - i), added));
+  }
+  return hn::GetLane(hn::SumOfLanes(F32(), hn::Add(hn::Add(a, b), hn::Add(c, d))));
+}
+
+// exp(v) for v up to 104; Highway's own takes NaN for a number far below zero.
+HWY_INLINE V exp_or_nan(V v) { return hn::IfThenElse(hn::IsNaN(v), v, hn::Exp(F32(), v)); }
+
+// The elements of a tensor's row whose type is asked for at every load: for what would else
+// multiply the number of functions, and is not most of the work.
+class AnyFloats {
+ public:
+  // `if_absent` stands for every element if there is no tensor.
+  AnyFloats(const opmux_tensor* tensor, float if_absent) : if_absent_(if_absent) {
+    if (!tensor) return;
+    first_ = first_element<const char>(*tensor);
+    dtype_ = tensor->dtype;
+  }
+  HWY_INLINE V load_at(size_t i) const {
+    return dispatch([&](const auto* from) { return load(from + i); });
+  }
+  HWY_INLINE V load_part_at(size_t i, size_t count) const {
+    return dispatch([&](const auto* from) { return load_part(from + i, count); });
+  }
+  void widen(int64_t first, size_t count, float* to) const {
+    const size_t at = static_cast<size_t>(first);
+    for_each_vector(
+        count, [&](size_t i) { store(load_at(at + i), to + i); },
+        [&](size_t i, size_t rest) { store_part(load_part_at(at + i, rest), to + i, rest); });
+  }
+
+ private:
+  template <class Fn>
+  HWY_INLINE V dispatch(const Fn& fn) const {
+    if (!first_) return hn::Set(F32(), if_absent_);
+    if (dtype_.bits == 32) return fn(reinterpret_cast<const float*>(first_));
+    if (dtype_.code == OPMUX_DTYPE_BFLOAT) return fn(reinterpret_cast<const BF16*>(first_));
+    return fn(reinterpret_cast<const F16*>(first_));
+  }
+
+  const char* first_ = nullptr;
+  opmux_dtype dtype_{};
+  float if_absent_;
+};
 
 }  // namespace opmux::backends::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

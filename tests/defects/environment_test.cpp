@@ -130,6 +130,7 @@ TEST(Defects, an_import_error_of_one_backend_removes_all) {
   EXPECT_TRUE(runtime.op("rms_norm")->with(report)(rows.y, rows.x, rows.w).ok());
   EXPECT_EQ(report.implementation.substr(0, 14), "rms_norm/simd.");
   CallReport other;
+  const PolicyScope scope{runtime, {.require = {"reference"}}};
   EXPECT_TRUE(runtime.op("softmax")->with(other)(rows.y, rows.x).ok());
   EXPECT_EQ(other.implementation, "softmax/reference.scalar");
 }

@@ -10,6 +10,7 @@ int main() {
   const opmux::TensorView in(x, opmux::f32, {1, 3});
   const opmux::TensorView out(y, opmux::f32, {1, 3});
   opmux::CallReport report;
+  const opmux::PolicyScope scope{runtime, {.require = {"reference"}}};
   const opmux::Operator softmax = runtime.op("softmax").value();
   if (!softmax.with(report)(out, in).ok()) return 1;
   std::cout << report.implementation << (report.fell_back ? " fell back" : "") << "\n";

@@ -1,0 +1,81 @@
+#include "backends/simd/implementation.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/simd/softmax.cpp"
+#include <hwy/foreach_target.h>  // this file again, once per target
+
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "backends/simd/vectors-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace opmux::backends::simd::HWY_NAMESPACE {
+
+template <class T>
+float largest_scaled(const T* x, size_t count, V scale) {
+  const V lowest = hn::Set(F32(), -std::numeric_limits<float>::infinity());
+  V largest = lowest;
+  for_each_vector(
+      count, [&](size_t i) { largest = hn::Max(largest, hn::Mul(load(x + i), scale)); },
+      [&](size_t i, size_t rest) {
+        const V scaled = hn::Mul(load_part(x + i, rest), scale);
+        largest = hn::Max(largest, hn::IfThenElse(hn::FirstN(F32(), rest), scaled, lowest));
+      });
+  return hn::GetLane(hn::MaxOfLanes(F32(), largest));
+}
+
+// A row of nothing but -inf becomes zeros. A NaN may be lost on the way to the largest, but spoils
+// the sum and with it the row; so does +inf, whose difference to itself is NaN.
+template <class T>
+void softmax_row(const T* x, T* y, size_t count, float factor) {
+  constexpr size_t kMost = 4096;  // powers that are kept; of longer rows they are computed again
+  float kept[kMost];
+  const V scale = hn::Set(F32(), factor);
+  const float largest = largest_scaled(x, count, scale);
+  const V shift = hn::Set(F32(), std::isinf(largest) && largest < 0 ? 0 : largest);
+  const auto power = [&](V v) { return exp_or_nan(hn::Sub(hn::Mul(v, scale), shift)); };
+  const auto inverse = [](float sum) { return hn::Set(F32(), sum == 0 ? 0 : 1 / sum); };
+  if (std::is_same_v<T, float> || count <= kMost) {
+    float* powers = kept;
+    if constexpr (std::is_same_v<T, float>) powers = y;
+    map(powers, count, power, x);
+    const V share = inverse(sum_over(powers, count, [](V v, V sum) { return hn::Add(sum, v); }));
+    map(y, count, [&](V v) { return hn::Mul(v, share); }, powers);
+  } else {
+    const V share = inverse(sum_over(x, count, [&](V v, V sum) { return hn::Add(sum, power(v)); }));
+    map(y, count, [&](V v) { return hn::Mul(power(v), share); }, x);
+  }
+}
+
+int32_t run_softmax(const plugin::Call& call) {
+  const plugin::TensorArg y = call.tensor(0), x = call.tensor(1);
+  const size_t count = static_cast<size_t>(x.dim(-1));
+  const float scale = static_cast<float>(call.f64(2, 1));
+  return with_dtype(call, {y, x}, [&]<class T>(Tag<T>) {
+    const RowsOf<const T> from(x);
+    const RowsOf<T> to(y);
+    for_each_row(call, from.count(), x.dim(-1),
+                 [&](int64_t r) { softmax_row(from[r], to[r], count, scale); });
+  });
+}
+
+}  // namespace opmux::backends::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace opmux::backends::simd {
+
+void add_softmax(plugin::Backend& backend) {
+  add(backend,
+      {.name = "softmax",
+       .signature = "softmax(out Tensor y[..., H], Tensor x[..., H], float scale = 1)",
+       .alike = {dtype_of("x"), dtype_of("y")}},
+      OPMUX_SIMD_VARIANTS(run_softmax));
+}
+
+}  // namespace opmux::backends::simd
+#endif

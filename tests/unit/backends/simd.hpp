@@ -1,0 +1,51 @@
+// The simd backend as its library gives it, and tests that run on every family of instructions that
+// this machine has.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include "base/cpu_features.hpp"
+#include "expected.hpp"
+#include "library.hpp"
+#include "reference.hpp"
+
+namespace opmux::testing {
+
+inline const LoadedPlugin& simd_plugin() {
+  static const LoadedPlugin plugin = load_library(OPMUX_TEST_SIMD_LIBRARY);
+  return plugin;
+}
+
+class SimdTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const std::string missing =
+        base::missing_features(view(simd("rms_norm").caps->cpu_features), base::cpu_features());
+    if (!missing.empty()) GTEST_SKIP() << "this machine has no " << missing;
+  }
+  // The implementation of the family that is tested, no other.
+  const opmux_impl& simd(std::string_view op) const {
+    const opmux_impl* impl = simd_plugin().find(op, GetParam());
+    if (!impl) throw std::runtime_error("no simd code of " + std::string(op));
+    return *impl;
+  }
+};
+
+inline const auto kSimdTargets = ::testing::Values("avx512", "avx2", "sse4");
+inline std::string simd_target_name(const ::testing::TestParamInfo<const char*>& info) {
+  return info.param;
+}
+
+inline constexpr Layout kInnerContiguous[] = {Layout::contiguous, Layout::padded_rows,
+                                              Layout::swapped_leading};
+
+// What the reference stored in f32, with an error relative to its value plus an absolute one.
+inline std::vector<Expected> around(const Tensor& exact, double relative, double absolute = 0) {
+  std::vector<Expected> result;
+  for (int64_t i = 0; i < exact.elements(); ++i) {
+    result.push_back({exact.get(i), std::fabs(exact.get(i)) * relative + absolute});
+  }
+  return result;
+}
+
+}  // namespace opmux::testing
