@@ -75,6 +75,7 @@ THIRD_PARTY = {
     "CLI": ("cli",),
     "hwy": ("backends/simd",),
     "nlohmann": ("cli",),
+    "oneapi": ("backends/onednn",),
 }
 SYSTEM_FOLDERS = {"sys", "linux", "asm"}
 

@@ -316,7 +316,7 @@ typedef struct opmux_impl {
   uint32_t verify_reads_count;
   uint32_t verify_reads_stride;
 
-  /* May be null. Makes what run() needs for arguments like these (a compiled primitive, a tactic);
+  /* May be null. Makes what run() needs for arguments and max_threads like these (a primitive);
      *prepared then belongs to the host until plan_free. */
   int32_t (*plan)(void* user_data, const opmux_call* call, void** prepared);
   void (*plan_free)(void* user_data, void* prepared);

@@ -2,8 +2,9 @@
 /// and the standard library, nothing to link.
 ///
 /// Functions and lambdas become entries of the C tables; whatever they throw is caught and becomes
-/// an outcome: std::bad_alloc is OPMUX_RESOURCE, everything else OPMUX_FAILED, with the text in the
-/// error sink. A function that returns nothing has succeeded when it returns.
+/// an outcome: std::bad_alloc is OPMUX_RESOURCE, Declined is OPMUX_DECLINED, everything else
+/// OPMUX_FAILED, with the text in the error sink. A function that returns nothing has succeeded
+/// when it returns.
 ///
 ///   #include <opmux/plugin.hpp>
 ///   namespace op = opmux::plugin;

@@ -17,7 +17,7 @@ std::byte* aligned(std::byte* memory) {
 Status prepare(OperatorSlot& slot, const PlanRecord& plan, const registry::Signature& signature,
                opmux_call& call, PreparedPtr& prepared) {
   if (plan.prepared == nullptr) return {};
-  auto found = plan.prepared->get(prepared_key(*plan.implementation, signature), call);
+  auto found = plan.prepared->get(prepared_key(*plan.implementation, signature, call), call);
   if (!found) return found.error();
   slot.engine->retire_prepared(slot, std::move(found->evicted));
   prepared = std::move(found->state);

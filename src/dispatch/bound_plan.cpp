@@ -155,7 +155,8 @@ Status BoundPlan::prepare(const registry::Signature& signature, const PlanRecord
     prepared_ = *std::move(own);
     guarded_.call.prepared = prepared_->get();
   } else if (plan.prepared != nullptr) {
-    auto found = plan.prepared->get(prepared_key(*plan.implementation, signature), guarded_.call);
+    auto found = plan.prepared->get(prepared_key(*plan.implementation, signature, guarded_.call),
+                                    guarded_.call);
     if (!found) return found.error();
     slot_->engine->retire_prepared(*slot_, std::move(found->evicted));
     prepared_ = std::move(found->state);

@@ -14,8 +14,9 @@ PreparedState::~PreparedState() {
 }
 
 PreparedKey prepared_key(const registry::ImplementationRecord& implementation,
-                         const registry::Signature& signature) {
+                         const registry::Signature& signature, const opmux_call& call) {
   PreparedKey key;
+  key.facts.push_back(call.max_threads);
   if (implementation.plan_reads) {
     for (const registry::Fact& fact : *implementation.plan_reads) {
       key.facts.push_back(value_of(signature, fact));

@@ -39,10 +39,10 @@ struct PreparedKey {
   friend bool operator==(const PreparedKey&, const PreparedKey&) = default;
 };
 
-/// What `plan_reads` lists or, without a list, everything about the arguments; for a serial
-/// implementation also the thread.
+/// What `plan_reads` lists or, without a list, everything about the arguments; the number of
+/// threads that the call allows; for a serial implementation also the thread.
 PreparedKey prepared_key(const registry::ImplementationRecord& implementation,
-                         const registry::Signature& signature);
+                         const registry::Signature& signature, const opmux_call& call);
 
 /// Prepared states of one implementation: the 1,024 used last, each built once even if several
 /// threads want it at the same time. Thread-safe.

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string_view>
 #include <type_traits>
 
@@ -39,6 +40,17 @@ inline int32_t fail(opmux_error* error, std::string_view code, std::string_view 
   return report(error, OPMUX_FAILED, code, text);
 }
 
+/// Thrown where no outcome can be returned, such as in plan(): the next candidate runs.
+class Declined : public std::runtime_error {
+ public:
+  /// `code` is a literal.
+  Declined(std::string_view code, const char* text) : std::runtime_error(text), code_(code) {}
+  std::string_view code() const { return code_; }
+
+ private:
+  std::string_view code_;
+};
+
 /// Runs `body`; one that returns nothing is OPMUX_OK.
 template <class Body>
 int32_t outcome_of(Body& body) {
@@ -56,6 +68,8 @@ template <class Body>
 int32_t guarded(opmux_error* error, Body&& body) noexcept {
   try {
     return outcome_of(body);
+  } catch (const Declined& declined) {
+    return decline(error, declined.code(), declined.what());
   } catch (const std::bad_alloc&) {
     return report(error, OPMUX_RESOURCE, "plugin.memory", "out of memory");
   } catch (const std::exception& e) {

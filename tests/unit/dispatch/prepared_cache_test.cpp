@@ -81,6 +81,15 @@ TEST_F(PreparedCacheTest, prepares_for_the_facts_that_plan_reads_lists_and_no_ot
   EXPECT_EQ(preparing.plans, 3);
 }
 
+TEST_F(PreparedCacheTest, prepares_for_each_number_of_threads_that_calls_allow) {
+  implement({{{OPMUX_FACT_DIM, "H"}}});
+  const Rows t(2, 8);
+  for (const int32_t threads : {1, 2, 1, 2}) {
+    ASSERT_TRUE(op.with({.max_threads = threads})(t.y, t.x).ok());
+  }
+  EXPECT_EQ(preparing.plans, 2);
+}
+
 TEST_F(PreparedCacheTest, runs_with_the_state_that_was_prepared_for_the_arguments) {
   implement({{{OPMUX_FACT_DIM, "H"}}});
   int seen = 0;

@@ -1,0 +1,79 @@
+#include "backends/onednn/implementations.hpp"
+#include "backends/onednn/prepared.hpp"
+
+namespace opmux::backends::onednn {
+namespace {
+
+using Desc = dnnl::memory::desc;
+
+constexpr std::string_view kSignature =
+    "linear(out Tensor y[..., N], Tensor x[..., K], const Tensor weight[N, K], Tensor? bias[N])";
+
+Desc rows_of(const plugin::TensorArg& tensor) {
+  const int64_t columns = tensor.dim(-1);
+  return {{tensor.elements() / columns, columns}, data_type_of(tensor.dtype()), {columns, 1}};
+}
+
+std::shared_ptr<Prepared> plan(const plugin::Call& call) {
+  const plugin::TensorArg weight = call.tensor(2), bias = call.optional_tensor(3);
+  const int64_t width = weight.dim(0), depth = weight.dim(1);
+  const Desc y = rows_of(call.tensor(0)), x = rows_of(call.tensor(1));
+  const Desc w({depth, width}, data_type_of(weight.dtype()), {1, depth});
+  const Desc b = bias ? Desc({1, width}, data_type_of(bias.dtype()), {width, 1}) : Desc();
+  const auto descriptor = described([&](const dnnl::primitive_attr& attributes) {
+    return bias ? dnnl::matmul::primitive_desc(cpu(), x, w, b, y, attributes)
+                : dnnl::matmul::primitive_desc(cpu(), x, w, y, attributes);
+  });
+  using List = std::initializer_list<Prepared::Argument>;
+  const dnnl::matmul primitive(descriptor);
+  if (!bias) {
+    return std::make_shared<Prepared>(
+        descriptor, primitive, List{{DNNL_ARG_DST, y}, {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}});
+  }
+  return std::make_shared<Prepared>(
+      descriptor, primitive,
+      List{{DNNL_ARG_DST, y}, {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_BIAS, b}});
+}
+
+int32_t run(const plugin::Call& call) {
+  const Prepared& prepared = *call.prepared<Prepared>();
+  void* const y = call.tensor(0).data();
+  void* const x = call.tensor(1).data();
+  void* const weight = call.tensor(2).data();
+  const plugin::TensorArg bias = call.optional_tensor(3);
+  return bias ? prepared.run(call, {y, x, weight, bias.data()})
+              : prepared.run(call, {y, x, weight});
+}
+
+int32_t verify(const plugin::Facts& facts, opmux_error* why) {
+  const auto type = facts.dtype("y"), bias = facts.dtype("bias");
+  if (facts.dtype("x") != type || facts.dtype("weight") != type) {
+    return plugin::decline(why, "verify.dtype", "y, x and weight must have one dtype");
+  }
+  const int64_t f32 = OPMUX_DTYPE_FLOAT | 32 << 8 | 1 << 16;
+  if (!bias || bias == type || bias == f32) return OPMUX_OK;
+  return plugin::decline(why, "verify.dtype", "bias must be f32 or have the dtype of y");
+}
+
+}  // namespace
+
+void add_linear(plugin::Backend& backend) {
+  plugin::Impl impl{"linear", "dense"};
+  impl.signature(kSignature)
+      // oneDNN leaves the output as it is if there is nothing to add up.
+      .caps(float_caps().contiguous().at_least("K", 1))
+      .verify(verify, {{OPMUX_FACT_DTYPE, "y"},
+                       {OPMUX_FACT_DTYPE, "x"},
+                       {OPMUX_FACT_DTYPE, "weight"},
+                       {OPMUX_FACT_DTYPE, "bias"}})
+      .run(run);
+  backend.add(prepared_by(impl, plan,
+                          {{OPMUX_FACT_DTYPE, "y"},
+                           {OPMUX_FACT_DTYPE, "bias"},
+                           {OPMUX_FACT_PRESENT, "bias"},
+                           {OPMUX_FACT_DIM, "rows"},
+                           {OPMUX_FACT_DIM, "N"},
+                           {OPMUX_FACT_DIM, "K"}}));
+}
+
+}  // namespace opmux::backends::onednn

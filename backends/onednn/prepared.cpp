@@ -1,0 +1,105 @@
+#include "backends/onednn/prepared.hpp"
+
+#include <algorithm>
+#include <string>
+
+// The two functions of OpenMP that are needed, declared here: omp.h comes with one compiler only.
+extern "C" {
+int omp_get_max_threads(void);
+void omp_set_num_threads(int);
+}
+
+namespace opmux::backends::onednn {
+
+const dnnl::engine& cpu() {
+  static const auto* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
+}
+
+dnnl::memory::data_type data_type_of(opmux_dtype dtype) {
+  using Type = dnnl::memory::data_type;
+  if (plugin::same(dtype, plugin::f32)) return Type::f32;
+  if (plugin::same(dtype, plugin::bf16)) return Type::bf16;
+  if (plugin::same(dtype, plugin::f16)) return Type::f16;
+  if (plugin::same(dtype, plugin::i8)) return Type::s8;
+  throw plugin::Declined("onednn.dtype", "oneDNN has no such element type");
+}
+
+ThreadLimit::ThreadLimit(const plugin::Call& call)
+    : before_(omp_get_max_threads()), allowed_(std::max(1, call.c().max_threads)) {
+  if (allowed_ != before_) omp_set_num_threads(allowed_);
+}
+
+ThreadLimit::~ThreadLimit() {
+  if (allowed_ != before_) omp_set_num_threads(before_);
+}
+
+struct Prepared::Binding {
+  dnnl::stream stream{cpu()};
+  std::vector<dnnl::memory> memories;
+  std::vector<dnnl_exec_arg_t> arguments;
+
+  void add(int argument, const dnnl::memory::desc& desc) {
+    memories.emplace_back(desc, cpu(), nullptr);
+    arguments.push_back({argument, memories.back().get()});
+  }
+};
+
+Prepared::Prepared(const dnnl::primitive_desc_base& descriptor, const dnnl::primitive& primitive,
+                   std::initializer_list<Argument> arguments)
+    : primitive_(primitive), scratchpad_(descriptor.scratchpad_desc()), arguments_(arguments) {
+  give_back(take());
+}
+
+Prepared::~Prepared() {
+  for (std::atomic<Binding*>& place : idle_) {
+    const std::unique_ptr<Binding> idle(place.load(std::memory_order_acquire));
+  }
+}
+
+std::unique_ptr<Prepared::Binding> Prepared::take() const {
+  for (std::atomic<Binding*>& place : idle_) {
+    if (place.load(std::memory_order_relaxed) == nullptr) continue;
+    if (Binding* idle = place.exchange(nullptr, std::memory_order_acquire)) {
+      return std::unique_ptr<Binding>(idle);
+    }
+  }
+  auto made = std::make_unique<Binding>();
+  for (const auto& [argument, desc] : arguments_) made->add(argument, desc);
+  if (workspace() != 0) made->add(DNNL_ARG_SCRATCHPAD, scratchpad_);
+  return made;
+}
+
+void Prepared::give_back(std::unique_ptr<Binding> binding) const {
+  for (std::atomic<Binding*>& place : idle_) {
+    Binding* empty = nullptr;
+    if (place.load(std::memory_order_relaxed) == nullptr &&
+        place.compare_exchange_strong(empty, binding.get(), std::memory_order_release,
+                                      std::memory_order_relaxed)) {
+      static_cast<void>(binding.release());
+      return;
+    }
+  }
+}
+
+int32_t Prepared::run(const plugin::Call& call, std::initializer_list<void*> data) const {
+  std::unique_ptr<Binding> binding = take();
+  size_t at = 0;
+  for (void* pointer : data) {
+    dnnl_memory_set_data_handle(binding->arguments[at++].memory, pointer);
+  }
+  if (workspace() != 0) {
+    dnnl_memory_set_data_handle(binding->arguments[at].memory, call.workspace());
+  }
+  const ThreadLimit limit(call);
+  const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), binding->stream.get(),
+                                                      static_cast<int>(binding->arguments.size()),
+                                                      binding->arguments.data());
+  give_back(std::move(binding));
+  if (status == dnnl_success) return OPMUX_OK;
+  if (status == dnnl_out_of_memory) throw std::bad_alloc();
+  return plugin::fail(call.error(), "onednn.execute",
+                      "oneDNN could not run: status " + std::to_string(status));
+}
+
+}  // namespace opmux::backends::onednn
