@@ -16,7 +16,7 @@ bool as_one_matrix(const plugin::TensorArg& t, Block& m) {
   return true;
 }
 
-Product product_of(const plugin::Call& call) {
+Product linear_product(const plugin::Call& call) {
   const plugin::TensorArg y = call.tensor(0), x = call.tensor(1), weight = call.tensor(2);
   const plugin::TensorArg bias = call.optional_tensor(3);
   const Block transposed{&weight.c(),     0, weight.dim(1), weight.stride(1), weight.dim(0),
@@ -42,8 +42,9 @@ plugin::Impl linear() {
   constexpr std::string_view kSignature =
       "linear(out Tensor y[..., N], Tensor x[..., K], const Tensor weight[N, K], Tensor? bias[N])";
   return by_gemm("linear", kSignature, "K")
-      .workspace([](const plugin::Call& call) { return product_workspace(call, product_of(call)); })
-      .run([](const plugin::Call& call) { return run_product(call, product_of(call)); });
+      .workspace(
+          [](const plugin::Call& call) { return product_workspace(call, linear_product(call)); })
+      .run([](const plugin::Call& call) { return run_product(call, linear_product(call)); });
 }
 
 }  // namespace opmux::backends::openblas
