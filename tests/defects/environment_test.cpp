@@ -119,7 +119,7 @@ TEST(Defects, an_import_error_of_one_backend_removes_all) {
   fs::create_symlink(OPMUX_TEST_SIMD_LIBRARY, folder / "simd.so");
   Options options = bare();
   options.plugin_folders = {folder.string()};
-  const Runtime runtime = Runtime::create(std::move(options)).value();
+  Runtime runtime = Runtime::create(std::move(options)).value();
   fs::remove_all(folder);
   size_t loaded = 0, refused = 0;
   for (const PluginInfo& plugin : runtime.plugins()) ++(plugin.loaded ? loaded : refused);
