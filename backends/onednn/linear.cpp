@@ -6,7 +6,7 @@ namespace {
 
 using Desc = dnnl::memory::desc;
 
-constexpr std::string_view kSignature =
+constexpr std::string_view kLinearSignature =
     "linear(out Tensor y[..., N], Tensor x[..., K], const Tensor weight[N, K], Tensor? bias[N])";
 
 Desc rows_of(const plugin::TensorArg& tensor) {
@@ -14,7 +14,7 @@ Desc rows_of(const plugin::TensorArg& tensor) {
   return {{tensor.elements() / columns, columns}, data_type_of(tensor.dtype()), {columns, 1}};
 }
 
-std::shared_ptr<Prepared> plan(const plugin::Call& call) {
+std::shared_ptr<Prepared> plan_linear(const plugin::Call& call) {
   const plugin::TensorArg weight = call.tensor(2), bias = call.optional_tensor(3);
   const int64_t width = weight.dim(0), depth = weight.dim(1);
   const Desc y = rows_of(call.tensor(0)), x = rows_of(call.tensor(1));
@@ -35,7 +35,7 @@ std::shared_ptr<Prepared> plan(const plugin::Call& call) {
       List{{DNNL_ARG_DST, y}, {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_BIAS, b}});
 }
 
-int32_t run(const plugin::Call& call) {
+int32_t run_linear(const plugin::Call& call) {
   const Prepared& prepared = *call.prepared<Prepared>();
   void* const y = call.tensor(0).data();
   void* const x = call.tensor(1).data();
@@ -45,7 +45,7 @@ int32_t run(const plugin::Call& call) {
               : prepared.run(call, {y, x, weight});
 }
 
-int32_t verify(const plugin::Facts& facts, opmux_error* why) {
+int32_t verify_linear(const plugin::Facts& facts, opmux_error* why) {
   const auto type = facts.dtype("y"), bias = facts.dtype("bias");
   if (facts.dtype("x") != type || facts.dtype("weight") != type) {
     return plugin::decline(why, "verify.dtype", "y, x and weight must have one dtype");
@@ -59,15 +59,15 @@ int32_t verify(const plugin::Facts& facts, opmux_error* why) {
 
 void add_linear(plugin::Backend& backend) {
   plugin::Impl impl{"linear", "dense"};
-  impl.signature(kSignature)
+  impl.signature(kLinearSignature)
       // oneDNN leaves the output as it is if there is nothing to add up.
       .caps(float_caps().contiguous().at_least("K", 1))
-      .verify(verify, {{OPMUX_FACT_DTYPE, "y"},
-                       {OPMUX_FACT_DTYPE, "x"},
-                       {OPMUX_FACT_DTYPE, "weight"},
-                       {OPMUX_FACT_DTYPE, "bias"}})
-      .run(run);
-  backend.add(prepared_by(impl, plan,
+      .verify(verify_linear, {{OPMUX_FACT_DTYPE, "y"},
+                              {OPMUX_FACT_DTYPE, "x"},
+                              {OPMUX_FACT_DTYPE, "weight"},
+                              {OPMUX_FACT_DTYPE, "bias"}})
+      .run(run_linear);
+  backend.add(prepared_by(impl, plan_linear,
                           {{OPMUX_FACT_DTYPE, "y"},
                            {OPMUX_FACT_DTYPE, "bias"},
                            {OPMUX_FACT_PRESENT, "bias"},

@@ -6,7 +6,7 @@ namespace {
 
 using Desc = dnnl::memory::desc;
 
-constexpr std::string_view kSignature =
+constexpr std::string_view kMatmulSignature =
     "matmul(out Tensor y[..., M, N], Tensor a[..., M, K], Tensor b[..., K, N])";
 
 // Row-major matrices with gaps at most, or their transposes, one behind the other. oneDNN takes
@@ -39,7 +39,7 @@ Desc contiguous(const plugin::TensorArg& tensor) {
 }
 
 template <class Describe>
-std::shared_ptr<Prepared> plan(const plugin::Call& call, Describe describe) {
+std::shared_ptr<Prepared> plan_matmul(const plugin::Call& call, Describe describe) {
   const Desc y = describe(call.tensor(0)), a = describe(call.tensor(1)),
              b = describe(call.tensor(2));
   const auto descriptor = described([&](const dnnl::primitive_attr& attributes) {
@@ -51,12 +51,12 @@ std::shared_ptr<Prepared> plan(const plugin::Call& call, Describe describe) {
           {DNNL_ARG_DST, y}, {DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}});
 }
 
-int32_t run(const plugin::Call& call) {
+int32_t run_matmul(const plugin::Call& call) {
   return call.prepared<Prepared>()->run(
       call, {call.tensor(0).data(), call.tensor(1).data(), call.tensor(2).data()});
 }
 
-int32_t verify(const plugin::Facts& facts, opmux_error* why) {
+int32_t verify_matmul(const plugin::Facts& facts, opmux_error* why) {
   if (facts.dtype("a") == facts.dtype("b") && facts.dtype("a") == facts.dtype("y")) {
     return OPMUX_OK;
   }
@@ -66,10 +66,11 @@ int32_t verify(const plugin::Facts& facts, opmux_error* why) {
 // oneDNN leaves the output as it is if there is nothing to add up.
 plugin::Impl implementation(std::string_view variant, plugin::Caps caps) {
   plugin::Impl impl{"matmul", variant};
-  impl.signature(kSignature)
+  impl.signature(kMatmulSignature)
       .caps(caps.at_least("K", 1))
-      .verify(verify, {{OPMUX_FACT_DTYPE, "y"}, {OPMUX_FACT_DTYPE, "a"}, {OPMUX_FACT_DTYPE, "b"}})
-      .run(run);
+      .verify(verify_matmul,
+              {{OPMUX_FACT_DTYPE, "y"}, {OPMUX_FACT_DTYPE, "a"}, {OPMUX_FACT_DTYPE, "b"}})
+      .run(run_matmul);
   return impl;
 }
 
@@ -78,7 +79,8 @@ plugin::Impl implementation(std::string_view variant, plugin::Caps caps) {
 void add_matmul(plugin::Backend& backend) {
   // Its primitives depend on sizes alone, so that any memory and any leading shape share one.
   plugin::Impl dense = implementation("dense", float_caps().contiguous());
-  backend.add(prepared_by(dense, [](const plugin::Call& call) { return plan(call, contiguous); },
+  backend.add(prepared_by(dense,
+                          [](const plugin::Call& call) { return plan_matmul(call, contiguous); },
                           {{OPMUX_FACT_DTYPE, "y"},
                            {OPMUX_FACT_DIM, "rows"},
                            {OPMUX_FACT_DIM, "M"},
@@ -86,7 +88,8 @@ void add_matmul(plugin::Backend& backend) {
                            {OPMUX_FACT_DIM, "K"}}));
   plugin::Impl any = implementation(
       "strided", float_caps().inner_contiguous("y").inner_contiguous("a").rank("y", 2, 3));
-  backend.add(prepared_by(any, [](const plugin::Call& call) { return plan(call, strided); }, {}));
+  backend.add(
+      prepared_by(any, [](const plugin::Call& call) { return plan_matmul(call, strided); }, {}));
 }
 
 }  // namespace opmux::backends::onednn
