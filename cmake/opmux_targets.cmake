@@ -17,9 +17,9 @@ if(OPMUX_SANITIZE)
   target_compile_options(opmux_settings INTERFACE -fsanitize=${OPMUX_SANITIZE}
                          -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(opmux_settings INTERFACE -fsanitize=${OPMUX_SANITIZE})
+  # Takes long to optimise, and tests, commands and vector kernels gain nothing by it.
+  set(opmux_unoptimised -O0)
 endif()
-# Instrumented code takes long to optimise, and tests, commands and vector kernels gain nothing by it.
-set(opmux_unoptimised $<$<BOOL:${OPMUX_SANITIZE}>:-O0>)
 if(OPMUX_SANITIZE STREQUAL "thread")
   target_compile_definitions(opmux_settings INTERFACE OPMUX_THREAD_SANITIZER)
 endif()
