@@ -82,14 +82,15 @@ void Prepared::give_back(std::unique_ptr<Binding> binding) const {
   }
 }
 
-int32_t Prepared::run(const plugin::Call& call, std::initializer_list<void*> data) const {
+int32_t Prepared::run(const plugin::Call& call, std::initializer_list<void*> data,
+                      void* scratchpad) const {
   std::unique_ptr<Binding> binding = take();
   size_t at = 0;
   for (void* pointer : data) {
     dnnl_memory_set_data_handle(binding->arguments[at++].memory, pointer);
   }
   if (workspace() != 0) {
-    dnnl_memory_set_data_handle(binding->arguments[at].memory, call.workspace());
+    dnnl_memory_set_data_handle(binding->arguments[at].memory, scratchpad);
   }
   const ThreadLimit limit(call);
   const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), binding->stream.get(),

@@ -67,7 +67,11 @@ class Prepared {
 
   uint64_t workspace() const { return scratchpad_.get_size(); }
   // `data` in the order of `arguments`.
-  int32_t run(const plugin::Call& call, std::initializer_list<void*> data) const;
+  int32_t run(const plugin::Call& call, std::initializer_list<void*> data) const {
+    return run(call, data, call.workspace());
+  }
+  // The same with its own part of the workspace.
+  int32_t run(const plugin::Call& call, std::initializer_list<void*> data, void* scratchpad) const;
 
  private:
   struct Binding;

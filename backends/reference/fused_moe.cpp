@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <string>
 
 #include "backends/common/activation.hpp"
-#include "backends/common/integers.hpp"
+#include "backends/common/expert_choices.hpp"
 #include "backends/common/panel.hpp"
 #include "backends/common/rows.hpp"
 #include "backends/reference/implementations.hpp"
@@ -12,24 +11,6 @@ namespace {
 
 using Activation = float (*)(float);
 constexpr Activation kActivations[] = {silu, gelu, gelu_tanh};  // in the order of the schema
-
-// Which expert the choices of all tokens name, token by token; -1 = none.
-int32_t read_choices(const plugin::Call& call, const plugin::TensorArg& ids, int64_t experts,
-                     std::vector<int64_t>& choices) {
-  const Rows rows(ids.c());
-  for (int64_t r = 0; r < rows.count(); ++r) {
-    for (int64_t i = 0; i < ids.dim(-1); ++i) {
-      const int64_t id = integer_at(ids.c(), rows.offset(r) + i * ids.stride(-1));
-      if (id >= experts) {
-        return plugin::invalid(call.error(), "moe.expert",
-                               "expert " + std::to_string(id) + " of token " + std::to_string(r) +
-                                   " is not below " + std::to_string(experts));
-      }
-      choices.push_back(std::max<int64_t>(id, -1));
-    }
-  }
-  return OPMUX_OK;
-}
 
 // One expert applied to `count` rows: out <- (activation(gate) * up) w2.
 class Expert {
@@ -92,10 +73,13 @@ std::vector<float> apply_experts(const plugin::Call& call, const std::vector<flo
 
 int32_t run_fused_moe(const plugin::Call& call) {
   const plugin::TensorArg y = call.tensor(0), topk_weights = call.tensor(4);
+  const plugin::TensorArg ids = call.tensor(5);
+  const ExpertChoices chosen(ids.c());
+  const std::string wrong = chosen.complaint(call.tensor(2).dim(0));
+  if (!wrong.empty()) return plugin::invalid(call.error(), "moe.expert", wrong);
   std::vector<int64_t> choices;
-  if (const int32_t outcome = read_choices(call, call.tensor(5), call.tensor(2).dim(0), choices);
-      outcome != OPMUX_OK) {
-    return outcome;
+  for (int64_t t = 0; t < chosen.tokens(); ++t) {
+    for (int64_t i = 0; i < chosen.per_token(); ++i) choices.push_back(chosen.expert(t, i));
   }
   const std::vector<float> x = load_rows(call.tensor(1)), weights = load_rows(topk_weights);
   const size_t per_token = size_t(topk_weights.dim(-1)), size = size_t(y.dim(-1));

@@ -15,6 +15,7 @@ OPMUX_PLUGIN_ENTRY(simd) {
     simd::add_rotary_embedding(backend);
     simd::add_embedding(backend);
     simd::add_reshape_and_cache(backend);
+    simd::add_linear_w4a16(backend);
     return op::Plugin{"simd", OPMUX_BACKEND_VERSION}.add(backend);
   });
 }

@@ -35,5 +35,6 @@ void add_softmax(plugin::Backend& backend);
 void add_rotary_embedding(plugin::Backend& backend);
 void add_embedding(plugin::Backend& backend);
 void add_reshape_and_cache(plugin::Backend& backend);
+void add_linear_w4a16(plugin::Backend& backend);
 
 }  // namespace opmux::backends::simd
