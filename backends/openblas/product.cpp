@@ -36,14 +36,14 @@ struct Tiling {
 };
 
 // Large tiles, since OpenBLAS packs both matrices anew for each; small ones where copies are made,
-// so that these stay in the cache, and where few rows leave only the columns to share out.
+// so that these stay in the cache.
 Tiling tiling(const Product& p) {
-  constexpr int64_t kLarge = 1024, kSmall = 256, kFewRows = 64;
+  constexpr int64_t kLarge = 1024, kSmall = 256;
   const bool copy_a = needs_copy(p.a), copy_b = needs_copy(p.b), copy_y = !is_row_major(p.y);
   const int64_t side = copy_a || copy_b || copy_y ? kSmall : kLarge;
   Tiling t{};
   t.height = std::min(p.y.rows, side);
-  t.width = std::min(p.y.columns, p.y.rows <= kFewRows ? kSmall : side);
+  t.width = std::min(p.y.columns, side);
   if (t.height == 0 || t.width == 0) return t;
   t.down = (p.y.rows + t.height - 1) / t.height;
   t.across = (p.y.columns + t.width - 1) / t.width;

@@ -115,9 +115,10 @@ class Operator {
     return detail::explain(*slot_, packed.site, packed.values);
   }
 
-  /// A call with arguments that are known at run time only, as opmux_call_operator_with takes them.
-  OPMUX_API Status call_arguments(std::span<const opmux_arg> arguments,
-                                  const CallOptions& options = {},
+  /// A call with arguments that are known at run time only, as opmux_call_operator takes them; with
+  /// options, or with a report of what happened, as opmux_call_operator_with does.
+  OPMUX_API Status call_arguments(std::span<const opmux_arg> arguments) const;
+  OPMUX_API Status call_arguments(std::span<const opmux_arg> arguments, const CallOptions& options,
                                   CallReport* report = nullptr) const;
 
   /// explain() with arguments that are known at run time only, as opmux_explain takes them.

@@ -138,6 +138,14 @@ Explanation Operator::explain_arguments(std::span<const opmux_arg> arguments) co
   return detail::explain(*slot_, read.site(), read.values());
 }
 
+Status Operator::call_arguments(std::span<const opmux_arg> arguments) const {
+  runtime::CArguments read;
+  Status::Detail* failure =
+      read.read(*slot_->schema, arguments.data(), static_cast<uint32_t>(arguments.size()));
+  if (failure == nullptr) failure = dispatch::call(*slot_, read.site(), read.values());
+  return Status(failure);
+}
+
 Status Operator::call_arguments(std::span<const opmux_arg> arguments, const CallOptions& options,
                                 CallReport* report) const {
   runtime::CArguments read;

@@ -20,10 +20,12 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "allocations.hpp"
+
 // The program's own definitions come before those of the C library, for libopmux and libstdc++ too.
 namespace {
 
-std::atomic<uint64_t> allocations, frees, locks, clocks;
+std::atomic<uint64_t> locks, clocks;
 std::atomic<uint64_t>* system_calls = nullptr;  // in a page shared with the parent
 
 void add(std::atomic<uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); }
@@ -36,40 +38,6 @@ Function* next(const char* name) {
 }  // namespace
 
 extern "C" {
-
-// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): names of the C library
-void* __libc_malloc(size_t);
-void* __libc_calloc(size_t, size_t);
-void* __libc_realloc(void*, size_t);
-void* __libc_memalign(size_t, size_t);
-void __libc_free(void*);
-// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
-
-void* malloc(size_t size) noexcept {
-  add(allocations);
-  return __libc_malloc(size);
-}
-void* calloc(size_t count, size_t size) noexcept {
-  add(allocations);
-  return __libc_calloc(count, size);
-}
-void* realloc(void* memory, size_t size) noexcept {
-  add(allocations);
-  return __libc_realloc(memory, size);
-}
-void* aligned_alloc(size_t alignment, size_t size) noexcept {
-  add(allocations);
-  return __libc_memalign(alignment, size);
-}
-int posix_memalign(void** memory, size_t alignment, size_t size) noexcept {
-  add(allocations);
-  *memory = __libc_memalign(alignment, size);
-  return *memory == nullptr ? ENOMEM : 0;
-}
-void free(void* memory) noexcept {
-  add(frees);
-  __libc_free(memory);
-}
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   add(locks);
@@ -131,9 +99,11 @@ void run_in_child(const std::function<bool()>& body, Shared& shared) {
   if (!body()) _exit(1);
   system_calls = &shared.system_calls;
   if (!trap_system_calls()) _exit(2);
-  allocations = frees = locks = clocks = 0;
+  locks = clocks = 0;
+  const uint64_t allocations = allocations_so_far(), frees = frees_so_far();
   const bool good = body();
-  shared.counts = {allocations, frees, locks, clocks, shared.system_calls};
+  shared.counts = {allocations_so_far() - allocations, frees_so_far() - frees, locks, clocks,
+                   shared.system_calls};
   shared.good = good;
   _exit(0);
 }

@@ -1,0 +1,127 @@
+// What calls of the standard operators cost, implementation by implementation. See --help.
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "grid.hpp"
+#include "measuring.hpp"
+#include "picture.hpp"
+
+namespace opmux::bench {
+namespace {
+
+constexpr int kPairs = 101;
+
+struct Settings {
+  bool check = false;
+  double slack = 1;
+  std::string json, picture, drawn, op;
+};
+
+int usage(int code) {
+  std::puts(
+      "usage: bench_ops [--check] [--slack F] [--op NAME] [--json FILE] [--picture FILE]\n"
+      "       bench_ops --draw REPORT.json --picture FILE\n"
+      "Measures every available implementation of every operator, on one thread, over a grid of\n"
+      "tokens, hidden sizes and dtypes. Where an engine stands behind it (oneDNN, OpenBLAS), "
+      "calls\n"
+      "alternate with calls of that engine by hand on the same memory; a line says the median\n"
+      "ratio. A star marks what a plain call chooses.\n"
+      "  --check         a short grid; exits with 1 if dispatched calls cost more than 1.02 x the\n"
+      "                  engine (calls from 20 us on), a kernel that does nothing more than 60 "
+      "ns,\n"
+      "                  or if a call allocates after its first\n"
+      "  --slack F       multiplies what is allowed on top (for noisy machines)\n"
+      "  --op NAME       this operator only\n"
+      "  --json FILE     writes all figures\n"
+      "  --picture FILE  draws them as SVG\n"
+      "  --draw FILE     draws a report that was written before, measures nothing");
+  return code;
+}
+
+bool parse(int argc, char** argv, Settings& settings) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--check") {
+      settings.check = true;
+      continue;
+    }
+    if (i + 1 == argc) return false;
+    const std::string value = argv[++i];
+    if (word == "--slack")
+      settings.slack = std::atof(value.c_str());
+    else if (word == "--op")
+      settings.op = value;
+    else if (word == "--json")
+      settings.json = value;
+    else if (word == "--picture")
+      settings.picture = value;
+    else if (word == "--draw")
+      settings.drawn = value;
+    else
+      return false;
+  }
+  return settings.slack > 0 && (settings.drawn.empty() || !settings.picture.empty());
+}
+
+void write(const std::string& file, const std::string& text) {
+  std::ofstream out(file);
+  if (!(out << text) || !out.flush()) throw std::runtime_error("cannot write " + file);
+}
+
+std::string read(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) throw std::runtime_error("cannot read " + file);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+Report measure(const Settings& settings) {
+  Runtime runtime = Runtime::create().value();
+  Measuring measuring(runtime, kPairs);
+  Report report;
+  for (const Point& point : grid(settings.check ? Size::check : Size::full)) {
+    if (!settings.op.empty() && point.op != settings.op) continue;
+    const size_t before = report.results.size();
+    measuring.measure(point, report);
+    const Report latest{
+        {report.results.begin() + static_cast<ptrdiff_t>(before), report.results.end()}};
+    std::fputs(to_table(latest).c_str(), stdout);
+    std::fflush(stdout);
+  }
+  report.overhead_ns = no_op_overhead();
+  return report;
+}
+
+int main_with(const Settings& settings) {
+  if (!settings.drawn.empty()) {
+    write(settings.picture, picture_of(read(settings.drawn)));
+    return 0;
+  }
+  const Report report = measure(settings);
+  std::printf("a call of a kernel that does nothing: +%.1f ns\n", report.overhead_ns);
+  if (!settings.json.empty()) write(settings.json, to_json(report));
+  if (!settings.picture.empty()) write(settings.picture, picture_of(to_json(report)));
+  const std::vector<std::string> missed = misses(report, settings.slack);
+  for (const std::string& miss : missed) std::printf("MISS %s\n", miss.c_str());
+  if (missed.empty()) std::puts("ok   every limit holds");
+  return settings.check && !missed.empty() ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace opmux::bench
+
+int main(int argc, char** argv) try {
+  opmux::bench::Settings settings;
+  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return opmux::bench::usage(0);
+  if (!opmux::bench::parse(argc, argv, settings)) return opmux::bench::usage(2);
+  return opmux::bench::main_with(settings);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "bench_ops: %s\n", error.what());
+  return 1;
+}

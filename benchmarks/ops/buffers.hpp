@@ -1,0 +1,35 @@
+#pragma once
+
+#include <deque>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "point.hpp"
+
+namespace opmux::bench {
+
+/// Memory for one point's tensors, filled, and the arguments of its call.
+class Buffers {
+ public:
+  /// Ends the program if a constant cannot be made.
+  Buffers(Runtime& runtime, const Point& point);
+
+  std::span<const opmux_arg> arguments() const { return arguments_; }
+  /// Of the tensor with that name; null if there is none.
+  void* data(std::string_view name) const;
+
+ private:
+  struct Memory {
+    std::string name;
+    std::vector<char> bytes;
+    TensorView view;
+  };
+  opmux_arg tensor(const Argument& argument);
+
+  std::deque<Memory> memory_;
+  std::deque<std::string> words_;
+  std::vector<opmux_arg> arguments_;
+};
+
+}  // namespace opmux::bench

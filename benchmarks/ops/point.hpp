@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <opmux/opmux.hpp>
+
+namespace opmux::bench {
+
+/// What stands in a tensor before the first call.
+enum class Fill : uint8_t {
+  uniform,   ///< between -1 and 1
+  below,     ///< random whole numbers from 0 up to `number`
+  counting,  ///< 0, 1, 2, ...
+  steps,     ///< 0, `number`, 2 * `number`, ...
+  value,     ///< `number` everywhere
+};
+
+/// One argument of a measured call.
+struct Argument {
+  enum class Kind : uint8_t { tensor, constant, real, boolean, word, absent };
+  std::string name;
+  Kind kind = Kind::absent;
+  DType dtype = {};
+  std::vector<int64_t> shape = {};
+  Fill fill = Fill::uniform;
+  double number = 0;
+  std::string word = {};
+};
+
+/// One call to measure: an operator and its arguments in the order of the schema.
+struct Point {
+  std::string op;
+  std::string label;  ///< "bf16 tokens=16 hidden=4096"
+  int64_t tokens = 0, hidden = 0;
+  DType dtype = {};
+  double work = 0;  ///< multiplications, or elements touched: grows as time does
+  std::vector<Argument> arguments = {};
+
+  std::string name() const { return op + " " + label; }
+};
+
+}  // namespace opmux::bench
