@@ -32,18 +32,29 @@ class AttentionMask {
     return true;
   }
 
+  explicit operator bool() const { return tensor_ != nullptr; }
+
   // What is added to one logit: 0, -inf for a bool that is false, or the element of a float mask.
   float at(int64_t batch, int64_t head, int64_t query, int64_t key) const {
-    if (!tensor_) return 0;
-    const int64_t offset =
-        batch * strides_[0] + head * strides_[1] + query * strides_[2] + key * strides_[3];
     float value = 0;
+    if (tensor_) load(batch, head, query, key, 1, &value);
+    return value;
+  }
+
+  // The same for keys [key, key + count). There must be a tensor.
+  void load(int64_t batch, int64_t head, int64_t query, int64_t key, int64_t count,
+            float* to) const {
+    const int64_t first =
+        batch * strides_[0] + head * strides_[1] + query * strides_[2] + key * strides_[3];
     const bool is_float = with_element(tensor_->dtype, [&]<class T>(Tag<T>) {
-      value = to_float(first_element<const T>(*tensor_)[offset]);
+      const T* from = first_element<const T>(*tensor_) + first;
+      for (int64_t i = 0; i < count; ++i) to[i] = to_float(from[i * strides_[3]]);
     });
-    if (is_float) return value;
-    const bool attends = first_element<const uint8_t>(*tensor_)[offset] != 0;
-    return attends ? 0 : -std::numeric_limits<float>::infinity();
+    if (is_float) return;
+    const uint8_t* attends = first_element<const uint8_t>(*tensor_) + first;
+    for (int64_t i = 0; i < count; ++i) {
+      to[i] = attends[i * strides_[3]] != 0 ? 0 : -std::numeric_limits<float>::infinity();
+    }
   }
 
  private:

@@ -16,6 +16,8 @@ OPMUX_PLUGIN_ENTRY(simd) {
     simd::add_embedding(backend);
     simd::add_reshape_and_cache(backend);
     simd::add_linear_w4a16(backend);
+    simd::add_attention(backend);
+    simd::add_paged_attention(backend);
     return op::Plugin{"simd", OPMUX_BACKEND_VERSION}.add(backend);
   });
 }

@@ -7,26 +7,12 @@
 #include <hwy/highway.h>
 
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "backends/simd/vectors-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
-
-template <class T>
-float largest_scaled(const T* x, size_t count, V scale) {
-  const V lowest = hn::Set(F32(), -std::numeric_limits<float>::infinity());
-  V largest = lowest;
-  for_each_vector(
-      count, [&](size_t i) { largest = hn::Max(largest, hn::Mul(load(x + i), scale)); },
-      [&](size_t i, size_t rest) {
-        const V scaled = hn::Mul(load_part(x + i, rest), scale);
-        largest = hn::Max(largest, hn::IfThenElse(hn::FirstN(F32(), rest), scaled, lowest));
-      });
-  return hn::GetLane(hn::MaxOfLanes(F32(), largest));
-}
 
 // A row of nothing but -inf becomes zeros. A NaN may be lost on the way to the largest, but spoils
 // the sum and with it the row; so does +inf, whose difference to itself is NaN.
@@ -35,7 +21,7 @@ void softmax_row(const T* x, T* y, size_t count, float factor) {
   constexpr size_t kMost = 4096;  // powers that are kept; of longer rows they are computed again
   float kept[kMost];
   const V scale = hn::Set(F32(), factor);
-  const float largest = largest_scaled(x, count, scale);
+  const float largest = max_over(x, count, [&](V v) { return hn::Mul(v, scale); });
   const V shift = hn::Set(F32(), std::isinf(largest) && largest < 0 ? 0 : largest);
   const auto power = [&](V v) { return exp_or_nan(hn::Sub(hn::Mul(v, scale), shift)); };
   const auto inverse = [](float sum) { return hn::Set(F32(), sum == 0 ? 0 : 1 / sum); };

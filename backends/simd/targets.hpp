@@ -36,5 +36,7 @@ void add_rotary_embedding(plugin::Backend& backend);
 void add_embedding(plugin::Backend& backend);
 void add_reshape_and_cache(plugin::Backend& backend);
 void add_linear_w4a16(plugin::Backend& backend);
+void add_attention(plugin::Backend& backend);
+void add_paged_attention(plugin::Backend& backend);
 
 }  // namespace opmux::backends::simd

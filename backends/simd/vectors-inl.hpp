@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "backends/common/element.hpp"
 #include "backends/common/rows.hpp"
@@ -167,6 +168,21 @@ HWY_INLINE float sum_over(const T* x, size_t count, const Term& term) {
     b = hn::Add(b, hn::IfThenElseZero(hn::FirstN(F32(), count - i), added));
   }
   return hn::GetLane(hn::SumOfLanes(F32(), hn::Add(hn::Add(a, b), hn::Add(c, d))));
+}
+
+// The largest of term(x[i]) over i < count, -inf if there is none. If one is NaN, it may be NaN or
+// the largest of some of the others.
+template <class T, class Term>
+HWY_INLINE float max_over(const T* x, size_t count, const Term& term) {
+  const V lowest = hn::Set(F32(), -std::numeric_limits<float>::infinity());
+  V largest = lowest;
+  for_each_vector(
+      count, [&](size_t i) { largest = hn::Max(largest, term(load(x + i))); },
+      [&](size_t i, size_t rest) {
+        const V last = term(load_part(x + i, rest));
+        largest = hn::Max(largest, hn::IfThenElse(hn::FirstN(F32(), rest), last, lowest));
+      });
+  return hn::GetLane(hn::MaxOfLanes(F32(), largest));
 }
 
 // exp(v) for v up to 104; Highway's own takes NaN for a number far below zero.

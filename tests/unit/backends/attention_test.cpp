@@ -7,13 +7,7 @@ namespace {
 
 CallResult attend_to(const Tensor& y, const Heads& x, const AttentionCase& c = {},
                      const Tensor* mask = nullptr) {
-  return call(reference("attention"),
-              {arg(y), arg(x.q), arg(x.k), arg(x.v), arg(mask), bool_arg(c.causal),
-               c.scale ? arg(*c.scale) : absent(), int_arg(c.window), arg(c.sink), arg(c.softcap)});
-}
-
-Tensor output_for(const Heads& x, Layout layout = Layout::contiguous) {
-  return make(x.q.dtype(), {x.q.dim(0), x.q.dim(1), x.q.dim(2), x.v.dim(3)}, layout);
+  return attend_with(reference("attention"), y, x, c, mask);
 }
 
 void expect_attention(const Heads& x, const AttentionCase& c, const Tensor* mask = nullptr,

@@ -122,4 +122,28 @@ inline std::vector<Expected> expected_attention(const Heads& x, const AttentionC
   return result;
 }
 
+inline std::vector<opmux_arg> attention_args(const Tensor& y, const Heads& x,
+                                             const AttentionCase& c, const Tensor* mask = nullptr) {
+  return {arg(y),
+          arg(x.q),
+          arg(x.k),
+          arg(x.v),
+          arg(mask),
+          bool_arg(c.causal),
+          c.scale ? arg(*c.scale) : absent(),
+          int_arg(c.window),
+          arg(c.sink),
+          arg(c.softcap)};
+}
+
+inline CallResult attend_with(const opmux_impl& impl, const Tensor& y, const Heads& x,
+                              const AttentionCase& c = {}, const Tensor* mask = nullptr,
+                              const CallOptions& options = {}) {
+  return call(impl, attention_args(y, x, c, mask), options);
+}
+
+inline Tensor output_for(const Heads& x, Layout layout = Layout::contiguous) {
+  return make(x.q.dtype(), {x.q.dim(0), x.q.dim(1), x.q.dim(2), x.v.dim(3)}, layout);
+}
+
 }  // namespace opmux::testing

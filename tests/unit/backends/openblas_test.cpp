@@ -154,20 +154,6 @@ TEST(OpenblasLinear, no_inputs_leave_the_bias) {
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(y.bits(i), bias.bits(i % 3));
 }
 
-std::vector<opmux_arg> attention_args(const Tensor& y, const Heads& x, const AttentionCase& c,
-                                      const Tensor* mask = nullptr) {
-  return {arg(y),
-          arg(x.q),
-          arg(x.k),
-          arg(x.v),
-          arg(mask),
-          bool_arg(c.causal),
-          c.scale ? arg(*c.scale) : absent(),
-          int_arg(c.window),
-          arg(c.sink),
-          arg(c.softcap)};
-}
-
 TEST(OpenblasAttention, is_right_for_every_type_and_stride) {
   const Tensor sink = random(kF32, {4}), mask = random(kF16, {1, 66, 20}, Layout::contiguous, 5);
   const AttentionCase cases[] = {{}, {true}, {true, 0.3, 7}, {false, {}, 9, 4.0, &sink}};

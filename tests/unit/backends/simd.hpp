@@ -39,6 +39,12 @@ inline std::string simd_target_name(const ::testing::TestParamInfo<const char*>&
 inline constexpr Layout kInnerContiguous[] = {Layout::contiguous, Layout::padded_rows,
                                               Layout::swapped_leading};
 
+// Threads to lend: the last piece first, counted.
+inline void backwards(void* pool, int64_t count, void* context, void (*body)(void*, int64_t)) {
+  *static_cast<int64_t*>(pool) += count;
+  for (int64_t i = count; i-- > 0;) body(context, i);
+}
+
 // What the reference stored in f32, with an error relative to its value plus an absolute one.
 inline std::vector<Expected> around(const Tensor& exact, double relative, double absolute = 0) {
   std::vector<Expected> result;

@@ -179,11 +179,6 @@ TEST_P(Simd, runs_the_code_of_its_own_family) {
   }
 }
 
-void backwards(void* pool, int64_t count, void* context, void (*body)(void*, int64_t)) {
-  *static_cast<int64_t*>(pool) += count;
-  for (int64_t i = count; i-- > 0;) body(context, i);
-}
-
 TEST_P(Simd, a_row_has_the_same_bits_in_any_batch_and_on_any_number_of_threads) {
   const Tensor x = random(kF32, {70, 1031});
   Tensor y = make(kF32, {70, 1031}), spread = y;
@@ -219,9 +214,9 @@ TEST_P(Simd, declines_an_output_of_another_type) {
 TEST(SimdPlugin, better_instructions_have_the_higher_priority_and_are_named_as_needed) {
   EXPECT_EQ(view(simd_plugin().backend().name), "simd");
   EXPECT_EQ(simd_plugin().backend().kind, OPMUX_KIND_DEFAULT);
-  for (const char* op :
-       {"rms_norm", "fused_add_rms_norm", "layer_norm", "silu_and_mul", "gelu_and_mul",
-        "rotary_embedding", "softmax", "embedding", "reshape_and_cache"}) {
+  for (const char* op : {"rms_norm", "fused_add_rms_norm", "layer_norm", "silu_and_mul",
+                         "gelu_and_mul", "rotary_embedding", "softmax", "embedding",
+                         "reshape_and_cache", "attention", "paged_attention"}) {
     int32_t priority = 150;
     for (const char* variant : {"avx512", "avx2", "sse4"}) {
       const opmux_impl* impl = simd_plugin().find(op, variant);

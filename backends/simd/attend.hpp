@@ -1,0 +1,61 @@
+// What attention and paged_attention share outside of vector code.
+#pragma once
+
+#include <opmux/plugin.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/common/attention_options.hpp"
+#include "backends/common/rows.hpp"
+#include "backends/common/visible_keys.hpp"
+
+namespace opmux::backends::simd {
+
+// Rows of queries are kept on the stack: this many, of at most this size.
+inline constexpr int64_t kMostRows = 8;
+inline constexpr int64_t kMostHeadSize = 640;
+inline constexpr int64_t kKeyBlock = 64;  // keys whose logits are kept
+
+struct HeadSizes {
+  size_t key, value;
+};
+
+// One query of one head, and what came of the keys so far.
+template <class T>
+struct AttendRow {
+  float q[kMostHeadSize];
+  float values[kMostHeadSize];  // sum of exp(logit - largest) * value
+  float logits[kKeyBlock];      // of the block of keys at hand; then its weights
+  float sum;                    // of exp(logit - largest)
+  float largest;
+  float factor;  // of what was summed before this block
+  float sink;
+  KeyRange range;
+  T* y;
+};
+
+// Where the keys and values of a block lie.
+template <class T>
+struct KeyBlock {
+  const T *keys[kKeyBlock], *values[kKeyBlock];
+};
+
+// The arguments from `first` on: causal, scale, window, sink, softcap. Not ok if softcap is none.
+inline int32_t read_options(const plugin::Call& call, uint32_t first, bool causal_by_default,
+                            AttentionOptions& options) {
+  options.causal = call.boolean(first, causal_by_default);
+  options.scale =
+      static_cast<float>(call.f64(first + 1, default_attention_scale(call.tensor(1).dim(-1))));
+  options.window = call.i64(first + 2);
+  options.softcap = static_cast<float>(call.f64(first + 4));
+  if (is_softcap(options.softcap)) return OPMUX_OK;
+  return plugin::invalid(call.error(), "attention.softcap", softcap_refusal(options.softcap));
+}
+
+// The sink of a head; that of an absent one adds nothing.
+inline float sink_of(const plugin::TensorArg& sink, int64_t head) {
+  return sink ? element_at(sink.c(), head * sink.stride(0)) : kExcluded;
+}
+
+}  // namespace opmux::backends::simd
