@@ -7,15 +7,16 @@
 
 namespace opmux::backends {
 
+// ln(2)^i / i! * 2^31: the power series of 2^-f for f in [0, 1), by Horner's rule.
+inline constexpr int64_t kSamplingTerms[] = {2147483648, 1488522236, 515882496, 119194166, 20654775,
+                                             2863360,    330788,     32755,     2838,      219};
+
 // 2^(-u / 2^24) * 2^40, rounded down to a whole number; 0 from u = 40 * 2^24 on.
 inline uint64_t sampling_power(uint64_t u) {
-  // ln(2)^i / i! * 2^31: the power series of 2^-f for f in [0, 1), by Horner's rule.
-  constexpr int64_t kTerms[] = {2147483648, 1488522236, 515882496, 119194166, 20654775,
-                                2863360,    330788,     32755,     2838,      219};
   if (u >= uint64_t{40} << 24) return 0;
   const int64_t fraction = static_cast<int64_t>(u & 0xffffff);
-  int64_t power = kTerms[9];
-  for (int i = 8; i >= 0; --i) power = kTerms[i] - (power * fraction >> 24);
+  int64_t power = kSamplingTerms[9];
+  for (int i = 8; i >= 0; --i) power = kSamplingTerms[i] - (power * fraction >> 24);
   return static_cast<uint64_t>(power) << 9 >> (u >> 24);
 }
 

@@ -1,9 +1,8 @@
 #include <algorithm>
-#include <cmath>
 #include <numeric>
-#include <string>
 
 #include "backends/common/descending.hpp"
+#include "backends/common/draw.hpp"
 #include "backends/common/integers.hpp"
 #include "backends/common/philox.hpp"
 #include "backends/common/rows.hpp"
@@ -12,43 +11,6 @@
 
 namespace opmux::backends::reference {
 namespace {
-
-// How one row is drawn.
-struct Draw {
-  float temperature = 1;
-  int64_t top_k = 0;
-  float top_p = 1;
-  uint64_t seed = 0, offset = 0;
-};
-
-float float_of(const plugin::TensorArg& tensor, int64_t row, float if_absent) {
-  return tensor ? element_at(tensor.c(), Rows(tensor.c(), 0).offset(row)) : if_absent;
-}
-int64_t integer_of(const plugin::TensorArg& tensor, int64_t row) {
-  return tensor ? integer_at(tensor.c(), Rows(tensor.c(), 0).offset(row)) : 0;
-}
-
-Draw read_draw(const plugin::Call& call, int64_t row) {
-  return {float_of(call.optional_tensor(2), row, 1), integer_of(call.optional_tensor(3), row),
-          float_of(call.optional_tensor(4), row, 1),
-          uint64_t(integer_of(call.optional_tensor(5), row)),
-          uint64_t(integer_of(call.optional_tensor(6), row))};
-}
-
-int32_t check_draw(const plugin::Call& call, int64_t row) {
-  const Draw draw = read_draw(call, row);
-  const std::string of_row = " of row " + std::to_string(row);
-  if (!(draw.temperature >= 0) || std::isinf(draw.temperature)) {
-    return plugin::invalid(
-        call.error(), "sample.temperature",
-        "temperature " + std::to_string(draw.temperature) + of_row + " is no number from 0 on");
-  }
-  if (!(draw.top_p >= 0 && draw.top_p <= 1)) {
-    return plugin::invalid(call.error(), "sample.top_p",
-                           "top_p " + std::to_string(draw.top_p) + of_row + " is outside [0, 1]");
-  }
-  return OPMUX_OK;
-}
 
 // Sets the weights to zero that top_k and top_p leave out. `order` has the tokens by falling logit.
 void filter(const Draw& draw, const std::vector<int64_t>& order, std::vector<uint64_t>& weights) {
@@ -90,7 +52,7 @@ class Sampler {
     const float slope = sampling_slope(draw.temperature);
     std::transform(logits_.begin(), logits_.end(), weights_.begin(),
                    [&](float l) { return sampling_weight(l, *largest, slope); });
-    if (draw.top_k > 0 || draw.top_p < 1) {
+    if (draw.filters()) {
       std::iota(order_.begin(), order_.end(), int64_t{0});
       std::sort(order_.begin(), order_.end(), Descending{logits_.data()});
       filter(draw, order_, weights_);
@@ -107,13 +69,15 @@ class Sampler {
 int32_t run_sample(const plugin::Call& call) {
   const plugin::TensorArg tokens = call.tensor(0), logits = call.tensor(1);
   const Rows from(logits.c()), to(tokens.c(), 0);
-  for (int64_t r = 0; r < to.count(); ++r) {
-    if (const int32_t outcome = check_draw(call, r); outcome != OPMUX_OK) return outcome;
+  const auto given = [&](uint32_t i) { return call.present(i) ? &call.tensor(i).c() : nullptr; };
+  const Draws draws{given(2), given(3), given(4), given(5), given(6)};
+  if (const Wrong wrong = draws.wrong(to.count())) {
+    return plugin::invalid(call.error(), wrong.code, wrong.text);
   }
   Sampler sampler(size_t(logits.dim(-1)));
   for (int64_t r = 0; r < to.count(); ++r) {
     load_row(logits.c(), from.offset(r), logits.dim(-1), sampler.logits());
-    put_integer(tokens.c(), to.offset(r), sampler.choose(read_draw(call, r)));
+    put_integer(tokens.c(), to.offset(r), sampler.choose(draws.of(r)));
   }
   return OPMUX_OK;
 }

@@ -26,6 +26,7 @@ struct Operator {
   std::string_view name, signature;
   plugin::Impl::Reads alike;
   plugin::Caps caps = plugin::Caps{}.inner_contiguous();
+  uint64_t (*workspace)(const plugin::Call& call) = nullptr;
 };
 
 // Deterministic and batch invariant because a row is always computed alone, by one thread, in one
@@ -40,6 +41,7 @@ inline plugin::Impl implementation(const Operator& op, const Target& target) {
       .caps(caps.dtypes({plugin::f32, plugin::f16, plugin::bf16})
                 .device_type(OPMUX_DEVICE_CPU)
                 .cpu_features(target.cpu_features));
+  if (op.workspace) impl.workspace(op.workspace);
   if (op.alike.size() == 0) return impl;
   const std::vector<std::pair<uint32_t, std::string_view>> alike(op.alike);
   impl.verify(

@@ -18,6 +18,8 @@ OPMUX_PLUGIN_ENTRY(simd) {
     simd::add_linear_w4a16(backend);
     simd::add_attention(backend);
     simd::add_paged_attention(backend);
+    simd::add_sample(backend);
+    simd::add_topk_softmax(backend);
     return op::Plugin{"simd", OPMUX_BACKEND_VERSION}.add(backend);
   });
 }

@@ -38,5 +38,7 @@ void add_reshape_and_cache(plugin::Backend& backend);
 void add_linear_w4a16(plugin::Backend& backend);
 void add_attention(plugin::Backend& backend);
 void add_paged_attention(plugin::Backend& backend);
+void add_sample(plugin::Backend& backend);
+void add_topk_softmax(plugin::Backend& backend);
 
 }  // namespace opmux::backends::simd
