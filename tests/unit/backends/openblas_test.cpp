@@ -101,8 +101,8 @@ TEST(OpenblasMatmul, a_sum_without_terms_is_zero) {
 TEST(OpenblasMatmul, takes_no_more_threads_than_are_lent_and_gives_the_same_bits) {
   if (openblas_get_parallel() == OPENBLAS_SEQUENTIAL) GTEST_SKIP() << "it takes one caller only";
   for (opmux_dtype dtype : {kF32, kBF16}) {
-    const Tensor a = random(dtype, {9, 64}), b = random(dtype, {64, 1500}, Layout::contiguous, 2);
-    Tensor y = make(dtype, {9, 1500}), spread = y;
+    const Tensor a = random(dtype, {9, 64}), b = random(dtype, {64, 2500}, Layout::contiguous, 2);
+    Tensor y = make(dtype, {9, 2500}), spread = y;
     ASSERT_EQ(call(gemm("matmul"), {arg(y), arg(a), arg(b)}).outcome, OPMUX_OK);
     int64_t workers = 0;
     const CallOptions lent{3, last_first, &workers};
@@ -220,8 +220,8 @@ TEST(OpenblasThreads, openblas_has_one_thread_during_a_call_and_its_own_number_a
   if (openblas_get_parallel() != OPENBLAS_THREAD) GTEST_SKIP() << "it has no threads of its own";
   const int before = openblas_get_num_threads();
   openblas_set_num_threads(2);
-  const Tensor a = random(kF32, {8, 8}), b = random(kF32, {8, 600});
-  Tensor y = make(kF32, {8, 600});
+  const Tensor a = random(kF32, {8, 8}), b = random(kF32, {8, 2100});
+  Tensor y = make(kF32, {8, 2100});
   int during = 0;
   const CallOptions lent{2, note_threads, &during};
   EXPECT_EQ(call(gemm("matmul"), {arg(y), arg(a), arg(b)}, lent).outcome, OPMUX_OK);
@@ -240,8 +240,8 @@ TEST(OpenblasThreads, a_number_that_the_program_sets_during_a_call_stays) {
   if (openblas_get_parallel() != OPENBLAS_THREAD) GTEST_SKIP() << "it has no threads of its own";
   const int before = openblas_get_num_threads();
   openblas_set_num_threads(2);
-  const Tensor a = random(kF32, {8, 8}), b = random(kF32, {8, 600});
-  Tensor y = make(kF32, {8, 600});
+  const Tensor a = random(kF32, {8, 8}), b = random(kF32, {8, 2100});
+  Tensor y = make(kF32, {8, 2100});
   EXPECT_EQ(call(gemm("matmul"), {arg(y), arg(a), arg(b)}, {2, set_three, nullptr}).outcome,
             OPMUX_OK);
   EXPECT_EQ(openblas_get_num_threads(), 3);
