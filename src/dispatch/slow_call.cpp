@@ -158,7 +158,6 @@ class SlowCall {
     if (report_ != nullptr) {
       report_->run_ns += now() - started;
       report_->implementation = plan.implementation->id;
-      report_->outcome = tried.outcome;
     }
     if (tried.outcome == Code::ok) {
       count(*plan.counters, Code::ok);
@@ -262,7 +261,7 @@ Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgV
   if (report != nullptr) *report = {};
   SlowCall slow(slot, settings, report);
   Status status = slow.run(site, values, nullptr);
-  if (report != nullptr && !status.ok()) report->outcome = status.code();
+  if (report != nullptr) report->outcome = status.code();
   return status.release();
 }
 
