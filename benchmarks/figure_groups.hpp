@@ -13,6 +13,8 @@ std::vector<Figure> call_figures(World& world, int rounds);
 Figure made_views_figure(World& world, int rounds);
 /// Shapes never seen: of a known class, and of a new one (a cold decision).
 std::vector<Figure> class_figures(int rounds);
+/// Calls with constants that are packed, and with options.
+std::vector<Figure> constant_figures(int rounds);
 /// Two threads against one.
 Figure scaling_figure(World& world, int rounds);
 /// The slow tail of guarded calls while 1,000 policies a second are published.

@@ -48,6 +48,7 @@ PUBLIC = {
     "implementation.hpp": "registry",
     "event.hpp": "telemetry",
     "policy.hpp": "policy",
+    "constant.hpp": "runtime",
     "explanation.hpp": "dispatch",
     "hot_plan.hpp": "dispatch",
     "report.hpp": "dispatch",

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include <opmux/call_site.hpp>
+#include <opmux/constant.hpp>
 #include <opmux/export.hpp>
 #include <opmux/tensor.hpp>
 
@@ -44,8 +45,10 @@ OPMUX_API extern const TensorView absent_tensor;
 
 template <class T>
 constexpr ArgTag tag_of() {
-  if constexpr (std::derived_from<T, TensorView> || std::derived_from<T, In> ||
-                std::same_as<T, std::nullopt_t>) {
+  if constexpr (std::same_as<T, Constant>) {
+    return ArgTag::constant;
+  } else if constexpr (std::derived_from<T, TensorView> || std::derived_from<T, In> ||
+                       std::same_as<T, std::nullopt_t>) {
     return ArgTag::tensor;
   } else if constexpr (std::same_as<T, bool>) {
     return ArgTag::logical;
@@ -67,7 +70,9 @@ template <class T>
 ArgValue value_of(const T& argument, opmux_list& list) {
   ArgValue value;
   constexpr ArgTag kTag = tag_of<T>();
-  if constexpr (std::derived_from<T, TensorView>) {
+  if constexpr (kTag == ArgTag::constant) {
+    value.tensor = &argument.view();
+  } else if constexpr (std::derived_from<T, TensorView>) {
     value.tensor = &argument;
   } else if constexpr (std::derived_from<T, In>) {
     value.tensor = &argument.view();
@@ -107,14 +112,13 @@ struct Packed {
     }
     return true;
   }();
-  static constexpr size_t kLists =
-      (size_t{0} + ... + (tag_of<Args>() >= ArgTag::string ? size_t{1} : size_t{0}));
+  static constexpr bool kHasConstant = (false || ... || (tag_of<Args>() == ArgTag::constant));
+  static constexpr size_t kLists = (size_t{0} + ... + (is_list(tag_of<Args>()) ? 1 : 0));
 
   explicit Packed(const Args&... args) {
     [[maybe_unused]] size_t i = 0;
     [[maybe_unused]] size_t at = 0;
-    ((values[i++] = value_of(args, lists[at]), at += tag_of<Args>() >= ArgTag::string ? 1 : 0),
-     ...);
+    ((values[i++] = value_of(args, lists[at]), at += is_list(tag_of<Args>()) ? 1 : 0), ...);
   }
   Packed(const Packed&) = delete;
   Packed& operator=(const Packed&) = delete;

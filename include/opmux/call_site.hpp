@@ -22,10 +22,15 @@ enum class ArgTag : uint8_t {
   string = OPMUX_ARG_STR,
   integer_list = OPMUX_ARG_I64_LIST,
   tensor_list = OPMUX_ARG_TENSOR_LIST,
+  constant = 15,  ///< a tensor with an owner; a kind of places of call only, kernels see a tensor
 };
 
+/// Whether an argument of this kind points to an opmux_list.
+constexpr bool is_list(ArgTag tag) { return tag >= ArgTag::string && tag <= ArgTag::tensor_list; }
+
 /// One argument without its kind. A tensor is never null: absent is a view that is not present().
-/// String and lists point to an opmux_list; a tensor list holds `const TensorView* const`.
+/// String and lists point to an opmux_list; a tensor list holds `const TensorView* const`. The view
+/// of a constant is the base of the object that owns its packed copies.
 union ArgValue {
   const TensorView* tensor;
   int64_t i64;
@@ -47,11 +52,20 @@ class alignas(16) CallSite {
     const uint32_t i = count();
     words_[i / 14] |= static_cast<uint64_t>(tag) << (4 * (i % 14));
     words_[0] += uint64_t{1} << 56;
+    if (tag == ArgTag::constant) words_[0] |= kConstant;
   }
-  constexpr uint32_t count() const { return static_cast<uint32_t>(words_[0] >> 56); }
+  constexpr uint32_t count() const { return static_cast<uint32_t>(words_[0] >> 56 & 63); }
   constexpr ArgTag tag(uint32_t i) const {
     return static_cast<ArgTag>(words_[i / 14] >> (4 * (i % 14)) & 15);
   }
+
+  /// The same place with options of the call besides its arguments: other plans serve it.
+  constexpr CallSite with_options() const {
+    CallSite site = *this;
+    site.words_[0] |= kOptions;
+    return site;
+  }
+  constexpr bool has_constant() const { return (words_[0] & kConstant) != 0; }
 
   /// All of it, if it has at most 14 arguments; and back.
   constexpr uint64_t word() const { return words_[0]; }
@@ -64,6 +78,7 @@ class alignas(16) CallSite {
   friend constexpr bool operator==(const CallSite&, const CallSite&) = default;
 
  private:
+  static constexpr uint64_t kOptions = uint64_t{1} << 63, kConstant = uint64_t{1} << 62;
   uint64_t words_[2] = {0, 0};
 };
 

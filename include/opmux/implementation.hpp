@@ -102,6 +102,12 @@ struct KernelFunctions {
   int32_t (*plan)(void* user_data, const opmux_call* call, void** prepared) = nullptr;
   void (*plan_free)(void* user_data, void* prepared) = nullptr;
   uint64_t (*workspace)(void* user_data, const opmux_call* call) = nullptr;
+  int32_t (*create)(void* user_data, const opmux_arg* options, uint32_t count, void** instance,
+                    opmux_error* error) = nullptr;
+  int32_t (*load)(void* user_data, void* instance, const opmux_arg* params, uint32_t count,
+                  opmux_error* error) = nullptr;
+  void (*destroy)(void* user_data, void* instance) = nullptr;
+  int32_t (*describe)(void* user_data, void* instance, const opmux_node_sink* sink) = nullptr;
 };
 
 /// An implementation inside a program: what Runtime::implement takes.

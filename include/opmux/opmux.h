@@ -304,6 +304,25 @@ OPMUX_EXPORT int32_t opmux_call_operator_with(opmux_operator* op, const opmux_ar
                                               uint32_t count, const opmux_call_options* options,
                                               opmux_report* report, opmux_error* error);
 
+/* ---- Constants: weights that are packed once ------------------------------------------------- */
+
+/* A tensor with an owner, for `const` arguments. Implementations may keep packed copies of it,
+   which belong to this object, are counted, and go when it is destroyed. It borrows the data. */
+typedef struct opmux_constant opmux_constant;
+
+OPMUX_EXPORT int32_t opmux_constant_create(opmux_runtime* runtime, const opmux_tensor* tensor,
+                                           opmux_constant** constant, opmux_error* error);
+/* Null is allowed. No call with it may be running or follow. */
+OPMUX_EXPORT void opmux_constant_destroy(opmux_constant* constant);
+/* The data are others now: copies are dropped, the next calls make new ones. */
+OPMUX_EXPORT int32_t opmux_constant_changed(opmux_constant* constant, opmux_error* error);
+/* Bytes of its packed copies. */
+OPMUX_EXPORT int32_t opmux_constant_packed_bytes(const opmux_constant* constant, uint64_t* bytes,
+                                                 opmux_error* error);
+/* The constant as an argument of a call or plan, valid while it lives; null is one that is left
+   out. */
+OPMUX_EXPORT opmux_arg opmux_arg_constant(const opmux_constant* constant);
+
 /* ---- Plans: decide once, call many times ----------------------------------------------------- */
 
 /* Belongs to the caller, and to one thread at a time. */
@@ -393,7 +412,8 @@ typedef struct opmux_stats {
   opmux_str implementation;
   uint64_t calls; /* that ended ok */
   uint64_t declined, failed, resource, invalid_argument, device_lost;
-  uint64_t stood_in; /* calls that it took over from another one */
+  uint64_t stood_in;     /* calls that it took over from another one */
+  uint64_t packed_bytes; /* of its copies of constants that live now */
 } opmux_stats;
 
 /* Visits the counters of every implementation that was called. */

@@ -3,6 +3,7 @@
 /// Everything of the C++ face.
 
 #include <opmux/version.h>
+#include <opmux/constant.hpp>
 #include <opmux/dispatchable.hpp>
 #include <opmux/json.hpp>
 #include <opmux/operator.hpp>

@@ -22,6 +22,9 @@ OPMUX_API Status::Detail* call(OperatorSlot& slot, const CallSite& site,
 template <int kTensors, int kScalars>
 OPMUX_API Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t a, uint64_t b,
                                      uint64_t c, uint64_t d) noexcept;
+/// The same with a constant among the arguments.
+OPMUX_API Status::Detail* call_with_constants(OperatorSlot& slot, const CallSite& site,
+                                              const ArgValue* values) noexcept;
 }  // namespace dispatch
 
 struct CallOptions;
@@ -31,7 +34,9 @@ namespace detail {
 /// The entry of the library that suits a site best, chosen when compiling.
 template <class... Args>
 Status::Detail* call(dispatch::OperatorSlot& slot, const Packed<Args...>& packed) {
-  if constexpr (Packed<Args...>::kInRegisters) {
+  if constexpr (Packed<Args...>::kHasConstant) {
+    return dispatch::call_with_constants(slot, packed.site, packed.values);
+  } else if constexpr (Packed<Args...>::kInRegisters) {
     return dispatch::call_words<Packed<Args...>::kTensors, Packed<Args...>::kScalars>(
         slot, packed.site.word(), packed.word(0), packed.word(1), packed.word(2), packed.word(3));
   } else {
@@ -92,7 +97,8 @@ class Plan {
     return detail::set_frame(*plan_, packed.site, packed.values);
   }
   /// Runs on what prepare() kept. The caller promises that those views still exist and were not
-  /// changed but for their data pointers; a revoked plan still refuses.
+  /// changed but for their data pointers; of a constant, that it did not change. A revoked plan still
+  /// refuses.
   Status run_unchecked() {
     detail::HotPlan& hot = *hot_;
     // Another thread than last time, a call inside a call: found by the library.

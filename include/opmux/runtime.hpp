@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <opmux/constant.hpp>
 #include <opmux/event.hpp>
 #include <opmux/implementation.hpp>
 #include <opmux/operator.hpp>
@@ -34,6 +35,8 @@ struct Options {
   bool backends = true;
   /// Policy in code from the start, as set_policy would set it.
   Policy policy = {};
+  /// How many bytes packed copies of constants may take in all; what does not fit is not packed.
+  uint64_t max_packed_bytes = UINT64_MAX;
 };
 
 /// What was found where plugins are looked for, and what became of it.
@@ -64,7 +67,8 @@ struct CallStats {
   std::string implementation;
   uint64_t calls = 0;  ///< that ended ok
   uint64_t declined = 0, failed = 0, resource = 0, invalid_argument = 0, device_lost = 0;
-  uint64_t stood_in = 0;  ///< calls that it took over from another one
+  uint64_t stood_in = 0;      ///< calls that it took over from another one
+  uint64_t packed_bytes = 0;  ///< of its copies of constants that live now
 };
 
 /// One effective setting and where it came from.
@@ -135,6 +139,12 @@ class Runtime {
   OPMUX_API Status set_policy(const Policy& policy);
   OPMUX_API Policy policy() const;
   OPMUX_API Status reset_policy();
+
+  /// Gives a tensor an owner, so that implementations may pack it once. Borrows the data. Fails
+  /// with `invalid_argument` if there are none.
+  OPMUX_API Result<Constant> constant(const TensorView& view);
+  /// Bytes of all packed copies that live now.
+  OPMUX_API uint64_t packed_bytes() const;
 
   /// A tag for call sites; the same word gives the same tag.
   OPMUX_API Tag tag(std::string_view word);

@@ -27,6 +27,19 @@ Status prepare(OperatorSlot& slot, const PlanRecord& plan, const registry::Signa
 
 }  // namespace
 
+Status load_pack(const PlanRecord& plan, const registry::Signature& signature, opmux_call& call,
+                 PackPtr& pack) {
+  const registry::Arguments& arguments = *signature.arguments;
+  const int at = packed_argument(*plan.implementation, *signature.schema, arguments);
+  if (at < 0) return {};
+  const auto& constant = PackedConstant::of(*arguments.values[static_cast<size_t>(at)].tensor);
+  auto found = constant.pack_for(plan, call, static_cast<uint32_t>(at));
+  if (!found) return found.error();
+  pack = std::move(*found);
+  call.instance = pack == nullptr ? nullptr : pack->instance();
+  return {};
+}
+
 void* workspace_for(uint64_t size, bool nested, std::unique_ptr<std::byte[]>& own) {
   if (size > uint64_t{1} << 46) return nullptr;
   ThreadBlock& block = own_thread_block();
@@ -50,7 +63,9 @@ Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const registry::Sign
   const registry::Kernel& kernel = plan.implementation->kernel;
   opmux_call& call = frame.call();
   plan.implementation->backend->mark_used();
-  if (const Status status = prepare(slot, plan, signature, call, tried.prepared); !status.ok()) {
+  Status status = load_pack(plan, signature, call, tried.pack);
+  if (status.ok()) status = prepare(slot, plan, signature, call, tried.prepared);
+  if (!status.ok()) {
     tried.outcome = outcome_of(static_cast<int32_t>(status.code()));
     tried.text = status.message();
     return tried;
@@ -102,6 +117,12 @@ Next after(Code outcome, bool strict, bool retried, const registry::OperatorReco
     return Next::give_up;
   }
   return outcome == Code::resource && !retried ? Next::retry : Next::next_candidate;
+}
+
+void tell_fallback(const OperatorSlot& slot, const registry::ImplementationRecord& implementation,
+                   Code outcome, std::string_view why) {
+  slot.engine->parts().log->tell(Level::warning, "call.fell_back", slot.name(), implementation.id,
+                                 opmux::name_of(outcome), [&] { return std::string(why); });
 }
 
 void count(ImplementationCounters& counters, Code outcome) {

@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <opmux/status.hpp>
 
 #include "dispatch/call_frame.hpp"
 #include "dispatch/choice.hpp"
 #include "dispatch/engine.hpp"
+#include "dispatch/packed_constant.hpp"
 #include "dispatch/prepared_cache.hpp"
 
 namespace opmux::dispatch {
@@ -17,12 +19,18 @@ struct Attempt {
   Code outcome = Code::ok;
   std::string text;      ///< what the implementation said
   PreparedPtr prepared;  ///< that it ran with, if any
+  PackPtr pack;          ///< the same
 };
 
 /// Runs a candidate on a frame: prepared state and workspace first, then the kernel. Counts nothing
 /// but prepared states.
 Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const registry::Signature& signature,
                 StackFrame& frame);
+
+/// Puts the packed copy of the call's constant into the frame, if there is one and the
+/// implementation makes them; makes it at first use. Fails with the implementation's outcome.
+Status load_pack(const PlanRecord& plan, const registry::Signature& signature, opmux_call& call,
+                 PackPtr& pack);
 
 /// Memory for a kernel's workspace, kept by the thread; null if there is none to be had. Calls
 /// inside calls get memory of their own, which `own` keeps.
@@ -39,6 +47,10 @@ Next after(Code outcome, bool strict, bool retried, const registry::OperatorReco
 /// Whether something the operator writes shares memory with something it reads: then a second
 /// implementation must not run on what the first one left behind.
 bool inputs_may_be_spoilt(const registry::Schema& schema, const registry::Arguments& arguments);
+
+/// Says that the next candidate is asked, and why.
+void tell_fallback(const OperatorSlot& slot, const registry::ImplementationRecord& implementation,
+                   Code outcome, std::string_view why);
 
 /// Adds an outcome to an implementation's counters; ok counts as a call.
 void count(ImplementationCounters& counters, Code outcome);

@@ -4,15 +4,14 @@
 
 #include <mutex>
 
-#include "dispatch/attempt.hpp"
 #include "dispatch/cold_mark.hpp"
-#include "dispatch/install.hpp"
-#include "dispatch/slow_call.hpp"
 
 namespace opmux::dispatch {
 namespace {
 
 using registry::Reason;
+
+size_t at(int8_t index) { return static_cast<size_t>(index); }
 
 /// Whether a verdict means that the implementation must not run any more, rather than that another
 /// one would be chosen.
@@ -33,25 +32,39 @@ bool forbids(Reason reason) {
   }
 }
 
-PlanState state_after(const Decision& decision, const registry::ImplementationRecord& bound) {
+}  // namespace
+
+/// The first of a decision's order, those left out that could not be prepared for the example.
+const registry::ImplementationRecord* PlanControl::chosen_by(const Decision& decision) const {
+  for (const uint16_t index : decision.order) {
+    const registry::ImplementationRecord* candidate = decision.verdicts[index].implementation;
+    if (std::ranges::find(passed_over, candidate, &registry::ImplementationPtr::get) ==
+        passed_over.end())
+      return candidate;
+  }
+  return nullptr;
+}
+
+PlanState PlanControl::state_after(const Decision& decision) const {
+  const registry::ImplementationRecord& bound = *implementation;
   if (bound.withdrawn.load(std::memory_order_acquire)) return PlanState::revoked;
-  for (size_t i = 0; i < decision.verdicts.size(); ++i) {
-    const Verdict& verdict = decision.verdicts[i];
+  for (const Verdict& verdict : decision.verdicts) {
     if (verdict.implementation != &bound) continue;
     if (forbids(verdict.reason)) return PlanState::revoked;
-    const bool chosen = !decision.order.empty() && decision.order[0] == i;
-    return chosen ? PlanState::current : PlanState::stale;
+    return chosen_by(decision) == &bound ? PlanState::current : PlanState::stale;
   }
   return PlanState::revoked;
 }
-
-}  // namespace
 
 void PlanControl::keep(const registry::Arguments& given, const registry::BoundDims& bound) {
   arguments = given;
   dims = bound;
   for (uint32_t i = 0; i < given.count; ++i) {
     if (given.tags[i] != ArgTag::tensor) continue;
+    if ((given.constants >> i & 1) != 0) {
+      constants.push_back(PackedConstant::of(*given.values[i].tensor).shared_from_this());
+      continue;
+    }
     tensors[i] = *given.values[i].tensor;
     arguments.values[i].tensor = &tensors[i];
   }
@@ -69,7 +82,7 @@ void PlanControl::reconsider() {
                                         static_cast<uint32_t>(context), tag};
     Decision decision;
     decide(space.input(), signature, decision);
-    next = state_after(decision, *implementation);
+    next = state_after(decision);
     const uint64_t serial = now->serial();
     if (considered.exchange(serial, std::memory_order_acq_rel) != serial) {
       guard_outdated.store(true, std::memory_order_release);
@@ -107,48 +120,87 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
   if (Status status = check_overlap(schema, checked.arguments); !status.ok()) return status;
   auto found = choose_for_plan(*slot_, checked, options_.settings.tag, options_.for_capture);
   if (!found) return found.error();
-  std::shared_ptr<const Choice> choice = std::move(found->choice);
-  if (choice->plans.empty()) return choice->nothing_left;
-  const PlanRecord& first = choice->plans.front();
+  if (found->choice->plans.empty()) return found->choice->nothing_left;
 
-  auto control = std::make_shared<PlanControl>();
-  control->slot = slot_;
-  control->context = found->context;
-  control->plan_id = first.id;
-  control->implementation = first.implementation;
-  control->tag = options_.settings.tag;
-  control->keep(checked.arguments, checked.dims);
-
-  const registry::Signature signature{&schema, &control->arguments, &control->dims,
-                                      static_cast<uint32_t>(found->context), control->tag};
-  Installation what{0,      found->context, &site,   values, &checked.arguments,
-                    &first, nullptr,        nullptr, false,  options_.settings};
-  if (!can_be_kept(schema, what)) {
-    return {Code::unsupported, "plan.arguments",
-            "arguments of " + schema.name +
-                " that are strings, lists, or need a conversion cannot "
-                "be bound; call the operator instead"};
-  }
+  control_ = std::make_shared<PlanControl>();
+  control_->slot = slot_;
+  control_->context = found->context;
+  control_->tag = options_.settings.tag;
+  control_->keep(checked.arguments, checked.dims);
   if (auto room = make_room(guarded_, schema)) memory_ = std::move(room);
   checks_.emplace(schema, checked.arguments);
-  fill_plan(guarded_, schema, *checks_, what);
-  if (Status status = prepare(signature, first); !status.ok()) return status;
-  guarded_.pinned = std::move(choice);
+  Installation what{0,       found->context, &site,   values, &checked.arguments, nullptr,
+                    nullptr, nullptr,        nullptr, false,  options_.settings};
+  if (Status status = take_candidate(*found, what); !status.ok()) {
+    control_ = nullptr;
+    return status;
+  }
+  guarded_.pinned = std::move(found->choice);
   guarded_.slot = slot_;
-  guarded_.counters = first.counters;
-  control->counts_for = first.counters.get();
-  control->hot.plan_id = guarded_.plan_id;
-  control->hot.run = guarded_.run;
-  control->hot.user_data = guarded_.user_data;
-  control->hot.call = &guarded_.call;
-  control_ = std::move(control);
   slot_->engine->add_plan(control_);
   return {};
+}
+
+Status BoundPlan::take_candidate(const ChosenForPlan& chosen, Installation what) {
+  const registry::Schema& schema = *slot_->schema;
+  const registry::Signature signature{&schema, &control_->arguments, &control_->dims,
+                                      static_cast<uint32_t>(control_->context), control_->tag};
+  bool retried = false;
+  Status last;
+  const std::vector<PlanRecord>& plans = chosen.choice->plans;
+  for (size_t at = 0; at < plans.size();) {
+    what.plan = &plans[at];
+    // Whether an earlier one declines depends on the exact arguments.
+    what.exact_only = at != 0;
+    if (!can_be_kept(schema, what)) {
+      return {Code::unsupported, "plan.arguments",
+              "arguments of " + schema.name +
+                  " that are strings, lists, or need a conversion cannot "
+                  "be bound; call the operator instead"};
+    }
+    fill_plan(guarded_, schema, *checks_, what);
+    last = prepare(signature, *what.plan);
+    if (last.ok()) {
+      run_with(*what.plan);
+      return {};
+    }
+    const Next next = after_failed_preparation(chosen, *what.plan, last, retried);
+    if (next == Next::give_up) break;
+    retried = next == Next::retry;
+    if (!retried) ++at;
+  }
+  return last;
+}
+
+void BoundPlan::run_with(const PlanRecord& plan) {
+  guarded_.counters = plan.counters;
+  control_->plan_id = plan.id;
+  control_->implementation = plan.implementation;
+  control_->counts_for = plan.counters.get();
+  control_->hot.plan_id = guarded_.plan_id;
+  control_->hot.run = guarded_.run;
+  control_->hot.user_data = guarded_.user_data;
+  control_->hot.call = &guarded_.call;
+}
+
+Next BoundPlan::after_failed_preparation(const ChosenForPlan& chosen, const PlanRecord& plan,
+                                         const Status& why, bool retried) {
+  const Code outcome = outcome_of(static_cast<int32_t>(why.code()));
+  note_outcome(*plan.implementation, *plan.counters, outcome);
+  const Next next = after(outcome, chosen.choice->strict, retried, *chosen.op, *plan.implementation,
+                          control_->arguments);
+  if (next == Next::retry) slot_->engine->trim();
+  if (next != Next::next_candidate) return next;
+  control_->passed_over.push_back(plan.implementation);
+  tell_fallback(*slot_, *plan.implementation, outcome, why.message());
+  return next;
 }
 
 Status BoundPlan::prepare(const registry::Signature& signature, const PlanRecord& plan) {
   const registry::Kernel& kernel = plan.implementation->kernel;
   plan.implementation->backend->mark_used();
+  prepared_ = nullptr;
+  if (Status status = load_pack(signature, plan); !status.ok()) return status;
   if (plan.prepared != nullptr && plan.implementation->has(OPMUX_IMPL_SERIAL)) {
     auto own = plan.prepared->make_own(guarded_.call);
     if (!own) return own.error();
@@ -171,11 +223,46 @@ Status BoundPlan::prepare(const registry::Signature& signature, const PlanRecord
           "no memory for " + std::to_string(guarded_.call.workspace_size) + " bytes of workspace"};
 }
 
+Status BoundPlan::load_pack(const registry::Signature& signature, const PlanRecord& plan) {
+  pack_ = nullptr;
+  packed_ = nullptr;
+  if (guarded_.pack_at >= 0) {
+    packed_ = &PackedConstant::of(*signature.arguments->values[at(guarded_.pack_at)].tensor);
+    packed_version_ = packed_->version();
+  }
+  Status status = dispatch::load_pack(plan, signature, guarded_.call, pack_);
+  guarded_.with_pack = guarded_.call.instance != nullptr;
+  return status;
+}
+
+bool BoundPlan::follow_constant(const ArgValue* values) {
+  const auto& constant = PackedConstant::of(*values[at(guarded_.pack_at)].tensor);
+  const uint64_t version = constant.version();
+  if (&constant == packed_ && version == packed_version_) [[likely]]
+    return true;
+  auto found =
+      constant.pack_for(*guarded_.plan, guarded_.call, static_cast<uint32_t>(guarded_.pack_at));
+  if (!found || *found == nullptr) return false;
+  if (((*found)->instance() != nullptr) != guarded_.with_pack) return false;
+  guarded_.call.instance = (*found)->instance();
+  pack_ = *std::move(found);
+  packed_ = &constant;
+  packed_version_ = version;
+  return true;
+}
+
 Status::Detail* BoundPlan::revoked() const {
   return new Status::Detail{Code::revoked, "plan.revoked",
                             control_->implementation->id +
                                 " may not run any more: denied, withdrawn or its device is lost; "
                                 "refresh the plan"};
+}
+
+Status::Detail* BoundPlan::not_packed() const {
+  return new Status::Detail{Code::outside_plan, "plan.constant",
+                            control_->implementation->id +
+                                " has no packed copy of this constant where the plan was bound "
+                                "with one, or the reverse; bind again"};
 }
 
 Status::Detail* BoundPlan::refuse(const CallSite& site, const ArgValue* values) const {
@@ -189,12 +276,17 @@ Status::Detail* BoundPlan::refuse(const CallSite& site, const ArgValue* values) 
                                 control_->implementation->id + "; bind again or call the operator"};
 }
 
+void BoundPlan::note_outcome(const registry::ImplementationRecord& implementation,
+                             ImplementationCounters& counters, Code outcome) const {
+  count(counters, outcome);
+  const bool changed = slot_->engine->parts().health->on_outcome(
+      implementation, device_of(control_->arguments), outcome);
+  if (changed) slot_->engine->health_changed(implementation);
+}
+
 Status::Detail* BoundPlan::finish(int32_t outcome) const {
   const Code code = outcome_of(outcome);
-  count(*guarded_.counters, code);
-  const bool changed = slot_->engine->parts().health->on_outcome(
-      *control_->implementation, device_of(control_->arguments), code);
-  if (changed) slot_->engine->health_changed(*control_->implementation);
+  note_outcome(*control_->implementation, *guarded_.counters, code);
   std::string text(guarded_.error.text,
                    std::min(guarded_.error.text_size, guarded_.error.text_capacity));
   return new Status::Detail{code, "call." + std::string(opmux::name_of(code)),
@@ -221,6 +313,8 @@ Status::Detail* BoundPlan::call(const CallSite& site, const ArgValue* values) no
   if (!accepts(site, values)) [[unlikely]]
     return refuse(site, values);
   guarded_.set_arguments(values);
+  if (guarded_.pack_at >= 0 && !follow_constant(values)) [[unlikely]]
+    return not_packed();
   return run();
 }
 
@@ -270,6 +364,7 @@ bool BoundPlan::accepts(const CallSite& site, const ArgValue* values) {
 Status BoundPlan::set_frame(const CallSite& site, const ArgValue* values) {
   if (!accepts(site, values)) return Status(refuse(site, values));
   guarded_.set_arguments(values);
+  if (guarded_.pack_at >= 0 && !follow_constant(values)) return Status(not_packed());
   return {};
 }
 

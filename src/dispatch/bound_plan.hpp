@@ -8,8 +8,13 @@
 #include <opmux/hot_plan.hpp>
 #include <opmux/status.hpp>
 
+#include "dispatch/attempt.hpp"
+#include "dispatch/decision.hpp"
 #include "dispatch/engine.hpp"
 #include "dispatch/guarded_plan.hpp"
+#include "dispatch/install.hpp"
+#include "dispatch/packed_constant.hpp"
+#include "dispatch/slow_call.hpp"
 
 namespace opmux::dispatch {
 
@@ -37,6 +42,9 @@ struct PlanControl {
   registry::Arguments arguments;
   registry::BoundDims dims;
   std::array<TensorView, OPMUX_MAX_ARGS> tensors;
+  std::vector<std::shared_ptr<const PackedConstant>> constants;
+  /// Candidates that stood before it and could not be prepared for the example.
+  std::vector<registry::ImplementationPtr> passed_over;
 
   PlanControl() = default;
   ~PlanControl() {
@@ -51,6 +59,10 @@ struct PlanControl {
   /// Decides again for the example and sets the state. Revoked stays revoked.
   void reconsider();
   void keep(const registry::Arguments& given, const registry::BoundDims& bound);
+
+ private:
+  PlanState state_after(const Decision& decision) const;
+  const registry::ImplementationRecord* chosen_by(const Decision& decision) const;
 };
 
 /// A decision kept by the program: called without a lookup. Belongs to one thread at a time.
@@ -98,7 +110,16 @@ class BoundPlan {
  private:
   BoundPlan() = default;
   Status decide(const CallSite& site, const ArgValue* values);
+  /// Takes the first candidate that can be prepared.
+  Status take_candidate(const ChosenForPlan& chosen, Installation what);
+  Next after_failed_preparation(const ChosenForPlan& chosen, const PlanRecord& plan,
+                                const Status& why, bool retried);
   Status prepare(const registry::Signature& signature, const PlanRecord& plan);
+  Status load_pack(const registry::Signature& signature, const PlanRecord& plan);
+  void run_with(const PlanRecord& plan);
+  /// Runs from now on with the packed copy of the constant among these arguments, which the frame
+  /// holds; false if it cannot.
+  bool follow_constant(const ArgValue* values);
   bool accepts(const CallSite& site, const ArgValue* values);
   bool guard_outdated() const { return control_->guard_outdated.load(std::memory_order_acquire); }
   /// Compares from now on what decisions depend on now, with the values of the example.
@@ -106,6 +127,9 @@ class BoundPlan {
   /// Why it does not run. `values` may be null if only revocation is in question.
   Status::Detail* refuse(const CallSite& site, const ArgValue* values) const;
   Status::Detail* revoked() const;
+  Status::Detail* not_packed() const;
+  void note_outcome(const registry::ImplementationRecord& implementation,
+                    ImplementationCounters& counters, Code outcome) const;
   Status::Detail* run() noexcept {
     const detail::HotPlan& hot = control_->hot;
     if (hot.block != thread_block || hot.mark->load(std::memory_order_relaxed) != 0) [[unlikely]]
@@ -144,6 +168,9 @@ class BoundPlan {
   OperatorSlot* slot_ = nullptr;
   std::shared_ptr<PlanControl> control_;
   PreparedPtr prepared_;
+  PackPtr pack_;
+  const PackedConstant* packed_ = nullptr;  ///< whose copy pack_ is, of this version
+  uint64_t packed_version_ = 0;
   std::unique_ptr<std::byte[]> memory_, workspace_;
   std::optional<ShapeChecks> checks_;
   GuardedPlan guarded_;

@@ -50,6 +50,18 @@ bool takes(GuardedPlan& plan, const ArgValue* values) {
   return true;
 }
 
+/// Puts options of a call into a plan's frame. Decisions depend on the tag, and what was prepared on
+/// the number of threads; the rest may differ from call to call.
+bool takes_settings(GuardedPlan& plan, const CallSettings& settings) {
+  if (plan.call.max_threads != settings.max_threads || plan.call.tag != settings.tag) return false;
+  // The workspace may depend on whether threads are lent.
+  if ((plan.call.parallel_for == nullptr) != (settings.parallel_for == nullptr)) return false;
+  plan.call.stream = settings.stream;
+  plan.call.parallel_for = settings.parallel_for;
+  plan.call.pool = settings.pool;
+  return true;
+}
+
 /// Any plan of this operator in this thread, and other shapes of the same plan.
 Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const ArgValue* values) {
   ThreadBlock& block = *thread_block;
@@ -66,6 +78,27 @@ Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const Ar
   } while (plan != first);
   block.clear(0);
   return call_slowly(slot, site, values, nullptr, nullptr);
+}
+
+/// The same for calls with options, of which `site` says so, or with a constant.
+Status::Detail* call_any_plan_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
+                                   const CallSettings* settings) {
+  ThreadBlock& block = *thread_block;
+  GuardedPlan* const first = block.recent[slot.number];
+  GuardedPlan* plan = first;
+  do {
+    mark(block, *plan);
+    if (current(*plan, slot, block, site.word()) && plan->site == site &&
+        (settings == nullptr || takes_settings(*plan, *settings)) && takes(*plan, values)) {
+      block.recent[slot.number] = plan;
+      plan->set_arguments(values);
+      if (plan->pack_at < 0 || plan->load_pack(values)) return run(*plan);
+      break;
+    }
+    plan = plan->next_of_line;
+  } while (plan != first);
+  block.clear(0);
+  return call_slowly(slot, site, values, settings, nullptr);
 }
 
 /// Other dimensions than last time, checked one by one. True if the plan, or that of the new
@@ -135,9 +168,26 @@ template <class Words>
 }  // namespace
 
 Status::Detail* call(OperatorSlot& slot, const CallSite& site, const ArgValue* values) noexcept {
+  if (site.has_constant()) [[unlikely]]
+    return call_with_constants(slot, site, values);
   if (has_line(*thread_block, slot)) [[likely]]
     return call_any_plan(slot, site, values);
   return call_slowly(slot, site, values, nullptr, nullptr);
+}
+
+Status::Detail* call_with_constants(OperatorSlot& slot, const CallSite& site,
+                                    const ArgValue* values) noexcept {
+  if (has_line(*thread_block, slot)) [[likely]]
+    return call_any_plan_with(slot, site, values, nullptr);
+  return call_slowly(slot, site, values, nullptr, nullptr);
+}
+
+Status::Detail* call_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
+                          const CallSettings& settings, CallReport* report) noexcept {
+  const CallSite with_options = site.with_options();
+  if (report == nullptr && has_line(*thread_block, slot)) [[likely]]
+    return call_any_plan_with(slot, with_options, values, &settings);
+  return call_slowly(slot, with_options, values, &settings, report);
 }
 
 template <int kTensors, int kScalars>

@@ -20,6 +20,10 @@ template <int kTensors, int kScalars>
 OPMUX_API Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t a, uint64_t b,
                                      uint64_t c, uint64_t d) noexcept;
 
+/// The same with a constant among the arguments, whose packed copy the plan runs with.
+OPMUX_API Status::Detail* call_with_constants(OperatorSlot& slot, const CallSite& site,
+                                              const ArgValue* values) noexcept;
+
 /// Calls with settings of its own, and says what it did if `report` is not null.
 Status::Detail* call_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                           const CallSettings& settings, CallReport* report) noexcept;

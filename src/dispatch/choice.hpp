@@ -20,7 +20,8 @@ inline constexpr size_t kMaxGuardFacts = 48;
 struct ImplementationCounters {
   std::atomic<uint64_t> calls{0}, declined{0}, failed{0}, resource{0}, invalid_argument{0},
       device_lost{0}, stood_in{0},  ///< ran because an earlier candidate did not
-      refused{0};                   ///< by decisions
+      refused{0},                   ///< by decisions
+      packed_bytes{0};              ///< of its copies of constants, now
 };
 
 /// The facts, beyond devices, ranks, element types and presence, that a plan holds for.

@@ -324,7 +324,7 @@ std::vector<ImplementationStats> Engine::stats() {
       all.push_back({named.first,
                      load(c.calls) + (threads == in_threads.end() ? 0 : threads->second),
                      load(c.declined), load(c.failed), load(c.resource), load(c.invalid_argument),
-                     load(c.device_lost), load(c.stood_in)});
+                     load(c.device_lost), load(c.stood_in), load(c.packed_bytes)});
     }
     std::ranges::sort(all, {}, &ImplementationStats::id);
     return all;

@@ -39,7 +39,7 @@ struct EngineParts {
 struct ImplementationStats {
   std::string id;
   uint64_t calls = 0, declined = 0, failed = 0, resource = 0, invalid_argument = 0, device_lost = 0,
-           stood_in = 0;
+           stood_in = 0, packed_bytes = 0;
 };
 
 /// Compiles snapshots into operators' states and publishes them. Readers never wait; writers take

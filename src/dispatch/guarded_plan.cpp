@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "dispatch/decision_space.hpp"
+#include "dispatch/packed_constant.hpp"
 #include "dispatch/raw_facts.hpp"
 
 namespace opmux::dispatch {
@@ -131,6 +132,18 @@ bool GuardedPlan::move_to_class(const ArgValue* values) {
   plan_id = first.id;
   keep_guard_values(values);
   return true;
+}
+
+bool GuardedPlan::load_pack(const ArgValue* values) {
+  const auto& constant = PackedConstant::of(*values[pack_at].tensor);
+  const Pack* pack = constant.find(plan->implementation.get());
+  if (pack == nullptr) [[unlikely]] {
+    const auto made = constant.pack_for(*plan, call, static_cast<uint32_t>(pack_at));
+    if (!made || *made == nullptr) return false;
+    pack = made->get();
+  }
+  call.instance = pack->instance();
+  return (call.instance != nullptr) == with_pack;
 }
 
 void GuardedPlan::remember(const ArgValue* values) {

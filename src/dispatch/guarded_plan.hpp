@@ -56,7 +56,9 @@ struct alignas(64) GuardedPlan {
   MetLayouts* met = nullptr;
   bool varies_freely = false;  ///< `free` can be used from the shapes that are kept now
   FreeDims free;
-  ShapeProgram program;  ///< the whole guard in a few steps, if it can be said so
+  ShapeProgram program;    ///< the whole guard in a few steps, if it can be said so
+  int8_t pack_at = -1;     ///< argument whose packed copy it runs with; -1: none
+  bool with_pack = false;  ///< prepared for one; without if there was no room for it
 
   // What the guard means; followed only while the epoch is current.
   const ShapeChecks* checks = nullptr;
@@ -115,6 +117,11 @@ struct alignas(64) GuardedPlan {
   /// Whether the plan of another class of this operator can be kept here as it is: same candidate,
   /// without prepared state. Then takes its place.
   bool move_to_class(const ArgValue* values);
+
+  /// Puts the packed copy of the constant among these arguments into the frame, and makes it if
+  /// that was not done yet. False if it cannot be had, or is not what the plan was prepared for.
+  /// The frame holds the arguments; the thread has a mark.
+  bool load_pack(const ArgValue* values);
 
   /// Keeps the shapes and strides of these arguments for the next comparison.
   void remember(const ArgValue* values);

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "dispatch/attempt.hpp"
+#include "dispatch/packed_constant.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -65,7 +66,8 @@ bool can_be_kept(const registry::Schema& schema, const Installation& what) {
     const bool number_for_enum = given == ArgTag::integer && wanted == ArgTag::enumeration;
     const bool absent_tensor =
         given == ArgTag::tensor && wanted == ArgTag::none && schema.args[i].is_tensor();
-    if (given != wanted && !number_for_enum && !absent_tensor) return false;
+    const bool constant = given == ArgTag::constant && wanted == ArgTag::tensor;
+    if (given != wanted && !number_for_enum && !absent_tensor && !constant) return false;
   }
   return schema.args.size() == what.arguments->count;
 }
@@ -124,6 +126,10 @@ void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const ShapeChe
   fill_args(schema, *what.arguments, plan.args);
   fill_call(schema, *what.arguments, what.settings, plan.args, &plan.error, plan.call);
   if (what.prepared != nullptr) plan.call.prepared = what.prepared->get();
+  plan.pack_at =
+      static_cast<int8_t>(packed_argument(*what.plan->implementation, schema, *what.arguments));
+  plan.call.instance = what.pack != nullptr ? what.pack->instance() : nullptr;
+  plan.with_pack = plan.call.instance != nullptr;
   plan.remember(what.values);
   plan.keep_guard_values(what.values);
   plan.epoch = what.epoch;

@@ -7,6 +7,8 @@
 
 namespace opmux::dispatch {
 
+class Pack;
+
 /// What a plan is kept with.
 struct Installation {
   uint64_t epoch;
@@ -17,6 +19,7 @@ struct Installation {
   const PlanRecord* plan;
   const DecisionSpace* space;
   const PreparedState* prepared;
+  const Pack* pack;
   bool exact_only;
   const CallSettings& settings;
 };

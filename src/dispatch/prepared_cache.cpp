@@ -17,6 +17,7 @@ PreparedKey prepared_key(const registry::ImplementationRecord& implementation,
                          const registry::Signature& signature, const opmux_call& call) {
   PreparedKey key;
   key.facts.push_back(call.max_threads);
+  key.facts.push_back(call.instance != nullptr ? 1 : 0);
   if (implementation.plan_reads) {
     for (const registry::Fact& fact : *implementation.plan_reads) {
       key.facts.push_back(value_of(signature, fact));

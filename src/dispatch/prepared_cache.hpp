@@ -40,7 +40,8 @@ struct PreparedKey {
 };
 
 /// What `plan_reads` lists or, without a list, everything about the arguments; the number of
-/// threads that the call allows; for a serial implementation also the thread.
+/// threads that the call allows; whether it has an instance; for a serial implementation also the
+/// thread.
 PreparedKey prepared_key(const registry::ImplementationRecord& implementation,
                          const registry::Signature& signature, const opmux_call& call);
 

@@ -39,7 +39,7 @@ class RawFacts {
       case FactKind::dim: return shape(fact);
       case FactKind::scalar: return value(fact);
       case FactKind::ambient: return static_cast<int64_t>(plan_.context >> fact.index & 1);
-      case FactKind::tag: return 0;
+      case FactKind::tag: return plan_.call.tag;
       case FactKind::present: return plan_.args[fact.index].tag != OPMUX_ARG_NONE ? 1 : 0;
       default: return of_tensor(fact);
     }

@@ -25,8 +25,7 @@ class SlowCall {
       : slot_(slot),
         engine_(*slot.engine),
         settings_(settings != nullptr ? *settings : engine_.parts().settings),
-        report_(report),
-        plain_(settings == nullptr && report == nullptr) {}
+        report_(report) {}
 
   Status run(const CallSite& site, const ArgValue* values, Failed* failed) {
     if (mark_.depth() == kMaxDepth) return too_deep(slot_);
@@ -117,7 +116,7 @@ class SlowCall {
       failed = nullptr;
       if (tried.outcome == Code::ok) {
         // After a failure the next call starts with the first choice again.
-        if (kept && plain_ && only_declined && mark_.depth() == 0) {
+        if (kept && report_ == nullptr && only_declined && mark_.depth() == 0) {
           keep_plan(plan, at != 0, tried, site, values);
         }
         return {};
@@ -170,7 +169,7 @@ class SlowCall {
                  const ArgValue* values) {
     install(mark_.block(), slot_, *state_,
             {epoch_, mark_.block().context, &site, values, &checked_.arguments, &plan, space_,
-             tried.prepared.get(), stands_in, settings_});
+             tried.prepared.get(), tried.pack.get(), stands_in, settings_});
   }
 
   Status failure(const PlanRecord& plan, const Attempt& tried) const {
@@ -196,9 +195,7 @@ class SlowCall {
 
   void note_fallback(const PlanRecord& plan, const Attempt& tried) {
     const Status why = failure(plan, tried);
-    engine_.parts().log->tell(Level::warning, "call.fell_back", slot_.name(),
-                              plan.implementation->id, opmux::name_of(tried.outcome),
-                              [&] { return std::string(why.message()); });
+    tell_fallback(slot_, *plan.implementation, tried.outcome, why.message());
     if (report_ == nullptr) return;
     report_->fell_back = true;
     report_->reason = why.message();
@@ -208,7 +205,6 @@ class SlowCall {
   Engine& engine_;
   const CallSettings settings_;
   CallReport* report_;
-  const bool plain_;
   ColdMark mark_;
   OperatorState* state_ = nullptr;
   DecisionSpace* space_ = nullptr;
@@ -271,7 +267,7 @@ Status::Detail* recover(GuardedPlan& plan, int32_t outcome) noexcept {
   std::array<ArgValue, OPMUX_MAX_ARGS> values;
   plan.get_arguments(values.data());
   const CallSite site = plan.site;
-  Failed failed{plan.plan->implementation->number, {outcome_of(outcome), {}, nullptr}};
+  Failed failed{plan.plan->implementation->number, {outcome_of(outcome), {}, nullptr, nullptr}};
   failed.attempt.text.assign(plan.error.text,
                              std::min(plan.error.text_size, plan.error.text_capacity));
   // Whoever runs instead is found by the slow way next time too.
@@ -282,7 +278,9 @@ Status::Detail* recover(GuardedPlan& plan, int32_t outcome) noexcept {
   OperatorSlot& slot = *plan.slot;
   Status status;
   {
-    SlowCall slow(slot, nullptr, nullptr);
+    const CallSettings settings{static_cast<uint32_t>(plan.call.tag), plan.call.stream,
+                                plan.call.max_threads, plan.call.parallel_for, plan.call.pool};
+    SlowCall slow(slot, &settings, nullptr);
     status = slow.run(site, values.data(), &failed);
   }
   thread_block->clear(0);
@@ -302,12 +300,7 @@ Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments
   const auto next_id = [state] { return state->next_plan_id(); };
   return ChosenForPlan{space.decide_anew(signature, state->sources().states,
                                          state->sources().generation, next_id, {}),
-                       context};
-}
-
-Status::Detail* call_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
-                          const CallSettings& settings, CallReport* report) noexcept {
-  return call_slowly(slot, site, values, &settings, report);
+                       state->sources().op, context};
 }
 
 }  // namespace opmux::dispatch

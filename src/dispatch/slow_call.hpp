@@ -38,6 +38,7 @@ DecisionSpace& space_of(const OperatorSlot& slot, OperatorState& state, uint64_t
 /// The decision for a plan that the program keeps. Owned by the caller: it outlives the epoch.
 struct ChosenForPlan {
   std::shared_ptr<const Choice> choice;
+  std::shared_ptr<const registry::OperatorRecord> op;
   uint64_t context = 0;
 };
 Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,

@@ -18,6 +18,7 @@ struct Arguments {
   uint32_t count = 0;
   std::array<ArgTag, OPMUX_MAX_ARGS> tags{};
   std::array<ArgValue, OPMUX_MAX_ARGS> values{};
+  uint32_t constants = 0;  ///< bit i: tensor i is a constant, with an owner of packed copies
 };
 
 /// The dimensions that a call's tensors give to a schema's names.

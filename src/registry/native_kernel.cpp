@@ -72,6 +72,24 @@ uint64_t workspace_beside(void* user_data, const opmux_call* call) {
   const KernelFunctions& kernel = static_cast<NativeFunctions*>(user_data)->kernel;
   return kernel.workspace(kernel.user_data, call);
 }
+int32_t create_beside(void* user_data, const opmux_arg* options, uint32_t count, void** instance,
+                      opmux_error* error) {
+  const KernelFunctions& kernel = static_cast<NativeFunctions*>(user_data)->kernel;
+  return kernel.create(kernel.user_data, options, count, instance, error);
+}
+int32_t load_beside(void* user_data, void* instance, const opmux_arg* params, uint32_t count,
+                    opmux_error* error) {
+  const KernelFunctions& kernel = static_cast<NativeFunctions*>(user_data)->kernel;
+  return kernel.load(kernel.user_data, instance, params, count, error);
+}
+void destroy_beside(void* user_data, void* instance) {
+  const KernelFunctions& kernel = static_cast<NativeFunctions*>(user_data)->kernel;
+  kernel.destroy(kernel.user_data, instance);
+}
+int32_t describe_beside(void* user_data, void* instance, const opmux_node_sink* sink) {
+  const KernelFunctions& kernel = static_cast<NativeFunctions*>(user_data)->kernel;
+  return kernel.describe(kernel.user_data, instance, sink);
+}
 
 void use_functions(const KernelFunctions& from, Kernel& to) {
   if (to.verify == nullptr) return take_functions(from, to);
@@ -79,6 +97,10 @@ void use_functions(const KernelFunctions& from, Kernel& to) {
   to.plan = from.plan != nullptr ? plan_beside : nullptr;
   to.plan_free = from.plan_free != nullptr ? plan_free_beside : nullptr;
   to.workspace = from.workspace != nullptr ? workspace_beside : nullptr;
+  to.create = from.create != nullptr ? create_beside : nullptr;
+  to.load = from.load != nullptr ? load_beside : nullptr;
+  to.destroy = from.destroy != nullptr ? destroy_beside : nullptr;
+  to.describe = from.describe != nullptr ? describe_beside : nullptr;
 }
 
 std::optional<std::vector<FactName>> names_of(const std::optional<std::vector<FactRef>>& facts) {

@@ -14,7 +14,8 @@ const TensorView kAbsentTensor;
 std::string_view noun(ArgTag tag) {
   switch (tag) {
     case ArgTag::none: return "nothing";
-    case ArgTag::tensor: return "a tensor";
+    case ArgTag::tensor:
+    case ArgTag::constant: return "a tensor";
     case ArgTag::integer: return "an int";
     case ArgTag::floating: return "a float";
     case ArgTag::logical: return "a bool";
@@ -157,11 +158,16 @@ Status normalise(const Schema& schema, const CallSite& site, const ArgValue* val
   const size_t count = schema.args.size();
   if (site.count() > count) return too_many(schema, site.count());
   out.count = static_cast<uint32_t>(count);
+  out.constants = 0;
   for (size_t i = 0; i < count; ++i) {
     Status status;
     if (i < site.count()) {
       out.tags[i] = site.tag(static_cast<uint32_t>(i));
       out.values[i] = values[i];
+      if (out.tags[i] == ArgTag::constant) {
+        out.tags[i] = ArgTag::tensor;
+        out.constants |= uint32_t{1} << i;
+      }
       status = put_given(schema, i, out.tags[i], out.values[i]);
     } else {
       status = put_left_out(schema, i, out.tags[i], out.values[i]);

@@ -31,7 +31,7 @@ struct Kernel {
   int32_t (*describe)(void*, void*, const opmux_node_sink*) = nullptr;
 };
 
-/// Takes the functions that `from` lists: an opmux_impl's all, the five of KernelFunctions.
+/// Takes the functions that `from` lists: an opmux_impl's all, KernelFunctions' all but verify.
 template <class From>
 void take_functions(const From& from, Kernel& to) {
   to.user_data = from.user_data;
@@ -39,13 +39,11 @@ void take_functions(const From& from, Kernel& to) {
   to.plan = from.plan;
   to.plan_free = from.plan_free;
   to.workspace = from.workspace;
-  if constexpr (requires { from.create; }) {
-    to.verify = from.verify;
-    to.create = from.create;
-    to.load = from.load;
-    to.destroy = from.destroy;
-    to.describe = from.describe;
-  }
+  to.create = from.create;
+  to.load = from.load;
+  to.destroy = from.destroy;
+  to.describe = from.describe;
+  if constexpr (requires { from.verify; }) to.verify = from.verify;
 }
 
 /// What is asked to be registered, before it is checked against its operator.

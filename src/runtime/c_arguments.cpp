@@ -1,10 +1,12 @@
 #include "runtime/c_arguments.hpp"
 
+#include <bit>
 #include <new>
 
 #include <opmux/arguments.hpp>
 
 #include "base/text.hpp"
+#include "runtime/c_handles.hpp"
 
 namespace opmux::runtime {
 namespace {
@@ -52,7 +54,12 @@ bool CArguments::put(const registry::ArgSpec* spec, const opmux_arg& arg, uint32
       break;
     case OPMUX_ARG_TENSOR:
       if (arg.value.tensor == nullptr) return false;
-      values_[i].tensor = new (&storage_[i].view) TensorView(*arg.value.tensor);
+      if ((arg.flags & OPMUX_ARG_CONSTANT) != 0 && arg.reserved != 0) {
+        values_[i].tensor = &std::bit_cast<const opmux_constant*>(arg.reserved)->cpp.view();
+        tag = ArgTag::constant;
+      } else {
+        values_[i].tensor = new (&storage_[i].view) TensorView(*arg.value.tensor);
+      }
       break;
     case OPMUX_ARG_I64:
     case OPMUX_ARG_BOOL:

@@ -90,7 +90,8 @@ int32_t opmux_stats_visit(opmux_runtime* runtime,
                               s.resource,
                               s.invalid_argument,
                               s.device_lost,
-                              s.stood_in};
+                              s.stood_in,
+                              s.packed_bytes};
       visit(context, &plain);
     }
     return {};

@@ -19,6 +19,10 @@ struct opmux_registration {
   opmux::Registration cpp;
 };
 
+struct opmux_constant {
+  opmux::Constant cpp;
+};
+
 struct opmux_plan {
   opmux::Plan cpp;
   opmux::dispatch::OperatorSlot* slot;

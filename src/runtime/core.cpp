@@ -54,6 +54,7 @@ std::vector<policy::Variable> variables_of(const Options& options) {
 Core::Core(const Options& options, policy::Environment environment)
     : environment_(std::move(environment)),
       log_(sink_of(options, environment_)),
+      packs_(std::make_shared<dispatch::PackStore>(options.max_packed_bytes)),
       engine_({.log = &log_,
                .health = &health_,
                .tuning = nullptr,

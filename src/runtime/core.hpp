@@ -13,6 +13,7 @@
 #include "base/fork_guarded.hpp"
 #include "base/published.hpp"
 #include "dispatch/engine.hpp"
+#include "dispatch/packed_constant.hpp"
 #include "health/device_health.hpp"
 #include "plugin/host.hpp"
 #include "plugin/loader.hpp"
@@ -35,6 +36,7 @@ class Core {
   const health::DeviceHealth& health() const { return health_; }
   const policy::Environment& environment() const { return environment_; }
   telemetry::EventLog& log() { return log_; }
+  const std::shared_ptr<dispatch::PackStore>& packs() const { return packs_; }
 
   /// Makes what the registry and the policies hold now the state in force.
   void publish();
@@ -61,6 +63,7 @@ class Core {
   base::SteadyClock clock_;
   health::DeviceHealth health_;
   policy::ScopeTable scopes_;
+  std::shared_ptr<dispatch::PackStore> packs_;
   dispatch::Engine engine_;
   registry::Registry registry_;
   plugin::HostListener listener_;

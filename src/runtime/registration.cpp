@@ -5,6 +5,7 @@ namespace opmux {
 void Registration::Held::unpublish() {
   if (take_back) take_back();
   core->registry().withdraw(implementations);
+  core->packs()->drop_withdrawn();
   implementations.clear();
 }
 
@@ -26,7 +27,10 @@ Status Registration::withdraw() {
   if (held_ == nullptr) return {};
   const std::unique_ptr<Held> held = std::move(held_);
   held->unpublish();
-  return held->core->engine().wait_for_retired();
+  Status status = held->core->engine().wait_for_retired();
+  // A call that was inside may have packed meanwhile.
+  held->core->packs()->drop_withdrawn();
+  return status;
 }
 
 void Registration::keep() noexcept { held_.reset(); }

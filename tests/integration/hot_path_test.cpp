@@ -144,6 +144,48 @@ TEST(HotPath, so_do_bound_plans) {
   expect_nothing(count_second_run([&] { return all.by_plan_unchecked() && all.each_ran(1); }));
 }
 
+int32_t create_nothing(void*, const opmux_arg*, uint32_t, void** instance, opmux_error*) {
+  static int made;
+  *instance = &made;
+  return OPMUX_OK;
+}
+
+int32_t count_packed_run(void* runs, const opmux_call* call) {
+  if (call->instance != nullptr) ++*static_cast<uint64_t*>(runs);
+  return OPMUX_OK;
+}
+
+// More constants than a thread keeps plans: they share one.
+TEST(HotPath, so_do_calls_with_packed_constants_and_with_options) {
+  Runtime runtime = Runtime::create(bare()).value();
+  ASSERT_TRUE(
+      runtime.define("mul(out Tensor y[..., H], Tensor x[..., H], const Tensor w[H])").ok());
+  uint64_t runs = 0;
+  const Registration held = runtime
+                                .implement({.id = "mul/test.packed",
+                                            .kind = Kind::default_,
+                                            .kernel = {.user_data = &runs,
+                                                       .run = count_packed_run,
+                                                       .create = create_nothing,
+                                                       .destroy = [](void*, void*) {}}})
+                                .value();
+  const Operator mul = runtime.op("mul").value();
+  const Rows t;
+  std::deque<Constant> constants;
+  for (int i = 0; i < 20; ++i) constants.push_back(runtime.constant(t.w).value());
+  Plan plan = mul.bind(t.y, t.x, constants[0]).value();
+  expect_nothing(count_second_run([&] {
+    runs = 0;
+    bool good = true;
+    for (const Constant& w : constants) {
+      good &= mul(t.y, t.x, w).ok();
+      good &= mul.with({.max_threads = 2})(t.y, t.x, w).ok();
+      good &= plan(t.y, t.x, constants[0]).ok();
+    }
+    return good && runs == 60;
+  }));
+}
+
 // The counters count: each kind is seen where it happens.
 TEST(HotPath, an_allocation_a_lock_a_clock_and_a_system_call_are_counted) {
   static std::mutex mutex;

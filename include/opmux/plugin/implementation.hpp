@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -96,6 +97,18 @@ class Impl {
     c_.destroy = release;
     return *this;
   }
+  /// Says how many bytes an instance keeps, for the host's limit; without it the constant's own.
+  Impl& packed_bytes(std::function<uint64_t(void*)> fn) {
+    packed_bytes_ = std::move(fn);
+    c_.describe = [](void* self, void* instance, const opmux_node_sink* sink) {
+      return guarded(nullptr, [&] {
+        const std::string bytes =
+            std::to_string(of(self).packed_bytes_(Call::shared(instance).get()));
+        sink->attribute(sink->context, str("packed_bytes"), str(bytes));
+      });
+    };
+    return *this;
+  }
 
  private:
   friend class Backend;
@@ -121,6 +134,7 @@ class Impl {
   std::function<uint64_t(const Call&)> workspace_;
   std::function<std::shared_ptr<void>(Args)> create_;
   std::function<int32_t(void*, Args)> load_;
+  std::function<uint64_t(void*)> packed_bytes_;
 };
 
 }  // namespace opmux::plugin

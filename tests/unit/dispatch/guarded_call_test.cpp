@@ -89,6 +89,52 @@ TEST(GuardedCall, a_tag_is_a_fact_like_others) {
   EXPECT_EQ(stage.decided(t.y, t.x), 1);
 }
 
+TEST(GuardedCall, options_reach_the_kernel_on_warm_calls_and_no_other_call) {
+  Stage stage;
+  const Operator op = stage.define(kNormWithScalars);
+  std::vector<opmux_call> seen;
+  stage.add({.id = "norm/one.x", .kind = Kind::default_, .run = [&](CallFrame& call) {
+               seen.push_back(call.c());
+               return Outcome::ok;
+             }});
+  const Rows t;
+  const Tag tag = stage.runtime.tag("layer.3");
+  int stream_a = 0, stream_b = 0;
+  for (int i = 0; i < 3; ++i) {
+    seen.clear();
+    EXPECT_TRUE(op.with({.tag = tag, .stream = &stream_a, .max_threads = 2})(t.y, t.x).ok());
+    EXPECT_TRUE(op.with({.tag = tag, .stream = &stream_b, .max_threads = 2})(t.y, t.x).ok());
+    EXPECT_TRUE(op.with({.max_threads = 3})(t.y, t.x).ok());
+    EXPECT_TRUE(op(t.y, t.x).ok());
+    ASSERT_EQ(seen.size(), 4u);
+    EXPECT_EQ(seen[0].stream, &stream_a);
+    EXPECT_EQ(seen[1].stream, &stream_b);
+    EXPECT_EQ(seen[0].tag, tag.number);
+    EXPECT_EQ(seen[0].max_threads, 2);
+    EXPECT_EQ(seen[2].max_threads, 3);
+    EXPECT_EQ(seen[2].tag, 0u);
+    EXPECT_EQ(seen[2].stream, nullptr);
+    EXPECT_EQ(seen[3].max_threads, 1);
+    EXPECT_EQ(seen[3].stream, nullptr);
+  }
+}
+
+TEST(GuardedCall, one_that_stands_in_on_a_warm_call_gets_the_options_too) {
+  Stage stage;
+  const Operator op = stage.define(kNormWithScalars);
+  stage.add({.id = "norm/one.x", .kind = Kind::default_});
+  int32_t threads = 0;
+  stage.add({.id = "norm/two.x", .kind = Kind::reference, .run = [&](CallFrame& call) {
+               threads = call.c().max_threads;
+               return Outcome::ok;
+             }});
+  const Rows t;
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(op.with({.max_threads = 2})(t.y, t.x).ok());
+  stage.kernel("norm/one.x").body = [](CallFrame&) { return Outcome::failed; };
+  ASSERT_TRUE(op.with({.max_threads = 2})(t.y, t.x).ok());
+  EXPECT_EQ(threads, 2);
+}
+
 TEST(GuardedCall, checks_the_schema_on_warm_calls_too) {
   Stage stage;
   const Operator op = stage.define(

@@ -90,6 +90,43 @@ TEST_F(PreparedCacheTest, prepares_for_each_number_of_threads_that_calls_allow) 
   EXPECT_EQ(preparing.plans, 2);
 }
 
+TEST_F(PreparedCacheTest, a_plan_is_bound_to_the_next_candidate_if_the_first_cannot_prepare) {
+  implement();
+  stage.add({.id = "copy/plain.one", .kind = Kind::reference});
+  const Rows t(2, 8), wide(2, 16);
+  preparing.ends = OPMUX_DECLINED;
+  Plan plan = op.bind(t.y, t.x).value();
+  EXPECT_EQ(plan.implementation(), "copy/plain.one");
+  EXPECT_EQ(ran_by([&] { EXPECT_TRUE(plan(t.y, t.x).ok()); }), "copy/plain.one");
+  EXPECT_EQ(stage.stats("copy/prep.one").declined, 1u);
+  EXPECT_EQ(stage.stats("copy/plain.one").calls, 1u);
+  EXPECT_EQ(plan(wide.y, wide.x).code(), Code::outside_plan) << "declined for the others only";
+  ASSERT_TRUE(stage.runtime.set_policy({.deny = {"vendor"}}).ok());
+  EXPECT_EQ(plan.state(), Plan::State::current) << "the first still declines these arguments";
+  preparing.ends = OPMUX_OK;
+  ASSERT_TRUE(plan.refresh().ok());
+  EXPECT_EQ(plan.implementation(), "copy/prep.one");
+}
+
+TEST_F(PreparedCacheTest, binding_gives_up_where_policy_is_strict_or_nobody_is_left) {
+  implement();
+  const Rows t(2, 8);
+  preparing.ends = OPMUX_DECLINED;
+  EXPECT_EQ(op.bind(t.y, t.x).error().code(), Code::declined);
+  stage.add({.id = "copy/plain.one", .kind = Kind::reference});
+  ASSERT_TRUE(stage.runtime.set_policy({.strict = true}).ok());
+  EXPECT_EQ(op.bind(t.y, t.x).error().code(), Code::declined);
+}
+
+TEST_F(PreparedCacheTest, binding_tries_once_more_when_memory_was_short) {
+  implement();
+  stage.add({.id = "copy/plain.one", .kind = Kind::reference});
+  const Rows t(2, 8);
+  preparing.ends = OPMUX_RESOURCE;
+  EXPECT_EQ(op.bind(t.y, t.x).value().implementation(), "copy/plain.one");
+  EXPECT_EQ(preparing.plans, 2);
+}
+
 TEST_F(PreparedCacheTest, runs_with_the_state_that_was_prepared_for_the_arguments) {
   implement({{{OPMUX_FACT_DIM, "H"}}});
   int seen = 0;

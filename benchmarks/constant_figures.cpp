@@ -1,0 +1,57 @@
+#include <deque>
+
+#include "figure_groups.hpp"
+
+namespace opmux::bench {
+namespace {
+
+int32_t create(void*, const opmux_arg*, uint32_t, void** instance, opmux_error*) {
+  static int made;
+  *instance = &made;
+  return OPMUX_OK;
+}
+
+void destroy(void*, void*) {}
+
+}  // namespace
+
+std::vector<Figure> constant_figures(int rounds) {
+  constexpr int kConstants = 32;
+  Runtime runtime = Runtime::create({.environment = {{}}, .backends = false}).value();
+  must(runtime.define("scale(out Tensor y[..., H], Tensor x[..., H], const Tensor w[H])"));
+  const Registration held =
+      runtime
+          .implement({.id = "scale/bench.packed",
+                      .kind = Kind::default_,
+                      .kernel = {.run = nothing, .create = create, .destroy = destroy}})
+          .value();
+  const Operator op = runtime.op("scale").value();
+  const Tensors t(32, 4096);
+  std::deque<Constant> constants;
+  for (int i = 0; i < kConstants; ++i) constants.push_back(runtime.constant(t.w).value());
+  Plan plan = op.bind(t.y, t.x, constants[0]).value();
+
+  std::vector<Subject> subjects{bare_subject()};
+  subjects.push_back({"handle, 32 packed constants in turn", [&](int count) {
+                        for (int i = 0; i < count; ++i) {
+                          must(op(t.y, t.x, constants[static_cast<size_t>(i % kConstants)]));
+                        }
+                      }});
+  subjects.push_back({"handle, packed constant and two threads allowed", [&](int count) {
+                        for (int i = 0; i < count; ++i) {
+                          must(op.with({.max_threads = 2})(t.y, t.x, constants[0]));
+                        }
+                      }});
+  subjects.push_back({"bound plan, packed constant", [&](int count) {
+                        for (int i = 0; i < count; ++i) must(plan(t.y, t.x, constants[0]));
+                      }});
+  measure(subjects, rounds);
+  std::vector<Figure> figures;
+  for (size_t i = 1; i < subjects.size(); ++i) {
+    figures.push_back(
+        {subjects[i].name + ", over the bare call", subjects[i].ns() - subjects[0].ns(), 60, "ns"});
+  }
+  return figures;
+}
+
+}  // namespace opmux::bench
