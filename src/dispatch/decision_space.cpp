@@ -190,7 +190,6 @@ DecisionSpace::Answer DecisionSpace::choose(const registry::Signature& signature
       return {kept, nullptr, false, crowded};
     }
   }
-  unclassified_.fetch_add(1, std::memory_order_relaxed);
   const Choice* choice = made.get();
   return {choice, std::move(made), false};
 }

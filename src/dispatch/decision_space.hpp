@@ -66,8 +66,6 @@ class DecisionSpace {
     const registry::ImplementationRecord* asked_by = nullptr;  ///< null: rules or tuning alone
   };
   Crowding crowding() const;
-  /// Calls that were decided because their class had no place.
-  uint64_t unclassified() const { return unclassified_.load(std::memory_order_relaxed); }
 
  private:
   GuardFacts guard_for(const registry::ImplementationRecord& implementation) const;
@@ -81,7 +79,6 @@ class DecisionSpace {
   ClassTable table_;
   std::shared_ptr<const std::vector<GuardFacts>> guards_;
   mutable std::vector<std::atomic<uint64_t>> told_;  ///< by candidate: a bit per reason
-  std::atomic<uint64_t> unclassified_{0};
   std::atomic<bool> crowded_{false};
 };
 

@@ -190,5 +190,54 @@ TEST(FreeDims, one_row_with_a_strange_stride_says_nothing_about_two) {
   }
 }
 
+TEST(FreeDims, a_fifth_tensor_is_looked_at_too) {
+  Stage stage;
+  const Operator op = stage.define(
+      "five(out Tensor y[N, H], Tensor a[N, H], Tensor b[N, H], Tensor c[N, H], Tensor d[N, H])");
+  stage.add({.id = "five/one.x", .kind = Kind::default_});
+  alignas(64) float memory[256] = {};
+  const auto call = [&](int64_t rows, int64_t last) {
+    const TensorView t(memory, f32, {rows, 4}), d(memory, f32, {last, 4});
+    return op(t, t, t, t, d).code();
+  };
+  for (int64_t rows = 1; rows < 6; ++rows) {
+    EXPECT_EQ(call(rows, rows), Code::ok);
+    EXPECT_EQ(call(rows, rows + 1), Code::invalid_argument);
+  }
+}
+
+TEST(FreeDims, a_fifth_dimension_is_looked_at_too) {
+  Stage stage;
+  const Operator op = stage.define("deep(out Tensor y[A, B, C, D, E], Tensor x[A, B, C, D, E])");
+  stage.add({.id = "deep/one.x", .kind = Kind::default_});
+  alignas(64) float memory[256] = {};
+  for (int64_t e = 1; e < 6; ++e) {
+    const TensorView y(memory, f32, {1, 2, 1, 2, e}), x(memory, f32, {1, 2, 1, 2, e});
+    const TensorView longer(memory, f32, {1, 2, 1, 2, e + 1});
+    EXPECT_EQ(op(y, x).code(), Code::ok);
+    EXPECT_EQ(op(y, longer).code(), Code::invalid_argument);
+  }
+}
+
+TEST(Layouts, strides_are_remembered_with_their_shape) {
+  Stage stage;
+  const Operator op = stage.define("norm(out Tensor y[..., H], Tensor x[..., H])");
+  stage.add({.id = "norm/dense.x", .kind = Kind::default_, .caps = Caps{}.contiguous("x")});
+  stage.add({.id = "norm/any.x", .kind = Kind::reference});
+  alignas(64) float memory[512] = {};
+  const auto runs = [&](int64_t width, int64_t distance) {
+    const std::array<int64_t, 2> shape{2, width}, strides{distance, 1};
+    return ran_by([&] {
+      ASSERT_TRUE(
+          op(TensorView(memory, f32, shape, {}), TensorView(memory, f32, shape, strides)).ok());
+    });
+  };
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(runs(16, 16), "norm/dense.x");
+    EXPECT_EQ(runs(8, 8), "norm/dense.x");
+    EXPECT_EQ(runs(8, 16), "norm/any.x") << "the strides of the first with the shape of the second";
+  }
+}
+
 }  // namespace
 }  // namespace opmux::test
