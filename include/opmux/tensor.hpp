@@ -52,6 +52,14 @@ struct Device {
   friend constexpr bool operator==(Device, Device) = default;
 };
 
+/// Whether the data pointer of a tensor on such a device is a handle, such as a cl_mem, and no
+/// address: the handle and the byte offset together say where the first element lies.
+constexpr bool has_handles(Device device) {
+  // OpenCL, Vulkan, Metal, WebGPU.
+  return device.type == OPMUX_DEVICE_OPENCL || device.type == 7 || device.type == 8 ||
+         device.type == 15;
+}
+
 /// "cpu:0", "cuda:1", "device8:0" for a type without a name.
 OPMUX_API std::string name_of(Device device);
 
@@ -96,6 +104,7 @@ class alignas(16) TensorView {
   }
 
   bool present() const noexcept { return tensor_.dtype.bits != 0; }
+  /// The first element's address; on a device with handles, use c() instead.
   void* data() const noexcept { return static_cast<char*>(tensor_.data) + tensor_.byte_offset; }
   void set_data(void* data) noexcept {
     tensor_.data = data;
@@ -103,6 +112,11 @@ class alignas(16) TensorView {
   }
   DType dtype() const noexcept {
     return {tensor_.dtype.code, tensor_.dtype.bits, tensor_.dtype.lanes};
+  }
+  /// Whether the first elements are the same memory.
+  bool same_start(const TensorView& other) const noexcept {
+    if (!has_handles(device())) return data() == other.data();
+    return tensor_.data == other.tensor_.data && tensor_.byte_offset == other.tensor_.byte_offset;
   }
   Device device() const noexcept { return {tensor_.device.type, tensor_.device.id}; }
   int rank() const noexcept { return tensor_.ndim; }

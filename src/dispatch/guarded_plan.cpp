@@ -29,7 +29,7 @@ uint32_t aliases_of(const registry::Schema& schema, size_t count, const ArgValue
   for (size_t i = 0; i < count; ++i) {
     const int other = schema.args[i].alias_of;
     if (other < 0 || static_cast<size_t>(other) >= count) continue;
-    if (values[i].tensor->data() == values[other].tensor->data()) mask |= 1u << i;
+    if (values[i].tensor->same_start(*values[other].tensor)) mask |= 1u << i;
   }
   return mask;
 }

@@ -189,8 +189,11 @@ std::optional<int64_t> parse_layout(std::string_view order) {
 }
 
 int64_t alignment_of(const TensorView& tensor) {
-  const auto address = reinterpret_cast<uintptr_t>(tensor.data());
-  return int64_t{1} << std::countr_zero(address | uintptr_t{4096});
+  // A handle says nothing about the memory behind it: what counts is the place in it.
+  const uint64_t address = has_handles(tensor.device())
+                               ? tensor.c().byte_offset
+                               : reinterpret_cast<uintptr_t>(tensor.data());
+  return int64_t{1} << std::countr_zero(address | uint64_t{4096});
 }
 
 bool holds(const Predicate& predicate, int64_t fact_value) {

@@ -34,6 +34,31 @@ TEST(Overlap, needs_elements_presence_and_one_device) {
   EXPECT_FALSE(overlap(elsewhere, at(0, {8})));
 }
 
+/// 8 floats in a buffer of OpenCL, whose handle is no address.
+TensorView in_buffer(void* handle, uint64_t byte_offset) {
+  int64_t shape[] = {8};
+  return TensorView(opmux_tensor{handle,
+                                 {OPMUX_DEVICE_OPENCL, 0},
+                                 1,
+                                 {OPMUX_DTYPE_FLOAT, 32, 1},
+                                 shape,
+                                 nullptr,
+                                 byte_offset});
+}
+
+TEST(Overlap, in_memory_behind_handles_is_within_one_handle) {
+  EXPECT_TRUE(overlap(in_buffer(&memory[0], 0), in_buffer(&memory[0], 28)));
+  EXPECT_FALSE(overlap(in_buffer(&memory[0], 0), in_buffer(&memory[0], 32)));
+  EXPECT_FALSE(overlap(in_buffer(&memory[0], 4), in_buffer(&memory[1], 0)));
+  EXPECT_FALSE(in_buffer(&memory[0], 4).same_start(in_buffer(&memory[1], 0)));
+  EXPECT_TRUE(in_buffer(&memory[0], 4).same_start(in_buffer(&memory[0], 4)));
+}
+
+TEST(Overlap, alignment_behind_a_handle_is_that_of_the_place) {
+  EXPECT_EQ(alignment_of(in_buffer(memory.data() + 1, 0)), 4096);
+  EXPECT_EQ(alignment_of(in_buffer(memory.data(), 48)), 16);
+}
+
 TEST(Overlap, survives_hostile_strides) {
   const std::vector<int64_t> shape(8, INT64_MAX), strides(8, INT64_MIN);
   EXPECT_TRUE(overlap(TensorView(memory.data(), f32, shape, strides), at(0, {8})));
