@@ -35,11 +35,13 @@ Reason check_backend(const registry::Backend& backend, std::string& text) {
     text = "backend " + backend.name() + " was used before the fork and cannot live in the child";
     return Reason::backend_forked;
   }
-  if (!backend.available()) {
-    text = backend.unavailable_reason();
-    return Reason::backend_unavailable;
-  }
   return Reason::none;
+}
+
+Reason check_available(const registry::Backend& backend, std::string& text) {
+  if (backend.available()) return Reason::none;
+  text = backend.unavailable_reason();
+  return Reason::backend_unavailable;
 }
 
 Reason check_surroundings(const ImplementationRecord& implementation, uint32_t ambient,
@@ -64,6 +66,14 @@ void judge(const DecisionInput& input, const registry::Signature& signature,
     return;
   }
   verdict.reason = check_backend(*implementation.backend, verdict.text);
+  if (!verdict.accepted()) return;
+  // To ask whether it is available may start a driver: not for tensors of another device.
+  verdict.check = failing_device(implementation.capability, signature);
+  if (verdict.check != nullptr) {
+    verdict.reason = verdict.check->reason;
+    return;
+  }
+  verdict.reason = check_available(*implementation.backend, verdict.text);
   if (!verdict.accepted()) return;
   if (implementation.capability.machine != Reason::none) {
     verdict.reason = implementation.capability.machine;

@@ -83,6 +83,14 @@ const CapabilityCheck* first_failing(const Capability& capability, const Signatu
   return nullptr;
 }
 
+const CapabilityCheck* failing_device(const Capability& capability, const Signature& signature) {
+  for (const CapabilityCheck& check : capability.checks) {
+    if (check.reason != Reason::caps_device) continue;
+    return passes(check, value_of(signature, check.predicate.fact)) ? nullptr : &check;
+  }
+  return nullptr;
+}
+
 std::string describe_failure(const CapabilityCheck& check, const Signature& signature) {
   const Schema& schema = *signature.schema;
   const Fact fact = check.predicate.fact;

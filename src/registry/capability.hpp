@@ -34,6 +34,9 @@ Result<Capability> compile_caps(const Caps& caps, const Schema& schema);
 /// The first check that fails, or null.
 const CapabilityCheck* first_failing(const Capability& capability, const Signature& signature);
 
+/// The check of the device, if that fails, or null.
+const CapabilityCheck* failing_device(const Capability& capability, const Signature& signature);
+
 /// "H must be a multiple of 4100, is 4096".
 std::string describe_failure(const CapabilityCheck& check, const Signature& signature);
 

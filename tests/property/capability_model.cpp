@@ -62,8 +62,6 @@ std::string first_of(const List& list, Check&& check) {
 
 std::string check_caps(const Caps& caps, const Question& ask) {
   const Schema& schema = ask.world->schema;
-  if (ask.value(schema.args[0].name)->tensor.device().type != caps.device_type)
-    return "caps.device";
   std::string reason = first_of(
       caps.dtype_rules, [&](const Caps::DTypes& rule) { return check_dtypes(caps, rule, ask); });
   if (!reason.empty()) return reason;
@@ -123,6 +121,8 @@ bool is_default(const Arg& arg, const Value& value) {
 std::string refusal(const Candidate& candidate, const Question& ask) {
   const Backend& backend = ask.world->backends[candidate.backend];
   if (!backend.enabled) return "backend.disabled";
+  const TensorView& first = ask.value(ask.world->schema.args[0].name)->tensor;
+  if (first.device().type != candidate.caps.device_type) return "caps.device";
   if (!backend.available) return "backend.unavailable";
   if (!candidate.caps.features.empty()) return "caps.cpu_features";
   for (size_t i = candidate.known_args; i < ask.seen->args.size(); ++i) {

@@ -74,6 +74,7 @@ struct DecisionTest : testing::Test {
   registry::BoundDims dims;
   Measured tuning;
   Ill health;
+  TensorView there[2];
 };
 
 using testing::ElementsAre;
@@ -110,6 +111,24 @@ TEST_F(DecisionTest, the_ill_are_refused_with_their_reason) {
   EXPECT_EQ(decision.verdicts[0].reason, registry::Reason::health_open);
   EXPECT_EQ(dispatch::describe(decision.verdicts[0], {op->schema.get(), &arguments, &dims, 0, 0}),
             "it rests");
+}
+
+TEST_F(DecisionTest, a_backend_of_another_device_is_refused_without_being_asked) {
+  int probes = 0;
+  registry::Batch distant = batch_of("distant", {draft("norm", "one")});
+  distant.backend.device_type = OPMUX_DEVICE_OPENCL;
+  distant.backend.probe = [&]() -> std::optional<std::string> { return ++probes, "no driver"; };
+  ASSERT_TRUE(registry.add(distant, true).refused.empty());
+  op = registry.snapshot()->operators.find("norm")->second;
+  EXPECT_EQ(decide().verdicts[3].reason, registry::Reason::caps_device);
+  EXPECT_EQ(probes, 0);
+  for (const int position : {0, 1}) {
+    const TensorView* const here = arguments.values[position].tensor;
+    there[position] = TensorView(here->data(), f32, here->shape(), {}, {OPMUX_DEVICE_OPENCL, 0});
+    arguments.values[position].tensor = &there[position];
+  }
+  EXPECT_EQ(decide().verdicts[3].reason, registry::Reason::backend_unavailable);
+  EXPECT_EQ(probes, 1);
 }
 
 TEST_F(DecisionTest, without_candidates_the_error_names_requirements_and_reasons) {
