@@ -45,6 +45,7 @@ PUBLIC = {
     "call_site.hpp": "tensor",
     "tensor.hpp": "tensor",
     "caps.hpp": "registry",
+    "device.hpp": "registry",
     "implementation.hpp": "registry",
     "event.hpp": "telemetry",
     "policy.hpp": "policy",
@@ -73,6 +74,7 @@ CLI_INTERNAL = {"src/base/text.hpp"}  # compiled into the command as well
 
 # Folders in which a third-party library may be seen; all others are closed to it.
 THIRD_PARTY = {
+    "CL": ("backends/opencl",),
     "CLI": ("cli",),
     "hwy": ("backends/simd",),
     "nlohmann": ("cli",),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <opmux/constant.hpp>
+#include <opmux/device.hpp>
 #include <opmux/event.hpp>
 #include <opmux/implementation.hpp>
 #include <opmux/operator.hpp>
@@ -56,6 +57,9 @@ struct ImplementationInfo {
   std::string reason;  ///< why it is not available
   uint64_t calls = 0;
   uint32_t flags = 0;  ///< what it promises: OPMUX_IMPL_*
+  int32_t device_type = OPMUX_DEVICE_CPU;
+  /// Its memory is reached through Runtime::device_access of its backend.
+  bool own_memory = false;
 };
 struct OperatorInfo {
   std::string name, schema, summary;
@@ -161,6 +165,11 @@ class Runtime {
   OPMUX_API std::vector<PluginInfo> plugins() const;
   OPMUX_API std::vector<CallStats> stats() const;
   OPMUX_API std::vector<SettingInfo> settings() const;
+  /// Memory and streams of a backend's devices. Fails with `not_found` if there is no such backend
+  /// or the CPU reads its memory, `unsupported` with the reason if it is not available.
+  OPMUX_API Result<DeviceAccess> device_access(std::string_view backend) const;
+  /// Devices that reported errors after the calls that caused them had returned.
+  OPMUX_API std::vector<DeviceError> device_errors() const;
   /// Devices that were lost; nothing runs on them in this process any more.
   OPMUX_API std::vector<Device> lost_devices() const;
 

@@ -81,7 +81,8 @@ Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const registry::Sign
       return tried;
     }
   }
-  tried.outcome = outcome_of(kernel.run(kernel.user_data, &call));
+  const registry::RunEntry& entry = plan.implementation->entry;
+  tried.outcome = outcome_of(entry.run(entry.user_data, &call));
   if (tried.outcome != Code::ok) tried.text = frame.error().text();
   return tried;
 }

@@ -93,12 +93,12 @@ std::unique_ptr<std::byte[]> make_room(GuardedPlan& plan, const registry::Schema
 
 void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const ShapeChecks& checks,
                const Installation& what) {
-  const registry::Kernel& kernel = what.plan->implementation->kernel;
+  const registry::RunEntry& entry = what.plan->implementation->entry;
   plan.site = *what.site;
   plan.context = what.context;
   plan.plan_id = what.plan->id;
-  plan.run = kernel.run;
-  plan.user_data = kernel.user_data;
+  plan.run = entry.run;
+  plan.user_data = entry.user_data;
   plan.arg_count = static_cast<uint8_t>(what.site->count());
   plan.rank_words = words_for(*what.arguments);
   plan.exact_only = what.exact_only || what.plan->guard->exact_only;

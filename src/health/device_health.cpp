@@ -1,5 +1,7 @@
 #include "health/device_health.hpp"
 
+#include <algorithm>
+
 namespace opmux::health {
 
 uint64_t DeviceHealth::word_of(Device device) {
@@ -31,6 +33,20 @@ bool DeviceHealth::on_outcome(const registry::ImplementationRecord&, Device devi
     if (free == word_of(device)) return false;
   }
   return false;
+}
+
+void DeviceHealth::mark(Device device, int32_t code, std::vector<std::string> suspects) {
+  marks_.with([&](std::vector<DeviceError>& marks) {
+    auto at = std::ranges::find(marks, device, &DeviceError::device);
+    if (at == marks.end()) at = marks.insert(at, {.device = device});
+    at->code = code;
+    at->suspects = std::move(suspects);
+    ++at->count;
+  });
+}
+
+std::vector<DeviceError> DeviceHealth::marks() {
+  return marks_.with([](const std::vector<DeviceError>& marks) { return marks; });
 }
 
 std::vector<Device> DeviceHealth::fatal_devices() const {

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include <opmux/device.hpp>
+
+#include "base/fork_guarded.hpp"
 #include "health/health_view.hpp"
 
 namespace opmux::health {
@@ -17,6 +20,11 @@ class DeviceHealth final : public HealthView {
   bool on_outcome(const registry::ImplementationRecord& implementation, Device device,
                   Code outcome) override;
 
+  /// Notes an error that a device reported by itself. Nothing is refused for it: a device that is
+  /// gone says so by the outcome of the next call.
+  void mark(Device device, int32_t code, std::vector<std::string> suspects);
+  std::vector<DeviceError> marks();
+
   bool fatal(Device device) const;
   std::vector<Device> fatal_devices() const;
 
@@ -24,6 +32,7 @@ class DeviceHealth final : public HealthView {
   static constexpr size_t kMaxDevices = 64;
   static uint64_t word_of(Device device);
   std::array<std::atomic<uint64_t>, kMaxDevices> lost_{};  ///< 0 = free place
+  base::ForkGuarded<std::vector<DeviceError>> marks_;
 };
 
 }  // namespace opmux::health

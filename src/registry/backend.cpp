@@ -8,7 +8,9 @@
 namespace opmux::registry {
 
 Backend::Backend(BackendDraft draft)
-    : draft_(std::move(draft)), enabled_((draft_.flags & OPMUX_BACKEND_DEFAULT_OFF) == 0) {}
+    : draft_(std::move(draft)), enabled_((draft_.flags & OPMUX_BACKEND_DEFAULT_OFF) == 0) {
+  if ((draft_.flags & OPMUX_BACKEND_STREAM) != 0) history_ = std::make_unique<StreamHistory>();
+}
 
 Backend::~Backend() {
   const Answer* answer = answer_.load(std::memory_order_acquire);

@@ -10,6 +10,8 @@
 #include <opmux/abi.h>
 #include <opmux/implementation.hpp>
 
+#include "registry/stream_history.hpp"
+
 namespace opmux::registry {
 
 /// How the host reaches memory that it cannot read itself.
@@ -47,6 +49,8 @@ class Backend {
   int32_t device_type() const { return draft_.device_type; }
   uint32_t flags() const { return draft_.flags; }
   const DeviceAccess* device() const { return draft_.device ? &*draft_.device : nullptr; }
+  /// What runs on its streams; null if its calls are done when they return.
+  StreamHistory* history() const { return history_.get(); }
   int priority() const;
 
   /// Asks the probe once per process, at the first call; later calls only read. After a fork a
@@ -77,6 +81,7 @@ class Backend {
 
   BackendDraft draft_;
   std::atomic<bool> enabled_;
+  std::unique_ptr<StreamHistory> history_;
   mutable std::atomic<uint64_t> used_in_process_{0};
   mutable std::atomic<const Answer*> answer_{nullptr};  ///< never freed before this backend
   mutable std::atomic<uint64_t> probing_in_process_{0};

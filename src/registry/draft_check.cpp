@@ -117,6 +117,19 @@ Result<Capability> compile_caps_for(const ImplementationDraft& draft, const Sche
   return compile_caps(caps, schema);
 }
 
+/// The host cannot tell later which call a stream's error came from, so it notes them all.
+int32_t run_on_stream(void* record, const opmux_call* call) {
+  const auto& implementation = *static_cast<const ImplementationRecord*>(record);
+  implementation.backend->history()->note({call->device.type, call->device.id}, call->stream,
+                                          implementation.number);
+  return implementation.kernel.run(implementation.kernel.user_data, call);
+}
+
+RunEntry entry_of(ImplementationRecord& record) {
+  if (record.backend->history() == nullptr) return {record.kernel.run, record.kernel.user_data};
+  return {run_on_stream, &record};
+}
+
 }  // namespace
 
 Status check_backend(const BackendDraft& draft) {
@@ -165,6 +178,7 @@ Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDr
   record->capability = *std::move(capability);
   record->backend = std::move(backend);
   record->owner = draft.owner;
+  record->entry = entry_of(*record);
   if (Status bad = resolve_all_reads(draft, schema, *record); !bad.ok()) return bad;
   return record;
 }

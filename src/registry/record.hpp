@@ -31,6 +31,12 @@ struct Kernel {
   int32_t (*describe)(void*, void*, const opmux_node_sink*) = nullptr;
 };
 
+/// What a call runs: the kernel or, if it only enqueues, a function that notes it for its stream.
+struct RunEntry {
+  int32_t (*run)(void*, const opmux_call*) = nullptr;
+  void* user_data = nullptr;
+};
+
 /// Takes the functions that `from` lists: an opmux_impl's all, KernelFunctions' all but verify.
 template <class From>
 void take_functions(const From& from, Kernel& to) {
@@ -70,6 +76,7 @@ struct ImplementationRecord {
   size_t arg_count = 0;  ///< arguments of the schema it was built for; the rest must be default
   uint32_t number = 0;   ///< unique in the process: index of its counters
   Kernel kernel;
+  RunEntry entry;
   Capability capability;
   std::vector<Fact> verify_reads;
   std::optional<std::vector<Fact>> plan_reads;

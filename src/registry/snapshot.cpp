@@ -20,6 +20,15 @@ ImplementationPtr RegistrySnapshot::find_implementation(std::string_view id) con
   return at != all.end() && (*at)->id == id ? *at : nullptr;
 }
 
+const ImplementationRecord* RegistrySnapshot::find(uint32_t number) const {
+  for (const auto& [name, record] : operators) {
+    for (const ImplementationPtr& implementation : record->implementations) {
+      if (implementation->number == number) return implementation.get();
+    }
+  }
+  return nullptr;
+}
+
 void put_operator(RegistrySnapshot& snapshot, OperatorRecord record) {
   static std::atomic<uint64_t> revisions{0};
   record.revision = revisions.fetch_add(1, std::memory_order_relaxed) + 1;

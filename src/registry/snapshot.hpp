@@ -20,6 +20,8 @@ struct RegistrySnapshot {
 
   const OperatorRecord* find(std::string_view op) const;
   ImplementationPtr find_implementation(std::string_view id) const;
+  /// By its number; null if it is not there.
+  const ImplementationRecord* find(uint32_t number) const;
 };
 
 using RegistrySnapshotPtr = std::shared_ptr<const RegistrySnapshot>;

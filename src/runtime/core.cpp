@@ -1,5 +1,6 @@
 #include "runtime/core.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/text.hpp"
@@ -62,17 +63,14 @@ Core::Core(const Options& options, policy::Environment environment)
                .scope_layer = [this](uint32_t serial) { return scopes_.find(serial); },
                .settings = {},
                .disabled = environment_.disable}),
-      listener_({.log =
-                     [this](int level, std::string_view text) {
-                       log_.tell(static_cast<Level>(level), "plugin.log", "", "", text,
-                                 [&] { return std::string(text); });
-                     },
-                 .device_error =
-                     [this](Device device, void*, int32_t code) {
-                       log_.tell(Level::error, "device.error", "", "", name_of(device), [&] {
-                         return name_of(device) + " reported error " + std::to_string(code);
-                       });
-                     }}) {}
+      listener_(
+          {.log =
+               [this](int level, std::string_view text) {
+                 log_.tell(static_cast<Level>(level), "plugin.log", "", "", text,
+                           [&] { return std::string(text); });
+               },
+           .device_error = [this](Device device, void* stream,
+                                  int32_t code) { note_device_error(device, stream, code); }}) {}
 
 Core::~Core() { registry_.on_change({}); }
 
@@ -145,6 +143,33 @@ Status Core::apply_backend_switches() {
                 base::suggestion(name, names)};
   }
   return {};
+}
+
+std::vector<std::string> Core::suspects(Device device, const void* stream) {
+  std::vector<std::string> ids;
+  const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
+  for (const auto& [name, backend] : snapshot->backends) {
+    if (backend->history() == nullptr) continue;
+    for (const uint32_t number : backend->history()->latest(device, stream)) {
+      const registry::ImplementationRecord* found = snapshot->find(number);
+      if (found != nullptr && std::ranges::find(ids, found->id) == ids.end()) {
+        ids.push_back(found->id);
+      }
+    }
+  }
+  return ids;
+}
+
+void Core::note_device_error(Device device, const void* stream, int32_t code) {
+  std::vector<std::string> ids = suspects(device, stream);
+  const std::string what = name_of(device) + " reported error " + std::to_string(code);
+  health_.mark(device, code, ids);
+  log_.tell(Level::error, "device.error", "", "", what, [&] {
+    std::string text = what + " after the call had returned";
+    for (size_t i = 0; i < ids.size(); ++i)
+      text += (i == 0 ? "; last on its stream: " : ", ") + ids[i];
+    return text;
+  });
 }
 
 std::shared_ptr<const policy::PolicySet> Core::policies() {

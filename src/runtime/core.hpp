@@ -33,7 +33,7 @@ class Core {
   registry::Registry& registry() { return registry_; }
   dispatch::Engine& engine() { return engine_; }
   policy::ScopeTable& scopes() { return scopes_; }
-  const health::DeviceHealth& health() const { return health_; }
+  health::DeviceHealth& health() { return health_; }
   const policy::Environment& environment() const { return environment_; }
   telemetry::EventLog& log() { return log_; }
   const std::shared_ptr<dispatch::PackStore>& packs() const { return packs_; }
@@ -57,6 +57,9 @@ class Core {
   Status start(const Options& options);
   Status load_plugins(const Options& options);
   Status apply_backend_switches();
+  /// An error that a device found after the call that caused it had returned.
+  void note_device_error(Device device, const void* stream, int32_t code);
+  std::vector<std::string> suspects(Device device, const void* stream);
 
   policy::Environment environment_;
   telemetry::EventLog log_;

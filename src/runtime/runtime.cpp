@@ -25,6 +25,8 @@ ImplementationInfo info_of(const registry::ImplementationRecord& implementation)
                           "",
                           0};
   info.flags = implementation.flags;
+  info.device_type = backend.device_type();
+  info.own_memory = backend.device() != nullptr;
   if (!backend.enabled()) info.reason = "backend " + backend.name() + " is switched off";
   if (info.reason.empty() && backend.lost_by_fork()) info.reason = "lost by a fork";
   if (info.reason.empty() && !backend.available()) info.reason = backend.unavailable_reason();
@@ -38,6 +40,17 @@ std::string summary_of(std::string_view op) {
     if (schema.name == op) return std::string(schema.summary);
   }
   return {};
+}
+
+Result<std::shared_ptr<registry::Backend>> find_backend(runtime::Core& core,
+                                                        std::string_view name) {
+  const registry::RegistrySnapshotPtr snapshot = core.registry().snapshot();
+  const auto found = snapshot->backends.find(name);
+  if (found != snapshot->backends.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& entry : snapshot->backends) names.push_back(entry.first);
+  return Status(Code::not_found, "registry.unknown_backend",
+                "there is no backend '" + std::string(name) + "'" + base::suggestion(name, names));
 }
 
 }  // namespace
@@ -82,17 +95,29 @@ uint64_t Runtime::generation() const noexcept { return core_->engine().generatio
 bool Runtime::disabled() const noexcept { return core_->environment().disable; }
 
 Status Runtime::enable_backend(std::string_view name, bool on) {
-  const auto snapshot = core_->registry().snapshot();
-  const auto found = snapshot->backends.find(name);
-  if (found == snapshot->backends.end()) {
-    std::vector<std::string> names;
-    for (const auto& entry : snapshot->backends) names.push_back(entry.first);
-    return {Code::not_found, "registry.unknown_backend",
-            "there is no backend '" + std::string(name) + "'" + base::suggestion(name, names)};
-  }
-  found->second->set_enabled(on);
-  core_->engine().backend_changed(*found->second);
+  const auto backend = find_backend(*core_, name);
+  if (!backend) return backend.error();
+  (*backend)->set_enabled(on);
+  core_->engine().backend_changed(**backend);
   return {};
+}
+
+Result<DeviceAccess> Runtime::device_access(std::string_view name) const {
+  const auto backend = find_backend(*core_, name);
+  if (!backend) return backend.error();
+  const registry::Backend& found = **backend;
+  if (found.device() == nullptr) {
+    return Status(Code::not_found, "device.none",
+                  "the CPU reads the memory of backend " + found.name() + " itself");
+  }
+  const bool forked = found.lost_by_fork();
+  if (forked || !found.available()) {
+    return Status(Code::unsupported, "device.unavailable",
+                  "backend " + found.name() + ": " +
+                      (forked ? "lost by a fork" : found.unavailable_reason()));
+  }
+  found.mark_used();
+  return DeviceAccess(*backend);
 }
 
 std::vector<OperatorInfo> Runtime::list() const {
@@ -132,6 +157,7 @@ std::vector<SettingInfo> Runtime::settings() const {
   return all;
 }
 
+std::vector<DeviceError> Runtime::device_errors() const { return core_->health().marks(); }
 std::vector<Device> Runtime::lost_devices() const { return core_->health().fatal_devices(); }
 
 namespace {

@@ -16,6 +16,23 @@ TEST(DeviceHealth, a_device_is_well_until_it_is_lost) {
   EXPECT_EQ(health.fatal_devices(), (std::vector<Device>{kFirst}));
 }
 
+TEST(DeviceHealth, errors_found_later_mark_a_device_and_refuse_nothing) {
+  DeviceHealth health;
+  EXPECT_TRUE(health.marks().empty());
+  health.mark(kSecond, 700, {"op/a.b"});
+  health.mark(kFirst, -5, {});
+  health.mark(kSecond, 719, {"op/c.d", "op/a.b"});
+  const std::vector<DeviceError> marks = health.marks();
+  ASSERT_EQ(marks.size(), 2u);
+  EXPECT_EQ(marks[0].device, kSecond);
+  EXPECT_EQ(marks[0].code, 719);
+  EXPECT_EQ(marks[0].count, 2u);
+  EXPECT_EQ(marks[0].suspects, (std::vector<std::string>{"op/c.d", "op/a.b"}));
+  EXPECT_EQ(marks[1].count, 1u);
+  EXPECT_EQ(health.ask(kAny, kSecond).reason, registry::Reason::none);
+  EXPECT_TRUE(health.fatal_devices().empty());
+}
+
 TEST(DeviceHealth, a_second_loss_changes_nothing) {
   DeviceHealth health;
   EXPECT_TRUE(health.on_outcome(kAny, kFirst, Code::device_lost));
