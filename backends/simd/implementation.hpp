@@ -14,11 +14,8 @@
 
 namespace opmux::backends::simd {
 
+using plugin::dtype_of;
 using RunFn = int32_t (*)(const plugin::Call& call);
-
-constexpr std::pair<uint32_t, std::string_view> dtype_of(std::string_view arg) {
-  return {OPMUX_FACT_DTYPE, arg};
-}
 
 // One operator. Tensors named in `alike` have one dtype; all are inner contiguous and f32, f16 or
 // bf16 unless `caps` says something else of them by name.
@@ -42,21 +39,7 @@ inline plugin::Impl implementation(const Operator& op, const Target& target) {
                 .device_type(OPMUX_DEVICE_CPU)
                 .cpu_features(target.cpu_features));
   if (op.workspace) impl.workspace(op.workspace);
-  if (op.alike.size() == 0) return impl;
-  const std::vector<std::pair<uint32_t, std::string_view>> alike(op.alike);
-  impl.verify(
-      [alike](const plugin::Facts& facts, opmux_error* why) {
-        const auto first = facts.dtype(alike.front().second);
-        for (const auto& [kind, arg] : alike) {
-          if (facts.dtype(arg).value_or(*first) == *first) continue;
-          return plugin::decline(
-              why, "verify.dtype",
-              std::string(arg) + " must have the dtype of " + std::string(alike.front().second));
-        }
-        return int32_t{OPMUX_OK};
-      },
-      op.alike);
-  return impl;
+  return op.alike.size() == 0 ? impl : impl.same_dtype(op.alike);
 }
 
 // Adds one implementation for each target that was compiled; `run` is the function of that target.

@@ -22,6 +22,7 @@ class Call {
   const opmux_call& c() const { return *call_; }
   opmux_error* error() const { return call_->error; }
   bool present(uint32_t i) const { return tag(i) != OPMUX_ARG_NONE; }
+  bool holds_tensor(uint32_t i) const { return tag(i) == OPMUX_ARG_TENSOR; }
   /// Throws, and so fails the call, if there is no tensor in this place; without exceptions in the
   /// language, it is then an absent one.
   TensorArg tensor(uint32_t i) const {

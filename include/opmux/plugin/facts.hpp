@@ -6,10 +6,19 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <opmux/plugin/outcome.hpp>
 
 namespace opmux::plugin {
+
+/// Names a fact for `reads`: the dtype, or the device, of a tensor.
+constexpr std::pair<uint32_t, std::string_view> dtype_of(std::string_view arg) {
+  return {OPMUX_FACT_DTYPE, arg};
+}
+constexpr std::pair<uint32_t, std::string_view> device_of(std::string_view arg) {
+  return {OPMUX_FACT_DEVICE, arg};
+}
 
 /// What a verifier may look at: the facts that it listed.
 class Facts {

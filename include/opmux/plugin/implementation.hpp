@@ -7,6 +7,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,6 +56,23 @@ class Impl {
       return guarded(why, [&] { return of(self).verify_(Facts{*facts}, why); });
     };
     return *this;
+  }
+  /// A verifier that refuses a call in which a tensor's dtype is not that of the first one listed,
+  /// as dtype_of("x"); an absent one agrees.
+  Impl& same_dtype(Reads dtypes) {
+    const std::vector<std::pair<uint32_t, std::string_view>> listed(dtypes);
+    return verify(
+        [listed](const Facts& facts, opmux_error* why) -> int32_t {
+          const std::string_view first = listed.front().second;
+          const std::optional<int64_t> wanted = facts.dtype(first);
+          for (const auto& [kind, arg] : listed) {
+            if (facts.dtype(arg).value_or(*wanted) == *wanted) continue;
+            return decline(why, "verify.dtype",
+                           std::string(arg) + " must have the dtype of " + std::string(first));
+          }
+          return OPMUX_OK;
+        },
+        dtypes);
   }
   /// Makes what run() gets from prepared<T>(); depends on the facts in `reads`, by default on all.
   Impl& plan(std::function<std::shared_ptr<void>(const Call&)> fn, Reads reads = {}) {
