@@ -29,12 +29,24 @@ void for_each_element(const CaseTensor& tensor, Copy&& copy) {
 
 }  // namespace
 
-Placed::Placed(Arenas& arenas, const Case& c, std::byte pattern)
-    : case_(&c), regions_(c.arguments.size()), tensors_(c.arguments.size()) {
+Placed::Placed(Arenas& arenas, const Case& c, std::byte pattern, DeviceSide* side)
+    : case_(&c), side_(side), regions_(c.arguments.size()), tensors_(c.arguments.size()) {
   for (size_t i = 0; i < c.arguments.size(); ++i) {
     if (c.arguments[i].is_tensor() && c.arguments[i].present) place(arenas.at(i), pattern, i);
     describe(i);
   }
+}
+
+/// On a device nothing traps, so that there is room to be watched on either side. A tensor that
+/// would stand before a trap ends at a round number of bytes.
+std::byte* Placed::first_of(const Arena& arena, const CaseTensor& tensor) const {
+  constexpr int64_t kRound = 64;
+  const int64_t size = tensor.dtype.size_bytes(), bytes = tensor.extent() * size;
+  if (side_ == nullptr) {
+    return tensor.at_end ? arena.end() - bytes : arena.begin() + tensor.skip * size;
+  }
+  const int64_t end = (kMargin + bytes + kRound - 1) / kRound * kRound;
+  return arena.begin() + (tensor.at_end ? end - bytes : kMargin + tensor.skip * size);
 }
 
 void Placed::place(Arena& arena, std::byte pattern, size_t argument) {
@@ -42,7 +54,7 @@ void Placed::place(Arena& arena, std::byte pattern, size_t argument) {
   Region& region = regions_[argument];
   const int64_t size = tensor.dtype.size_bytes();
   const int64_t bytes = tensor.extent() * size;
-  region.first = tensor.at_end ? arena.end() - bytes : arena.begin() + tensor.skip * size;
+  region.first = first_of(arena, tensor);
   region.low = std::max(arena.begin(), region.first - kMargin);
   std::byte* high = std::min(arena.end(), region.first + bytes + kMargin);
   std::memset(region.low, static_cast<int>(pattern), static_cast<size_t>(high - region.low));
@@ -63,18 +75,43 @@ void Placed::describe(size_t argument) {
   } else if (!from.is_tensor()) {
     arg.value.i64 = from.i64;
   } else if (from.present) {
-    const CaseTensor& tensor = from.tensor;
-    // DLPack's struct has no const; nobody writes to shapes.
-    tensors_[argument] = {regions_[argument].first,
-                          {OPMUX_DEVICE_CPU, 0},
-                          static_cast<int32_t>(tensor.shape.size()),
-                          {tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes},
-                          const_cast<int64_t*>(tensor.shape.data()),
-                          const_cast<int64_t*>(tensor.strides.data()),
-                          0};
+    tensors_[argument] = tensor_of(argument);
     arg.value.tensor = &tensors_[argument];
   }
   args_.push_back(arg);
+}
+
+opmux_tensor Placed::tensor_of(size_t argument) {
+  const CaseTensor& tensor = case_->arguments[argument].tensor;
+  const Region& region = regions_[argument];
+  // DLPack's struct has no const; nobody writes to shapes.
+  opmux_tensor placed{region.first,
+                      {OPMUX_DEVICE_CPU, 0},
+                      static_cast<int32_t>(tensor.shape.size()),
+                      {tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes},
+                      const_cast<int64_t*>(tensor.shape.data()),
+                      const_cast<int64_t*>(tensor.strides.data()),
+                      0};
+  if (side_ == nullptr) return placed;
+  const Result<void*> handle = side_->send(argument, region.low, region.pristine.size());
+  if (!handle && ready_.ok()) ready_ = handle.error();
+  placed.data = handle ? *handle : nullptr;
+  placed.device = {side_->device().type, side_->device().id};
+  placed.byte_offset = static_cast<uint64_t>(region.first - region.low);
+  return placed;
+}
+
+Status Placed::fetch() {
+  const Status ended = side_->synchronize();
+  Status fetched;
+  for (size_t i = 0; i < regions_.size(); ++i) {
+    const Region& region = regions_[i];
+    if (region.first == nullptr || !fetched.ok()) continue;
+    fetched = side_->fetch(i, region.low, region.pristine.size());
+  }
+  const Status copied = side_->synchronize();
+  if (!ended.ok()) return ended;
+  return fetched.ok() ? copied : fetched;
 }
 
 std::vector<std::byte> Placed::elements(size_t argument) const {

@@ -9,6 +9,7 @@
 
 #include "conformance/arena.hpp"
 #include "conformance/case.hpp"
+#include "conformance/device_side.hpp"
 
 namespace opmux::conformance {
 
@@ -21,7 +22,14 @@ struct Problem {
 /// outputs, gaps between rows, and what lies around. The case and the arenas must outlive it.
 class Placed {
  public:
-  Placed(Arenas& arenas, const Case& c, std::byte pattern);
+  /// With a device's side the tensors lie there, each between bytes that are watched; what is here
+  /// is sent there and fetched again.
+  Placed(Arenas& arenas, const Case& c, std::byte pattern, DeviceSide* side = nullptr);
+
+  /// Whether everything is where it should be before a call.
+  const Status& ready() const { return ready_; }
+  /// Waits for the device, and gets what is there now. Fails with how the call ended there.
+  Status fetch();
 
   std::span<const opmux_arg> arguments() const { return args_; }
   /// A tensor's elements as they are now, row-major without gaps.
@@ -37,11 +45,15 @@ class Placed {
     std::byte* low = nullptr;         ///< of what is watched
     std::vector<std::byte> pristine;  ///< what was there
   };
+  std::byte* first_of(const Arena& arena, const CaseTensor& tensor) const;
   void place(Arena& arena, std::byte pattern, size_t argument);
+  opmux_tensor tensor_of(size_t argument);
   void describe(size_t argument);
   std::optional<Problem> damage_of(size_t argument) const;
 
   const Case* case_;
+  DeviceSide* side_;
+  Status ready_;
   std::vector<Region> regions_;  ///< by argument
   std::vector<opmux_tensor> tensors_;
   std::vector<opmux_arg> args_;

@@ -65,10 +65,26 @@ void Trial::judge_outcome(const Case& c, const Status& status, const CallReport&
   run.done = status.ok() && !run.verdict.problem;
 }
 
-Trial::Run Trial::call(const Case& c, std::byte pattern, const CallOptions& options,
-                       Arenas& arenas) {
+void Trial::find_sides() {
+  for (Place* place : {&place_, &other_place_}) {
+    Result<DeviceSide> side = DeviceSide::create(*runtime_, info_->backend);
+    if (side) {
+      place->side.emplace(std::move(*side));
+    } else {
+      no_device_ = side.error();
+    }
+  }
+}
+
+Trial::Run Trial::call(const Case& c, std::byte pattern, CallOptions options, Place& place) {
   Run run;
-  const Placed placed(arenas, c, pattern);
+  DeviceSide* const side = place.side ? &*place.side : nullptr;
+  Placed placed(place.arenas, c, pattern, side);
+  if (const Status& ready = no_device_.ok() ? placed.ready() : no_device_; !ready.ok()) {
+    run.verdict.problem = {"outcome", ready.to_string()};
+    return run;
+  }
+  if (side != nullptr) options.stream = side->stream();
   Status status;
   CallReport report;
   const auto body = [&] { status = op_.call_arguments(placed.arguments(), options, &report); };
@@ -76,6 +92,11 @@ Trial::Run Trial::call(const Case& c, std::byte pattern, const CallOptions& opti
     run.verdict.crashed = true;
     run.verdict.problem = {"crash", "it read or wrote outside of its tensors, or trapped"};
     return run;
+  }
+  if (side != nullptr) {
+    // What was found after the call had returned is its outcome too.
+    const Status later = placed.fetch();
+    if (status.ok()) status = later;
   }
   judge_outcome(c, status, report, placed, run);
   if (!run.done) return run;
@@ -110,12 +131,12 @@ std::optional<Problem> Trial::compare(const Case& c, const Expected& expected, c
 }
 
 Verdict Trial::check_again(const Case& c, const Expected& expected, const Run& first) {
-  const Run second = call(c, kPlausible, {}, arenas_);
+  const Run second = call(c, kPlausible, {}, place_);
   Verdict verdict = second.verdict;
   verdict.problem = compare(c, expected, first, second, "uninitialised",
                             "what was in the outputs or around the tensors before shows in them");
   if (!verdict.problem || !second.done) return verdict;
-  const Run third = call(c, kPoison, {}, arenas_);
+  const Run third = call(c, kPoison, {}, place_);
   if (third.done && !same(c, first.outputs, third.outputs)) {
     verdict.problem = {"nondeterministic", "the same call twice gave different bits"};
   }
@@ -124,7 +145,7 @@ Verdict Trial::check_again(const Case& c, const Expected& expected, const Run& f
 
 Verdict Trial::check_threads(const Case& c, const Expected& expected, const Run& first) {
   Pool pool;
-  const Run second = call(c, kPoison, pool.options(), arenas_);
+  const Run second = call(c, kPoison, pool.options(), place_);
   Verdict verdict = second.verdict;
   verdict.problem =
       compare(c, expected, first, second, "threads", "several threads gave other bits than one");
@@ -142,7 +163,7 @@ Verdict Trial::check_batch(const Case& c, const Run& first) {
   if (rows < 2 || open) return {};
   const int64_t row = random_of(c).below(rows);
   const Case single = alone(c, batch, row);
-  const Run second = call(single, kPoison, {}, arenas_);
+  const Run second = call(single, kPoison, {}, place_);
   Verdict verdict = second.verdict;
   verdict.refused = false;  // what it takes for many rows it need not take for one
   if (!second.done) return verdict;
@@ -162,20 +183,20 @@ Verdict Trial::check_batch(const Case& c, const Run& first) {
 Verdict Trial::check_callers(const Case& c, const Expected& expected, const Run& first) {
   std::latch start{2};
   Verdict verdicts[2];
-  const auto caller = [&](const Case& mine, const Expected& right, const Run& before,
-                          Arenas& arenas, Verdict& verdict) {
+  const auto caller = [&](const Case& mine, const Expected& right, const Run& before, Place& place,
+                          Verdict& verdict) {
     const PolicyScope scope(*runtime_, policy());
     start.arrive_and_wait();
     for (int round = 0; round < kRounds && !verdict.problem; ++round) {
-      const Run run = call(mine, kPoison, {}, arenas);
+      const Run run = call(mine, kPoison, {}, place);
       verdict.crashed = run.verdict.crashed;
       verdict.problem = compare(mine, right, before, run, "threads",
                                 "two calls at the same moment disturbed each other");
     }
   };
   std::thread beside(
-      [&] { caller(*other_, *other_expected_, other_first_, other_arenas_, verdicts[1]); });
-  caller(c, expected, first, arenas_, verdicts[0]);
+      [&] { caller(*other_, *other_expected_, other_first_, other_place_, verdicts[1]); });
+  caller(c, expected, first, place_, verdicts[0]);
   beside.join();
   if (!verdicts[0].problem) verdicts[0].problem = verdicts[1].problem;
   return verdicts[0];
@@ -188,7 +209,7 @@ void Trial::remember(const Case& c, const Expected& expected, Run first) {
 }
 
 Verdict Trial::run(const Case& c, const Expected& expected) {
-  const Run first = call(c, kPoison, {}, arenas_);
+  const Run first = call(c, kPoison, {}, place_);
   if (!first.done) return first.verdict;
   Verdict verdict;
   verdict.problem = judge(c, expected, first.outputs);

@@ -5,7 +5,7 @@
 
 #include <opmux/runtime.hpp>
 
-#include "conformance/arena.hpp"
+#include "conformance/device_side.hpp"
 #include "conformance/expected.hpp"
 #include "conformance/shaper.hpp"
 
@@ -23,7 +23,9 @@ struct Verdict {
 class Trial {
  public:
   Trial(Runtime& runtime, const Operator& op, const Shaper& shaper, const ImplementationInfo& info)
-      : runtime_(&runtime), op_(op), shaper_(&shaper), info_(&info) {}
+      : runtime_(&runtime), op_(op), shaper_(&shaper), info_(&info) {
+    if (info.own_memory) find_sides();
+  }
 
   /// The thread's policy must require the implementation. What is given must outlive the trial.
   Verdict run(const Case& c, const Expected& expected);
@@ -39,7 +41,8 @@ class Trial {
     bool done = false;  ///< the implementation ran to its end and touched nothing it must not
   };
 
-  Run call(const Case& c, std::byte pattern, const CallOptions& options, Arenas& arenas);
+  void find_sides();
+  Run call(const Case& c, std::byte pattern, CallOptions options, Place& place);
   void judge_outcome(const Case& c, const Status& status, const CallReport& report,
                      const Placed& placed, Run& run) const;
   bool claims(uint32_t flag) const { return (info_->flags & flag) != 0; }
@@ -60,7 +63,8 @@ class Trial {
   const Case* other_ = nullptr;
   const Expected* other_expected_ = nullptr;
   Run other_first_;
-  Arenas arenas_, other_arenas_;
+  Place place_, other_place_;
+  Status no_device_;  ///< why there is no side of a device
 };
 
 }  // namespace opmux::conformance
