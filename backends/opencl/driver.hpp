@@ -1,0 +1,63 @@
+// The devices of all OpenCL platforms, found once.
+#pragma once
+
+#include <opmux/abi.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/opencl/handles.hpp"
+#include "backends/opencl/stream.hpp"
+
+namespace opmux::backends::opencl {
+
+// One device with a context of its own: its number is the id in opmux_device. Thread-safe.
+class Device {
+ public:
+  Device(cl_device_id device, int32_t id);
+
+  opmux_device c() const { return {OPMUX_DEVICE_OPENCL, id_}; }
+  cl_context context() const { return context_.get(); }
+  // That every buffer has, in bytes.
+  uint64_t alignment() const;
+  // The stream of a call: its queue or, if it names none, the device's own.
+  Stream& stream(void* queue) {
+    return streams_.of(queue != nullptr ? static_cast<cl_command_queue>(queue) : queue_.get(),
+                       queue);
+  }
+  Queue make_queue() const;
+  // Compiles at the first call with these options. Throws with what the compiler said.
+  cl_program program(std::string_view source, const std::string& options);
+
+ private:
+  cl_device_id device_;
+  int32_t id_;
+  Context context_;
+  Queue queue_;
+  Streams streams_;
+  std::mutex building_;
+  std::map<std::pair<const char*, std::string>, Program> programs_;
+};
+
+class Driver {
+ public:
+  // Looks for devices at the first call. Never destroyed: threads of OpenCL may still run.
+  static Driver& get();
+
+  // Why there is no device; empty if there is one.
+  const std::string& missing() const { return missing_; }
+  int32_t count() const { return static_cast<int32_t>(devices_.size()); }
+  // Throws if there is no such device.
+  Device& device(int32_t id) const;
+
+ private:
+  Driver();
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::string missing_;
+};
+
+}  // namespace opmux::backends::opencl

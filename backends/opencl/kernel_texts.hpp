@@ -1,0 +1,11 @@
+// The texts of kernels/, each behind that of elements.cl.
+#pragma once
+
+#include <string_view>
+
+namespace opmux::backends::opencl {
+
+extern const std::string_view kMatmulText, kRmsNormText, kRotaryEmbeddingText, kSiluAndMulText,
+    kSoftmaxText;
+
+}  // namespace opmux::backends::opencl
