@@ -19,13 +19,13 @@ Status outcome(const registry::Backend& backend, int32_t returned, std::string_v
 }  // namespace
 
 DeviceMemory::~DeviceMemory() {
-  if (handle_ == nullptr) return;
+  if (handle_ == nullptr || backend_->lost_by_fork()) return;
   const registry::DeviceAccess& access = *backend_->device();
   access.functions.free(access.user_data, c_of(device_), handle_);
 }
 
 DeviceStream::~DeviceStream() {
-  if (stream_ == nullptr) return;
+  if (stream_ == nullptr || backend_->lost_by_fork()) return;
   const registry::DeviceAccess& access = *backend_->device();
   access.functions.stream_destroy(access.user_data, c_of(device_), stream_);
 }
