@@ -41,7 +41,8 @@ std::vector<std::string> implementations(const Runtime& runtime, const std::stri
   for (const OperatorInfo& info : runtime.list()) {
     if (info.name != op) continue;
     for (const ImplementationInfo& each : info.implementations) {
-      if (each.available) ids.push_back(each.id);
+      // Tensors are in the memory of the CPU here.
+      if (each.available && !each.own_memory) ids.push_back(each.id);
     }
   }
   return ids;
