@@ -72,11 +72,16 @@ void fill(const Argument& argument, char* to) {
 
 }  // namespace
 
-Buffers::Buffers(Runtime&, const Point& point) {
+Buffers::Buffers(Runtime& runtime, const Point& point) {
   for (const Argument& argument : point.arguments) {
     switch (argument.kind) {
       case Argument::Kind::tensor:
-      case Argument::Kind::constant: arguments_.push_back(tensor(argument)); break;
+        arguments_.push_back(opmux_arg_tensor(&view(argument).c()));
+        break;
+      case Argument::Kind::constant:
+        constants_.push_back(runtime.constant(view(argument)).value());
+        arguments_.push_back(constants_.back().argument());
+        break;
       case Argument::Kind::real: arguments_.push_back(opmux_arg_f64(argument.number)); break;
       case Argument::Kind::boolean:
         arguments_.push_back(opmux_arg_bool(argument.number != 0));
@@ -90,7 +95,7 @@ Buffers::Buffers(Runtime&, const Point& point) {
   }
 }
 
-opmux_arg Buffers::tensor(const Argument& argument) {
+const TensorView& Buffers::view(const Argument& argument) {
   Memory& memory = memory_.emplace_back();
   memory.name = argument.name;
   const int64_t bytes = elements(argument.shape) * argument.dtype.size_bytes();
@@ -100,7 +105,7 @@ opmux_arg Buffers::tensor(const Argument& argument) {
   std::align(kAlignment, static_cast<size_t>(bytes), start, room);
   fill(argument, static_cast<char*>(start));
   memory.view = TensorView(start, argument.dtype, argument.shape, {});
-  return opmux_arg_tensor(&memory.view.c());
+  return memory.view;
 }
 
 void* Buffers::data(std::string_view name) const {

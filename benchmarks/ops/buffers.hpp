@@ -25,9 +25,10 @@ class Buffers {
     std::vector<char> bytes;
     TensorView view;
   };
-  opmux_arg tensor(const Argument& argument);
+  const TensorView& view(const Argument& argument);
 
   std::deque<Memory> memory_;
+  std::deque<Constant> constants_;
   std::deque<std::string> words_;
   std::vector<opmux_arg> arguments_;
 };

@@ -27,6 +27,8 @@ class Constant {
 
   /// As a bare tensor: never packed.
   const TensorView& view() const noexcept { return *view_; }
+  /// As an argument of Operator::call_arguments and explain_arguments, valid while this lives.
+  OPMUX_API opmux_arg argument() const noexcept;
 
   /// The data are others now: copies are dropped, the next calls make new ones. A call that runs
   /// meanwhile ends with the copy that it started with.

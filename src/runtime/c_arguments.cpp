@@ -55,7 +55,7 @@ bool CArguments::put(const registry::ArgSpec* spec, const opmux_arg& arg, uint32
     case OPMUX_ARG_TENSOR:
       if (arg.value.tensor == nullptr) return false;
       if ((arg.flags & OPMUX_ARG_CONSTANT) != 0 && arg.reserved != 0) {
-        values_[i].tensor = &std::bit_cast<const opmux_constant*>(arg.reserved)->cpp.view();
+        values_[i].tensor = std::bit_cast<const TensorView*>(arg.reserved);
         tag = ArgTag::constant;
       } else {
         values_[i].tensor = new (&storage_[i].view) TensorView(*arg.value.tensor);

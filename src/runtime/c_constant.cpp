@@ -1,4 +1,3 @@
-#include <bit>
 
 #include "runtime/c_error.hpp"
 #include "runtime/c_handles.hpp"
@@ -40,9 +39,5 @@ int32_t opmux_constant_packed_bytes(const opmux_constant* constant, uint64_t* by
 }
 
 opmux_arg opmux_arg_constant(const opmux_constant* constant) {
-  if (constant == nullptr) return opmux_arg_none();
-  opmux_arg arg = opmux_arg_tensor(&constant->cpp.view().c());
-  arg.flags = OPMUX_ARG_CONSTANT;
-  arg.reserved = std::bit_cast<uint64_t>(constant);
-  return arg;
+  return constant == nullptr ? opmux_arg_none() : constant->cpp.argument();
 }

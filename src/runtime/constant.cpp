@@ -1,5 +1,7 @@
 #include <opmux/constant.hpp>
 
+#include <bit>
+
 #include "dispatch/packed_constant.hpp"
 #include "runtime/core.hpp"
 
@@ -18,6 +20,15 @@ Constant& Constant::operator=(Constant&& other) noexcept {
 Constant::~Constant() {
   // Plans that were bound with it keep the object, not the copies.
   if (owner_ != nullptr) owner_->release();
+}
+
+opmux_arg Constant::argument() const noexcept {
+  opmux_arg arg{};
+  arg.tag = OPMUX_ARG_TENSOR;
+  arg.flags = OPMUX_ARG_CONSTANT;
+  arg.value.tensor = &view_->c();
+  arg.reserved = std::bit_cast<uint64_t>(view_);
+  return arg;
 }
 
 void Constant::changed() { owner_->changed(); }
