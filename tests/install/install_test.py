@@ -121,6 +121,16 @@ def example(options, name):
     expect(said, expected.read_text(encoding="utf-8"))
 
 
+def cuda_plugin(options):
+    """Compiled, linked and loaded; a machine without a device is told so."""
+    folder = build(options, options.source / "examples/plugins/cuda", "cuda_plugin")
+    env = clean_environment(OPMUX_PLUGIN_PATH=str(folder))
+    said = run(options.prefix / "bin/opmux", "list", "silu_and_mul", env=env)
+    lines = [line for line in said.splitlines() if "silu_and_mul/cuda_example.kernel" in line]
+    line = "".join(lines)
+    assert line.endswith(" available") or "not available: " in line, said
+
+
 def prepare(options):
     """Installs, then moves the tree."""
     first = options.prefix.with_name("first_place")
