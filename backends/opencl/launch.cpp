@@ -25,15 +25,15 @@ Launch::Launch(Device& device, std::string_view source, const char* kernel,
 
 void Launch::set(cl_uint index, const plugin::TensorArg& tensor) {
   if (!tensor) return set(index, NoTensor{});
-  auto* memory = static_cast<cl_mem>(tensor.c().data);
-  set_bytes(index, sizeof memory, &memory);
+  set_memory(index, static_cast<cl_mem>(tensor.c().data));
 }
 
 void Launch::set(cl_uint index, NoTensor) { set_bytes(index, sizeof(cl_mem), nullptr); }
 
-void Launch::set(cl_uint index, const Memory& memory) {
-  cl_mem handle = memory.get();
-  set_bytes(index, sizeof handle, &handle);
+void Launch::set(cl_uint index, const Memory& memory) { set_memory(index, memory.get()); }
+
+void Launch::set_memory(cl_uint index, cl_mem memory) {
+  set_bytes(index, sizeof(cl_mem), static_cast<const void*>(&memory));
 }
 
 void Launch::set_bytes(cl_uint index, size_t size, const void* value) {

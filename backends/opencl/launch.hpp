@@ -51,6 +51,7 @@ class Launch {
   void set(cl_uint index, const T& value) {
     set_bytes(index, sizeof value, &value);
   }
+  void set_memory(cl_uint index, cl_mem memory);
   void set_bytes(cl_uint index, size_t size, const void* value);
   Event enqueue_kernel(cl_command_queue queue, const Grid& grid);
 
