@@ -30,11 +30,7 @@ double Dispatched::first() {
   return now_ns() - start;
 }
 
-void Dispatched::run() const {
-  // One thread is what a plain call gets.
-  must(options_.max_threads == 1 ? op_.call_arguments(buffers_.arguments())
-                                 : op_.call_arguments(buffers_.arguments(), options_));
-}
+void Dispatched::run() const { must(op_.call_arguments(buffers_.arguments(), options_)); }
 
 std::vector<std::string> implementations(const Runtime& runtime, const std::string& op) {
   std::vector<std::string> ids;

@@ -28,9 +28,10 @@ struct Tag {
 struct CallOptions {
   Tag tag = {};
   void* stream = nullptr;
-  int32_t max_threads = 1;
+  /// 1: stay on this thread. 0: as many as the runtime has, or 1 with a parallel_for.
+  int32_t max_threads = 0;
   /// The engine's own threads, lent to the implementation if max_threads allows more than one;
-  /// null: it loops.
+  /// null: those of the runtime.
   opmux_parallel_for_fn parallel_for = nullptr;
   void* pool = nullptr;  ///< first argument of parallel_for
 };

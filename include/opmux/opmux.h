@@ -280,7 +280,7 @@ typedef struct opmux_call_options {
   uint32_t struct_size;
   uint32_t tag;
   void* stream;
-  int32_t max_threads; /* 0 means 1 */
+  int32_t max_threads; /* 1 = stay on this thread, 0 = as many as the runtime has */
   uint32_t reserved;
 } opmux_call_options;
 

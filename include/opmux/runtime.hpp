@@ -38,6 +38,10 @@ struct Options {
   Policy policy = {};
   /// How many bytes packed copies of constants may take in all; what does not fit is not packed.
   uint64_t max_packed_bytes = UINT64_MAX;
+  /// Threads that a call may run on, the caller's included, unless it says otherwise: CallOptions.
+  /// 0 is OPMUX_NUM_THREADS, or else one for each processor up to eight. They start with the first
+  /// call that has enough to do for two, and help one call at a time.
+  int threads = 0;
 };
 
 /// What was found where plugins are looked for, and what became of it.

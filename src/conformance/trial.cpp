@@ -16,6 +16,9 @@ namespace {
 // Not a number in every float type, and a plausible number: what reads one of them is seen.
 constexpr std::byte kPoison{0xff}, kPlausible{0x3f};
 
+// Threads are lent by the trials that are about them.
+constexpr CallOptions kAlone{.max_threads = 1};
+
 constexpr int kRounds = 12;  ///< calls that two threads make beside each other
 
 bool refusal(const Status& status) {
@@ -131,12 +134,12 @@ std::optional<Problem> Trial::compare(const Case& c, const Expected& expected, c
 }
 
 Verdict Trial::check_again(const Case& c, const Expected& expected, const Run& first) {
-  const Run second = call(c, kPlausible, {}, place_);
+  const Run second = call(c, kPlausible, kAlone, place_);
   Verdict verdict = second.verdict;
   verdict.problem = compare(c, expected, first, second, "uninitialised",
                             "what was in the outputs or around the tensors before shows in them");
   if (!verdict.problem || !second.done) return verdict;
-  const Run third = call(c, kPoison, {}, place_);
+  const Run third = call(c, kPoison, kAlone, place_);
   if (third.done && !same(c, first.outputs, third.outputs)) {
     verdict.problem = {"nondeterministic", "the same call twice gave different bits"};
   }
@@ -209,7 +212,7 @@ void Trial::remember(const Case& c, const Expected& expected, Run first) {
 }
 
 Verdict Trial::run(const Case& c, const Expected& expected) {
-  const Run first = call(c, kPoison, {}, place_);
+  const Run first = call(c, kPoison, kAlone, place_);
   if (!first.done) return first.verdict;
   Verdict verdict;
   verdict.problem = judge(c, expected, first.outputs);

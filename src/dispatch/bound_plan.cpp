@@ -101,6 +101,7 @@ Result<std::unique_ptr<BoundPlan>> BoundPlan::bind(OperatorSlot& slot, const Cal
   std::unique_ptr<BoundPlan> plan(new BoundPlan);
   plan->slot_ = &slot;
   plan->options_ = options;
+  plan->options_.settings = options.settings.with_threads_of(slot.engine->parts().threads);
   if (Status status = plan->decide(site, values); !status.ok()) return status;
   return plan;
 }

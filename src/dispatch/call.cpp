@@ -1,6 +1,7 @@
 #include "dispatch/call.hpp"
 
 #include "dispatch/argument_words.hpp"
+#include "dispatch/engine.hpp"
 #include "dispatch/guarded_plan.hpp"
 #include "dispatch/slow_call.hpp"
 #include "dispatch/thread_block.hpp"
@@ -183,8 +184,9 @@ Status::Detail* call_with_constants(OperatorSlot& slot, const CallSite& site,
 }
 
 Status::Detail* call_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
-                          const CallSettings& settings, CallReport* report) noexcept {
+                          const CallSettings& given, CallReport* report) noexcept {
   const CallSite with_options = site.with_options();
+  const CallSettings settings = given.with_threads_of(slot.engine->parts().threads);
   if (report == nullptr && has_line(*thread_block, slot)) [[likely]]
     return call_any_plan_with(slot, with_options, values, &settings);
   return call_slowly(slot, with_options, values, &settings, report);

@@ -14,6 +14,16 @@ uint32_t access_flags(const registry::ArgSpec& spec) {
 
 }  // namespace
 
+CallSettings CallSettings::with_threads_of(base::ThreadPool* host) const {
+  CallSettings settings = *this;
+  const bool own = parallel_for != nullptr;
+  if (max_threads == 0) settings.max_threads = own || host == nullptr ? 1 : host->threads();
+  if (own || host == nullptr || settings.max_threads < 2 || host->threads() < 2) return settings;
+  settings.parallel_for = &base::ThreadPool::parallel_for;
+  settings.pool = host->lend(settings.max_threads);
+  return settings;
+}
+
 void fill_args(const registry::Schema& schema, const registry::Arguments& arguments,
                opmux_arg* out) {
   for (uint32_t i = 0; i < arguments.count; ++i) {

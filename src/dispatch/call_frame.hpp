@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/error_sink.hpp"
+#include "base/thread_pool.hpp"
 #include "registry/arguments.hpp"
 
 namespace opmux::dispatch {
@@ -11,9 +12,12 @@ namespace opmux::dispatch {
 struct CallSettings {
   uint32_t tag = 0;
   void* stream = nullptr;
-  int32_t max_threads = 1;
+  int32_t max_threads = 0;  ///< 0: as many as the host has
   opmux_parallel_for_fn parallel_for = nullptr;
   void* pool = nullptr;
+
+  /// With the host's threads, which may be none (null), where the caller lent no others.
+  CallSettings with_threads_of(base::ThreadPool* host) const;
 };
 
 /// Writes arguments as abi.h has them, access flags from the schema included.

@@ -31,7 +31,7 @@ struct EngineParts {
   const base::Clock* clock = nullptr;
   /// The policy of a scope by its serial; null if it is gone.
   std::function<policy::PolicyLayerPtr(uint32_t serial)> scope_layer;
-  CallSettings settings;
+  base::ThreadPool* threads = nullptr;  ///< for calls that were lent none; may be null
   bool disabled = false;
 };
 

@@ -24,7 +24,8 @@ class SlowCall {
   SlowCall(OperatorSlot& slot, const CallSettings* settings, CallReport* report)
       : slot_(slot),
         engine_(*slot.engine),
-        settings_(settings != nullptr ? *settings : engine_.parts().settings),
+        settings_((settings != nullptr ? *settings : CallSettings())
+                      .with_threads_of(engine_.parts().threads)),
         report_(report) {}
 
   Status run(const CallSite& site, const ArgValue* values, Failed* failed) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <span>
 
 #include "base/text.hpp"
@@ -102,6 +103,14 @@ Status read_word(const Variable& variable, std::span<const std::string_view> wor
   return {};
 }
 
+Status read_count(const Variable& variable, int& into) {
+  const std::string& value = variable.value;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), into);
+  const bool whole = error == std::errc() && end == value.data() + value.size();
+  if (!whole || into < 1 || into > 1024) return refuse(variable, "allowed are 1 to 1024");
+  return {};
+}
+
 Status read_paths(const Variable& variable, char separator, std::vector<std::string>& into) {
   into = split(variable.value, separator);
   if (std::find(into.begin(), into.end(), "") == into.end()) return {};
@@ -119,7 +128,7 @@ struct Known {
   Status (*read)(const Variable& variable, Environment& into);
 };
 
-constexpr std::array<Known, 14> kKnown{{
+constexpr std::array<Known, 15> kKnown{{
     {"OPMUX_CONFIG", keep_text<&Environment::config>},
     {"OPMUX_MODE", [](const Variable& v, Environment& e) { return read_word(v, kModes, e.mode); }},
     {"OPMUX_PREFER", [](const Variable& v,
@@ -140,6 +149,8 @@ constexpr std::array<Known, 14> kKnown{{
     {"OPMUX_STATE_DIR", keep_text<&Environment::state_dir>},
     {"OPMUX_RECORD", keep_text<&Environment::record>},
     {"OPMUX_LOG", [](const Variable& v, Environment& e) { return read_word(v, kLevels, e.log); }},
+    {"OPMUX_NUM_THREADS",
+     [](const Variable& v, Environment& e) { return read_count(v, e.num_threads); }},
     {"OPMUX_DISABLE", [](const Variable& v, Environment& e) { return read_boolean(v, e.disable); }},
 }};
 

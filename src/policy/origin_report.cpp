@@ -110,6 +110,9 @@ std::vector<Setting> process_settings(const Environment& environment) {
   add("log", environment.log, "LOG");
   add("plugin_path", base::join(environment.plugin_path, ":"), "PLUGIN_PATH");
   add("python_plugins", base::join(environment.python_plugins, ","), "PYTHON_PLUGINS");
+  if (environment.num_threads > 0) {
+    add("num_threads", std::to_string(environment.num_threads), "NUM_THREADS");
+  }
   if (environment.disable) add("disable", "true", "DISABLE");
   for (const auto& [name, on] : environment.backends) {
     std::string variable = "BACKEND_" + name;

@@ -44,7 +44,7 @@ Status read_call_options(const opmux_call_options* from, opmux::CallOptions& to)
   opmux_call_options read{};
   if (Status bad = opmux::runtime::read_sized(*from, sizeof(read), "options", read); !bad.ok())
     return bad;
-  to = {{read.tag}, read.stream, read.max_threads == 0 ? 1 : read.max_threads};
+  to = {{read.tag}, read.stream, read.max_threads};
   return {};
 }
 

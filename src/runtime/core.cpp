@@ -26,6 +26,12 @@ EventSink sink_of(const Options& options, const policy::Environment& environment
   return telemetry::stderr_sink(least);
 }
 
+int threads_of(const Options& options, const policy::Environment& environment) {
+  if (options.threads > 0) return options.threads;
+  return environment.num_threads > 0 ? environment.num_threads
+                                     : base::ThreadPool::default_threads();
+}
+
 /// What is a setting of opmux but not of this version: better refused than ignored.
 Status check_supported(const policy::Environment& environment) {
   const auto refuse = [](std::string_view variable, std::string_view what) {
@@ -56,12 +62,13 @@ Core::Core(const Options& options, policy::Environment environment)
     : environment_(std::move(environment)),
       log_(sink_of(options, environment_)),
       packs_(std::make_shared<dispatch::PackStore>(options.max_packed_bytes)),
+      threads_(threads_of(options, environment_)),
       engine_({.log = &log_,
                .health = &health_,
                .tuning = nullptr,
                .clock = &clock_,
                .scope_layer = [this](uint32_t serial) { return scopes_.find(serial); },
-               .settings = {},
+               .threads = &threads_,
                .disabled = environment_.disable}),
       listener_(
           {.log =

@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "base/fork_guarded.hpp"
 #include "base/published.hpp"
+#include "base/thread_pool.hpp"
 #include "dispatch/engine.hpp"
 #include "dispatch/packed_constant.hpp"
 #include "health/device_health.hpp"
@@ -67,6 +68,7 @@ class Core {
   health::DeviceHealth health_;
   policy::ScopeTable scopes_;
   std::shared_ptr<dispatch::PackStore> packs_;
+  base::ThreadPool threads_;
   dispatch::Engine engine_;
   registry::Registry registry_;
   plugin::HostListener listener_;

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/thread_pool.hpp"
+
 namespace opmux::test {
 namespace {
 
@@ -114,7 +116,7 @@ TEST(GuardedCall, options_reach_the_kernel_on_warm_calls_and_no_other_call) {
     EXPECT_EQ(seen[2].max_threads, 3);
     EXPECT_EQ(seen[2].tag, 0u);
     EXPECT_EQ(seen[2].stream, nullptr);
-    EXPECT_EQ(seen[3].max_threads, 1);
+    EXPECT_EQ(seen[3].max_threads, base::ThreadPool::default_threads());
     EXPECT_EQ(seen[3].stream, nullptr);
   }
 }

@@ -44,6 +44,7 @@ TEST(Environment, reads_every_variable) {
                                 {"OPMUX_RECORD", "/rec"},
                                 {"OPMUX_LOG", "info"},
                                 {"OPMUX_DISABLE", "on"},
+                                {"OPMUX_NUM_THREADS", "12"},
                                 {"OPMUX_BACKEND_ONEDNN", "off"}});
   EXPECT_EQ(e.config, "/etc/policy.yaml");
   EXPECT_EQ(e.mode, "hot_reload");
@@ -60,8 +61,9 @@ TEST(Environment, reads_every_variable) {
   EXPECT_EQ(e.record, "/rec");
   EXPECT_EQ(e.log, "info");
   EXPECT_TRUE(e.disable);
+  EXPECT_EQ(e.num_threads, 12);
   EXPECT_EQ(e.backends.at("onednn"), false);
-  EXPECT_EQ(e.seen.size(), 15u);
+  EXPECT_EQ(e.seen.size(), 16u);
   EXPECT_TRUE(validate(e.policy).ok());
 }
 
@@ -92,6 +94,15 @@ TEST(Environment, other_words_for_booleans_fail_and_name_what_is_allowed) {
     EXPECT_EQ(status.reason(), "environment.value") << word;
     EXPECT_TRUE(mentions(status, "OPMUX_DISABLE='" + std::string(word) + "'"));
     EXPECT_TRUE(mentions(status, "0, 1, true, false, on, off"));
+  }
+}
+
+TEST(Environment, a_number_of_threads_is_a_whole_number_from_1_to_1024) {
+  EXPECT_EQ(parsed({{"OPMUX_NUM_THREADS", "1024"}}).num_threads, 1024);
+  for (const char* word : {"0", "-1", "1025", "two", "2x", " 2", "99999999999999999999"}) {
+    const Status status = error("OPMUX_NUM_THREADS", word);
+    EXPECT_EQ(status.reason(), "environment.value") << word;
+    EXPECT_TRUE(mentions(status, "1 to 1024")) << word;
   }
 }
 

@@ -1,5 +1,7 @@
 #include <opmux/operator.hpp>
 
+#include <latch>
+
 #include <gtest/gtest.h>
 
 #include <opmux/opmux.h>
@@ -78,6 +80,83 @@ TEST(Operator, calls_with_arguments_known_at_run_time_and_lends_threads) {
   args[0].tag = 99;
   EXPECT_EQ(op.call_arguments(args, {}, &report).code(), Code::invalid_argument);
   EXPECT_EQ(report.outcome, Code::invalid_argument);
+}
+
+// An operator whose kernel notes on how many threads it may run, and on how many it did.
+struct Threaded {
+  explicit Threaded(const Options& options) : runtime(Runtime::create(options).value()) {
+    EXPECT_TRUE(runtime.define("g(out Tensor y[N])").ok());
+    const auto run = [this](CallFrame& call) {
+      const opmux_call& c = call.c();
+      allowed = c.max_threads;
+      lent = c.parallel_for != nullptr;
+      pool = c.pool;
+      if (!lent) return Outcome::ok;
+      const auto meet = [](void* latch, int64_t) {
+        static_cast<std::latch*>(latch)->arrive_and_wait();
+      };
+      std::latch all(allowed);  // no piece ends before each has a thread
+      c.parallel_for(c.pool, allowed, &all, meet);
+      return Outcome::ok;
+    };
+    mine = runtime.implement({.id = "g/acme.v1", .vendor = "acme", .run = run}).value();
+  }
+  static Options with(int threads, std::vector<std::pair<std::string, std::string>> environment) {
+    return {.environment = std::move(environment), .backends = false, .threads = threads};
+  }
+  float data[1] = {};
+  TensorView y{data, f32, {1}};
+  int32_t allowed = 0;
+  bool lent = false;
+  void* pool = nullptr;
+  Runtime runtime;
+  Registration mine;
+};
+
+TEST(Operator, a_plain_call_and_a_plan_may_use_the_threads_of_the_runtime) {
+  Threaded three(Threaded::with(3, {{"OPMUX_NUM_THREADS", "5"}}));
+  const Operator op = three.runtime.op("g").value();
+  for (int i = 0; i < 3; ++i) {  // the second call runs a plan that was kept
+    ASSERT_TRUE(op(three.y).ok());
+    EXPECT_EQ(three.allowed, 3);
+    EXPECT_TRUE(three.lent);
+  }
+  three.allowed = 0;
+  Plan plan = op.bind(three.y).value();
+  ASSERT_TRUE(plan(three.y).ok());
+  EXPECT_EQ(three.allowed, 3);
+  EXPECT_TRUE(three.lent);
+  Threaded five(Threaded::with(0, {{"OPMUX_NUM_THREADS", "5"}}));
+  ASSERT_TRUE(five.runtime.call("g", five.y).ok());
+  EXPECT_EQ(five.allowed, 5);
+}
+
+TEST(Operator, a_call_limits_its_threads_or_brings_its_own) {
+  Threaded three(Threaded::with(3, {}));
+  const Operator op = three.runtime.op("g").value();
+  ASSERT_TRUE(op.with({.max_threads = 1})(three.y).ok());
+  EXPECT_EQ(three.allowed, 1);
+  EXPECT_FALSE(three.lent);
+  ASSERT_TRUE(op.with({.max_threads = 2})(three.y).ok());
+  EXPECT_EQ(three.allowed, 2);
+  EXPECT_TRUE(three.lent);
+  int own = 0;
+  CallOptions options;
+  options.pool = &own;
+  options.parallel_for = [](void*, int64_t, void*, void (*)(void*, int64_t)) {};
+  ASSERT_TRUE(op.with(options)(three.y).ok());
+  EXPECT_EQ(three.allowed, 1);
+  options.max_threads = 8;
+  ASSERT_TRUE(op.with(options)(three.y).ok());
+  EXPECT_EQ(three.allowed, 8);
+  EXPECT_EQ(three.pool, &own);
+}
+
+TEST(Operator, a_runtime_of_one_thread_lends_none) {
+  Threaded one(Threaded::with(1, {}));
+  ASSERT_TRUE(one.runtime.call("g", one.y).ok());
+  EXPECT_EQ(one.allowed, 1);
+  EXPECT_FALSE(one.lent);
 }
 
 TEST(Operator, finds_arguments_by_name_and_suggests_the_nearest) {

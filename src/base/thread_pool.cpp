@@ -1,0 +1,186 @@
+#include "base/thread_pool.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cfenv>
+#include <system_error>
+#include <thread>
+
+namespace opmux::base {
+namespace {
+
+// How often a thread looks before it sleeps: some 20 microseconds, about what waking it costs.
+constexpr int kLooks = 400;
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/// Returns when `word` is no longer `old`.
+void wait_for_change(const std::atomic<uint32_t>& word, uint32_t old) {
+  for (int i = 0; i < kLooks; ++i) {
+    if (word.load(std::memory_order_acquire) != old) return;
+    pause_briefly();
+  }
+  word.wait(old, std::memory_order_acquire);
+}
+
+/// Signals of the program are for its own threads: while one of these lives, none is taken here.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+/// The threads of one process.
+class ThreadPool::Crew {
+ public:
+  explicit Crew(int helpers) {
+    const BlockedSignals blocked;
+    // If the system gives no more, those that are there, or the caller alone, do the work.
+    while (helpers-- > 0 && start_one()) {
+    }
+  }
+  ~Crew() {
+    ending_.store(true, std::memory_order_relaxed);
+    call();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  uint64_t process() const { return process_; }
+
+  void run(uint32_t helpers, int64_t count, void* context, void (*body)(void*, int64_t)) {
+    loop_ = {count, context, body};
+    next_.store(0, std::memory_order_relaxed);
+    door_.store(kOpen | helpers * kMost, std::memory_order_release);
+    call();
+    take_pieces();
+    // Nobody comes in any more; who is inside has a piece to finish.
+    uint32_t door = door_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
+    while (door % kMost != 0) {
+      wait_for_change(door_, door);
+      door = door_.load(std::memory_order_acquire);
+    }
+  }
+
+ private:
+  struct Loop {
+    int64_t count;
+    void* context;
+    void (*body)(void*, int64_t);
+  };
+  // The door: whether it is open, how many may be inside, how many are.
+  static constexpr uint32_t kOpen = 1u << 31, kMost = 1u << 15;
+
+  bool start_one() {
+    try {
+      threads_.emplace_back([this] { serve(); });
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+  void call() {
+    signal_.fetch_add(1, std::memory_order_release);
+    signal_.notify_all();
+  }
+  void serve() {
+    std::fesetenv(FE_DFL_ENV);
+    while (!ending_.load(std::memory_order_relaxed)) {
+      const uint32_t signal = signal_.load(std::memory_order_acquire);
+      if (enter()) {
+        take_pieces();
+        leave();
+      }
+      wait_for_change(signal_, signal);
+    }
+  }
+  bool enter() {
+    uint32_t door = door_.load(std::memory_order_relaxed);
+    while ((door & kOpen) != 0 && door % kMost < (door & ~kOpen) / kMost) {
+      if (door_.compare_exchange_weak(door, door + 1, std::memory_order_acq_rel)) return true;
+    }
+    return false;
+  }
+  void leave() {
+    const uint32_t door = door_.fetch_sub(1, std::memory_order_acq_rel) - 1;
+    if ((door & kOpen) == 0 && door % kMost == 0) door_.notify_one();
+  }
+  void take_pieces() {
+    const auto take = [this] { return next_.fetch_add(1, std::memory_order_relaxed); };
+    for (int64_t i = take(); i < loop_.count; i = take()) loop_.body(loop_.context, i);
+  }
+
+  // Apart from each other: threads look at one while others change the next.
+  alignas(64) std::atomic<uint32_t> signal_{0};
+  alignas(64) std::atomic<uint32_t> door_{0};
+  alignas(64) std::atomic<int64_t> next_{0};
+  alignas(64) Loop loop_{};
+  std::atomic<bool> ending_{false};
+  const uint64_t process_ = process_number();
+  std::vector<std::thread> threads_;
+};
+
+ThreadPool::ThreadPool(int threads) {
+  constexpr int kMostThreads = 1 << 14;
+  for (int i = 0; i <= std::clamp(threads, 1, kMostThreads); ++i) lent_.push_back({this, i});
+}
+
+ThreadPool::~ThreadPool() {
+  // Threads of the parent are not here to be joined.
+  if (crew_ != nullptr && crew_->process() != process_number()) (void)crew_.release();
+}
+
+void* ThreadPool::lend(int threads) {
+  return &lent_[static_cast<size_t>(std::clamp(threads, 1, this->threads()))];
+}
+
+ThreadPool::Crew* ThreadPool::crew() {
+  if (crew_ != nullptr && crew_->process() == process_number()) return crew_.get();
+  (void)crew_.release();
+  crew_.reset(new (std::nothrow) Crew(threads() - 1));
+  return crew_.get();
+}
+
+void ThreadPool::parallel_for(void* lent, int64_t count, void* context,
+                              void (*body)(void* context, int64_t index)) {
+  const auto [pool, threads] = *static_cast<Lent*>(lent);
+  if (threads > 1 && count > 1 && pool->busy_.try_lock()) {
+    Crew* const crew = pool->crew();
+    const int64_t helpers = std::min<int64_t>(threads, count) - 1;
+    if (crew != nullptr) crew->run(static_cast<uint32_t>(helpers), count, context, body);
+    pool->busy_.unlock();
+    if (crew != nullptr) return;
+  }
+  for (int64_t i = 0; i < count; ++i) body(context, i);
+}
+
+int ThreadPool::default_threads() {
+  constexpr int kMost = 8;
+  cpu_set_t set;
+  const int processors = sched_getaffinity(0, sizeof(set), &set) == 0
+                             ? CPU_COUNT(&set)
+                             : static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(processors, 1, kMost);
+}
+
+}  // namespace opmux::base
