@@ -15,21 +15,21 @@ struct Shape {
   int64_t heads() const { return hidden / kHeadSize; }
 };
 
-using Kind = Argument::Kind;
+using Sort = Argument::Kind;
 using Shape64 = std::vector<int64_t>;
 
 Argument tensor(std::string name, DType dtype, Shape64 shape) {
-  return {std::move(name), Kind::tensor, dtype, std::move(shape)};
+  return {std::move(name), Sort::tensor, dtype, std::move(shape)};
 }
 Argument filled(std::string name, DType dtype, Shape64 shape, Fill fill, double number = 0) {
-  return {std::move(name), Kind::tensor, dtype, std::move(shape), fill, number};
+  return {std::move(name), Sort::tensor, dtype, std::move(shape), fill, number};
 }
 Argument constant(std::string name, DType dtype, Shape64 shape) {
-  return {std::move(name), Kind::constant, dtype, std::move(shape)};
+  return {std::move(name), Sort::constant, dtype, std::move(shape)};
 }
 Argument absent(std::string name) { return {std::move(name)}; }
 Argument flag(std::string name, bool value) {
-  return {std::move(name), Kind::boolean, {}, {}, Fill::uniform, value ? 1.0 : 0.0};
+  return {std::move(name), Sort::boolean, {}, {}, Fill::uniform, value ? 1.0 : 0.0};
 }
 
 // Arguments and work of one operator at one shape; no arguments if it is not measured there.
@@ -160,15 +160,15 @@ Call fused_moe(const Shape& s) {
 Call linear_w8a8(const Shape& s) {
   return {{tensor("y", s.dtype, {s.tokens, s.hidden}),
            tensor("x", s.dtype, {s.tokens, s.hidden}),
-           {"weight", Kind::constant, i8, {s.hidden, s.hidden}, Fill::below, 100},
-           {"weight_scale", Kind::tensor, f32, {s.hidden}, Fill::value, 0.01}},
+           {"weight", Sort::constant, i8, {s.hidden, s.hidden}, Fill::below, 100},
+           {"weight_scale", Sort::tensor, f32, {s.hidden}, Fill::value, 0.01}},
           product({s.tokens, s.hidden, s.hidden})};
 }
 
 Call linear_w4a16(const Shape& s) {
   return {{tensor("y", s.dtype, {s.tokens, s.hidden}),
            tensor("x", s.dtype, {s.tokens, s.hidden}),
-           {"weight", Kind::constant, u8, {s.hidden, s.hidden / 2}, Fill::below, 256},
+           {"weight", Sort::constant, u8, {s.hidden, s.hidden / 2}, Fill::below, 256},
            filled("scale", s.dtype, {s.hidden, s.hidden / kGroup}, Fill::value, 0.01)},
           product({s.tokens, s.hidden, s.hidden})};
 }
