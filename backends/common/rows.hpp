@@ -23,11 +23,12 @@ class Rows {
   // Elements from the tensor's first to the row's first; rows are numbered row-major.
   int64_t offset(int64_t row) const {
     int64_t offset = 0;
-    for (int i = leading_ - 1; i >= 0; --i) {
+    for (int i = leading_ - 1; i > 0; --i) {
       offset += row % tensor_->shape[i] * tensor_->strides[i];
       row /= tensor_->shape[i];
     }
-    return offset;
+    // What is left is below the first size: most tensors need no division.
+    return leading_ > 0 ? offset + row * tensor_->strides[0] : 0;
   }
 
  private:
