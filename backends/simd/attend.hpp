@@ -53,6 +53,12 @@ inline int32_t read_options(const plugin::Call& call, uint32_t first, bool causa
   return plugin::invalid(call.error(), "attention.softcap", softcap_refusal(options.softcap));
 }
 
+// What rows cost that look at so many keys together, in elements as for_each_row counts them: keys
+// and values are loaded once and multiplied for each row.
+inline int64_t cost_of_rows(int64_t rows, int64_t keys, int64_t key_size, int64_t value_size) {
+  return keys * (key_size + value_size) * (2 + rows) / 8;
+}
+
 // The sink of a head; that of an absent one adds nothing.
 inline float sink_of(const plugin::TensorArg& sink, int64_t head) {
   return sink ? element_at(sink.c(), head * sink.stride(0)) : kExcluded;

@@ -77,7 +77,8 @@ int32_t run_attention(const plugin::Call& call) {
   const int64_t kv_heads = args.k.dim(2);
   const int64_t rows = args.q.dim(1) * (args.q.dim(2) / kv_heads);
   const int64_t parts = (rows + kMostRows - 1) / kMostRows;
-  const int64_t cost = std::min(rows, kMostRows) * args.k.dim(1) * (args.k.dim(3) + args.v.dim(3));
+  const int64_t cost =
+      cost_of_rows(std::min(rows, kMostRows), args.k.dim(1), args.k.dim(3), args.v.dim(3));
   return with_dtype(call, {args.y, args.q, args.k, args.v}, [&]<class T>(Tag<T>) {
     for_each_row(call, args.q.dim(0) * kv_heads * parts, cost, [&](int64_t i) {
       const int64_t first = i % parts * kMostRows;

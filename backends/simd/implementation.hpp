@@ -89,7 +89,7 @@ class RowsOf {
 // there is enough to do: each i costs as much as `elements` elements.
 template <class Body>
 void for_each_row(const plugin::Call& call, int64_t count, int64_t elements, const Body& body) {
-  constexpr int64_t kWorthAThread = 16384;  // elements
+  constexpr int64_t kWorthAThread = 32768;  // elements: less is done before a thread wakes up
   const int64_t block = std::max<int64_t>(1, kWorthAThread / std::max<int64_t>(1, elements));
   call.for_each((count + block - 1) / block, [&](int64_t b) {
     for (int64_t i = b * block; i < std::min(count, (b + 1) * block); ++i) body(i);

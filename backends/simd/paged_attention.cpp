@@ -97,7 +97,8 @@ int32_t run_paged_attention(const plugin::Call& call) {
   }
   const int64_t kv_heads = k.dim(2), group = q.dim(1) / kv_heads, tokens = q.dim(0);
   const int64_t step = std::max<int64_t>(1, kMostRows / group);  // tokens at a time
-  const int64_t cost = step * group * args.sequences.most_keys() * (k.dim(3) + args.v_cache.dim(3));
+  const int64_t cost =
+      cost_of_rows(step * group, args.sequences.most_keys(), k.dim(3), args.v_cache.dim(3));
   return with_dtype(call, {args.y, q, k, args.v_cache}, [&]<class T>(Tag<T>) {
     for_each_row(call, (tokens + step - 1) / step * kv_heads, cost, [&](int64_t i) {
       const int64_t first = i / kv_heads * step;
