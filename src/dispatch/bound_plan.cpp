@@ -11,8 +11,6 @@ namespace {
 
 using registry::Reason;
 
-size_t at(int8_t index) { return static_cast<size_t>(index); }
-
 /// Whether a verdict means that the implementation must not run any more, rather than that another
 /// one would be chosen.
 bool forbids(Reason reason) {
@@ -228,7 +226,7 @@ Status BoundPlan::load_pack(const registry::Signature& signature, const PlanReco
   pack_ = nullptr;
   packed_ = nullptr;
   if (guarded_.pack_at >= 0) {
-    packed_ = &PackedConstant::of(*signature.arguments->values[at(guarded_.pack_at)].tensor);
+    packed_ = &PackedConstant::of(*signature.arguments->values[guarded_.pack_index()].tensor);
     packed_version_ = packed_->version();
   }
   Status status = dispatch::load_pack(plan, signature, guarded_.call, pack_);
@@ -237,12 +235,11 @@ Status BoundPlan::load_pack(const registry::Signature& signature, const PlanReco
 }
 
 bool BoundPlan::follow_constant(const ArgValue* values) {
-  const auto& constant = PackedConstant::of(*values[at(guarded_.pack_at)].tensor);
+  const auto& constant = PackedConstant::of(*values[guarded_.pack_index()].tensor);
   const uint64_t version = constant.version();
   if (&constant == packed_ && version == packed_version_) [[likely]]
     return true;
-  auto found =
-      constant.pack_for(*guarded_.plan, guarded_.call, static_cast<uint32_t>(guarded_.pack_at));
+  auto found = constant.pack_for(*guarded_.plan, guarded_.call, guarded_.pack_index());
   if (!found || *found == nullptr) return false;
   if (((*found)->instance() != nullptr) != guarded_.with_pack) return false;
   guarded_.call.instance = (*found)->instance();

@@ -135,10 +135,10 @@ bool GuardedPlan::move_to_class(const ArgValue* values) {
 }
 
 bool GuardedPlan::load_pack(const ArgValue* values) {
-  const auto& constant = PackedConstant::of(*values[pack_at].tensor);
+  const auto& constant = PackedConstant::of(*values[pack_index()].tensor);
   const Pack* pack = constant.find(plan->implementation.get());
   if (pack == nullptr) [[unlikely]] {
-    const auto made = constant.pack_for(*plan, call, static_cast<uint32_t>(pack_at));
+    const auto made = constant.pack_for(*plan, call, pack_index());
     if (!made || *made == nullptr) return false;
     pack = made->get();
   }

@@ -118,6 +118,8 @@ struct alignas(64) GuardedPlan {
   /// without prepared state. Then takes its place.
   bool move_to_class(const ArgValue* values);
 
+  /// pack_at where it is known not to be negative.
+  uint32_t pack_index() const { return static_cast<uint32_t>(pack_at); }
   /// Puts the packed copy of the constant among these arguments into the frame, and makes it if
   /// that was not done yet. False if it cannot be had, or is not what the plan was prepared for.
   /// The frame holds the arguments; the thread has a mark.
