@@ -10,6 +10,7 @@ plugin::Caps float_caps();
 
 void add_fused_moe(plugin::Backend& backend);
 void add_linear(plugin::Backend& backend);
+void add_linear_w8a8(plugin::Backend& backend);
 void add_matmul(plugin::Backend& backend);
 
 }  // namespace opmux::backends::onednn

@@ -1,4 +1,5 @@
 #include "backends/onednn/implementations.hpp"
+#include "backends/onednn/packed_weight.hpp"
 #include "backends/onednn/prepared.hpp"
 
 namespace opmux::backends::onednn {
@@ -15,31 +16,32 @@ Desc rows_of(const plugin::TensorArg& tensor) {
 }
 
 std::shared_ptr<Prepared> plan_linear(const plugin::Call& call) {
-  const plugin::TensorArg weight = call.tensor(2), bias = call.optional_tensor(3);
-  const int64_t width = weight.dim(0), depth = weight.dim(1);
+  const plugin::TensorArg bias = call.optional_tensor(3);
+  const int64_t width = call.tensor(2).dim(0);
   const Desc y = rows_of(call.tensor(0)), x = rows_of(call.tensor(1));
-  const Desc w({depth, width}, data_type_of(weight.dtype()), {1, depth});
   const Desc b = bias ? Desc({1, width}, data_type_of(bias.dtype()), {width, 1}) : Desc();
-  const auto descriptor = described([&](const dnnl::primitive_attr& attributes) {
-    return bias ? dnnl::matmul::primitive_desc(cpu(), x, w, b, y, attributes)
-                : dnnl::matmul::primitive_desc(cpu(), x, w, y, attributes);
-  });
-  using List = std::initializer_list<Prepared::Argument>;
-  const dnnl::matmul primitive(descriptor);
-  if (!bias) {
+  return with_weight(call, [&](const Desc& w) {
+    const auto descriptor = described([&](const dnnl::primitive_attr& attributes) {
+      return bias ? dnnl::matmul::primitive_desc(cpu(), x, w, b, y, attributes)
+                  : dnnl::matmul::primitive_desc(cpu(), x, w, y, attributes);
+    });
+    using List = std::initializer_list<Prepared::Argument>;
+    const dnnl::matmul primitive(descriptor);
+    if (!bias) {
+      return std::make_shared<Prepared>(
+          descriptor, primitive, List{{DNNL_ARG_DST, y}, {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}});
+    }
     return std::make_shared<Prepared>(
-        descriptor, primitive, List{{DNNL_ARG_DST, y}, {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}});
-  }
-  return std::make_shared<Prepared>(
-      descriptor, primitive,
-      List{{DNNL_ARG_DST, y}, {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_BIAS, b}});
+        descriptor, primitive,
+        List{{DNNL_ARG_DST, y}, {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_BIAS, b}});
+  });
 }
 
 int32_t run_linear(const plugin::Call& call) {
   const Prepared& prepared = *call.prepared<Prepared>();
   void* const y = call.tensor(0).data();
   void* const x = call.tensor(1).data();
-  void* const weight = call.tensor(2).data();
+  void* const weight = weight_data(call, prepared);
   const plugin::TensorArg bias = call.optional_tensor(3);
   return bias ? prepared.run(call, {y, x, weight, bias.data()})
               : prepared.run(call, {y, x, weight});
@@ -67,7 +69,7 @@ void add_linear(plugin::Backend& backend) {
                               {OPMUX_FACT_DTYPE, "weight"},
                               {OPMUX_FACT_DTYPE, "bias"}})
       .run(run_linear);
-  backend.add(prepared_by(impl, plan_linear,
+  backend.add(prepared_by(packs_weight(impl), plan_linear,
                           {{OPMUX_FACT_DTYPE, "y"},
                            {OPMUX_FACT_DTYPE, "bias"},
                            {OPMUX_FACT_PRESENT, "bias"},

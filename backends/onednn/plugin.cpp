@@ -21,6 +21,7 @@ OPMUX_PLUGIN_ENTRY(onednn) {
     backend.vendor("intel").flags(OPMUX_BACKEND_FORK_LOST);
     onednn::add_fused_moe(backend);
     onednn::add_linear(backend);
+    onednn::add_linear_w8a8(backend);
     onednn::add_matmul(backend);
     return op::Plugin{"onednn", OPMUX_BACKEND_VERSION}.add(backend);
   });

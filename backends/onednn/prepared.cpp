@@ -25,8 +25,8 @@ dnnl::memory::data_type data_type_of(opmux_dtype dtype) {
   throw plugin::Declined("onednn.dtype", "oneDNN has no such element type");
 }
 
-ThreadLimit::ThreadLimit(const plugin::Call& call)
-    : before_(omp_get_max_threads()), allowed_(std::max(1, call.c().max_threads)) {
+ThreadLimit::ThreadLimit(int threads)
+    : before_(omp_get_max_threads()), allowed_(std::max(1, threads)) {
   if (allowed_ != before_) omp_set_num_threads(allowed_);
 }
 

@@ -23,7 +23,8 @@ dnnl::memory::data_type data_type_of(opmux_dtype dtype);
 // Lets the calling thread start as many OpenMP threads as the call allows, until it goes.
 class ThreadLimit {
  public:
-  explicit ThreadLimit(const plugin::Call& call);
+  explicit ThreadLimit(const plugin::Call& call) : ThreadLimit(call.c().max_threads) {}
+  explicit ThreadLimit(int threads);
   ~ThreadLimit();
   ThreadLimit(const ThreadLimit&) = delete;
   ThreadLimit& operator=(const ThreadLimit&) = delete;
@@ -64,6 +65,8 @@ class Prepared {
   ~Prepared();
   Prepared(const Prepared&) = delete;
   Prepared& operator=(const Prepared&) = delete;
+
+  bool takes_packed = false;  // a packed copy of the weight, where it has one
 
   uint64_t workspace() const { return scratchpad_.get_size(); }
   // `data` in the order of `arguments`.

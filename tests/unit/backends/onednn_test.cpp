@@ -1,3 +1,4 @@
+#include <opmux/opmux.h>
 #include <opmux/opmux.hpp>
 
 #include <dlfcn.h>
@@ -43,7 +44,7 @@ class OneDnn : public ::testing::Test {
   template <class... Args>
   static std::string ran(const char* name, const opmux::CallOptions& options, const Args&... args) {
     // Another engine is as good where this one refuses.
-    const PolicyScope no_other(runtime(), {.deny = {"vendor:openblas"}});
+    const PolicyScope no_other(runtime(), {.deny = {"vendor:openblas", "default"}});
     CallReport report;
     const Status status = op(name).with(report, options)(args...);
     EXPECT_TRUE(status.ok()) << status.message();
@@ -113,6 +114,156 @@ TEST_F(OneDnn, linear_is_right_with_and_without_bias) {
       expect_as_reference("linear", y, as_view(x), as_view(weight), as_view(bias));
     }
   }
+}
+
+class OneDnnConstant : public OneDnn {
+ protected:
+  const Tensor x_ = random(kBF16, {5, 70}), one_row_ = random(kBF16, {1, 70});
+  const Tensor y_ = make(kBF16, {5, 33}), one_ = make(kBF16, {1, 33});
+  Tensor weight_ = random(kBF16, {33, 70}, Layout::contiguous, 2);
+};
+
+TEST_F(OneDnnConstant, is_packed_once_for_all_numbers_of_rows) {
+  Constant constant = runtime().constant(as_view(weight_)).value();
+  const Tensor kept = weight_;
+  EXPECT_EQ(constant.packs(), 0u);
+  EXPECT_EQ(ran("linear", {}, as_view(y_), as_view(x_), constant), "linear/onednn.dense");
+  EXPECT_EQ(constant.packs(), 1u);
+  expect_as_reference("linear", y_, as_view(x_), as_view(kept));
+  // Whoever packs again, or reads the plain weight, sees zeros from now on.
+  weight_.fill([](int64_t) { return 0; });
+  EXPECT_EQ(ran("linear", {}, as_view(one_), as_view(one_row_), constant), "linear/onednn.dense");
+  EXPECT_EQ(constant.packs(), 1u);
+  expect_as_reference("linear", one_, as_view(one_row_), as_view(kept));
+  ASSERT_TRUE(op("linear")(as_view(y_), as_view(x_), constant).ok());
+  expect_as_reference("linear", y_, as_view(x_), as_view(kept));
+}
+
+TEST_F(OneDnnConstant, is_packed_anew_after_it_changed) {
+  Constant constant = runtime().constant(as_view(weight_)).value();
+  ASSERT_TRUE(op("linear")(as_view(y_), as_view(x_), constant).ok());
+  weight_ = random(kBF16, {33, 70}, Layout::contiguous, 3);
+  Constant moved = runtime().constant(as_view(weight_)).value();
+  ASSERT_TRUE(op("linear")(as_view(y_), as_view(x_), moved).ok());
+  weight_.fill([](int64_t i) { return i % 3; });
+  moved.changed();
+  EXPECT_EQ(moved.version(), 1u);
+  EXPECT_EQ(moved.packs(), 0u);
+  EXPECT_EQ(ran("linear", {}, as_view(y_), as_view(x_), moved), "linear/onednn.dense");
+  EXPECT_EQ(moved.packs(), 1u);
+  expect_as_reference("linear", y_, as_view(x_), as_view(weight_));
+}
+
+TEST_F(OneDnnConstant, copies_are_counted_and_go_with_it) {
+  const uint64_t before = runtime().packed_bytes();
+  {
+    const Constant constant = runtime().constant(as_view(weight_)).value();
+    ASSERT_TRUE(op("linear")(as_view(y_), as_view(x_), constant).ok());
+    EXPECT_GE(constant.packed_bytes(), 33u * 70 * 2);
+    EXPECT_EQ(runtime().packed_bytes(), before + constant.packed_bytes());
+  }
+  EXPECT_EQ(runtime().packed_bytes(), before);
+}
+
+TEST_F(OneDnnConstant, is_not_packed_beyond_the_limit_and_works_all_the_same) {
+  Runtime small = Runtime::create({.max_packed_bytes = 100}).value();
+  const Operator linear = small.op("linear").value();
+  const Constant constant = small.constant(as_view(weight_)).value();
+  CallReport report;
+  ASSERT_TRUE(linear.with(report)(as_view(y_), as_view(x_), constant).ok());
+  EXPECT_EQ(report.implementation, "linear/onednn.dense");
+  EXPECT_EQ(constant.packs(), 0u);
+  EXPECT_EQ(small.packed_bytes(), 0u);
+  expect_as_reference("linear", y_, as_view(x_), as_view(weight_));
+}
+
+TEST_F(OneDnnConstant, is_packed_once_from_c_too) {
+  opmux_runtime* c_runtime = nullptr;
+  opmux_operator* linear = nullptr;
+  opmux_constant* constant = nullptr;
+  ASSERT_EQ(opmux_runtime_create(nullptr, &c_runtime, nullptr), OPMUX_OK);
+  ASSERT_EQ(opmux_operator_get(c_runtime, opmux_str_of("linear"), &linear, nullptr), OPMUX_OK);
+  ASSERT_EQ(opmux_constant_create(c_runtime, &weight_.c(), &constant, nullptr), OPMUX_OK);
+  const Tensor kept = weight_;
+  const opmux_arg args[] = {opmux_arg_tensor(&y_.c()), opmux_arg_tensor(&x_.c()),
+                            opmux_arg_constant(constant)};
+  ASSERT_EQ(opmux_call_operator(linear, args, 3, nullptr), OPMUX_OK);
+  weight_.fill([](int64_t) { return 0; });
+  opmux_report report{};
+  report.struct_size = sizeof(report);
+  ASSERT_EQ(opmux_call_operator_with(linear, args, 3, nullptr, &report, nullptr), OPMUX_OK);
+  EXPECT_STREQ(report.implementation, "linear/onednn.dense");
+  expect_as_reference("linear", y_, as_view(x_), as_view(kept));
+  uint64_t bytes = 0;
+  ASSERT_EQ(opmux_constant_packed_bytes(constant, &bytes, nullptr), OPMUX_OK);
+  EXPECT_GE(bytes, 33u * 70 * 2);
+  ASSERT_EQ(opmux_constant_changed(constant, nullptr), OPMUX_OK);
+  ASSERT_EQ(opmux_call_operator(linear, args, 3, nullptr), OPMUX_OK);
+  EXPECT_EQ(y_.get(0), 0);
+  opmux_constant_destroy(constant);
+  opmux_runtime_destroy(c_runtime);
+}
+
+TEST_F(OneDnnConstant, a_bare_tensor_is_never_remembered) {
+  const uint64_t before = runtime().packed_bytes();
+  EXPECT_EQ(ran("linear", {}, as_view(y_), as_view(x_), as_view(weight_)), "linear/onednn.dense");
+  weight_.fill([](int64_t) { return 0; });
+  ASSERT_TRUE(op("linear")(as_view(y_), as_view(x_), as_view(weight_)).ok());
+  EXPECT_EQ(y_.get(0), 0);
+  EXPECT_EQ(runtime().packed_bytes(), before);
+}
+
+class OneDnnW8a8 : public OneDnn {
+ protected:
+  // Also more rows than are multiplied at a time.
+  static void expect_right(opmux_dtype dtype, int64_t rows, const Tensor* scale,
+                           const Tensor* bias) {
+    SCOPED_TRACE(name(dtype) + " " + std::to_string(rows));
+    const bool bytes = dtype.bits == 8;
+    const auto numbers = [](Tensor tensor) {
+      return tensor.fill([](int64_t i) { return double(i * 37 % 256 - 128); });
+    };
+    const Tensor x = bytes ? numbers(make(dtype, {rows, 70})) : random(dtype, {rows, 70});
+    const Tensor weight = numbers(make(kI8, {33, 70}));
+    const Tensor weight_scale =
+        make(kF32, {33}).fill([](int64_t i) { return 0.001 * double(i + 1); });
+    const Constant constant = runtime().constant(as_view(weight)).value();
+    const TensorView x_scale = scale ? as_view(*scale) : TensorView();
+    const TensorView added = bias ? as_view(*bias) : TensorView();
+    const Tensor y = make(bytes ? kF32 : dtype, {rows, 33});
+    EXPECT_EQ(ran("linear_w8a8", {}, as_view(y), as_view(x), as_view(weight), as_view(weight_scale),
+                  x_scale, added),
+              "linear_w8a8/onednn.dense");
+    expect_as_reference("linear_w8a8", y, as_view(x), as_view(weight), as_view(weight_scale),
+                        x_scale, added);
+    const Tensor again = make(y.dtype(), {rows, 33});
+    EXPECT_EQ(ran("linear_w8a8", {}, as_view(again), as_view(x), constant, as_view(weight_scale),
+                  x_scale, added),
+              "linear_w8a8/onednn.dense");
+    EXPECT_EQ(again.bytes(), y.bytes());
+    EXPECT_EQ(constant.packs(), 1u);
+  }
+};
+
+TEST_F(OneDnnW8a8, is_right_for_every_type_with_and_without_scales) {
+  const Tensor bias = random(kBF16, {33}, Layout::contiguous, 9);
+  for (int64_t rows : {1, 5, 256, 300, 520}) {
+    const Tensor scale =
+        make(kF32, {rows}).fill([](int64_t i) { return 0.01 + 0.001 * double(i % 7); });
+    for (opmux_dtype dtype : kFloats) {
+      expect_right(dtype, rows, nullptr, nullptr);
+      expect_right(dtype, rows, &scale, &bias);
+    }
+    expect_right(kI8, rows, &scale, &bias);
+  }
+}
+
+TEST_F(OneDnnW8a8, bytes_without_a_scale_are_the_callers_fault) {
+  const Tensor x = make(kI8, {2, 8}), weight = make(kI8, {3, 8}), y = make(kF32, {2, 3});
+  const Tensor scale = make(kF32, {3});
+  const PolicyScope only(runtime(), {.require = {"impl:linear_w8a8/onednn.dense"}});
+  const Status status = op("linear_w8a8")(as_view(y), as_view(x), as_view(weight), as_view(scale));
+  EXPECT_EQ(status.code(), Code::invalid_argument);
 }
 
 TEST_F(OneDnn, one_primitive_serves_several_threads_at_once) {

@@ -1,0 +1,70 @@
+#include "backends/onednn/packed_weight.hpp"
+
+namespace opmux::backends::onednn {
+namespace {
+
+using Memory = dnnl::memory;
+
+constexpr uint32_t kWeight = 2;
+
+Memory::desc plain_desc(const plugin::TensorArg& weight) {
+  return {{weight.dim(1), weight.dim(0)}, data_type_of(weight.dtype()), {1, weight.dim(1)}};
+}
+
+// Asked for a number of rows at which the blocks pay most.
+Memory::desc packed_desc(const plugin::TensorArg& weight) {
+  constexpr int64_t kRows = 64;
+  const auto type = data_type_of(weight.dtype());
+  const auto sums = type == Memory::data_type::s8 ? Memory::data_type::s32 : type;
+  const int64_t width = weight.dim(0), depth = weight.dim(1);
+  const auto descriptor = described([&](const dnnl::primitive_attr& attributes) {
+    return dnnl::matmul::primitive_desc(cpu(), Memory::desc({kRows, depth}, type, {depth, 1}),
+                                        Memory::desc({depth, width}, type, Memory::format_tag::any),
+                                        Memory::desc({kRows, width}, sums, {width, 1}), attributes);
+  });
+  return descriptor.weights_desc();
+}
+
+int32_t load_weight(void* instance, plugin::Impl::Args params) {
+  const ThreadLimit limit(1);
+  const plugin::TensorArg weight(params[kWeight].value.tensor);
+  Memory plain(plain_desc(weight), cpu(), weight.data());
+  Memory packed(packed_desc(weight), cpu());
+  dnnl::stream stream(cpu());
+  dnnl::reorder(plain, packed).execute(stream, plain, packed);
+  stream.wait();
+  static_cast<PackedWeight*>(instance)->memory = packed;
+  return OPMUX_OK;
+}
+
+}  // namespace
+
+std::shared_ptr<Prepared> with_weight(
+    const plugin::Call& call,
+    const std::function<std::shared_ptr<Prepared>(const Memory::desc& weight)>& make) {
+  const Memory::desc plain = plain_desc(call.tensor(kWeight));
+  const auto* packed = call.instance<PackedWeight>();
+  if (!packed) return make(plain);
+  try {
+    std::shared_ptr<Prepared> made = make(packed->memory.get_desc());
+    made->takes_packed = true;
+    return made;
+  } catch (const plugin::Declined&) {
+    return make(plain);
+  }
+}
+
+void* weight_data(const plugin::Call& call, const Prepared& prepared) {
+  return prepared.takes_packed ? call.instance<PackedWeight>()->memory.get_data_handle()
+                               : call.tensor(kWeight).data();
+}
+
+plugin::Impl& packs_weight(plugin::Impl& impl) {
+  return impl
+      .stateful([](plugin::Impl::Args) { return std::make_shared<PackedWeight>(); }, load_weight)
+      .packed_bytes([](void* instance) {
+        return static_cast<PackedWeight*>(instance)->memory.get_desc().get_size();
+      });
+}
+
+}  // namespace opmux::backends::onednn
