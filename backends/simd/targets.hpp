@@ -31,6 +31,8 @@ void add_fused_add_rms_norm(plugin::Backend& backend);
 void add_silu_and_mul(plugin::Backend& backend);
 void add_layer_norm(plugin::Backend& backend);
 void add_gelu_and_mul(plugin::Backend& backend);
+void add_linear(plugin::Backend& backend);
+void add_matmul(plugin::Backend& backend);
 void add_softmax(plugin::Backend& backend);
 void add_rotary_embedding(plugin::Backend& backend);
 void add_embedding(plugin::Backend& backend);
