@@ -116,7 +116,7 @@ TEST_F(DecisionTest, the_ill_are_refused_with_their_reason) {
 TEST_F(DecisionTest, a_backend_of_another_device_is_refused_without_being_asked) {
   int probes = 0;
   registry::Batch distant = batch_of("distant", {draft("norm", "one")});
-  distant.backend.device_type = OPMUX_DEVICE_OPENCL;
+  distant.implementations[0].caps.device(OPMUX_DEVICE_OPENCL);
   distant.backend.probe = [&]() -> std::optional<std::string> { return ++probes, "no driver"; };
   ASSERT_TRUE(registry.add(distant, true).refused.empty());
   op = registry.snapshot()->operators.find("norm")->second;
