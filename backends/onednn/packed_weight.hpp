@@ -10,7 +10,8 @@
 
 namespace opmux::backends::onednn {
 
-// A weight in the blocks that oneDNN multiplies with; nearly all numbers of rows like the same ones.
+// A weight in the blocks that oneDNN multiplies with; nearly all numbers of rows like the same
+// ones.
 struct PackedWeight {
   dnnl::memory memory;
 };

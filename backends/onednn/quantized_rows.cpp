@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint32_t kInfinity = 0x7f800000u;
 
-// The bits of the largest magnitude; above those of infinity if there is a NaN. Whole numbers, since
-// a maximum of floats may lose a NaN.
+// The bits of the largest magnitude; above those of infinity if there is a NaN. Whole numbers,
+// since a maximum of floats may lose a NaN.
 template <class T>
 OPMUX_AVX512 uint32_t largest_bits(const T* row, int64_t count) {
   uint32_t largest = 0;

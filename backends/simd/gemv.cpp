@@ -38,9 +38,9 @@ void widen_row(const T* from, int64_t count, float* to) {
   std::fill(to + count, to + padded(count), 0.0f);
 }
 
-// sums[r][c] = row r of x times row c of the weight. Always one sum per lane, whatever the numbers of
-// rows: a row's result does not depend on its neighbours. Several rows of the weight at once, since
-// one alone does not keep the memory busy.
+// sums[r][c] = row r of x times row c of the weight. Always one sum per lane, whatever the numbers
+// of rows: a row's result does not depend on its neighbours. Several rows of the weight at once,
+// since one alone does not keep the memory busy.
 template <int kRows, int kColumns, class T>
 HWY_INLINE void dot_products(const float* x, int64_t x_stride, const T* weight, int64_t stride,
                              size_t depth, float sums[][kColumns]) {

@@ -7,8 +7,8 @@
 namespace opmux::backends::simd {
 
 // A byte of weights holds an even and an odd input. Both sides of the product keep the even ones of
-// a tile before its odd ones, so that nothing is interleaved; both parts are filled up with zeros to
-// whole vectors of every target.
+// a tile before its odd ones, so that nothing is interleaved; both parts are filled up with zeros
+// to whole vectors of every target.
 inline constexpr size_t kTileBytes = 512, kMostLanes = 16;
 
 constexpr size_t filled_up(size_t bytes) {

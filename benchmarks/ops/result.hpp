@@ -21,7 +21,8 @@ struct Result {
   int pairs = 0;
   double allocations = 0;  ///< per call, beyond those of the bare side
 
-  /// Whether the ratio counts: the kernel is long enough for a clock, and an engine stands beside it.
+  /// Whether the ratio counts: the kernel is long enough for a clock, and an engine stands beside
+  /// it.
   bool limited() const;
   bool reference() const;
 };

@@ -75,8 +75,8 @@ class CallWith {
 /// it.
 ///
 /// Arguments stand in the order of the schema; trailing ones with defaults may be left out, and an
-/// absent optional is opmux::none. Tensors are TensorView or Constant, scalars bool, integers and floating
-/// point numbers, enums their word or position.
+/// absent optional is opmux::none. Tensors are TensorView or Constant, scalars bool, integers and
+/// floating point numbers, enums their word or position.
 class Operator {
  public:
   /// Routes the call to the best implementation and runs it. Fails with `invalid_argument` (the

@@ -97,8 +97,8 @@ class Plan {
     return detail::set_frame(*plan_, packed.site, packed.values);
   }
   /// Runs on what prepare() kept. The caller promises that those views still exist and were not
-  /// changed but for their data pointers; of a constant, that it did not change. A revoked plan still
-  /// refuses.
+  /// changed but for their data pointers; of a constant, that it did not change. A revoked plan
+  /// still refuses.
   Status run_unchecked() {
     detail::HotPlan& hot = *hot_;
     // Another thread than last time, a call inside a call: found by the library.

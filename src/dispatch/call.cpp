@@ -51,8 +51,8 @@ bool takes(GuardedPlan& plan, const ArgValue* values) {
   return true;
 }
 
-/// Puts options of a call into a plan's frame. Decisions depend on the tag, and what was prepared on
-/// the number of threads; the rest may differ from call to call.
+/// Puts options of a call into a plan's frame. Decisions depend on the tag, and what was prepared
+/// on the number of threads; the rest may differ from call to call.
 bool takes_settings(GuardedPlan& plan, const CallSettings& settings) {
   if (plan.call.max_threads != settings.max_threads || plan.call.tag != settings.tag) return false;
   // The workspace may depend on whether threads are lent.
