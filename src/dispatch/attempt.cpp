@@ -41,6 +41,7 @@ Status load_pack(const PlanRecord& plan, const registry::Signature& signature, o
 }
 
 void* workspace_for(uint64_t size, bool nested, std::unique_ptr<std::byte[]>& own) {
+  if (size == 0) return nullptr;
   if (size > uint64_t{1} << 46) return nullptr;
   ThreadBlock& block = own_thread_block();
   if (!nested && size <= block.workspace_size) return aligned(block.workspace.back().get());
