@@ -1,6 +1,8 @@
 #include "stage.hpp"
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 namespace opmux::test {
 namespace {
@@ -156,6 +158,29 @@ TEST(Workspace, grows_with_the_arguments_and_may_be_refused) {
   const Rows t(3, 8);
   EXPECT_EQ(op(t.y, t.x).code(), Code::resource);
   EXPECT_EQ(op.bind(t.y, t.x).error().reason(), "plan.workspace");
+}
+
+TEST(Workspace, a_kernel_that_wants_none_gets_none_on_a_thread_that_never_had_one) {
+  Stage stage;
+  const Operator op = stage.define(kNest);
+  static std::atomic<int> without;
+  without = 0;
+  Registration held =
+      stage.runtime
+          .implement(
+              {.id = "nest/thrifty.one",
+               .kind = Kind::default_,
+               .kernel = {.run = [](void*, const opmux_call* call) -> int32_t {
+                            without += call->workspace == nullptr ? 1 : 0;
+                            return OPMUX_OK;
+                          },
+                          .workspace = [](void*, const opmux_call*) -> uint64_t { return 0; }}})
+          .value();
+  std::jthread([&] {
+    const Rows t;
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(op(t.y, t.x).ok());
+  }).join();
+  EXPECT_EQ(without, 3);
 }
 
 TEST(Workspace, a_plan_is_not_kept_without_the_memory_that_its_kernel_asks_for_next_time) {
