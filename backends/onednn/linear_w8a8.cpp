@@ -10,7 +10,6 @@ namespace opmux::backends::onednn {
 namespace {
 
 using Desc = dnnl::memory::desc;
-using Type = dnnl::memory::data_type;
 
 constexpr std::string_view kW8a8Signature =
     "linear_w8a8(out Tensor y[..., N], Tensor x[..., K], const Tensor weight[N, K], "
@@ -23,7 +22,8 @@ constexpr int64_t kBlockRows = 256;
 std::shared_ptr<Prepared> w8a8_product(const plugin::Call& call, int64_t rows) {
   const plugin::TensorArg weight = call.tensor(2);
   const int64_t width = weight.dim(0), depth = weight.dim(1);
-  const Desc x({rows, depth}, Type::s8, {depth, 1}), y({rows, width}, Type::s32, {width, 1});
+  const Desc x({rows, depth}, dnnl::memory::data_type::s8, {depth, 1}),
+      y({rows, width}, dnnl::memory::data_type::s32, {width, 1});
   return with_weight(call, [&](const Desc& w) {
     const auto descriptor = described([&](const dnnl::primitive_attr& attributes) {
       return dnnl::matmul::primitive_desc(cpu(), x, w, y, attributes);

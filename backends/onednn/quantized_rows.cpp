@@ -72,12 +72,11 @@ void widen(const void* from, opmux_dtype dtype, int64_t count, float* to) {
   });
 }
 
-#define OPMUX_QUANTIZED(T)                                                  \
-  template float quantize_row<T>(const T*, int64_t, const float*, int8_t*); \
-  template void scale_row<T>(const int32_t*, int64_t, float, const float*, const float*, T*);
-OPMUX_QUANTIZED(float)
-OPMUX_QUANTIZED(F16)
-OPMUX_QUANTIZED(BF16)
-#undef OPMUX_QUANTIZED
+template float quantize_row<float>(const float*, int64_t, const float*, int8_t*);
+template float quantize_row<F16>(const F16*, int64_t, const float*, int8_t*);
+template float quantize_row<BF16>(const BF16*, int64_t, const float*, int8_t*);
+template void scale_row<float>(const int32_t*, int64_t, float, const float*, const float*, float*);
+template void scale_row<F16>(const int32_t*, int64_t, float, const float*, const float*, F16*);
+template void scale_row<BF16>(const int32_t*, int64_t, float, const float*, const float*, BF16*);
 
 }  // namespace opmux::backends::onednn
