@@ -162,8 +162,8 @@ Result<PackPtr> PackedConstant::pack_for(const PlanRecord& plan, const opmux_cal
 template <class Gone>
 void PackedConstant::drop(Gone gone) {
   store_->retire(packs_.with([&](Packs& packs) {
-    const auto kept = std::stable_partition(packs.begin(), packs.end(),
-                                            [&](const PackPtr& pack) { return !gone(*pack); });
+    const auto kept = std::partition(packs.begin(), packs.end(),
+                                     [&](const PackPtr& pack) { return !gone(*pack); });
     Packs dropped(kept, packs.end());
     packs.erase(kept, packs.end());
     // Whoever stands on one that is dropped finds its way to those that stay.
