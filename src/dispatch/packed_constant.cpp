@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <string_view>
 
 #include "base/error_sink.hpp"
@@ -162,10 +163,10 @@ Result<PackPtr> PackedConstant::pack_for(const PlanRecord& plan, const opmux_cal
 template <class Gone>
 void PackedConstant::drop(Gone gone) {
   store_->retire(packs_.with([&](Packs& packs) {
-    const auto kept = std::partition(packs.begin(), packs.end(),
-                                     [&](const PackPtr& pack) { return !gone(*pack); });
-    Packs dropped(kept, packs.end());
-    packs.erase(kept, packs.end());
+    Packs stay, dropped;
+    std::ranges::partition_copy(packs, std::back_inserter(stay), std::back_inserter(dropped),
+                                [&](const PackPtr& pack) { return !gone(*pack); });
+    packs.swap(stay);
     // Whoever stands on one that is dropped finds its way to those that stay.
     const Pack* next = nullptr;
     for (const PackPtr& pack : packs) {
