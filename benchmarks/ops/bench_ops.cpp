@@ -94,6 +94,7 @@ Report measure(const Settings& settings) {
     std::fputs(to_table(latest).c_str(), stdout);
     std::fflush(stdout);
   }
+  if (report.results.empty()) throw std::runtime_error("no operator is called " + settings.op);
   report.overhead_ns = no_op_overhead();
   return report;
 }

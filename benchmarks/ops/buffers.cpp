@@ -31,7 +31,6 @@ class Numbers {
       case Fill::uniform: return 2 * unit - 1;
       case Fill::below: return std::floor(unit * argument_.number);
       case Fill::counting: return at;
-      case Fill::steps: return at * argument_.number;
       case Fill::value: return argument_.number;
     }
     return 0;
@@ -82,13 +81,8 @@ Buffers::Buffers(Runtime& runtime, const Point& point) {
         constants_.push_back(runtime.constant(view(argument)).value());
         arguments_.push_back(constants_.back().argument());
         break;
-      case Argument::Kind::real: arguments_.push_back(opmux_arg_f64(argument.number)); break;
       case Argument::Kind::boolean:
         arguments_.push_back(opmux_arg_bool(argument.number != 0));
-        break;
-      case Argument::Kind::word:
-        words_.push_back(argument.word);
-        arguments_.push_back(opmux_arg_str({words_.back().data(), words_.back().size()}));
         break;
       case Argument::Kind::absent: arguments_.push_back(opmux_arg_none()); break;
     }

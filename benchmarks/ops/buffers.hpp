@@ -29,7 +29,6 @@ class Buffers {
 
   std::deque<Memory> memory_;
   std::deque<Constant> constants_;
-  std::deque<std::string> words_;
   std::vector<opmux_arg> arguments_;
 };
 

@@ -13,20 +13,18 @@ enum class Fill : uint8_t {
   uniform,   ///< between -1 and 1
   below,     ///< random whole numbers from 0 up to `number`
   counting,  ///< 0, 1, 2, ...
-  steps,     ///< 0, `number`, 2 * `number`, ...
   value,     ///< `number` everywhere
 };
 
 /// One argument of a measured call.
 struct Argument {
-  enum class Kind : uint8_t { tensor, constant, real, boolean, word, absent };
+  enum class Kind : uint8_t { tensor, constant, boolean, absent };
   std::string name;
   Kind kind = Kind::absent;
   DType dtype = {};
   std::vector<int64_t> shape = {};
   Fill fill = Fill::uniform;
   double number = 0;
-  std::string word = {};
 };
 
 /// One call to measure: an operator and its arguments in the order of the schema.
