@@ -1,6 +1,8 @@
 // Calls of paged_attention with what they should give. Shared by the tests of all backends.
 #pragma once
 
+#include <span>
+
 #include "expected_attention.hpp"
 
 namespace opmux::testing {
@@ -84,6 +86,36 @@ inline void add_mixed(PagedCase& paged) {
   paged.add(9, 4, {2, 6, 0});
   paged.add(8, 8, {4, 5});
   paged.add(1, 1, {3});
+}
+
+// Decode and prefill at once, for every dtype, type of integers and layout.
+inline void expect_mixed_batches(const opmux_impl& implementation,
+                                 std::span<const Layout> layouts) {
+  for (opmux_dtype dtype : kFloats) {
+    for (Layout layout : layouts) {
+      for (opmux_dtype integer : {kI32, kI64}) {
+        SCOPED_TRACE(name(dtype) + " " + name(layout));
+        PagedCase paged(dtype, layout, integer);
+        add_mixed(paged);
+        const auto r = paged.run(implementation);
+        ASSERT_EQ(r.outcome, OPMUX_OK) << r.text;
+        expect_close(paged.y, paged.expected());
+      }
+    }
+  }
+}
+
+inline void expect_options_honoured(const opmux_impl& implementation) {
+  const Tensor sink = random(kF32, {4}, Layout::contiguous, 5);
+  for (const AttentionCase& c :
+       {AttentionCase{.causal = true, .window = 3}, AttentionCase{.causal = true, .sink = &sink},
+        AttentionCase{.causal = true, .scale = 2, .softcap = 1.5}, AttentionCase{},
+        AttentionCase{.causal = true, .window = 6, .softcap = 20, .sink = &sink}}) {
+    PagedCase paged;
+    add_mixed(paged);
+    ASSERT_EQ(paged.run(implementation, c).outcome, OPMUX_OK);
+    expect_close(paged.y, paged.expected(c));
+  }
 }
 
 }  // namespace opmux::testing

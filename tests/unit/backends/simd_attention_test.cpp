@@ -199,31 +199,11 @@ class SimdPagedAttention : public SimdTest {
 INSTANTIATE_TEST_SUITE_P(Targets, SimdPagedAttention, kSimdTargets, simd_target_name);
 
 TEST_P(SimdPagedAttention, serves_decode_and_prefill_at_once_for_every_type_and_stride) {
-  for (opmux_dtype dtype : kFloats) {
-    for (Layout layout : kInnerContiguous) {
-      for (opmux_dtype integer : {kI32, kI64}) {
-        SCOPED_TRACE(name(dtype) + " " + name(layout));
-        PagedCase paged(dtype, layout, integer);
-        add_mixed(paged);
-        const auto r = paged.run(paged_attention());
-        ASSERT_EQ(r.outcome, OPMUX_OK) << r.text;
-        expect_close(paged.y, paged.expected());
-      }
-    }
-  }
+  expect_mixed_batches(paged_attention(), kInnerContiguous);
 }
 
 TEST_P(SimdPagedAttention, honours_window_sink_softcap_scale_and_causal) {
-  const Tensor sink = random(kF32, {4}, Layout::contiguous, 5);
-  for (const AttentionCase& c :
-       {AttentionCase{.causal = true, .window = 3}, AttentionCase{.causal = true, .sink = &sink},
-        AttentionCase{.causal = true, .scale = 2, .softcap = 1.5}, AttentionCase{},
-        AttentionCase{.causal = true, .window = 6, .softcap = 20, .sink = &sink}}) {
-    PagedCase paged;
-    add_mixed(paged);
-    ASSERT_EQ(paged.run(paged_attention(), c).outcome, OPMUX_OK);
-    expect_close(paged.y, paged.expected(c));
-  }
+  expect_options_honoured(paged_attention());
 }
 
 TEST_P(SimdPagedAttention, a_sequence_without_keys_gives_zeros_and_one_without_queries_nothing) {
