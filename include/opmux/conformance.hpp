@@ -20,7 +20,8 @@ struct Options {
   std::vector<std::string> operators = {};
   std::vector<std::string> backends = {};
   std::vector<std::string> implementations = {};  ///< ids
-  /// How many calls are drawn per operator; every implementation gets the same ones.
+  /// How many calls are drawn per operator; every implementation gets the same ones. If it takes
+  /// none of them, it gets some more.
   uint64_t cases = 1000;
   uint64_t seed = 1;
   /// The number of the first case: with `cases` 1, the case that a finding names, alone.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include <opmux/conformance.hpp>
@@ -12,6 +13,7 @@ namespace {
 
 constexpr uint64_t kBatch = 32;          ///< cases that are kept with what is expected of them
 constexpr uint64_t kSmallestShare = 10;  ///< one case in so many must be usable
+constexpr uint64_t kPatience = 256;      ///< cases drawn for one that has taken none so far
 
 struct DrawnCase {
   Case c;
@@ -54,12 +56,10 @@ class OperatorRun {
     if (shaper_ == nullptr) {
       report_.note = "the suite knows no cases for it";
     } else {
-      for (uint64_t at = 0; at < options_->cases && unfinished(); at += kBatch) {
-        draw(options_->first_case + at, std::min(kBatch, options_->cases - at));
-        for (ImplementationReport& report : report_.implementations) {
-          try_all(report);
-        }
-      }
+      run_cases(0, options_->cases, [this](const auto& report) { return goes_on(report); });
+      // One case alone is a case that is looked at again.
+      const uint64_t patience = options_->cases > 1 ? kPatience : 0;
+      run_cases(options_->cases, patience, [this](const auto& report) { return idle(report); });
       finish();
     }
     return std::move(report_);
@@ -69,9 +69,19 @@ class OperatorRun {
   bool goes_on(const ImplementationReport& report) const {
     return report.available && (options_->count_wrong || report.findings.empty());
   }
-  bool unfinished() const {
-    return std::ranges::any_of(report_.implementations,
-                               [this](const auto& report) { return goes_on(report); });
+  bool idle(const ImplementationReport& report) const {
+    return report.available && report.findings.empty() && !busy_.contains(report.id);
+  }
+
+  /// Cases at..end, each batch for the implementations that still want some.
+  template <class Wants>
+  void run_cases(uint64_t at, uint64_t end, Wants&& wants) {
+    for (; at < end && std::ranges::any_of(report_.implementations, wants); at += kBatch) {
+      draw(options_->first_case + at, std::min(kBatch, end - at));
+      for (ImplementationReport& report : report_.implementations) {
+        if (wants(report)) try_all(report);
+      }
+    }
   }
 
   /// Draws cases and asks the reference; on a thread of its own, so that nothing of the caller's
@@ -95,7 +105,6 @@ class OperatorRun {
       return;
     }
     ++report_.cases;
-    empty_ += c.empty() ? 1 : 0;
     Expected wanted = c.invalid ? Expected() : std::move(*expected);
     drawn_.push_back({std::move(c), std::move(wanted)});
   }
@@ -122,6 +131,7 @@ class OperatorRun {
   bool try_one(Trial& trial, const DrawnCase& drawn, ImplementationReport& report) {
     const Verdict verdict = trial.run(drawn.c, drawn.expected);
     ++(verdict.refused ? report.refused : report.cases);
+    if (!verdict.refused && !drawn.c.empty() && !drawn.c.invalid) busy_.insert(report.id);
     if (!verdict.problem) return false;
     ++report.wrong;
     const auto known = std::ranges::find(report.findings, verdict.problem->kind, &Finding::kind);
@@ -135,7 +145,7 @@ class OperatorRun {
   void finish() {
     if (report_.cases * kSmallestShare >= report_.dropped) report_.note.clear();
     for (ImplementationReport& report : report_.implementations) {
-      if (!report.available || report.cases > empty_ || !report.findings.empty()) continue;
+      if (!idle(report)) continue;
       report.findings.push_back({report.id, "all_refused", options_->seed, 0, "",
                                  "it took none of " + std::to_string(report.refused) + " cases"});
     }
@@ -150,7 +160,7 @@ class OperatorRun {
   Arenas arenas_;
   std::vector<DrawnCase> drawn_;
   OperatorReport report_;
-  uint64_t empty_ = 0;  ///< cases in which nothing runs
+  std::set<std::string> busy_;  ///< who ran a case in which there is something to do
 };
 
 template <class Has>

@@ -185,6 +185,17 @@ TEST_F(ConformanceSuite, does_not_pass_what_takes_no_case) {
       "all_refused");
 }
 
+TEST_F(ConformanceSuite, draws_more_for_what_took_none_of_few_cases) {
+  const auto picky = [](CallFrame& call) {
+    if (call.tensor(0).elements() % 7 != 1) return call.end(Outcome::declined, "not for me");
+    return silu(call), Outcome::ok;
+  };
+  const ImplementationReport patient = verify_kernel(picky, 2);
+  EXPECT_TRUE(patient.passed());
+  EXPECT_GT(patient.refused, 2u);
+  EXPECT_EQ(kind_of(verify_kernel(picky, 1)), "all_refused");
+}
+
 TEST_F(ConformanceSuite, refuses_names_that_nobody_has) {
   EXPECT_EQ(verify(runtime_, {.operators = {"sofmax"}}).error().code(), Code::not_found);
   EXPECT_EQ(verify(runtime_, {.backends = {"acme"}}).error().code(), Code::not_found);
