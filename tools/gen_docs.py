@@ -5,9 +5,16 @@ usage: gen_docs.py [--check] [ROOT]
 
 A page holds `<!-- generated NAME [WORD] -->` ... `<!-- end -->`; what stands between is replaced:
 
-    arguments OP   the argument table of operators/OP.schema
-    reasons        the catalogue of src/registry/reason.cpp
-    limits         numbers that stand in the sources
+    arguments OP        the argument table of operators/OP.schema
+    python OP           how the operator is called from Python
+    dimensions OP       where its named dimensions stand
+    implementations OP  those that `opmux list` knows
+    operators           all of them, with their backends
+    reasons             the catalogue of src/registry/reason.cpp
+    limits              numbers that stand in the sources
+
+The site has a page for each operator, made of these parts and its section of docs/operators.md by
+operator_page().
 
 --check changes nothing and fails if a page would change. It also fails if docs/environment.md or
 docs/reasons.md leaves out, or invents, a variable or a status reason of the sources.
@@ -54,32 +61,181 @@ def split_outside(text, separator=","):
     return [part.strip() for part in parts + [text[start:]]]
 
 
-def argument_row(text):
-    """One argument as the cells name, access, type, shape, default."""
-    declared, _, default = (part.strip() for part in text.partition(" = "))
-    match = re.fullmatch(r"(?:(inout|out|in) )?(const )?(Tensor|enum\{.*?\}|\w+)(\?)? (\w+)(\[.*\])?",
-                         declared)
-    if match is None:
-        raise ValueError(f"cannot read the argument '{text}'")
-    access, constant, kind, optional, name, shape = match.groups()
-    if not default:
-        default = "absent" if optional else "required"
-    cells = (f"`{name}`", access or "in", f"`{constant or ''}{kind}`", f"`{shape}`" if shape else "",
-             f"`{default}`" if default not in ("absent", "required") else default)
-    return "| " + " | ".join(cells) + " |"
+class Argument:
+    """One argument of a schema."""
+
+    def __init__(self, text):
+        declared, _, self.default = (part.strip() for part in text.partition(" = "))
+        match = re.fullmatch(
+            r"(?:(inout|out|in) )?(const )?(Tensor|enum\{.*?\}|\w+)(\?)? (\w+)(\[.*\])?", declared)
+        if match is None:
+            raise ValueError(f"cannot read the argument '{text}'")
+        access, constant, kind, optional, self.name, self.shape = match.groups()
+        self.access = access or "in"
+        self.type = (constant or "") + kind
+        self.optional = optional is not None
+
+    def row(self):
+        """The cells name, access, type, shape, default."""
+        default = f"`{self.default}`" if self.default else "absent" if self.optional else "required"
+        shape = f"`{self.shape}`" if self.shape else ""
+        return f"| `{self.name}` | {self.access} | `{self.type}` | {shape} | {default} |"
+
+    def dims(self):
+        """Names of dimensions in the shape, `...` among them."""
+        return re.findall(r"\.\.\.|[A-Z]\w*", self.shape or "")
+
+
+class Schema:
+    """operators/OP.schema."""
+
+    def __init__(self, root, op):
+        lines = (root / "operators" / f"{op}.schema").read_text().splitlines()
+        self.op = op
+        self.text = [line for line in lines if not line.startswith("#")]
+        self.summary = " ".join(line[2:] for line in lines if line.startswith("# "))
+        self.data_checked = "#! data_checked" in lines
+        match = re.fullmatch(rf"{op}\((.*)\)(?: where (.*))?",
+                             " ".join(line.strip() for line in self.text))
+        if match is None:
+            raise ValueError(f"cannot read operators/{op}.schema")
+        self.arguments = [Argument(part) for part in split_outside(match[1])]
+        self.where = match[2] or ""
+
+    def outputs(self):
+        return [a for a in self.arguments if a.access == "out"]
+
+    def inputs(self):
+        return [a for a in self.arguments if a.access != "out"]
+
+    def inferable(self):
+        """Whether inputs tell every dimension of the outputs, by themselves or by `D == ...`."""
+        known = {dim for a in self.inputs() for dim in a.dims()}
+        for condition in self.where.split(" && "):
+            left, equal, right = condition.partition(" == ")
+            names = set(re.findall(r"[A-Z]\w*", left + " " + right))
+            if equal and len(names - known) == 1:
+                known |= names
+        return all(dim in known for a in self.outputs() for dim in a.dims())
+
+
+def operators(root):
+    return sorted(path.stem for path in (root / "operators").glob("*.schema"))
 
 
 def arguments_table(root, op):
-    lines = (root / "operators" / f"{op}.schema").read_text().splitlines()
-    text = " ".join(line.strip() for line in lines if not line.startswith("#"))
-    match = re.fullmatch(rf"{op}\((.*)\)(?: where (.*))?", text)
-    if match is None:
-        raise ValueError(f"cannot read operators/{op}.schema")
+    schema = Schema(root, op)
     table = ["| argument | access | type | shape | default |", "|---|---|---|---|---|"]
-    table += [argument_row(part) for part in split_outside(match[1])]
-    if match[2]:
-        table += ["", f"Holds on every call: `{match[2]}`."]
+    table += [argument.row() for argument in schema.arguments]
+    if schema.where:
+        table += ["", f"Holds on every call: `{schema.where}`."]
     return table
+
+
+def python_default(argument):
+    if not argument.default:
+        return "None"
+    if argument.type == "bool":
+        return argument.default.capitalize()
+    return f'"{argument.default}"' if argument.type.startswith("enum") else argument.default
+
+
+def python_signature(root, op):
+    """Inputs in the schema's order, outputs by `out`; nothing after a default lacks one."""
+    schema, words, defaults = Schema(root, op), [], True
+    for argument in reversed(schema.inputs()):
+        defaults = defaults and bool(argument.default or argument.optional)
+        words.insert(0, argument.name + (f"={python_default(argument)}" if defaults else ""))
+    if schema.outputs():
+        words += ["*", "out=None" if schema.inferable() else "out"]
+    call, margin = f"opmux.ops.{op}(", " " * len(f"opmux.ops.{op}(")
+    for word, end in zip(words, [", "] * (len(words) - 1) + [")"]):
+        if len(call.splitlines()[-1]) + len(word) > 96:
+            call = call.rstrip() + "\n" + margin
+        call += word + end
+    return ["```python", *call.splitlines(), "```", "", python_result(schema)]
+
+
+def python_result(schema):
+    written = [f"`{a.name}`" for a in schema.inputs() if a.access == "inout"]
+    given = [f"`{a.name}`" for a in schema.outputs()]
+    text = f"Works in place on {' and '.join(written)}." if written else ""
+    if given:
+        text += f" Returns {' and '.join(given)}"
+        text += ", written into `out` if that is given." if schema.inferable() else \
+            ", which the caller gives as `out`: no input tells their shapes."
+    between = [f"`{a.name}`" for a, b in zip(schema.inputs(), schema.inputs()[1:])
+               if a.optional and not (b.optional or b.default)]
+    return (text + (f" {' and '.join(between)} may be `None`." if between else "")).strip()
+
+
+def dimensions_table(root, op):
+    places = {}
+    for argument in Schema(root, op).arguments:
+        for dim in argument.dims():
+            places.setdefault(dim, []).append(f"`{argument.name}`")
+    rows = [f"| `{dim}` | {', '.join(dict.fromkeys(names))} |" for dim, names in places.items()]
+    return ["| dimension | stands in |", "|---|---|", *rows]
+
+
+def implementations(root):
+    """What `opmux list` says, as a test keeps it: (id, kind, vendor, priority) by operator."""
+    text = (root / "tests/integration/cli/golden/lists_everything.golden").read_text()
+    found = {}
+    for row in re.findall(r"^  (\S+/\S+) +(\w+)(?: \((\w+)\))? +(\d+) ", text, re.MULTILINE):
+        found.setdefault(row[0].partition("/")[0], []).append(row)
+    return found
+
+
+def implementations_table(root, op):
+    rows = sorted(implementations(root).get(op, []), key=lambda row: (-int(row[3]), row[0]))
+    table = ["| implementation | kind | vendor | priority |", "|---|---|---|---|"]
+    return table + [f"| `{i}` | {kind} | {vendor} | {rank} |" for i, kind, vendor, rank in rows]
+
+
+def operators_table(root, _):
+    table = ["| operator | what it does | backends |", "|---|---|---|"]
+    known = implementations(root)
+    for op in operators(root):
+        backends = sorted({row[0].partition("/")[2].partition(".")[0] for row in known.get(op, [])})
+        table.append(f"| [{op}](operators.md#{op}) | {Schema(root, op).summary} | "
+                     f"{', '.join(backends)} |")
+    return table
+
+
+def sections(root):
+    """The text of each operator's section of docs/operators.md, without what is generated."""
+    parts = re.split(r"^## (.+)\n", (root / "docs/operators.md").read_text(), flags=re.MULTILINE)
+    prose = [re.sub(r"<!-- generated .*?<!-- end -->\n*", "", part, flags=re.DOTALL).strip()
+             for part in parts]
+    return dict(zip(parts[1::2], prose[2::2]))
+
+
+def without_operators(root, text):
+    """docs/operators.md without the sections of operators, which are pages of their own."""
+    names = "|".join(operators(root))
+    return re.sub(rf"^## (?:{names})\n.*?(?=^## |\Z)", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def operator_page(root, op):
+    """The site's page of one operator; its links are those of a page in docs/."""
+    schema, prose = Schema(root, op), sections(root)
+    if not prose.get(op):
+        raise ValueError(f"docs/operators.md says nothing about {op}")
+    words = ", ".join(argument.name for argument in schema.arguments)
+    checked = ["", "`data_checked`: kernels look at the contents of tensors, and what they find wrong "
+               "is [final](concepts.md#outcomes)."] if schema.data_checked else []
+    return "\n".join([
+        f"# {op}", "", schema.summary, "", "```text", *schema.text, "```", "",
+        "## Meaning", "", prose[op], "", "[What holds for all operators](operators.md).", "",
+        *(["## Python", "", *python_signature(root, op), ""] if (root / "python").is_dir() else []),
+        "## C++", "", "```cpp", f'opmux::Operator {op} = runtime.op("{op}").value();',
+        f"opmux::Status status = {op}({words});", "```", "",
+        "## Arguments", "", *arguments_table(root, op), *checked, "",
+        "## Dimensions", "", *dimensions_table(root, op), "",
+        "## Implementations", "", *implementations_table(root, op), "",
+        f"`opmux list {op}` says which of them this machine has, `opmux explain {op} ...` which one a "
+        "call gets and why."]) + "\n"
 
 
 def reasons_table(root, _):
@@ -101,7 +257,9 @@ def limits_table(root, _):
     return table
 
 
-TABLES = {"arguments": arguments_table, "reasons": reasons_table, "limits": limits_table}
+TABLES = {"arguments": arguments_table, "python": python_signature, "dimensions": dimensions_table,
+          "implementations": implementations_table, "operators": operators_table,
+          "reasons": reasons_table, "limits": limits_table}
 
 
 def regenerated(root, text):

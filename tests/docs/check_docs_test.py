@@ -55,7 +55,7 @@ class Snippets(unittest.TestCase):
 
 class Generated(unittest.TestCase):
     def test_reads_every_form_of_argument(self):
-        rows = [gen_docs.argument_row(text) for text in (
+        rows = [gen_docs.Argument(text).row() for text in (
             "out Tensor y[..., H]", "inout Tensor? k[..., HKV, D]", "enum{none, tanh} a = none",
             "const Tensor w[N, K]", "float eps = 1e-6")]
         self.assertEqual(rows[0], "| `y` | out | `Tensor` | `[..., H]` | required |")
@@ -71,6 +71,26 @@ class Generated(unittest.TestCase):
         self.assertIn("| `scale` | in | `float` |  | `1` |", made)
         self.assertTrue(made.startswith("a\n") and made.endswith("\nb\n"))
         self.assertEqual(gen_docs.regenerated(ROOT, made), made)
+
+    def test_puts_outputs_last_in_python_and_defaults_only_where_they_may_stand(self):
+        def first(op):
+            return "".join(line.strip() + " " for line in gen_docs.python_signature(ROOT, op)[1:-3])
+        self.assertEqual(first("softmax"), "opmux.ops.softmax(x, scale=1, *, out=None) ")
+        self.assertEqual(first("rotary_embedding"),
+                         'opmux.ops.rotary_embedding(q, k, positions, cos_sin, style="neox") ')
+        self.assertEqual(first("topk_softmax"),
+                         "opmux.ops.topk_softmax(logits, renormalize=False, *, out) ")
+
+    def test_solves_a_condition_for_the_shape_of_an_output(self):
+        self.assertTrue(gen_docs.Schema(ROOT, "silu_and_mul").inferable())
+        self.assertFalse(gen_docs.Schema(ROOT, "topk_softmax").inferable())
+
+    def test_every_operator_has_a_page_with_its_meaning_and_its_implementations(self):
+        for op in gen_docs.operators(ROOT):
+            page = gen_docs.operator_page(ROOT, op)
+            self.assertIn(f"| `{op}/reference.scalar` | reference |  | 50 |", page)
+            self.assertIn(gen_docs.sections(ROOT)[op], page)
+            self.assertNotIn("<!--", page)
 
     def test_names_what_a_page_leaves_out_and_invents(self):
         self.assertEqual(gen_docs.differences("word", "page", {"a"}, {"b"}),
