@@ -4,6 +4,7 @@ import pathlib
 import posixpath
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -16,7 +17,6 @@ RENAMED = {"README.md": "index.md", "docs/README.md": "documents.md",
 SOURCES = {page: source for source, page in RENAMED.items()}
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-FENCE_WORDS = re.compile(r"^(```\w+) .*$", re.MULTILINE)
 HIDDEN = re.compile(r"^<!-- (?:before|after) \w+\n.*?^-->\n", re.MULTILINE | re.DOTALL)
 
 
@@ -47,6 +47,8 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, files):
     uri = page.file.src_uri
+    if uri.startswith("migrating/"):
+        page.meta["hide"] = ["toc"]   # two columns of code need its place
     markdown = HIDDEN.sub("", markdown)
     if uri == "operators.md":
         markdown = gen_docs.without_operators(ROOT, markdown)
@@ -54,9 +56,16 @@ def on_page_markdown(markdown, page, config, files):
     folder = "docs" if made else posixpath.dirname(SOURCES.get(uri, f"docs/{uri}"))
     parts, at = [], 0
     for fence in FENCED.finditer(markdown):
-        parts += [relinked(markdown[at:fence.start()], folder, uri), FENCE_WORDS.sub(r"\1", fence[0])]
+        parts += [relinked(markdown[at:fence.start()], folder, uri), shown(fence[0])]
         at = fence.end()
     return "".join(parts) + relinked(markdown[at:], folder, uri)
+
+
+def shown(fence):
+    """A block of code without the words for its test, and from the first column on."""
+    first, *body, last = fence.split("\n")
+    words = first.split(" ")
+    return "\n".join([words[0], textwrap.dedent("\n".join(body)), last])
 
 
 def relinked(text, folder, uri):
