@@ -78,9 +78,19 @@ def relinked(text, folder, uri):
         page, anchor = page_of(posixpath.normpath(posixpath.join(folder, path)), anchor)
         if page is None:
             return text if "`" in text else f"`{text}`"
+        if text == target or text.endswith(".md"):
+            text = title_of(page)
         relative = posixpath.relpath(page, posixpath.dirname(uri) or ".")
         return f"[{text}]({relative}{'#' + anchor if anchor else ''})"
     return LINK.sub(link, text)
+
+
+def title_of(page):
+    """The heading of a page: its name on the site, where files have none."""
+    if page.startswith("operators/"):
+        return posixpath.basename(page).removesuffix(".md")
+    source = ROOT / SOURCES.get(page, f"docs/{page}")
+    return source.read_text().partition("\n")[0].removeprefix("# ")
 
 
 def page_of(source, anchor):
