@@ -40,6 +40,7 @@ PUBLIC = {
     "plugin/implementation.hpp": "base",
     "plugin/outcome.hpp": "base",
     "plugin/tensor_arg.hpp": "base",
+    "reader.h": "base",
     "status.hpp": "base",
     "version.h": "base",
     "call_site.hpp": "tensor",
@@ -77,9 +78,11 @@ THIRD_PARTY = {
     "CL": ("backends/opencl",),
     "CLI": ("cli",),
     "hwy": ("backends/simd",),
+    "nanobind": ("python",),
     "nlohmann": ("cli",),
     "oneapi": ("backends/onednn",),
 }
+TORCH_READER = pathlib.Path("python/opmux/torch/_reader.cpp")  # built against torch alone
 SYSTEM_FOLDERS = {"sys", "linux", "asm"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -87,9 +90,9 @@ SUFFIXES = {".h", ".hpp", ".c", ".cpp"}
 
 
 def unit_of(path):
-    """The folder that is judged as one: src/tensor, backends/simd, cli, include/opmux."""
+    """The folder that is judged as one: src/tensor, backends/simd, cli, python, include/opmux."""
     parts = path.parts
-    depth = 1 if parts[0] == "cli" else 2
+    depth = 1 if parts[0] in ("cli", "python") else 2
     return "/".join(parts[:depth])
 
 
@@ -113,7 +116,7 @@ def judge_public(path, header):
     if header not in PUBLIC:
         return f"unknown public header opmux/{header}: give it a layer in PUBLIC of check_layers.py"
     unit = unit_of(path)
-    if unit == "cli":
+    if unit in ("cli", "python"):
         return None
     if unit.startswith("backends/"):
         allowed = COMMON_PUBLIC if unit == "backends/common" else BACKEND_PUBLIC
@@ -150,6 +153,8 @@ def judge_third_party(path, name):
     folder, _, rest = name.partition("/")
     if not rest or folder in SYSTEM_FOLDERS:
         return None
+    if path == TORCH_READER and folder in ("ATen", "c10", "torch"):
+        return None
     if folder in THIRD_PARTY and unit_of(path) in THIRD_PARTY[folder]:
         return None
     return f"{unit_of(path)} may not include the library {folder}"
@@ -183,7 +188,7 @@ def check_file(root, path):
 
 
 def sources(root):
-    for top in ("include", "src", "backends", "cli"):
+    for top in ("include", "src", "backends", "cli", "python"):
         for file in sorted((root / top).rglob("*")):
             path = file.relative_to(root)
             if file.suffix in SUFFIXES and (len(path.parts) > 2 or top == "cli"):

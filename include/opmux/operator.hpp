@@ -49,6 +49,16 @@ struct ArgumentInfo {
   std::vector<std::string> dims = {};
   std::string dtype_variable = {};  ///< arguments that share one have one dtype
   std::string may_alias = {};       ///< `out(x)`: may be the very same memory as that argument
+  bool constant = false;            ///< `const`: may be packed, given an owner
+  std::string default_text = {};    ///< as the schema spells it; empty if there is none
+};
+
+/// What an output of a call with certain inputs looks like.
+struct OutputInfo {
+  size_t position = 0;  ///< among the arguments of the schema
+  DType dtype;
+  Device device;
+  std::vector<int64_t> shape;
 };
 
 class Operator;
@@ -124,6 +134,12 @@ class Operator {
 
   /// explain() with arguments that are known at run time only, as opmux_explain takes them.
   OPMUX_API Explanation explain_arguments(std::span<const opmux_arg> arguments) const;
+
+  /// Shapes and element types of the outputs that inputs like these give; outputs among the
+  /// arguments may be absent. Fails with `invalid_argument` if the inputs do not fit the schema or
+  /// do not tell.
+  OPMUX_API Result<std::vector<OutputInfo>> infer_outputs(
+      std::span<const opmux_arg> arguments) const;
 
   OPMUX_API std::string_view name() const noexcept;
   /// The canonical text of its schema.

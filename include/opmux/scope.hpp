@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -31,6 +32,45 @@ class [[nodiscard]] PolicyScope {
   struct State;
   std::unique_ptr<State> state_;
   Status status_;
+};
+
+/// A policy that is ready to be entered, for those who carry scopes by themselves because their
+/// work moves between threads: coroutines, Python's context variables. Copies are cheap; an empty
+/// one is no scope.
+class Scope {
+ public:
+  OPMUX_API Scope() noexcept;
+  OPMUX_API Scope(const Scope&);
+  OPMUX_API Scope(Scope&&) noexcept;
+  OPMUX_API Scope& operator=(Scope) noexcept;
+  OPMUX_API ~Scope();
+
+  /// A scope within `around`, as PolicyScope nests; fails as it does.
+  OPMUX_API static Result<Scope> make(Runtime& runtime, const Policy& policy,
+                                      const Scope& around = {});
+
+  struct Held;
+
+ private:
+  friend class PolicyScope;
+  friend class EnteredScope;
+  std::shared_ptr<const Held> held_;
+  uint64_t context_ = 0;
+};
+
+/// Makes a scope that of this thread and this block, whatever it was before. Costs a few
+/// nanoseconds. The scope must outlive it.
+class [[nodiscard]] EnteredScope {
+ public:
+  OPMUX_API explicit EnteredScope(const Scope& scope) noexcept;
+  OPMUX_API ~EnteredScope();
+  EnteredScope(const EnteredScope&) = delete;
+  EnteredScope& operator=(const EnteredScope&) = delete;
+
+ private:
+  uint64_t before_;
+  const Scope* outer_;
+  size_t outer_depth_;
 };
 
 /// What surrounds calls of this thread and this block: facts that every decision may look at.

@@ -56,22 +56,6 @@ std::string shape_text(const Schema& schema, const ArgSpec& arg) {
   return concat('[', base::join(parts, ", "), ']');
 }
 
-std::string default_text(const ArgSpec& arg) {
-  if (!arg.default_value) return "";
-  const DefaultValue& value = *arg.default_value;
-  switch (arg.type) {
-    case ArgType::integer: return concat(" = ", value.i64);
-    case ArgType::floating: return concat(" = ", base::number_text(value.f64));
-    case ArgType::boolean: return value.i64 != 0 ? " = true" : " = false";
-    case ArgType::enumeration: return concat(" = ", arg.words[value.i64]);
-    case ArgType::string: return concat(" = ", quote(value.text));
-    case ArgType::int_list: return concat(" = [", base::join(value.list, ", "), ']');
-    case ArgType::tensor:
-    case ArgType::tensor_list: break;
-  }
-  return "";
-}
-
 /// Name and the first arguments, without the closing parenthesis.
 std::string head_text(const Schema& schema, size_t count) {
   std::string text = schema.name + "(";
@@ -119,10 +103,26 @@ bool Schema::has_leading() const {
   return std::any_of(args.begin(), args.end(), [](const ArgSpec& arg) { return arg.leading; });
 }
 
+std::string ArgSpec::default_text() const {
+  if (!default_value) return "";
+  const DefaultValue& value = *default_value;
+  switch (type) {
+    case ArgType::integer: return std::to_string(value.i64);
+    case ArgType::floating: return base::number_text(value.f64);
+    case ArgType::boolean: return value.i64 != 0 ? "true" : "false";
+    case ArgType::enumeration: return words[value.i64];
+    case ArgType::string: return quote(value.text);
+    case ArgType::int_list: return concat("[", base::join(value.list, ", "), ']');
+    case ArgType::tensor:
+    case ArgType::tensor_list: break;
+  }
+  return "";
+}
+
 std::string Schema::argument_text(size_t index) const {
   const ArgSpec& arg = args[index];
   return concat(access_text(*this, arg), type_text(*this, arg), ' ', arg.name,
-                shape_text(*this, arg), default_text(arg));
+                shape_text(*this, arg), arg.default_value ? " = " : "", arg.default_text());
 }
 
 std::string Schema::canonical() const {

@@ -70,6 +70,8 @@ struct ArgSpec {
   bool read() const { return access != Access::out; }
   /// May be left out by a caller.
   bool omittable() const { return optional || default_value.has_value(); }
+  /// The default as a schema spells it; empty if there is none.
+  std::string default_text() const;
 };
 
 /// The signature of one operator, the only source of argument checks and shape inference.

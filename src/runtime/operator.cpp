@@ -138,6 +138,24 @@ Explanation Operator::explain_arguments(std::span<const opmux_arg> arguments) co
   return detail::explain(*slot_, read.site(), read.values());
 }
 
+Result<std::vector<OutputInfo>> Operator::infer_outputs(
+    std::span<const opmux_arg> arguments) const {
+  runtime::CArguments read;
+  Status status(
+      read.read(*slot_->schema, arguments.data(), static_cast<uint32_t>(arguments.size())));
+  registry::Arguments normal;
+  if (status.ok()) status = normalise(*slot_->schema, read.site(), read.values(), normal);
+  if (!status.ok()) return status;
+  auto outputs = registry::infer_outputs(*slot_->schema, normal);
+  if (!outputs) return outputs.error();
+  std::vector<OutputInfo> all;
+  for (registry::InferredTensor& output : *outputs) {
+    all.push_back({static_cast<size_t>(output.arg), output.dtype, dispatch::device_of(normal),
+                   std::move(output.shape)});
+  }
+  return all;
+}
+
 Status Operator::call_arguments(std::span<const opmux_arg> arguments) const {
   runtime::CArguments read;
   Status::Detail* failure =
@@ -179,6 +197,8 @@ ArgumentInfo info_of(const registry::Schema& schema, const registry::ArgSpec& sp
   if (spec.dtype_variable >= 0) {
     info.dtype_variable = schema.dtype_variables[static_cast<size_t>(spec.dtype_variable)];
   }
+  info.constant = spec.constant;
+  info.default_text = spec.default_text();
   if (spec.alias_of >= 0) info.may_alias = schema.args[static_cast<size_t>(spec.alias_of)].name;
   return info;
 }

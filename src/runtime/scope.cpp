@@ -16,6 +16,27 @@ struct ActiveScope {
 };
 thread_local std::vector<ActiveScope> active;
 
+/// The scope that was entered last, and how many of `active` were begun before it. Reached without
+/// a call: EnteredScope is for every call of a face.
+struct Entered {
+  const Scope* scope = nullptr;
+  size_t depth = 0;
+  size_t active = 0;
+};
+thread_local constinit Entered entered __attribute__((tls_model("initial-exec")));
+
+/// The innermost scope of a runtime among those that were begun since one was entered.
+policy::ScopeRef innermost_active(const runtime::Core* core) {
+  for (size_t i = entered.active; i > entered.depth; --i) {
+    if (active[i - 1].core == core) return active[i - 1].scope;
+  }
+  return {};
+}
+
+void set_scope_bits(dispatch::ThreadBlock& block, uint64_t context) {
+  block.context = (block.context & kAmbientBits) | (context & ~kAmbientBits);
+}
+
 }  // namespace
 
 void runtime::make_room_for_scopes() {
@@ -27,10 +48,53 @@ struct PolicyScope::State {
   uint64_t before;
 };
 
+struct Scope::Held {
+  const runtime::Core* core;
+  policy::ScopeRef scope;
+};
+
+Scope::Scope() noexcept = default;
+Scope::Scope(const Scope&) = default;
+Scope::Scope(Scope&&) noexcept = default;
+Scope& Scope::operator=(Scope other) noexcept {
+  held_.swap(other.held_);
+  context_ = other.context_;
+  return *this;
+}
+Scope::~Scope() = default;
+
+Result<Scope> Scope::make(Runtime& runtime, const Policy& policy, const Scope& around) {
+  const bool same = around.held_ != nullptr && around.held_->core == &runtime.core();
+  auto nested =
+      runtime.core().scopes().nest(same ? around.held_->scope : policy::ScopeRef(), policy);
+  if (!nested) return nested.error();
+  Scope scope;
+  scope.context_ = uint64_t{nested->serial()} << 32;
+  scope.held_ = std::make_shared<const Held>(Held{&runtime.core(), std::move(*nested)});
+  return scope;
+}
+
+EnteredScope::EnteredScope(const Scope& scope) noexcept
+    : outer_(entered.scope), outer_depth_(entered.depth) {
+  dispatch::ThreadBlock& block = dispatch::own_thread_block();
+  before_ = block.context;
+  set_scope_bits(block, scope.context_);
+  entered.scope = &scope;
+  entered.depth = entered.active;
+}
+
+EnteredScope::~EnteredScope() {
+  set_scope_bits(dispatch::own_thread_block(), before_);
+  entered.scope = outer_;
+  entered.depth = outer_depth_;
+}
+
 PolicyScope::PolicyScope(Runtime& runtime, const Policy& policy) {
-  policy::ScopeRef around;
-  for (const ActiveScope& scope : active) {
-    if (scope.core == &runtime.core()) around = scope.scope;
+  const runtime::Core* core = &runtime.core();
+  policy::ScopeRef around = innermost_active(core);
+  if (!around && entered.scope != nullptr && entered.scope->held_ != nullptr &&
+      entered.scope->held_->core == core) {
+    around = entered.scope->held_->scope;
   }
   auto nested = runtime.core().scopes().nest(around, policy);
   if (!nested) {
@@ -39,15 +103,16 @@ PolicyScope::PolicyScope(Runtime& runtime, const Policy& policy) {
   }
   dispatch::ThreadBlock& block = dispatch::own_thread_block();
   state_ = std::make_unique<State>(State{block.context});
-  active.push_back({&runtime.core(), *nested});
-  block.context = (block.context & kAmbientBits) | uint64_t{nested->serial()} << 32;
+  active.push_back({core, *nested});
+  ++entered.active;
+  set_scope_bits(block, uint64_t{nested->serial()} << 32);
 }
 
 PolicyScope::~PolicyScope() {
   if (state_ == nullptr) return;
-  dispatch::ThreadBlock& block = dispatch::own_thread_block();
-  block.context = (block.context & kAmbientBits) | (state_->before & ~kAmbientBits);
+  set_scope_bits(dispatch::own_thread_block(), state_->before);
   active.pop_back();
+  --entered.active;
 }
 
 AmbientScope::AmbientScope(const Ambient& ambient) {

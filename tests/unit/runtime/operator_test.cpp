@@ -45,6 +45,39 @@ TEST(Operator, says_what_its_tensors_look_like) {
   EXPECT_TRUE(arguments[1].dims.empty() && arguments[1].dtype_variable.empty());
 }
 
+TEST(Operator, tells_defaults_and_what_may_be_packed) {
+  Runtime runtime = plain_runtime();
+  ASSERT_TRUE(runtime
+                  .define("f(out Tensor y[N], const Tensor w[N], float a = 1e-6, bool b = true, "
+                          "enum{p, q} e = q, int? n)")
+                  .ok());
+  const std::vector<ArgumentInfo> arguments = runtime.op("f")->arguments();
+  EXPECT_TRUE(arguments[1].constant && !arguments[0].constant);
+  EXPECT_EQ(arguments[2].default_text, "1e-06");
+  EXPECT_EQ(arguments[3].default_text, "true");
+  EXPECT_EQ(arguments[4].default_text, "q");
+  EXPECT_EQ(arguments[5].default_text, "");
+}
+
+TEST(Operator, infers_what_a_call_would_write) {
+  Runtime runtime = plain_runtime();
+  const Operator op = runtime.op("silu_and_mul").value();
+  float data[12] = {};
+  const TensorView x(data, f32, {2, 6});
+  opmux_arg args[2] = {};
+  args[1].tag = OPMUX_ARG_TENSOR;
+  args[1].value.tensor = &x.c();
+  const std::vector<OutputInfo> outputs = op.infer_outputs(args).value();
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0].position, 0u);
+  EXPECT_EQ(outputs[0].dtype, f32);
+  EXPECT_EQ(outputs[0].device, Device());
+  EXPECT_EQ(outputs[0].shape, (std::vector<int64_t>{2, 3}));
+  const TensorView odd(data, f32, {2, 5});
+  args[1].value.tensor = &odd.c();
+  EXPECT_EQ(op.infer_outputs(args).error().code(), Code::invalid_argument);
+}
+
 TEST(Operator, calls_with_arguments_known_at_run_time_and_lends_threads) {
   Runtime runtime = plain_runtime();
   ASSERT_TRUE(runtime.define("f(out Tensor y[N], float scale = 2)").ok());

@@ -33,6 +33,37 @@ TEST_F(ScopeTest, nest_and_restore) {
   EXPECT_EQ(who(), "copy/fast.one");
 }
 
+TEST_F(ScopeTest, are_carried_to_wherever_they_are_entered) {
+  const Scope vendor = Scope::make(runtime, {.prefer = {"vendor"}}).value();
+  const Scope inner = Scope::make(runtime, {.deny = {"vendor"}}, vendor).value();
+  {
+    const EnteredScope entered(vendor);
+    EXPECT_EQ(who(), "copy/acme.one");
+    {
+      const EnteredScope deeper(inner);
+      EXPECT_EQ(who(), "copy/fast.one") << "what is preferred outside is denied inside";
+      const EnteredScope none(Scope{});
+      EXPECT_EQ(who(), "copy/fast.one");
+    }
+    EXPECT_EQ(who(), "copy/acme.one");
+  }
+  EXPECT_EQ(who(), "copy/fast.one");
+  std::string elsewhere;
+  std::thread([&] {
+    const EnteredScope entered(vendor);
+    elsewhere = who();
+  }).join();
+  EXPECT_EQ(elsewhere, "copy/acme.one");
+}
+
+TEST_F(ScopeTest, a_block_inside_an_entered_scope_stands_on_it_alone) {
+  const PolicyScope around(runtime, {.deny = {"copy/fast.*"}});
+  const Scope vendor = Scope::make(runtime, {.prefer = {"vendor"}}).value();
+  const EnteredScope entered(vendor);
+  const PolicyScope block(runtime, {.deny = {"vendor"}});
+  EXPECT_EQ(who(), "copy/fast.one") << "what surrounds the entered scope does not reach inside";
+}
+
 TEST_F(ScopeTest, stand_above_the_policy_in_code) {
   ASSERT_TRUE(runtime.set_policy({.prefer = {"vendor"}}).ok());
   EXPECT_EQ(who(), "copy/acme.one");

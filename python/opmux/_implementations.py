@@ -1,0 +1,160 @@
+"""Python functions as implementations, and operators made of Python functions."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from . import _core
+from ._runtime import default_runtime
+from ._verifiers import Verifier, all_facts
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_FLAGS = {"serial": 1, "atomic_outputs": 2, "deterministic": 4, "batch_invariant": 8}
+_kept: dict[tuple[int, str], _core.Registration] = {}
+
+
+def _copy_to(out: Any, result: Any) -> None:
+    if isinstance(out, tuple):
+        for one, value in zip(out, result, strict=True):
+            _copy_to(one, value)
+        return
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(out, torch.Tensor):
+        out.copy_(result)
+        return
+    import numpy
+
+    numpy.copyto(out, result)
+
+
+def _takes_out(function: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return True
+    kinds = [p.kind for p in parameters.values()]
+    return "out" in parameters or inspect.Parameter.VAR_KEYWORD in kinds
+
+
+def _with_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that returns its result, as one that writes it."""
+
+    @functools.wraps(function)
+    def write(*args: Any, out: Any) -> None:
+        _copy_to(out, function(*args))
+
+    return write
+
+
+def _has_outputs(operator: _core.Operator) -> bool:
+    return any(argument.output for argument in _core.arguments(operator))
+
+
+class PythonImplementation(Generic[P, R]):
+    """An implementation that is a Python function; the function itself can still be called."""
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        id: str,
+        runtime: _core.Runtime,
+        **options: Any,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.id = id
+        self._function, self._runtime, self._options = function, runtime, options
+        self._verifier: Verifier | None = None
+        self._register()
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._function(*args, **kwargs)
+
+    def verifier(self, check: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorates a function of the inputs, by name: `True` accepts, a str refuses with that
+        sentence, anything else and an exception make it a broken verifier. It sees shapes, dtypes
+        and scalars, never data."""
+        operator = self._runtime.op(self.id.partition("/")[0])
+        self._verifier = Verifier(operator, check)
+        self.withdraw()
+        self._register()
+        return check
+
+    def withdraw(self) -> None:
+        """Takes it out of the runtime; returns when no call is inside any more."""
+        registration = _kept.pop((id(self._runtime), self.id), None)
+        if registration is not None:
+            registration.withdraw()
+
+    def _register(self) -> None:
+        operator = self._runtime.op(self.id.partition("/")[0])
+        function: Callable[..., Any] = self._function
+        if _has_outputs(operator) and not _takes_out(function):
+            function = _with_out(function)
+        reads = all_facts(operator) if self._verifier else []
+        _kept[id(self._runtime), self.id] = _core.implement(
+            self._runtime, self.id, function, self._verifier, reads=reads, **self._options
+        )
+
+    def __repr__(self) -> str:
+        return f"<implementation {self.id}>"
+
+
+def implementation(
+    op: str,
+    name: str,
+    *,
+    kind: str = "vendor",
+    vendor: str | None = None,
+    priority: int = -1,
+    dtypes: Sequence[str] | None = None,
+    multiple_of: Mapping[str, int] | None = None,
+    at_least: Mapping[str, int] | None = None,
+    at_most: Mapping[str, int] | None = None,
+    contiguous: bool = False,
+    serial: bool = False,
+    atomic_outputs: bool = False,
+    deterministic: bool = False,
+    batch_invariant: bool = False,
+    runtime: _core.Runtime | None = None,
+) -> Callable[[Callable[P, R]], PythonImplementation[P, R]]:
+    """Makes a Python function an implementation of an operator.
+
+    The function gets the inputs in the order of the schema and the outputs as `out=`; without a
+    parameter `out` it returns them instead. An exception is the outcome `failed`, `Declined` the
+    outcome `declined`.
+    """
+    caps: dict[str, Any] = {"contiguous": contiguous}
+    for key, value in (("multiple_of", multiple_of), ("at_least", at_least), ("at_most", at_most)):
+        caps[key] = dict(value or {})
+    if dtypes is not None:
+        caps["dtypes"] = list(dtypes)
+    given = {"serial": serial, "atomic_outputs": atomic_outputs, "deterministic": deterministic,
+             "batch_invariant": batch_invariant}  # fmt: skip
+    flags = sum(_FLAGS[word] for word, on in given.items() if on)
+    if vendor is None:
+        vendor = name.partition(".")[0] if kind == "vendor" else ""
+
+    def decorate(function: Callable[P, R]) -> PythonImplementation[P, R]:
+        return PythonImplementation(
+            function,
+            f"{op}/{name}",
+            runtime or default_runtime(),
+            kind=kind,
+            vendor=vendor,
+            priority=priority,
+            caps=caps,
+            flags=flags,
+        )
+
+    return decorate
+
+
+def define(schema: str, *, data_checked: bool = False) -> _core.Operator:
+    """Defines an operator by its schema; the same text again is the same operator."""
+    default_runtime().define(schema, data_checked=data_checked)
+    return default_runtime().op(schema.partition("(")[0].strip())

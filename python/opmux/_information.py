@@ -1,0 +1,80 @@
+"""What a runtime tells about itself."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+from . import _core, _explanation_view
+from ._plugins import PythonPlugin
+from ._plugins import found as _python_plugins
+from ._runtime import default_runtime
+
+_explanation_view.install(_core.Explanation)
+
+
+def explain(op: str | _core.Operator, /, *args: Any, **kwargs: Any) -> _core.Explanation:
+    """The decision that a call with these arguments would make, with a reason for every
+    candidate. Print it, or read its fields."""
+    operator = default_runtime().op(op) if isinstance(op, str) else op
+    return _core.explain(operator, *args, **kwargs)
+
+
+def list_operators() -> list[_core.OperatorInfo]:
+    """Every operator and implementation; asks each backend whether it is available."""
+    return default_runtime().list()
+
+
+def stats() -> list[_core.CallStats]:
+    """Counters of every implementation that was met."""
+    return default_runtime().stats()
+
+
+def plugins() -> list[_core.PluginInfo | PythonPlugin]:
+    """What was found where plugins are looked for, and what became of it."""
+    native: list[_core.PluginInfo | PythonPlugin] = [*default_runtime().plugins()]
+    return native + list(_python_plugins)
+
+
+def settings() -> list[_core.SettingInfo]:
+    """Each effective setting and where it came from."""
+    return default_runtime().settings()
+
+
+def set_policy(policy: _core.Policy) -> None:
+    """Policy in code for the whole runtime, until a scope says otherwise."""
+    default_runtime().set_policy(policy)
+
+
+def reset_policy() -> None:
+    """Takes back what set_policy set."""
+    default_runtime().reset_policy()
+
+
+def policy_in_force() -> _core.Policy:
+    """What set_policy set."""
+    return default_runtime().policy()
+
+
+def constant(tensor: Any) -> _core.Constant:
+    """Gives a tensor an owner, so that implementations may pack it once."""
+    return default_runtime().constant(tensor)
+
+
+def readers() -> list[tuple[str, str, str]]:
+    """The tensor types that were met, and how each is read: "module", "exchange" or "protocol"."""
+    return sorted(_core.readings())
+
+
+def _installed(*parts: str) -> str:
+    return str(pathlib.Path(__file__).parent.joinpath(*parts))
+
+
+def get_include() -> str:
+    """The folder with the headers, for plugins and C++ programs."""
+    return _installed("include")
+
+
+def get_cmake_dir() -> str:
+    """The folder with the CMake package: `find_package(opmux HINTS ...)`."""
+    return _installed("lib", "cmake", "opmux")

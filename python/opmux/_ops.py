@@ -1,0 +1,54 @@
+"""`opmux.ops`: every operator as a function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _core
+from ._errors import NotFound
+from ._runtime import default_runtime
+
+
+class _Namespace:
+    """Operators by name; `vendor.name` is an attribute of an attribute."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self.__dict__["_prefix"] = prefix
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        full = self.__dict__.get("_prefix", "") + name
+        try:
+            found: Any = default_runtime().op(full).function
+        except NotFound as missing:
+            if not self._is_vendor(full):
+                raise AttributeError(str(missing)) from None
+            found = _Namespace(full + ".")
+        self.__dict__[name] = found
+        return found
+
+    @staticmethod
+    def _is_vendor(name: str) -> bool:
+        return any(info.name.startswith(name + ".") for info in default_runtime().list())
+
+    def __dir__(self) -> list[str]:
+        prefix = self.__dict__.get("_prefix", "")
+        names = [info.name for info in default_runtime().list()]
+        return sorted({n[len(prefix) :].partition(".")[0] for n in names if n.startswith(prefix)})
+
+    def __repr__(self) -> str:
+        return f"<opmux.ops: {len(dir(self))} operators>"
+
+
+ops = _Namespace()
+
+
+def op(name: str) -> _core.Operator:
+    """An operator as an object: callable like `ops.name`, with `bind`, `schema`, `signature`."""
+    return default_runtime().op(name)
+
+
+def bind(name: str, *args: Any, **kwargs: Any) -> _core.Plan:
+    """Decides once for arguments like these; the plan is called without a lookup."""
+    return op(name).bind(*args, **kwargs)

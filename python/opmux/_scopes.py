@@ -1,0 +1,216 @@
+"""What surrounds calls: policies, options and observers, for a block, in this task or thread."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import Token
+from types import TracebackType
+from typing import Any
+
+from . import _core
+from ._errors import Unexpected
+from ._runtime import default_runtime
+
+_variable = _core.scope_variable
+_LISTS = ("prefer", "require", "deny", "allow", "allow_vendors", "deny_vendors")
+
+
+def policy(
+    *,
+    prefer: Sequence[str] = (),
+    require: Sequence[str] = (),
+    deny: Sequence[str] = (),
+    allow: Sequence[str] = (),
+    strict: bool | None = None,
+    allow_vendors: Sequence[str] = (),
+    deny_vendors: Sequence[str] = (),
+    per_op: Mapping[str, Sequence[str]] | None = None,
+    rules: Sequence[_core.Rule] = (),
+) -> _core.Policy:
+    """What a program or a block wants of selection. Lists hold tokens: `default`, `vendor`,
+    `reference`, `vendor:NAME`, `impl:ID`, or a glob with `/`."""
+    made = _core.Policy()
+    given = (prefer, require, deny, allow, allow_vendors, deny_vendors)
+    for name, tokens in zip(_LISTS, given, strict=True):
+        if isinstance(tokens, str):
+            raise TypeError(f"{name} is a list of tokens, not a str")
+        setattr(made, name, list(tokens))
+    if strict is not None:
+        made.strict = strict
+    if per_op:
+        made.per_op = {name: list(tokens) for name, tokens in per_op.items()}
+    made.rules = list(rules)
+    return made
+
+
+def rule(**fields: Any) -> _core.Rule:
+    """One rule: `rule(op="rms_norm", when=Condition.dim("H", ">", 4096), prefer=["vendor"])`."""
+    made = _core.Rule()
+    for name, value in fields.items():
+        if not hasattr(made, name):
+            raise TypeError(f"a rule has no field '{name}'")
+        setattr(made, name, value)
+    return made
+
+
+class scope:
+    """A policy for a block, on top of those around it. Follows tasks and threads as context
+    variables do; can be entered again and again."""
+
+    def __init__(
+        self,
+        wanted: _core.Policy | None = None,
+        *,
+        tag: str | None = None,
+        max_threads: int | None = None,
+        runtime: _core.Runtime | None = None,
+        _reports: list[dict[str, Any]] | None = None,
+        **fields: Any,
+    ) -> None:
+        self._policy = wanted if wanted is not None else policy(**fields)
+        self._tag, self._max_threads, self._reports = tag, max_threads, _reports
+        self._runtime = runtime
+        self._tokens: list[Token[Any]] = []
+
+    def __enter__(self) -> scope:
+        made = _core.make_scope(
+            self._runtime or default_runtime(),
+            self._policy,
+            _variable.get(None),
+            tag=self._tag,
+            max_threads=self._max_threads,
+            reports=self._reports,
+        )
+        self._tokens.append(_variable.set(made))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _variable.reset(self._tokens.pop())
+
+
+def prefer(*tokens: str) -> scope:
+    """These first, others if they cannot."""
+    return scope(prefer=tokens)
+
+
+def require(*tokens: str) -> scope:
+    """These and no others: an error if none of them can."""
+    return scope(require=tokens)
+
+
+def deny(*tokens: str) -> scope:
+    """Never these, not even as the last resort."""
+    return scope(deny=tokens)
+
+
+def strict(on: bool = True) -> scope:
+    """The first outcome that is not ok is the call's: no fallback."""
+    return scope(strict=on)
+
+
+def allow_vendors(*names: str) -> scope:
+    """Of the vendors' implementations only those of these."""
+    return scope(allow_vendors=names)
+
+
+def deny_vendors(*names: str) -> scope:
+    """No implementations of these vendors."""
+    return scope(deny_vendors=names)
+
+
+def policy_scope(wanted: _core.Policy) -> scope:
+    """A policy that was made before."""
+    return scope(wanted)
+
+
+def options(*, tag: str | None = None, max_threads: int | None = None) -> scope:
+    """Options of the calls in a block: a tag that rules can see, how many threads they may use."""
+    return scope(tag=tag, max_threads=max_threads)
+
+
+def thread_scope(
+    wanted: _core.Policy | None = None, runtime: _core.Runtime | None = None, **fields: Any
+) -> _core.ThreadScope:
+    """A policy for this thread that C++ code called from it sees too; other scopes are Python's."""
+    chosen = wanted if wanted is not None else policy(**fields)
+    return _core.ThreadScope(runtime or default_runtime(), chosen)
+
+
+class Report:
+    """What one call did."""
+
+    __slots__ = (
+        "op", "implementation", "fell_back", "reason", "cached", "generation", "select_ns",
+        "run_ns", "outcome",
+    )  # fmt: skip
+    op: str
+    implementation: str
+    fell_back: bool
+    reason: str
+    cached: bool
+    generation: int
+    select_ns: int
+    run_ns: int
+    outcome: str
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+    def __repr__(self) -> str:
+        why = f" because {self.reason}" if self.fell_back else ""
+        return f"<Report {self.implementation or self.op} {self.outcome}{why}>"
+
+
+class Reports(Sequence[Report]):
+    """The reports of the calls in a block, oldest first; the last one's fields are its own too."""
+
+    def __init__(self, raw: list[dict[str, Any]]) -> None:
+        self._raw = raw
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [Report(fields) for fields in self._raw[index]]
+        return Report(self._raw[index])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if not self._raw:
+            raise AttributeError(f"no call was made, so there is no {name}")
+        return getattr(self[-1], name)
+
+    def implementations(self) -> list[str]:
+        """Which implementation each call ran."""
+        return [fields["implementation"] for fields in self._raw]
+
+
+@contextmanager
+def report(runtime: _core.Runtime | None = None) -> Iterator[Reports]:
+    """Reports of the calls in a block: `with opmux.report() as calls: ...`."""
+    raw: list[dict[str, Any]] = []
+    with scope(_reports=raw, runtime=runtime):
+        yield Reports(raw)
+
+
+@contextmanager
+def expect(*patterns: str, runtime: _core.Runtime | None = None) -> Iterator[Reports]:
+    """For tests: fails if a call in the block ran anything that none of the globs matches, or if
+    no call was made."""
+    with report(runtime) as calls:
+        yield calls
+    ran = calls.implementations()
+    wrong = [one for one in ran if not any(fnmatch.fnmatchcase(one, p) for p in patterns)]
+    if wrong or not ran:
+        found = f"{', '.join(wrong)} ran" if wrong else "no call was made"
+        raise Unexpected(f"expected {' or '.join(patterns)}, but {found}", "python.expect")

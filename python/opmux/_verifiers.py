@@ -1,0 +1,127 @@
+"""What a Python verifier sees of a call: facts, and nothing that could differ for equal facts."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from . import _core
+
+DTYPE, RANK, PRESENT, DIM, CONTIGUOUS, SCALAR, DEVICE = 1, 2, 3, 4, 5, 8, 9
+_DTYPES = {
+    (2, 64): "f64", (2, 32): "f32", (2, 16): "f16", (4, 16): "bf16", (0, 64): "i64",
+    (0, 32): "i32", (0, 16): "i16", (0, 8): "i8", (1, 8): "u8", (6, 8): "bool",
+}  # fmt: skip
+
+
+def all_facts(operator: _core.Operator) -> list[tuple[int, str]]:
+    """Everything that a verifier of this operator may read."""
+    facts: list[tuple[int, str]] = []
+    dims: set[str] = set()
+    for argument in _core.arguments(operator):
+        if argument.type == "Tensor":
+            kinds = (DTYPE, RANK, PRESENT, CONTIGUOUS, DEVICE)
+            facts += [(kind, argument.name) for kind in kinds]
+            dims.update(d for d in argument.dims if d[0].isalpha())
+            if "..." in argument.dims:
+                dims.add("rows")
+        elif argument.type in ("int", "bool", "enum", "float"):
+            facts.append((SCALAR, argument.name))
+    return facts + [(DIM, name) for name in sorted(dims)]
+
+
+class TensorFacts:
+    """A tensor as a verifier sees it: `shape`, `dtype`, `ndim`, `device`, `is_contiguous()`."""
+
+    def __init__(self, facts: Any, argument: _core.ArgumentInfo) -> None:
+        self._facts, self._argument = facts, argument
+
+    @property
+    def dtype(self) -> str:
+        packed = self._facts.get(DTYPE, self._argument.name) or 0
+        return _DTYPES.get((packed & 255, packed >> 8 & 255), f"{packed & 255}.{packed >> 8 & 255}")
+
+    @property
+    def ndim(self) -> int:
+        return int(self._facts.get(RANK, self._argument.name) or 0)
+
+    def dim(self) -> int:
+        return self.ndim
+
+    @property
+    def device(self) -> str:
+        packed = self._facts.get(DEVICE, self._argument.name) or 0
+        return "cpu" if packed & 65535 == 1 else f"device{packed & 65535}:{packed >> 16}"
+
+    def is_contiguous(self) -> bool:
+        return bool(self._facts.get(CONTIGUOUS, self._argument.name))
+
+    @property
+    def shape(self) -> ShapeFacts:
+        return ShapeFacts(self._facts, self._argument, self.ndim)
+
+    def size(self, dim: int) -> int:
+        return self.shape[dim]
+
+
+class ShapeFacts:
+    """A shape whose named dimensions can be read; those behind `...` only as their product."""
+
+    def __init__(self, facts: Any, argument: _core.ArgumentInfo, rank: int) -> None:
+        self._facts, self._argument, self._rank = facts, argument, rank
+
+    def __len__(self) -> int:
+        return self._rank
+
+    def __getitem__(self, index: int) -> int:
+        named = [dim for dim in self._argument.dims if dim != "..."]
+        at = index - self._rank if index >= 0 else index
+        if not -self._rank <= at < 0:
+            raise IndexError(f"{self._argument.name} has {self._rank} dimensions")
+        if -at > len(named):
+            raise LookupError(
+                f"dimension {index} of {self._argument.name} has no name in the schema: a verifier "
+                "may read named dimensions, and `.rows` for the product of the others"
+            )
+        name = named[at]
+        return int(name) if name.isdigit() else int(self._facts.get(DIM, name))
+
+    @property
+    def rows(self) -> int:
+        return int(self._facts.get(DIM, "rows"))
+
+
+class Verifier:
+    """A Python verifier as the extension calls it: None accepts, a str refuses."""
+
+    def __init__(self, operator: _core.Operator, check: Callable[..., Any]) -> None:
+        self._inputs = [a for a in _core.arguments(operator) if not a.output]
+        self._check = check
+
+    def __call__(self, facts: Any) -> str | None:
+        answer = self._check(*(self._value(facts, argument) for argument in self._inputs))
+        if answer is True:
+            return None
+        if isinstance(answer, tuple) and len(answer) == 2:
+            if answer[0] is True and answer[1] is None:
+                return None
+            if answer[0] is False and isinstance(answer[1], str):
+                return answer[1]
+        if isinstance(answer, str):
+            return answer
+        raise TypeError(f"a verifier answers True or a sentence, not {answer!r}")
+
+    @staticmethod
+    def _value(facts: Any, argument: _core.ArgumentInfo) -> Any:
+        if argument.type == "Tensor":
+            present = facts.get(PRESENT, argument.name)
+            return TensorFacts(facts, argument) if present else None
+        value = facts.get(SCALAR, argument.name)
+        if value is None:
+            return None
+        if argument.type == "bool":
+            return bool(value)
+        if argument.type == "float":
+            return struct.unpack("d", struct.pack("q", value))[0]
+        return argument.words[value] if argument.words else value

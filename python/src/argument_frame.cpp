@@ -1,0 +1,311 @@
+#include "argument_frame.hpp"
+
+#include <cmath>
+
+#include <opmux/arguments.hpp>
+
+#include "errors.hpp"
+#include "held_types.hpp"
+
+namespace opmux::python {
+
+/// Arguments of variable length: few operators have one.
+struct ArgumentFrame::Lists {
+  struct One {
+    opmux_list list{};
+    std::vector<int64_t> ints;
+    std::vector<std::unique_ptr<TensorSlot>> slots;
+    std::vector<const TensorView*> views;
+    std::vector<const opmux_tensor*> tensors;
+  };
+  std::array<One, OPMUX_MAX_ARGS> all;
+};
+
+namespace {
+
+const char* wanted_by(ArgTag type) {
+  switch (type) {
+    case ArgTag::tensor: return "a tensor";
+    case ArgTag::integer: return "an int";
+    case ArgTag::floating: return "a float";
+    case ArgTag::logical: return "a bool";
+    case ArgTag::enumeration: return "a word";
+    case ArgTag::string: return "a str";
+    case ArgTag::integer_list: return "a list of ints";
+    case ArgTag::tensor_list: return "a list of tensors";
+    default: return "something else";
+  }
+}
+
+bool read_integer(PyObject* object, int64_t& value) {
+  if (PyFloat_Check(object) != 0) return false;
+  const Reference index = Reference::steal(PyNumber_Index(object));
+  if (!index) return PyErr_Clear(), false;
+  int overflow = 0;
+  value = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
+  return overflow == 0;
+}
+
+bool read_number(PyObject* object, double& value) {
+  if (PyFloat_CheckExact(object) != 0) {
+    value = PyFloat_AS_DOUBLE(object);
+    return true;
+  }
+  if (PyUnicode_Check(object) != 0) return false;
+  value = PyFloat_AsDouble(object);
+  if (PyErr_Occurred() != nullptr) return PyErr_Clear(), false;
+  return true;
+}
+
+bool read_logical(PyObject* object, int64_t& value) {
+  if (PyBool_Check(object) != 0) {
+    value = object == Py_True ? 1 : 0;
+    return true;
+  }
+  return read_integer(object, value) && (value == 0 || value == 1);
+}
+
+}  // namespace
+
+ArgumentFrame::ArgumentFrame(const Signature& signature, ParameterConstants& constants)
+    : signature_(&signature),
+      constants_(&constants),
+      slots_(std::make_unique<TensorSlot[]>(signature.size())) {}
+
+ArgumentFrame::~ArgumentFrame() = default;
+
+ArgumentFrame::Converted ArgumentFrame::convert() {
+  grad_ = {};
+  count_ = static_cast<uint32_t>(signature_->size());
+  while (count_ > 0 && given[count_ - 1] == nullptr) --count_;
+  for (uint32_t i = 0; i < count_; ++i) {
+    const Converted converted = convert_one(i);
+    if (converted != Converted::ok) [[unlikely]]
+      return converted;
+  }
+  set_site();
+  return Converted::ok;
+}
+
+void ArgumentFrame::set_site() {
+  site = {};
+  tensors = 0;
+  words_possible = count_ <= 4;
+  for (uint32_t i = 0; i < count_; ++i) {
+    const ArgTag tag = tags_[i];
+    site.push(tag);
+    if (tag == ArgTag::tensor) {
+      words_possible &= tensors == i;
+      ++tensors;
+    } else {
+      words_possible &= tag < ArgTag::string && tag != ArgTag::none;
+    }
+  }
+  words_possible &= tensors > 0;
+}
+
+ArgumentFrame::Converted ArgumentFrame::convert_one(size_t i) {
+  PyObject* const object = given[i];
+  const ArgTag type = signature_->traits(i).type;
+  if (object == nullptr || object == Py_None) {
+    values[i].tensor = &detail::absent_tensor;
+    tags_[i] = type == ArgTag::tensor ? ArgTag::tensor : ArgTag::none;
+    return Converted::ok;
+  }
+  return type == ArgTag::tensor ? convert_tensor(i, object) : convert_scalar(i, object);
+}
+
+ArgumentFrame::Converted ArgumentFrame::convert_tensor(size_t i, PyObject* object) {
+  TensorSlot& slot = slots_[i];
+  const int32_t outcome = slot.read(object, grad_);
+  const Signature::Traits& traits = signature_->traits(i);
+  if (outcome != OPMUX_READ_OK) [[unlikely]] {
+    if (const HeldConstant* held = held_constant(object)) {
+      values[i].tensor = &held->constant.view();
+      tags_[i] = traits.constant ? ArgTag::constant : ArgTag::tensor;
+      return Converted::ok;
+    }
+    return refuse_tensor(i, object, outcome);
+  }
+  if (traits.written && slot.not_writable() != nullptr) [[unlikely]]
+    return refuse_writing(i);
+  lent_ |= slot.how().path == ReadPath::protocol;
+  values[i].tensor = &slot.view();
+  tags_[i] = ArgTag::tensor;
+  if (traits.constant && slot.how().parameter) {
+    if (const Constant* constant = constants_->find(object, slot)) {
+      values[i].tensor = &constant->view();
+      tags_[i] = ArgTag::constant;
+    }
+  }
+  return Converted::ok;
+}
+
+ArgumentFrame::Converted ArgumentFrame::convert_scalar(size_t i, PyObject* object) {
+  const ArgTag type = signature_->traits(i).type;
+  bool fits = false;
+  switch (type) {
+    case ArgTag::floating: fits = read_number(object, values[i].f64); break;
+    case ArgTag::integer: fits = read_integer(object, values[i].i64); break;
+    case ArgTag::logical: fits = read_logical(object, values[i].i64); break;
+    case ArgTag::enumeration:
+    case ArgTag::string: return convert_enum(i, object);
+    case ArgTag::integer_list: return convert_ints(i, object);
+    case ArgTag::tensor_list: return convert_tensors(i, object);
+    default: break;
+  }
+  if (!fits) [[unlikely]]
+    return refuse_type(i, object, wanted_by(type));
+  tags_[i] = type;
+  return Converted::ok;
+}
+
+/// A word, by its place if it is known; the engine says what is wrong with others.
+ArgumentFrame::Converted ArgumentFrame::convert_enum(size_t i, PyObject* object) {
+  const Signature::Parameter& parameter = signature_->parameters()[i];
+  if (PyUnicode_Check(object) == 0)
+    return refuse_type(i, object, wanted_by(signature_->traits(i).type));
+  Py_ssize_t size = 0;
+  const char* const text = PyUnicode_AsUTF8AndSize(object, &size);
+  if (text == nullptr) return Converted::failed;
+  const std::string_view word(text, static_cast<size_t>(size));
+  for (size_t at = 0; at < parameter.words.size(); ++at) {
+    if (parameter.words[at] != word) continue;
+    values[i].i64 = static_cast<int64_t>(at);
+    tags_[i] = ArgTag::enumeration;
+    return Converted::ok;
+  }
+  if (lists_ == nullptr) lists_ = std::make_unique<Lists>();
+  lists_->all[i].list = {text, static_cast<uint64_t>(size)};
+  values[i].list = &lists_->all[i].list;
+  tags_[i] = ArgTag::string;
+  return Converted::ok;
+}
+
+ArgumentFrame::Converted ArgumentFrame::convert_ints(size_t i, PyObject* object) {
+  const Reference items = Reference::steal(PySequence_Fast(object, ""));
+  if (!items) return PyErr_Clear(), refuse_type(i, object, wanted_by(ArgTag::integer_list));
+  if (lists_ == nullptr) lists_ = std::make_unique<Lists>();
+  Lists::One& own = lists_->all[i];
+  own.ints.clear();
+  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(items.get()); ++k) {
+    PyObject* const item = PySequence_Fast_GET_ITEM(items.get(), k);
+    if (!read_integer(item, own.ints.emplace_back())) return refuse_type(i, item, "ints");
+  }
+  own.list = {own.ints.data(), own.ints.size()};
+  values[i].list = &own.list;
+  tags_[i] = ArgTag::integer_list;
+  return Converted::ok;
+}
+
+ArgumentFrame::Converted ArgumentFrame::convert_tensors(size_t i, PyObject* object) {
+  const Reference items = Reference::steal(PySequence_Fast(object, ""));
+  if (!items) return PyErr_Clear(), refuse_type(i, object, wanted_by(ArgTag::tensor_list));
+  if (lists_ == nullptr) lists_ = std::make_unique<Lists>();
+  Lists::One& own = lists_->all[i];
+  own.views.clear();
+  own.tensors.clear();
+  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(items.get()); ++k) {
+    PyObject* const item = PySequence_Fast_GET_ITEM(items.get(), k);
+    if (own.slots.size() <= static_cast<size_t>(k)) {
+      own.slots.push_back(std::make_unique<TensorSlot>());
+    }
+    TensorSlot& slot = *own.slots[static_cast<size_t>(k)];
+    const int32_t outcome = slot.read(item, grad_);
+    if (outcome != OPMUX_READ_OK) return refuse_tensor(i, item, outcome);
+    lent_ |= slot.how().path == ReadPath::protocol;
+    own.views.push_back(&slot.view());
+    own.tensors.push_back(&slot.view().c());
+  }
+  own.list = {static_cast<const void*>(own.views.data()), own.views.size()};
+  values[i].list = &own.list;
+  tags_[i] = ArgTag::tensor_list;
+  return Converted::ok;
+}
+
+ArgumentFrame::Converted ArgumentFrame::refuse_type(size_t i, PyObject* object,
+                                                    const char* wanted) const {
+  raise(Code::invalid_argument, "python.argument_type",
+        signature_->name() + ": '" + signature_->parameters()[i].name + "' wants " + wanted +
+            ", a " + Py_TYPE(object)->tp_name + " was given");
+  return Converted::failed;
+}
+
+ArgumentFrame::Converted ArgumentFrame::refuse_tensor(size_t i, PyObject* object,
+                                                      int32_t outcome) const {
+  const std::string& name = signature_->parameters()[i].name;
+  const std::string head = signature_->name() + ": '" + name + "' ";
+  switch (outcome) {
+    case OPMUX_READ_GRAD:
+    case OPMUX_READ_REROUTE: return Converted::reroute;
+    case OPMUX_READ_LAZY:
+      raise(Code::invalid_argument, "python.lazy",
+            head +
+                "has its conjugate or negative bit set, so its memory does not hold its values: "
+                "give it resolve_conj() or resolve_neg()");
+      break;
+    case OPMUX_READ_PLACE:
+      if (slots_[i].how().path == ReadPath::none) return refuse_type(i, object, "a tensor");
+      raise(Code::invalid_argument, "python.place", head + "has no memory that can be read here");
+      break;
+    default: break;
+  }
+  return Converted::failed;
+}
+
+ArgumentFrame::Converted ArgumentFrame::refuse_writing(size_t i) const {
+  raise(Code::invalid_argument, "python.not_writable",
+        signature_->name() + ": '" + signature_->parameters()[i].name + "' " +
+            slots_[i].not_writable());
+  return Converted::failed;
+}
+
+void ArgumentFrame::give_back() {
+  lent_ = false;
+  for (uint32_t i = 0; i < count_; ++i) slots_[i].drop();
+  if (lists_ == nullptr) return;
+  for (Lists::One& one : lists_->all) {
+    for (const auto& slot : one.slots) slot->drop();
+  }
+}
+
+std::vector<opmux_arg> ArgumentFrame::c_arguments() const {
+  std::vector<opmux_arg> all(count_);
+  for (uint32_t i = 0; i < count_; ++i) {
+    all[i].tag = static_cast<uint32_t>(tags_[i] == ArgTag::constant ? ArgTag::tensor : tags_[i]);
+    const bool absent = tags_[i] == ArgTag::none ||
+                        (all[i].tag == OPMUX_ARG_TENSOR && !values[i].tensor->present());
+    if (absent) {
+      all[i].tag = OPMUX_ARG_NONE;
+    } else if (all[i].tag == OPMUX_ARG_TENSOR) {
+      all[i].value.tensor = &values[i].tensor->c();
+    } else if (tags_[i] == ArgTag::tensor_list) {
+      const std::vector<const opmux_tensor*>& tensors_of = lists_->all[i].tensors;
+      all[i].value.list = {static_cast<const void*>(tensors_of.data()), tensors_of.size()};
+    } else if (is_list(tags_[i])) {
+      all[i].value.list = *values[i].list;
+    } else {
+      all[i].value.i64 = values[i].i64;
+      if (tags_[i] == ArgTag::floating) all[i].value.f64 = values[i].f64;
+    }
+  }
+  return all;
+}
+
+bool ArgumentFrame::lacks_output() const {
+  for (const uint8_t i : signature_->outputs()) {
+    if (given[i] == nullptr && !signature_->traits(i).optional) return true;
+  }
+  return false;
+}
+
+int64_t ArgumentFrame::elements_written() const {
+  int64_t most = 0;
+  for (uint32_t i = 0; i < count_; ++i) {
+    if (!signature_->traits(i).written || tags_[i] != ArgTag::tensor) continue;
+    if (values[i].tensor->present()) most = std::max(most, slots_[i].elements());
+  }
+  return most;
+}
+
+}  // namespace opmux::python

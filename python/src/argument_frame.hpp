@@ -1,0 +1,80 @@
+#pragma once
+
+#include "reference.hpp"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <opmux/call_site.hpp>
+
+#include "constants.hpp"
+#include "signature.hpp"
+#include "tensor_slot.hpp"
+
+namespace opmux::python {
+
+/// The arguments of one call on their way from Python to the engine. Kept between calls, used by
+/// one call at a time; all with the GIL held.
+class ArgumentFrame {
+ public:
+  ArgumentFrame(const Signature& signature, ParameterConstants& constants);
+
+  enum class Converted : uint8_t { ok, failed, reroute };
+  /// Turns `given` into what the engine takes. `failed` has a Python exception set; `reroute` wants
+  /// the call to be made by the tensors' own library.
+  Converted convert();
+  /// The same for one argument, after it was set.
+  Converted convert_one(size_t i);
+  /// Gives back what the call was lent.
+  void finish() {
+    if (lent_) [[unlikely]]
+      give_back();
+  }
+
+  /// As the C face takes them: for whatever is not the fast path.
+  std::vector<opmux_arg> c_arguments() const;
+  /// Whether a required output was not given.
+  bool lacks_output() const;
+  /// The largest number of elements that the call writes to one tensor.
+  int64_t elements_written() const;
+
+  PyObject* given[OPMUX_MAX_ARGS] = {};  ///< borrowed, by position in the schema; null: left out
+  ArgValue values[OPMUX_MAX_ARGS] = {};
+  CallSite site;
+  uint32_t tensors = 0;         ///< of the first arguments
+  bool words_possible = false;  ///< few arguments, tensors first: the engine's shortest way
+
+  const TensorSlot& slot(size_t i) const { return slots_[i]; }
+  const Signature& signature() const { return *signature_; }
+
+  ArgumentFrame* next_idle = nullptr;
+
+ private:
+  Converted convert_tensor(size_t i, PyObject* object);
+  Converted convert_scalar(size_t i, PyObject* object);
+  Converted convert_enum(size_t i, PyObject* object);
+  Converted convert_ints(size_t i, PyObject* object);
+  Converted convert_tensors(size_t i, PyObject* object);
+  Converted refuse_tensor(size_t i, PyObject* object, int32_t outcome) const;
+  Converted refuse_type(size_t i, PyObject* object, const char* wanted) const;
+  Converted refuse_writing(size_t i) const;
+  void give_back();
+  void set_site();
+
+  const Signature* signature_;
+  ParameterConstants* constants_;
+  std::unique_ptr<TensorSlot[]> slots_;
+  std::array<ArgTag, OPMUX_MAX_ARGS> tags_{};
+  uint32_t count_ = 0;
+  bool lent_ = false;
+  GradMode grad_;
+  struct Lists;
+  std::unique_ptr<Lists> lists_;
+
+ public:
+  ~ArgumentFrame();
+};
+
+}  // namespace opmux::python

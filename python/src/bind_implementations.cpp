@@ -1,0 +1,169 @@
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+#include "borrowed.hpp"
+#include "callable_types.hpp"
+#include "python_kernel.hpp"
+
+namespace nb = nanobind;
+
+namespace opmux::python {
+namespace {
+
+struct FactsView {
+  const Facts* facts;
+};
+
+/// A tensor of a call that did not come from Python.
+struct BorrowedTensor {
+  TensorView view;
+};
+
+/// Shape and strides that live as long as the tensor that was handed out.
+struct HandedOut {
+  ManagedTensor managed;
+  int64_t shape[OPMUX_MAX_RANK], strides[OPMUX_MAX_RANK];
+};
+
+nb::object capsule_of(const BorrowedTensor& own, const nb::kwargs&) {
+  auto* const handed = new HandedOut;
+  handed->managed.tensor = own.view.c();
+  for (int i = 0; i < OPMUX_MAX_RANK; ++i) {
+    handed->shape[i] = own.view.shape_words()[i];
+    handed->strides[i] = own.view.stride_words()[i];
+  }
+  handed->managed.tensor.shape = handed->shape;
+  handed->managed.tensor.strides = handed->strides;
+  handed->managed.context = handed;
+  handed->managed.deleter = [](ManagedTensor* self) {
+    delete static_cast<HandedOut*>(self->context);
+  };
+  const auto unused = [](PyObject* capsule) {
+    if (PyCapsule_IsValid(capsule, "dltensor") == 0) return;
+    auto* managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
+    managed->deleter(managed);
+  };
+  return nb::steal(PyCapsule_New(&handed->managed, "dltensor", unused));
+}
+
+std::optional<int64_t> get_fact(const FactsView& own, uint32_t kind, const std::string& name) {
+  if (own.facts == nullptr) throw nb::value_error("facts are for the verifier, while it runs");
+  return own.facts->get(kind, name);
+}
+
+Caps caps_of(const nb::dict& given) {
+  Caps caps;
+  for (const auto& [key_object, value] : given) {
+    const std::string key = nb::cast<std::string>(key_object);
+    if (key == "dtypes") {
+      std::vector<DType> allowed;
+      for (const std::string& word : nb::cast<std::vector<std::string>>(value)) {
+        allowed.push_back(parse_dtype(word));
+        if (allowed.back().bits == 0) throw nb::value_error(("no dtype '" + word + "'").c_str());
+      }
+      caps.dtypes(allowed);
+    } else if (key == "contiguous") {
+      if (nb::cast<bool>(value)) caps.contiguous();
+    } else {
+      const auto numbers = nb::cast<std::map<std::string, int64_t>>(value);
+      for (const auto& [dim, number] : numbers) {
+        if (key == "multiple_of") caps.multiple_of(dim, number);
+        if (key == "at_least") caps.at_least(dim, number);
+        if (key == "at_most") caps.at_most(dim, number);
+        if (key == "equals") caps.equals(dim, number);
+      }
+    }
+  }
+  return caps;
+}
+
+Kind kind_of(const std::string& word) {
+  for (const Kind kind : {Kind::default_, Kind::vendor, Kind::reference}) {
+    if (name_of(kind) == word) return kind;
+  }
+  throw nb::value_error("a kind is 'default', 'vendor' or 'reference'");
+}
+
+Registration implement(HeldRuntime& held, const std::string& id, const nb::object& function,
+                       const nb::object& verifier, const std::string& kind,
+                       const std::string& vendor, int priority, const nb::dict& caps,
+                       const std::vector<std::pair<uint32_t, std::string>>& reads, uint32_t flags) {
+  const std::string op = id.substr(0, id.find('/'));
+  const auto kernel = std::make_shared<PythonKernel>(
+      held.runtime->op(op).value(), Reference::borrow(function.ptr()),
+      Reference::borrow(verifier.is_none() ? nullptr : verifier.ptr()));
+  Implementation implementation{.id = id, .kind = kind_of(kind), .vendor = vendor};
+  implementation.priority = priority;
+  implementation.caps = caps_of(caps);
+  implementation.flags = flags;
+  implementation.run = [kernel](CallFrame& call) { return kernel->run(call); };
+  if (!verifier.is_none()) {
+    implementation.verify = [kernel](const Facts& facts) { return kernel->verify(facts); };
+    implementation.verify_reads.emplace();
+    for (const auto& [fact, name] : reads) implementation.verify_reads->push_back({fact, name});
+  }
+  return held.runtime->implement(implementation).value();
+}
+
+/// An implementation in C++ that does nothing: what is measured with it is all but the kernel.
+Registration implement_nothing(HeldRuntime& held, const std::string& id) {
+  Implementation implementation{.id = id, .kind = Kind::default_};
+  implementation.kernel.run = [](void*, const opmux_call*) -> int32_t { return OPMUX_OK; };
+  return held.runtime->implement(implementation).value();
+}
+
+nb::object adopt_hook;
+
+}  // namespace
+
+Reference borrowed_tensor(const TensorView& view) {
+  try {
+    nb::object made = nb::cast(BorrowedTensor{view});
+    if (adopt_hook.is_valid()) made = adopt_hook(made);
+    return Reference::steal(made.release().ptr());
+  } catch (nb::python_error& error) {
+    error.restore();
+    return {};
+  }
+}
+
+Reference facts_view(const Facts& facts) {
+  return Reference::steal(nb::cast(FactsView{&facts}).release().ptr());
+}
+
+void end_facts_view(const Reference& view) {
+  if (view) nb::inst_ptr<FactsView>(view.get())->facts = nullptr;
+}
+
+void bind_implementations(nb::module_& module) {
+  nb::class_<FactsView>(module, "FactsView").def("get", &get_fact);
+  nb::class_<BorrowedTensor>(module, "BorrowedTensor")
+      .def("__dlpack__", &capsule_of)
+      .def("__dlpack_device__", [](const BorrowedTensor& own) {
+        return std::make_pair(own.view.device().type, own.view.device().id);
+      });
+  nb::class_<Registration>(module, "Registration", "Keeps an implementation registered.")
+      .def(
+          "withdraw",
+          [](Registration& own) {
+            const Status status = [&] {
+              const nb::gil_scoped_release released;
+              return own.withdraw();
+            }();
+            if (!status.ok()) throw Error(status);
+          },
+          "Unpublishes it, and returns when no call is inside any more.")
+      .def("keep", &Registration::keep, "Keeps it for as long as the runtime lives.");
+  module.def("implement", &implement, nb::arg("runtime"), nb::arg("id"), nb::arg("function"),
+             nb::arg("verifier").none(), nb::arg("kind"), nb::arg("vendor"), nb::arg("priority"),
+             nb::arg("caps"), nb::arg("reads"), nb::arg("flags"), nb::keep_alive<0, 1>());
+  module.def("implement_nothing", &implement_nothing, nb::arg("runtime"), nb::arg("id"),
+             nb::keep_alive<0, 1>());
+  module.def("set_adopt_hook", [](nb::object hook) { adopt_hook = std::move(hook); });
+}
+
+}  // namespace opmux::python

@@ -1,0 +1,148 @@
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <opmux/json.hpp>
+#include <opmux/runtime.hpp>
+
+#include "bindings.hpp"
+#include "callable_types.hpp"
+
+namespace nb = nanobind;
+
+namespace opmux::python {
+namespace {
+
+void bind_explanation(nb::module_& module) {
+  nb::class_<Candidate>(module, "Candidate", "One candidate of a decision, and what became of it.")
+      .def_ro("id", &Candidate::id)
+      .def_ro("verdict", &Candidate::verdict)
+      .def_ro("code", &Candidate::code)
+      .def_ro("reason", &Candidate::reason)
+      .def_ro("priority", &Candidate::priority)
+      .def_ro("score", &Candidate::score)
+      .def_prop_ro("accepted", &Candidate::accepted)
+      .def("__repr__",
+           [](const Candidate& own) { return "<Candidate " + own.id + " " + own.verdict + ">"; });
+  nb::class_<Explanation>(module, "Explanation",
+                          "Why an operator runs what it runs; print it, or read its fields.")
+      .def_ro("op", &Explanation::op)
+      .def_ro("arguments", &Explanation::arguments)
+      .def_ro("device", &Explanation::device)
+      .def_ro("generation", &Explanation::generation)
+      .def_ro("chosen", &Explanation::chosen)
+      .def_ro("strict", &Explanation::strict)
+      .def_ro("candidates", &Explanation::candidates)
+      .def_ro("depends_on", &Explanation::depends_on)
+      .def_ro("independent", &Explanation::independent)
+      .def_ro("note", &Explanation::note)
+      .def("to_json", [](const Explanation& own) { return to_json(own); })
+      .def("to_text", &Explanation::to_string);
+}
+
+const char* word_of(ArgTag type) {
+  switch (type) {
+    case ArgTag::tensor: return "Tensor";
+    case ArgTag::integer: return "int";
+    case ArgTag::floating: return "float";
+    case ArgTag::logical: return "bool";
+    case ArgTag::enumeration: return "enum";
+    case ArgTag::string: return "str";
+    case ArgTag::integer_list: return "int[]";
+    case ArgTag::tensor_list: return "Tensor[]";
+    default: return "";
+  }
+}
+
+void bind_arguments(nb::module_& module) {
+  nb::class_<ArgumentInfo>(module, "ArgumentInfo", "One argument of an operator's schema.")
+      .def_ro("name", &ArgumentInfo::name)
+      .def_prop_ro("type", [](const ArgumentInfo& own) { return word_of(own.type); })
+      .def_ro("optional", &ArgumentInfo::optional)
+      .def_ro("output", &ArgumentInfo::output)
+      .def_ro("updated", &ArgumentInfo::updated)
+      .def_ro("words", &ArgumentInfo::words)
+      .def_ro("any_shape", &ArgumentInfo::any_shape)
+      .def_ro("dims", &ArgumentInfo::dims)
+      .def_ro("dtype_variable", &ArgumentInfo::dtype_variable)
+      .def_ro("may_alias", &ArgumentInfo::may_alias)
+      .def_ro("constant", &ArgumentInfo::constant)
+      .def_ro("default_text", &ArgumentInfo::default_text)
+      .def("__repr__", [](const ArgumentInfo& own) {
+        return std::string("<ArgumentInfo ") + word_of(own.type) + " " + own.name + ">";
+      });
+  module.def("arguments", [](nb::handle op) {
+    const OperatorCall* const call = operator_of(op.ptr());
+    if (call == nullptr) throw nb::type_error("an operator is wanted");
+    return call->op().arguments();
+  });
+}
+
+void bind_lists(nb::module_& module) {
+  nb::class_<ImplementationInfo>(module, "ImplementationInfo", "One implementation.")
+      .def_ro("id", &ImplementationInfo::id)
+      .def_ro("backend", &ImplementationInfo::backend)
+      .def_ro("kind", &ImplementationInfo::kind)
+      .def_ro("vendor", &ImplementationInfo::vendor)
+      .def_ro("priority", &ImplementationInfo::priority)
+      .def_ro("available", &ImplementationInfo::available)
+      .def_ro("reason", &ImplementationInfo::reason)
+      .def_ro("calls", &ImplementationInfo::calls)
+      .def("__repr__",
+           [](const ImplementationInfo& own) { return "<Implementation " + own.id + ">"; });
+  nb::class_<OperatorInfo>(module, "OperatorInfo", "One operator with its implementations.")
+      .def_ro("name", &OperatorInfo::name)
+      .def_ro("schema", &OperatorInfo::schema)
+      .def_ro("summary", &OperatorInfo::summary)
+      .def_ro("implementations", &OperatorInfo::implementations)
+      .def("__repr__", [](const OperatorInfo& own) { return "<OperatorInfo " + own.name + ">"; });
+}
+
+void bind_stats(nb::module_& module) {
+  nb::class_<CallStats>(module, "CallStats", "Folded counters of one implementation.")
+      .def_ro("implementation", &CallStats::implementation)
+      .def_ro("calls", &CallStats::calls)
+      .def_ro("declined", &CallStats::declined)
+      .def_ro("failed", &CallStats::failed)
+      .def_ro("resource", &CallStats::resource)
+      .def_ro("invalid_argument", &CallStats::invalid_argument)
+      .def_ro("device_lost", &CallStats::device_lost)
+      .def_ro("stood_in", &CallStats::stood_in)
+      .def_ro("packed_bytes", &CallStats::packed_bytes)
+      .def("__repr__", [](const CallStats& own) {
+        return "<CallStats " + own.implementation + " calls=" + std::to_string(own.calls) + ">";
+      });
+}
+
+void bind_process(nb::module_& module) {
+  nb::class_<PluginInfo>(module, "PluginInfo", "What was found where plugins are looked for.")
+      .def_ro("path", &PluginInfo::path)
+      .def_ro("name", &PluginInfo::name)
+      .def_ro("loaded", &PluginInfo::loaded)
+      .def_ro("code", &PluginInfo::code)
+      .def_ro("reason", &PluginInfo::reason)
+      .def_ro("backends", &PluginInfo::backends)
+      .def_ro("implementations", &PluginInfo::implementations)
+      .def("__repr__", [](const PluginInfo& own) {
+        return "<PluginInfo " + own.name + (own.loaded ? " loaded>" : " refused>");
+      });
+  nb::class_<SettingInfo>(module, "SettingInfo", "One effective setting and where it came from.")
+      .def_ro("key", &SettingInfo::key)
+      .def_ro("value", &SettingInfo::value)
+      .def_ro("origin", &SettingInfo::origin)
+      .def("__repr__", [](const SettingInfo& own) {
+        return "<SettingInfo " + own.key + "=" + own.value + " from " + own.origin + ">";
+      });
+}
+
+}  // namespace
+
+void bind_information(nb::module_& module) {
+  bind_explanation(module);
+  bind_arguments(module);
+  bind_lists(module);
+  bind_stats(module);
+  bind_process(module);
+}
+
+}  // namespace opmux::python

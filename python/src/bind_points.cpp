@@ -1,0 +1,122 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <opmux/point.hpp>
+
+#include "bindings.hpp"
+#include "runtime_object.hpp"
+
+namespace nb = nanobind;
+
+namespace opmux::python {
+namespace {
+
+/// "gemm.tile_n(Device, int) -> int" as the words of its types, the answer's last.
+std::vector<std::string> types_of(const std::string& signature) {
+  std::vector<std::string> types;
+  std::string word;
+  const size_t open = signature.find('('), arrow = signature.find("->");
+  if (open == std::string::npos || arrow == std::string::npos) {
+    throw nb::value_error("a point is written as name(types) -> type");
+  }
+  const auto end_word = [&] {
+    if (!word.empty()) types.push_back(std::exchange(word, {}));
+  };
+  for (size_t i = open + 1; i < signature.size(); ++i) {
+    const char c = signature[i];
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      word += c;
+    } else {
+      end_word();
+    }
+  }
+  end_word();
+  return types;
+}
+
+opmux_arg argument_of(const std::string& type, nb::handle value, std::string& text) {
+  if (type == "Device") {
+    const auto [kind, id] = nb::cast<std::pair<int32_t, int32_t>>(value);
+    return detail::point_argument(Device{kind, id});
+  }
+  if (type == "bool") return detail::point_argument(nb::cast<bool>(value));
+  if (type == "int") return detail::point_argument(nb::cast<int64_t>(value));
+  if (type == "float") return detail::point_argument(nb::cast<double>(value));
+  text = nb::cast<std::string>(value);
+  return detail::point_argument(text);
+}
+
+nb::object object_of(const std::string& type, const opmux_arg& arg) {
+  if (type == "Device") {
+    const Device device = detail::point_value<Device>(arg);
+    return nb::make_tuple(device.type, device.id);
+  }
+  if (type == "bool") return nb::cast(detail::point_value<bool>(arg));
+  if (type == "int") return nb::cast(detail::point_value<int64_t>(arg));
+  if (type == "float") return nb::cast(detail::point_value<double>(arg));
+  return nb::cast(detail::point_value<std::string>(arg));
+}
+
+nb::object ask(HeldRuntime& held, const std::string& signature, const nb::args& args) {
+  const std::vector<std::string> types = types_of(signature);
+  if (args.size() + 1 != types.size()) {
+    throw nb::type_error(
+        (signature + " takes " + std::to_string(types.size() - 1) + " arguments").c_str());
+  }
+  std::vector<std::string> texts(types.size());
+  std::vector<opmux_arg> packed;
+  for (size_t i = 0; i < args.size(); ++i) {
+    packed.push_back(argument_of(types[i], args[i], texts[i]));
+  }
+  opmux_arg answer{};
+  const bool answered = detail::ask_point(*held.runtime, signature, packed.data(),
+                                          static_cast<uint32_t>(packed.size()), answer);
+  return answered ? nb::make_tuple(object_of(types.back(), answer)) : nb::object(nb::none());
+}
+
+/// Calls a Python function as the answer of a backend; None means no answer.
+bool answer_with(PyObject* function, const std::vector<std::string>& types, const opmux_arg* args,
+                 uint32_t count, opmux_arg& answer) {
+  const WithGil gil;
+  try {
+    nb::list given;
+    for (uint32_t i = 0; i < count; ++i) given.append(object_of(types[i], args[i]));
+    const nb::object result = nb::borrow(function)(*nb::tuple(given));
+    if (result.is_none()) return false;
+    thread_local std::string kept;  // whoever asks copies it at once
+    answer = argument_of(types.back(), result, kept);
+    return true;
+  } catch (nb::python_error& error) {
+    error.discard_as_unraisable("answer of a point");
+  } catch (const std::exception&) {
+    return false;
+  }
+  return false;
+}
+
+Registration answer(HeldRuntime& held, const std::string& signature, const std::string& backend,
+                    const nb::object& function) {
+  // Kept for good: answers may be asked for from any thread until the process ends.
+  PyObject* const kept = nb::object(function).release().ptr();
+  return detail::answer_point(*held.runtime, signature, backend,
+                              [kept, types = types_of(signature)](
+                                  const opmux_arg* args, uint32_t count, opmux_arg& result) {
+                                return answer_with(kept, types, args, count, result);
+                              })
+      .value();
+}
+
+}  // namespace
+
+void bind_points(nb::module_& module) {
+  module.def("declare_point", [](HeldRuntime& held, const std::string& signature) {
+    const Status status = detail::declare_point(*held.runtime, signature);
+    if (!status.ok()) throw Error(status);
+  });
+  module.def("ask_point", &ask);
+  module.def("answer_point", &answer, nb::keep_alive<0, 1>());
+}
+
+}  // namespace opmux::python

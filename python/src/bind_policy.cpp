@@ -1,0 +1,110 @@
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <opmux/policy.hpp>
+
+#include "bindings.hpp"
+
+namespace nb = nanobind;
+
+namespace opmux::python {
+namespace {
+
+Compare compare_of(const std::string& word) {
+  static const std::pair<const char*, Compare> words[] = {
+      {"==", Compare::equal},      {"!=", Compare::not_equal}, {"<", Compare::less},
+      {"<=", Compare::less_equal}, {">", Compare::greater},    {">=", Compare::greater_equal},
+      {"%", Compare::multiple_of}};
+  for (const auto& [text, compare] : words) {
+    if (word == text) return compare;
+  }
+  throw nb::value_error("a comparison is one of == != < <= > >= %");
+}
+
+void bind_condition(nb::module_& module) {
+  nb::class_<Condition>(module, "Condition",
+                        "A question about a call, for a rule; joined by &, | and ~.")
+      .def_static("dim",
+                  [](std::string name, const std::string& compare, int64_t value) {
+                    return Condition::dim(std::move(name), compare_of(compare), value);
+                  })
+      .def_static("rows", [](const std::string& compare,
+                             int64_t value) { return Condition::rows(compare_of(compare), value); })
+      .def_static("dtype",
+                  [](std::string arg, const std::string& dtype) {
+                    const DType parsed = parse_dtype(dtype);
+                    if (parsed.bits == 0)
+                      throw nb::value_error(("no dtype '" + dtype + "'").c_str());
+                    return Condition::dtype(std::move(arg), parsed);
+                  })
+      .def_static("rank",
+                  [](std::string arg, const std::string& compare, int64_t value) {
+                    return Condition::rank(std::move(arg), compare_of(compare), value);
+                  })
+      .def_static("present", &Condition::present)
+      .def_static("contiguous", &Condition::contiguous)
+      .def_static("aligned", &Condition::aligned)
+      .def_static("layout", &Condition::layout)
+      .def_static("scalar",
+                  [](std::string arg, const std::string& compare, int64_t value) {
+                    return Condition::scalar(std::move(arg), compare_of(compare), value);
+                  })
+      .def_static("ambient", &Condition::ambient)
+      .def("__and__", [](const Condition& a, const Condition& b) { return a && b; })
+      .def("__or__", [](const Condition& a, const Condition& b) { return a || b; })
+      .def("__invert__", [](const Condition& own) { return !own; })
+      .def("__str__", &Condition::to_string)
+      .def("__repr__", [](const Condition& own) { return "<Condition " + own.to_string() + ">"; });
+}
+
+void bind_rule(nb::module_& module) {
+  nb::class_<Boost>(module, "Boost", "Changes the score of the implementations that match.")
+      .def(
+          "__init__",
+          [](Boost* self, std::string impl, double add, double multiply) {
+            new (self) Boost{std::move(impl), add, multiply};
+          },
+          nb::arg("impl"), nb::arg("add") = 0.0, nb::arg("multiply") = 1.0)
+      .def_rw("impl", &Boost::impl)
+      .def_rw("add", &Boost::add)
+      .def_rw("multiply", &Boost::multiply);
+  nb::class_<Rule>(module, "Rule", "One rule of a policy.")
+      .def(nb::init<>())
+      .def_rw("name", &Rule::name)
+      .def_rw("op", &Rule::op)
+      .def_rw("when", &Rule::when, nb::arg().none())
+      .def_rw("require", &Rule::require)
+      .def_rw("prefer", &Rule::prefer)
+      .def_rw("order", &Rule::order)
+      .def_rw("deny", &Rule::deny)
+      .def_rw("allow", &Rule::allow)
+      .def_rw("boost", &Rule::boost)
+      .def_rw("strict", &Rule::strict, nb::arg().none())
+      .def_rw("rank", &Rule::rank)
+      .def_rw("reason", &Rule::reason)
+      .def_rw("owner", &Rule::owner)
+      .def_rw("expires", &Rule::expires)
+      .def_rw("allow_none", &Rule::allow_none);
+}
+
+}  // namespace
+
+void bind_policy(nb::module_& module) {
+  bind_condition(module);
+  bind_rule(module);
+  nb::class_<Policy>(module, "Policy", "What a program or a scope wants of selection.")
+      .def(nb::init<>())
+      .def_rw("prefer", &Policy::prefer)
+      .def_rw("require", &Policy::require)
+      .def_rw("deny", &Policy::deny)
+      .def_rw("allow", &Policy::allow)
+      .def_rw("strict", &Policy::strict, nb::arg().none())
+      .def_rw("allow_vendors", &Policy::allow_vendors)
+      .def_rw("deny_vendors", &Policy::deny_vendors)
+      .def_rw("per_op", &Policy::per_op)
+      .def_rw("rules", &Policy::rules);
+}
+
+}  // namespace opmux::python

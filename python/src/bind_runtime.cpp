@@ -1,0 +1,215 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+#include "callable_types.hpp"
+#include "engine_call.hpp"
+#include "errors.hpp"
+#include "held_types.hpp"
+#include "scope_object.hpp"
+
+namespace nb = nanobind;
+
+namespace opmux::python {
+
+const HeldConstant* held_constant(PyObject* object) {
+  static PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(nb::type<HeldConstant>().ptr());
+  return Py_TYPE(object) == type ? nb::inst_ptr<HeldConstant>(object) : nullptr;
+}
+
+namespace {
+
+void require_ok(const Status& status) {
+  if (!status.ok()) throw Error(status);
+}
+
+/// Tells events to a Python function, from whatever thread they come.
+EventSink sink_of(const nb::object& function) {
+  if (function.is_none()) return {};
+  // Never given back: events may come as long as the process lives.
+  PyObject* const told = nb::object(function).release().ptr();
+  return [told](const Event& event) {
+    if (Py_IsInitialized() == 0) return;
+    const WithGil gil;
+    const Reference answer = Reference::steal(PyObject_CallFunction(
+        told, "sssss", std::string(name_of(event.level)).c_str(), event.code.c_str(),
+        event.op.c_str(), event.impl.c_str(), event.text.c_str()));
+    if (!answer) PyErr_Clear();
+  };
+}
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+HeldRuntime* create(std::optional<Environment> environment, std::vector<std::string> folders,
+                    bool backends, const Policy& policy, int threads, const nb::object& sink) {
+  Options options;
+  options.sink = sink_of(sink);
+  options.environment = std::move(environment);
+  options.plugin_folders = std::move(folders);
+  options.backends = backends;
+  options.policy = policy;
+  options.threads = threads;
+  return new HeldRuntime(Runtime::create(options).value());
+}
+
+nb::object get_operator(nb::handle_t<HeldRuntime> self, const std::string& name) {
+  HeldRuntime& held = nb::cast<HeldRuntime&>(self);
+  PyObject* const made = new_operator(self.ptr(), held, held.runtime->op(name).value());
+  if (made == nullptr) nb::raise_python_error();
+  return nb::steal(made);
+}
+
+/// Positional and named arguments as vectorcall has them.
+struct Unpacked {
+  Unpacked(const nb::args& args, const nb::kwargs& kwargs) {
+    for (const nb::handle arg : args) objects.push_back(arg.ptr());
+    for (const auto& [key, value] : kwargs) objects.push_back(value.ptr());
+    names = nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(kwargs.size())));
+    Py_ssize_t at = 0;
+    for (const auto& [key, value] : kwargs) {
+      PyTuple_SET_ITEM(names.ptr(), at++, nb::object(nb::borrow(key)).release().ptr());
+    }
+    count = static_cast<Py_ssize_t>(args.size());
+  }
+  std::vector<PyObject*> objects;
+  nb::tuple names;
+  Py_ssize_t count;
+};
+
+Explanation explain(nb::handle op_object, const nb::args& args, const nb::kwargs& kwargs) {
+  OperatorCall* const op = operator_of(op_object.ptr());
+  if (op == nullptr) throw nb::type_error("an operator is wanted");
+  const Unpacked unpacked(args, kwargs);
+  const OperatorCall::Lease frame(*op);
+  if (!op->signature().bind(unpacked.objects.data(), unpacked.count, unpacked.names.ptr(),
+                            frame->given) ||
+      frame->convert() == ArgumentFrame::Converted::failed) {
+    nb::raise_python_error();
+  }
+  const ScopeObject::Content* const scope = current_scope(*op->runtime().runtime);
+  const Scope outside;
+  const EnteredScope entered(scope == nullptr ? outside : scope->scope);
+  return op->explain(*frame);
+}
+
+nb::object make_scope_of(HeldRuntime& held, const Policy& policy, nb::handle outer,
+                         std::optional<std::string> tag, std::optional<int32_t> max_threads,
+                         const nb::object& reports) {
+  ScopeObject::Content content;
+  content.runtime = held.runtime;
+  content.outer = Reference::borrow(outer.is_none() ? nullptr : outer.ptr());
+  const ScopeObject::Content* around = content_of(content.outer.get());
+  while (around != nullptr && around->runtime != held.runtime) {
+    around = content_of(around->outer.get());
+  }
+  if (around != nullptr) {
+    content.options = around->options;
+    content.has_options = around->has_options;
+  }
+  content.scope =
+      Scope::make(*held.runtime, policy, around == nullptr ? Scope() : around->scope).value();
+  if (tag) content.options.tag = held.runtime->tag(*tag);
+  if (max_threads) content.options.max_threads = *max_threads;
+  content.has_options |= tag.has_value() || max_threads.has_value();
+  if (!reports.is_none()) content.reports = Reference::borrow(reports.ptr());
+  Reference made = make_scope(std::move(content));
+  if (!made) nb::raise_python_error();
+  return nb::steal(made.release());
+}
+
+HeldConstant* make_constant(HeldRuntime& held, const nb::object& tensor) {
+  TensorSlot slot;
+  GradMode grad;
+  const int32_t outcome = slot.read(tensor.ptr(), grad);
+  if (outcome == OPMUX_READ_ERROR) nb::raise_python_error();
+  if (outcome != OPMUX_READ_OK && outcome != OPMUX_READ_GRAD) {
+    throw nb::type_error("a constant is made of a plain tensor");
+  }
+  return new HeldConstant{Reference::borrow(tensor.ptr()),
+                          held.runtime->constant(slot.view()).value()};
+}
+
+/// A policy for this thread, for C++ code that is called from it too.
+struct ThreadScope {
+  ThreadScope(HeldRuntime& held, Policy wanted)
+      : runtime(held.runtime), policy(std::move(wanted)) {}
+  void enter() {
+    entered = std::make_unique<PolicyScope>(*runtime, policy);
+    require_ok(entered->status());
+  }
+  Runtime* runtime;
+  Policy policy;
+  std::unique_ptr<PolicyScope> entered;
+};
+
+void bind_constant(nb::module_& module) {
+  nb::class_<HeldConstant>(module, "Constant",
+                           "A tensor with an owner: packed once, by the first call that can.")
+      .def(
+          "changed", [](HeldConstant& own) { own.constant.changed(); },
+          "The data are others now: packed copies are dropped.")
+      .def_prop_ro("version", [](const HeldConstant& own) { return own.constant.version(); })
+      .def_prop_ro("packs", [](const HeldConstant& own) { return own.constant.packs(); })
+      .def_prop_ro("packed_bytes",
+                   [](const HeldConstant& own) { return own.constant.packed_bytes(); })
+      .def_prop_ro("tensor", [](const HeldConstant& own) { return nb::borrow(own.tensor.get()); });
+}
+
+void bind_thread_scope(nb::module_& module) {
+  nb::class_<ThreadScope>(module, "ThreadScope")
+      .def(nb::init<HeldRuntime&, Policy>(), nb::keep_alive<1, 2>())
+      .def("__enter__",
+           [](nb::object self) {
+             nb::cast<ThreadScope&>(self).enter();
+             return self;
+           })
+      .def("__exit__", [](ThreadScope& self, const nb::args&) { self.entered.reset(); });
+}
+
+}  // namespace
+
+void bind_runtime(nb::module_& module) {
+  bind_constant(module);
+  nb::class_<HeldRuntime>(module, "Runtime", "Operators, implementations and policy.")
+      .def(nb::new_(&create), nb::kw_only(), nb::arg("environment") = nb::none(),
+           nb::arg("plugin_folders") = std::vector<std::string>(), nb::arg("backends") = true,
+           nb::arg("policy") = Policy(), nb::arg("threads") = 0, nb::arg("sink") = nb::none())
+      .def("op", &get_operator, nb::arg("name"), "The operator of that name.")
+      .def(
+          "define",
+          [](HeldRuntime& own, const std::string& schema, bool data_checked) {
+            require_ok(own.runtime->define(schema, {data_checked}));
+          },
+          nb::arg("schema"), nb::kw_only(), nb::arg("data_checked") = false)
+      .def("set_policy", [](HeldRuntime& own,
+                            const Policy& policy) { require_ok(own.runtime->set_policy(policy)); })
+      .def("policy", [](const HeldRuntime& own) { return own.runtime->policy(); })
+      .def("reset_policy", [](HeldRuntime& own) { require_ok(own.runtime->reset_policy()); })
+      .def(
+          "enable_backend",
+          [](HeldRuntime& own, const std::string& name, bool on) {
+            require_ok(own.runtime->enable_backend(name, on));
+          },
+          nb::arg("name"), nb::arg("on") = true)
+      .def("list", [](const HeldRuntime& own) { return own.runtime->list(); })
+      .def("plugins", [](const HeldRuntime& own) { return own.runtime->plugins(); })
+      .def("stats", [](const HeldRuntime& own) { return own.runtime->stats(); })
+      .def("settings", [](const HeldRuntime& own) { return own.runtime->settings(); })
+      .def("constant", &make_constant, nb::arg("tensor"), nb::keep_alive<0, 1>())
+      .def_prop_ro("packed_bytes",
+                   [](const HeldRuntime& own) { return own.runtime->packed_bytes(); })
+      .def_prop_ro(
+          "parameters", [](const HeldRuntime& own) { return own.constants.size(); },
+          "How many parameters of torch modules are remembered as constants.")
+      .def_prop_ro("generation", [](const HeldRuntime& own) { return own.runtime->generation(); })
+      .def_prop_ro("disabled", [](const HeldRuntime& own) { return own.runtime->disabled(); });
+  bind_thread_scope(module);
+  module.def("explain", &explain, nb::arg("op"), nb::arg("args"), nb::arg("kwargs"));
+  module.def("make_scope", &make_scope_of, nb::arg("runtime"), nb::arg("policy"),
+             nb::arg("outer").none(), nb::arg("tag") = nb::none(),
+             nb::arg("max_threads") = nb::none(), nb::arg("reports") = nb::none());
+}
+
+}  // namespace opmux::python

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+/// The parts of the module, one file each.
+namespace opmux::python {
+
+void bind_information(nanobind::module_& module);
+void bind_policy(nanobind::module_& module);
+void bind_runtime(nanobind::module_& module);
+void bind_implementations(nanobind::module_& module);
+void bind_points(nanobind::module_& module);
+void bind_readers(nanobind::module_& module);
+
+}  // namespace opmux::python

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "reference.hpp"
+
+#include <atomic>
+
+#include "argument_frame.hpp"
+
+namespace opmux::python {
+
+/// A call that came from Python and is inside of the engine now: implementations that are Python
+/// functions get the very objects that the caller gave.
+struct CallRecord {
+  const dispatch::OperatorSlot* slot = nullptr;
+  ArgumentFrame* frame = nullptr;
+  Reference raised = {};  ///< what a Python implementation raised last
+  CallRecord* outer = nullptr;
+};
+
+/// The innermost one of this thread; null if there is none.
+extern thread_local CallRecord* current_call;
+
+/// How many Python implementations are registered: while there are none, calls keep no record.
+extern std::atomic<int> python_kernels;
+
+}  // namespace opmux::python

@@ -1,0 +1,142 @@
+#include "engine_call.hpp"
+
+#include <optional>
+
+#include "call_record.hpp"
+#include "errors.hpp"
+#include "report.hpp"
+
+namespace opmux::python {
+namespace {
+
+/// The engine's entries for arguments in registers, by the number of tensors and of scalars.
+using Words = Status::Detail* (*)(dispatch::OperatorSlot&, uint64_t, uint64_t, uint64_t, uint64_t,
+                                  uint64_t) noexcept;
+using PlanWords = Status::Detail* (*)(dispatch::BoundPlan&, uint64_t, uint64_t, uint64_t, uint64_t,
+                                      uint64_t) noexcept;
+
+#define OPMUX_ENTRIES(name)                                                                        \
+  {                                                                                                \
+    {nullptr, nullptr, nullptr, nullptr}, {name<1, 0>, name<1, 1>, name<1, 2>, name<1, 3>},        \
+        {name<2, 0>, name<2, 1>, name<2, 2>, nullptr}, {name<3, 0>, name<3, 1>, nullptr, nullptr}, \
+    {                                                                                              \
+      name<4, 0>, nullptr, nullptr, nullptr                                                        \
+    }                                                                                              \
+  }
+constexpr Words kCallWords[5][4] = OPMUX_ENTRIES(dispatch::call_words);
+constexpr PlanWords kPlanWords[5][4] = OPMUX_ENTRIES(detail::call_plan_words);
+#undef OPMUX_ENTRIES
+
+template <class Entry, class Target>
+Status::Detail* in_words(const Entry (&entries)[5][4], Target& target, const ArgumentFrame& frame) {
+  const uint32_t scalars = frame.site.count() - frame.tensors;
+  const auto word = [&](size_t i) { return std::bit_cast<uint64_t>(frame.values[i]); };
+  return entries[frame.tensors][scalars](target, frame.site.word(), word(0), word(1), word(2),
+                                         word(3));
+}
+
+Status::Detail* enter(const OperatorCall& op, const ArgumentFrame& frame) {
+  dispatch::OperatorSlot& slot = op.op().slot();
+  if (frame.words_possible) return in_words(kCallWords, slot, frame);
+  return dispatch::call(slot, frame.site, frame.values);
+}
+
+Status::Detail* enter_plan(Plan& plan, const ArgumentFrame& frame) {
+  if (frame.words_possible) return in_words(kPlanWords, plan.bound(), frame);
+  return detail::call_plan(plan.bound(), frame.site, frame.values);
+}
+
+/// Gives the GIL away for a block, if the call is worth it.
+class WithoutGil {
+ public:
+  explicit WithoutGil(const ArgumentFrame& frame) {
+    if (frame.elements_written() < release_gil_from) return;
+    state_ = PyEval_SaveThread();
+  }
+  ~WithoutGil() {
+    if (state_ != nullptr) PyEval_RestoreThread(state_);
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_ = nullptr;
+};
+
+/// Lets Python implementations find the call that they serve.
+class Recorded {
+ public:
+  Recorded(const dispatch::OperatorSlot* slot, ArgumentFrame& frame) {
+    if (python_kernels.load(std::memory_order_relaxed) == 0) [[likely]]
+      return;
+    record_ = {slot, &frame, {}, current_call};
+    current_call = &record_;
+  }
+  ~Recorded() {
+    if (record_.slot != nullptr) current_call = record_.outer;
+  }
+  Recorded(const Recorded&) = delete;
+  Recorded& operator=(const Recorded&) = delete;
+  PyObject* raised() const { return record_.raised.get(); }
+
+ private:
+  CallRecord record_;
+};
+
+PyObject* finish(const ArgumentFrame& frame, Status::Detail* failure, PyObject* cause) {
+  if (failure == nullptr) [[likely]]
+    return outputs_of(frame);
+  raise(Status(failure), cause);
+  return nullptr;
+}
+
+template <class Enter>
+PyObject* run(const OperatorCall& op, ArgumentFrame& frame, Enter&& into) {
+  const Recorded recorded(&op.op().slot(), frame);
+  Status::Detail* failure = nullptr;
+  {
+    const WithoutGil released(frame);
+    failure = into();
+  }
+  return finish(frame, failure, recorded.raised());
+}
+
+/// A call inside of a scope that wants reports or sets options.
+PyObject* run_reported(const OperatorCall& op, ArgumentFrame& frame,
+                       const ScopeObject::Content& scope) {
+  CallReport report;
+  PyObject* const result = run(op, frame, [&] {
+    Status::Detail* const failure =
+        detail::call_with(op.op().slot(), frame.site, frame.values, scope.options, &report);
+    report.outcome = failure == nullptr ? Code::ok : failure->code;
+    return failure;
+  });
+  return hand_over(op.signature().name(), report, scope, result);
+}
+
+[[gnu::noinline]] PyObject* call_in_scope(const OperatorCall& op, ArgumentFrame& frame,
+                                          const ScopeObject::Content& scope) {
+  const EnteredScope entered(scope.scope);
+  if (scope.reporting) return run_reported(op, frame, scope);
+  if (!scope.has_options) return run(op, frame, [&] { return enter(op, frame); });
+  return run(op, frame, [&] {
+    return detail::call_with(op.op().slot(), frame.site, frame.values, scope.options, nullptr);
+  });
+}
+
+}  // namespace
+
+PyObject* call_engine(const OperatorCall& op, ArgumentFrame& frame) {
+  if (scopes_alive != 0) [[unlikely]] {
+    if (const auto* scope = current_scope(*op.runtime().runtime)) {
+      return call_in_scope(op, frame, *scope);
+    }
+  }
+  return run(op, frame, [&] { return enter(op, frame); });
+}
+
+PyObject* call_plan(const OperatorCall& op, Plan& plan, ArgumentFrame& frame) {
+  return run(op, frame, [&] { return enter_plan(plan, frame); });
+}
+
+}  // namespace opmux::python

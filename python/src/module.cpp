@@ -1,0 +1,45 @@
+#include "bindings.hpp"
+
+#include <opmux/version.h>
+
+#include "callable_types.hpp"
+#include "errors.hpp"
+#include "scope_object.hpp"
+
+namespace nb = nanobind;
+
+namespace opmux::python {
+namespace {
+
+void add_type(nb::module_& module, const char* name, PyTypeObject* type) {
+  if (type == nullptr) nb::raise_python_error();
+  module.attr(name) = nb::handle(reinterpret_cast<PyObject*>(type));
+}
+
+void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    raise(error.status());
+  }
+}
+
+}  // namespace
+}  // namespace opmux::python
+
+NB_MODULE(_core, module) {
+  using namespace opmux::python;
+  nb::set_leak_warnings(false);  // a runtime may live as long as the process
+  nb::register_exception_translator(translate);
+  module.attr("__version__") = OPMUX_VERSION;
+  add_type(module, "Operator", make_operator_type());
+  add_type(module, "Plan", make_plan_type());
+  add_type(module, "Scope", make_scope_type());
+  module.attr("scope_variable") = nb::handle(scope_variable());
+  bind_information(module);
+  bind_policy(module);
+  bind_runtime(module);
+  bind_implementations(module);
+  bind_points(module);
+  bind_readers(module);
+}

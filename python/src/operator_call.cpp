@@ -1,0 +1,147 @@
+#include "operator_call.hpp"
+
+#include "call_record.hpp"
+#include "engine_call.hpp"
+#include "errors.hpp"
+#include "held_types.hpp"
+
+namespace opmux::python {
+
+thread_local CallRecord* current_call = nullptr;
+std::atomic<int> python_kernels{0};
+int64_t release_gil_from = 16384;
+
+Hooks& hooks() {
+  static auto* const all = new Hooks;
+  return *all;
+}
+
+namespace {
+
+/// Shapes that the inputs imply, as tensors of the library of the first input.
+PyObject* like_of(const ArgumentFrame& frame) {
+  for (const uint8_t i : frame.signature().inputs()) {
+    if (frame.signature().traits(i).type != ArgTag::tensor || frame.given[i] == nullptr ||
+        frame.given[i] == Py_None || held_constant(frame.given[i]) != nullptr) {
+      continue;
+    }
+    return frame.given[i];
+  }
+  return nullptr;
+}
+
+Reference shape_of(const std::vector<int64_t>& shape) {
+  Reference tuple = Reference::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+  for (size_t i = 0; tuple && i < shape.size(); ++i) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(shape[i]));
+  }
+  return tuple;
+}
+
+Reference allocate(PyObject* like, const OutputInfo& output) {
+  const Reference shape = shape_of(output.shape);
+  if (!shape || !hooks().allocate) return {};
+  return Reference::steal(PyObject_CallFunction(hooks().allocate.get(), "OOsii", like, shape.get(),
+                                                name_of(output.dtype).c_str(), output.device.type,
+                                                output.device.id));
+}
+
+PyObject* call_function(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                        PyObject* keywords) {
+  return operator_of(self)->call(args, count, keywords);
+}
+
+}  // namespace
+
+OperatorCall::OperatorCall(Reference runtime_object, HeldRuntime& held, Operator op)
+    : runtime_object_(std::move(runtime_object)), held_(&held), op_(op), signature_(op) {
+  doc_ = signature_.text() + "\n--\n\n" + op_.schema();
+  method_ = {signature_.name().c_str(), as_method(call_function), METH_FASTCALL | METH_KEYWORDS,
+             doc_.c_str()};
+}
+
+OperatorCall::~OperatorCall() {
+  while (idle_ != nullptr) {
+    ArgumentFrame* const frame = idle_;
+    idle_ = frame->next_idle;
+    delete frame;
+  }
+}
+
+PyObject* OperatorCall::function(PyObject* self) {
+  return PyCFunction_NewEx(&method_, self, nullptr);
+}
+
+PyObject* OperatorCall::call(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  const Lease frame(*this);
+  if (!signature_.bind(args, count, keywords, frame->given)) return nullptr;
+  const ArgumentFrame::Converted converted = frame->convert();
+  if (converted != ArgumentFrame::Converted::ok) [[unlikely]] {
+    if (converted == ArgumentFrame::Converted::failed) return nullptr;
+    return reroute(args, count, keywords);
+  }
+  std::vector<Reference> made;
+  if (frame->lacks_output() && !allocate_outputs(op_, *frame, made)) return nullptr;
+  return call_engine(*this, *frame);
+}
+
+PyObject* OperatorCall::reroute(PyObject* const* args, Py_ssize_t count, PyObject* keywords) const {
+  if (!hooks().reroute) {
+    raise(Code::unsupported, "python.reroute", "the package was not imported as a whole");
+    return nullptr;
+  }
+  const Reference positional = Reference::steal(PyTuple_New(count));
+  const Reference named = Reference::steal(PyDict_New());
+  if (!positional || !named) return nullptr;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    Py_INCREF(args[i]);
+    PyTuple_SET_ITEM(positional.get(), i, args[i]);
+  }
+  for (Py_ssize_t i = 0; keywords != nullptr && i < PyTuple_GET_SIZE(keywords); ++i) {
+    PyDict_SetItem(named.get(), PyTuple_GET_ITEM(keywords, i), args[count + i]);
+  }
+  return PyObject_CallFunction(hooks().reroute.get(), "sOO", signature_.name().c_str(),
+                               positional.get(), named.get());
+}
+
+Result<Plan> OperatorCall::bind(ArgumentFrame& frame, bool for_capture) const {
+  return detail::bind(op_.slot(), frame.site, frame.values, for_capture);
+}
+
+Explanation OperatorCall::explain(ArgumentFrame& frame) const {
+  return detail::explain(op_.slot(), frame.site, frame.values);
+}
+
+PyObject* outputs_of(const ArgumentFrame& frame) {
+  const std::vector<uint8_t>& outputs = frame.signature().outputs();
+  if (outputs.empty()) Py_RETURN_NONE;
+  if (outputs.size() == 1) {
+    PyObject* const output = frame.given[outputs[0]];
+    Py_INCREF(output == nullptr ? Py_None : output);
+    return output == nullptr ? Py_None : output;
+  }
+  PyObject* const all = PyTuple_New(static_cast<Py_ssize_t>(outputs.size()));
+  for (size_t i = 0; all != nullptr && i < outputs.size(); ++i) {
+    PyObject* const output = frame.given[outputs[i]] == nullptr ? Py_None : frame.given[outputs[i]];
+    Py_INCREF(output);
+    PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(i), output);
+  }
+  return all;
+}
+
+bool allocate_outputs(const Operator& op, ArgumentFrame& frame, std::vector<Reference>& made) {
+  auto outputs = op.infer_outputs(frame.c_arguments());
+  if (!outputs) return raise(outputs.error()), false;
+  PyObject* const like = like_of(frame);
+  for (const OutputInfo& output : *outputs) {
+    if (frame.given[output.position] != nullptr) continue;
+    if (frame.signature().traits(output.position).optional) continue;
+    Reference tensor = allocate(like, output);
+    if (!tensor) return false;
+    frame.given[output.position] = tensor.get();
+    made.push_back(std::move(tensor));
+  }
+  return frame.convert() == ArgumentFrame::Converted::ok;
+}
+
+}  // namespace opmux::python

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "reference.hpp"
+
+#include <string>
+
+#include <opmux/runtime.hpp>
+
+#include "argument_frame.hpp"
+#include "runtime_object.hpp"
+#include "scope_object.hpp"
+#include "signature.hpp"
+
+namespace opmux::python {
+
+/// An operator as Python calls it. Used with the GIL, which a call may give away while a kernel
+/// runs.
+class OperatorCall {
+ public:
+  OperatorCall(Reference runtime_object, HeldRuntime& held, Operator op);
+  OperatorCall(const OperatorCall&) = delete;
+  OperatorCall& operator=(const OperatorCall&) = delete;
+  ~OperatorCall();
+
+  /// As vectorcall has it: `count` positional arguments, then those named by `keywords`.
+  PyObject* call(PyObject* const* args, Py_ssize_t count, PyObject* keywords);
+  /// A plan for arguments like these; null with an exception set.
+  Result<Plan> bind(ArgumentFrame& frame, bool for_capture) const;
+  Explanation explain(ArgumentFrame& frame) const;
+
+  /// The call as a builtin function, which torch can replace when it compiles.
+  PyObject* function(PyObject* self);
+
+  const Operator& op() const { return op_; }
+  const Signature& signature() const { return signature_; }
+  HeldRuntime& runtime() const { return *held_; }
+
+  /// A frame for one call, given back at its end.
+  class Lease {
+   public:
+    explicit Lease(OperatorCall& op) : op_(&op), frame_(op.take_frame()) {}
+    ~Lease() {
+      frame_->finish();
+      frame_->next_idle = op_->idle_;
+      op_->idle_ = frame_;
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ArgumentFrame& operator*() const { return *frame_; }
+    ArgumentFrame* operator->() const { return frame_; }
+
+   private:
+    OperatorCall* op_;
+    ArgumentFrame* frame_;
+  };
+
+ private:
+  ArgumentFrame* take_frame() {
+    ArgumentFrame* const frame = idle_;
+    if (frame == nullptr) [[unlikely]]
+      return new ArgumentFrame(signature_, held_->constants);
+    idle_ = frame->next_idle;
+    return frame;
+  }
+  PyObject* reroute(PyObject* const* args, Py_ssize_t count, PyObject* keywords) const;
+
+  Reference runtime_object_;
+  HeldRuntime* held_;
+  Operator op_;
+  Signature signature_;
+  ArgumentFrame* idle_ = nullptr;
+  std::string doc_;
+  PyMethodDef method_{};
+};
+
+/// What a call returns: its outputs, or None if it writes to its arguments.
+PyObject* outputs_of(const ArgumentFrame& frame);
+
+/// Makes the outputs that a call was not given; false with an exception set.
+bool allocate_outputs(const Operator& op, ArgumentFrame& frame, std::vector<Reference>& made);
+
+}  // namespace opmux::python

@@ -1,0 +1,182 @@
+#include "python_kernel.hpp"
+
+#include <stdexcept>
+
+#include "borrowed.hpp"
+#include "call_record.hpp"
+#include "errors.hpp"
+
+namespace opmux::python {
+namespace {
+
+const opmux_arg& argument(const CallFrame& call, size_t i) {
+  const opmux_call& c = call.c();
+  return *reinterpret_cast<const opmux_arg*>(reinterpret_cast<const char*>(c.args) +
+                                             i * c.arg_stride);
+}
+
+Reference text_object(const opmux_list& list) {
+  return Reference::steal(PyUnicode_FromStringAndSize(static_cast<const char*>(list.data),
+                                                      static_cast<Py_ssize_t>(list.size)));
+}
+
+Reference ints_object(const opmux_list& list) {
+  Reference all = Reference::steal(PyList_New(static_cast<Py_ssize_t>(list.size)));
+  const auto* ints = static_cast<const int64_t*>(list.data);
+  for (uint64_t i = 0; all && i < list.size; ++i) {
+    PyList_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(ints[i]));
+  }
+  return all;
+}
+
+Reference tensors_object(const opmux_list& list) {
+  Reference all = Reference::steal(PyList_New(0));
+  const auto* tensors = static_cast<const opmux_tensor* const*>(list.data);
+  for (uint64_t i = 0; all && i < list.size; ++i) {
+    const Reference one = borrowed_tensor(TensorView(*tensors[i]));
+    if (!one || PyList_Append(all.get(), one.get()) != 0) return {};
+  }
+  return all;
+}
+
+/// An argument that no Python object was given for.
+Reference object_of(const opmux_arg& arg, const Signature::Parameter& parameter) {
+  switch (arg.tag) {
+    case OPMUX_ARG_TENSOR: return borrowed_tensor(TensorView(*arg.value.tensor));
+    case OPMUX_ARG_I64: return Reference::steal(PyLong_FromLongLong(arg.value.i64));
+    case OPMUX_ARG_F64: return Reference::steal(PyFloat_FromDouble(arg.value.f64));
+    case OPMUX_ARG_BOOL: return Reference::steal(PyBool_FromLong(arg.value.i64 != 0));
+    case OPMUX_ARG_ENUM:
+      return Reference::steal(
+          PyUnicode_FromString(parameter.words[static_cast<size_t>(arg.value.i64)].c_str()));
+    case OPMUX_ARG_STR: return text_object(arg.value.list);
+    case OPMUX_ARG_I64_LIST: return ints_object(arg.value.list);
+    case OPMUX_ARG_TENSOR_LIST: return tensors_object(arg.value.list);
+    default: return Reference::borrow(Py_None);
+  }
+}
+
+PyObject* out_keyword() {
+  static PyObject* const names = Py_BuildValue("(s)", "out");
+  return names;
+}
+
+Outcome outcome_of(Code code) {
+  const bool outcome = static_cast<int32_t>(code) <= OPMUX_DEVICE_LOST;
+  return outcome && code != Code::ok ? static_cast<Outcome>(code) : Outcome::failed;
+}
+
+}  // namespace
+
+PythonKernel::PythonKernel(const Operator& op, Reference function, Reference verifier)
+    : slot_(&op.slot()),
+      signature_(op),
+      function_(std::move(function)),
+      verifier_(std::move(verifier)) {
+  ++python_kernels;
+}
+
+PythonKernel::~PythonKernel() {
+  --python_kernels;
+  if (Py_IsInitialized() == 0) {  // the interpreter took its objects along
+    static_cast<void>(function_.release());
+    static_cast<void>(verifier_.release());
+    return;
+  }
+  const WithGil gil;
+  function_ = {};
+  verifier_ = {};
+}
+
+/// Whether a call is the one that Python made last: the operator and every tensor's memory agree.
+bool PythonKernel::serves(const CallRecord* record, const CallFrame& call) const {
+  if (record == nullptr || record->slot != slot_) return false;
+  for (size_t i = 0; i < call.size(); ++i) {
+    const opmux_arg& arg = argument(call, i);
+    if (arg.tag != OPMUX_ARG_TENSOR) continue;
+    if (record->frame->given[i] == nullptr) return false;
+    if (record->frame->values[i].tensor->c().data != arg.value.tensor->data) return false;
+  }
+  return true;
+}
+
+Outcome PythonKernel::run(const CallFrame& call) const {
+  CallRecord* const record = serves(current_call, call) ? current_call : nullptr;
+  const WithGil gil;
+  return run_with_gil(call, record);
+}
+
+bool PythonKernel::collect(const CallFrame& call, PyObject* const* given,
+                           std::vector<Reference>& args) const {
+  const auto add = [&](size_t i) {
+    const bool have = given != nullptr && given[i] != nullptr && given[i] != Py_None;
+    args.push_back(have ? Reference::borrow(given[i])
+                        : object_of(argument(call, i), signature_.parameters()[i]));
+    return static_cast<bool>(args.back());
+  };
+  for (const uint8_t i : signature_.inputs()) {
+    if (i < call.size() && !add(i)) return false;
+  }
+  const std::vector<uint8_t>& outputs = signature_.outputs();
+  if (outputs.size() == 1) return add(outputs[0]);
+  if (outputs.empty()) return true;
+  Reference all = Reference::steal(PyTuple_New(static_cast<Py_ssize_t>(outputs.size())));
+  for (size_t i = 0; all && i < outputs.size(); ++i) {
+    if (!add(outputs[i])) return false;
+    PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i), args.back().release());
+    args.pop_back();
+  }
+  args.push_back(std::move(all));
+  return static_cast<bool>(args.back());
+}
+
+Outcome PythonKernel::run_with_gil(const CallFrame& call, CallRecord* record) const {
+  std::vector<Reference> args;
+  args.reserve(OPMUX_MAX_ARGS);
+  const bool has_out = !signature_.outputs().empty();
+  Reference result;
+  if (collect(call, record == nullptr ? nullptr : record->frame->given, args)) {
+    PyObject* objects[OPMUX_MAX_ARGS + 1];
+    for (size_t i = 0; i < args.size(); ++i) objects[i + 1] = args[i].get();
+    const size_t positional = args.size() - (has_out ? 1 : 0);
+    result = Reference::steal(PyObject_Vectorcall(function_.get(), objects + 1,
+                                                  positional | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                                                  has_out ? out_keyword() : nullptr));
+  }
+  return end(call, result, has_out && !args.empty() ? args.back().get() : nullptr, record);
+}
+
+Outcome PythonKernel::end(const CallFrame& call, const Reference& result, PyObject* out,
+                          CallRecord* record) const {
+  if (result.get() == Py_None || (result && result.get() == out)) return Outcome::ok;
+  if (result.get() == Py_NotImplemented) {
+    return call.end(Outcome::declined, "it returned NotImplemented");
+  }
+  if (result) {
+    return call.end(Outcome::failed, std::string("it returned a ") +
+                                         Py_TYPE(result.get())->tp_name +
+                                         " instead of writing to out");
+  }
+  Caught caught = catch_exception();
+  if (record != nullptr) record->raised = std::move(caught.exception);
+  return call.end(outcome_of(caught.code), caught.text);
+}
+
+std::string PythonKernel::verify(const Facts& facts) const {
+  const WithGil gil;
+  const Reference view = facts_view(facts);
+  const Reference answer =
+      view ? Reference::steal(PyObject_CallOneArg(verifier_.get(), view.get())) : Reference();
+  end_facts_view(view);
+  if (!answer) throw std::runtime_error(catch_exception().text);
+  if (answer.get() == Py_None) return "";
+  const char* const text =
+      PyUnicode_Check(answer.get()) != 0 ? PyUnicode_AsUTF8(answer.get()) : nullptr;
+  if (text == nullptr) {
+    PyErr_Clear();
+    throw std::runtime_error("it answered neither yes nor no");
+  }
+  return *text == 0 ? "it gave no reason" : text;
+}
+
+}  // namespace opmux::python

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "reference.hpp"
+
+#include <memory>
+#include <string>
+
+#include <opmux/implementation.hpp>
+
+#include "operator_call.hpp"
+
+namespace opmux::python {
+
+/// A Python function as an implementation. Lives until the engine has let go of it, on whatever
+/// thread that is.
+class PythonKernel {
+ public:
+  /// `function` takes the inputs in the order of the schema and, if there are outputs, `out`.
+  PythonKernel(const Operator& op, Reference function, Reference verifier);
+  PythonKernel(const PythonKernel&) = delete;
+  PythonKernel& operator=(const PythonKernel&) = delete;
+  ~PythonKernel();
+
+  Outcome run(const CallFrame& call) const;
+  /// Empty: accepts. Throws if the verifier is broken.
+  std::string verify(const Facts& facts) const;
+
+ private:
+  bool serves(const struct CallRecord* record, const CallFrame& call) const;
+  Outcome run_with_gil(const CallFrame& call, CallRecord* record) const;
+  bool collect(const CallFrame& call, PyObject* const* given, std::vector<Reference>& args) const;
+  Outcome end(const CallFrame& call, const Reference& result, PyObject* out,
+              CallRecord* record) const;
+
+  const dispatch::OperatorSlot* slot_;
+  Signature signature_;
+  Reference function_, verifier_;
+};
+
+}  // namespace opmux::python

@@ -1,0 +1,87 @@
+#pragma once
+
+#include "reference.hpp"
+
+#include <opmux/tensor.hpp>
+
+#include "type_readers.hpp"
+
+namespace opmux::python {
+
+/// One tensor argument of a call, kept from call to call: a tensor of the same shape costs a
+/// comparison and its data pointer.
+class TensorSlot {
+ public:
+  TensorSlot() = default;
+  TensorSlot(const TensorSlot&) = delete;
+  TensorSlot& operator=(const TensorSlot&) = delete;
+  ~TensorSlot() { drop(); }
+
+  /// Reads a tensor; one of OPMUX_READ_*. What it reads is borrowed until drop().
+  int32_t read(PyObject* object, GradMode& grad) {
+    PyTypeObject* const type = Py_TYPE(object);
+    if (how_ == nullptr || how_->type != type) [[unlikely]]
+      how_ = &reader_of(type);
+    if (how_->path > ReadPath::exchange) [[unlikely]]
+      return read_otherwise(object);
+    opmux_read_tensor read;
+    const int32_t outcome = read_borrowed(*how_, object, grad, read);
+    if (outcome != OPMUX_READ_OK) [[unlikely]]
+      return outcome;
+    put(read);
+    version_ = read.version;
+    // A tensor that has a shape but no memory is a description of one.
+    if (read.data == nullptr && elements_ != 0) [[unlikely]]
+      return OPMUX_READ_PLACE;
+    return OPMUX_READ_OK;
+  }
+
+  /// Gives back what `__dlpack__` lent.
+  void drop() {
+    if (lent_) [[unlikely]]
+      lent_ = {};
+  }
+
+  const TensorView& view() const { return view_; }
+  int64_t elements() const { return elements_; }
+  const TypeReader& how() const { return *how_; }
+  /// Of the data, as far as its library counts; 0 if it does not.
+  uint64_t version() const { return version_; }
+  /// Why nothing may be written to it; null if it may.
+  const char* not_writable() const {
+    if (read_only_) return "is read-only";
+    return overlaps_ ? "has elements that share their memory: a stride of 0" : nullptr;
+  }
+
+ private:
+  bool same_layout(const opmux_read_tensor& read) const {
+    const opmux_tensor& own = view_.c();
+    if (own.ndim != read.ndim || view_.dtype().packed() != read.dtype) return false;
+    if (own.device.type != read.device_type || own.device.id != read.device_id) return false;
+    if (read.strides == nullptr) return false;
+    for (int32_t i = 0; i < read.ndim; ++i) {
+      if (own.shape[i] != read.shape[i] || own.strides[i] != read.strides[i]) return false;
+    }
+    return true;
+  }
+  void put(const opmux_read_tensor& read) {
+    if (same_layout(read)) [[likely]] {
+      view_.set_data(read.data);
+    } else {
+      put_anew(read);
+    }
+  }
+  void put_anew(const opmux_read_tensor& read);
+  int32_t read_otherwise(PyObject* object);
+  int32_t read_protocol(PyObject* object);
+
+  TensorView view_;
+  int64_t elements_ = 0;
+  uint64_t version_ = 0;
+  const TypeReader* how_ = nullptr;
+  Reference lent_;  ///< capsule of `__dlpack__`
+  bool read_only_ = false;
+  bool overlaps_ = false;  ///< a dimension of stride 0
+};
+
+}  // namespace opmux::python
