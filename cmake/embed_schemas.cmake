@@ -1,6 +1,7 @@
 # Turns every *.schema file of a folder into an entry of the table in `template`, whose result goes
 # to `output`. A schema's summary is its leading block of `#` lines;
-# `#! data_checked` marks an operator whose kernels look at data.
+# `#! data_checked` marks an operator whose kernels look at data; `#! integer NAME` an output that is
+# made of 64-bit integers where nobody gives one.
 function(opmux_embed_schemas folder template output)
   file(GLOB files CONFIGURE_DEPENDS ${folder}/*.schema)
   list(SORT files)
@@ -12,19 +13,22 @@ function(opmux_embed_schemas folder template output)
     set(rest "${text}")
     set(summary "")
     set(data_checked false)
+    set(integer "")
     while(rest MATCHES "^#(!?) *([^\n]*)\n(.*)$")
       set(rest "${CMAKE_MATCH_3}")
       if(NOT CMAKE_MATCH_1)
         string(APPEND summary " ${CMAKE_MATCH_2}")
       elseif(CMAKE_MATCH_2 STREQUAL "data_checked")
         set(data_checked true)
+      elseif(CMAKE_MATCH_2 MATCHES "^integer ([a-z_]+)$")
+        set(integer ${CMAKE_MATCH_1})
       else()
         message(FATAL_ERROR "${file}: unknown mark '#! ${CMAKE_MATCH_2}'")
       endif()
     endwhile()
     string(STRIP "${summary}" summary)
     string(APPEND opmux_schema_entries
-           "    {\"${name}\", R\"schema(${text})schema\",\n     R\"schema(${summary})schema\", ${data_checked}},\n")
+           "    {\"${name}\", R\"schema(${text})schema\",\n     R\"schema(${summary})schema\", ${data_checked}, \"${integer}\"},\n")
   endforeach()
   configure_file(${template} ${output} @ONLY)
 endfunction()

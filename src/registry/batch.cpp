@@ -223,6 +223,9 @@ Status define_operator(RegistrySnapshot& next, std::string_view schema_text, Ope
             base::concat("operator ", schema->name, " is defined as ", is, " and cannot also be ",
                          wanted)};
   }
+  if (const int output = schema->arg_index(marks.integer); output >= 0) {
+    schema->args[static_cast<size_t>(output)].integer = true;
+  }
   OperatorRecord record;
   record.schema = std::make_shared<const Schema>(*std::move(schema));
   record.standard = marks.standard;

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <opmux/status.hpp>
@@ -16,6 +17,7 @@ inline constexpr size_t kMostImplementations = 256;  ///< of one operator
 struct OperatorMarks {
   bool standard = false;
   bool data_checked = false;
+  std::string_view integer = {};  ///< an output that is made of integers, whatever is read
 };
 
 /// What became of one item of a batch.

@@ -88,6 +88,7 @@ class Inference {
   std::span<const int64_t> dims() const { return {dims_.values.data(), schema_.dims.size()}; }
 
   DType dtype_of(const ArgSpec& output) const {
+    if (output.integer) return i64;
     const TensorView* first = nullptr;
     for (size_t i = 0; i < schema_.args.size(); ++i) {
       const ArgSpec& arg = schema_.args[i];

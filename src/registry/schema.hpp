@@ -57,6 +57,7 @@ struct ArgSpec {
   Access access = Access::in;
   bool optional = false;
   bool constant = false;           ///< `const`: may be packed, given an owner
+  bool integer = false;            ///< an output that is made of integers, whatever is read
   bool any_shape = false;          ///< `[*]`, or no brackets at all
   bool leading = false;            ///< starts with `...`
   std::vector<DimSpec> dims;       ///< after the leading ones

@@ -96,8 +96,10 @@ Status Core::start(const Options& options) {
   if (!layer) return layer.error();
   environment_layer_ = *layer;
   for (const registry::StandardSchema& schema : registry::standard_schemas()) {
-    if (Status status = registry_.define(schema.text, {true, schema.data_checked}); !status.ok())
+    if (Status status = registry_.define(schema.text, {true, schema.data_checked, schema.integer});
+        !status.ok()) {
       return status;
+    }
   }
   if (Status status = load_plugins(options); !status.ok()) return status;
   if (Status status = apply_backend_switches(); !status.ok()) return status;

@@ -78,6 +78,18 @@ TEST(Operator, infers_what_a_call_would_write) {
   EXPECT_EQ(op.infer_outputs(args).error().code(), Code::invalid_argument);
 }
 
+TEST(Operator, infers_integers_where_a_standard_operator_gives_numbers_of_things) {
+  Runtime runtime = plain_runtime();
+  float data[12] = {};
+  const TensorView logits(data, f32, {2, 6});
+  opmux_arg args[2] = {};
+  args[1].tag = OPMUX_ARG_TENSOR;
+  args[1].value.tensor = &logits.c();
+  const std::vector<OutputInfo> outputs = runtime.op("sample")->infer_outputs(args).value();
+  EXPECT_EQ(outputs[0].dtype, i64);
+  EXPECT_EQ(outputs[0].shape, (std::vector<int64_t>{2}));
+}
+
 TEST(Operator, calls_with_arguments_known_at_run_time_and_lends_threads) {
   Runtime runtime = plain_runtime();
   ASSERT_TRUE(runtime.define("f(out Tensor y[N], float scale = 2)").ok());
