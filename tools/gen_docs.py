@@ -163,7 +163,10 @@ def python_result(schema):
     if given:
         text += f" Returns {' and '.join(given)}"
         text += ", written into `out` if that is given." if schema.inferable() else \
-            ", which the caller gives as `out`: no input tells their shapes."
+            f", which the caller gives as `out`: no input tells the shape of {given[0]}."
+        text += f" `out` is a tuple of {len(given)}." if len(given) > 1 else ""
+    else:
+        text += " Returns `None`."
     between = [f"`{a.name}`" for a, b in zip(schema.inputs(), schema.inputs()[1:])
                if a.optional and not (b.optional or b.default)]
     return (text + (f" {' and '.join(between)} may be `None`." if between else "")).strip()
@@ -228,7 +231,7 @@ def operator_page(root, op):
     return "\n".join([
         f"# {op}", "", schema.summary, "", "```text", *schema.text, "```", "",
         "## Meaning", "", prose[op], "", "[What holds for all operators](operators.md).", "",
-        *(["## Python", "", *python_signature(root, op), ""] if (root / "python").is_dir() else []),
+        "## Python", "", *python_signature(root, op), "",
         "## C++", "", "```cpp", f'opmux::Operator {op} = runtime.op("{op}").value();',
         f"opmux::Status status = {op}({words});", "```", "",
         "## Arguments", "", *arguments_table(root, op), *checked, "",

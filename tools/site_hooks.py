@@ -17,7 +17,7 @@ RENAMED = {"README.md": "index.md", "docs/README.md": "documents.md",
 SOURCES = {page: source for source, page in RENAMED.items()}
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-HIDDEN = re.compile(r"^<!-- (?:before|after) \w+\n.*?^-->\n", re.MULTILINE | re.DOTALL)
+HIDDEN = re.compile(r"^<!-- .*?-->\n", re.MULTILINE | re.DOTALL)
 
 
 def on_config(config):

@@ -1,0 +1,71 @@
+"""The Python code in the documents runs and prints what they say.
+
+A block ```python is run; a block ```text after it is what it prints, nothing if there is none, on
+any CPU or, with cpu=FLAG, on one that has this flag. Blocks of a page share their names, and blocks
+in comments are run too. ```python theirs is somebody else's.
+"""
+import contextlib
+import io
+import pathlib
+import re
+import sys
+
+import opmux
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import check_snippets  # noqa: E402
+import gen_docs  # noqa: E402
+
+
+def blocks_of(page):
+    """(line, language, words, body) of each block of a page, in order."""
+    lines, at = page.read_text().splitlines(), 0
+    while at < len(lines):
+        fence, line = check_snippets.FENCE.match(lines[at]), at + 1
+        if fence:
+            body, at = check_snippets.read_until(lines, at + 1, "```")
+            yield line, fence[1], fence[2].split(), body
+        at += 1
+
+
+def runnable(page):
+    """Each block to run as (line, code, what it prints or None where that differs by machine)."""
+    found = []
+    for line, language, words, body in blocks_of(page):
+        if language == "python" and "theirs" not in words:
+            found.append([line, body, []])
+        elif language == "text" and found and not any(w.startswith("of=") for w in words):
+            flag = next((w[4:] for w in words if w.startswith("cpu=")), None)
+            found[-1][2] = body if check_snippets.has_cpu_flag(flag) else None
+    return found
+
+
+PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if runnable(page)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_code_of_a_page_prints_what_the_page_says(page):
+    opmux.reset_default_runtime()
+    names = {"__name__": "__main__"}
+    for line, code, expected in runnable(page):
+        printed = io.StringIO()
+        source = "\n" * line + "\n".join(code) + "\n"
+        with contextlib.redirect_stdout(printed):
+            exec(compile(source, str(page), "exec"), names)  # noqa: S102
+        if expected is not None:
+            said = [text.rstrip() for text in printed.getvalue().splitlines()]
+            assert said == expected, f"{page.name}:{line}"
+
+
+def test_the_tutorial_is_among_the_pages():
+    assert ROOT / "docs/python/tutorial.md" in PAGES
+
+
+@pytest.mark.parametrize("name", gen_docs.operators(ROOT))
+def test_the_page_of_an_operator_shows_its_signature(name):
+    page = " ".join(gen_docs.python_signature(ROOT, name)[1:-3])
+    shown = re.findall(r"[(,]\s*(\w+|\*)", page)
+    real = re.findall(r"[(,]\s*(\w+|\*)", opmux.op(name).signature)
+    assert shown == real
