@@ -229,7 +229,7 @@ def operator_page(root, op):
     checked = ["", "`data_checked`: kernels look at the contents of tensors, and what they find wrong "
                "is [final](concepts.md#outcomes)."] if schema.data_checked else []
     return "\n".join([
-        f"# {op}", "", schema.summary, "", "```text", *schema.text, "```", "",
+        f"# {op}", "", schema.summary, "", "```", *schema.text, "```", "",
         "## Meaning", "", prose[op], "", "[What holds for all operators](operators.md).", "",
         "## Python", "", *python_signature(root, op), "",
         "## C++", "", "```cpp", f'opmux::Operator {op} = runtime.op("{op}").value();',
