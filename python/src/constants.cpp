@@ -1,5 +1,6 @@
 #include "constants.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace opmux::python {
@@ -48,6 +49,11 @@ Reference watch_parameter(ParameterConstants* constants, PyObject* parameter) {
   return callback ? Reference::steal(PyWeakref_NewRef(parameter, callback.get())) : Reference();
 }
 
+bool same_tensor(const TensorView& a, const TensorView& b) {
+  return a.same_start(b) && a.dtype() == b.dtype() && std::ranges::equal(a.shape(), b.shape()) &&
+         std::ranges::equal(a.strides(), b.strides());
+}
+
 }  // namespace
 
 ParameterConstants::~ParameterConstants() { delete table_; }
@@ -60,17 +66,10 @@ const Constant* ParameterConstants::find(PyObject* parameter, const TensorSlot& 
   const auto found = table_->entries.find(parameter);
   if (found == table_->entries.end()) return add(parameter, slot);
   Entry& entry = found->second;
-  if (!entry.constant.view().same_start(slot.view()) ||
-      entry.constant.view().layout() != slot.view().layout()) {
-    // Its data moved: set_data, a cast. What was kept belongs to what it was before.
-    const TensorView& kept = entry.constant.view();
-    const bool same = kept.same_start(slot.view()) && kept.dtype() == slot.view().dtype() &&
-                      std::ranges::equal(kept.shape(), slot.view().shape()) &&
-                      std::ranges::equal(kept.strides(), slot.view().strides());
-    if (!same) {
-      table_->entries.erase(found);
-      return add(parameter, slot);
-    }
+  if (!same_tensor(entry.constant.view(), slot.view())) {
+    // Its data moved: what was kept belongs to what it was before.
+    table_->entries.erase(found);
+    return add(parameter, slot);
   }
   if (entry.version != slot.version()) {
     entry.constant.changed();
