@@ -8,6 +8,7 @@
 #include "backends/common/activation.hpp"
 #include "backends/common/expert_choices.hpp"
 #include "backends/onednn/implementations.hpp"
+#include "backends/onednn/parts.hpp"
 #include "backends/onednn/prepared.hpp"
 
 namespace opmux::backends::onednn {
@@ -75,23 +76,6 @@ std::shared_ptr<void> plan_moe(const plugin::Call& call) {
   }
   return plan;
 }
-
-// Hands out the parts of the workspace; without one it counts their bytes.
-class Parts {
- public:
-  explicit Parts(void* workspace) : first_(reinterpret_cast<uintptr_t>(workspace)) {}
-  template <class T>
-  T* take(int64_t count) {
-    T* part = reinterpret_cast<T*>(first_ + used_);
-    used_ += (static_cast<uint64_t>(count) * sizeof(T) + 63) / 64 * 64;
-    return part;
-  }
-  uint64_t used() const { return used_; }
-
- private:
-  uintptr_t first_;
-  uint64_t used_ = 0;
-};
 
 // Where a call keeps what it computes.
 struct Places {

@@ -19,6 +19,7 @@ OPMUX_PLUGIN_ENTRY(onednn) {
     // Threads of OpenMP do not survive a fork, and the runtime does not notice.
     op::Backend backend{"onednn", OPMUX_KIND_VENDOR};
     backend.vendor("intel").flags(OPMUX_BACKEND_FORK_LOST);
+    onednn::add_attention(backend);
     onednn::add_fused_moe(backend);
     onednn::add_linear(backend);
     onednn::add_linear_w8a8(backend);

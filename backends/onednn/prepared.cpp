@@ -1,6 +1,7 @@
 #include "backends/onednn/prepared.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 
 // The two functions of OpenMP that are needed, declared here: omp.h comes with one compiler only.
@@ -10,6 +11,13 @@ void omp_set_num_threads(int);
 }
 
 namespace opmux::backends::onednn {
+namespace {
+
+std::string refusal(dnnl_status_t status) {
+  return "oneDNN could not run: status " + std::to_string(status);
+}
+
+}  // namespace
 
 const dnnl::engine& cpu() {
   static const auto* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
@@ -82,8 +90,8 @@ void Prepared::give_back(std::unique_ptr<Binding> binding) const {
   }
 }
 
-int32_t Prepared::run(const plugin::Call& call, std::initializer_list<void*> data,
-                      void* scratchpad) const {
+dnnl_status_t Prepared::execute(std::initializer_list<void*> data, void* scratchpad,
+                                int threads) const {
   std::unique_ptr<Binding> binding = take();
   size_t at = 0;
   for (void* pointer : data) {
@@ -92,15 +100,25 @@ int32_t Prepared::run(const plugin::Call& call, std::initializer_list<void*> dat
   if (workspace() != 0) {
     dnnl_memory_set_data_handle(binding->arguments[at].memory, scratchpad);
   }
-  const ThreadLimit limit(call);
+  const ThreadLimit limit(threads);
   const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), binding->stream.get(),
                                                       static_cast<int>(binding->arguments.size()),
                                                       binding->arguments.data());
   give_back(std::move(binding));
-  if (status == dnnl_success) return OPMUX_OK;
   if (status == dnnl_out_of_memory) throw std::bad_alloc();
-  return plugin::fail(call.error(), "onednn.execute",
-                      "oneDNN could not run: status " + std::to_string(status));
+  return status;
+}
+
+int32_t Prepared::run(const plugin::Call& call, std::initializer_list<void*> data,
+                      void* scratchpad) const {
+  const dnnl_status_t status = execute(data, scratchpad, call.c().max_threads);
+  return status == dnnl_success ? OPMUX_OK
+                                : plugin::fail(call.error(), "onednn.execute", refusal(status));
+}
+
+void Prepared::run_here(std::initializer_list<void*> data, void* scratchpad) const {
+  const dnnl_status_t status = execute(data, scratchpad, 1);
+  if (status != dnnl_success) throw std::runtime_error(refusal(status));
 }
 
 }  // namespace opmux::backends::onednn

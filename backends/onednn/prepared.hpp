@@ -75,9 +75,12 @@ class Prepared {
   }
   // The same with its own part of the workspace.
   int32_t run(const plugin::Call& call, std::initializer_list<void*> data, void* scratchpad) const;
+  // The same on this thread alone, for one of several that share a call. Throws if it fails.
+  void run_here(std::initializer_list<void*> data, void* scratchpad) const;
 
  private:
   struct Binding;
+  dnnl_status_t execute(std::initializer_list<void*> data, void* scratchpad, int threads) const;
   std::unique_ptr<Binding> take() const;
   void give_back(std::unique_ptr<Binding> binding) const;
 

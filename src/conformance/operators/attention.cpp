@@ -16,11 +16,14 @@ void shape_mask(Draft& draft) {
   if (random.chance(50)) draft.dtype("mask", boolean);
 }
 
+/// Larger cases are prompts: some code takes only those, a block of queries at a time.
 void shape_attention(Draft& draft) {
   shape_heads(draft);
-  draft.dim("B") = draft.size_or_none(3);
-  draft.dim("S") = draft.size_or_none(9);
-  draft.dim("T") = draft.random().chance(25) ? draft.dim("S") : draft.size_or_none(40);
+  const bool large = draft.budget() > 16384, prompt = draft.budget() > 2048;
+  const int64_t queries = large ? 150 : prompt ? 40 : 9, keys = large ? 300 : 40;
+  draft.dim("B") = draft.size_or_none(large ? 1 : 3);
+  draft.dim("S") = draft.size_or_none(queries);
+  draft.dim("T") = draft.random().chance(25) ? draft.dim("S") : draft.size_or_none(keys);
   shape_mask(draft);
 }
 

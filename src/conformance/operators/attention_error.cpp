@@ -97,8 +97,10 @@ void bound_query(const Case& c, const Query& query, DType values, double* bounds
   const double flushed = values == f32 ? kSmallest : smallest(values) + kSmallest;
   for (size_t t = 0; t < query.v.size(); ++t) {
     const double relative = weights.error[t] + rounding;
+    // Engines may flush subnormal values and products to zero.
+    const double lost = kSmallest * (1 + weights.weight[t]);
     for (size_t d = 0; d < query.v[t].size(); ++d) {
-      bounds[d] += std::abs(query.v[t][d]) * (weights.weight[t] * relative + flushed);
+      bounds[d] += std::abs(query.v[t][d]) * (weights.weight[t] * relative + flushed) + lost;
     }
   }
 }
