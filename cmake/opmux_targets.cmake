@@ -9,7 +9,7 @@ endif()
 add_library(opmux_settings INTERFACE)
 target_compile_features(opmux_settings INTERFACE cxx_std_20 c_std_11)
 target_link_libraries(opmux_settings INTERFACE Threads::Threads)
-if(OPMUX_DEVELOPER_MODE)
+if(OPMUX_WARNINGS)
   target_compile_options(opmux_settings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                          -Wno-sign-conversion -Werror)
 endif()

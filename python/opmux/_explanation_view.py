@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import os
 import sys
 from typing import Any
 
 _COLOURS = {"chosen": "32", "accepted": "36", "last resort": "36", "refused": "31"}
-_STYLE = (
-    "border-collapse:collapse;font-family:ui-monospace,monospace;font-size:90%;text-align:left"
-)
+_STYLE = "border-collapse:collapse;font-family:ui-monospace,monospace;font-size:90%;text-align:left"
 _CELL = "padding:2px 12px 2px 0;text-align:left"
 _HTML_COLOURS = {"32": "#1a7f37", "36": "#0969da", "31": "#cf222e"}
 
@@ -35,6 +32,8 @@ def as_text(explanation: Any) -> str:
 
 
 def _row(candidate: Any) -> str:
+    import html
+
     colour = _HTML_COLOURS[_COLOURS.get(candidate.verdict, "31")]
     why = f"{candidate.code}: {candidate.reason}" if candidate.code else candidate.reason
     cells = (candidate.id, candidate.verdict, why)
@@ -44,6 +43,8 @@ def _row(candidate: Any) -> str:
 
 def as_html(explanation: Any) -> str:
     """The same for a notebook."""
+    import html
+
     head = f"{explanation.op}  {explanation.arguments}"
     tail = f"generation {explanation.generation}, {explanation.device}"
     rows = "".join(_row(candidate) for candidate in explanation.candidates)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -33,6 +32,8 @@ def _copy_to(out: Any, result: Any) -> None:
 
 
 def _takes_out(function: Callable[..., Any]) -> bool:
+    import inspect
+
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):

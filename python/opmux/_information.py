@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pathlib
+import os
 from typing import Any
 
 from . import _core, _explanation_view
@@ -66,15 +66,16 @@ def readers() -> list[tuple[str, str, str]]:
     return sorted(_core.readings())
 
 
-def _installed(*parts: str) -> str:
-    return str(pathlib.Path(__file__).parent.joinpath(*parts))
+def installed(*parts: str) -> str:
+    """A path inside the installed package."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), *parts)
 
 
 def get_include() -> str:
     """The folder with the headers, for plugins and C++ programs."""
-    return _installed("include")
+    return installed("include")
 
 
 def get_cmake_dir() -> str:
     """The folder with the CMake package: `find_package(opmux HINTS ...)`."""
-    return _installed("lib", "cmake", "opmux")
+    return installed("lib", "cmake", "opmux")

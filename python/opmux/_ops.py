@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from . import _core
 from ._errors import NotFound
 from ._runtime import default_runtime
+
+if TYPE_CHECKING:
+    from ._standard_operators import StandardOperators
 
 
 class _Namespace:
@@ -41,7 +44,7 @@ class _Namespace:
         return f"<opmux.ops: {len(dir(self))} operators>"
 
 
-ops = _Namespace()
+ops = cast("StandardOperators", _Namespace())
 
 
 def op(name: str) -> _core.Operator:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
-import logging
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from . import _core
 
 GROUP = "opmux.plugins"
-_log = logging.getLogger("opmux")
 
 
-@dataclass(frozen=True)
-class PythonPlugin:
+class PythonPlugin(NamedTuple):
     """A plugin that was found, and what became of it."""
 
     name: str
@@ -29,16 +24,19 @@ found: list[PythonPlugin] = []
 
 
 def _entry_points() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    import importlib.metadata  # takes longer than all of this package
+
     for entry in importlib.metadata.entry_points(group=GROUP):
         yield entry.name, "entry point", entry.load
 
 
 def _modules() -> Iterator[tuple[str, str, Callable[[], object]]]:
-    for name in os.environ.get("OPMUX_PYTHON_PLUGINS", "").split(","):
-        if name.strip():
-            yield name.strip(), "OPMUX_PYTHON_PLUGINS", lambda n=name.strip(): (
-                importlib.import_module(n)
-            )
+    import functools
+    import importlib
+
+    for word in os.environ.get("OPMUX_PYTHON_PLUGINS", "").split(","):
+        if name := word.strip():
+            yield name, "OPMUX_PYTHON_PLUGINS", functools.partial(importlib.import_module, name)
 
 
 def _register(runtime: _core.Runtime, load: Callable[[], object]) -> None:
@@ -49,6 +47,12 @@ def _register(runtime: _core.Runtime, load: Callable[[], object]) -> None:
     register(runtime)
 
 
+def _warn(form: str, *words: str) -> None:
+    import logging
+
+    logging.getLogger("opmux").warning(form, *words)
+
+
 def load(runtime: _core.Runtime) -> None:
     """Loads every plugin that is found; called once for the default runtime."""
     found.clear()
@@ -57,7 +61,7 @@ def load(runtime: _core.Runtime) -> None:
             _register(runtime, loader)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
-            _log.warning("plugin.refused: %s (%s): %s", name, source, reason)
+            _warn("plugin.refused: %s (%s): %s", name, source, reason)
             found.append(PythonPlugin(name, source, False, reason))
         else:
             found.append(PythonPlugin(name, source, True))

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from typing import Any
 
 from . import _core
 
-_log = logging.getLogger("opmux")
-_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
 _lock = threading.RLock()
 _default: _core.Runtime | None = None
 
 
 def _tell(level: str, code: str, op: str, impl: str, text: str) -> None:
-    number = _LEVELS.get(level, logging.ERROR)
-    if _log.isEnabledFor(number):
+    import logging  # not before there is something to tell
+
+    log = logging.getLogger("opmux")
+    levels = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
+    number = levels.get(level, logging.ERROR)
+    if log.isEnabledFor(number):
         extra = {"opmux_code": code, "opmux_op": op, "opmux_impl": impl}
-        _log.log(number, "%s: %s", code, text, extra=extra)
+        log.log(number, "%s: %s", code, text, extra=extra)
 
 
 def create_runtime(**options: Any) -> _core.Runtime:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Token
@@ -207,6 +206,8 @@ def report(runtime: _core.Runtime | None = None) -> Iterator[Reports]:
 def expect(*patterns: str, runtime: _core.Runtime | None = None) -> Iterator[Reports]:
     """For tests: fails if a call in the block ran anything that none of the globs matches, or if
     no call was made."""
+    import fnmatch
+
     with report(runtime) as calls:
         yield calls
     ran = calls.implementations()

@@ -1,0 +1,417 @@
+"""The extension module: calls of operators, and what a runtime tells about itself."""
+
+import builtins
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, final
+
+__version__: str
+
+@final
+class Operator:
+    """An operator: call it, bind it, ask it."""
+
+    @property
+    def name(self) -> str:
+        """The operator's name."""
+
+    @property
+    def schema(self) -> str:
+        """The canonical text of its schema."""
+
+    @property
+    def signature(self) -> str:
+        """How it is called from Python."""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The call as a builtin function."""
+
+    def bind(self, *args: Any, **kwargs: Any) -> Plan:
+        """Decides once for arguments like these: a plan, which is called without a lookup."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+@final
+class Plan:
+    """One decision, kept: called without a lookup."""
+
+    @property
+    def operator(self) -> Operator:
+        """The operator that it runs."""
+
+    @property
+    def state(self) -> str:
+        """'current', 'stale' or 'revoked'."""
+
+    @property
+    def implementation(self) -> str:
+        """The implementation that it runs."""
+
+    @property
+    def generation(self) -> int:
+        """Of the snapshot that decided."""
+
+    def refresh(self) -> None:
+        """Decides anew for arguments like those it was bound with."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+@final
+class Scope:
+    """What surrounds calls; made by opmux.scope and its kin."""
+
+scope_variable: ContextVar[Scope | None]
+
+class Candidate:
+    """One candidate of a decision, and what became of it."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def code(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def priority(self) -> int: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def accepted(self) -> bool: ...
+
+class Explanation:
+    """Why an operator runs what it runs; print it, or read its fields."""
+
+    @property
+    def op(self) -> str: ...
+    @property
+    def arguments(self) -> str: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def chosen(self) -> str: ...
+    @property
+    def strict(self) -> bool: ...
+    @property
+    def candidates(self) -> list[Candidate]: ...
+    @property
+    def depends_on(self) -> list[str]: ...
+    @property
+    def independent(self) -> list[str]: ...
+    @property
+    def note(self) -> str: ...
+    def to_json(self) -> str: ...
+    def to_text(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+
+class ArgumentInfo:
+    """One argument of an operator's schema."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def optional(self) -> bool: ...
+    @property
+    def output(self) -> bool: ...
+    @property
+    def updated(self) -> bool: ...
+    @property
+    def words(self) -> list[str]: ...
+    @property
+    def any_shape(self) -> bool: ...
+    @property
+    def dims(self) -> list[str]: ...
+    @property
+    def dtype_variable(self) -> str: ...
+    @property
+    def may_alias(self) -> str: ...
+    @property
+    def constant(self) -> bool: ...
+    @property
+    def default_text(self) -> str: ...
+
+def arguments(op: Operator, /) -> list[ArgumentInfo]: ...
+
+class ImplementationInfo:
+    """One implementation."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def backend(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def vendor(self) -> str: ...
+    @property
+    def priority(self) -> int: ...
+    @property
+    def available(self) -> bool: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def calls(self) -> int: ...
+
+class OperatorInfo:
+    """One operator with its implementations."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def schema(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def implementations(self) -> list[ImplementationInfo]: ...
+
+class CallStats:
+    """Folded counters of one implementation."""
+
+    @property
+    def implementation(self) -> str: ...
+    @property
+    def calls(self) -> int: ...
+    @property
+    def declined(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
+    @property
+    def resource(self) -> int: ...
+    @property
+    def invalid_argument(self) -> int: ...
+    @property
+    def device_lost(self) -> int: ...
+    @property
+    def stood_in(self) -> int: ...
+    @property
+    def packed_bytes(self) -> int: ...
+
+class PluginInfo:
+    """What was found where plugins are looked for."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def loaded(self) -> bool: ...
+    @property
+    def code(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def backends(self) -> list[str]: ...
+    @property
+    def implementations(self) -> list[str]: ...
+
+class SettingInfo:
+    """One effective setting and where it came from."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def value(self) -> str: ...
+    @property
+    def origin(self) -> str: ...
+
+class Condition:
+    """A question about a call, for a rule; joined by &, | and ~."""
+
+    @staticmethod
+    def dim(name: str, compare: str, value: int, /) -> Condition: ...
+    @staticmethod
+    def rows(compare: str, value: int, /) -> Condition: ...
+    @staticmethod
+    def dtype(argument: str, dtype: str, /) -> Condition: ...
+    @staticmethod
+    def rank(argument: str, compare: str, value: int, /) -> Condition: ...
+    @staticmethod
+    def present(argument: str, /) -> Condition: ...
+    @staticmethod
+    def contiguous(argument: str, /) -> Condition: ...
+    @staticmethod
+    def aligned(argument: str, bytes: int, /) -> Condition: ...
+    @staticmethod
+    def layout(argument: str, name: str, /) -> Condition: ...
+    @staticmethod
+    def scalar(argument: str, compare: str, value: int, /) -> Condition: ...
+    @staticmethod
+    def ambient(name: str, /) -> Condition: ...
+    def __and__(self, arg: Condition, /) -> Condition: ...
+    def __or__(self, arg: Condition, /) -> Condition: ...
+    def __invert__(self) -> Condition: ...
+
+class Boost:
+    """Changes the score of the implementations that match."""
+
+    def __init__(self, impl: str, add: float = 0.0, multiply: float = 1.0) -> None: ...
+
+    impl: str
+    add: float
+    multiply: float
+
+class Rule:
+    """One rule of a policy."""
+
+    def __init__(self) -> None: ...
+
+    name: str
+    op: str
+    when: Condition | None
+    require: list[str]
+    prefer: list[str]
+    order: list[str]
+    deny: list[str]
+    allow: list[str]
+    boost: list[Boost]
+    strict: bool | None
+    rank: int
+    reason: str
+    owner: str
+    expires: str
+    allow_none: bool
+
+class Policy:
+    """What a program or a scope wants of selection."""
+
+    def __init__(self) -> None: ...
+
+    prefer: list[str]
+    require: list[str]
+    deny: list[str]
+    allow: list[str]
+    strict: bool | None
+    allow_vendors: list[str]
+    deny_vendors: list[str]
+    per_op: dict[str, list[str]]
+    rules: list[Rule]
+
+class Constant:
+    """A tensor with an owner: packed once, by the first call that can."""
+
+    def changed(self) -> None:
+        """The data are others now: packed copies are dropped."""
+
+    @property
+    def version(self) -> int: ...
+    @property
+    def packs(self) -> int: ...
+    @property
+    def packed_bytes(self) -> int: ...
+    @property
+    def tensor(self) -> Any: ...
+
+class Runtime:
+    """Operators, implementations and policy."""
+
+    def __init__(
+        self,
+        *,
+        environment: Sequence[tuple[str, str]] | None = None,
+        plugin_folders: Sequence[str] = ...,
+        backends: bool = True,
+        policy: Policy = ...,
+        threads: int = 0,
+        sink: Callable[[str, str, str, str, str], object] | None = None,
+    ) -> None: ...
+    def op(self, name: str) -> Operator:
+        """The operator of that name."""
+
+    def define(self, schema: str, *, data_checked: bool = False) -> None: ...
+    def set_policy(self, policy: Policy, /) -> None: ...
+    def policy(self) -> Policy: ...
+    def reset_policy(self) -> None: ...
+    def enable_backend(self, name: str, on: bool = True) -> None: ...
+    def list(self) -> builtins.list[OperatorInfo]: ...
+    def plugins(self) -> builtins.list[PluginInfo]: ...
+    def stats(self) -> builtins.list[CallStats]: ...
+    def settings(self) -> builtins.list[SettingInfo]: ...
+    def constant(self, tensor: Any) -> Constant: ...
+    @property
+    def packed_bytes(self) -> int: ...
+    @property
+    def parameters(self) -> int:
+        """How many parameters of torch modules are remembered as constants."""
+
+    @property
+    def generation(self) -> int: ...
+    @property
+    def disabled(self) -> bool: ...
+
+class ThreadScope:
+    """A policy for this thread that C++ code called from it sees too."""
+
+    def __init__(self, runtime: Runtime, policy: Policy, /) -> None: ...
+    def __enter__(self) -> ThreadScope: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+def explain(op: Operator, *args: Any, **kwargs: Any) -> Explanation: ...
+def make_scope(
+    runtime: Runtime,
+    policy: Policy,
+    outer: Scope | None,
+    tag: str | None = None,
+    max_threads: int | None = None,
+    reports: list[dict[str, Any]] | None = None,
+) -> Scope: ...
+
+class FactsView:
+    """What a verifier may ask, while it runs."""
+
+    def get(self, kind: int, name: str, /) -> int | None: ...
+
+class BorrowedTensor:
+    """A tensor of a call that did not come from Python."""
+
+    def __dlpack__(self, **kwargs: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+class Registration:
+    """Keeps an implementation registered."""
+
+    def withdraw(self) -> None:
+        """Unpublishes it, and returns when no call is inside any more."""
+
+    def keep(self) -> None:
+        """Keeps it for as long as the runtime lives."""
+
+def implement(
+    runtime: Runtime,
+    id: str,
+    function: Callable[..., Any],
+    verifier: Callable[[FactsView], str | None] | None,
+    kind: str,
+    vendor: str,
+    priority: int,
+    caps: dict[str, Any],
+    reads: Sequence[tuple[int, str]],
+    flags: int,
+) -> Registration: ...
+def implement_nothing(runtime: Runtime, id: str) -> Registration: ...
+def set_adopt_hook(hook: Callable[[BorrowedTensor], Any], /) -> None: ...
+def declare_point(runtime: Runtime, signature: str, /) -> None: ...
+def ask_point(runtime: Runtime, signature: str, /, *args: Any) -> tuple[Any] | None: ...
+def answer_point(
+    runtime: Runtime, signature: str, backend: str, function: Callable[..., Any], /
+) -> Registration: ...
+def learn_torch(tensor: type, parameter: type, is_grad_enabled: Callable[[], bool], /) -> None: ...
+def use_torch_reader(capsule: object | None) -> None: ...
+def readings() -> list[tuple[str, str, str]]: ...
+def read_path(type: type, /) -> int: ...
+def set_error_type(code: int, type: type[BaseException], /) -> None: ...
+def set_allocate_hook(hook: Callable[[Any, tuple[int, ...], str, int, int], Any], /) -> None: ...
+def set_reroute_hook(hook: Callable[[str, tuple[Any, ...], dict[str, Any]], Any], /) -> None: ...
+def release_gil_from() -> int: ...
+def set_release_gil_from(elements: int, /) -> None: ...

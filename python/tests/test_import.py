@@ -1,0 +1,44 @@
+"""What importing the package costs and brings."""
+
+import json
+import subprocess
+import sys
+
+import opmux
+
+LIMIT_MS = 60
+PROBE = """
+import json, sys, time
+before = set(sys.modules)
+start = time.process_time()
+import opmux
+spent = (time.process_time() - start) * 1e3
+print(json.dumps({"ms": spent, "modules": sorted(set(sys.modules) - before)}))
+"""
+
+
+def probe():
+    ran = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True)
+    return json.loads(ran.stdout)
+
+
+def test_is_imported_within_60_ms():
+    assert min(probe()["ms"] for _ in range(5)) <= LIMIT_MS
+
+
+def test_brings_no_array_library_and_nothing_slow():
+    modules = set(probe()["modules"])
+    assert "opmux._core" in modules
+    unwanted = {"torch", "numpy", "jax", "cupy", "logging", "inspect", "importlib.metadata"}
+    assert not unwanted & modules
+
+
+def test_every_public_name_is_there():
+    assert len(set(opmux.__all__)) == len(opmux.__all__)
+    assert all(hasattr(opmux, name) for name in opmux.__all__)
+
+
+def test_no_public_name_is_left_out():
+    module = type(sys)
+    public = {n for n, v in vars(opmux).items() if n[0] != "_" and not isinstance(v, module)}
+    assert public - {"annotations"} <= set(opmux.__all__)
