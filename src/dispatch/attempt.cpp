@@ -16,8 +16,9 @@ std::byte* aligned(std::byte* memory) {
 /// The prepared state of a call, or why there is none.
 Status prepare(OperatorSlot& slot, const PlanRecord& plan, const registry::Signature& signature,
                opmux_call& call, PreparedPtr& prepared) {
-  if (plan.prepared == nullptr) return {};
-  auto found = plan.prepared->get(prepared_key(*plan.implementation, signature, call), call);
+  if (plan.candidate->prepared == nullptr) return {};
+  auto found = plan.candidate->prepared->get(
+      prepared_key(*plan.candidate->implementation, signature, call), call);
   if (!found) return found.error();
   slot.engine->retire_prepared(slot, std::move(found->evicted));
   prepared = std::move(found->state);
@@ -30,7 +31,7 @@ Status prepare(OperatorSlot& slot, const PlanRecord& plan, const registry::Signa
 Status load_pack(const PlanRecord& plan, const registry::Signature& signature, opmux_call& call,
                  PackPtr& pack) {
   const registry::Arguments& arguments = *signature.arguments;
-  const int at = packed_argument(*plan.implementation, *signature.schema, arguments);
+  const int at = packed_argument(*plan.candidate->implementation, *signature.schema, arguments);
   if (at < 0) return {};
   const auto& constant = PackedConstant::of(*arguments.values[static_cast<size_t>(at)].tensor);
   auto found = constant.pack_for(plan, call, static_cast<uint32_t>(at));
@@ -61,9 +62,9 @@ void* workspace_for(uint64_t size, bool nested, std::unique_ptr<std::byte[]>& ow
 Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const registry::Signature& signature,
                 StackFrame& frame) {
   Attempt tried;
-  const registry::Kernel& kernel = plan.implementation->kernel;
+  const registry::Kernel& kernel = plan.candidate->implementation->kernel;
   opmux_call& call = frame.call();
-  plan.implementation->backend->mark_used();
+  plan.candidate->implementation->backend->mark_used();
   Status status = load_pack(plan, signature, call, tried.pack);
   if (status.ok()) status = prepare(slot, plan, signature, call, tried.prepared);
   if (!status.ok()) {
@@ -82,7 +83,7 @@ Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const registry::Sign
       return tried;
     }
   }
-  const registry::RunEntry& entry = plan.implementation->entry;
+  const registry::RunEntry& entry = plan.candidate->implementation->entry;
   tried.outcome = outcome_of(entry.run(entry.user_data, &call));
   if (tried.outcome != Code::ok) tried.text = frame.error().text();
   return tried;

@@ -172,10 +172,10 @@ Status BoundPlan::take_candidate(const ChosenForPlan& chosen, Installation what)
 }
 
 void BoundPlan::run_with(const PlanRecord& plan) {
-  guarded_.counters = plan.counters;
+  guarded_.counters = plan.candidate->counters;
   control_->plan_id = plan.id;
-  control_->implementation = plan.implementation;
-  control_->counts_for = plan.counters.get();
+  control_->implementation = plan.candidate->implementation;
+  control_->counts_for = plan.candidate->counters.get();
   control_->hot.plan_id = guarded_.plan_id;
   control_->hot.run = guarded_.run;
   control_->hot.user_data = guarded_.user_data;
@@ -185,29 +185,30 @@ void BoundPlan::run_with(const PlanRecord& plan) {
 Next BoundPlan::after_failed_preparation(const ChosenForPlan& chosen, const PlanRecord& plan,
                                          const Status& why, bool retried) {
   const Code outcome = outcome_of(static_cast<int32_t>(why.code()));
-  note_outcome(*plan.implementation, *plan.counters, outcome);
-  const Next next = after(outcome, chosen.choice->strict, retried, *chosen.op, *plan.implementation,
-                          control_->arguments);
+  note_outcome(*plan.candidate->implementation, *plan.candidate->counters, outcome);
+  const Next next = after(outcome, chosen.choice->strict, retried, *chosen.op,
+                          *plan.candidate->implementation, control_->arguments);
   if (next == Next::retry) slot_->engine->trim();
   if (next != Next::next_candidate) return next;
-  control_->passed_over.push_back(plan.implementation);
-  tell_fallback(*slot_, *plan.implementation, outcome, why.message());
+  control_->passed_over.push_back(plan.candidate->implementation);
+  tell_fallback(*slot_, *plan.candidate->implementation, outcome, why.message());
   return next;
 }
 
 Status BoundPlan::prepare(const registry::Signature& signature, const PlanRecord& plan) {
-  const registry::Kernel& kernel = plan.implementation->kernel;
-  plan.implementation->backend->mark_used();
+  const registry::Kernel& kernel = plan.candidate->implementation->kernel;
+  plan.candidate->implementation->backend->mark_used();
   prepared_ = nullptr;
   if (Status status = load_pack(signature, plan); !status.ok()) return status;
-  if (plan.prepared != nullptr && plan.implementation->has(OPMUX_IMPL_SERIAL)) {
-    auto own = plan.prepared->make_own(guarded_.call);
+  if (plan.candidate->prepared != nullptr &&
+      plan.candidate->implementation->has(OPMUX_IMPL_SERIAL)) {
+    auto own = plan.candidate->prepared->make_own(guarded_.call);
     if (!own) return own.error();
     prepared_ = *std::move(own);
     guarded_.call.prepared = prepared_->get();
-  } else if (plan.prepared != nullptr) {
-    auto found = plan.prepared->get(prepared_key(*plan.implementation, signature, guarded_.call),
-                                    guarded_.call);
+  } else if (plan.candidate->prepared != nullptr) {
+    auto found = plan.candidate->prepared->get(
+        prepared_key(*plan.candidate->implementation, signature, guarded_.call), guarded_.call);
     if (!found) return found.error();
     slot_->engine->retire_prepared(*slot_, std::move(found->evicted));
     prepared_ = std::move(found->state);
@@ -325,19 +326,19 @@ void BoundPlan::renew_guard() {
   const auto& all = state->sources().op->implementations;
   const auto at = std::find(all.begin(), all.end(), control_->implementation);
   if (at == all.end()) return;  // withdrawn, and revoked for that
-  renewed_guards_ = space_of(*slot_, *state, control_->context).guards();
-  renewed_ = *guarded_.plan;
-  renewed_.guard = &(*renewed_guards_)[static_cast<size_t>(at - all.begin())];
+  renewed_candidates_ = space_of(*slot_, *state, control_->context).candidates();
+  renewed_ = {guarded_.plan->id, &(*renewed_candidates_)[static_cast<size_t>(at - all.begin())]};
+  const GuardFacts& guard = renewed_.candidate->guard;
   const ArgValue* example = control_->arguments.values.data();
   guarded_.plan = &renewed_;
-  guarded_.exact_only |= renewed_.guard->exact_only || renewed_.guard->too_many;
-  guarded_.value_guarded |= !renewed_.guard->value.empty();
+  guarded_.exact_only |= guard.exact_only || guard.too_many;
+  guarded_.value_guarded |= !guard.value.empty();
   guarded_.choose_comparison();
   guarded_.program = {};
   guarded_.free = {};
   *guarded_.met = {};
   guarded_.remember(example);
-  if (renewed_.guard->too_many) {
+  if (guard.too_many) {
     // More facts than can be kept: no tensor has this device, so nothing fits any more.
     guarded_.exact[0] = ~uint64_t{0};
   } else {

@@ -174,8 +174,8 @@ class BoundPlan {
   std::unique_ptr<std::byte[]> memory_, workspace_;
   std::optional<ShapeChecks> checks_;
   GuardedPlan guarded_;
-  std::shared_ptr<const std::vector<GuardFacts>> renewed_guards_;
-  PlanRecord renewed_;  ///< what it was bound with, with one of these guards
+  std::shared_ptr<const CandidateTable> renewed_candidates_;
+  PlanRecord renewed_;  ///< what it was bound with, as one of these
 };
 
 }  // namespace opmux::dispatch

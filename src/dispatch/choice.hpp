@@ -34,18 +34,25 @@ struct GuardFacts {
 
 class PreparedCache;
 
-/// One accepted candidate, ready to try.
-struct PlanRecord {
-  uint64_t id = 0;
+/// What plans for one implementation share.
+struct CandidateParts {
   registry::ImplementationPtr implementation;
   std::shared_ptr<ImplementationCounters> counters;
   std::shared_ptr<PreparedCache> prepared;  ///< null if it has no plan()
-  const GuardFacts* guard = nullptr;        ///< one of the choice's
+  GuardFacts guard;                         ///< what plans compare
+};
+/// In the order of the operator's implementations.
+using CandidateTable = std::vector<CandidateParts>;
+
+/// One accepted candidate, ready to try.
+struct PlanRecord {
+  uint64_t id = 0;
+  const CandidateParts* candidate = nullptr;  ///< one of the choice's
 };
 
 /// The answer of one decision: whom to call, and whom after that. Immutable.
 struct Choice {
-  std::shared_ptr<const std::vector<GuardFacts>> guards;  ///< by candidate
+  std::shared_ptr<const CandidateTable> candidates;
   std::vector<PlanRecord> plans;  ///< best first; the later ones stand in if an outcome allows
   bool strict = false;
   uint64_t generation = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace opmux::dispatch {
 namespace {
@@ -11,13 +10,6 @@ using registry::Fact;
 using registry::FactKind;
 using registry::Predicate;
 using registry::Relation;
-
-/// -1 unless the question is about multiples of a power of two.
-int64_t mask_of(const Predicate& question) {
-  const int64_t n = question.value;
-  const bool power = n > 0 && (n & (n - 1)) == 0;
-  return question.relation == Relation::multiple_of && power ? n - 1 : -1;
-}
 
 /// The same for all calls with the same kinds of arguments in the same surroundings.
 bool is_of_kinds(FactKind kind) {
@@ -79,11 +71,9 @@ std::vector<ClassLayout::Part> ClassLayout::parts_of(const ClassKey& key) const 
     for (const Fact& fact : exact.wide) parts.push_back({fact, true, reader.take_word()});
   };
   add_exact(kinds_);
-  for (size_t i = 0; i < bits_.size();) {
-    Part part{bits_[i].question.fact, false, reader.take(1)};
-    for (; i < bits_.size() && bits_[i].question.fact == part.fact; ++i) {
-      part.word = mix(part.word, reader.take(1));
-    }
+  for (const Asked& asked : asked_) {
+    Part part{asked.dim, false, 0};
+    for (size_t i = 0; i < asked.bits(); ++i) part.word = mix(part.word, reader.take(1));
     parts.push_back(part);
   }
   reader.close();
@@ -95,16 +85,28 @@ std::vector<ClassLayout::Part> ClassLayout::parts_of(const ClassKey& key) const 
   return parts;
 }
 
+void ClassLayout::Asked::add(const Predicate& question) {
+  const auto value = static_cast<uint64_t>(question.value);
+  const bool power = question.relation == Relation::multiple_of && std::has_single_bit(value) &&
+                     value <= kHighestPower;
+  if (!power) return others.push_back(question);
+  powers |= value;
+  lowest_power = static_cast<uint32_t>(std::countr_zero(powers));
+  power_bits = static_cast<uint32_t>(std::bit_width(powers >> lowest_power));
+}
+
 ClassLayout::ClassLayout(const registry::Dependencies& dependencies) {
   std::map<Fact, std::vector<int64_t>> cuts;
-  std::set<Fact> asked;
   for (const Predicate& question : dependencies.questions()) {
     switch (question.relation) {
       case Relation::at_least: cuts[question.fact].push_back(question.value); break;
       case Relation::at_most:
         if (question.value != INT64_MAX) cuts[question.fact].push_back(question.value + 1);
         break;
-      default: bits_.push_back({question, mask_of(question)}); asked.insert(question.fact);
+      default:
+        // Questions come by dimension.
+        if (asked_.empty() || asked_.back().dim != question.fact) asked_.push_back({question.fact});
+        asked_.back().add(question);
     }
   }
   for (auto& [dim, values] : cuts) {
@@ -116,7 +118,9 @@ ClassLayout::ClassLayout(const registry::Dependencies& dependencies) {
     Exact& part = is_of_kinds(fact.kind) ? kinds_ : values_;
     (is_small(fact.kind) ? part.small : part.wide).push_back(fact);
   }
-  size_t words = (bits_.size() + asked.size() + 63) / 64 + (intervals_.size() + 3) / 4;
+  size_t bits = 0;
+  for (const Asked& asked : asked_) bits += asked.bits();
+  size_t words = (bits + 63) / 64 + (intervals_.size() + 3) / 4;
   for (const Exact* part : {&kinds_, &values_}) {
     words += (part->small.size() + 3) / 4 + part->wide.size();
   }

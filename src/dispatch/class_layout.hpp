@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,15 +17,17 @@ struct ClassKey {
   static constexpr size_t kMaxWords = 8;
   std::array<uint64_t, kMaxWords> words{};
   uint32_t count = 0;
-  uint64_t hash = 0;
 
-  void append(uint64_t word) {
-    words[count++] = word;
-    hash = mix(hash, word);
+  void append(uint64_t word) { words[count++] = word; }
+  uint64_t hash() const {
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < count; ++i) hash = mix(hash, words[i]);
+    return hash;
   }
   bool equals(const ClassKey& other) const {
-    return count == other.count &&
-           std::equal(words.data(), words.data() + count, other.words.data());
+    uint64_t differs = count ^ other.count;
+    for (uint32_t i = 0; i < count; ++i) differs |= words[i] ^ other.words[i];
+    return differs == 0;
   }
 };
 
@@ -38,12 +41,14 @@ class KeyPacker {
   KeyPacker(const KeyPacker&) = delete;
   KeyPacker& operator=(const KeyPacker&) = delete;
 
+  /// At most 32 bits.
   void push(uint64_t value, uint32_t width) {
     word_ |= value << filled_;
     filled_ += width;
     if (filled_ < 64) return;
     key_.append(word_);
-    word_ = filled_ = 0;
+    filled_ -= 64;
+    word_ = value >> (width - filled_);
   }
 
  private:
@@ -63,7 +68,6 @@ class ClassLayout {
   template <class FactOf>
   bool key_of(const FactOf& fact_of, ClassKey& key) const {
     key.count = 0;
-    key.hash = 0;
     return start(fact_of, key) && finish(fact_of, key);
   }
 
@@ -106,15 +110,17 @@ class ClassLayout {
     std::vector<int64_t> cuts;  ///< a value v lies in interval #{cut <= v}
   };
 
-  /// A yes/no question about a dimension; a power of two is tested by its mask.
-  struct Bit {
-    registry::Predicate question;
-    int64_t mask;  ///< value - 1 of a multiple_of a power of two, else -1
+  /// The yes/no questions about one dimension.
+  struct Asked {
+    registry::Fact dim;
+    uint64_t powers = 0;  ///< of two whose multiples are asked for, answered all at once
+    uint32_t lowest_power = 0, power_bits = 0;  ///< where they start, how many bits they span
+    std::vector<registry::Predicate> others = {};
+
+    static constexpr uint64_t kHighestPower = 1 << 15;
+    void add(const registry::Predicate& question);
+    size_t bits() const { return 1 + power_bits + others.size(); }
   };
-  static bool holds(const Bit& bit, int64_t value) {
-    if (bit.mask < 0) return registry::holds(bit.question, value);
-    return value != registry::kAbsent && (value & bit.mask) == 0;
-  }
 
   /// Facts that count with their exact value.
   struct Exact {
@@ -136,28 +142,31 @@ class ClassLayout {
   }
   template <class FactOf>
   void append_answers(const FactOf& fact_of, ClassKey& key) const;
+  static void push_answers(const Asked& asked, int64_t size, KeyPacker& packer);
 
-  std::vector<Bit> bits_;  ///< by dimension
+  std::vector<Asked> asked_;
   std::vector<Intervals> intervals_;
   Exact kinds_, values_;
   bool fits_ = true;
 };
 
+inline void ClassLayout::push_answers(const Asked& asked, int64_t size, KeyPacker& packer) {
+  // An absent one answers no to all, which is not what a size that answers no to all means:
+  // capabilities pass over what is absent.
+  const uint64_t absent = size == registry::kAbsent ? 1 : 0;
+  const auto word = static_cast<uint64_t>(size);
+  const uint64_t dividing_powers = (asked.powers & (word ^ (word - 1))) >> asked.lowest_power;
+  packer.push(absent | dividing_powers << 1, 1 + asked.power_bits);
+  for (const registry::Predicate& question : asked.others) {
+    packer.push(holds(question, size) ? 1 : 0, 1);
+  }
+}
+
 template <class FactOf>
 void ClassLayout::append_answers(const FactOf& fact_of, ClassKey& key) const {
-  // Questions stand by fact. An absent one answers no to all, which is not what a size that answers
-  // no to all means: capabilities pass over what is absent.
-  registry::Fact asked{registry::FactKind::dtype, 255};
-  int64_t size = 0;
   {
     KeyPacker packer(key);
-    for (const Bit& bit : bits_) {
-      if (bit.question.fact != asked) {
-        size = fact_of(asked = bit.question.fact);
-        packer.push(size == registry::kAbsent ? 1 : 0, 1);
-      }
-      packer.push(holds(bit, size) ? 1 : 0, 1);
-    }
+    for (const Asked& asked : asked_) push_answers(asked, fact_of(asked.dim), packer);
   }
   KeyPacker packer(key);
   for (const Intervals& interval : intervals_) {

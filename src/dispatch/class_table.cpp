@@ -10,14 +10,14 @@ ClassTable::~ClassTable() {
 }
 
 const Choice* ClassTable::find(const ClassKey& key) const {
-  const uint64_t hash = key.hash;
+  const uint64_t hash = key.hash();
   for (size_t s = 0; s < kStepSizes.size(); ++s) {
     const Step* at = step(s);
     if (at == nullptr) return nullptr;
     for (uint64_t probe = hash >> 20;; ++probe) {
       const Entry* entry = at->slots[probe & at->mask].load(std::memory_order_acquire);
       if (entry == nullptr) break;
-      if (entry->key.hash == hash && entry->key.equals(key)) return entry->choice.get();
+      if (entry->hash == hash && entry->key.equals(key)) return entry->choice.get();
     }
   }
   return nullptr;
@@ -36,7 +36,7 @@ ClassTable::Step* ClassTable::make_step(size_t index) {
 const ClassTable::Entry* ClassTable::insert_into(Step& at, std::unique_ptr<Entry>& entry) {
   // At most half full, so that a search for what is not there ends soon.
   if (at.used.load(std::memory_order_relaxed) * 2 > at.mask) return nullptr;
-  for (uint64_t probe = entry->key.hash >> 20;; ++probe) {
+  for (uint64_t probe = entry->hash >> 20;; ++probe) {
     const Entry* there = nullptr;
     if (at.slots[probe & at.mask].compare_exchange_strong(there, entry.get(),
                                                           std::memory_order_acq_rel)) {
@@ -44,13 +44,13 @@ const ClassTable::Entry* ClassTable::insert_into(Step& at, std::unique_ptr<Entry
       size_.fetch_add(1, std::memory_order_relaxed);
       return entry.release();
     }
-    if (there->key.hash == entry->key.hash && there->key.equals(entry->key)) return there;
+    if (there->hash == entry->hash && there->key.equals(entry->key)) return there;
   }
 }
 
 const Choice* ClassTable::insert(const ClassKey& key, std::shared_ptr<const Choice>& choice) {
   if (full()) return nullptr;
-  auto entry = std::make_unique<Entry>(Entry{key, choice});
+  auto entry = std::make_unique<Entry>(Entry{key, key.hash(), choice});
   for (size_t s = 0; s < kStepSizes.size(); ++s) {
     if (const Entry* kept = insert_into(*make_step(s), entry)) return kept->choice.get();
   }

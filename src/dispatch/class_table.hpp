@@ -47,6 +47,7 @@ class ClassTable {
  private:
   struct Entry {
     ClassKey key;
+    uint64_t hash;
     std::shared_ptr<const Choice> choice;
   };
   struct Step {

@@ -57,7 +57,7 @@ Reason check_surroundings(const ImplementationRecord& implementation, uint32_t a
   return Reason::none;
 }
 
-void judge(const DecisionInput& input, const registry::Signature& signature,
+void judge(const DecisionInput& input, const registry::Signature& signature, Device device,
            const policy::PolicyView::Drop& dropped, Verdict& verdict) {
   const ImplementationRecord& implementation = *verdict.implementation;
   if (dropped.reason != Reason::none) {
@@ -91,25 +91,25 @@ void judge(const DecisionInput& input, const registry::Signature& signature,
   if (!verdict.accepted()) return;
   verdict.reason = run_verifier(implementation, signature, verdict.text);
   if (!verdict.accepted() || input.health == nullptr) return;
-  health::HealthView::Answer answer =
-      input.health->ask(implementation, device_of(*signature.arguments));
+  health::HealthView::Answer answer = input.health->ask(implementation, device);
   verdict.reason = answer.reason;
-  verdict.text = std::move(answer.text);
+  if (!verdict.accepted()) verdict.text = std::move(answer.text);
 }
 
-/// Tier, score, priority, id: the one total order.
-void sort_accepted(Decision& decision) {
-  const auto& verdicts = decision.verdicts;
-  std::sort(decision.order.begin(), decision.order.end(), [&](uint16_t a, uint16_t b) {
-    const Verdict& left = verdicts[a];
-    const Verdict& right = verdicts[b];
-    if (left.tier != right.tier) return left.tier < right.tier;
-    if (left.score != right.score) return left.score > right.score;
-    if (left.implementation->priority != right.implementation->priority) {
-      return left.implementation->priority > right.implementation->priority;
-    }
-    return left.implementation->id < right.implementation->id;
-  });
+/// Tier, score, priority, id: the one total order. Boosts are few, so that most candidates stand
+/// where their priority puts them.
+void order_accepted(const std::vector<uint16_t>& by_priority, Decision& decision) {
+  std::vector<uint16_t>& order = decision.order;
+  const auto before = [&](uint16_t a, uint16_t b) {
+    const Verdict& left = decision.verdicts[a];
+    const Verdict& right = decision.verdicts[b];
+    return left.tier != right.tier ? left.tier < right.tier : left.score > right.score;
+  };
+  for (const uint16_t i : by_priority) {
+    if (!decision.verdicts[i].accepted()) continue;
+    const bool last = order.empty() || !before(i, order.back());
+    order.insert(last ? order.end() : std::upper_bound(order.begin(), order.end(), i, before), i);
+  }
 }
 
 void apply_tuning(const tune::TuningView& tuning, const registry::Signature& signature,
@@ -131,6 +131,7 @@ void apply_tuning(const tune::TuningView& tuning, const registry::Signature& sig
 
 /// With dispatch bypassed an operator is its reference: the first one that can take the arguments.
 void take_reference(Decision& decision) {
+  decision.policy = {};
   for (size_t i = 0; i < decision.verdicts.size(); ++i) {
     if (decision.verdicts[i].implementation->kind != Kind::reference) continue;
     decision.order.assign(1, static_cast<uint16_t>(i));
@@ -142,22 +143,20 @@ void take_reference(Decision& decision) {
 
 void decide(const DecisionInput& input, const registry::Signature& signature, Decision& decision) {
   const auto& implementations = input.op->implementations;
-  decision.verdicts.clear();
   decision.verdicts.resize(implementations.size());
   decision.order.clear();
-  for (size_t i = 0; i < implementations.size(); ++i) {
-    decision.verdicts[i].implementation = implementations[i].get();
-  }
+  for (size_t i = 0; i < implementations.size(); ++i)
+    decision.verdicts[i].start(*implementations[i]);
   if (input.disabled) return take_reference(decision);
   input.policy->evaluate(signature, decision.policy);
+  const Device device = device_of(*signature.arguments);
   for (size_t i = 0; i < implementations.size(); ++i) {
     Verdict& verdict = decision.verdicts[i];
     verdict.tier = decision.policy.tiers[i];
     verdict.score = decision.policy.scores[i];
-    judge(input, signature, decision.policy.drops[i], verdict);
-    if (verdict.accepted()) decision.order.push_back(static_cast<uint16_t>(i));
+    judge(input, signature, device, decision.policy.drops[i], verdict);
   }
-  sort_accepted(decision);
+  order_accepted(input.policy->by_priority(), decision);
   if (input.tuning != nullptr) apply_tuning(*input.tuning, signature, decision);
 }
 

@@ -27,6 +27,18 @@ struct Verdict {
   bool tuned = false;  ///< chosen by a measured time over a higher score
 
   bool accepted() const { return reason == registry::Reason::none; }
+
+  /// Nothing is found out yet about this one; the text's memory is kept.
+  void start(const registry::ImplementationRecord& candidate) {
+    implementation = &candidate;
+    reason = registry::Reason::none;
+    check = nullptr;
+    by = {};
+    text.clear();
+    tier = 0;
+    score = 0;
+    tuned = false;
+  }
 };
 
 /// Everything that a decision reads. Pure data and views: no file, no clock, no environment.

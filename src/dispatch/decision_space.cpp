@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "dispatch/spare_decision.hpp"
+
 namespace opmux::dispatch {
 namespace {
 
@@ -66,21 +68,24 @@ std::string unmet_preference(const Decision& decision, const registry::Signature
 
 }  // namespace
 
-DecisionSpace::DecisionSpace(std::shared_ptr<const registry::OperatorRecord> op,
-                             std::shared_ptr<const policy::OperatorPolicy> policy,
-                             const health::HealthView* health, const tune::TuningView* tuning,
-                             bool disabled)
-    : op_(std::move(op)),
+DecisionSpace::DecisionSpace(const OperatorSources& sources,
+                             std::shared_ptr<const policy::OperatorPolicy> policy, PlanIds& ids)
+    : op_(sources.op),
       policy_(std::move(policy)),
-      input_{op_.get(), policy_.get(), health, tuning, disabled},
+      input_{op_.get(), policy_.get(), sources.health, sources.tuning, sources.disabled},
       dependencies_(dependencies_of(input_)),
       layout_(dependencies_),
+      generation_(sources.generation),
+      ids_(ids),
       told_(op_->implementations.size()) {
-  auto guards = std::make_shared<std::vector<GuardFacts>>();
-  for (const auto& implementation : op_->implementations) {
-    guards->push_back(guard_for(*implementation));
+  auto candidates = std::make_shared<CandidateTable>();
+  for (size_t i = 0; i < op_->implementations.size(); ++i) {
+    const registry::ImplementationPtr& implementation = op_->implementations[i];
+    const ImplementationState& state = *sources.states[i];
+    candidates->push_back(
+        {implementation, state.counters, state.prepared, guard_for(*implementation)});
   }
-  guards_ = std::move(guards);
+  candidates_ = std::move(candidates);
 }
 
 DecisionSpace::Crowding DecisionSpace::crowding() const {
@@ -148,42 +153,48 @@ GuardFacts DecisionSpace::guard_for(const registry::ImplementationRecord& implem
   return guard;
 }
 
-std::shared_ptr<const Choice> DecisionSpace::decide_anew(
-    const registry::Signature& signature, const ImplementationStates& states, uint64_t generation,
-    const std::function<uint64_t()>& next_plan_id, const OnDecision& on_decision) const {
-  Decision decision;
-  decide(input_, signature, decision);
-  auto choice = std::make_shared<Choice>();
-  choice->guards = guards_;
-  choice->plans.reserve(decision.order.size());
-  choice->generation = generation;
-  choice->strict = decision.policy.strict;
-  choice->preference_unmet = unmet_preference(decision, signature);
-  for (const uint16_t index : decision.order) {
-    const registry::ImplementationPtr& implementation = op_->implementations[index];
-    choice->plans.push_back({next_plan_id(), implementation, states[index]->counters,
-                             states[index]->prepared, &(*guards_)[index]});
+std::vector<PlanRecord> DecisionSpace::plans_for(const std::vector<uint16_t>& order) const {
+  std::vector<PlanRecord> plans;
+  plans.reserve(order.size());
+  const uint64_t first = ids_.take(order.size());
+  for (const uint16_t index : order) {
+    plans.push_back({ids_.id(first + plans.size()), &(*candidates_)[index]});
   }
-  if (choice->plans.empty()) choice->nothing_left = nothing_left(input_, decision, signature);
+  return plans;
+}
+
+void DecisionSpace::count_refusals(const Decision& decision) const {
   for (size_t i = 0; i < decision.verdicts.size(); ++i) {
     if (decision.verdicts[i].accepted()) continue;
-    states[i]->counters->refused.fetch_add(1, std::memory_order_relaxed);
+    (*candidates_)[i].counters->refused.fetch_add(1, std::memory_order_relaxed);
   }
+}
+
+std::shared_ptr<const Choice> DecisionSpace::decide_anew(const registry::Signature& signature,
+                                                         const OnDecision& on_decision) const {
+  const SpareDecision spare;
+  Decision& decision = *spare;
+  decide(input_, signature, decision);
+  auto choice = std::make_shared<Choice>();
+  choice->candidates = candidates_;
+  choice->plans = plans_for(decision.order);
+  choice->generation = generation_;
+  choice->strict = decision.policy.strict;
+  choice->preference_unmet = unmet_preference(decision, signature);
+  if (choice->plans.empty()) choice->nothing_left = nothing_left(input_, decision, signature);
+  count_refusals(decision);
   if (on_decision && tell_first_time(decision)) on_decision(decision, signature);
   return choice;
 }
 
 DecisionSpace::Answer DecisionSpace::choose(const registry::Signature& signature,
-                                            const ImplementationStates& states, uint64_t generation,
-                                            const std::function<uint64_t()>& next_plan_id,
                                             const OnDecision& on_decision) {
   ClassKey key;
   const bool keyed = layout_.key_of(registry::FactsOf{signature}, key);
   if (keyed) {
     if (const Choice* known = table_.find(key)) return {known, nullptr, true};
   }
-  std::shared_ptr<const Choice> made =
-      decide_anew(signature, states, generation, next_plan_id, on_decision);
+  std::shared_ptr<const Choice> made = decide_anew(signature, on_decision);
   if (keyed) {
     if (const Choice* kept = table_.insert(key, made)) {
       const bool crowded = table_.size() > ClassTable::kMany && !crowded_.exchange(true);

@@ -8,6 +8,7 @@
 
 #include "dispatch/class_table.hpp"
 #include "dispatch/decision.hpp"
+#include "dispatch/plan_ids.hpp"
 #include "dispatch/prepared_cache.hpp"
 
 namespace opmux::dispatch {
@@ -19,12 +20,24 @@ struct ImplementationState {
 };
 using ImplementationStates = std::vector<std::shared_ptr<ImplementationState>>;
 
+/// What everything about one operator is compiled from; the views must outlive it.
+struct OperatorSources {
+  std::shared_ptr<const registry::OperatorRecord> op;
+  std::shared_ptr<const policy::PolicySet> policies;
+  uint64_t policy_hash = 0;
+  ImplementationStates states;
+  uint64_t generation = 0;
+  const health::HealthView* health = nullptr;
+  const tune::TuningView* tuning = nullptr;
+  bool disabled = false;
+};
+
 /// All decisions about one operator under one scope, during one epoch. Thread-safe, without locks.
 class DecisionSpace {
  public:
-  DecisionSpace(std::shared_ptr<const registry::OperatorRecord> op,
-                std::shared_ptr<const policy::OperatorPolicy> policy,
-                const health::HealthView* health, const tune::TuningView* tuning, bool disabled);
+  /// `ids` must outlive it.
+  DecisionSpace(const OperatorSources& sources,
+                std::shared_ptr<const policy::OperatorPolicy> policy, PlanIds& ids);
 
   /// Called when a decision has a reason or a choice that none before had: for the log.
   using OnDecision = std::function<void(const Decision&, const registry::Signature&)>;
@@ -35,28 +48,19 @@ class DecisionSpace {
     bool cached = false;                     ///< the class was known
     bool crowded = false;                    ///< the first class that makes them too many
   };
-  Answer choose(const registry::Signature& signature, const ImplementationStates& states,
-                uint64_t generation, const std::function<uint64_t()>& next_plan_id,
-                const OnDecision& on_decision);
+  Answer choose(const registry::Signature& signature, const OnDecision& on_decision);
 
   /// Decides without looking into the table or adding to it.
   std::shared_ptr<const Choice> decide_anew(const registry::Signature& signature,
-                                            const ImplementationStates& states, uint64_t generation,
-                                            const std::function<uint64_t()>& next_plan_id,
                                             const OnDecision& on_decision) const;
 
-  /// The choice for the class of these facts, if it is known. `key` is what layout().start() made
-  /// of facts with the same kinds.
-  template <class FactOf>
-  const Choice* known(ClassKey key, const FactOf& fact_of) const {
-    return layout_.finish(fact_of, key) ? table_.find(key) : nullptr;
-  }
+  /// The choice for a class, if it is known.
+  const Choice* known(const ClassKey& key) const { return table_.find(key); }
   const ClassLayout& layout() const { return layout_; }
 
   const DecisionInput& input() const { return input_; }
   const registry::Dependencies& dependencies() const { return dependencies_; }
-  /// What plans compare, by candidate.
-  const std::shared_ptr<const std::vector<GuardFacts>>& guards() const { return guards_; }
+  const std::shared_ptr<const CandidateTable>& candidates() const { return candidates_; }
   uint32_t classes() const { return table_.size(); }
 
   /// The fact that tells the most classes apart, and who asks about it.
@@ -69,6 +73,8 @@ class DecisionSpace {
 
  private:
   GuardFacts guard_for(const registry::ImplementationRecord& implementation) const;
+  std::vector<PlanRecord> plans_for(const std::vector<uint16_t>& order) const;
+  void count_refusals(const Decision& decision) const;
   bool tell_first_time(const Decision& decision) const;
 
   std::shared_ptr<const registry::OperatorRecord> op_;
@@ -77,7 +83,9 @@ class DecisionSpace {
   registry::Dependencies dependencies_;
   ClassLayout layout_;
   ClassTable table_;
-  std::shared_ptr<const std::vector<GuardFacts>> guards_;
+  std::shared_ptr<const CandidateTable> candidates_;
+  uint64_t generation_;
+  PlanIds& ids_;
   mutable std::vector<std::atomic<uint64_t>> told_;  ///< by candidate: a bit per reason
   std::atomic<bool> crowded_{false};
 };

@@ -17,9 +17,7 @@ class RetiredPrepared final : public Retired {
  public:
   RetiredPrepared(std::vector<PreparedPtr> states, const OperatorState& owner)
       : states_(std::move(states)), serial_(owner.serial()) {}
-  bool owns_plan(uint64_t plan_id) const override {
-    return OperatorState::plan_of(plan_id, serial_);
-  }
+  bool owns_plan(uint64_t plan_id) const override { return PlanIds::is_of(plan_id, serial_); }
 
  private:
   std::vector<PreparedPtr> states_;
@@ -107,7 +105,7 @@ ImplementationStates Engine::states_of(Published& published, const registry::Ope
 }
 
 std::unique_ptr<OperatorState> Engine::compile(Published& published, const Published::Op& op) {
-  return std::make_unique<OperatorState>(OperatorState::Sources{
+  return std::make_unique<OperatorState>(OperatorSources{
       op.record, published.policies, published.policies->hash_for(op.record->schema->name),
       states_of(published, *op.record), generation(), parts_.health, parts_.tuning,
       parts_.disabled});
@@ -133,7 +131,7 @@ void Engine::restore(Published& published) const {
   names_.for_each([&](OperatorSlot& slot) {
     const OperatorState* state = slot.current.load(std::memory_order_acquire);
     if (state == nullptr) return;
-    const OperatorState::Sources& sources = state->sources();
+    const OperatorSources& sources = state->sources();
     published.operators.push_back({&slot, sources.op});
     for (size_t i = 0; i < sources.states.size(); ++i) {
       const registry::ImplementationRecord& implementation = *sources.op->implementations[i];

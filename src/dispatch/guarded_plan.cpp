@@ -64,7 +64,7 @@ bool same_kinds(const GuardedPlan& plan, const ArgValue* values) {
 bool same_shape_facts(const GuardedPlan& plan, const ArgValue* values) {
   const RawFacts facts(plan, values);
   const int64_t* kept = plan.guard_values;
-  for (const Fact& fact : plan.plan->guard->shape) {
+  for (const Fact& fact : plan.plan->candidate->guard.shape) {
     if (facts.shape(fact) != *kept++) return false;
   }
   return true;
@@ -105,7 +105,7 @@ bool GuardedPlan::same_scalars(const ArgValue* values) const {
 bool GuardedPlan::same_values(const ArgValue* values) const {
   if (exact_scalars && !same_scalars(values)) return false;
   const RawFacts facts(*this, values);
-  const GuardFacts& guard = *plan->guard;
+  const GuardFacts& guard = plan->candidate->guard;
   const int64_t* kept = guard_values + guard.shape.size();
   for (const Fact& fact : guard.value) {
     if (facts.value(fact) != *kept++) return false;
@@ -120,23 +120,31 @@ GuardedPlan::Fit GuardedPlan::fit(const ArgValue* values) const {
   return same ? Fit::same_class : Fit::other_class;
 }
 
-bool GuardedPlan::move_to_class(const ArgValue* values) {
-  if (space == nullptr || plan->prepared != nullptr) return false;
-  const Choice* known = space->known(kinds, RawFacts(*this, values));
+bool GuardedPlan::take_plan_of(const ClassKey& key) {
+  const Choice* known = space->known(key);
   if (known == nullptr || known->plans.empty()) return false;
   const PlanRecord& first = known->plans.front();
-  if (first.implementation != plan->implementation) return false;
-  // Scalars may be what changed: an enum's range, say, was not checked again.
-  if (value_guarded && !same_values(values)) return false;
+  if (first.candidate != plan->candidate) return false;
   plan = &first;
   plan_id = first.id;
+  of_class = key;
+  return true;
+}
+
+bool GuardedPlan::move_to_class(const ArgValue* values) {
+  if (space == nullptr || plan->candidate->prepared != nullptr) return false;
+  ClassKey key = kinds;
+  if (!space->layout().finish(RawFacts(*this, values), key)) return false;
+  // Scalars may be what changed: an enum's range, say, was not checked again.
+  if (value_guarded && !same_values(values)) return false;
+  if (!key.equals(of_class) && !take_plan_of(key)) return false;
   keep_guard_values(values);
   return true;
 }
 
 bool GuardedPlan::load_pack(const ArgValue* values) {
   const auto& constant = PackedConstant::of(*values[pack_index()].tensor);
-  const Pack* pack = constant.find(plan->implementation.get());
+  const Pack* pack = constant.find(plan->candidate->implementation.get());
   if (pack == nullptr) [[unlikely]] {
     const auto made = constant.pack_for(*plan, call, pack_index());
     if (!made || *made == nullptr) return false;
@@ -162,16 +170,17 @@ void GuardedPlan::remember(const ArgValue* values) {
 }
 
 void GuardedPlan::move_within(const DecisionSpace* classes, const ArgValue* values) {
-  kinds = {};
+  kinds = of_class = {};
   const bool keyed = classes != nullptr && classes->layout().start(RawFacts(*this, values), kinds);
   space = keyed ? classes : nullptr;
 }
 
 void GuardedPlan::keep_guard_values(const ArgValue* values) {
+  if (program.usable) return program.keep(values, guard_values);
   const RawFacts facts(*this, values);
   int64_t* kept = guard_values;
-  for (const Fact& fact : plan->guard->shape) *kept++ = facts.shape(fact);
-  for (const Fact& fact : plan->guard->value) *kept++ = facts.value(fact);
+  for (const Fact& fact : plan->candidate->guard.shape) *kept++ = facts.shape(fact);
+  for (const Fact& fact : plan->candidate->guard.value) *kept++ = facts.value(fact);
   aliases = aliases_of(*schema, arg_count, values);
 }
 

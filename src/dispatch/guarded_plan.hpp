@@ -65,6 +65,7 @@ struct alignas(64) GuardedPlan {
   const PlanRecord* plan = nullptr;
   const DecisionSpace* space = nullptr;             ///< null if it stays with its class
   ClassKey kinds;                                   ///< how the keys of its classes start
+  ClassKey of_class;                                ///< that it moved to last
   const std::atomic<uint32_t>* declines = nullptr;  ///< of the operator's state
   std::shared_ptr<const Choice> pinned;             ///< of bound plans, which outlive an epoch
   OperatorSlot* slot = nullptr;
@@ -161,6 +162,7 @@ struct alignas(64) GuardedPlan {
   }
 
  private:
+  bool take_plan_of(const ClassKey& key);
   bool same_scalars(const ArgValue* values) const;
 };
 

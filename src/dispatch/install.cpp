@@ -57,7 +57,7 @@ GuardedPlan& place_in_line(ThreadBlock& block, OperatorSlot& slot) {
 }  // namespace
 
 bool can_be_kept(const registry::Schema& schema, const Installation& what) {
-  if (what.plan->guard->too_many) return false;
+  if (what.plan->candidate->guard.too_many) return false;
   for (uint32_t i = 0; i < what.arguments->count; ++i) {
     if (what.arguments->tags[i] >= ArgTag::string) return false;
     if (i >= what.site->count()) continue;
@@ -93,7 +93,7 @@ std::unique_ptr<std::byte[]> make_room(GuardedPlan& plan, const registry::Schema
 
 void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const ShapeChecks& checks,
                const Installation& what) {
-  const registry::RunEntry& entry = what.plan->implementation->entry;
+  const registry::RunEntry& entry = what.plan->candidate->implementation->entry;
   plan.site = *what.site;
   plan.context = what.context;
   plan.plan_id = what.plan->id;
@@ -101,7 +101,7 @@ void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const ShapeChe
   plan.user_data = entry.user_data;
   plan.arg_count = static_cast<uint8_t>(what.site->count());
   plan.rank_words = words_for(*what.arguments);
-  plan.exact_only = what.exact_only || what.plan->guard->exact_only;
+  plan.exact_only = what.exact_only || what.plan->candidate->guard.exact_only;
   plan.tensor_count = 0;
   bool aliasing = false;
   for (uint8_t i = 0; i < plan.arg_count; ++i) {
@@ -110,14 +110,14 @@ void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const ShapeChe
     aliasing |= schema.args[i].alias_of >= 0;
   }
   plan.exact_scalars = what.exact_only;
-  plan.value_guarded = aliasing || plan.exact_scalars || !what.plan->guard->value.empty();
+  plan.value_guarded = aliasing || plan.exact_scalars || !what.plan->candidate->guard.value.empty();
   plan.choose_comparison();
   plan.checks = &checks;
   plan.program = {};
   plan.free = {};
   *plan.met = {};
   if (!plan.exact_only && !plan.value_guarded) {
-    const std::vector<registry::Fact>& facts = what.plan->guard->shape;
+    const std::vector<registry::Fact>& facts = what.plan->candidate->guard.shape;
     plan.program = ShapeProgram::compile(schema, checks, *what.arguments, facts);
     plan.free = FreeDims::compile(schema, checks, *what.arguments, facts);
   }
@@ -126,8 +126,8 @@ void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const ShapeChe
   fill_args(schema, *what.arguments, plan.args);
   fill_call(schema, *what.arguments, what.settings, plan.args, &plan.error, plan.call);
   if (what.prepared != nullptr) plan.call.prepared = what.prepared->get();
-  plan.pack_at =
-      static_cast<int8_t>(packed_argument(*what.plan->implementation, schema, *what.arguments));
+  plan.pack_at = static_cast<int8_t>(
+      packed_argument(*what.plan->candidate->implementation, schema, *what.arguments));
   plan.call.instance = what.pack != nullptr ? what.pack->instance() : nullptr;
   plan.with_pack = plan.call.instance != nullptr;
   plan.remember(what.values);
@@ -144,13 +144,13 @@ void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state,
   plan.epoch = 0;
   if (auto room = make_room(plan, schema)) block.memory.push_back(std::move(room));
   block.moving.fetch_add(1, std::memory_order_acq_rel);
-  plan.count_for(what.plan->counters);
+  plan.count_for(what.plan->candidate->counters);
   block.moving.fetch_add(1, std::memory_order_acq_rel);
   plan.declines = &state.declines();
   plan.slot = &slot;
   fill_plan(plan, schema, state.checks_for(*what.arguments), what);
   plan.move_within(what.space, what.values);
-  const registry::Kernel& kernel = what.plan->implementation->kernel;
+  const registry::Kernel& kernel = what.plan->candidate->implementation->kernel;
   if (kernel.workspace != nullptr) {
     std::unique_ptr<std::byte[]> unused;
     plan.call.workspace_size = kernel.workspace(kernel.user_data, &plan.call);

@@ -23,8 +23,8 @@ uint64_t next_epoch() {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-OperatorState::OperatorState(Sources sources)
-    : sources_(std::move(sources)), serial_(next_epoch()), epoch_(next_epoch()) {}
+OperatorState::OperatorState(OperatorSources sources)
+    : sources_(std::move(sources)), ids_(next_epoch()), epoch_(next_epoch()) {}
 
 OperatorState::~OperatorState() {
   for (Scoped* at = spaces_.load(); at != nullptr;) {
@@ -44,11 +44,8 @@ DecisionSpace& OperatorState::space(uint32_t scope_serial, const LayerOf& layer_
   }
   policy::PolicyLayerPtr layer = scope_serial == 0 ? nullptr : layer_of(scope_serial);
   auto policy = policy::OperatorPolicy::compile(*sources_.policies, std::move(layer), sources_.op);
-  auto made = std::make_unique<Scoped>(
-      Scoped{scope_serial,
-             std::make_unique<DecisionSpace>(sources_.op, std::move(policy), sources_.health,
-                                             sources_.tuning, sources_.disabled),
-             first});
+  auto made = std::make_unique<Scoped>(Scoped{
+      scope_serial, std::make_unique<DecisionSpace>(sources_, std::move(policy), ids_), first});
   while (!spaces_.compare_exchange_weak(made->next, made.get(), std::memory_order_acq_rel)) {
     for (Scoped* at = made->next; at != nullptr; at = at->next) {
       if (at->serial == scope_serial) return *at->space;
@@ -69,11 +66,6 @@ const ShapeChecks& OperatorState::checks_for(const registry::Arguments& argument
   while (!patterns_.compare_exchange_weak(made->next, made.get(), std::memory_order_acq_rel)) {
   }
   return made.release()->checks;
-}
-
-uint64_t OperatorState::next_plan_id() {
-  const uint64_t ordinal = plans_.fetch_add(1, std::memory_order_relaxed);
-  return (serial_ << kPlanBits | (ordinal & ((1u << kPlanBits) - 1))) & ~kColdBit;
 }
 
 uint64_t OperatorState::decline_word(uint64_t signature_hash, uint32_t number) {

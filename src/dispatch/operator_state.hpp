@@ -28,21 +28,10 @@ struct RankPattern {
 /// policy, its decisions. Readers hold it by an in-flight mark; it is retired as a whole.
 class OperatorState final : public Retired {
  public:
-  /// What it is compiled from; the views must outlive the state.
-  struct Sources {
-    std::shared_ptr<const registry::OperatorRecord> op;
-    std::shared_ptr<const policy::PolicySet> policies;
-    uint64_t policy_hash = 0;
-    ImplementationStates states;
-    uint64_t generation = 0;
-    const health::HealthView* health = nullptr;
-    const tune::TuningView* tuning = nullptr;
-    bool disabled = false;
-  };
-  explicit OperatorState(Sources sources);
+  explicit OperatorState(OperatorSources sources);
   ~OperatorState() override;
 
-  const Sources& sources() const { return sources_; }
+  const OperatorSources& sources() const { return sources_; }
   const registry::Schema& schema() const { return *sources_.op->schema; }
 
   /// Changes when prepared states are evicted, and only then; read before anything else of a call.
@@ -56,11 +45,8 @@ class OperatorState final : public Retired {
 
   const ShapeChecks& checks_for(const registry::Arguments& arguments);
 
-  uint64_t next_plan_id();
-  bool owns_plan(uint64_t plan_id) const override { return plan_of(plan_id, serial_); }
-  uint64_t serial() const { return serial_; }
-  /// Whether a plan id was given out by the state with this serial.
-  static bool plan_of(uint64_t plan_id, uint64_t serial) { return plan_id >> kPlanBits == serial; }
+  bool owns_plan(uint64_t plan_id) const override { return PlanIds::is_of(plan_id, serial()); }
+  uint64_t serial() const { return ids_.serial(); }
 
   /// Remembers that an implementation declined exactly these arguments; false if there is no room.
   bool remember_decline(uint64_t signature_hash, uint32_t implementation_number);
@@ -70,7 +56,6 @@ class OperatorState final : public Retired {
   uint32_t classes() const;
 
  private:
-  static constexpr uint32_t kPlanBits = 20;
   static constexpr size_t kMaxDeclines = 1024;
 
   struct Scoped {
@@ -80,10 +65,9 @@ class OperatorState final : public Retired {
   };
   static uint64_t decline_word(uint64_t signature_hash, uint32_t number);
 
-  Sources sources_;
-  uint64_t serial_;
+  OperatorSources sources_;
+  PlanIds ids_;
   std::atomic<uint64_t> epoch_;
-  std::atomic<uint64_t> plans_{0};
   std::atomic<Scoped*> spaces_{nullptr};
   std::atomic<RankPattern*> patterns_{nullptr};
   std::atomic<uint32_t> declines_{0};

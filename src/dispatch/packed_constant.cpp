@@ -32,19 +32,19 @@ Status failure(const registry::ImplementationRecord& implementation, int32_t out
 
 Result<std::shared_ptr<Pack>> make_pack(const PlanRecord& plan, const opmux_call& call,
                                         uint32_t index) {
-  const registry::Kernel& kernel = plan.implementation->kernel;
+  const registry::Kernel& kernel = plan.candidate->implementation->kernel;
   base::ErrorSink sink;
   const SomeArguments options =
       only(call, [&](uint32_t i) { return call.args[i].tag > OPMUX_ARG_TENSOR; });
   void* instance = nullptr;
   int32_t outcome =
       kernel.create(kernel.user_data, options.data(), call.arg_count, &instance, sink.c());
-  if (outcome != OPMUX_OK) return failure(*plan.implementation, outcome, sink);
+  if (outcome != OPMUX_OK) return failure(*plan.candidate->implementation, outcome, sink);
   auto pack = std::make_shared<Pack>(plan, instance);
   if (kernel.load == nullptr) return pack;
   const SomeArguments params = only(call, [&](uint32_t i) { return i == index; });
   outcome = kernel.load(kernel.user_data, instance, params.data(), call.arg_count, sink.c());
-  if (outcome != OPMUX_OK) return failure(*plan.implementation, outcome, sink);
+  if (outcome != OPMUX_OK) return failure(*plan.candidate->implementation, outcome, sink);
   return pack;
 }
 
@@ -142,7 +142,7 @@ Result<PackPtr> PackedConstant::pack_for(const PlanRecord& plan, const opmux_cal
   return packs_.with([&](Packs& packs) -> Result<PackPtr> {
     if (released_.load(std::memory_order_acquire)) return PackPtr();
     for (const PackPtr& known : packs) {
-      if (known->implementation() == plan.implementation.get()) return known;
+      if (known->implementation() == plan.candidate->implementation.get()) return known;
     }
     auto made = make_pack(plan, call, index);
     if (!made) return made.error();

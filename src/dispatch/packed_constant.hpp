@@ -34,7 +34,9 @@ class PackBudget {
 class Pack {
  public:
   Pack(const PlanRecord& plan, void* instance)
-      : implementation_(plan.implementation), counters_(plan.counters), instance_(instance) {}
+      : implementation_(plan.candidate->implementation),
+        counters_(plan.candidate->counters),
+        instance_(instance) {}
   ~Pack() { drop(); }
   Pack(const Pack&) = delete;
   Pack& operator=(const Pack&) = delete;

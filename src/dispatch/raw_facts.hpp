@@ -35,8 +35,9 @@ class RawFacts {
   /// Any fact, for the class of the call.
   int64_t operator()(registry::Fact fact) const {
     using registry::FactKind;
+    if (fact.kind == FactKind::dim) [[likely]]
+      return shape(fact);
     switch (fact.kind) {
-      case FactKind::dim: return shape(fact);
       case FactKind::scalar: return value(fact);
       case FactKind::ambient: return static_cast<int64_t>(plan_.context >> fact.index & 1);
       case FactKind::tag: return plan_.call.tag;

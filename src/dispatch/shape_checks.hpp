@@ -88,6 +88,10 @@ struct ShapeProgram {
     for (uint32_t i = 0; i < fixed_count; ++i) differs |= fixed[i].in(values) ^ guard_values[i];
     return differs == 0;
   }
+  /// Keeps them for same_class().
+  void keep(const ArgValue* values, int64_t* guard_values) const {
+    for (uint32_t i = 0; i < fixed_count; ++i) guard_values[i] = fixed[i].in(values);
+  }
 };
 
 }  // namespace opmux::dispatch

@@ -53,9 +53,7 @@ class SlowCall {
   DecisionSpace::Answer choose() {
     space_ = &space_of(slot_, *state_, mark_.block().context);
     DecisionSpace::Answer answer = space_->choose(
-        signature_, state_->sources().states, state_->sources().generation,
-        [this] { return state_->next_plan_id(); },
-        [this](const Decision& decision, const registry::Signature& signature) {
+        signature_, [this](const Decision& decision, const registry::Signature& signature) {
           tell_decision(decision, signature);
         });
     if (answer.crowded) tell_crowding();
@@ -102,7 +100,7 @@ class SlowCall {
     bool retried = false;
     if (failed != nullptr) {
       while (at < choice.plans.size() &&
-             choice.plans[at].implementation->number != failed->implementation_number) {
+             choice.plans[at].candidate->implementation->number != failed->implementation_number) {
         ++at;
       }
       if (at == choice.plans.size()) at = 0, failed = nullptr;
@@ -126,7 +124,7 @@ class SlowCall {
       only_declined &= counts_as_declined(tried.outcome);
       note_outcome(plan, tried, choice);
       const Next next = after(tried.outcome, choice.strict, retried, *state_->sources().op,
-                              *plan.implementation, checked_.arguments);
+                              *plan.candidate->implementation, checked_.arguments);
       if (next == Next::give_up) return last;
       retried = next == Next::retry;
       if (retried) {
@@ -145,7 +143,7 @@ class SlowCall {
     const uint64_t hash = exact_hash(checked_.arguments);
     size_t first = at;
     while (first + 1 < choice.plans.size() &&
-           state_->declined(hash, choice.plans[first].implementation->number)) {
+           state_->declined(hash, choice.plans[first].candidate->implementation->number)) {
       ++first;
     }
     return first;
@@ -157,11 +155,11 @@ class SlowCall {
     Attempt tried = attempt(slot_, plan, signature_, frame);
     if (report_ != nullptr) {
       report_->run_ns += now() - started;
-      report_->implementation = plan.implementation->id;
+      report_->implementation = plan.candidate->implementation->id;
     }
     if (tried.outcome == Code::ok) {
-      count(*plan.counters, Code::ok);
-      if (stands_in) plan.counters->stood_in.fetch_add(1, std::memory_order_relaxed);
+      count(*plan.candidate->counters, Code::ok);
+      if (stands_in) plan.candidate->counters->stood_in.fetch_add(1, std::memory_order_relaxed);
     }
     return tried;
   }
@@ -174,7 +172,8 @@ class SlowCall {
   }
 
   Status failure(const PlanRecord& plan, const Attempt& tried) const {
-    std::string text = plan.implementation->id + " " + std::string(opmux::name_of(tried.outcome));
+    std::string text =
+        plan.candidate->implementation->id + " " + std::string(opmux::name_of(tried.outcome));
     if (!tried.text.empty()) text += ": " + tried.text;
     return {tried.outcome, "call." + std::string(opmux::name_of(tried.outcome)), std::move(text)};
   }
@@ -185,18 +184,19 @@ class SlowCall {
   }
 
   void note_outcome(const PlanRecord& plan, const Attempt& tried, const Choice& choice) {
-    count(*plan.counters, tried.outcome);
+    count(*plan.candidate->counters, tried.outcome);
     if (counts_as_declined(tried.outcome) && !choice.strict) {
-      state_->remember_decline(exact_hash(checked_.arguments), plan.implementation->number);
+      state_->remember_decline(exact_hash(checked_.arguments),
+                               plan.candidate->implementation->number);
     }
     const bool changed = engine_.parts().health->on_outcome(
-        *plan.implementation, device_of(checked_.arguments), tried.outcome);
-    if (changed) engine_.health_changed(*plan.implementation);
+        *plan.candidate->implementation, device_of(checked_.arguments), tried.outcome);
+    if (changed) engine_.health_changed(*plan.candidate->implementation);
   }
 
   void note_fallback(const PlanRecord& plan, const Attempt& tried) {
     const Status why = failure(plan, tried);
-    tell_fallback(slot_, *plan.implementation, tried.outcome, why.message());
+    tell_fallback(slot_, *plan.candidate->implementation, tried.outcome, why.message());
     if (report_ == nullptr) return;
     report_->fell_back = true;
     report_->reason = why.message();
@@ -268,7 +268,8 @@ Status::Detail* recover(GuardedPlan& plan, int32_t outcome) noexcept {
   std::array<ArgValue, OPMUX_MAX_ARGS> values;
   plan.get_arguments(values.data());
   const CallSite site = plan.site;
-  Failed failed{plan.plan->implementation->number, {outcome_of(outcome), {}, nullptr, nullptr}};
+  Failed failed{plan.plan->candidate->implementation->number,
+                {outcome_of(outcome), {}, nullptr, nullptr}};
   failed.attempt.text.assign(plan.error.text,
                              std::min(plan.error.text_size, plan.error.text_capacity));
   // Whoever runs instead is found by the slow way next time too.
@@ -298,10 +299,7 @@ Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments
   const registry::Signature signature{&state->schema(), &checked.arguments, &checked.dims,
                                       static_cast<uint32_t>(context), tag};
   const DecisionSpace& space = space_of(slot, *state, context);
-  const auto next_id = [state] { return state->next_plan_id(); };
-  return ChosenForPlan{space.decide_anew(signature, state->sources().states,
-                                         state->sources().generation, next_id, {}),
-                       state->sources().op, context};
+  return ChosenForPlan{space.decide_anew(signature, {}), state->sources().op, context};
 }
 
 }  // namespace opmux::dispatch

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dispatch/decision.hpp"
 #include "dispatch/guarded_plan.hpp"
 
 namespace opmux::dispatch {

@@ -11,6 +11,7 @@
 
 namespace opmux::dispatch {
 
+struct Decision;
 struct GuardedPlan;
 
 inline constexpr uint32_t kMaxDepth = 8;  ///< calls inside calls
@@ -35,6 +36,7 @@ struct alignas(64) ThreadBlock {
   std::vector<std::unique_ptr<std::byte[]>> memory;     ///< of plans, kept until the thread ends
   std::vector<std::unique_ptr<std::byte[]>> workspace;  ///< grow-only; the last one is current
   size_t workspace_size = 0;
+  std::unique_ptr<Decision> spare_decision;  ///< null while it is in use
 
   /// All plans this thread ever made room for, for readers of the counters.
   std::atomic<GuardedPlan*> all_plans{nullptr};

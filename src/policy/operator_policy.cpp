@@ -1,6 +1,7 @@
 #include "policy/operator_policy.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "policy/policy_entry.hpp"
 
@@ -13,6 +14,7 @@ struct OperatorPolicy::Data {
   std::shared_ptr<const registry::OperatorRecord> op;
   std::vector<PolicyEntry> entries;  ///< strongest first
   std::vector<double> priorities;
+  std::vector<uint16_t> by_priority;
   registry::Dependencies dependencies;
 };
 
@@ -125,6 +127,18 @@ class Evaluation {
   bool allowed_ = false, vendors_allowed_ = false;
 };
 
+std::vector<uint16_t> sorted_by_priority(
+    const std::vector<registry::ImplementationPtr>& candidates) {
+  std::vector<uint16_t> sorted(candidates.size());
+  std::iota(sorted.begin(), sorted.end(), uint16_t{0});
+  std::sort(sorted.begin(), sorted.end(), [&](uint16_t a, uint16_t b) {
+    const registry::ImplementationRecord& left = *candidates[a];
+    const registry::ImplementationRecord& right = *candidates[b];
+    return left.priority != right.priority ? left.priority > right.priority : left.id < right.id;
+  });
+  return sorted;
+}
+
 std::vector<PolicyLayerPtr> all_layers(const PolicySet& set, PolicyLayerPtr scope) {
   std::vector<PolicyLayerPtr> layers;
   const auto add_chain = [&](PolicyLayerPtr layer) {
@@ -152,6 +166,7 @@ std::shared_ptr<const OperatorPolicy> OperatorPolicy::compile(
     }
   }
   for (const auto& impl : op->implementations) data->priorities.push_back(impl->priority);
+  data->by_priority = sorted_by_priority(op->implementations);
   data->op = std::move(op);
   std::shared_ptr<OperatorPolicy> compiled(new OperatorPolicy);
   compiled->data_ = std::move(data);
@@ -165,6 +180,8 @@ void OperatorPolicy::evaluate(const registry::Signature& signature, PolicyView& 
   }
   evaluation.finish();
 }
+
+const std::vector<uint16_t>& OperatorPolicy::by_priority() const { return data_->by_priority; }
 
 const registry::Dependencies& OperatorPolicy::dependencies() const { return data_->dependencies; }
 

@@ -62,6 +62,9 @@ class OperatorPolicy {
   /// Evaluates conditions and combines, exactly as semantics.md says. Pure.
   void evaluate(const registry::Signature& signature, PolicyView& view) const;
 
+  /// The candidates by falling priority, equal ones by id.
+  const std::vector<uint16_t>& by_priority() const;
+
   /// What the conditions look at.
   const registry::Dependencies& dependencies() const;
 

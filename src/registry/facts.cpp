@@ -101,16 +101,9 @@ std::string describe(const Schema& schema, Fact fact) {
   }
 }
 
-int64_t value_of(const Signature& signature, Fact fact) {
+int64_t value_beside_dims(const Signature& signature, Fact fact) {
   const Arguments& arguments = *signature.arguments;
   switch (fact.kind) {
-    case FactKind::dim: {
-      if (fact.index == kRowsDim) {
-        return signature.dims->leading_rank < 0 ? kAbsent : signature.dims->rows;
-      }
-      const int64_t value = signature.dims->values[fact.index];
-      return value < 0 ? kAbsent : value;
-    }
     case FactKind::present: return present(arguments, fact.index) ? 1 : 0;
     case FactKind::scalar:
       return scalar_fact(arguments.tags[fact.index], arguments.values[fact.index]);
@@ -194,17 +187,6 @@ int64_t alignment_of(const TensorView& tensor) {
                                ? tensor.c().byte_offset
                                : reinterpret_cast<uintptr_t>(tensor.data());
   return int64_t{1} << std::countr_zero(address | uint64_t{4096});
-}
-
-bool holds(const Predicate& predicate, int64_t fact_value) {
-  if (fact_value == kAbsent) return false;
-  switch (predicate.relation) {
-    case Relation::at_least: return fact_value >= predicate.value;
-    case Relation::at_most: return fact_value <= predicate.value;
-    case Relation::multiple_of: return predicate.value != 0 && fact_value % predicate.value == 0;
-    case Relation::equals: return fact_value == predicate.value;
-  }
-  return false;
 }
 
 void Dependencies::add(Fact fact) { insert_sorted(exact_, fact); }

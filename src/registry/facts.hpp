@@ -65,8 +65,19 @@ struct Signature {
 /// What absent tensors, unbound dimensions and strings read as.
 inline constexpr int64_t kAbsent = INT64_MIN;
 
-/// The value of a fact; kAbsent if it has none. Floats give their bits.
-int64_t value_of(const Signature& signature, Fact fact);
+/// The value of a fact that is no dimension; kAbsent if it has none. Floats give their bits.
+int64_t value_beside_dims(const Signature& signature, Fact fact);
+
+inline int64_t dim_value(const BoundDims& dims, uint8_t index) {
+  if (index == kRowsDim) return dims.leading_rank < 0 ? kAbsent : dims.rows;
+  return dims.values[index] < 0 ? kAbsent : dims.values[index];
+}
+
+/// The value of a fact.
+inline int64_t value_of(const Signature& signature, Fact fact) {
+  return fact.kind == FactKind::dim ? dim_value(*signature.dims, fact.index)
+                                    : value_beside_dims(signature, fact);
+}
 
 /// Whether an argument of a checked call is what leaving it out would have made it.
 bool has_default(const ArgSpec& spec, ArgTag tag, ArgValue value);
@@ -103,7 +114,16 @@ struct Predicate {
   friend constexpr auto operator<=>(const Predicate&, const Predicate&) = default;
 };
 
-bool holds(const Predicate& predicate, int64_t fact_value);
+inline bool holds(const Predicate& predicate, int64_t fact_value) {
+  if (fact_value == kAbsent) return false;
+  switch (predicate.relation) {
+    case Relation::at_least: return fact_value >= predicate.value;
+    case Relation::at_most: return fact_value <= predicate.value;
+    case Relation::multiple_of: return predicate.value != 0 && fact_value % predicate.value == 0;
+    case Relation::equals: return fact_value == predicate.value;
+  }
+  return false;
+}
 inline bool holds(const Predicate& predicate, const Signature& signature) {
   return holds(predicate, value_of(signature, predicate.fact));
 }

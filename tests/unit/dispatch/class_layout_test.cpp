@@ -55,7 +55,7 @@ bool same_class(const Dependencies& dependencies, const Call& a, const Call& b) 
   const ClassLayout layout(dependencies);
   const ClassKey first = key(layout, a.signature()), second = key(layout, b.signature());
   if (first.equals(second)) {
-    EXPECT_EQ(first.hash, second.hash);
+    EXPECT_EQ(first.hash(), second.hash());
   }
   return first.equals(second);
 }
@@ -89,6 +89,23 @@ TEST(ClassLayout, divisibility_and_equality_are_a_bit_each) {
   EXPECT_FALSE(same_class(dependencies, Call(1, 16), Call(1, 48)));
   EXPECT_FALSE(same_class(dependencies, Call(1, 16), Call(1, 17)));
   EXPECT_TRUE(same_class(dependencies, Call(1, 17), Call(1, 19)));
+}
+
+TEST(ClassLayout, the_same_answers_about_multiples_are_the_same_class_and_others_another) {
+  Dependencies dependencies;
+  const std::vector<int64_t> divisors{3, 4, 16, 100, 1024, 65536};
+  for (const int64_t n : divisors) dependencies.add(Predicate{kH, Relation::multiple_of, n});
+  const auto answers = [&](int64_t h) {
+    std::vector<bool> all;
+    for (const int64_t n : divisors) all.push_back(h % n == 0);
+    return all;
+  };
+  for (const int64_t a : {1, 3, 4, 8, 12, 16, 32, 48, 100, 300, 400, 1024, 3072}) {
+    for (int64_t b = 1; b <= 128; ++b) {
+      EXPECT_EQ(same_class(dependencies, Call(1, a), Call(1, b)), answers(a) == answers(b))
+          << a << " and " << b;
+    }
+  }
 }
 
 TEST(ClassLayout, exact_facts_keep_their_values_apart) {

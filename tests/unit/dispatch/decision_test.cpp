@@ -83,6 +83,24 @@ TEST_F(DecisionTest, equals_are_ordered_by_id) {
   EXPECT_THAT(order(decide()), ElementsAre("norm/aaa.one", "norm/bbb.one", "norm/ccc.one"));
 }
 
+TEST_F(DecisionTest, nothing_is_left_of_the_decision_that_had_the_room_before) {
+  health.open = "norm/ccc.one";
+  tuning.rows = {{"norm/aaa.one", {100, 1}}, {"norm/bbb.one", {50, 1}}};
+  dispatch::Decision decision =
+      decide({.prefer = {"default"}, .deny = {"impl:norm/aaa.one"}, .strict = true});
+  ASSERT_TRUE(decision.policy.has_list);
+  input.disabled = true;
+  dispatch::decide(input, {op->schema.get(), &arguments, &dims, 0, 0}, decision);
+  EXPECT_FALSE(decision.policy.has_list);
+  EXPECT_FALSE(decision.policy.strict);
+  for (const dispatch::Verdict& verdict : decision.verdicts) {
+    EXPECT_TRUE(verdict.accepted());
+    EXPECT_FALSE(verdict.tuned);
+    EXPECT_EQ(verdict.text, "");
+    EXPECT_EQ(verdict.by.layer, nullptr);
+  }
+}
+
 TEST_F(DecisionTest, a_measured_time_moves_a_clearly_faster_one_to_the_front) {
   tuning.rows = {{"norm/aaa.one", {100, 1}}, {"norm/ccc.one", {50, 1}}};
   const dispatch::Decision decision = decide();

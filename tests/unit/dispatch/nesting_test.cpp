@@ -70,6 +70,27 @@ TEST(Nesting, bound_plans_binding_and_explaining_count_too) {
   EXPECT_NE(why.note.find("call.too_deep"), std::string::npos);
 }
 
+TEST(Nesting, a_decision_inside_a_verifier_leaves_the_outer_one_alone) {
+  Stage stage;
+  const Operator outer = stage.define(kNest);
+  const Operator inner = stage.define(kCopy);
+  const Rows rows;
+  for (const char* id : {"copy/a.x", "copy/b.x", "copy/c.x"}) stage.add({.id = id});
+  stage.add({.id = "nest/one.x", .priority = 300, .caps = Caps{}.at_least("H", 1 << 20)});
+  std::string inside;
+  stage.add({.id = "nest/two.x", .priority = 200, .verify = [&](const Facts&) {
+               inside = ran_by([&] { EXPECT_TRUE(inner(rows.y, rows.x).ok()); });
+               return std::string("not now");
+             }});
+  stage.add({.id = "nest/three.x", .priority = 100});
+  CallReport report;
+  EXPECT_TRUE(outer.with(report)(rows.y, rows.x).ok());
+  EXPECT_EQ(inside, "copy/a.x");
+  EXPECT_EQ(report.implementation, "nest/three.x");
+  EXPECT_TRUE(outer(rows.y, rows.x).ok());
+  EXPECT_EQ(stage.stats("nest/three.x").calls, 2u);
+}
+
 TEST(Nesting, a_plan_runs_inside_a_call_and_a_call_inside_a_plan) {
   Stage stage;
   const Operator outer = stage.define(kNest);

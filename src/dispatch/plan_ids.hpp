@@ -1,0 +1,31 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "dispatch/thread_block.hpp"
+
+namespace opmux::dispatch {
+
+/// Gives out the ids of the plans of one operator state, which tell whose they are. Thread-safe.
+class PlanIds {
+ public:
+  /// No other state of this process has or will have this serial.
+  explicit PlanIds(uint64_t serial) : serial_(serial) {}
+
+  uint64_t serial() const { return serial_; }
+  /// Takes `count` ids at once and returns the number of the first.
+  uint64_t take(uint64_t count) { return taken_.fetch_add(count, std::memory_order_relaxed); }
+  uint64_t id(uint64_t number) const {
+    return (serial_ << kBits | (number & ((1u << kBits) - 1))) & ~kColdBit;
+  }
+  /// Whether a plan id was given out by the state with this serial.
+  static bool is_of(uint64_t plan_id, uint64_t serial) { return plan_id >> kBits == serial; }
+
+ private:
+  static constexpr uint32_t kBits = 20;
+  const uint64_t serial_;
+  std::atomic<uint64_t> taken_{0};
+};
+
+}  // namespace opmux::dispatch
