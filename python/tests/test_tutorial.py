@@ -4,14 +4,16 @@ A block ```python is run; a block ```text after it is what it prints, nothing if
 any CPU or, with cpu=FLAG, on one that has this flag. Blocks of a page share their names, and blocks
 in comments are run too. ```python theirs is somebody else's.
 """
+
 import contextlib
 import io
 import pathlib
 import re
 import sys
 
-import opmux
 import pytest
+
+import opmux
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -53,7 +55,7 @@ def test_the_code_of_a_page_prints_what_the_page_says(page):
         printed = io.StringIO()
         source = "\n" * line + "\n".join(code) + "\n"
         with contextlib.redirect_stdout(printed):
-            exec(compile(source, str(page), "exec"), names)  # noqa: S102
+            exec(compile(source, str(page), "exec"), names)
         if expected is not None:
             said = [text.rstrip() for text in printed.getvalue().splitlines()]
             assert said == expected, f"{page.name}:{line}"

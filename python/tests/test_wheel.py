@@ -1,0 +1,109 @@
+"""From a source distribution to a wheel in an empty environment outside of the tree."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+
+pytestmark = pytest.mark.full
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+QUICKSTART = """
+import pathlib, sys
+import numpy as np
+import opmux
+
+assert pathlib.Path(opmux.__file__).is_relative_to(sys.prefix), opmux.__file__
+assert "torch" not in sys.modules
+x, weight = np.ones((4, 4096), "f4"), np.full(4096, 2, "f4")
+with opmux.expect("rms_norm/simd.*"):
+    y = opmux.ops.rms_norm(x, weight, eps=0)
+np.testing.assert_allclose(y, 2, rtol=1e-6)
+with opmux.expect("matmul/onednn.*"), opmux.require("matmul/onednn.*"):
+    np.testing.assert_allclose(opmux.ops.matmul(np.ones((8, 16), "f4"), np.ones((16, 8), "f4")), 16)
+with opmux.expect("rms_norm/reference.scalar"), opmux.require("reference"):
+    opmux.ops.rms_norm(x, weight, out=y)
+print(opmux.explain("rms_norm", x, weight).chosen)
+"""
+
+
+def run(*command, cwd, **more):
+    """Runs a command without this tree in sight; its output if it went well."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "OPMUX"))}
+    words = [str(word) for word in command]
+    ran = subprocess.run(
+        words, cwd=cwd, env={**environment, **more}, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("wheel")
+
+
+@pytest.fixture(scope="module")
+def sdist(folder):
+    """The source distribution of what is committed or would be."""
+    code = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
+    run(sys.executable, "-c", code, folder, cwd=ROOT)
+    return next(folder.glob("opmux-*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def wheel(folder, sdist):
+    """The wheel that pip makes of it, with build requirements that pip fetches by itself."""
+    pip = (sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder, sdist)
+    run(*pip, cwd=folder)
+    return next(folder.glob("opmux-*linux_x86_64.whl"))
+
+
+@pytest.fixture(scope="module")
+def repaired(folder, wheel):
+    into = folder / "repaired"
+    tools = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
+    command = (sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", into, wheel)
+    run(*command, cwd=folder, PATH=tools)
+    return next(into.glob("opmux-*.whl"))
+
+
+def test_the_source_distribution_holds_what_is_built_and_no_more(sdist):
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"CMakeLists.txt", "pyproject.toml", "include/opmux/version.h"} <= names
+    assert not [name for name in names if name.startswith(("build/", "docs/", "tests/"))]
+
+
+def test_the_wheel_holds_no_tests_and_no_caches(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert "opmux/bin/opmux" in names
+    assert not [name for name in names if "tests/" in name or "__pycache__" in name]
+
+
+def test_the_repaired_wheel_is_consistent_with_a_manylinux_tag(repaired, folder):
+    tag = re.search(r"manylinux_2_\d+_x86_64", repaired.name)
+    assert tag is not None, repaired.name
+    shown = run(sys.executable, "-m", "auditwheel", "show", repaired, cwd=folder)
+    assert f'"{tag[0]}"' in shown
+
+
+def test_openmp_keeps_its_name_so_that_torch_can_share_it(repaired):
+    with zipfile.ZipFile(repaired) as archive:
+        found = [name for name in archive.namelist() if "libgomp" in name]
+    assert found == ["opmux/lib/opmux/engines/libgomp.so.1"]
+
+
+def test_the_quickstart_runs_in_an_empty_environment(repaired, folder):
+    run(sys.executable, "-m", "venv", "empty", cwd=folder)
+    python = folder / "empty" / "bin" / "python"
+    run(python, "-m", "pip", "install", repaired, "numpy", cwd=folder)
+    assert run(python, "-c", QUICKSTART, cwd=folder).startswith("rms_norm/simd.")
+    assert "reference" in run(folder / "empty/bin/opmux", "list", "rms_norm", cwd=folder)
+    assert "numpy.ndarray" in run(folder / "empty/bin/opmux", "doctor", cwd=folder)
