@@ -17,7 +17,7 @@ from opmux import _core
 
 ROOT = pathlib.Path(__file__).parents[1]
 FILE = ROOT / "python" / "opmux" / "_standard_operators.pyi"
-HEAD = '''"""The standard operators as a type checker sees them. Generated: tools/gen_operator_stubs.py."""
+HEAD = '''"""The standard operators for type checkers, made by tools/gen_operator_stubs.py."""
 
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -62,26 +62,37 @@ def default_of(argument: _core.ArgumentInfo) -> str:
     return f'"{text}"' if argument.type == "enum" else text
 
 
-def parameters_of(inputs: list[_core.ArgumentInfo], outputs: int) -> list[str]:
+def parameters_of(inputs: list[_core.ArgumentInfo], outputs: int, carries: bool) -> list[str]:
     """The parameters; those in front of one that must be given have no default."""
-    found, carried = [], False
+    found = []
     for at, argument in enumerate(inputs):
-        carries = argument.type == "Tensor" and not carried and outputs > 0
-        carried = carried or carries
-        text = f"{argument.name}: {type_of(argument, carries)}"
+        text = f"{argument.name}: {type_of(argument, carries and at == 0)}"
         if all(later.optional for later in inputs[at:]):
             text += f" = {default_of(argument)}"
         found.append(text)
     if outputs:
-        found += ["*", f"out: {result_of(outputs)} | None = None"]
+        one = "Tensor" if outputs == 1 else f"tuple[{', '.join(['Tensor'] * outputs)}]"
+        found += ["*", f"out: {one} | None = None"]
     return found
 
 
-def result_of(outputs: int) -> str:
-    """What a call returns: its outputs, in the library of its first tensor."""
+def form_of(argument: _core.ArgumentInfo) -> list[bool]:
+    """What of a shape shows in the type of an array: how many dimensions, and whether any."""
+    return [dim == "..." for dim in argument.dims]
+
+
+def is_like_the_first(inputs: list[_core.ArgumentInfo], outputs: list[_core.ArgumentInfo]) -> bool:
+    """Whether the result has the type of the first argument: one tensor of as many dimensions."""
+    return len(outputs) == 1 and form_of(outputs[0]) == form_of(inputs[0])
+
+
+def result_of(outputs: int, carries: bool) -> str:
+    """What a call returns: its outputs, tensors of the library of its first tensor."""
     if outputs == 0:
         return "None"
-    return "T" if outputs == 1 else f"tuple[{', '.join(['T'] * outputs)}]"
+    if outputs == 1:
+        return "T" if carries else "Any"
+    return f"tuple[{', '.join(['Any'] * outputs)}]"
 
 
 def docstring_of(info: opmux.OperatorInfo) -> str:
@@ -94,10 +105,12 @@ def docstring_of(info: opmux.OperatorInfo) -> str:
 def method_of(info: opmux.OperatorInfo) -> str:
     """One operator as a method."""
     arguments = _core.arguments(opmux.op(info.name))
-    outputs = sum(argument.output for argument in arguments)
     inputs = [argument for argument in arguments if not argument.output]
-    lines = ",\n        ".join(["self", *parameters_of(inputs, outputs)])
-    head = f"    def {info.name}(\n        {lines},\n    ) -> {result_of(outputs)}:"
+    outputs = [argument for argument in arguments if argument.output]
+    carries = is_like_the_first(inputs, outputs)
+    lines = ",\n        ".join(["self", *parameters_of(inputs, len(outputs), carries)])
+    result = result_of(len(outputs), carries)
+    head = f"    def {info.name}(\n        {lines},\n    ) -> {result}:"
     return f"\n{head}\n{docstring_of(info)}\n"
 
 

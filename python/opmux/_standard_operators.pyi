@@ -1,4 +1,4 @@
-"""The standard operators as a type checker sees them. Generated: tools/gen_operator_stubs.py."""
+"""The standard operators for type checkers, made by tools/gen_operator_stubs.py."""
 
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -27,7 +27,7 @@ class StandardOperators:
         sink: Tensor | None = None,
         softcap: float = 0,
         *,
-        out: T | None = None,
+        out: Tensor | None = None,
     ) -> T:
         """Weighs values by the softmax of scaled products of queries and keys.
 
@@ -38,11 +38,11 @@ class StandardOperators:
 
     def embedding(
         self,
-        weight: T,
+        weight: Tensor,
         ids: Tensor,
         *,
-        out: T | None = None,
-    ) -> T:
+        out: Tensor | None = None,
+    ) -> Any:
         """Copies for each id the row of the table that it names.
 
         embedding(out Tensor y[..., H], Tensor weight[V, H], Tensor ids[...])
@@ -71,7 +71,7 @@ class StandardOperators:
         topk_ids: Tensor,
         activation: Literal["silu", "gelu", "gelu_tanh"] = "silu",
         *,
-        out: T | None = None,
+        out: Tensor | None = None,
     ) -> T:
         """Sums for each token the gated feed-forward networks of its experts, each times its
         weight.
@@ -86,7 +86,7 @@ class StandardOperators:
         x: T,
         approximate: Literal["none", "tanh"] = "none",
         *,
-        out: T | None = None,
+        out: Tensor | None = None,
     ) -> T:
         """Multiplies the GELU of the first half of each row by its second half.
 
@@ -101,7 +101,7 @@ class StandardOperators:
         bias: Tensor | None = None,
         eps: float = 1e-05,
         *,
-        out: T | None = None,
+        out: Tensor | None = None,
     ) -> T:
         """Brings each row to mean zero and variance one, then applies an optional weight and bias.
 
@@ -115,7 +115,7 @@ class StandardOperators:
         weight: Tensor | Constant,
         bias: Tensor | None = None,
         *,
-        out: T | None = None,
+        out: Tensor | None = None,
     ) -> T:
         """Multiplies each row by a weight of one row per output, then adds an optional bias.
 
@@ -130,7 +130,7 @@ class StandardOperators:
         zero_point: Tensor | Constant | None = None,
         bias: Tensor | None = None,
         *,
-        out: T | None = None,
+        out: Tensor | None = None,
     ) -> T:
         """Multiplies each row by a weight of 4-bit integers that have a scale for each group of
         inputs.
@@ -148,7 +148,7 @@ class StandardOperators:
         x_scale: Tensor | None = None,
         bias: Tensor | None = None,
         *,
-        out: T | None = None,
+        out: Tensor | None = None,
     ) -> T:
         """Multiplies rows of 8-bit integers, quantized here if they are floats, by a weight of
         8-bit ones.
@@ -162,7 +162,7 @@ class StandardOperators:
         a: T,
         b: Tensor,
         *,
-        out: T | None = None,
+        out: Tensor | None = None,
     ) -> T:
         """Multiplies matrices, one pair for each of the leading dimensions.
 
@@ -183,7 +183,7 @@ class StandardOperators:
         sink: Tensor | None = None,
         softcap: float = 0,
         *,
-        out: T | None = None,
+        out: Tensor | None = None,
     ) -> T:
         """Attention of sequences of different lengths whose keys and values lie in the blocks of a
         cache.
@@ -215,7 +215,7 @@ class StandardOperators:
         eps: float = 1e-06,
         round_before_weight: bool = False,
         *,
-        out: T | None = None,
+        out: Tensor | None = None,
     ) -> T:
         """Scales each row by the reciprocal of its root mean square, then by an optional weight.
 
@@ -240,15 +240,15 @@ class StandardOperators:
 
     def sample(
         self,
-        logits: T,
+        logits: Tensor,
         temperature: Tensor | None = None,
         top_k: Tensor | None = None,
         top_p: Tensor | None = None,
         seed: Tensor | None = None,
         offset: Tensor | None = None,
         *,
-        out: T | None = None,
-    ) -> T:
+        out: Tensor | None = None,
+    ) -> Any:
         """Draws for each row one token by its logits, or takes the largest.
 
         sample(out Tensor tokens[...], Tensor logits[..., V], Tensor? temperature[...], Tensor?
@@ -260,7 +260,7 @@ class StandardOperators:
         self,
         x: T,
         *,
-        out: T | None = None,
+        out: Tensor | None = None,
     ) -> T:
         """Multiplies the SiLU of the first half of each row by its second half.
 
@@ -272,7 +272,7 @@ class StandardOperators:
         x: T,
         scale: float = 1,
         *,
-        out: T | None = None,
+        out: Tensor | None = None,
     ) -> T:
         """Turns each row, times scale, into weights that are positive and sum to one.
 
@@ -281,11 +281,11 @@ class StandardOperators:
 
     def topk_softmax(
         self,
-        logits: T,
+        logits: Tensor,
         renormalize: bool = False,
         *,
-        out: tuple[T, T] | None = None,
-    ) -> tuple[T, T]:
+        out: tuple[Tensor, Tensor] | None = None,
+    ) -> tuple[Any, Any]:
         """Gives for each row the K largest of its softmax weights and where they stand.
 
         topk_softmax(out Tensor weights[..., K], out Tensor ids[..., K], Tensor logits[..., E], bool

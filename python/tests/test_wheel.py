@@ -67,7 +67,7 @@ def wheel(folder, sdist):
 @pytest.fixture(scope="module")
 def repaired(folder, wheel):
     into = folder / "repaired"
-    tools = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
+    tools = f"{pathlib.Path(sys.executable).parent}:{ROOT}/build/venv/bin:{os.environ['PATH']}"
     command = (sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", into, wheel)
     run(*command, cwd=folder, PATH=tools)
     return next(into.glob("opmux-*.whl"))
