@@ -116,14 +116,18 @@ Registration implement_nothing(HeldRuntime& held, const std::string& id) {
   return held.runtime->implement(implementation).value();
 }
 
-nb::object adopt_hook;
+/// Never destroyed: the interpreter ends before the process does.
+nb::object& adopt_hook() {
+  static auto* const hook = new nb::object;
+  return *hook;
+}
 
 }  // namespace
 
 Reference borrowed_tensor(const TensorView& view) {
   try {
     nb::object made = nb::cast(BorrowedTensor{view});
-    if (adopt_hook.is_valid()) made = adopt_hook(made);
+    if (adopt_hook().is_valid()) made = adopt_hook()(made);
     return Reference::steal(made.release().ptr());
   } catch (nb::python_error& error) {
     error.restore();
@@ -163,7 +167,7 @@ void bind_implementations(nb::module_& module) {
              nb::arg("caps"), nb::arg("reads"), nb::arg("flags"), nb::keep_alive<0, 1>());
   module.def("implement_nothing", &implement_nothing, nb::arg("runtime"), nb::arg("id"),
              nb::keep_alive<0, 1>());
-  module.def("set_adopt_hook", [](nb::object hook) { adopt_hook = std::move(hook); });
+  module.def("set_adopt_hook", [](nb::object hook) { adopt_hook() = std::move(hook); });
 }
 
 }  // namespace opmux::python
