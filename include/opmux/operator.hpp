@@ -51,6 +51,7 @@ struct ArgumentInfo {
   std::string may_alias = {};       ///< `out(x)`: may be the very same memory as that argument
   bool constant = false;            ///< `const`: may be packed, given an owner
   std::string default_text = {};    ///< as the schema spells it; empty if there is none
+  bool integer = false;             ///< an output that is made of i64 where nobody gives it
 };
 
 /// What an output of a call with certain inputs looks like.

@@ -11,6 +11,9 @@ All functions of this module use one runtime, that of `default_runtime()`, unles
 
 from __future__ import annotations
 
+import importlib as _importlib
+from typing import Any as _Any
+
 from . import _allocate as _allocate
 from ._core import (
     Boost,
@@ -160,3 +163,10 @@ __all__ = [
     "Unexpected",
     "Unsupported",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    """`opmux.torch` and the like, which are imported when they are asked for."""
+    if name in ("torch", "torch_backend", "transformers"):
+        return _importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

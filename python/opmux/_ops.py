@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _core
@@ -10,6 +11,9 @@ from ._runtime import default_runtime
 
 if TYPE_CHECKING:
     from ._standard_operators import StandardOperators
+
+listeners: list[Callable[[str, Any], None]] = []
+"""Told of each operator that is looked up for the first time, with its function."""
 
 
 class _Namespace:
@@ -29,6 +33,8 @@ class _Namespace:
                 raise AttributeError(str(missing)) from None
             found = _Namespace(full + ".")
         self.__dict__[name] = found
+        for listener in listeners:
+            listener(full, found)
         return found
 
     @staticmethod

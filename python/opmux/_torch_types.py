@@ -1,8 +1,22 @@
 """Tells the extension which types of torch it may read by itself; imported once torch is."""
 
-import sys
+from __future__ import annotations
 
-from . import _core
+import sys
+from typing import Any
+
+from . import _core, _torch_reader
+
+
+def _reroute(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls that torch must see: subclasses, fake tensors, and tensors that require grad."""
+    from .torch import reroute
+
+    return reroute(name, args, kwargs)
+
 
 torch = sys.modules["torch"]
 _core.learn_torch(torch.Tensor, torch.nn.Parameter, torch.is_grad_enabled)
+_core.set_reroute_hook(_reroute)
+not_used_because = _torch_reader.use()
+"""Why the reader made for torch is not used; empty if it is."""

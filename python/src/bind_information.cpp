@@ -68,6 +68,7 @@ void bind_arguments(nb::module_& module) {
       .def_ro("may_alias", &ArgumentInfo::may_alias)
       .def_ro("constant", &ArgumentInfo::constant)
       .def_ro("default_text", &ArgumentInfo::default_text)
+      .def_ro("integer", &ArgumentInfo::integer)
       .def("__repr__", [](const ArgumentInfo& own) {
         return std::string("<ArgumentInfo ") + word_of(own.type) + " " + own.name + ">";
       });

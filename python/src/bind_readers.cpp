@@ -41,6 +41,7 @@ void bind_readers(nb::module_& module) {
   module.def("learn_torch", [](nb::handle tensor, nb::handle parameter, nb::handle grad) {
     learn_torch(tensor.ptr(), parameter.ptr(), grad.ptr());
   });
+  module.attr("reader_version") = OPMUX_READER_VERSION;
   module.def("use_torch_reader", &use_reader, nb::arg("capsule").none());
   module.def("readings", &list_readings);
   module.def("read_path", [](nb::handle type) {

@@ -199,6 +199,7 @@ ArgumentInfo info_of(const registry::Schema& schema, const registry::ArgSpec& sp
   }
   info.constant = spec.constant;
   info.default_text = spec.default_text();
+  info.integer = spec.integer;
   if (spec.alias_of >= 0) info.may_alias = schema.args[static_cast<size_t>(spec.alias_of)].name;
   return info;
 }
