@@ -1,0 +1,22 @@
+"""opmux in Hugging Face models.
+
+    import opmux.transformers
+
+    done = opmux.transformers.use(model)     # norms, gated layers, rotary embeddings, attention
+    print(done)                              # what was replaced, what was not, and why
+    done.undo()
+
+`with opmux.transformers.use(model):` does it for a block. Attention alone:
+`AutoModelForCausalLM.from_pretrained(path, attn_implementation="opmux")` once this is imported.
+"""
+
+from __future__ import annotations
+
+from .. import torch as _torch  # noqa: F401  # compiled models need the operators in torch
+from ._attention import attention
+from ._attention import register as _register
+from ._use import Use, use
+
+__all__ = ["Use", "attention", "use"]
+
+_register()

@@ -1,0 +1,60 @@
+"""opmux's attention as Hugging Face models call it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+from .. import ops
+
+NAME = "opmux"
+
+
+def attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    softcap: float | None = None,
+    s_aux: torch.Tensor | None = None,
+    is_causal: bool | None = None,
+    **kwargs: Any,
+) -> tuple[torch.Tensor, None]:
+    """Attention of [B, heads, tokens, D]; keys and values may have fewer heads. What hides keys,
+    windows among it, is in the mask; without one, queries see what stands before them."""
+    if dropout:
+        return sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout, scaling, is_causal, **kwargs
+        )
+    rows = query.shape[2]
+    causal = attention_mask is None and rows > 1
+    causal = causal and (getattr(module, "is_causal", True) if is_causal is None else is_causal)
+    if causal and key.shape[2] != rows:  # a cache that is longer than what was written to it
+        key, value = key[:, :, :rows], value[:, :, :rows]
+    elif attention_mask is not None and attention_mask.shape[-1] != key.shape[2]:
+        attention_mask = attention_mask[..., : key.shape[2]]
+    y = ops.attention(
+        query.transpose(1, 2),
+        key.transpose(1, 2),
+        value.transpose(1, 2),
+        attention_mask,
+        causal,
+        scaling,
+        0,
+        s_aux,
+        softcap or 0.0,
+    )
+    return y, None
+
+
+def register() -> None:
+    """Makes `attn_implementation="opmux"` known, with the masks that it needs."""
+    AttentionInterface.register(NAME, attention)
+    AttentionMaskInterface.register(NAME, sdpa_mask)
