@@ -1,15 +1,17 @@
 """The Python code in the documents runs and prints what they say.
 
 A block ```python is run; a block ```text after it is what it prints, nothing if there is none, on
-any CPU or, with cpu=FLAG, on one that has this flag. Blocks of a page share their names, and blocks
-in comments are run too. ```python theirs is somebody else's.
+any CPU or, with cpu=FLAG, on one that has this flag. Blocks of a page share their names and a
+process; those in comments are run too. ```python theirs is somebody else's.
 """
 
 import contextlib
 import io
 import pathlib
 import re
+import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -47,18 +49,27 @@ def runnable(page):
 PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if runnable(page)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_code_of_a_page_prints_what_the_page_says(page):
-    opmux.reset_default_runtime()
+def run(page):
+    """Runs a page's blocks; ends the process at the first that prints something else."""
     names = {"__name__": "__main__"}
     for line, code, expected in runnable(page):
         printed = io.StringIO()
-        source = "\n" * line + "\n".join(code) + "\n"
         with contextlib.redirect_stdout(printed):
-            exec(compile(source, str(page), "exec"), names)
-        if expected is not None:
-            said = [text.rstrip() for text in printed.getvalue().splitlines()]
-            assert said == expected, f"{page.name}:{line}"
+            exec(compile("\n" * line + "\n".join(code) + "\n", str(page), "exec"), names)
+        said = [text.rstrip() for text in printed.getvalue().splitlines()]
+        if expected is not None and said != expected:
+            sys.exit("\n".join([f"{page.name}:{line} prints", *said, "and not", *expected]))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_code_of_a_page_prints_what_the_page_says(page):
+    code = "\n".join("\n".join(body) for _, body, _ in runnable(page))
+    for module in ("torch", "transformers"):
+        if f"import {module}\n" in code and not find_spec(module):
+            pytest.skip(f"{module} is not installed")
+    ran = subprocess.run([sys.executable, __file__, str(page)], capture_output=True, text=True,
+                         timeout=300, check=False)  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_the_tutorial_is_among_the_pages():
@@ -71,3 +82,7 @@ def test_the_page_of_an_operator_shows_its_signature(name):
     shown = re.findall(r"[(,]\s*(\w+|\*)", page)
     real = re.findall(r"[(,]\s*(\w+|\*)", opmux.op(name).signature)
     assert shown == real
+
+
+if __name__ == "__main__":
+    run(pathlib.Path(sys.argv[1]))
