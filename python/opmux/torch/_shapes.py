@@ -114,7 +114,7 @@ class Inference:
                 raise InvalidArgument(
                     f"{self._name}: '{argument.name}' has {len(shape)} dimensions, "
                     f"[{', '.join(argument.dims)}] is wanted",
-                    "schema.rank_mismatch",
+                    "schema.rank",
                 )
             rest = shape[: len(shape) - len(names)]
             if "..." in argument.dims:
