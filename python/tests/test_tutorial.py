@@ -46,7 +46,8 @@ def runnable(page):
     return found
 
 
-PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if runnable(page)]
+FILES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [page for page in FILES if runnable(page)]
 
 
 def run(page):
@@ -61,7 +62,7 @@ def run(page):
             sys.exit("\n".join([f"{page.name}:{line} prints", *said, "and not", *expected]))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_code_of_a_page_prints_what_the_page_says(page):
     code = "\n".join("\n".join(body) for _, body, _ in runnable(page))
     for module in ("torch", "transformers"):
