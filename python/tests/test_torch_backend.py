@@ -6,9 +6,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch_samples import samples
+
 import opmux
 import opmux.torch_backend
-from torch_samples import samples
 
 SAMPLES = samples()
 

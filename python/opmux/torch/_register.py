@@ -19,7 +19,14 @@ _library: Any = torch.library.Library("opmux", "DEF")  # type: ignore[no-untyped
 _entries: dict[str, Entry] = {}
 _lock = threading.RLock()
 _TAGS = (torch.Tag.pt2_compliant_tag,)
-_plain_dispatch = torch.Tensor.__torch_dispatch__
+
+
+def _dispatch_of(kind: type[torch.Tensor]) -> Any:
+    """What a subclass does with operators; of those that do nothing, the same object."""
+    return getattr(kind, "__torch_dispatch__", None)
+
+
+_plain = _dispatch_of(torch.Tensor)
 
 
 def _tensors(values: Iterable[Any]) -> Iterable[torch.Tensor]:
@@ -164,7 +171,7 @@ _inside = threading.local()
 def _bare(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_bare(one) for one in value)
-    if isinstance(value, torch.Tensor) and type(value).__torch_dispatch__ is _plain_dispatch:
+    if isinstance(value, torch.Tensor) and _dispatch_of(type(value)) is _plain:
         return value.as_subclass(torch.Tensor)
     return value
 
