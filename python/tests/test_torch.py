@@ -216,6 +216,15 @@ def test_formulas_are_traced(name):
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("name", sorted(FORMULAS))
+def test_opcheck_passes_with_derivatives(name):
+    torch.manual_seed(3)
+    args = [torch.randn(shape).requires_grad_() for shape in FORMULAS[name]]
+    with opmux.expect(f"{name}/*"):
+        torch.library.opcheck(_entries[name].functional, args)
+
+
 @pytest.mark.filterwarnings("ignore:Input #")
 @pytest.mark.parametrize("name", sorted(FORMULAS))
 def test_formulas_are_the_slope_of_the_operator(name):

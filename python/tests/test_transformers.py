@@ -52,7 +52,7 @@ def padded():
 
 def test_prefill_and_decode_give_the_same_tokens(llama):
     wanted = generate(llama, prompt())
-    with use(llama), opmux.expect("*/simd.*") as calls:
+    with use(llama), opmux.expect("*/simd.*", "attention/onednn.*") as calls:
         assert torch.equal(generate(llama, prompt()), wanted)
     assert by_operator(calls) == {
         "rms_norm": 9 * 64,
@@ -146,9 +146,15 @@ def test_undoing_leaves_nothing_behind(llama):
 def test_the_attention_alone_is_an_implementation_of_transformers(llama):
     wanted = generate(llama, prompt(), tokens=8)
     llama.set_attn_implementation("opmux")
-    with opmux.expect("attention/simd.*"):
+    with opmux.expect("attention/simd.*", "attention/onednn.*"):
         assert torch.equal(generate(llama, prompt(), tokens=8), wanted)
     llama.set_attn_implementation("sdpa")
+
+
+def test_a_call_that_would_train_is_refused_with_advice(llama):
+    with use(llama), pytest.raises(opmux.InvalidArgument, match=r"no_grad\(\)") as raised:
+        llama(prompt())
+    assert raised.value.reason == "python.requires_grad"
 
 
 def test_what_is_asked_for_is_checked(llama):
