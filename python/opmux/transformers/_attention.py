@@ -12,6 +12,8 @@ from transformers.masking_utils import sdpa_mask
 from .. import ops
 
 NAME = "opmux"
+_NOT_OURS = ("position_bias", "cache")
+"""What a call may bring that the operator has no argument for: torch's function is called."""
 
 
 def attention(
@@ -29,13 +31,15 @@ def attention(
 ) -> tuple[torch.Tensor, None]:
     """Attention of [B, heads, tokens, D]; keys and values may have fewer heads. What hides keys,
     windows among it, is in the mask; without one, queries see what stands before them."""
-    if dropout:
+    if dropout or any(kwargs.get(name) is not None for name in _NOT_OURS):
+        kwargs.update(softcap=softcap)
         return sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout, scaling, is_causal, **kwargs
         )
     rows = query.shape[2]
-    causal = attention_mask is None and rows > 1
-    causal = causal and (getattr(module, "is_causal", True) if is_causal is None else is_causal)
+    if is_causal is None:
+        is_causal = getattr(module, "is_causal", True)
+    causal = rows > 1 and attention_mask is None and is_causal
     if causal and key.shape[2] != rows:  # a cache that is longer than what was written to it
         key, value = key[:, :, :rows], value[:, :, :rows]
     elif attention_mask is not None and attention_mask.shape[-1] != key.shape[2]:

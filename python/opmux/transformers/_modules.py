@@ -24,6 +24,10 @@ def gemma_norm(self: Any, x: torch.Tensor) -> Any:
     return ops.rms_norm(x, 1.0 + self.weight.float(), self.eps)
 
 
+def layer_norm(self: Any, input: torch.Tensor) -> Any:
+    return ops.layer_norm(input, self.weight, self.bias, self.eps)
+
+
 def _is_plain(layer: Any) -> bool:
     """Whether a layer is nothing but a product with its weight."""
     hooked = layer._forward_hooks or layer._forward_pre_hooks or "forward" in layer.__dict__
@@ -44,41 +48,49 @@ def _halves(self: Any, x: torch.Tensor) -> torch.Tensor:
     return both.view(*x.shape[:-1], 2 * size)
 
 
-def silu_mlp(self: Any, x: torch.Tensor) -> Any:
-    return self.down_proj(ops.silu_and_mul(_halves(self, x)))
+def _gated(operator: str, halves: Forward, *options: str) -> Forward:
+    def forward(self: Any, x: torch.Tensor) -> Any:
+        return self.down_proj(getattr(ops, operator)(halves(self, x), *options))
+
+    forward.__name__ = operator
+    return forward
 
 
-def gelu_mlp(self: Any, x: torch.Tensor) -> Any:
-    return self.down_proj(ops.gelu_and_mul(_halves(self, x)))
-
-
-def gelu_tanh_mlp(self: Any, x: torch.Tensor) -> Any:
-    return self.down_proj(ops.gelu_and_mul(_halves(self, x), "tanh"))
+def _joined(self: Any, x: torch.Tensor) -> Any:
+    return self.gate_up_proj(x)
 
 
 def _gelu_tanh(x: torch.Tensor) -> torch.Tensor:
     return F.gelu(x, approximate="tanh")
 
 
-_ACTIVATIONS: tuple[tuple[Forward, Forward], ...] = (
-    (F.silu, silu_mlp),
-    (F.gelu, gelu_mlp),
-    (_gelu_tanh, gelu_tanh_mlp),
+_ACTIVATIONS: tuple[tuple[Forward, tuple[str, ...]], ...] = (
+    (F.silu, ("silu_and_mul",)),
+    (F.gelu, ("gelu_and_mul",)),
+    (_gelu_tanh, ("gelu_and_mul", "tanh")),
 )
 
 
-def mlp_forward(module: nn.Module) -> tuple[Forward | None, str]:
-    """What stands in for a gated layer's forward, or why nothing does."""
-    parts = ("gate_proj", "up_proj", "down_proj", "act_fn")
-    missing = [part for part in parts if not hasattr(module, part)]
-    if missing:
-        return None, f"it has no {missing[0]}"
+def mlp_forward(module: Any) -> tuple[Forward | None, str]:
+    """What stands in for a gated layer's forward, or why nothing does. Its name is the
+    operator's."""
+    joined = hasattr(module, "gate_up_proj")
+    parts = ("gate_up_proj",) if joined else ("gate_proj", "up_proj")
+    for part in (*parts, "down_proj"):
+        if not isinstance(getattr(module, part, None), nn.Module):
+            return None, f"it has no layer {part}"
+    act = getattr(module, "activation_fn" if joined else "act_fn", None)
+    if act is None:
+        return None, "its activation is not known"
     points = torch.linspace(-4, 4, 65)
-    act: Any = module.act_fn
     values = act(points)
-    for activation, forward in _ACTIVATIONS:
-        if torch.allclose(values, activation(points), atol=1e-6):
+    for activation, (operator, *options) in _ACTIVATIONS:
+        if not torch.allclose(values, activation(points), atol=1e-6):
+            continue
+        forward = _gated(operator, _joined if joined else _halves, *options)
+        if agrees(module, forward, getattr(module, parts[0]).in_features):
             return forward, ""
+        return None, "its results are not those of a gated layer"
     return None, f"its activation is {type(act).__name__}"
 
 
@@ -87,17 +99,19 @@ def norm_forward(module: nn.Module) -> tuple[Forward | None, str]:
     weight = getattr(module, "weight", None)
     if not isinstance(weight, torch.Tensor) or weight.dim() != 1:
         return None, "it has no weight of one dimension"
-    if getattr(module, "bias", None) is not None:
-        return None, "it has a bias"
     candidates: list[Forward] = []
-    if hasattr(module, "variance_epsilon"):
+    if isinstance(module, nn.LayerNorm):
+        candidates.append(layer_norm)
+    elif getattr(module, "bias", None) is not None:
+        return None, "it has a bias"
+    elif hasattr(module, "variance_epsilon"):
         candidates.append(llama_norm)
-    if hasattr(module, "eps"):
+    elif hasattr(module, "eps"):
         candidates.append(gemma_norm)
     for forward in candidates:
         if agrees(module, forward, weight.shape[0]):
             return forward, ""
-    return None, "its results are not those of a root-mean-square norm that opmux has"
+    return None, "its results are not those of a norm that opmux has"
 
 
 def agrees(module: Any, forward: Forward, size: int) -> bool:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from . import _attention, _rotary
-from ._modules import Forward, agrees, mlp_forward, norm_forward
+from ._modules import Forward, mlp_forward, norm_forward
 
 KINDS = ("norm", "mlp", "rotary", "attention")
 
@@ -24,7 +24,7 @@ def _kind_of(module: nn.Module) -> str:
         return "norm"
     if name.endswith("RotaryEmbedding"):
         return "rotary"
-    if name.endswith("Attention") and hasattr(module, "q_proj"):
+    if name.endswith("Attention") and hasattr(module, "scaling"):
         return "attention"
     if name.endswith(("MLP", "Experts", "MoeBlock", "MoE")):
         return "mlp"
@@ -81,22 +81,13 @@ class Use:
     def _use_norm(self) -> None:
         for module in self._modules["norm"]:
             if forward := self._stand_in(module, norm_forward):
-                self._replace(module, forward, "rms_norm")
+                by = "layer_norm" if isinstance(module, nn.LayerNorm) else "rms_norm"
+                self._replace(module, forward, by)
 
     def _use_mlp(self) -> None:
-        def find(module: nn.Module) -> tuple[Forward | None, str]:
-            forward, reason = mlp_forward(module)
-            if forward is None:
-                return None, reason
-            size = module.get_submodule("gate_proj").in_features
-            if not agrees(module, forward, int(str(size))):
-                return None, "its results are not those of a gated layer"
-            return forward, ""
-
         for module in self._modules["mlp"]:
-            if forward := self._stand_in(module, find):
-                name = "silu_and_mul" if forward.__name__ == "silu_mlp" else "gelu_and_mul"
-                self._replace(module, forward, name)
+            if forward := self._stand_in(module, mlp_forward):
+                self._replace(module, forward, forward.__name__)
 
     def _use_rotary(self) -> None:
         attentions = {type(m) for m in self._modules["attention"]}
