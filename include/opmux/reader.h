@@ -25,7 +25,7 @@ typedef struct opmux_read_tensor {
   uint64_t version; /* grows when the data change in place; 0 = not known */
 } opmux_read_tensor;
 
-/* Outcomes of read(). */
+/* Outcomes of read(). With GRAD and LAZY all has been read nevertheless. */
 #define OPMUX_READ_OK 0
 #define OPMUX_READ_GRAD 1    /* autograd would have to see the call */
 #define OPMUX_READ_LAZY 2    /* conjugate or negative bit: the memory does not hold the values */

@@ -49,6 +49,9 @@ class Scope {
   OPMUX_API static Result<Scope> make(Runtime& runtime, const Policy& policy,
                                       const Scope& around = {});
 
+  /// Equal policies, equal numbers, for as long as the process lives; 0: no scope.
+  uint32_t number() const noexcept { return static_cast<uint32_t>(context_ >> 32); }
+
   struct Held;
 
  private:
@@ -72,6 +75,9 @@ class [[nodiscard]] EnteredScope {
   const Scope* outer_;
   size_t outer_depth_;
 };
+
+/// The number of the scope that this thread is in now; 0 if it is in none.
+OPMUX_API uint32_t current_scope_number() noexcept;
 
 /// What surrounds calls of this thread and this block: facts that every decision may look at.
 struct Ambient {

@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from . import _core
-from ._runtime import default_runtime
+from ._runtime import apply_switch, default_runtime, families
 from ._verifiers import Verifier, all_facts
+
+if TYPE_CHECKING:
+    from ._function_implementations import FunctionImplementation
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -100,6 +103,7 @@ class PythonImplementation(Generic[P, R]):
         _kept[id(self._runtime), self.id] = _core.implement(
             self._runtime, self.id, function, self._verifier, reads=reads, **self._options
         )
+        apply_switch(self._runtime, self.id.partition("/")[2].partition(".")[0])
 
     def __repr__(self) -> str:
         return f"<implementation {self.id}>"
@@ -121,13 +125,15 @@ def implementation(
     atomic_outputs: bool = False,
     deterministic: bool = False,
     batch_invariant: bool = False,
+    available: Callable[[], Any] | None = None,
     runtime: _core.Runtime | None = None,
-) -> Callable[[Callable[P, R]], PythonImplementation[P, R]]:
-    """Makes a Python function an implementation of an operator.
+) -> Callable[[Callable[P, R]], PythonImplementation[P, R] | FunctionImplementation[P, R]]:
+    """Makes a Python function an implementation of an operator, or of a dispatchable function.
 
     The function gets the inputs in the order of the schema and the outputs as `out=`; without a
     parameter `out` it returns them instead. An exception is the outcome `failed`, `Declined` the
-    outcome `declined`.
+    outcome `declined`. `available`, for dispatchable functions without a schema, is asked once,
+    when it is first a candidate: True, or a sentence that says why not.
     """
     caps: dict[str, Any] = {"contiguous": contiguous}
     for key, value in (("multiple_of", multiple_of), ("at_least", at_least), ("at_most", at_most)):
@@ -140,7 +146,16 @@ def implementation(
     if vendor is None:
         vendor = name.partition(".")[0] if kind == "vendor" else ""
 
-    def decorate(function: Callable[P, R]) -> PythonImplementation[P, R]:
+    def decorate(
+        function: Callable[P, R],
+    ) -> PythonImplementation[P, R] | FunctionImplementation[P, R]:
+        family = families.get(op) if runtime is None else None
+        if family is not None:
+            added: FunctionImplementation[P, R] = family.add(
+                function, name, kind=kind, vendor=vendor, priority=priority,
+                atomic_outputs=atomic_outputs, available=available,
+            )  # fmt: skip
+            return added
         return PythonImplementation(
             function,
             f"{op}/{name}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from . import _core
@@ -39,12 +39,44 @@ def _modules() -> Iterator[tuple[str, str, Callable[[], object]]]:
             yield name, "OPMUX_PYTHON_PLUGINS", functools.partial(importlib.import_module, name)
 
 
-def _register(runtime: _core.Runtime, load: Callable[[], object]) -> None:
+def _register(runtime: _core.Runtime, load: Callable[[], object], must_register: bool) -> None:
     plugin = load()
     register = plugin if callable(plugin) else getattr(plugin, "register", None)
-    if not callable(register):
+    if callable(register):
+        register(runtime)
+    elif must_register:
         raise TypeError("it has no function register(runtime)")
-    register(runtime)
+
+
+def _load_one(
+    runtime: _core.Runtime,
+    name: str,
+    source: str,
+    loader: Callable[[], object],
+    must_register: bool = True,
+) -> None:
+    try:
+        _register(runtime, loader, must_register)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        _warn("plugin.refused: %s (%s): %s", name, source, reason)
+        found.append(PythonPlugin(name, source, False, reason))
+    else:
+        found.append(PythonPlugin(name, source, True))
+
+
+def load_for(runtime: _core.Runtime, name: str, modules: Sequence[str]) -> None:
+    """Loads what was kept until the first call of one function: entry points of the group
+    `opmux.plugins.NAME`, and modules that it names."""
+    import functools
+    import importlib
+    import importlib.metadata
+
+    for entry in importlib.metadata.entry_points(group=f"{GROUP}.{name}"):
+        _load_one(runtime, entry.name, "entry point", entry.load, must_register=False)
+    for module in modules:
+        loader = functools.partial(importlib.import_module, module)
+        _load_one(runtime, module, f"backends of {name}", loader, must_register=False)
 
 
 def _warn(form: str, *words: str) -> None:
@@ -57,11 +89,4 @@ def load(runtime: _core.Runtime) -> None:
     """Loads every plugin that is found; called once for the default runtime."""
     found.clear()
     for name, source, loader in [*_entry_points(), *_modules()]:
-        try:
-            _register(runtime, loader)
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-            _warn("plugin.refused: %s (%s): %s", name, source, reason)
-            found.append(PythonPlugin(name, source, False, reason))
-        else:
-            found.append(PythonPlugin(name, source, True))
+        _load_one(runtime, name, source, loader)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
 from . import _core
+from ._errors import InvalidArgument, NotFound
 
 _lock = threading.RLock()
 _default: _core.Runtime | None = None
@@ -28,17 +30,62 @@ def create_runtime(**options: Any) -> _core.Runtime:
     return _core.Runtime(**options)
 
 
+_switches: dict[str, bool] = {}
+_BOOLEANS = {"0": False, "false": False, "off": False, "1": True, "true": True, "on": True}
+families: dict[str, Any] = {}  # dispatchable functions without a schema, by name
+
+
+def _create_default() -> _core.Runtime:
+    """Switches of backends that are not here may be those of Python implementations to come."""
+    _switches.clear()
+    try:
+        return create_runtime()
+    except InvalidArgument as error:
+        if error.reason != "environment.backend":
+            raise
+    prefix = "OPMUX_BACKEND_"
+    own = {name: value for name, value in os.environ.items() if name.startswith("OPMUX_")}
+    made = create_runtime(environment=[(n, v) for n, v in own.items() if not n.startswith(prefix)])
+    for name, value in own.items():
+        if name.startswith(prefix) and value:
+            if value not in _BOOLEANS:
+                raise InvalidArgument(f"{name} is on or off, not '{value}'", "environment.value")
+            _switches[name[len(prefix) :].lower()] = _BOOLEANS[value]
+    for backend in list(_switches):
+        if not apply_switch(made, backend):
+            _tell("warning", "environment.backend", "", "", f"no backend '{backend}' is here yet")
+    return made
+
+
+def apply_switch(runtime: _core.Runtime, backend: str) -> bool:
+    """Switches a backend as the environment has it; False if it is not there."""
+    if backend not in _switches:
+        return True
+    try:
+        runtime.enable_backend(backend, _switches[backend])
+    except NotFound:
+        return False
+    return True
+
+
+def existing_runtime() -> _core.Runtime | None:
+    """The default runtime if it was made already."""
+    return _default
+
+
 def default_runtime() -> _core.Runtime:
     """The runtime behind `opmux.ops` and the functions of this module."""
     global _default
     if _default is None:
         with _lock:
             if _default is None:
-                made = create_runtime()
+                made = _create_default()
                 from . import _plugins
 
                 _plugins.load(made)
                 _default = made
+                for family in list(families.values()):
+                    family.attach(made)
     return _default
 
 
@@ -47,6 +94,7 @@ def reset_default_runtime() -> None:
     global _default
     with _lock:
         _default = None
+        _core.forget_decisions()
         from . import _ops
 
         _ops.ops.__dict__.clear()

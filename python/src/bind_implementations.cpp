@@ -7,6 +7,7 @@
 #include "bindings.hpp"
 #include "borrowed.hpp"
 #include "callable_types.hpp"
+#include "kind_words.hpp"
 #include "python_kernel.hpp"
 
 namespace nb = nanobind;
@@ -79,13 +80,6 @@ Caps caps_of(const nb::dict& given) {
     }
   }
   return caps;
-}
-
-Kind kind_of(const std::string& word) {
-  for (const Kind kind : {Kind::default_, Kind::vendor, Kind::reference}) {
-    if (name_of(kind) == word) return kind;
-  }
-  throw nb::value_error("a kind is 'default', 'vendor' or 'reference'");
 }
 
 Registration implement(HeldRuntime& held, const std::string& id, const nb::object& function,

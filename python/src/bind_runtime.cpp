@@ -1,3 +1,5 @@
+#include <optional>
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -89,8 +91,8 @@ Explanation explain(nb::handle op_object, const nb::args& args, const nb::kwargs
     nb::raise_python_error();
   }
   const ScopeObject::Content* const scope = current_scope(*op->runtime().runtime);
-  const Scope outside;
-  const EnteredScope entered(scope == nullptr ? outside : scope->scope);
+  std::optional<EnteredScope> entered;  // else that of the thread holds
+  if (scope != nullptr) entered.emplace(scope->scope);
   return op->explain(*frame);
 }
 

@@ -2,6 +2,8 @@
 
 #include <structmember.h>
 
+#include <optional>
+
 #include "engine_call.hpp"
 #include "errors.hpp"
 
@@ -161,8 +163,8 @@ PyObject* bind_arguments(PyObject* self, PyObject* const* args, Py_ssize_t count
   if (frame->lacks_output() && !allocate_outputs(op.op(), *frame, made)) return nullptr;
   const ScopeObject::Content* const scope =
       scopes_alive == 0 ? nullptr : current_scope(*op.runtime().runtime);
-  static const Scope outside;
-  const EnteredScope entered(scope == nullptr ? outside : scope->scope);
+  std::optional<EnteredScope> entered;  // else that of the thread holds
+  if (scope != nullptr) entered.emplace(scope->scope);
   auto plan = op.bind(*frame, false);
   if (plan) return new_plan(self, std::move(*plan));
   raise(plan.error());

@@ -3,6 +3,7 @@
 #include <opmux/version.h>
 
 #include "callable_types.hpp"
+#include "dispatcher.hpp"
 #include "errors.hpp"
 #include "scope_object.hpp"
 
@@ -34,6 +35,7 @@ NB_MODULE(_core, module) {
   module.attr("__version__") = OPMUX_VERSION;
   add_type(module, "Operator", make_operator_type());
   add_type(module, "Plan", make_plan_type());
+  add_type(module, "Dispatchable", make_dispatcher_type());
   add_type(module, "Scope", make_scope_type());
   module.attr("scope_variable") = nb::handle(scope_variable());
   bind_information(module);
@@ -42,4 +44,5 @@ NB_MODULE(_core, module) {
   bind_implementations(module);
   bind_points(module);
   bind_readers(module);
+  bind_dispatchable(module);
 }

@@ -114,10 +114,7 @@ int32_t check_torch(PyObject* object, GradMode& grad, const opmux_tensor& tensor
   return OPMUX_READ_OK;
 }
 
-int32_t read_exchanged(const TypeReader& how, PyObject* object, GradMode& grad,
-                       opmux_read_tensor& out) {
-  opmux_tensor tensor;
-  if (how.exchange->borrow_from_object(object, &tensor) != 0) return OPMUX_READ_ERROR;
+void fill(const opmux_tensor& tensor, opmux_read_tensor& out) {
   out.data = static_cast<char*>(tensor.data) + tensor.byte_offset;
   out.shape = tensor.shape;
   out.strides = tensor.strides;
@@ -127,6 +124,13 @@ int32_t read_exchanged(const TypeReader& how, PyObject* object, GradMode& grad,
               static_cast<uint32_t>(tensor.dtype.lanes) << 16;
   out.device_type = tensor.device.type;
   out.device_id = tensor.device.id;
+}
+
+int32_t read_exchanged(const TypeReader& how, PyObject* object, GradMode& grad,
+                       opmux_read_tensor& out) {
+  opmux_tensor tensor;
+  if (how.exchange->borrow_from_object(object, &tensor) != 0) return OPMUX_READ_ERROR;
+  fill(tensor, out);
   out.version = how.parameter ? version_of(object) : 0;
   return how.torch ? check_torch(object, grad, tensor) : OPMUX_READ_OK;
 }
@@ -197,6 +201,21 @@ int32_t read_borrowed(const TypeReader& how, PyObject* object, GradMode& grad,
   if (how.path == ReadPath::module) [[likely]]
     return how.reader->read(object, &out);
   return read_exchanged(how, object, grad, out);
+}
+
+bool read_layout(const TypeReader& how, PyObject* object, opmux_read_tensor& out) {
+  if (how.path == ReadPath::module) {
+    const int32_t outcome = how.reader->read(object, &out);
+    return outcome == OPMUX_READ_OK || outcome == OPMUX_READ_GRAD || outcome == OPMUX_READ_LAZY;
+  }
+  if (how.path != ReadPath::exchange) return false;
+  opmux_tensor tensor;
+  if (how.exchange->borrow_from_object(object, &tensor) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  fill(tensor, out);
+  return true;
 }
 
 bool GradMode::enabled() {

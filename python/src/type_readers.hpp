@@ -51,6 +51,10 @@ class GradMode {
 int32_t read_borrowed(const TypeReader& how, PyObject* object, GradMode& grad,
                       opmux_read_tensor& out);
 
+/// Reads what a tensor is like, whoever may use it; false, without an exception, if its type is
+/// read neither in place nor by exchange.
+bool read_layout(const TypeReader& how, PyObject* object, opmux_read_tensor& out);
+
 struct TypeReading {
   std::string type, path, detail;
 };

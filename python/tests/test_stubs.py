@@ -15,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What every object has, and what the stub leaves to `object`.
 COMMON = set(dir(object)) | {"__module__", "__doc__", "__dict__", "__weakref__"}
 UNTOLD = COMMON | {"__vectorcalloffset__", "__new__", "__nb_signature__"}
+UNTOLD |= {"__dictoffset__", "__weaklistoffset__"}
 
 
 def declared(body):

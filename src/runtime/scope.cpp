@@ -89,6 +89,10 @@ EnteredScope::~EnteredScope() {
   entered.depth = outer_depth_;
 }
 
+uint32_t current_scope_number() noexcept {
+  return static_cast<uint32_t>(dispatch::thread_block->context >> 32);
+}
+
 PolicyScope::PolicyScope(Runtime& runtime, const Policy& policy) {
   const runtime::Core* core = &runtime.core();
   policy::ScopeRef around = innermost_active(core);

@@ -46,15 +46,17 @@ uint64_t version_of(c10::TensorImpl& tensor) {
   return static_cast<uint64_t>(tensor.version_counter().current_version()) + 1;
 }
 
+bool is_watched(const c10::TensorImpl& tensor) {
+  return tensor.requires_grad() && c10::GradMode::is_enabled();
+}
+
 int32_t read(PyObject* object, opmux_read_tensor* out) {
   const at::Tensor& tensor = THPVariable_Unpack(reinterpret_cast<THPVariable*>(object));
   c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  if (impl.requires_grad() && c10::GradMode::is_enabled()) return OPMUX_READ_GRAD;
   const c10::DispatchKeySet keys = impl.key_set();
   if (keys.has_any(kForeign)) return OPMUX_READ_REROUTE;
-  if (keys.has_any(kLazy)) return OPMUX_READ_LAZY;
   if (!keys.has_backend(c10::BackendComponent::CPUBit) || impl.layout() != c10::kStrided) {
-    return OPMUX_READ_PLACE;
+    return is_watched(impl) ? OPMUX_READ_REROUTE : OPMUX_READ_PLACE;
   }
   const c10::IntArrayRef sizes = impl.sizes(), strides = impl.strides();
   out->data = const_cast<void*>(impl.data());
@@ -65,7 +67,9 @@ int32_t read(PyObject* object, opmux_read_tensor* out) {
   out->device_type = kCpu;
   out->device_id = 0;
   out->version = version_of(impl);
-  return out->dtype == 0 ? OPMUX_READ_PLACE : OPMUX_READ_OK;
+  if (out->dtype == 0) return OPMUX_READ_PLACE;
+  if (is_watched(impl)) return OPMUX_READ_GRAD;
+  return keys.has_any(kLazy) ? OPMUX_READ_LAZY : OPMUX_READ_OK;
 }
 
 const opmux_reader reader = {OPMUX_READER_VERSION, 0, "torch " TORCH_VERSION, read};

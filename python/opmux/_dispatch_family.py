@@ -1,0 +1,355 @@
+"""A dispatchable function without a schema: its implementations, and how one of them is chosen."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _core, _plugins, _runtime
+from ._errors import AlreadyExists, Declined, Error, Failed, NoCandidate
+from ._facts import Place, Recorder, seen
+from ._function_implementations import FunctionImplementation
+
+_log = logging.getLogger("opmux")
+_NAME = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
+_lock = threading.RLock()
+
+
+@dataclass(frozen=True)
+class FunctionStats:
+    """Counters of one implementation of a dispatchable function."""
+
+    implementation: str
+    calls: int
+    refused: int  # decisions that it was refused in
+    declined: int
+    failed: int
+
+
+@dataclass
+class Decision:
+    """Who may serve a call, best first, and why others may not."""
+
+    ordered: list[FunctionImplementation[..., Any]]
+    strict: bool
+    scope: int
+    generation: int
+    recorder: Recorder
+    refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+class Family:
+    """What stands behind a dispatchable function."""
+
+    def __init__(self, name: str, body: Callable[..., Any], backends: tuple[str, ...]) -> None:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"'{name}' is no name for a dispatchable: give name=, in lower case")
+        self.name, self.body = name, body
+        self.implementations: dict[str, FunctionImplementation[..., Any]] = {}
+        self.function = _core.Dispatchable(self._call, self._take_over)
+        self._backends, self._discovered = backends, False
+        self._runtime: _core.Runtime | None = None
+        self._told: set[tuple[str, str, str]] = set()
+        self._orders: dict[tuple[int, int], tuple[list[str], bool]] = {}
+        self._names = _names_of(body)
+        self.own = self.add(body, "own.body", kind="reference")
+
+    def add(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        *,
+        kind: str = "vendor",
+        vendor: str | None = None,
+        priority: int = -1,
+        atomic_outputs: bool = False,
+        available: Callable[[], Any] | None = None,
+    ) -> FunctionImplementation[..., Any]:
+        """Adds an implementation, or replaces the one of that name."""
+        id = f"{self.name}/{name}"
+        if vendor is None:
+            vendor = name.partition(".")[0] if kind == "vendor" else ""
+        made = FunctionImplementation(
+            self, function, id, kind=kind, vendor=vendor, priority=priority,
+            atomic_outputs=atomic_outputs, available=available,
+        )  # fmt: skip
+        with _lock:
+            before = self.implementations.get(id)
+            if before is not None:
+                before.detach()
+            if self._runtime is not None:
+                self._attach_one(made, self._runtime)
+            self.implementations[id] = made
+            _core.dispatchable_add(self.function, id, function, name == "own.body")
+            self.forget()
+        return made
+
+    def remove(self, gone: FunctionImplementation[..., Any]) -> None:
+        if self.implementations.get(gone.id) is gone:
+            del self.implementations[gone.id]
+        self.forget()
+
+    def forget(self) -> None:
+        """Every call decides anew."""
+        self._orders.clear()
+        _core.dispatchable_clear(self.function)
+
+    def attach(self, runtime: _core.Runtime) -> None:
+        """Makes a runtime's policy that of this function."""
+        with _lock:
+            if self._runtime is runtime:
+                return
+            runtime.define(f"{self.name}()")
+            for one in self.implementations.values():
+                one.detach()
+                self._attach_one(one, runtime)
+            self._orders.clear()
+            _core.dispatchable_attach(self.function, runtime, not runtime.disabled)
+            self._runtime = runtime
+
+    @staticmethod
+    def _attach_one(one: FunctionImplementation[..., Any], runtime: _core.Runtime) -> None:
+        one.attach(runtime)
+        _runtime.apply_switch(runtime, one.provider)
+
+    def detach(self) -> None:
+        for one in self.implementations.values():
+            one.detach()
+
+    def _ready(self) -> _core.Runtime:
+        runtime = _runtime.default_runtime()
+        self.attach(runtime)
+        if not self._discovered:
+            with _lock:
+                self._discovered = True
+                _plugins.load_for(runtime, self.name, self._backends)
+        return runtime
+
+    def _order(self, runtime: _core.Runtime, scope: int, generation: int) -> tuple[list[str], bool]:
+        """The candidates that policy leaves, best first, and whether it is strict."""
+        known = self._orders.get((scope, generation))
+        if known is None:
+            explanation = _core.explain(runtime.op(self.name))
+            ids = [one.id for one in explanation.candidates if one.accepted]
+            known = self._orders[scope, generation] = (ids, explanation.strict)
+            while len(self._orders) > 64:
+                del self._orders[next(iter(self._orders))]
+        return known
+
+    def decide(self, runtime: _core.Runtime) -> Decision:
+        generation = runtime.generation
+        scope = _core.scope_around(runtime)[0]
+        ids, strict = self._order(runtime, scope, generation)
+        ordered = [self.implementations[id] for id in ids if id in self.implementations]
+        return Decision(ordered, strict, scope, generation, Recorder(self._names))
+
+    def accepted(
+        self, decision: Decision, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Iterator[FunctionImplementation[..., Any]]:
+        """Those who take the call, best first; each is asked when it is reached."""
+        recorder = decision.recorder
+        recorder.name_more(len(args), kwargs)
+        shown = tuple(seen(Place(recorder, i), arg) for i, arg in enumerate(args))
+        named = {
+            key: seen(Place(recorder, len(args) + i), arg)
+            for i, (key, arg) in enumerate(kwargs.items())
+        }
+        for one in decision.ordered:
+            refusal = one.ask_available() or one.verify(shown, named)
+            if refusal is None:
+                yield one
+                continue
+            one.refused += 1
+            decision.refusals[one.id] = (refusal.code, refusal.reason)
+            self._tell(refusal.code, one.id, refusal.reason)
+
+    def _tell(self, code: str, id: str, reason: str) -> None:
+        if (code, id, reason) not in self._told:
+            self._told.add((code, id, reason))
+            level = logging.INFO if code in ("verify.refused", "declined") else logging.WARNING
+            extra = {"opmux_code": code, "opmux_op": self.name, "opmux_impl": id}
+            _log.log(level, "%s: %s: %s", code, id, reason, extra=extra)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The slow way: decides, remembers what it decided, runs."""
+        runtime = self._ready()
+        if runtime.disabled:
+            return self.body(*args, **kwargs)
+        begun = time.perf_counter_ns()
+        scope, reporting = _core.scope_around(runtime)
+        decision = self.decide(runtime)
+        found = _core.dispatchable_find(self.function, scope, args, kwargs)
+        candidates = self.accepted(decision, args, kwargs)
+        first = self.implementations.get(found) if found is not None else None
+        cached = first is not None
+        if first is None:
+            first = next(candidates, None)
+            if first is None:
+                raise self._nobody(decision)
+            if decision.recorder.complete:
+                _core.dispatchable_remember(
+                    self.function, first.id, scope, decision.generation,
+                    decision.recorder.questions, args, kwargs,
+                )  # fmt: skip
+        run = _Run(self, decision, candidates, args, kwargs)
+        if not reporting:
+            return run.start(first)
+        return run.reported(first, runtime, begun, cached)
+
+    def _take_over(
+        self, id: str, args: tuple[Any, ...], kwargs: dict[str, Any], raised: Exception | None
+    ) -> Any:
+        """A remembered one raised, or returned NotImplemented."""
+        if raised is not None and not isinstance(raised, Exception):
+            raise raised
+        decision = self.decide(self._ready())
+        run = _Run(self, decision, self.accepted(decision, args, kwargs), args, kwargs)
+        run.ended(self.implementations[id], raised)
+        return run.go_on(self.implementations[id])
+
+    def _nobody(self, decision: Decision) -> NoCandidate:
+        rows = [f"{id}: {code}: {reason}" for id, (code, reason) in decision.refusals.items()]
+        explanation = _core.explain(_runtime.default_runtime().op(self.name))
+        rows += [f"{c.id}: {c.code}: {c.reason}" for c in explanation.candidates if not c.accepted]
+        return NoCandidate(f"nothing is left to run {self.name}: {'; '.join(rows)}", "no_candidate")
+
+    def explain(self, *args: Any, **kwargs: Any) -> _core.Explanation:
+        """The decision that a call with these arguments would make, with a reason for every
+        candidate."""
+        runtime = self._ready()
+        decision = self.decide(runtime)
+        counts = {id: one.refused for id, one in self.implementations.items()}
+        for _ in self.accepted(decision, args, kwargs):
+            pass
+        for id, count in counts.items():
+            self.implementations[id].refused = count
+        words = [_shown(arg) for arg in args] + [f"{k}={_shown(v)}" for k, v in kwargs.items()]
+        return _core.revise_explanation(
+            _core.explain(runtime.op(self.name)), " ".join(words), decision.refusals,
+            decision.recorder.words(),
+        )  # fmt: skip
+
+    def stats(self) -> list[FunctionStats]:
+        """Counters of every implementation."""
+        calls = self.function.calls
+        return [
+            FunctionStats(one.id, calls[one.id], one.refused, one.declined, one.failed)
+            for one in self.implementations.values()
+        ]
+
+
+class _Run:
+    """One call on its way from the best candidate to whoever does it."""
+
+    def __init__(
+        self,
+        family: Family,
+        decision: Decision,
+        candidates: Iterator[FunctionImplementation[..., Any]],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        self._family, self._decision, self._candidates = family, decision, candidates
+        self._args, self._kwargs = args, kwargs
+        self._tried: list[str] = []
+        self._why = ""
+        self.ran = ""
+
+    def start(self, one: FunctionImplementation[..., Any]) -> Any:
+        self.ran = one.id
+        _core.dispatchable_note_call(self._family.function, one.id)
+        if one is self._family.own:
+            return one.function(*self._args, **self._kwargs)
+        try:
+            result = one.function(*self._args, **self._kwargs)
+        except Exception as error:
+            self.ended(one, error)
+        else:
+            if result is not NotImplemented:
+                return result
+            self.ended(one, None)
+        return self.go_on(one)
+
+    def ended(self, one: FunctionImplementation[..., Any], raised: Exception | None) -> None:
+        """Counts an end that was not ok; raises if nobody may stand in."""
+        self._tried.append(one.id)
+        declined = raised is None or isinstance(raised, Declined)
+        self._why = f"{type(raised).__name__}: {raised}" if raised else "it returned NotImplemented"
+        code = "declined" if declined else "failed"
+        if declined:
+            one.declined += 1
+        else:
+            one.failed += 1
+        self._family._tell(code, one.id, self._why)
+        if declined and not self._decision.strict:
+            return
+        if not declined and one.atomic_outputs and not self._decision.strict:
+            return
+        kind: type[Error] = Declined if declined else Failed
+        raise kind(f"{one.id}: {self._why}", code) from raised
+
+    def go_on(self, before: FunctionImplementation[..., Any]) -> Any:
+        for one in self._candidates:
+            if one.id not in self._tried:
+                return self.start(one)
+        raise NoCandidate(f"{before.id}: {self._why}; nobody is left after it", "no_candidate")
+
+    def reported(
+        self,
+        first: FunctionImplementation[..., Any],
+        runtime: _core.Runtime,
+        begun: int,
+        cached: bool,
+    ) -> Any:
+        """The same, with a report for whoever asked."""
+        selected = time.perf_counter_ns()
+        outcome = "ok"
+        try:
+            return self.start(first)
+        except Exception as error:
+            outcome = error.code if isinstance(error, Error) else "failed"
+            raise
+        finally:
+            _core.report_call(runtime, {
+                "op": self._family.name, "implementation": self.ran,
+                "fell_back": self.ran != first.id, "reason": self._why, "cached": cached,
+                "generation": self._decision.generation, "select_ns": selected - begun,
+                "run_ns": time.perf_counter_ns() - selected, "outcome": outcome,
+            })  # fmt: skip
+
+
+def _names_of(body: Callable[..., Any]) -> list[str]:
+    try:
+        parameters = inspect.signature(body).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [one.name for one in parameters if one.kind in kinds]
+
+
+def _shown(value: Any) -> str:
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is None or dtype is None:
+        return repr(value)
+    return f"{str(dtype).removeprefix('torch.')}[{','.join(map(str, shape))}]"
+
+
+def declare(family: Family, body: Callable[..., Any]) -> None:
+    """Makes a family known by its name; one of the same function is replaced."""
+    with _lock:
+        before: Family | None = _runtime.families.get(family.name)
+        if before is not None:
+            where = (before.body.__module__, before.body.__qualname__)
+            if where != (body.__module__, body.__qualname__):
+                raise AlreadyExists(f"{family.name} is dispatchable already, in {where[0]}", "name")
+            before.detach()
+        _runtime.families[family.name] = family
+        runtime = _runtime.existing_runtime()
+        if runtime is not None:
+            family.attach(runtime)

@@ -1,0 +1,120 @@
+"""Implementations of dispatchable functions that have no schema: Python functions, all of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+from . import _core
+
+if TYPE_CHECKING:
+    from ._dispatch_family import Family
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_ATOMIC = 2
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a candidate is not for a call; `code` is a stable word."""
+
+    code: str
+    reason: str
+
+
+def _reason_in(answer: Any) -> str | None:
+    """The sentence of a verifier that refuses; None if it accepts."""
+    if answer is True or (isinstance(answer, tuple) and answer == (True, None)):
+        return None
+    if isinstance(answer, tuple) and len(answer) == 2 and answer[0] is False:
+        answer = answer[1]
+    if isinstance(answer, str):
+        return answer
+    raise TypeError(f"a verifier answers True or a sentence, not {answer!r}")
+
+
+class FunctionImplementation(Generic[P, R]):
+    """One implementation of a dispatchable function; the function itself can still be called."""
+
+    def __init__(
+        self,
+        family: Family,
+        function: Callable[P, R],
+        id: str,
+        *,
+        kind: str,
+        vendor: str,
+        priority: int,
+        atomic_outputs: bool,
+        available: Callable[[], Any] | None,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.id, self.kind, self.vendor, self.priority = id, kind, vendor, priority
+        self.atomic_outputs = atomic_outputs
+        self.function = function
+        self.refused = self.declined = self.failed = 0
+        self._family, self._available = family, available
+        self._check: Callable[..., Any] | None = None
+        self._unavailable: Refusal | None = None
+        self._registration: _core.Registration | None = None
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+    @property
+    def provider(self) -> str:
+        return self.id.partition("/")[2].partition(".")[0]
+
+    def verifier(self, check: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorates a function of the call's arguments: `True` or `(True, None)` accepts, a str or
+        `(False, str)` refuses, anything else and an exception make it a broken verifier. Its
+        answer is remembered for calls that have the facts in common that it read."""
+        self._check = check
+        self._family.forget()
+        return check
+
+    def withdraw(self) -> None:
+        """Takes it away from the function."""
+        self.detach()
+        self._family.remove(self)
+
+    def attach(self, runtime: _core.Runtime) -> None:
+        flags = _ATOMIC if self.atomic_outputs else 0
+        self._registration = _core.implement_marker(
+            runtime, self.id, self.kind, self.vendor, self.priority, flags
+        )
+
+    def detach(self) -> None:
+        registration, self._registration = self._registration, None
+        if registration is not None:
+            registration.withdraw()
+
+    def ask_available(self) -> Refusal | None:
+        """Why it cannot be used here; asks only once."""
+        if self._available is not None:
+            asked, self._available = self._available, None
+            self._unavailable = _ask(
+                "backend.unavailable", "backend.unavailable", lambda: asked() or "it says no"
+            )
+        return self._unavailable
+
+    def verify(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Refusal | None:
+        """Why it does not take arguments like these."""
+        if self._check is None:
+            return None
+        check = self._check
+        return _ask("verify.refused", "verify.broken", lambda: check(*args, **kwargs))
+
+    def __repr__(self) -> str:
+        return f"<implementation {self.id}>"
+
+
+def _ask(code: str, broken: str, ask: Callable[[], Any]) -> Refusal | None:
+    try:
+        reason = _reason_in(ask())
+    except Exception as error:
+        return Refusal(broken, f"{type(error).__name__}: {error}")
+    return None if reason is None else Refusal(code, reason)

@@ -1,0 +1,45 @@
+#include "dispatcher.hpp"
+
+namespace opmux::python {
+namespace {
+
+bool same_names(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (a == nullptr || b == nullptr || PyTuple_GET_SIZE(a) != PyTuple_GET_SIZE(b)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(a); ++i) {
+    PyObject *const x = PyTuple_GET_ITEM(a, i), *const y = PyTuple_GET_ITEM(b, i);
+    if (x != y && PyUnicode_Compare(x, y) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool DecisionCache::fits(const Entry& entry, uint32_t scope, PyObject* const* args,
+                         Py_ssize_t count, PyObject* keywords) {
+  if (entry.scope != scope || entry.count != count) return false;
+  if (!same_names(entry.keywords.get(), keywords)) return false;
+  const Py_ssize_t all = count + (keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords));
+  if (absent(args, static_cast<size_t>(all)) != entry.absent) return false;
+  for (const ArgumentFacts& facts : entry.facts) {
+    if (!facts.agree(args)) return false;
+  }
+  return true;
+}
+
+void DecisionCache::remember(Entry entry) {
+  if (used_ == 0) {
+    for (size_t i = 0; i < kEntries; ++i) order_[i] = &entries_[i];
+  }
+  const size_t at = used_ < kEntries ? used_++ : kEntries - 1;
+  const Entry forgotten = std::exchange(*order_[at], std::move(entry));
+  use(at);
+}
+
+void DecisionCache::clear() {
+  std::array<Entry, kEntries> forgotten;  // what goes may call back
+  std::swap(forgotten, entries_);
+  used_ = 0;
+}
+
+}  // namespace opmux::python

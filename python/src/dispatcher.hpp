@@ -1,0 +1,104 @@
+#pragma once
+
+#include "reference.hpp"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <opmux/runtime.hpp>
+
+#include "argument_facts.hpp"
+
+namespace opmux::python {
+
+/// An implementation of a dispatchable function.
+struct DispatchTarget {
+  Reference function;
+  std::string id;
+  bool body = false;   ///< the function's own: whatever it does is what the call does
+  uint64_t calls = 0;  ///< that it was called for
+};
+
+/// The decisions that a dispatchable function remembers, most recently used first. Used with the
+/// GIL.
+class DecisionCache {
+ public:
+  static constexpr size_t kEntries = 8;
+  static constexpr size_t kMostArguments = 64;
+
+  /// Which of the arguments are None, one bit each.
+  static uint64_t absent(PyObject* const* args, size_t count) {
+    uint64_t bits = 0;
+    for (size_t i = 0; i < count; ++i) bits |= uint64_t{args[i] == Py_None} << i;
+    return bits;
+  }
+
+  /// The target for arguments like these; null if nobody asked for such ones yet.
+  DispatchTarget* find(uint32_t scope, PyObject* const* args, Py_ssize_t count,
+                       PyObject* keywords) {
+    for (size_t i = 0; i < used_; ++i) {
+      if (fits(*order_[i], scope, args, count, keywords)) return use(i);
+    }
+    return nullptr;
+  }
+  struct Entry {
+    uint32_t scope = 0;
+    Py_ssize_t count = 0;
+    Reference keywords = {};  ///< tuple of names, or null
+    uint64_t absent = 0;      ///< which arguments are None
+    std::vector<ArgumentFacts> facts = {};
+    DispatchTarget* target = nullptr;
+  };
+  void remember(Entry entry);
+  void clear();
+  size_t size() const { return used_; }
+
+ private:
+  static bool fits(const Entry& entry, uint32_t scope, PyObject* const* args, Py_ssize_t count,
+                   PyObject* keywords);
+  DispatchTarget* use(size_t i) {
+    Entry* const entry = order_[i];
+    for (; i > 0; --i) order_[i] = order_[i - 1];
+    order_[0] = entry;
+    return entry->target;
+  }
+
+  std::array<Entry, kEntries> entries_;
+  std::array<Entry*, kEntries> order_{};
+  size_t used_ = 0;
+};
+
+/// What a dispatchable function consists of.
+struct Dispatcher {
+  /// Decisions are those of a runtime, its policy and its implementations: false, and all are
+  /// forgotten, if any of these is another one now.
+  bool is_current();
+  void attach(PyObject* object, const Runtime& to);
+  DispatchTarget* find(std::string_view id);
+
+  DecisionCache cache;
+  Reference held;  ///< the runtime's object
+  const Runtime* runtime = nullptr;
+  uint64_t forgotten = 0;
+  uint64_t generation = 0;
+  DispatchTarget* body = nullptr;  ///< set if no decisions are made: it runs always
+  DispatchTarget* last = nullptr;
+  std::vector<std::unique_ptr<DispatchTarget>> targets;  ///< withdrawn ones keep their counters
+  Reference slow;             ///< (args, kwargs): decides, runs, remembers
+  Reference after;            ///< (id, args, kwargs, exception or None): that one did not do it
+  bool not_compiled = false;  ///< torch.compile was told to leave these two alone
+};
+
+/// The dispatcher of a dispatchable function; null if the object is something else.
+Dispatcher* dispatcher_of(PyObject* object);
+
+/// The type of dispatchable functions; null with an exception set.
+PyTypeObject* make_dispatcher_type();
+
+/// Every dispatchable function decides anew: the default runtime is another one.
+void forget_decisions();
+
+}  // namespace opmux::python

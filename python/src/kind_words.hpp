@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include <nanobind/nanobind.h>
+
+#include <opmux/implementation.hpp>
+
+namespace opmux::python {
+
+inline Kind kind_of(const std::string& word) {
+  for (const Kind kind : {Kind::default_, Kind::vendor, Kind::reference}) {
+    if (name_of(kind) == word) return kind;
+  }
+  throw nanobind::value_error("a kind is 'default', 'vendor' or 'reference'");
+}
+
+}  // namespace opmux::python
