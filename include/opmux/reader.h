@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 #define OPMUX_READER_CAPSULE "opmux.reader"
-#define OPMUX_READER_VERSION 1u
+#define OPMUX_READER_VERSION 2u
 
 typedef struct _object PyObject;
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import _core
 from ._runtime import apply_switch, default_runtime, families
 from ._verifiers import Verifier, all_facts
-
-if TYPE_CHECKING:
-    from ._function_implementations import FunctionImplementation
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -127,7 +124,7 @@ def implementation(
     batch_invariant: bool = False,
     available: Callable[[], Any] | None = None,
     runtime: _core.Runtime | None = None,
-) -> Callable[[Callable[P, R]], PythonImplementation[P, R] | FunctionImplementation[P, R]]:
+) -> Callable[[Callable[P, R]], PythonImplementation[P, R]]:
     """Makes a Python function an implementation of an operator, or of a dispatchable function.
 
     The function gets the inputs in the order of the schema and the outputs as `out=`; without a
@@ -146,12 +143,11 @@ def implementation(
     if vendor is None:
         vendor = name.partition(".")[0] if kind == "vendor" else ""
 
-    def decorate(
-        function: Callable[P, R],
-    ) -> PythonImplementation[P, R] | FunctionImplementation[P, R]:
+    def decorate(function: Callable[P, R]) -> PythonImplementation[P, R]:
         family = families.get(op) if runtime is None else None
         if family is not None:
-            added: FunctionImplementation[P, R] = family.add(
+            # Of another class with the same methods.
+            added: PythonImplementation[P, R] = family.add(
                 function, name, kind=kind, vendor=vendor, priority=priority,
                 atomic_outputs=atomic_outputs, available=available,
             )  # fmt: skip

@@ -1,5 +1,6 @@
 #include "argument_frame.hpp"
 
+#include <bit>
 #include <cmath>
 
 #include <opmux/arguments.hpp>
@@ -19,6 +20,13 @@ struct ArgumentFrame::Lists {
     std::vector<const opmux_tensor*> tensors;
   };
   std::array<One, OPMUX_MAX_ARGS> all;
+};
+
+/// A call in numbers: equal ones have outputs of equal shapes.
+struct ArgumentFrame::Inputs {
+  uint32_t count = 0;
+  std::array<ArgTag, OPMUX_MAX_ARGS> tags{};
+  std::array<uint64_t, OPMUX_MAX_ARGS> words{};
 };
 
 namespace {
@@ -88,6 +96,12 @@ ArgumentFrame::Converted ArgumentFrame::convert() {
 }
 
 void ArgumentFrame::set_site() {
+  bool same = site_count_ == count_;
+  for (uint32_t i = 0; same && i < count_; ++i) same = site_tags_[i] == tags_[i];
+  if (same) [[likely]]
+    return;
+  site_count_ = count_;
+  site_tags_ = tags_;
   site = {};
   tensors = 0;
   words_possible = count_ <= 4;
@@ -299,10 +313,40 @@ bool ArgumentFrame::lacks_output() const {
   return false;
 }
 
+bool ArgumentFrame::add_output(size_t i, PyObject* object) {
+  given[i] = object;
+  if (i >= count_) return convert() == Converted::ok;
+  const Converted converted = convert_one(i);
+  set_site();
+  return converted == Converted::ok;
+}
+
+bool ArgumentFrame::infers_as_before() {
+  if (inputs_ == nullptr) inputs_ = std::make_unique<Inputs>();
+  bool same = inputs_->count == count_;
+  inputs_->count = 0;
+  for (uint32_t i = 0; i < count_; ++i) {
+    const ArgTag tag = tags_[i];
+    if (is_list(tag)) return false;
+    const bool tensor = tag == ArgTag::tensor || tag == ArgTag::constant;
+    // The view of a constant that the caller made is not one of ours.
+    if (tensor && given[i] != nullptr && held_constant(given[i]) != nullptr) return false;
+    const bool absent = given[i] == nullptr || given[i] == Py_None;
+    const uint64_t word = absent   ? 0
+                          : tensor ? slots_[i].layout()
+                                   : std::bit_cast<uint64_t>(values[i].i64);
+    same &= inputs_->tags[i] == tag && inputs_->words[i] == word;
+    inputs_->tags[i] = tag;
+    inputs_->words[i] = word;
+  }
+  inputs_->count = count_;
+  return same && !inferred.empty();
+}
+
 int64_t ArgumentFrame::elements_written() const {
   int64_t most = 0;
-  for (uint32_t i = 0; i < count_; ++i) {
-    if (!signature_->traits(i).written || tags_[i] != ArgTag::tensor) continue;
+  for (const uint8_t i : signature_->written()) {
+    if (i >= count_ || tags_[i] != ArgTag::tensor) continue;
     if (values[i].tensor->present()) most = std::max(most, slots_[i].elements());
   }
   return most;

@@ -25,8 +25,8 @@ class ArgumentFrame {
   /// Turns `given` into what the engine takes. `failed` has a Python exception set; `reroute` wants
   /// the call to be made by the tensors' own library.
   Converted convert();
-  /// The same for one argument, after it was set.
-  Converted convert_one(size_t i);
+  /// An output that the call was not given, made for it; false with an exception set.
+  bool add_output(size_t i, PyObject* object);
   /// Gives back what the call was lent.
   void finish() {
     if (lent_) [[unlikely]]
@@ -46,12 +46,18 @@ class ArgumentFrame {
   uint32_t tensors = 0;         ///< of the first arguments
   bool words_possible = false;  ///< few arguments, tensors first: the engine's shortest way
 
+  /// Whether everything that the shapes of outputs follow from is as it was when this was asked
+  /// last. Keeps `inferred` good for as long as it says so.
+  bool infers_as_before();
+  std::vector<OutputInfo> inferred;  ///< what outputs look like
+
   const TensorSlot& slot(size_t i) const { return slots_[i]; }
   const Signature& signature() const { return *signature_; }
 
   ArgumentFrame* next_idle = nullptr;
 
  private:
+  Converted convert_one(size_t i);
   Converted convert_tensor(size_t i, PyObject* object);
   Converted convert_scalar(size_t i, PyObject* object);
   Converted convert_enum(size_t i, PyObject* object);
@@ -68,6 +74,10 @@ class ArgumentFrame {
   std::unique_ptr<TensorSlot[]> slots_;
   std::array<ArgTag, OPMUX_MAX_ARGS> tags_{};
   uint32_t count_ = 0;
+  std::array<ArgTag, OPMUX_MAX_ARGS> site_tags_{};  ///< that `site` was made of
+  uint32_t site_count_ = 0;
+  struct Inputs;
+  std::unique_ptr<Inputs> inputs_;  ///< that `inferred` follows from
   bool lent_ = false;
   GradMode grad_;
   struct Lists;

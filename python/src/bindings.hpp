@@ -12,5 +12,6 @@ void bind_implementations(nanobind::module_& module);
 void bind_points(nanobind::module_& module);
 void bind_readers(nanobind::module_& module);
 void bind_dispatchable(nanobind::module_& module);
+void bind_benchmark(nanobind::module_& module);
 
 }  // namespace opmux::python

@@ -45,4 +45,5 @@ NB_MODULE(_core, module) {
   bind_points(module);
   bind_readers(module);
   bind_dispatchable(module);
+  bind_benchmark(module);
 }

@@ -3,7 +3,6 @@
 #include "call_record.hpp"
 #include "engine_call.hpp"
 #include "errors.hpp"
-#include "held_types.hpp"
 
 namespace opmux::python {
 
@@ -17,34 +16,6 @@ Hooks& hooks() {
 }
 
 namespace {
-
-/// Shapes that the inputs imply, as tensors of the library of the first input.
-PyObject* like_of(const ArgumentFrame& frame) {
-  for (const uint8_t i : frame.signature().inputs()) {
-    if (frame.signature().traits(i).type != ArgTag::tensor || frame.given[i] == nullptr ||
-        frame.given[i] == Py_None || held_constant(frame.given[i]) != nullptr) {
-      continue;
-    }
-    return frame.given[i];
-  }
-  return nullptr;
-}
-
-Reference shape_of(const std::vector<int64_t>& shape) {
-  Reference tuple = Reference::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
-  for (size_t i = 0; tuple && i < shape.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(shape[i]));
-  }
-  return tuple;
-}
-
-Reference allocate(PyObject* like, const OutputInfo& output) {
-  const Reference shape = shape_of(output.shape);
-  if (!shape || !hooks().allocate) return {};
-  return Reference::steal(PyObject_CallFunction(hooks().allocate.get(), "OOsii", like, shape.get(),
-                                                name_of(output.dtype).c_str(), output.device.type,
-                                                output.device.id));
-}
 
 PyObject* call_function(PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords) {
@@ -127,21 +98,6 @@ PyObject* outputs_of(const ArgumentFrame& frame) {
     PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(i), output);
   }
   return all;
-}
-
-bool allocate_outputs(const Operator& op, ArgumentFrame& frame, std::vector<Reference>& made) {
-  auto outputs = op.infer_outputs(frame.c_arguments());
-  if (!outputs) return raise(outputs.error()), false;
-  PyObject* const like = like_of(frame);
-  for (const OutputInfo& output : *outputs) {
-    if (frame.given[output.position] != nullptr) continue;
-    if (frame.signature().traits(output.position).optional) continue;
-    Reference tensor = allocate(like, output);
-    if (!tensor) return false;
-    frame.given[output.position] = tensor.get();
-    made.push_back(std::move(tensor));
-  }
-  return frame.convert() == ArgumentFrame::Converted::ok;
 }
 
 }  // namespace opmux::python

@@ -106,44 +106,64 @@ Outcome PythonKernel::run(const CallFrame& call) const {
   return run_with_gil(call, record);
 }
 
-bool PythonKernel::collect(const CallFrame& call, PyObject* const* given,
-                           std::vector<Reference>& args) const {
-  const auto add = [&](size_t i) {
-    const bool have = given != nullptr && given[i] != nullptr && given[i] != Py_None;
-    args.push_back(have ? Reference::borrow(given[i])
-                        : object_of(argument(call, i), signature_.parameters()[i]));
-    return static_cast<bool>(args.back());
+/// What the function is called with: borrowed from the caller, as far as it gave them.
+struct PythonKernel::Arguments {
+  Arguments() = default;
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+  ~Arguments() {
+    for (size_t i = 0; i < made; ++i) Py_XDECREF(own[i]);
+  }
+  bool lend(PyObject* object) {
+    objects[++count] = object;
+    return true;
+  }
+  bool keep(Reference object) {
+    own[made++] = object.get();
+    return lend(object.release()), objects[count] != nullptr;
+  }
+  PyObject* last() const { return objects[count]; }
+
+  PyObject* objects[OPMUX_MAX_ARGS + 1];  ///< the first is vectorcall's to use
+  PyObject* own[OPMUX_MAX_ARGS];
+  size_t count = 0, made = 0;
+};
+
+bool PythonKernel::collect(const CallFrame& call, PyObject* const* given, Arguments& args) const {
+  const auto has = [&](size_t i) {
+    return given != nullptr && given[i] != nullptr && given[i] != Py_None;
+  };
+  const auto made = [&](size_t i) {
+    return object_of(argument(call, i), signature_.parameters()[i]);
   };
   for (const uint8_t i : signature_.inputs()) {
-    if (i < call.size() && !add(i)) return false;
+    if (i < call.size() && !(has(i) ? args.lend(given[i]) : args.keep(made(i)))) return false;
   }
   const std::vector<uint8_t>& outputs = signature_.outputs();
-  if (outputs.size() == 1) return add(outputs[0]);
   if (outputs.empty()) return true;
+  if (outputs.size() == 1) {
+    return has(outputs[0]) ? args.lend(given[outputs[0]]) : args.keep(made(outputs[0]));
+  }
   Reference all = Reference::steal(PyTuple_New(static_cast<Py_ssize_t>(outputs.size())));
   for (size_t i = 0; all && i < outputs.size(); ++i) {
-    if (!add(outputs[i])) return false;
-    PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i), args.back().release());
-    args.pop_back();
+    Reference one = has(outputs[i]) ? Reference::borrow(given[outputs[i]]) : made(outputs[i]);
+    if (!one) return false;
+    PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i), one.release());
   }
-  args.push_back(std::move(all));
-  return static_cast<bool>(args.back());
+  return args.keep(std::move(all));
 }
 
 Outcome PythonKernel::run_with_gil(const CallFrame& call, CallRecord* record) const {
-  std::vector<Reference> args;
-  args.reserve(OPMUX_MAX_ARGS);
+  Arguments args;
   const bool has_out = !signature_.outputs().empty();
-  Reference result;
-  if (collect(call, record == nullptr ? nullptr : record->frame->given, args)) {
-    PyObject* objects[OPMUX_MAX_ARGS + 1];
-    for (size_t i = 0; i < args.size(); ++i) objects[i + 1] = args[i].get();
-    const size_t positional = args.size() - (has_out ? 1 : 0);
-    result = Reference::steal(PyObject_Vectorcall(function_.get(), objects + 1,
-                                                  positional | PY_VECTORCALL_ARGUMENTS_OFFSET,
-                                                  has_out ? out_keyword() : nullptr));
+  if (!collect(call, record == nullptr ? nullptr : record->frame->given, args)) {
+    return end(call, {}, nullptr, record);
   }
-  return end(call, result, has_out && !args.empty() ? args.back().get() : nullptr, record);
+  const Reference result = Reference::steal(
+      PyObject_Vectorcall(function_.get(), args.objects + 1,
+                          (args.count - (has_out ? 1 : 0)) | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                          has_out ? out_keyword() : nullptr));
+  return end(call, result, has_out ? args.last() : nullptr, record);
 }
 
 Outcome PythonKernel::end(const CallFrame& call, const Reference& result, PyObject* out,

@@ -28,7 +28,8 @@ class PythonKernel {
  private:
   bool serves(const struct CallRecord* record, const CallFrame& call) const;
   Outcome run_with_gil(const CallFrame& call, CallRecord* record) const;
-  bool collect(const CallFrame& call, PyObject* const* given, std::vector<Reference>& args) const;
+  struct Arguments;
+  bool collect(const CallFrame& call, PyObject* const* given, Arguments& args) const;
   Outcome end(const CallFrame& call, const Reference& result, PyObject* out,
               CallRecord* record) const;
 

@@ -23,6 +23,7 @@ Signature::Signature(const Operator& op)
   for (const ArgumentInfo& info : op.arguments()) {
     const auto at = static_cast<uint8_t>(parameters_.size());
     (info.output ? outputs_ : inputs_).push_back(at);
+    if (info.output || info.updated) written_.push_back(at);
     Parameter& parameter = parameters_.emplace_back();
     parameter.name = info.name;
     parameter.interned = Reference::steal(PyUnicode_InternFromString(info.name.c_str()));

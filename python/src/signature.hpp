@@ -41,6 +41,8 @@ class Signature {
   size_t size() const { return parameters_.size(); }
   const std::vector<uint8_t>& inputs() const { return inputs_; }
   const std::vector<uint8_t>& outputs() const { return outputs_; }
+  /// Outputs, and what is updated in place.
+  const std::vector<uint8_t>& written() const { return written_; }
   /// "rms_norm(x, weight=None, eps=1e-06, round_before_weight=False, *, out=None)".
   std::string text() const;
 
@@ -52,7 +54,7 @@ class Signature {
   std::array<Traits, OPMUX_MAX_ARGS> traits_{};
   std::string name_;
   std::vector<Parameter> parameters_;
-  std::vector<uint8_t> inputs_, outputs_;
+  std::vector<uint8_t> inputs_, outputs_, written_;
   Reference out_;  ///< the word `out`
 };
 

@@ -42,6 +42,7 @@ void TensorSlot::put_anew(const opmux_read_tensor& read) {
   view_ = TensorView(read.data, DType::from_packed(read.dtype), shape, strides,
                      {read.device_type, read.device_id});
   elements_ = view_.elements();
+  ++layout_;
   overlaps_ = false;
   for (int i = 0; i < view_.rank(); ++i) overlaps_ |= view_.stride(i) == 0 && view_.dim(i) > 1;
 }

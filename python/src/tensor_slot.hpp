@@ -44,6 +44,8 @@ class TensorSlot {
 
   const TensorView& view() const { return view_; }
   int64_t elements() const { return elements_; }
+  /// Grows with every other layout that is read: equal numbers, equal layouts.
+  uint64_t layout() const { return layout_; }
   const TypeReader& how() const { return *how_; }
   /// Of the data, as far as its library counts; 0 if it does not.
   uint64_t version() const { return version_; }
@@ -78,6 +80,7 @@ class TensorSlot {
   TensorView view_;
   int64_t elements_ = 0;
   uint64_t version_ = 0;
+  uint64_t layout_ = 0;
   const TypeReader* how_ = nullptr;
   Reference lent_;  ///< capsule of `__dlpack__`
   bool read_only_ = false;

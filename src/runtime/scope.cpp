@@ -76,7 +76,10 @@ Result<Scope> Scope::make(Runtime& runtime, const Policy& policy, const Scope& a
 
 EnteredScope::EnteredScope(const Scope& scope) noexcept
     : outer_(entered.scope), outer_depth_(entered.depth) {
-  dispatch::ThreadBlock& block = dispatch::own_thread_block();
+  // A block without lines may be the one that nobody owns.
+  dispatch::ThreadBlock& block = dispatch::thread_block->line_count != 0
+                                     ? *dispatch::thread_block
+                                     : dispatch::own_thread_block();
   before_ = block.context;
   set_scope_bits(block, scope.context_);
   entered.scope = &scope;
@@ -84,7 +87,7 @@ EnteredScope::EnteredScope(const Scope& scope) noexcept
 }
 
 EnteredScope::~EnteredScope() {
-  set_scope_bits(dispatch::own_thread_block(), before_);
+  set_scope_bits(*dispatch::thread_block, before_);
   entered.scope = outer_;
   entered.depth = outer_depth_;
 }

@@ -1,0 +1,51 @@
+"""The benchmark: it measures what it says, and its limits hold with room for a busy machine."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("torch")
+from opmux import bench
+
+
+def run(*words):
+    command = [sys.executable, "-m", "opmux.bench", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def figure(name="f", measured=1.0, limit=2.0, at_most=True):
+    return bench.Figure(name, measured, limit, "x", at_most)
+
+
+def test_slack_widens_limits_of_both_kinds():
+    assert figure(measured=3, limit=2).ok(1) is False
+    assert figure(measured=3, limit=2).ok(1.5) is True
+    assert figure(measured=8, limit=10, at_most=False).ok(1) is False
+    assert figure(measured=8, limit=10, at_most=False).ok(1.5) is True
+
+
+def test_the_lowest_figure_from_elsewhere_is_the_limit_of_a_native_operator():
+    ns = dict.fromkeys(
+        ("empty FASTCALL", "operator, torch reader", "torch.ops no-op, Library.impl",
+         "operator, DLPack exchange", "three bare exchange calls", "operator, bound plan",
+         "operator, scope active", "operator, Python implementation"), 100.0)  # fmt: skip
+    named = {one.name: one for one in bench.figures(ns)}
+    assert named["native operator, below every figure from elsewhere"].limit == 220
+    assert "fla.backends / dispatchable" not in named
+
+
+@pytest.mark.full
+def test_the_limits_hold_with_slack():
+    ran = run("--check", "--json", "--slack", "3", "--rounds", "15")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    found = json.loads(ran.stdout)
+    assert all(one["ok"] for one in found["figures"])
+    assert found["ns"]["empty FASTCALL"] > 0
+
+
+@pytest.mark.full
+def test_a_missed_limit_is_an_exit_code():
+    assert run("--check", "--slack", "0.001", "--rounds", "3").returncode == 1
+    assert run("--slack", "0.001", "--rounds", "3").returncode == 0
