@@ -6,6 +6,7 @@ process; those in comments are run too. ```python theirs is somebody else's.
 """
 
 import contextlib
+import inspect
 import io
 import pathlib
 import re
@@ -75,6 +76,16 @@ def test_the_code_of_a_page_prints_what_the_page_says(page):
 
 def test_the_tutorial_is_among_the_pages():
     assert ROOT / "docs/python/tutorial.md" in PAGES
+
+
+def test_the_reference_names_everything_public():
+    said = set(re.findall(r"^::: opmux\.(\w+)$", (ROOT / "docs/python/api.md").read_text(), re.M))
+    public = {
+        name
+        for name in opmux.__all__
+        if isinstance(getattr(opmux, name), type) or inspect.isfunction(getattr(opmux, name))
+    }
+    assert said == public
 
 
 @pytest.mark.parametrize("name", gen_docs.operators(ROOT))
