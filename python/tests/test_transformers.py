@@ -62,6 +62,14 @@ def test_prefill_and_decode_give_the_same_tokens(llama):
     }
 
 
+def test_products_are_replaced_if_asked_for(llama):
+    wanted = generate(llama, prompt(), tokens=16)
+    with use(llama, only=("norm", "mlp", "linear")) as done, opmux.report() as calls:
+        assert torch.equal(generate(llama, prompt(), tokens=16), wanted)
+    assert by_operator(calls) == {"rms_norm": 144, "silu_and_mul": 64, "linear": 29 * 16}
+    assert "29 x Linear -> linear" in str(done)
+
+
 def test_padding_hides_tokens(llama, padded):
     wanted = generate(llama, tokens=24, **padded)
     with use(llama), opmux.expect(*OPERATORS):

@@ -28,6 +28,10 @@ def layer_norm(self: Any, input: torch.Tensor) -> Any:
     return ops.layer_norm(input, self.weight, self.bias, self.eps)
 
 
+def linear(self: Any, input: torch.Tensor) -> Any:
+    return ops.linear(input, self.weight, self.bias)
+
+
 def _is_plain(layer: Any) -> bool:
     """Whether a layer is nothing but a product with its weight."""
     hooked = layer._forward_hooks or layer._forward_pre_hooks or "forward" in layer.__dict__
@@ -92,6 +96,13 @@ def mlp_forward(module: Any) -> tuple[Forward | None, str]:
             return forward, ""
         return None, "its results are not those of a gated layer"
     return None, f"its activation is {type(act).__name__}"
+
+
+def linear_forward(module: Any) -> tuple[Forward | None, str]:
+    """What stands in for a product with a weight, or why nothing does."""
+    if agrees(module, linear, module.in_features):
+        return linear, ""
+    return None, "its results are not those of a product"
 
 
 def norm_forward(module: nn.Module) -> tuple[Forward | None, str]:

@@ -12,14 +12,17 @@ import torch
 from torch import nn
 
 from . import _attention, _rotary
-from ._modules import Forward, mlp_forward, norm_forward
+from ._modules import Forward, linear_forward, mlp_forward, norm_forward
 
 KINDS = ("norm", "mlp", "rotary", "attention")
+ALL = (*KINDS, "linear")
 
 
 def _kind_of(module: nn.Module) -> str:
     """What a module is for, by what it has and by how such classes are called."""
     name = type(module).__name__
+    if type(module) is nn.Linear:
+        return "linear"
     if name.endswith(("RMSNorm", "LayerNorm")):
         return "norm"
     if name.endswith("RotaryEmbedding"):
@@ -40,14 +43,14 @@ class Use:
         self._model = model
         self._undo: list[Callable[[], None]] = []
         self._tried: dict[tuple[type, str], tuple[Forward | None, str]] = {}
-        self._modules: dict[str, list[nn.Module]] = {kind: [] for kind in KINDS}
+        self._modules: dict[str, list[nn.Module]] = {kind: [] for kind in ALL}
         for module in model.modules():
             if kind := _kind_of(module):
                 self._modules[kind].append(module)
-        for kind in KINDS:
+        for kind in ALL:
             if kind in kinds:
                 getattr(self, f"_use_{kind}")()
-            else:
+            elif kind in KINDS:
                 self._keep(self._modules[kind], "it was not asked for")
 
     def _keep(self, modules: list[nn.Module], reason: str) -> None:
@@ -88,6 +91,11 @@ class Use:
         for module in self._modules["mlp"]:
             if forward := self._stand_in(module, mlp_forward):
                 self._replace(module, forward, forward.__name__)
+
+    def _use_linear(self) -> None:
+        for module in self._modules["linear"]:
+            if forward := self._stand_in(module, linear_forward):
+                self._replace(module, forward, "linear")
 
     def _use_rotary(self) -> None:
         attentions = {type(m) for m in self._modules["attention"]}
@@ -152,11 +160,13 @@ def use(model: nn.Module, *, only: tuple[str, ...] = KINDS) -> Use:
     attention, where they are of a known form; each kind of module is tried on a few numbers first.
 
     Returns what was replaced and what was not, and why; `undo()` takes it back. `only` names what
-    to replace: "norm", "mlp", "rotary", "attention". The model is for inference: rotary embeddings
-    and attention refuse tensors that require grad, so call it under `torch.no_grad()`.
+    to replace: "norm", "mlp", "rotary", "attention", and "linear", which is left out if nothing is
+    named because an implementation may keep a packed copy of each weight. The model is for
+    inference: rotary embeddings and attention refuse tensors that require grad, so call it under
+    `torch.no_grad()`.
     """
-    unknown = [kind for kind in only if kind not in KINDS]
+    unknown = [kind for kind in only if kind not in ALL]
     if unknown:
-        raise ValueError(f"{unknown[0]!r} is none of {', '.join(KINDS)}")
+        raise ValueError(f"{unknown[0]!r} is none of {', '.join(ALL)}")
     with torch.no_grad():
         return Use(model, tuple(only))
