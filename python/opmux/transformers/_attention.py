@@ -37,9 +37,8 @@ def attention(
             module, query, key, value, attention_mask, dropout, scaling, is_causal, **kwargs
         )
     rows = query.shape[2]
-    if is_causal is None:
-        is_causal = getattr(module, "is_causal", True)
-    causal = rows > 1 and attention_mask is None and is_causal
+    decoder: bool = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    causal = rows > 1 and attention_mask is None and decoder
     if causal and key.shape[2] != rows:  # a cache that is longer than what was written to it
         key, value = key[:, :, :rows], value[:, :, :rows]
     elif attention_mask is not None and attention_mask.shape[-1] != key.shape[2]:
