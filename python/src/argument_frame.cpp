@@ -141,9 +141,9 @@ ArgumentFrame::Converted ArgumentFrame::convert_tensor(size_t i, PyObject* objec
     }
     return refuse_tensor(i, object, outcome);
   }
+  lent_ |= slot.how().path == ReadPath::protocol;
   if (traits.written && slot.not_writable() != nullptr) [[unlikely]]
     return refuse_writing(i);
-  lent_ |= slot.how().path == ReadPath::protocol;
   values[i].tensor = &slot.view();
   tags_[i] = ArgTag::tensor;
   if (traits.constant && slot.how().parameter) {

@@ -38,8 +38,10 @@ class TensorSlot {
 
   /// Gives back what `__dlpack__` lent.
   void drop() {
-    if (lent_) [[unlikely]]
+    if (lent_) [[unlikely]] {
       lent_ = {};
+      read_only_ = false;
+    }
   }
 
   const TensorView& view() const { return view_; }

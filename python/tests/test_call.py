@@ -64,3 +64,15 @@ def test_read_only_outputs_are_refused(arrays):
     y.flags.writeable = False
     with pytest.raises((opmux.InvalidArgument, BufferError)):
         opmux.ops.rms_norm(x, w, out=y)
+
+
+def test_a_read_only_output_harms_no_later_call(arrays):
+    torch = pytest.importorskip("torch")
+    x, w = arrays
+    y = np.empty_like(x)
+    y.flags.writeable = False
+    with pytest.raises((opmux.InvalidArgument, BufferError)):
+        opmux.ops.rms_norm(x, w, out=y)
+    made = torch.empty(4, 8)
+    with opmux.expect("rms_norm/simd.*"):
+        assert opmux.ops.rms_norm(torch.from_numpy(x), torch.from_numpy(w), out=made) is made
