@@ -158,7 +158,12 @@ def _of_fla(call: str, given: dict[str, Any]) -> list[Subject]:
         import fla.backends as theirs
     except ImportError:
         return []
-    function = theirs.dispatch(functools.wraps(_attention)(lambda *a, **k: _attention(*a, **k)))
+
+    @functools.wraps(_attention)
+    def body(*args: Any, **kwargs: Any) -> Any:
+        return _attention(*args, **kwargs)
+
+    function = theirs.dispatch(body)
     for priority, name in ((0, "alpha"), (1, "beta"), (2, "gamma")):
         members = {"backend_type": name, "priority": priority, "package_name": "torch",
                    "env_var": f"FLA_BENCH_{name.upper()}"}  # fmt: skip

@@ -30,7 +30,7 @@ def _without_schema(
     made._torchdynamo_disable = True
     made._torchdynamo_disable_msg = f"{family.name} chooses among Python functions at run time"
 
-    def register(variant: str, **options: Any) -> Callable[[F], Any]:
+    def register(variant: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
         """Makes a function an implementation: `@f.implementation("provider.variant")`."""
         return lambda candidate: family.add(candidate, variant, **options)
 

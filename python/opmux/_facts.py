@@ -82,7 +82,7 @@ class _Shown:
         self.__dict__.update(_place=place, _real=real)
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         self.__dict__["_place"].note(TYPE)
         return type(self.__dict__["_real"])
 
