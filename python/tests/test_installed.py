@@ -72,7 +72,7 @@ def test_the_command_lists_what_the_package_lists():
     command = pathlib.Path(sys.executable).parent / "opmux"
     ran = subprocess.run([command, "list", "--json"], capture_output=True, text=True, check=True)
     listed = {operator["name"] for operator in json.loads(ran.stdout)["operators"]}
-    assert listed == {info.name for info in opmux.list_operators()}
+    assert listed == {info.name for info in opmux.create_runtime().list()}
 
 
 def test_the_command_says_what_is_wrong_and_returns_2():

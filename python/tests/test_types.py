@@ -35,7 +35,8 @@ opmux.ops.rms_norm(3)
 def test_calls_are_checked_and_results_have_types(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "program.py"]
-    environment = {"MYPYPATH": opmux.__file__.rpartition("/opmux/")[0]}
+    folder = opmux.__file__.rpartition("/opmux/")[0]
+    environment = {} if "site-packages" in folder else {"MYPYPATH": folder}
     ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     found = [line.partition("program.py:")[2] for line in ran.stdout.splitlines()]
     told = [line for line in found if " note: Revealed type" in line or " error: " in line]
