@@ -8,6 +8,7 @@ from typing import Any, TypeVar, overload
 
 from . import _core
 from ._implementations import define, implementation
+from ._ops import function_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,7 +43,7 @@ def _without_schema(
 def _with_schema(schema: str, function: Callable[..., Any]) -> Any:
     operator = define(schema)
     implementation(operator.name, "own.body", kind="reference")(function)
-    return operator.function
+    return function_of(operator.name)
 
 
 @overload

@@ -53,6 +53,14 @@ class _Namespace:
 ops = cast("StandardOperators", _Namespace())
 
 
+def function_of(name: str) -> Any:
+    """The function that `ops` has for an operator; the same one each time."""
+    found: Any = ops
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
 def op(name: str) -> _core.Operator:
     """An operator as an object: callable like `ops.name`, with `bind`, `schema`, `signature`."""
     return default_runtime().op(name)

@@ -26,8 +26,8 @@ def made_outputs(name, args):
     return out if out is not None else opmux.ops.__getattr__(name)(*copies(args))
 
 
-def test_every_standard_operator_has_arguments_here():
-    assert sorted(info.name for info in opmux.create_runtime().list()) == NAMES
+def test_every_standard_operator_has_arguments_here(runtime):
+    assert sorted(info.name for info in runtime.list()) == NAMES
 
 
 @pytest.mark.full
@@ -255,6 +255,17 @@ def test_operators_that_a_program_defines_can_be_registered():
     assert y.shape == (2, 6)
     assert (y == 0.5).all()
     join.withdraw()
+
+
+def test_a_dispatchable_with_a_schema_is_traced_under_its_own_name():
+    @opmux.dispatchable("torch_test_twice(out Tensor y[N], Tensor x[N])")
+    def twice(x):
+        return 2 * x
+
+    opmux.torch.register("torch_test_twice")
+    block = torch.compile(lambda x: twice(x) + 1, fullgraph=True, backend="aot_eager")
+    with opmux.expect("torch_test_twice/own.body"):
+        assert block(torch.ones(3)).tolist() == [3, 3, 3]
 
 
 def test_wrong_shapes_are_refused_while_tracing():

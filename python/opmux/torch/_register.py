@@ -143,15 +143,8 @@ def register(operator: _core.Operator | str) -> Any:
             entry = _entries[name] = Entry(operator)
         elif entry.text != operator.schema:
             raise AlreadyExists(f"torch knows {name} with another schema: {entry.text}", "torch")
-        _follow(name, _function(name))
+        _follow(name, _ops.function_of(name))
     return getattr(torch.ops.opmux, torch_name(name))
-
-
-def _function(name: str) -> Any:
-    found: Any = _ops.ops
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
 
 
 def _follow(name: str, function: Any) -> None:
