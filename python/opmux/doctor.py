@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import platform
 import sys
 from typing import Any
 
 from . import _core, _information
+from ._plugins import PythonPlugin
 
 _PATHS = {
     "module": "read in place by the module made for this torch",
@@ -73,20 +75,16 @@ def _readers() -> list[dict[str, Any]]:
     return found + [{"type": name, "path": "none", "detail": why} for name, why in refused]
 
 
-def _plugins() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for plugin in _information.plugins():
-        native = isinstance(plugin, _core.PluginInfo)
-        found.append(
-            {
-                "name": plugin.name,
-                "kind": "native" if native else "python",
-                "source": plugin.path if isinstance(plugin, _core.PluginInfo) else plugin.source,
-                "loaded": plugin.loaded,
-                "reason": plugin.reason,
-            }
-        )
-    return found
+def _plugin(plugin: _core.PluginInfo | PythonPlugin) -> dict[str, Any]:
+    native = isinstance(plugin, _core.PluginInfo)
+    source = plugin.path if isinstance(plugin, _core.PluginInfo) else plugin.source
+    return {
+        "name": plugin.name or os.path.basename(source),  # one that did not load said no name
+        "kind": "native" if native else "python",
+        "source": source,
+        "loaded": plugin.loaded,
+        "reason": plugin.reason,
+    }
 
 
 def examine() -> dict[str, Any]:
@@ -97,7 +95,7 @@ def examine() -> dict[str, Any]:
         "settings": [{"key": s.key, "value": s.value, "origin": s.origin} for s in settings],
         "backends": _backends(),
         "readers": _readers(),
-        "plugins": _plugins(),
+        "plugins": [_plugin(plugin) for plugin in _information.plugins()],
     }
 
 

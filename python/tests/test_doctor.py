@@ -71,3 +71,13 @@ def test_a_backend_that_is_not_available_says_why():
         {"versions": {}, "settings": [], "backends": [backend], "readers": [], "plugins": []}
     )
     assert "b  1 of 3 implementations available; no device" in text
+
+
+def test_a_library_that_is_no_plugin_is_named_by_its_file(tmp_path):
+    (tmp_path / "libacme.so").write_text("no library")
+    ran = run("--json", OPMUX_PLUGIN_PATH=str(tmp_path))
+    assert ran.returncode == 1
+    found = {plugin["name"]: plugin for plugin in json.loads(ran.stdout)["plugins"]}
+    assert found["libacme.so"]["kind"] == "native"
+    assert not found["libacme.so"]["loaded"]
+    assert found["libacme.so"]["reason"]
