@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "backends/onednn/implementations.hpp"
 #include "backends/onednn/packed_weight.hpp"
 #include "backends/onednn/prepared.hpp"
@@ -10,17 +12,17 @@ using Desc = dnnl::memory::desc;
 constexpr std::string_view kLinearSignature =
     "linear(out Tensor y[..., N], Tensor x[..., K], const Tensor weight[N, K], Tensor? bias[N])";
 
-Desc rows_of(const plugin::TensorArg& tensor) {
-  const int64_t columns = tensor.dim(-1);
-  return {{tensor.elements() / columns, columns}, data_type_of(tensor.dtype()), {columns, 1}};
+Desc rows_of(const plugin::TensorArg& tensor, int64_t columns) {
+  return {{rows_in(tensor), columns}, data_type_of(tensor.dtype()), {columns, 1}};
 }
 
 std::shared_ptr<Prepared> plan_linear(const plugin::Call& call) {
   const plugin::TensorArg bias = call.optional_tensor(3);
   const int64_t width = call.tensor(2).dim(0);
-  const Desc y = rows_of(call.tensor(0)), x = rows_of(call.tensor(1));
+  const Desc y = rows_of(call.tensor(0), width);
   const Desc b = bias ? Desc({1, width}, data_type_of(bias.dtype()), {width, 1}) : Desc();
   return with_weight(call, [&](const Desc& w) {
+    const Desc x = rows_of(call.tensor(1), w.get_dims()[0]);
     const auto descriptor = described([&](const dnnl::primitive_attr& attributes) {
       return bias ? dnnl::matmul::primitive_desc(cpu(), x, w, b, y, attributes)
                   : dnnl::matmul::primitive_desc(cpu(), x, w, y, attributes);
@@ -37,14 +39,44 @@ std::shared_ptr<Prepared> plan_linear(const plugin::Call& call) {
   });
 }
 
+// How many elements the rows of x must have that the weight is multiplied with.
+int64_t depth_of(const plugin::Call& call) {
+  const bool packed = call.prepared<Prepared>()->takes_packed;
+  return packed ? call.instance<PackedWeight>()->depth() : call.tensor(2).dim(1);
+}
+
+// Bytes of a copy of x, if it needs zeros behind its rows.
+uint64_t copied_bytes(const plugin::Call& call) {
+  const plugin::TensorArg x = call.tensor(1);
+  const int64_t depth = depth_of(call);
+  return depth == x.dim(-1) ? 0 : static_cast<uint64_t>(rows_in(x) * depth) * sizeof(uint16_t);
+}
+
+// x as it lies, or its copy at the beginning of the workspace.
+void* padded_rows(const plugin::Call& call) {
+  constexpr int64_t kRows = 64;  // that one thread copies at a time
+  const plugin::TensorArg x = call.tensor(1);
+  const int64_t size = x.dim(-1), padded = depth_of(call), rows = rows_in(x);
+  if (size == padded) return x.data();
+  const uint16_t* const from = x.data<const uint16_t>();
+  auto* const to = static_cast<uint16_t*>(call.workspace());
+  call.for_each((rows + kRows - 1) / kRows, [&](int64_t i) {
+    const int64_t first = i * kRows;
+    copy_rows(from + first * size, std::min(kRows, rows - first), size, padded,
+              to + first * padded);
+  });
+  return to;
+}
+
 int32_t run_linear(const plugin::Call& call) {
   const Prepared& prepared = *call.prepared<Prepared>();
   void* const y = call.tensor(0).data();
-  void* const x = call.tensor(1).data();
+  void* const x = padded_rows(call);
+  void* const scratchpad = static_cast<char*>(call.workspace()) + copied_bytes(call);
   void* const weight = weight_data(call, prepared);
   const plugin::TensorArg bias = call.optional_tensor(3);
-  return bias ? prepared.run(call, {y, x, weight, bias.data()})
-              : prepared.run(call, {y, x, weight});
+  return bias ? prepared.run(call, {y, x, weight, bias.data()}, scratchpad)
+              : prepared.run(call, {y, x, weight}, scratchpad);
 }
 
 int32_t verify_linear(const plugin::Facts& facts, opmux_error* why) {
@@ -75,7 +107,10 @@ void add_linear(plugin::Backend& backend) {
                            {OPMUX_FACT_PRESENT, "bias"},
                            {OPMUX_FACT_DIM, "rows"},
                            {OPMUX_FACT_DIM, "N"},
-                           {OPMUX_FACT_DIM, "K"}}));
+                           {OPMUX_FACT_DIM, "K"}})
+                  .workspace([](const plugin::Call& call) {
+                    return copied_bytes(call) + call.prepared<Prepared>()->workspace();
+                  }));
 }
 
 }  // namespace opmux::backends::onednn

@@ -35,8 +35,6 @@ std::shared_ptr<Prepared> w8a8_product(const plugin::Call& call, int64_t rows) {
   });
 }
 
-int64_t rows_in(const plugin::TensorArg& x) { return x.elements() / x.dim(-1); }
-
 // W8a8Products of whole blocks of rows, and of those that are left.
 struct W8a8Products {
   std::shared_ptr<Prepared> block, rest;

@@ -1,5 +1,7 @@
 #include "backends/onednn/packed_weight.hpp"
 
+#include <algorithm>
+
 namespace opmux::backends::onednn {
 namespace {
 
@@ -11,12 +13,19 @@ Memory::desc plain_desc(const plugin::TensorArg& weight) {
   return {{weight.dim(1), weight.dim(0)}, data_type_of(weight.dtype()), {1, weight.dim(1)}};
 }
 
+// With the zeros that keep rows of x apart. Those of f32 and i8 gain nothing.
+int64_t packed_depth(const plugin::TensorArg& weight) {
+  constexpr int64_t kPage = 2048, kZeros = 32;  // elements
+  const int64_t depth = weight.dim(1);
+  return weight.is(plugin::bf16) && depth % kPage == 0 ? depth + kZeros : depth;
+}
+
 // Asked for a number of rows at which the blocks pay most.
 Memory::desc packed_desc(const plugin::TensorArg& weight) {
   constexpr int64_t kRows = 64;
   const auto type = data_type_of(weight.dtype());
   const auto sums = type == Memory::data_type::s8 ? Memory::data_type::s32 : type;
-  const int64_t width = weight.dim(0), depth = weight.dim(1);
+  const int64_t width = weight.dim(0), depth = packed_depth(weight);
   const auto descriptor = described([&](const dnnl::primitive_attr& attributes) {
     return dnnl::matmul::primitive_desc(cpu(), Memory::desc({kRows, depth}, type, {depth, 1}),
                                         Memory::desc({depth, width}, type, Memory::format_tag::any),
@@ -25,10 +34,20 @@ Memory::desc packed_desc(const plugin::TensorArg& weight) {
   return descriptor.weights_desc();
 }
 
+// The weight as it lies, or a copy with zeros behind its depth.
+Memory plain_weight(const plugin::TensorArg& weight) {
+  const int64_t width = weight.dim(0), depth = weight.dim(1), all = packed_depth(weight);
+  if (all == depth) return {plain_desc(weight), cpu(), weight.data()};
+  Memory copy({{all, width}, data_type_of(weight.dtype()), {1, all}}, cpu());
+  copy_rows(weight.data<uint16_t>(), width, depth, all,
+            static_cast<uint16_t*>(copy.get_data_handle()));
+  return copy;
+}
+
 int32_t load_weight(void* instance, plugin::Impl::Args params) {
   const ThreadLimit limit(1);
   const plugin::TensorArg weight(params[kWeight].value.tensor);
-  Memory plain(plain_desc(weight), cpu(), weight.data());
+  Memory plain = plain_weight(weight);
   Memory packed(packed_desc(weight), cpu());
   dnnl::stream stream(cpu());
   dnnl::reorder(plain, packed).execute(stream, plain, packed);
@@ -38,6 +57,12 @@ int32_t load_weight(void* instance, plugin::Impl::Args params) {
 }
 
 }  // namespace
+
+void copy_rows(const uint16_t* from, int64_t rows, int64_t size, int64_t padded, uint16_t* to) {
+  for (int64_t i = 0; i < rows; ++i, from += size, to += padded) {
+    std::fill(std::copy_n(from, size, to), to + padded, uint16_t{0});
+  }
+}
 
 std::shared_ptr<Prepared> with_weight(
     const plugin::Call& call,

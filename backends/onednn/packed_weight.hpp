@@ -11,16 +11,24 @@
 namespace opmux::backends::onednn {
 
 // A weight in the blocks that oneDNN multiplies with; nearly all numbers of rows like the same
-// ones.
+// ones. If rows of x would lie whole pages apart, too many of them share a place in the cache,
+// which costs a sixth of the speed: such a weight gets some zeros behind its depth, and x must have
+// them too.
 struct PackedWeight {
   dnnl::memory memory;
+  int64_t depth() const { return memory.get_desc().get_dims()[0]; }
 };
+
+// Of a tensor whose last dimension is not empty.
+inline int64_t rows_in(const plugin::TensorArg& x) { return x.elements() / x.dim(-1); }
 
 // A product with the weight of a call, argument 2: made for its packed copy or, if there is none or
 // oneDNN has no fast code for those blocks, for the weight as it lies.
 std::shared_ptr<Prepared> with_weight(
     const plugin::Call& call,
     const std::function<std::shared_ptr<Prepared>(const dnnl::memory::desc& weight)>& make);
+// Rows of 16-bit elements, with zeros behind each.
+void copy_rows(const uint16_t* from, int64_t rows, int64_t size, int64_t padded, uint16_t* to);
 void* weight_data(const plugin::Call& call, const Prepared& prepared);
 
 // Lets the host keep packed copies of argument 2.

@@ -139,6 +139,21 @@ TEST_F(OneDnnConstant, is_packed_once_for_all_numbers_of_rows) {
   expect_as_reference("linear", y_, as_view(x_), as_view(kept));
 }
 
+TEST_F(OneDnnConstant, whose_rows_are_whole_pages_is_packed_with_zeros_behind_them) {
+  const Tensor weight = random(kBF16, {64, 2048}, Layout::contiguous, 2), bias = random(kF32, {64});
+  Constant constant = runtime().constant(as_view(weight)).value();
+  for (int64_t rows : {1, 7, 130}) {
+    const Tensor x = random(kBF16, {rows, 2048}), y = make(kBF16, {rows, 64});
+    EXPECT_EQ(ran("linear", {}, as_view(y), as_view(x), constant), "linear/onednn.dense");
+    expect_as_reference("linear", y, as_view(x), as_view(weight));
+    EXPECT_EQ(ran("linear", {.max_threads = 1}, as_view(y), as_view(x), constant, as_view(bias)),
+              "linear/onednn.dense");
+    expect_as_reference("linear", y, as_view(x), as_view(weight), as_view(bias));
+  }
+  EXPECT_EQ(constant.packs(), 1u);
+  EXPECT_GT(constant.packed_bytes(), uint64_t(64 * 2048 * 2));
+}
+
 TEST_F(OneDnnConstant, is_packed_anew_after_it_changed) {
   Constant constant = runtime().constant(as_view(weight_)).value();
   ASSERT_TRUE(op("linear")(as_view(y_), as_view(x_), constant).ok());
