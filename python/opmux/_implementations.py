@@ -14,7 +14,6 @@ from ._verifiers import Verifier, all_facts
 P = ParamSpec("P")
 R = TypeVar("R")
 _FLAGS = {"serial": 1, "atomic_outputs": 2, "deterministic": 4, "batch_invariant": 8}
-_kept: dict[tuple[int, str], _core.Registration] = {}
 
 
 def _copy_to(out: Any, result: Any) -> None:
@@ -87,9 +86,7 @@ class PythonImplementation(Generic[P, R]):
 
     def withdraw(self) -> None:
         """Takes it out of the runtime; returns when no call is inside any more."""
-        registration = _kept.pop((id(self._runtime), self.id), None)
-        if registration is not None:
-            registration.withdraw()
+        _core.withdraw(self._runtime, self.id)
 
     def _register(self) -> None:
         operator = self._runtime.op(self.id.partition("/")[0])
@@ -97,9 +94,10 @@ class PythonImplementation(Generic[P, R]):
         if _has_outputs(operator) and not _takes_out(function):
             function = _with_out(function)
         reads = all_facts(operator) if self._verifier else []
-        _kept[id(self._runtime), self.id] = _core.implement(
+        registration = _core.implement(
             self._runtime, self.id, function, self._verifier, reads=reads, **self._options
         )
+        _core.keep_registration(self._runtime, self.id, registration)
         apply_switch(self._runtime, self.id.partition("/")[2].partition(".")[0])
 
     def __repr__(self) -> str:

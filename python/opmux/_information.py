@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 from . import _core, _explanation_view
+from ._errors import InvalidArgument
 from ._plugins import PythonPlugin
 from ._plugins import found as _python_plugins
 from ._runtime import default_runtime
@@ -17,7 +19,13 @@ def explain(op: str | _core.Operator, /, *args: Any, **kwargs: Any) -> _core.Exp
     """The decision that a call with these arguments would make, with a reason for every
     candidate. Print it, or read its fields."""
     operator = default_runtime().op(op) if isinstance(op, str) else op
-    return _core.explain(operator, *args, **kwargs)
+    try:
+        return _core.explain(operator, *args, **kwargs)
+    except InvalidArgument as refused:
+        if refused.reason != "python.requires_grad":
+            raise
+    with sys.modules["torch"].no_grad():  # who watches does not change the decision
+        return _core.explain(operator, *args, **kwargs)
 
 
 def list_operators() -> list[_core.OperatorInfo]:

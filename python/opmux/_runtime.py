@@ -11,6 +11,7 @@ from ._errors import InvalidArgument, NotFound
 
 _lock = threading.RLock()
 _default: _core.Runtime | None = None
+_making: _core.Runtime | None = None  # while its plugins are loaded, which may ask for it
 
 
 def _tell(level: str, code: str, op: str, impl: str, text: str) -> None:
@@ -75,17 +76,24 @@ def existing_runtime() -> _core.Runtime | None:
 
 def default_runtime() -> _core.Runtime:
     """The runtime behind `opmux.ops` and the functions of this module."""
-    global _default
     if _default is None:
         with _lock:
-            if _default is None:
-                made = _create_default()
-                from . import _plugins
+            return _default or _making or _make_default()
+    return _default
 
-                _plugins.load(made)
-                _default = made
-                for family in list(families.values()):
-                    family.attach(made)
+
+def _make_default() -> _core.Runtime:
+    global _default, _making
+    from . import _plugins
+
+    _making = _create_default()
+    try:
+        _plugins.load(_making)
+        _default = _making
+        for family in list(families.values()):
+            family.attach(_making)
+    finally:
+        _making = None
     return _default
 
 

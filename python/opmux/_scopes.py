@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Token
@@ -71,7 +72,7 @@ class scope:
         self._policy = wanted if wanted is not None else policy(**fields)
         self._tag, self._max_threads, self._reports = tag, max_threads, _reports
         self._runtime = runtime
-        self._tokens: list[Token[Any]] = []
+        self._tokens: dict[_core.Scope, Token[Any]] = {}
 
     def __enter__(self) -> scope:
         made = _core.make_scope(
@@ -82,7 +83,7 @@ class scope:
             max_threads=self._max_threads,
             reports=self._reports,
         )
-        self._tokens.append(_variable.set(made))
+        self._tokens[made] = _variable.set(made)
         return self
 
     def __exit__(
@@ -91,7 +92,10 @@ class scope:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        _variable.reset(self._tokens.pop())
+        # One object may be entered by several tasks and threads: each ends its own entry.
+        current = _variable.get(None)
+        entry = current if current in self._tokens else next(reversed(self._tokens))
+        _variable.reset(self._tokens.pop(entry))
 
 
 def prefer(*tokens: str) -> scope:
@@ -134,12 +138,41 @@ def options(*, tag: str | None = None, max_threads: int | None = None) -> scope:
     return scope(tag=tag, max_threads=max_threads)
 
 
-def thread_scope(
-    wanted: _core.Policy | None = None, runtime: _core.Runtime | None = None, **fields: Any
-) -> _core.ThreadScope:
+class thread_scope:
     """A policy for this thread that C++ code called from it sees too; other scopes are Python's."""
-    chosen = wanted if wanted is not None else policy(**fields)
-    return _core.ThreadScope(runtime or default_runtime(), chosen)
+
+    def __init__(
+        self,
+        wanted: _core.Policy | None = None,
+        runtime: _core.Runtime | None = None,
+        **fields: Any,
+    ) -> None:
+        self._policy = wanted if wanted is not None else policy(**fields)
+        self._runtime = runtime
+        self._entered = threading.local()
+
+    def __enter__(self) -> thread_scope:
+        runtime = self._runtime or default_runtime()
+        native = _core.ThreadScope(runtime, self._policy)
+        native.__enter__()
+        around = scope(self._policy, runtime=runtime)  # scopes inside of it build on this one
+        try:
+            around.__enter__()
+        except BaseException:
+            native.__exit__(None, None, None)
+            raise
+        self._entered.__dict__.setdefault("all", []).append((native, around))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        native, around = self._entered.all.pop()
+        around.__exit__(kind, error, trace)
+        native.__exit__(kind, error, trace)
 
 
 class Report:

@@ -65,12 +65,23 @@ bool read_number(PyObject* object, double& value) {
   return true;
 }
 
+/// numpy's own bool is no number.
+bool is_numpy_bool(PyObject* object) {
+  const std::string_view name = Py_TYPE(object)->tp_name;
+  return name == "numpy.bool" || name == "numpy.bool_";
+}
+
 bool read_logical(PyObject* object, int64_t& value) {
-  if (PyBool_Check(object) != 0) {
-    value = object == Py_True ? 1 : 0;
+  if (PyBool_Check(object) != 0 || is_numpy_bool(object)) {
+    value = PyObject_IsTrue(object);
     return true;
   }
   return read_integer(object, value) && (value == 0 || value == 1);
+}
+
+std::string wanted_for(ArgTag type, PyObject* object) {
+  const bool too_large = type == ArgTag::integer && PyLong_Check(object) != 0;
+  return std::string(wanted_by(type)) + (too_large ? " of at most 64 bits" : "");
 }
 
 }  // namespace
@@ -134,16 +145,12 @@ ArgumentFrame::Converted ArgumentFrame::convert_tensor(size_t i, PyObject* objec
   const int32_t outcome = slot.read(object, grad_);
   const Signature::Traits& traits = signature_->traits(i);
   if (outcome != OPMUX_READ_OK) [[unlikely]] {
-    if (const HeldConstant* held = held_constant(object)) {
-      values[i].tensor = &held->constant.view();
-      tags_[i] = traits.constant ? ArgTag::constant : ArgTag::tensor;
-      return Converted::ok;
-    }
-    return refuse_tensor(i, object, outcome);
+    if (const HeldConstant* held = held_constant(object)) return convert_constant(i, *held);
+    return refuse_tensor(i, object, slot, outcome);
   }
   lent_ |= slot.how().path == ReadPath::protocol;
   if (traits.written && slot.not_writable() != nullptr) [[unlikely]]
-    return refuse_writing(i);
+    return refuse_writing(i, slot.not_writable());
   values[i].tensor = &slot.view();
   tags_[i] = ArgTag::tensor;
   if (traits.constant && slot.how().parameter) {
@@ -152,6 +159,13 @@ ArgumentFrame::Converted ArgumentFrame::convert_tensor(size_t i, PyObject* objec
       tags_[i] = ArgTag::constant;
     }
   }
+  return Converted::ok;
+}
+
+ArgumentFrame::Converted ArgumentFrame::convert_constant(size_t i, const HeldConstant& held) {
+  if (signature_->traits(i).written) return refuse_writing(i, "is a constant");
+  values[i].tensor = &held.constant.view();
+  tags_[i] = signature_->traits(i).constant ? ArgTag::constant : ArgTag::tensor;
   return Converted::ok;
 }
 
@@ -169,7 +183,7 @@ ArgumentFrame::Converted ArgumentFrame::convert_scalar(size_t i, PyObject* objec
     default: break;
   }
   if (!fits) [[unlikely]]
-    return refuse_type(i, object, wanted_by(type));
+    return refuse_type(i, object, wanted_for(type, object));
   tags_[i] = type;
   return Converted::ok;
 }
@@ -226,7 +240,7 @@ ArgumentFrame::Converted ArgumentFrame::convert_tensors(size_t i, PyObject* obje
     }
     TensorSlot& slot = *own.slots[static_cast<size_t>(k)];
     const int32_t outcome = slot.read(item, grad_);
-    if (outcome != OPMUX_READ_OK) return refuse_tensor(i, item, outcome);
+    if (outcome != OPMUX_READ_OK) return refuse_tensor(i, item, slot, outcome);
     lent_ |= slot.how().path == ReadPath::protocol;
     own.views.push_back(&slot.view());
     own.tensors.push_back(&slot.view().c());
@@ -238,7 +252,7 @@ ArgumentFrame::Converted ArgumentFrame::convert_tensors(size_t i, PyObject* obje
 }
 
 ArgumentFrame::Converted ArgumentFrame::refuse_type(size_t i, PyObject* object,
-                                                    const char* wanted) const {
+                                                    const std::string& wanted) const {
   raise(Code::invalid_argument, "python.argument_type",
         signature_->name() + ": '" + signature_->parameters()[i].name + "' wants " + wanted +
             ", a " + Py_TYPE(object)->tp_name + " was given");
@@ -246,12 +260,14 @@ ArgumentFrame::Converted ArgumentFrame::refuse_type(size_t i, PyObject* object,
 }
 
 ArgumentFrame::Converted ArgumentFrame::refuse_tensor(size_t i, PyObject* object,
-                                                      int32_t outcome) const {
+                                                      const TensorSlot& slot, int32_t outcome) {
   const std::string& name = signature_->parameters()[i].name;
   const std::string head = signature_->name() + ": '" + name + "' ";
   switch (outcome) {
     case OPMUX_READ_GRAD:
-    case OPMUX_READ_REROUTE: return Converted::reroute;
+    case OPMUX_READ_REROUTE:
+      rerouted_ = {i, Py_TYPE(object)->tp_name, outcome == OPMUX_READ_GRAD};
+      return Converted::reroute;
     case OPMUX_READ_LAZY:
       raise(Code::invalid_argument, "python.lazy",
             head +
@@ -259,19 +275,45 @@ ArgumentFrame::Converted ArgumentFrame::refuse_tensor(size_t i, PyObject* object
                 "give it resolve_conj() or resolve_neg()");
       break;
     case OPMUX_READ_PLACE:
-      if (slots_[i].how().path == ReadPath::none) return refuse_type(i, object, "a tensor");
+      if (slot.how().path == ReadPath::none) return refuse_type(i, object, "a tensor");
       raise(Code::invalid_argument, "python.place", head + "has no memory that can be read here");
       break;
-    default: break;
+    default: return refuse_reading(i);
   }
   return Converted::failed;
 }
 
-ArgumentFrame::Converted ArgumentFrame::refuse_writing(size_t i) const {
-  raise(Code::invalid_argument, "python.not_writable",
-        signature_->name() + ": '" + signature_->parameters()[i].name + "' " +
-            slots_[i].not_writable());
+/// What its library says stays the cause, so that nothing is lost.
+ArgumentFrame::Converted ArgumentFrame::refuse_reading(size_t i) const {
+  if (PyErr_ExceptionMatches(PyExc_Exception) == 0) return Converted::failed;
+  const Caught caught = catch_exception();
+  const std::string first_line = caught.text.substr(0, caught.text.find('\n'));
+  raise(Status(Code::invalid_argument, "python.not_readable",
+               signature_->name() + ": '" + signature_->parameters()[i].name +
+                   "' cannot be read: " + first_line),
+        caught.exception.get());
   return Converted::failed;
+}
+
+ArgumentFrame::Converted ArgumentFrame::refuse_writing(size_t i, const char* why) const {
+  raise(Code::invalid_argument, "python.not_writable",
+        signature_->name() + ": '" + signature_->parameters()[i].name + "' " + why);
+  return Converted::failed;
+}
+
+void ArgumentFrame::raise_not_taken() const {
+  const std::string head =
+      signature_->name() + ": '" + signature_->parameters()[rerouted_.argument].name + "' ";
+  if (rerouted_.grad) {
+    raise(Code::invalid_argument, "python.requires_grad",
+          head +
+              "requires grad, which this call would not record: import opmux.torch, detach() "
+              "it, or call under torch.no_grad() or torch.inference_mode()");
+    return;
+  }
+  raise(Code::invalid_argument, "python.reroute",
+        head + "is a " + rerouted_.type +
+            ", which torch itself must see: import opmux.torch, or give a plain torch.Tensor");
 }
 
 void ArgumentFrame::give_back() {

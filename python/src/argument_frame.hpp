@@ -52,6 +52,8 @@ class ArgumentFrame {
   std::vector<OutputInfo> inferred;  ///< what outputs look like
 
   const TensorSlot& slot(size_t i) const { return slots_[i]; }
+  /// Raises why a call that should be rerouted cannot be made: nobody takes it.
+  void raise_not_taken() const;
   const Signature& signature() const { return *signature_; }
 
   ArgumentFrame* next_idle = nullptr;
@@ -63,9 +65,11 @@ class ArgumentFrame {
   Converted convert_enum(size_t i, PyObject* object);
   Converted convert_ints(size_t i, PyObject* object);
   Converted convert_tensors(size_t i, PyObject* object);
-  Converted refuse_tensor(size_t i, PyObject* object, int32_t outcome) const;
-  Converted refuse_type(size_t i, PyObject* object, const char* wanted) const;
-  Converted refuse_writing(size_t i) const;
+  Converted convert_constant(size_t i, const HeldConstant& held);
+  Converted refuse_tensor(size_t i, PyObject* object, const TensorSlot& slot, int32_t outcome);
+  Converted refuse_reading(size_t i) const;
+  Converted refuse_type(size_t i, PyObject* object, const std::string& wanted) const;
+  Converted refuse_writing(size_t i, const char* why) const;
   void give_back();
   void set_site();
 
@@ -79,6 +83,11 @@ class ArgumentFrame {
   struct Inputs;
   std::unique_ptr<Inputs> inputs_;  ///< that `inferred` follows from
   bool lent_ = false;
+  struct {
+    size_t argument;
+    const char* type;
+    bool grad;
+  } rerouted_{};  ///< what the last call was rerouted for
   GradMode grad_;
   struct Lists;
   std::unique_ptr<Lists> lists_;

@@ -149,14 +149,14 @@ Explanation revise(Explanation explanation, std::string arguments, const Refusal
 
 /// The scope around a call of this runtime: its number, and whether somebody wants reports.
 std::pair<uint32_t, bool> scope_around(const HeldRuntime& held) {
-  const ScopeObject::Content* const scope =
-      scopes_alive == 0 ? nullptr : current_scope(*held.runtime);
-  if (scope == nullptr) return {current_scope_number(), false};
-  return {scope->scope.number(), scope->reporting};
+  const CurrentScope scope = scopes_alive == 0 ? CurrentScope() : current_scope(*held.runtime);
+  if (scope.content == nullptr) return {current_scope_number(), false};
+  return {scope.content->scope.number(), scope.content->reporting};
 }
 
 void report_call(const HeldRuntime& held, nb::handle fields) {
-  const ScopeObject::Content* scope = current_scope(*held.runtime);
+  const CurrentScope around = current_scope(*held.runtime);
+  const ScopeObject::Content* scope = around.content;
   for (; scope != nullptr; scope = content_of(scope->outer.get())) {
     if (scope->reports && PyList_Append(scope->reports.get(), fields.ptr()) != 0) PyErr_Clear();
   }

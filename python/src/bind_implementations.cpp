@@ -82,6 +82,26 @@ Caps caps_of(const nb::dict& given) {
   return caps;
 }
 
+void withdraw(Registration registration) {
+  const Status status = [&] {
+    const nb::gil_scoped_release released;
+    return registration.withdraw();
+  }();
+  if (!status.ok()) throw Error(status);
+}
+
+void keep_registration(HeldRuntime& held, const std::string& id, Registration& registration) {
+  held.registrations.insert_or_assign(id, std::move(registration));
+}
+
+/// Whether there was one of that name.
+bool withdraw_kept(HeldRuntime& held, const std::string& id) {
+  auto kept = held.registrations.extract(id);
+  if (kept.empty()) return false;
+  withdraw(std::move(kept.mapped()));
+  return true;
+}
+
 Registration implement(HeldRuntime& held, const std::string& id, const nb::object& function,
                        const nb::object& verifier, const std::string& kind,
                        const std::string& vendor, int priority, const nb::dict& caps,
@@ -146,19 +166,15 @@ void bind_implementations(nb::module_& module) {
       });
   nb::class_<Registration>(module, "Registration", "Keeps an implementation registered.")
       .def(
-          "withdraw",
-          [](Registration& own) {
-            const Status status = [&] {
-              const nb::gil_scoped_release released;
-              return own.withdraw();
-            }();
-            if (!status.ok()) throw Error(status);
-          },
+          "withdraw", [](Registration& own) { withdraw(std::move(own)); },
           "Unpublishes it, and returns when no call is inside any more.")
       .def("keep", &Registration::keep, "Keeps it for as long as the runtime lives.");
   module.def("implement", &implement, nb::arg("runtime"), nb::arg("id"), nb::arg("function"),
              nb::arg("verifier").none(), nb::arg("kind"), nb::arg("vendor"), nb::arg("priority"),
              nb::arg("caps"), nb::arg("reads"), nb::arg("flags"), nb::keep_alive<0, 1>());
+  module.def("keep_registration", &keep_registration, nb::arg("runtime"), nb::arg("id"),
+             nb::arg("registration"));
+  module.def("withdraw", &withdraw_kept, nb::arg("runtime"), nb::arg("id"));
   module.def("implement_nothing", &implement_nothing, nb::arg("runtime"), nb::arg("id"),
              nb::keep_alive<0, 1>());
   module.def("set_adopt_hook", [](nb::object hook) { adopt_hook() = std::move(hook); });

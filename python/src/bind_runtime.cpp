@@ -86,13 +86,15 @@ Explanation explain(nb::handle op_object, const nb::args& args, const nb::kwargs
   const Unpacked unpacked(args, kwargs);
   const OperatorCall::Lease frame(*op);
   if (!op->signature().bind(unpacked.objects.data(), unpacked.count, unpacked.names.ptr(),
-                            frame->given) ||
-      frame->convert() == ArgumentFrame::Converted::failed) {
+                            frame->given)) {
     nb::raise_python_error();
   }
-  const ScopeObject::Content* const scope = current_scope(*op->runtime().runtime);
+  const ArgumentFrame::Converted converted = frame->convert();
+  if (converted == ArgumentFrame::Converted::reroute) frame->raise_not_taken();
+  if (converted != ArgumentFrame::Converted::ok) nb::raise_python_error();
+  const CurrentScope scope = current_scope(*op->runtime().runtime);
   std::optional<EnteredScope> entered;  // else that of the thread holds
-  if (scope != nullptr) entered.emplace(scope->scope);
+  if (scope.content != nullptr) entered.emplace(scope.content->scope);
   return op->explain(*frame);
 }
 
@@ -125,10 +127,9 @@ HeldConstant* make_constant(HeldRuntime& held, const nb::object& tensor) {
   TensorSlot slot;
   GradMode grad;
   const int32_t outcome = slot.read(tensor.ptr(), grad);
+  if (outcome == OPMUX_READ_GRAD) return make_constant(held, tensor.attr("detach")());
   if (outcome == OPMUX_READ_ERROR) nb::raise_python_error();
-  if (outcome != OPMUX_READ_OK && outcome != OPMUX_READ_GRAD) {
-    throw nb::type_error("a constant is made of a plain tensor");
-  }
+  if (outcome != OPMUX_READ_OK) throw nb::type_error("a constant is made of a plain tensor");
   return new HeldConstant{Reference::borrow(tensor.ptr()),
                           held.runtime->constant(slot.view()).value()};
 }

@@ -15,6 +15,7 @@ struct CallRecord {
   ArgumentFrame* frame = nullptr;
   Reference raised = {};  ///< what a Python implementation raised last
   CallRecord* outer = nullptr;
+  bool stopped = false;  ///< that was no error: the program is to end
 };
 
 /// The innermost one of this thread; null if there is none.

@@ -42,6 +42,11 @@ class Occupied {
   PlanObject* plan_;
 };
 
+PyObject* raise_busy() {
+  raise(Code::failed, "python.plan_busy", "a call is inside this plan: bind one per thread");
+  return nullptr;
+}
+
 OperatorObject* as_operator(PyObject* object) { return reinterpret_cast<OperatorObject*>(object); }
 PlanObject* as_plan(PyObject* object) { return reinterpret_cast<PlanObject*>(object); }
 
@@ -70,10 +75,7 @@ PyObject* vectorcall_operator(PyObject* self, PyObject* const* args, size_t coun
 PyObject* vectorcall_plan(PyObject* self, PyObject* const* args, size_t count, PyObject* keywords) {
   OperatorCall& op = *as_operator(as_plan(self)->op)->call;
   const Occupied occupied(*as_plan(self));
-  if (!occupied) {
-    raise(Code::failed, "python.plan_busy", "a call is inside this plan: bind one per thread");
-    return nullptr;
-  }
+  if (!occupied) return raise_busy();
   const OperatorCall::Lease frame(op);
   if (!op.signature().bind(args, PyVectorcall_NARGS(count), keywords, frame->given)) {
     return nullptr;
@@ -137,6 +139,8 @@ PyGetSetDef plan_fields[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyObject* refresh_plan(PyObject* self, PyObject*) {
+  const Occupied occupied(*as_plan(self));
+  if (!occupied) return raise_busy();
   const Status status = as_plan(self)->plan->refresh();
   if (status.ok()) Py_RETURN_NONE;
   raise(status);
@@ -154,17 +158,14 @@ PyObject* bind_arguments(PyObject* self, PyObject* const* args, Py_ssize_t count
   if (!op.signature().bind(args, count, keywords, frame->given)) return nullptr;
   std::vector<Reference> made;
   if (frame->convert() != ArgumentFrame::Converted::ok) {
-    if (PyErr_Occurred() == nullptr) {
-      raise(Code::unsupported, "python.reroute",
-            "a plan takes plain tensors that autograd does not watch");
-    }
+    if (PyErr_Occurred() == nullptr) frame->raise_not_taken();
     return nullptr;
   }
   if (frame->lacks_output() && !allocate_outputs(op.op(), *frame, made)) return nullptr;
-  const ScopeObject::Content* const scope =
-      scopes_alive == 0 ? nullptr : current_scope(*op.runtime().runtime);
+  const CurrentScope scope =
+      scopes_alive == 0 ? CurrentScope() : current_scope(*op.runtime().runtime);
   std::optional<EnteredScope> entered;  // else that of the thread holds
-  if (scope != nullptr) entered.emplace(scope->scope);
+  if (scope.content != nullptr) entered.emplace(scope.content->scope);
   auto plan = op.bind(*frame, false);
   if (plan) return new_plan(self, std::move(*plan));
   raise(plan.error());

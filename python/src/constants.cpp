@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <vector>
 
 namespace opmux::python {
 
@@ -13,6 +14,7 @@ struct ParameterConstants::Entry {
 
 struct ParameterConstants::Table {
   std::unordered_map<PyObject*, Entry> entries;
+  std::vector<Constant> retired;  ///< calls may still be inside
 };
 
 namespace {
@@ -68,6 +70,8 @@ const Constant* ParameterConstants::find(PyObject* parameter, const TensorSlot& 
   Entry& entry = found->second;
   if (!same_tensor(entry.constant.view(), slot.view())) {
     // Its data moved: what was kept belongs to what it was before.
+    if (calls_without_gil == 0) table_->retired.clear();
+    table_->retired.push_back(std::move(entry.constant));
     table_->entries.erase(found);
     return add(parameter, slot);
   }

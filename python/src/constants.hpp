@@ -16,6 +16,9 @@ struct HeldConstant {
   Constant constant;
 };
 
+/// How many calls run while others have the GIL: they may use constants that are replaced.
+extern Py_ssize_t calls_without_gil;
+
 /// Parameters of torch modules as constants: each remembered by its object and version, and dropped
 /// when the object goes. Belongs to one runtime; used with the GIL held.
 class ParameterConstants {

@@ -93,9 +93,10 @@ PyObject* call_dispatcher(PyObject* self, PyObject* const* args, size_t flags, P
     return PyObject_Vectorcall(own.body->function.get(), args, flags, keywords);
   uint32_t scope = current_scope_number();
   if (scopes_alive != 0) {
-    if (const ScopeObject::Content* around = current_scope(*own.runtime)) {
-      if (around->reporting) return call_slowly(own, args, count, keywords);
-      scope = around->scope.number();
+    const CurrentScope around = current_scope(*own.runtime);
+    if (around.content != nullptr) {
+      if (around.content->reporting) return call_slowly(own, args, count, keywords);
+      scope = around.content->scope.number();
     }
   }
   DispatchTarget* const target = own.cache.find(scope, args, count, keywords);

@@ -1,5 +1,6 @@
 #include "engine_call.hpp"
 
+#include <chrono>
 #include <optional>
 
 #include "call_record.hpp"
@@ -51,10 +52,13 @@ class WithoutGil {
  public:
   explicit WithoutGil(const ArgumentFrame& frame) {
     if (frame.elements_written() < release_gil_from) return;
+    ++calls_without_gil;
     state_ = PyEval_SaveThread();
   }
   ~WithoutGil() {
-    if (state_ != nullptr) PyEval_RestoreThread(state_);
+    if (state_ == nullptr) return;
+    PyEval_RestoreThread(state_);
+    --calls_without_gil;
   }
   WithoutGil(const WithoutGil&) = delete;
   WithoutGil& operator=(const WithoutGil&) = delete;
@@ -69,7 +73,7 @@ class Recorded {
   Recorded(const dispatch::OperatorSlot* slot, ArgumentFrame& frame) {
     if (python_kernels.load(std::memory_order_relaxed) == 0) [[likely]]
       return;
-    record_ = {slot, &frame, {}, current_call};
+    record_ = {slot, &frame, {}, current_call, false};
     current_call = &record_;
   }
   ~Recorded() {
@@ -78,15 +82,21 @@ class Recorded {
   Recorded(const Recorded&) = delete;
   Recorded& operator=(const Recorded&) = delete;
   PyObject* raised() const { return record_.raised.get(); }
+  bool stopped() const { return record_.stopped; }
 
  private:
   CallRecord record_;
 };
 
-PyObject* finish(const ArgumentFrame& frame, Status::Detail* failure, PyObject* cause) {
+PyObject* finish(const ArgumentFrame& frame, Status::Detail* failure, const Recorded& recorded) {
+  if (recorded.stopped()) [[unlikely]] {
+    const Status ended(failure);
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(recorded.raised())), recorded.raised());
+    return nullptr;
+  }
   if (failure == nullptr) [[likely]]
     return outputs_of(frame);
-  raise(Status(failure), cause);
+  raise(Status(failure), recorded.raised());
   return nullptr;
 }
 
@@ -98,7 +108,7 @@ PyObject* run(const OperatorCall& op, ArgumentFrame& frame, Enter&& into) {
     const WithoutGil released(frame);
     failure = into();
   }
-  return finish(frame, failure, recorded.raised());
+  return finish(frame, failure, recorded);
 }
 
 /// A call inside of a scope that wants reports or sets options.
@@ -108,6 +118,22 @@ PyObject* run_reported(const OperatorCall& op, ArgumentFrame& frame,
   PyObject* const result = run(op, frame, [&] {
     Status::Detail* const failure =
         detail::call_with(op.op().slot(), frame.site, frame.values, scope.options, &report);
+    report.outcome = failure == nullptr ? Code::ok : failure->code;
+    return failure;
+  });
+  return hand_over(op.signature().name(), report, scope, result);
+}
+
+PyObject* run_plan_reported(const OperatorCall& op, Plan& plan, ArgumentFrame& frame,
+                            const ScopeObject::Content& scope) {
+  CallReport report;
+  report.implementation = plan.implementation();
+  report.generation = plan.generation();
+  report.cached = true;
+  PyObject* const result = run(op, frame, [&] {
+    const auto begin = std::chrono::steady_clock::now();
+    Status::Detail* const failure = enter_plan(plan, frame);
+    report.run_ns = static_cast<uint64_t>((std::chrono::steady_clock::now() - begin).count());
     report.outcome = failure == nullptr ? Code::ok : failure->code;
     return failure;
   });
@@ -128,14 +154,19 @@ PyObject* run_reported(const OperatorCall& op, ArgumentFrame& frame,
 
 PyObject* call_engine(const OperatorCall& op, ArgumentFrame& frame) {
   if (scopes_alive != 0) [[unlikely]] {
-    if (const auto* scope = current_scope(*op.runtime().runtime)) {
-      return call_in_scope(op, frame, *scope);
-    }
+    const CurrentScope scope = current_scope(*op.runtime().runtime);
+    if (scope.content != nullptr) return call_in_scope(op, frame, *scope.content);
   }
   return run(op, frame, [&] { return enter(op, frame); });
 }
 
 PyObject* call_plan(const OperatorCall& op, Plan& plan, ArgumentFrame& frame) {
+  if (scopes_alive != 0) [[unlikely]] {
+    const CurrentScope scope = current_scope(*op.runtime().runtime);
+    if (scope.content != nullptr && scope.content->reporting) {
+      return run_plan_reported(op, plan, frame, *scope.content);
+    }
+  }
   return run(op, frame, [&] { return enter_plan(plan, frame); });
 }
 

@@ -9,6 +9,7 @@ namespace opmux::python {
 thread_local CallRecord* current_call = nullptr;
 std::atomic<int> python_kernels{0};
 int64_t release_gil_from = 16384;
+Py_ssize_t calls_without_gil = 0;
 
 Hooks& hooks() {
   static auto* const all = new Hooks;
@@ -49,16 +50,17 @@ PyObject* OperatorCall::call(PyObject* const* args, Py_ssize_t count, PyObject* 
   const ArgumentFrame::Converted converted = frame->convert();
   if (converted != ArgumentFrame::Converted::ok) [[unlikely]] {
     if (converted == ArgumentFrame::Converted::failed) return nullptr;
-    return reroute(args, count, keywords);
+    return reroute(*frame, args, count, keywords);
   }
   std::vector<Reference> made;
   if (frame->lacks_output() && !allocate_outputs(op_, *frame, made)) return nullptr;
   return call_engine(*this, *frame);
 }
 
-PyObject* OperatorCall::reroute(PyObject* const* args, Py_ssize_t count, PyObject* keywords) const {
+PyObject* OperatorCall::reroute(const ArgumentFrame& frame, PyObject* const* args, Py_ssize_t count,
+                                PyObject* keywords) const {
   if (!hooks().reroute) {
-    raise(Code::unsupported, "python.reroute", "the package was not imported as a whole");
+    frame.raise_not_taken();
     return nullptr;
   }
   const Reference positional = Reference::steal(PyTuple_New(count));

@@ -62,7 +62,8 @@ class OperatorCall {
     idle_ = frame->next_idle;
     return frame;
   }
-  PyObject* reroute(PyObject* const* args, Py_ssize_t count, PyObject* keywords) const;
+  PyObject* reroute(const ArgumentFrame& frame, PyObject* const* args, Py_ssize_t count,
+                    PyObject* keywords) const;
 
   Reference runtime_object_;
   HeldRuntime* held_;

@@ -9,10 +9,11 @@ namespace {
 PyObject* like_of(const ArgumentFrame& frame) {
   for (const uint8_t i : frame.signature().inputs()) {
     if (frame.signature().traits(i).type != ArgTag::tensor || frame.given[i] == nullptr ||
-        frame.given[i] == Py_None || held_constant(frame.given[i]) != nullptr) {
+        frame.given[i] == Py_None) {
       continue;
     }
-    return frame.given[i];
+    const HeldConstant* const held = held_constant(frame.given[i]);
+    return held == nullptr ? frame.given[i] : held->tensor.get();
   }
   return nullptr;
 }
@@ -59,8 +60,23 @@ Reference allocate(PyObject* like, const OutputInfo& output) {
                                                 output.device.type, output.device.id));
 }
 
+/// A missing input is told by its name, before anything is inferred from it.
+bool has_inputs(const ArgumentFrame& frame) {
+  const Signature& signature = frame.signature();
+  for (const uint8_t i : signature.inputs()) {
+    if (signature.traits(i).optional) continue;
+    if (frame.given[i] != nullptr && frame.given[i] != Py_None) continue;
+    raise(Code::invalid_argument, "schema.argument_missing",
+          signature.name() + ": '" + signature.parameters()[i].name +
+              "' is missing: " + signature.text());
+    return false;
+  }
+  return true;
+}
+
 bool infer(const Operator& op, ArgumentFrame& frame) {
   if (frame.infers_as_before()) return true;
+  if (!has_inputs(frame)) return false;
   frame.inferred.clear();
   auto outputs = op.infer_outputs(frame.c_arguments());
   if (!outputs) return raise(outputs.error()), false;

@@ -5,6 +5,7 @@
 #include "borrowed.hpp"
 #include "call_record.hpp"
 #include "errors.hpp"
+#include "held_types.hpp"
 
 namespace opmux::python {
 namespace {
@@ -54,6 +55,12 @@ Reference object_of(const opmux_arg& arg, const Signature::Parameter& parameter)
     case OPMUX_ARG_TENSOR_LIST: return tensors_object(arg.value.list);
     default: return Reference::borrow(Py_None);
   }
+}
+
+/// Functions get tensors, also where the caller gave a constant.
+PyObject* plain_tensor(PyObject* given) {
+  const HeldConstant* const held = held_constant(given);
+  return held == nullptr ? given : held->tensor.get();
 }
 
 PyObject* out_keyword() {
@@ -137,7 +144,8 @@ bool PythonKernel::collect(const CallFrame& call, PyObject* const* given, Argume
     return object_of(argument(call, i), signature_.parameters()[i]);
   };
   for (const uint8_t i : signature_.inputs()) {
-    if (i < call.size() && !(has(i) ? args.lend(given[i]) : args.keep(made(i)))) return false;
+    if (i < call.size() && !(has(i) ? args.lend(plain_tensor(given[i])) : args.keep(made(i))))
+      return false;
   }
   const std::vector<uint8_t>& outputs = signature_.outputs();
   if (outputs.empty()) return true;
@@ -178,7 +186,11 @@ Outcome PythonKernel::end(const CallFrame& call, const Reference& result, PyObje
                                          " instead of writing to out");
   }
   Caught caught = catch_exception();
-  if (record != nullptr) record->raised = std::move(caught.exception);
+  const bool stops = PyErr_GivenExceptionMatches(caught.exception.get(), PyExc_Exception) == 0;
+  if (record != nullptr) {
+    record->raised = std::move(caught.exception);
+    record->stopped |= stops;
+  }
   return call.end(outcome_of(caught.code), caught.text);
 }
 

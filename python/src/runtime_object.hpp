@@ -2,7 +2,9 @@
 
 #include "reference.hpp"
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include <opmux/runtime.hpp>
 
@@ -19,6 +21,8 @@ struct HeldRuntime {
   std::unique_ptr<Runtime> own;  ///< null for the process's default one
   Runtime* runtime;
   ParameterConstants constants;
+  /// Implementations in Python, by id: they go with the runtime, or when they are withdrawn.
+  std::map<std::string, Registration> registrations;
 };
 
 /// Functions that the package gives to the extension.

@@ -50,13 +50,12 @@ ScopeObject::Content* content_of(PyObject* object) {
   return reinterpret_cast<ScopeObject*>(object)->content;
 }
 
-const ScopeObject::Content* current_scope(const Runtime& runtime) {
+CurrentScope current_scope(const Runtime& runtime) {
   PyObject* value = nullptr;
-  if (PyContextVar_Get(variable, nullptr, &value) != 0 || value == nullptr) return nullptr;
+  if (PyContextVar_Get(variable, nullptr, &value) != 0 || value == nullptr) return {};
   const ScopeObject::Content* scope = content_of(value);
-  Py_DECREF(value);  // the context holds it for as long as this call lasts
   while (scope != nullptr && scope->runtime != &runtime) scope = content_of(scope->outer.get());
-  return scope;
+  return {Reference::steal(value), scope};
 }
 
 }  // namespace opmux::python

@@ -34,7 +34,12 @@ ScopeObject::Content* content_of(PyObject* object);
 /// How many scope objects live: while there are none, no call looks for one.
 extern Py_ssize_t scopes_alive;
 
-/// The innermost scope of a runtime around this call; null if there is none.
-const ScopeObject::Content* current_scope(const Runtime& runtime);
+/// A scope that stays while it is looked at, also if the block that it surrounds ends.
+struct CurrentScope {
+  Reference held;
+  const ScopeObject::Content* content = nullptr;
+};
+/// The innermost scope of a runtime around this call; without content if there is none.
+CurrentScope current_scope(const Runtime& runtime);
 
 }  // namespace opmux::python

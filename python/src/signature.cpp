@@ -56,7 +56,9 @@ bool Signature::bind_keyword(PyObject* keyword, PyObject* value, PyObject** give
   const int at = position_of(keyword);
   if (at < 0) [[unlikely]] {
     if (PyUnicode_Compare(keyword, out_.get()) == 0) return bind_outputs(value, given);
-    raise_arguments(name_ + " has no argument '" + PyUnicode_AsUTF8(keyword) + "': " + text());
+    const char* const word = PyUnicode_AsUTF8(keyword);
+    if (word == nullptr) return false;
+    raise_arguments(name_ + " has no argument '" + word + "': " + text());
     return false;
   }
   if (given[at] != nullptr) [[unlikely]] {

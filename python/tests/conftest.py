@@ -1,12 +1,13 @@
 """What every test of the package shares."""
 
+import gc
 import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 
 import opmux
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture
@@ -24,3 +25,12 @@ def scan():
         return "body"
 
     return test_scan
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    """No test leaves a policy or a scope behind."""
+    yield
+    opmux.reset_policy()
+    assert opmux._core.scope_variable.get(None) is None
+    gc.collect(0)

@@ -1,0 +1,581 @@
+"""Python functions as implementations: what their ends mean, and what they never cost."""
+
+import gc
+import sys
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import opmux
+
+X = np.arange(8, dtype="f4")
+
+
+@pytest.fixture
+def world():
+    """An operator with a reference in Python, in a runtime of its own."""
+    made = opmux.create_runtime(environment=[])
+    made.define("twice(out Tensor y[N], Tensor x[N], float factor = 2, enum{a, b} mode = a)")
+
+    @opmux.implementation("twice", "own.body", kind="reference", runtime=made)
+    def body(x, factor, mode, *, out):
+        np.multiply(x, factor, out=out)
+
+    return made
+
+
+def implement(world, name="mine.v1", **options):
+    return opmux.implementation("twice", name, priority=200, runtime=world, **options)
+
+
+def call(world, *args, expect="twice/mine.v1", **kwargs):
+    with opmux.report(world) as calls:
+        y = world.op("twice")(*(args or (X,)), **kwargs)
+    assert calls.implementation == expect
+    return y, calls[-1]
+
+
+class TestOutcomes:
+    def test_ok(self, world):
+        @implement(world)
+        def mine(x, factor, mode, *, out):
+            assert (factor, mode) == (2.0, "a")
+            out[:] = x * factor
+
+        y, report = call(world)
+        assert y.tolist() == (X * 2).tolist() and not report.fell_back
+
+    def test_returning_instead_of_out(self, world):
+        @implement(world)
+        def mine(x, factor, mode):
+            return x * factor
+
+        out = np.empty_like(X)
+        y, _ = call(world, 3.0 * X, out=out)
+        assert y is out and y.tolist() == (X * 6).tolist()
+
+    def test_returning_out_is_fine(self, world):
+        implement(world)(lambda x, factor, mode, *, out: np.multiply(x, 7, out=out))
+        assert call(world)[0].tolist() == (X * 7).tolist()
+
+    def test_returning_something_else_fails(self, world):
+        implement(world)(lambda x, factor, mode, *, out: 42)
+        y, report = call(world, expect="twice/own.body")
+        assert report.fell_back and "returned a int instead of writing to out" in report.reason
+        assert y.tolist() == (X * 2).tolist()
+
+    def test_an_exception_falls_back(self, world):
+        @implement(world)
+        def mine(x, factor, mode, *, out):
+            out[:] = -1
+            raise ZeroDivisionError("on purpose")
+
+        y, report = call(world, expect="twice/own.body")
+        assert report.fell_back and "ZeroDivisionError: on purpose" in report.reason
+        assert y.tolist() == (X * 2).tolist()
+
+    def test_an_exception_is_the_cause_when_strict(self, world):
+        @implement(world)
+        def mine(x, factor, mode, *, out):
+            raise ZeroDivisionError("on purpose")
+
+        with opmux.scope(strict=True, runtime=world), pytest.raises(opmux.Failed) as raised:
+            world.op("twice")(X)
+        cause = raised.value.__cause__
+        assert isinstance(cause, ZeroDivisionError) and "on purpose" in str(raised.value)
+        assert cause.__traceback__.tb_frame.f_code.co_name == "mine"
+
+    @pytest.mark.parametrize(
+        "error,outcome",
+        [
+            (opmux.Declined("no"), opmux.Declined),
+            (opmux.Failed("no"), opmux.Failed),
+            (MemoryError("no"), opmux.ResourceExhausted),
+            (opmux.ResourceExhausted("no"), opmux.ResourceExhausted),
+            (ValueError("no"), opmux.Failed),
+            (opmux.NotFound("no"), opmux.Failed),
+            (RuntimeError(), opmux.Failed),
+        ],
+        ids=repr,
+    )
+    def test_classes_of_exceptions(self, world, error, outcome):
+        @implement(world)
+        def mine(x, factor, mode, *, out):
+            raise error
+
+        with opmux.scope(strict=True, runtime=world), pytest.raises(outcome) as raised:
+            world.op("twice")(X)
+        assert type(raised.value) is outcome
+        call(world, expect="twice/own.body")
+
+    def test_not_implemented_declines(self, world):
+        implement(world)(lambda x, factor, mode, *, out: NotImplemented)
+        with opmux.scope(strict=True, runtime=world), pytest.raises(opmux.Declined):
+            world.op("twice")(X)
+        assert call(world, expect="twice/own.body")[0].tolist() == (X * 2).tolist()
+
+    @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+    def test_a_stop_is_not_swallowed(self, world, stop):
+        @implement(world)
+        def mine(x, factor, mode, *, out):
+            raise stop
+
+        with pytest.raises(stop):
+            world.op("twice")(X)
+
+    def test_the_reference_is_never_lost(self, world):
+        def bad(x, factor, mode, *, out):
+            raise RuntimeError
+
+        for i in range(6):
+            implement(world, f"bad{i}.v1")(bad)
+        for _ in range(30):
+            assert call(world, expect="twice/own.body")[0].tolist() == (X * 2).tolist()
+
+    def test_the_reference_failing_is_an_error(self, runtime):
+        runtime.define("alone(out Tensor y[N], Tensor x[N])")
+
+        @opmux.implementation("alone", "own.body", kind="reference", runtime=runtime)
+        def body(x, *, out):
+            raise LookupError("nothing here")
+
+        with pytest.raises(opmux.Failed, match="nothing here") as raised:
+            runtime.op("alone")(X)
+        assert isinstance(raised.value.__cause__, LookupError)
+
+    def test_updated_arguments_do_not_fall_back(self, runtime):
+        runtime.define("bump(inout Tensor x[N])")
+
+        @opmux.implementation("bump", "own.body", kind="reference", runtime=runtime)
+        def body(x):
+            x += 1
+
+        @opmux.implementation("bump", "bad.v1", priority=300, runtime=runtime)
+        def bad(x):
+            x += 10
+            raise RuntimeError("half done")
+
+        x = X.copy()
+        with pytest.raises(opmux.Failed, match="half done"):
+            runtime.op("bump")(x)
+        bad.withdraw()
+        with opmux.expect("bump/own.body", runtime=runtime):
+            assert runtime.op("bump")(x) is None
+        assert x.tolist() == (X + 11).tolist()
+
+    def test_atomic_outputs_do(self, runtime):
+        runtime.define("bump(inout Tensor x[N])")
+
+        @opmux.implementation("bump", "own.body", kind="reference", runtime=runtime)
+        def body(x):
+            x += 1
+
+        @opmux.implementation("bump", "bad.v1", priority=300, atomic_outputs=True, runtime=runtime)
+        def bad(x):
+            raise RuntimeError
+
+        x = X.copy()
+        with opmux.expect("bump/own.body", runtime=runtime) as calls:
+            runtime.op("bump")(x)
+        assert calls.fell_back and x.tolist() == (X + 1).tolist()
+
+
+class TestArguments:
+    def test_the_very_objects_of_the_caller(self, world):
+        seen = []
+
+        @implement(world)
+        def mine(x, factor, mode, *, out):
+            seen.extend([x, factor, mode, out])
+
+        out = np.empty_like(X)
+        call(world, X, 5.5, "b", out=out)
+        assert seen[0] is X and seen[1:3] == [5.5, "b"] and seen[3] is out
+
+    def test_constants_arrive_as_tensors(self, runtime):
+        seen = []
+
+        @opmux.implementation("linear", "mine.v1", priority=900, runtime=runtime)
+        def mine(x, weight, bias, *, out):
+            seen.append(weight)
+            out[:] = x @ weight.T
+
+        weight = np.ones((3, 8), "f4")
+        with opmux.expect("linear/mine.v1", runtime=runtime):
+            y = runtime.op("linear")(X[None], runtime.constant(weight))
+        assert seen[0] is weight and y.tolist() == [[28, 28, 28]]
+
+    def test_several_outputs_are_a_tuple(self, runtime):
+        runtime.define("split(out Tensor a[N], out Tensor b[N], Tensor x[N])")
+
+        @opmux.implementation("split", "mine.v1", runtime=runtime)
+        def split(x):
+            return x, -x
+
+        a, b = runtime.op("split")(X)
+        assert a.tolist() == X.tolist() and b.tolist() == (-X).tolist()
+
+    def test_absent_tensors_are_none(self, runtime):
+        seen = []
+
+        @opmux.implementation("rms_norm", "mine.v1", priority=900, runtime=runtime)
+        def mine(x, weight, eps, round_before_weight, *, out):
+            seen.append((weight, eps, round_before_weight))
+
+        with opmux.expect("rms_norm/mine.v1", runtime=runtime):
+            runtime.op("rms_norm")(X[None])
+        assert seen == [(None, 1e-6, False)]
+
+    @pytest.mark.parametrize("size", [8, 1 << 17])
+    def test_with_and_without_the_gil(self, world, size):
+        implement(world)(lambda x, factor, mode: x + 1)
+        x = np.zeros(size, "f4")
+        assert call(world, x)[0].sum() == size
+
+    def test_the_function_can_still_be_called(self, world):
+        """Says what it does."""
+
+        @implement(world)
+        def mine(x):
+            """Its own words."""
+            return x + 1
+
+        assert mine(1) == 2 and mine.__doc__ == "Its own words." and mine.id == "twice/mine.v1"
+        assert repr(mine) == "<implementation twice/mine.v1>"
+
+
+class TestNesting:
+    def test_implementations_call_operators(self, world):
+        @implement(world)
+        def mine(x, factor, mode, *, out):
+            with opmux.scope(require=["reference"], runtime=world):
+                world.op("twice")(x, factor + 1, out=out)
+
+        with opmux.report(world) as calls:
+            y = world.op("twice")(X)
+        assert calls.implementations() == ["twice/own.body", "twice/mine.v1"]
+        assert y.tolist() == (X * 3).tolist()
+
+    def test_an_inner_failure_is_the_outer_one_s_cause(self, world):
+        @implement(world)
+        def mine(x, factor, mode, *, out):
+            world.op("twice")(x, "no number")
+
+        with opmux.scope(strict=True, runtime=world), pytest.raises(opmux.Error) as raised:
+            world.op("twice")(X)
+        assert isinstance(raised.value.__cause__, opmux.InvalidArgument)
+
+    def test_without_an_end_there_is_an_end(self, world):
+        @implement(world)
+        def mine(x, factor, mode, *, out):
+            world.op("twice")(x, factor, out=out)
+
+        y = world.op("twice")(X)  # the ninth is refused, so the reference serves
+        assert y.tolist() == (X * 2).tolist()
+
+    def test_scopes_left_inside_do_not_hurt(self, world):
+        outer = opmux.scope(prefer=["vendor"], runtime=world)
+
+        @implement(world)
+        def mine(x, factor, mode, *, out):
+            out[:] = x
+            outer.__exit__(None, None, None)
+            gc.collect()
+
+        with opmux.report(world) as calls:
+            outer.__enter__()
+            world.op("twice")(X)
+        assert calls.implementation == "twice/mine.v1"
+
+
+class TestVerifiers:
+    def refusal(self, world, *args):
+        explained = opmux.explain(world.op("twice"), *(args or (X,)))
+        return next(c for c in explained.candidates if c.id == "twice/mine.v1")
+
+    @pytest.mark.parametrize("answer", [True, (True, None)], ids=str)
+    def test_accept(self, world, answer):
+        mine = implement(world)(lambda x, factor, mode: x)
+        mine.verifier(lambda x, factor, mode: answer)
+        call(world)
+
+    @pytest.mark.parametrize("answer", ["N is odd", (False, "N is odd")], ids=str)
+    def test_refuse(self, world, answer):
+        mine = implement(world)(lambda x, factor, mode: x)
+        mine.verifier(lambda x, factor, mode: answer)
+        call(world, expect="twice/own.body")
+        found = self.refusal(world)
+        assert (found.verdict, found.code) == ("refused", "verify.refused")
+        assert "N is odd" in found.reason
+
+    @pytest.mark.parametrize(
+        "answer", [None, False, 0, 1, 1.5, (), (False, None), (True, "why"), ["x"]], ids=str
+    )
+    def test_broken_by_its_answer(self, world, answer):
+        mine = implement(world)(lambda x, factor, mode: x)
+        mine.verifier(lambda x, factor, mode: answer)
+        call(world, expect="twice/own.body")
+        assert self.refusal(world).code == "verify.broken"
+
+    def test_broken_by_an_exception(self, world):
+        mine = implement(world)(lambda x, factor, mode: x)
+
+        @mine.verifier
+        def check(x, factor, mode):
+            raise LookupError("no such thing")
+
+        call(world, expect="twice/own.body")
+        found = self.refusal(world)
+        assert found.code == "verify.broken" and "LookupError: no such thing" in found.reason
+
+    def test_facts(self, runtime):
+        seen = {}
+
+        @opmux.implementation("rms_norm", "mine.v1", priority=900, runtime=runtime)
+        def mine(x, weight, eps, round_before_weight):
+            return x
+
+        @mine.verifier
+        def check(x, weight, eps, round_before_weight):
+            seen.update(
+                dtype=x.dtype, ndim=x.ndim, dim=x.dim(), device=x.device, rows=x.shape.rows,
+                last=x.shape[-1], size=x.size(-1), contiguous=x.is_contiguous(),
+                length=len(x.shape), weight=weight, eps=eps, round=round_before_weight,
+            )  # fmt: skip
+            return True
+
+        with opmux.expect("rms_norm/mine.v1", runtime=runtime):
+            runtime.op("rms_norm")(np.ones((2, 3, 8), "f4"), None, 0.25, True)
+        assert seen == {
+            "dtype": "f32", "ndim": 3, "dim": 3, "device": "cpu", "rows": 6, "last": 8, "size": 8,
+            "contiguous": True, "length": 3, "weight": None, "eps": 0.25, "round": True,
+        }  # fmt: skip
+
+    def test_enum_facts_are_words(self, world):
+        mine = implement(world)(lambda x, factor, mode: x)
+        mine.verifier(lambda x, factor, mode: mode == "b" or f"mode is {mode}")
+        call(world, X, 2.0, "b")
+        call(world, X, 2.0, "a", expect="twice/own.body")
+
+    @pytest.mark.parametrize("index", [3, -4, 99])
+    def test_shapes_end(self, world, index):
+        caught = []
+        mine = implement(world)(lambda x, factor, mode: x)
+
+        @mine.verifier
+        def check(x, factor, mode):
+            try:
+                x.shape[index]
+            except IndexError as error:
+                caught.append(str(error))
+            return True
+
+        call(world)
+        assert caught == ["x has 1 dimensions"]
+
+    def test_leading_dimensions_have_no_names(self, runtime):
+        caught = []
+
+        @opmux.implementation("rms_norm", "mine.v1", priority=900, runtime=runtime)
+        def mine(x, weight, eps, round_before_weight):
+            return x
+
+        @mine.verifier
+        def check(x, weight, eps, round_before_weight):
+            try:
+                x.shape[0]
+            except LookupError as error:
+                caught.append(str(error))
+            return True
+
+        runtime.op("rms_norm")(np.ones((2, 8), "f4"))
+        assert "dimension 0 of x has no name in the schema" in caught[0]
+
+    def test_each_class_of_arguments_is_asked_once(self, world):
+        asked = []
+        mine = implement(world)(lambda x, factor, mode: x)
+
+        @mine.verifier
+        def check(x, factor, mode):
+            asked.append(x.shape[0])
+            return x.shape[0] % 2 == 0 or "odd"
+
+        for size in (4, 4, 5, 5, 4):
+            call(world, X[:size], expect="twice/mine.v1" if size == 4 else "twice/own.body")
+        assert set(asked) == {4, 5} and len(asked) <= 4
+
+    def test_facts_end_with_the_verifier(self, world):
+        kept = []
+        mine = implement(world)(lambda x, factor, mode: x)
+        mine.verifier(lambda x, factor, mode: kept.append(x) or True)
+        call(world)
+        with pytest.raises(ValueError, match="while it runs"):
+            kept[0].dtype
+
+    def test_verifiers_and_small_calls_do_not_wait_for_each_other(self, world):
+        """One thread decides without the GIL and wants it for the verifier; another holds it."""
+        mine = implement(world)(lambda x, factor, mode: x)
+        mine.verifier(lambda x, factor, mode: x.shape[0] % 3 != 0 or "a multiple of 3")
+        op, done = world.op("twice"), []
+
+        def work(base):
+            for i in range(60):
+                op(np.zeros(base + i, "f4"))
+            done.append(base)
+
+        threads = [threading.Thread(target=work, args=(n,), daemon=True) for n in (1, 20000)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert sorted(done) == [1, 20000]
+
+
+class TestCapabilities:
+    @pytest.mark.parametrize(
+        "caps,fits,refused",
+        [
+            ({"multiple_of": {"N": 4}}, X, X[:7]),
+            ({"at_least": {"N": 8}}, X, X[:7]),
+            ({"at_most": {"N": 7}}, X[:7], X),
+            ({"contiguous": True}, X, X[::2]),
+        ],
+        ids=str,
+    )
+    def test_numbers(self, world, caps, fits, refused):
+        implement(world, **caps)(lambda x, factor, mode: x)
+        call(world, fits)
+        call(world, refused, expect="twice/own.body")
+
+    def test_dtypes(self, world):
+        implement(world, dtypes=["f64"])(lambda x, factor, mode: x)
+        call(world, X, expect="twice/own.body")
+        call(world, X.astype("f8"))
+
+    @pytest.mark.parametrize(
+        "bad", [{"dtypes": ["f99"]}, {"kind": "other"}, {"multiple_of": {"Q": 4}}], ids=str
+    )
+    def test_nonsense_is_refused(self, world, bad):
+        with pytest.raises((opmux.Error, ValueError)):
+            implement(world, **bad)(lambda x, factor, mode: x)
+        call(world, expect="twice/own.body")
+
+
+class TestRegistration:
+    def test_withdraw(self, world):
+        mine = implement(world)(lambda x, factor, mode: x)
+        call(world)
+        mine.withdraw()
+        call(world, expect="twice/own.body")
+        mine.withdraw()  # again is nothing
+
+    def test_the_same_name_twice_is_refused(self, world):
+        implement(world)(lambda x, factor, mode: x)
+        with pytest.raises(opmux.AlreadyExists, match="twice/mine.v1"):
+            implement(world)(lambda x, factor, mode: x + 1)
+        assert call(world)[0].tolist() == X.tolist()
+
+    def test_again_after_withdrawal(self, world):
+        implement(world)(lambda x, factor, mode: x).withdraw()
+        implement(world)(lambda x, factor, mode: x + 1)
+        assert call(world)[0].tolist() == (X + 1).tolist()
+
+    @pytest.mark.parametrize("name", ["Mine.v1", "mine", "mine.v1.x", "default.v1", "mi ne.v1"])
+    def test_names(self, world, name):
+        with pytest.raises(opmux.Error):
+            implement(world, name)(lambda x, factor, mode: x)
+
+    def test_an_unknown_operator(self, world):
+        with pytest.raises(opmux.NotFound):
+            opmux.implementation("thrice", "mine.v1", runtime=world)(lambda x: x)
+
+    def test_the_default_runtime(self):
+        x, w = np.ones((2, 8), "f4"), np.ones(8, "f4")
+
+        @opmux.implementation("rms_norm", "passing.v1", vendor="acme", priority=900)
+        def mine(x, weight, eps, round_before_weight):
+            return x * 5
+
+        try:
+            with opmux.expect("rms_norm/passing.v1"):
+                assert opmux.ops.rms_norm(x, w)[0, 0] == 5
+            with opmux.deny_vendors("acme"), opmux.expect("rms_norm/simd.*"):
+                opmux.ops.rms_norm(x, w)
+        finally:
+            mine.withdraw()
+        with opmux.expect("rms_norm/simd.*"):
+            opmux.ops.rms_norm(x, w)
+
+    def test_functions_go_with_their_registration(self, world):
+        def make():
+            function = lambda x, factor, mode: x  # noqa: E731
+            return implement(world)(function), weakref.ref(function)
+
+        mine, gone = make()
+        call(world)
+        mine.withdraw()
+        del mine
+        gc.collect()
+        world.set_policy(opmux.policy())  # a change lets go of what was retired
+        call(world, expect="twice/own.body")
+        gc.collect()
+        assert gone() is None or sys.getrefcount(gone()) <= 3
+
+    def test_register_and_withdraw_while_others_call(self, world):
+        op, stop, failures = world.op("twice"), threading.Event(), []
+
+        def caller(size):
+            x = np.zeros(size, "f4")
+            while not stop.is_set():
+                try:
+                    op(x)
+                except Exception as error:
+                    failures.append(error)
+                    return
+
+        with ThreadPoolExecutor(3) as pool:
+            calls = [pool.submit(caller, size) for size in (8, 1 << 15, 1 << 16)]
+            for i in range(40):
+                mine = implement(world, f"turn{i % 3}.v1")(lambda x, factor, mode, *, out: None)
+                op(X)
+                mine.withdraw()
+            stop.set()
+            for one in calls:
+                one.result(60)
+        assert not failures
+
+
+class TestDefine:
+    def test_and_use(self):
+        op = opmux.define("acme.negate(out Tensor y[N], Tensor x[N])")
+        assert op.name == "acme.negate"
+
+        @opmux.implementation("acme.negate", "own.body", kind="reference")
+        def body(x):
+            return -x
+
+        try:
+            with opmux.expect("acme.negate/own.body"):
+                assert opmux.ops.acme.negate(X).tolist() == (-X).tolist()
+            assert "negate" in dir(opmux.ops.acme)
+        finally:
+            body.withdraw()
+
+    def test_the_same_text_is_the_same_operator(self):
+        text = "acme.again(out Tensor y[N], Tensor x[N])"
+        assert opmux.define(text).schema == opmux.define(text).schema
+
+    def test_another_text_is_refused(self):
+        opmux.define("acme.once(out Tensor y[N], Tensor x[N])")
+        with pytest.raises(opmux.Error, match="acme.once"):
+            opmux.define("acme.once(out Tensor y[M], Tensor x[M], int k = 1)")
+
+    @pytest.mark.parametrize(
+        "text", ["", "x", "Acme(Tensor x[N])", "acme.f(Tenso x)", "acme.g(out Tensor y[N"]
+    )
+    def test_nonsense(self, text):
+        with pytest.raises(opmux.Error):
+            opmux.define(text)

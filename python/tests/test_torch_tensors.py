@@ -1,0 +1,223 @@
+"""What the exchange with torch lets through and a call must not take; by both readers."""
+
+import importlib.util
+import pathlib
+import subprocess
+import sys
+import sysconfig
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import opmux  # noqa: E402
+from opmux import _core  # noqa: E402
+
+_ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def compiled_reader(tmp_path_factory):
+    """The reader made for this torch, compiled once for all tests."""
+    source = _ROOT / "python/opmux/torch/_reader.cpp"
+    built = tmp_path_factory.mktemp("reader") / "_opmux_torch_reader.so"
+    home = pathlib.Path(torch.__file__).parent
+    folders = [_ROOT / "include", sysconfig.get_path("include"), home / "include",
+               home / "include/torch/csrc/api/include"]  # fmt: skip
+    command = ["g++", "-std=c++20", "-O0", "-fvisibility=hidden", "-shared", "-fPIC", "-o", built,
+               source, *(f"-I{one}" for one in folders), f"-L{home / 'lib'}", "-ltorch_python",
+               "-ltorch_cpu", "-lc10"]  # fmt: skip
+    try:
+        made = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        pytest.skip(f"no compiler: {error}")
+    assert made.returncode == 0, made.stderr[-2000:]
+    spec = importlib.util.spec_from_file_location("_opmux_torch_reader", built)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.reader
+
+
+@pytest.fixture(params=["exchange", pytest.param("module", marks=pytest.mark.full)])
+def reader(request):
+    """Which way tensors are read in this test."""
+    if request.param == "module":
+        _core.use_torch_reader(request.getfixturevalue("compiled_reader"))
+    else:
+        _core.use_torch_reader(None)
+    yield request.param
+    _core.use_torch_reader(None)
+
+
+def refused(message, *args, reason, op="rms_norm", **kwargs):
+    with pytest.raises(opmux.InvalidArgument, match=message) as raised:
+        getattr(opmux.ops, op)(*args, **kwargs)
+    assert raised.value.reason == reason
+
+
+def test_the_reader_is_shown(reader):
+    with opmux.expect("rms_norm/simd.*"):
+        opmux.ops.rms_norm(torch.ones(2, 4))
+    shown = {kind: path for kind, path, _ in opmux.readers()}
+    assert shown["torch.Tensor"] == reader
+
+
+def test_plain_tensors(reader):
+    x, out = torch.randn(4, 8), torch.empty(4, 8)
+    with opmux.expect("rms_norm/simd.*"):
+        assert opmux.ops.rms_norm(x, out=out) is out
+    torch.testing.assert_close(out, torch.nn.functional.rms_norm(x, (8,), eps=1e-6))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_views(reader, dtype):
+    x = torch.randn(8, 20).to(dtype)[::2, 4:12]
+    with opmux.expect("rms_norm/simd.*"):
+        y = opmux.ops.rms_norm(x)
+    wanted = torch.nn.functional.rms_norm(x.double(), (8,), eps=1e-6)
+    torch.testing.assert_close(y.double(), wanted, rtol=8e-3, atol=8e-3)
+
+
+@pytest.mark.parametrize("index", [torch.int32, torch.int64], ids=str)
+def test_integers_and_bools(reader, index):
+    with opmux.expect("embedding/simd.*"):
+        y = opmux.ops.embedding(torch.arange(6.0).view(3, 2), torch.tensor([2, 0], dtype=index))
+    assert y.tolist() == [[4, 5], [0, 1]]
+    q = torch.ones(1, 2, 1, 4)
+    with opmux.expect("attention/*"):
+        y = opmux.ops.attention(q, q, q, torch.tensor([[True, False], [False, False]]))
+    assert y[0, :, 0, 0].tolist() == [1, 0]
+
+
+def test_empty_and_scalar_tensors(reader):
+    assert opmux.ops.rms_norm(torch.ones(0, 8)).shape == (0, 8)
+    with pytest.raises(opmux.InvalidArgument, match="'?x'?"):
+        opmux.ops.rms_norm(torch.tensor(1.0))
+
+
+class TestGrad:
+    @pytest.mark.parametrize("which", ["parameter", "leaf", "result"])
+    def test_is_refused_with_advice_where_there_is_no_derivative(self, reader, which):
+        weight = torch.ones(8, requires_grad=True)
+        if which == "parameter":
+            weight = torch.nn.Parameter(weight.detach())
+        elif which == "result":
+            weight = weight * 2
+        refused("grad", torch.ones(4, 8), weight, op="layer_norm", reason="python.requires_grad")
+
+    def test_is_recorded_where_there_is_one(self, reader):
+        weight = torch.nn.Parameter(torch.ones(8))
+        with opmux.expect("rms_norm/simd.*"):
+            y = opmux.ops.rms_norm(torch.ones(4, 8), weight)
+        y.sum().backward()
+        torch.testing.assert_close(weight.grad, torch.full((8,), 4.0))
+
+    @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+    def test_is_fine_where_nobody_records(self, reader, mode):
+        weight = torch.nn.Parameter(torch.full((8,), 2.0))
+        with mode(), opmux.expect("rms_norm/simd.*"):
+            y = opmux.ops.rms_norm(torch.ones(4, 8), weight)
+        torch.testing.assert_close(y.clone(), torch.full((4, 8), 2.0))
+
+    def test_parameters_that_do_not_require_it(self, reader):
+        weight = torch.nn.Parameter(torch.ones(8), requires_grad=False)
+        with opmux.expect("rms_norm/simd.*"):
+            opmux.ops.rms_norm(torch.ones(4, 8), weight)
+
+    def test_explain_answers_all_the_same(self, reader):
+        weight = torch.nn.Parameter(torch.ones(8))
+        assert opmux.explain("rms_norm", torch.ones(4, 8), weight).chosen.startswith("rms_norm/")
+
+    def test_plans_are_refused(self, reader):
+        weight = torch.nn.Parameter(torch.ones(8))
+        with pytest.raises(opmux.InvalidArgument, match="'weight' requires grad"):
+            opmux.bind("rms_norm", torch.ones(4, 8), weight)
+        plan = opmux.bind("rms_norm", torch.ones(4, 8), weight.detach())
+        with pytest.raises(opmux.OutsidePlan, match="autograd"):
+            plan(torch.ones(4, 8), weight)
+        assert plan.implementation.startswith("rms_norm/simd.")
+
+    def test_constants_of_parameters(self, reader):
+        weight = opmux.constant(torch.nn.Parameter(torch.ones(8)).detach())
+        with opmux.expect("rms_norm/simd.*"):
+            opmux.ops.rms_norm(torch.ones(4, 8), weight)
+
+
+class TestLazyBits:
+    def test_negated(self, reader):
+        x = torch.randn(4, 8, dtype=torch.complex64).conj().imag
+        assert x.is_neg()
+        refused("'x' has its conjugate or negative bit", x, reason="python.lazy")
+
+    def test_resolved(self, reader):
+        x = torch.randn(4, 8, dtype=torch.complex64).conj().imag.resolve_neg()
+        with opmux.expect("rms_norm/*"):
+            opmux.ops.rms_norm(x)
+
+    def test_conjugated(self, reader):
+        x = torch.randn(4, 8, dtype=torch.complex64).conj()
+        with pytest.raises(opmux.Error):
+            opmux.ops.rms_norm(x, out=torch.empty(4, 8))
+
+
+class TestWhatHasNoMemory:
+    def test_meta(self, reader):
+        with pytest.raises(opmux.InvalidArgument, match="'x'"):
+            opmux.ops.rms_norm(torch.ones(4, 8, device="meta"))
+
+    def test_sparse(self, reader):
+        with pytest.raises(opmux.InvalidArgument, match="'x'"):
+            opmux.ops.rms_norm(torch.ones(4, 8).to_sparse())
+
+    def test_mkldnn(self, reader):
+        if not torch.backends.mkldnn.is_available():
+            pytest.skip("this torch has no mkldnn")
+        with pytest.raises(opmux.InvalidArgument, match="'x'"):
+            opmux.ops.rms_norm(torch.ones(4, 8).to_mkldnn())
+
+    def test_fake(self, reader):
+        from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+
+        with FakeTensorMode():
+            y = opmux.ops.rms_norm(torch.empty(4, 8))
+        assert isinstance(y, FakeTensor) and y.shape == (4, 8)
+
+
+class Mine(torch.Tensor):
+    pass
+
+
+class TestSubclasses:
+    def test_are_for_torch_which_explain_and_bind_do_not_ask(self, reader):
+        x = torch.ones(4, 8).as_subclass(Mine)
+        for attempt in (opmux.explain, opmux.bind):
+            with pytest.raises(opmux.InvalidArgument, match="'x' is a Mine, which torch") as raised:
+                attempt("rms_norm", x)
+            assert raised.value.reason == "python.reroute"
+
+    def test_torch_gets_the_whole_call(self, reader):
+        script = (
+            "import torch, opmux\n"
+            "class Mine(torch.Tensor): pass\n"
+            "x, calls = torch.ones(4, 8).as_subclass(Mine), []\n"
+            "opmux.ops.rms_norm(torch.ones(4, 8))\n"
+            "opmux._core.set_reroute_hook(lambda *call: calls.append(call) or 'rerouted')\n"
+            "assert opmux.ops.rms_norm(x, eps=0.5) == 'rerouted'\n"
+            "assert calls[0][0] == 'rms_norm' and calls[0][1][0] is x\n"
+            "assert calls[0][2] == {'eps': 0.5}\n"
+        )
+        subprocess.run([sys.executable, "-c", script], check=True)
+
+
+class TestInference:
+    def test_tensors_made_in_inference_mode_are_read(self, reader):
+        with torch.inference_mode():
+            x = torch.ones(4, 8)
+        with opmux.expect("rms_norm/simd.*"):
+            opmux.ops.rms_norm(x)
+
+    def test_outputs_made_in_inference_mode_are_inference_tensors(self, reader):
+        with torch.inference_mode(), opmux.expect("rms_norm/simd.*"):
+            assert opmux.ops.rms_norm(torch.ones(4, 8)).is_inference()
+        with opmux.expect("rms_norm/simd.*"):
+            assert not opmux.ops.rms_norm(torch.ones(4, 8)).is_inference()
