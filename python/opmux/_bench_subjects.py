@@ -98,7 +98,8 @@ def calls() -> list[Subject]:
     return [
         Subject("empty FASTCALL", _core.call_nothing, out, given),
         Subject("operator, torch reader", native, out, given),
-        Subject("operator, bound plan", plan, out, given),
+        Subject("operator, bound plan", plan.function, out, given),
+        Subject("operator, bound plan as an object", plan, out, given),
         Subject("operator, scope active", native, out, given, lambda: prefer("default")),
         Subject("operator, allocates", native, "x, w", given),
         Subject("operator, Python implementation", op("bench_python").function, out, given),

@@ -19,7 +19,7 @@ struct CallRecord {
 };
 
 /// The innermost one of this thread; null if there is none.
-extern thread_local CallRecord* current_call;
+extern thread_local constinit CallRecord* current_call __attribute__((tls_model("initial-exec")));
 
 /// How many Python implementations are registered: while there are none, calls keep no record.
 extern std::atomic<int> python_kernels;

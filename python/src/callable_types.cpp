@@ -132,7 +132,21 @@ PyObject* get_generation(PyObject* self, void*) {
   return PyLong_FromUnsignedLongLong(as_plan(self)->plan->generation());
 }
 
+PyObject* call_plan_function(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                             PyObject* keywords) {
+  return vectorcall_plan(self, args, static_cast<size_t>(count), keywords);
+}
+
+PyMethodDef plan_function = {"plan", as_method(call_plan_function), METH_FASTCALL | METH_KEYWORDS,
+                             "Calls the plan."};
+
+PyObject* get_plan_function(PyObject* self, void*) {
+  return PyCFunction_NewEx(&plan_function, self, nullptr);
+}
+
 PyGetSetDef plan_fields[] = {
+    {"function", get_plan_function, nullptr,
+     "The call as a builtin function, which the interpreter reaches faster.", nullptr},
     {"state", get_state, nullptr, "'current', 'stale' or 'revoked'.", nullptr},
     {"implementation", get_implementation, nullptr, "The implementation that it runs.", nullptr},
     {"generation", get_generation, nullptr, "Of the snapshot that decided.", nullptr},

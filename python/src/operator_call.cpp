@@ -6,7 +6,8 @@
 
 namespace opmux::python {
 
-thread_local CallRecord* current_call = nullptr;
+thread_local constinit CallRecord* current_call __attribute__((tls_model("initial-exec"))) =
+    nullptr;
 std::atomic<int> python_kernels{0};
 int64_t release_gil_from = 16384;
 Py_ssize_t calls_without_gil = 0;

@@ -29,6 +29,7 @@ Signature::Signature(const Operator& op)
     parameter.interned = Reference::steal(PyUnicode_InternFromString(info.name.c_str()));
     traits_[at] = {info.type, info.optional, info.output, info.output || info.updated,
                    info.constant};
+    ++size_;
     parameter.words = info.words;
     parameter.default_text = info.default_text;
   }
@@ -41,7 +42,9 @@ bool Signature::bind(PyObject* const* args, Py_ssize_t count, PyObject* keywords
                     " positional arguments, " + std::to_string(count) + " were given");
     return false;
   }
-  for (size_t i = 0; i < parameters_.size(); ++i) given[i] = nullptr;
+  // Most operators have few arguments, which are cleared without a call of memset.
+  for (size_t i = 0; i < 8; ++i) given[i] = nullptr;
+  for (size_t i = 8; i < traits_.size() && i < size_; ++i) given[i] = nullptr;
   for (Py_ssize_t i = 0; i < count; ++i) given[inputs_[static_cast<size_t>(i)]] = args[i];
   if (keywords == nullptr) return true;
   const Py_ssize_t named = PyTuple_GET_SIZE(keywords);

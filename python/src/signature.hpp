@@ -38,7 +38,7 @@ class Signature {
   const std::string& name() const { return name_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const Traits& traits(size_t i) const { return traits_[i]; }
-  size_t size() const { return parameters_.size(); }
+  size_t size() const { return size_; }
   const std::vector<uint8_t>& inputs() const { return inputs_; }
   const std::vector<uint8_t>& outputs() const { return outputs_; }
   /// Outputs, and what is updated in place.
@@ -52,6 +52,7 @@ class Signature {
   int position_of(PyObject* keyword) const;
 
   std::array<Traits, OPMUX_MAX_ARGS> traits_{};
+  size_t size_ = 0;
   std::string name_;
   std::vector<Parameter> parameters_;
   std::vector<uint8_t> inputs_, outputs_, written_;

@@ -15,7 +15,7 @@ from dispatchable_cases import Counted, counted
 import opmux
 
 
-@opmux.dispatchable
+@opmux.dispatchable(name="test_module_level")
 def module_level(x):
     return "body"
 

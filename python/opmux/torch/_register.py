@@ -10,7 +10,7 @@ import torch
 
 from .. import _core, _ops
 from .._errors import AlreadyExists, InvalidArgument
-from .._runtime import default_runtime
+from .._runtime import default_runtime, families
 from ._autograd import FORMULAS
 from ._schema import TorchSchema, default_of, torch_name
 from ._shapes import Inference
@@ -190,4 +190,5 @@ def reroute(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def register_all() -> None:
     """Registers every operator that the runtime has and torch does not know yet."""
     for info in default_runtime().list():
-        register(info.name)
+        if info.name not in families:  # those are called as Python functions only
+            register(info.name)
