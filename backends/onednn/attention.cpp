@@ -60,13 +60,7 @@ std::unique_ptr<Prepared> product(int64_t rows, int64_t depth, int64_t width,
   using Desc = dnnl::memory::desc;
   const Desc x({rows, depth}, type, {depth, 1}), w = panels_desc(depth, width, type);
   const Desc y({rows, width}, dnnl::memory::data_type::f32, {width, 1});
-  const auto descriptor = described([&](const dnnl::primitive_attr& attributes) {
-    return dnnl::matmul::primitive_desc(cpu(), x, w, y, attributes);
-  });
-  return std::make_unique<Prepared>(
-      descriptor, dnnl::matmul(descriptor),
-      std::initializer_list<Prepared::Argument>{
-          {DNNL_ARG_DST, y}, {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}});
+  return prepared_product(y, x, w);
 }
 
 std::shared_ptr<void> plan_attention(const plugin::Call& call) {

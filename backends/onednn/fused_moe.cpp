@@ -44,13 +44,7 @@ std::unique_ptr<Prepared> product(int64_t rows, int64_t depth, int64_t width,
                                   dnnl::memory::data_type type, dnnl::memory::data_type to) {
   const Desc y({rows, width}, to, {width, 1}), x({rows, depth}, type, {depth, 1});
   const Desc w({depth, width}, type, {1, depth});
-  const auto descriptor = described([&](const dnnl::primitive_attr& attributes) {
-    return dnnl::matmul::primitive_desc(cpu(), x, w, y, attributes);
-  });
-  return std::make_unique<Prepared>(
-      descriptor, dnnl::matmul(descriptor),
-      std::initializer_list<Prepared::Argument>{
-          {DNNL_ARG_DST, y}, {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}});
+  return prepared_product(y, x, w);
 }
 
 struct ExpertProducts {

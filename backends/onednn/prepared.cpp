@@ -109,6 +109,17 @@ dnnl_status_t Prepared::execute(std::initializer_list<void*> data, void* scratch
   return status;
 }
 
+std::unique_ptr<Prepared> prepared_product(const dnnl::memory::desc& y, const dnnl::memory::desc& x,
+                                           const dnnl::memory::desc& w) {
+  const auto descriptor = described([&](const dnnl::primitive_attr& attributes) {
+    return dnnl::matmul::primitive_desc(cpu(), x, w, y, attributes);
+  });
+  return std::make_unique<Prepared>(
+      descriptor, dnnl::matmul(descriptor),
+      std::initializer_list<Prepared::Argument>{
+          {DNNL_ARG_DST, y}, {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}});
+}
+
 int32_t Prepared::run(const plugin::Call& call, std::initializer_list<void*> data,
                       void* scratchpad) const {
   const dnnl_status_t status = execute(data, scratchpad, call.c().max_threads);

@@ -90,6 +90,10 @@ class Prepared {
   mutable std::array<std::atomic<Binding*>, 16> idle_{};
 };
 
+// y = x w, whose data run() takes in this order.
+std::unique_ptr<Prepared> prepared_product(const dnnl::memory::desc& y, const dnnl::memory::desc& x,
+                                           const dnnl::memory::desc& w);
+
 // Adds plan() and workspace() to an implementation whose `plan` returns a Prepared. A primitive
 // divides its work by the number of threads that it is made under.
 template <class Plan>

@@ -5,6 +5,7 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import numpy as np
 import pytest
 
 import opmux
@@ -34,3 +35,16 @@ def nothing_is_left():
     opmux.reset_policy()
     assert opmux._core.scope_variable.get(None) is None
     gc.collect(0)
+
+
+@pytest.fixture
+def world():
+    """An operator with a reference in Python, in a runtime of its own."""
+    made = opmux.create_runtime(environment=[])
+    made.define("twice(out Tensor y[N], Tensor x[N], float factor = 2, enum{a, b} mode = a)")
+
+    @opmux.implementation("twice", "own.body", kind="reference", runtime=made)
+    def body(x, factor, mode, *, out):
+        np.multiply(x, factor, out=out)
+
+    return made

@@ -8,6 +8,10 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
+from ._eager import embedding as embedding
+from ._eager import linear as linear
+from ._eager import matmul as matmul
+
 
 def rms_norm(x: Any, weight: Any, eps: float, round_before_weight: bool) -> Any:
     wide = x.float()
@@ -39,18 +43,6 @@ def silu_and_mul(x: Any) -> Any:
 def gelu_and_mul(x: Any, approximate: str) -> Any:
     gate, up = x.float().chunk(2, dim=-1)
     return (F.gelu(gate, approximate=approximate) * up).to(x.dtype)
-
-
-def linear(x: Any, weight: Any, bias: Any) -> Any:
-    return F.linear(x, weight, bias)
-
-
-def matmul(a: Any, b: Any) -> Any:
-    return torch.matmul(a, b)
-
-
-def embedding(weight: Any, ids: Any) -> Any:
-    return F.embedding(ids, weight)
 
 
 def attention(q: Any, k: Any, v: Any, mask: Any, causal: bool, scale: float | None, *_: Any) -> Any:

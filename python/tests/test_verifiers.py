@@ -1,0 +1,182 @@
+"""Verifiers in Python: what they see, and what their answers mean; capabilities beside them."""
+
+import threading
+
+import numpy as np
+import pytest
+from python_world import X, call, implement
+
+import opmux
+
+
+class TestVerifiers:
+    def refusal(self, world, *args):
+        explained = opmux.explain(world.op("twice"), *(args or (X,)))
+        return next(c for c in explained.candidates if c.id == "twice/mine.v1")
+
+    @pytest.mark.parametrize("answer", [True, (True, None)], ids=str)
+    def test_accept(self, world, answer):
+        mine = implement(world)(lambda x, factor, mode: x)
+        mine.verifier(lambda x, factor, mode: answer)
+        call(world)
+
+    @pytest.mark.parametrize("answer", ["N is odd", (False, "N is odd")], ids=str)
+    def test_refuse(self, world, answer):
+        mine = implement(world)(lambda x, factor, mode: x)
+        mine.verifier(lambda x, factor, mode: answer)
+        call(world, expect="twice/own.body")
+        found = self.refusal(world)
+        assert (found.verdict, found.code) == ("refused", "verify.refused")
+        assert "N is odd" in found.reason
+
+    @pytest.mark.parametrize(
+        "answer", [None, False, 0, 1, 1.5, (), (False, None), (True, "why"), ["x"]], ids=str
+    )
+    def test_broken_by_its_answer(self, world, answer):
+        mine = implement(world)(lambda x, factor, mode: x)
+        mine.verifier(lambda x, factor, mode: answer)
+        call(world, expect="twice/own.body")
+        assert self.refusal(world).code == "verify.broken"
+
+    def test_broken_by_an_exception(self, world):
+        mine = implement(world)(lambda x, factor, mode: x)
+
+        @mine.verifier
+        def check(x, factor, mode):
+            raise LookupError("no such thing")
+
+        call(world, expect="twice/own.body")
+        found = self.refusal(world)
+        assert found.code == "verify.broken" and "LookupError: no such thing" in found.reason
+
+    def test_facts(self, runtime):
+        seen = {}
+
+        @opmux.implementation("rms_norm", "mine.v1", priority=900, runtime=runtime)
+        def mine(x, weight, eps, round_before_weight):
+            return x
+
+        @mine.verifier
+        def check(x, weight, eps, round_before_weight):
+            seen.update(
+                dtype=x.dtype, ndim=x.ndim, dim=x.dim(), device=x.device, rows=x.shape.rows,
+                last=x.shape[-1], size=x.size(-1), contiguous=x.is_contiguous(),
+                length=len(x.shape), weight=weight, eps=eps, round=round_before_weight,
+            )  # fmt: skip
+            return True
+
+        with opmux.expect("rms_norm/mine.v1", runtime=runtime):
+            runtime.op("rms_norm")(np.ones((2, 3, 8), "f4"), None, 0.25, True)
+        assert seen == {
+            "dtype": "f32", "ndim": 3, "dim": 3, "device": "cpu", "rows": 6, "last": 8, "size": 8,
+            "contiguous": True, "length": 3, "weight": None, "eps": 0.25, "round": True,
+        }  # fmt: skip
+
+    def test_enum_facts_are_words(self, world):
+        mine = implement(world)(lambda x, factor, mode: x)
+        mine.verifier(lambda x, factor, mode: mode == "b" or f"mode is {mode}")
+        call(world, X, 2.0, "b")
+        call(world, X, 2.0, "a", expect="twice/own.body")
+
+    @pytest.mark.parametrize("index", [3, -4, 99])
+    def test_shapes_end(self, world, index):
+        caught = []
+        mine = implement(world)(lambda x, factor, mode: x)
+
+        @mine.verifier
+        def check(x, factor, mode):
+            try:
+                x.shape[index]
+            except IndexError as error:
+                caught.append(str(error))
+            return True
+
+        call(world)
+        assert caught == ["x has 1 dimensions"]
+
+    def test_leading_dimensions_have_no_names(self, runtime):
+        caught = []
+
+        @opmux.implementation("rms_norm", "mine.v1", priority=900, runtime=runtime)
+        def mine(x, weight, eps, round_before_weight):
+            return x
+
+        @mine.verifier
+        def check(x, weight, eps, round_before_weight):
+            try:
+                x.shape[0]
+            except LookupError as error:
+                caught.append(str(error))
+            return True
+
+        runtime.op("rms_norm")(np.ones((2, 8), "f4"))
+        assert "dimension 0 of x has no name in the schema" in caught[0]
+
+    def test_each_class_of_arguments_is_asked_once(self, world):
+        asked = []
+        mine = implement(world)(lambda x, factor, mode: x)
+
+        @mine.verifier
+        def check(x, factor, mode):
+            asked.append(x.shape[0])
+            return x.shape[0] % 2 == 0 or "odd"
+
+        for size in (4, 4, 5, 5, 4):
+            call(world, X[:size], expect="twice/mine.v1" if size == 4 else "twice/own.body")
+        assert set(asked) == {4, 5} and len(asked) <= 4
+
+    def test_facts_end_with_the_verifier(self, world):
+        kept = []
+        mine = implement(world)(lambda x, factor, mode: x)
+        mine.verifier(lambda x, factor, mode: kept.append(x) or True)
+        call(world)
+        with pytest.raises(ValueError, match="while it runs"):
+            kept[0].dtype
+
+    def test_verifiers_and_small_calls_do_not_wait_for_each_other(self, world):
+        """One thread decides without the GIL and wants it for the verifier; another holds it."""
+        mine = implement(world)(lambda x, factor, mode: x)
+        mine.verifier(lambda x, factor, mode: x.shape[0] % 3 != 0 or "a multiple of 3")
+        op, done = world.op("twice"), []
+
+        def work(base):
+            for i in range(60):
+                op(np.zeros(base + i, "f4"))
+            done.append(base)
+
+        threads = [threading.Thread(target=work, args=(n,), daemon=True) for n in (1, 20000)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert sorted(done) == [1, 20000]
+
+
+class TestCapabilities:
+    @pytest.mark.parametrize(
+        "caps,fits,refused",
+        [
+            ({"multiple_of": {"N": 4}}, X, X[:7]),
+            ({"at_least": {"N": 8}}, X, X[:7]),
+            ({"at_most": {"N": 7}}, X[:7], X),
+            ({"contiguous": True}, X, X[::2]),
+        ],
+        ids=str,
+    )
+    def test_numbers(self, world, caps, fits, refused):
+        implement(world, **caps)(lambda x, factor, mode: x)
+        call(world, fits)
+        call(world, refused, expect="twice/own.body")
+
+    def test_dtypes(self, world):
+        implement(world, dtypes=["f64"])(lambda x, factor, mode: x)
+        call(world, X, expect="twice/own.body")
+        call(world, X.astype("f8"))
+
+    @pytest.mark.parametrize(
+        "bad", [{"dtypes": ["f99"]}, {"kind": "other"}, {"multiple_of": {"Q": 4}}], ids=str
+    )
+    def test_nonsense_is_refused(self, world, bad):
+        with pytest.raises((opmux.Error, ValueError)):
+            implement(world, **bad)(lambda x, factor, mode: x)
+        call(world, expect="twice/own.body")
