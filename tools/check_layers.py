@@ -81,6 +81,7 @@ THIRD_PARTY = {
     "nanobind": ("python",),
     "nlohmann": ("cli",),
     "oneapi": ("backends/onednn",),
+    "yaml-cpp": ("src/config",),
 }
 TORCH_READER = pathlib.Path("python/opmux/torch/_reader.cpp")  # built against torch alone
 SYSTEM_FOLDERS = {"sys", "linux", "asm"}

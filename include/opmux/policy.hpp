@@ -96,16 +96,42 @@ struct Boost {
   double multiply = 1;  ///< 0.01 to 100
 };
 
+/// Numbers of a breaker. What is not set is as the next weaker place has it.
+struct BreakerOptions {
+  std::optional<int> consecutive_failures = {};  ///< open after this many in a row; 1-1000
+  std::optional<double> failure_rate = {};       ///< or after this part of the window; 0.01-1
+  std::optional<int> window = {};                ///< outcomes looked back on; 1-10000
+  std::optional<int> min_calls = {};             ///< the rate counts from this many on; 1-10000
+  std::optional<int64_t> open_for_ms = {};       ///< the first time; then twice as long, and so on
+  std::optional<int64_t> open_at_most_ms = {};
+  std::optional<int> permits = {};    ///< calls at once while half open; 1-100
+  std::optional<int> successes = {};  ///< that close it again; 1-100
+
+  friend bool operator==(const BreakerOptions&, const BreakerOptions&) = default;
+};
+
+/// What happens when the shadow check finds a difference.
+enum class OnMismatch : uint8_t { open, report };
+
+/// Settings of the shadow check.
+struct ShadowOptions {
+  std::optional<OnMismatch> on_mismatch = {};  ///< not set: open
+
+  friend bool operator==(const ShadowOptions&, const ShadowOptions&) = default;
+};
+
 /// One rule. Lists hold tokens: `default`, `vendor`, `reference`, `vendor:NAME`, `impl:ID`, or a
 /// glob with `/`. Constraints (`deny`, `require`) of all matching rules hold; of the ordering
 /// fields (`prefer`, `order`, `strict`, `allow`) the first matching rule that sets one wins.
 struct Rule {
   std::string name = {};
-  std::string op = "*";  ///< an operator, or a glob over operators
+  std::string op = "*";   ///< an operator, or a glob over operators
+  std::string impl = {};  ///< a token: what `breaker` is about; empty = every implementation
   std::optional<Condition> when = {};
   std::vector<std::string> require = {}, prefer = {}, order = {}, deny = {}, allow = {};
   std::vector<Boost> boost = {};
   std::optional<bool> strict = {};
+  std::optional<BreakerOptions> breaker = {};
   int rank = 50;  ///< 0-1000, higher first, then the order of the list
   std::string reason = {}, owner = {}, expires = {};  ///< expires: "2027-02-01", UTC, end of day
   /// Set by whoever reads the clock: of an expired rule only deny and require stay in force.
@@ -122,6 +148,9 @@ struct OPMUX_API Policy {
   /// Exclusive order per operator.
   std::map<std::string, std::vector<std::string>> per_op = {};
   std::vector<Rule> rules = {};
+  BreakerOptions breaker = {};
+  ShadowOptions shadow = {};
+  bool strict_names = false;  ///< a rule that names what is not present is an error
   /// The policy that this one stands on: it speaks where this one is silent, and its constraints
   /// hold too. Set by combine().
   std::shared_ptr<const Policy> outer = {};

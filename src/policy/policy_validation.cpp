@@ -1,6 +1,4 @@
 #include <array>
-#include <charconv>
-#include <chrono>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -9,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "policy/condition_check.hpp"
+#include "policy/date.hpp"
 #include "policy/token.hpp"
 #include "registry/names.hpp"
 
@@ -77,26 +76,6 @@ Status check_boost(const Place& place, const Boost& boost) {
   return {};
 }
 
-/// All digits, no sign; -1 for anything else.
-int number_of(std::string_view digits) {
-  unsigned number = 0;
-  const char* const begin = digits.data();
-  const char* const end = begin + digits.size();
-  const auto read = std::from_chars(begin, end, number);
-  return read.ec == std::errc() && read.ptr == end ? static_cast<int>(number) : -1;
-}
-
-bool is_date(std::string_view text) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  const int year = number_of(text.substr(0, 4)), month = number_of(text.substr(5, 2)),
-            day = number_of(text.substr(8, 2));
-  if (year < 0 || month < 0 || day < 0) return false;
-  return std::chrono::year_month_day(std::chrono::year(year),
-                                     std::chrono::month(static_cast<unsigned>(month)),
-                                     std::chrono::day(static_cast<unsigned>(day)))
-      .ok();
-}
-
 Status check_rule_itself(const Place& place, const Rule& rule) {
   if (!policy::valid_operator_pattern(rule.op)) {
     return place.refuse("policy.op", base::concat("op: '", rule.op,
@@ -107,7 +86,7 @@ Status check_rule_itself(const Place& place, const Rule& rule) {
     return place.refuse("policy.rank",
                         base::concat("rank: ", rule.rank, " does not lie between 0 and 1000"));
   }
-  if (!rule.expires.empty() && !is_date(rule.expires)) {
+  if (!rule.expires.empty() && !policy::is_date(rule.expires)) {
     return place.refuse("policy.expires", base::concat("expires: '", rule.expires,
                                                        "' is no date of the form 2027-02-01"));
   }

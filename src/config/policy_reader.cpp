@@ -1,0 +1,89 @@
+#include "config/policy_reader.hpp"
+
+#include <array>
+#include <utility>
+
+#include "base/text.hpp"
+#include "config/policy_values.hpp"
+#include "config/rule_reader.hpp"
+#include "config/yaml_reader.hpp"
+
+namespace opmux::config {
+namespace {
+
+constexpr int64_t kFormat = 1;
+
+/// Reads the map that a file is.
+class PolicyReader {
+ public:
+  explicit PolicyReader(const ReadContext& context)
+      : context_(context), values_(context.problems) {}
+
+  Policy read(const TextNode& node) {
+    if (!node.is(TextNode::Kind::null) &&
+        !read_map(node, "a policy", fields(), context_.problems)) {
+      return {};
+    }
+    if (!versioned_) {
+      values_.refuse(node, "policy.version",
+                     "a policy starts with the number of its format: opmux: 1");
+    }
+    return std::move(policy_);
+  }
+
+ private:
+  std::vector<Field> fields() {
+    return {
+        {"opmux", [this](const TextNode& value) { read_format(value); }},
+        {"defaults", [this](const TextNode& value) { read_defaults(value); }},
+        {"rules", [this](const TextNode& value) { read_rules(context_, value, policy_.rules); }},
+        {"breaker", [this](const TextNode& v) { values_.breaker(v, policy_.breaker); }},
+        {"shadow", [this](const TextNode& v) { values_.shadow(v, policy_.shadow); }},
+        {"names", [this](const TextNode& value) { read_names(value); }}};
+  }
+
+  void read_format(const TextNode& node) {
+    versioned_ = true;
+    if (int_of(node) == kFormat) return;
+    values_.refuse(
+        node, "policy.version",
+        base::concat("opmux: expected 1, the format that this library reads, found ", shown(node)));
+  }
+
+  void read_defaults(const TextNode& node) {
+    const std::array<Field, 3> fields{{
+        {"strict", [this](const TextNode& v) { values_.boolean(v, "strict", policy_.strict); }},
+        {"prefer", [this](const TextNode& v) { values_.tokens(v, "prefer", policy_.prefer); }},
+        {"allow", [this](const TextNode& v) { values_.tokens(v, "allow", policy_.allow); }},
+    }};
+    read_map(node, "defaults", fields, context_.problems);
+  }
+
+  void read_names(const TextNode& node) {
+    constexpr std::array<std::string_view, 2> kWords{"lenient", "strict"};
+    policy_.strict_names = values_.word(node, "names", kWords) == size_t{1};
+  }
+
+  const ReadContext& context_;
+  ValueReader values_;
+  Policy policy_;
+  bool versioned_ = false;
+};
+
+}  // namespace
+
+Result<Policy> parse_policy(std::string_view text, std::string_view name,
+                            const registry::RegistrySnapshot* known) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  Problems problems;
+  const auto node = read_yaml(text, problems);
+  if (!node) return problems.status(name, text);
+  const SourceLines lines(text);
+  Policy policy = PolicyReader({name, text, lines, problems, known}).read(*node);
+  if (!problems.none()) return problems.status(name, text);
+  if (Status status = validate(policy); !status.ok()) return status;
+  return policy;
+}
+
+}  // namespace opmux::config

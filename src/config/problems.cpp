@@ -1,0 +1,105 @@
+#include "config/problems.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace opmux::config {
+namespace {
+
+constexpr size_t kMostShown = 20, kMostKept = 1000;
+constexpr size_t kWidestLine = 96;
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+/// The line with a caret under the column; of a long line the part around it.
+std::string excerpt(std::string_view line, int column) {
+  size_t at = std::min(static_cast<size_t>(std::max(column, 1)) - 1, line.size());
+  if (line.size() > kWidestLine && at > kWidestLine / 2) {
+    const size_t cut = std::min(at - kWidestLine / 2, line.size() - kWidestLine);
+    line.remove_prefix(cut);
+    at -= cut;
+  }
+  std::string shown(line.substr(0, kWidestLine));
+  // A tab is as wide in the second line as in the first, whatever that is.
+  std::string below(shown.substr(0, at));
+  for (char& c : below) c = c == '\t' ? '\t' : ' ';
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < ' ' && c != '\t') c = '?';
+  }
+  return base::concat("\n  ", shown, "\n  ", below, "^");
+}
+
+}  // namespace
+
+void Problems::add(Mark at, std::string_view reason, std::string text) {
+  if (problems_.size() >= kMostKept) return;
+  problems_.push_back({at, std::string(reason), std::move(text)});
+}
+
+Status Problems::status(std::string_view file, std::string_view source) const {
+  if (none()) return {};
+  std::vector<const Problem*> sorted;
+  for (const Problem& problem : problems_) sorted.push_back(&problem);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Problem* a, const Problem* b) {
+    return std::pair(a->at.line, a->at.column) < std::pair(b->at.line, b->at.column);
+  });
+  const SourceLines lines(source);
+  std::string message;
+  for (size_t i = 0; i < std::min(sorted.size(), kMostShown); ++i) {
+    const Problem& problem = *sorted[i];
+    message +=
+        base::concat(i == 0 ? "" : "\n", file, ":", problem.at.line, ":", problem.at.column, ": ",
+                     problem.text, excerpt(lines.line(problem.at.line), problem.at.column));
+  }
+  if (sorted.size() > kMostShown) {
+    message += base::concat("\n", file, ": and ", sorted.size() - kMostShown, " more");
+  }
+  return {Code::invalid_argument, sorted.front()->reason, std::move(message)};
+}
+
+SourceLines::SourceLines(std::string_view text) : text_(text), starts_{0} {
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\n') starts_.push_back(i + 1);
+  }
+}
+
+std::string_view SourceLines::line(int number) const {
+  if (number < 1 || static_cast<size_t>(number) > starts_.size()) return {};
+  const size_t start = starts_[static_cast<size_t>(number) - 1];
+  std::string_view line = text_.substr(start);
+  line = line.substr(0, line.find('\n'));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+size_t SourceLines::offset_of(Mark at) const {
+  if (at.line < 1 || static_cast<size_t>(at.line) > starts_.size()) return text_.size();
+  const size_t start = starts_[static_cast<size_t>(at.line) - 1];
+  return std::min(start + static_cast<size_t>(std::max(at.column, 1)) - 1, text_.size());
+}
+
+Mark SourceLines::mark_of(size_t offset) const {
+  const auto after = std::upper_bound(starts_.begin(), starts_.end(), offset);
+  const size_t line = static_cast<size_t>(after - starts_.begin());
+  return {static_cast<int>(line), static_cast<int>(offset - starts_[line - 1] + 1)};
+}
+
+Mark place_in_scalar(const SourceLines& lines, std::string_view source, const TextNode& scalar,
+                     size_t index) {
+  size_t at = lines.offset_of(scalar.at);
+  const std::string_view text(scalar.text);
+  for (size_t i = 0; i < std::min(index + 1, text.size()); ++i) {
+    const bool space = is_space(text[i]);
+    while (at < source.size() && (space ? !is_space(source[at]) : source[at] != text[i])) ++at;
+    if (i == index) break;
+    if (at < source.size()) ++at;
+  }
+  if (index >= text.size()) {
+    while (at < source.size() && at > 0 && is_space(source[at - 1])) --at;
+  }
+  return lines.mark_of(std::min(at, source.size()));
+}
+
+}  // namespace opmux::config

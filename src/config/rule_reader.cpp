@@ -1,0 +1,182 @@
+#include "config/rule_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/text.hpp"
+#include "policy/token.hpp"
+
+namespace opmux::config {
+namespace {
+
+constexpr size_t kMostRules = 20'000;
+
+/// Reads one rule.
+class RuleReader {
+ public:
+  explicit RuleReader(const ReadContext& context) : context_(context), values_(context.problems) {}
+
+  Rule read(const TextNode& node) {
+    rule_.where = base::concat(context_.name, ":", node.at.line);
+    if (!read_map(node, "a rule", fields(), context_.problems)) return std::move(rule_);
+    name_boosts(node);
+    if (!has_effect()) {
+      values_.refuse(node, "policy.rule",
+                     "this rule changes nothing: it needs at least one of require, prefer, order, "
+                     "deny, allow, boost, strict, breaker, allow_none");
+    }
+    return std::move(rule_);
+  }
+
+ private:
+  std::vector<Field> fields() {
+    const auto tokens = [this](std::string_view key, std::vector<std::string>& into) {
+      return Field{key, [this, key, &into](const TextNode& value) {
+                     mentioned_ = true;
+                     values_.tokens(value, key, into);
+                   }};
+    };
+    const auto text = [this](std::string_view key, std::string& into) {
+      return Field{key, [this, key, &into](const TextNode& v) { values_.text(v, key, into); }};
+    };
+    return {text("name", rule_.name),
+            {"op", [this](const TextNode& value) { read_operator(value); }},
+            {"impl", [this](const TextNode& value) { values_.token(value, "impl", rule_.impl); }},
+            tokens("require", rule_.require),
+            tokens("prefer", rule_.prefer),
+            tokens("order", rule_.order),
+            tokens("deny", rule_.deny),
+            tokens("allow", rule_.allow),
+            {"boost", [this](const TextNode& value) { read_boosts(value); }},
+            {"strict", [this](const TextNode& v) { values_.boolean(v, "strict", rule_.strict); }},
+            {"breaker", [this](const TextNode& v) { values_.breaker(v, rule_.breaker.emplace()); }},
+            {"rank", [this](const TextNode& value) { read_rank(value); }},
+            text("reason", rule_.reason),
+            text("owner", rule_.owner),
+            {"expires", [this](const TextNode& v) { values_.date(v, "expires", rule_.expires); }},
+            {"allow_none", [this](const TextNode& value) { read_allow_none(value); }}};
+  }
+
+  void read_operator(const TextNode& node) {
+    values_.text(node, "op", rule_.op);
+    if (!node.is(TextNode::Kind::scalar) || rule_.op != node.text) return;
+    if (!policy::valid_operator_pattern(rule_.op)) {
+      return values_.refuse(node, "policy.op",
+                            base::concat("op: '", rule_.op,
+                                         "' is neither an operator's name nor a pattern over "
+                                         "operators such as \"*_norm\""));
+    }
+    if (context_.known != nullptr && !is_known()) refuse_operator(node);
+  }
+
+  /// An operator of a vendor comes with its plugin, which this host may not have.
+  bool is_known() const {
+    if (rule_.op.find('.') != rule_.op.npos) return true;
+    const auto& operators = context_.known->operators;
+    return std::any_of(operators.begin(), operators.end(),
+                       [this](const auto& one) { return policy::glob_match(rule_.op, one.first); });
+  }
+
+  void refuse_operator(const TextNode& node) {
+    std::vector<std::string_view> names;
+    for (const auto& [name, record] : context_.known->operators) names.push_back(name);
+    const std::string hint = base::suggestion(rule_.op, std::span<const std::string_view>(names));
+    const bool pattern = rule_.op.find('*') != rule_.op.npos;
+    values_.refuse(
+        node, "policy.op",
+        base::concat("op: ", pattern ? "no operator matches '" : "there is no operator '", rule_.op,
+                     "'", hint.empty() ? "; `opmux list` shows those that there are" : hint));
+  }
+
+  void read_rank(const TextNode& node) {
+    std::optional<int> rank;
+    values_.integer(node, "rank", 0, 1000, rank);
+    rule_.rank = rank.value_or(rule_.rank);
+  }
+
+  void read_allow_none(const TextNode& node) {
+    std::optional<bool> flag;
+    values_.boolean(node, "allow_none", flag);
+    mentioned_ = true;
+    rule_.allow_none = flag.value_or(false);
+  }
+
+  void read_boosts(const TextNode& node) {
+    mentioned_ = true;
+    if (!node.is(TextNode::Kind::list)) {
+      return values_.refuse(node, "policy.type",
+                            base::concat("boost: expected a list such as [{impl: \"*/simd.*\", "
+                                         "multiply: 1.5}], found ",
+                                         shown(node)));
+    }
+    for (const TextNode& item : node.items) read_boost(item);
+  }
+
+  void read_boost(const TextNode& node) {
+    Boost boost;
+    std::optional<double> add, multiply;
+    const std::array<Field, 3> fields{{
+        {"impl", [&](const TextNode& v) { values_.token(v, "impl", boost.impl); }},
+        {"add", [&](const TextNode& v) { values_.real(v, "add", -1000, 1000, add); }},
+        {"multiply", [&](const TextNode& v) { values_.real(v, "multiply", 0.01, 100, multiply); }},
+    }};
+    const size_t before = context_.problems.count();
+    if (!read_map(node, "a boost", fields, context_.problems)) return;
+    if (context_.problems.count() != before) return;
+    if (!add && !multiply) {
+      return values_.refuse(node, "policy.boost",
+                            "this boost changes nothing: it needs add or "
+                            "multiply");
+    }
+    boost.add = add.value_or(0);
+    boost.multiply = multiply.value_or(1);
+    rule_.boost.push_back(std::move(boost));
+    boost_places_.push_back(node.at);
+  }
+
+  /// A boost that names nothing is about what the rule is about.
+  void name_boosts(const TextNode& node) {
+    for (size_t i = 0; i < rule_.boost.size(); ++i) {
+      if (!rule_.boost[i].impl.empty()) continue;
+      if (rule_.impl.empty()) {
+        context_.problems.add(boost_places_[i], "policy.boost",
+                              "this boost names no implementation: give it, or its rule, an impl");
+      }
+      rule_.boost[i].impl = rule_.impl;
+    }
+    if (!rule_.impl.empty() && rule_.boost.empty() && !rule_.breaker) {
+      values_.refuse(node, "policy.rule",
+                     "impl says what boost and breaker of a rule are about, and this rule has "
+                     "neither; to choose implementations use require, prefer, order, deny or "
+                     "allow");
+    }
+  }
+
+  bool has_effect() const { return mentioned_ || rule_.strict || rule_.breaker; }
+
+  const ReadContext& context_;
+  ValueReader values_;
+  Rule rule_;
+  std::vector<Mark> boost_places_;
+  bool mentioned_ = false;  ///< a list, a boost or allow_none, whatever became of it
+};
+
+}  // namespace
+
+void read_rules(const ReadContext& context, const TextNode& node, std::vector<Rule>& into) {
+  if (!node.is(TextNode::Kind::list)) {
+    return context.problems.add(
+        node.at, "policy.type",
+        base::concat("rules: expected a list of rules, found ", shown(node)));
+  }
+  if (node.items.size() > kMostRules) {
+    return context.problems.add(node.at, "policy.limit",
+                                base::concat("rules: ", node.items.size(), " of them; at most ",
+                                             kMostRules, " are possible"));
+  }
+  into.reserve(node.items.size());
+  for (const TextNode& item : node.items) into.push_back(RuleReader(context).read(item));
+}
+
+}  // namespace opmux::config
