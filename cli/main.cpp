@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
   add_explain(app, action);
   add_config(app, action);
   add_verify(app, action);
+  add_plugin(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

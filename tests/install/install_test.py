@@ -140,7 +140,7 @@ def prepare(options):
     first.rename(options.prefix)
 
 
-def main():
+def main(cases):
     parser = argparse.ArgumentParser()
     parser.add_argument("case")
     for name in ("source", "build", "prefix", "work"):
@@ -152,8 +152,8 @@ def main():
     if name:
         example(options, name)
     else:
-        globals()[case](options)
+        cases[case](options)
 
 
 if __name__ == "__main__":
-    main()
+    main(globals())

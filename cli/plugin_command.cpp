@@ -1,0 +1,11 @@
+#include "cli/plugin_command.hpp"
+
+namespace opmux::cli {
+
+void add_plugin(CLI::App& app, Action& action) {
+  CLI::App* group = app.add_subcommand("plugin", "Libraries that bring implementations");
+  group->require_subcommand(1);
+  add_plugin_new(*group, action);
+}
+
+}  // namespace opmux::cli

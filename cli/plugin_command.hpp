@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace opmux::cli {
+
+/// Each adds its subcommand to `opmux plugin`, and sets `action` when it is given.
+void add_plugin_new(CLI::App& group, Action& action);
+
+}  // namespace opmux::cli

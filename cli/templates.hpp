@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace opmux::cli {
+
+/// One file of a project that `opmux plugin new` writes. Projects are those under cli/templates,
+/// whole ones of a plugin named "acme".
+struct TemplateFile {
+  std::string_view project;  ///< "c", "cpp", "python"
+  std::string_view path, text;
+};
+
+std::span<const TemplateFile> template_files();
+
+}  // namespace opmux::cli
