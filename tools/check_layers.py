@@ -49,6 +49,7 @@ PUBLIC = {
     "device.hpp": "registry",
     "implementation.hpp": "registry",
     "event.hpp": "telemetry",
+    "plugin_options.hpp": "plugin",
     "policy.hpp": "policy",
     "constant.hpp": "runtime",
     "explanation.hpp": "dispatch",
@@ -82,6 +83,7 @@ THIRD_PARTY = {
     "nlohmann": ("cli",),
     "oneapi": ("backends/onednn",),
     "yaml-cpp": ("src/config",),
+    "sodium": ("src/base",),
 }
 TORCH_READER = pathlib.Path("python/opmux/torch/_reader.cpp")  # built against torch alone
 SYSTEM_FOLDERS = {"sys", "linux", "asm"}

@@ -1,6 +1,6 @@
 // A test of kernels by those who wrote them: the conformance suite against a right softmax and one
 // that forgets to take off the largest value. Kernels of a plugin are verified in the same way:
-// name its folder in Options::plugin_folders and its backend in the suite's options.
+// name its folder in Options::plugins and its backend in the suite's options.
 #include <algorithm>
 #include <cmath>
 #include <iostream>

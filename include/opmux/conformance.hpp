@@ -10,7 +10,7 @@
 /// The conformance suite: generated calls of every operator, each implementation against the
 /// reference. A library of its own: link opmux::conformance.
 ///
-///     opmux::Runtime runtime = opmux::Runtime::create({.plugin_folders = {folder}}).value();
+///     opmux::Runtime runtime = opmux::Runtime::create({.plugins = {.folders = {folder}}}).value();
 ///     auto report = opmux::conformance::verify(runtime, {.backends = {"acme"}});
 ///     EXPECT_TRUE(report && report->passed()) << report->to_string();
 namespace opmux::conformance {

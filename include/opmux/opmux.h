@@ -205,6 +205,27 @@ typedef struct opmux_variable {
   opmux_str value;
 } opmux_variable;
 
+/* What a plugin's file must prove, besides lying where only root and this user can write. */
+#define OPMUX_TRUST_ANY 0    /* nothing else */
+#define OPMUX_TRUST_DIGEST 1 /* its SHA-256 is one of `digests` */
+#define OPMUX_TRUST_SIGNED 2 /* a key of `keyring` signed it */
+
+#define OPMUX_PLUGINS_SEALED 1u   /* load copies in sealed memory; implied by OPMUX_TRUST_SIGNED */
+#define OPMUX_PLUGINS_NO_PROBE 2u /* do not try plugins in a process of their own first */
+
+/* Where plugins are looked for and what they must prove. */
+typedef struct opmux_plugin_options {
+  uint32_t struct_size;
+  uint32_t trust; /* OPMUX_TRUST_* */
+  uint32_t flags; /* OPMUX_PLUGINS_* */
+  uint32_t reserved;
+  uint64_t max_bytes; /* a larger file is not read; 0: 1 GiB */
+  /* Absolute folders, besides the installation's backends and OPMUX_PLUGIN_PATH. */
+  opmux_str_list folders;
+  opmux_str_list digests; /* 64 hexadecimal digits each */
+  opmux_str keyring;      /* an absolute folder with public keys */
+} opmux_plugin_options;
+
 #define OPMUX_OPTION_NO_BACKENDS 1u /* do not load the installation's; the reference stays */
 
 typedef struct opmux_options {
@@ -217,8 +238,8 @@ typedef struct opmux_options {
      is an empty environment. */
   const opmux_variable* environment;
   size_t environment_count;
-  /* Folders with plugins, besides the installation's backends and OPMUX_PLUGIN_PATH. */
-  opmux_str_list plugin_folders;
+  /* Where else plugins are looked for, and what they must prove; may be null. */
+  const opmux_plugin_options* plugins;
   /* Policy in code from the start; may be null. */
   const opmux_policy* policy;
 } opmux_options;

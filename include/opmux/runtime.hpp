@@ -14,6 +14,7 @@
 #include <opmux/event.hpp>
 #include <opmux/implementation.hpp>
 #include <opmux/operator.hpp>
+#include <opmux/plugin_options.hpp>
 #include <opmux/policy.hpp>
 #include <opmux/scope.hpp>
 #include <opmux/status.hpp>
@@ -30,8 +31,8 @@ struct Options {
   EventSink sink = {};
   /// NAME=value pairs to use instead of the process's OPMUX_* variables; for tests and tools.
   std::optional<std::vector<std::pair<std::string, std::string>>> environment = {};
-  /// Folders with plugins, besides the installation's backends and OPMUX_PLUGIN_PATH.
-  std::vector<std::string> plugin_folders = {};
+  /// Where else plugins are looked for, and what they must prove.
+  PluginOptions plugins = {};
   /// Load the backends of the installation. The reference is always there.
   bool backends = true;
   /// Policy in code from the start, as set_policy would set it.
@@ -46,7 +47,7 @@ struct Options {
 
 /// What was found where plugins are looked for, and what became of it.
 struct PluginInfo {
-  std::string path;  ///< "built in" for what is linked in
+  std::string path;  ///< without links; "built in" for what is linked in
   std::string name;
   bool loaded = false;
   std::string code, reason;  ///< why it was refused, or what of it was

@@ -321,6 +321,29 @@ class Policy:
     per_op: dict[str, list[str]]
     rules: list[Rule]
 
+class PluginOptions:
+    """Where plugins are looked for and what they must prove."""
+
+    def __init__(
+        self,
+        *,
+        folders: Sequence[str] = ...,
+        trust: str = "any",
+        keyring: str = "",
+        digests: Sequence[str] = ...,
+        sealed: bool = False,
+        probe: bool = True,
+        max_bytes: int = ...,
+    ) -> None: ...
+
+    folders: list[str]
+    trust: str
+    keyring: str
+    digests: list[str]
+    sealed: bool
+    probe: bool
+    max_bytes: int
+
 class Constant:
     """A tensor with an owner: packed once, by the first call that can."""
 
@@ -343,7 +366,7 @@ class Runtime:
         self,
         *,
         environment: Sequence[tuple[str, str]] | None = None,
-        plugin_folders: Sequence[str] = ...,
+        plugins: PluginOptions = ...,
         backends: bool = True,
         policy: Policy = ...,
         threads: int = 0,

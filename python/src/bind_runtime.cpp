@@ -44,12 +44,12 @@ EventSink sink_of(const nb::object& function) {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-HeldRuntime* create(std::optional<Environment> environment, std::vector<std::string> folders,
+HeldRuntime* create(std::optional<Environment> environment, const PluginOptions& plugins,
                     bool backends, const Policy& policy, int threads, const nb::object& sink) {
   Options options;
   options.sink = sink_of(sink);
   options.environment = std::move(environment);
-  options.plugin_folders = std::move(folders);
+  options.plugins = plugins;
   options.backends = backends;
   options.policy = policy;
   options.threads = threads;
@@ -177,7 +177,7 @@ void bind_runtime(nb::module_& module) {
   bind_constant(module);
   nb::class_<HeldRuntime>(module, "Runtime", "Operators, implementations and policy.")
       .def(nb::new_(&create), nb::kw_only(), nb::arg("environment") = nb::none(),
-           nb::arg("plugin_folders") = std::vector<std::string>(), nb::arg("backends") = true,
+           nb::arg("plugins") = PluginOptions(), nb::arg("backends") = true,
            nb::arg("policy") = Policy(), nb::arg("threads") = 0, nb::arg("sink") = nb::none())
       .def("op", &get_operator, nb::arg("name"), "The operator of that name.")
       .def(

@@ -7,6 +7,7 @@ namespace opmux::python {
 
 void bind_information(nanobind::module_& module);
 void bind_policy(nanobind::module_& module);
+void bind_plugin_options(nanobind::module_& module);
 void bind_runtime(nanobind::module_& module);
 void bind_implementations(nanobind::module_& module);
 void bind_points(nanobind::module_& module);

@@ -40,6 +40,7 @@ NB_MODULE(_core, module) {
   module.attr("scope_variable") = nb::handle(scope_variable());
   bind_information(module);
   bind_policy(module);
+  bind_plugin_options(module);
   bind_runtime(module);
   bind_implementations(module);
   bind_points(module);

@@ -12,14 +12,27 @@ namespace opmux::plugin {
 
 namespace fs = std::filesystem;
 
-std::string default_folder() {
+namespace {
+
+fs::path own_program() {
   std::error_code failed;
-  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+  return fs::read_symlink("/proc/self/exe", failed);
+}
+
+}  // namespace
+
+std::string own_library() {
+  std::error_code failed;
   Dl_info self{};
   const bool known =
-      dladdr(reinterpret_cast<void*>(&default_folder), &self) != 0 && self.dli_fname != nullptr;
+      dladdr(reinterpret_cast<void*>(&own_library), &self) != 0 && self.dli_fname != nullptr;
   const fs::path here = known ? fs::canonical(self.dli_fname, failed) : fs::path();
-  if (!here.empty() && here != program) return here.parent_path() / "opmux" / "backends";
+  return here.empty() ? own_program().string() : here.string();
+}
+
+std::string default_folder() {
+  const fs::path program = own_program(), library = own_library();
+  if (library != program) return library.parent_path() / "opmux" / "backends";
   if (program.empty()) return {};
   return (program.parent_path().parent_path() / "lib" / "opmux" / "backends").string();
 }

@@ -7,6 +7,10 @@
 
 namespace opmux::plugin {
 
+/// The real path of libopmux, or of the program if it is part of that. Empty if the system does not
+/// say.
+std::string own_library();
+
 /// Where the backends that come with this library lie: `opmux/backends` next to libopmux itself, or
 /// `../lib/opmux/backends` from the program's folder if it is part of the program. Empty if the
 /// system does not say.

@@ -100,25 +100,17 @@ Status no_query(void* handle, const std::string& path) {
 
 }  // namespace
 
-Result<std::string> real_path(const std::string& path) {
-  const std::unique_ptr<char, void (*)(void*)> resolved(realpath(path.c_str(), nullptr), std::free);
-  if (resolved != nullptr) return std::string(resolved.get());
-  return Status(Code::not_found, "plugin.path",
-                base::concat("cannot find ", path, ": ", std::generic_category().message(errno)));
-}
-
-Result<Library> open_library(const std::string& path) {
-  const Result<std::string> real = real_path(path);
-  if (!real) return real.error();
+Result<Library> open_library(const CheckedFile& file) {
   const base::ThreadStateGuard guard;
-  void* handle = dlopen(real->c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* handle = dlopen(file.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* said = dlerror();
-    return malformed("open", base::concat("cannot open ", *real, ": ", said ? said : "no reason"));
+    return malformed("open",
+                     base::concat("cannot open ", file.path, ": ", said ? said : "no reason"));
   }
   auto* query = reinterpret_cast<opmux_plugin_query_fn>(dlsym(handle, OPMUX_PLUGIN_SYMBOL));
-  if (query == nullptr) return no_query(handle, *real);
-  return Library{query, build_id_of(query, *real)};
+  if (query == nullptr) return no_query(handle, file.path);
+  return Library{query, build_id_of(query, file.path)};
 }
 
 }  // namespace opmux::plugin

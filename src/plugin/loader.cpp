@@ -24,9 +24,9 @@ void add_to_report(const registry::BatchResult& result, PluginReport& report) {
 
 }  // namespace
 
-Status Loader::pass_gates(const std::string& real_path) const {
+Status Loader::pass_gates(const CheckedFile& file) const {
   for (const Gate& gate : gates_) {
-    if (Status refused = gate(real_path); !refused.ok()) return refused;
+    if (Status refused = gate(file); !refused.ok()) return refused;
   }
   return {};
 }
@@ -53,9 +53,9 @@ Status Loader::stage(const ReadyPlugin& plugin, PluginReport& report) {
           base::concat(first.what, ": ", first.why.message())};
 }
 
-Status Loader::load_into(const std::string& real_path, PluginReport& report) {
-  if (Status refused = pass_gates(real_path); !refused.ok()) return refused;
-  const Result<Library> library = open_library(real_path);
+Status Loader::load_into(const CheckedFile& file, PluginReport& report) {
+  if (Status refused = pass_gates(file); !refused.ok()) return refused;
+  const Result<Library> library = open_library(file);
   if (!library) return library.error();
   const Result<ReadyPlugin> plugin = make_ready(library->query, library->build_id);
   return plugin ? stage(*plugin, report) : plugin.error();
@@ -73,15 +73,23 @@ PluginReport Loader::finish(PluginReport report, const Status& outcome) {
   return reports_.emplace_back(std::move(report));
 }
 
+const PluginReport* Loader::known(const std::string& path) const {
+  const auto at = std::ranges::find(reports_, path, &PluginReport::path);
+  return at == reports_.end() ? nullptr : &*at;
+}
+
 PluginReport Loader::load(const std::string& path) {
+  if (const PluginReport* tried = known(path)) return *tried;
   PluginReport report;
-  const Result<std::string> real = real_path(path);
-  report.path = real ? *real : path;
-  if (!real) return finish(std::move(report), real.error());
-  const auto known = std::find_if(reports_.begin(), reports_.end(),
-                                  [&](const auto& other) { return other.path == report.path; });
-  if (known != reports_.end()) return *known;
-  const Status outcome = load_into(*real, report);
+  report.path = path;
+  const Result<CheckedFile> file = check_file(path, trust_);
+  if (!file) return finish(std::move(report), file.error());
+  if (const PluginReport* tried = known(file->path)) return *tried;
+  report.path = file->path;
+  report.digest = file->digest;
+  report.signer = file->signer;
+  for (const Status& warning : file->warnings) report.warnings.push_back(warning.to_string());
+  const Status outcome = load_into(*file, report);
   return finish(std::move(report), outcome);
 }
 

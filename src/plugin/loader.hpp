@@ -6,6 +6,7 @@
 
 #include <opmux/abi.h>
 
+#include "plugin/checked_file.hpp"
 #include "plugin/loaded_plugin.hpp"
 #include "registry/registry.hpp"
 
@@ -15,25 +16,30 @@ namespace opmux::plugin {
 struct PluginReport {
   enum class State { loaded, refused };
 
-  std::string path;  ///< empty for one that is linked into the program
+  std::string path;  ///< real once the file was checked; empty for what is linked in
   std::string name, version, vendor, build_id;
   State state = State::refused;
   std::string reason;  ///< "plugin.no_query" ...; of the first refusal
   std::string text;
+  std::string digest, signer;                ///< of the file, as far as they were asked for
+  std::vector<std::string> warnings;         ///< what was found in the file and did not refuse it
   std::vector<std::string> backends;         ///< that were registered
   std::vector<std::string> implementations;  ///< ids that were registered
   std::vector<registry::Refusal> refused;    ///< everything that was not
 };
 
-/// Takes plugins through the gates, opens them and puts what they bring into a registry, one
-/// backend after the other, each whole or not at all. Not thread-safe: its owner serialises calls.
+/// Checks files, takes them through the gates, opens them and puts what they bring into a registry,
+/// one backend after the other, each whole or not at all. Not thread-safe: its owner serialises
+/// calls.
 class Loader {
  public:
-  /// Looks at a file before any of its code runs; refuses with a Status. Gates are asked in order.
-  using Gate = std::function<Status(const std::string& real_path)>;
+  /// Looks at a checked file before any of its code runs here; refuses with a Status. Gates are
+  /// asked in order.
+  using Gate = std::function<Status(const CheckedFile& file)>;
 
-  explicit Loader(registry::Registry& registry, std::vector<Gate> gates = {})
-      : registry_(registry), gates_(std::move(gates)) {}
+  explicit Loader(registry::Registry& registry, TrustSettings trust = {},
+                  std::vector<Gate> gates = {})
+      : registry_(registry), trust_(std::move(trust)), gates_(std::move(gates)) {}
 
   /// Loads one file. A file that this loader has tried before is not tried again.
   PluginReport load(const std::string& path);
@@ -50,12 +56,14 @@ class Loader {
   const std::vector<PluginReport>& reports() const { return reports_; }
 
  private:
-  Status pass_gates(const std::string& real_path) const;
-  Status load_into(const std::string& real_path, PluginReport& report);
+  Status pass_gates(const CheckedFile& file) const;
+  Status load_into(const CheckedFile& file, PluginReport& report);
+  const PluginReport* known(const std::string& path) const;
   Status stage(const ReadyPlugin& plugin, PluginReport& report);
   PluginReport finish(PluginReport report, const Status& outcome);
 
   registry::Registry& registry_;
+  TrustSettings trust_;
   std::vector<Gate> gates_;
   std::vector<PluginReport> reports_;
 };

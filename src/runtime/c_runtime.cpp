@@ -33,6 +33,31 @@ Status read_environment(const opmux_options& from, opmux::Options& to) {
   return {};
 }
 
+Status read_plugins(const opmux_plugin_options* options, opmux::PluginOptions& to) {
+  if (options == nullptr) return {};
+  opmux_plugin_options from{};
+  if (Status bad = opmux::runtime::read_sized(*options, sizeof(from), "options.plugins", from);
+      !bad.ok()) {
+    return bad;
+  }
+  if (from.trust > OPMUX_TRUST_SIGNED) {
+    return {opmux::Code::invalid_argument, "c.trust",
+            "options.plugins.trust is not an OPMUX_TRUST_*"};
+  }
+  auto folders = opmux::runtime::read_list(from.folders, "options.plugins.folders");
+  if (!folders) return folders.error();
+  auto digests = opmux::runtime::read_list(from.digests, "options.plugins.digests");
+  if (!digests) return digests.error();
+  to.folders = *std::move(folders);
+  to.digests = *std::move(digests);
+  to.keyring = view_of(from.keyring);
+  to.trust = static_cast<opmux::Trust>(from.trust);
+  to.sealed = (from.flags & OPMUX_PLUGINS_SEALED) != 0;
+  to.probe = (from.flags & OPMUX_PLUGINS_NO_PROBE) == 0;
+  if (from.max_bytes != 0) to.max_bytes = from.max_bytes;
+  return {};
+}
+
 Status read_options(const opmux_options* options, opmux::Options& to) {
   if (options == nullptr) return {};
   opmux_options from{};
@@ -41,9 +66,7 @@ Status read_options(const opmux_options* options, opmux::Options& to) {
   to.sink = sink_of(from);
   to.backends = (from.flags & OPMUX_OPTION_NO_BACKENDS) == 0;
   if (Status bad = read_environment(from, to); !bad.ok()) return bad;
-  auto folders = opmux::runtime::read_list(from.plugin_folders, "options.plugin_folders");
-  if (!folders) return folders.error();
-  to.plugin_folders = *std::move(folders);
+  if (Status bad = read_plugins(from.plugins, to.plugins); !bad.ok()) return bad;
   if (from.policy == nullptr) return {};
   auto policy = opmux::runtime::read_policy(from.policy);
   if (!policy) return policy.error();

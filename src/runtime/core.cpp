@@ -112,8 +112,9 @@ Status Core::load_plugins(const Options& options) {
   std::vector<std::string> folders;
   if (options.backends) folders.push_back(plugin::default_folder());
   folders.insert(folders.end(), environment_.plugin_path.begin(), environment_.plugin_path.end());
-  folders.insert(folders.end(), options.plugin_folders.begin(), options.plugin_folders.end());
-  auto loader = std::make_unique<plugin::Loader>(registry_);
+  folders.insert(folders.end(), options.plugins.folders.begin(), options.plugins.folders.end());
+  auto loader =
+      std::make_unique<plugin::Loader>(registry_, plugin::trust_settings(options.plugins));
   loader->load_static(&opmux_plugin_query_v1_reference);
   for (const std::string& folder : folders) {
     if (folder.empty()) continue;

@@ -22,7 +22,7 @@ class ConformanceOfDevices : public testing::Test {
   }
 
   Runtime runtime_ =
-      Runtime::create({.plugin_folders = {OPMUX_TEST_DISTANT}, .backends = false}).value();
+      Runtime::create({.plugins = {.folders = {OPMUX_TEST_DISTANT}}, .backends = false}).value();
 };
 
 TEST_F(ConformanceOfDevices, a_right_kernel_passes_in_memory_of_its_own) {

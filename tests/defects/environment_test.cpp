@@ -118,7 +118,7 @@ TEST(Defects, an_import_error_of_one_backend_removes_all) {
   std::ofstream(folder / "aaa_broken.so") << "this is no library";
   fs::create_symlink(OPMUX_TEST_SIMD_LIBRARY, folder / "simd.so");
   Options options = bare();
-  options.plugin_folders = {folder.string()};
+  options.plugins.folders = {folder.string()};
   Runtime runtime = Runtime::create(std::move(options)).value();
   fs::remove_all(folder);
   size_t loaded = 0, refused = 0;

@@ -183,11 +183,12 @@ void options_replace_the_environment(void) {
   const opmux_str order[] = {OPMUX_STR("vendor:zeta")};
   opmux_policy policy = {.struct_size = sizeof(policy), .prefer = {order, 1}};
   opmux_variable variables[] = {{OPMUX_STR("OPMUX_PREFER"), OPMUX_STR("vendor:acme")}};
+  opmux_plugin_options plugins = {.struct_size = sizeof(plugins), .folders = {folder, 1}};
   opmux_options options = {.struct_size = sizeof(options),
                            .flags = OPMUX_OPTION_NO_BACKENDS,
                            .environment = variables,
                            .environment_count = 0,
-                           .plugin_folders = {folder, 1},
+                           .plugins = &plugins,
                            .policy = &policy};
   opmux_runtime* runtime;
   CHECK(opmux_runtime_create(&options, &runtime, NULL) == OPMUX_OK);
@@ -197,6 +198,10 @@ void options_replace_the_environment(void) {
   end_bench(&b);
 
   opmux_error error = OPMUX_ERROR_INIT;
+  plugins.trust = 7;
+  CHECK(opmux_runtime_create(&options, &runtime, &error) == OPMUX_INVALID_ARGUMENT);
+  CHECK(equals(error.code, "c.trust"));
+  plugins.trust = OPMUX_TRUST_ANY;
   opmux_variable typo = {OPMUX_STR("OPMUX_PREFRE"), OPMUX_STR("x")};
   options.environment = &typo;
   options.environment_count = 1;

@@ -4,6 +4,7 @@
 
 #include <cfenv>
 #include <csignal>
+#include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -172,19 +173,19 @@ TEST_F(LoaderTest, loads_a_folder_in_order_and_one_bad_file_stops_no_other) {
 
 TEST_F(LoaderTest, asks_the_gates_before_any_code_of_the_file_runs) {
   std::vector<std::string> asked;
-  Loader guarded(registry_, {[&](const std::string& path) {
-                               asked.push_back(path);
-                               return Status();
-                             },
-                             [](const std::string&) {
-                               return Status(Code::declined, "trust.owner", "not yours");
-                             }});
+  Loader guarded(
+      registry_, {},
+      {[&](const CheckedFile& file) {
+         asked.push_back(file.path);
+         return Status();
+       },
+       [](const CheckedFile&) { return Status(Code::declined, "trust.owner", "not yours"); }});
   const PluginReport report = guarded.load(path_of("good"));
   EXPECT_EQ(report.state, State::refused);
   EXPECT_EQ(report.reason, "trust.owner");
   EXPECT_EQ(report.text, "not yours");
   EXPECT_EQ(report.name, "") << "it was never asked";
-  EXPECT_THAT(asked, ElementsAre(real_path(path_of("good")).value()));
+  EXPECT_THAT(asked, ElementsAre(std::filesystem::canonical(path_of("good")).string()));
 }
 
 int32_t static_query(const opmux_host*, opmux_plugin* out) {
