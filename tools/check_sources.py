@@ -9,7 +9,7 @@ source is ASCII.
 import pathlib
 import sys
 
-FOLDERS = ("include", "src", "backends", "cli", "python", "benchmarks", "examples", "tests", "tools", "cmake",
+FOLDERS = ("include", "src", "backends", "cli", "probe", "python", "benchmarks", "examples", "tests", "tools", "cmake",
            "operators", ".ci")
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".py", ".txt", ".cmake", ".in", ".map", ".schema", ""}
 CODE = {".h", ".hpp", ".c", ".cpp"}

@@ -25,7 +25,7 @@ import sys
 
 BLOCK = re.compile(r"(<!-- generated (\w+) ?(\w*) -->\n).*?(<!-- end -->)", re.DOTALL)
 STATUS_FAMILIES = ("schema|plan|policy|environment|registry|plugin|point|call|dispatch|withdraw|"
-                   "device|constant|c|python|trust|elf")
+                   "device|constant|c|python|trust|elf|probe")
 # Names of fields, and a file's, that look like reasons.
 NO_REASON = re.compile(r"policy\.(prefer|require|deny|allow|(allow|deny)_vendors|per_op|yaml)")
 STATUS_CODE = re.compile(rf'"((?:{STATUS_FAMILIES})\.[a-z_]+)"')
@@ -272,7 +272,7 @@ def regenerated(root, text):
 
 
 def source_text(root):
-    files = sorted(p for folder in ("src", "python/src", "python/opmux")
+    files = sorted(p for folder in ("src", "probe", "python/src", "python/opmux")
                    for p in (root / folder).rglob("*") if p.suffix in (".cpp", ".hpp", ".py"))
     return "\n".join(p.read_text() for p in files)
 

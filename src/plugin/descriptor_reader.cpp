@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <exception>
 
-#include "base/thread_state.hpp"
 #include "plugin/backend_reader.hpp"
 #include "plugin/bounded_read.hpp"
 
@@ -163,7 +162,6 @@ Result<opmux_plugin> query_plugin(opmux_plugin_query_fn query, const opmux_host&
     char slack[4096];
   } room{};
   room.plugin.struct_size = sizeof(opmux_plugin);
-  const base::ThreadStateGuard guard;
   try {
     const int32_t outcome = query(&host, &room.plugin);
     if (outcome == OPMUX_OK) return room.plugin;

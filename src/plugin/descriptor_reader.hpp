@@ -30,7 +30,7 @@ Result<PluginContents> read_plugin(const opmux_plugin& plugin, const std::shared
                                    const std::string& build_id = {});
 
 /// Asks a query function to describe its plugin, with room for one that writes more than it should.
-/// Fails with "plugin.query" or "plugin.threw".
+/// Foreign code runs: hold a ThreadStateGuard. Fails with "plugin.query" or "plugin.threw".
 Result<opmux_plugin> query_plugin(opmux_plugin_query_fn query, const opmux_host& host);
 
 }  // namespace opmux::plugin

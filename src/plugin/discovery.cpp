@@ -30,11 +30,16 @@ std::string own_library() {
   return here.empty() ? own_program().string() : here.string();
 }
 
-std::string default_folder() {
+std::string installation_folder() {
   const fs::path program = own_program(), library = own_library();
-  if (library != program) return library.parent_path() / "opmux" / "backends";
+  if (library != program) return library.parent_path().string();
   if (program.empty()) return {};
-  return (program.parent_path().parent_path() / "lib" / "opmux" / "backends").string();
+  return (program.parent_path().parent_path() / "lib").string();
+}
+
+std::string default_folder() {
+  const std::string here = installation_folder();
+  return here.empty() ? here : here + "/opmux/backends";
 }
 
 Result<std::vector<std::string>> list_plugins(const std::string& folder) {

@@ -11,9 +11,11 @@ namespace opmux::plugin {
 /// say.
 std::string own_library();
 
-/// Where the backends that come with this library lie: `opmux/backends` next to libopmux itself, or
-/// `../lib/opmux/backends` from the program's folder if it is part of the program. Empty if the
-/// system does not say.
+/// The folder of libopmux itself, or `../lib` from the program's folder if it is part of the
+/// program. Empty if the system does not say.
+std::string installation_folder();
+
+/// Where the backends that come with this library lie: `opmux/backends` there.
 std::string default_folder();
 
 /// The paths of all files `*.so` of a folder in bytewise order of their names, hidden ones left

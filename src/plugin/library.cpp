@@ -13,8 +13,8 @@
 #include <system_error>
 
 #include "base/text.hpp"
-#include "base/thread_state.hpp"
 #include "plugin/bounded_read.hpp"
+#include "plugin/mapped_file.hpp"
 
 namespace opmux::plugin {
 namespace {
@@ -100,17 +100,18 @@ Status no_query(void* handle, const std::string& path) {
 
 }  // namespace
 
-Result<Library> open_library(const CheckedFile& file) {
-  const base::ThreadStateGuard guard;
-  void* handle = dlopen(file.path.c_str(), RTLD_NOW | RTLD_LOCAL);
+Result<Library> open_library(const std::string& path, int checked) {
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* said = dlerror();
-    return malformed("open",
-                     base::concat("cannot open ", file.path, ": ", said ? said : "no reason"));
+    return malformed("open", base::concat("cannot open ", path, ": ", said ? said : "no reason"));
   }
   auto* query = reinterpret_cast<opmux_plugin_query_fn>(dlsym(handle, OPMUX_PLUGIN_SYMBOL));
-  if (query == nullptr) return no_query(handle, file.path);
-  return Library{query, build_id_of(query, file.path)};
+  if (query == nullptr) return no_query(handle, path);
+  if (checked >= 0 && !lies_in(reinterpret_cast<const void*>(query), checked)) {
+    return malformed("swapped", base::concat(path, " is not the file that was checked"));
+  }
+  return Library{query, build_id_of(query, path)};
 }
 
 }  // namespace opmux::plugin

@@ -69,6 +69,7 @@ base::Published<Lives>& lives() {
 
 Result<ReadyPlugin> read(opmux_plugin_query_fn query, const std::string& build_id,
                          const std::shared_ptr<Life>& life) {
+  const base::ThreadStateGuard guard;
   const Result<opmux_plugin> described = query_plugin(query, process_host());
   if (!described) return described.error();
   Result<PluginContents> contents = read_plugin(*described, life, build_id);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "base/thread_state.hpp"
 #include "plugin/discovery.hpp"
 #include "plugin/library.hpp"
 
@@ -55,7 +56,8 @@ Status Loader::stage(const ReadyPlugin& plugin, PluginReport& report) {
 
 Status Loader::load_into(const CheckedFile& file, PluginReport& report) {
   if (Status refused = pass_gates(file); !refused.ok()) return refused;
-  const Result<Library> library = open_library(file);
+  const base::ThreadStateGuard guard;
+  const Result<Library> library = open_library(file.path, file.descriptor.get());
   if (!library) return library.error();
   const Result<ReadyPlugin> plugin = make_ready(library->query, library->build_id);
   return plugin ? stage(*plugin, report) : plugin.error();

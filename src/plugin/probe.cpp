@@ -1,0 +1,80 @@
+#include "plugin/probe.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "base/text.hpp"
+#include "plugin/child.hpp"
+#include "plugin/discovery.hpp"
+#include "plugin/probe_environment.hpp"
+#include "plugin/probe_protocol.hpp"
+
+namespace opmux::plugin {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder for nobody but us that goes with all that is in it.
+class PrivateFolder {
+ public:
+  PrivateFolder() {
+    std::error_code failed;
+    const fs::path parent = fs::temp_directory_path(failed);
+    std::string name = (failed ? fs::path("/tmp") : parent) / "opmux-probe-XXXXXX";
+    if (mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+  ~PrivateFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+Verdict unusable(std::string_view code, std::string text) {
+  return {std::string(code), std::move(text), {}, 0, 0, {}};
+}
+
+}  // namespace
+
+std::string probe_program() {
+  const std::string here = installation_folder();
+  if (here.empty()) return {};
+  // Libraries may lie one folder deeper, in that of their architecture.
+  for (const char* up : {"..", "../.."}) {
+    std::error_code unknown;
+    const fs::path program = (fs::path(here) / up / "libexec/opmux/opmux-probe").lexically_normal();
+    if (fs::is_regular_file(program, unknown)) return program.string();
+  }
+  return (fs::path(here) / "../libexec/opmux/opmux-probe").lexically_normal().string();
+}
+
+Verdict probe(const std::string& program, const ProbeTarget& target) {
+  if (access(program.c_str(), X_OK) != 0) {
+    return unusable("probe.missing",
+                    base::concat("there is no program ", program, " to try plugins with"));
+  }
+  const PrivateFolder folder;
+  if (folder.path().empty()) {
+    return unusable("probe.spawn", "cannot make a folder for temporary files");
+  }
+  const ChildCommand command{program,
+                             {target.path},
+                             probe_environment(environ, folder.path()),
+                             target.descriptor,
+                             protocol::kMostData};
+  const Result<ChildReport> report =
+      run_child(command, std::chrono::seconds(protocol::kMostSeconds));
+  if (!report) return unusable(report.error().reason(), std::string(report.error().message()));
+  return judge(report->text, report->ending);
+}
+
+}  // namespace opmux::plugin

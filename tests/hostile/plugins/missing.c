@@ -1,0 +1,3 @@
+/* What a plugin needs and does not find. */
+int missing_answer(void);
+int missing_answer(void) { return 0; }

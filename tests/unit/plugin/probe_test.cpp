@@ -1,0 +1,140 @@
+#include "plugin/probe.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plugin/probe_environment.hpp"
+#include "plugin/probe_protocol.hpp"
+#include "plugin/probe_report.hpp"
+
+namespace opmux::plugin {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using How = Ending::How;
+
+constexpr Ending kReported{How::exited, protocol::kReported, false};
+
+TEST(JudgeProbe, believes_a_whole_report_of_a_program_that_ended_well) {
+  Verdict verdict;
+  verdict.manifest.name = "acme";
+  const std::string report = "at\topen\nat\tquery\n" + to_text(verdict);
+  EXPECT_EQ(judge(report, kReported), verdict);
+  EXPECT_EQ(judge(report, {}), verdict) << "somebody else took the exit status";
+  EXPECT_EQ(judge(report, {How::exited, 0, false}).code, "probe.exit");
+  EXPECT_EQ(judge(report, {How::hung, 0, false}).code, "probe.hang");
+}
+
+TEST(JudgeProbe, names_signal_address_and_stage_of_a_crash) {
+  const Verdict verdict = judge("at\topen\nat\tinit\ncrash\t11\t4096\n", kReported);
+  EXPECT_EQ(verdict.code, "probe.crash");
+  EXPECT_EQ(verdict.text, "SIGSEGV at address 0x1000 in init");
+  EXPECT_EQ(verdict.signal, SIGSEGV);
+  EXPECT_EQ(verdict.address, 4096u);
+  EXPECT_EQ(verdict.stage, "init");
+}
+
+TEST(JudgeProbe, tells_endings_apart) {
+  const auto code_of = [](std::string_view report, Ending ending) {
+    return judge(report, ending).code;
+  };
+  EXPECT_EQ(code_of("at\tquery\n", {How::exited, 0, false}), "probe.exit");
+  EXPECT_EQ(code_of("at\tquery\n", {How::signalled, SIGKILL, false}), "probe.crash");
+  EXPECT_EQ(code_of("at\tquery\n", {How::signalled, SIGXCPU, false}), "probe.hang");
+  EXPECT_EQ(code_of("at\tquery\n", {How::signalled, SIGSYS, false}), "probe.forbidden");
+  EXPECT_EQ(code_of("at\tquery\n", {How::hung, 0, true}), "probe.memory");
+  EXPECT_EQ(code_of("memory\n", kReported), "probe.memory");
+  EXPECT_EQ(code_of("forbidden\tfork\n", kReported), "probe.forbidden");
+  EXPECT_EQ(code_of("crash\t24\t0\n", kReported), "probe.hang") << "processor time";
+  EXPECT_EQ(code_of("at\topen\n", {How::exited, protocol::kReportLost, false}), "probe.files");
+  EXPECT_EQ(code_of("", {How::exited, protocol::kUnconfined, false}), "probe.unconfined");
+  EXPECT_EQ(code_of("nonsense", kReported), "probe.verdict");
+  EXPECT_EQ(code_of("", {}), "probe.verdict");
+}
+
+TEST(JudgeProbe, shows_nothing_of_a_stage_that_is_no_word) {
+  EXPECT_EQ(judge("at\t\033[2Jquery\n", {How::exited, 1, false}).stage, "2query");
+}
+
+TEST(ProbeEnvironment, keeps_what_decides_which_libraries_and_devices_there_are) {
+  const char* block[] = {"PATH=/bin",
+                         "LD_LIBRARY_PATH=/opt/acme",
+                         "CUDA_VISIBLE_DEVICES=0",
+                         "AWS_SECRET=",
+                         "OCL_ICD_VENDORS=/etc/acme",
+                         "POCL_CACHE_DIR=/x",
+                         "OMP_NUM_THREADS=2",
+                         "LD_PRELOAD=evil.so",
+                         "HOME=/root",
+                         nullptr};
+  EXPECT_THAT(probe_environment(block, "/private"),
+              ElementsAre("HOME=/private", "TMPDIR=/private", "LANG=C", "LD_LIBRARY_PATH=/opt/acme",
+                          "CUDA_VISIBLE_DEVICES=0", "OCL_ICD_VENDORS=/etc/acme",
+                          "POCL_CACHE_DIR=/x", "OMP_NUM_THREADS=2"));
+}
+
+class ProbeTest : public testing::Test {
+ protected:
+  static Verdict try_out(const std::string& name, const std::string& path) {
+    const int file =
+        open((std::string(OPMUX_TEST_PLUGINS) + "/" + name + ".so").c_str(), O_RDONLY | O_CLOEXEC);
+    const Verdict verdict = probe(probe_program(), {path, file});
+    close(file);
+    return verdict;
+  }
+  static std::string path_of(const std::string& name) {
+    return std::string(OPMUX_TEST_PLUGINS) + "/" + name + ".so";
+  }
+};
+
+TEST_F(ProbeTest, says_what_a_plugin_brings) {
+  for (const std::string& path : {path_of("good"), std::string()}) {
+    const Verdict verdict = try_out("good", path);
+    ASSERT_TRUE(verdict.ok()) << verdict.text;
+    EXPECT_EQ(verdict.manifest.name, "good");
+    EXPECT_THAT(verdict.manifest.operators,
+                ElementsAre("good.swish(out Tensor y[N], Tensor x[N])"));
+    EXPECT_THAT(verdict.manifest.points, ElementsAre("tile() -> int"));
+    ASSERT_EQ(verdict.manifest.backends.size(), 1u);
+    EXPECT_EQ(verdict.manifest.backends[0].name, "good");
+    EXPECT_THAT(verdict.manifest.backends[0].implementations,
+                ElementsAre(Manifest::Implementation{"good.swish", "v1"}));
+  }
+}
+
+TEST_F(ProbeTest, finds_out_that_the_path_leads_elsewhere_than_the_descriptor) {
+  EXPECT_EQ(try_out("disturbing", path_of("good")).code, "plugin.swapped");
+}
+
+TEST_F(ProbeTest, works_while_the_program_ignores_what_becomes_of_its_children) {
+  struct sigaction ignore{}, before{};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGCHLD, &ignore, &before);
+  const Verdict verdict = try_out("good", path_of("good"));
+  sigaction(SIGCHLD, &before, nullptr);
+  EXPECT_TRUE(verdict.ok()) << verdict.text;
+}
+
+TEST_F(ProbeTest, refuses_when_there_is_no_program_to_try_with) {
+  const Verdict verdict = probe("/nowhere/opmux-probe", {path_of("good"), 0});
+  EXPECT_EQ(verdict.code, "probe.missing");
+  EXPECT_THAT(verdict.text, HasSubstr("/nowhere/opmux-probe"));
+}
+
+TEST_F(ProbeTest, leaves_nothing_in_the_folder_for_temporary_files) {
+  char folder[] = "/tmp/opmux-test-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  setenv("TMPDIR", folder, 1);
+  EXPECT_TRUE(try_out("good", path_of("good")).ok());
+  unsetenv("TMPDIR");
+  EXPECT_EQ(rmdir(folder), 0) << "it is not empty";
+}
+
+}  // namespace
+}  // namespace opmux::plugin

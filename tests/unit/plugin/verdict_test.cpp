@@ -1,0 +1,58 @@
+#include "plugin/verdict.hpp"
+
+#include <gtest/gtest.h>
+
+#include <opmux/abi.h>
+
+namespace opmux::plugin {
+namespace {
+
+Verdict good() {
+  Verdict verdict;
+  Manifest& manifest = verdict.manifest;
+  manifest.name = "acme";
+  manifest.version = "1.2\tbeta";
+  manifest.vendor = "Acme \\ Sons";
+  manifest.build_id = "00ff";
+  manifest.flags = OPMUX_PLUGIN_UNLOADABLE;
+  manifest.operators = {"acme.swish(out Tensor y[N],\n  Tensor x[N])"};
+  manifest.points = {"tile() -> int"};
+  manifest.backends = {{"acme", "acme", OPMUX_KIND_VENDOR, 1, 2, {{"acme.swish", "v1"}}},
+                       {"acme_two", "", OPMUX_KIND_DEFAULT, 1, 0, {}}};
+  return verdict;
+}
+
+std::string reason_of(std::string_view text) {
+  const Result<Verdict> read = parse_verdict(text);
+  return read ? "" : std::string(read.error().reason());
+}
+
+TEST(Verdict, reads_back_as_it_was_written) {
+  EXPECT_EQ(parse_verdict(to_text(good())).value(), good());
+  const Verdict crash{"probe.crash", "SIGSEGV at address 0x10", "query", 11, 16, {}};
+  EXPECT_EQ(parse_verdict(to_text(crash)).value(), crash);
+}
+
+TEST(Verdict, refuses_what_is_cut_off_anywhere) {
+  const std::string whole = to_text(good());
+  for (size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_EQ(reason_of(std::string_view(whole).substr(0, size)), "probe.verdict") << size;
+  }
+}
+
+TEST(Verdict, refuses_what_it_does_not_know) {
+  const std::string whole = to_text(good());
+  EXPECT_EQ(reason_of(whole + "more\n"), "probe.verdict");
+  EXPECT_EQ(reason_of("opmux-verdict 2\nplugin\ta\t\t\t\t0\nend\n"), "probe.verdict");
+  EXPECT_EQ(reason_of("opmux-verdict 1\nend\n"), "probe.verdict") << "it names no plugin";
+  for (const char* line : {"surprise", "plugin\ta", "plugin\ta\t\t\t\tmany", "impl\top\tv1",
+                           "operator\tx\\y", "operator\tx\\", "operator\t\x01", "code\t\ttext"}) {
+    EXPECT_EQ(reason_of(std::string("opmux-verdict 1\nplugin\ta\t\t\t\t0\n") + line + "\nend\n"),
+              "probe.verdict")
+        << line;
+  }
+  EXPECT_EQ(reason_of(std::string(kLongestVerdict + 1, 'x')), "probe.verdict");
+}
+
+}  // namespace
+}  // namespace opmux::plugin
