@@ -28,6 +28,8 @@ struct Options {
   uint64_t first_case = 0;
   /// Go on after an implementation's first wrong case, and count them.
   bool count_wrong = false;
+  /// Count the cases in which a call without a policy would have chosen the implementation.
+  bool count_chosen = false;
 };
 
 /// One thing that was wrong with one implementation.
@@ -51,6 +53,8 @@ struct ImplementationReport {
   uint64_t cases = 0;    ///< that it ran
   uint64_t refused = 0;  ///< that its capabilities or its verifier refused, or that it declined
   uint64_t wrong = 0;    ///< with a finding; at most 1 unless Options::count_wrong
+  uint64_t chosen = 0;   ///< that it ran and would have been chosen for; see Options::count_chosen
+  std::string instead;   ///< who was chosen most often in the others
   std::vector<Finding> findings;  ///< the first of each kind
 
   bool passed() const { return findings.empty(); }

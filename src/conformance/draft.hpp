@@ -18,10 +18,16 @@ class Draft {
   Draft(std::string op, const std::vector<ArgumentInfo>& infos, uint64_t seed, uint64_t number);
 
   Random& random() { return random_; }
+  const std::vector<CaseArgument>& arguments() const { return case_.arguments; }
 
   // Before tensors have shapes.
   /// A named dimension. A shaper may set any; those that the schema ties to others it must.
   int64_t& dim(const std::string& name);
+  /// Draws a named dimension that has no size yet.
+  template <class Draw>
+  void dim(const std::string& name, Draw&& draw) {
+    if (!dims_.contains(name)) dims_[name] = draw();
+  }
   std::vector<int64_t>& leading() { return case_.leading; }
   /// A size between 1 and `most`, with a taste for 1 and for the neighbours of powers of two.
   int64_t size(int64_t most);

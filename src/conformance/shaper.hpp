@@ -28,8 +28,8 @@ struct Shaper {
   std::string_view batch = {};
 };
 
-/// Null if there is none.
-const Shaper* find_shaper(std::string_view op);
+/// That of the operator, or the one for operators that the suite knows by their schema alone.
+const Shaper& find_shaper(std::string_view op);
 
 inline constexpr double kUnit = 0x1p-24;        ///< unit roundoff of f32
 inline constexpr double kSmallest = 0x1p-126;   ///< below, f32 may be flushed to zero

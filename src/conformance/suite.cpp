@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 #include <thread>
@@ -6,6 +7,7 @@
 #include <opmux/conformance.hpp>
 
 #include "conformance/crash.hpp"
+#include "conformance/placed.hpp"
 #include "conformance/trial.hpp"
 
 namespace opmux::conformance {
@@ -18,6 +20,7 @@ constexpr uint64_t kPatience = 256;      ///< cases drawn for one that has taken
 struct DrawnCase {
   Case c;
   Expected expected;
+  std::string chosen;  ///< by a call without a policy; empty if nobody asked
 };
 
 Case draw_case(const Shaper& shaper, const std::string& op, const std::vector<ArgumentInfo>& infos,
@@ -40,6 +43,9 @@ class OperatorRun {
       : runtime_(&runtime), options_(&options), info_(&info), op_(op), infos_(op.arguments()) {
     report_.name = info.name;
     for (const ImplementationInfo& implementation : info.implementations) {
+      if (reference_.empty() && implementation.kind == name_of(Kind::reference)) {
+        reference_ = implementation.id;
+      }
       if (!chosen(options.backends, implementation.backend) ||
           !chosen(options.implementations, implementation.id)) {
         continue;
@@ -52,9 +58,9 @@ class OperatorRun {
   }
 
   OperatorReport run() {
-    shaper_ = find_shaper(info_->name);
-    if (shaper_ == nullptr) {
-      report_.note = "the suite knows no cases for it";
+    shaper_ = &find_shaper(info_->name);
+    if (reference_.empty()) {
+      report_.note = "it has no reference to compare with";
     } else {
       run_cases(0, options_->cases, [this](const auto& report) { return goes_on(report); });
       // One case alone is a case that is looked at again.
@@ -90,10 +96,30 @@ class OperatorRun {
     drawn_.clear();
     std::thread([&] {
       Policy reference;
-      reference.require = {"impl:" + info_->name + "/reference.scalar"};
+      reference.require = {"impl:" + reference_};
       const PolicyScope scope(*runtime_, reference);
       for (uint64_t number = first; number < first + count; ++number) draw_one(number);
     }).join();
+    if (options_->count_chosen) std::thread([this] { ask_who_is_chosen(); }).join();
+  }
+
+  void ask_who_is_chosen() {
+    for (DrawnCase& drawn : drawn_) {
+      if (drawn.c.invalid) continue;
+      const Placed placed(arenas_, drawn.c, std::byte{0});
+      drawn.chosen = op_.explain_arguments(placed.arguments()).chosen;
+    }
+  }
+
+  /// Who would have run a case that this one ran.
+  void count_chosen(const DrawnCase& drawn, ImplementationReport& report) {
+    if (drawn.chosen.empty()) return;
+    if (drawn.chosen == report.id) {
+      ++report.chosen;
+      return;
+    }
+    auto& others = instead_[report.id];
+    if (++others[drawn.chosen] > others[report.instead]) report.instead = drawn.chosen;
   }
 
   void draw_one(uint64_t number) {
@@ -106,7 +132,7 @@ class OperatorRun {
     }
     ++report_.cases;
     Expected wanted = c.invalid ? Expected() : std::move(*expected);
-    drawn_.push_back({std::move(c), std::move(wanted)});
+    drawn_.push_back({std::move(c), std::move(wanted), {}});
   }
 
   const ImplementationInfo& info_of(const ImplementationReport& report) const {
@@ -131,6 +157,7 @@ class OperatorRun {
   bool try_one(Trial& trial, const DrawnCase& drawn, ImplementationReport& report) {
     const Verdict verdict = trial.run(drawn.c, drawn.expected);
     ++(verdict.refused ? report.refused : report.cases);
+    if (!verdict.refused) count_chosen(drawn, report);
     if (!verdict.refused && !drawn.c.empty() && !drawn.c.invalid) busy_.insert(report.id);
     if (!verdict.problem) return false;
     ++report.wrong;
@@ -160,6 +187,8 @@ class OperatorRun {
   Arenas arenas_;
   std::vector<DrawnCase> drawn_;
   OperatorReport report_;
+  std::string reference_;  ///< the id of the implementation that is right
+  std::map<std::string, std::map<std::string, uint64_t>> instead_;  ///< others, by id
   std::set<std::string> busy_;  ///< who ran a case in which there is something to do
 };
 

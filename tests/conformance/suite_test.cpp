@@ -202,7 +202,7 @@ TEST_F(ConformanceSuite, refuses_names_that_nobody_has) {
   EXPECT_EQ(verify(runtime_, {.implementations = {"a/b.c"}}).error().code(), Code::not_found);
 }
 
-TEST_F(ConformanceSuite, says_so_when_it_knows_no_cases) {
+TEST_F(ConformanceSuite, says_so_when_there_is_nothing_to_compare_with) {
   ASSERT_TRUE(runtime_.define("acme.twice(out Tensor y[N], Tensor x[N])").ok());
   auto registration =
       runtime_.implement({.id = "acme.twice/acme.v1", .vendor = "acme", .run = [](CallFrame&) {
@@ -210,7 +210,51 @@ TEST_F(ConformanceSuite, says_so_when_it_knows_no_cases) {
                           }});
   const auto report = verify(runtime_, {.backends = {"acme"}});
   EXPECT_FALSE(report->passed());
-  EXPECT_EQ(report->operators[0].note, "the suite knows no cases for it");
+  EXPECT_EQ(report->operators[0].note, "it has no reference to compare with");
+}
+
+/// An operator of a plugin's own: y[i] = factor * x[i] for contiguous f32.
+class OwnOperator : public ConformanceSuite {
+ protected:
+  OwnOperator() {
+    EXPECT_TRUE(runtime_
+                    .define("acme.times(out Tensor y[A, B], Tensor x[A, B], int factor = 2) "
+                            "where A >= B && factor >= 0")
+                    .ok());
+  }
+  Registration implement(const std::string& id, Kind kind, float error) {
+    const auto times = [error](CallFrame& call) {
+      const auto factor = static_cast<float>(call.i64(2)) * (1 + error);
+      for (int64_t i = 0; i < call.tensor(0).elements(); ++i) {
+        call.data<float>(0)[i] = factor * call.data<const float>(1)[i];
+      }
+      return Outcome::ok;
+    };
+    return runtime_
+        .implement({.id = id,
+                    .kind = kind,
+                    .vendor = kind == Kind::vendor ? "acme" : "",
+                    .caps = Caps{}.dtypes({f32}).contiguous(),
+                    .run = times})
+        .value();
+  }
+  ImplementationReport verify_with(float error) {
+    const Registration reference = implement("acme.times/acme_plain.v1", Kind::reference, 0);
+    const Registration subject = implement("acme.times/acme.v1", Kind::vendor, error);
+    const auto report = verify(runtime_, {.backends = {"acme"}, .cases = 200});
+    EXPECT_EQ(report->operators[0].note, "");
+    return report->operators[0].implementations[0];
+  }
+};
+
+TEST_F(OwnOperator, is_compared_with_its_own_reference) {
+  const ImplementationReport report = verify_with(1e-5F);
+  EXPECT_TRUE(report.passed());
+  EXPECT_GT(report.cases, 20u);
+}
+
+TEST_F(OwnOperator, is_found_wrong_beyond_a_thousandth) {
+  EXPECT_EQ(kind_of(verify_with(0.01F)), "value");
 }
 
 }  // namespace

@@ -23,4 +23,7 @@ Shaper linear_w8a8();
 Shaper linear_w4a16();
 Shaper sample();
 
+/// For operators that the suite knows by their schema alone.
+Shaper own();
+
 }  // namespace opmux::conformance::operators

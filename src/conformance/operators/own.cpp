@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <cmath>
+
+#include "conformance/element.hpp"
+#include "conformance/operators/shapers.hpp"
+
+/// Operators that the suite knows by their schema alone: those that plugins and programs bring.
+namespace opmux::conformance::operators {
+namespace {
+
+/// How far results may be from the reference's, relative to the largest of the same output.
+constexpr double kTolerance = 0x1p-10;
+
+/// Sizes small enough for a few dimensions to be multiplied; half of the time they are multiples of
+/// one number, as conditions between dimensions want it.
+void draw_dims(Draft& draft, const ArgumentInfo& info) {
+  const int64_t base = draft.random().pick<int64_t>({1, 2, 3, 4});
+  const bool related = draft.random().chance(60);
+  for (const std::string& name : info.dims) {
+    if (name == "..." || (name[0] >= '0' && name[0] <= '9')) continue;
+    draft.dim(name, [&] {
+      return related ? base * draft.random().pick<int64_t>({1, 1, 2, 4, 8}) : draft.size(12);
+    });
+  }
+}
+
+void draw_number(Draft& draft, const ArgumentInfo& info) {
+  if (info.type == ArgTag::integer && (!info.optional || draft.random().chance(40))) {
+    draft.set_integer(info.name, draft.random().pick<int64_t>({0, 1, 2, 3, 7}));
+  } else if (info.type == ArgTag::floating && !info.optional) {
+    draft.set(info.name, draft.random().pick({1.0, 0.5}));
+  }
+}
+
+void shape_own(Draft& draft) {
+  const bool all_f32 = draft.random().chance(60);
+  for (const CaseArgument& argument : draft.arguments()) {
+    const ArgumentInfo& info = *argument.info;
+    draw_dims(draft, info);
+    draw_number(draft, info);
+    if (all_f32 && argument.is_tensor()) draft.dtype(info.name, f32);
+    if (info.any_shape) draft.shape(info.name, {draft.size(64)});
+  }
+}
+
+/// Of one size: nothing is known of what the operator does with large and tiny ones.
+void fill_own(Draft& draft) {
+  for (const CaseArgument& argument : draft.arguments()) {
+    if (!argument.read() || !is_float(argument.tensor.dtype)) continue;
+    for (double& value : draft.tensor(argument.info->name).values) value = draft.random().normal();
+  }
+}
+
+void bound_own(const Case&, Expected& expected) {
+  for (ExpectedOutput& output : expected.outputs) {
+    double largest = 0;
+    for (const double value : output.values) {
+      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+    }
+    output.bounds.assign(output.values.size(), largest * kTolerance);
+  }
+}
+
+}  // namespace
+
+Shaper own() { return {.op = "", .shape = shape_own, .fill = fill_own, .bound = bound_own}; }
+
+}  // namespace opmux::conformance::operators
