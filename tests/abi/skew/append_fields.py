@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""Makes the header of a later minor version: every struct that carries its size gets two more fields.
+
+usage: append_fields.py ABI_H OUTPUT
+"""
+import pathlib
+import re
+import sys
+
+STRUCT = re.compile(r"(typedef struct (opmux_\w+) \{\n  uint32_t struct_size;.*?)(\n\} \2;)", re.S)
+FEWEST = 17  # structs with a size; a change of the form of the header must not pass unnoticed
+
+
+def appended(text):
+    """The header's text, and how many structs grew."""
+    made, count = STRUCT.subn(r"\1\n  uint64_t appended[2];\3", text)
+    return made.replace("#define OPMUX_ABI_MINOR 0", "#define OPMUX_ABI_MINOR 1"), count
+
+
+def main():
+    source, output = map(pathlib.Path, sys.argv[1:])
+    text, count = appended(source.read_text(encoding="utf-8"))
+    if count < FEWEST or "OPMUX_ABI_MINOR 1" not in text:
+        sys.exit(f"{source}: only {count} structs grew")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
