@@ -21,6 +21,18 @@
 
 namespace opmux::plugin {
 
+/// Receives what describe() has to say.
+class Node {
+ public:
+  explicit Node(const opmux_node_sink& sink) : sink_(&sink) {}
+  void attribute(std::string_view key, std::string_view value) const {
+    sink_->attribute(sink_->context, str(key), str(value));
+  }
+
+ private:
+  const opmux_node_sink* sink_;
+};
+
 /// One implementation of one operator. Later builders copy it; nothing of it is shared.
 class Impl {
  public:
@@ -115,17 +127,21 @@ class Impl {
     c_.destroy = release;
     return *this;
   }
-  /// Says how many bytes an instance keeps, for the host's limit; without it the constant's own.
-  Impl& packed_bytes(std::function<uint64_t(void*)> fn) {
-    packed_bytes_ = std::move(fn);
+  /// fn(void* instance, const Node&) says what an instance is, as attributes of a graph node; the
+  /// host reads "packed_bytes" for its limit, without it the constant's own.
+  Impl& describe(std::function<void(void*, const Node&)> fn) {
+    describe_ = std::move(fn);
     c_.describe = [](void* self, void* instance, const opmux_node_sink* sink) {
-      return guarded(nullptr, [&] {
-        const std::string bytes =
-            std::to_string(of(self).packed_bytes_(Call::shared(instance).get()));
-        sink->attribute(sink->context, str("packed_bytes"), str(bytes));
-      });
+      return guarded(nullptr,
+                     [&] { of(self).describe_(Call::shared(instance).get(), Node{*sink}); });
     };
     return *this;
+  }
+  /// describe() with how many bytes an instance keeps and nothing else.
+  Impl& packed_bytes(std::function<uint64_t(void*)> fn) {
+    return describe([fn = std::move(fn)](void* instance, const Node& node) {
+      node.attribute("packed_bytes", std::to_string(fn(instance)));
+    });
   }
 
  private:
@@ -152,7 +168,7 @@ class Impl {
   std::function<uint64_t(const Call&)> workspace_;
   std::function<std::shared_ptr<void>(Args)> create_;
   std::function<int32_t(void*, Args)> load_;
-  std::function<uint64_t(void*)> packed_bytes_;
+  std::function<void(void*, const Node&)> describe_;
 };
 
 }  // namespace opmux::plugin
