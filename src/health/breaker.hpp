@@ -1,0 +1,358 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "base/process.hpp"
+#include "health/breaker_cell.hpp"
+#include "health/breaker_key.hpp"
+#include "health/breaker_rules.hpp"
+
+namespace opmux::health {
+
+/// What a breaker is built from, so that tests can put their own in its place and look between
+/// its steps.
+struct RealSync {
+  using Mutex = base::ForkMutex;
+  template <class T>
+  using Atomic = std::atomic<T>;
+};
+
+/// Whether a call may run, and what it must give back.
+struct Pass {
+  bool admitted = true;
+  bool permit = false;
+  uint8_t cell = 0;
+  uint32_t period = 0;
+};
+
+/// How a call ended, as far as a breaker is concerned. `neither`: declined, the caller's fault, or
+/// short of memory.
+enum class Ending : uint8_t { success, failure, neither };
+
+enum class Force : uint8_t { open, close, isolate };
+
+/// What an event did. `publish`: decisions of the operator must be made anew.
+struct BreakerChange {
+  struct Step {
+    uint8_t cell;
+    BreakerState from, to;
+    uint32_t openings;
+    uint64_t open_for_ns;
+  };
+  bool publish = false;
+  uint8_t count = 0;
+  std::array<Step, 20> steps{};
+
+  void add(const Step& step) {
+    publish = true;
+    if (count < steps.size()) steps[count++] = step;
+  }
+};
+
+/// The breaker of one implementation: a cell for each class of calls that failed, one for the
+/// classes that find no room, and one for the implementation as a whole. Thread-safe; a forked
+/// child finds it whole, or, if the fork came in the middle of a change, as new.
+template <class Sync, class Rules = BreakerRules>
+class BasicBreaker {
+ public:
+  static constexpr uint8_t kClasses = 16;
+  static constexpr uint8_t kOverflow = kClasses;    ///< shared by all later classes
+  static constexpr uint8_t kWhole = kOverflow + 1;  ///< the implementation
+  static constexpr uint8_t kCells = kWhole + 1;
+  static constexpr uint64_t kNever = UINT64_MAX;
+
+  BasicBreaker(bool is_reference, const BreakerLimits& limits, uint64_t seed)
+      : is_reference_(is_reference) {
+    data_.limits = limits;
+    data_.random = seed;
+  }
+
+  /// Asked by each call of an armed implementation. Calls that run give back what they got.
+  Pass enter(const BreakerKey& key) {
+    if (barred_.load(std::memory_order_acquire) == 0) return {};
+    const Turn turn(*this);
+    const uint8_t at = find(key);
+    if (at == kCells) return {};
+    BreakerCell& cell = data_.cells[at];
+    Pass pass{true, false, at, cell.period};
+    if (Rules::runs_freely(cell.state)) return pass;
+    pass.admitted = cell.state == BreakerState::half_open &&
+                    Rules::permit_is_free(cell.permits_out, data_.limits);
+    pass.permit = pass.admitted;
+    if (pass.permit) ++cell.permits_out;
+    return pass;
+  }
+
+  /// Told of every failure, and of every outcome of an armed implementation.
+  BreakerChange leave(const BreakerKey& key, const Pass& pass, Ending ending, uint64_t now_ns) {
+    const Turn turn(*this);
+    BreakerChange change;
+    if (pass.permit) --data_.cells[pass.cell].permits_out;
+    if (ending == Ending::failure) fail(key, now_ns, change);
+    if (ending == Ending::success) succeed(key, pass, change);
+    return change;
+  }
+
+  /// Makes the transitions whose time has come.
+  BreakerChange advance(uint64_t now_ns) {
+    const Turn turn(*this);
+    BreakerChange change;
+    for (uint8_t at = 0; at < kCells; ++at) {
+      BreakerCell& cell = data_.cells[at];
+      if (cell.state == BreakerState::open && now_ns >= cell.open_until_ns)
+        move(at, BreakerState::half_open, change);
+    }
+    return change;
+  }
+  /// When advance() has something to do; kNever if nothing waits for a time.
+  uint64_t next_due_ns() {
+    const Turn turn(*this);
+    uint64_t due = kNever;
+    for (const BreakerCell& cell : data_.cells) {
+      if (cell.state == BreakerState::open) due = std::min(due, cell.open_until_ns);
+    }
+    return due;
+  }
+
+  /// By hand, for the whole implementation. The reference takes no force.
+  BreakerChange force(Force what, uint64_t now_ns) {
+    const Turn turn(*this);
+    BreakerChange change;
+    if (!Rules::can_open(is_reference_)) return change;
+    change.publish = true;
+    if (what == Force::close) {
+      for (uint8_t at = 0; at < kCells; ++at) move(at, BreakerState::closed, change);
+      disarm();
+      return change;
+    }
+    data_.armed = true;
+    forget_classes(change);
+    if (what == Force::open) open(kWhole, now_ns, change);
+    if (what == Force::isolate) move(kWhole, BreakerState::isolated, change);
+    return change;
+  }
+
+  void set_limits(const BreakerLimits& limits) {
+    const Turn turn(*this);
+    data_.limits = limits;
+  }
+
+  /// Before a publication: decisions will see what is open now.
+  void announce() {
+    const Turn turn(*this);
+    for (BreakerCell& cell : data_.cells) {
+      cell.published_open =
+          cell.state == BreakerState::open || cell.state == BreakerState::isolated;
+    }
+    data_.announced_armed = data_.armed;
+  }
+  /// After it: every call since then is told of. Failures before it were seen without the successes
+  /// between them, so that only one of them counts.
+  void published() {
+    const Turn turn(*this);
+    if (data_.recording || !data_.announced_armed) return;
+    data_.recording = data_.armed;
+    for (BreakerCell& cell : data_.cells) cell.consecutive = std::min(cell.consecutive, 1u);
+  }
+
+  /// Whether decisions that are kept make calls ask and tell.
+  bool announced_armed() {
+    const Turn turn(*this);
+    return data_.announced_armed;
+  }
+  /// A copy of the cell that calls of this class have now.
+  std::optional<BreakerCell> cell_of(const BreakerKey& key) {
+    const Turn turn(*this);
+    const uint8_t at = find(key);
+    if (at == kCells) return std::nullopt;
+    return data_.cells[at];
+  }
+  /// Whether decisions that are kept refuse this class.
+  bool published_open(const BreakerKey& key) {
+    const Turn turn(*this);
+    if (data_.cells[kWhole].published_open) return true;
+    const uint8_t at = find_class(key);
+    return at != kCells && data_.cells[at].published_open;
+  }
+  uint64_t failures() {
+    const Turn turn(*this);
+    return data_.failures;
+  }
+
+  /// Calls visit(cell number, key, cell) for each cell that has anything to say.
+  template <class Visit>
+  void for_each_cell(Visit&& visit) {
+    const Turn turn(*this);
+    for (uint8_t at = 0; at < kCells; ++at) {
+      const BreakerCell& cell = data_.cells[at];
+      const bool known = at < kClasses ? at < data_.used : cell.state != BreakerState::closed;
+      if (known) visit(at, at < kClasses ? data_.keys[at] : BreakerKey{}, cell);
+    }
+  }
+
+  struct Data {
+    std::array<BreakerKey, kClasses> keys{};
+    std::array<BreakerCell, kCells> cells{};
+    uint8_t used = 0;  ///< classes with a cell of their own
+    bool armed = false, announced_armed = false;
+    bool recording = false;  ///< all outcomes are told, since a publication
+    uint32_t clean = 0;      ///< outcomes since the last failure
+    uint64_t failures = 0;   ///< ever
+    uint64_t random = 0;
+    BreakerLimits limits;
+  };
+  /// For tests that compare whole states.
+  const Data& data() const { return data_; }
+
+ private:
+  struct Turn {
+    explicit Turn(BasicBreaker& breaker) : owner(breaker) {
+      owner.mutex_.lock();
+      if (owner.changing_) {
+        const BreakerLimits limits = owner.data_.limits;
+        owner.data_ = {};
+        owner.data_.limits = limits;
+      }
+      owner.changing_ = true;
+    }
+    ~Turn() {
+      owner.changing_ = false;
+      uint32_t barred = 0;
+      for (const BreakerCell& cell : owner.data_.cells)
+        barred += cell.state == BreakerState::closed ? 0 : 1;
+      owner.barred_.store(barred, std::memory_order_release);
+      owner.mutex_.unlock();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    BasicBreaker& owner;
+  };
+
+  /// The cell of a class; kCells if it has none yet.
+  uint8_t find_class(const BreakerKey& key) const {
+    for (uint8_t at = 0; at < data_.used; ++at) {
+      if (data_.keys[at] == key) return at;
+    }
+    return data_.used == kClasses ? kOverflow : kCells;
+  }
+  /// The cell that says whether a class may run.
+  uint8_t find(const BreakerKey& key) const {
+    return data_.cells[kWhole].state == BreakerState::closed ? find_class(key) : kWhole;
+  }
+  uint8_t find_or_make(const BreakerKey& key) {
+    uint8_t at = find(key);
+    if (at != kCells) return at;
+    at = data_.used++;
+    data_.keys[at] = key;
+    return at;
+  }
+
+  void fail(const BreakerKey& key, uint64_t now_ns, BreakerChange& change) {
+    if (!Rules::can_open(is_reference_)) return;
+    data_.failures += Rules::weight_of_failure();
+    data_.clean = 0;
+    if (!data_.armed) data_.armed = change.publish = true;
+    const uint8_t at = find_or_make(key);
+    BreakerCell& cell = data_.cells[at];
+    if (cell.state == BreakerState::half_open && Rules::opens_half_open(true))
+      return open(at, now_ns, change);
+    if (cell.state != BreakerState::closed) return;
+    cell.consecutive += Rules::weight_of_failure();
+    if (data_.recording || cell.window.size() == 0) cell.window.add(true, data_.limits.window);
+    if (!data_.recording) return;
+    if (Rules::opens_closed(cell.consecutive, cell.window.failures(), cell.window.size(),
+                            data_.limits)) {
+      open(at, now_ns, change);
+    }
+  }
+
+  void succeed(const BreakerKey& key, const Pass& pass, BreakerChange& change) {
+    if (!data_.armed) return;
+    if (pass.permit) {
+      BreakerCell& cell = data_.cells[pass.cell];
+      if (cell.state != BreakerState::half_open || cell.period != pass.period) return;
+      if (Rules::closes(++cell.successes, data_.limits))
+        move(pass.cell, BreakerState::closed, change);
+      return;
+    }
+    const uint8_t at = find(key);
+    if (at != kCells) {
+      BreakerCell& cell = data_.cells[at];
+      if (cell.state != BreakerState::closed) return;
+      cell.consecutive = 0;
+      cell.window.add(false, data_.limits.window);
+    }
+    if (!data_.recording || ++data_.clean < data_.limits.clean_outcomes || any_barred()) return;
+    disarm();
+    change.publish = true;
+  }
+
+  bool any_barred() const {
+    for (const BreakerCell& cell : data_.cells) {
+      if (cell.state != BreakerState::closed) return true;
+    }
+    return false;
+  }
+
+  void open(uint8_t at, uint64_t now_ns, BreakerChange& change) {
+    open_cell(at, now_ns, change);
+    if (at == kWhole) return;
+    uint32_t open_classes = 0;
+    for (uint8_t other = 0; other < kWhole; ++other)
+      open_classes += data_.cells[other].state == BreakerState::open ? 1 : 0;
+    if (open_classes < data_.limits.open_classes) return;
+    forget_classes(change);
+    open_cell(kWhole, now_ns, change);
+  }
+  void open_cell(uint8_t at, uint64_t now_ns, BreakerChange& change) {
+    BreakerCell& cell = data_.cells[at];
+    const BreakerState before = cell.state;
+    cell.enter(BreakerState::open);
+    ++cell.openings;
+    const uint64_t lasts = Rules::open_for_ns(cell.openings, next_random(), data_.limits);
+    cell.open_until_ns = now_ns + lasts;
+    change.add({at, before, BreakerState::open, cell.openings, lasts});
+  }
+  void move(uint8_t at, BreakerState next, BreakerChange& change) {
+    BreakerCell& cell = data_.cells[at];
+    const BreakerState before = cell.state;
+    if (before == next) return;
+    cell.enter(next);
+    change.add({at, before, next, cell.openings, 0});
+  }
+  /// The implementation is open as a whole: its classes have nothing to add.
+  void forget_classes(BreakerChange& change) {
+    for (uint8_t at = 0; at < kWhole; ++at) {
+      move(at, BreakerState::closed, change);
+      data_.cells[at].forget();
+    }
+    data_.used = 0;
+  }
+  void disarm() {
+    for (BreakerCell& cell : data_.cells) cell.forget();
+    data_.used = 0;
+    data_.clean = 0;
+    data_.armed = data_.recording = false;
+  }
+
+  uint64_t next_random() {
+    uint64_t word = data_.random += 0x9E3779B97F4A7C15;
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9;
+    word = (word ^ word >> 27) * 0x94D049BB133111EB;
+    return word ^ word >> 31;
+  }
+
+  const bool is_reference_;
+  typename Sync::Mutex mutex_;
+  bool changing_ = false;
+  typename Sync::template Atomic<uint32_t> barred_{0};  ///< cells that are not closed
+  Data data_;
+};
+
+using Breaker = BasicBreaker<RealSync>;
+
+}  // namespace opmux::health

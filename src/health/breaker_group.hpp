@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "health/breaker.hpp"
+#include "health/publish_gate.hpp"
+
+namespace opmux::health {
+
+/// The breakers of one operator, and when it is published. `Breakers` calls a function for each;
+/// it may grow meanwhile.
+template <class Sync, class Rules, class Breakers>
+class BasicBreakerGroup {
+ public:
+  Breakers& breakers() { return breakers_; }
+
+  /// Publishes what a change asks for, now or when it is its turn. `publish` makes every decision
+  /// of the operator anew, for all calls that start after it returned, and returns the time.
+  template <class Publish>
+  void follow(const BreakerChange& change, uint64_t now_ns, Publish&& publish) {
+    if (change.publish && gate_.request(now_ns)) publish_now(std::forward<Publish>(publish));
+  }
+  template <class Publish>
+  void flush(uint64_t now_ns, Publish&& publish) {
+    if (gate_.flush(now_ns)) publish_now(std::forward<Publish>(publish));
+  }
+  uint64_t next_due_ns() { return gate_.next_due_ns(); }
+
+ private:
+  template <class Publish>
+  void publish_now(Publish&& publish) {
+    breakers_.for_each([](auto& breaker) { breaker.announce(); });
+    const uint64_t done_ns = std::forward<Publish>(publish)();
+    breakers_.for_each([](auto& breaker) { breaker.published(); });
+    gate_.done(done_ns);
+  }
+
+  Breakers breakers_;
+  BasicPublishGate<Sync, Rules> gate_;
+};
+
+}  // namespace opmux::health

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "registry/facts.hpp"
+
+namespace opmux::health {
+
+/// What a class of calls has in common: device, element type, and each dimension up to a factor of
+/// two. Dimensions count in the order of the schema, `rows` last.
+struct BreakerKey {
+  static constexpr uint8_t kAbsentDim = 0xFF;
+
+  uint64_t device = 0;
+  uint32_t dtype = 0;
+  std::array<uint8_t, registry::kMaxDims + 1> log2{};  ///< rounded up
+
+  friend bool operator==(const BreakerKey&, const BreakerKey&) = default;
+
+  static BreakerKey of(const registry::Signature& signature);
+};
+
+/// "f32 H<=4096 rows<=32 on cpu:0"
+std::string describe(const BreakerKey& key, const registry::Schema& schema);
+
+/// The questions about dimensions that tell calls of this class from others.
+void add_questions(const BreakerKey& key, const registry::Schema& schema,
+                   registry::Dependencies& dependencies);
+
+}  // namespace opmux::health

@@ -1,0 +1,199 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "health/breaker_group.hpp"
+#include "model_sync.hpp"
+
+namespace opmux::test {
+
+using health::BreakerChange;
+using health::BreakerState;
+using health::kSecondNs;
+
+/// What a thread of the model does. An end without a beginning does nothing.
+enum class Event : uint8_t { begin, end_ok, end_fail, tick };
+
+/// Few enough to reach every state within a few events.
+inline health::BreakerLimits small_limits() {
+  health::BreakerLimits limits;
+  limits.consecutive_failures = 2;
+  limits.window = 4;
+  limits.min_calls = 3;
+  limits.open_at_most_ns = 45 * kSecondNs;
+  limits.clean_outcomes = 3;
+  return limits;
+}
+
+/// One implementation with its breaker, the publication of its operator, and who calls it; with
+/// counts of its own, to which the breaker is held.
+template <class Rules>
+class ExploredWorld {
+ public:
+  using Breaker = health::BasicBreaker<ModelSync, Rules>;
+  struct One {
+    Breaker* breaker = nullptr;
+    template <class Visit>
+    void for_each(Visit&& visit) {
+      visit(*breaker);
+    }
+  };
+
+  explicit ExploredWorld(bool is_reference)
+      : reference_(is_reference), breaker_(is_reference, small_limits(), 1) {
+    group_.breakers().breaker = &breaker_;
+  }
+
+  void happen(int thread, Event event) {
+    Caller& own = callers_[static_cast<size_t>(thread)];
+    switch (event) {
+      case Event::begin: begin(own); break;
+      case Event::end_ok: end(own, health::Ending::success); break;
+      case Event::end_fail: end(own, health::Ending::failure); break;
+      case Event::tick: tick(); break;
+    }
+  }
+
+  /// Calls use(from, to) for the parts of this object that can differ: one class is called.
+  template <class Use>
+  void changing_parts(Use&& use) const {
+    use(bytes(this), bytes(&breaker_.data()));
+    use(bytes(&breaker_.data().cells[0]), bytes(&breaker_.data().cells[1]));
+    use(bytes(&breaker_.data().cells[Breaker::kWhole]), bytes(this + 1));
+  }
+  /// Those of them that locks guard.
+  template <class Use>
+  void guarded_parts(Use&& use) const {
+    use(bytes(&breaker_.data().cells[0]), bytes(&breaker_.data().cells[1]));
+    use(bytes(&breaker_.data().cells[Breaker::kWhole]), bytes(&breaker_ + 1));
+    use(bytes(&group_), bytes(&group_ + 1));
+  }
+
+  /// The number of the invariant that does not hold; 0 if all do.
+  int broken() const { return broken_; }
+
+ private:
+  struct Call {
+    health::Pass pass;
+    bool told = false;  ///< took the recording path
+  };
+  struct Caller {
+    std::array<Call, 4> passes{};
+    size_t held = 0;
+  };
+
+  static const std::byte* bytes(const void* object) {
+    return static_cast<const std::byte*>(object);
+  }
+  uint64_t now() const {
+    progress.note(now_);
+    return now_;
+  }
+
+  void expect(int invariant, bool holds) {
+    if (!holds && broken_ == 0) broken_ = invariant;
+  }
+  const health::BreakerCell& cell() const {
+    const auto& cells = breaker_.data().cells;
+    const auto& whole = cells[Breaker::kWhole];
+    return whole.state == BreakerState::closed ? cells[0] : whole;
+  }
+  bool is_open() const { return cell().state == BreakerState::open; }
+
+  void begin(Caller& own) {
+    if (own.held == own.passes.size()) return;
+    Call call;
+    call.told = watched_.load(std::memory_order_acquire);
+    if (!call.told) {
+      // The hot path: nobody is asked. Nothing that waits for its lock has opened yet.
+      expect(1, !is_open() || bumping_);
+    } else {
+      const uint32_t before = cell().permits_out;
+      call.pass = breaker_.enter(key_);
+      if (!call.pass.admitted) return;
+      permits_ += call.pass.permit ? 1 : 0;
+      expect(1,
+             !is_open() || (!call.pass.permit && before == cell().permits_out && mid_change_ > 0));
+      expect(2, permits_ <= 3);
+    }
+    own.passes[own.held++] = call;
+  }
+
+  void end(Caller& own, health::Ending ending) {
+    if (own.held == 0) return;  // was not let in
+    const Call call = own.passes[--own.held];
+    own.passes[own.held] = {};
+    const bool failed = ending == health::Ending::failure;
+    // A plain success of the hot path is told to nobody.
+    if (!call.told && !failed) return;
+    failures_begun_ += failed ? 1 : 0;
+    if (call.pass.permit && !failed) ++successes_begun_;
+    ++mid_change_;
+    const BreakerChange change = breaker_.leave(key_, call.pass, ending, now());
+    --mid_change_;
+    permits_ -= call.pass.permit ? 1 : 0;
+    failures_ended_ += failed ? 1 : 0;
+    if (failed) expect(3, cell().state != BreakerState::half_open);
+    const uint64_t counted = breaker_.data().failures;
+    expect(4, reference_ || (counted >= failures_ended_ && counted <= failures_begun_));
+    follow(change);
+  }
+
+  void tick() {
+    const uint64_t due = std::min(breaker_.next_due_ns(), group_.next_due_ns());
+    now_ = due == UINT64_MAX ? now_ + health::kPublicationGapNs : std::max(now_, due);
+    progress.keep(0);
+    ++mid_change_;
+    const BreakerChange change = breaker_.advance(now());
+    --mid_change_;
+    follow(change);
+    group_.flush(now(), [this] { return publish(); });
+  }
+
+  void follow(const BreakerChange& change) {
+    uint64_t kept = change.publish ? 1 : 0;
+    for (uint8_t i = 0; i < change.count; ++i)
+      kept = kept * 31 + change.steps[i].open_for_ns + static_cast<uint64_t>(change.steps[i].to);
+    progress.keep(kept);
+    for (uint8_t i = 0; i < change.count; ++i) {
+      const BreakerChange::Step& step = change.steps[i];
+      expect(5, !reference_);
+      if (step.to == BreakerState::half_open) successes_begun_ = 0;
+      if (step.from == BreakerState::half_open && step.to == BreakerState::closed)
+        expect(3, successes_begun_ >= 2);
+      if (step.to != BreakerState::open) continue;
+      const uint64_t most = std::min<uint64_t>(30 * step.openings, 45);
+      expect(6, step.open_for_ns >= most * 27 / 30 * kSecondNs &&
+                    step.open_for_ns <= most * 33 * kSecondNs / 30);
+    }
+    group_.follow(change, now(), [this] { return publish(); });
+  }
+
+  uint64_t publish() {
+    expect(7, bumps_ == 0 || now_ >= bumped_ + health::kPublicationGapNs);
+    ++bumps_;
+    bumped_ = now_;
+    bumping_ = true;
+    watched_.store(breaker_.data().announced_armed, std::memory_order_release);
+    bumping_ = false;
+    return now();
+  }
+
+  const bool reference_;
+  Breaker breaker_;
+  health::BasicBreakerGroup<ModelSync, Rules, One> group_;
+  ModelSync::Atomic<bool> watched_{false};  ///< plans take the recording path
+  health::BreakerKey key_;
+  uint64_t now_ = kSecondNs;
+
+  std::array<Caller, Fibers::kMax> callers_;
+  uint32_t permits_ = 0, successes_begun_ = 0, mid_change_ = 0;
+  uint64_t failures_begun_ = 0, failures_ended_ = 0, bumps_ = 0, bumped_ = 0;
+  bool bumping_ = false;
+  int broken_ = 0;
+};
+
+}  // namespace opmux::test

@@ -1,0 +1,181 @@
+#include "health/breaker.hpp"
+
+namespace opmux::health {
+namespace {
+
+BreakerKey key_number(uint8_t number) {
+  BreakerKey key;
+  key.log2[0] = number;
+  return key;
+}
+
+/// A breaker whose changes are published at once.
+struct Bench {
+  explicit Bench(bool is_reference = false) : breaker(is_reference, {}, 1) {}
+
+  BreakerChange follow(const BreakerChange& change) {
+    if (change.publish) {
+      breaker.announce();
+      breaker.published();
+    }
+    return change;
+  }
+  void fail(uint8_t key, int times) {
+    for (int i = 0; i < times; ++i) {
+      const Pass pass = breaker.enter(key_number(key));
+      if (pass.admitted) follow(breaker.leave(key_number(key), pass, Ending::failure, now));
+    }
+  }
+  void succeed(uint8_t key, int times) {
+    for (int i = 0; i < times; ++i) {
+      const Pass pass = breaker.enter(key_number(key));
+      if (pass.admitted) follow(breaker.leave(key_number(key), pass, Ending::success, now));
+    }
+  }
+  void wait(uint64_t seconds) {
+    now += seconds * kSecondNs;
+    follow(breaker.advance(now));
+  }
+  BreakerState state(uint8_t key) {
+    const auto cell = breaker.cell_of(key_number(key));
+    return cell ? cell->state : BreakerState::closed;
+  }
+
+  Breaker breaker;
+  uint64_t now = kSecondNs;
+};
+
+TEST(Breaker, five_failures_in_a_row_open_a_class_and_no_other) {
+  Bench bench;
+  bench.fail(1, 4);
+  bench.succeed(1, 1);
+  bench.fail(1, 4);
+  EXPECT_EQ(bench.state(1), BreakerState::closed);
+  bench.fail(1, 1);
+  EXPECT_EQ(bench.state(1), BreakerState::open);
+  EXPECT_FALSE(bench.breaker.enter(key_number(1)).admitted);
+  EXPECT_TRUE(bench.breaker.enter(key_number(2)).admitted);
+}
+
+TEST(Breaker, half_of_the_last_hundred_opens_once_there_are_twenty) {
+  Bench bench;
+  for (int i = 0; i < 9; ++i) {
+    bench.fail(1, 1);
+    bench.succeed(1, 1);
+  }
+  bench.fail(1, 1);
+  EXPECT_EQ(bench.state(1), BreakerState::closed) << "nineteen outcomes";
+  bench.fail(1, 1);
+  EXPECT_EQ(bench.state(1), BreakerState::open);
+}
+
+TEST(Breaker, two_probes_that_end_well_close_it_and_one_that_fails_opens_it_for_longer) {
+  Bench bench;
+  bench.fail(1, 5);
+  bench.wait(26);
+  EXPECT_EQ(bench.state(1), BreakerState::open);
+  bench.wait(7);
+  ASSERT_EQ(bench.state(1), BreakerState::half_open);
+  bench.succeed(1, 1);
+  bench.fail(1, 1);
+  EXPECT_EQ(bench.state(1), BreakerState::open);
+  bench.wait(53);
+  EXPECT_EQ(bench.state(1), BreakerState::open) << "twice as long";
+  bench.wait(14);
+  ASSERT_EQ(bench.state(1), BreakerState::half_open);
+  bench.succeed(1, 2);
+  EXPECT_EQ(bench.state(1), BreakerState::closed);
+}
+
+TEST(Breaker, half_open_lets_three_calls_in_at_once) {
+  Bench bench;
+  bench.fail(1, 5);
+  bench.wait(40);
+  std::array<Pass, 3> passes;
+  for (Pass& pass : passes) pass = bench.breaker.enter(key_number(1));
+  EXPECT_FALSE(bench.breaker.enter(key_number(1)).admitted);
+  // One that could not say anything gives its permit back.
+  bench.breaker.leave(key_number(1), passes[0], Ending::neither, bench.now);
+  EXPECT_TRUE(bench.breaker.enter(key_number(1)).admitted);
+  EXPECT_EQ(bench.state(1), BreakerState::half_open);
+}
+
+TEST(Breaker, three_open_classes_open_the_implementation) {
+  Bench bench;
+  bench.fail(1, 5);
+  bench.fail(2, 5);
+  EXPECT_TRUE(bench.breaker.enter(key_number(9)).admitted);
+  bench.fail(3, 5);
+  EXPECT_FALSE(bench.breaker.enter(key_number(9)).admitted);
+  EXPECT_EQ(bench.state(9), BreakerState::open);
+}
+
+TEST(Breaker, classes_beyond_the_sixteenth_share_one) {
+  Bench bench;
+  for (uint8_t key = 0; key < 16; ++key) bench.fail(key, 1);
+  bench.fail(20, 3);
+  bench.fail(21, 2);
+  EXPECT_EQ(bench.state(22), BreakerState::open);
+  EXPECT_EQ(bench.state(3), BreakerState::closed);
+}
+
+TEST(Breaker, a_hundred_clean_outcomes_make_it_trusted_again) {
+  Bench bench;
+  bench.fail(1, 1);
+  EXPECT_TRUE(bench.breaker.announced_armed());
+  bench.succeed(2, 99);
+  EXPECT_TRUE(bench.breaker.announced_armed());
+  bench.succeed(1, 1);
+  EXPECT_FALSE(bench.breaker.announced_armed());
+  EXPECT_FALSE(bench.breaker.cell_of(key_number(1)));
+}
+
+TEST(Breaker, nothing_opens_before_successes_are_told_too) {
+  Breaker breaker(false, {}, 1);
+  bool publish = false;
+  for (int i = 0; i < 20; ++i)
+    publish |= breaker.leave(key_number(1), {}, Ending::failure, kSecondNs).publish;
+  EXPECT_TRUE(publish);
+  EXPECT_EQ(breaker.cell_of(key_number(1))->state, BreakerState::closed);
+  breaker.announce();
+  breaker.published();
+  for (int i = 0; i < 4; ++i) breaker.leave(key_number(1), {}, Ending::failure, kSecondNs);
+  EXPECT_EQ(breaker.cell_of(key_number(1))->state, BreakerState::open);
+}
+
+TEST(Breaker, by_hand_it_opens_closes_and_stays_open) {
+  Bench bench;
+  bench.follow(bench.breaker.force(Force::open, bench.now));
+  EXPECT_EQ(bench.state(1), BreakerState::open);
+  bench.wait(40);
+  EXPECT_EQ(bench.state(1), BreakerState::half_open);
+  bench.follow(bench.breaker.force(Force::isolate, bench.now));
+  bench.wait(10'000);
+  EXPECT_EQ(bench.state(1), BreakerState::isolated);
+  EXPECT_FALSE(bench.breaker.enter(key_number(1)).admitted);
+  bench.follow(bench.breaker.force(Force::close, bench.now));
+  EXPECT_TRUE(bench.breaker.enter(key_number(1)).admitted);
+  EXPECT_FALSE(bench.breaker.announced_armed());
+}
+
+TEST(Breaker, the_reference_never_opens) {
+  Bench bench(true);
+  bench.fail(1, 100);
+  bench.follow(bench.breaker.force(Force::isolate, bench.now));
+  EXPECT_TRUE(bench.breaker.enter(key_number(1)).admitted);
+}
+
+TEST(Breaker, an_opening_never_lasts_longer_than_its_limit) {
+  const BreakerLimits limits;
+  for (uint32_t n = 1; n < 100; ++n) {
+    const uint64_t seconds = std::min(30 * n, 300u);
+    for (const uint64_t random : {uint64_t{0}, uint64_t{12345678901}, UINT64_MAX}) {
+      const uint64_t lasts = BreakerRules::open_for_ns(n, random, limits);
+      EXPECT_GE(lasts, seconds * 27 * kSecondNs / 30);
+      EXPECT_LE(lasts, seconds * 33 * kSecondNs / 30);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace opmux::health
