@@ -137,8 +137,8 @@ class Operator {
   OPMUX_API Explanation explain_arguments(std::span<const opmux_arg> arguments) const;
 
   /// Shapes and element types of the outputs that inputs like these give; outputs among the
-  /// arguments may be absent. Fails with `invalid_argument` if the inputs do not fit the schema or
-  /// do not tell.
+  /// arguments may be absent; those that are not tell dimensions that inputs do not. Fails with
+  /// `invalid_argument` if the inputs do not fit the schema or nothing tells.
   OPMUX_API Result<std::vector<OutputInfo>> infer_outputs(
       std::span<const opmux_arg> arguments) const;
 

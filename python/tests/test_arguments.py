@@ -222,6 +222,16 @@ class TestOutputs:
         refused("cannot infer 'weights': nothing tells dimension K", X, op="topk_softmax",
                 reason="schema.not_inferable")  # fmt: skip
 
+    def test_one_that_is_given_tells_of_the_other(self):
+        x = np.random.default_rng(0).standard_normal((4, 8)).astype("f4")
+        weights, ids = np.empty((4, 2), "f4"), np.empty((4, 2), "i8")
+        with opmux.expect("topk_softmax/*"):
+            for out in ((weights, None), (None, ids)):
+                made = opmux.ops.topk_softmax(x, out=out)
+                assert made[0].dtype == "f4" and made[1].dtype == "i8"
+                assert made[0].shape == made[1].shape == weights.shape
+                np.testing.assert_array_equal(made[1], np.argsort(-x, axis=1)[:, :2])
+
     def test_operators_that_update_take_none(self):
         refused("takes no out=", X, X.copy(), out=X.copy(), op="fused_add_rms_norm")
 

@@ -160,6 +160,15 @@ class TestConditions:
         set_rules(world, opmux.rule(op="*", when=when, prefer=["reference"]))
         assert picked(world) == "red.v1"
 
+    @pytest.mark.parametrize("op", ["rms_norm", "rms_*", "*"])
+    def test_one_that_no_operator_can_answer_is_refused(self, op):
+        rule = opmux.rule(op=op, when=Condition.dim("NOWHERE", ">", 4), prefer=["vendor"])
+        for attempt in (lambda: opmux.set_policy(opmux.policy(rules=[rule])),
+                        lambda: opmux.scope(rules=[rule]).__enter__()):  # fmt: skip
+            with pytest.raises(opmux.InvalidArgument, match="when: it asks for") as raised:
+                attempt()
+            assert raised.value.reason == "policy.when"
+
 
 class TestRules:
     def test_boosts(self, world):

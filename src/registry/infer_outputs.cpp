@@ -22,6 +22,7 @@ class Inference {
       if (Status status = binder_.bind(i); !status.ok()) return status;
     }
     solve_conditions();
+    learn_from_outputs();
     if (Status status = binder_.check_where(); !status.ok()) return status;
     std::vector<InferredTensor> outputs;
     for (size_t i = 0; i < schema_.args.size(); ++i) {
@@ -41,6 +42,22 @@ class Inference {
  private:
   const TensorView* tensor(size_t index) const {
     return arguments_.tags[index] == ArgTag::tensor ? arguments_.values[index].tensor : nullptr;
+  }
+
+  /// What inputs do not tell, outputs that are there may have in common with those that are not.
+  void learn_from_outputs() {
+    for (size_t i = 0; i < schema_.args.size(); ++i) {
+      const ArgSpec& arg = schema_.args[i];
+      if (arg.read() || !arg.is_tensor() || arg.any_shape) continue;
+      if (tensor(i) == nullptr || !tensor(i)->present()) continue;
+      const int leading = tensor(i)->rank() - static_cast<int>(arg.dims.size());
+      for (size_t k = 0; leading >= 0 && k < arg.dims.size(); ++k) {
+        const int name = arg.dims[k].name;
+        if (name < 0 || dims_.values[name] >= 0) continue;
+        dims_.values[name] = tensor(i)->dim(leading + static_cast<int>(k));
+      }
+    }
+    solve_conditions();
   }
 
   /// Each solved dimension may make another condition solvable.

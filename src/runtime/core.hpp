@@ -87,8 +87,12 @@ class Core {
 /// Makes what the scopes of this thread refer to. What a thread makes later goes before it.
 void make_room_for_scopes();
 
-/// Whether a policy leaves every operator a candidate where no condition applies, or says
-/// allow_none.
+/// Whether the condition of every rule can be asked of one of the operators that it is for, as far
+/// as there are any yet.
+Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& registry);
+
+/// Whether conditions can be asked, and a policy leaves every operator a candidate where none
+/// applies, or says allow_none.
 Status dry_run(const policy::PolicySet& policies, const registry::RegistrySnapshot& registry);
 
 }  // namespace opmux::runtime

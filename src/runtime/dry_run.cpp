@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include "policy/condition_program.hpp"
 #include "policy/operator_policy.hpp"
+#include "policy/token.hpp"
 #include "runtime/core.hpp"
 
 namespace opmux::runtime {
@@ -18,9 +20,39 @@ struct UnknownCall {
   registry::Signature signature;
 };
 
+/// The first operator that a rule is for, if none of them has what its condition asks for.
+const std::string* in_vain_for(const Rule& rule, const registry::RegistrySnapshot& registry) {
+  const std::string* first = nullptr;
+  for (const auto& [name, record] : registry.operators) {
+    if (!policy::glob_match(rule.op, name)) continue;
+    if (policy::ConditionProgram::compile(*rule.when, *record->schema)) return nullptr;
+    if (first == nullptr) first = &name;
+  }
+  return first;
+}
+
 }  // namespace
 
+Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& registry) {
+  for (const Policy* at = &policy; at != nullptr; at = at->outer.get()) {
+    for (const Rule& rule : at->rules) {
+      const std::string* const op = rule.when ? in_vain_for(rule, registry) : nullptr;
+      if (op == nullptr) continue;
+      const std::string head = rule.name.empty() ? "rule for " + rule.op : '"' + rule.name + '"';
+      return {Code::invalid_argument, "policy.when",
+              head + ": when: it asks for a dimension or an argument that " +
+                  (rule.op == *op
+                       ? *op + " does not have: " + registry.operators.at(*op)->schema->canonical()
+                       : "no operator it is for has")};
+    }
+  }
+  return {};
+}
+
 Status dry_run(const policy::PolicySet& policies, const registry::RegistrySnapshot& registry) {
+  for (const policy::PolicyLayerPtr& layer : policies.layers) {
+    if (Status status = check_conditions(layer->policy(), registry); !status.ok()) return status;
+  }
   for (const auto& [name, record] : registry.operators) {
     if (record->implementations.empty() || policies.hash_for(name) == 0) continue;
     const UnknownCall call(*record->schema);

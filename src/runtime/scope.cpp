@@ -33,6 +33,15 @@ policy::ScopeRef innermost_active(const runtime::Core* core) {
   return {};
 }
 
+Result<policy::ScopeRef> nest_checked(runtime::Core& core, const policy::ScopeRef& around,
+                                      const Policy& policy) {
+  auto nested = core.scopes().nest(around, policy);
+  if (!nested || policy.rules.empty()) return nested;
+  const Status status = runtime::check_conditions(policy, *core.registry().snapshot());
+  if (!status.ok()) return status;
+  return nested;
+}
+
 void set_scope_bits(dispatch::ThreadBlock& block, uint64_t context) {
   block.context = (block.context & kAmbientBits) | (context & ~kAmbientBits);
 }
@@ -66,7 +75,7 @@ Scope::~Scope() = default;
 Result<Scope> Scope::make(Runtime& runtime, const Policy& policy, const Scope& around) {
   const bool same = around.held_ != nullptr && around.held_->core == &runtime.core();
   auto nested =
-      runtime.core().scopes().nest(same ? around.held_->scope : policy::ScopeRef(), policy);
+      nest_checked(runtime.core(), same ? around.held_->scope : policy::ScopeRef(), policy);
   if (!nested) return nested.error();
   Scope scope;
   scope.context_ = uint64_t{nested->serial()} << 32;
@@ -103,7 +112,7 @@ PolicyScope::PolicyScope(Runtime& runtime, const Policy& policy) {
       entered.scope->held_->core == core) {
     around = entered.scope->held_->scope;
   }
-  auto nested = runtime.core().scopes().nest(around, policy);
+  auto nested = nest_checked(runtime.core(), around, policy);
   if (!nested) {
     status_ = nested.error();
     return;

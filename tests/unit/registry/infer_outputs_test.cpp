@@ -51,6 +51,15 @@ TEST(InferOutputs, solves_a_condition_for_a_dimension_of_outputs) {
             (Shape{4, 5}));
 }
 
+TEST(InferOutputs, outputs_that_are_given_tell_dimensions_of_the_others) {
+  const std::string_view text = "f(out Tensor y[..., K], out Tensor z[..., K], Tensor x[..., E])";
+  const auto outputs = infer(text, ArgumentList().f32({3, 2}).none().f32({3, 8}));
+  ASSERT_TRUE(outputs.has_value()) << outputs.error().to_string();
+  ASSERT_EQ(outputs->size(), 2u);
+  EXPECT_EQ((*outputs)[1].shape, (Shape{3, 2}));
+  EXPECT_FALSE(infer(text, ArgumentList().none().none().f32({3, 8})).has_value());
+}
+
 TEST(InferOutputs, refuses_a_condition_without_whole_solution) {
   expect_inference_refuses("f(out Tensor y[H], Tensor x[H2]) where H2 == 2 * H",
                            ArgumentList().none().f32({7}), "schema.not_inferable",

@@ -92,6 +92,26 @@ TEST(Runtime, a_policy_that_is_refused_changes_nothing) {
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(t.y, t.x).ok()); }), "copy/fast.one");
 }
 
+TEST(Runtime, a_condition_that_no_operator_can_answer_is_refused) {
+  Stage stage;
+  stage.define(kCopy);
+  stage.add({.id = "copy/plain.one", .kind = Kind::reference});
+  const auto rule = [](std::string op, std::string dim) {
+    return Policy{.rules = {{.op = std::move(op),
+                             .when = Condition::dim(std::move(dim), Compare::greater, 4),
+                             .prefer = {"vendor"}}}};
+  };
+  for (const char* op : {"copy", "cop*", "*"}) {
+    const Status refused = stage.runtime.set_policy(rule(op, "NOWHERE"));
+    EXPECT_EQ(refused.reason(), "policy.when") << op;
+    EXPECT_EQ(Scope::make(stage.runtime, rule(op, "NOWHERE")).error().reason(), "policy.when");
+    const PolicyScope scope(stage.runtime, rule(op, "NOWHERE"));
+    EXPECT_EQ(scope.status().reason(), "policy.when");
+  }
+  EXPECT_TRUE(stage.runtime.set_policy(rule("*", "H")).ok());
+  EXPECT_TRUE(stage.runtime.set_policy(rule("defined_later", "NOWHERE")).ok());
+}
+
 TEST(Runtime, takes_a_policy_and_a_sink_from_its_options) {
   Options options = bare();
   options.policy = {.prefer = {"reference"}};
