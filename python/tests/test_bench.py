@@ -1,5 +1,6 @@
 """The benchmark: it measures what it says, and its limits hold with room for a busy machine."""
 
+import collections
 import json
 import subprocess
 import sys
@@ -30,10 +31,18 @@ def test_the_lowest_figure_from_elsewhere_is_the_limit_of_a_native_operator():
     ns = dict.fromkeys(
         ("empty FASTCALL", "operator, torch reader", "torch.ops no-op, Library.impl",
          "operator, DLPack exchange", "three bare exchange calls", "operator, bound plan",
-         "operator, scope active", "operator, Python implementation"), 100.0)  # fmt: skip
+         "operator, scope active", "operator, Python implementation",
+         "dispatchable, three backends"), 100.0)  # fmt: skip
     named = {one.name: one for one in bench.figures(ns)}
     assert named["native operator, below every figure from elsewhere"].limit == 220
-    assert "fla.backends / dispatchable" not in named
+
+
+def test_what_was_not_compared_is_missed():
+    ns = collections.defaultdict(lambda: 1.0, {"torch.ops no-op, Library.impl": 100.0})
+    missed = [one.name for one in bench.figures(ns) if not one.ok(1000)]
+    assert missed == ["fla.backends / dispatchable"]
+    ns["fla.backends, three backends"] = 10.0
+    assert all(one.ok(1) for one in bench.figures(ns))
 
 
 @pytest.mark.full
