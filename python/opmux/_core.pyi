@@ -459,7 +459,15 @@ def ask_point(runtime: Runtime, signature: str, /, *args: Any) -> tuple[Any] | N
 def answer_point(
     runtime: Runtime, signature: str, backend: str, function: Callable[..., Any], /
 ) -> Registration: ...
-def learn_torch(tensor: type, parameter: type, is_grad_enabled: Callable[[], bool], /) -> None: ...
+def learn_torch(
+    tensor: type,
+    parameter: type,
+    is_grad_enabled: Callable[[], bool],
+    is_inference_mode_enabled: Callable[[], bool],
+    mode_flags: dict[str, Any],
+    count_modes: Callable[[], int],
+    /,
+) -> None: ...
 
 reader_version: int
 

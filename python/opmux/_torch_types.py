@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any
 
@@ -16,7 +17,15 @@ def _reroute(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 torch = sys.modules["torch"]
-_core.learn_torch(torch.Tensor, torch.nn.Parameter, torch.is_grad_enabled)
+_modes = importlib.import_module("torch.utils._python_dispatch")
+_core.learn_torch(
+    torch.Tensor,
+    torch.nn.Parameter,
+    torch.is_grad_enabled,
+    torch.is_inference_mode_enabled,
+    vars(_modes),
+    torch._C._len_torch_dispatch_stack,
+)
 _core.set_reroute_hook(_reroute)
 not_used_because = _torch_reader.use()
 """Why the reader made for torch is not used; empty if it is."""

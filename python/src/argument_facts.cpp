@@ -1,6 +1,6 @@
 #include "argument_facts.hpp"
 
-#include <cstring>
+#include <bit>
 
 namespace opmux::python {
 namespace {
@@ -35,8 +35,9 @@ bool equal_values(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
   if (PyFloat_CheckExact(a) != 0) {
-    const double x = PyFloat_AS_DOUBLE(a), y = PyFloat_AS_DOUBLE(b);
-    return std::memcmp(&x, &y, sizeof x) == 0;  // a NaN is itself, and -0.0 is not 0.0
+    // A NaN is itself, and -0.0 is not 0.0.
+    return std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(a)) ==
+           std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(b));
   }
   const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
   if (equal < 0) PyErr_Clear();

@@ -94,7 +94,7 @@ ArgumentFrame::ArgumentFrame(const Signature& signature, ParameterConstants& con
 ArgumentFrame::~ArgumentFrame() = default;
 
 ArgumentFrame::Converted ArgumentFrame::convert() {
-  grad_ = {};
+  modes_ = {};
   count_ = static_cast<uint32_t>(signature_->size());
   while (count_ > 0 && given[count_ - 1] == nullptr) --count_;
   for (uint32_t i = 0; i < count_; ++i) {
@@ -142,15 +142,17 @@ ArgumentFrame::Converted ArgumentFrame::convert_one(size_t i) {
 
 ArgumentFrame::Converted ArgumentFrame::convert_tensor(size_t i, PyObject* object) {
   TensorSlot& slot = slots_[i];
-  const int32_t outcome = slot.read(object, grad_);
+  const int32_t outcome = slot.read(object, modes_);
   const Signature::Traits& traits = signature_->traits(i);
   if (outcome != OPMUX_READ_OK) [[unlikely]] {
     if (const HeldConstant* held = held_constant(object)) return convert_constant(i, *held);
     return refuse_tensor(i, object, slot, outcome);
   }
   lent_ |= slot.how().path == ReadPath::protocol;
-  if (traits.written && slot.not_writable() != nullptr) [[unlikely]]
-    return refuse_writing(i, slot.not_writable());
+  if (traits.written) {
+    if (const char* const why = slot.not_writable(object, modes_)) [[unlikely]]
+      return refuse_writing(i, why);
+  }
   values[i].tensor = &slot.view();
   tags_[i] = ArgTag::tensor;
   if (traits.constant && slot.how().parameter) {
@@ -239,7 +241,7 @@ ArgumentFrame::Converted ArgumentFrame::convert_tensors(size_t i, PyObject* obje
       own.slots.push_back(std::make_unique<TensorSlot>());
     }
     TensorSlot& slot = *own.slots[static_cast<size_t>(k)];
-    const int32_t outcome = slot.read(item, grad_);
+    const int32_t outcome = slot.read(item, modes_);
     if (outcome != OPMUX_READ_OK) return refuse_tensor(i, item, slot, outcome);
     lent_ |= slot.how().path == ReadPath::protocol;
     own.views.push_back(&slot.view());
@@ -266,7 +268,8 @@ ArgumentFrame::Converted ArgumentFrame::refuse_tensor(size_t i, PyObject* object
   switch (outcome) {
     case OPMUX_READ_GRAD:
     case OPMUX_READ_REROUTE:
-      rerouted_ = {i, Py_TYPE(object)->tp_name, outcome == OPMUX_READ_GRAD};
+    case OPMUX_READ_MODE:
+      rerouted_ = {i, Py_TYPE(object)->tp_name, outcome};
       return Converted::reroute;
     case OPMUX_READ_LAZY:
       raise(Code::invalid_argument, "python.lazy",
@@ -304,11 +307,18 @@ ArgumentFrame::Converted ArgumentFrame::refuse_writing(size_t i, const char* why
 void ArgumentFrame::raise_not_taken() const {
   const std::string head =
       signature_->name() + ": '" + signature_->parameters()[rerouted_.argument].name + "' ";
-  if (rerouted_.grad) {
+  if (rerouted_.outcome == OPMUX_READ_GRAD) {
     raise(Code::invalid_argument, "python.requires_grad",
           head +
               "requires grad, which this call would not record: import opmux.torch, detach() "
               "it, or call under torch.no_grad() or torch.inference_mode()");
+    return;
+  }
+  if (rerouted_.outcome == OPMUX_READ_MODE) {
+    raise(Code::invalid_argument, "python.reroute",
+          head +
+              "is given inside of a mode of torch that must see the call: import opmux.torch, or "
+              "leave the mode");
     return;
   }
   raise(Code::invalid_argument, "python.reroute",

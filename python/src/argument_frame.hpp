@@ -9,6 +9,7 @@
 
 #include <opmux/call_site.hpp>
 
+#include "call_form.hpp"
 #include "constants.hpp"
 #include "signature.hpp"
 #include "tensor_slot.hpp"
@@ -22,9 +23,9 @@ class ArgumentFrame {
   ArgumentFrame(const Signature& signature, ParameterConstants& constants);
 
   enum class Converted : uint8_t { ok, failed, reroute };
-  /// Turns `given` into what the engine takes. `failed` has a Python exception set; `reroute` wants
-  /// the call to be made by the tensors' own library.
-  Converted convert();
+  /// Turns the arguments of a call, as vectorcall has them, into what the engine takes. `failed`
+  /// has a Python exception set; `reroute` wants the call to be made by the tensors' own library.
+  Converted take(PyObject* const* args, Py_ssize_t count, PyObject* keywords);
   /// An output that the call was not given, made for it; false with an exception set.
   bool add_output(size_t i, PyObject* object);
   /// Gives back what the call was lent.
@@ -59,6 +60,11 @@ class ArgumentFrame {
   ArgumentFrame* next_idle = nullptr;
 
  private:
+  bool repeats(PyObject* const* args, Py_ssize_t count, PyObject* keywords);
+  bool repeats_otherwise(CallForm::Argument& argument, PyObject* object);
+  void remember(PyObject* const* args, Py_ssize_t count, PyObject* keywords);
+  void remember_argument(CallForm::Argument& argument, uint8_t at, PyObject* object);
+  Converted convert();
   Converted convert_one(size_t i);
   Converted convert_tensor(size_t i, PyObject* object);
   Converted convert_scalar(size_t i, PyObject* object);
@@ -76,6 +82,7 @@ class ArgumentFrame {
   const Signature* signature_;
   ParameterConstants* constants_;
   std::unique_ptr<TensorSlot[]> slots_;
+  CallForm form_;
   std::array<ArgTag, OPMUX_MAX_ARGS> tags_{};
   uint32_t count_ = 0;
   std::array<ArgTag, OPMUX_MAX_ARGS> site_tags_{};  ///< that `site` was made of
@@ -86,9 +93,9 @@ class ArgumentFrame {
   struct {
     size_t argument;
     const char* type;
-    bool grad;
+    int32_t outcome;
   } rerouted_{};  ///< what the last call was rerouted for
-  GradMode grad_;
+  TorchModes modes_;
   struct Lists;
   std::unique_ptr<Lists> lists_;
 

@@ -50,7 +50,7 @@ struct Given {
       : count(static_cast<Py_ssize_t>(args.size())) {
     for (const nb::handle arg : args) objects.push_back(arg.ptr());
     for (const auto& [key, value] : kwargs) objects.push_back(value.ptr());
-    if (kwargs.size() != 0) keywords = Reference::steal(PySequence_Tuple(kwargs.ptr()));
+    if (!kwargs.empty()) keywords = Reference::steal(PySequence_Tuple(kwargs.ptr()));
   }
   Py_ssize_t count;
   std::vector<PyObject*> objects;

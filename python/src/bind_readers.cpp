@@ -38,9 +38,12 @@ void set_type(int32_t code, nb::handle type) {
 }  // namespace
 
 void bind_readers(nb::module_& module) {
-  module.def("learn_torch", [](nb::handle tensor, nb::handle parameter, nb::handle grad) {
-    learn_torch(tensor.ptr(), parameter.ptr(), grad.ptr());
-  });
+  module.def("learn_torch",
+             [](nb::handle tensor, nb::handle parameter, nb::handle grad, nb::handle inference,
+                nb::handle mode_flags, nb::handle count_modes) {
+               learn_torch({tensor.ptr(), parameter.ptr(), grad.ptr(), inference.ptr(),
+                            mode_flags.ptr(), count_modes.ptr()});
+             });
   module.attr("reader_version") = OPMUX_READER_VERSION;
   module.def("use_torch_reader", &use_reader, nb::arg("capsule").none());
   module.def("readings", &list_readings);

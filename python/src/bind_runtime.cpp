@@ -85,11 +85,8 @@ Explanation explain(nb::handle op_object, const nb::args& args, const nb::kwargs
   if (op == nullptr) throw nb::type_error("an operator is wanted");
   const Unpacked unpacked(args, kwargs);
   const OperatorCall::Lease frame(*op);
-  if (!op->signature().bind(unpacked.objects.data(), unpacked.count, unpacked.names.ptr(),
-                            frame->given)) {
-    nb::raise_python_error();
-  }
-  const ArgumentFrame::Converted converted = frame->convert();
+  const ArgumentFrame::Converted converted =
+      frame->take(unpacked.objects.data(), unpacked.count, unpacked.names.ptr());
   if (converted == ArgumentFrame::Converted::reroute) frame->raise_not_taken();
   if (converted != ArgumentFrame::Converted::ok) nb::raise_python_error();
   const CurrentScope scope = current_scope(*op->runtime().runtime);
@@ -125,8 +122,8 @@ nb::object make_scope_of(HeldRuntime& held, const Policy& policy, nb::handle out
 
 HeldConstant* make_constant(HeldRuntime& held, const nb::object& tensor) {
   TensorSlot slot;
-  GradMode grad;
-  const int32_t outcome = slot.read(tensor.ptr(), grad);
+  TorchModes modes;
+  const int32_t outcome = slot.read(tensor.ptr(), modes);
   if (outcome == OPMUX_READ_GRAD) return make_constant(held, tensor.attr("detach")());
   if (outcome == OPMUX_READ_ERROR) nb::raise_python_error();
   if (outcome != OPMUX_READ_OK) throw nb::type_error("a constant is made of a plain tensor");

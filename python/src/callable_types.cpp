@@ -72,19 +72,20 @@ PyObject* vectorcall_operator(PyObject* self, PyObject* const* args, size_t coun
   return as_operator(self)->call->call(args, PyVectorcall_NARGS(count), keywords);
 }
 
+PyObject* call_allocating(const OperatorCall& op, Plan& plan, ArgumentFrame& frame) {
+  std::vector<Reference> made;
+  return allocate_outputs(op.op(), frame, made) ? call_plan(op, plan, frame) : nullptr;
+}
+
 PyObject* vectorcall_plan(PyObject* self, PyObject* const* args, size_t count, PyObject* keywords) {
   OperatorCall& op = *as_operator(as_plan(self)->op)->call;
   const Occupied occupied(*as_plan(self));
   if (!occupied) return raise_busy();
   const OperatorCall::Lease frame(op);
-  if (!op.signature().bind(args, PyVectorcall_NARGS(count), keywords, frame->given)) {
-    return nullptr;
-  }
-  const ArgumentFrame::Converted converted = frame->convert();
+  const ArgumentFrame::Converted converted = frame->take(args, PyVectorcall_NARGS(count), keywords);
+  Plan& plan = *as_plan(self)->plan;
   if (converted == ArgumentFrame::Converted::ok) [[likely]] {
-    std::vector<Reference> made;
-    if (frame->lacks_output() && !allocate_outputs(op.op(), *frame, made)) return nullptr;
-    return call_plan(op, *as_plan(self)->plan, *frame);
+    return frame->lacks_output() ? call_allocating(op, plan, *frame) : call_plan(op, plan, *frame);
   }
   if (converted == ArgumentFrame::Converted::reroute) {
     raise(Code::outside_plan, "python.reroute",
@@ -169,9 +170,8 @@ PyObject* bind_arguments(PyObject* self, PyObject* const* args, Py_ssize_t count
                          PyObject* keywords) {
   OperatorCall& op = *as_operator(self)->call;
   const OperatorCall::Lease frame(op);
-  if (!op.signature().bind(args, count, keywords, frame->given)) return nullptr;
   std::vector<Reference> made;
-  if (frame->convert() != ArgumentFrame::Converted::ok) {
+  if (frame->take(args, count, keywords) != ArgumentFrame::Converted::ok) {
     if (PyErr_Occurred() == nullptr) frame->raise_not_taken();
     return nullptr;
   }

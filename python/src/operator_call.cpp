@@ -47,15 +47,18 @@ PyObject* OperatorCall::function(PyObject* self) {
 
 PyObject* OperatorCall::call(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   const Lease frame(*this);
-  if (!signature_.bind(args, count, keywords, frame->given)) return nullptr;
-  const ArgumentFrame::Converted converted = frame->convert();
+  const ArgumentFrame::Converted converted = frame->take(args, count, keywords);
   if (converted != ArgumentFrame::Converted::ok) [[unlikely]] {
     if (converted == ArgumentFrame::Converted::failed) return nullptr;
     return reroute(*frame, args, count, keywords);
   }
-  std::vector<Reference> made;
-  if (frame->lacks_output() && !allocate_outputs(op_, *frame, made)) return nullptr;
+  if (frame->lacks_output()) return call_allocating(*frame);
   return call_engine(*this, *frame);
+}
+
+PyObject* OperatorCall::call_allocating(ArgumentFrame& frame) {
+  std::vector<Reference> made;
+  return allocate_outputs(op_, frame, made) ? call_engine(*this, frame) : nullptr;
 }
 
 PyObject* OperatorCall::reroute(const ArgumentFrame& frame, PyObject* const* args, Py_ssize_t count,

@@ -62,6 +62,7 @@ class OperatorCall {
     idle_ = frame->next_idle;
     return frame;
   }
+  PyObject* call_allocating(ArgumentFrame& frame);
   PyObject* reroute(const ArgumentFrame& frame, PyObject* const* args, Py_ssize_t count,
                     PyObject* keywords) const;
 

@@ -47,6 +47,10 @@ Reference shape_of(const std::vector<int64_t>& shape) {
 Reference allocate(PyObject* like, const OutputInfo& output) {
   if (like != nullptr) {
     const TypeReader& how = reader_of(Py_TYPE(like));
+    if (how.path == ReadPath::module && output.device.type == OPMUX_DEVICE_CPU) {
+      return Reference::steal(how.reader->allocate(
+          output.shape.data(), static_cast<int32_t>(output.shape.size()), output.dtype.packed()));
+    }
     const bool exchanges = how.torch && how.exchange != nullptr &&
                            how.exchange->allocate != nullptr &&
                            how.exchange->object_from_managed != nullptr;

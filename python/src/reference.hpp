@@ -39,7 +39,7 @@ class Reference {
 /// A METH_FASTCALL | METH_KEYWORDS function as method tables have them.
 inline PyCFunction as_method(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t,
                                                    PyObject*)) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
 /// Holds the GIL for a block, whoever the thread is.

@@ -72,6 +72,12 @@ bool Signature::bind_keyword(PyObject* keyword, PyObject* value, PyObject** give
   return true;
 }
 
+int Signature::place_of(PyObject* keyword, PyObject* value) const {
+  if (keyword != out_.get()) return position_of(keyword);
+  if (outputs_.size() != 1 || value == Py_None || PyTuple_Check(value) != 0) return -1;
+  return outputs_[0];
+}
+
 int Signature::position_of(PyObject* keyword) const {
   for (const uint8_t i : inputs_) {
     if (parameters_[i].interned.get() == keyword) return i;

@@ -35,6 +35,9 @@ class Signature {
   /// with a Python exception set.
   bool bind(PyObject* const* args, Py_ssize_t count, PyObject* keywords, PyObject** given) const;
 
+  /// Where the schema has a named argument; -1 if that is not one place.
+  int place_of(PyObject* keyword, PyObject* value) const;
+
   const std::string& name() const { return name_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const Traits& traits(size_t i) const { return traits_[i]; }

@@ -57,6 +57,7 @@ int32_t TensorSlot::read_protocol(PyObject* object) {
   Reference capsule = capsule_of(object);
   if (!capsule) return OPMUX_READ_ERROR;
   version_ = 0;
+  locked_ = false;
   if (PyCapsule_IsValid(capsule.get(), kVersionedCapsule) != 0) {
     const auto* managed =
         static_cast<const VersionedTensor*>(PyCapsule_GetPointer(capsule.get(), kVersionedCapsule));

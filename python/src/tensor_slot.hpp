@@ -18,18 +18,19 @@ class TensorSlot {
   ~TensorSlot() { drop(); }
 
   /// Reads a tensor; one of OPMUX_READ_*. What it reads is borrowed until drop().
-  int32_t read(PyObject* object, GradMode& grad) {
+  int32_t read(PyObject* object, TorchModes& modes) {
     PyTypeObject* const type = Py_TYPE(object);
     if (how_ == nullptr || how_->type != type) [[unlikely]]
       how_ = &reader_of(type);
     if (how_->path > ReadPath::exchange) [[unlikely]]
       return read_otherwise(object);
     opmux_read_tensor read;
-    const int32_t outcome = read_borrowed(*how_, object, grad, read);
+    const int32_t outcome = read_borrowed(*how_, object, modes, read);
     if (outcome != OPMUX_READ_OK) [[unlikely]]
       return outcome;
     put(read);
     version_ = read.version;
+    locked_ = read.locked != 0;
     // A tensor that has a shape but no memory is a description of one.
     if (read.data == nullptr && elements_ != 0) [[unlikely]]
       return OPMUX_READ_PLACE;
@@ -51,9 +52,15 @@ class TensorSlot {
   const TypeReader& how() const { return *how_; }
   /// Of the data, as far as its library counts; 0 if it does not.
   uint64_t version() const { return version_; }
+  /// The very same layout at another place.
+  void move_to(void* data) { view_.set_data(data); }
   /// Why nothing may be written to it; null if it may.
-  const char* not_writable() const {
+  const char* not_writable(PyObject* object, TorchModes& modes) const {
     if (read_only_) return "is read-only";
+    if (locked_ || is_locked(*how_, object, modes)) {
+      return "is an inference tensor, which torch writes to inside of inference_mode() only: "
+             "clone() it outside";
+    }
     return overlaps_ ? "has elements that share their memory: a stride of 0" : nullptr;
   }
 
@@ -87,6 +94,7 @@ class TensorSlot {
   Reference lent_;  ///< capsule of `__dlpack__`
   bool read_only_ = false;
   bool overlaps_ = false;  ///< a dimension of stride 0
+  bool locked_ = false;    ///< torch would not write to it here
 };
 
 }  // namespace opmux::python

@@ -6,20 +6,16 @@
 namespace opmux::python {
 namespace {
 
-/// What is known of torch; types and functions are kept for good.
-struct Torch {
-  PyTypeObject* tensor = nullptr;
-  PyTypeObject* parameter = nullptr;
-  PyObject* is_grad_enabled = nullptr;
-  const opmux_reader* reader = nullptr;
-};
-Torch torch;
+TorchNames torch;
+const opmux_reader* torch_reader = nullptr;
 
 struct Names {
   PyObject* exchange = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
   PyObject* protocol = PyUnicode_InternFromString("__dlpack__");
   PyObject* requires_grad = PyUnicode_InternFromString("requires_grad");
   PyObject* is_neg = PyUnicode_InternFromString("is_neg");
+  PyObject* is_inference = PyUnicode_InternFromString("is_inference");
+  PyObject* in_mode = PyUnicode_InternFromString("_is_in_torch_dispatch_mode");
   PyObject* version = PyUnicode_InternFromString("_version");
 };
 const Names& names() {
@@ -55,15 +51,16 @@ void look_for_torch() {
 
 TypeReader classify(PyTypeObject* type) {
   TypeReader how{.type = type};
-  how.torch = torch.tensor != nullptr && (type == torch.tensor || type == torch.parameter);
-  how.parameter = how.torch && type == torch.parameter;
-  const bool derived = torch.tensor != nullptr && PyType_IsSubtype(type, torch.tensor) != 0;
+  auto* const tensor = reinterpret_cast<PyTypeObject*>(torch.tensor);
+  how.parameter = tensor != nullptr && type == reinterpret_cast<PyTypeObject*>(torch.parameter);
+  how.torch = how.parameter || (tensor != nullptr && type == tensor);
+  const bool derived = tensor != nullptr && PyType_IsSubtype(type, tensor) != 0;
   how.exchange = exchange_of(type);
   if (derived && !how.torch) {
     how.path = ReadPath::reroute;
-  } else if (how.torch && torch.reader != nullptr) {
+  } else if (how.torch && torch_reader != nullptr) {
     how.path = ReadPath::module;
-    how.reader = torch.reader;
+    how.reader = torch_reader;
   } else if (how.exchange != nullptr) {
     how.path = ReadPath::exchange;
   } else if (PyObject_HasAttr(reinterpret_cast<PyObject*>(type), names().protocol) != 0) {
@@ -73,13 +70,17 @@ TypeReader classify(PyTypeObject* type) {
 }
 
 void forget_types() {
+  ++readers_generation;
   for (const auto& [type, how] : known()) *how = classify(type);
 }
 
+bool says_yes(const Reference& answer) {
+  if (!answer) PyErr_Clear();
+  return answer.get() == Py_True;
+}
+
 bool has_true_attribute(PyObject* object, PyObject* name) {
-  const Reference value = Reference::steal(PyObject_GetAttr(object, name));
-  if (!value) PyErr_Clear();
-  return value.get() == Py_True;
+  return says_yes(Reference::steal(PyObject_GetAttr(object, name)));
 }
 
 /// Values with the negative bit come from the imaginary part of a conjugate, which is never dense.
@@ -90,10 +91,18 @@ bool may_be_negated(const opmux_tensor& tensor) {
   return tensor.ndim > 0;
 }
 
-bool is_negated(PyObject* object) {
-  const Reference answer = Reference::steal(PyObject_CallMethodNoArgs(object, names().is_neg));
-  if (!answer) PyErr_Clear();
-  return answer.get() == Py_True;
+bool method_says_yes(PyObject* object, PyObject* name) {
+  return says_yes(Reference::steal(PyObject_CallMethodNoArgs(object, name)));
+}
+
+/// Torch's own functions are called without a detour through the interpreter.
+bool function_says_yes(PyObject* function) {
+  if (function == nullptr) return false;
+  if (PyCFunction_CheckExact(function) != 0 && PyCFunction_GET_FLAGS(function) == METH_NOARGS) {
+    PyObject* const self = PyCFunction_GET_SELF(function);
+    return says_yes(Reference::steal(PyCFunction_GET_FUNCTION(function)(self, nullptr)));
+  }
+  return says_yes(Reference::steal(PyObject_CallNoArgs(function)));
 }
 
 uint64_t version_of(PyObject* object) {
@@ -107,10 +116,21 @@ uint64_t version_of(PyObject* object) {
   return number;
 }
 
+/// The flag costs little to ask; it also stands while a mode makes calls of its own.
+bool is_in_dispatch_mode() {
+  if (torch.mode_flags == nullptr) return false;
+  if (PyDict_GetItemWithError(torch.mode_flags, names().in_mode) != Py_True) return false;
+  const Reference count = Reference::steal(PyObject_CallNoArgs(torch.count_modes));
+  const long modes = count ? PyLong_AsLong(count.get()) : 0;
+  PyErr_Clear();
+  return modes > 0;
+}
+
 /// What the exchange lets through and a call must not take.
-int32_t check_torch(PyObject* object, GradMode& grad, const opmux_tensor& tensor) {
-  if (grad.enabled() && has_true_attribute(object, names().requires_grad)) return OPMUX_READ_GRAD;
-  if (may_be_negated(tensor) && is_negated(object)) return OPMUX_READ_LAZY;
+int32_t check_torch(PyObject* object, TorchModes& modes, const opmux_tensor& tensor) {
+  if (modes.dispatch()) return OPMUX_READ_MODE;
+  if (modes.grad() && has_true_attribute(object, names().requires_grad)) return OPMUX_READ_GRAD;
+  if (may_be_negated(tensor) && method_says_yes(object, names().is_neg)) return OPMUX_READ_LAZY;
   return OPMUX_READ_OK;
 }
 
@@ -124,15 +144,16 @@ void fill(const opmux_tensor& tensor, opmux_read_tensor& out) {
               static_cast<uint32_t>(tensor.dtype.lanes) << 16;
   out.device_type = tensor.device.type;
   out.device_id = tensor.device.id;
+  out.locked = 0;
 }
 
-int32_t read_exchanged(const TypeReader& how, PyObject* object, GradMode& grad,
+int32_t read_exchanged(const TypeReader& how, PyObject* object, TorchModes& modes,
                        opmux_read_tensor& out) {
   opmux_tensor tensor;
   if (how.exchange->borrow_from_object(object, &tensor) != 0) return OPMUX_READ_ERROR;
   fill(tensor, out);
   out.version = how.parameter ? version_of(object) : 0;
-  return how.torch ? check_torch(object, grad, tensor) : OPMUX_READ_OK;
+  return how.torch ? check_torch(object, modes, tensor) : OPMUX_READ_OK;
 }
 
 const char* name_of(ReadPath path) {
@@ -171,6 +192,10 @@ std::string full_name(PyTypeObject* type) {
 
 }  // namespace
 
+uint64_t readers_generation = 0;
+
+bool reads_in_place() { return torch_reader != nullptr; }
+
 const TypeReader& reader_of(PyTypeObject* type) {
   look_for_torch();
   std::unique_ptr<TypeReader>& how = known()[type];
@@ -181,32 +206,38 @@ const TypeReader& reader_of(PyTypeObject* type) {
   return *how;
 }
 
-void learn_torch(PyObject* tensor_type, PyObject* parameter_type, PyObject* is_grad_enabled) {
-  Py_INCREF(tensor_type);
-  Py_INCREF(parameter_type);
-  Py_INCREF(is_grad_enabled);
-  torch.tensor = reinterpret_cast<PyTypeObject*>(tensor_type);
-  torch.parameter = reinterpret_cast<PyTypeObject*>(parameter_type);
-  torch.is_grad_enabled = is_grad_enabled;
+void learn_torch(const TorchNames& names) {
+  for (PyObject* const object :
+       {names.tensor, names.parameter, names.is_grad_enabled, names.is_inference_mode_enabled,
+        names.mode_flags, names.count_modes}) {
+    Py_XINCREF(object);
+  }
+  torch = names;
   forget_types();
 }
 
 void use_torch_reader(const opmux_reader* reader) {
-  torch.reader = reader;
+  torch_reader = reader;
   forget_types();
 }
 
-int32_t read_borrowed(const TypeReader& how, PyObject* object, GradMode& grad,
+int32_t read_borrowed(const TypeReader& how, PyObject* object, TorchModes& modes,
                       opmux_read_tensor& out) {
   if (how.path == ReadPath::module) [[likely]]
     return how.reader->read(object, &out);
-  return read_exchanged(how, object, grad, out);
+  return read_exchanged(how, object, modes, out);
+}
+
+bool is_locked(const TypeReader& how, PyObject* object, TorchModes& modes) {
+  if (!how.torch || how.path != ReadPath::exchange || modes.inference()) return false;
+  return method_says_yes(object, names().is_inference);
 }
 
 bool read_layout(const TypeReader& how, PyObject* object, opmux_read_tensor& out) {
   if (how.path == ReadPath::module) {
     const int32_t outcome = how.reader->read(object, &out);
-    return outcome == OPMUX_READ_OK || outcome == OPMUX_READ_GRAD || outcome == OPMUX_READ_LAZY;
+    return outcome == OPMUX_READ_OK || outcome == OPMUX_READ_GRAD || outcome == OPMUX_READ_LAZY ||
+           outcome == OPMUX_READ_MODE;
   }
   if (how.path != ReadPath::exchange) return false;
   opmux_tensor tensor;
@@ -218,13 +249,27 @@ bool read_layout(const TypeReader& how, PyObject* object, opmux_read_tensor& out
   return true;
 }
 
-bool GradMode::enabled() {
-  if (answer_ == Answer::unknown) {
-    const Reference answer = Reference::steal(PyObject_CallNoArgs(torch.is_grad_enabled));
-    if (!answer) PyErr_Clear();
-    answer_ = answer.get() == Py_True ? Answer::yes : Answer::no;
+bool TorchModes::grad() {
+  if (grad_ == Answer::unknown) {
+    // Nothing is recorded in inference mode, whatever the other one says.
+    const bool records = !inference() && function_says_yes(torch.is_grad_enabled);
+    grad_ = records ? Answer::yes : Answer::no;
   }
-  return answer_ == Answer::yes;
+  return grad_ == Answer::yes;
+}
+
+bool TorchModes::inference() {
+  if (inference_ == Answer::unknown) {
+    inference_ = function_says_yes(torch.is_inference_mode_enabled) ? Answer::yes : Answer::no;
+  }
+  return inference_ == Answer::yes;
+}
+
+bool TorchModes::dispatch() {
+  if (dispatch_ == Answer::unknown) {
+    dispatch_ = is_in_dispatch_mode() ? Answer::yes : Answer::no;
+  }
+  return dispatch_ == Answer::yes;
 }
 
 std::vector<TypeReading> readings() {

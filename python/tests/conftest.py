@@ -1,7 +1,11 @@
 """What every test of the package shares."""
 
 import gc
+import importlib.util
 import os
+import pathlib
+import subprocess
+import sysconfig
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -9,6 +13,9 @@ import numpy as np
 import pytest
 
 import opmux
+from opmux import _core
+
+_ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -48,3 +55,37 @@ def world():
         np.multiply(x, factor, out=out)
 
     return made
+
+
+@pytest.fixture(scope="session")
+def compiled_reader(tmp_path_factory):
+    """The reader made for this torch, compiled once for all tests."""
+    torch = pytest.importorskip("torch")
+    source = _ROOT / "python/opmux/torch/_reader.cpp"
+    built = tmp_path_factory.mktemp("reader") / "_opmux_torch_reader.so"
+    home = pathlib.Path(torch.__file__).parent
+    folders = [_ROOT / "include", sysconfig.get_path("include"), home / "include",
+               home / "include/torch/csrc/api/include"]  # fmt: skip
+    command = ["g++", "-std=c++20", "-O0", "-fvisibility=hidden", "-shared", "-fPIC", "-o", built,
+               source, *(f"-I{one}" for one in folders), f"-L{home / 'lib'}", "-ltorch_python",
+               "-ltorch_cpu", "-lc10"]  # fmt: skip
+    try:
+        made = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        pytest.skip(f"no compiler: {error}")
+    assert made.returncode == 0, made.stderr[-2000:]
+    spec = importlib.util.spec_from_file_location("_opmux_torch_reader", built)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.reader
+
+
+@pytest.fixture(params=["exchange", pytest.param("module", marks=pytest.mark.full)])
+def reader(request):
+    """Which way tensors are read in this test."""
+    if request.param == "module":
+        _core.use_torch_reader(request.getfixturevalue("compiled_reader"))
+    else:
+        _core.use_torch_reader(None)
+    yield request.param
+    _core.use_torch_reader(None)

@@ -1,52 +1,13 @@
 """What the exchange with torch lets through and a call must not take; by both readers."""
 
-import importlib.util
-import pathlib
 import subprocess
 import sys
-import sysconfig
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
 import opmux  # noqa: E402
-from opmux import _core  # noqa: E402
-
-_ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="session")
-def compiled_reader(tmp_path_factory):
-    """The reader made for this torch, compiled once for all tests."""
-    source = _ROOT / "python/opmux/torch/_reader.cpp"
-    built = tmp_path_factory.mktemp("reader") / "_opmux_torch_reader.so"
-    home = pathlib.Path(torch.__file__).parent
-    folders = [_ROOT / "include", sysconfig.get_path("include"), home / "include",
-               home / "include/torch/csrc/api/include"]  # fmt: skip
-    command = ["g++", "-std=c++20", "-O0", "-fvisibility=hidden", "-shared", "-fPIC", "-o", built,
-               source, *(f"-I{one}" for one in folders), f"-L{home / 'lib'}", "-ltorch_python",
-               "-ltorch_cpu", "-lc10"]  # fmt: skip
-    try:
-        made = subprocess.run(command, capture_output=True, text=True)
-    except OSError as error:
-        pytest.skip(f"no compiler: {error}")
-    assert made.returncode == 0, made.stderr[-2000:]
-    spec = importlib.util.spec_from_file_location("_opmux_torch_reader", built)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.reader
-
-
-@pytest.fixture(params=["exchange", pytest.param("module", marks=pytest.mark.full)])
-def reader(request):
-    """Which way tensors are read in this test."""
-    if request.param == "module":
-        _core.use_torch_reader(request.getfixturevalue("compiled_reader"))
-    else:
-        _core.use_torch_reader(None)
-    yield request.param
-    _core.use_torch_reader(None)
 
 
 def refused(message, *args, reason, op="rms_norm", **kwargs):
@@ -221,3 +182,49 @@ class TestInference:
             assert opmux.ops.rms_norm(torch.ones(4, 8)).is_inference()
         with opmux.expect("rms_norm/simd.*"):
             assert not opmux.ops.rms_norm(torch.ones(4, 8)).is_inference()
+
+    @pytest.mark.parametrize("mode", [torch.no_grad, torch.enable_grad])
+    def test_they_are_written_to_in_inference_mode_only(self, reader, mode):
+        with torch.inference_mode():
+            out, state = torch.zeros(4, 8), torch.zeros(4, 8)
+            with opmux.expect("rms_norm/simd.*"):
+                opmux.ops.rms_norm(torch.ones(4, 8), out=out)
+        reason = "python.not_writable"
+        with mode():
+            refused("'y' is an inference tensor", torch.ones(4, 8), out=out, reason=reason)
+            refused("'x' is an inference tensor", state, torch.ones(4, 8), reason=reason,
+                    op="fused_add_rms_norm")  # fmt: skip
+            with opmux.expect("rms_norm/simd.*"):
+                opmux.ops.rms_norm(torch.ones(4, 8), out=out.clone())
+        assert not state.any()
+
+
+class TestModes:
+    def test_those_that_trace_see_calls_with_plain_tensors(self, reader):
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        x = torch.randn(4, 8)
+        with opmux.expect("rms_norm/simd.*"):
+            opmux.ops.rms_norm(x)
+        traced = make_fx(lambda x: opmux.ops.rms_norm(x) + 1)(x)
+        assert torch.ops.opmux.rms_norm.default in {node.target for node in traced.graph.nodes}
+        other = torch.randn(4, 8)
+        with opmux.expect("rms_norm/simd.*"):
+            torch.testing.assert_close(traced(other), opmux.ops.rms_norm(other) + 1)
+
+    def test_a_mode_may_make_the_call_itself(self, reader):
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        seen = []
+
+        class Watch(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                seen.append(func)
+                return func(*args, **(kwargs or {}))
+
+        x, out = torch.randn(4, 8), torch.empty(4, 8)
+        with opmux.expect("rms_norm/simd.*"):
+            with Watch(), Watch():
+                opmux.ops.rms_norm(x, out=out)
+            torch.testing.assert_close(out, opmux.ops.rms_norm(x))
+        assert seen.count(torch.ops.opmux.rms_norm.out) == 2

@@ -3,8 +3,10 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/version.h>
 
@@ -34,45 +36,151 @@ struct DTypes {
 };
 const DTypes dtypes;
 
-constexpr c10::DispatchKeySet kLazy({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
-constexpr c10::DispatchKeySet kForeign({c10::DispatchKey::Python,
-                                        c10::DispatchKey::FuncTorchBatched,
-                                        c10::DispatchKey::FuncTorchGradWrapper,
-                                        c10::DispatchKey::Functionalize});
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+
+constexpr DispatchKeySet kLazy({DispatchKey::Conjugate, DispatchKey::Negative});
+constexpr DispatchKeySet kForeign({DispatchKey::Python, DispatchKey::FuncTorchBatched,
+                                   DispatchKey::FuncTorchGradWrapper, DispatchKey::Functionalize,
+                                   DispatchKey::ZeroTensor});
+constexpr DispatchKeySet kModes({DispatchKey::Python, DispatchKey::Functionalize});
+constexpr DispatchKeySet kAutograd(DispatchKey::AutogradFunctionality);
+constexpr DispatchKeySet kVersions(DispatchKey::ADInplaceOrView);
+/// Memory of the CPU, strided.
+constexpr DispatchKeySet kPlain(DispatchKey::CPU);
+constexpr DispatchKeySet kLookedAt = kForeign | kLazy | kPlain;
 constexpr int32_t kCpu = 1;
+
+bool has(DispatchKeySet keys, DispatchKeySet any) {
+  return (keys.raw_repr() & any.raw_repr()) != 0;
+}
+
+/// What surrounds a call, for all of its tensors alike.
+struct Around {
+  bool mode, records, locks;
+
+  Around() {
+    const c10::impl::LocalDispatchKeySet local = c10::impl::tls_local_dispatch_key_set();
+    const DispatchKeySet active(DispatchKeySet::RAW,
+                                local.included_.raw_repr() & ~local.excluded_.raw_repr());
+    mode = has(active, kModes);
+    locks = has(active, kVersions);
+    records = !has(local.excluded_, kAutograd) && c10::GradMode::is_enabled();
+  }
+};
+
+c10::TensorImpl& impl_of(PyObject* object) {
+  return *THPVariable_Unpack(reinterpret_cast<THPVariable*>(object)).unsafeGetTensorImpl();
+}
+
+uint32_t dtype_of(const c10::TensorImpl& tensor) {
+  return dtypes.packed[static_cast<size_t>(c10::typeMetaToScalarType(tensor.dtype()))];
+}
+
+/// Null if there is none. Memory that several tensors share until one is written to becomes theirs.
+void* data_of(const c10::TensorImpl& tensor) {
+  c10::StorageImpl* const storage = tensor.unsafe_storage().unsafeGetStorageImpl();
+  if (storage == nullptr) return nullptr;
+  auto* const bytes = static_cast<char*>(storage->mutable_data());
+  return bytes == nullptr
+             ? nullptr
+             : bytes + tensor.storage_offset() * static_cast<int64_t>(tensor.dtype().itemsize());
+}
 
 uint64_t version_of(c10::TensorImpl& tensor) {
   if (tensor.is_inference()) return 0;
   return static_cast<uint64_t>(tensor.version_counter().current_version()) + 1;
 }
 
-bool is_watched(const c10::TensorImpl& tensor) {
-  return tensor.requires_grad() && c10::GradMode::is_enabled();
+bool is_locked(DispatchKeySet keys, const Around& around) {
+  return around.locks && !has(keys, kVersions | kAutograd);
 }
 
-int32_t read(PyObject* object, opmux_read_tensor* out) {
-  const at::Tensor& tensor = THPVariable_Unpack(reinterpret_cast<THPVariable*>(object));
-  c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  const c10::DispatchKeySet keys = impl.key_set();
-  if (keys.has_any(kForeign)) return OPMUX_READ_REROUTE;
-  if (!keys.has_backend(c10::BackendComponent::CPUBit) || impl.layout() != c10::kStrided) {
-    return is_watched(impl) ? OPMUX_READ_REROUTE : OPMUX_READ_PLACE;
-  }
+int32_t read_checked(PyObject* object, opmux_read_tensor* out) {
+  c10::TensorImpl& impl = impl_of(object);
+  const DispatchKeySet keys = impl.key_set();
+  const Around around;
+  if (has(keys, kForeign)) return OPMUX_READ_REROUTE;
+  const bool watched = around.records && impl.requires_grad();
+  if (!keys.has_all(kPlain)) return watched ? OPMUX_READ_REROUTE : OPMUX_READ_PLACE;
   const c10::IntArrayRef sizes = impl.sizes(), strides = impl.strides();
-  out->data = const_cast<void*>(impl.data());
+  out->data = data_of(impl);
   out->shape = sizes.data();
   out->strides = strides.data();
   out->ndim = static_cast<int32_t>(sizes.size());
-  out->dtype = dtypes.packed[static_cast<size_t>(c10::typeMetaToScalarType(impl.dtype()))];
+  out->dtype = dtype_of(impl);
   out->device_type = kCpu;
   out->device_id = 0;
   out->version = version_of(impl);
+  out->locked = is_locked(keys, around) ? 1 : 0;
   if (out->dtype == 0) return OPMUX_READ_PLACE;
-  if (is_watched(impl)) return OPMUX_READ_GRAD;
-  return keys.has_any(kLazy) ? OPMUX_READ_LAZY : OPMUX_READ_OK;
+  if (around.mode) return OPMUX_READ_MODE;
+  if (watched) return OPMUX_READ_GRAD;
+  return has(keys, kLazy) ? OPMUX_READ_LAZY : OPMUX_READ_OK;
 }
 
-const opmux_reader reader = {OPMUX_READER_VERSION, 0, "torch " TORCH_VERSION, read};
+int32_t read(PyObject* object, opmux_read_tensor* out) {
+  try {
+    return read_checked(object, out);
+  } catch (...) {
+    return OPMUX_READ_PLACE;
+  }
+}
+
+bool is_as_before(opmux_known_tensor& known, const Around& around) {
+  const c10::TensorImpl& impl = impl_of(known.object);
+  const DispatchKeySet keys = impl.key_set();
+  if ((keys.raw_repr() & kLookedAt.raw_repr()) != kPlain.raw_repr()) return false;
+  if (around.records && impl.requires_grad()) return false;
+  if (known.written != 0 && is_locked(keys, around)) return false;
+  const c10::IntArrayRef sizes = impl.sizes(), strides = impl.strides();
+  if (sizes.size() != static_cast<size_t>(known.ndim) || dtype_of(impl) != known.dtype) {
+    return false;
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] != known.shape[i] || strides[i] != known.strides[i]) return false;
+  }
+  known.data = data_of(impl);
+  return known.data != nullptr;
+}
+
+int32_t reread(opmux_known_tensor* all, uint32_t count) {
+  try {
+    const Around around;
+    if (around.mode) return 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      if (!is_as_before(all[i], around)) return 0;
+    }
+    return 1;
+  } catch (...) {
+    return 0;
+  }
+}
+
+c10::ScalarType type_of(uint32_t dtype) {
+  for (size_t i = 0; i < std::size(dtypes.packed); ++i) {
+    if (dtypes.packed[i] == dtype) return static_cast<c10::ScalarType>(i);
+  }
+  return c10::ScalarType::Undefined;
+}
+
+PyObject* allocate(const int64_t* shape, int32_t ndim, uint32_t dtype) {
+  const c10::ScalarType type = type_of(dtype);
+  if (dtype == 0 || type == c10::ScalarType::Undefined) {
+    PyErr_SetString(PyExc_TypeError, "torch has no such dtype");
+    return nullptr;
+  }
+  try {
+    const c10::IntArrayRef sizes(shape, static_cast<size_t>(ndim));
+    return THPVariable_Wrap(at::Tensor(at::detail::empty_cpu(sizes, type)));
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+    return nullptr;
+  }
+}
+
+const opmux_reader reader = {
+    OPMUX_READER_VERSION, 0, "torch " TORCH_VERSION, read, reread, allocate};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           "_opmux_torch_reader",
