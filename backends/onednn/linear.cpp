@@ -42,7 +42,7 @@ std::shared_ptr<Prepared> plan_linear(const plugin::Call& call) {
 // How many elements the rows of x must have that the weight is multiplied with.
 int64_t depth_of(const plugin::Call& call) {
   const bool packed = call.prepared<Prepared>()->takes_packed;
-  return packed ? call.instance<PackedWeight>()->depth() : call.tensor(2).dim(1);
+  return packed ? call.instance<PackedWeight>()->depth : call.tensor(2).dim(1);
 }
 
 // Bytes of a copy of x, if it needs zeros behind its rows.

@@ -1,6 +1,9 @@
 #include "backends/onednn/packed_weight.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <new>
 
 namespace opmux::backends::onednn {
 namespace {
@@ -17,7 +20,18 @@ Memory::desc plain_desc(const plugin::TensorArg& weight) {
 int64_t packed_depth(const plugin::TensorArg& weight) {
   constexpr int64_t kPage = 2048, kZeros = 32;  // elements
   const int64_t depth = weight.dim(1);
-  return weight.is(plugin::bf16) && depth % kPage == 0 ? depth + kZeros : depth;
+  return weight.is(plugin::bf16) && depth == kPage ? depth + kZeros : depth;
+}
+
+void* large_pages(size_t bytes) {
+  constexpr size_t kLarge = size_t{2} << 20, kSmall = 4096;
+  const size_t page = bytes < kLarge ? kSmall : kLarge;
+  const size_t whole = (bytes + page - 1) / page * page;
+  void* const room = std::aligned_alloc(page, whole);
+  if (room == nullptr) throw std::bad_alloc();
+  // A system that has none leaves it as it is.
+  if (page == kLarge) static_cast<void>(madvise(room, whole, MADV_HUGEPAGE));
+  return room;
 }
 
 // Asked for a number of rows at which the blocks pay most.
@@ -48,11 +62,15 @@ int32_t load_weight(void* instance, plugin::Impl::Args params) {
   const ThreadLimit limit(1);
   const plugin::TensorArg weight(params[kWeight].value.tensor);
   Memory plain = plain_weight(weight);
-  Memory packed(packed_desc(weight), cpu());
+  const Memory::desc desc = packed_desc(weight);
+  auto* const made = static_cast<PackedWeight*>(instance);
+  made->room.reset(large_pages(desc.get_size()));
+  Memory packed(desc, cpu(), made->room.get());
   dnnl::stream stream(cpu());
   dnnl::reorder(plain, packed).execute(stream, plain, packed);
   stream.wait();
-  static_cast<PackedWeight*>(instance)->memory = packed;
+  made->memory = packed;
+  made->depth = packed_depth(weight);
   return OPMUX_OK;
 }
 

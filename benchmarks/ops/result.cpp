@@ -31,12 +31,13 @@ nlohmann::json json_of(const Result& result) {
   }
   json["ns"] = result.ns;
   json["chosen"] = result.chosen;
+  json["allocations"] = result.allocations;
+  json["engine_allocations"] = result.engine_allocations;
   if (!result.bare.empty()) {
     json["bare"] = {{"name", result.bare},
                     {"ns", result.bare_ns},
                     {"ratio", result.ratio},
                     {"pairs", result.pairs},
-                    {"allocations", result.allocations},
                     {"limited", result.limited()}};
   }
   return json;
@@ -89,6 +90,9 @@ std::string to_table(const Report& report) {
     }
     table += text("%12.2f us", result.ns / 1000);
     if (!result.bare.empty()) table += text("  %.3f x %s", result.ratio, result.bare.c_str());
+    if (result.engine_allocations > 0) {
+      table += text("  (the engine allocates %.0f times)", result.engine_allocations);
+    }
     table += "\n";
   }
   return table;

@@ -19,7 +19,9 @@ struct Result {
   std::string bare;
   double bare_ns = 0, ratio = 0;
   int pairs = 0;
-  double allocations = 0;  ///< per call, beyond those of the bare side
+  /// Per call, after the first: what opmux and its backends asked for, and what the engine asked for
+  /// beyond its bare side; and all of the engine's, which no caller of it is spared.
+  double allocations = 0, engine_allocations = 0;
 
   /// Whether the ratio counts: the kernel is long enough for a clock, and an engine stands beside
   /// it.
