@@ -19,7 +19,7 @@ struct Result {
   std::string bare;
   double bare_ns = 0, ratio = 0;
   int pairs = 0;
-  /// Per call, after the first: what opmux and its backends asked for, and what the engine asked for
+  /// Per call, after the first: what opmux and its backends asked for, and what the engine did
   /// beyond its bare side; and all of the engine's, which no caller of it is spared.
   double allocations = 0, engine_allocations = 0;
 

@@ -8,12 +8,10 @@
 #include <set>
 #include <thread>
 
-#include "expected.hpp"
+#include "onednn.hpp"
 
 namespace opmux::testing {
 namespace {
-
-TensorView as_view(const Tensor& tensor) { return TensorView(tensor.c()); }
 
 // Functions of the OpenMP runtime that the process has, if it has one.
 template <class Function>
@@ -26,43 +24,6 @@ size_t threads_of_process() {
   const std::filesystem::directory_iterator tasks("/proc/self/task");
   return size_t(std::distance(begin(tasks), end(tasks)));
 }
-
-class OneDnn : public ::testing::Test {
- protected:
-  void SetUp() override {
-#ifndef OPMUX_TEST_ONEDNN
-    GTEST_SKIP() << "the onednn backend is not built: oneDNN was not found";
-#endif
-  }
-  static Runtime& runtime() {
-    static Runtime made = Runtime::create().value();
-    return made;
-  }
-  static Operator op(const char* name) { return runtime().op(name).value(); }
-
-  // Which implementation ran.
-  template <class... Args>
-  static std::string ran(const char* name, const opmux::CallOptions& options, const Args&... args) {
-    // Another engine is as good where this one refuses.
-    const PolicyScope no_other(runtime(), {.deny = {"vendor:openblas", "default"}});
-    CallReport report;
-    const Status status = op(name).with(report, options)(args...);
-    EXPECT_TRUE(status.ok()) << status.message();
-    return report.implementation;
-  }
-  template <class... Args>
-  static void expect_as_reference(const char* name, const Tensor& y, const Args&... args) {
-    Tensor expected = y;
-    const PolicyScope reference(runtime(), {.require = {"reference"}});
-    ASSERT_TRUE(op(name)(as_view(expected), args...).ok());
-    for (int64_t i = 0; i < y.elements(); ++i) {
-      const double rounding = 2 * Format::of(y.dtype()).half_ulp() * std::fabs(expected.get(i));
-      ASSERT_NEAR(y.get(i), expected.get(i), rounding + 1e-4) << i;
-    }
-    EXPECT_TRUE(y.gaps_intact());
-  }
-  static bool has_f16() { return __builtin_cpu_supports("avx512fp16"); }
-};
 
 TEST_F(OneDnn, matmul_of_dense_matrices_is_right_in_every_type) {
   for (opmux_dtype dtype : kFloats) {
@@ -139,7 +100,7 @@ TEST_F(OneDnnConstant, is_packed_once_for_all_numbers_of_rows) {
   expect_as_reference("linear", y_, as_view(x_), as_view(kept));
 }
 
-TEST_F(OneDnnConstant, whose_rows_are_whole_pages_is_packed_with_zeros_behind_them) {
+TEST_F(OneDnnConstant, whose_rows_are_one_page_is_packed_with_zeros_behind_them) {
   const Tensor weight = random(kBF16, {64, 2048}, Layout::contiguous, 2), bias = random(kF32, {64});
   Constant constant = runtime().constant(as_view(weight)).value();
   for (int64_t rows : {1, 7, 130}) {
