@@ -69,7 +69,10 @@ extern "C" {
 
 // Null if there is no runtime to be had.
 Points* opmux_points_open() try {
-  return std::make_unique<Points>().release();
+  auto points = std::make_unique<Points>();
+  // As programs beside torch do; without it the runtime's own threads do the work.
+  static_cast<void>(points->runtime.use_openmp());
+  return points.release();
 } catch (const std::exception& error) {
   std::fprintf(stderr, "points: %s\n", error.what());
   return nullptr;

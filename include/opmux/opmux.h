@@ -261,6 +261,9 @@ OPMUX_EXPORT int32_t opmux_policy_reset(opmux_runtime* runtime, opmux_error* err
 /* Switches a backend on or off, apart from whether it is available. */
 OPMUX_EXPORT int32_t opmux_backend_enable(opmux_runtime* runtime, opmux_str name, int32_t on,
                                           opmux_error* error);
+/* Runs calls on the threads of the OpenMP runtime that the process has (libgomp), on as many as it
+ * allows the calling thread. OPMUX_UNSUPPORTED if the process has none; none is ever loaded. */
+OPMUX_EXPORT int32_t opmux_runtime_use_openmp(opmux_runtime* runtime, opmux_error* error);
 
 /* A tag for call sites, for opmux_call_options; the same word gives the same tag. */
 OPMUX_EXPORT int32_t opmux_tag(opmux_runtime* runtime, opmux_str word, uint32_t* tag,

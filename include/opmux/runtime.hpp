@@ -164,6 +164,14 @@ class Runtime {
   /// Switches a backend on or off, apart from whether it is available. `not_found` suggests.
   OPMUX_API Status enable_backend(std::string_view name, bool on);
 
+  /// Runs calls on the threads of the OpenMP runtime that the process has (GNU's, which torch
+  /// brings), on as many as it allows the calling thread when a plan is made, but not more than
+  /// Options::threads if that is set. Two pools with a thread for each processor hinder each other:
+  /// OpenMP's look for work for milliseconds before they sleep. A forked child, where OpenMP
+  /// hangs, gets threads of the runtime's own. Cannot be undone. Fails with `unsupported`,
+  /// "threads.openmp", and changes nothing if the process has none; none is ever loaded.
+  OPMUX_API Status use_openmp();
+
   /// Every operator and implementation, in bytewise order. Asks each backend whether it is
   /// available.
   OPMUX_API std::vector<OperatorInfo> list() const;

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from typing import Any
 
 from . import _core
-from ._errors import InvalidArgument, NotFound
+from ._errors import InvalidArgument, NotFound, Unsupported
 
 _lock = threading.RLock()
 _default: _core.Runtime | None = None
 _making: _core.Runtime | None = None  # while its plugins are loaded, which may ask for it
+_beside_torch = False
 
 
 def _tell(level: str, code: str, op: str, impl: str, text: str) -> None:
@@ -69,6 +71,23 @@ def apply_switch(runtime: _core.Runtime, backend: str) -> bool:
     return True
 
 
+def share_threads_with_torch() -> None:
+    """Lets the default runtime run on torch's threads, now or when it is made.
+
+    Each having threads of its own, they would take processors from each other.
+    """
+    global _beside_torch
+    with _lock:
+        _beside_torch = True
+        if _default is not None:
+            _use_openmp(_default)
+
+
+def _use_openmp(runtime: _core.Runtime) -> None:
+    with contextlib.suppress(Unsupported):  # a torch without OpenMP, or with one that is not known
+        runtime.use_openmp()
+
+
 def existing_runtime() -> _core.Runtime | None:
     """The default runtime if it was made already."""
     return _default
@@ -87,6 +106,8 @@ def _make_default() -> _core.Runtime:
     from . import _plugins
 
     _making = _create_default()
+    if _beside_torch:
+        _use_openmp(_making)
     try:
         _plugins.load(_making)
         _default = _making

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from . import _core, _torch_reader
+from ._runtime import share_threads_with_torch
 
 
 def _reroute(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -27,5 +28,6 @@ _core.learn_torch(
     torch._C._len_torch_dispatch_stack,
 )
 _core.set_reroute_hook(_reroute)
+share_threads_with_torch()
 not_used_because = _torch_reader.use()
 """Why the reader made for torch is not used; empty if it is."""

@@ -193,6 +193,9 @@ void bind_runtime(nb::module_& module) {
             require_ok(own.runtime->enable_backend(name, on));
           },
           nb::arg("name"), nb::arg("on") = true)
+      .def(
+          "use_openmp", [](HeldRuntime& own) { require_ok(own.runtime->use_openmp()); },
+          "Runs calls on the threads of the OpenMP runtime that the process has, as torch does.")
       .def("list", [](const HeldRuntime& own) { return own.runtime->list(); })
       .def("plugins", [](const HeldRuntime& own) { return own.runtime->plugins(); })
       .def("stats", [](const HeldRuntime& own) { return own.runtime->stats(); })

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cfenv>
+#include <mutex>
 #include <system_error>
 #include <thread>
 
@@ -140,8 +141,27 @@ class ThreadPool::Crew {
   std::vector<std::thread> threads_;
 };
 
+namespace {
+
+constexpr int kMostThreads = 1 << 14;
+
+/// A loop whose pieces the threads of OpenMP take one by one.
+struct SharedLoop {
+  int64_t count;
+  void* context;
+  void (*body)(void*, int64_t);
+  std::atomic<int64_t> next{0};
+
+  static void take_pieces(void* loop) {
+    SharedLoop& own = *static_cast<SharedLoop*>(loop);
+    const auto take = [&own] { return own.next.fetch_add(1, std::memory_order_relaxed); };
+    for (int64_t i = take(); i < own.count; i = take()) own.body(own.context, i);
+  }
+};
+
+}  // namespace
+
 ThreadPool::ThreadPool(int threads) {
-  constexpr int kMostThreads = 1 << 14;
   for (int i = 0; i <= std::clamp(threads, 1, kMostThreads); ++i) lent_.push_back({this, i});
 }
 
@@ -150,23 +170,52 @@ ThreadPool::~ThreadPool() {
   if (crew_ != nullptr && crew_->process() != process_number()) (void)crew_.release();
 }
 
+void ThreadPool::use_openmp(const OpenMp& openmp, int limit) {
+  const std::lock_guard lock(switching_);
+  if (openmp_.load(std::memory_order_relaxed) != nullptr) return;
+  const int most = std::clamp(limit > 0 ? limit : openmp.max_threads(), 1, kMostThreads);
+  for (int i = 0; i <= most; ++i) lent_openmp_.push_back({this, i});
+  openmp_process_ = process_number();
+  openmp_.store(&openmp, std::memory_order_release);
+}
+
+const OpenMp* ThreadPool::openmp() const {
+  const OpenMp* const openmp = openmp_.load(std::memory_order_acquire);
+  return openmp != nullptr && openmp_process_ == process_number() ? openmp : nullptr;
+}
+
+int ThreadPool::threads() const {
+  const OpenMp* const openmp = this->openmp();
+  if (openmp == nullptr) return own_threads();
+  return std::clamp(openmp->max_threads(), 1, static_cast<int>(lent_openmp_.size()) - 1);
+}
+
 void* ThreadPool::lend(int threads) {
-  return &lent_[static_cast<size_t>(std::clamp(threads, 1, this->threads()))];
+  std::vector<Lent>& lent = openmp() != nullptr ? lent_openmp_ : lent_;
+  return &lent[static_cast<size_t>(std::clamp(threads, 1, static_cast<int>(lent.size()) - 1))];
 }
 
 ThreadPool::Crew* ThreadPool::crew() {
   if (crew_ != nullptr && crew_->process() == process_number()) return crew_.get();
   (void)crew_.release();
-  crew_.reset(new (std::nothrow) Crew(threads() - 1));
+  crew_.reset(new (std::nothrow) Crew(own_threads() - 1));
   return crew_.get();
 }
 
 void ThreadPool::parallel_for(void* lent, int64_t count, void* context,
                               void (*body)(void* context, int64_t index)) {
   const auto [pool, threads] = *static_cast<Lent*>(lent);
-  if (threads > 1 && count > 1 && pool->busy_.try_lock()) {
+  const OpenMp* const openmp = pool->openmp();
+  const int64_t wanted = std::min<int64_t>(
+      openmp != nullptr ? std::min(threads, openmp->max_threads()) : threads, count);
+  if (wanted > 1 && pool->busy_.try_lock()) {
+    if (openmp != nullptr) {
+      SharedLoop loop{count, context, body};
+      openmp->parallel(&SharedLoop::take_pieces, &loop, static_cast<unsigned>(wanted), 0);
+      return pool->busy_.unlock();
+    }
     Crew* const crew = pool->crew();
-    const int64_t helpers = std::min<int64_t>(threads, count) - 1;
+    const int64_t helpers = wanted - 1;
     if (crew != nullptr) crew->run(static_cast<uint32_t>(helpers), count, context, body);
     pool->busy_.unlock();
     if (crew != nullptr) return;

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "base/openmp.hpp"
 #include "base/process.hpp"
 
 namespace opmux::base {
@@ -11,7 +13,7 @@ namespace opmux::base {
 /// Threads that help with one loop at a time. They start with the first loop that is shared out,
 /// sleep when there was nothing to do for a while, and end with the pool. Whoever comes while they
 /// are at work, be it from inside a piece of work, loops alone. A forked child gets threads of its
-/// own. Thread-safe.
+/// own. Instead of its own, a pool may use the threads of OpenMP. Thread-safe.
 class ThreadPool {
  public:
   /// `threads` counts the one that loops; below two there is never another.
@@ -20,7 +22,13 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int threads() const { return static_cast<int>(lent_.size()) - 1; }
+  /// From now on loops run on OpenMP's threads, on as many as it allows the thread that loops, but
+  /// not more than `limit` (0: no limit). In a forked child, where OpenMP's threads are not, they
+  /// run on the pool's own again. The first call counts.
+  void use_openmp(const OpenMp& openmp, int limit);
+
+  /// On which a loop of the calling thread may run now.
+  int threads() const;
 
   /// What parallel_for takes for a loop on at most so many threads. Lives as long as the pool.
   void* lend(int threads);
@@ -40,8 +48,15 @@ class ThreadPool {
   };
   class Crew;
   Crew* crew();
+  /// Null if the pool's own threads are used.
+  const OpenMp* openmp() const;
+  int own_threads() const { return static_cast<int>(lent_.size()) - 1; }
 
   std::vector<Lent> lent_;
+  std::vector<Lent> lent_openmp_;  ///< written before openmp_
+  std::atomic<const OpenMp*> openmp_{nullptr};
+  uint64_t openmp_process_ = 0;
+  ForkMutex switching_;
   ForkMutex busy_;
   std::unique_ptr<Crew> crew_;  ///< belongs to whoever holds busy_
 };

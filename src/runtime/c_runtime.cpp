@@ -99,6 +99,13 @@ int32_t opmux_backend_enable(opmux_runtime* runtime, opmux_str name, int32_t on,
   });
 }
 
+int32_t opmux_runtime_use_openmp(opmux_runtime* runtime, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    return runtime->cpp.use_openmp();
+  });
+}
+
 int32_t opmux_tag(opmux_runtime* runtime, opmux_str word, uint32_t* tag, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime, tag", runtime, tag); !bad.ok()) return bad;

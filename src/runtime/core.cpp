@@ -26,10 +26,9 @@ EventSink sink_of(const Options& options, const policy::Environment& environment
   return telemetry::stderr_sink(least);
 }
 
-int threads_of(const Options& options, const policy::Environment& environment) {
-  if (options.threads > 0) return options.threads;
-  return environment.num_threads > 0 ? environment.num_threads
-                                     : base::ThreadPool::default_threads();
+/// 0 if nobody said how many.
+int thread_limit_of(const Options& options, const policy::Environment& environment) {
+  return options.threads > 0 ? options.threads : environment.num_threads;
 }
 
 /// What is a setting of opmux but not of this version: better refused than ignored.
@@ -62,7 +61,8 @@ Core::Core(const Options& options, policy::Environment environment)
     : environment_(std::move(environment)),
       log_(sink_of(options, environment_)),
       packs_(std::make_shared<dispatch::PackStore>(options.max_packed_bytes)),
-      threads_(threads_of(options, environment_)),
+      thread_limit_(thread_limit_of(options, environment_)),
+      threads_(thread_limit_ > 0 ? thread_limit_ : base::ThreadPool::default_threads()),
       engine_({.log = &log_,
                .health = &health_,
                .tuning = nullptr,
@@ -205,6 +205,17 @@ Status Core::set_policy(const Policy& policy) {
     return true;
   });
   publish();
+  return {};
+}
+
+Status Core::use_openmp() {
+  const base::OpenMp* const found = base::loaded_openmp();
+  if (found == nullptr) {
+    return {Code::unsupported, "threads.openmp",
+            "the process has no OpenMP runtime that is known (libgomp); calls keep the runtime's "
+            "own threads"};
+  }
+  threads_.use_openmp(*found, thread_limit_);
   return {};
 }
 

@@ -45,6 +45,8 @@ class Core {
   /// Checks a policy, tries it on every operator, and puts it in force or changes nothing.
   Status set_policy(const Policy& policy);
   Policy policy();
+  /// Lends calls the threads of the process's OpenMP runtime instead of its own.
+  Status use_openmp();
   std::shared_ptr<const policy::PolicySet> policies();
 
   Result<Registration> implement(const Implementation& implementation);
@@ -68,6 +70,7 @@ class Core {
   health::DeviceHealth health_;
   policy::ScopeTable scopes_;
   std::shared_ptr<dispatch::PackStore> packs_;
+  const int thread_limit_;  ///< as somebody said, or 0
   base::ThreadPool threads_;
   dispatch::Engine engine_;
   registry::Registry registry_;

@@ -89,6 +89,8 @@ Result<Registration> Runtime::implement(const Implementation& implementation) {
 
 Status Runtime::set_policy(const Policy& policy) { return core_->set_policy(policy); }
 Policy Runtime::policy() const { return core_->policy(); }
+Status Runtime::use_openmp() { return core_->use_openmp(); }
+
 Status Runtime::reset_policy() { return core_->set_policy({}); }
 Tag Runtime::tag(std::string_view word) { return {core_->tag(word)}; }
 uint64_t Runtime::generation() const noexcept { return core_->engine().generation(); }

@@ -248,3 +248,14 @@ void a_switched_off_backend_does_not_run(void) {
   CHECK_HAS(error.text, "'acme'");
   end_bench(&b);
 }
+
+void no_openmp_is_loaded_for_its_threads(void) {
+  bench b;
+  make_bench(&b, make_runtime());
+  opmux_error error = OPMUX_ERROR_INIT;
+  CHECK(opmux_runtime_use_openmp(b.runtime, &error) == OPMUX_UNSUPPORTED);
+  CHECK_HAS(error.text, "libgomp");
+  CHECK(opmux_runtime_use_openmp(NULL, &error) == OPMUX_INVALID_ARGUMENT);
+  CHECK_TEXT(chosen(&b), "twice/acme.v1");
+  end_bench(&b);
+}
