@@ -35,6 +35,13 @@ Call call(std::shared_ptr<Ready> ready) {
   };
 }
 
+/// With memory that the caller keeps, as opmux gives it: one more argument.
+dnnl::primitive_attr own_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
 memory packed(memory from, const memory::desc& wanted) {
   if (from.get_desc() == wanted) return from;
   memory copy(wanted, cpu());
@@ -53,11 +60,15 @@ Call onednn_product(const Product& p) try {
   const memory::desc a({p.m, p.k}, type, Tag::ab), y({p.m, p.n}, type, Tag::ab);
   const memory::desc plain({p.k, p.n}, type, p.transposed ? Tag::ba : Tag::ab);
   const memory::desc b = p.packed ? memory::desc({p.k, p.n}, type, Tag::any) : plain;
-  const dnnl::matmul::primitive_desc descriptor(cpu(), a, b, y);
+  const dnnl::matmul::primitive_desc descriptor(cpu(), a, b, y, own_scratchpad());
   const memory weights = packed(at(plain, p.b), descriptor.weights_desc());
-  return call(std::make_shared<Ready>(Ready{
-      dnnl::matmul(descriptor),
-      {{DNNL_ARG_SRC, at(a, p.a)}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, at(y, p.y)}}}));
+  auto ready = std::make_shared<Ready>(
+      Ready{dnnl::matmul(descriptor),
+            {{DNNL_ARG_SRC, at(a, p.a)}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, at(y, p.y)}}});
+  if (const memory::desc scratchpad = descriptor.scratchpad_desc(); scratchpad.get_size() > 0) {
+    ready->arguments.emplace(DNNL_ARG_SCRATCHPAD, memory(scratchpad, cpu()));
+  }
+  return call(std::move(ready));
 } catch (const dnnl::error&) {
   return {};
 }
