@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/padded.hpp"
 
 namespace opmux::cli {
 namespace {
@@ -11,11 +12,6 @@ struct ListOptions {
   std::string op;
   bool json = false;
 };
-
-std::string padded(std::string text, size_t width) {
-  text.resize(std::max(text.size(), width), ' ');
-  return text;
-}
 
 void print(const OperatorInfo& op, size_t width) {
   std::cout << op.name << (op.summary.empty() ? "" : ": ") << op.summary << "\n";

@@ -6,6 +6,7 @@ void add_plugin(CLI::App& app, Action& action) {
   CLI::App* group = app.add_subcommand("plugin", "Libraries that bring implementations");
   group->require_subcommand(1);
   add_plugin_new(*group, action);
+  add_plugin_check(*group, action);
 }
 
 }  // namespace opmux::cli

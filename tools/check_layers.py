@@ -72,7 +72,13 @@ PUBLIC = {
 
 BACKEND_PUBLIC = {"abi.h", "plugin.hpp"}
 COMMON_PUBLIC = {"abi.h"}
-CLI_INTERNAL = {"src/base/text.hpp"}  # compiled into the command as well
+CLI_INTERNAL = {  # compiled into the command as well
+    "src/base/text.hpp",
+    "src/plugin/checked_file.hpp",
+    "src/plugin/child.hpp",
+    "src/plugin/probe.hpp",
+    "src/plugin/probe_protocol.hpp",
+}
 
 # Folders in which a third-party library may be seen; all others are closed to it.
 THIRD_PARTY = {

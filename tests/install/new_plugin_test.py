@@ -49,7 +49,8 @@ def builds_tests_and_one_line(options, language, provider):
         folder, env = pathlib.Path(empty, "zeta"), environment_of(options)
         in_folder(empty, env, "opmux", "plugin", "new", "zeta", f"--{language}")
         readme = folder / "README.md"
-        for line in shell_lines(readme, "cmake") + shell_lines(readme, "ctest"):
+        for line in [*shell_lines(readme, "cmake"), *shell_lines(readme, "plugin check"),
+                     *shell_lines(readme, "ctest")]:
             said = in_folder(folder, env, "sh", "-c", line)
         assert "100% tests passed" in said and "acme" not in said, said
         names_no_source(options, folder)
