@@ -18,14 +18,16 @@ static void* work(void* context) {
   return NULL;
 }
 
-static int32_t init(void* user_data, const opmux_host* host, opmux_error* error) {
+static void start(void) {
   pthread_t thread;
-  (void)user_data;
-  (void)host;
-  (void)error;
-  if (pthread_create(&thread, NULL, work, NULL) != 0) return OPMUX_RESOURCE;
-  pthread_detach(thread);
-  return OPMUX_OK;
+  if (pthread_create(&thread, NULL, work, NULL) == 0) pthread_detach(thread);
+}
+
+/* Begins with the first call: a plugin that leaves threads when it is loaded may be refused. */
+static int32_t run(void* user_data, const opmux_call* call) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, start);
+  return copy(user_data, call);
 }
 
 OPMUX_PLUGIN_ENTRY(threaded) {
@@ -34,9 +36,9 @@ OPMUX_PLUGIN_ENTRY(threaded) {
   static opmux_schema_text schema;
   (void)host;
   impl = copying_impl("defect.copy", COPY_SCHEMA("defect"));
+  impl.run = run;
   backend = copying_backend(NAME, &impl);
   schema = copying_schema(COPY_SCHEMA("defect"));
   fill_plugin(out, NAME, &backend, &schema);
-  out->init = init;
   return OPMUX_OK;
 }
