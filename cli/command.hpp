@@ -23,10 +23,14 @@ int wrong_use(std::string_view message);
 /// A runtime as a program in this environment would have it; prints why if there is none.
 std::optional<Runtime> make_runtime();
 
+/// A file as it is; nothing, and why it cannot be read printed, if it cannot be.
+std::optional<std::string> read_text(const std::string& path);
+
 /// Each adds its subcommand, which sets `action` when it is given.
 void add_list(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_config(CLI::App& app, Action& action);
+void add_diff(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_plugin(CLI::App& app, Action& action);
 

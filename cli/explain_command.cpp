@@ -10,6 +10,7 @@ namespace {
 struct ExplainOptions {
   std::string op;
   std::vector<std::string> arguments;
+  std::string policy_file;
   Policy policy;
   bool strict = false, json = false;
 };
@@ -17,6 +18,12 @@ struct ExplainOptions {
 int explain(const ExplainOptions& options) {
   std::optional<Runtime> runtime = make_runtime();
   if (!runtime) return kWrongUse;
+  if (!options.policy_file.empty()) {
+    const auto text = read_text(options.policy_file);
+    if (!text) return kWrongUse;
+    const Status loaded = runtime->load_policy(*text, options.policy_file);
+    if (!loaded.ok()) return wrong_use(loaded.message());
+  }
   const auto op = runtime->op(options.op);
   if (!op) return wrong_use(op.error().message());
   ArgumentTexts texts(*op);
@@ -48,6 +55,10 @@ void add_explain(CLI::App& app, Action& action) {
   tokens("--require", options->policy.require, "only what matches may run (may be repeated)");
   tokens("--prefer", options->policy.prefer, "what matches comes first (may be repeated)");
   tokens("--deny", options->policy.deny, "what matches may not run (may be repeated)");
+  command
+      ->add_option("--policy", options->policy_file,
+                   "what would happen with this policy file in the place of the one in force")
+      ->type_name("FILE");
   command->add_flag("--strict", options->strict, "no fallback beyond what is preferred");
   command->add_flag("--json", options->json, "as docs/schemas/explain.json describes it");
   command->callback([options, &action] { action = [options] { return explain(*options); }; });

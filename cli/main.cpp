@@ -1,5 +1,7 @@
+#include <fstream>
 #include <iostream>
 #include <optional>
+#include <sstream>
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
@@ -16,6 +18,16 @@ std::optional<Runtime> make_runtime() {
   if (runtime) return std::move(*runtime);
   wrong_use(runtime.error().message());
   return {};
+}
+
+std::optional<std::string> read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    wrong_use("cannot read " + path);
+    return {};
+  }
+  return text.str();
 }
 
 namespace {
@@ -43,6 +55,7 @@ int run(int argc, char** argv) {
   add_list(app, action);
   add_explain(app, action);
   add_config(app, action);
+  add_diff(app, action);
   add_verify(app, action);
   add_plugin(app, action);
   try {

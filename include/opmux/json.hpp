@@ -14,5 +14,6 @@ OPMUX_API std::string to_json(const Explanation& explanation);
 OPMUX_API std::string to_json(const std::vector<OperatorInfo>& operators);
 OPMUX_API std::string to_json(const std::vector<PluginInfo>& plugins);
 OPMUX_API std::string to_json(const std::vector<SettingInfo>& settings);
+OPMUX_API std::string to_json(const PolicyState& state);
 
 }  // namespace opmux

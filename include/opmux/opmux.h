@@ -226,6 +226,20 @@ typedef struct opmux_plugin_options {
   opmux_str keyring;      /* an absolute folder with public keys */
 } opmux_plugin_options;
 
+#define OPMUX_SOURCE_NO_LAST_KNOWN_GOOD 1u /* do not start with it if the files are broken */
+#define OPMUX_SOURCE_NO_THREAD 2u          /* the program calls opmux_tick */
+#define OPMUX_SOURCE_LOOK_AT_FILES 4u /* in intervals, even where the kernel tells of changes */
+
+/* Where policy comes from besides code. An empty text means what the environment says. */
+typedef struct opmux_source_options {
+  uint32_t struct_size;
+  uint32_t flags;     /* OPMUX_SOURCE_* */
+  opmux_str mode;     /* "static", "dynamic", "config", "hot_reload" or "auto" */
+  opmux_str config;   /* a policy file, or a folder with them */
+  opmux_str platform; /* a policy file of the machine, or the name of one that was installed */
+  opmux_str lockfile; /* else opmux.lock beside `config` */
+} opmux_source_options;
+
 #define OPMUX_OPTION_NO_BACKENDS 1u /* do not load the installation's; the reference stays */
 
 typedef struct opmux_options {
@@ -242,6 +256,8 @@ typedef struct opmux_options {
   const opmux_plugin_options* plugins;
   /* Policy in code from the start; may be null. */
   const opmux_policy* policy;
+  /* Policy files and modes; may be null. */
+  const opmux_source_options* sources;
 } opmux_options;
 
 /* Reads the environment, registers the standard operators with their reference, loads backends and
@@ -257,6 +273,48 @@ OPMUX_EXPORT void opmux_runtime_destroy(opmux_runtime* runtime);
 OPMUX_EXPORT int32_t opmux_policy_set(opmux_runtime* runtime, const opmux_policy* policy,
                                       opmux_error* error);
 OPMUX_EXPORT int32_t opmux_policy_reset(opmux_runtime* runtime, opmux_error* error);
+
+/* Puts the text of a policy file in force, in the place of one that was read before. A text that is
+   refused changes nothing; `error` names line and column. */
+OPMUX_EXPORT int32_t opmux_policy_load(opmux_runtime* runtime, opmux_str text, opmux_str name,
+                                       opmux_error* error);
+/* Goes back to the text before; once more, and the later one is in force again. */
+OPMUX_EXPORT int32_t opmux_policy_rollback(opmux_runtime* runtime, opmux_error* error);
+
+/* A text that came into force, or did not. Its texts are borrowed. */
+typedef struct opmux_policy_change {
+  uint32_t struct_size;
+  int32_t outcome; /* OPMUX_OK: it is in force; else nothing changed */
+  opmux_str name;
+  opmux_str digest;
+  opmux_str origin;    /* "file", "last known good", "load_policy", "rollback" */
+  opmux_str text;      /* why it was refused */
+  uint64_t version;    /* of what is in force now */
+  uint64_t generation; /* of the snapshot that it came into force with */
+} opmux_policy_change;
+
+/* Tells of each text, from any thread, for as long as the runtime lives. */
+OPMUX_EXPORT int32_t opmux_policy_on_change(opmux_runtime* runtime,
+                                            void (*tell)(void* context,
+                                                         const opmux_policy_change* change),
+                                            void* context, opmux_error* error);
+
+/* What a rule says of itself. Its texts are borrowed. */
+typedef struct opmux_rule_info {
+  opmux_str name, op, reason, owner, expires, where;
+} opmux_rule_info;
+
+/* Asks before each text comes into force. What is not OPMUX_OK refuses it; `why` takes the reason.
+ */
+OPMUX_EXPORT int32_t opmux_policy_add_validator(opmux_runtime* runtime,
+                                                int32_t (*judge)(void* context,
+                                                                 const opmux_rule_info* rules,
+                                                                 size_t count, opmux_error* why),
+                                                void* context, opmux_error* error);
+
+/* Does what is due at `now_ns`, on this thread, for programs that want no thread for it
+   (OPMUX_SOURCE_NO_THREAD). The time never goes back; its start is the program's own. */
+OPMUX_EXPORT int32_t opmux_tick(opmux_runtime* runtime, uint64_t now_ns, opmux_error* error);
 
 /* Switches a backend on or off, apart from whether it is available. */
 OPMUX_EXPORT int32_t opmux_backend_enable(opmux_runtime* runtime, opmux_str name, int32_t on,
@@ -424,6 +482,9 @@ OPMUX_EXPORT int32_t opmux_list_operators(opmux_runtime* runtime, char* buffer, 
                                           size_t* size, opmux_error* error);
 /* What plugins were found, loaded or refused, and why, as JSON. */
 OPMUX_EXPORT int32_t opmux_list_plugins(opmux_runtime* runtime, char* buffer, size_t capacity,
+                                        size_t* size, opmux_error* error);
+/* What is in force of the policy texts, and what was refused, as JSON. */
+OPMUX_EXPORT int32_t opmux_policy_state(opmux_runtime* runtime, char* buffer, size_t capacity,
                                         size_t* size, opmux_error* error);
 /* Every effective setting and where it came from, as JSON. */
 OPMUX_EXPORT int32_t opmux_list_settings(opmux_runtime* runtime, char* buffer, size_t capacity,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,9 +14,11 @@
 #include <opmux/device.hpp>
 #include <opmux/event.hpp>
 #include <opmux/implementation.hpp>
+#include <opmux/lockfile.hpp>
 #include <opmux/operator.hpp>
 #include <opmux/plugin_options.hpp>
 #include <opmux/policy.hpp>
+#include <opmux/policy_sources.hpp>
 #include <opmux/scope.hpp>
 #include <opmux/status.hpp>
 
@@ -37,6 +40,8 @@ struct Options {
   bool backends = true;
   /// Policy in code from the start, as set_policy would set it.
   Policy policy = {};
+  /// Policy files, the platform's file, modes.
+  SourceOptions sources = {};
   /// How many bytes packed copies of constants may take in all; what does not fit is not packed.
   uint64_t max_packed_bytes = UINT64_MAX;
   /// Threads that a call may run on, the caller's included, unless it says otherwise: CallOptions.
@@ -148,6 +153,33 @@ class Runtime {
   OPMUX_API Status set_policy(const Policy& policy);
   OPMUX_API Policy policy() const;
   OPMUX_API Status reset_policy();
+
+  /// Puts the text of a policy file in force, in the place of one that was read before: parsed,
+  /// validated, shown to validators, tried on every operator, published. A text that is refused
+  /// changes nothing; the answer names line and column. Calls that are inside end as they began.
+  OPMUX_API Status load_policy(std::string_view text, std::string_view name = "policy");
+  /// Goes back to the text before; once more, and the later one is in force again. A file that is
+  /// followed is read again when it changes next.
+  OPMUX_API Status rollback();
+  /// What is in force of the policy texts, and what was refused.
+  OPMUX_API PolicyState policy_state() const;
+  /// May veto each text before it comes into force.
+  OPMUX_API void add_validator(PolicyValidator validator);
+  /// Told of each text that comes into force or is refused.
+  OPMUX_API void on_policy(PolicyListener listener);
+  /// Which choices would differ if the first text were replaced by the second, and because of what
+  /// rule: where no condition holds, and where each condition holds alone. By policy and by what is
+  /// available; capabilities depend on calls. Changes nothing.
+  OPMUX_API Result<std::vector<ChoiceChange>> compare_policies(std::string_view from,
+                                                               std::string_view from_name,
+                                                               std::string_view to,
+                                                               std::string_view to_name) const;
+  /// Does what is due at `now`, on this thread: for programs that want no thread for it
+  /// (SourceOptions::own_thread). `now` never goes back; its start is the program's own.
+  OPMUX_API void tick(std::chrono::nanoseconds now);
+  /// Ends the thread that follows files, waiting for a listener that it may be telling: for whoever
+  /// holds a lock while a runtime is destroyed that listeners need.
+  OPMUX_API void end_thread();
 
   /// Gives a tensor an owner, so that implementations may pack it once. Borrows the data. Fails
   /// with `invalid_argument` if there are none.

@@ -344,6 +344,70 @@ class PluginOptions:
     probe: bool
     max_bytes: int
 
+class SourceOptions:
+    """Where policy comes from besides code, and how it is followed."""
+
+    def __init__(self) -> None: ...
+
+    mode: str
+    config: str
+    platform: str
+    lockfile: str
+    last_known_good: bool
+    own_thread: bool
+    look_at_files: bool
+
+class PolicyState:
+    """The policy text in force, and what became of those before and after it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def origin(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def rules(self) -> int: ...
+    @property
+    def expired(self) -> int: ...
+    @property
+    def previous_version(self) -> int: ...
+    @property
+    def loaded(self) -> int: ...
+    @property
+    def refused(self) -> int: ...
+    @property
+    def rolled_back(self) -> int: ...
+    @property
+    def lapsed(self) -> int: ...
+    @property
+    def last_refusal(self) -> str: ...
+    def to_json(self) -> str: ...
+
+class PolicyChange:
+    """A text that came into force, or did not."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def origin(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def in_force(self) -> bool: ...
+    @property
+    def code(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+
 class Constant:
     """A tensor with an owner: packed once, by the first call that can."""
 
@@ -369,6 +433,7 @@ class Runtime:
         plugins: PluginOptions = ...,
         backends: bool = True,
         policy: Policy = ...,
+        sources: SourceOptions = ...,
         threads: int = 0,
         sink: Callable[[str, str, str, str, str], object] | None = None,
     ) -> None: ...
@@ -379,6 +444,22 @@ class Runtime:
     def set_policy(self, policy: Policy, /) -> None: ...
     def policy(self) -> Policy: ...
     def reset_policy(self) -> None: ...
+    def load_policy(self, text: str, name: str = "policy") -> None:
+        """Puts the text of a policy file in force; one that is refused changes nothing."""
+
+    def rollback(self) -> None:
+        """Goes back to the text before."""
+
+    def policy_state(self) -> PolicyState: ...
+    def add_validator(self, function: Callable[[Policy], str | bool | None]) -> None:
+        """Asks function(policy) before each text; a text as its answer, or an exception, refuses."""
+
+    def on_policy(self, function: Callable[[PolicyChange], object]) -> None:
+        """Tells function(change) of each text that is loaded or refused."""
+
+    def tick(self, now: float) -> None:
+        """Does what is due at `now`, in seconds, on this thread."""
+
     def enable_backend(self, name: str, on: bool = True) -> None: ...
     def use_openmp(self) -> None:
         """Runs calls on the threads of the OpenMP runtime that the process has, as torch does."""

@@ -45,13 +45,15 @@ EventSink sink_of(const nb::object& function) {
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 HeldRuntime* create(std::optional<Environment> environment, const PluginOptions& plugins,
-                    bool backends, const Policy& policy, int threads, const nb::object& sink) {
+                    bool backends, const Policy& policy, const SourceOptions& sources, int threads,
+                    const nb::object& sink) {
   Options options;
   options.sink = sink_of(sink);
   options.environment = std::move(environment);
   options.plugins = plugins;
   options.backends = backends;
   options.policy = policy;
+  options.sources = sources;
   options.threads = threads;
   return new HeldRuntime(Runtime::create(options).value());
 }
@@ -172,10 +174,13 @@ void bind_thread_scope(nb::module_& module) {
 
 void bind_runtime(nb::module_& module) {
   bind_constant(module);
-  nb::class_<HeldRuntime>(module, "Runtime", "Operators, implementations and policy.")
+  nb::class_<HeldRuntime> runtime(module, "Runtime", "Operators, implementations and policy.");
+  bind_policy_texts(runtime);
+  runtime
       .def(nb::new_(&create), nb::kw_only(), nb::arg("environment") = nb::none(),
            nb::arg("plugins") = PluginOptions(), nb::arg("backends") = true,
-           nb::arg("policy") = Policy(), nb::arg("threads") = 0, nb::arg("sink") = nb::none())
+           nb::arg("policy") = Policy(), nb::arg("sources") = SourceOptions(),
+           nb::arg("threads") = 0, nb::arg("sink") = nb::none())
       .def("op", &get_operator, nb::arg("name"), "The operator of that name.")
       .def(
           "define",

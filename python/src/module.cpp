@@ -41,6 +41,7 @@ NB_MODULE(_core, module) {
   bind_information(module);
   bind_policy(module);
   bind_plugin_options(module);
+  bind_policy_sources(module);
   bind_runtime(module);
   bind_implementations(module);
   bind_points(module);

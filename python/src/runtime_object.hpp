@@ -17,6 +17,13 @@ struct HeldRuntime {
   explicit HeldRuntime(Runtime made)
       : own(std::make_unique<Runtime>(std::move(made))), runtime(own.get()), constants(*runtime) {}
   explicit HeldRuntime(Runtime& shared) : runtime(&shared), constants(shared) {}
+  ~HeldRuntime() {
+    if (own == nullptr) return;
+    // Its thread may wait for the GIL, to tell a listener.
+    PyThreadState* const state = PyEval_SaveThread();
+    own->end_thread();
+    PyEval_RestoreThread(state);
+  }
 
   std::unique_ptr<Runtime> own;  ///< null for the process's default one
   Runtime* runtime;

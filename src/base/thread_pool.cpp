@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +9,8 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+
+#include "base/blocked_signals.hpp"
 
 namespace opmux::base {
 namespace {
@@ -31,22 +32,6 @@ void wait_for_change(const std::atomic<uint32_t>& word, uint32_t old) {
   }
   word.wait(old, std::memory_order_acquire);
 }
-
-/// Signals of the program are for its own threads: while one of these lives, none is taken here.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 

@@ -32,6 +32,7 @@ struct EngineParts {
   /// The policy of a scope by its serial; null if it is gone.
   std::function<policy::PolicyLayerPtr(uint32_t serial)> scope_layer;
   base::ThreadPool* threads = nullptr;  ///< for calls that were lent none; may be null
+  std::function<void()> on_cold_path;   ///< called where a call has to decide; may be empty
   bool disabled = false;
 };
 

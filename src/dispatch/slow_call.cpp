@@ -57,6 +57,7 @@ class SlowCall {
           tell_decision(decision, signature);
         });
     if (answer.crowded) tell_crowding();
+    if (engine_.parts().on_cold_path) engine_.parts().on_cold_path();
     return answer;
   }
 

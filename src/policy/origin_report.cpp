@@ -103,7 +103,6 @@ std::vector<Setting> process_settings(const Environment& environment) {
     if (!value.empty()) lines.push_back({std::move(key), std::move(value), origin});
   };
   add("config", environment.config, "CONFIG");
-  add("mode", environment.mode, "MODE");
   add("platform", environment.platform, "PLATFORM");
   add("state_dir", environment.state_dir, "STATE_DIR");
   add("record", environment.record, "RECORD");

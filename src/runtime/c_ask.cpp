@@ -70,6 +70,12 @@ int32_t opmux_list_plugins(opmux_runtime* runtime, char* buffer, size_t capacity
   return ask(runtime, {buffer, capacity, size}, error, [](auto& cpp) { return cpp.plugins(); });
 }
 
+int32_t opmux_policy_state(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
+                           opmux_error* error) {
+  return ask(runtime, {buffer, capacity, size}, error,
+             [](auto& cpp) { return cpp.policy_state(); });
+}
+
 int32_t opmux_list_settings(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
                             opmux_error* error) {
   return ask(runtime, {buffer, capacity, size}, error, [](auto& cpp) { return cpp.settings(); });

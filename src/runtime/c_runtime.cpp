@@ -58,6 +58,23 @@ Status read_plugins(const opmux_plugin_options* options, opmux::PluginOptions& t
   return {};
 }
 
+Status read_sources(const opmux_source_options* options, opmux::SourceOptions& to) {
+  if (options == nullptr) return {};
+  opmux_source_options from{};
+  if (Status bad = opmux::runtime::read_sized(*options, sizeof(from), "options.sources", from);
+      !bad.ok()) {
+    return bad;
+  }
+  to.mode = view_of(from.mode);
+  to.config = view_of(from.config);
+  to.platform = view_of(from.platform);
+  to.lockfile = view_of(from.lockfile);
+  to.last_known_good = (from.flags & OPMUX_SOURCE_NO_LAST_KNOWN_GOOD) == 0;
+  to.own_thread = (from.flags & OPMUX_SOURCE_NO_THREAD) == 0;
+  to.look_at_files = (from.flags & OPMUX_SOURCE_LOOK_AT_FILES) != 0;
+  return {};
+}
+
 Status read_options(const opmux_options* options, opmux::Options& to) {
   if (options == nullptr) return {};
   opmux_options from{};
@@ -67,6 +84,7 @@ Status read_options(const opmux_options* options, opmux::Options& to) {
   to.backends = (from.flags & OPMUX_OPTION_NO_BACKENDS) == 0;
   if (Status bad = read_environment(from, to); !bad.ok()) return bad;
   if (Status bad = read_plugins(from.plugins, to.plugins); !bad.ok()) return bad;
+  if (Status bad = read_sources(from.sources, to.sources); !bad.ok()) return bad;
   if (from.policy == nullptr) return {};
   auto policy = opmux::runtime::read_policy(from.policy);
   if (!policy) return policy.error();

@@ -38,14 +38,30 @@ Status check_supported(const policy::Environment& environment) {
         Code::unsupported, "environment.unsupported",
         base::concat(variable, " is set, but this version has no ", what, "; leave it unset"));
   };
-  if (!environment.config.empty()) return refuse("OPMUX_CONFIG", "policy files");
-  if (!environment.platform.empty()) return refuse("OPMUX_PLATFORM", "platform files");
   if (!environment.record.empty()) return refuse("OPMUX_RECORD", "recording");
-  const std::string& mode = environment.mode;
-  if (!mode.empty() && mode != "dynamic" && mode != "auto") {
-    return refuse("OPMUX_MODE", "mode " + mode);
-  }
   return {};
+}
+
+/// Takes rules out of force when they expire.
+class LapseJob final : public Maintenance::Job {
+ public:
+  LapseJob(PolicySources& sources, std::function<std::chrono::sys_seconds()> utc)
+      : sources_(sources), utc_(std::move(utc)) {}
+  uint64_t run(uint64_t now_ns) override {
+    // The time of day may be set: looks at it every minute, however far the next date is.
+    constexpr std::chrono::seconds kAtMost{60};
+    const auto next = sources_.lapse();
+    const auto left = next ? std::clamp(*next - utc_(), std::chrono::seconds(0), kAtMost) : kAtMost;
+    return now_ns + static_cast<uint64_t>(std::chrono::nanoseconds(left).count());
+  }
+
+ private:
+  PolicySources& sources_;
+  std::function<std::chrono::sys_seconds()> utc_;
+};
+
+std::chrono::sys_seconds system_utc() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
 std::vector<policy::Variable> variables_of(const Options& options) {
@@ -59,6 +75,7 @@ std::vector<policy::Variable> variables_of(const Options& options) {
 
 Core::Core(const Options& options, policy::Environment environment)
     : environment_(std::move(environment)),
+      utc_(options.sources.utc ? options.sources.utc : &system_utc),
       log_(sink_of(options, environment_)),
       packs_(std::make_shared<dispatch::PackStore>(options.max_packed_bytes)),
       thread_limit_(thread_limit_of(options, environment_)),
@@ -69,6 +86,7 @@ Core::Core(const Options& options, policy::Environment environment)
                .clock = &clock_,
                .scope_layer = [this](uint32_t serial) { return scopes_.find(serial); },
                .threads = &threads_,
+               .on_cold_path = [this] { maintenance_.revive(); },
                .disabled = environment_.disable}),
       listener_(
           {.log =
@@ -77,9 +95,22 @@ Core::Core(const Options& options, policy::Environment environment)
                            [&] { return std::string(text); });
                },
            .device_error = [this](Device device, void* stream,
-                                  int32_t code) { note_device_error(device, stream, code); }}) {}
+                                  int32_t code) { note_device_error(device, stream, code); }}),
+      sources_({.registry = [this] { return registry_.snapshot(); },
+                .publish = [this] { return publish(); },
+                .log = &log_,
+                .utc = utc_,
+                .on_expiring = [this] { lapse_in_time(); }}),
+      files_({.sources = &sources_,
+              .maintenance = &maintenance_,
+              .log = &log_,
+              .registry = [this] { return registry_.snapshot(); }}),
+      maintenance_(clock_, options.sources.own_thread) {}
 
-Core::~Core() { registry_.on_change({}); }
+Core::~Core() {
+  maintenance_.stop();
+  registry_.on_change({});
+}
 
 Result<std::unique_ptr<Core>> Core::create(const Options& options) {
   auto environment = policy::parse_environment(variables_of(options));
@@ -91,10 +122,6 @@ Result<std::unique_ptr<Core>> Core::create(const Options& options) {
 }
 
 Status Core::start(const Options& options) {
-  auto layer =
-      policy::PolicyLayer::make(policy::Source::environment, environment_.policy, "environment");
-  if (!layer) return layer.error();
-  environment_layer_ = *layer;
   for (const registry::StandardSchema& schema : registry::standard_schemas()) {
     if (Status status = registry_.define(schema.text, {true, schema.data_checked, schema.integer});
         !status.ok()) {
@@ -103,9 +130,24 @@ Status Core::start(const Options& options) {
   }
   if (Status status = load_plugins(options); !status.ok()) return status;
   if (Status status = apply_backend_switches(); !status.ok()) return status;
+  if (Status status =
+          sources_.set_at_start(policy::Source::environment, environment_.policy, "environment");
+      !status.ok()) {
+    return status;
+  }
+  const auto mode = mode_of(options.sources, environment_);
+  if (!mode) return mode.error();
+  if (Status status = files_.start(*mode, options.sources); !status.ok()) return status;
   registry_.on_change([this] { publish(); });
   publish();
-  return set_policy(options.policy);
+  if (Status status = sources_.set_code(options.policy); !status.ok()) return status;
+  files_.follow();
+  return {};
+}
+
+void Core::lapse_in_time() {
+  if (lapsing_.exchange(true)) return;
+  maintenance_.add([this] { return std::make_unique<LapseJob>(sources_, utc_); });
 }
 
 Status Core::load_plugins(const Options& options) {
@@ -182,30 +224,9 @@ void Core::note_device_error(Device device, const void* stream, int32_t code) {
   });
 }
 
-std::shared_ptr<const policy::PolicySet> Core::policies() {
-  auto set = std::make_shared<policy::PolicySet>();
-  const policy::PolicyLayerPtr code = *code_layer_.get();
-  if (code != nullptr) set->layers.push_back(code);
-  if (environment_layer_ != nullptr) set->layers.push_back(environment_layer_);
-  return set;
-}
-
-void Core::publish() {
-  engine_.publish([this] { return dispatch::Engine::Sources{registry_.snapshot(), policies()}; });
-}
-
-Status Core::set_policy(const Policy& policy) {
-  auto layer = policy::PolicyLayer::make(policy::Source::code, policy, "set_policy");
-  if (!layer) return layer.error();
-  policy::PolicySet trial;
-  trial.layers = {*layer, environment_layer_};
-  if (Status status = dry_run(trial, *registry_.snapshot()); !status.ok()) return status;
-  code_layer_.update([&](policy::PolicyLayerPtr& code) {
-    code = *layer;
-    return true;
-  });
-  publish();
-  return {};
+uint64_t Core::publish() {
+  return engine_.publish(
+      [this] { return dispatch::Engine::Sources{registry_.snapshot(), sources_.set()}; });
 }
 
 Status Core::use_openmp() {
@@ -217,11 +238,6 @@ Status Core::use_openmp() {
   }
   threads_.use_openmp(*found, thread_limit_);
   return {};
-}
-
-Policy Core::policy() {
-  const policy::PolicyLayerPtr code = *code_layer_.get();
-  return code != nullptr ? code->policy() : Policy{};
 }
 
 Result<Registration> Core::implement(const Implementation& implementation) {
@@ -261,7 +277,7 @@ std::vector<PluginInfo> Core::plugins() {
 bool Core::backend_denied(const registry::Backend& backend) {
   // A point has no operator: the layers' general denials count, tried on an id of this backend.
   const std::string id = "point/" + backend.name() + ".answer";
-  const std::shared_ptr<const policy::PolicySet> set = policies();
+  const std::shared_ptr<const policy::PolicySet> set = sources_.set();
   for (const policy::PolicyLayerPtr& layer : set->layers) {
     if (policy::denies(*layer, {id, backend.kind(), backend.vendor()})) return true;
   }

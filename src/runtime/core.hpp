@@ -21,6 +21,9 @@
 #include "policy/environment.hpp"
 #include "policy/scope_table.hpp"
 #include "registry/registry.hpp"
+#include "runtime/followed_files.hpp"
+#include "runtime/maintenance.hpp"
+#include "runtime/policy_sources.hpp"
 #include "telemetry/event_log.hpp"
 
 namespace opmux::runtime {
@@ -39,15 +42,14 @@ class Core {
   telemetry::EventLog& log() { return log_; }
   const std::shared_ptr<dispatch::PackStore>& packs() const { return packs_; }
 
-  /// Makes what the registry and the policies hold now the state in force.
-  void publish();
+  PolicySources& sources() { return sources_; }
+  Maintenance& maintenance() { return maintenance_; }
+  FollowedFiles& files() { return files_; }
 
-  /// Checks a policy, tries it on every operator, and puts it in force or changes nothing.
-  Status set_policy(const Policy& policy);
-  Policy policy();
+  /// Makes what the registry and the policies hold now the state in force; returns its generation.
+  uint64_t publish();
   /// Lends calls the threads of the process's OpenMP runtime instead of its own.
   Status use_openmp();
-  std::shared_ptr<const policy::PolicySet> policies();
 
   Result<Registration> implement(const Implementation& implementation);
   uint32_t tag(std::string_view word);
@@ -58,6 +60,7 @@ class Core {
  private:
   Core(const Options& options, policy::Environment environment);
   Status start(const Options& options);
+  void lapse_in_time();
   Status load_plugins(const Options& options);
   Status apply_backend_switches();
   /// An error that a device found after the call that caused it had returned.
@@ -65,6 +68,7 @@ class Core {
   std::vector<std::string> suspects(Device device, const void* stream);
 
   policy::Environment environment_;
+  std::function<std::chrono::sys_seconds()> utc_;
   telemetry::EventLog log_;
   base::SteadyClock clock_;
   health::DeviceHealth health_;
@@ -76,10 +80,12 @@ class Core {
   registry::Registry registry_;
   plugin::HostListener listener_;
 
-  policy::PolicyLayerPtr environment_layer_;
-  /// Set in code. A child forked at any moment must find it: a deny holds there too.
-  base::Published<policy::PolicyLayerPtr> code_layer_;
+  /// A child forked at any moment must find them: a deny holds there too.
+  PolicySources sources_;
+  FollowedFiles files_;
+  Maintenance maintenance_;  ///< last of all that jobs use
   base::ForkGuarded<std::unordered_map<std::string, uint32_t>> tags_;
+  std::atomic<bool> lapsing_{false};
   std::atomic<uint32_t> last_tag_{0};  ///< apart: a number never comes to mean another word
   struct Loaded {
     std::unique_ptr<plugin::Loader> loader;
@@ -93,9 +99,5 @@ void make_room_for_scopes();
 /// Whether the condition of every rule can be asked of one of the operators that it is for, as far
 /// as there are any yet.
 Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& registry);
-
-/// Whether conditions can be asked, and a policy leaves every operator a candidate where none
-/// applies, or says allow_none.
-Status dry_run(const policy::PolicySet& policies, const registry::RegistrySnapshot& registry);
 
 }  // namespace opmux::runtime

@@ -4,25 +4,22 @@
 #include "policy/operator_policy.hpp"
 #include "policy/token.hpp"
 #include "runtime/core.hpp"
+#include "runtime/unknown_call.hpp"
 
 namespace opmux::runtime {
-namespace {
 
-/// A call about which nothing is known: conditions do not hold.
-struct UnknownCall {
-  explicit UnknownCall(const registry::Schema& schema)
-      : signature{&schema, &arguments, &dims, 0, 0} {
-    arguments.count = static_cast<uint32_t>(schema.args.size());
-    dims.values.fill(-1);
-  }
-  registry::Arguments arguments;
-  registry::BoundDims dims;
-  registry::Signature signature;
-};
+namespace {
 
 /// The first operator that a rule is for, if none of them has what its condition asks for.
 const std::string* in_vain_for(const Rule& rule, const registry::RegistrySnapshot& registry) {
   const std::string* first = nullptr;
+  if (rule.op.find('*') == std::string::npos) {
+    const auto found = registry.operators.find(rule.op);
+    if (found == registry.operators.end()) return nullptr;
+    const bool fits =
+        policy::ConditionProgram::compile(*rule.when, *found->second->schema).has_value();
+    return fits ? nullptr : &found->first;
+  }
   for (const auto& [name, record] : registry.operators) {
     if (!policy::glob_match(rule.op, name)) continue;
     if (policy::ConditionProgram::compile(*rule.when, *record->schema)) return nullptr;
@@ -49,12 +46,16 @@ Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& 
   return {};
 }
 
-Status dry_run(const policy::PolicySet& policies, const registry::RegistrySnapshot& registry) {
+Status dry_run(const policy::PolicySet& policies, const policy::PolicySet& now,
+               const registry::RegistrySnapshot& registry) {
   for (const policy::PolicyLayerPtr& layer : policies.layers) {
+    if (std::ranges::find(now.layers, layer) != now.layers.end()) continue;
     if (Status status = check_conditions(layer->policy(), registry); !status.ok()) return status;
   }
   for (const auto& [name, record] : registry.operators) {
-    if (record->implementations.empty() || policies.hash_for(name) == 0) continue;
+    if (record->implementations.empty()) continue;
+    const uint64_t hash = policies.hash_for(name);
+    if (hash == 0 || hash == now.hash_for(name)) continue;
     const UnknownCall call(*record->schema);
     policy::PolicyView view;
     policy::OperatorPolicy::compile(policies, nullptr, record)->evaluate(call.signature, view);

@@ -10,6 +10,7 @@
 #include "policy/origin_report.hpp"
 #include "registry/standard_schemas.hpp"
 #include "runtime/core.hpp"
+#include "runtime/policy_diff.hpp"
 
 namespace opmux {
 namespace {
@@ -87,11 +88,41 @@ Result<Registration> Runtime::implement(const Implementation& implementation) {
   return core_->implement(implementation);
 }
 
-Status Runtime::set_policy(const Policy& policy) { return core_->set_policy(policy); }
-Policy Runtime::policy() const { return core_->policy(); }
+Status Runtime::set_policy(const Policy& policy) { return core_->sources().set_code(policy); }
+Policy Runtime::policy() const { return core_->sources().code(); }
 Status Runtime::use_openmp() { return core_->use_openmp(); }
+Status Runtime::reset_policy() { return core_->sources().set_code({}); }
 
-Status Runtime::reset_policy() { return core_->set_policy({}); }
+Status Runtime::load_policy(std::string_view text, std::string_view name) {
+  return core_->files().load({{std::string(name), std::string(text)}}, std::string(name),
+                             "load_policy");
+}
+Status Runtime::rollback() { return core_->sources().rollback(); }
+PolicyState Runtime::policy_state() const { return core_->sources().state(); }
+void Runtime::add_validator(PolicyValidator validator) {
+  core_->sources().add_validator(std::move(validator));
+}
+void Runtime::on_policy(PolicyListener listener) {
+  core_->sources().on_change(std::move(listener));
+}
+void Runtime::tick(std::chrono::nanoseconds now) {
+  core_->maintenance().tick(static_cast<uint64_t>(now.count()));
+}
+Result<std::vector<ChoiceChange>> Runtime::compare_policies(std::string_view from,
+                                                            std::string_view from_name,
+                                                            std::string_view to,
+                                                            std::string_view to_name) const {
+  const auto set_of = [&](std::string_view text, std::string_view name) {
+    return core_->files().set_with({{std::string(name), std::string(text)}}, std::string(name));
+  };
+  const auto before = set_of(from, from_name);
+  if (!before) return before.error();
+  const auto after = set_of(to, to_name);
+  if (!after) return after.error();
+  return runtime::compare(*before, *after, *core_->registry().snapshot());
+}
+void Runtime::end_thread() { core_->maintenance().stop(); }
+
 Tag Runtime::tag(std::string_view word) { return {core_->tag(word)}; }
 uint64_t Runtime::generation() const noexcept { return core_->engine().generation(); }
 bool Runtime::disabled() const noexcept { return core_->environment().disable; }
@@ -154,7 +185,8 @@ std::vector<SettingInfo> Runtime::settings() const {
   const auto add = [&](const std::vector<policy::Setting>& settings) {
     for (const policy::Setting& s : settings) all.push_back({s.key, s.value, s.origin});
   };
-  add(policy::effective_settings(*core_->policies()));
+  add(policy::effective_settings(*core_->sources().set()));
+  add(core_->files().settings());
   add(policy::process_settings(core_->environment()));
   return all;
 }

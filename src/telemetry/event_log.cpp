@@ -48,6 +48,10 @@ void EventLog::tell(Level level, std::string_view code, std::string_view op, std
   sink_(event);
 }
 
+void EventLog::announce(Level level, std::string_view code, std::string text) const {
+  if (sink_) sink_({level, std::string(code), {}, {}, std::move(text)});
+}
+
 uint64_t EventLog::count(std::string_view code, std::string_view op, std::string_view impl,
                          std::string_view reason) {
   return seen_.with([&](auto& seen) {

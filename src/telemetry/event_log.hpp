@@ -26,6 +26,9 @@ class EventLog {
   void tell(Level level, std::string_view code, std::string_view op, std::string_view impl,
             std::string_view reason, const std::function<std::string()>& make_text);
 
+  /// Tells each time: for what happens rarely, and counts of its own.
+  void announce(Level level, std::string_view code, std::string text) const;
+
   /// How often an event was told or suppressed.
   uint64_t count(std::string_view code, std::string_view op, std::string_view impl,
                  std::string_view reason);

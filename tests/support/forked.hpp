@@ -7,6 +7,16 @@
 
 namespace opmux::test {
 
+/// It does not let a forked child of a process with threads start one.
+inline constexpr bool under_thread_sanitizer() {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  return true;
+#endif
+#endif
+  return false;
+}
+
 /// Whether `body` returned true in a forked child that ended by itself. A child that hangs is ended
 /// after 20 seconds and counts as false.
 inline bool true_in_forked_child(const std::function<bool()>& body) {

@@ -72,8 +72,7 @@ TEST(OriginReport, what_the_environment_says_about_the_process) {
                                                      {"OPMUX_PREFER", "vendor"}})
                                       .value();
   EXPECT_THAT(lines(process_settings(environment)),
-              testing::ElementsAre("mode = static <- OPMUX_MODE (environment)",
-                                   "plugin_path = /a:/b <- OPMUX_PLUGIN_PATH (environment)",
+              testing::ElementsAre("plugin_path = /a:/b <- OPMUX_PLUGIN_PATH (environment)",
                                    "num_threads = 3 <- OPMUX_NUM_THREADS (environment)",
                                    "disable = true <- OPMUX_DISABLE (environment)",
                                    "backend.simd = off <- OPMUX_BACKEND_SIMD (environment)"));

@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+
+namespace opmux::cli {
+namespace {
+
+struct DiffOptions {
+  std::string from, to;
+  bool json = false;
+};
+
+using Changes = std::vector<ChoiceChange>;
+using Json = nlohmann::ordered_json;
+
+/// What runs by priority alone, of what a saved `opmux list --json` says is available.
+std::map<std::string, const Json*> first_choices(const Json& list) {
+  std::map<std::string, const Json*> chosen;
+  for (const Json& op : list.at("operators")) {
+    const Json*& best = chosen[op.at("name")];
+    for (const Json& each : op.at("implementations")) {
+      if (!each.at("available").get<bool>()) continue;
+      const auto priority = [](const Json& of) { return of.at("priority").get<int>(); };
+      // Equal ones stand in the order of their ids.
+      if (best == nullptr || priority(each) > priority(*best)) best = &each;
+    }
+  }
+  return chosen;
+}
+
+std::string id_of(const Json* implementation) {
+  return implementation == nullptr ? "" : implementation->at("id").get<std::string>();
+}
+
+std::string why(const Json& list, const std::string& op, const std::string& id) {
+  for (const Json& each : list.at("operators")) {
+    if (each.at("name") != op) continue;
+    for (const Json& implementation : each.at("implementations")) {
+      if (implementation.at("id") != id) continue;
+      const auto reason = implementation.at("reason").get<std::string>();
+      if (!reason.empty()) return id + " is not available: " + reason;
+      return id + " has priority " + std::to_string(implementation.at("priority").get<int>());
+    }
+    return id + " is not there";
+  }
+  return op + " is not there";
+}
+
+Changes compare_builds(const Json& from, const Json& to) {
+  Changes changes;
+  const auto before = first_choices(from), after = first_choices(to);
+  for (const auto& [op, implementation] : before) {
+    const auto other = after.find(op);
+    const std::string first = id_of(implementation);
+    const std::string second = other == after.end() ? "" : id_of(other->second);
+    if (first == second) continue;
+    changes.push_back({op, "always", first, second, "in the second " + why(to, op, first)});
+  }
+  for (const auto& [op, implementation] : after) {
+    if (before.contains(op)) continue;
+    changes.push_back({op, "always", "", id_of(implementation), "the first has no such operator"});
+  }
+  return changes;
+}
+
+std::string padded(std::string text, size_t width) {
+  text.resize(std::max(text.size(), width), ' ');
+  return text;
+}
+
+/// Of "op/provider.variant" what stands behind the operator, which stands beside it anyway.
+std::string short_name(const std::string& id) {
+  return id.empty() ? "nothing" : id.substr(id.find('/') + 1);
+}
+
+void print(const Changes& changes) {
+  size_t from = 0, to = 0, op = 0;
+  for (const ChoiceChange& change : changes) {
+    op = std::max(op, change.op.size());
+    from = std::max(from, short_name(change.from).size());
+    to = std::max(to, short_name(change.to).size());
+  }
+  for (const ChoiceChange& change : changes) {
+    std::cout << padded(change.op, op + 2) << padded(short_name(change.from), from) << " -> "
+              << padded(short_name(change.to), to + 2) << change.because << "\n";
+    if (change.when != "always")
+      std::cout << std::string(op + 2, ' ') << "when " << change.when << "\n";
+  }
+  std::cout << (changes.empty() ? "no choice differs"
+                                : std::to_string(changes.size()) +
+                                      (changes.size() == 1 ? " choice differs" : " choices differ"))
+            << "\n";
+}
+
+Json to_json(const Changes& changes) {
+  Json list = Json::array();
+  for (const ChoiceChange& change : changes) {
+    list.push_back({{"op", change.op},
+                    {"when", change.when},
+                    {"from", change.from},
+                    {"to", change.to},
+                    {"because", change.because}});
+  }
+  return {{"changes", list}};
+}
+
+enum class Kind { policy, lockfile, build };
+
+Kind kind_of(const std::string& text) {
+  if (text.starts_with("opmux lockfile ")) return Kind::lockfile;
+  const Json read = Json::parse(text, nullptr, false);
+  return read.is_object() && read.contains("operators") ? Kind::build : Kind::policy;
+}
+
+Result<Changes> compare_policies(const DiffOptions& options, const std::string& from,
+                                 const std::string& to) {
+  auto runtime = Runtime::create();
+  if (!runtime) return runtime.error();
+  return runtime->compare_policies(from, options.from, to, options.to);
+}
+
+Result<Changes> compare(const DiffOptions& options, const std::string& from,
+                        const std::string& to) {
+  const Kind kind = kind_of(from);
+  if (kind != kind_of(to)) {
+    return Status(Code::invalid_argument, "cli.diff",
+                  "these are not of one kind; give two policies, two lockfiles, or two files that "
+                  "`opmux list --json` wrote");
+  }
+  if (kind == Kind::policy) return compare_policies(options, from, to);
+  if (kind == Kind::build) {
+    try {
+      return compare_builds(Json::parse(from), Json::parse(to));
+    } catch (const Json::exception& error) {
+      return Status(Code::invalid_argument, "cli.diff", error.what());
+    }
+  }
+  const auto first = Lockfile::parse(from, options.from);
+  if (!first) return first.error();
+  const auto second = Lockfile::parse(to, options.to);
+  if (!second) return second.error();
+  return differences(*first, *second);
+}
+
+int diff(const DiffOptions& options) {
+  const auto from = read_text(options.from);
+  const auto to = from ? read_text(options.to) : from;
+  if (!to) return kWrongUse;
+  const auto changes = compare(options, *from, *to);
+  if (!changes) return wrong_use(changes.error().message());
+  if (options.json) {
+    std::cout << to_json(*changes).dump() << "\n";
+  } else {
+    print(*changes);
+  }
+  return changes->empty() ? kFine : kFound;
+}
+
+}  // namespace
+
+void add_diff(CLI::App& app, Action& action) {
+  auto options = std::make_shared<DiffOptions>();
+  CLI::App* command = app.add_subcommand(
+      "diff", "Which choices differ between two policies, lockfiles or builds, and why");
+  command->add_option("A", options->from, "a policy, a lockfile, or what `opmux list --json` wrote")
+      ->required();
+  command->add_option("B", options->to, "another one of the same kind")->required();
+  command->add_flag("--json", options->json, "as docs/schemas/diff.json describes it");
+  command->callback([options, &action] { action = [options] { return diff(*options); }; });
+}
+
+}  // namespace opmux::cli

@@ -1,0 +1,151 @@
+#include <functional>
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <opmux/json.hpp>
+
+#include "bindings.hpp"
+#include "errors.hpp"
+#include "runtime_object.hpp"
+
+namespace nb = nanobind;
+
+namespace opmux::python {
+namespace {
+
+void require_done(const Status& status) {
+  if (!status.ok()) throw Error(status);
+}
+
+/// A function that is called from any thread; never given back, it may be needed as long as the
+/// process lives.
+PyObject* kept_function(const nb::object& function) {
+  if (PyCallable_Check(function.ptr()) == 0) throw nb::type_error("a function is wanted");
+  return nb::object(function).release().ptr();
+}
+
+PolicyValidator validator_of(const nb::object& function) {
+  PyObject* const judge = kept_function(function);
+  return [judge](const Policy& next) -> Status {
+    if (Py_IsInitialized() == 0) return {};
+    const WithGil gil;
+    const nb::object policy = nb::cast(next);
+    const Reference answer = Reference::steal(PyObject_CallOneArg(judge, policy.ptr()));
+    if (!answer) {
+      const Caught caught = catch_exception();
+      return {caught.code, "policy.validator", caught.text};
+    }
+    if (answer.get() == Py_None || answer.get() == Py_True) return {};
+    const char* const text =
+        PyUnicode_Check(answer.get()) != 0 ? PyUnicode_AsUTF8(answer.get()) : nullptr;
+    if (text != nullptr) return {Code::invalid_argument, "policy.validator", text};
+    return {Code::invalid_argument, "policy.validator",
+            "a validator answers None to accept, or a text that says why not"};
+  };
+}
+
+PolicyListener listener_of(const nb::object& function) {
+  PyObject* const hear = kept_function(function);
+  return [hear](const PolicyChange& change) {
+    if (Py_IsInitialized() == 0) return;
+    const WithGil gil;
+    const nb::object told = nb::cast(change);
+    const Reference answer = Reference::steal(PyObject_CallOneArg(hear, told.ptr()));
+    if (!answer) PyErr_WriteUnraisable(hear);
+  };
+}
+
+void bind_state(nb::module_& module) {
+  nb::class_<PolicyState>(module, "PolicyState",
+                          "The policy text in force, and what became of those before and after it.")
+      .def_ro("name", &PolicyState::name)
+      .def_ro("digest", &PolicyState::digest)
+      .def_ro("origin", &PolicyState::origin)
+      .def_ro("version", &PolicyState::version)
+      .def_ro("generation", &PolicyState::generation)
+      .def_ro("rules", &PolicyState::rules)
+      .def_ro("expired", &PolicyState::expired)
+      .def_ro("previous_version", &PolicyState::previous_version)
+      .def_ro("loaded", &PolicyState::loaded)
+      .def_ro("refused", &PolicyState::refused)
+      .def_ro("rolled_back", &PolicyState::rolled_back)
+      .def_ro("lapsed", &PolicyState::lapsed)
+      .def_prop_ro("last_refusal",
+                   [](const PolicyState& own) { return own.last_refusal.message(); })
+      .def("to_json", [](const PolicyState& own) { return to_json(own); })
+      .def("__repr__", [](const PolicyState& own) {
+        return "<PolicyState " + own.name + " version=" + std::to_string(own.version) + ">";
+      });
+  nb::class_<PolicyChange>(module, "PolicyChange", "A text that came into force, or did not.")
+      .def_ro("name", &PolicyChange::name)
+      .def_ro("digest", &PolicyChange::digest)
+      .def_ro("origin", &PolicyChange::origin)
+      .def_ro("version", &PolicyChange::version)
+      .def_ro("generation", &PolicyChange::generation)
+      .def_prop_ro("in_force", [](const PolicyChange& own) { return own.status.ok(); })
+      .def_prop_ro("code", [](const PolicyChange& own) { return own.status.reason(); })
+      .def_prop_ro("reason", [](const PolicyChange& own) { return own.status.message(); })
+      .def("__repr__", [](const PolicyChange& own) {
+        return "<PolicyChange " + own.name + (own.status.ok() ? " in force>" : " refused>");
+      });
+}
+
+}  // namespace
+
+void bind_policy_sources(nb::module_& module) {
+  nb::class_<SourceOptions>(module, "SourceOptions",
+                            "Where policy comes from besides code, and how it is followed.")
+      .def(nb::init<>())
+      .def_rw("mode", &SourceOptions::mode)
+      .def_rw("config", &SourceOptions::config)
+      .def_rw("platform", &SourceOptions::platform)
+      .def_rw("lockfile", &SourceOptions::lockfile)
+      .def_rw("last_known_good", &SourceOptions::last_known_good)
+      .def_rw("own_thread", &SourceOptions::own_thread)
+      .def_rw("look_at_files", &SourceOptions::look_at_files);
+  bind_state(module);
+}
+
+void bind_policy_texts(nb::class_<HeldRuntime>& runtime) {
+  runtime
+      .def(
+          "load_policy",
+          [](HeldRuntime& own, std::string_view text, std::string_view name) {
+            Status status;
+            {
+              const nb::gil_scoped_release released;
+              status = own.runtime->load_policy(text, name);
+            }
+            require_done(status);
+          },
+          nb::arg("text"), nb::arg("name") = "policy",
+          "Puts the text of a policy file in force; one that is refused changes nothing.")
+      .def(
+          "rollback", [](HeldRuntime& own) { require_done(own.runtime->rollback()); },
+          "Goes back to the text before.")
+      .def("policy_state", [](const HeldRuntime& own) { return own.runtime->policy_state(); })
+      .def(
+          "add_validator",
+          [](HeldRuntime& own, const nb::object& function) {
+            own.runtime->add_validator(validator_of(function));
+          },
+          nb::arg("function"),
+          "Asks function(policy) before each text; a text as its answer, or an exception, refuses.")
+      .def(
+          "on_policy",
+          [](HeldRuntime& own, const nb::object& function) {
+            own.runtime->on_policy(listener_of(function));
+          },
+          nb::arg("function"), "Tells function(change) of each text that is loaded or refused.")
+      .def(
+          "tick",
+          [](HeldRuntime& own, double now) {
+            const nb::gil_scoped_release released;
+            own.runtime->tick(std::chrono::nanoseconds(static_cast<int64_t>(now * 1e9)));
+          },
+          nb::arg("now"), "Does what is due at `now`, in seconds, on this thread.");
+}
+
+}  // namespace opmux::python

@@ -1,0 +1,95 @@
+"""Policy as text and as files: loaded, refused, taken back, followed."""
+
+import numpy as np
+import pytest
+
+import opmux
+
+X, W = np.ones((4, 8), "f4"), np.ones(8, "f4")
+RED = "opmux: 1\nrules:\n  - {name: red, op: pick, prefer: [pick/red.v1]}\n"
+GREEN = "opmux: 1\nrules:\n  - {name: green, op: pick, prefer: [pick/green.v1]}\n"
+
+
+def add_pick(runtime):
+    runtime.define("pick(out Tensor y[..., N], Tensor x[..., N])")
+    for name in ("blue.v1", "green.v1", "red.v1"):
+        opmux.implementation("pick", name, kind="vendor", priority=100, runtime=runtime)(
+            lambda x, *, out: None
+        )
+    return runtime
+
+
+@pytest.fixture
+def world(runtime):
+    return add_pick(runtime)
+
+
+def picked(world):
+    with opmux.report(world) as calls:
+        world.op("pick")(X)
+    return calls.implementation.partition("/")[2]
+
+
+def test_a_text_comes_into_force_and_goes_back(world):
+    assert picked(world) == "blue.v1"
+    world.load_policy(RED, "red.yaml")
+    assert picked(world) == "red.v1"
+    state = world.policy_state()
+    assert (state.name, state.version, state.rules) == ("red.yaml", 1, 1)
+    world.load_policy(GREEN)
+    assert picked(world) == "green.v1"
+    world.rollback()
+    assert picked(world) == "red.v1"
+
+
+def test_a_refused_text_names_its_place_and_changes_nothing(world):
+    world.load_policy(RED)
+    with pytest.raises(opmux.InvalidArgument, match="broken.yaml:3:"):
+        world.load_policy("opmux: 1\nrules:\n  - {op: pikc, strict: true}\n", "broken.yaml")
+    assert picked(world) == "red.v1"
+    assert world.policy_state().refused == 1
+    assert "broken.yaml:3:" in world.policy_state().last_refusal
+
+
+def test_listeners_and_validators_are_python_functions(world):
+    heard = []
+    world.on_policy(heard.append)
+    world.add_validator(lambda policy: "no green" if policy.rules[0].name == "green" else None)
+    world.load_policy(RED)
+    with pytest.raises(opmux.InvalidArgument, match="no green"):
+        world.load_policy(GREEN)
+    assert [change.in_force for change in heard] == [True, False]
+    assert heard[1].reason == "no green"
+
+    def raises(policy):
+        raise ValueError("oh")
+
+    world.add_validator(raises)
+    with pytest.raises(opmux.Error, match="oh"):
+        world.load_policy(RED)
+
+
+def test_a_file_is_followed_by_ticks(tmp_path):
+    sources = opmux.SourceOptions()
+    sources.config = str(tmp_path / "policy.yaml")
+    sources.own_thread = sources.last_known_good = False
+    (tmp_path / "policy.yaml").write_text("opmux: 1\ndefaults: {prefer: [vendor]}\n")
+    world = add_pick(opmux.create_runtime(environment=[], backends=False, sources=sources))
+    world.tick(1.0)
+    (tmp_path / "policy.yaml").write_text(GREEN)
+    world.tick(2.0)
+    world.tick(2.05)
+    assert picked(world) == "green.v1"
+    assert {s.key: s.value for s in world.settings()}["mode"] == "hot_reload"
+
+
+def test_a_runtime_with_a_thread_and_a_listener_can_go_at_any_moment(tmp_path):
+    for i in range(5):
+        sources = opmux.SourceOptions()
+        sources.config = str(tmp_path / "policy.yaml")
+        sources.last_known_good = False
+        (tmp_path / "policy.yaml").write_text("opmux: 1\n")
+        world = opmux.create_runtime(environment=[], backends=False, sources=sources)
+        world.on_policy(lambda change: sum(range(10000)))
+        (tmp_path / "policy.yaml").write_text(f"opmux: 1\ndefaults: {{strict: {i % 2 == 0}}}\n".lower())
+        del world

@@ -1,0 +1,93 @@
+#include "config/policy_files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "base/descriptor.hpp"
+#include "base/text.hpp"
+
+namespace opmux::config {
+namespace {
+
+Status cannot(const std::string& path, std::string_view why) {
+  return {Code::invalid_argument, "config.file", base::concat("cannot read ", path, ": ", why)};
+}
+
+Status changing(const std::string& path) {
+  return {Code::unavailable, "config.changing", path + " changed while it was read"};
+}
+
+bool same(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+Status read_all(int descriptor, const std::string& path, std::string& text) {
+  while (text.size() <= kMostBytes) {
+    char part[16384];
+    const ssize_t got = ::read(descriptor, part, sizeof(part));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return cannot(path, std::strerror(errno));
+    if (got == 0) return {};
+    text.append(part, static_cast<size_t>(got));
+  }
+  return cannot(path, base::concat("it has more than ", kMostBytes, " bytes"));
+}
+
+bool is_policy_name(const std::filesystem::path& name) {
+  return name.extension() == ".yaml" || name.extension() == ".json";
+}
+
+}  // namespace
+
+Result<FileText> read_policy_file(const std::string& path) {
+  // Without waiting: a pipe in the place of a file must not hold up anybody.
+  const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) return cannot(path, std::strerror(errno));
+  struct stat before{}, after{}, named{};
+  if (::fstat(file.get(), &before) != 0) return cannot(path, std::strerror(errno));
+  if (!S_ISREG(before.st_mode)) return cannot(path, "it is no file");
+  FileText read{path, {}};
+  if (Status status = read_all(file.get(), path, read.text); !status.ok()) return status;
+  if (::fstat(file.get(), &after) != 0 || ::stat(path.c_str(), &named) != 0) {
+    return changing(path);
+  }
+  if (!same(before, after) || !same(after, named)) return changing(path);
+  return read;
+}
+
+std::vector<std::string> policy_paths(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return {path};
+  std::vector<std::string> paths;
+  for (auto at = std::filesystem::directory_iterator(path, error);
+       !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
+    // What starts with a dot is an editor's or a volume's own.
+    const std::filesystem::path name = at->path().filename();
+    if (is_policy_name(name) && name.native().front() != '.') paths.push_back(at->path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+Result<std::vector<FileText>> read_policy_files(const std::string& path) {
+  const std::vector<std::string> paths = policy_paths(path);
+  if (paths.empty()) return cannot(path, "the folder has no file that ends in .yaml or .json");
+  if (paths.size() > kMostFiles) {
+    return cannot(path, base::concat("the folder has more than ", kMostFiles, " files"));
+  }
+  std::vector<FileText> files;
+  for (const std::string& each : paths) {
+    auto file = read_policy_file(each);
+    if (!file) return file.error();
+    files.push_back(std::move(*file));
+  }
+  if (policy_paths(path) != paths) return changing(path);
+  return files;
+}
+
+}  // namespace opmux::config

@@ -1,0 +1,226 @@
+#include "runtime/followed_files.hpp"
+
+#include <array>
+#include <filesystem>
+
+#include "base/text.hpp"
+#include "plugin/discovery.hpp"
+#include "runtime/policy_text.hpp"
+#include "runtime/policy_watch.hpp"
+
+namespace opmux::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 5> kModes{"static", "dynamic", "config", "hot_reload",
+                                                 "auto"};
+
+Status does_not_fit(std::string_view mode, std::string_view why) {
+  return {Code::invalid_argument, "mode.files", base::concat("mode ", mode, why)};
+}
+
+const std::string& first_of(const std::string& a, const std::string& b) {
+  return a.empty() ? b : a;
+}
+
+std::string lockfile_of(const SourceOptions& options, const std::string& config) {
+  if (!options.lockfile.empty() || config.empty()) return options.lockfile;
+  std::error_code error;
+  const fs::path folder =
+      fs::is_directory(config, error) ? fs::path(config) : fs::path(config).parent_path();
+  const fs::path beside = folder / "opmux.lock";
+  return fs::exists(beside, error) ? beside.native() : std::string();
+}
+
+Mode::Kind kind_of(std::string_view word, const Mode& mode) {
+  if (word == "static") return Mode::Kind::locked;
+  if (word == "config") return Mode::Kind::config;
+  if (word == "hot_reload") return Mode::Kind::hot_reload;
+  if (word == "dynamic") return Mode::Kind::dynamic;
+  if (!mode.lockfile.empty()) return Mode::Kind::locked;
+  return mode.config.empty() ? Mode::Kind::dynamic : Mode::Kind::hot_reload;
+}
+
+Status check(const Mode& mode) {
+  const bool reads = mode.kind == Mode::Kind::config || mode.kind == Mode::Kind::hot_reload;
+  if (reads && mode.config.empty()) {
+    return does_not_fit(name_of(mode.kind),
+                        " needs a policy file: set OPMUX_CONFIG or Options::sources.config");
+  }
+  if (mode.kind == Mode::Kind::dynamic && !mode.config.empty()) {
+    return does_not_fit("dynamic", base::concat(" reads no policy file, but ", mode.config,
+                                                " is named as one; unset one of them"));
+  }
+  if (mode.kind != Mode::Kind::locked) return {};
+  if (mode.lockfile.empty()) {
+    return does_not_fit("static",
+                        " needs a lockfile: set Options::sources.lockfile, or put opmux.lock "
+                        "beside the policy file");
+  }
+  // Better refused than run without what the lockfile was written for.
+  return {Code::unsupported, "mode.unsupported",
+          base::concat("mode static: this version reads and compares lockfiles, but does not run "
+                       "by one; take ",
+                       mode.lockfile, " away or choose another mode")};
+}
+
+}  // namespace
+
+std::string_view name_of(Mode::Kind kind) {
+  switch (kind) {
+    case Mode::Kind::dynamic: return "dynamic";
+    case Mode::Kind::config: return "config";
+    case Mode::Kind::hot_reload: return "hot_reload";
+    case Mode::Kind::locked: return "static";
+  }
+  return "unknown";
+}
+
+Result<Mode> mode_of(const SourceOptions& options, const policy::Environment& environment) {
+  Mode mode;
+  mode.config = first_of(options.config, environment.config);
+  mode.platform = first_of(options.platform, environment.platform);
+  mode.state_dir = environment.state_dir;
+  mode.lockfile = lockfile_of(options, mode.config);
+  const std::string& word = first_of(options.mode, environment.mode);
+  if (!word.empty() && std::ranges::find(kModes, word) == kModes.end()) {
+    return Status(Code::invalid_argument, "mode.value",
+                  base::concat("'", word, "' is no mode; there are ", base::join(kModes, ", "),
+                               base::suggestion(word, kModes)));
+  }
+  mode.kind = kind_of(word, mode);
+  mode.origin = !options.mode.empty()       ? "Options (code)"
+                : !environment.mode.empty() ? "OPMUX_MODE (environment)"
+                                            : "built-in";
+  if (word.empty() || word == "auto") mode.origin += ", auto";
+  if (Status status = check(mode); !status.ok()) return status;
+  return mode;
+}
+
+Result<std::string> find_platform(const std::string& named, const std::string& installed) {
+  std::error_code error;
+  if (named.find('/') != std::string::npos || fs::exists(named, error)) return named;
+  std::vector<std::string> names;
+  for (auto at = fs::directory_iterator(installed, error); !error && at != fs::directory_iterator();
+       at.increment(error)) {
+    if (at->path().extension() != ".yaml") continue;
+    names.push_back(at->path().stem());
+    if (names.back() == named) return at->path().native();
+  }
+  return Status(Code::not_found, "config.platform",
+                base::concat("there is no platform '", named, "' in ", installed,
+                             "; a path has a '/'", base::suggestion(named, names)));
+}
+
+Status FollowedFiles::start(const Mode& mode, const SourceOptions& options) {
+  mode_ = mode;
+  looking_ = options.look_at_files;
+  keeping_ = options.last_known_good;
+  if (Status status = read_platform(); !status.ok()) return status;
+  return mode_.config.empty() ? Status() : read_config(options.last_known_good);
+}
+
+Status FollowedFiles::read_platform() {
+  if (mode_.platform.empty()) return {};
+  // Beside the folder with backends: lib/opmux/backends and share/opmux/platforms.
+  const fs::path installed = fs::path(plugin::default_folder()) / "../../../share/opmux/platforms";
+  auto path = find_platform(mode_.platform, installed.lexically_normal());
+  if (!path) return path.error();
+  auto file = config::read_policy_file(*path);
+  if (!file) return file.error();
+  auto policy = parse_files({*file}, *parts_.registry());
+  if (!policy) return policy.error();
+  return parts_.sources->set_at_start(policy::Source::platform, std::move(*policy), *path);
+}
+
+Status FollowedFiles::read_config(bool last_known_good) {
+  auto files = config::read_policy_files(mode_.config);
+  Status status = files ? load(*files, mode_.config, "file") : files.error();
+  if (files) remember(*files);
+  if (status.ok()) {
+    keep(*files);
+    return {};
+  }
+  return last_known_good ? take_last_good(status) : status;
+}
+
+Status FollowedFiles::take_last_good(const Status& why) {
+  const config::LastGood last(config::store_folder(mode_.state_dir), mode_.config);
+  const auto files = last.read();
+  if (!files) return why;
+  if (!load(*files, mode_.config, "last known good").ok()) return why;
+  parts_.log->announce(Level::error, "policy.last_known_good",
+                       base::concat(mode_.config, " cannot be used, the last known good from ",
+                                    last.path(), " is in force: ", why.message()));
+  return {};
+}
+
+void FollowedFiles::keep(const Files& files) {
+  if (!keeping_) return;
+  const config::LastGood last(config::store_folder(mode_.state_dir), mode_.config);
+  const Status status = last.keep(files);
+  if (status.ok()) return;
+  // Works without; said once.
+  keeping_ = false;
+  parts_.log->announce(Level::warning, "policy.not_kept", std::string(status.message()));
+}
+
+Status FollowedFiles::load(const Files& files, std::string name, std::string origin) {
+  PolicyDraft draft{{}, std::move(name), digest_of(files), std::move(origin)};
+  return parts_.sources->load(parse_files(files, *parts_.registry()), std::move(draft));
+}
+
+Result<policy::PolicySet> FollowedFiles::set_with(const Files& files, std::string name) const {
+  auto policy = parse_files(files, *parts_.registry());
+  if (!policy) return policy.error();
+  return parts_.sources->set_with(std::move(*policy), std::move(name));
+}
+
+void FollowedFiles::follow() {
+  if (mode_.kind != Mode::Kind::hot_reload) return;
+  const auto way = looking_ ? config::PathWatch::Way::looking : config::PathWatch::Way::kernel;
+  parts_.maintenance->add([this, way] {
+    return std::make_unique<PolicyWatch>(mode_.config, way, *seen_.get(),
+                                         [this](Result<Files> files) { reload(std::move(files)); });
+  });
+}
+
+void FollowedFiles::remember(const Files& files) {
+  seen_.update([&](Files& seen) {
+    seen = files;
+    return true;
+  });
+}
+
+void FollowedFiles::reload(Result<Files> files) {
+  if (!files) {
+    (void)parts_.sources->load(files.error(), {{}, mode_.config, "", "file"});
+    return;
+  }
+  remember(*files);
+  if (load(*files, mode_.config, "file").ok()) keep(*files);
+}
+
+std::vector<policy::Setting> FollowedFiles::settings() const {
+  std::vector<policy::Setting> lines;
+  lines.push_back({"mode", std::string(name_of(mode_.kind)), mode_.origin});
+  const PolicyState state = parts_.sources->state();
+  if (!state.name.empty()) {
+    const std::string expired =
+        state.expired > 0 ? base::concat(", ", state.expired, " expired") : "";
+    lines.push_back({"file.version", std::to_string(state.version), state.origin});
+    lines.push_back({"file.rules", base::concat(state.rules, expired), state.name});
+    if (!state.digest.empty()) lines.push_back({"file.sha256", state.digest, state.name});
+  }
+  if (state.refused > 0) {
+    lines.push_back(
+        {"file.refused", std::to_string(state.refused), std::string(state.last_refusal.message())});
+  }
+  if (state.rolled_back > 0) {
+    lines.push_back({"file.rolled_back", std::to_string(state.rolled_back), "rollback"});
+  }
+  return lines;
+}
+
+}  // namespace opmux::runtime

@@ -1,0 +1,239 @@
+#include "reload_stage.hpp"
+
+#include <malloc.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <regex>
+#include <thread>
+
+#include "temporary_folder.hpp"
+
+namespace opmux::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// One call, and what its report said.
+struct Sample {
+  int op = -1;
+  uint64_t generation = 0;
+  char provider = 0;
+};
+
+/// Calls all operators in turn until told to stop; measures each call.
+class Caller {
+ public:
+  Caller(ReloadStage& stage, int first) : stage_(stage), next_(first) {}
+
+  void run(const std::atomic<bool>& stop) {
+    while (!stop.load(std::memory_order_relaxed)) call_once();
+  }
+
+  uint64_t calls = 0, failed = 0;
+  std::vector<uint64_t> nanoseconds = std::vector<uint64_t>(1 << 16);  ///< counts, by 8 ns
+  // All room from the start: what grows while policies change is the library's.
+  std::vector<Sample> samples = std::vector<Sample>(50'000);
+  size_t sampled = 0;
+
+ private:
+  void call_once() {
+    const int op = next_ = (next_ + 1) % kOperators;
+    const Operator& handle = stage_.operators[static_cast<size_t>(op)];
+    if (++calls % 1024 == 0 && sampled < samples.size()) return call_and_report(op, handle);
+    const auto before = Clock::now();
+    const bool ok = handle(rows_.y, rows_.x).ok();
+    const auto took = std::chrono::nanoseconds(Clock::now() - before).count();
+    ++nanoseconds[std::min<size_t>(static_cast<size_t>(took) / 8, nanoseconds.size() - 1)];
+    failed += ok ? 0 : 1;
+  }
+  void call_and_report(int op, const Operator& handle) {
+    CallReport report;
+    failed += handle.with(report)(rows_.y, rows_.x).ok() ? 0 : 1;
+    const size_t slash = report.implementation.find('/');
+    samples[sampled++] = {op, report.generation, report.implementation[slash + 1]};
+  }
+
+  ReloadStage& stage_;
+  int next_;
+  Rows rows_;
+};
+
+double quantile(const std::vector<const Caller*>& callers, double part) {
+  std::vector<uint64_t> counts(callers[0]->nanoseconds.size());
+  uint64_t all = 0;
+  for (const Caller* caller : callers) {
+    for (size_t i = 0; i < counts.size(); ++i) counts[i] += caller->nanoseconds[i];
+  }
+  for (const uint64_t count : counts) all += count;
+  uint64_t below = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    below += counts[i];
+    if (static_cast<double>(below) >= part * static_cast<double>(all))
+      return 8.0 * static_cast<double>(i + 1);
+  }
+  return 0;
+}
+
+/// Two threads that call while `meanwhile` runs.
+struct Load {
+  template <class Meanwhile>
+  Load(ReloadStage& stage, Meanwhile&& meanwhile) : one(stage, 0), other(stage, 150) {
+    std::atomic<bool> stop{false};
+    std::thread first([&] { one.run(stop); });
+    std::thread second([&] { other.run(stop); });
+    meanwhile();
+    stop.store(true);
+    first.join();
+    second.join();
+  }
+  uint64_t calls() const { return one.calls + other.calls; }
+  uint64_t failed() const { return one.failed + other.failed; }
+  double p999() const { return quantile({&one, &other}, 0.999); }
+  Caller one, other;
+};
+
+/// Ticks at a fixed rate.
+class Pace {
+ public:
+  explicit Pace(long hertz) : timer_(::timerfd_create(CLOCK_MONOTONIC, 0)) {
+    const itimerspec every{{0, 1'000'000'000 / hertz}, {0, 1'000'000'000 / hertz}};
+    ::timerfd_settime(timer_, 0, &every, nullptr);
+  }
+  ~Pace() { ::close(timer_); }
+  void next() {
+    uint64_t ticks = 0;
+    ASSERT_EQ(::read(timer_, &ticks, sizeof(ticks)), 8);
+  }
+
+ private:
+  int timer_;
+};
+
+void run_for(double seconds) {
+  Pace pace(100);
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  while (Clock::now() < end) pace.next();
+}
+
+/// What is allocated in all arenas; how the allocator spreads it over pages is not ours.
+double allocated_megabytes() {
+  const struct mallinfo2 all = ::mallinfo2();
+  return static_cast<double>(all.uordblks + all.hblkhd) / 1e6;
+}
+
+/// Which text was in force from which generation on.
+struct InForce {
+  uint64_t generation;
+  int number;
+};
+
+void expect_legal(const std::vector<InForce>& history, const Caller& caller) {
+  size_t wrong = 0;
+  for (size_t i = 0; i < caller.sampled; ++i) {
+    const Sample& sample = caller.samples[i];
+    const auto after =
+        std::ranges::upper_bound(history, sample.generation, {}, &InForce::generation);
+    const std::string expected = after == history.begin()
+                                     ? operator_name(sample.op) + "/a.x"
+                                     : NumberedText(std::prev(after)->number).chosen(sample.op);
+    if (sample.provider == expected[expected.find('/') + 1]) continue;
+    if (++wrong > 5) continue;
+    ADD_FAILURE() << "generation " << sample.generation << " ran " << sample.provider
+                  << " instead of " << expected;
+  }
+  EXPECT_EQ(wrong, 0u) << "of " << caller.sampled;
+}
+
+/// Loads texts at a rate of 200 a second, every second one broken.
+void load_texts(ReloadStage& stage, double seconds, std::vector<InForce>& history, double& drift) {
+  static const std::regex kPlace(R"(^bad\.yaml:\d+:\d+: )");
+  Pace pace(200);
+  const auto start = Clock::now();
+  const auto length = std::chrono::duration<double>(seconds);
+  double early = 0;
+  for (int number = 0; Clock::now() < start + length; ++number) {
+    pace.next();
+    if (number % 2 == 0) {
+      ASSERT_TRUE(stage.runtime.load_policy(NumberedText(number / 2).text, "good.yaml").ok());
+      history.push_back({stage.runtime.policy_state().generation, number / 2});
+    } else {
+      const Status refused = stage.runtime.load_policy(broken_text(number / 2), "bad.yaml");
+      ASSERT_FALSE(refused.ok());
+      EXPECT_TRUE(std::regex_search(std::string(refused.message()), kPlace)) << refused.message();
+    }
+    if (early == 0 && Clock::now() > start + length / 4) early = allocated_megabytes();
+  }
+  drift = early == 0 ? 0 : allocated_megabytes() / early - 1;
+}
+
+TEST(Reload, texts_at_two_hundred_a_second_lose_no_call) {
+  ReloadStage stage;
+  const Load before(stage, [] { run_for(figures_count() ? 5 : 0.3); });
+  std::vector<InForce> history;
+  history.reserve(100'000);
+  double drift = 0;
+  const Load load(stage, [&] { load_texts(stage, reload_seconds(), history, drift); });
+  EXPECT_GT(load.calls(), 10'000u);
+  EXPECT_EQ(before.failed() + load.failed(), 0u);
+  std::ranges::sort(history, {}, &InForce::generation);
+  expect_legal(history, load.one);
+  expect_legal(history, load.other);
+  const PolicyState state = stage.runtime.policy_state();
+  EXPECT_EQ(state.loaded, history.size());
+  EXPECT_GE(state.loaded + state.refused, static_cast<uint64_t>(100 * reload_seconds()));
+  std::cout << load.calls() << " calls, " << state.loaded << " loaded, " << state.refused
+            << " refused, p99.9 " << before.p999() << " ns before, " << load.p999()
+            << " ns meanwhile, memory " << 100 * drift << " %\n";
+  // A short run is still meeting operators under their other choices for the first time.
+  EXPECT_LE(drift, figures_count() ? 0.01 : 0.2);
+  if (figures_count()) {
+    EXPECT_LE(load.p999(), 2 * before.p999());
+  }
+}
+
+TEST(Reload, of_many_writes_to_a_file_the_last_content_wins) {
+  const TemporaryFolder folder;
+  const std::string path = folder.at("policy.yaml");
+  write_file(path, NumberedText(0).text);
+  Options options = bare();
+  options.sources.config = path;
+  options.sources.last_known_good = false;
+  // Operators come after the file: their names are not known when it is read.
+  write_file(path, "opmux: 1\n");
+  ReloadStage stage(options);
+  int number = 0;
+  const Load load(stage, [&] {
+    Pace pace(200);
+    const auto end = Clock::now() + std::chrono::duration<double>(reload_seconds() / 2);
+    for (; Clock::now() < end; ++number) {
+      pace.next();
+      write_file(folder.at("next"),
+                 number % 2 == 0 ? NumberedText(number).text : broken_text(number));
+      std::filesystem::rename(folder.at("next"), path);
+    }
+    const NumberedText last(1'000'000);
+    write_file(folder.at("next"), last.text);
+    std::filesystem::rename(folder.at("next"), path);
+    Pace looks(1000);
+    const auto written = Clock::now();
+    const auto in_force = [&] {
+      const Explanation found =
+          stage.operators[static_cast<size_t>(last.touched[0])].explain(Rows().y, Rows().x);
+      return found.chosen == last.chosen(last.touched[0]);
+    };
+    while (!in_force() && Clock::now() < written + std::chrono::seconds(10)) looks.next();
+    EXPECT_TRUE(in_force());
+    const auto took = std::chrono::duration<double>(Clock::now() - written).count();
+    std::cout << number << " writes, last in force after " << 1000 * took << " ms\n";
+    if (figures_count()) {
+      EXPECT_LE(took, 0.3);
+    }
+  });
+  EXPECT_EQ(load.failed(), 0u);
+  EXPECT_GT(load.calls(), 10'000u);
+}
+
+}  // namespace
+}  // namespace opmux::test
