@@ -16,6 +16,7 @@ using Words = Status::Detail* (*)(dispatch::OperatorSlot&, uint64_t, uint64_t, u
 using PlanWords = Status::Detail* (*)(dispatch::BoundPlan&, uint64_t, uint64_t, uint64_t, uint64_t,
                                       uint64_t) noexcept;
 
+// NOLINTBEGIN(bugprone-macro-parentheses): it is given the name of a template
 #define OPMUX_ENTRIES(name)                                                                        \
   {                                                                                                \
     {nullptr, nullptr, nullptr, nullptr}, {name<1, 0>, name<1, 1>, name<1, 2>, name<1, 3>},        \
@@ -27,6 +28,7 @@ using PlanWords = Status::Detail* (*)(dispatch::BoundPlan&, uint64_t, uint64_t, 
 constexpr Words kCallWords[5][4] = OPMUX_ENTRIES(dispatch::call_words);
 constexpr PlanWords kPlanWords[5][4] = OPMUX_ENTRIES(detail::call_plan_words);
 #undef OPMUX_ENTRIES
+// NOLINTEND(bugprone-macro-parentheses)
 
 template <class Entry, class Target>
 Status::Detail* in_words(const Entry (&entries)[5][4], Target& target, const ArgumentFrame& frame) {

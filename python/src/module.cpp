@@ -25,11 +25,7 @@ void translate(const std::exception_ptr& thrown, void*) {
   }
 }
 
-}  // namespace
-}  // namespace opmux::python
-
-NB_MODULE(_core, module) {
-  using namespace opmux::python;
+void fill(nb::module_& module) {
   nb::set_leak_warnings(false);  // a runtime may live as long as the process
   nb::register_exception_translator(translate);
   module.attr("__version__") = OPMUX_VERSION;
@@ -49,3 +45,8 @@ NB_MODULE(_core, module) {
   bind_dispatchable(module);
   bind_benchmark(module);
 }
+
+}  // namespace
+}  // namespace opmux::python
+
+NB_MODULE(_core, module) { opmux::python::fill(module); }
