@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include <opmux/opmux.hpp>

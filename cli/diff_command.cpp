@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/padded.hpp"
 
 namespace opmux::cli {
 namespace {
@@ -67,11 +68,6 @@ Changes compare_builds(const Json& from, const Json& to) {
   return changes;
 }
 
-std::string padded(std::string text, size_t width) {
-  text.resize(std::max(text.size(), width), ' ');
-  return text;
-}
-
 /// Of "op/provider.variant" what stands behind the operator, which stands beside it anyway.
 std::string short_name(const std::string& id) {
   return id.empty() ? "nothing" : id.substr(id.find('/') + 1);
@@ -96,7 +92,7 @@ void print(const Changes& changes) {
             << "\n";
 }
 
-Json to_json(const Changes& changes) {
+Json json_of(const Changes& changes) {
   Json list = Json::array();
   for (const ChoiceChange& change : changes) {
     list.push_back({{"op", change.op},
@@ -108,12 +104,12 @@ Json to_json(const Changes& changes) {
   return {{"changes", list}};
 }
 
-enum class Kind { policy, lockfile, build };
+enum class FileKind { policy, lockfile, build };
 
-Kind kind_of(const std::string& text) {
-  if (text.starts_with("opmux lockfile ")) return Kind::lockfile;
+FileKind kind_of(const std::string& text) {
+  if (text.starts_with("opmux lockfile ")) return FileKind::lockfile;
   const Json read = Json::parse(text, nullptr, false);
-  return read.is_object() && read.contains("operators") ? Kind::build : Kind::policy;
+  return read.is_object() && read.contains("operators") ? FileKind::build : FileKind::policy;
 }
 
 Result<Changes> compare_policies(const DiffOptions& options, const std::string& from,
@@ -125,14 +121,14 @@ Result<Changes> compare_policies(const DiffOptions& options, const std::string& 
 
 Result<Changes> compare(const DiffOptions& options, const std::string& from,
                         const std::string& to) {
-  const Kind kind = kind_of(from);
+  const FileKind kind = kind_of(from);
   if (kind != kind_of(to)) {
     return Status(Code::invalid_argument, "cli.diff",
                   "these are not of one kind; give two policies, two lockfiles, or two files that "
                   "`opmux list --json` wrote");
   }
-  if (kind == Kind::policy) return compare_policies(options, from, to);
-  if (kind == Kind::build) {
+  if (kind == FileKind::policy) return compare_policies(options, from, to);
+  if (kind == FileKind::build) {
     try {
       return compare_builds(Json::parse(from), Json::parse(to));
     } catch (const Json::exception& error) {
@@ -153,7 +149,7 @@ int diff(const DiffOptions& options) {
   const auto changes = compare(options, *from, *to);
   if (!changes) return wrong_use(changes.error().message());
   if (options.json) {
-    std::cout << to_json(*changes).dump() << "\n";
+    std::cout << json_of(*changes).dump() << "\n";
   } else {
     print(*changes);
   }

@@ -68,10 +68,6 @@ class Steps {
   int links_ = 0;
 };
 
-bool is_policy_name(std::string_view name) {
-  return !name.starts_with('.') && (name.ends_with(".yaml") || name.ends_with(".json"));
-}
-
 }  // namespace
 
 PathWatch::PathWatch(std::string path, Way wanted) : path_(std::move(path)) {

@@ -38,10 +38,6 @@ Status read_all(int descriptor, const std::string& path, std::string& text) {
   return cannot(path, base::concat("it has more than ", kMostBytes, " bytes"));
 }
 
-bool is_policy_name(const std::filesystem::path& name) {
-  return name.extension() == ".yaml" || name.extension() == ".json";
-}
-
 }  // namespace
 
 Result<FileText> read_policy_file(const std::string& path) {
@@ -60,15 +56,17 @@ Result<FileText> read_policy_file(const std::string& path) {
   return read;
 }
 
+bool is_policy_name(std::string_view name) {
+  return !name.starts_with('.') && (name.ends_with(".yaml") || name.ends_with(".json"));
+}
+
 std::vector<std::string> policy_paths(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return {path};
   std::vector<std::string> paths;
   for (auto at = std::filesystem::directory_iterator(path, error);
        !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
-    // What starts with a dot is an editor's or a volume's own.
-    const std::filesystem::path name = at->path().filename();
-    if (is_policy_name(name) && name.native().front() != '.') paths.push_back(at->path());
+    if (is_policy_name(at->path().filename().native())) paths.push_back(at->path());
   }
   std::sort(paths.begin(), paths.end());
   return paths;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <opmux/status.hpp>
@@ -15,6 +16,10 @@ struct FileText {
 
 inline constexpr size_t kMostFiles = 1024;
 inline constexpr size_t kMostBytes = size_t{16} << 20;  ///< of one file
+
+/// Whether files of this name in a folder are read: *.yaml and *.json, but for what starts with a
+/// dot, which is an editor's or a volume's own.
+bool is_policy_name(std::string_view name);
 
 /// One file, whole; fails as below.
 Result<FileText> read_policy_file(const std::string& path);
