@@ -25,6 +25,7 @@ CASES = {
     "explain_nothing_left": ("explain", ["explain", "softmax", "x=f32[2,3]@cuda:0"], 1),
     "verify": ("verify", ["verify", "softmax", "rms_norm", "--cases", "4"], 0),
     "config": ("config", ["config", "show"], 0),
+    "diff": ("diff", ["diff", "locks/from.lock", "locks/to.lock"], 1),
 }
 
 
