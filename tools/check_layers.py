@@ -75,11 +75,16 @@ PUBLIC = {
 BACKEND_PUBLIC = {"abi.h", "plugin.hpp"}
 COMMON_PUBLIC = {"abi.h"}
 CLI_INTERNAL = {  # compiled into the command as well
+    "src/base/date.hpp",
+    "src/base/descriptor.hpp",
+    "src/base/ed25519.hpp",
     "src/base/text.hpp",
     "src/plugin/checked_file.hpp",
     "src/plugin/child.hpp",
+    "src/plugin/key_file.hpp",
     "src/plugin/probe.hpp",
     "src/plugin/probe_protocol.hpp",
+    "src/plugin/signature.hpp",
 }
 
 # Folders in which a third-party library may be seen; all others are closed to it.

@@ -292,6 +292,8 @@ def check_names(root):
     sources = source_text(root)
     codes = {code for code in STATUS_CODE.findall(sources) if not NO_REASON.fullmatch(code)}
     codes |= {f"plugin.{word}" for word in re.findall(r'malformed\("([a-z_]+)"', sources)}
+    codes |= {f"trust.{word}" for word in re.findall(r'no_trust\("([a-z_]+)"', sources)}
+    codes |= {f"elf.{word}" for word in re.findall(r'bad_elf\(\s*"([a-z_]+)"', sources)}
     catalogue = set(STATUS_CODE.findall((root / "src/registry/reason.cpp").read_text()))
     page = (root / "docs/reasons.md").read_text().partition("<!-- end -->")[2]
     said = set(re.findall(r"^\| `([a-z_]+\.[a-z_]+)`", page, re.M))

@@ -57,6 +57,11 @@ struct PluginInfo {
   bool loaded = false;
   std::string code, reason;  ///< why it was refused, or what of it was
   std::vector<std::string> backends, implementations;
+  std::string found_in = {};  ///< "built in", "installation", "OPMUX_PLUGIN_PATH", "options"
+  std::string version = {}, vendor = {};
+  std::string digest = {};  ///< SHA-256 of its file
+  std::string signer = {};  ///< name of the key that signed it, if that was asked for
+  std::vector<std::string> warnings = {};  ///< what was found in its file and did not refuse it
 };
 
 /// One implementation as `opmux list` shows it.

@@ -124,6 +124,12 @@ void bind_process(nb::module_& module) {
       .def_ro("reason", &PluginInfo::reason)
       .def_ro("backends", &PluginInfo::backends)
       .def_ro("implementations", &PluginInfo::implementations)
+      .def_ro("found_in", &PluginInfo::found_in)
+      .def_ro("version", &PluginInfo::version)
+      .def_ro("vendor", &PluginInfo::vendor)
+      .def_ro("digest", &PluginInfo::digest)
+      .def_ro("signer", &PluginInfo::signer)
+      .def_ro("warnings", &PluginInfo::warnings)
       .def("__repr__", [](const PluginInfo& own) {
         return "<PluginInfo " + own.name + (own.loaded ? " loaded>" : " refused>");
       });

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/date.hpp"
 #include "base/text.hpp"
-#include "policy/date.hpp"
 #include "policy/token.hpp"
 
 namespace opmux::config {
@@ -116,7 +116,7 @@ void ValueReader::duration(const TextNode& node, std::string_view key,
 
 void ValueReader::date(const TextNode& node, std::string_view key, std::string& into) {
   const auto found = text_of(node);
-  if (!found || !policy::is_date(*found)) {
+  if (!found || !base::is_date(*found)) {
     return expected(node, key, "a day of the calendar such as 2027-02-01");
   }
   into = *found;

@@ -9,8 +9,12 @@
 #include <new>
 #include <system_error>
 
+#include "base/date.hpp"
 #include "base/digest.hpp"
 #include "base/text.hpp"
+#include "plugin/elf_reader.hpp"
+#include "plugin/elf_rules.hpp"
+#include "plugin/signature.hpp"
 #include "plugin/trusted_path.hpp"
 
 namespace opmux {
@@ -30,6 +34,21 @@ Status unreadable() {
           base::concat("cannot read the file: ", std::generic_category().message(errno))};
 }
 
+Status check_signature(const TrustSettings& settings, CheckedFile& file) {
+  if (settings.trust != Trust::signed_only) return {};
+  Result<std::string> signer =
+      find_signer(file.path, file.digest, settings.keyring,
+                  settings.day.empty() ? base::today() : settings.day, PathRules::of_process());
+  if (!signer) return signer.error();
+  file.signer = *std::move(signer);
+  return {};
+}
+
+ElfRules elf_rules(const TrustSettings& settings) {
+  return {PathRules::of_process(), settings.paths == TrustSettings::Paths::enforced,
+          settings.sealed};
+}
+
 /// Opens the file; what is wrong with its path refuses it or becomes a warning.
 Status take_path(const std::string& path, const TrustSettings& settings, CheckedFile& file) {
   Result<OpenedPath> opened = open_file(path, PathRules::of_process());
@@ -44,6 +63,10 @@ Status take_path(const std::string& path, const TrustSettings& settings, Checked
 
 Status check_digest(const TrustSettings& settings, const CheckedFile& file) {
   if (settings.trust != Trust::digest) return {};
+  if (file.digest.empty()) {
+    return {Code::unsupported, "trust.unsupported",
+            "this opmux was built without digests (OPMUX_SIGNATURES)"};
+  }
   if (std::ranges::find(settings.digests, file.digest) != settings.digests.end()) return {};
   return {Code::invalid_argument, "trust.digest",
           base::concat("the SHA-256 of ", file.path, " is ", file.digest,
@@ -66,7 +89,12 @@ Status take_contents(const TrustSettings& settings, CheckedFile& file) {
   }
   file.identity = *before;
   file.digest = base::sha256_hex(bytes->view());
-  return check_digest(settings, file);
+  if (Status bad = check_digest(settings, file); !bad.ok()) return bad;
+  if (Status bad = check_signature(settings, file); !bad.ok()) return bad;
+  Result<ElfFacts> elf = read_elf(bytes->view());
+  if (!elf) return elf.error();
+  file.elf = *std::move(elf);
+  return judge_elf(file.elf, file.path, elf_rules(settings), file.warnings);
 }
 
 }  // namespace

@@ -26,11 +26,12 @@ struct TrustSettings {
   };
 
   Trust trust = Trust::any;
-  std::string keyring;
-  std::vector<std::string> digests;  ///< in lower case
-  bool sealed = false;               ///< the file will be loaded from memory
+  std::string keyring = {};
+  std::vector<std::string> digests = {};  ///< in lower case
+  bool sealed = false;                    ///< the file will be loaded from memory
   uint64_t max_bytes = PluginOptions().max_bytes;
   Paths paths = Paths::enforced;
+  std::string day = {};  ///< on which keys must be good; empty: today
 };
 
 /// As the options say; sealed if signatures are enforced.

@@ -42,19 +42,17 @@ std::string default_folder() {
   return here.empty() ? here : here + "/opmux/backends";
 }
 
-Result<std::vector<std::string>> list_plugins(const std::string& folder) {
+Result<std::vector<std::string>> list_files(const std::string& folder, std::string_view suffix) {
   std::vector<std::string> paths;
   std::error_code failed;
   fs::directory_iterator at(folder, failed);
   for (; !failed && at != fs::directory_iterator(); at.increment(failed)) {
-    std::error_code unknown;
     const std::string name = at->path().filename().string();
-    if (!name.starts_with('.') && name.ends_with(".so") && at->is_regular_file(unknown)) {
-      paths.push_back(at->path().string());
-    }
+    if (!name.starts_with('.') && name.ends_with(suffix)) paths.push_back(at->path().string());
   }
-  if (failed && failed != std::errc::no_such_file_or_directory) {
-    return Status(Code::failed, "plugin.folder",
+  if (failed) {
+    const bool missing = failed == std::errc::no_such_file_or_directory;
+    return Status(missing ? Code::not_found : Code::failed, "plugin.folder",
                   base::concat("cannot read ", folder, ": ", failed.message()));
   }
   std::sort(paths.begin(), paths.end());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <opmux/status.hpp>
@@ -18,8 +19,8 @@ std::string installation_folder();
 /// Where the backends that come with this library lie: `opmux/backends` there.
 std::string default_folder();
 
-/// The paths of all files `*.so` of a folder in bytewise order of their names, hidden ones left
-/// out; none if there is no such folder. Fails with "plugin.folder" if it cannot be read.
-Result<std::vector<std::string>> list_plugins(const std::string& folder);
+/// The paths of everything in a folder whose name ends so, in bytewise order, hidden names left
+/// out. Fails with "plugin.folder" if it cannot be read, with `not_found` if there is none.
+Result<std::vector<std::string>> list_files(const std::string& folder, std::string_view suffix);
 
 }  // namespace opmux::plugin

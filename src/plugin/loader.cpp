@@ -80,9 +80,10 @@ const PluginReport* Loader::known(const std::string& path) const {
   return at == reports_.end() ? nullptr : &*at;
 }
 
-PluginReport Loader::load(const std::string& path) {
+PluginReport Loader::load(const std::string& path, std::string_view found_in) {
   if (const PluginReport* tried = known(path)) return *tried;
   PluginReport report;
+  report.found_in = found_in;
   report.path = path;
   const Result<CheckedFile> file = check_file(path, trust_);
   if (!file) return finish(std::move(report), file.error());
@@ -97,15 +98,34 @@ PluginReport Loader::load(const std::string& path) {
 
 PluginReport Loader::load_static(opmux_plugin_query_fn query) {
   PluginReport report;
+  report.found_in = "built in";
   const Result<ReadyPlugin> plugin = make_ready(query);
   const Status outcome = plugin ? stage(*plugin, report) : plugin.error();
   return finish(std::move(report), outcome);
 }
 
-Status Loader::load_folder(const std::string& folder) {
-  const Result<std::vector<std::string>> paths = list_plugins(folder);
-  if (!paths) return paths.error();
-  for (const std::string& path : *paths) load(path);
+void Loader::refuse(const std::string& path, std::string_view found_in, const Status& why) {
+  PluginReport report;
+  report.found_in = found_in;
+  report.path = path;
+  finish(std::move(report), why);
+}
+
+Status Loader::load_folder(const std::string& folder, std::string_view found_in) {
+  Status bad;
+  if (!folder.starts_with('/')) {
+    bad = {Code::invalid_argument, "trust.relative",
+           base::concat("'", folder,
+                        "' is not an absolute path; what lies in the working directory "
+                        "is never loaded")};
+  }
+  const auto paths = bad.ok() ? list_files(folder, ".so") : std::vector<std::string>();
+  if (!paths) bad = paths.error();
+  if (!bad.ok()) {
+    refuse(folder, found_in, bad);
+    return bad;
+  }
+  for (const std::string& path : *paths) load(path, found_in);
   return {};
 }
 

@@ -16,7 +16,8 @@ namespace opmux::plugin {
 struct PluginReport {
   enum class State { loaded, refused };
 
-  std::string path;  ///< real once the file was checked; empty for what is linked in
+  std::string found_in;  ///< "built in", "installation", "OPMUX_PLUGIN_PATH", "options"
+  std::string path;      ///< real once the file was checked; empty for what is linked in
   std::string name, version, vendor, build_id;
   State state = State::refused;
   std::string reason;  ///< "plugin.no_query" ...; of the first refusal
@@ -42,11 +43,14 @@ class Loader {
       : registry_(registry), trust_(std::move(trust)), gates_(std::move(gates)) {}
 
   /// Loads one file. A file that this loader has tried before is not tried again.
-  PluginReport load(const std::string& path);
+  PluginReport load(const std::string& path, std::string_view found_in = "options");
   /// Registers a plugin that is linked into the program.
   PluginReport load_static(opmux_plugin_query_fn query);
-  /// Loads all plugins of a folder in bytewise order.
-  Status load_folder(const std::string& folder);
+  /// Loads every `*.so` of a folder in bytewise order. A folder that is not absolute
+  /// ("trust.relative"), or that cannot be read ("plugin.folder"), is reported like a file.
+  Status load_folder(const std::string& folder, std::string_view found_in = "options");
+  /// Reports a folder or file that is not even looked at.
+  void refuse(const std::string& path, std::string_view found_in, const Status& why);
 
   /// Takes the backends of a plugin out of the registry; its code stays mapped. False if no such
   /// plugin is loaded.

@@ -117,6 +117,10 @@ void PathWalk::push(std::string_view path) {
 }
 
 Status PathWalk::missing(const std::string& name) const {
+  if (shared_ && errno == ENOENT) {
+    return {Code::not_found, "trust.shared",
+            base::concat("nothing is at ", here(name), ", where everybody may put something")};
+  }
   return {Code::not_found, "plugin.path",
           base::concat("cannot open ", here(name), ": ", std::generic_category().message(errno))};
 }
@@ -214,7 +218,7 @@ Result<OpenedPath> PathWalk::open(const std::string& path, bool want_folder) {
     rest_.pop_back();
     status = step(name);
   }
-  if (!status.ok()) return status;
+  if (!status.ok()) return opened_.problems.empty() ? status : opened_.problems.front();
   const bool at_file = static_cast<bool>(opened_.descriptor);
   if (at_file == want_folder) {
     return Status(Code::invalid_argument, "trust.kind",

@@ -2,14 +2,14 @@
 
 #include <memory>
 
-#include "policy/date.hpp"
+#include "base/date.hpp"
 
 namespace opmux::policy {
 namespace {
 
 /// The first moment at which it is over; nothing if it never is, or is already.
 std::optional<std::chrono::sys_seconds> end_of(const Rule& rule) {
-  const auto end = rule.expired ? std::nullopt : end_of_day(rule.expires);
+  const auto end = rule.expired ? std::nullopt : base::end_of_day(rule.expires);
   if (!end) return std::nullopt;
   return std::chrono::sys_seconds(std::chrono::seconds(*end));
 }

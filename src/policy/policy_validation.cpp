@@ -5,9 +5,9 @@
 
 #include <opmux/policy.hpp>
 
+#include "base/date.hpp"
 #include "base/text.hpp"
 #include "policy/condition_check.hpp"
-#include "policy/date.hpp"
 #include "policy/token.hpp"
 #include "registry/names.hpp"
 
@@ -86,7 +86,7 @@ Status check_rule_itself(const Place& place, const Rule& rule) {
     return place.refuse("policy.rank",
                         base::concat("rank: ", rule.rank, " does not lie between 0 and 1000"));
   }
-  if (!rule.expires.empty() && !policy::is_date(rule.expires)) {
+  if (!rule.expires.empty() && !base::is_date(rule.expires)) {
     return place.refuse("policy.expires", base::concat("expires: '", rule.expires,
                                                        "' is no date of the form 2027-02-01"));
   }

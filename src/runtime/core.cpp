@@ -64,6 +64,37 @@ std::chrono::sys_seconds system_utc() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
+constexpr std::string_view kFromEnvironment = "OPMUX_PLUGIN_PATH";
+
+struct PluginFolder {
+  std::string path;
+  std::string_view found_in;
+};
+
+/// Where plugins are looked for, in this order; never the working directory.
+std::vector<PluginFolder> plugin_folders(const Options& options,
+                                         const policy::Environment& environment) {
+  std::vector<PluginFolder> folders;
+  // An installation may come without backends; a folder that somebody named should be there.
+  const std::string own = options.backends ? plugin::default_folder() : std::string();
+  if (std::error_code ignored; !own.empty() && std::filesystem::exists(own, ignored)) {
+    folders.push_back({own, "installation"});
+  }
+  for (const std::string& path : environment.plugin_path) {
+    folders.push_back({path, kFromEnvironment});
+  }
+  for (const std::string& path : options.plugins.folders) folders.push_back({path, "options"});
+  return folders;
+}
+
+/// Where signatures are enforced, whoever sets variables does not choose code.
+Status environment_may_name_code(const PluginOptions& options) {
+  if (options.trust != Trust::signed_only) return {};
+  return {Code::invalid_argument, "trust.environment",
+          "the program takes signed plugins only, from the folders that it names itself: "
+          "OPMUX_PLUGIN_PATH is not followed"};
+}
+
 std::vector<policy::Variable> variables_of(const Options& options) {
   if (!options.environment) return policy::process_variables();
   std::vector<policy::Variable> variables;
@@ -151,25 +182,20 @@ void Core::lapse_in_time() {
 }
 
 Status Core::load_plugins(const Options& options) {
-  std::vector<std::string> folders;
-  if (options.backends) folders.push_back(plugin::default_folder());
-  folders.insert(folders.end(), environment_.plugin_path.begin(), environment_.plugin_path.end());
-  folders.insert(folders.end(), options.plugins.folders.begin(), options.plugins.folders.end());
   auto loader =
       std::make_unique<plugin::Loader>(registry_, plugin::trust_settings(options.plugins));
   loader->load_static(&opmux_plugin_query_v1_reference);
-  for (const std::string& folder : folders) {
-    if (folder.empty()) continue;
-    Status status = loader->load_folder(folder);
-    // An installation may come without backends; a folder that somebody named should be there.
-    const bool named = !options.backends || &folder != &folders.front();
-    if (status.ok() && named && !std::filesystem::exists(folder)) {
-      status = {Code::not_found, "plugin.folder", "there is no folder " + folder};
+  const Status from_environment = environment_may_name_code(options.plugins);
+  for (const PluginFolder& folder : plugin_folders(options, environment_)) {
+    Status status = from_environment;
+    if (!status.ok() && folder.found_in == kFromEnvironment) {
+      loader->refuse(folder.path, folder.found_in, status);
+    } else {
+      status = loader->load_folder(folder.path, folder.found_in);
     }
-    if (!status.ok()) {
-      log_.tell(Level::warning, "plugin.folder", "", "", folder,
-                [&] { return std::string(status.message()); });
-    }
+    if (status.ok()) continue;
+    log_.tell(Level::warning, "plugin.folder", "", "", folder.path,
+              [&] { return std::string(status.message()); });
   }
   for (const plugin::PluginReport& report : loader->reports()) {
     if (report.state == plugin::PluginReport::State::loaded) continue;
@@ -268,7 +294,8 @@ std::vector<PluginInfo> Core::plugins() {
     for (const plugin::PluginReport& report : loaded.loader->reports()) {
       all.push_back({report.path.empty() ? "built in" : report.path, report.name,
                      report.state == plugin::PluginReport::State::loaded, report.reason,
-                     report.text, report.backends, report.implementations});
+                     report.text, report.backends, report.implementations, report.found_in,
+                     report.version, report.vendor, report.digest, report.signer, report.warnings});
     }
     return all;
   });

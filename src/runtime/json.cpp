@@ -34,7 +34,10 @@ void write(JsonWriter& json, const PluginInfo& info) {
   json.open('{').key("path").text(info.path).key("name").text(info.name);
   json.key("loaded").boolean(info.loaded).key("code").text(info.code);
   json.key("reason").text(info.reason).key("backends").texts(info.backends);
-  json.key("implementations").texts(info.implementations).close('}');
+  json.key("implementations").texts(info.implementations);
+  json.key("found_in").text(info.found_in).key("version").text(info.version);
+  json.key("vendor").text(info.vendor).key("digest").text(info.digest);
+  json.key("signer").text(info.signer).key("warnings").texts(info.warnings).close('}');
 }
 
 void write(JsonWriter& json, const SettingInfo& info) {

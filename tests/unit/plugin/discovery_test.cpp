@@ -31,23 +31,22 @@ class Discovery : public testing::Test {
 TEST_F(Discovery, lists_shared_libraries_in_bytewise_order) {
   for (const char* name : {"b.so", "a.so", "B.so", "a10.so", "a9.so"}) touch(name);
   const auto at = [&](const char* name) { return (folder_ / name).string(); };
-  EXPECT_THAT(list_plugins(folder_).value(),
+  EXPECT_THAT(list_files(folder_, ".so").value(),
               ElementsAre(at("B.so"), at("a.so"), at("a10.so"), at("a9.so"), at("b.so")));
 }
 
-TEST_F(Discovery, leaves_out_other_files_hidden_ones_and_folders) {
+TEST_F(Discovery, leaves_out_other_names_and_hidden_ones) {
   for (const char* name : {"a.txt", ".hidden.so", "a.so.1", "so"}) touch(name);
-  fs::create_directory(folder_ / "folder.so");
-  EXPECT_THAT(list_plugins(folder_).value(), IsEmpty());
+  EXPECT_THAT(list_files(folder_, ".so").value(), IsEmpty());
 }
 
-TEST_F(Discovery, finds_nothing_in_a_folder_that_does_not_exist) {
-  EXPECT_THAT(list_plugins(folder_ / "none").value(), IsEmpty());
+TEST_F(Discovery, says_that_a_folder_does_not_exist) {
+  EXPECT_EQ(list_files(folder_ / "none", ".so").error().code(), Code::not_found);
 }
 
 TEST_F(Discovery, says_why_a_folder_cannot_be_read) {
   touch("file");
-  const auto paths = list_plugins(folder_ / "file");
+  const auto paths = list_files(folder_ / "file", ".so");
   ASSERT_FALSE(paths);
   EXPECT_EQ(paths.error().reason(), "plugin.folder");
 }

@@ -34,7 +34,8 @@ TEST(Json, holds_a_plugin_that_was_refused) {
                                             .implementations = {}}};
   EXPECT_EQ(to_json(plugins),
             R"({"plugins":[{"path":"/p/x.so","name":"x","loaded":false,"code":"plugin.init",)"
-            R"("reason":"no \"key\"","backends":[],"implementations":[]}]})");
+            R"("reason":"no \"key\"","backends":[],"implementations":[],"found_in":"",)"
+            R"("version":"","vendor":"","digest":"","signer":"","warnings":[]}]})");
 }
 
 TEST(Json, holds_settings_and_empty_lists) {

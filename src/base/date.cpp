@@ -1,9 +1,11 @@
-#include "policy/date.hpp"
+#include "base/date.hpp"
 
 #include <charconv>
 #include <chrono>
 
-namespace opmux::policy {
+#include "base/text.hpp"
+
+namespace opmux::base {
 namespace {
 
 /// All digits, no sign; -1 for anything else.
@@ -30,6 +32,14 @@ std::optional<std::chrono::year_month_day> day_of(std::string_view text) {
 
 bool is_date(std::string_view text) { return day_of(text).has_value(); }
 
+std::string today() {
+  const std::chrono::year_month_day date(
+      std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()));
+  const auto padded = [](unsigned number) { return concat(number < 10 ? "0" : "", number); };
+  return concat(static_cast<int>(date.year()), "-", padded(static_cast<unsigned>(date.month())),
+                "-", padded(static_cast<unsigned>(date.day())));
+}
+
 std::optional<int64_t> end_of_day(std::string_view date) {
   const auto day = day_of(date);
   if (!day) return std::nullopt;
@@ -37,4 +47,4 @@ std::optional<int64_t> end_of_day(std::string_view date) {
   return std::chrono::duration_cast<std::chrono::seconds>(next.time_since_epoch()).count();
 }
 
-}  // namespace opmux::policy
+}  // namespace opmux::base

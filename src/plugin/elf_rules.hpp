@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <opmux/status.hpp>
+
+#include "plugin/elf_facts.hpp"
+#include "plugin/trusted_path.hpp"
+
+namespace opmux::plugin {
+
+struct ElfRules {
+  PathRules paths;
+  bool paths_enforced = true;  ///< else folders that others can write to are warnings
+  bool sealed = false;         ///< it will be loaded from memory: $ORIGIN has no meaning there
+};
+
+/// Whether a library at a real path may be loaded. Refuses with "plugin.no_query",
+/// "plugin.abi_major", "elf.interposes" (it exports malloc or the like), "elf.stack" (it would make
+/// stacks executable), "elf.needed" (a library by an untrusted path), "elf.run_path" (other folders
+/// than $ORIGIN and absolute trusted ones), "elf.origin". Further exported symbols are a
+/// warning, "elf.exports".
+Status judge_elf(const ElfFacts& facts, const std::string& path, const ElfRules& rules,
+                 std::vector<Status>& warnings);
+
+}  // namespace opmux::plugin
