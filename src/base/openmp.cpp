@@ -42,6 +42,8 @@ const OpenMp* find_functions() {
 }  // namespace
 
 const OpenMp* loaded_openmp() {
+  constexpr uint64_t kLoadedIn = 1;  // the number of the process that loaded this library
+  if (process_number() != kLoadedIn) return nullptr;
   // A process that has none may get one later.
   static std::atomic<const OpenMp*> found{nullptr};
   if (const OpenMp* known = found.load(std::memory_order_acquire)) return known;

@@ -9,7 +9,7 @@ struct OpenMp {
   int (*max_threads)();
 };
 
-/// Null if the process has none now. GNU's (libgomp) is known, under whatever folder or suffix.
+/// Null if the process has none now or was forked. GNU's (libgomp) is known, whatever its suffix.
 const OpenMp* loaded_openmp();
 
 }  // namespace opmux::base

@@ -259,8 +259,8 @@ Status Core::use_openmp() {
   const base::OpenMp* const found = base::loaded_openmp();
   if (found == nullptr) {
     return {Code::unsupported, "threads.openmp",
-            "the process has no OpenMP runtime that is known (libgomp); calls keep the runtime's "
-            "own threads"};
+            "the process has no OpenMP runtime that is known (libgomp), or was forked; calls keep "
+            "the runtime's own threads"};
   }
   threads_.use_openmp(*found, thread_limit_);
   return {};

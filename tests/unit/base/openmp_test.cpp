@@ -95,6 +95,8 @@ TEST_F(OpenMpThreads, are_left_alone_in_a_forked_child) {
   pool.use_openmp(*loaded_openmp(), 0);
   ASSERT_EQ(pieces_inside(pool), 2);
   EXPECT_TRUE(test::true_in_forked_child([&] { return pieces_inside(pool) == 0; }));
+  // Nor does a pool that the child makes get them.
+  EXPECT_TRUE(test::true_in_forked_child([] { return loaded_openmp() == nullptr; }));
 }
 
 }  // namespace
