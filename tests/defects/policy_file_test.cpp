@@ -108,32 +108,6 @@ TEST(Defects, a_reload_leaves_stale_cached_decisions) {
   EXPECT_EQ(stage.runs(), "copy/b.x");
 }
 
-TEST(Defects, not_in_is_parsed_as_in) {
-  Switched stage;
-  const auto runs_for = [&](int64_t h) {
-    const Rows rows(2, h);
-    return ran_by([&] { EXPECT_TRUE(stage.copy(rows.y, rows.x).ok()); });
-  };
-  ASSERT_TRUE(stage.runtime
-                  .load_policy("opmux: 1\nrules:\n"
-                               "  - {op: copy, when: 'H in [8, 16]', prefer: [copy/b.x]}\n"
-                               "  - {op: copy, when: '!(H in [8, 16])', prefer: [copy/c.x]}\n")
-                  .ok());
-  EXPECT_EQ(runs_for(8), "copy/b.x");
-  EXPECT_EQ(runs_for(16), "copy/b.x");
-  EXPECT_EQ(runs_for(32), "copy/c.x");
-}
-
-TEST(Defects, a_condition_on_an_unknown_field_never_matches_silently) {
-  Switched stage;
-  const Status refused = stage.runtime.load_policy(
-      "opmux: 1\nrules:\n  - {op: copy, when: 'seq_len > 8', prefer: [copy/b.x]}\n", "p.yaml");
-  ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.message().find("seq_len"), std::string_view::npos) << refused.message();
-  EXPECT_NE(refused.message().find("p.yaml:3:"), std::string_view::npos) << refused.message();
-  EXPECT_EQ(stage.runs(), "copy/a.x");
-}
-
 TEST(Defects, a_fallback_ignores_a_deny_rule_of_a_file) {
   Switched stage;
   ASSERT_TRUE(
