@@ -7,6 +7,10 @@ void add_plugin(CLI::App& app, Action& action) {
   group->require_subcommand(1);
   add_plugin_new(*group, action);
   add_plugin_check(*group, action);
+  add_plugin_list(*group, action);
+  add_plugin_keygen(*group, action);
+  add_plugin_sign(*group, action);
+  add_plugin_verify(*group, action);
 }
 
 }  // namespace opmux::cli
