@@ -1,6 +1,6 @@
 #include "policy/expiry.hpp"
 
-#include "policy/date.hpp"
+#include "base/date.hpp"
 
 namespace opmux::policy {
 namespace {
