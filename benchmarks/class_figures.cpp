@@ -22,9 +22,10 @@ struct SixteenQuestions {
   Registration held;
 };
 
-/// One operator with 32 candidates under 1,000 rules, 20 of which concern it.
+/// One operator with 32 candidates under many rules, every fiftieth of which concerns it.
 struct ManyRules {
-  ManyRules() : runtime(Runtime::create({.environment = {{}}, .backends = false}).value()) {
+  explicit ManyRules(int rules)
+      : runtime(Runtime::create({.environment = {{}}, .backends = false}).value()) {
     must(runtime.define("busy(out Tensor y[N, H], Tensor x[N, H], Tensor w[H])"));
     for (int i = 0; i < 49; ++i) {
       must(runtime.define("other" + std::to_string(i) + "(out Tensor y[N], Tensor x[N])"));
@@ -47,17 +48,17 @@ struct ManyRules {
                                    .verify = [](const Facts&) { return std::string(); },
                                    .verify_reads = {{{OPMUX_FACT_DIM, "H"}}}})
                        .value());
-    must(runtime.set_policy(policy()));
+    must(runtime.set_policy(policy(rules)));
   }
 
-  static Policy policy(int salt = 0) {
+  static Policy policy(int rules, int salt = 0) {
     Policy policy;
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < rules; ++i) {
       Rule rule;
       rule.name = "rule" + std::to_string(i);
       rule.op = i % 50 == 0 ? "busy" : "other" + std::to_string(i % 50 - 1);
-      rule.when = Condition::dim(i % 50 == 0 ? "H" : "N", Compare::greater, 64 + i);
-      rule.boost = {{rule.op + "/bench.v" + std::to_string(i / 50), 1.0 + salt, 1}};
+      rule.when = Condition::dim(i % 50 == 0 ? "H" : "N", Compare::greater, 64 + i % 1000);
+      rule.boost = {{rule.op + "/bench.v" + std::to_string(i / 50 % 32), 1.0 + salt, 1}};
       policy.rules.push_back(std::move(rule));
     }
     return policy;
@@ -85,14 +86,14 @@ Figure unseen_shape(int rounds) {
   return {subjects[1].name + " (16 questions)", subjects[1].ns() / subjects[0].ns(), 40, "x"};
 }
 
-Figure cold_decision(int rounds) {
-  ManyRules world;
+Figure cold_decision(int rounds, int rules, double limit, const char* name) {
+  ManyRules world(rules);
   const Operator op = world.runtime.op("busy").value();
   std::vector<double> medians;
   int64_t h = 1;
   for (int round = 0; round < rounds; ++round) {
     // A new epoch: empty tables, compiled again by one call that is not measured.
-    must(world.runtime.set_policy(ManyRules::policy(round % 2)));
+    must(world.runtime.set_policy(ManyRules::policy(rules, round % 2)));
     std::vector<double> times;
     for (int i = 0; i < 1000; ++i) {
       Tensors t(8, ++h);
@@ -103,13 +104,16 @@ Figure cold_decision(int rounds) {
     }
     medians.push_back(median(times));
   }
-  return {"cold decision, 33 candidates, 1,000 rules, 20 apply", median(medians) / 1000, 5, "us"};
+  return {name, median(medians) / 1000, limit, "us"};
 }
 
 }  // namespace
 
 std::vector<Figure> class_figures(int rounds) {
-  return {unseen_shape(rounds), cold_decision(rounds)};
+  return {
+      unseen_shape(rounds),
+      cold_decision(rounds, 1000, 5, "cold decision, 33 candidates, 1,000 rules, 20 apply"),
+      cold_decision(rounds, 10'000, 20, "cold decision, 33 candidates, 10,000 rules, 200 apply")};
 }
 
 }  // namespace opmux::bench

@@ -32,6 +32,7 @@ void add_list(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_config(CLI::App& app, Action& action);
 void add_diff(CLI::App& app, Action& action);
+void add_check(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_plugin(CLI::App& app, Action& action);
 

@@ -56,6 +56,7 @@ int run(int argc, char** argv) {
   add_explain(app, action);
   add_config(app, action);
   add_diff(app, action);
+  add_check(app, action);
   add_verify(app, action);
   add_plugin(app, action);
   try {

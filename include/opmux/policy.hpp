@@ -29,7 +29,9 @@ enum class Compare : uint8_t {
 ///     Condition::dim("T", Compare::greater, 8192) && Condition::dtype("q", opmux::bf16)
 ///
 /// Names are those of an operator's schema. A rule whose condition names something that an operator
-/// does not have does not apply there. Values are immutable and cheap to copy.
+/// does not have does not apply there. What is asked about an absent argument is neither true nor
+/// false, as is a division by zero; `&&` and `||` pass over it if their other side decides. A rule
+/// applies if its condition is true. Values are immutable and cheap to copy.
 class OPMUX_API Condition {
  public:
   enum class Kind : uint8_t {
@@ -45,6 +47,7 @@ class OPMUX_API Condition {
     scalar,
     ambient,
     tag,
+    text,
     all_of,
     any_of,
     negation,
@@ -67,6 +70,14 @@ class OPMUX_API Condition {
   static Condition ambient(std::string name);
   static Condition tag(uint32_t tag);
 
+  /// A condition as policy files have it, in a subset of CEL:
+  ///
+  ///     Condition::parse("dtype(q) == \"bf16\" && T > 8192 && D in [64, 128]")
+  ///
+  /// Fails with "policy.when" and the column; names and types are checked where an operator is
+  /// known. docs/policy_conditions.md has all of it.
+  static Result<Condition> parse(std::string_view text);
+
   Condition operator&&(const Condition& other) const;
   Condition operator||(const Condition& other) const;
   Condition operator!() const;
@@ -85,7 +96,7 @@ struct Condition::Node {
   std::string name = {};
   Compare compare = Compare::equal;
   int64_t value = 0;
-  std::string text = {};                 ///< layout order
+  std::string text = {};                 ///< layout order, or the text of a condition
   std::vector<Condition> operands = {};  ///< of all_of, any_of, negation
 };
 

@@ -18,6 +18,7 @@
 #include <opmux/operator.hpp>
 #include <opmux/plugin_options.hpp>
 #include <opmux/policy.hpp>
+#include <opmux/policy_check.hpp>
 #include <opmux/policy_sources.hpp>
 #include <opmux/scope.hpp>
 #include <opmux/status.hpp>
@@ -158,6 +159,11 @@ class Runtime {
   OPMUX_API Status set_policy(const Policy& policy);
   OPMUX_API Policy policy() const;
   OPMUX_API Status reset_policy();
+  /// What would become of a text as this runtime's policy file: what is odd about it, and which
+  /// decisions it would change. Changes nothing. Fails as putting it in force would, with every
+  /// problem's place.
+  OPMUX_API Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
+                                             const PolicyCheckOptions& options = {}) const;
 
   /// Puts the text of a policy file in force, in the place of one that was read before: parsed,
   /// validated, shown to validators, tried on every operator, published. A text that is refused

@@ -24,6 +24,8 @@ class PolicyReader {
         !read_map(node, "a policy", fields(), context_.problems)) {
       return {};
     }
+    context_.strict_names = policy_.strict_names || context_.strict_names;
+    if (rules_ != nullptr) read_rules(context_, *rules_, policy_.rules);
     if (!versioned_) {
       values_.refuse(node, "policy.version",
                      "a policy starts with the number of its format: opmux: 1");
@@ -33,13 +35,12 @@ class PolicyReader {
 
  private:
   std::vector<Field> fields() {
-    return {
-        {"opmux", [this](const TextNode& value) { read_format(value); }},
-        {"defaults", [this](const TextNode& value) { read_defaults(value); }},
-        {"rules", [this](const TextNode& value) { read_rules(context_, value, policy_.rules); }},
-        {"breaker", [this](const TextNode& v) { values_.breaker(v, policy_.breaker); }},
-        {"shadow", [this](const TextNode& v) { values_.shadow(v, policy_.shadow); }},
-        {"names", [this](const TextNode& value) { read_names(value); }}};
+    return {{"opmux", [this](const TextNode& value) { read_format(value); }},
+            {"defaults", [this](const TextNode& value) { read_defaults(value); }},
+            {"rules", [this](const TextNode& value) { rules_ = &value; }},
+            {"breaker", [this](const TextNode& v) { values_.breaker(v, policy_.breaker); }},
+            {"shadow", [this](const TextNode& v) { values_.shadow(v, policy_.shadow); }},
+            {"names", [this](const TextNode& value) { read_names(value); }}};
   }
 
   void read_format(const TextNode& node) {
@@ -64,23 +65,24 @@ class PolicyReader {
     policy_.strict_names = values_.word(node, "names", kWords) == size_t{1};
   }
 
-  const ReadContext& context_;
+  ReadContext context_;
   ValueReader values_;
   Policy policy_;
+  const TextNode* rules_ = nullptr;  ///< read last: `names` may stand behind them
   bool versioned_ = false;
 };
 
 }  // namespace
 
 Result<Policy> parse_policy(std::string_view text, std::string_view name,
-                            const registry::RegistrySnapshot* known) {
+                            const registry::RegistrySnapshot* known, bool strict_names) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   Problems problems;
   const auto node = read_yaml(text, problems);
   if (!node) return problems.status(name, text);
   const SourceLines lines(text);
-  Policy policy = PolicyReader({name, text, lines, problems, known}).read(*node);
+  Policy policy = PolicyReader({name, text, lines, problems, known, strict_names}).read(*node);
   if (!problems.none()) return problems.status(name, text);
   if (Status status = validate(policy); !status.ok()) return status;
   return policy;

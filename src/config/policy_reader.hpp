@@ -13,12 +13,14 @@ namespace opmux::config {
 /// at once, each with file:line:column, the line and a caret.
 ///
 /// With `known`, operators have to be among those registered (but those of a vendor, `acme.swish`,
-/// may be absent) and, under `names: strict`, implementations too.
+/// may be absent), conditions have to make sense for one of those that they are about and, under
+/// `names: strict` or `strict_names`, implementations have to be present, but for those denied.
 ///
 /// Reasons: "policy.syntax", "policy.limit", "policy.unknown_key", "policy.duplicate_key",
-/// "policy.type", "policy.version", "policy.rule", "policy.token", "policy.op", "policy.boost",
-/// "policy.breaker", "policy.unmatched", "policy.unsupported".
+/// "policy.type", "policy.version", "policy.rule", "policy.token", "policy.op", "policy.when",
+/// "policy.boost", "policy.breaker", "policy.unmatched", "policy.unsupported".
 Result<Policy> parse_policy(std::string_view text, std::string_view name,
-                            const registry::RegistrySnapshot* known = nullptr);
+                            const registry::RegistrySnapshot* known = nullptr,
+                            bool strict_names = false);
 
 }  // namespace opmux::config

@@ -130,6 +130,7 @@ void ValueReader::token(const TextNode& node, std::string_view key, std::string&
     return refuse(node, "policy.token", base::concat(key, ": ", token.error().message()));
   }
   into = *found;
+  places_.push_back({into, key, node.at});
 }
 
 void ValueReader::tokens(const TextNode& node, std::string_view key,

@@ -42,6 +42,13 @@ class ValueReader {
   /// One token of a policy list.
   void token(const TextNode& node, std::string_view key, std::string& into);
   void tokens(const TextNode& node, std::string_view key, std::vector<std::string>& into);
+  /// Where each token that was read stands, in the order of reading.
+  struct TokenPlace {
+    std::string token;
+    std::string_view field;
+    Mark at;
+  };
+  const std::vector<TokenPlace>& token_places() const { return places_; }
   void breaker(const TextNode& node, BreakerOptions& into);
   void shadow(const TextNode& node, ShadowOptions& into);
   /// One of some words, by its position.
@@ -55,6 +62,7 @@ class ValueReader {
                 std::string_view hint = "");
 
   Problems& problems_;
+  std::vector<TokenPlace> places_;
 };
 
 }  // namespace opmux::config

@@ -5,7 +5,10 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "policy/condition_program.hpp"
+#include "policy/expression.hpp"
 #include "policy/token.hpp"
+#include "policy/unmatched.hpp"
 
 namespace opmux::config {
 namespace {
@@ -15,12 +18,15 @@ constexpr size_t kMostRules = 20'000;
 /// Reads one rule.
 class RuleReader {
  public:
-  explicit RuleReader(const ReadContext& context) : context_(context), values_(context.problems) {}
+  RuleReader(const ReadContext& context, policy::PresentNames* names)
+      : context_(context), values_(context.problems), names_(names) {}
 
   Rule read(const TextNode& node) {
     rule_.where = base::concat(context_.name, ":", node.at.line);
     if (!read_map(node, "a rule", fields(), context_.problems)) return std::move(rule_);
     name_boosts(node);
+    if (rule_.when && context_.known != nullptr) check_condition();
+    if (names_ != nullptr) check_names();
     if (!has_effect()) {
       values_.refuse(node, "policy.rule",
                      "this rule changes nothing: it needs at least one of require, prefer, order, "
@@ -42,6 +48,7 @@ class RuleReader {
     };
     return {text("name", rule_.name),
             {"op", [this](const TextNode& value) { read_operator(value); }},
+            {"when", [this](const TextNode& value) { read_condition(value); }},
             {"impl", [this](const TextNode& value) { values_.token(value, "impl", rule_.impl); }},
             tokens("require", rule_.require),
             tokens("prefer", rule_.prefer),
@@ -87,6 +94,53 @@ class RuleReader {
         node, "policy.op",
         base::concat("op: ", pattern ? "no operator matches '" : "there is no operator '", rule_.op,
                      "'", hint.empty() ? "; `opmux list` shows those that there are" : hint));
+  }
+
+  void read_condition(const TextNode& node) {
+    std::string text;
+    values_.text(node, "when", text);
+    if (text.empty()) return;
+    const auto parsed = policy::parse_expression(text);
+    if (const auto* problem = std::get_if<policy::ExpressionProblem>(&parsed)) {
+      return refuse_condition(node, *problem);
+    }
+    when_ = &node;
+    if (auto condition = Condition::parse(text)) rule_.when = std::move(*condition);
+  }
+
+  void refuse_condition(const TextNode& node, const policy::ExpressionProblem& problem) {
+    const Mark at = place_in_scalar(context_.lines, context_.source, node, problem.at);
+    context_.problems.add(at, "policy.when", base::concat("when: ", problem.text));
+  }
+
+  /// Names and types are those of the operators that the rule is about; one has to fit.
+  void check_condition() {
+    size_t asked = 0;
+    policy::ExpressionProblem shown_problem;
+    for (const auto& [name, record] : context_.known->operators) {
+      if (!policy::glob_match(rule_.op, name)) continue;
+      policy::ExpressionProblem problem;
+      if (policy::ConditionProgram::compile(*rule_.when, *record->schema, &problem)) return;
+      const bool better = problem.text.find("did you mean") != std::string::npos;
+      if (asked++ == 0 || better) shown_problem = std::move(problem);
+    }
+    if (asked == 0) return;
+    if (asked > 1) {
+      shown_problem.text += base::concat(" (of the ", asked, " operators that '", rule_.op,
+                                         "' matches none has what this condition asks for)");
+    }
+    refuse_condition(*when_, shown_problem);
+  }
+
+  void check_names() {
+    for (const ValueReader::TokenPlace& place : values_.token_places()) {
+      if (place.field == "deny" || names_->matches(rule_.op, place.token)) continue;
+      context_.problems.add(
+          place.at, "policy.unmatched",
+          base::concat(place.field, ": nothing present here matches '", place.token,
+                       "', and names: strict asks for all of them; `opmux list` "
+                       "shows what is present"));
+    }
   }
 
   void read_rank(const TextNode& node) {
@@ -157,7 +211,9 @@ class RuleReader {
 
   const ReadContext& context_;
   ValueReader values_;
+  policy::PresentNames* names_;
   Rule rule_;
+  const TextNode* when_ = nullptr;
   std::vector<Mark> boost_places_;
   bool mentioned_ = false;  ///< a list, a boost or allow_none, whatever became of it
 };
@@ -176,7 +232,11 @@ void read_rules(const ReadContext& context, const TextNode& node, std::vector<Ru
                                              kMostRules, " are possible"));
   }
   into.reserve(node.items.size());
-  for (const TextNode& item : node.items) into.push_back(RuleReader(context).read(item));
+  std::optional<policy::PresentNames> names;
+  if (context.strict_names && context.known != nullptr) names.emplace(*context.known);
+  for (const TextNode& item : node.items) {
+    into.push_back(RuleReader(context, names ? &*names : nullptr).read(item));
+  }
 }
 
 }  // namespace opmux::config

@@ -17,6 +17,7 @@ struct ReadContext {
   const SourceLines& lines;
   Problems& problems;
   const registry::RegistrySnapshot* known = nullptr;
+  bool strict_names = false;  ///< what is not present is a problem, but in `deny`
 };
 
 /// The rules of a file. A rule without any effect is a problem.

@@ -76,6 +76,11 @@ std::vector<ClassLayout::Part> ClassLayout::parts_of(const ClassKey& key) const 
     for (size_t i = 0; i < asked.bits(); ++i) part.word = mix(part.word, reader.take(1));
     parts.push_back(part);
   }
+  for (const registry::Formula& formula : formulas_) {
+    Part part{formula.facts.front(), false, 0};
+    for (int bit = 0; bit < 2; ++bit) part.word = mix(part.word, reader.take(1));
+    parts.push_back(part);
+  }
   reader.close();
   for (const Intervals& interval : intervals_) {
     parts.push_back({interval.dim, false, reader.take(16)});
@@ -95,7 +100,8 @@ void ClassLayout::Asked::add(const Predicate& question) {
   power_bits = static_cast<uint32_t>(std::bit_width(powers >> lowest_power));
 }
 
-ClassLayout::ClassLayout(const registry::Dependencies& dependencies) {
+ClassLayout::ClassLayout(const registry::Dependencies& dependencies)
+    : formulas_(dependencies.formulas()) {
   std::map<Fact, std::vector<int64_t>> cuts;
   for (const Predicate& question : dependencies.questions()) {
     switch (question.relation) {
@@ -118,7 +124,7 @@ ClassLayout::ClassLayout(const registry::Dependencies& dependencies) {
     Exact& part = is_of_kinds(fact.kind) ? kinds_ : values_;
     (is_small(fact.kind) ? part.small : part.wide).push_back(fact);
   }
-  size_t bits = 0;
+  size_t bits = 2 * formulas_.size();
   for (const Asked& asked : asked_) bits += asked.bits();
   size_t words = (bits + 63) / 64 + (intervals_.size() + 3) / 4;
   for (const Exact* part : {&kinds_, &values_}) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dispatch/hash_words.hpp"
-#include "registry/facts.hpp"
+#include "registry/dependencies.hpp"
 
 namespace opmux::dispatch {
 
@@ -145,6 +145,7 @@ class ClassLayout {
   static void push_answers(const Asked& asked, int64_t size, KeyPacker& packer);
 
   std::vector<Asked> asked_;
+  std::vector<registry::Formula> formulas_;  ///< two bits each
   std::vector<Intervals> intervals_;
   Exact kinds_, values_;
   bool fits_ = true;
@@ -167,6 +168,9 @@ void ClassLayout::append_answers(const FactOf& fact_of, ClassKey& key) const {
   {
     KeyPacker packer(key);
     for (const Asked& asked : asked_) push_answers(asked, fact_of(asked.dim), packer);
+    for (const registry::Formula& formula : formulas_) {
+      packer.push(static_cast<uint64_t>(formula.answer(fact_of)), 2);
+    }
   }
   KeyPacker packer(key);
   for (const Intervals& interval : intervals_) {

@@ -7,7 +7,7 @@
 
 #include "health/health_view.hpp"
 #include "policy/operator_policy.hpp"
-#include "registry/facts.hpp"
+#include "registry/dependencies.hpp"
 #include "registry/record.hpp"
 #include "tune/tuning_view.hpp"
 

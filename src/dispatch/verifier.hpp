@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "registry/facts.hpp"
+#include "registry/dependencies.hpp"
 #include "registry/reason.hpp"
 #include "registry/record.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "registry/facts.hpp"
+#include "registry/dependencies.hpp"
 
 namespace opmux::health {
 

@@ -3,6 +3,7 @@
 #include <opmux/policy.hpp>
 
 #include "base/text.hpp"
+#include "policy/expression.hpp"
 
 namespace opmux {
 namespace {
@@ -36,7 +37,8 @@ std::string joined(const Condition::Node& node, std::string_view sign) {
   std::string text = "(";
   for (const Condition& operand : node.operands) {
     if (&operand != node.operands.data()) text.append(sign);
-    text.append(operand.to_string());
+    const bool enclosed = operand.node().kind == ConditionKind::text;
+    text.append(enclosed ? base::concat("(", operand.to_string(), ")") : operand.to_string());
   }
   return text.append(")");
 }
@@ -125,6 +127,15 @@ Condition Condition::tag(uint32_t tag) {
   return Condition(make_node({.kind = ConditionKind::tag, .value = tag}));
 }
 
+Result<Condition> Condition::parse(std::string_view text) {
+  auto parsed = policy::parse_expression(text);
+  if (const auto* problem = std::get_if<policy::ExpressionProblem>(&parsed)) {
+    return Status(Code::invalid_argument, "policy.when",
+                  base::concat("column ", problem->at + 1, ": ", problem->text));
+  }
+  return Condition(make_node({.kind = ConditionKind::text, .text = std::string(text)}));
+}
+
 Condition Condition::operator&&(const Condition& other) const {
   return Condition(make_node(join_node(*this, other, ConditionKind::all_of)));
 }
@@ -155,6 +166,7 @@ std::string Condition::to_string() const {
     case ConditionKind::layout: return base::concat("layout(", n.name, ") == \"", n.text, "\"");
     case ConditionKind::ambient: return n.name;
     case ConditionKind::tag: return base::concat("tag == ", n.value);
+    case ConditionKind::text: return n.text;
     case ConditionKind::all_of: return joined(n, " && ");
     case ConditionKind::any_of: return joined(n, " || ");
     case ConditionKind::negation: return negated(n.operands.front());

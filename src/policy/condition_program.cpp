@@ -1,17 +1,31 @@
 #include "policy/condition_program.hpp"
 
+#include <array>
+
+#include "base/cpu_features.hpp"
+#include "base/tag_table.hpp"
+#include "base/text.hpp"
+#include "policy/expression_compiler.hpp"
+#include "policy/formula_question.hpp"
+#include "policy/token.hpp"
+
 namespace opmux::policy {
 
+using registry::Answer;
 using registry::Fact;
 using registry::FactKind;
+using registry::Formula;
 using registry::Predicate;
 using registry::Relation;
 
 namespace {
 
 using ConditionKind = Condition::Kind;
+using ExprOp = Expression::Op;
 
 constexpr int64_t kDeviceTypeMask = 0xffff;  // above it the fact has the device's number
+/// Joins inside the right side of others: a tree's depth and that of a text in it.
+constexpr size_t kMostKept = 256;
 
 FactKind fact_kind(ConditionKind kind) {
   switch (kind) {
@@ -27,24 +41,6 @@ FactKind fact_kind(ConditionKind kind) {
     case ConditionKind::tag: return FactKind::tag;
     default: return FactKind::dim;
   }
-}
-
-/// No present fact has this value, and an absent one answers no: the question nobody answers yes.
-Predicate never(Fact fact) { return {fact, Relation::equals, registry::kAbsent}; }
-
-Predicate question_of(Fact fact, Compare compare, int64_t value) {
-  switch (compare) {
-    case Compare::equal:
-    case Compare::not_equal: return {fact, Relation::equals, value};
-    case Compare::less:
-      return value == INT64_MIN ? never(fact) : Predicate{fact, Relation::at_most, value - 1};
-    case Compare::less_equal: return {fact, Relation::at_most, value};
-    case Compare::greater:
-      return value == INT64_MAX ? never(fact) : Predicate{fact, Relation::at_least, value + 1};
-    case Compare::greater_equal: return {fact, Relation::at_least, value};
-    case Compare::multiple_of: return {fact, Relation::multiple_of, value};
-  }
-  return never(fact);
 }
 
 Predicate leaf_question(Fact fact, const Condition::Node& node) {
@@ -73,87 +69,191 @@ std::optional<Fact> fact_of(const registry::Schema& schema, const Condition::Nod
   return fact && is_float(schema, *fact) ? std::nullopt : fact;
 }
 
-bool answer(const Predicate& question, const registry::Signature& signature) {
+Answer ask(const Predicate& question, const registry::Signature& signature) {
   const int64_t value = registry::value_of(signature, question.fact);
-  const bool masked = question.fact.kind == FactKind::device && value != registry::kAbsent;
-  return registry::holds(question, masked ? value & kDeviceTypeMask : value);
+  if (value == registry::kAbsent) return Answer::unknown;
+  const bool device = question.fact.kind == FactKind::device;
+  return registry::holds(question, device ? value & kDeviceTypeMask : value) ? Answer::yes
+                                                                             : Answer::no;
+}
+
+Answer negation(Answer answer) {
+  if (answer == Answer::unknown) return answer;
+  return answer == Answer::yes ? Answer::no : Answer::yes;
+}
+
+/// `deciding` on either side decides; else unknown on either side is unknown.
+Answer joined(Answer a, Answer b, Answer deciding) {
+  if (a == deciding || b == deciding) return deciding;
+  return a == Answer::unknown ? a : b;
 }
 
 }  // namespace
 
 class ConditionProgram::Compiler {
  public:
-  Compiler(const registry::Schema& schema, std::vector<Step>& steps)
-      : schema_(schema), steps_(steps) {}
+  Compiler(const registry::Schema& schema, ConditionProgram& program)
+      : schema_(schema), program_(program) {}
+
+  ExpressionProblem problem;
 
   bool add(const Condition& condition) {
     const Condition::Node& node = condition.node();
     switch (node.kind) {
-      case ConditionKind::all_of: return add_joined(node, Op::skip_if_false);
-      case ConditionKind::any_of: return add_joined(node, Op::skip_if_true);
-      case ConditionKind::negation:
-        if (!add(node.operands.front())) return false;
-        steps_.push_back({.op = Op::negate});
-        return true;
+      case ConditionKind::all_of:
+      case ConditionKind::any_of:
+        return join(node.operands.size(), node.kind == ConditionKind::all_of,
+                    [&](size_t i) { return add(node.operands[i]); });
+      case ConditionKind::negation: return add(node.operands.front()) && step({.op = Op::negate});
+      case ConditionKind::text: return add_text(node.text);
       default: return add_leaf(node);
     }
   }
 
  private:
+  bool step(Step step) {
+    program_.steps_.push_back(step);
+    return true;
+  }
+  uint32_t end() const { return static_cast<uint32_t>(program_.steps_.size()); }
+
   bool add_leaf(const Condition::Node& node) {
     const auto fact = fact_of(schema_, node);
-    if (!fact) return false;
-    steps_.push_back({.question = leaf_question(*fact, node)});
-    if (node.compare == Compare::not_equal) steps_.push_back({.op = Op::negate});
+    if (!fact) {
+      problem = {0,
+                 base::concat("operator ", schema_.name, " has no '", node.name, "' to ask about"),
+                 true};
+      return false;
+    }
+    step({.question = leaf_question(*fact, node)});
+    return node.compare != Compare::not_equal || step({.op = Op::negate});
+  }
+
+  template <class AddOne>
+  bool join(size_t count, bool all, const AddOne& add_one) {
+    std::vector<uint32_t> skips;
+    if (count == 0) return step({.op = Op::constant, .index = all ? 1u : 0u});
+    for (size_t i = 0; i < count; ++i) {
+      if (i > 0) {
+        skips.push_back(end());
+        step({.op = all ? Op::skip_if_no : Op::skip_if_yes});
+      }
+      if (!add_one(i)) return false;
+      if (i > 0) step({.op = all ? Op::join_and : Op::join_or});
+    }
+    for (const uint32_t at : skips) program_.steps_[at].index = end();
     return true;
   }
 
-  bool add_joined(const Condition::Node& node, Op skip) {
-    std::vector<size_t> skips;
-    for (const Condition& operand : node.operands) {
-      if (&operand != node.operands.data()) {
-        skips.push_back(steps_.size());
-        steps_.push_back({.op = skip});
-      }
-      if (!add(operand)) return false;
+  bool add_text(std::string_view text) {
+    const auto parsed = parse_expression(text);
+    const auto* const expression = std::get_if<Expression>(&parsed);
+    if (expression == nullptr) {
+      problem = std::get<ExpressionProblem>(parsed);
+      return false;
     }
-    for (const size_t at : skips) steps_[at].target = static_cast<uint32_t>(steps_.size());
-    return true;
+    ExpressionCompiler compiler(*expression, schema_, base::cpu_features());
+    if (add_node(*expression, expression->root, compiler)) return true;
+    problem = compiler.problem();
+    return false;
+  }
+
+  bool add_node(const Expression& expression, uint32_t index, ExpressionCompiler& compiler) {
+    const Expression::Node& node = expression[index];
+    switch (node.op) {
+      case ExprOp::logical_and:
+      case ExprOp::logical_or:
+        return join(2, node.op == ExprOp::logical_and,
+                    [&](size_t i) { return add_node(expression, node.operands[i], compiler); });
+      case ExprOp::logical_not:
+        return add_node(expression, node.operands[0], compiler) && step({.op = Op::negate});
+      case ExprOp::in:
+        if (expression[node.operands[1]].op == ExprOp::list) {
+          return add_alternatives(expression, node, compiler);
+        }
+        [[fallthrough]];
+      default: break;
+    }
+    if (auto pattern = compiler.tag_pattern(index)) {
+      program_.patterns_.push_back(std::move(*pattern));
+      return step(
+          {.op = Op::match_tag, .index = static_cast<uint32_t>(program_.patterns_.size()) - 1});
+    }
+    return add_formula(compiler.question(index));
+  }
+
+  bool add_alternatives(const Expression& expression, const Expression::Node& node,
+                        ExpressionCompiler& compiler) {
+    const std::vector<uint32_t>& items = expression[node.operands[1]].operands;
+    return join(items.size(), false, [&](size_t i) {
+      return add_formula(compiler.equality(node.operands[0], items[i], expression[items[i]].at));
+    });
+  }
+
+  bool add_formula(std::optional<Formula> formula) {
+    if (!formula) return false;
+    if (formula->facts.empty()) {
+      return step({.op = Op::constant, .index = static_cast<uint32_t>(formula->answer([](Fact) {
+                                         return registry::kAbsent;
+                                       }))});
+    }
+    if (const auto question = as_question(*formula)) {
+      step({.question = question->question});
+      return !question->negated || step({.op = Op::negate});
+    }
+    program_.formulas_.push_back(std::move(*formula));
+    return step({.op = Op::compute, .index = static_cast<uint32_t>(program_.formulas_.size()) - 1});
   }
 
   const registry::Schema& schema_;
-  std::vector<Step>& steps_;
+  ConditionProgram& program_;
 };
 
 std::optional<ConditionProgram> ConditionProgram::compile(const Condition& condition,
-                                                          const registry::Schema& schema) {
+                                                          const registry::Schema& schema,
+                                                          ExpressionProblem* problem) {
   ConditionProgram program;
-  if (!Compiler(schema, program.steps_).add(condition)) return std::nullopt;
-  return program;
+  Compiler compiler(schema, program);
+  if (compiler.add(condition)) return program;
+  if (problem != nullptr) *problem = std::move(compiler.problem);
+  return std::nullopt;
 }
 
-bool ConditionProgram::holds(const registry::Signature& signature) const {
-  bool yes = true;
+Answer ConditionProgram::answer(const registry::Signature& signature) const {
+  std::array<Answer, kMostKept> kept;
+  size_t count = 0;
+  Answer last = Answer::yes;
   for (size_t at = 0; at < steps_.size();) {
     const Step& step = steps_[at++];
     switch (step.op) {
-      case Op::ask: yes = answer(step.question, signature); break;
-      case Op::negate: yes = !yes; break;
-      case Op::skip_if_false:
-        if (!yes) at = step.target;
+      case Op::constant: last = Answer{static_cast<uint8_t>(step.index)}; break;
+      case Op::ask: last = ask(step.question, signature); break;
+      case Op::compute: last = formulas_[step.index].answer(registry::FactsOf{signature}); break;
+      case Op::match_tag:
+        last = Answer{glob_match(patterns_[step.index], base::tag_word(signature.tag))};
         break;
-      case Op::skip_if_true:
-        if (yes) at = step.target;
+      case Op::negate: last = negation(last); break;
+      case Op::skip_if_no:
+      case Op::skip_if_yes:
+        if (last == (step.op == Op::skip_if_no ? Answer::no : Answer::yes)) {
+          at = step.index;
+        } else {
+          kept[count++] = last;
+        }
         break;
+      case Op::join_and: last = joined(kept[--count], last, Answer::no); break;
+      case Op::join_or: last = joined(kept[--count], last, Answer::yes); break;
     }
   }
-  return yes;
+  return last;
 }
 
 void ConditionProgram::add_dependencies(registry::Dependencies& into) const {
   for (const Step& step : steps_) {
     if (step.op == Op::ask) into.add(step.question);
+    if (step.op == Op::match_tag) into.add(Fact{FactKind::tag, 0});
   }
+  for (const Formula& formula : formulas_) into.add(formula);
 }
 
 }  // namespace opmux::policy

@@ -139,6 +139,18 @@ std::vector<uint16_t> sorted_by_priority(
   return sorted;
 }
 
+/// False only if some candidate is surely left when the entry is added to what drops these.
+bool may_starve(const PolicyEntry& entry, const std::vector<PolicyView::Drop>& general) {
+  if (entry.order || entry.outside_allow) return true;
+  CandidateSet dropped;
+  for (size_t i = 0; i < general.size(); ++i) dropped[i] = general[i].reason != Reason::none;
+  for (const uint16_t i : entry.denied) dropped.set(i);
+  if (entry.outside_require) {
+    for (const uint16_t i : *entry.outside_require) dropped.set(i);
+  }
+  return dropped.count() == general.size();
+}
+
 std::vector<PolicyLayerPtr> all_layers(const PolicySet& set, PolicyLayerPtr scope) {
   std::vector<PolicyLayerPtr> layers;
   const auto add_chain = [&](PolicyLayerPtr layer) {
@@ -179,6 +191,42 @@ void OperatorPolicy::evaluate(const registry::Signature& signature, PolicyView& 
     if (!entry.when || entry.when->holds(signature)) evaluation.apply(entry);
   }
   evaluation.finish();
+}
+
+void OperatorPolicy::assume(const Rule* rule, PolicyView& view) const {
+  Evaluation evaluation(data_->priorities, view);
+  for (const PolicyEntry& entry : data_->entries) {
+    if (!entry.when || entry.rule == rule) evaluation.apply(entry);
+  }
+  evaluation.finish();
+}
+
+std::vector<const Rule*> OperatorPolicy::conditional() const {
+  std::vector<const Rule*> rules;
+  for (const PolicyEntry& entry : data_->entries) {
+    if (entry.when) rules.push_back(entry.rule);
+  }
+  return rules;
+}
+
+bool OperatorPolicy::starves(PolicyView& view, const Rule** rule) const {
+  *rule = nullptr;
+  assume(nullptr, view);
+  if (view.nothing_left()) return !view.allow_none;
+  const std::vector<PolicyView::Drop> general = view.drops;
+  for (const PolicyEntry& entry : data_->entries) {
+    if (!entry.when || !may_starve(entry, general)) continue;
+    assume(entry.rule, view);
+    *rule = entry.rule;
+    if (view.nothing_left() && !view.allow_none) return true;
+  }
+  return false;
+}
+
+bool PolicyView::nothing_left() const {
+  return !drops.empty() && std::all_of(drops.begin(), drops.end(), [](const Drop& drop) {
+    return drop.reason != Reason::none;
+  });
 }
 
 const std::vector<uint16_t>& OperatorPolicy::by_priority() const { return data_->by_priority; }

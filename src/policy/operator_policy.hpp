@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "policy/policy_set.hpp"
-#include "registry/facts.hpp"
+#include "registry/dependencies.hpp"
 #include "registry/reason.hpp"
 #include "registry/record.hpp"
 
@@ -46,6 +46,8 @@ struct PolicyView {
   Origin strict_by, list_by;
   /// The require groups in force, for the error that names them when nothing is left.
   std::vector<Origin> requires_by;
+  /// Whether every candidate is dropped, and there is one.
+  bool nothing_left() const;
   /// Room that evaluate() works in.
   std::vector<double> multipliers;
 };
@@ -61,6 +63,15 @@ class OperatorPolicy {
 
   /// Evaluates conditions and combines, exactly as semantics.md says. Pure.
   void evaluate(const registry::Signature& signature, PolicyView& view) const;
+
+  /// As evaluate(), of calls about which nothing is known but that the condition of `rule` is true
+  /// and no other is; null: none is.
+  void assume(const Rule* rule, PolicyView& view) const;
+
+  /// The rules with a condition, strongest first.
+  std::vector<const Rule*> conditional() const;
+  /// Whether nothing is left where no condition is true, or just one rule's; `view` is then that.
+  bool starves(PolicyView& view, const Rule** rule) const;
 
   /// The candidates by falling priority, equal ones by id.
   const std::vector<uint16_t>& by_priority() const;

@@ -6,7 +6,7 @@
 #include <opmux/caps.hpp>
 #include <opmux/status.hpp>
 
-#include "registry/facts.hpp"
+#include "registry/dependencies.hpp"
 #include "registry/reason.hpp"
 
 namespace opmux::registry {

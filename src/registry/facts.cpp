@@ -60,12 +60,6 @@ bool present(const Arguments& arguments, uint8_t index) {
   return tag != ArgTag::none;
 }
 
-template <class T>
-void insert_sorted(std::vector<T>& into, const T& item) {
-  const auto at = std::lower_bound(into.begin(), into.end(), item);
-  if (at == into.end() || *at != item) into.insert(at, item);
-}
-
 }  // namespace
 
 std::optional<Fact> resolve_fact(const Schema& schema, FactKind kind, std::string_view name) {
@@ -187,24 +181,6 @@ int64_t alignment_of(const TensorView& tensor) {
                                ? tensor.c().byte_offset
                                : reinterpret_cast<uintptr_t>(tensor.data());
   return int64_t{1} << std::countr_zero(address | uint64_t{4096});
-}
-
-void Dependencies::add(Fact fact) { insert_sorted(exact_, fact); }
-
-void Dependencies::add(const Predicate& predicate) {
-  if (predicate.fact.kind != FactKind::dim) return add(predicate.fact);
-  insert_sorted(questions_, predicate);
-}
-
-void Dependencies::add(const Dependencies& other) {
-  for (const Fact& fact : other.exact_) add(fact);
-  for (const Predicate& question : other.questions_) insert_sorted(questions_, question);
-}
-
-std::vector<Fact> Dependencies::facts() const {
-  std::vector<Fact> all = exact_;
-  for (const Predicate& question : questions_) insert_sorted(all, question.fact);
-  return all;
 }
 
 }  // namespace opmux::registry

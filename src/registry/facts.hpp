@@ -128,23 +128,4 @@ inline bool holds(const Predicate& predicate, const Signature& signature) {
   return holds(predicate, value_of(signature, predicate.fact));
 }
 
-/// Everything a decision about one operator can depend on, without repetition and in order:
-/// questions about dimensions, which only split them into classes, and facts that count exactly.
-class Dependencies {
- public:
-  void add(Fact fact);
-  /// A question; about anything but a dimension it counts as the exact fact.
-  void add(const Predicate& predicate);
-  void add(const Dependencies& other);
-
-  const std::vector<Fact>& exact() const { return exact_; }
-  const std::vector<Predicate>& questions() const { return questions_; }
-  /// All facts mentioned, in order.
-  std::vector<Fact> facts() const;
-
- private:
-  std::vector<Fact> exact_;
-  std::vector<Predicate> questions_;
-};
-
 }  // namespace opmux::registry

@@ -19,12 +19,13 @@ Value known(int64_t number) { return {number, true}; }
 /// A negative index turns into a place beyond any span.
 Value read(std::span<const int64_t> values, int index) {
   const auto place = static_cast<size_t>(index);
-  return place < values.size() ? known(values[place]) : Value{};
+  if (place >= values.size() || values[place] == std::numeric_limits<int64_t>::min()) return {};
+  return known(values[place]);
 }
 
 Value read_dim(std::span<const int64_t> dims, int index) {
   const Value dim = read(dims, index);
-  return dim.number < 0 ? Value{} : dim;
+  return dim.known && dim.number < 0 ? Value{} : dim;
 }
 
 Value quotient(Op op, int64_t a, int64_t b) {
@@ -86,6 +87,13 @@ std::optional<int64_t> evaluate(std::span<const WhereExpression::Step> steps,
         if (size < 1) return std::nullopt;
         stack[size - 1] = unary(step.op, stack[size - 1]);
         break;
+      case Op::conditional: {
+        if (size < 3) return std::nullopt;
+        size -= 2;
+        const Value chosen = stack[size - 1].number != 0 ? stack[size] : stack[size + 1];
+        stack[size - 1] = stack[size - 1].known ? chosen : Value{};
+        break;
+      }
       default:
         if (size < 2) return std::nullopt;
         --size;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -33,18 +34,22 @@ struct WhereExpression {
     logical_and,
     logical_or,
     logical_not,
+    conditional,  ///< of three: the second if the first holds, else the third
   };
   struct Step {
     Op op = Op::constant;
     int index = 0;      ///< of the dimension or argument
     int64_t value = 0;  ///< of the constant
+
+    friend constexpr auto operator<=>(const Step&, const Step&) = default;
   };
 
   std::vector<Step> steps;
   std::string text;  ///< canonical, for messages
 
   /// False also on overflow, division by zero, or a dimension that is not bound (-1), unless the
-  /// other side of an && or || decides alone. `scalars` are indexed by argument.
+  /// other side of an && or || decides alone. `scalars` are indexed by argument; one that is
+  /// INT64_MIN is not there.
   bool holds(std::span<const int64_t> dims, std::span<const int64_t> scalars) const;
 
   bool mentions(Op kind, int index) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/tag_table.hpp"
 #include "base/text.hpp"
 #include "plugin/discovery.hpp"
 #include "policy/denial.hpp"
@@ -279,13 +280,7 @@ Result<Registration> Core::implement(const Implementation& implementation) {
   return Registration(std::make_unique<Registration::Held>(*this, std::move(result.added)));
 }
 
-uint32_t Core::tag(std::string_view word) {
-  return tags_.with([&](auto& tags) {
-    const auto [at, added] = tags.try_emplace(std::string(word));
-    if (added) at->second = last_tag_.fetch_add(1) + 1;
-    return at->second;
-  });
-}
+uint32_t Core::tag(std::string_view word) { return base::tag_number(word); }
 
 std::vector<PluginInfo> Core::plugins() {
   return loaded_.with([](Loaded& loaded) {

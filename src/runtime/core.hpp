@@ -84,9 +84,7 @@ class Core {
   PolicySources sources_;
   FollowedFiles files_;
   Maintenance maintenance_;  ///< last of all that jobs use
-  base::ForkGuarded<std::unordered_map<std::string, uint32_t>> tags_;
   std::atomic<bool> lapsing_{false};
-  std::atomic<uint32_t> last_tag_{0};  ///< apart: a number never comes to mean another word
   struct Loaded {
     std::unique_ptr<plugin::Loader> loader;
   };

@@ -1,10 +1,10 @@
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "policy/condition_program.hpp"
-#include "policy/operator_policy.hpp"
+#include "policy/effects.hpp"
 #include "policy/token.hpp"
 #include "runtime/core.hpp"
-#include "runtime/unknown_call.hpp"
 
 namespace opmux::runtime {
 
@@ -56,18 +56,16 @@ Status dry_run(const policy::PolicySet& policies, const policy::PolicySet& now,
     if (record->implementations.empty()) continue;
     const uint64_t hash = policies.hash_for(name);
     if (hash == 0 || hash == now.hash_for(name)) continue;
-    const UnknownCall call(*record->schema);
     policy::PolicyView view;
-    policy::OperatorPolicy::compile(policies, nullptr, record)->evaluate(call.signature, view);
-    const auto dropped = [](const policy::PolicyView::Drop& drop) {
-      return drop.reason != registry::Reason::none;
-    };
-    if (view.allow_none || !std::ranges::all_of(view.drops, dropped)) continue;
-    const policy::PolicyView::Drop& first = view.drops.front();
+    const Rule* rule = nullptr;
+    const auto compiled = policy::OperatorPolicy::compile(policies, nullptr, record);
+    if (!compiled->starves(view, &rule)) continue;
+    const std::string where =
+        rule == nullptr ? "" : base::concat(" where ", rule->when->to_string());
     return {Code::invalid_argument, "policy.no_candidates",
-            "this policy would leave " + name + " without an implementation: " +
-                record->implementations.front()->id + " is " + std::string(code_of(first.reason)) +
-                " by " + policy::describe(first.by) + "; a rule with allow_none permits that"};
+            base::concat("this policy would leave ", name, " without an implementation", where,
+                         ": ", policy::describe_drops(view, *record),
+                         "; a rule with allow_none permits that")};
   }
   return {};
 }

@@ -89,4 +89,29 @@ std::string to_json(const std::vector<SettingInfo>& settings) {
   return list_of("settings", settings);
 }
 
+std::string to_json(const PolicyCheck& check) {
+  JsonWriter json;
+  json.open('{').key("applies").boolean(true).key("rules").number(check.rules);
+  json.key("findings").open('[');
+  for (const PolicyFinding& finding : check.findings) {
+    json.open('{').key("code").text(finding.code).key("where").text(finding.where);
+    json.key("rule").text(finding.rule).key("text").text(finding.text).close('}');
+  }
+  json.close(']').key("changes").open('[');
+  for (const DecisionChange& change : check.changes) {
+    json.open('{').key("op").text(change.op).key("when").text(change.when);
+    json.key("before").text(change.before).key("after").text(change.after);
+    json.key("by").text(change.by).close('}');
+  }
+  json.close(']').close('}');
+  return json.take();
+}
+
+std::string to_json(const Status& refusal) {
+  JsonWriter json;
+  json.open('{').key("applies").boolean(refusal.ok());
+  json.key("code").text(refusal.reason()).key("message").text(refusal.message()).close('}');
+  return json.take();
+}
+
 }  // namespace opmux

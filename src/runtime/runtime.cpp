@@ -10,6 +10,7 @@
 #include "policy/origin_report.hpp"
 #include "registry/standard_schemas.hpp"
 #include "runtime/core.hpp"
+#include "runtime/policy_check.hpp"
 #include "runtime/policy_diff.hpp"
 
 namespace opmux {
@@ -96,6 +97,12 @@ Status Runtime::reset_policy() { return core_->sources().set_code({}); }
 Status Runtime::load_policy(std::string_view text, std::string_view name) {
   return core_->files().load({{std::string(name), std::string(text)}}, std::string(name),
                              "load_policy");
+}
+Result<PolicyCheck> Runtime::check_policy(std::string_view text, std::string_view name,
+                                          const PolicyCheckOptions& options) const {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  return runtime::check_policy(text, name, options, *core_->sources().set(),
+                               core_->registry().snapshot(), now);
 }
 Status Runtime::rollback() { return core_->sources().rollback(); }
 PolicyState Runtime::policy_state() const { return core_->sources().state(); }

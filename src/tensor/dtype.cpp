@@ -4,6 +4,8 @@
 
 #include <opmux/tensor.hpp>
 
+#include "tensor/named.hpp"
+
 namespace opmux {
 namespace {
 
@@ -79,6 +81,18 @@ std::string name_of(Device device) {
     }
   }
   return "device" + std::to_string(device.type) + ":" + std::to_string(device.id);
+}
+
+std::vector<tensor::Named> tensor::named_dtypes() {
+  std::vector<Named> all;
+  for (const NamedDType& named : kNamed) all.push_back({named.name, named.dtype.packed()});
+  return all;
+}
+
+std::vector<tensor::Named> tensor::named_devices() {
+  std::vector<Named> all;
+  for (const NamedDevice& named : kDevices) all.push_back({named.name, named.type});
+  return all;
 }
 
 }  // namespace opmux

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "registry/facts.hpp"
+#include "registry/dependencies.hpp"
 #include "registry/record.hpp"
 
 namespace opmux::tune {

@@ -26,13 +26,25 @@ Generator::Words Generator::tokens(const World& world) {
   return list;
 }
 
+/// "M * N > 64": what is computed from two dimensions.
+Condition Generator::computed() {
+  const Words dims{"M", "N", "H", "K", "rows"};
+  const std::string text = one_of(dims) + " " + one_of<std::string>({"+", "-", "*", "/", "%"}) +
+                           " " + one_of(dims) + " " +
+                           one_of<std::string>({"==", "!=", "<", "<=", ">", ">="}) + " " +
+                           std::to_string(one_of({0, 1, 4, 16, 64, 256}));
+  return Condition::parse(text).value();
+}
+
 Condition Generator::leaf(const World& world) {
   const Words tensors = args_of(world.schema, true), scalars = args_of(world.schema, false);
   const std::string tensor = chance(4) ? "nowhere" : one_of(tensors);
   const std::string any = one_of(world.schema.args).name;
   const auto how = one_of({Compare::equal, Compare::not_equal, Compare::less, Compare::less_equal,
                            Compare::greater, Compare::greater_equal, Compare::multiple_of});
-  switch (below(14)) {
+  switch (below(16)) {
+    case 14:
+    case 15: return computed();
     case 0: return Condition::rows(how, one_of({1, 4, 16}));
     case 1: return Condition::dtype(tensor, dtype());
     case 2: return Condition::rank(tensor, how, one_of({1, 2, 3}));

@@ -54,6 +54,7 @@ class Generator {
 
   std::string token(const World& world);
   Words tokens(const World& world);
+  Condition computed();
   Condition leaf(const World& world);
   Condition condition(const World& world, int depth);
   Rule rule(const World& world);

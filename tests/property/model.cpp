@@ -67,14 +67,23 @@ bool leaves_nothing(const World& world, const Policy& code) {
   const Call nothing;
   Seen seen;
   seen.args.resize(world.schema.args.size());
-  const Ruling ruling(Question{&trial, &nothing, &seen});
-  bool any = false;
-  for (const Candidate& c : trial.candidates) {
-    if (!c.registered) continue;
-    if (ruling.refusal(c, trial.backends[c.backend]).empty()) return false;
-    any = true;
+  const Question ask{&trial, &nothing, &seen};
+  const auto starved = [&](const Ruling& ruling) {
+    bool any = false;
+    for (const Candidate& c : trial.candidates) {
+      if (!c.registered) continue;
+      if (ruling.refusal(c, trial.backends[c.backend]).empty()) return false;
+      any = true;
+    }
+    return any && !ruling.allows_none();
+  };
+  if (starved(Ruling(ask, nullptr))) return true;
+  for (const Policy* layer : {&trial.code, &trial.environment}) {
+    for (const Rule& rule : layer->rules) {
+      if (applies(rule, trial.schema) && starved(Ruling(ask, &rule))) return true;
+    }
   }
-  return any && !ruling.allows_none();
+  return false;
 }
 
 }  // namespace opmux::property

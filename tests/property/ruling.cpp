@@ -1,6 +1,8 @@
 #include "ruling.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <sstream>
 
 namespace opmux::property {
 namespace {
@@ -41,6 +43,16 @@ Words expanded(const Words& prefer) {
   return all;
 }
 
+/// A text of the form "M * N > 64", the only one that is drawn.
+struct Computed {
+  explicit Computed(const std::string& text) {
+    std::istringstream(text) >> left >> sign >> right >> compare >> value;
+  }
+  std::string left, right, compare;
+  char sign = '?';
+  int64_t value = 0;
+};
+
 bool known(const Condition& condition, const Schema& schema) {
   const Condition::Node& node = condition.node();
   using K = Condition::Kind;
@@ -49,6 +61,10 @@ bool known(const Condition& condition, const Schema& schema) {
                        [&](const Condition& operand) { return known(operand, schema); });
   }
   if (node.kind == K::ambient || node.kind == K::tag) return true;
+  if (node.kind == K::text) {
+    const Computed text(node.text);
+    return has_dim(schema, text.left) && has_dim(schema, text.right);
+  }
   if (node.kind == K::dim) return has_dim(schema, node.name);
   if (node.kind == K::rows) return has_dim(schema, "rows");
   const Arg* arg = find(schema, node.name);
@@ -72,51 +88,102 @@ bool compare(Compare how, int64_t a, int64_t b) {
   return false;
 }
 
-bool compare_fact(const Condition::Node& node, Fact fact) {
-  if (!fact) return node.compare == Compare::not_equal;
+/// Nothing is the answer to what is asked about something absent.
+using Truth = std::optional<bool>;
+
+Truth compare_fact(const Condition::Node& node, Fact fact) {
+  if (!fact) return {};
   return compare(node.compare, *fact, node.value);
 }
 
-bool holds(const Condition& condition, const Question& ask) {
-  const Condition::Node& node = condition.node();
-  const auto operand_holds = [&](const Condition& operand) { return holds(operand, ask); };
-  switch (node.kind) {
-    case Condition::Kind::all_of:
-      return std::all_of(node.operands.begin(), node.operands.end(), operand_holds);
-    case Condition::Kind::any_of:
-      return std::any_of(node.operands.begin(), node.operands.end(), operand_holds);
-    case Condition::Kind::negation: return !holds(node.operands[0], ask);
-    case Condition::Kind::dim: return compare_fact(node, ask.dim(node.name));
-    case Condition::Kind::rows: return compare_fact(node, ask.dim("rows"));
-    case Condition::Kind::rank: return compare_fact(node, ask.fact(OPMUX_FACT_RANK, node.name));
-    case Condition::Kind::scalar: return compare_fact(node, ask.fact(OPMUX_FACT_SCALAR, node.name));
-    case Condition::Kind::tag: return ask.call->tag == node.value;
-    case Condition::Kind::dtype: return ask.fact(OPMUX_FACT_DTYPE, node.name) == Fact(node.value);
-    case Condition::Kind::present: return ask.fact(OPMUX_FACT_PRESENT, node.name) == Fact(1);
-    case Condition::Kind::contiguous: return ask.fact(OPMUX_FACT_CONTIGUOUS, node.name) == Fact(1);
-    case Condition::Kind::ambient: return ask.ambient(node.name) == Fact(1);
-    case Condition::Kind::aligned:
-      return ask.fact(OPMUX_FACT_ALIGNMENT, node.name).value_or(0) >= node.value;
-    case Condition::Kind::layout:
-      return ask.fact(OPMUX_FACT_LAYOUT, node.name) == Fact(packed_layout(node.text));
-    case Condition::Kind::device:
-      return ask.fact(OPMUX_FACT_DEVICE, node.name).value_or(-1) % 65536 == node.value;
-  }
-  return false;
+Truth is(Fact fact, int64_t value) {
+  if (!fact) return {};
+  return *fact == value;
 }
 
-void add_voices(const Policy& policy, size_t layer, const Question& ask,
+Fact computed(char sign, int64_t a, int64_t b) {
+  int64_t result = 0;
+  switch (sign) {
+    case '+': return __builtin_add_overflow(a, b, &result) ? Fact() : Fact(result);
+    case '-': return __builtin_sub_overflow(a, b, &result) ? Fact() : Fact(result);
+    case '*': return __builtin_mul_overflow(a, b, &result) ? Fact() : Fact(result);
+    case '/': return b == 0 ? Fact() : Fact(a / b);
+    default: return b == 0 ? Fact() : Fact(a % b);
+  }
+}
+
+Truth truth_of(const Computed& text, const Question& ask) {
+  const Fact left = ask.dim(text.left), right = ask.dim(text.right);
+  const Fact number = left && right ? computed(text.sign, *left, *right) : Fact();
+  if (!number) return {};
+  const int64_t a = *number, b = text.value;
+  if (text.compare == "==") return a == b;
+  if (text.compare == "!=") return a != b;
+  if (text.compare == "<") return a < b;
+  if (text.compare == "<=") return a <= b;
+  return text.compare == ">" ? a > b : a >= b;
+}
+
+Truth truth_of(const Condition& condition, const Question& ask);
+
+/// `deciding` on any side decides; else nothing on any side is nothing.
+Truth joined(const Condition::Node& node, const Question& ask, bool deciding) {
+  Truth all = !deciding;
+  for (const Condition& operand : node.operands) {
+    const Truth one = truth_of(operand, ask);
+    if (one == deciding) return deciding;
+    if (!one) all.reset();
+  }
+  return all;
+}
+
+Truth truth_of(const Condition& condition, const Question& ask) {
+  const Condition::Node& node = condition.node();
+  const auto fact = [&](uint32_t kind) { return ask.fact(kind, node.name); };
+  switch (node.kind) {
+    case Condition::Kind::all_of: return joined(node, ask, false);
+    case Condition::Kind::any_of: return joined(node, ask, true);
+    case Condition::Kind::negation: {
+      const Truth inner = truth_of(node.operands[0], ask);
+      return inner ? Truth(!*inner) : Truth();
+    }
+    case Condition::Kind::text: return truth_of(Computed(node.text), ask);
+    case Condition::Kind::dim: return compare_fact(node, ask.dim(node.name));
+    case Condition::Kind::rows: return compare_fact(node, ask.dim("rows"));
+    case Condition::Kind::rank: return compare_fact(node, fact(OPMUX_FACT_RANK));
+    case Condition::Kind::scalar: return compare_fact(node, fact(OPMUX_FACT_SCALAR));
+    case Condition::Kind::tag: return ask.call->tag == node.value;
+    case Condition::Kind::dtype: return is(fact(OPMUX_FACT_DTYPE), node.value);
+    case Condition::Kind::present: return is(fact(OPMUX_FACT_PRESENT), 1);
+    case Condition::Kind::contiguous: return is(fact(OPMUX_FACT_CONTIGUOUS), 1);
+    case Condition::Kind::ambient: return is(ask.ambient(node.name), 1);
+    case Condition::Kind::layout: return is(fact(OPMUX_FACT_LAYOUT), packed_layout(node.text));
+    case Condition::Kind::aligned: {
+      const Fact alignment = fact(OPMUX_FACT_ALIGNMENT);
+      return alignment ? Truth(*alignment >= node.value) : Truth();
+    }
+    case Condition::Kind::device: {
+      const Fact device = fact(OPMUX_FACT_DEVICE);
+      return device ? Truth(*device % 65536 == node.value) : Truth();
+    }
+  }
+  return {};
+}
+
+/// Whether a rule's condition lets it speak.
+using Speaks = std::function<bool(const Rule&)>;
+
+void add_voices(const Policy& policy, size_t layer, const Question& ask, const Speaks& speaks,
                 std::vector<Voice>& voices) {
   const Schema& schema = ask.world->schema;
   std::vector<Rule> rules;
   for (const Rule& rule : policy.rules) {
+    if (!applies(rule, schema) || (rule.when && !speaks(rule))) continue;
     const auto lower = std::find_if(rules.begin(), rules.end(),
                                     [&](const Rule& other) { return other.rank < rule.rank; });
     rules.insert(lower, rule);
   }
   for (Rule& rule : rules) {
-    if (!glob(rule.op.c_str(), schema.name.c_str())) continue;
-    if (rule.when && (!known(*rule.when, schema) || !holds(*rule.when, ask))) continue;
     if (rule.expired) {
       rule.prefer = rule.order = rule.allow = {};
       rule.boost = {};
@@ -137,7 +204,7 @@ void add_voices(const Policy& policy, size_t layer, const Question& ask,
 }
 
 /// Strongest first: scopes from the innermost, code, environment.
-std::vector<Voice> voices_of(const Question& ask) {
+std::vector<Voice> voices_of(const Question& ask, const Speaks& speaks) {
   std::vector<const Policy*> layers;
   Words texts;
   const auto& scopes = ask.call->scopes;
@@ -150,7 +217,7 @@ std::vector<Voice> voices_of(const Question& ask) {
   layers.push_back(&ask.world->code);
   layers.push_back(&ask.world->environment);
   std::vector<Voice> voices;
-  for (size_t i = 0; i < layers.size(); ++i) add_voices(*layers[i], i, ask, voices);
+  for (size_t i = 0; i < layers.size(); ++i) add_voices(*layers[i], i, ask, speaks, voices);
   return voices;
 }
 
@@ -165,8 +232,18 @@ const Voice* first_with(const std::vector<Voice>& voices, Field&& field) {
 
 }  // namespace
 
+bool applies(const Rule& rule, const Schema& schema) {
+  return glob(rule.op.c_str(), schema.name.c_str()) && (!rule.when || known(*rule.when, schema));
+}
+
 Ruling::Ruling(const Question& ask)
-    : voices_(voices_of(ask)),
+    : Ruling(voices_of(ask, [&](const Rule& rule) { return truth_of(*rule.when, ask) == true; })) {}
+
+Ruling::Ruling(const Question& ask, const Rule* assumed)
+    : Ruling(voices_of(ask, [&](const Rule& rule) { return &rule == assumed; })) {}
+
+Ruling::Ruling(std::vector<Voice> voices)
+    : voices_(std::move(voices)),
       order_(first_with(voices_, [](const Voice& v) { return v.rule.order; })),
       prefer_(first_with(voices_, [](const Voice& v) { return v.rule.prefer; })),
       allow_(first_with(voices_, [](const Voice& v) { return v.rule.allow; })),

@@ -11,10 +11,15 @@ struct Voice {
   Words allow_vendors, deny_vendors;
 };
 
+/// Whether a rule is about the operator: its name, and all that its condition names.
+bool applies(const Rule& rule, const Schema& schema);
+
 /// What all policies together say about one call.
 class Ruling {
  public:
   explicit Ruling(const Question& ask);
+  /// As if of all conditions just that of one rule, or none, were true. The rule is one of `ask`'s.
+  Ruling(const Question& ask, const Rule* assumed);
   Ruling(const Ruling&) = delete;
   Ruling& operator=(const Ruling&) = delete;
 
@@ -26,6 +31,8 @@ class Ruling {
   double score(const Candidate& candidate, const Backend& backend, int priority) const;
 
  private:
+  explicit Ruling(std::vector<Voice> voices);
+
   std::vector<Voice> voices_;  ///< strongest first
   const Voice* order_;
   const Voice* prefer_;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "config/policy_reader.hpp"
+#include "file_text.hpp"
+
 namespace opmux::property {
 namespace {
 
@@ -41,9 +44,25 @@ void Trial::disagree(const std::string& what) {
   if (current_ != nullptr) disagreement_ += "\n" + text_of(*current_);
 }
 
+/// The same policy, as a file says it.
+Policy Trial::through_text(const Policy& policy) {
+  const std::string text = file_text(policy, world_.schema, draw_.chance(30));
+  auto read = config::parse_policy(text, "drawn.yaml");
+  if (!read) {
+    disagree("a text was refused: " + read.error().to_string() + "\n" + text);
+    return {};
+  }
+  for (size_t i = 0; i < policy.rules.size(); ++i) read->rules[i].expired = policy.rules[i].expired;
+  return std::move(*read);
+}
+
 void Trial::change_policy() {
-  const Policy next = draw_.chance(20) ? Policy() : draw_.policy(world_);
-  const Status status = subject_.set_policy(next);
+  Policy next = draw_.chance(20) ? Policy() : draw_.policy(world_);
+  const bool text = draw_.chance(50);
+  if (text) next = file_part(next, world_.schema);
+  const Status status = subject_.set_policy(text ? through_text(next) : next);
+  if (status.reason() == "policy.no_candidates" && !leaves_nothing(world_, next))
+    disagree("a policy was refused that leaves something: " + status.to_string() + text_of(next));
   if (!status.ok() && status.reason() != "policy.no_candidates")
     disagree("policy refused: " + status.to_string());
   if (status.ok() && leaves_nothing(world_, next))

@@ -28,6 +28,7 @@ class Trial {
   };
 
   void change_something();
+  Policy through_text(const Policy& policy);
   void change_policy();
   void change_scope();
   void change_registry();

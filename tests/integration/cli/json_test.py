@@ -15,6 +15,7 @@ except ImportError:
     print("skipped: no jsonschema in this Python")
     sys.exit(77)
 
+POLICIES = pathlib.Path(__file__).parent / "policies"
 BF16 = ["x=bf16[32,4096]", "weight=bf16[4096]"]
 # Name: schema, command line, exit code.
 CASES = {
@@ -26,6 +27,8 @@ CASES = {
     "verify": ("verify", ["verify", "softmax", "rms_norm", "--cases", "4"], 0),
     "config": ("config", ["config", "show"], 0),
     "diff": ("diff", ["diff", "locks/from.lock", "locks/to.lock"], 1),
+    "check": ("check", ["check", str(POLICIES / "conflicts.yaml")], 0),
+    "check_refusal": ("check", ["check", str(POLICIES / "misspelt.yaml")], 1),
 }
 
 

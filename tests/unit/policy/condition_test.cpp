@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/tag_table.hpp"
 #include "policy_bench.hpp"
 
 namespace opmux::policy {
@@ -100,11 +101,81 @@ TEST(Condition, joins_by_and_or_and_not) {
   }
 }
 
-TEST(Condition, a_comparison_with_something_absent_answers_no) {
-  EXPECT_FALSE(holds(Condition::dim("W", Compare::greater_equal, 0)));
-  EXPECT_FALSE(holds(Condition::dim("W", Compare::less, 100)));
-  EXPECT_FALSE(holds(Condition::dtype("weight", f32)));
-  EXPECT_TRUE(holds(Condition::dim("W", Compare::not_equal, 5)));
+TEST(Condition, what_is_asked_about_something_absent_is_neither_true_nor_false) {
+  const Condition absent = Condition::dim("W", Compare::greater_equal, 0);
+  const Condition wide = Condition::dim("H", Compare::greater, 1);
+  for (const Condition& unknown :
+       {absent, !absent, Condition::dim("W", Compare::not_equal, 5),
+        Condition::dtype("weight", f32), !Condition::dtype("weight", f32), absent && wide,
+        !absent && wide, absent || !wide}) {
+    EXPECT_FALSE(holds(unknown)) << unknown.to_string();
+    EXPECT_FALSE(holds(!unknown)) << unknown.to_string();
+  }
+  EXPECT_TRUE(holds(absent || wide));
+  EXPECT_TRUE(holds(wide || absent));
+  EXPECT_TRUE(holds(!(absent && !wide)));
+  EXPECT_TRUE(holds(!(!wide && absent)));
+}
+
+Condition condition_of(std::string_view text) {
+  const auto condition = Condition::parse(text);
+  EXPECT_TRUE(condition) << condition.error().message();
+  return condition.value();
+}
+
+TEST(Condition, a_text_asks_for_everything_that_a_call_shows) {
+  const NormCall call{.rows = 32,
+                      .hidden = 4096,
+                      .window = 128,
+                      .dtype = bf16,
+                      .weight = true,
+                      .causal = true,
+                      .ambient = registry::kGrad,
+                      .tag = base::tag_number("layer.3")};
+  for (const std::string_view text : {"H == 4096",
+                                      "rows == 32",
+                                      "rows * H == 131072",
+                                      "W == H",
+                                      "rank(x) == 2",
+                                      "dtype(x) == \"bf16\"",
+                                      "dtype(x) == dtype(weight)",
+                                      "glob(dtype(x), \"*f16\")",
+                                      "device(x) == \"cpu\"",
+                                      "device(x) == device(weight)",
+                                      "contiguous(x)",
+                                      "aligned(x, 64)",
+                                      "layout(x) == \"01\"",
+                                      "has(weight)",
+                                      "window > 100 && causal",
+                                      "grad",
+                                      "!training",
+                                      "!capturing && !deterministic",
+                                      "tag == \"layer.3\"",
+                                      "glob(tag, \"layer.*\")",
+                                      "tag in [\"layer.2\", \"layer.3\"]",
+                                      "rows in [16, 32] ? H > 1 : H < 1",
+                                      "!cpu(\"amx_fp16\") || cpu(\"amx_fp16\")"}) {
+    EXPECT_TRUE(holds(condition_of(text), call)) << text;
+    EXPECT_FALSE(holds(!condition_of(text), call)) << text;
+  }
+  EXPECT_FALSE(holds(condition_of("glob(tag, \"head.*\")"), call));
+  EXPECT_FALSE(holds(condition_of("glob(dtype(x), \"i*\")"), call));
+  EXPECT_FALSE(
+      holds(condition_of("aligned(x, 64)"), {.data = reinterpret_cast<void*>(uintptr_t{4128})}));
+}
+
+TEST(Condition, asks_one_question_where_one_is_enough) {
+  const auto op = norm_operator();
+  registry::Dependencies dependencies;
+  for (const std::string_view text : {"H > 64", "64 < H", "H % 16 == 0", "H in [64, 128]"}) {
+    ConditionProgram::compile(condition_of(text), *op->schema)->add_dependencies(dependencies);
+  }
+  EXPECT_EQ(dependencies.questions().size(), 4u);
+  EXPECT_TRUE(dependencies.formulas().empty());
+  ConditionProgram::compile(condition_of("rows * H > 65536"), *op->schema)
+      ->add_dependencies(dependencies);
+  EXPECT_EQ(dependencies.formulas().size(), 1u);
+  EXPECT_TRUE(dependencies.exact().empty());
 }
 
 TEST(Condition, does_not_apply_where_a_name_is_missing_even_in_one_branch) {

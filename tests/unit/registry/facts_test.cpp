@@ -1,4 +1,4 @@
-#include "registry/facts.hpp"
+#include "registry/dependencies.hpp"
 
 #include <array>
 #include <bit>

@@ -1,0 +1,110 @@
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "cli/command.hpp"
+
+namespace opmux::cli {
+namespace {
+
+struct CheckCommand {
+  std::string file, machine;
+  bool strict = false, json = false;
+};
+
+std::optional<std::string> contents_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (in.bad()) return std::nullopt;
+  return text;
+}
+
+/// What `opmux list --json` wrote on the machine that is meant.
+std::vector<OperatorInfo> read_machine(const std::string& text) {
+  std::vector<OperatorInfo> operators;
+  const auto saved = nlohmann::json::parse(text);
+  for (const auto& op : saved.at("operators")) {
+    OperatorInfo info{op.at("name"), op.at("schema"), "", {}};
+    for (const auto& one : op.at("implementations")) {
+      ImplementationInfo implementation;
+      implementation.id = one.at("id");
+      implementation.kind = one.at("kind");
+      implementation.vendor = one.at("vendor");
+      implementation.priority = one.at("priority");
+      info.implementations.push_back(std::move(implementation));
+    }
+    operators.push_back(std::move(info));
+  }
+  return operators;
+}
+
+std::string shown(const std::string& id) { return id.empty() ? "nothing" : id; }
+
+void print(const std::string& file, const PolicyCheck& check) {
+  for (const PolicyFinding& finding : check.findings) {
+    std::cout << finding.where << ": warning: " << finding.text;
+    if (!finding.rule.empty()) std::cout << " (rule \"" << finding.rule << "\")";
+    std::cout << " [" << finding.code << "]\n";
+  }
+  for (const DecisionChange& change : check.changes) {
+    std::cout << "  " << change.op;
+    if (!change.when.empty()) std::cout << " where " << change.when;
+    std::cout << ": " << shown(change.before) << " -> " << shown(change.after);
+    if (!change.by.empty()) std::cout << ", by " << change.by;
+    std::cout << "\n";
+  }
+  const auto counted = [](size_t count, const char* what) {
+    return base::concat(count, " ", what, count == 1 ? "" : "s");
+  };
+  std::cout << file << " would apply: " << counted(check.rules, "rule") << ", "
+            << counted(check.findings.size(), "warning") << ", "
+            << counted(check.changes.size(), "decision") << " changed\n";
+}
+
+int run_check(const CheckCommand& command) {
+  const auto text = contents_of(command.file);
+  if (!text) return wrong_use(base::concat("cannot read ", command.file));
+  PolicyCheckOptions options{.strict_names = command.strict};
+  if (!command.machine.empty()) {
+    const auto saved = contents_of(command.machine);
+    if (!saved) return wrong_use(base::concat("cannot read ", command.machine));
+    try {
+      options.machine = read_machine(*saved);
+    } catch (const nlohmann::json::exception& error) {
+      return wrong_use(base::concat(command.machine, " is not what `opmux list --json` writes: ",
+                                    std::string_view(error.what())));
+    }
+  }
+  std::optional<Runtime> runtime = make_runtime();
+  if (!runtime) return kWrongUse;
+  const Result<PolicyCheck> check = runtime->check_policy(*text, command.file, options);
+  if (command.json) {
+    std::cout << (check ? to_json(*check) : to_json(check.error())) << "\n";
+  } else if (check) {
+    print(command.file, *check);
+  } else {
+    std::cout << check.error().message() << "\n" << command.file << " would not apply\n";
+  }
+  return check ? kFine : kFound;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Action& action) {
+  auto options = std::make_shared<CheckCommand>();
+  CLI::App* command = app.add_subcommand(
+      "check", "Whether a policy file would apply here, what is odd about it, and what it changes");
+  command->add_option("FILE", options->file, "a policy in YAML or JSON")->required();
+  command->add_flag("--strict", options->strict,
+                    "a rule that names what is not present is an error");
+  command->add_option("--machine", options->machine,
+                      "check against what `opmux list --json` wrote elsewhere; implies --strict");
+  command->add_flag("--json", options->json, "as docs/schemas/check.json describes it");
+  command->callback([options, &action] { action = [options] { return run_check(*options); }; });
+}
+
+}  // namespace opmux::cli

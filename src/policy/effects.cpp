@@ -1,0 +1,71 @@
+#include "policy/effects.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace opmux::policy {
+namespace {
+
+std::vector<std::string> ranked(const PolicyView& view, const OperatorPolicy& policy,
+                                const registry::OperatorRecord& op) {
+  std::vector<uint16_t> left;
+  for (const uint16_t i : policy.by_priority()) {
+    if (view.drops[i].reason == registry::Reason::none) left.push_back(i);
+  }
+  std::stable_sort(left.begin(), left.end(), [&](uint16_t a, uint16_t b) {
+    if (view.tiers[a] != view.tiers[b]) return view.tiers[a] < view.tiers[b];
+    return view.scores[a] > view.scores[b];
+  });
+  std::vector<std::string> ids;
+  for (const uint16_t i : left) ids.push_back(op.implementations[i]->id);
+  return ids;
+}
+
+/// The list that ranks, else whoever takes others away.
+std::string author_of(const PolicyView& view) {
+  if (view.has_list) return describe(view.list_by);
+  for (const PolicyView::Drop& drop : view.drops) {
+    if (drop.reason != registry::Reason::none) return describe(drop.by);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Effect> effects_of(const PolicySet& set,
+                               const std::shared_ptr<const registry::OperatorRecord>& op) {
+  const auto policy = OperatorPolicy::compile(set, nullptr, op);
+  std::vector<const Rule*> assumed{nullptr};
+  for (const Rule* rule : policy->conditional()) assumed.push_back(rule);
+  std::vector<Effect> effects;
+  PolicyView view;
+  for (const Rule* rule : assumed) {
+    policy->assume(rule, view);
+    Effect effect{rule, rule == nullptr ? "" : rule->when->to_string(), ranked(view, *policy, *op),
+                  author_of(view)};
+    effects.push_back(std::move(effect));
+  }
+  return effects;
+}
+
+std::string describe_drops(const PolicyView& view, const registry::OperatorRecord& op) {
+  std::vector<std::string> parts;
+  std::set<std::string> told;
+  for (size_t i = 0; i < view.drops.size(); ++i) {
+    const PolicyView::Drop& drop = view.drops[i];
+    if (drop.reason == registry::Reason::none || !told.insert(describe(drop.by)).second) continue;
+    parts.push_back(base::concat(op.implementations[i]->id, " is ", code_of(drop.reason), " by ",
+                                 describe(drop.by)));
+  }
+  for (const Origin& require : view.requires_by) {
+    if (told.insert(describe(require)).second) {
+      parts.push_back(base::concat("what is required by ", describe(require), " is denied"));
+    }
+  }
+  return base::join(parts, "; ");
+}
+
+}  // namespace opmux::policy

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "policy/expression.hpp"
+#include "registry/formula.hpp"
+#include "registry/schema.hpp"
+
+namespace opmux::policy {
+
+using CpuFeatures = std::set<std::string, std::less<>>;
+
+/// Turns parts of a condition into formulas over the facts of one schema. Everything has a type:
+/// whole numbers, truth values, and words (element types, devices, layouts, words of an enum, tags)
+/// that only compare with words of their own kind. Both arguments must outlive it.
+class ExpressionCompiler {
+ public:
+  ExpressionCompiler(const Expression& expression, const registry::Schema& schema,
+                     const CpuFeatures& cpu)
+      : expression_(expression), schema_(schema), cpu_(cpu) {}
+
+  /// A truth value; nothing, and problem() set, if the node is none for this schema.
+  std::optional<registry::Formula> question(uint32_t node);
+  /// Whether two nodes are equal, as one element of a list asks.
+  std::optional<registry::Formula> equality(uint32_t left, uint32_t right, size_t at);
+  /// The pattern if the node is glob(tag, "pattern"), which no formula can answer.
+  std::optional<std::string> tag_pattern(uint32_t node);
+
+  const ExpressionProblem& problem() const { return problem_; }
+
+ private:
+  using ExprNode = Expression::Node;
+  using Step = registry::WhereExpression::Step;
+  using Code = registry::WhereExpression::Op;
+  enum class Domain : uint8_t { integer, boolean, dtype, device, layout, enumeration, tag };
+  struct Type {
+    Domain domain = Domain::integer;
+    int arg = -1;  ///< of an enumeration
+    friend bool operator==(const Type&, const Type&) = default;
+  };
+
+  std::optional<Type> fail(size_t at, std::string text, bool name = false);
+  void push(Step step) { formula_.steps.push_back(step); }
+  void push_constant(int64_t value) { push({Code::constant, 0, value}); }
+  bool push_fact(const ExprNode& node, registry::FactKind kind, std::string_view name);
+  std::optional<registry::Formula> finish(const std::optional<Type>& type, size_t at);
+
+  std::optional<Type> emit(uint32_t index);
+  std::optional<Type> emit_unary(const ExprNode& node);
+  std::optional<Type> emit_binary(const ExprNode& node);
+  std::optional<Type> emit_conditional(const ExprNode& node);
+  std::optional<Type> emit_in(const ExprNode& node);
+  std::optional<Type> emit_relation(const ExprNode& node);
+  std::optional<Type> emit_equal(uint32_t left, uint32_t right, size_t at);
+  std::optional<Type> emit_texts(const ExprNode& node);
+  std::optional<Type> emit_name(const ExprNode& node);
+  std::optional<Type> emit_argument(const ExprNode& node, int arg);
+  std::optional<Type> emit_call(const ExprNode& node);
+  std::optional<Type> emit_tensor_fact(const ExprNode& node, registry::FactKind kind, Type type);
+  std::optional<Type> emit_aligned(const ExprNode& node);
+  std::optional<Type> emit_cpu(const ExprNode& node);
+  std::optional<Type> emit_glob(const ExprNode& node);
+  bool emit_word(const ExprNode& literal, Type type);
+
+  const ExprNode* argument_name(const ExprNode& call, size_t count);
+  std::optional<Type> unknown_name(const ExprNode& node, bool tensor);
+  std::vector<std::pair<std::string, int64_t>> words_of(Type type) const;
+  std::string shown(Type type) const;
+  bool is_text(uint32_t index) const { return expression_[index].op == Expression::Op::text; }
+
+  const Expression& expression_;
+  const registry::Schema& schema_;
+  const CpuFeatures& cpu_;
+  registry::Formula formula_;
+  ExpressionProblem problem_;
+};
+
+/// CPU features that may be asked for although this machine lacks them.
+const CpuFeatures& known_cpu_features();
+
+}  // namespace opmux::policy

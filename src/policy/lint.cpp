@@ -1,0 +1,184 @@
+#include "policy/lint.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/text.hpp"
+#include "policy/unmatched.hpp"
+
+namespace opmux::policy {
+namespace {
+
+using Tokens = std::vector<std::string>;
+
+std::string title_of(const Rule& rule) {
+  const std::string place = rule.where.empty() ? "" : base::concat(" (", rule.where, ")");
+  return rule.name.empty() ? base::concat("the rule", place)
+                           : base::concat("\"", rule.name, "\"", place);
+}
+
+/// Whether `one` concerns every operator that `other` does.
+bool covers(const std::string& one, const std::string& other) {
+  return one == other || one == "*" || (other.find('*') == other.npos && glob_match(one, other));
+}
+
+/// Whether `stronger` applies to every call that `weaker` applies to.
+bool always_with(const Rule& stronger, const Rule& weaker) {
+  if (!covers(stronger.op, weaker.op)) return false;
+  return !stronger.when || (weaker.when && stronger.when->to_string() == weaker.when->to_string());
+}
+
+class Linter {
+ public:
+  Linter(const Policy& policy, const registry::RegistrySnapshot& known)
+      : policy_(policy), known_(known) {
+    for (const Rule& rule : policy.rules) {
+      sorted_.push_back(&rule);
+      if (!rule.deny.empty() && !rule.when) denying_.push_back(&rule);
+    }
+    std::stable_sort(sorted_.begin(), sorted_.end(),
+                     [](const Rule* a, const Rule* b) { return a->rank > b->rank; });
+  }
+
+  std::vector<Finding> run() {
+    find_unmatched();
+    find_shadowed();
+    for (const Rule& rule : policy_.rules) find_contradictions(rule);
+    find_others();
+    std::stable_sort(findings_.begin(), findings_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Finding> sorted;
+    for (auto& [position, finding] : findings_) sorted.push_back(std::move(finding));
+    return sorted;
+  }
+
+ private:
+  void find(const Rule& rule, std::string_view code, std::string text) {
+    findings_.emplace_back(&rule - policy_.rules.data(),
+                           Finding{std::string(code), rule.where, rule.name, std::move(text)});
+  }
+
+  void find_unmatched() {
+    for (const Unmatched& one : unmatched_of(policy_, known_)) {
+      const Rule& rule = policy_.rules[one.rule];
+      find(rule, "policy.unmatched",
+           base::concat(one.field, ": nothing present here matches '", one.token, "'",
+                        rule.op == "*" ? "" : base::concat(" for ", rule.op)));
+    }
+  }
+
+  /// An ordering field that a stronger rule always sets first.
+  void find_shadowed() {
+    struct Field {
+      std::string_view name;
+      bool (*set)(const Rule&);
+    };
+    constexpr std::array<Field, 5> kFields{{
+        {"prefer", [](const Rule& rule) { return !rule.prefer.empty(); }},
+        {"order", [](const Rule& rule) { return !rule.order.empty(); }},
+        {"allow", [](const Rule& rule) { return !rule.allow.empty(); }},
+        {"strict", [](const Rule& rule) { return rule.strict.has_value(); }},
+        {"breaker", [](const Rule& rule) { return rule.breaker.has_value(); }},
+    }};
+    for (const Field& field : kFields) {
+      std::vector<const Rule*> stronger;
+      for (const Rule* rule : sorted_) {
+        if (!field.set(*rule) || rule->expired) continue;
+        const auto by = std::find_if(stronger.begin(), stronger.end(), [&](const Rule* one) {
+          return always_with(*one, *rule) && (field.name != "breaker" || one->impl == rule->impl);
+        });
+        if (by != stronger.end()) {
+          find(*rule, "policy.shadowed",
+               base::concat(field.name, ": never takes effect, ", title_of(**by),
+                            " sets it first for all of these calls"));
+        } else {
+          stronger.push_back(rule);
+        }
+      }
+    }
+  }
+
+  /// The rule that denies everything present that a token means, if one does.
+  const Rule* denier_of(const Rule& rule, const std::string& text) const {
+    const auto token = Token::parse(text);
+    if (!token) return nullptr;
+    const Rule* denier = nullptr;
+    for (const auto& [name, op] : known_.operators) {
+      if (!glob_match(rule.op, name)) continue;
+      for (const registry::ImplementationPtr& impl : op->implementations) {
+        const Subject subject{impl->id, impl->kind, impl->vendor};
+        if (!token->matches(subject)) continue;
+        const Rule* by = denier_of(rule, name, subject);
+        if (by == nullptr) return nullptr;
+        denier = by;
+      }
+    }
+    return denier;
+  }
+
+  const Rule* denier_of(const Rule& rule, const std::string& op, const Subject& subject) const {
+    for (const Rule* denying : denying_) {
+      if (denying == &rule || !glob_match(denying->op, op)) continue;
+      for (const std::string& text : denying->deny) {
+        const auto token = Token::parse(text);
+        if (token && token->matches(subject)) return denying;
+      }
+    }
+    return nullptr;
+  }
+
+  void find_contradictions(const Rule& rule) {
+    const std::array<std::pair<std::string_view, const Tokens*>, 4> lists{
+        {{"require", &rule.require},
+         {"prefer", &rule.prefer},
+         {"order", &rule.order},
+         {"allow", &rule.allow}}};
+    const auto look = [&](std::string_view field, const std::string& token) {
+      if (const Rule* by = denier_of(rule, token)) {
+        find(rule, "policy.contradiction",
+             base::concat(field, ": all that '", token, "' matches is denied by ", title_of(*by)));
+      }
+    };
+    if (denying_.empty()) return;
+    for (const auto& [field, tokens] : lists) {
+      for (const std::string& token : *tokens) look(field, token);
+    }
+    for (const Boost& boost : rule.boost) look("boost", boost.impl);
+  }
+
+  void find_others() {
+    std::map<std::string, const Rule*> names;
+    for (const Rule& rule : policy_.rules) {
+      if (rule.expired) {
+        find(rule, "policy.expired",
+             base::concat("expired at the end of ", rule.expires,
+                          ": its deny and require stay in force, the rest has lapsed"));
+      }
+      if (rule.breaker) {
+        find(rule, "policy.unread", "breaker: read and checked; nothing in this build acts on it");
+      }
+      if (rule.name.empty()) continue;
+      const auto [first, added] = names.emplace(rule.name, &rule);
+      if (!added) {
+        find(rule, "policy.duplicate_name",
+             base::concat("shares its name with ", title_of(*first->second)));
+      }
+    }
+  }
+
+  const Policy& policy_;
+  const registry::RegistrySnapshot& known_;
+  std::vector<const Rule*> sorted_, denying_;
+  std::vector<std::pair<std::ptrdiff_t, Finding>> findings_;
+};
+
+}  // namespace
+
+std::vector<Finding> lint(const Policy& policy, const registry::RegistrySnapshot& known) {
+  return Linter(policy, known).run();
+}
+
+}  // namespace opmux::policy

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <vector>
+
+#include "registry/facts.hpp"
+#include "registry/where.hpp"
+
+namespace opmux::registry {
+
+/// What a question about facts that may be absent comes to. Unknown is neither yes nor no.
+enum class Answer : uint8_t { no, yes, unknown };
+
+/// A question that is computed from several facts, in whole numbers: overflow, division by zero and
+/// absent facts make it unknown, unless the other side of an && or || decides. Immutable.
+struct Formula {
+  static constexpr size_t kMostFacts = 16;
+
+  std::vector<Fact> facts;
+  std::vector<WhereExpression::Step> steps;  ///< `scalar` reads the facts by position
+
+  template <class FactOf>
+  Answer answer(const FactOf& fact_of) const {
+    std::array<int64_t, kMostFacts> values;
+    for (size_t i = 0; i < facts.size(); ++i) values[i] = fact_of(facts[i]);
+    return answer_for({values.data(), facts.size()});
+  }
+
+  friend auto operator<=>(const Formula&, const Formula&) = default;
+
+ private:
+  Answer answer_for(std::span<const int64_t> values) const;
+};
+
+inline Answer Formula::answer_for(std::span<const int64_t> values) const {
+  const auto result = evaluate(steps, {}, values);
+  if (!result) return Answer::unknown;
+  return *result != 0 ? Answer::yes : Answer::no;
+}
+
+}  // namespace opmux::registry

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <chrono>
+#include <string_view>
+
+#include <opmux/policy_check.hpp>
+#include <opmux/status.hpp>
+
+#include "policy/policy_set.hpp"
+#include "registry/snapshot.hpp"
+
+namespace opmux::runtime {
+
+/// What would become of a policy text as the file of a runtime with these policies. Fails as
+/// loading it would. Rules that have expired `today` are treated so.
+Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
+                                 const PolicyCheckOptions& options, const policy::PolicySet& now,
+                                 const registry::RegistrySnapshotPtr& known,
+                                 std::chrono::sys_seconds today);
+
+}  // namespace opmux::runtime

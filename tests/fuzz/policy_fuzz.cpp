@@ -1,0 +1,45 @@
+// The reader of policies on any text: a refusal names a place, what is taken can be put in force.
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+#include "config/policy_reader.hpp"
+#include "policy/lint.hpp"
+#include "policy/operator_policy.hpp"
+#include "policy/policy_set.hpp"
+#include "standard_registry.hpp"
+
+namespace {
+
+const opmux::registry::RegistrySnapshot& known_operators() {
+  static const auto* const known =
+      new opmux::registry::RegistrySnapshot(opmux::test::standard_registry());
+  return *known;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace opmux;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const registry::RegistrySnapshot& known = known_operators();
+  auto policy = config::parse_policy(text, "p.yaml", &known);
+  if (!policy) {
+    const std::string_view message = policy.error().message();
+    if (!message.starts_with("p.yaml:") || !policy.error().reason().starts_with("policy.")) {
+      std::abort();
+    }
+    return 0;
+  }
+  (void)policy::lint(*policy, known);
+  auto layer = policy::PolicyLayer::make(policy::Source::file, std::move(*policy), "p.yaml");
+  if (!layer) std::abort();
+  const policy::PolicySet set{{*layer}};
+  policy::PolicyView view;
+  const Rule* rule = nullptr;
+  for (const auto& [name, op] : known.operators) {
+    if (set.hash_for(name) == 0) continue;
+    (void)policy::OperatorPolicy::compile(set, nullptr, op)->starves(view, &rule);
+  }
+  return 0;
+}
