@@ -9,7 +9,7 @@ using std::chrono::seconds;
 using std::chrono::sys_seconds;
 
 sys_seconds at(const char* date, int64_t later = 0) {
-  return sys_seconds(seconds(*end_of_day(date) - 86400 + later));
+  return sys_seconds(seconds(*base::end_of_day(date) - 86400 + later));
 }
 
 TEST(Expiry, marks_a_rule_when_its_last_day_is_over) {
