@@ -26,7 +26,8 @@ std::string excerpt(std::string_view line, int column) {
   std::string below(shown.substr(0, at));
   for (char& c : below) c = c == '\t' ? '\t' : ' ';
   for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < ' ' && c != '\t') c = '?';
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < ' ' && c != '\t') || byte >= 0xF8) c = '?';  // no part of a text in UTF-8
   }
   return base::concat("\n  ", shown, "\n  ", below, "^");
 }

@@ -35,12 +35,16 @@ Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& 
     for (const Rule& rule : at->rules) {
       const std::string* const op = rule.when ? in_vain_for(rule, registry) : nullptr;
       if (op == nullptr) continue;
+      policy::ExpressionProblem problem;
+      (void)policy::ConditionProgram::compile(*rule.when, *registry.operators.at(*op)->schema,
+                                              &problem);
       const std::string head = rule.name.empty() ? "rule for " + rule.op : '"' + rule.name + '"';
       return {Code::invalid_argument, "policy.when",
               head + ": when: it asks for a dimension or an argument that " +
                   (rule.op == *op
                        ? *op + " does not have: " + registry.operators.at(*op)->schema->canonical()
-                       : "no operator it is for has")};
+                       : "no operator it is for has") +
+                  (problem.text.empty() ? "" : "; " + problem.text)};
     }
   }
   return {};

@@ -42,7 +42,7 @@ TEST(Defects, a_condition_on_an_unknown_field_never_matches_silently) {
   const Status status = stage.check("seq_len_gt == 5");
   EXPECT_EQ(status.reason(), "policy.when");
   EXPECT_THAT(std::string(status.message()),
-              ::testing::HasSubstr("p.yaml:2:25: when: operator copy has no dimension or argument "
+              ::testing::HasSubstr("p.yaml:2:27: when: operator copy has no dimension or argument "
                                    "'seq_len_gt'"));
 }
 

@@ -1,5 +1,6 @@
 #include "file_text.hpp"
 
+#include <cctype>
 #include <sstream>
 
 #include "question.hpp"
@@ -101,9 +102,12 @@ std::optional<std::string> cel_text(const Condition& condition, const Schema& sc
     case FileKind::ambient: return node.name;
     case FileKind::all_of: return joined_text(node, schema, " && ");
     case FileKind::any_of: return joined_text(node, schema, " || ");
-    case FileKind::dtype:
-      return call("dtype") +
-             " == " + quoted(name_of(DType::from_packed(static_cast<uint32_t>(node.value))));
+    case FileKind::dtype: {
+      const std::string name = name_of(DType::from_packed(static_cast<uint32_t>(node.value)));
+      // Types that have no name cannot be said in a text.
+      if (std::isdigit(static_cast<unsigned char>(name.front())) != 0) return {};
+      return call("dtype") + " == " + quoted(name);
+    }
     case FileKind::device:
       return call("device") + " == " + (node.value == 1 ? "\"cpu\"" : "\"cuda\"");
     case FileKind::negation: {

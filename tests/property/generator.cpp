@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "ruling.hpp"
+
 namespace opmux::property {
 namespace {
 
@@ -217,7 +219,7 @@ World Generator::world() {
   for (size_t i = 0, n = 1 + below(most); i < n; ++i)
     world.candidates.push_back(candidate(world, i));
   if (chance(40)) world.environment = environment(world);
-  if (chance(40)) world.code = policy(world);
+  if (chance(40)) world.code = without_vain_rules(policy(world), world.schema);
   return world;
 }
 

@@ -230,10 +230,40 @@ const Voice* first_with(const std::vector<Voice>& voices, Field&& field) {
   return nullptr;
 }
 
+bool is_for(const Rule& rule, const Schema& schema) {
+  return glob(rule.op.c_str(), schema.name.c_str());
+}
+
+bool in_vain(const Rule& rule, const Schema& schema) {
+  return is_for(rule, schema) && !applies(rule, schema);
+}
+
 }  // namespace
 
 bool applies(const Rule& rule, const Schema& schema) {
-  return glob(rule.op.c_str(), schema.name.c_str()) && (!rule.when || known(*rule.when, schema));
+  return is_for(rule, schema) && (!rule.when || known(*rule.when, schema));
+}
+
+bool asks_in_vain(const Policy& policy, const Schema& schema) {
+  return std::any_of(policy.rules.begin(), policy.rules.end(),
+                     [&](const Rule& rule) { return rule.op != "*" && in_vain(rule, schema); });
+}
+
+Policy without_vain_rules(Policy policy, const Schema& schema) {
+  std::erase_if(policy.rules, [&](const Rule& rule) { return in_vain(rule, schema); });
+  return policy;
+}
+
+Policy without_vain_general_rules(Policy policy, const Schema& schema) {
+  std::erase_if(policy.rules,
+                [&](const Rule& rule) { return rule.op == "*" && in_vain(rule, schema); });
+  return policy;
+}
+
+std::string said_of(Policy policy, const Schema& schema) {
+  std::erase_if(policy.rules, [&](const Rule& rule) { return !is_for(rule, schema); });
+  std::erase_if(policy.per_op, [&](const auto& entry) { return entry.first != schema.name; });
+  return text_of(policy);
 }
 
 Ruling::Ruling(const Question& ask)

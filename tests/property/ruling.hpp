@@ -13,6 +13,14 @@ struct Voice {
 
 /// Whether a rule is about the operator: its name, and all that its condition names.
 bool applies(const Rule& rule, const Schema& schema);
+/// Whether a rule is for the operator alone and asks for something that it does not have.
+bool asks_in_vain(const Policy& policy, const Schema& schema);
+/// A policy without rules that are for the operator and ask for something that it does not have.
+Policy without_vain_rules(Policy policy, const Schema& schema);
+/// A policy without such of them as are for every operator: another one may be able to answer.
+Policy without_vain_general_rules(Policy policy, const Schema& schema);
+/// What of a policy is about the operator, as text.
+std::string said_of(Policy policy, const Schema& schema);
 
 /// What all policies together say about one call.
 class Ruling {
