@@ -64,7 +64,7 @@ void Trial::change_policy() {
   next = draw_.chance(80) ? without_vain_rules(next, world_.schema)
                           : without_vain_general_rules(next, world_.schema);
   const Status status = subject_.set_policy(text ? through_text(next) : next);
-  // The registry has operators besides the world's, and the first that is left with nothing is named.
+  // The registry has other operators too, and the first that is left with nothing is named.
   const bool ours =
       status.to_string().find("leave " + world_.schema.name + " ") != std::string::npos;
   if (status.reason() == "policy.no_candidates" && ours && !leaves_nothing(world_, next))
