@@ -53,6 +53,7 @@ PUBLIC = {
     "lockfile.hpp": "policy",
     "policy.hpp": "policy",
     "policy_sources.hpp": "policy",
+    "operator_info.hpp": "runtime",
     "policy_check.hpp": "runtime",
     "constant.hpp": "runtime",
     "explanation.hpp": "dispatch",

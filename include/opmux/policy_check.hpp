@@ -3,11 +3,10 @@
 #include <string>
 #include <vector>
 
+#include <opmux/operator_info.hpp>
 #include <opmux/policy.hpp>
 
 namespace opmux {
-
-struct OperatorInfo;
 
 /// Something about a policy that would apply, but perhaps not as it was meant.
 struct PolicyFinding {

@@ -16,6 +16,7 @@
 #include <opmux/implementation.hpp>
 #include <opmux/lockfile.hpp>
 #include <opmux/operator.hpp>
+#include <opmux/operator_info.hpp>
 #include <opmux/plugin_options.hpp>
 #include <opmux/policy.hpp>
 #include <opmux/policy_check.hpp>
@@ -63,23 +64,6 @@ struct PluginInfo {
   std::string digest = {};  ///< SHA-256 of its file
   std::string signer = {};  ///< name of the key that signed it, if that was asked for
   std::vector<std::string> warnings = {};  ///< what was found in its file and did not refuse it
-};
-
-/// One implementation as `opmux list` shows it.
-struct ImplementationInfo {
-  std::string id, backend, kind, vendor;
-  int priority = 0;
-  bool available = false;
-  std::string reason;  ///< why it is not available
-  uint64_t calls = 0;
-  uint32_t flags = 0;  ///< what it promises: OPMUX_IMPL_*
-  int32_t device_type = OPMUX_DEVICE_CPU;
-  /// Its memory is reached through Runtime::device_access of its backend.
-  bool own_memory = false;
-};
-struct OperatorInfo {
-  std::string name, schema, summary;
-  std::vector<ImplementationInfo> implementations;  ///< by id
 };
 
 /// Folded counters of one implementation.
