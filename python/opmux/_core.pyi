@@ -464,7 +464,7 @@ class Runtime:
 
     def policy_state(self) -> PolicyState: ...
     def add_validator(self, function: Callable[[Policy], str | bool | None]) -> None:
-        """Asks function(policy) before each text; a text as its answer, or an exception, refuses."""
+        """Asks function(policy) before each text; a text as answer, or an exception, refuses."""
 
     def on_policy(self, function: Callable[[PolicyChange], object]) -> None:
         """Tells function(change) of each text that is loaded or refused."""

@@ -132,7 +132,7 @@ void bind_policy_texts(nb::class_<HeldRuntime>& runtime) {
             own.runtime->add_validator(validator_of(function));
           },
           nb::arg("function"),
-          "Asks function(policy) before each text; a text as its answer, or an exception, refuses.")
+          "Asks function(policy) before each text; a text as answer, or an exception, refuses.")
       .def(
           "on_policy",
           [](HeldRuntime& own, const nb::object& function) {

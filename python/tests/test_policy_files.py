@@ -91,5 +91,7 @@ def test_a_runtime_with_a_thread_and_a_listener_can_go_at_any_moment(tmp_path):
         (tmp_path / "policy.yaml").write_text("opmux: 1\n")
         world = opmux.create_runtime(environment=[], backends=False, sources=sources)
         world.on_policy(lambda change: sum(range(10000)))
-        (tmp_path / "policy.yaml").write_text(f"opmux: 1\ndefaults: {{strict: {i % 2 == 0}}}\n".lower())
+        (tmp_path / "policy.yaml").write_text(
+            f"opmux: 1\ndefaults: {{strict: {i % 2 == 0}}}\n".lower()
+        )
         del world

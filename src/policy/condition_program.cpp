@@ -21,7 +21,6 @@ using registry::Relation;
 namespace {
 
 using ConditionKind = Condition::Kind;
-using ExprOp = Expression::Op;
 
 constexpr int64_t kDeviceTypeMask = 0xffff;  // above it the fact has the device's number
 /// Joins inside the right side of others: a tree's depth and that of a text in it.

@@ -57,6 +57,8 @@ struct Expression {
   const Node& operator[](uint32_t index) const { return nodes[index]; }
 };
 
+using ExprOp = Expression::Op;
+
 inline constexpr size_t kLongestExpression = 16'384;
 inline constexpr size_t kMostExpressionNodes = 1024;
 inline constexpr int kDeepestExpression = 64;

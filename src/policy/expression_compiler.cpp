@@ -7,7 +7,6 @@
 
 namespace opmux::policy {
 
-using ExprOp = Expression::Op;
 using registry::Formula;
 
 namespace {

@@ -109,8 +109,8 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::unknown_name(const E
   if (!tensor) {
     names.insert(names.end(), schema_.dims.begin(), schema_.dims.end());
     names.insert(names.end(), kSurroundings.begin(), kSurroundings.end());
-    names.push_back("tag");
-    if (schema_.has_leading()) names.push_back("rows");
+    names.emplace_back("tag");
+    if (schema_.has_leading()) names.emplace_back("rows");
   }
   const std::string near = base::suggestion(node.text, std::span<const std::string_view>(names));
   const std::string all = base::concat("; there are ", base::join(names, ", "));

@@ -10,7 +10,6 @@
 namespace opmux::policy {
 namespace {
 
-using ExprOp = Expression::Op;
 using TokenKind = ExpressionToken::Kind;
 
 struct Sign {
