@@ -2,9 +2,9 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/json.hpp"
 #include "cli/padded.hpp"
 
 namespace opmux::cli {
@@ -16,7 +16,6 @@ struct DiffOptions {
 };
 
 using Changes = std::vector<ChoiceChange>;
-using Json = nlohmann::ordered_json;
 
 /// What runs by priority alone, of what a saved `opmux list --json` says is available.
 std::map<std::string, const Json*> first_choices(const Json& list) {
@@ -43,8 +42,10 @@ std::string why(const Json& list, const std::string& op, const std::string& id) 
     for (const Json& implementation : each.at("implementations")) {
       if (implementation.at("id") != id) continue;
       const auto reason = implementation.at("reason").get<std::string>();
-      if (!reason.empty()) return id + " is not available: " + reason;
-      return id + " has priority " + std::to_string(implementation.at("priority").get<int>());
+      std::string text = id;
+      text += reason.empty() ? " has priority " : " is not available: ";
+      text += reason.empty() ? implementation.at("priority").dump() : reason;
+      return text;
     }
     return id + " is not there";
   }

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <opmux/conformance.hpp>
 
-namespace opmux::cli {
+#include "cli/json.hpp"
 
-using Json = nlohmann::ordered_json;
+namespace opmux::cli {
 
 /// As docs/schemas/verify.json describes them.
 Json to_json(const conformance::Finding& finding);

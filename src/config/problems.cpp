@@ -1,6 +1,7 @@
 #include "config/problems.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/text.hpp"
@@ -43,8 +44,9 @@ Status Problems::status(std::string_view file, std::string_view source) const {
   if (none()) return {};
   std::vector<const Problem*> sorted;
   for (const Problem& problem : problems_) sorted.push_back(&problem);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Problem* a, const Problem* b) {
-    return std::pair(a->at.line, a->at.column) < std::pair(b->at.line, b->at.column);
+  // Those at one place as they came, which is how they lie.
+  std::sort(sorted.begin(), sorted.end(), [](const Problem* a, const Problem* b) {
+    return std::tuple(a->at.line, a->at.column, a) < std::tuple(b->at.line, b->at.column, b);
   });
   const SourceLines lines(source);
   std::string message;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/text.hpp"
@@ -11,16 +12,14 @@ namespace {
 
 std::vector<std::string> ranked(const PolicyView& view, const OperatorPolicy& policy,
                                 const registry::OperatorRecord& op) {
-  std::vector<uint16_t> left;
+  std::vector<std::tuple<uint16_t, double, size_t, uint16_t>> left;
   for (const uint16_t i : policy.by_priority()) {
-    if (view.drops[i].reason == registry::Reason::none) left.push_back(i);
+    if (view.drops[i].reason != registry::Reason::none) continue;
+    left.emplace_back(view.tiers[i], -view.scores[i], left.size(), i);
   }
-  std::stable_sort(left.begin(), left.end(), [&](uint16_t a, uint16_t b) {
-    if (view.tiers[a] != view.tiers[b]) return view.tiers[a] < view.tiers[b];
-    return view.scores[a] > view.scores[b];
-  });
+  std::sort(left.begin(), left.end());
   std::vector<std::string> ids;
-  for (const uint16_t i : left) ids.push_back(op.implementations[i]->id);
+  for (const auto& each : left) ids.push_back(op.implementations[std::get<3>(each)]->id);
   return ids;
 }
 

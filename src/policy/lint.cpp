@@ -39,8 +39,9 @@ class Linter {
       sorted_.push_back(&rule);
       if (!rule.deny.empty() && !rule.when) denying_.push_back(&rule);
     }
-    std::stable_sort(sorted_.begin(), sorted_.end(),
-                     [](const Rule* a, const Rule* b) { return a->rank > b->rank; });
+    std::sort(sorted_.begin(), sorted_.end(), [](const Rule* a, const Rule* b) {
+      return a->rank != b->rank ? a->rank > b->rank : a < b;
+    });
   }
 
   std::vector<Finding> run() {
@@ -48,8 +49,6 @@ class Linter {
     find_shadowed();
     for (const Rule& rule : policy_.rules) find_contradictions(rule);
     find_others();
-    std::stable_sort(findings_.begin(), findings_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<Finding> sorted;
     for (auto& [position, finding] : findings_) sorted.push_back(std::move(finding));
     return sorted;
@@ -57,8 +56,8 @@ class Linter {
 
  private:
   void find(const Rule& rule, std::string_view code, std::string text) {
-    findings_.emplace_back(&rule - policy_.rules.data(),
-                           Finding{std::string(code), rule.where, rule.name, std::move(text)});
+    findings_.emplace(&rule - policy_.rules.data(),
+                      Finding{std::string(code), rule.where, rule.name, std::move(text)});
   }
 
   void find_unmatched() {
@@ -172,7 +171,7 @@ class Linter {
   const Policy& policy_;
   const registry::RegistrySnapshot& known_;
   std::vector<const Rule*> sorted_, denying_;
-  std::vector<std::pair<std::ptrdiff_t, Finding>> findings_;
+  std::multimap<std::ptrdiff_t, Finding> findings_;  ///< by position of the rule, then as found
 };
 
 }  // namespace
