@@ -12,8 +12,7 @@ using test::TemporaryFolder;
 using test::write_file;
 using Way = PathWatch::Way;
 
-class PathWatchTest : public testing::TestWithParam<Way> {
- protected:
+struct PathWatchTest : testing::TestWithParam<Way> {
   PathWatch watch(const std::string& path) { return PathWatch(path, GetParam()); }
   TemporaryFolder folder;
 };

@@ -24,8 +24,7 @@ std::string setting(const Runtime& runtime, const std::string& key) {
   return "";
 }
 
-class FollowedFilesTest : public testing::Test {
- protected:
+struct FollowedFilesTest : testing::Test {
   Options options() const {
     Options made = bare({{"OPMUX_STATE_DIR", folder.at("state")}});
     made.sources.config = config();

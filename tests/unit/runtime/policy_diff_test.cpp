@@ -5,8 +5,7 @@
 namespace opmux::test {
 namespace {
 
-class PolicyDiffTest : public testing::Test {
- protected:
+struct PolicyDiffTest : testing::Test {
   PolicyDiffTest() {
     stage.define(kCopy);
     stage.add({.id = "copy/a.x", .kind = Kind::default_, .priority = 200});

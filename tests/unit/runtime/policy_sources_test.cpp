@@ -14,8 +14,7 @@ constexpr const char* kPreferC = "opmux: 1\nrules:\n  - {name: c, op: copy, pref
 constexpr const char* kBroken = "opmux: 1\nrules:\n  - {name: c, op: copy, perfer: [copy/c.x]}\n";
 
 /// copy with three implementations, of which a.x is chosen unless a policy says otherwise.
-class PolicyTextTest : public testing::Test {
- protected:
+struct PolicyTextTest : testing::Test {
   explicit PolicyTextTest(Options options = bare()) : stage(std::move(options)) {
     stage.define(kCopy);
     stage.add({.id = "copy/a.x", .kind = Kind::default_, .priority = 200});
@@ -131,8 +130,7 @@ TEST_F(PolicyTextTest, code_stands_above_the_text_and_the_text_above_the_environ
   EXPECT_EQ(runs(), "copy/b.x");
 }
 
-class PolicyAboveEnvironmentTest : public PolicyTextTest {
- protected:
+struct PolicyAboveEnvironmentTest : PolicyTextTest {
   PolicyAboveEnvironmentTest() : PolicyTextTest(bare({{"OPMUX_PREFER", "copy/c.x"}})) {}
 };
 TEST_F(PolicyAboveEnvironmentTest, the_text_replaces_what_the_environment_prefers) {
@@ -145,8 +143,7 @@ TEST_F(PolicyAboveEnvironmentTest, the_text_replaces_what_the_environment_prefer
 struct SetDay {
   std::chrono::sys_days day{std::chrono::year(2027) / 2 / 1};
 };
-class ExpiryTest : public PolicyTextTest {
- protected:
+struct ExpiryTest : PolicyTextTest {
   ExpiryTest() : PolicyTextTest(options(*this)) {}
   static Options options(ExpiryTest& own) {
     Options made = bare();
