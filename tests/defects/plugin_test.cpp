@@ -78,15 +78,15 @@ TEST(Defects, memory_of_a_plugin_is_freed_by_the_host) {
 }
 
 TEST(Defects, code_of_a_plugin_is_unmapped_while_it_is_in_use) {
-  std::atomic<long>* rounds = nullptr;
+  long (*rounds)() = nullptr;
   {
     const Runtime runtime = runtime_with("threaded");
     EXPECT_EQ(copied_by(runtime), "defect.copy/threaded.v1");
-    rounds = symbol_of<std::atomic<long>*()>(runtime, "threaded", "rounds_of_its_thread")();
+    rounds = symbol_of<long()>(runtime, "threaded", "rounds_of_its_thread");
   }
   // The runtime is gone; the plugin's thread is not, and goes on in code that is still there.
-  const long before = rounds->load();
-  while (rounds->load() < before + 100) std::this_thread::yield();
+  const long before = rounds();
+  while (rounds() < before + 100) std::this_thread::yield();
   const Runtime again = runtime_with("threaded");
   EXPECT_EQ(copied_by(again), "defect.copy/threaded.v1");
 }
