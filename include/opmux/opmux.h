@@ -210,8 +210,8 @@ typedef struct opmux_variable {
 #define OPMUX_TRUST_DIGEST 1 /* its SHA-256 is one of `digests` */
 #define OPMUX_TRUST_SIGNED 2 /* a key of `keyring` signed it */
 
-#define OPMUX_PLUGINS_SEALED 1u   /* load copies in sealed memory; implied by OPMUX_TRUST_SIGNED */
-#define OPMUX_PLUGINS_NO_PROBE 2u /* do not try plugins in a process of their own first */
+#define OPMUX_PLUGINS_SEALED 1u /* copies in sealed memory: refused by this version, unsupported */
+#define OPMUX_PLUGINS_NO_PROBE 2u /* no trial in a process: no effect, this version makes none */
 
 /* Where plugins are looked for and what they must prove. */
 typedef struct opmux_plugin_options {

@@ -30,10 +30,11 @@ struct PluginOptions {
   std::string keyring = {};
   /// SHA-256 of the files that Trust::digest accepts, 64 hexadecimal digits each.
   std::vector<std::string> digests = {};
-  /// Load a copy in sealed memory instead of the file: nobody can change it any more. Always so
-  /// with Trust::signed_only.
+  /// Load a copy in sealed memory instead of the file. Not in this version: create() fails with
+  /// "plugin.sealed" where it is asked for.
   bool sealed = false;
-  /// Try a plugin in a process of its own first.
+  /// Try a plugin in a process of its own first. Has no effect in this version: no runtime does
+  /// that, `opmux plugin check` does.
   bool probe = true;
   /// A larger file is not read.
   uint64_t max_bytes = uint64_t{1} << 30;

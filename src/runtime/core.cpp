@@ -183,6 +183,10 @@ void Core::lapse_in_time() {
 }
 
 Status Core::load_plugins(const Options& options) {
+  if (options.plugins.sealed) {
+    return {Code::unsupported, "plugin.sealed",
+            "this version opens plugins by their paths only; leave plugins.sealed unset"};
+  }
   auto loader =
       std::make_unique<plugin::Loader>(registry_, plugin::trust_settings(options.plugins));
   loader->load_static(&opmux_plugin_query_v1_reference);
