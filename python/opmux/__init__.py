@@ -175,6 +175,6 @@ __all__ = [
 
 def __getattr__(name: str) -> _Any:
     """`opmux.torch` and the like, which are imported when they are asked for."""
-    if name in ("torch", "torch_backend", "transformers"):
+    if name in ("torch", "torch_backend", "transformers", "vllm"):
         return _importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,6 +18,15 @@ from opmux import _core
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+def _vllm_is_installed():
+    """The folder of its tests, which has the same name, is no sign of it."""
+    found = importlib.util.find_spec("vllm")
+    return found is not None and found.origin is not None
+
+
+collect_ignore = [] if _vllm_is_installed() else ["vllm"]
+
+
 @pytest.fixture
 def runtime():
     """A runtime of the test's own, without the machine's settings."""

@@ -1,0 +1,99 @@
+"""Attention over vLLM's paged cache, and how keys and values get there: both or neither, because
+the order of elements inside a block is theirs alone."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import torch
+
+from .. import ops
+from ._settings import Settings
+
+_vllm: Any = import_module("vllm.v1.attention.backends.cpu_attn")
+_FLOATS = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def _halves(cache: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Keys and values of a cache [blocks, heads, places, 2 * size]: each [blocks, places, heads,
+    size], with the rows of a head one behind the other."""
+    blocks, heads, places, both = cache.shape
+    rows = cache.view(blocks, heads, 2 * places, both // 2)
+    return rows[:, :, :places].transpose(1, 2), rows[:, :, places:].transpose(1, 2)
+
+
+class Attention(_vllm.CPUAttentionBackendImpl):  # type: ignore[misc]
+    """One layer's attention."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.opmux_reason = self._reason_against(Settings.current())
+        self._window = max(self.sliding_window, 0)
+        self._cache: torch.Tensor | None = None
+        self._keys = self._values = torch.empty(0)
+
+    def _reason_against(self, settings: Settings) -> str:
+        """All of it holds for a whole model: layers that share a cache agree."""
+        if self.attn_type != "decoder":
+            return f"it is {self.attn_type} attention"
+        if self.alibi_slopes is not None:
+            return "it has slopes (ALiBi)"
+        if self.is_fp8_kv_cache:
+            return "its cache is quantized"
+        if settings.exact:
+            return "vLLM adds up in another order than opmux"
+        return settings.reason_against("attention")
+
+    def _split(self, cache: torch.Tensor) -> None:
+        if cache is not self._cache:
+            self._cache = cache
+            self._keys, self._values = _halves(cache)
+
+    def do_kv_cache_update(
+        self, layer: Any, key: Any, value: Any, kv_cache: Any, slot_mapping: Any
+    ) -> None:
+        """Writes the keys and values of a step's tokens."""
+        if self.opmux_reason:
+            super().do_kv_cache_update(layer, key, value, kv_cache, slot_mapping)
+            return
+        self._split(kv_cache)
+        count = slot_mapping.shape[0]
+        if count != key.shape[0]:  # the step was padded
+            key, value = key[:count], value[:count]
+        ops.reshape_and_cache(self._keys, self._values, key, value, slot_mapping)
+
+    def forward(
+        self, layer: Any, query: Any, key: Any, value: Any, kv_cache: Any, attn_metadata: Any,
+        output: Any, output_scale: Any = None, output_block_scale: Any = None,
+    ) -> Any:  # fmt: skip
+        """Attends to what the cache holds."""
+        if attn_metadata is None:  # nothing is computed while vLLM warms up
+            return output
+        if self.opmux_reason:
+            return super().forward(
+                layer, query, key, value, kv_cache, attn_metadata, output, output_scale,
+                output_block_scale,
+            )  # fmt: skip
+        if attn_metadata.dynamic_causal is not None or output_scale is not None:
+            raise NotImplementedError("opmux: attention that is causal for some tokens only")
+        self._split(kv_cache)
+        count = attn_metadata.num_actual_tokens
+        result = output
+        if count != query.shape[0]:
+            query, result = query[:count], output[:count]
+        ops.paged_attention(
+            query, self._keys, self._values, attn_metadata.block_table, attn_metadata.seq_lens,
+            attn_metadata.query_start_loc, attn_metadata.causal, self.scale, self._window,
+            self.sinks, self.logits_soft_cap, out=result,
+        )  # fmt: skip
+        return output
+
+
+class Backend(_vllm.CPUAttentionBackend):  # type: ignore[misc]
+    """Keeps vLLM's name, by which its registry finds it."""
+
+    @staticmethod
+    def get_impl_cls() -> type:
+        """The class of a layer's attention."""
+        return Attention

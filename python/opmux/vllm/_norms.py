@@ -1,0 +1,107 @@
+"""RMS norms, as providers of vLLM's own operators for them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import ops
+from ._settings import Settings
+
+_FLOATS = (torch.float32, torch.bfloat16, torch.float16)
+PROVIDER, EXACT = "opmux", "opmux_exact"
+
+# vLLM compares names, types and defaults of these functions with those of its own.
+
+
+def rms_norm(
+    x: Tensor, weight: Tensor | None, epsilon: float, variance_size: int | None = None
+) -> Tensor:
+    """Rounded before it is multiplied by the weight, as vLLM's."""
+    normalized: Tensor = ops.rms_norm(x, weight, epsilon, True)
+    return normalized
+
+
+def fused_add_rms_norm(
+    x: Tensor,
+    x_residual: Tensor,
+    weight: Tensor | None,
+    epsilon: float,
+    variance_size: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Normalizes the sum as it is stored, in place."""
+    ops.fused_add_rms_norm(x, x_residual, weight, epsilon, True)
+    return x, x_residual
+
+
+def exact_fused_add_rms_norm(
+    x: Tensor,
+    x_residual: Tensor,
+    weight: Tensor | None,
+    epsilon: float,
+    variance_size: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Normalizes the sum before it is rounded to be stored, as vLLM's."""
+    total = x.float() + x_residual.float()
+    x_residual.copy_(total)
+    x.copy_(ops.rms_norm(total, weight, epsilon, True))
+    return x, x_residual
+
+
+def takes_norm(
+    x: Tensor, weight: Tensor | None, epsilon: float, variance_size: int | None = None
+) -> bool:
+    """Whether rms_norm can have this call."""
+    floats = x.dtype in _FLOATS and (weight is None or weight.dtype in _FLOATS)
+    return variance_size is None and floats
+
+
+def takes_fused_norm(
+    x: Tensor,
+    x_residual: Tensor,
+    weight: Tensor | None,
+    epsilon: float,
+    variance_size: int | None = None,
+) -> bool:
+    """Whether fused_add_rms_norm can have this call."""
+    return x_residual.dtype == x.dtype and takes_norm(x, weight, epsilon, variance_size)
+
+
+def _register_providers(operators: Any) -> None:
+    fused: dict[str, Any] = {"supports_args": takes_fused_norm, "inplace": True}
+    if PROVIDER not in operators.rms_norm.impls:
+        operators.rms_norm.register_impl(PROVIDER, supports_args=takes_norm)(rms_norm)
+    for name, function in ((PROVIDER, fused_add_rms_norm), (EXACT, exact_fused_add_rms_norm)):
+        if name not in operators.fused_add_rms_norm.impls:
+            operators.fused_add_rms_norm.register_impl(name, **fused)(function)
+
+
+def _put_first(platform: Any) -> None:
+    original = platform.get_default_ir_op_priority
+
+    def get_default_ir_op_priority(cls: Any, vllm_config: Any) -> Any:
+        priority = original(vllm_config)
+        settings = Settings.read(vllm_config)
+        if not settings.reason_against("norm"):
+            priority.rms_norm.insert(0, PROVIDER)
+            priority.fused_add_rms_norm.insert(0, EXACT if settings.exact else PROVIDER)
+        return priority
+
+    platform.get_default_ir_op_priority = classmethod(get_default_ir_op_priority)
+
+
+def hook() -> None:
+    """Offers the norms to vLLM and has it ask for them first."""
+    import_module("vllm.kernels")  # vLLM's own providers are listed before others
+    _register_providers(import_module("vllm.ir").ops)
+    _put_first(type(import_module("vllm.platforms").current_platform))
+
+
+def reason_against(module: Any, settings: Settings) -> str:
+    """Why a norm of a model is left alone; empty if it is not."""
+    if getattr(module, "variance_size_override", None) is not None:
+        return "it normalizes by a part of the row"
+    return settings.reason_against("norm")

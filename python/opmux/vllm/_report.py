@@ -1,0 +1,108 @@
+"""What of a model runs on opmux, what does not, and why; said once when a worker has its model."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import wraps
+from importlib import import_module
+from logging import getLogger
+from typing import Any
+
+from .._information import stats
+from . import _norms
+from ._settings import Settings
+
+_NORMS = ("RMSNorm", "GemmaRMSNorm")
+_UNSEEN = {"ApplyRotaryEmb"}  # parts of layers that are looked at as a whole
+_EXPERTS = "vLLM packs experts for its own product of groups"
+
+
+@dataclass
+class Report:
+    """Calls per step of a model's layers, by operator, and what is left to vLLM."""
+
+    calls: Counter[str] = field(default_factory=Counter)
+    operators: set[str] = field(default_factory=set)
+    left: dict[str, str] = field(default_factory=dict)
+
+    def add(self, module: Any, reason: str, *operators: str, calls: int = 1) -> None:
+        """Notes a layer that calls these operators, or why it does not."""
+        if reason:
+            self.left.setdefault(type(module).__name__.removeprefix("Opmux"), reason)
+        else:
+            self.operators.update(operators)
+            self.calls["/".join(operators)] += calls
+
+    def __str__(self) -> str:
+        kinds = len(self.operators) + len(self.left)
+        calls = sum(self.calls.values())
+        text = f"opmux: {len(self.operators)} of {kinds} operator kinds, {calls} calls per step"
+        if self.left:
+            text += "; not: " + "; ".join(f"{a}, because {b}" for a, b in self.left.items())
+        return text
+
+
+def _look_at(report: Report, name: str, module: Any, settings: Settings) -> None:
+    kind = type(module).__name__
+    if kind in _NORMS:
+        reason = _norms.reason_against(module, settings)
+        report.add(module, reason, "rms_norm", "fused_add_rms_norm")
+    elif kind == "VocabParallelEmbedding" and not name.endswith("lm_head"):
+        report.add(module, "vLLM offers no place to put it")
+    elif hasattr(module, "opmux_operator"):
+        report.add(module, module.opmux_reason, module.opmux_operator)
+    elif hasattr(module, "cpu_linear"):
+        report.add(module, getattr(module, "opmux_reason", "it has a way of its own"), "linear")
+    elif hasattr(impl := getattr(module, "impl", module), "opmux_reason"):
+        report.add(module, impl.opmux_reason, "paged_attention", "reshape_and_cache", calls=2)
+    elif kind not in _UNSEEN and isinstance(module, _custom_op()):
+        experts = kind == "UnquantizedFusedMoEMethod"
+        report.add(module, _EXPERTS if experts else "opmux has no operator for it")
+
+
+def _custom_op() -> Any:
+    return import_module("vllm.model_executor.custom_op").CustomOp
+
+
+def look_at(model: Any, settings: Settings) -> Report:
+    """Walks through a model; a layer that stands in several places is called in each."""
+    report = Report()
+    for name, module in model.named_modules(remove_duplicate=False):
+        _look_at(report, name, module, settings)
+    report.left["Sampler"] = "it is no layer of the model"
+    return report
+
+
+_latest = Report()
+
+
+def worker_state(worker: Any) -> dict[str, Any]:
+    """For `LLM.collective_rpc("opmux_state")`: what this worker took over, and its counters."""
+    found = stats()
+    return {
+        "pid": os.getpid(),
+        "summary": str(_latest),
+        "calls_per_step": dict(_latest.calls),
+        "left": dict(_latest.left),
+        "implementations": {s.implementation: s.calls for s in found if s.calls},
+        "not_ok": {s.implementation: s.failed + s.declined for s in found if s.failed + s.declined},
+    }
+
+
+def hook() -> None:
+    """Looks at each model that is loaded, and answers for it."""
+    loader = import_module("vllm.model_executor.model_loader.base_loader").BaseModelLoader
+    original = loader.load_model
+
+    @wraps(original)
+    def load_model(self: Any, vllm_config: Any, *args: Any, **kwargs: Any) -> Any:
+        global _latest
+        model = original(self, vllm_config, *args, **kwargs)
+        _latest = look_at(model, Settings.read(vllm_config))
+        getLogger("vllm.opmux").info("%s", _latest)
+        return model
+
+    loader.load_model = load_model
+    import_module("vllm.v1.worker.worker_base").WorkerBase.opmux_state = worker_state

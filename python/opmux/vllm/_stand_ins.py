@@ -1,0 +1,91 @@
+"""Activations and rotary embeddings, as classes that vLLM makes instead of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from types import MethodType
+from typing import Any
+
+import torch
+
+from .. import ops
+from ._settings import Settings
+
+Forward = Callable[..., Any]
+
+
+def silu_and_mul(self: Any, x: torch.Tensor) -> Any:
+    return ops.silu_and_mul(x)
+
+
+def gelu_and_mul(self: Any, x: torch.Tensor) -> Any:
+    return ops.gelu_and_mul(x, self.approximate)
+
+
+def _rounded_between(activation: Forward) -> Forward:
+    """As vLLM's composites: what was activated is rounded before it is multiplied."""
+
+    def forward(self: Any, x: torch.Tensor) -> Any:
+        half = x.shape[-1] // 2
+        alone = x.clone()
+        alone[..., half:] = 1
+        return activation(self, alone) * x[..., half:]
+
+    forward.__name__ = activation.__name__
+    return forward
+
+
+EXACT = {one: _rounded_between(one) for one in (silu_and_mul, gelu_and_mul)}
+
+
+def rotary_embedding(
+    self: Any, positions: torch.Tensor, query: torch.Tensor, key: torch.Tensor | None = None
+) -> Any:
+    """In place: queries and keys are slices of one product's output."""
+    rows = positions.flatten()
+    q = query.view(rows.shape[0], -1, self.head_size)
+    k = None if key is None else key.view(rows.shape[0], -1, self.head_size)
+    table = self._match_cos_sin_cache_dtype(query)
+    ops.rotary_embedding(q, k, rows, table, "neox" if self.is_neox_style else "gptj")
+    return query, key
+
+
+def _stand_in(base: Any, kind: str, forward: Forward) -> type:
+    def dispatch_forward(self: Any, compile_native: bool) -> Any:
+        settings = Settings.current()
+        self.opmux_reason = settings.reason_against(kind)
+        if self.opmux_reason:
+            return base.dispatch_forward(self, compile_native)
+        return MethodType(EXACT.get(forward, forward) if settings.exact else forward, self)
+
+    members = {"dispatch_forward": dispatch_forward, "opmux_operator": forward.__name__}
+    return type(f"Opmux{base.__name__}", (base,), {**members, "__module__": __name__})
+
+
+def _rotary_classes() -> Iterator[Any]:
+    """Those whose way to apply the angles is the common one, however they are computed."""
+    found = import_module("vllm.model_executor.layers.rotary_embedding")
+    common = found.RotaryEmbedding
+    methods = ("forward", "forward_native", "forward_cpu", "_match_cos_sin_cache_dtype")
+    for one in vars(found).values():
+        if not isinstance(one, type) or not issubclass(one, common):
+            continue
+        if all(getattr(one, name) is getattr(common, name) for name in methods):
+            yield one
+
+
+def _bases() -> Iterator[tuple[Any, str, Forward]]:
+    activation = import_module("vllm.model_executor.layers.activation")
+    yield activation.SiluAndMul, "activation", silu_and_mul
+    yield activation.GeluAndMul, "activation", gelu_and_mul
+    for one in _rotary_classes():
+        yield one, "rotary", rotary_embedding
+
+
+def hook() -> None:
+    """Has vLLM make opmux's classes."""
+    taken = import_module("vllm.model_executor.custom_op").op_registry_oot
+    for base, kind, forward in _bases():
+        if base.__name__ not in taken:  # another plugin may have it
+            base.register_oot(_stand_in(base, kind, forward))

@@ -1,0 +1,85 @@
+"""Engines of vLLM for tests: each runs in processes of its own, as for anybody who uses it."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import engine_run
+import pytest
+
+
+@dataclass
+class Answer:
+    """What an engine gave."""
+
+    tokens: list
+    logprobs: list
+    before: dict | None
+    after: dict | None
+
+    def calls(self):
+        """How often each implementation ran in the worker while it generated."""
+        earlier = self.before["implementations"]
+        later = self.after["implementations"]
+        counts = {name: calls - earlier.get(name, 0) for name, calls in later.items()}
+        return {name: calls for name, calls in counts.items() if calls}
+
+    def per_operator(self):
+        """The same, by operator."""
+        found = {}
+        for name, calls in self.calls().items():
+            operator = name.partition("/")[0]
+            found[operator] = found.get(operator, 0) + calls
+        return found
+
+    def backends(self):
+        """Who ran each operator."""
+        found = {}
+        for name in self.calls():
+            operator, _, implementation = name.partition("/")
+            found.setdefault(operator, set()).add(implementation.partition(".")[0])
+        return found
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    """A Llama of four layers with random weights."""
+    folder = tmp_path_factory.mktemp("model")
+    engine_run.make_model(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def engine(model, tmp_path_factory):
+    """Runs an engine: engine(dtype, tokens, ...) -> Answer."""
+    known = {}
+
+    def run(dtype, tokens, *, plain=False, eager=True, opmux=None):
+        options = {"model": str(model), "dtype": dtype, "enforce_eager": eager}
+        if opmux is not None:
+            options["additional_config"] = {"opmux": opmux}
+        request = json.dumps({"engine": options, "tokens": tokens})
+        if (request, plain) not in known:
+            folder = tmp_path_factory.mktemp("run")
+            known[request, plain] = start(folder, request, plain)
+        return known[request, plain]
+
+    return run
+
+
+def start(folder, request, plain):
+    """One engine, with opmux or plain."""
+    asked, given = folder / "request.json", folder / "answer.json"
+    asked.write_text(request)
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
+    if plain:
+        environment["OPMUX_DISABLE"] = "1"
+    script = pathlib.Path(engine_run.__file__)
+    done = subprocess.run(
+        [sys.executable, script, asked, given], env=environment, capture_output=True, text=True
+    )
+    assert given.exists(), done.stdout[-3000:] + done.stderr[-5000:]
+    return Answer(**json.loads(given.read_text()))

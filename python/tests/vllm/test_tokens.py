@@ -1,0 +1,105 @@
+"""Tokens of vLLM with opmux are those without; the counters are the worker's own."""
+
+import pytest
+
+# One step of a Llama with four layers, and how often each operator runs in it.
+STEP = {
+    "rms_norm": 1, "fused_add_rms_norm": 8, "silu_and_mul": 4, "rotary_embedding": 4,
+    "linear": 17, "paged_attention": 4, "reshape_and_cache": 4,
+}  # fmt: skip
+
+
+def assert_steps(answer, tokens, step):
+    """Prompts may come in with the first steps one after the other, so a few more than tokens."""
+    calls = answer.per_operator()
+    steps = calls["rms_norm"]
+    assert tokens <= steps <= tokens + 8
+    assert calls == {name: count * steps for name, count in step.items()}
+    assert answer.after["not_ok"] == {}
+
+
+def assert_own_kernels_ran(answer):
+    backends = answer.backends()
+    assert backends.pop("linear", {"onednn"}) <= {"onednn", "simd"}
+    assert set().union(*backends.values()) == {"simd"}
+
+
+def test_a_short_f32_run_has_the_tokens_of_plain_vllm(engine):
+    plain, ours = engine("float32", 32, plain=True), engine("float32", 32)
+    assert plain.after is None
+    assert ours.tokens == plain.tokens
+    assert_steps(ours, 32, STEP)
+    assert_own_kernels_ran(ours)
+    summary = ours.after["summary"]
+    assert summary.startswith("opmux: 7 of 9 operator kinds, 42 calls per step; not: ")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
+def test_f32_tokens_are_those_of_plain_vllm(engine, eager):
+    plain, ours = engine("float32", 200, plain=True), engine("float32", 200, eager=eager)
+    assert [len(one) for one in ours.tokens] == [200] * 8
+    assert ours.tokens == plain.tokens
+    assert_steps(ours, 200, STEP)
+    assert_own_kernels_ran(ours)
+
+
+def assert_near(ours, plain, tolerance):
+    """The logarithms of the best tokens' probabilities, up to where the tokens differ."""
+    for a, b, p, q in zip(plain.tokens, ours.tokens, plain.logprobs, ours.logprobs, strict=True):
+        same = next((i for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y), len(a) - 1)
+        pairs = zip(p[: same + 1], q[: same + 1], strict=True)
+        assert max(abs(x - y) for x, y in pairs) < tolerance
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
+def test_exact_bf16_tokens_are_those_of_plain_eager_vllm(engine, eager):
+    plain = engine("bfloat16", 200, plain=True)
+    settings = {"exact": True, "kinds": ["activation", "rotary"]}
+    ours = engine("bfloat16", 200, eager=eager, opmux=settings)
+    if eager:  # a compiled graph rounds what is left to vLLM in other places
+        assert ours.tokens == plain.tokens
+    calls = ours.per_operator()
+    assert calls == {
+        "silu_and_mul": calls["rotary_embedding"],
+        "rotary_embedding": calls["silu_and_mul"],
+    }
+    assert calls["silu_and_mul"] >= 4 * 200 and ours.after["not_ok"] == {}
+    assert_own_kernels_ran(ours)
+
+
+@pytest.mark.full
+def test_exact_norms_are_a_rounding_away_from_those_of_plain_vllm(engine):
+    """The sum in the mean has another order: two of a million elements are rounded elsewhere."""
+    plain, ours = (
+        engine("bfloat16", 200, plain=True),
+        engine("bfloat16", 200, opmux={"exact": True}),
+    )
+    assert_near(ours, plain, 2.0**-5)
+    calls = ours.per_operator()
+    steps = calls["silu_and_mul"] // 4
+    assert calls == {
+        "rms_norm": 9 * steps,
+        "silu_and_mul": 4 * steps,
+        "rotary_embedding": 4 * steps,
+    }
+    assert_own_kernels_ran(ours)
+    assert ours.after["left"]["QKVParallelLinear"] == "vLLM adds up in another order than opmux"
+
+
+@pytest.mark.full
+def test_bf16_probabilities_are_near_those_of_plain_vllm(engine):
+    plain, ours = engine("bfloat16", 200, plain=True), engine("bfloat16", 200)
+    # bf16 has 8 bits; each of 4 layers rounds some ten values one after the other.
+    assert_near(ours, plain, 10 * 4 * 2.0**-8)
+    assert_steps(ours, 200, STEP)
+    assert_own_kernels_ran(ours)
+
+
+@pytest.mark.full
+def test_only_the_kinds_that_are_asked_for_are_taken_over(engine):
+    ours = engine("float32", 32, opmux={"kinds": ["rotary"]})
+    assert ours.tokens == engine("float32", 32, plain=True).tokens
+    assert set(ours.per_operator()) == {"rotary_embedding"}
+    assert ours.after["left"]["RMSNorm"] == "it was not asked for"
