@@ -1,0 +1,107 @@
+"""Single operators for bench_vllm: vLLM's eager way and opmux's, on the same numbers."""
+import itertools
+
+import torch
+import torch.nn.functional as F
+
+import opmux
+import opmux.torch  # noqa: F401  # calls go the way that the plugin's go
+
+HIDDEN, INNER, HEADS, KV_HEADS, SIZE, BLOCK, CONTEXT = 2048, 8192, 32, 8, 64, 128, 1024
+ops = opmux.ops
+
+
+def numbers(*shape):
+    return torch.randn(*shape).bfloat16()
+
+
+def norms(rows):
+    from vllm import ir
+
+    x, residual, weight = numbers(rows, HIDDEN), numbers(rows, HIDDEN), numbers(HIDDEN)
+    native = ir.ops.rms_norm.impls["native"].impl_fn
+    fused = ir.ops.fused_add_rms_norm.impls["native"].impl_fn
+    yield "rms_norm", lambda: native(x, weight, 1e-6), lambda: ops.rms_norm(x, weight, 1e-6, True)
+    yield ("fused_add_rms_norm", lambda: fused(x, residual, weight, 1e-6),
+           lambda: ops.fused_add_rms_norm(x, residual, weight, 1e-6, True))
+
+
+def activations(rows):
+    x = numbers(rows, 2 * INNER)
+    yield ("silu_and_mul", lambda: F.silu(x[:, :INNER]) * x[:, INNER:], lambda: ops.silu_and_mul(x))
+    yield ("gelu_and_mul", lambda: F.gelu(x[:, :INNER], approximate="tanh") * x[:, INNER:],
+           lambda: ops.gelu_and_mul(x, "tanh"))
+
+
+def rotary(rows):
+    from vllm import _custom_ops
+
+    qkv = numbers(rows, (HEADS + 2 * KV_HEADS) * SIZE)
+    q, k = qkv[:, : HEADS * SIZE], qkv[:, HEADS * SIZE : (HEADS + KV_HEADS) * SIZE]
+    heads, kv_heads = q.view(rows, HEADS, SIZE), k.view(rows, KV_HEADS, SIZE)
+    table, positions = numbers(4096, SIZE), torch.arange(rows) + 100
+    yield ("rotary_embedding",
+           lambda: _custom_ops.rotary_embedding(positions, q, k, SIZE, table, True),
+           lambda: ops.rotary_embedding(heads, kv_heads, positions, table, "neox"))
+
+
+def linears(rows):
+    """Weights take turns, so that they come from memory as in a model."""
+    from vllm import _custom_ops
+
+    for name, outputs, inputs in (("qkv", 3072, HIDDEN), ("o", HIDDEN, HIDDEN),
+                                  ("gate_up", 2 * INNER, HIDDEN), ("down", HIDDEN, INNER)):
+        count = max(2, int(4e8 / (2 * outputs * inputs)))
+        first = numbers(outputs, inputs)
+        weights = [torch.nn.Parameter(first.clone(), False) for _ in range(count)]
+        packed = [_custom_ops.create_onednn_mm(w.t(), 32) for w in weights]
+        theirs, own = itertools.cycle(packed), itertools.cycle(weights)
+        x = numbers(rows, inputs)
+        for weight in weights:
+            ops.linear(x, weight)
+        yield (f"linear {name}", lambda: _custom_ops.onednn_mm(next(theirs), x, None),
+               lambda: ops.linear(x, next(own)))
+
+
+def attention(rows):
+    """One query of each sequence, a cache of vLLM's own order for it and one of opmux's."""
+    from vllm import _custom_ops
+    from vllm.v1.attention.backends.cpu_attn import _get_attn_isa
+
+    per_row = CONTEXT // BLOCK
+    blocks, isa = rows * per_row, _get_attn_isa(torch.bfloat16, BLOCK, SIZE)
+    caches = [torch.zeros(blocks, KV_HEADS, 2 * BLOCK, SIZE, dtype=torch.bfloat16)
+              for _ in range(2)]
+    theirs = caches[0].chunk(2, dim=2)
+    own = [half.transpose(1, 2) for half in caches[1].chunk(2, dim=2)]
+    keys, values = numbers(rows * CONTEXT, KV_HEADS, SIZE), numbers(rows * CONTEXT, KV_HEADS, SIZE)
+    slots = torch.arange(rows * CONTEXT)
+    table = torch.arange(blocks, dtype=torch.int32).view(rows, per_row)
+    _custom_ops.cpu_attn_reshape_and_cache(keys, values, *theirs, slots, isa)
+    ops.reshape_and_cache(*own, keys, values, slots)
+    new_keys, new_values, new_slots = keys[:rows], values[:rows], slots[CONTEXT - 1 :: CONTEXT]
+    yield ("reshape_and_cache",
+           lambda: _custom_ops.cpu_attn_reshape_and_cache(new_keys, new_values, *theirs, new_slots, isa),
+           lambda: ops.reshape_and_cache(*own, new_keys, new_values, new_slots))
+    q, y = numbers(rows, HEADS, SIZE), numbers(rows, HEADS, SIZE)
+    starts = torch.arange(rows + 1, dtype=torch.int32)
+    lengths = torch.full((rows,), CONTEXT, dtype=torch.int32)
+    plan = _custom_ops.cpu_attn_get_scheduler_metadata(
+        num_reqs=rows, num_heads=HEADS, num_kv_heads=KV_HEADS, head_dim=SIZE, seq_lens=lengths,
+        dtype=torch.bfloat16, query_start_loc=starts, causal=True, sliding_window_size=-1, isa=isa,
+        enable_kv_split=True, dynamic_causal=None, kv_cache_dtype="auto")
+    yield (f"paged_attention of {CONTEXT}",
+           lambda: _custom_ops.cpu_attention_with_kv_cache(
+               query=q, key_cache=theirs[0], value_cache=theirs[1], output=y,
+               query_start_loc=starts, seq_lens=lengths, scale=0.125, causal=True,
+               alibi_slopes=None, sliding_window=-1, block_table=table, softcap=0,
+               scheduler_metadata=plan, s_aux=None),
+           lambda: ops.paged_attention(q, *own, table, lengths, starts, True, 0.125, out=y))
+
+
+def subjects():
+    """(name, vLLM's, opmux's) of each operator, for 1, 8 and 32 rows."""
+    for rows in (1, 8, 32):
+        for group in (norms, activations, rotary, linears, attention):
+            for name, plain, ours in group(rows):
+                yield f"{name}, {rows} rows", plain, ours
