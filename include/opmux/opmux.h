@@ -210,8 +210,8 @@ typedef struct opmux_variable {
 #define OPMUX_TRUST_DIGEST 1 /* its SHA-256 is one of `digests` */
 #define OPMUX_TRUST_SIGNED 2 /* a key of `keyring` signed it */
 
-#define OPMUX_PLUGINS_SEALED 1u /* copies in sealed memory: refused by this version, unsupported */
-#define OPMUX_PLUGINS_NO_PROBE 2u /* no trial in a process: no effect, this version makes none */
+#define OPMUX_PLUGINS_SEALED 1u   /* load copies in sealed memory instead of files */
+#define OPMUX_PLUGINS_NO_PROBE 2u /* load at once, without a trial in a process */
 
 /* Where plugins are looked for and what they must prove. */
 typedef struct opmux_plugin_options {
@@ -267,6 +267,8 @@ OPMUX_EXPORT int32_t opmux_runtime_create(const opmux_options* options, opmux_ru
                                           opmux_error* error);
 /* No call may be inside, no plan or registration may be left. Null is allowed. */
 OPMUX_EXPORT void opmux_runtime_destroy(opmux_runtime* runtime);
+/* Loads the plugins that wait until a decision could use them, so that no call does. */
+OPMUX_EXPORT int32_t opmux_runtime_warm_up(opmux_runtime* runtime, opmux_error* error);
 
 /* Policy for the whole runtime, until a scope says otherwise. One that is not valid, or would leave
    an operator without candidates, is refused and changes nothing. */

@@ -199,10 +199,13 @@ class Runtime {
   /// "threads.openmp", and changes nothing if the process has none; none is ever loaded.
   OPMUX_API Status use_openmp();
 
-  /// Every operator and implementation, in bytewise order. Asks each backend whether it is
-  /// available.
+  /// Every operator and implementation, in bytewise order. Loads plugins that wait and asks each
+  /// backend whether it is available.
   OPMUX_API std::vector<OperatorInfo> list() const;
+  /// Everything that was found where plugins are looked for. Loads what waits.
   OPMUX_API std::vector<PluginInfo> plugins() const;
+  /// Loads the plugins that wait until a decision could use them, so that no call does.
+  OPMUX_API void warm_up();
   OPMUX_API std::vector<CallStats> stats() const;
   OPMUX_API std::vector<SettingInfo> settings() const;
   /// Memory and streams of a backend's devices. Fails with `not_found` if there is no such backend

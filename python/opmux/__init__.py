@@ -70,6 +70,7 @@ from ._information import (
     set_policy,
     settings,
     stats,
+    warm_up,
 )
 from ._ops import bind, op, ops
 from ._points import Point, point
@@ -170,6 +171,7 @@ __all__ = [
     "Unavailable",
     "Unexpected",
     "Unsupported",
+    "warm_up",
 ]
 
 

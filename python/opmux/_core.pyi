@@ -472,6 +472,9 @@ class Runtime:
     def tick(self, now: float) -> None:
         """Does what is due at `now`, in seconds, on this thread."""
 
+    def warm_up(self) -> None:
+        """Loads the plugins that wait until a decision could use them."""
+
     def enable_backend(self, name: str, on: bool = True) -> None: ...
     def use_openmp(self) -> None:
         """Runs calls on the threads of the OpenMP runtime that the process has, as torch does."""

@@ -59,6 +59,11 @@ def reset_policy() -> None:
     default_runtime().reset_policy()
 
 
+def warm_up() -> None:
+    """Loads the plugins that wait until a decision could use them, so that no call does."""
+    default_runtime().warm_up()
+
+
 def policy_in_force() -> _core.Policy:
     """What set_policy set."""
     return default_runtime().policy()

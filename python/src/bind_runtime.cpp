@@ -192,6 +192,7 @@ void bind_runtime(nb::module_& module) {
                             const Policy& policy) { require_ok(own.runtime->set_policy(policy)); })
       .def("policy", [](const HeldRuntime& own) { return own.runtime->policy(); })
       .def("reset_policy", [](HeldRuntime& own) { require_ok(own.runtime->reset_policy()); })
+      .def("warm_up", [](HeldRuntime& own) { own.runtime->warm_up(); })
       .def(
           "enable_backend",
           [](HeldRuntime& own, const std::string& name, bool on) {

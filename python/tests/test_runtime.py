@@ -148,3 +148,8 @@ def test_calls_from_many_threads_at_once():
     for thread in threads:
         thread.join(60)
     assert not errors
+
+
+def test_warms_up_what_waits():
+    opmux.Runtime(environment=[]).warm_up()
+    opmux.warm_up()

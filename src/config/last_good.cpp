@@ -5,14 +5,14 @@
 #include <sys/stat.h>
 
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "base/descriptor.hpp"
 #include "base/digest.hpp"
+#include "base/store_folder.hpp"
 #include "base/text.hpp"
-#include "config/whole_file.hpp"
+#include "base/whole_file.hpp"
 
 namespace opmux::config {
 namespace {
@@ -63,23 +63,6 @@ bool unpack(std::string_view rest, std::vector<FileText>& files) {
   return !files.empty();
 }
 
-/// Makes the folder if need be; fails unless it is the user's own and nobody else's.
-Status ready(const std::string& folder) {
-  std::error_code error;
-  fs::create_directories(fs::path(folder).parent_path(), error);
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return cannot("cannot make", folder, std::strerror(errno));
-  }
-  struct stat found{};
-  if (::lstat(folder.c_str(), &found) != 0) {
-    return cannot("cannot use", folder, std::strerror(errno));
-  }
-  if (!S_ISDIR(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 077) != 0) {
-    return cannot("cannot use", folder, "it must be a folder of this user's own with mode 0700");
-  }
-  return {};
-}
-
 }  // namespace
 
 LastGood::LastGood(std::string folder, const std::string& config) : folder_(std::move(folder)) {
@@ -91,14 +74,16 @@ LastGood::LastGood(std::string folder, const std::string& config) : folder_(std:
 Status LastGood::keep(const std::vector<FileText>& files) const {
   if (path_.empty()) return cannot("cannot keep", "the policy", "there is no folder for state");
   const std::string text = pack(files);
-  if (Status status = ready(folder_); !status.ok()) return status;
+  if (const Status made = base::make_private_folder(folder_); !made.ok()) {
+    return {Code::unavailable, "config.last_good", std::string(made.message())};
+  }
   const base::Descriptor lock(
       ::open((path_ + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return cannot("cannot lock", path_, std::strerror(errno));
   }
   if (const auto kept = read(); kept && pack(*kept) == text) return {};
-  if (!replace_file(path_, text, 0600)) {
+  if (!base::replace_file(path_, text, 0600)) {
     return cannot("cannot write", path_, std::strerror(errno));
   }
   return {};
@@ -116,17 +101,6 @@ Result<std::vector<FileText>> LastGood::read() const {
   std::vector<FileText> files;
   if (!unpack(packed->text, files)) return cannot("cannot use", path_, "it was damaged");
   return files;
-}
-
-std::string store_folder(const std::string& state_dir) {
-  if (!state_dir.empty()) return state_dir + "/store";
-  if (const char* home = ::secure_getenv("XDG_STATE_HOME"); home != nullptr && *home == '/') {
-    return std::string(home) + "/opmux";
-  }
-  if (const char* home = ::secure_getenv("HOME"); home != nullptr && *home == '/') {
-    return std::string(home) + "/.local/state/opmux";
-  }
-  return {};
 }
 
 }  // namespace opmux::config

@@ -27,8 +27,4 @@ class LastGood {
   std::string folder_, path_;
 };
 
-/// Where state is kept that outlives a process: `state_dir`/store, else $XDG_STATE_HOME/opmux, else
-/// ~/.local/state/opmux; empty if there is none of them.
-std::string store_folder(const std::string& state_dir);
-
 }  // namespace opmux::config

@@ -11,8 +11,8 @@
 #include "base/descriptor.hpp"
 #include "base/digest.hpp"
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 #include "config/policy_files.hpp"
-#include "config/whole_file.hpp"
 #include "registry/names.hpp"
 
 namespace opmux {
@@ -154,7 +154,7 @@ Result<Lockfile> Lockfile::read(const std::string& path) {
 }
 
 Status Lockfile::write(const std::string& path) const {
-  if (config::replace_file(path, to_string(), 0644)) return {};
+  if (base::replace_file(path, to_string(), 0644)) return {};
   return {Code::failed, "lock.write",
           base::concat("cannot write ", path, ": ", std::strerror(errno))};
 }

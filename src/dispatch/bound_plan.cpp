@@ -96,6 +96,7 @@ void PlanControl::reconsider() {
 
 Result<std::unique_ptr<BoundPlan>> BoundPlan::bind(OperatorSlot& slot, const CallSite& site,
                                                    const ArgValue* values, const Options& options) {
+  if (!options.for_capture) load_waiting_plugins(slot);
   std::unique_ptr<BoundPlan> plan(new BoundPlan);
   plan->slot_ = &slot;
   plan->options_ = options;

@@ -33,6 +33,8 @@ struct EngineParts {
   std::function<policy::PolicyLayerPtr(uint32_t serial)> scope_layer;
   base::ThreadPool* threads = nullptr;  ///< for calls that were lent none; may be null
   std::function<void()> on_cold_path;   ///< called where a call has to decide; may be empty
+  /// Loads plugins that wait and implement this operator; its slot's mark says that there are any.
+  std::function<void(OperatorSlot& slot)> load_waiting = {};
   bool disabled = false;
 };
 

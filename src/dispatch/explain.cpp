@@ -127,6 +127,7 @@ std::string describe_arguments(const registry::Schema& schema,
 
 Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                             uint32_t tag) {
+  load_waiting_plugins(slot);
   CheckedArguments checked;
   if (Status status = check(*slot.schema, site, values, checked); !status.ok()) return status;
   const ColdMark mark;

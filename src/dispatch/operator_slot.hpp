@@ -20,6 +20,7 @@ struct alignas(64) OperatorSlot {
   std::atomic<OperatorState*> current{nullptr};
   std::shared_ptr<const registry::Schema> schema;
   uint64_t name_hash = 0;
+  std::atomic<bool> plugins_wait{false};  ///< that implement it and are not loaded yet
 
   const std::string& name() const { return schema->name; }
 

@@ -228,6 +228,12 @@ bool no_output_element(const registry::Schema& schema, const registry::Arguments
 
 }  // namespace
 
+void load_waiting_plugins(OperatorSlot& slot) {
+  if (!slot.plugins_wait.load(std::memory_order_relaxed)) return;
+  if ((own_thread_block().context & registry::kCapturing) != 0) return;
+  slot.engine->parts().load_waiting(slot);
+}
+
 Status too_deep(const OperatorSlot& slot) {
   return {Code::failed, "call.too_deep",
           "a call of " + slot.name() + " is the ninth inside other calls; eight is the limit"};
@@ -257,6 +263,7 @@ Status check(const registry::Schema& schema, const CallSite& site, const ArgValu
 Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                             const CallSettings* settings, CallReport* report) noexcept {
   if (report != nullptr) *report = {};
+  load_waiting_plugins(slot);
   SlowCall slow(slot, settings, report);
   Status status = slow.run(site, values, nullptr);
   if (report != nullptr) report->outcome = status.code();

@@ -44,4 +44,7 @@ struct ChosenForPlan {
 Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
                                       uint32_t tag, bool capturing);
 
+/// Before a decision: loads plugins that wait for it, unless a graph is being captured.
+void load_waiting_plugins(OperatorSlot& slot);
+
 }  // namespace opmux::dispatch

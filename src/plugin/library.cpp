@@ -111,7 +111,7 @@ Result<Library> open_library(const std::string& path, int checked) {
   if (checked >= 0 && !lies_in(reinterpret_cast<const void*>(query), checked)) {
     return malformed("swapped", base::concat(path, " is not the file that was checked"));
   }
-  return Library{query, build_id_of(query, path)};
+  return Library{handle, query, build_id_of(query, path)};
 }
 
 }  // namespace opmux::plugin

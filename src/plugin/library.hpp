@@ -7,8 +7,9 @@
 
 namespace opmux::plugin {
 
-/// An opened plugin file. Its code stays mapped until the process ends.
+/// An opened plugin file. Its code stays mapped until somebody closes the handle.
 struct Library {
+  void* handle = nullptr;
   opmux_plugin_query_fn query = nullptr;
   std::string build_id;  ///< of the file: its linker's note, else size and time of change
 };

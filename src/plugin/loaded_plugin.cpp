@@ -17,13 +17,14 @@ namespace {
 /// Owns the time between a plugin's init and its shutdown.
 class Life {
  public:
+  explicit Life(std::shared_ptr<void> code) : code_(std::move(code)) {}
   Status begin(const opmux_plugin& functions);
   ~Life();
-  Life() = default;
   Life(const Life&) = delete;
   Life& operator=(const Life&) = delete;
 
  private:
+  std::shared_ptr<void> code_;
   void* user_data_ = nullptr;
   void (*shutdown_)(void*) = nullptr;
 };
@@ -79,13 +80,14 @@ Result<ReadyPlugin> read(opmux_plugin_query_fn query, const std::string& build_i
 
 }  // namespace
 
-Result<ReadyPlugin> make_ready(opmux_plugin_query_fn query, const std::string& build_id) {
+Result<ReadyPlugin> make_ready(opmux_plugin_query_fn query, const std::string& build_id,
+                               std::shared_ptr<void> code) {
   std::optional<Result<ReadyPlugin>> ready;
   // Others that want the same plugin wait here until it is initialised.
   lives().update([&](Lives& all) {
     std::shared_ptr<Life> life = all[query].lock();
     const bool alive = life != nullptr;
-    if (!alive) life = std::make_shared<Life>();
+    if (!alive) life = std::make_shared<Life>(std::move(code));
     ready = read(query, build_id, life);
     if (!*ready || alive) return false;
     if (Status bad = life->begin((*ready)->contents.functions); !bad.ok()) {

@@ -20,7 +20,9 @@ struct ReadyPlugin {
 
 /// Asks a plugin to describe itself, reads that and calls its init, unless it is alive in this
 /// process already. Used for plugins in files and for those linked into the program. Fails with the
-/// reasons of plugin/descriptor_reader.hpp, or "plugin.init" with the plugin's text.
-Result<ReadyPlugin> make_ready(opmux_plugin_query_fn query, const std::string& build_id = {});
+/// reasons of plugin/descriptor_reader.hpp, or "plugin.init" with the plugin's text. `code` is kept
+/// as long as somebody may call into the plugin.
+Result<ReadyPlugin> make_ready(opmux_plugin_query_fn query, const std::string& build_id = {},
+                               std::shared_ptr<void> code = {});
 
 }  // namespace opmux::plugin

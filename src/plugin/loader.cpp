@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "base/thread_state.hpp"
 #include "plugin/discovery.hpp"
-#include "plugin/library.hpp"
+#include "plugin/opened_file.hpp"
+#include "plugin/sealed_copy.hpp"
 
 namespace opmux::plugin {
 namespace {
@@ -39,14 +39,14 @@ Status Loader::stage(const ReadyPlugin& plugin, PluginReport& report) {
   report.vendor = contents.vendor;
   report.build_id = contents.build_id;
   report.refused = contents.refused;
-  for (const registry::Batch& batch : contents.batches) {
-    add_to_report(registry_.add(batch, true), report);
-  }
+  std::vector<registry::Batch> batches = contents.batches;
   if (!contents.operators.empty()) {
-    registry::Batch alone;
+    registry::Batch& alone = batches.emplace_back();
     alone.operators = contents.operators;
     alone.backend.plugin = contents.name;
-    append(report.refused, registry_.add(alone, true).refused);
+  }
+  for (const registry::BatchResult& result : registry_.add_each(batches)) {
+    add_to_report(result, report);
   }
   if (report.refused.empty() || !report.backends.empty()) return {};
   const registry::Refusal& first = report.refused.front();
@@ -54,16 +54,47 @@ Status Loader::stage(const ReadyPlugin& plugin, PluginReport& report) {
           base::concat(first.what, ": ", first.why.message())};
 }
 
-Status Loader::load_into(const CheckedFile& file, PluginReport& report) {
-  if (Status refused = pass_gates(file); !refused.ok()) return refused;
-  const base::ThreadStateGuard guard;
-  const Result<Library> library = open_library(file.path, file.descriptor.get());
-  if (!library) return library.error();
-  const Result<ReadyPlugin> plugin = make_ready(library->query, library->build_id);
+Result<CheckedFile> Loader::checked(const std::string& path, PluginReport& report) const {
+  Result<CheckedFile> file = check_file(path, trust_);
+  if (!file) return file;
+  report.path = file->path;
+  report.digest = file->digest;
+  report.signer = file->signer;
+  for (const Status& warning : file->warnings) report.warnings.push_back(warning.to_string());
+  if (Status refused = pass_gates(*file); !refused.ok()) return refused;
+  return file;
+}
+
+Result<Manifest> Loader::tried(const CheckedFile& file) const {
+  ProbeTarget target{file.path, file.descriptor.get()};
+  base::Descriptor sealed;
+  if (trust_.sealed) {
+    Result<base::Descriptor> copy = sealed_copy(file);
+    if (!copy) return copy.error();
+    sealed = *std::move(copy);
+    target = {"", sealed.get()};
+  }
+  Verdict verdict = try_out_(file, target);
+  if (verdict.ok()) return std::move(verdict.manifest);
+  return Status(Code::declined, std::move(verdict.code), std::move(verdict.text));
+}
+
+Status Loader::open_into(const CheckedFile& file, PluginReport& report) {
+  base::Descriptor sealed;
+  if (trust_.sealed) {
+    Result<base::Descriptor> copy = sealed_copy(file);
+    if (!copy) return copy.error();
+    sealed = *std::move(copy);
+  }
+  Result<OpenedFile> opened = open_once(file, std::move(sealed));
+  if (!opened) return opened.error();
+  const Result<ReadyPlugin> plugin = make_ready(opened->query, opened->build_id, opened->code);
+  const bool can_go = plugin && (plugin->contents.functions.flags & OPMUX_PLUGIN_UNLOADABLE) != 0;
+  if (!can_go) keep_for_ever(std::move(opened->code));
   return plugin ? stage(*plugin, report) : plugin.error();
 }
 
-PluginReport Loader::finish(PluginReport report, const Status& outcome) {
+void Loader::conclude(PluginReport& report, const Status& outcome) {
   report.state = outcome.ok() ? PluginReport::State::loaded : PluginReport::State::refused;
   report.reason = outcome.reason();
   report.text = outcome.message();
@@ -72,6 +103,10 @@ PluginReport Loader::finish(PluginReport report, const Status& outcome) {
     report.reason = first.why.reason();
     report.text = base::concat(first.what, ": ", first.why.message());
   }
+}
+
+PluginReport Loader::finish(PluginReport report, const Status& outcome) {
+  conclude(report, outcome);
   return reports_.emplace_back(std::move(report));
 }
 
@@ -81,19 +116,57 @@ const PluginReport* Loader::known(const std::string& path) const {
 }
 
 PluginReport Loader::load(const std::string& path, std::string_view found_in) {
-  if (const PluginReport* tried = known(path)) return *tried;
+  if (const PluginReport* before = known(path)) return *before;
   PluginReport report;
   report.found_in = found_in;
   report.path = path;
-  const Result<CheckedFile> file = check_file(path, trust_);
+  const Result<CheckedFile> file = checked(path, report);
+  if (const PluginReport* before = known(report.path)) return *before;
   if (!file) return finish(std::move(report), file.error());
-  if (const PluginReport* tried = known(file->path)) return *tried;
-  report.path = file->path;
-  report.digest = file->digest;
-  report.signer = file->signer;
-  for (const Status& warning : file->warnings) report.warnings.push_back(warning.to_string());
-  const Status outcome = load_into(*file, report);
+  if (try_out_) {
+    const Result<Manifest> manifest = tried(*file);
+    if (!manifest) return finish(std::move(report), manifest.error());
+  }
+  const Status outcome = open_into(*file, report);
   return finish(std::move(report), outcome);
+}
+
+void Loader::discover(const std::string& path, std::string_view found_in) {
+  if (known(path) != nullptr) return;
+  PluginReport report;
+  report.found_in = found_in;
+  report.path = path;
+  Result<CheckedFile> file = checked(path, report);
+  if (known(report.path) != nullptr) return;
+  if (!file) {
+    finish(std::move(report), file.error());
+    return;
+  }
+  Result<Manifest> manifest = tried(*file);
+  if (!manifest) {
+    finish(std::move(report), manifest.error());
+    return;
+  }
+  report.state = PluginReport::State::waiting;
+  report.name = manifest->name;
+  waiting_.push_back({*std::move(file), *std::move(manifest)});
+  reports_.push_back(std::move(report));
+}
+
+std::vector<PluginReport> Loader::load_waiting(const std::function<bool(const Manifest&)>& wanted) {
+  std::vector<PluginReport> results;
+  std::vector<Waiting> others;
+  for (Waiting& next : waiting_) {
+    if (!wanted(next.manifest)) {
+      others.push_back(std::move(next));
+      continue;
+    }
+    PluginReport& report = *std::ranges::find(reports_, next.file.path, &PluginReport::path);
+    conclude(report, open_into(next.file, report));
+    results.push_back(report);
+  }
+  waiting_ = std::move(others);
+  return results;
 }
 
 PluginReport Loader::load_static(opmux_plugin_query_fn query) {
@@ -111,7 +184,7 @@ void Loader::refuse(const std::string& path, std::string_view found_in, const St
   finish(std::move(report), why);
 }
 
-Status Loader::load_folder(const std::string& folder, std::string_view found_in) {
+Status Loader::load_folder(const std::string& folder, std::string_view found_in, When when) {
   Status bad;
   if (!folder.starts_with('/')) {
     bad = {Code::invalid_argument, "trust.relative",
@@ -125,7 +198,13 @@ Status Loader::load_folder(const std::string& folder, std::string_view found_in)
     refuse(folder, found_in, bad);
     return bad;
   }
-  for (const std::string& path : *paths) load(path, found_in);
+  for (const std::string& path : *paths) {
+    if (when == When::wanted && try_out_) {
+      discover(path, found_in);
+    } else {
+      load(path, found_in);
+    }
+  }
   return {};
 }
 
@@ -134,7 +213,7 @@ bool Loader::unload(std::string_view name) {
     return report.name == name && report.state == PluginReport::State::loaded;
   });
   if (at == reports_.end()) return false;
-  for (const std::string& backend : at->backends) registry_.withdraw_backend(backend);
+  registry_.withdraw_backends(at->backends);
   reports_.erase(at);
   return true;
 }

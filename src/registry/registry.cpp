@@ -94,6 +94,22 @@ BatchResult Registry::add(const Batch& batch, bool all_or_nothing) {
   return result;
 }
 
+std::vector<BatchResult> Registry::add_each(const std::vector<Batch>& batches) {
+  std::vector<BatchResult> results(batches.size());
+  change([&](RegistrySnapshot& next) {
+    bool changed = false;
+    for (size_t i = 0; i < batches.size(); ++i) {
+      // What a refused one did to the copy goes with it.
+      RegistrySnapshot trial = next;
+      if (!apply(batches[i], true, trial, results[i])) continue;
+      next = std::move(trial);
+      changed = true;
+    }
+    return changed;
+  });
+  return results;
+}
+
 void Registry::withdraw(const std::vector<ImplementationPtr>& implementations) {
   std::vector<ImplementationPtr> removed;
   change([&](RegistrySnapshot& next) {
@@ -112,15 +128,22 @@ void Registry::withdraw(const std::vector<ImplementationPtr>& implementations) {
   });
 }
 
-void Registry::withdraw_backend(std::string_view name) {
+void Registry::withdraw_backend(std::string_view name) { withdraw_backends({std::string(name)}); }
+
+void Registry::withdraw_backends(const std::vector<std::string>& names) {
   change([&](RegistrySnapshot& next) {
-    const auto at = next.backends.find(name);
-    if (at == next.backends.end()) return false;
-    mark_withdrawn(remove_implementations(
-        next, [&](const ImplementationRecord& record) { return record.backend->name() == name; }));
-    remove_answers(next, name);
-    next.backends.erase(at);
-    return true;
+    bool changed = false;
+    for (const std::string& name : names) {
+      const auto at = next.backends.find(name);
+      if (at == next.backends.end()) continue;
+      mark_withdrawn(remove_implementations(next, [&](const ImplementationRecord& record) {
+        return record.backend->name() == name;
+      }));
+      remove_answers(next, name);
+      next.backends.erase(at);
+      changed = true;
+    }
+    return changed;
   });
 }
 

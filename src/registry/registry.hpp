@@ -33,12 +33,16 @@ class Registry {
 
   /// Adds a batch; see registry/batch.hpp for what is refused.
   BatchResult add(const Batch& batch, bool all_or_nothing);
+  /// Adds each batch whole or not at all, and publishes once.
+  std::vector<BatchResult> add_each(const std::vector<Batch>& batches);
 
   /// Takes implementations out again; unknown ones are ignored. Marks them withdrawn. A backend of
   /// the program itself goes with the last thing it brought.
   void withdraw(const std::vector<ImplementationPtr>& implementations);
   /// Takes a backend with all its implementations and answers out.
   void withdraw_backend(std::string_view name);
+  /// Takes several out, and publishes once.
+  void withdraw_backends(const std::vector<std::string>& names);
 
   /// Declares a specialization point; the same signature again changes nothing, another one is
   /// refused ("point.signature"). Answers that plugins gave before are adopted; those with another

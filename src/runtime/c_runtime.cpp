@@ -109,6 +109,14 @@ int32_t opmux_runtime_create(const opmux_options* options, opmux_runtime** runti
 
 void opmux_runtime_destroy(opmux_runtime* runtime) { delete runtime; }
 
+int32_t opmux_runtime_warm_up(opmux_runtime* runtime, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    runtime->cpp.warm_up();
+    return {};
+  });
+}
+
 int32_t opmux_backend_enable(opmux_runtime* runtime, opmux_str name, int32_t on,
                              opmux_error* error) {
   return guarded(error, [&]() -> Status {

@@ -12,8 +12,6 @@
 #include "registry/standard_schemas.hpp"
 #include "runtime/registration.hpp"
 
-extern "C" int32_t opmux_plugin_query_v1_reference(const opmux_host* host, opmux_plugin* out);
-
 namespace opmux::runtime {
 namespace {
 
@@ -65,37 +63,6 @@ std::chrono::sys_seconds system_utc() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
-constexpr std::string_view kFromEnvironment = "OPMUX_PLUGIN_PATH";
-
-struct PluginFolder {
-  std::string path;
-  std::string_view found_in;
-};
-
-/// Where plugins are looked for, in this order; never the working directory.
-std::vector<PluginFolder> plugin_folders(const Options& options,
-                                         const policy::Environment& environment) {
-  std::vector<PluginFolder> folders;
-  // An installation may come without backends; a folder that somebody named should be there.
-  const std::string own = options.backends ? plugin::default_folder() : std::string();
-  if (std::error_code ignored; !own.empty() && std::filesystem::exists(own, ignored)) {
-    folders.push_back({own, "installation"});
-  }
-  for (const std::string& path : environment.plugin_path) {
-    folders.push_back({path, kFromEnvironment});
-  }
-  for (const std::string& path : options.plugins.folders) folders.push_back({path, "options"});
-  return folders;
-}
-
-/// Where signatures are enforced, whoever sets variables does not choose code.
-Status environment_may_name_code(const PluginOptions& options) {
-  if (options.trust != Trust::signed_only) return {};
-  return {Code::invalid_argument, "trust.environment",
-          "the program takes signed plugins only, from the folders that it names itself: "
-          "OPMUX_PLUGIN_PATH is not followed"};
-}
-
 std::vector<policy::Variable> variables_of(const Options& options) {
   if (!options.environment) return policy::process_variables();
   std::vector<policy::Variable> variables;
@@ -119,6 +86,7 @@ Core::Core(const Options& options, policy::Environment environment)
                .scope_layer = [this](uint32_t serial) { return scopes_.find(serial); },
                .threads = &threads_,
                .on_cold_path = [this] { maintenance_.revive(); },
+               .load_waiting = [this](dispatch::OperatorSlot& slot) { plugins_.load_for(slot); },
                .disabled = environment_.disable}),
       listener_(
           {.log =
@@ -129,10 +97,20 @@ Core::Core(const Options& options, policy::Environment environment)
            .device_error = [this](Device device, void* stream,
                                   int32_t code) { note_device_error(device, stream, code); }}),
       sources_({.registry = [this] { return registry_.snapshot(); },
-                .publish = [this] { return publish(); },
+                .publish =
+                    [this] {
+                      const uint64_t generation = publish();
+                      plugins_.mark_waiting();
+                      return generation;
+                    },
+                .load_waiting = [this] { plugins_.warm_up(); },
                 .log = &log_,
                 .utc = utc_,
                 .on_expiring = [this] { lapse_in_time(); }}),
+      plugins_(registry_, engine_, log_, environment_,
+               [this](const plugin::Manifest::Backend& backend, std::string_view op) {
+                 return denied(backend, op);
+               }),
       files_({.sources = &sources_,
               .maintenance = &maintenance_,
               .log = &log_,
@@ -160,7 +138,7 @@ Status Core::start(const Options& options) {
       return status;
     }
   }
-  if (Status status = load_plugins(options); !status.ok()) return status;
+  plugins_.start(options);
   if (Status status = apply_backend_switches(); !status.ok()) return status;
   if (Status status =
           sources_.set_at_start(policy::Source::environment, environment_.policy, "environment");
@@ -172,6 +150,7 @@ Status Core::start(const Options& options) {
   if (Status status = files_.start(*mode, options.sources); !status.ok()) return status;
   registry_.on_change([this] { publish(); });
   publish();
+  plugins_.mark_waiting();
   if (Status status = sources_.set_code(options.policy); !status.ok()) return status;
   files_.follow();
   return {};
@@ -182,35 +161,6 @@ void Core::lapse_in_time() {
   maintenance_.add([this] { return std::make_unique<LapseJob>(sources_, utc_); });
 }
 
-Status Core::load_plugins(const Options& options) {
-  if (options.plugins.sealed) {
-    return {Code::unsupported, "plugin.sealed",
-            "this version opens plugins by their paths only; leave plugins.sealed unset"};
-  }
-  auto loader =
-      std::make_unique<plugin::Loader>(registry_, plugin::trust_settings(options.plugins));
-  loader->load_static(&opmux_plugin_query_v1_reference);
-  const Status from_environment = environment_may_name_code(options.plugins);
-  for (const PluginFolder& folder : plugin_folders(options, environment_)) {
-    Status status = from_environment;
-    if (!status.ok() && folder.found_in == kFromEnvironment) {
-      loader->refuse(folder.path, folder.found_in, status);
-    } else {
-      status = loader->load_folder(folder.path, folder.found_in);
-    }
-    if (status.ok()) continue;
-    log_.tell(Level::warning, "plugin.folder", "", "", folder.path,
-              [&] { return std::string(status.message()); });
-  }
-  for (const plugin::PluginReport& report : loader->reports()) {
-    if (report.state == plugin::PluginReport::State::loaded) continue;
-    log_.tell(Level::warning, "plugin.refused", "", "", report.path,
-              [&] { return report.path + ": " + report.text; });
-  }
-  loaded_.with([&](Loaded& loaded) { loaded.loader = std::move(loader); });
-  return {};
-}
-
 Status Core::apply_backend_switches() {
   const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
   for (const auto& [name, on] : environment_.backends) {
@@ -219,7 +169,8 @@ Status Core::apply_backend_switches() {
       found->second->set_enabled(on);
       continue;
     }
-    std::vector<std::string> names;
+    std::vector<std::string> names = plugins_.waiting_backends();
+    if (std::ranges::find(names, name) != names.end()) continue;
     for (const auto& entry : snapshot->backends) names.push_back(entry.first);
     return {Code::invalid_argument, "environment.backend",
             "OPMUX_BACKEND_* names backend '" + name + "', which is not here" +
@@ -286,17 +237,15 @@ Result<Registration> Core::implement(const Implementation& implementation) {
 
 uint32_t Core::tag(std::string_view word) { return base::tag_number(word); }
 
-std::vector<PluginInfo> Core::plugins() {
-  return loaded_.with([](Loaded& loaded) {
-    std::vector<PluginInfo> all;
-    if (loaded.loader == nullptr) return all;
-    for (const plugin::PluginReport& report : loaded.loader->reports()) {
-      all.push_back({report.path.empty() ? "built in" : report.path, report.name,
-                     report.state == plugin::PluginReport::State::loaded, report.reason,
-                     report.text, report.backends, report.implementations, report.found_in,
-                     report.version, report.vendor, report.digest, report.signer, report.warnings});
-    }
-    return all;
+bool Core::denied(const plugin::Manifest::Backend& backend, std::string_view op) {
+  const std::shared_ptr<const policy::PolicySet> set = sources_.set();
+  return std::ranges::all_of(backend.implementations, [&](const auto& implementation) {
+    if (implementation.op != op) return true;
+    const std::string id = base::concat(op, "/", backend.name, ".", implementation.variant);
+    const auto kind = static_cast<Kind>(backend.kind);
+    return std::ranges::any_of(set->layers, [&](const policy::PolicyLayerPtr& layer) {
+      return policy::denies(*layer, {id, kind, backend.vendor});
+    });
   });
 }
 

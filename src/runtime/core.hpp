@@ -17,12 +17,12 @@
 #include "dispatch/packed_constant.hpp"
 #include "health/device_health.hpp"
 #include "plugin/host.hpp"
-#include "plugin/loader.hpp"
 #include "policy/environment.hpp"
 #include "policy/scope_table.hpp"
 #include "registry/registry.hpp"
 #include "runtime/followed_files.hpp"
 #include "runtime/maintenance.hpp"
+#include "runtime/plugin_shelf.hpp"
 #include "runtime/policy_sources.hpp"
 #include "telemetry/event_log.hpp"
 
@@ -53,7 +53,7 @@ class Core {
 
   Result<Registration> implement(const Implementation& implementation);
   uint32_t tag(std::string_view word);
-  std::vector<PluginInfo> plugins();
+  PluginShelf& plugins() { return plugins_; }
   /// Backends that some policy of the runtime denies may not answer points.
   bool backend_denied(const registry::Backend& backend);
 
@@ -61,8 +61,8 @@ class Core {
   Core(const Options& options, policy::Environment environment);
   Status start(const Options& options);
   void lapse_in_time();
-  Status load_plugins(const Options& options);
   Status apply_backend_switches();
+  bool denied(const plugin::Manifest::Backend& backend, std::string_view op);
   /// An error that a device found after the call that caused it had returned.
   void note_device_error(Device device, const void* stream, int32_t code);
   std::vector<std::string> suspects(Device device, const void* stream);
@@ -82,13 +82,10 @@ class Core {
 
   /// A child forked at any moment must find them: a deny holds there too.
   PolicySources sources_;
+  PluginShelf plugins_;
   FollowedFiles files_;
   Maintenance maintenance_;  ///< last of all that jobs use
   std::atomic<bool> lapsing_{false};
-  struct Loaded {
-    std::unique_ptr<plugin::Loader> loader;
-  };
-  base::ForkGuarded<Loaded> loaded_;
 };
 
 /// Makes what the scopes of this thread refer to. What a thread makes later goes before it.

@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 
+#include "base/store_folder.hpp"
 #include "base/text.hpp"
 #include "plugin/discovery.hpp"
 #include "runtime/policy_text.hpp"
@@ -146,7 +147,7 @@ Status FollowedFiles::read_config(bool last_known_good) {
 }
 
 Status FollowedFiles::take_last_good(const Status& why) {
-  const config::LastGood last(config::store_folder(mode_.state_dir), mode_.config);
+  const config::LastGood last(base::store_folder(mode_.state_dir), mode_.config);
   const auto files = last.read();
   if (!files) return why;
   if (!load(*files, mode_.config, "last known good").ok()) return why;
@@ -158,7 +159,7 @@ Status FollowedFiles::take_last_good(const Status& why) {
 
 void FollowedFiles::keep(const Files& files) {
   if (!keeping_) return;
-  const config::LastGood last(config::store_folder(mode_.state_dir), mode_.config);
+  const config::LastGood last(base::store_folder(mode_.state_dir), mode_.config);
   const Status status = last.keep(files);
   if (status.ok()) return;
   // Works without; said once.

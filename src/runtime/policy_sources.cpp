@@ -61,9 +61,13 @@ Status PolicySources::change(Edit&& edit) {
   const std::shared_ptr<const Layers> now = layers_.get();
   Layers next = *now;
   edit(next);
-  if (Status status = dry_run(next.set(), now->set(), *parts_.registry()); !status.ok()) {
-    return status;
+  Status status = dry_run(next.set(), now->set(), *parts_.registry());
+  if (!status.ok() && parts_.load_waiting) {
+    // What waits to be loaded may be what it asks for.
+    parts_.load_waiting();
+    status = dry_run(next.set(), now->set(), *parts_.registry());
   }
+  if (!status.ok()) return status;
   layers_.update([&](Layers& layers) {
     layers = std::move(next);
     return true;

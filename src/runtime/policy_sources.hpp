@@ -31,7 +31,8 @@ class PolicySources {
  public:
   struct Parts {
     std::function<registry::RegistrySnapshotPtr()> registry;
-    std::function<uint64_t()> publish;  ///< returns the new generation
+    std::function<uint64_t()> publish;        ///< returns the new generation
+    std::function<void()> load_waiting = {};  ///< loads plugins that wait; may be empty
     const telemetry::EventLog* log = nullptr;
     std::function<std::chrono::sys_seconds()> utc;
     std::function<void()> on_expiring;  ///< a policy with rules that will expire is in force

@@ -46,6 +46,7 @@ std::string summary_of(std::string_view op) {
 
 Result<std::shared_ptr<registry::Backend>> find_backend(runtime::Core& core,
                                                         std::string_view name) {
+  core.plugins().warm_up();
   const registry::RegistrySnapshotPtr snapshot = core.registry().snapshot();
   const auto found = snapshot->backends.find(name);
   if (found != snapshot->backends.end()) return found->second;
@@ -161,6 +162,7 @@ Result<DeviceAccess> Runtime::device_access(std::string_view name) const {
 }
 
 std::vector<OperatorInfo> Runtime::list() const {
+  core_->plugins().warm_up();
   std::vector<OperatorInfo> all;
   const std::vector<CallStats> counted = stats();
   const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
@@ -176,7 +178,8 @@ std::vector<OperatorInfo> Runtime::list() const {
   return all;
 }
 
-std::vector<PluginInfo> Runtime::plugins() const { return core_->plugins(); }
+std::vector<PluginInfo> Runtime::plugins() const { return core_->plugins().report(); }
+void Runtime::warm_up() { core_->plugins().warm_up(); }
 
 std::vector<CallStats> Runtime::stats() const {
   std::vector<CallStats> all;

@@ -96,3 +96,10 @@ void tags_are_equal_for_equal_words(void) {
   CHECK(first == second && first != other && first != 0);
   opmux_runtime_destroy(runtime);
 }
+
+void warms_up_what_waits(void) {
+  opmux_runtime* runtime = make_runtime();
+  CHECK(opmux_runtime_warm_up(runtime, NULL) == OPMUX_OK);
+  CHECK(opmux_runtime_warm_up(NULL, NULL) == OPMUX_INVALID_ARGUMENT);
+  opmux_runtime_destroy(runtime);
+}

@@ -50,10 +50,5 @@ TEST(LastGood, keeps_nothing_in_a_folder_that_others_can_write) {
   EXPECT_FALSE(LastGood("", "policy.yaml").keep({{"a.yaml", "text"}}).ok());
 }
 
-TEST(LastGood, finds_its_folder) {
-  EXPECT_EQ(store_folder("/state"), "/state/store");
-  EXPECT_TRUE(store_folder("").empty() || store_folder("").ends_with("/opmux"));
-}
-
 }  // namespace
 }  // namespace opmux::config

@@ -5,6 +5,7 @@
 #include <cfenv>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -102,6 +103,36 @@ TEST_F(LoaderTest, unloading_takes_everything_out_and_knows_what_is_loaded) {
   EXPECT_FALSE(loader_.unload("good"));
 }
 
+bool mapped(const std::string& name) {
+  std::ifstream maps("/proc/self/maps");
+  const std::string text(std::istreambuf_iterator<char>(maps), {});
+  return text.find("/" + name + ".so") != std::string::npos;
+}
+
+TEST_F(LoaderTest, code_that_may_go_goes_when_nothing_refers_to_it_any_more) {
+  loader_.load(path_of("goes"));
+  auto record = registry_.snapshot()->find_implementation("goes.away/goes.v1");
+  ASSERT_NE(record, nullptr);
+  EXPECT_TRUE(loader_.unload("goes"));
+  EXPECT_TRUE(mapped("goes")) << "the record could still be called";
+  EXPECT_EQ(record->kernel.run(record->kernel.user_data, nullptr), OPMUX_OK);
+  record = nullptr;
+  EXPECT_FALSE(mapped("goes"));
+  EXPECT_EQ(loader_.load(path_of("goes")).state, State::loaded) << "it may come back";
+  loader_.load(path_of("good"));
+  EXPECT_TRUE(loader_.unload("good"));
+  EXPECT_TRUE(mapped("good")) << "it does not say that it may go";
+}
+
+TEST_F(LoaderTest, a_plugin_is_published_once) {
+  int published = 0;
+  registry_.on_change([&] { ++published; });
+  loader_.load(path_of("good"));
+  EXPECT_EQ(published, 1);
+  loader_.unload("good");
+  EXPECT_EQ(published, 2);
+}
+
 TEST_F(LoaderTest, refuses_a_file_that_does_not_exist) {
   const PluginReport report = loader_.load(path_of("nothing"));
   EXPECT_EQ(report.state, State::refused);
@@ -166,8 +197,8 @@ TEST_F(LoaderTest, loads_a_folder_in_order_and_one_bad_file_stops_no_other) {
   for (const PluginReport& report : loader_.reports()) {
     if (report.state == State::loaded) loaded.push_back(report.name);
   }
-  EXPECT_EQ(loader_.reports().size(), 8u);
-  EXPECT_THAT(loaded, ElementsAre("disturbing", "good"));
+  EXPECT_EQ(loader_.reports().size(), 9u);
+  EXPECT_THAT(loaded, ElementsAre("disturbing", "goes", "good"));
 }
 
 TEST_F(LoaderTest, asks_the_gates_before_any_code_of_the_file_runs) {

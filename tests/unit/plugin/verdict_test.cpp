@@ -7,7 +7,7 @@
 namespace opmux::plugin {
 namespace {
 
-Verdict good() {
+Verdict whole_verdict() {
   Verdict verdict;
   Manifest& manifest = verdict.manifest;
   manifest.name = "acme";
@@ -28,20 +28,20 @@ std::string reason_of(std::string_view text) {
 }
 
 TEST(Verdict, reads_back_as_it_was_written) {
-  EXPECT_EQ(parse_verdict(to_text(good())).value(), good());
+  EXPECT_EQ(parse_verdict(to_text(whole_verdict())).value(), whole_verdict());
   const Verdict crash{"probe.crash", "SIGSEGV at address 0x10", "query", 11, 16, {}};
   EXPECT_EQ(parse_verdict(to_text(crash)).value(), crash);
 }
 
 TEST(Verdict, refuses_what_is_cut_off_anywhere) {
-  const std::string whole = to_text(good());
+  const std::string whole = to_text(whole_verdict());
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_EQ(reason_of(std::string_view(whole).substr(0, size)), "probe.verdict") << size;
   }
 }
 
 TEST(Verdict, refuses_what_it_does_not_know) {
-  const std::string whole = to_text(good());
+  const std::string whole = to_text(whole_verdict());
   EXPECT_EQ(reason_of(whole + "more\n"), "probe.verdict");
   EXPECT_EQ(reason_of("opmux-verdict 2\nplugin\ta\t\t\t\t0\nend\n"), "probe.verdict");
   EXPECT_EQ(reason_of("opmux-verdict 1\nend\n"), "probe.verdict") << "it names no plugin";

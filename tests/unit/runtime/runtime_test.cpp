@@ -257,12 +257,6 @@ TEST(Runtime, moves_with_everything_it_has) {
   EXPECT_TRUE(second.call("copy", t.y, t.x).ok());
 }
 
-TEST(Runtime, sealed_memory_is_refused_rather_than_left_out) {
-  Options options{.environment = {{}}, .backends = false};
-  options.plugins.sealed = true;
-  EXPECT_EQ(Runtime::create(options).error().reason(), "plugin.sealed");
-}
-
 TEST(DefaultRuntime, is_one_until_it_is_reset) {
   Runtime& first = default_runtime();
   EXPECT_EQ(&first, &default_runtime());

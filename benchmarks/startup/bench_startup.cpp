@@ -1,0 +1,118 @@
+// How long a runtime takes to start with 64 plugins of 32 implementations each: the first time,
+// when each is tried in a process of its own, and every other time. Each figure is of a process of
+// its own.
+//
+// usage: bench_startup [--check]     --check fails if the cached start takes more than 50 ms
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <opmux/opmux.hpp>
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int kPlugins = 64, kRounds = 7;
+constexpr double kMostCachedMs = 50.0;
+
+double since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+/// One start in this process: milliseconds to create, then to load everything.
+int start_once(const std::string& folder) {
+  opmux::Options options;
+  options.backends = false;
+  options.environment = {{"OPMUX_STATE_DIR", folder + "/state"}};
+  options.plugins.folders = {folder + "/plugins"};
+  const auto start = std::chrono::steady_clock::now();
+  opmux::Runtime runtime = opmux::Runtime::create(options).value();
+  const double created = since(start);
+  runtime.warm_up();
+  const double warm = since(start);
+  size_t loaded = 0, implementations = 0;
+  for (const opmux::PluginInfo& plugin : runtime.plugins()) {
+    if (!plugin.loaded || plugin.path == "built in") continue;
+    ++loaded;
+    implementations += plugin.implementations.size();
+  }
+  std::cout << created << " " << warm << " " << loaded << " " << implementations << "\n";
+  return 0;
+}
+
+struct Start {
+  double created = 0, warm = 0;
+  size_t plugins = 0, implementations = 0;
+};
+
+Start start_elsewhere(const std::string& program, const std::string& folder) {
+  Start start;
+  const std::string command = "'" + program + "' --once '" + folder + "'";
+  FILE* said = popen(command.c_str(), "r");
+  if (said == nullptr) return start;
+  if (std::fscanf(said, "%lf %lf %zu %zu", &start.created, &start.warm, &start.plugins,
+                  &start.implementations) != 4) {
+    start = {};
+  }
+  pclose(said);
+  return start;
+}
+
+void write_plugins(const std::string& folder) {
+  std::ifstream file(OPMUX_STARTUP_PLUGIN, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  fs::create_directories(folder + "/plugins");
+  for (int i = 0; i < kPlugins; ++i) {
+    const std::string name = {'z', 'z', static_cast<char>('0' + i / 10),
+                              static_cast<char>('0' + i % 10)};
+    std::string copy = bytes;
+    for (size_t at = copy.find("zz00"); at != std::string::npos; at = copy.find("zz00", at + 4)) {
+      copy.replace(at, 4, name);
+    }
+    const std::string path = folder + "/plugins/" + name + ".so";
+    std::ofstream(path, std::ios::binary) << copy;
+    fs::permissions(path, fs::perms(0755));
+  }
+}
+
+int measure(const std::string& program, const std::string& folder, bool check) {
+  const Start cold = start_elsewhere(program, folder);
+  std::vector<Start> cached;
+  for (int i = 0; i < kRounds; ++i) cached.push_back(start_elsewhere(program, folder));
+  std::ranges::sort(cached, {}, &Start::created);
+  const Start& middle = cached[kRounds / 2];
+  std::printf("%zu plugins, %zu implementations\n", middle.plugins, middle.implementations);
+  std::printf("cold, each tried in a process:   %8.1f ms\n", cold.created);
+  std::printf("cached verdicts:                 %8.1f ms  (median of %d; at most %.0f)\n",
+              middle.created, kRounds, kMostCachedMs);
+  std::printf("cached, and everything loaded:   %8.1f ms\n", middle.warm);
+  if (middle.plugins != kPlugins) return std::puts("not all plugins were loaded"), 1;
+  return check && middle.created > kMostCachedMs ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::vector<std::string_view> arguments(words + 1, words + count);
+  if (arguments.size() == 2 && arguments[0] == "--once") {
+    return start_once(std::string(arguments[1]));
+  }
+  std::string folder = (fs::temp_directory_path() / "opmux-startup-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return 2;
+  write_plugins(folder);
+  const bool check = std::ranges::find(arguments, "--check") != arguments.end();
+  const int status = measure(fs::read_symlink("/proc/self/exe").string(), folder, check);
+  fs::remove_all(folder);
+  return status;
+}

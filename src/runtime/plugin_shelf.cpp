@@ -1,0 +1,230 @@
+#include "runtime/plugin_shelf.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/store_folder.hpp"
+#include "plugin/discovery.hpp"
+#include "plugin/probe.hpp"
+
+extern "C" int32_t opmux_plugin_query_v1_reference(const opmux_host* host, opmux_plugin* out);
+
+namespace opmux::runtime {
+namespace {
+
+using plugin::Manifest;
+using plugin::PluginReport;
+
+bool implements(const Manifest::Backend& backend, std::string_view op) {
+  return std::ranges::any_of(backend.implementations,
+                             [&](const auto& implementation) { return implementation.op == op; });
+}
+
+constexpr std::string_view kOwn = "installation", kFromEnvironment = "OPMUX_PLUGIN_PATH";
+
+struct PluginFolder {
+  std::string path;
+  std::string_view found_in;
+};
+
+/// Where plugins are looked for, in this order; never the working directory.
+std::vector<PluginFolder> plugin_folders(const Options& options,
+                                         const policy::Environment& environment) {
+  std::vector<PluginFolder> folders;
+  // An installation may come without backends; a folder that somebody named should be there.
+  const std::string own = options.backends ? plugin::default_folder() : std::string();
+  if (std::error_code ignored; !own.empty() && std::filesystem::exists(own, ignored)) {
+    folders.push_back({own, kOwn});
+  }
+  for (const std::string& path : environment.plugin_path) {
+    folders.push_back({path, kFromEnvironment});
+  }
+  for (const std::string& path : options.plugins.folders) folders.push_back({path, "options"});
+  return folders;
+}
+
+/// Where signatures are enforced, whoever sets variables does not choose code.
+Status environment_may_name_code(const PluginOptions& options) {
+  if (options.trust != Trust::signed_only) return {};
+  return {Code::invalid_argument, "trust.environment",
+          "the program takes signed plugins only, from the folders that it names itself: "
+          "OPMUX_PLUGIN_PATH is not followed"};
+}
+
+/// Remembered, or found out now.
+plugin::Verdict verdict_of(plugin::VerdictCache& verdicts, const plugin::CheckedFile& file,
+                           const plugin::ProbeTarget& target) {
+  if (std::optional<plugin::Verdict> known = verdicts.find(file.digest)) return *std::move(known);
+  plugin::Verdict found = plugin::probe(plugin::probe_program(), target);
+  verdicts.keep(file.digest, found);
+  return found;
+}
+
+}  // namespace
+
+PluginShelf::PluginShelf(registry::Registry& registry, dispatch::Engine& engine,
+                         telemetry::EventLog& log, const policy::Environment& environment,
+                         Denied denied)
+    : registry_(registry),
+      engine_(engine),
+      log_(log),
+      environment_(environment),
+      denied_(std::move(denied)) {}
+
+void PluginShelf::start(const Options& options) {
+  Held held;
+  held.loader =
+      std::make_unique<plugin::Loader>(registry_, plugin::trust_settings(options.plugins));
+  held.loader->load_static(&opmux_plugin_query_v1_reference);
+  const bool others = !environment_.plugin_path.empty() || !options.plugins.folders.empty();
+  if (options.plugins.probe && others) {
+    held.verdicts = std::make_unique<plugin::VerdictCache>(
+        base::store_folder(environment_.state_dir), plugin::verdict_context());
+  }
+  held_.with([&](Held& mine) {
+    mine = std::move(held);
+    read_folders(mine, options);
+    if (mine.verdicts != nullptr && !mine.verdicts->folder_state().ok()) {
+      log_.tell(Level::warning, "store.folder", "", "", "", [&] {
+        return "verdicts about plugins are kept in memory only: " +
+               std::string(mine.verdicts->folder_state().message());
+      });
+    }
+    // What answers specialization points is asked without a decision.
+    mine.loader->load_waiting([](const Manifest& manifest) { return !manifest.points.empty(); });
+    for (const PluginReport& report : mine.loader->reports()) tell(report);
+    define_operators(*mine.loader);
+    note_waiting(*mine.loader);
+  });
+}
+
+void PluginShelf::read_folders(Held& held, const Options& options) {
+  using When = plugin::Loader::When;
+  const Status from_environment = environment_may_name_code(options.plugins);
+  for (const PluginFolder& folder : plugin_folders(options, environment_)) {
+    const bool own = folder.found_in == kOwn;
+    if (!own && held.verdicts != nullptr) {
+      held.loader->try_out_with(
+          [verdicts = held.verdicts.get()](const plugin::CheckedFile& file,
+                                           const plugin::ProbeTarget& target) {
+            return verdict_of(*verdicts, file, target);
+          });
+    }
+    Status status = from_environment;
+    if (!status.ok() && folder.found_in == kFromEnvironment) {
+      held.loader->refuse(folder.path, folder.found_in, status);
+    } else {
+      status =
+          held.loader->load_folder(folder.path, folder.found_in, own ? When::now : When::wanted);
+    }
+    if (status.ok()) continue;
+    log_.tell(Level::warning, "plugin.folder", "", "", folder.path,
+              [&] { return std::string(status.message()); });
+  }
+}
+
+void PluginShelf::tell(const PluginReport& report) {
+  if (report.state != PluginReport::State::refused) return;
+  log_.tell(Level::warning, "plugin.refused", "", "", report.path,
+            [&] { return report.path + ": " + report.text; });
+}
+
+void PluginShelf::define_operators(const plugin::Loader& loader) {
+  std::vector<registry::Batch> batches;
+  for (const auto& waiting : loader.waiting()) {
+    batches.emplace_back().operators = waiting.manifest.operators;
+    batches.back().backend.plugin = waiting.manifest.name;
+  }
+  // One that is refused here is refused, and told, when it is loaded.
+  (void)registry_.add_each(batches);
+}
+
+std::vector<std::string> PluginShelf::waiting_backends() {
+  return held_.with([](Held& held) {
+    std::vector<std::string> names;
+    if (held.loader == nullptr) return names;
+    for (const auto& waiting : held.loader->waiting()) {
+      for (const Manifest::Backend& backend : waiting.manifest.backends) {
+        names.push_back(backend.name);
+      }
+    }
+    return names;
+  });
+}
+
+void PluginShelf::note_waiting(const plugin::Loader& loader) {
+  waiting_ops_.update([&](std::vector<std::string>& ops) {
+    ops.clear();
+    for (const auto& waiting : loader.waiting()) {
+      for (const Manifest::Backend& backend : waiting.manifest.backends) {
+        for (const auto& [op, variant] : backend.implementations) ops.push_back(op);
+      }
+    }
+    return true;
+  });
+  some_wait_.store(!loader.waiting().empty());
+}
+
+void PluginShelf::mark_waiting() {
+  if (!some_wait_.load()) return;
+  for (const std::string& op : *waiting_ops_.get()) {
+    if (dispatch::OperatorSlot* slot = engine_.find(op)) slot->plugins_wait.store(true);
+  }
+}
+
+void PluginShelf::switch_backends(const std::vector<std::string>& names) {
+  const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
+  for (const std::string& name : names) {
+    const auto wanted = environment_.backends.find(name);
+    const auto found = snapshot->backends.find(name);
+    if (wanted == environment_.backends.end() || found == snapshot->backends.end()) continue;
+    found->second->set_enabled(wanted->second);
+    engine_.backend_changed(*found->second);
+  }
+}
+
+void PluginShelf::load(const std::function<bool(const Manifest&)>& wanted) {
+  if (loading_.load() == std::this_thread::get_id()) return;
+  held_.with([&](Held& held) {
+    if (held.loader == nullptr) return;
+    loading_.store(std::this_thread::get_id());
+    for (const PluginReport& report : held.loader->load_waiting(wanted)) {
+      tell(report);
+      switch_backends(report.backends);
+    }
+    loading_.store({});
+    note_waiting(*held.loader);
+  });
+}
+
+void PluginShelf::load_for(dispatch::OperatorSlot& slot) {
+  const std::string& op = slot.name();
+  load([&](const Manifest& manifest) {
+    return std::ranges::any_of(manifest.backends, [&](const Manifest::Backend& backend) {
+      return implements(backend, op) && !denied_(backend, op);
+    });
+  });
+  // Those that are denied are looked at again when the policy changes.
+  slot.plugins_wait.store(false);
+}
+
+void PluginShelf::warm_up() {
+  if (some_wait_.load()) load([](const Manifest&) { return true; });
+}
+
+std::vector<PluginInfo> PluginShelf::report() {
+  warm_up();
+  return held_.with([](Held& held) {
+    std::vector<PluginInfo> all;
+    if (held.loader == nullptr) return all;
+    for (const PluginReport& report : held.loader->reports()) {
+      all.push_back({report.path.empty() ? "built in" : report.path, report.name,
+                     report.state == PluginReport::State::loaded, report.reason, report.text,
+                     report.backends, report.implementations, report.found_in, report.version,
+                     report.vendor, report.digest, report.signer, report.warnings});
+    }
+    return all;
+  });
+}
+
+}  // namespace opmux::runtime

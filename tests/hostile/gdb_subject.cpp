@@ -1,0 +1,19 @@
+// Loads the plugins of a folder, says so, and waits until its input ends: for a debugger.
+#include <iostream>
+#include <string>
+
+#include <opmux/opmux.hpp>
+
+int main(int count, char** words) {
+  if (count != 4) return 2;
+  opmux::Options options;
+  options.backends = false;
+  options.environment = {{"OPMUX_STATE_DIR", words[2]}};
+  options.plugins.folders = {words[1]};
+  options.plugins.sealed = std::string(words[3]) == "sealed";
+  opmux::Runtime runtime = opmux::Runtime::create(options).value();
+  size_t loaded = 0;
+  for (const opmux::PluginInfo& plugin : runtime.plugins()) loaded += plugin.loaded ? 1 : 0;
+  std::cout << loaded << std::endl;
+  std::cin.get();
+}

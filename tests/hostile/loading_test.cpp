@@ -1,0 +1,226 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <opmux/opmux.hpp>
+
+#include "private_folder.hpp"
+#include "probe/process_state.hpp"
+#include "runtime/core.hpp"
+
+namespace opmux {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// A folder of plugins and a folder for state that go with the test.
+class LoadingTest : public testing::Test {
+ protected:
+  void put(const std::string& from, const std::string& name) {
+    fs::create_directories(folder_.at("plugins"));
+    fs::copy_file(from + "/" + name + ".so", folder_.at("plugins/" + name + ".so"));
+  }
+  void put_hostile(const std::string& name) { put(OPMUX_HOSTILE_PLUGINS, name); }
+  void put_twin(const std::string& name) { put(OPMUX_HARMLESS_TWINS, name); }
+
+  Options options() const {
+    Options options;
+    options.backends = false;
+    options.environment = {{std::string("OPMUX_STATE_DIR"), folder_.at("state")}};
+    options.plugins.folders = {folder_.at("plugins")};
+    options.sink = [this](const Event& event) { heard_.push_back(std::string(event.code)); };
+    return options;
+  }
+
+  static bool has_backend(Runtime& runtime, const std::string& name) {
+    return runtime.core().registry().snapshot()->backends.contains(name);
+  }
+  /// The one plugin that was found in the folder.
+  static PluginInfo found(Runtime& runtime) {
+    const std::vector<PluginInfo> all = runtime.plugins();
+    return all.size() == 2 ? all.back() : PluginInfo{};
+  }
+
+  PrivateFolder folder_;
+  mutable std::vector<std::string> heard_;
+};
+
+std::string call_silu(Runtime& runtime) {
+  std::array<float, 8> x{1, 2, 3, 4, 1, 1, 1, 1};
+  std::array<float, 4> y{};
+  CallReport report;
+  const Status status =
+      runtime.op("silu_and_mul")
+          ->with(report)(TensorView(y.data(), f32, {1, 4}), TensorView(x.data(), f32, {1, 8}));
+  return status.ok() ? report.implementation : std::string(status.message());
+}
+
+TEST_F(LoadingTest, a_plugin_waits_until_a_decision_could_use_it) {
+  put_twin("nan");
+  put_twin("hang_at_query");
+  Runtime runtime = Runtime::create(options()).value();
+  EXPECT_FALSE(has_backend(runtime, "twin_nan"));
+  EXPECT_TRUE(runtime.op("twin_hang_at_query.swish")) << "its operators are known from its verdict";
+  const uint64_t before = runtime.generation();
+  EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
+  EXPECT_EQ(runtime.generation(), before + 1) << "one plugin, one generation";
+  EXPECT_FALSE(has_backend(runtime, "twin_hang_at_query")) << "nobody asked for it";
+  runtime.warm_up();
+  EXPECT_TRUE(has_backend(runtime, "twin_hang_at_query"));
+}
+
+TEST_F(LoadingTest, a_denied_plugin_is_not_loaded_until_it_is_allowed) {
+  put_twin("nan");
+  Options with = options();
+  with.policy.deny = {"vendor:stranger"};
+  Runtime runtime = Runtime::create(with).value();
+  EXPECT_EQ(call_silu(runtime), "silu_and_mul/reference.scalar");
+  EXPECT_FALSE(has_backend(runtime, "twin_nan"));
+  ASSERT_TRUE(runtime.reset_policy().ok());
+  EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
+}
+
+TEST_F(LoadingTest, a_policy_may_ask_for_what_waits) {
+  put_twin("nan");
+  Runtime runtime = Runtime::create(options()).value();
+  Policy policy;
+  policy.rules.push_back({.op = "silu_and_mul", .require = {"impl:silu_and_mul/twin_nan.f32"}});
+  EXPECT_TRUE(runtime.set_policy(policy).ok());
+  EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
+}
+
+TEST_F(LoadingTest, without_a_trial_it_is_loaded_at_once) {
+  put_twin("nan");
+  Options with = options();
+  with.plugins.probe = false;
+  Runtime runtime = Runtime::create(with).value();
+  EXPECT_TRUE(has_backend(runtime, "twin_nan"));
+}
+
+TEST_F(LoadingTest, a_verdict_is_kept_for_the_next_process) {
+  put_twin("out_of_bounds");
+  Runtime::create(options()).value();
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.at("state/store/verdicts")),
+                          fs::directory_iterator()),
+            1);
+}
+
+TEST_F(LoadingTest, says_once_that_verdicts_cannot_be_kept) {
+  put_twin("nan");
+  Options with = options();
+  with.environment = {{std::string("OPMUX_STATE_DIR"), std::string("/proc/nowhere")}};
+  Runtime runtime = Runtime::create(with).value();
+  EXPECT_THAT(heard_, Contains("store.folder"));
+  EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32") << "it works all the same";
+}
+
+TEST_F(LoadingTest, a_sealed_plugin_runs_from_memory_and_not_from_its_file) {
+  put_twin("nondeterministic");
+  Options with = options();
+  with.plugins.sealed = true;
+  Runtime runtime = Runtime::create(with).value();
+  EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nondeterministic.f32");
+  std::ifstream maps("/proc/self/maps");
+  const std::string text(std::istreambuf_iterator<char>(maps), {});
+  EXPECT_THAT(text, AllOf(HasSubstr("/memfd:opmux:nondeterministic.so"),
+                          Not(HasSubstr("plugins/nondeterministic.so"))));
+  Runtime again = Runtime::create(with).value();
+  EXPECT_EQ(call_silu(again), "silu_and_mul/twin_nondeterministic.f32");
+  std::ifstream later("/proc/self/maps");
+  const std::string after(std::istreambuf_iterator<char>(later), {});
+  EXPECT_EQ(std::count(after.begin(), after.end(), '\n'),
+            std::count(text.begin(), text.end(), '\n'))
+      << "the same bytes are loaded once";
+}
+
+TEST_F(LoadingTest, a_hostile_plugin_leaves_its_neighbours_and_this_process_alone) {
+  put_twin("nan");
+  put_hostile("segv_at_open");
+  put_hostile("environment_at_open");
+  const probe::ProcessState before = probe::look();
+  Runtime runtime = Runtime::create(options()).value();
+  const std::vector<PluginInfo> all = runtime.plugins();
+  std::vector<std::string> codes;
+  for (const PluginInfo& info : all) codes.push_back(info.code);
+  EXPECT_THAT(codes, ElementsAre("", "probe.environment", "", "probe.crash"));
+  EXPECT_THAT(probe::differences(before, probe::look()), IsEmpty());
+  EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
+}
+
+/// A good plugin's bytes after something was done to them.
+std::string spoiled(const std::string& how) {
+  std::ifstream file(std::string(OPMUX_HARMLESS_TWINS) + "/nan.so", std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(file), {});
+  constexpr size_t kClass = 4, kMachine = 18;  // of the header
+  if (how == "elf.class") bytes[kClass] = 1;
+  if (how == "elf.machine") bytes[kMachine] = static_cast<char>(bytes[kMachine] ^ 0x55);
+  if (how == "elf.truncated") bytes.resize(bytes.size() / 2);
+  if (how == "elf.magic") {
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i * 31 + i * 7);
+  }
+  return bytes;
+}
+
+class SpoiledFileTest : public LoadingTest, public testing::WithParamInterface<std::string> {};
+
+TEST_P(SpoiledFileTest, is_refused_before_any_of_it_runs) {
+  folder_.write("plugins/spoiled.so", spoiled(GetParam()));
+  Runtime runtime = Runtime::create(options()).value();
+  const PluginInfo info = found(runtime);
+  EXPECT_FALSE(info.loaded);
+  EXPECT_EQ(info.code, GetParam()) << info.reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Spoiled, SpoiledFileTest,
+                         testing::Values("elf.class", "elf.machine", "elf.truncated", "elf.magic"),
+                         [](const auto& way) { return way.param.substr(4); });
+
+/// Refused only when they are put beside the others.
+struct Misfit {
+  std::string name, code;
+};
+class MisfitTest : public LoadingTest, public testing::WithParamInterface<Misfit> {};
+
+TEST_P(MisfitTest, is_refused_by_name_and_registers_nothing) {
+  put_hostile(GetParam().name);
+  const probe::ProcessState before = probe::look();
+  Runtime runtime = Runtime::create(options()).value();
+  const PluginInfo info = found(runtime);
+  EXPECT_FALSE(info.loaded);
+  EXPECT_EQ(info.code, GetParam().code) << info.reason;
+  EXPECT_THAT(info.implementations, IsEmpty());
+  EXPECT_THAT(probe::differences(before, probe::look()), IsEmpty());
+}
+
+TEST_P(MisfitTest, has_a_harmless_twin_that_is_loaded) {
+  put_twin(GetParam().name);
+  Runtime runtime = Runtime::create(options()).value();
+  const PluginInfo info = found(runtime);
+  EXPECT_TRUE(info.loaded) << info.code << ": " << info.reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Misfits, MisfitTest,
+                         testing::ValuesIn(std::vector<Misfit>{
+                             {"duplicate_id", "registry.duplicate"},
+                             {"unknown_operator", "registry.unknown_operator"},
+                             {"other_schema", "registry.schema_differs"},
+                             {"other_arguments", "schema.signature"},
+                             {"foreign_name", "registry.name"},
+                             {"no_vendor", "registry.vendor"},
+                             {"interpose", "elf.interposes"}}),
+                         [](const auto& misfit) { return misfit.param.name; });
+
+}  // namespace
+}  // namespace opmux
