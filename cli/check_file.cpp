@@ -44,7 +44,7 @@ void take(const Manifest& manifest, CheckReport& report) {
   report.name = manifest.name;
   report.version = manifest.version;
   report.vendor = manifest.vendor;
-  report.build_id = manifest.build_id;
+  if (!manifest.build_id.empty()) report.build_id = manifest.build_id;
   report.points = manifest.points;
   for (const std::string& schema : manifest.operators) {
     report.operators.push_back(schema.substr(0, schema.find('(')));
@@ -73,7 +73,7 @@ bool look_at_file(const std::string& real_path, CheckReport& report) {
   }
   add_file_steps(*file, report);
   const Verdict verdict =
-      plugin::probe(plugin::probe_program(), {file->path, file->descriptor.get()});
+      plugin::probe(plugin::probe_program(), {file->path, file->descriptor.get(), file->beside});
   if (verdict.ok()) take(verdict.manifest, report);
   report.steps.push_back(step_of(verdict));
   return true;

@@ -26,19 +26,18 @@ void go_to_private_folder() {
   if (folder == nullptr || chdir(folder) != 0) opmux::probe::leave(protocol::kMisused);
 }
 
-/// The verdict as text, of the file at `path`, or of the descriptor itself if that is empty. What
-/// our own code throws ends the process, and is told as a crash.
-std::string report_on(std::string path) noexcept {
-  if (path.empty()) path = "/proc/self/fd/" + std::to_string(protocol::kPluginDescriptor);
-  return to_text(opmux::probe::Trial(std::move(path), protocol::kPluginDescriptor).run());
+/// The verdict as text. What our own code throws ends the process, and is told as a crash.
+std::string report_on(opmux::plugin::LibraryFile file) noexcept {
+  return to_text(opmux::probe::Trial(std::move(file)).run());
 }
 
 }  // namespace
 
-/// opmux-probe [PATH]: tries the plugin at PATH, which must be the file that was given as a
-/// descriptor, or that descriptor itself. Started by libopmux only.
+/// opmux-probe PATH LIBRARY...: tries the plugin that was given as a descriptor; PATH is where it
+/// lies, empty for a sealed copy, and each LIBRARY is one that it needs and that lies beside it.
+/// Started by libopmux only.
 int main(int count, char** words) {
-  if (count != 2 || fcntl(protocol::kReportDescriptor, F_GETFD) < 0 ||
+  if (count < 2 || fcntl(protocol::kReportDescriptor, F_GETFD) < 0 ||
       fcntl(protocol::kPluginDescriptor, F_GETFD) < 0) {
     constexpr char kText[] = "opmux-probe is started by libopmux, to try plugins\n";
     (void)!write(2, kText, sizeof(kText) - 1);
@@ -49,6 +48,7 @@ int main(int count, char** words) {
   opmux::probe::enter("start");
   opmux::probe::report_crashes();
   if (!opmux::probe::confine()) return protocol::kUnconfined;
-  opmux::probe::tell(report_on(words[1]));
+  opmux::probe::tell(
+      report_on({words[1], protocol::kPluginDescriptor, {words + 2, words + count}}));
   opmux::probe::leave(protocol::kReported);
 }

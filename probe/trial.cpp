@@ -7,7 +7,6 @@
 #include "base/text.hpp"
 #include "plugin/descriptor_reader.hpp"
 #include "plugin/host.hpp"
-#include "plugin/library.hpp"
 #include "plugin/manifest.hpp"
 #include "probe/crash_report.hpp"
 
@@ -41,8 +40,7 @@ Status outcome_of(std::string_view what, std::string_view code, int32_t outcome,
 
 }  // namespace
 
-Trial::Trial(std::string path, int descriptor)
-    : path_(std::move(path)), descriptor_(descriptor), before_(look()) {}
+Trial::Trial(plugin::LibraryFile file) : file_(std::move(file)), before_(look()) {}
 
 void Trial::begin(std::string_view stage) {
   stage_ = stage;
@@ -88,15 +86,14 @@ Status Trial::start_and_test(const opmux_plugin& functions) {
 
 Status Trial::steps() {
   begin("open");
-  const Result<plugin::Library> library = plugin::open_library(path_, descriptor_);
+  const Result<plugin::Library> library = plugin::open_library(file_);
   if (!library) return library.error();
   if (Status bad = left_behind(); !bad.ok()) return bad;
   begin("query");
   const Result<opmux_plugin> described =
       plugin::query_plugin(library->query, plugin::process_host());
   if (!described) return described.error();
-  const Result<plugin::PluginContents> contents =
-      plugin::read_plugin(*described, nullptr, library->build_id);
+  const Result<plugin::PluginContents> contents = plugin::read_plugin(*described, nullptr, {});
   if (!contents) return contents.error();
   if (Status bad = left_behind(); !bad.ok()) return bad;
   if (contents->batches.empty() && !contents->refused.empty()) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "plugin/library.hpp"
 #include "plugin/verdict.hpp"
 #include "probe/process_state.hpp"
 
@@ -11,8 +12,7 @@ namespace opmux::probe {
 /// looks after each step at what it did to this process.
 class Trial {
  public:
-  /// `path` is what will be opened; `descriptor` the file that it must be.
-  Trial(std::string path, int descriptor);
+  explicit Trial(plugin::LibraryFile file);
 
   plugin::Verdict run();
 
@@ -24,8 +24,7 @@ class Trial {
   Status left_behind();
   Status start_and_test(const opmux_plugin& functions);
 
-  std::string path_;
-  int descriptor_;
+  plugin::LibraryFile file_;
   std::string stage_;
   ProcessState before_;
   bool threads_allowed_ = false;

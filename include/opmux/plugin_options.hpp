@@ -30,9 +30,8 @@ struct PluginOptions {
   std::string keyring = {};
   /// SHA-256 of the files that Trust::digest accepts, 64 hexadecimal digits each.
   std::vector<std::string> digests = {};
-  /// Load a copy in sealed memory instead of the file: not even root can change it any more. So it
-  /// is always with Trust::signed_only. A plugin that looks for libraries beside itself ($ORIGIN) is
-  /// refused.
+  /// Load a copy in sealed memory, which nobody can change any more, instead of the file. Always so
+  /// with Trust::signed_only. A plugin that looks for libraries beside itself ($ORIGIN) is refused.
   bool sealed = false;
   /// Try a plugin of `folders` or OPMUX_PLUGIN_PATH in a process of its own first, and load it when
   /// a decision could use it. False: it is loaded at once. The installation's own backends are not

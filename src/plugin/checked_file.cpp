@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "plugin/elf_reader.hpp"
 #include "plugin/elf_rules.hpp"
+#include "plugin/libraries_beside.hpp"
 #include "plugin/signature.hpp"
 #include "plugin/trusted_path.hpp"
 
@@ -94,6 +95,7 @@ Status take_contents(const TrustSettings& settings, CheckedFile& file) {
   Result<ElfFacts> elf = read_elf(bytes->view());
   if (!elf) return elf.error();
   file.elf = *std::move(elf);
+  file.beside = libraries_beside(file.elf, file.path);
   return judge_elf(file.elf, file.path, elf_rules(settings), file.warnings);
 }
 

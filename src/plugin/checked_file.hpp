@@ -59,7 +59,8 @@ struct CheckedFile {
   std::string digest;  ///< SHA-256; empty if built without: then nothing is remembered by it
   std::string signer;  ///< name of the key that signed it; empty if that was not asked for
   ElfFacts elf;
-  std::vector<Status> warnings;  ///< what was found and did not refuse it
+  std::vector<std::string> beside;  ///< paths of libraries that it needs and that lie beside it
+  std::vector<Status> warnings;     ///< what was found and did not refuse it
 };
 
 /// Checks a file in this order, and refuses it with the first reason found:

@@ -42,16 +42,6 @@ Status judge_exports(const ElfFacts& facts, const std::string& path,
   return {};
 }
 
-/// "/x" for "$ORIGIN/x" and "${ORIGIN}/x"; nothing for any other text.
-std::optional<std::string_view> after_origin(std::string_view entry) {
-  for (const std::string_view word : {"$ORIGIN", "${ORIGIN}"}) {
-    if (!entry.starts_with(word)) continue;
-    const std::string_view rest = entry.substr(word.size());
-    if (rest.empty() || rest.starts_with('/')) return rest;
-  }
-  return {};
-}
-
 /// Whether only those who are trusted can put something there, now or later.
 Status judge_folder(const std::string& folder, std::string_view reason, std::string_view what,
                     const ElfRules& rules, std::vector<Status>& warnings) {
@@ -68,14 +58,12 @@ Status judge_folder(const std::string& folder, std::string_view reason, std::str
 
 Status judge_run_path(const std::string& entry, const std::string& path, const ElfRules& rules,
                       std::vector<Status>& warnings) {
-  std::string folder = entry;
-  if (const auto rest = after_origin(entry)) {
-    if (rules.sealed) {
-      return bad_elf("origin", base::concat(path, " looks for libraries in ", entry,
-                                            ", but a copy in sealed memory lies in no folder"));
-    }
-    folder = base::concat(std::filesystem::path(path).parent_path().string(), *rest);
+  const std::optional<std::string> beside = origin_folder(entry, path);
+  if (beside && rules.sealed) {
+    return bad_elf("origin", base::concat(path, " looks for libraries in ", entry,
+                                          ", but a copy in sealed memory lies in no folder"));
   }
+  const std::string& folder = beside ? *beside : entry;
   if (!folder.starts_with('/') || folder.find('$') != folder.npos) {
     return bad_elf("run_path", base::concat(path, " looks for libraries in '", entry,
                                             "'; only absolute folders and $ORIGIN are trusted"));
@@ -97,6 +85,16 @@ Status judge_needed(const std::string& name, const std::string& path, const ElfR
 }
 
 }  // namespace
+
+std::optional<std::string> origin_folder(std::string_view entry, const std::string& path) {
+  for (const std::string_view word : {"$ORIGIN", "${ORIGIN}"}) {
+    if (!entry.starts_with(word)) continue;
+    const std::string_view rest = entry.substr(word.size());
+    if (!rest.empty() && !rest.starts_with('/')) continue;
+    return base::concat(std::filesystem::path(path).parent_path().string(), rest);
+  }
+  return {};
+}
 
 Status judge_elf(const ElfFacts& facts, const std::string& path, const ElfRules& rules,
                  std::vector<Status>& warnings) {

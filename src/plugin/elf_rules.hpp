@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <opmux/status.hpp>
@@ -23,5 +25,9 @@ struct ElfRules {
 /// warning, "elf.exports".
 Status judge_elf(const ElfFacts& facts, const std::string& path, const ElfRules& rules,
                  std::vector<Status>& warnings);
+
+/// The folder that an entry of a run path means if it begins with "$ORIGIN", for a library at a
+/// real path; nothing for any other entry.
+std::optional<std::string> origin_folder(std::string_view entry, const std::string& path);
 
 }  // namespace opmux::plugin

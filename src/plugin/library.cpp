@@ -1,16 +1,12 @@
 #include "plugin/library.hpp"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <link.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string_view>
-#include <system_error>
 
 #include "base/text.hpp"
 #include "plugin/bounded_read.hpp"
@@ -19,70 +15,20 @@
 namespace opmux::plugin {
 namespace {
 
-std::string hex(const unsigned char* bytes, size_t count) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (size_t i = 0; i < count; ++i) {
-    text += kDigits[bytes[i] >> 4];
-    text += kDigits[bytes[i] & 15];
-  }
-  return text;
+/// Not by way of /proc/self: a debugger would look at itself.
+std::string path_of_descriptor(int descriptor) {
+  return base::concat("/proc/", getpid(), "/fd/", descriptor);
 }
 
-/// The linker's build id in one segment of notes, or empty.
-std::string build_id_in(const char* notes, size_t size) {
-  const auto padded = [](size_t n) { return (n + 3) / 4 * 4; };
-  size_t at = 0;
-  while (size - at >= sizeof(ElfW(Nhdr))) {
-    ElfW(Nhdr) note;
-    std::memcpy(&note, notes + at, sizeof(note));
-    at += sizeof(note);
-    const size_t name = padded(note.n_namesz), body = padded(note.n_descsz);
-    if (name > size - at || body > size - at - name) return {};
-    const bool gnu = note.n_namesz == 4 && std::memcmp(notes + at, "GNU", 4) == 0;
-    if (gnu && note.n_type == NT_GNU_BUILD_ID) {
-      return hex(reinterpret_cast<const unsigned char*>(notes + at + name), note.n_descsz);
-    }
-    at += name + body;
+/// What the system's loader said last, with the file's path where it told a descriptor's.
+Status cannot_open(std::string_view path, std::string_view opened_as) {
+  const char* said = dlerror();
+  std::string text = said != nullptr ? said : "no reason";
+  if (const size_t at = text.find(opened_as); at != std::string::npos && !path.empty()) {
+    text.replace(at, opened_as.size(), path);
   }
-  return {};
-}
-
-struct Search {
-  uintptr_t address;
-  std::string build_id;
-};
-
-bool holds(const dl_phdr_info& object, uintptr_t address) {
-  for (int i = 0; i < object.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
-    const uintptr_t start = object.dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_LOAD && address - start < segment.p_memsz) return true;
-  }
-  return false;
-}
-
-int look_at(dl_phdr_info* object, size_t, void* context) {
-  auto& search = *static_cast<Search*>(context);
-  if (!holds(*object, search.address)) return 0;
-  for (int i = 0; i < object->dlpi_phnum && search.build_id.empty(); ++i) {
-    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
-    if (segment.p_type != PT_NOTE) continue;
-    // The system's loader gives addresses as numbers.
-    const uintptr_t start = object->dlpi_addr + segment.p_vaddr;
-    const auto* notes = reinterpret_cast<const char*>(start);  // NOLINT(performance-no-int-to-ptr)
-    search.build_id = build_id_in(notes, segment.p_memsz);
-  }
-  return 1;
-}
-
-std::string build_id_of(opmux_plugin_query_fn query, const std::string& path) {
-  Search search{reinterpret_cast<uintptr_t>(query), {}};
-  dl_iterate_phdr(look_at, &search);
-  if (!search.build_id.empty()) return search.build_id;
-  struct stat file{};
-  if (stat(path.c_str(), &file) != 0) return {};
-  return base::concat("file-", file.st_size, "-", file.st_mtim.tv_sec, "-", file.st_mtim.tv_nsec);
+  return malformed("open",
+                   base::concat("cannot open ", path.empty() ? opened_as : path, ": ", text));
 }
 
 /// Why a library has no query function of this version.
@@ -98,20 +44,59 @@ Status no_query(void* handle, const std::string& path) {
                                             ": it is a library, but no opmux plugin"));
 }
 
+/// One that the process has already, or the one at this path.
+void* open_beside(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (void* known = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return known;
+  return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+link_map* map_of(void* handle) {
+  link_map* map = nullptr;
+  return dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 ? map : nullptr;
+}
+
+/// Plugins ask by dladdr where they lie, debuggers where their symbols are. Both read one pointer
+/// of the public list of libraries; the old text stays valid for who reads it now.
+void call_by_path(const std::string& path, std::string_view opened_as, Library& library) {
+  link_map* map = map_of(library.handle);
+  if (path.empty() || map == nullptr || opened_as != map->l_name) return;
+  library.called = strdup(path.c_str());
+  if (library.called == nullptr) return;
+  library.opened_as = map->l_name;
+  map->l_name = library.called;
+}
+
 }  // namespace
 
-Result<Library> open_library(const std::string& path, int checked) {
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* said = dlerror();
-    return malformed("open", base::concat("cannot open ", path, ": ", said ? said : "no reason"));
+Result<Library> open_library(const LibraryFile& file) {
+  const std::string name = path_of_descriptor(file.descriptor);
+  Library library;
+  for (const std::string& path : file.beside) {
+    void* handle = open_beside(path);
+    if (handle == nullptr) return cannot_open(file.path, name);
+    library.beside.push_back(handle);
   }
-  auto* query = reinterpret_cast<opmux_plugin_query_fn>(dlsym(handle, OPMUX_PLUGIN_SYMBOL));
-  if (query == nullptr) return no_query(handle, path);
-  if (checked >= 0 && !lies_in(reinterpret_cast<const void*>(query), checked)) {
+  library.handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library.handle == nullptr) return cannot_open(file.path, name);
+  const std::string& path = file.path.empty() ? name : file.path;
+  library.query =
+      reinterpret_cast<opmux_plugin_query_fn>(dlsym(library.handle, OPMUX_PLUGIN_SYMBOL));
+  if (library.query == nullptr) return no_query(library.handle, path);
+  if (!lies_in(reinterpret_cast<const void*>(library.query), file.descriptor)) {
     return malformed("swapped", base::concat(path, " is not the file that was checked"));
   }
-  return Library{handle, query, build_id_of(query, path)};
+  call_by_path(file.path, name, library);
+  return library;
+}
+
+void close_library(const Library& library) {
+  // The system's loader frees the name that it made itself.
+  link_map* map = library.called != nullptr ? map_of(library.handle) : nullptr;
+  if (map != nullptr) map->l_name = library.opened_as;
+  dlclose(library.handle);
+  std::free(library.called);
+  for (void* handle : library.beside) dlclose(handle);
 }
 
 }  // namespace opmux::plugin

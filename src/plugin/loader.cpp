@@ -66,15 +66,15 @@ Result<CheckedFile> Loader::checked(const std::string& path, PluginReport& repor
 }
 
 Result<Manifest> Loader::tried(const CheckedFile& file) const {
-  ProbeTarget target{file.path, file.descriptor.get()};
+  LibraryFile as{file.path, file.descriptor.get(), file.beside};
   base::Descriptor sealed;
   if (trust_.sealed) {
     Result<base::Descriptor> copy = sealed_copy(file);
     if (!copy) return copy.error();
     sealed = *std::move(copy);
-    target = {"", sealed.get()};
+    as = {"", sealed.get()};
   }
-  Verdict verdict = try_out_(file, target);
+  Verdict verdict = try_out_(file, as);
   if (verdict.ok()) return std::move(verdict.manifest);
   return Status(Code::declined, std::move(verdict.code), std::move(verdict.text));
 }

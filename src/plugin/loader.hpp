@@ -43,8 +43,8 @@ class Loader {
                   std::vector<Gate> gates = {})
       : registry_(registry), trust_(std::move(trust)), gates_(std::move(gates)) {}
 
-  /// What the trial of a checked file gave, by the path or descriptor that will be opened.
-  using TryOut = std::function<Verdict(const CheckedFile& file, const ProbeTarget& target)>;
+  /// What the trial of a checked file gave, as it will be opened.
+  using TryOut = std::function<Verdict(const CheckedFile& file, const LibraryFile& as)>;
   /// From now on files are tried before they are opened.
   void try_out_with(TryOut try_out) { try_out_ = std::move(try_out); }
 

@@ -1,14 +1,17 @@
 #include "plugin/opened_file.hpp"
 
-#include <dlfcn.h>
+#include <fcntl.h>
 
+#include <cerrno>
 #include <map>
+#include <system_error>
 #include <vector>
 
 #include "base/fork_guarded.hpp"
 #include "base/lazy.hpp"
+#include "base/text.hpp"
 #include "base/thread_state.hpp"
-#include "plugin/sealed_copy.hpp"
+#include "plugin/bounded_read.hpp"
 
 namespace opmux::plugin {
 namespace {
@@ -29,22 +32,60 @@ base::ForkGuarded<Opened>& opened() {
   return all.get();
 }
 
-void close_code(void* handle) {
-  const base::ThreadStateGuard guard;
-  dlclose(handle);
+std::string build_id_of(const CheckedFile& file) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  if (!file.elf.build_id.empty()) return file.elf.build_id;
+  const FileIdentity& was = file.identity;
+  return base::concat("file-", was.size, "-", was.modified_ns / kSecond, "-",
+                      was.modified_ns % kSecond);
+}
+
+/// A file may have waited long. One that was moved, or has another name by now, is still the same.
+Status still_as_checked(const CheckedFile& file) {
+  const Result<FileIdentity> now = identity_of(file.descriptor.get());
+  if (now && now->size == file.identity.size && now->modified_ns == file.identity.modified_ns) {
+    return {};
+  }
+  return {Code::failed, "trust.changed",
+          base::concat(file.path, " was written to since it was checked")};
+}
+
+/// The descriptor that is kept, and what is opened by it.
+struct Kept {
+  base::Descriptor descriptor;
+  LibraryFile as;
+};
+
+Result<Kept> to_be_kept(const CheckedFile& file, base::Descriptor sealed) {
+  if (sealed) {
+    const int number = sealed.get();
+    return Kept{std::move(sealed), {"", number}};
+  }
+  if (Status bad = still_as_checked(file); !bad.ok()) return bad;
+  constexpr int kFirst = 3;  // those before may be closed and opened again by the program
+  Kept kept;
+  kept.descriptor.reset(fcntl(file.descriptor.get(), F_DUPFD_CLOEXEC, kFirst));
+  if (!kept.descriptor) {
+    return malformed("open", base::concat("cannot keep ", file.path,
+                                          " open: ", std::generic_category().message(errno)));
+  }
+  kept.as = {file.path, kept.descriptor.get(), file.beside};
+  return kept;
 }
 
 Result<OpenedFile> open_now(const CheckedFile& file, base::Descriptor sealed) {
+  Result<Kept> kept = to_be_kept(file, std::move(sealed));
+  if (!kept) return kept.error();
   const base::ThreadStateGuard guard;
-  const bool by_path = !sealed;
-  const int checked = by_path ? file.descriptor.get() : sealed.get();
-  const std::string path = by_path ? file.path : path_of_descriptor(sealed.get());
-  Result<Library> library = open_library(path, checked);
-  // A number that is used again would make the system's loader return the library that had it.
-  (void)sealed.release();
+  const Result<Library> library = open_library(kept->as);
+  if (library || library.error().reason() != "plugin.open") (void)kept->descriptor.release();
   if (!library) return library.error();
-  return OpenedFile{library->query, std::move(library->build_id),
-                    std::shared_ptr<void>(library->handle, close_code)};
+  const auto close = [library = *library](void*) {
+    const base::ThreadStateGuard while_closing;
+    close_library(library);
+  };
+  return OpenedFile{library->query, build_id_of(file),
+                    std::shared_ptr<void>(library->handle, close)};
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ std::string probe_program() {
   return (fs::path(here) / "../libexec/opmux/opmux-probe").lexically_normal().string();
 }
 
-Verdict probe(const std::string& program, const ProbeTarget& target) {
+Verdict probe(const std::string& program, const LibraryFile& file) {
   if (access(program.c_str(), X_OK) != 0) {
     return unusable("probe.missing",
                     base::concat("there is no program ", program, " to try plugins with"));
@@ -66,10 +66,10 @@ Verdict probe(const std::string& program, const ProbeTarget& target) {
   if (folder.path().empty()) {
     return unusable("probe.spawn", "cannot make a folder for temporary files");
   }
-  const ChildCommand command{program,
-                             {target.path},
-                             probe_environment(environ, folder.path()),
-                             target.descriptor,
+  std::vector<std::string> arguments{file.path};
+  arguments.insert(arguments.end(), file.beside.begin(), file.beside.end());
+  const ChildCommand command{program, std::move(arguments),
+                             probe_environment(environ, folder.path()), file.descriptor,
                              protocol::kMostData};
   const Result<ChildReport> report =
       run_child(command, std::chrono::seconds(protocol::kMostSeconds));

@@ -53,8 +53,4 @@ Result<base::Descriptor> sealed_copy(const CheckedFile& file) {
   return copy;
 }
 
-std::string path_of_descriptor(int descriptor) {
-  return base::concat("/proc/", getpid(), "/fd/", descriptor);
-}
-
 }  // namespace opmux::plugin

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "base/descriptor.hpp"
 #include "plugin/checked_file.hpp"
 
@@ -11,9 +9,5 @@ namespace opmux::plugin {
 /// file when it was checked. Fails with "plugin.sealed", or "trust.changed" if the bytes are
 /// others.
 Result<base::Descriptor> sealed_copy(const CheckedFile& file);
-
-/// The path by which a descriptor of this process is opened. Not by way of /proc/self: a debugger
-/// would look at itself.
-std::string path_of_descriptor(int descriptor);
 
 }  // namespace opmux::plugin

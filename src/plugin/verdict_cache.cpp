@@ -28,7 +28,7 @@
 namespace opmux::plugin {
 namespace {
 
-constexpr std::string_view kHead = "opmux-verdict-entry 1";
+constexpr std::string_view kEntryHead = "opmux-verdict-entry 1";
 constexpr int64_t kDay = 24 * 60 * 60;
 constexpr size_t kLongestEntry = kLongestVerdict + 4096;
 
@@ -100,13 +100,13 @@ std::string verdict_context() {
 std::string to_entry(std::string_view digest, std::string_view context, int64_t time,
                      const Verdict& verdict) {
   const std::string body = base::concat(digest, "\n", context, "\n", time, "\n", to_text(verdict));
-  return base::concat(kHead, "\n", digest_of(body), "\n", body);
+  return base::concat(kEntryHead, "\n", digest_of(body), "\n", body);
 }
 
 Result<Verdict> parse_entry(std::string_view text, std::string_view digest,
                             std::string_view context, int64_t now) {
   if (text.size() > kLongestEntry) return unreadable("too long");
-  if (take_line(text) != kHead) return unreadable("of another form");
+  if (take_line(text) != kEntryHead) return unreadable("of another form");
   const std::string_view sum = take_line(text);
   if (sum != digest_of(text)) return unreadable("damaged");
   if (take_line(text) != digest || take_line(text) != context) return unreadable("of another file");

@@ -53,7 +53,7 @@ Status environment_may_name_code(const PluginOptions& options) {
 
 /// Remembered, or found out now.
 plugin::Verdict verdict_of(plugin::VerdictCache& verdicts, const plugin::CheckedFile& file,
-                           const plugin::ProbeTarget& target) {
+                           const plugin::LibraryFile& target) {
   if (std::optional<plugin::Verdict> known = verdicts.find(file.digest)) return *std::move(known);
   plugin::Verdict found = plugin::probe(plugin::probe_program(), target);
   verdicts.keep(file.digest, found);
@@ -106,7 +106,7 @@ void PluginShelf::read_folders(Held& held, const Options& options) {
     if (!own && held.verdicts != nullptr) {
       held.loader->try_out_with(
           [verdicts = held.verdicts.get()](const plugin::CheckedFile& file,
-                                           const plugin::ProbeTarget& target) {
+                                           const plugin::LibraryFile& target) {
             return verdict_of(*verdicts, file, target);
           });
     }
