@@ -57,26 +57,26 @@ def engine(model, tmp_path_factory):
     """Runs an engine: engine(dtype, tokens, ...) -> Answer."""
     known = {}
 
-    def run(dtype, tokens, *, plain=False, eager=True, opmux=None):
+    def run(dtype, tokens, *, plain=False, eager=True, opmux=None, **environment):
         options = {"model": str(model), "dtype": dtype, "enforce_eager": eager}
         if opmux is not None:
             options["additional_config"] = {"opmux": opmux}
         request = json.dumps({"engine": options, "tokens": tokens})
-        if (request, plain) not in known:
-            folder = tmp_path_factory.mktemp("run")
-            known[request, plain] = start(folder, request, plain)
-        return known[request, plain]
+        if plain:
+            environment["OPMUX_DISABLE"] = "1"
+        key = request, *environment.items()
+        if key not in known:
+            known[key] = start(tmp_path_factory.mktemp("run"), request, environment)
+        return known[key]
 
     return run
 
 
-def start(folder, request, plain):
-    """One engine, with opmux or plain."""
+def start(folder, request, more):
+    """One engine, with more in its environment."""
     asked, given = folder / "request.json", folder / "answer.json"
     asked.write_text(request)
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
-    if plain:
-        environment["OPMUX_DISABLE"] = "1"
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", **more}
     script = pathlib.Path(engine_run.__file__)
     done = subprocess.run(
         [sys.executable, script, asked, given], env=environment, capture_output=True, text=True
