@@ -13,6 +13,7 @@ OPMUX_PLUGIN_ENTRY(simd) {
     simd::add_gelu_and_mul(backend);
     simd::add_softmax(backend);
     simd::add_linear(backend);
+    simd::add_linear_amx(backend);
     simd::add_matmul(backend);
     simd::add_rotary_embedding(backend);
     simd::add_embedding(backend);

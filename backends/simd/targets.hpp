@@ -32,6 +32,7 @@ void add_silu_and_mul(plugin::Backend& backend);
 void add_layer_norm(plugin::Backend& backend);
 void add_gelu_and_mul(plugin::Backend& backend);
 void add_linear(plugin::Backend& backend);
+void add_linear_amx(plugin::Backend& backend);
 void add_matmul(plugin::Backend& backend);
 void add_softmax(plugin::Backend& backend);
 void add_rotary_embedding(plugin::Backend& backend);

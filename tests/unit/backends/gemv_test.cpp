@@ -26,12 +26,6 @@ class Gemv : public SimdTest {
   }
 };
 
-// Sums have one chain per lane at least, four lanes on the smallest target.
-std::vector<Expected> in_lanes(std::vector<Expected> expected, int64_t terms) {
-  for (Expected& e : expected) e.error *= 1 + double(terms) / 8;
-  return expected;
-}
-
 INSTANTIATE_TEST_SUITE_P(Targets, Gemv, kSimdTargets, simd_target_name);
 
 TEST_P(Gemv, linear_is_right_for_every_type_stride_and_number_of_rows) {

@@ -54,4 +54,10 @@ inline std::vector<Expected> around(const Tensor& exact, double relative, double
   return result;
 }
 
+// Sums have one chain per lane at least, four lanes on the smallest target.
+inline std::vector<Expected> in_lanes(std::vector<Expected> expected, int64_t terms) {
+  for (Expected& e : expected) e.error *= 1 + double(terms) / 8;
+  return expected;
+}
+
 }  // namespace opmux::testing

@@ -1,0 +1,188 @@
+// Products of bf16 with more than a few rows, on the tiles of AMX. Sixteen rows of the weight are one
+// operand as they lie in memory, so that only x, which is smaller, is laid out anew.
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/simd/implementation.hpp"
+
+namespace opmux::backends::simd {
+namespace {
+
+#define OPMUX_TILES __attribute__((target("amx-tile,amx-bf16,avx512f,avx512vl,avx512bf16")))
+
+constexpr Target kAmx{"amx", "amx_tile,amx_bf16,avx512f,avx512vl,avx512_bf16", 160};
+constexpr int64_t kLeastRows = 5;  // fewer are read as fast without tiles: gemv.cpp
+constexpr int64_t kMostRows = 1024;
+constexpr int64_t kSide = 16;     // rows and columns of a tile of sums
+constexpr int64_t kDepth = 32;    // elements of K that a tile has of each row
+constexpr int64_t kLine = 64;     // bytes of a tile's row
+constexpr int64_t kColumns = 64;  // of y that one thread computes at a time
+constexpr int64_t kSums = kSide * kSide;
+
+// Eight tiles of full size, in the words of the instruction.
+struct alignas(64) TileShapes {
+  uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  uint16_t bytes[16] = {kLine, kLine, kLine, kLine, kLine, kLine, kLine, kLine};
+  uint8_t rows[16] = {kSide, kSide, kSide, kSide, kSide, kSide, kSide, kSide};
+};
+
+// Sixteen rows of x are a group: pair after pair of K, the pair of all its rows. What is missing of
+// the last group is zero.
+void pack_group(const RowsOf<const BF16>& x, int64_t group, int64_t depth, uint32_t* to) {
+  for (int64_t r = 0; r < kSide; ++r) {
+    const int64_t row = group * kSide + r;
+    const BF16* const from = row < x.count() ? x[row] : nullptr;
+    for (int64_t pair = 0; pair < depth / 2; ++pair) {
+      uint32_t both = 0;
+      if (from) std::memcpy(&both, from + 2 * pair, sizeof both);
+      to[pair * kSide + r] = both;
+    }
+  }
+}
+
+struct Product {
+  const BF16* weight;
+  int64_t stride, depth;
+  const uint32_t* x;  // groups of rows
+  const opmux_tensor* bias;
+  const RowsOf<BF16>& y;
+
+  int64_t group_size() const { return depth / 2 * kSide; }
+};
+
+// The sums of one or two panels of sixteen rows of the weight and one or two groups of x, each as
+// sixteen columns of y for sixteen rows of x. The order of additions is that of K, always.
+template <int kPanels, int kGroups>
+OPMUX_TILES void add_up(const Product& p, int64_t column, int64_t group, float* sums) {
+  const BF16* weight = p.weight + column * p.stride;
+  const uint32_t* x = p.x + group * p.group_size();
+  const int64_t stride = p.stride * int64_t{sizeof(BF16)};
+  _tile_zero(0);
+  if constexpr (kPanels == 2) _tile_zero(1);
+  if constexpr (kGroups == 2) _tile_zero(2);
+  if constexpr (kPanels * kGroups == 4) _tile_zero(3);
+  for (int64_t k = 0; k < p.depth; k += kDepth, weight += kDepth, x += kDepth / 2 * kSide) {
+    _tile_loadd(4, weight, stride);
+    _tile_loadd(6, x, kLine);
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (kPanels == 2) {
+      _tile_loadd(5, weight + kSide * p.stride, stride);
+      _tile_dpbf16ps(1, 5, 6);
+    }
+    if constexpr (kGroups == 2) {
+      _tile_loadd(7, x + p.group_size(), kLine);
+      _tile_dpbf16ps(2, 4, 7);
+    }
+    if constexpr (kPanels * kGroups == 4) _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, sums, kLine);
+  if constexpr (kPanels == 2) _tile_stored(1, sums + kSums, kLine);
+  if constexpr (kGroups == 2) _tile_stored(2, sums + 2 * kSums, kLine);
+  if constexpr (kPanels * kGroups == 4) _tile_stored(3, sums + 3 * kSums, kLine);
+}
+
+// Writes one tile of sums, columns of y in its rows, to the rows of y.
+OPMUX_TILES void store_tile(const Product& p, int64_t column, int64_t group, const float* sums) {
+  alignas(64) float bias[kSide];
+  if (p.bias) load_strided(*p.bias, column * p.bias->strides[0], p.bias->strides[0], kSide, bias);
+  const __m512i columns =
+      _mm512_setr_epi32(0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240);
+  const int64_t rows = std::min(kSide, p.y.count() - group * kSide);
+  for (int64_t r = 0; r < rows; ++r) {
+    // The plain form starts from an undefined value, which g++ warns of.
+    __m512 row = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, columns, sums + r, 4);
+    if (p.bias) row = _mm512_add_ps(row, _mm512_load_ps(bias));
+    const __m256bh rounded = _mm512_cvtneps_pbh(row);
+    std::memcpy(p.y[group * kSide + r] + column, &rounded, sizeof rounded);
+  }
+}
+
+template <int kPanels, int kGroups>
+OPMUX_TILES void compute(const Product& p, int64_t column, int64_t group) {
+  alignas(64) float sums[4 * kSums];
+  add_up<kPanels, kGroups>(p, column, group, sums);
+  for (int g = 0; g < kGroups; ++g) {
+    for (int n = 0; n < kPanels; ++n) {
+      store_tile(p, column + n * kSide, group + g, sums + (2 * g + n) * kSums);
+    }
+  }
+}
+
+template <int kPanels>
+OPMUX_TILES void compute_panels(const Product& p, int64_t column, int64_t groups) {
+  int64_t group = 0;
+  for (; group + 2 <= groups; group += 2) compute<kPanels, 2>(p, column, group);
+  if (group < groups) compute<kPanels, 1>(p, column, group);
+}
+
+OPMUX_TILES void compute_columns(const Product& p, int64_t first, int64_t last) {
+  const TileShapes shapes;
+  _tile_loadconfig(&shapes);
+  const int64_t groups = (p.y.count() + kSide - 1) / kSide;
+  int64_t column = first;
+  for (; column + 2 * kSide <= last; column += 2 * kSide) compute_panels<2>(p, column, groups);
+  if (column < last) compute_panels<1>(p, column, groups);
+  _tile_release();
+}
+
+int32_t run_linear_amx(const plugin::Call& call) {
+  const plugin::TensorArg y = call.tensor(0), x = call.tensor(1), weight = call.tensor(2);
+  const plugin::TensorArg bias = call.optional_tensor(3);
+  const int64_t depth = weight.dim(1), width = weight.dim(0);
+  const RowsOf<const BF16> from(x);
+  const RowsOf<BF16> to(y);
+  auto* const packed = static_cast<uint32_t*>(call.workspace());
+  const Product p{
+      weight.data<const BF16>(), weight.stride(0), depth, packed, bias ? &bias.c() : nullptr, to};
+  call.for_each((from.count() + kSide - 1) / kSide, [&](int64_t group) {
+    pack_group(from, group, depth, packed + group * p.group_size());
+  });
+  call.for_each((width + kColumns - 1) / kColumns, [&](int64_t b) {
+    compute_columns(p, b * kColumns, std::min(width, (b + 1) * kColumns));
+  });
+  return OPMUX_OK;
+}
+
+uint64_t packed_bytes(const plugin::Call& call) {
+  const plugin::TensorArg x = call.tensor(1);
+  const int64_t groups = (Rows(x.c()).count() + kSide - 1) / kSide;
+  return static_cast<uint64_t>(groups * kSide * x.dim(-1)) * sizeof(BF16);
+}
+
+// Linux lends a process the registers of tiles on request, for good.
+int32_t verify_tiles(const plugin::Facts&, opmux_error* why) {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  if (granted) return OPMUX_OK;
+  return plugin::decline(why, "simd.tiles", "the system does not let this process use AMX tiles");
+}
+
+}  // namespace
+
+void add_linear_amx(plugin::Backend& backend) {
+  const Operator op{.name = "linear",
+                    .signature =
+                        "linear(out Tensor y[..., N], Tensor x[..., K], const Tensor weight[N, K], "
+                        "Tensor? bias[N])",
+                    .alike = {},
+                    .caps = plugin::Caps{}
+                                .inner_contiguous()
+                                .dtypes("y", {plugin::bf16})
+                                .dtypes("x", {plugin::bf16})
+                                .dtypes("weight", {plugin::bf16})
+                                .at_least("rows", kLeastRows)
+                                .at_most("rows", kMostRows)
+                                .at_least("N", kSide)
+                                .multiple_of("N", kSide)
+                                .at_least("K", kDepth)
+                                .multiple_of("K", kDepth),
+                    .workspace = packed_bytes};
+  backend.add(
+      implementation(op, kAmx).verify(verify_tiles, {{OPMUX_FACT_DTYPE, "x"}}).run(run_linear_amx));
+}
+
+}  // namespace opmux::backends::simd
