@@ -1,5 +1,5 @@
-// Products of bf16 with more than a few rows, on the tiles of AMX. Sixteen rows of the weight are one
-// operand as they lie in memory, so that only x, which is smaller, is laid out anew.
+// Products of bf16 with more than a few rows, on the tiles of AMX. Sixteen rows of the weight are
+// one operand as they lie in memory, so that only x, which is smaller, is laid out anew.
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
