@@ -30,6 +30,13 @@ std::string store_folder(const std::string& state_dir) {
   return {};
 }
 
+std::string run_folder(const std::string& state_dir) {
+  if (!state_dir.empty()) return state_dir + "/run";
+  const char* run = secure_getenv("XDG_RUNTIME_DIR");
+  if (run != nullptr && *run == '/') return std::string(run) + "/opmux";
+  return concat("/dev/shm/opmux-", geteuid());
+}
+
 Status make_private_folder(const std::string& path) {
   for (size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
     const std::string part = path.substr(0, at);

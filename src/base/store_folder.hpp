@@ -11,6 +11,10 @@ namespace opmux::base {
 /// processes with raised privileges.
 std::string store_folder(const std::string& state_dir);
 
+/// Where processes keep what concerns them while they run: `state_dir`/run if that is given, else
+/// $XDG_RUNTIME_DIR/opmux, else /dev/shm/opmux-UID.
+std::string run_folder(const std::string& state_dir);
+
 /// Makes a folder, and those above it, for this user alone (0700). Fails with "store.folder" if it
 /// cannot be made or written to, is somebody else's, or open to others.
 Status make_private_folder(const std::string& path);

@@ -16,6 +16,7 @@ using test::TemporaryFolder;
 
 TEST(StoreFolder, is_where_the_program_or_the_system_says) {
   EXPECT_EQ(store_folder("/state"), "/state/store");
+  EXPECT_EQ(run_folder("/state"), "/state/run");
   EXPECT_TRUE(store_folder("").empty() || store_folder("").ends_with("/opmux"));
 }
 

@@ -1,0 +1,133 @@
+#include "health/journal_file.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "base/text.hpp"
+
+namespace opmux::health {
+namespace {
+
+Status cannot(std::string_view what, const std::string& path, int why) {
+  return {Code::unavailable, "journal.file",
+          base::concat("cannot ", what, " ", path, ": ", std::strerror(why))};
+}
+
+/// Never the name of a file that is there: a process id may be met again.
+std::string new_name() {
+  static std::atomic<uint32_t> count{0};
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return base::concat("journal-", ::getpid(), "-", now.tv_sec, "-", now.tv_nsec, "-", ++count);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JournalFile>> JournalFile::create(const std::string& folder, int64_t now) {
+  std::unique_ptr<JournalFile> made(new JournalFile);
+  const std::string name = new_name();
+  const std::string aside = folder + "/new-" + name;
+  made->path_ = folder + "/" + name;
+  made->file_.reset(::open(aside.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!made->file_) return cannot("make", aside, errno);
+  Status status = made->fill(now);
+  if (status.ok() && std::rename(aside.c_str(), made->path_.c_str()) != 0) {
+    status = cannot("name", made->path_, errno);
+  }
+  if (status.ok()) return made;
+  ::unlink(aside.c_str());
+  return status;
+}
+
+Status JournalFile::fill(int64_t now) {
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) return cannot("lock", path_, errno);
+  // Room for all of it now: a mapped page without room would be fatal later.
+  if (const int why = ::posix_fallocate(file_.get(), 0, kJournalMapped); why != 0) {
+    return cannot("make room for", path_, why);
+  }
+  void* const memory =
+      ::mmap(nullptr, kJournalMapped, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
+  if (memory == MAP_FAILED) return cannot("map", path_, errno);
+  header_ = new (memory) JournalHeader{};
+  slots_ = reinterpret_cast<MarkSlot*>(static_cast<char*>(memory) + kJournalHeaderSize);
+  kJournalMagic.copy(header_->magic, sizeof header_->magic);
+  header_->version = kJournalVersion;
+  header_->header_size = kJournalHeaderSize;
+  header_->slot_size = sizeof(MarkSlot);
+  header_->slot_count = kJournalSlots;
+  header_->levels = kMarkLevels;
+  header_->process = static_cast<uint32_t>(::getpid());
+  header_->started = now;
+  boot_id().copy(header_->boot, sizeof header_->boot - 1);
+  header_->check = check_of(*header_);
+  size_ = kJournalMapped;
+  return {};
+}
+
+MarkSlot* JournalFile::take_slot() {
+  for (size_t word = 0; word < taken_.size(); ++word) {
+    uint64_t taken = taken_[word].load(std::memory_order_relaxed);
+    while (taken != UINT64_MAX) {
+      const int bit = std::countr_one(taken);
+      if (taken_[word].compare_exchange_weak(taken, taken | uint64_t{1} << bit)) {
+        return &slots_[word * 64 + static_cast<size_t>(bit)];
+      }
+    }
+  }
+  return nullptr;
+}
+
+void JournalFile::give_back(MarkSlot* slot) {
+  slot->clear();
+  const auto index = static_cast<size_t>(slot - slots_);
+  taken_[index / 64].fetch_and(~(uint64_t{1} << index % 64));
+}
+
+Status JournalFile::append(std::span<const JournalName> names) {
+  std::string lines;
+  for (const JournalName& name : names) lines += line_of(name);
+  std::string_view rest = lines;
+  uint64_t at = size_;
+  while (!rest.empty()) {
+    const ssize_t done = ::pwrite(file_.get(), rest.data(), rest.size(), static_cast<off_t>(at));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) {
+      const int why = done == 0 ? ENOSPC : errno;
+      // What is torn is overwritten by the next names.
+      [[maybe_unused]] const int cut = ::ftruncate(file_.get(), static_cast<off_t>(size_));
+      return cannot("write names to", path_, why);
+    }
+    rest.remove_prefix(static_cast<size_t>(done));
+    at += static_cast<uint64_t>(done);
+  }
+  size_ = at;
+  return {};
+}
+
+void JournalFile::remove() {
+  if (!file_) return;
+  header_->idle.store(1, std::memory_order_release);
+  ::unlink(path_.c_str());
+  file_.reset();
+}
+
+void JournalFile::leave_to_parent() {
+  file_.reset();
+  void* const copy =
+      ::mmap(nullptr, kJournalMapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy == MAP_FAILED) return;
+  std::memcpy(copy, static_cast<const void*>(header_), kJournalMapped);
+  ::mremap(copy, kJournalMapped, kJournalMapped, MREMAP_MAYMOVE | MREMAP_FIXED,
+           static_cast<void*>(header_));
+}
+
+}  // namespace opmux::health
