@@ -23,6 +23,12 @@ def _halves(cache: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return rows[:, :, :places].transpose(1, 2), rows[:, :, places:].transpose(1, 2)
 
 
+def _multiplies_tiles() -> bool:
+    """Whether vLLM has a kernel for tiles here and now, while a model is made."""
+    dtype: torch.dtype = torch.get_default_dtype()
+    return dtype == torch.bfloat16 and torch.cpu._is_amx_tile_supported()
+
+
 class Attention(_vllm.CPUAttentionBackendImpl):  # type: ignore[misc]
     """One layer's attention."""
 
@@ -43,6 +49,8 @@ class Attention(_vllm.CPUAttentionBackendImpl):  # type: ignore[misc]
             return "its cache is quantized"
         if settings.exact:
             return "vLLM adds up in another order than opmux"
+        if not settings.asked and _multiplies_tiles():
+            return "vLLM's multiplies tiles (AMX), which is faster"
         return settings.reason_against("attention")
 
     def _split(self, cache: torch.Tensor) -> None:

@@ -17,6 +17,8 @@ class Settings:
 
     kinds: tuple[str, ...] = KINDS
     """The kinds of layers that are taken over; the others stay vLLM's."""
+    asked: bool = False
+    """Whether the kinds were named: then they are taken over even where vLLM's are faster."""
     exact: bool = False
     """Whether values are rounded where vLLM's own eager layers round, at some cost: then norms,
     activations and rotary embeddings are taken over only."""
@@ -31,7 +33,7 @@ class Settings:
         kinds = entry.get("kinds", KINDS)
         if isinstance(kinds, str) or not set(kinds) <= set(KINDS):
             raise InvalidArgument(f"opmux: kinds are {', '.join(KINDS)}, not {kinds!r}")
-        return Settings(tuple(kinds), bool(entry.get("exact", False)))
+        return Settings(tuple(kinds), "kinds" in entry, bool(entry.get("exact", False)))
 
     @staticmethod
     def current() -> Settings:

@@ -71,8 +71,8 @@ def settings(**entry):
 
 
 def test_settings_are_those_of_the_engines_configuration():
-    assert Settings.read(None) == Settings(KINDS, False)
-    assert settings(kinds=["norm"], exact=True) == Settings(("norm",), True)
+    assert Settings.read(None) == Settings(KINDS, asked=False, exact=False)
+    assert settings(kinds=["norm"], exact=True) == Settings(("norm",), asked=True, exact=True)
     assert settings(kinds=["norm"]).reason_against("linear") == "it was not asked for"
 
 
