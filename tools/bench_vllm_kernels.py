@@ -1,12 +1,17 @@
 """Single operators for bench_vllm: vLLM's eager way and opmux's, on the same numbers."""
+import functools
 import itertools
 
 import torch
 import torch.nn.functional as F
+from vllm.model_executor.layers import utils
 
 import opmux
 import opmux.torch  # noqa: F401  # calls go the way that the plugin's go
+import opmux.vllm
 
+PLAIN = utils.dispatch_cpu_unquantized_gemm
+opmux.vllm.register()
 HIDDEN, INNER, HEADS, KV_HEADS, SIZE, BLOCK, CONTEXT = 2048, 8192, 32, 8, 64, 128, 1024
 ops = opmux.ops
 
@@ -45,22 +50,32 @@ def rotary(rows):
            lambda: ops.rotary_embedding(heads, kv_heads, positions, table, "neox"))
 
 
+def layers(dispatch, weights):
+    """Layers as vLLM makes them of weights, by its own function or the one in its place."""
+    made = []
+    for weight in weights:
+        layer = torch.nn.Module()
+        layer.weight, layer.bias = torch.nn.Parameter(weight, False), None
+        dispatch(layer, False)
+        made.append(layer)
+    return itertools.cycle(made)
+
+
 def linears(rows):
     """Weights take turns, so that they come from memory as in a model."""
-    from vllm import _custom_ops
-
     for name, outputs, inputs in (("qkv", 3072, HIDDEN), ("o", HIDDEN, HIDDEN),
                                   ("gate_up", 2 * INNER, HIDDEN), ("down", HIDDEN, INNER)):
-        count = max(2, int(4e8 / (2 * outputs * inputs)))
         first = numbers(outputs, inputs)
-        weights = [torch.nn.Parameter(first.clone(), False) for _ in range(count)]
-        packed = [_custom_ops.create_onednn_mm(w.t(), 32) for w in weights]
-        theirs, own = itertools.cycle(packed), itertools.cycle(weights)
+        weights = [first.clone() for _ in range(max(2, int(4e8 / first.nbytes)))]
+        theirs, own = layers(PLAIN, weights), layers(utils.dispatch_cpu_unquantized_gemm, weights)
         x = numbers(rows, inputs)
-        for weight in weights:
-            ops.linear(x, weight)
-        yield (f"linear {name}", lambda: _custom_ops.onednn_mm(next(theirs), x, None),
-               lambda: ops.linear(x, next(own)))
+
+        def multiply(cycle, x=x):
+            layer = next(cycle)
+            return layer.cpu_linear(x, layer.weight, None)
+
+        yield (f"linear {name}", functools.partial(multiply, theirs),
+               functools.partial(multiply, own))
 
 
 def attention(rows):
