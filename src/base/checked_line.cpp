@@ -6,13 +6,13 @@
 namespace opmux::base {
 namespace {
 
-constexpr size_t kDigits = 16;
+constexpr size_t kSumDigits = 16;
 
 std::string sum_of(std::string_view text) {
   uint64_t sum = 0xcbf29ce484222325u;  // FNV-1a
   for (const char byte : text) sum = (sum ^ static_cast<uint8_t>(byte)) * 0x100000001b3u;
-  std::string digits(kDigits, '0');
-  for (size_t i = kDigits; i-- > 0; sum >>= 4) digits[i] = "0123456789abcdef"[sum & 15];
+  std::string digits(kSumDigits, '0');
+  for (size_t i = kSumDigits; i-- > 0; sum >>= 4) digits[i] = "0123456789abcdef"[sum & 15];
   return digits;
 }
 
@@ -23,8 +23,8 @@ std::string checked_line(std::string_view text) {
 }
 
 std::optional<std::string_view> text_of_checked(std::string_view line) {
-  if (line.size() <= kDigits) return {};
-  const std::string_view text = line.substr(0, line.size() - kDigits - 1);
+  if (line.size() <= kSumDigits) return {};
+  const std::string_view text = line.substr(0, line.size() - kSumDigits - 1);
   if (line[text.size()] != ' ' || line.substr(text.size() + 1) != sum_of(text)) return {};
   return text;
 }
