@@ -25,7 +25,7 @@ def said(opmux, machine, text):
 def main(opmux, page, machine, *options):
     path = pathlib.Path(page)
     text = path.read_text(encoding="utf-8")
-    machine = str(pathlib.Path(machine).resolve())
+    opmux, machine = (str(pathlib.Path(name).resolve()) for name in (opmux, machine))
     examples, wrong = EXAMPLE.findall(text), 0
     for name, policy, expected in examples:
         found = said(opmux, machine, policy)
