@@ -280,6 +280,17 @@ OPMUX_EXPORT int32_t opmux_policy_reset(opmux_runtime* runtime, opmux_error* err
    refused changes nothing; `error` names line and column. */
 OPMUX_EXPORT int32_t opmux_policy_load(opmux_runtime* runtime, opmux_str text, opmux_str name,
                                        opmux_error* error);
+#define OPMUX_CHECK_STRICT_NAMES 1u /* as `names: strict` in the text */
+
+/* What would become of a text as the policy file: odd rules and changed decisions, as the JSON of
+   `opmux check --json`, written as opmux_explain writes. Changes nothing. A text that would not
+   apply fails as opmux_policy_load does. */
+OPMUX_EXPORT int32_t opmux_policy_check(opmux_runtime* runtime, opmux_str text, opmux_str name,
+                                        uint32_t flags, char* buffer, size_t capacity, size_t* size,
+                                        opmux_error* error);
+/* Whether a text is a condition as the rules of policy files have it; `error` names the column if
+   not. Names and types are those of operators: opmux_policy_check knows them. */
+OPMUX_EXPORT int32_t opmux_condition_check(opmux_str text, opmux_error* error);
 /* Goes back to the text before; once more, and the later one is in force again. */
 OPMUX_EXPORT int32_t opmux_policy_rollback(opmux_runtime* runtime, opmux_error* error);
 

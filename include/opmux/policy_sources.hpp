@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <opmux/policy.hpp>
 #include <opmux/status.hpp>
@@ -17,7 +18,8 @@ struct SourceOptions {
   /// once), `hot_reload` (files are watched), `auto` (the first of static, hot_reload and dynamic
   /// for which there are files). Empty: OPMUX_MODE, or auto.
   std::string mode = {};
-  /// A policy file, or a folder whose *.yaml and *.json are one list. Empty: OPMUX_CONFIG.
+  /// A policy file, or a folder whose *.yaml and *.json are one list. Empty: OPMUX_CONFIG. A
+  /// relative path is seen from where the process stands when the runtime is made.
   std::string config = {};
   /// A policy file of the machine, or the name of one that was installed. Empty: OPMUX_PLATFORM.
   std::string platform = {};
@@ -41,6 +43,9 @@ struct PolicyState {
   uint64_t version = 0;     ///< one more for each text that came into force; goes back with it
   uint64_t generation = 0;  ///< of the snapshot that it came into force with
   uint64_t rules = 0, expired = 0;
+  uint64_t unmatched = 0;  ///< rules that name only what is not present in this process now
+  /// The first sixteen of them: `"other-hosts" (policy.yaml:12)`.
+  std::vector<std::string> unmatched_rules;
   uint64_t previous_version = 0;  ///< what rollback() would bring back; 0: nothing
   uint64_t loaded = 0, refused = 0, rolled_back = 0, lapsed = 0;  ///< how often since the start
   Status last_refusal;                                            ///< ok if there was none

@@ -265,6 +265,10 @@ class Condition:
     """A question about a call, for a rule; joined by &, | and ~."""
 
     @staticmethod
+    def parse(text: str) -> Condition:
+        """A condition as policy files have it."""
+
+    @staticmethod
     def dim(name: str, compare: str, value: int, /) -> Condition: ...
     @staticmethod
     def rows(compare: str, value: int, /) -> Condition: ...
@@ -387,6 +391,10 @@ class PolicyState:
     @property
     def expired(self) -> int: ...
     @property
+    def unmatched(self) -> int: ...
+    @property
+    def unmatched_rules(self) -> list[str]: ...
+    @property
     def previous_version(self) -> int: ...
     @property
     def loaded(self) -> int: ...
@@ -419,6 +427,43 @@ class PolicyChange:
     def code(self) -> str: ...
     @property
     def reason(self) -> str: ...
+
+class PolicyFinding:
+    """Something about a policy that would apply, but perhaps not as meant."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def where(self) -> str: ...
+    @property
+    def rule(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+
+class DecisionChange:
+    """What is tried first for an operator now, and what would be."""
+
+    @property
+    def op(self) -> str: ...
+    @property
+    def when(self) -> str: ...
+    @property
+    def before(self) -> str: ...
+    @property
+    def after(self) -> str: ...
+    @property
+    def by(self) -> str: ...
+
+class PolicyCheck:
+    """What check_policy found."""
+
+    @property
+    def rules(self) -> int: ...
+    @property
+    def findings(self) -> list[PolicyFinding]: ...
+    @property
+    def changes(self) -> list[DecisionChange]: ...
+    def to_json(self) -> str: ...
 
 class Constant:
     """A tensor with an owner: packed once, by the first call that can."""
@@ -458,6 +503,16 @@ class Runtime:
     def reset_policy(self) -> None: ...
     def load_policy(self, text: str, name: str = "policy") -> None:
         """Puts the text of a policy file in force; one that is refused changes nothing."""
+
+    def check_policy(
+        self,
+        text: str,
+        name: str = "policy",
+        *,
+        strict_names: bool = False,
+        machine: Sequence[OperatorInfo] = ...,
+    ) -> PolicyCheck:
+        """What would become of a text: what is odd about it, which decisions change."""
 
     def rollback(self) -> None:
         """Goes back to the text before."""

@@ -1,6 +1,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <opmux/policy.hpp>
@@ -26,6 +27,14 @@ Compare compare_of(const std::string& word) {
 void bind_condition(nb::module_& module) {
   nb::class_<Condition>(module, "Condition",
                         "A question about a call, for a rule; joined by &, | and ~.")
+      .def_static(
+          "parse",
+          [](std::string_view text) {
+            Result<Condition> parsed = Condition::parse(text);
+            if (!parsed) throw Error(parsed.error());
+            return *parsed;
+          },
+          nb::arg("text"), "A condition as policy files have it.")
       .def_static("dim",
                   [](std::string name, const std::string& compare, int64_t value) {
                     return Condition::dim(std::move(name), compare_of(compare), value);

@@ -67,6 +67,8 @@ void bind_state(nb::module_& module) {
       .def_ro("generation", &PolicyState::generation)
       .def_ro("rules", &PolicyState::rules)
       .def_ro("expired", &PolicyState::expired)
+      .def_ro("unmatched", &PolicyState::unmatched)
+      .def_ro("unmatched_rules", &PolicyState::unmatched_rules)
       .def_ro("previous_version", &PolicyState::previous_version)
       .def_ro("loaded", &PolicyState::loaded)
       .def_ro("refused", &PolicyState::refused)
@@ -92,6 +94,45 @@ void bind_state(nb::module_& module) {
       });
 }
 
+void bind_check(nb::module_& module) {
+  nb::class_<PolicyFinding>(module, "PolicyFinding",
+                            "Something about a policy that would apply, but perhaps not as meant.")
+      .def_ro("code", &PolicyFinding::code)
+      .def_ro("where", &PolicyFinding::where)
+      .def_ro("rule", &PolicyFinding::rule)
+      .def_ro("text", &PolicyFinding::text)
+      .def("__repr__", [](const PolicyFinding& own) {
+        return "<PolicyFinding " + own.where + ": " + own.text + " [" + own.code + "]>";
+      });
+  nb::class_<DecisionChange>(module, "DecisionChange",
+                             "What is tried first for an operator now, and what would be.")
+      .def_ro("op", &DecisionChange::op)
+      .def_ro("when", &DecisionChange::when)
+      .def_ro("before", &DecisionChange::before)
+      .def_ro("after", &DecisionChange::after)
+      .def_ro("by", &DecisionChange::by)
+      .def("__repr__", [](const DecisionChange& own) {
+        return "<DecisionChange " + own.op + ": " + own.before + " -> " + own.after + ">";
+      });
+  nb::class_<PolicyCheck>(module, "PolicyCheck", "What check_policy found.")
+      .def_ro("rules", &PolicyCheck::rules)
+      .def_ro("findings", &PolicyCheck::findings)
+      .def_ro("changes", &PolicyCheck::changes)
+      .def("to_json", [](const PolicyCheck& own) { return to_json(own); });
+}
+
+PolicyCheck check_policy(const HeldRuntime& own, std::string_view text, std::string_view name,
+                         bool strict_names, std::vector<OperatorInfo> machine) {
+  const PolicyCheckOptions options{strict_names, std::move(machine)};
+  Result<PolicyCheck> check = PolicyCheck();
+  {
+    const nb::gil_scoped_release released;
+    check = own.runtime->check_policy(text, name, options);
+  }
+  if (!check) throw Error(check.error());
+  return std::move(*check);
+}
+
 }  // namespace
 
 void bind_policy_sources(nb::module_& module) {
@@ -106,6 +147,7 @@ void bind_policy_sources(nb::module_& module) {
       .def_rw("own_thread", &SourceOptions::own_thread)
       .def_rw("look_at_files", &SourceOptions::look_at_files);
   bind_state(module);
+  bind_check(module);
 }
 
 void bind_policy_texts(nb::class_<HeldRuntime>& runtime) {
@@ -122,6 +164,9 @@ void bind_policy_texts(nb::class_<HeldRuntime>& runtime) {
           },
           nb::arg("text"), nb::arg("name") = "policy",
           "Puts the text of a policy file in force; one that is refused changes nothing.")
+      .def("check_policy", &check_policy, nb::arg("text"), nb::arg("name") = "policy", nb::kw_only(),
+           nb::arg("strict_names") = false, nb::arg("machine") = std::vector<OperatorInfo>(),
+           "What would become of a text: what is odd about it, which decisions change.")
       .def(
           "rollback", [](HeldRuntime& own) { require_done(own.runtime->rollback()); },
           "Goes back to the text before.")

@@ -95,3 +95,47 @@ def test_a_runtime_with_a_thread_and_a_listener_can_go_at_any_moment(tmp_path):
             f"opmux: 1\ndefaults: {{strict: {i % 2 == 0}}}\n".lower()
         )
         del world
+
+
+def test_a_text_is_checked_without_coming_into_force(world):
+    text = (
+        "opmux: 1\nrules:\n"
+        "  - {name: red, op: pick, prefer: [pick/red.v1]}\n"
+        "  - {name: elsewhere, op: pick, when: N > 64, prefer: [pick/zeta.v1]}\n"
+    )
+    found = world.check_policy(text, "p.yaml")
+    assert found.rules == 2
+    assert [(f.code, f.where, f.rule) for f in found.findings if f.code == "policy.unmatched"] == [
+        ("policy.unmatched", "p.yaml:4", "elsewhere")
+    ]
+    changes = [(c.op, c.when, c.before, c.after) for c in found.changes]
+    assert ("pick", "", "pick/blue.v1", "pick/red.v1") in changes
+    assert '"red" (p.yaml:3)' in found.changes[0].by and '"rules":2' in found.to_json()
+    assert picked(world) == "blue.v1"
+    with pytest.raises(opmux.InvalidArgument, match="p.yaml:4:"):
+        world.check_policy(text, "p.yaml", strict_names=True)
+    machine = [op for op in world.list() if op.name == "pick"]
+    with pytest.raises(opmux.InvalidArgument, match="zeta"):
+        world.check_policy(text, "p.yaml", machine=machine)
+    assert world.check_policy(RED, machine=machine).changes[0].after == "pick/red.v1"
+
+
+def test_rules_for_other_machines_are_counted_and_shown(world):
+    world.load_policy("opmux: 1\nrules:\n  - {name: far, op: pick, deny: [pick/zeta.v1]}\n", "p")
+    state = world.policy_state()
+    assert (state.unmatched, state.unmatched_rules) == (1, ['"far" (p:3)'])
+    shown = {setting.key: setting for setting in world.settings()}["file.unmatched"]
+    assert shown.value == "1" and "far" in shown.origin
+
+
+def test_a_condition_is_read_as_files_have_it(world):
+    when = opmux.Condition.parse("N % 16 == 0")
+    assert str(when) == "N % 16 == 0"
+    rule = opmux.rule(op="pick", when=when, prefer=["pick/red.v1"])
+    world.set_policy(opmux.policy(rules=[rule]))
+    assert picked(world) == "blue.v1"
+    with opmux.expect("pick/red.v1", runtime=world):
+        world.op("pick")(np.ones((2, 32), "f4"))
+    with pytest.raises(opmux.InvalidArgument) as raised:
+        opmux.Condition.parse("N >> 4")
+    assert raised.value.reason == "policy.when"

@@ -180,6 +180,10 @@ uint64_t Engine::publish(const std::function<Sources()>& latest) {
   return generation;
 }
 
+std::shared_ptr<const policy::PolicySet> Engine::policies() {
+  return with_published([](Published& published) { return published.policies; });
+}
+
 void Engine::decide_anew(const std::function<bool(const registry::Backend&)>& concerned) {
   std::vector<std::shared_ptr<PlanControl>> plans;
   with_published([&](Published& published) {

@@ -67,6 +67,9 @@ class Engine {
   uint64_t publish(const std::function<Sources()>& latest);
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
+  /// The policy in force; for an operator that it does not change, its state has an older one.
+  std::shared_ptr<const policy::PolicySet> policies();
+
   /// The operator of that name, or null. No lock.
   OperatorSlot* find(std::string_view op) const { return names_.find(op); }
 

@@ -110,6 +110,22 @@ void add_dependencies(const registry::Schema& schema, const registry::Dependenci
   }
 }
 
+/// The policy in force where it does what the state's does but was written anew, so that rules have
+/// the names and places of the latest text; null where the state's is the latest.
+std::shared_ptr<const policy::OperatorPolicy> latest_words(const OperatorSlot& slot,
+                                                           const OperatorState& state,
+                                                           uint64_t context) {
+  const OperatorSources& sources = state.sources();
+  const std::shared_ptr<const policy::PolicySet> latest = slot.engine->policies();
+  if (latest == nullptr || latest == sources.policies ||
+      latest->hash_for(slot.schema->name) != sources.policy_hash) {
+    return nullptr;
+  }
+  const auto serial = static_cast<uint32_t>(context >> 32);
+  return policy::OperatorPolicy::compile(
+      *latest, serial == 0 ? nullptr : slot.engine->parts().scope_layer(serial), sources.op);
+}
+
 }  // namespace
 
 std::string describe_arguments(const registry::Schema& schema,
@@ -138,8 +154,11 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   const registry::Signature signature{slot.schema.get(), &checked.arguments, &checked.dims,
                                       static_cast<uint32_t>(context), tag};
   const DecisionSpace& space = space_of(slot, *state, context);
+  const auto relabelled = latest_words(slot, *state, context);
+  DecisionInput input = space.input();
+  if (relabelled != nullptr) input.policy = relabelled.get();
   Decision decision;
-  decide(space.input(), signature, decision);
+  decide(input, signature, decision);
   drop_declined(*state, checked.arguments, decision);
 
   Explanation explanation;

@@ -63,18 +63,19 @@ std::vector<Unmatched> unmatched_of(const Policy& policy, const registry::Regist
   return all;
 }
 
-size_t unmatched_rules(const Policy& policy, const registry::RegistrySnapshot& known) {
+std::vector<const Rule*> unmatched_rules(const Policy& policy,
+                                         const registry::RegistrySnapshot& known) {
   PresentNames names(known);
-  size_t count = 0;
+  std::vector<const Rule*> all;
   for (const Rule& rule : policy.rules) {
     size_t tokens = 0, matched = 0;
     for_each_token(rule, [&](std::string_view, const std::string& token) {
       ++tokens;
       if (names.matches(rule.op, token)) ++matched;
     });
-    if (tokens > 0 && matched == 0) ++count;
+    if (tokens > 0 && matched == 0) all.push_back(&rule);
   }
-  return count;
+  return all;
 }
 
 }  // namespace opmux::policy

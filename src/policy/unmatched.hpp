@@ -41,7 +41,8 @@ struct Unmatched {
 /// Of all rules, in their order. A deny is told too, though it is never a fault.
 std::vector<Unmatched> unmatched_of(const Policy& policy, const registry::RegistrySnapshot& known);
 
-/// Rules of which no token at all is matched, although they name some.
-size_t unmatched_rules(const Policy& policy, const registry::RegistrySnapshot& known);
+/// Rules of which no token at all is matched, although they name some, in their order.
+std::vector<const Rule*> unmatched_rules(const Policy& policy,
+                                         const registry::RegistrySnapshot& known);
 
 }  // namespace opmux::policy

@@ -13,6 +13,7 @@ using opmux::runtime::guarded;
 using opmux::runtime::none_null;
 using opmux::runtime::slot_of;
 using opmux::runtime::str_of;
+using opmux::runtime::view_of;
 
 namespace {
 
@@ -74,6 +75,27 @@ int32_t opmux_policy_state(opmux_runtime* runtime, char* buffer, size_t capacity
                            opmux_error* error) {
   return ask(runtime, {buffer, capacity, size}, error,
              [](auto& cpp) { return cpp.policy_state(); });
+}
+
+int32_t opmux_policy_check(opmux_runtime* runtime, opmux_str text, opmux_str name, uint32_t flags,
+                           char* buffer, size_t capacity, size_t* size, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    if ((flags & ~OPMUX_CHECK_STRICT_NAMES) != 0) {
+      return {Code::invalid_argument, "c.flags", "flags has bits that are no OPMUX_CHECK_*"};
+    }
+    const auto check = runtime->cpp.check_policy(
+        view_of(text), view_of(name), {.strict_names = (flags & OPMUX_CHECK_STRICT_NAMES) != 0});
+    if (!check) return check.error();
+    return Destination{buffer, capacity, size}.write(to_json(*check));
+  });
+}
+
+int32_t opmux_condition_check(opmux_str text, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    const auto condition = opmux::Condition::parse(view_of(text));
+    return condition ? Status() : condition.error();
+  });
 }
 
 int32_t opmux_list_settings(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,

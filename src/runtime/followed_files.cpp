@@ -25,6 +25,13 @@ const std::string& first_of(const std::string& a, const std::string& b) {
   return a.empty() ? b : a;
 }
 
+/// Seen from where the process stands now: it may go elsewhere while a file is followed.
+std::string absolute(const std::string& path) {
+  std::error_code error;
+  const fs::path made = path.empty() ? fs::path() : fs::absolute(path, error);
+  return error ? path : made.lexically_normal().native();
+}
+
 std::string lockfile_of(const SourceOptions& options, const std::string& config) {
   if (!options.lockfile.empty() || config.empty()) return options.lockfile;
   std::error_code error;
@@ -80,7 +87,7 @@ std::string_view name_of(Mode::Kind kind) {
 
 Result<Mode> mode_of(const SourceOptions& options, const policy::Environment& environment) {
   Mode mode;
-  mode.config = first_of(options.config, environment.config);
+  mode.config = absolute(first_of(options.config, environment.config));
   mode.platform = first_of(options.platform, environment.platform);
   mode.state_dir = environment.state_dir;
   mode.lockfile = lockfile_of(options, mode.config);
@@ -212,6 +219,12 @@ std::vector<policy::Setting> FollowedFiles::settings() const {
         state.expired > 0 ? base::concat(", ", state.expired, " expired") : "";
     lines.push_back({"file.version", std::to_string(state.version), state.origin});
     lines.push_back({"file.rules", base::concat(state.rules, expired), state.name});
+    if (state.unmatched > 0) {
+      const bool more = state.unmatched > state.unmatched_rules.size();
+      lines.push_back(
+          {"file.unmatched", std::to_string(state.unmatched),
+           base::concat(base::join(state.unmatched_rules, ", "), more ? " and others" : "")});
+    }
     if (!state.digest.empty()) lines.push_back({"file.sha256", state.digest, state.name});
   }
   if (state.refused > 0) {

@@ -74,7 +74,9 @@ std::string to_json(const PolicyState& state) {
   json.open('{').key("name").text(state.name).key("digest").text(state.digest);
   json.key("origin").text(state.origin).key("version").number(state.version);
   json.key("generation").number(state.generation).key("rules").number(state.rules);
-  json.key("expired").number(state.expired).key("previous_version").number(state.previous_version);
+  json.key("expired").number(state.expired).key("unmatched").number(state.unmatched);
+  json.key("unmatched_rules").texts(state.unmatched_rules);
+  json.key("previous_version").number(state.previous_version);
   json.key("loaded").number(state.loaded).key("refused").number(state.refused);
   json.key("rolled_back").number(state.rolled_back).key("lapsed").number(state.lapsed);
   json.key("last_refusal").text(state.last_refusal.message()).close('}');

@@ -6,12 +6,33 @@
 
 #include "base/text.hpp"
 #include "policy/expiry.hpp"
+#include "policy/operator_policy.hpp"
+#include "policy/unmatched.hpp"
 
 namespace opmux::runtime {
 
 using policy::PolicyLayer;
 using policy::PolicyLayerPtr;
 using policy::Source;
+
+namespace {
+
+void add_rules(const PolicyLayer& layer, const registry::RegistrySnapshot& present,
+               PolicyState& state) {
+  constexpr size_t kMostNamed = 16;
+  const std::vector<Rule>& rules = layer.policy().rules;
+  state.rules = rules.size();
+  state.expired = static_cast<uint64_t>(
+      std::ranges::count_if(rules, [](const Rule& rule) { return rule.expired; }));
+  const std::vector<const Rule*> unmatched = policy::unmatched_rules(layer.policy(), present);
+  state.unmatched = unmatched.size();
+  for (const Rule* rule : unmatched) {
+    if (state.unmatched_rules.size() == kMostNamed) break;
+    state.unmatched_rules.push_back(policy::describe({&layer, rule, ""}));
+  }
+}
+
+}  // namespace
 
 PolicyLayerPtr& PolicySources::Layers::of(Source source) {
   switch (source) {
@@ -211,10 +232,7 @@ PolicyState PolicySources::state() const {
   const Text& file = layers->file;
   if (file.layer != nullptr) {
     state.name = file.layer->name();
-    const std::vector<Rule>& rules = file.layer->policy().rules;
-    state.rules = rules.size();
-    state.expired = static_cast<uint64_t>(
-        std::ranges::count_if(rules, [](const Rule& rule) { return rule.expired; }));
+    add_rules(*file.layer, *parts_.registry(), state);
   }
   state.digest = file.digest;
   state.origin = file.origin;

@@ -26,6 +26,14 @@ inline Options bare(Variables variables = {}) {
   return options;
 }
 
+/// "value <- origin" of a setting; empty if there is none.
+inline std::string setting(const Runtime& runtime, const std::string& key) {
+  for (const SettingInfo& each : runtime.settings()) {
+    if (each.key == key) return each.value + " <- " + each.origin;
+  }
+  return "";
+}
+
 /// Who ran in this thread, in order; set by ran_by().
 inline thread_local std::vector<std::string>* trail = nullptr;
 

@@ -4,7 +4,8 @@
 usage: golden_test.py OPMUX FILE.golden [--update]
 
 The file holds the command, then standard output, then standard error behind a line "(stderr)", then
-"(exit N)". Variables stand before the command; no other OPMUX_* variable is set.
+"(exit N)". Variables stand before the command; no other OPMUX_* variable is set. The folder that the
+command runs in is written as $PWD.
 """
 import os
 import pathlib
@@ -41,7 +42,8 @@ def transcript(opmux, command):
     said = f"$ {command}\n{run.stdout}"
     if run.stderr:
         said += f"(stderr)\n{run.stderr}"
-    return said + f"(exit {run.returncode})\n"
+    said += f"(exit {run.returncode})\n"
+    return said.replace(os.getcwd(), "$PWD")
 
 
 def main():

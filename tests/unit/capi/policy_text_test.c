@@ -109,3 +109,37 @@ void a_policy_file_is_followed_by_ticks(void) {
   opmux_runtime_destroy(runtime);
   unlink(path);
 }
+
+static const char kOdd[] =
+    "opmux: 1\nrules:\n  - {name: elsewhere, op: rms_norm, prefer: [rms_norm/zeta.*]}\n";
+
+void a_policy_text_is_checked_and_changes_nothing(void) {
+  opmux_runtime* runtime = make_runtime();
+  opmux_error error = OPMUX_ERROR_INIT;
+  char found[2048];
+  size_t size = 0;
+  const opmux_str odd = opmux_str_of(kOdd), name = opmux_str_of("p.yaml");
+  CHECK(opmux_policy_check(runtime, odd, name, 0, found, sizeof(found), &size, NULL) == OPMUX_OK);
+  CHECK(size == strlen(found));
+  CHECK_HAS(found, "\"applies\":true,\"rules\":1");
+  CHECK_HAS(found, "policy.unmatched");
+  CHECK(opmux_policy_check(runtime, odd, name, OPMUX_CHECK_STRICT_NAMES, found, sizeof(found),
+                           &size, &error) == OPMUX_INVALID_ARGUMENT);
+  CHECK_HAS(error.text, "p.yaml:3:");
+  CHECK(opmux_policy_check(runtime, opmux_str_of(kWrong), name, 0, NULL, 0, &size, &error) ==
+        OPMUX_INVALID_ARGUMENT);
+  CHECK_HAS(error.text, "p.yaml:2:");
+  CHECK(opmux_policy_check(runtime, odd, name, 2, NULL, 0, &size, NULL) == OPMUX_INVALID_ARGUMENT);
+  CHECK(says(runtime, "\"rules\":0") && says(runtime, "\"refused\":0"));
+  CHECK(opmux_policy_load(runtime, odd, name, NULL) == OPMUX_OK);
+  CHECK(says(runtime, "\"unmatched\":1") && says(runtime, "elsewhere"));
+  opmux_runtime_destroy(runtime);
+}
+
+void a_condition_is_checked_with_its_column(void) {
+  opmux_error error = OPMUX_ERROR_INIT;
+  CHECK(opmux_condition_check(opmux_str_of("dtype(x) == \"bf16\" && H > 64"), NULL) == OPMUX_OK);
+  CHECK(opmux_condition_check(opmux_str_of("H >> 64"), &error) == OPMUX_INVALID_ARGUMENT);
+  CHECK(strncmp(error.code.data, "policy.when", error.code.size) == 0);
+  CHECK_HAS(error.text, "4");
+}

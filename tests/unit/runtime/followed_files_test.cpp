@@ -17,13 +17,6 @@ std::string preferring(const std::string& kind) {
   return "opmux: 1\ndefaults: {prefer: [" + kind + "]}\n";
 }
 
-std::string setting(const Runtime& runtime, const std::string& key) {
-  for (const SettingInfo& each : runtime.settings()) {
-    if (each.key == key) return each.value + " <- " + each.origin;
-  }
-  return "";
-}
-
 struct FollowedFilesTest : testing::Test {
   Options options() const {
     Options made = bare({{"OPMUX_STATE_DIR", folder.at("state")}});
@@ -61,6 +54,23 @@ TEST_F(FollowedFilesTest, a_file_is_read_at_the_start_and_said_to_be_in_force) {
   EXPECT_EQ(setting(runtime, "prefer"), "vendor <- prefer (" + config() + ")");
   EXPECT_EQ(setting(runtime, "mode"), "hot_reload <- built-in, auto");
   EXPECT_EQ(setting(runtime, "file.version"), "1 <- file");
+}
+
+TEST_F(FollowedFilesTest, a_relative_path_is_seen_from_where_the_process_stood_at_the_start) {
+  write_file(config(), preferring("vendor"));
+  Options made = options();
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.at(""));
+  made.sources.config = "policy.yaml";
+  auto runtime = Runtime::create(made);
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(runtime) << runtime.error().to_string();
+  EXPECT_EQ(runtime->policy_state().name, std::filesystem::canonical(config()).native());
+  runtime->tick(milliseconds(1000));
+  write_file(config(), preferring("reference"));
+  runtime->tick(milliseconds(1100));
+  runtime->tick(milliseconds(1200));
+  EXPECT_THAT(setting(*runtime, "prefer"), HasSubstr("reference"));
 }
 
 TEST_F(FollowedFilesTest, the_platform_stands_below_the_environment) {

@@ -71,6 +71,44 @@ TEST_F(PolicyTextTest, a_text_that_leaves_nothing_to_run_is_refused_by_the_dry_r
   EXPECT_EQ(runs(), "copy/a.x");
 }
 
+TEST_F(PolicyTextTest, rules_for_other_machines_are_kept_counted_and_shown) {
+  ASSERT_TRUE(load("opmux: 1\nrules:\n"
+                   "  - {name: here, op: copy, prefer: [copy/b.x, copy/zeta.*]}\n"
+                   "  - {name: elsewhere, op: copy, require: [copy/zeta.*], when: H > 64}\n"
+                   "  - {op: copy, deny: [copy/eta.*]}\n")
+                  .ok());
+  EXPECT_EQ(runs(), "copy/b.x");
+  const PolicyState state = stage.runtime.policy_state();
+  EXPECT_EQ(state.rules, 3u);
+  EXPECT_EQ(state.unmatched, 2u);
+  EXPECT_THAT(state.unmatched_rules,
+              testing::ElementsAre("\"elsewhere\" (p.yaml:4)", "rule for copy (p.yaml:5)"));
+  EXPECT_EQ(setting(stage.runtime, "file.unmatched"),
+            "2 <- \"elsewhere\" (p.yaml:4), rule for copy (p.yaml:5)");
+  stage.add({.id = "copy/zeta.x", .kind = Kind::default_, .priority = 1});
+  EXPECT_EQ(stage.runtime.policy_state().unmatched, 1u);
+}
+
+TEST_F(PolicyTextTest, explain_names_the_latest_place_of_a_rule_that_does_the_same) {
+  const Operator copy = stage.runtime.op("copy").value();
+  const auto by = [&] {
+    for (const Candidate& one : copy.explain(t.y, t.x).candidates) {
+      if (one.id == "copy/b.x") return one.reason;
+    }
+    return std::string();
+  };
+  ASSERT_TRUE(load(kPreferB).ok());
+  EXPECT_THAT(by(), HasSubstr("\"b\" (p.yaml:3)"));
+  EXPECT_EQ(runs(), "copy/b.x");
+  ASSERT_TRUE(load("opmux: 1\n# a remark\nrules:\n"
+                   "  - {name: renamed, op: copy, prefer: [copy/b.x], owner: me}\n")
+                  .ok());
+  EXPECT_THAT(by(), HasSubstr("\"renamed\" (p.yaml:4, me)"));
+  EXPECT_EQ(runs(), "copy/b.x");
+  const PolicyScope scope(stage.runtime, {.deny = {"copy/a.x"}});
+  EXPECT_THAT(by(), HasSubstr("\"renamed\" (p.yaml:4, me)"));
+}
+
 TEST_F(PolicyTextTest, goes_back_to_the_text_before_and_forward_again) {
   EXPECT_EQ(stage.runtime.rollback().reason(), "policy.no_previous");
   ASSERT_TRUE(load(kPreferB).ok());
