@@ -15,6 +15,8 @@ Figure made_views_figure(World& world, int rounds);
 std::vector<Figure> class_figures(int rounds);
 /// Calls with constants that are packed, and with options.
 std::vector<Figure> constant_figures(int rounds);
+/// Texts of many rules put in force.
+std::vector<Figure> policy_figures();
 /// Two threads against one.
 Figure scaling_figure(World& world, int rounds);
 /// The slow tail of guarded calls while 1,000 policies a second are published.

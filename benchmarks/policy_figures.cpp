@@ -1,0 +1,47 @@
+#include "figure_groups.hpp"
+
+namespace opmux::bench {
+namespace {
+
+/// A policy file as fleets have it, some 200 bytes a rule: every field that costs to read, and
+/// conditions. `salt` makes every operator's rules others than those of another text.
+std::string policy_text(int rules, int salt) {
+  std::string text = "opmux: 1\nrules:\n";
+  for (int i = 0; i < rules; ++i) {
+    const std::string op = "op" + std::to_string(i % World::kOperators);
+    text += "  - name: rule-" + std::to_string(i) + "\n    op: " + op +
+            "\n    when: dtype(x) == \"bf16\" && H > " + std::to_string(64 + i + salt) +
+            " && rows % 4 == 0\n    boost: [{impl: \"" + op + "/bench.v" + std::to_string(i % 4) +
+            "\", add: " + std::to_string(1 + i % 20) + "}]\n    reason: measured on host class " +
+            std::to_string(i % 7) + "\n    owner: kernels@example.com\n";
+  }
+  return text;
+}
+
+/// Parsed, validated, tried on every operator and published, median of a few texts.
+Figure applied(World& world, int rules, double limit, const char* name) {
+  constexpr int kTexts = 5;
+  std::vector<double> times;
+  size_t bytes = 0;
+  for (int i = 0; i < kTexts; ++i) {
+    const std::string text = policy_text(rules, i);
+    bytes = text.size();
+    const double start = thread_ns();
+    must(world.runtime.load_policy(text, "policy.yaml"));
+    times.push_back((thread_ns() - start) / 1e6);
+  }
+  if (world.runtime.policy_state().rules != static_cast<uint64_t>(rules)) {
+    throw Error(Status(Code::failed, "", "the policy is not in force"));
+  }
+  return {name, median(times), limit, "ms", false, std::to_string(bytes / 1000) + " kB of YAML"};
+}
+
+}  // namespace
+
+std::vector<Figure> policy_figures() {
+  World world;
+  return {applied(world, 1000, 100, "policy of 1,000 rules applied"),
+          applied(world, 10'000, 1000, "policy of 10,000 rules applied")};
+}
+
+}  // namespace opmux::bench
