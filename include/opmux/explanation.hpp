@@ -17,6 +17,7 @@ struct Candidate {
   std::string reason;   ///< one sentence
   int priority = 0;
   double score = 0;
+  std::string transforms = {};  ///< that it needs: "contiguous(x), widen(y, x)"
   bool accepted() const { return verdict != "refused"; }
 };
 

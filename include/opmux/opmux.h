@@ -183,6 +183,9 @@ typedef struct opmux_policy {
   const opmux_op_order* per_op;
   uint32_t per_op_count;
   uint32_t per_op_stride;
+  /* What may be done to tensors that an implementation does not take as they are: "contiguous",
+     "widen", or "none" alone. */
+  opmux_str_list transforms;
 } opmux_policy;
 
 /* ---- Runtime --------------------------------------------------------------------------------- */
@@ -388,9 +391,10 @@ typedef struct opmux_report {
   uint8_t fell_back;        /* not the first choice ran, or a preferred one was refused */
   uint8_t cached;           /* the decision was known before this call */
   uint8_t reserved[6];
-  uint64_t generation; /* of the snapshot that decided */
-  uint64_t select_ns;  /* checking arguments and choosing */
-  uint64_t run_ns;     /* inside implementations, failed attempts included */
+  uint64_t generation;  /* of the snapshot that decided */
+  uint64_t select_ns;   /* checking arguments and choosing */
+  uint64_t run_ns;      /* inside implementations, failed attempts included */
+  char transforms[256]; /* of tensors, for its sake: "contiguous(x), widen(y, x)" */
 } opmux_report;
 
 /* The same with options and a report, each of which may be null. The report is filled in on failure

@@ -133,7 +133,8 @@ struct ShadowOptions {
 
 /// One rule. Lists hold tokens: `default`, `vendor`, `reference`, `vendor:NAME`, `impl:ID`, or a
 /// glob with `/`. Constraints (`deny`, `require`) of all matching rules hold; of the ordering
-/// fields (`prefer`, `order`, `strict`, `allow`) the first matching rule that sets one wins.
+/// fields (`prefer`, `order`, `strict`, `allow`, `transforms`) the first matching rule that sets
+/// one wins.
 struct Rule {
   std::string name = {};
   std::string op = "*";   ///< an operator, or a glob over operators
@@ -141,6 +142,9 @@ struct Rule {
   std::optional<Condition> when = {};
   std::vector<std::string> require = {}, prefer = {}, order = {}, deny = {}, allow = {};
   std::vector<Boost> boost = {};
+  /// What may be done to tensors that an implementation does not take as they are: `contiguous`,
+  /// `widen`, or `none` alone, against a weaker policy. An ordering field.
+  std::vector<std::string> transforms = {};
   std::optional<bool> strict = {};
   std::optional<BreakerOptions> breaker = {};
   int rank = 50;  ///< 0-1000, higher first, then the order of the list
@@ -156,6 +160,7 @@ struct OPMUX_API Policy {
   std::vector<std::string> prefer = {}, require = {}, deny = {}, allow = {};
   std::optional<bool> strict = {};
   std::vector<std::string> allow_vendors = {}, deny_vendors = {};  ///< touch only kind vendor
+  std::vector<std::string> transforms = {};                        ///< as those of a rule
   /// Exclusive order per operator.
   std::map<std::string, std::vector<std::string>> per_op = {};
   std::vector<Rule> rules = {};
@@ -175,7 +180,7 @@ OPMUX_API Policy combine(const Policy& outer, const Policy& inner);
 
 /// Checks everything that can be checked without an operator: tokens, ids, globs, ranges, limits.
 /// Reasons "policy.token", "policy.op", "policy.when", "policy.boost", "policy.rank",
-/// "policy.expires", "policy.vendor", "policy.too_deep".
+/// "policy.expires", "policy.vendor", "policy.transforms", "policy.too_deep".
 OPMUX_API Status validate(const Policy& policy);
 
 }  // namespace opmux

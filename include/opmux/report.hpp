@@ -12,6 +12,7 @@ struct CallReport {
   std::string implementation;  ///< that ran last: "rms_norm/simd.avx512"; empty if none did
   bool fell_back = false;      ///< not the first choice ran, or a preferred one was refused
   std::string reason;          ///< why it fell back; empty otherwise
+  std::string transforms;      ///< of tensors, for its sake: "contiguous(x), widen(y, x)"
   bool cached = false;         ///< the decision was known before this call
   uint64_t generation = 0;     ///< of the snapshot that decided
   uint64_t select_ns = 0;      ///< checking arguments and choosing

@@ -106,6 +106,8 @@ class Candidate:
     @property
     def score(self) -> float: ...
     @property
+    def transforms(self) -> str: ...
+    @property
     def accepted(self) -> bool: ...
 
 class Explanation:
@@ -315,6 +317,7 @@ class Rule:
     deny: list[str]
     allow: list[str]
     boost: list[Boost]
+    transforms: list[str]
     strict: bool | None
     rank: int
     reason: str
@@ -335,6 +338,7 @@ class Policy:
     allow_vendors: list[str]
     deny_vendors: list[str]
     per_op: dict[str, list[str]]
+    transforms: list[str]
     rules: list[Rule]
 
 class PluginOptions:

@@ -321,6 +321,7 @@ class _Run:
                 "fell_back": self.ran != first.id, "reason": self._why, "cached": cached,
                 "generation": self._decision.generation, "select_ns": selected - begun,
                 "run_ns": time.perf_counter_ns() - selected, "outcome": outcome,
+                "transforms": "",
             })  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from ._errors import Unexpected
 from ._runtime import default_runtime
 
 _variable = _core.scope_variable
-_LISTS = ("prefer", "require", "deny", "allow", "allow_vendors", "deny_vendors")
+_LISTS = ("prefer", "require", "deny", "allow", "allow_vendors", "deny_vendors", "transforms")
 
 
 def policy(
@@ -27,12 +27,14 @@ def policy(
     allow_vendors: Sequence[str] = (),
     deny_vendors: Sequence[str] = (),
     per_op: Mapping[str, Sequence[str]] | None = None,
+    transforms: Sequence[str] = (),
     rules: Sequence[_core.Rule] = (),
 ) -> _core.Policy:
     """What a program or a block wants of selection. Lists hold tokens: `default`, `vendor`,
-    `reference`, `vendor:NAME`, `impl:ID`, or a glob with `/`."""
+    `reference`, `vendor:NAME`, `impl:ID`, or a glob with `/`. `transforms` holds `contiguous`,
+    `widen`, or `none` alone: what may be done to tensors for an implementation's sake."""
     made = _core.Policy()
-    given = (prefer, require, deny, allow, allow_vendors, deny_vendors)
+    given = (prefer, require, deny, allow, allow_vendors, deny_vendors, transforms)
     for name, tokens in zip(_LISTS, given, strict=True):
         if isinstance(tokens, str):
             raise TypeError(f"{name} is a list of tokens, not a str")
@@ -180,7 +182,7 @@ class Report:
 
     __slots__ = (
         "op", "implementation", "fell_back", "reason", "cached", "generation", "select_ns",
-        "run_ns", "outcome",
+        "run_ns", "outcome", "transforms",
     )  # fmt: skip
     op: str
     implementation: str
@@ -191,6 +193,7 @@ class Report:
     select_ns: int
     run_ns: int
     outcome: str
+    transforms: str
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         for name, value in fields.items():

@@ -21,6 +21,7 @@ void bind_explanation(nb::module_& module) {
       .def_ro("reason", &Candidate::reason)
       .def_ro("priority", &Candidate::priority)
       .def_ro("score", &Candidate::score)
+      .def_ro("transforms", &Candidate::transforms)
       .def_prop_ro("accepted", &Candidate::accepted)
       .def("__repr__",
            [](const Candidate& own) { return "<Candidate " + own.id + " " + own.verdict + ">"; });

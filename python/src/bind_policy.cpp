@@ -90,6 +90,7 @@ void bind_rule(nb::module_& module) {
       .def_rw("deny", &Rule::deny)
       .def_rw("allow", &Rule::allow)
       .def_rw("boost", &Rule::boost)
+      .def_rw("transforms", &Rule::transforms)
       .def_rw("strict", &Rule::strict, nb::arg().none())
       .def_rw("rank", &Rule::rank)
       .def_rw("reason", &Rule::reason)
@@ -113,6 +114,7 @@ void bind_policy(nb::module_& module) {
       .def_rw("allow_vendors", &Policy::allow_vendors)
       .def_rw("deny_vendors", &Policy::deny_vendors)
       .def_rw("per_op", &Policy::per_op)
+      .def_rw("transforms", &Policy::transforms)
       .def_rw("rules", &Policy::rules);
 }
 

@@ -164,8 +164,9 @@ void bind_policy_texts(nb::class_<HeldRuntime>& runtime) {
           },
           nb::arg("text"), nb::arg("name") = "policy",
           "Puts the text of a policy file in force; one that is refused changes nothing.")
-      .def("check_policy", &check_policy, nb::arg("text"), nb::arg("name") = "policy", nb::kw_only(),
-           nb::arg("strict_names") = false, nb::arg("machine") = std::vector<OperatorInfo>(),
+      .def("check_policy", &check_policy, nb::arg("text"), nb::arg("name") = "policy",
+           nb::kw_only(), nb::arg("strict_names") = false,
+           nb::arg("machine") = std::vector<OperatorInfo>(),
            "What would become of a text: what is odd about it, which decisions change.")
       .def(
           "rollback", [](HeldRuntime& own) { require_done(own.runtime->rollback()); },

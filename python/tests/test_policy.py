@@ -216,3 +216,29 @@ class TestRules:
         set_rules(world, opmux.rule(op="pick", strict=True))
         with pytest.raises(opmux.Failed):
             world.op("pick")(X)
+
+
+class TestTransforms:
+    # A column of each row: what vector code does not take.
+    COLUMNS = np.arange(32, dtype="f4").reshape(8, 4).T
+
+    def test_are_off_unless_allowed_and_told_when_made(self):
+        with opmux.report() as calls, opmux.prefer("rms_norm/simd.*"):
+            plain = opmux.ops.rms_norm(self.COLUMNS, W)
+        assert calls.implementation == "rms_norm/reference.scalar" and calls.transforms == ""
+        wanted = {"prefer": ["rms_norm/simd.*"], "transforms": ["contiguous"]}
+        with opmux.report() as calls, opmux.scope(**wanted):
+            copied = opmux.ops.rms_norm(self.COLUMNS, W)
+            chosen = opmux.explain("rms_norm", self.COLUMNS, W).candidates[0]
+        assert calls.implementation.startswith("rms_norm/simd.")
+        assert calls.transforms == "contiguous(x)" == chosen.transforms
+        assert np.allclose(plain, copied)
+
+    def test_are_fields_of_rules(self, world):
+        rule = opmux.rule(op="pick", transforms=["widen"])
+        world.set_policy(opmux.policy(rules=[rule], transforms=["none"]))
+        assert world.policy().rules[0].transforms == ["widen"]
+        assert world.policy().transforms == ["none"]
+        with pytest.raises(opmux.InvalidArgument) as raised:
+            world.set_policy(opmux.policy(transforms=["narrow"]))
+        assert raised.value.reason == "policy.transforms"

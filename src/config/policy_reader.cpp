@@ -52,10 +52,11 @@ class PolicyReader {
   }
 
   void read_defaults(const TextNode& node) {
-    const std::array<Field, 3> fields{{
+    const std::array<Field, 4> fields{{
         {"strict", [this](const TextNode& v) { values_.boolean(v, "strict", policy_.strict); }},
         {"prefer", [this](const TextNode& v) { values_.tokens(v, "prefer", policy_.prefer); }},
         {"allow", [this](const TextNode& v) { values_.tokens(v, "allow", policy_.allow); }},
+        {"transforms", [this](const TextNode& v) { values_.transforms(v, policy_.transforms); }},
     }};
     read_map(node, "defaults", fields, context_.problems);
   }

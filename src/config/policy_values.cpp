@@ -6,6 +6,7 @@
 #include "base/date.hpp"
 #include "base/text.hpp"
 #include "policy/token.hpp"
+#include "policy/transform_words.hpp"
 
 namespace opmux::config {
 namespace {
@@ -144,6 +145,20 @@ void ValueReader::tokens(const TextNode& node, std::string_view key,
     std::string one;
     token(item, key, one);
     if (!one.empty()) into.push_back(std::move(one));
+  }
+}
+
+void ValueReader::transforms(const TextNode& node, std::vector<std::string>& into) {
+  if (!node.is(TextNode::Kind::list) || node.items.empty()) {
+    return expected(node, "transforms", "a list such as [contiguous, widen], or [none]");
+  }
+  for (const TextNode& item : node.items) {
+    const auto found = word(item, "transforms", policy::kTransformWords);
+    if (!found) continue;
+    if (*found == 0 && node.items.size() > 1) {
+      return refuse(item, "policy.transforms", "transforms: none stands alone");
+    }
+    into.emplace_back(policy::kTransformWords[*found]);
   }
 }
 

@@ -42,6 +42,8 @@ class ValueReader {
   /// One token of a policy list.
   void token(const TextNode& node, std::string_view key, std::string& into);
   void tokens(const TextNode& node, std::string_view key, std::vector<std::string>& into);
+  /// The words of `transforms`.
+  void transforms(const TextNode& node, std::vector<std::string>& into);
   /// Where each token that was read stands, in the order of reading.
   struct TokenPlace {
     std::string token;

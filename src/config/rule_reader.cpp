@@ -30,7 +30,7 @@ class RuleReader {
     if (!has_effect()) {
       values_.refuse(node, "policy.rule",
                      "this rule changes nothing: it needs at least one of require, prefer, order, "
-                     "deny, allow, boost, strict, breaker, allow_none");
+                     "deny, allow, boost, transforms, strict, breaker, allow_none");
     }
     return std::move(rule_);
   }
@@ -56,6 +56,11 @@ class RuleReader {
             tokens("deny", rule_.deny),
             tokens("allow", rule_.allow),
             {"boost", [this](const TextNode& value) { read_boosts(value); }},
+            {"transforms",
+             [this](const TextNode& value) {
+               mentioned_ = true;
+               values_.transforms(value, rule_.transforms);
+             }},
             {"strict", [this](const TextNode& v) { values_.boolean(v, "strict", rule_.strict); }},
             {"breaker", [this](const TextNode& v) { values_.breaker(v, rule_.breaker.emplace()); }},
             {"rank", [this](const TextNode& value) { read_rank(value); }},

@@ -89,6 +89,21 @@ Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const registry::Sign
   return tried;
 }
 
+Attempt attempt_transformed(OperatorSlot& slot, const PlanRecord& plan,
+                            const registry::Signature& signature, const CallSettings& settings) {
+  TransformedArguments arguments(signature, plan.transforms);
+  Attempt tried;
+  if (!arguments.fill()) {
+    tried.outcome = Code::resource;
+    tried.text = "no memory for " + describe(plan.transforms, *signature.schema);
+    return tried;
+  }
+  StackFrame frame(*signature.schema, *arguments.signature().arguments, settings);
+  tried = attempt(slot, plan, arguments.signature(), frame);
+  if (tried.outcome == Code::ok) arguments.write_back();
+  return tried;
+}
+
 bool inputs_may_be_spoilt(const registry::Schema& schema, const registry::Arguments& arguments) {
   for (size_t written = 0; written < schema.args.size(); ++written) {
     if (!schema.args[written].is_tensor() || !schema.args[written].written()) continue;

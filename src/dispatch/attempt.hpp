@@ -27,6 +27,10 @@ struct Attempt {
 Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const registry::Signature& signature,
                 StackFrame& frame);
 
+/// The same around a plan's transforms: copies of the tensors before, results brought back after.
+Attempt attempt_transformed(OperatorSlot& slot, const PlanRecord& plan,
+                            const registry::Signature& signature, const CallSettings& settings);
+
 /// Puts the packed copy of the call's constant into the frame, if there is one and the
 /// implementation makes them; makes it at first use. Fails with the implementation's outcome.
 Status load_pack(const PlanRecord& plan, const registry::Signature& signature, opmux_call& call,

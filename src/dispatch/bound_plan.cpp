@@ -30,11 +30,20 @@ bool forbids(Reason reason) {
   }
 }
 
+Status transforms_not_bound(const registry::ImplementationRecord& implementation) {
+  return {Code::unsupported, "plan.transforms",
+          implementation.id +
+              " takes these arguments only transformed, which a bound plan does not "
+              "do; call the operator instead"};
+}
+
 }  // namespace
 
-/// The first of a decision's order, those left out that could not be prepared for the example.
+/// The first of a decision's order, those left out that could not be prepared for the example or
+/// need what a bound plan does not do.
 const registry::ImplementationRecord* PlanControl::chosen_by(const Decision& decision) const {
   for (const uint16_t index : decision.order) {
+    if (decision.verdicts[index].transforms.any()) continue;
     const registry::ImplementationRecord* candidate = decision.verdicts[index].implementation;
     if (std::ranges::find(passed_over, candidate, &registry::ImplementationPtr::get) ==
         passed_over.end())
@@ -150,6 +159,10 @@ Status BoundPlan::take_candidate(const ChosenForPlan& chosen, Installation what)
   const std::vector<PlanRecord>& plans = chosen.choice->plans;
   for (size_t at = 0; at < plans.size();) {
     what.plan = &plans[at];
+    if (plans[at].transforms.any()) {
+      last = transforms_not_bound(*plans[at++].candidate->implementation);
+      continue;
+    }
     // Whether an earlier one declines depends on the exact arguments.
     what.exact_only = at != 0;
     if (!can_be_kept(schema, what)) {

@@ -8,6 +8,7 @@
 
 #include <opmux/status.hpp>
 
+#include "dispatch/transform.hpp"
 #include "registry/arguments.hpp"
 #include "registry/facts.hpp"
 #include "registry/record.hpp"
@@ -48,6 +49,7 @@ using CandidateTable = std::vector<CandidateParts>;
 struct PlanRecord {
   uint64_t id = 0;
   const CandidateParts* candidate = nullptr;  ///< one of the choice's
+  Transforms transforms = {};                 ///< around its kernel
 };
 
 /// The answer of one decision: whom to call, and whom after that. Immutable.

@@ -57,8 +57,27 @@ Reason check_surroundings(const ImplementationRecord& implementation, uint32_t a
   return Reason::none;
 }
 
+/// Whether one whose capabilities refuse the tensors as they are takes them transformed.
+bool transform(const registry::Signature& signature, uint8_t allowed, Verdict& verdict) {
+  if (allowed == 0) return false;
+  TransformedArguments arguments(signature);
+  if (!arguments.fit(verdict.implementation->capability, allowed)) return false;
+  verdict.check = nullptr;
+  verdict.transforms = arguments.transforms();
+  verdict.score = std::max(0.0, verdict.score - cost_of(verdict.transforms));
+  return true;
+}
+
+Reason verify(const registry::Signature& signature, Verdict& verdict) {
+  if (!verdict.transforms.any()) {
+    return run_verifier(*verdict.implementation, signature, verdict.text);
+  }
+  const TransformedArguments arguments(signature, verdict.transforms);
+  return run_verifier(*verdict.implementation, arguments.signature(), verdict.text);
+}
+
 void judge(const DecisionInput& input, const registry::Signature& signature, Device device,
-           const policy::PolicyView::Drop& dropped, Verdict& verdict) {
+           const policy::PolicyView::Drop& dropped, uint8_t allowed, Verdict& verdict) {
   const ImplementationRecord& implementation = *verdict.implementation;
   if (dropped.reason != Reason::none) {
     verdict.reason = dropped.reason;
@@ -83,13 +102,13 @@ void judge(const DecisionInput& input, const registry::Signature& signature, Dev
   verdict.reason = check_known_arguments(implementation, signature, verdict.text);
   if (!verdict.accepted()) return;
   verdict.check = first_failing(implementation.capability, signature);
-  if (verdict.check != nullptr) {
+  if (verdict.check != nullptr && !transform(signature, allowed, verdict)) {
     verdict.reason = verdict.check->reason;
     return;
   }
   verdict.reason = check_surroundings(implementation, signature.ambient, verdict.text);
   if (!verdict.accepted()) return;
-  verdict.reason = run_verifier(implementation, signature, verdict.text);
+  verdict.reason = verify(signature, verdict);
   if (!verdict.accepted() || input.health == nullptr) return;
   health::HealthView::Answer answer = input.health->ask(implementation, device);
   verdict.reason = answer.reason;
@@ -154,7 +173,7 @@ void decide(const DecisionInput& input, const registry::Signature& signature, De
     Verdict& verdict = decision.verdicts[i];
     verdict.tier = decision.policy.tiers[i];
     verdict.score = decision.policy.scores[i];
-    judge(input, signature, device, decision.policy.drops[i], verdict);
+    judge(input, signature, device, decision.policy.drops[i], decision.policy.transforms, verdict);
   }
   order_accepted(input.policy->by_priority(), decision);
   if (input.tuning != nullptr) apply_tuning(*input.tuning, signature, decision);
@@ -186,6 +205,7 @@ registry::Dependencies dependencies_of(const DecisionInput& input) {
     all.add(dependencies_of(schema, *implementation));
   }
   if (input.tuning != nullptr) all.add(input.tuning->dependencies(schema));
+  if (input.policy->may_transform()) add_transform_facts(schema, all);
   return all;
 }
 

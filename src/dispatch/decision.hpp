@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dispatch/transform.hpp"
 #include "health/health_view.hpp"
 #include "policy/operator_policy.hpp"
 #include "registry/dependencies.hpp"
@@ -24,7 +25,8 @@ struct Verdict {
 
   uint16_t tier = 0;
   double score = 0;
-  bool tuned = false;  ///< chosen by a measured time over a higher score
+  bool tuned = false;          ///< chosen by a measured time over a higher score
+  Transforms transforms = {};  ///< without which it would be refused
 
   bool accepted() const { return reason == registry::Reason::none; }
 
@@ -38,6 +40,7 @@ struct Verdict {
     tier = 0;
     score = 0;
     tuned = false;
+    transforms = {};
   }
 };
 

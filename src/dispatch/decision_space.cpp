@@ -153,12 +153,14 @@ GuardFacts DecisionSpace::guard_for(const registry::ImplementationRecord& implem
   return guard;
 }
 
-std::vector<PlanRecord> DecisionSpace::plans_for(const std::vector<uint16_t>& order) const {
+std::vector<PlanRecord> DecisionSpace::plans_for(const Decision& decision) const {
+  const std::vector<uint16_t>& order = decision.order;
   std::vector<PlanRecord> plans;
   plans.reserve(order.size());
   const uint64_t first = ids_.take(order.size());
   for (const uint16_t index : order) {
-    plans.push_back({ids_.id(first + plans.size()), &(*candidates_)[index]});
+    plans.push_back({ids_.id(first + plans.size()), &(*candidates_)[index],
+                     decision.verdicts[index].transforms});
   }
   return plans;
 }
@@ -177,7 +179,7 @@ std::shared_ptr<const Choice> DecisionSpace::decide_anew(const registry::Signatu
   decide(input_, signature, decision);
   auto choice = std::make_shared<Choice>();
   choice->candidates = candidates_;
-  choice->plans = plans_for(decision.order);
+  choice->plans = plans_for(decision);
   choice->generation = generation_;
   choice->strict = decision.policy.strict;
   choice->preference_unmet = unmet_preference(decision, signature);

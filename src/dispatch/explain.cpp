@@ -39,9 +39,11 @@ std::string value_text(const registry::ArgSpec& spec, ArgTag tag, ArgValue value
   }
 }
 
-std::string why_accepted(const Verdict& verdict, const Decision& decision, size_t place) {
+std::string why_accepted(const Verdict& verdict, const Decision& decision, size_t place,
+                         const registry::Schema& schema) {
   std::string text = "priority " + std::to_string(verdict.implementation->priority);
   if (verdict.score != verdict.implementation->priority) text += ", score " + number(verdict.score);
+  if (verdict.transforms.any()) text += ", by way of " + describe(verdict.transforms, schema);
   if (place != 0) return text;
   if (decision.policy.has_list && verdict.tier == 0) {
     text += ", first by " + policy::describe(decision.policy.list_by);
@@ -52,7 +54,8 @@ std::string why_accepted(const Verdict& verdict, const Decision& decision, size_
                             : ", first of " + std::to_string(count) + " accepted");
 }
 
-Candidate accepted_candidate(const Decision& decision, size_t place) {
+Candidate accepted_candidate(const Decision& decision, size_t place,
+                             const registry::Schema& schema) {
   const Verdict& verdict = decision.verdicts[decision.order[place]];
   const bool last_resort = place != 0 && place + 1 == decision.order.size() &&
                            verdict.implementation->kind == Kind::reference;
@@ -61,15 +64,16 @@ Candidate accepted_candidate(const Decision& decision, size_t place) {
           : last_resort ? "last resort"
                         : "accepted",
           "",
-          why_accepted(verdict, decision, place),
+          why_accepted(verdict, decision, place, schema),
           verdict.implementation->priority,
-          verdict.score};
+          verdict.score,
+          describe(verdict.transforms, schema)};
 }
 
 void add_candidates(const Decision& decision, const registry::Signature& signature,
                     Explanation& explanation) {
   for (size_t place = 0; place < decision.order.size(); ++place) {
-    explanation.candidates.push_back(accepted_candidate(decision, place));
+    explanation.candidates.push_back(accepted_candidate(decision, place, *signature.schema));
   }
   for (const Verdict& verdict : decision.verdicts) {
     if (verdict.accepted()) continue;

@@ -57,7 +57,8 @@ GuardedPlan& place_in_line(ThreadBlock& block, OperatorSlot& slot) {
 }  // namespace
 
 bool can_be_kept(const registry::Schema& schema, const Installation& what) {
-  if (what.plan->candidate->guard.too_many) return false;
+  // Copies are made for each call, where a frame is built for each.
+  if (what.plan->candidate->guard.too_many || what.plan->transforms.any()) return false;
   for (uint32_t i = 0; i < what.arguments->count; ++i) {
     if (what.arguments->tags[i] >= ArgTag::string) return false;
     if (i >= what.site->count()) continue;

@@ -150,13 +150,19 @@ class SlowCall {
     return first;
   }
 
-  Attempt try_plan(const PlanRecord& plan, bool stands_in) {
+  Attempt try_as_planned(const PlanRecord& plan) {
+    if (plan.transforms.any()) return attempt_transformed(slot_, plan, signature_, settings_);
     StackFrame frame(state_->schema(), checked_.arguments, settings_);
+    return attempt(slot_, plan, signature_, frame);
+  }
+
+  Attempt try_plan(const PlanRecord& plan, bool stands_in) {
     const uint64_t started = now();
-    Attempt tried = attempt(slot_, plan, signature_, frame);
+    Attempt tried = try_as_planned(plan);
     if (report_ != nullptr) {
       report_->run_ns += now() - started;
       report_->implementation = plan.candidate->implementation->id;
+      report_->transforms = describe(plan.transforms, state_->schema());
     }
     if (tried.outcome == Code::ok) {
       count(*plan.candidate->counters, Code::ok);

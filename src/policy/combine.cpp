@@ -46,7 +46,7 @@ Policy linked(const std::vector<const Policy*>& chain) {
 
 bool Policy::empty() const {
   const bool lists = prefer.empty() && require.empty() && deny.empty() && allow.empty() &&
-                     allow_vendors.empty() && deny_vendors.empty();
+                     allow_vendors.empty() && deny_vendors.empty() && transforms.empty();
   return lists && !strict && per_op.empty() && rules.empty() && (!outer || outer->empty());
 }
 

@@ -45,13 +45,14 @@ void ContentWriter::add_effect(const Rule& rule) {
     add_real(boost.add);
     add_real(boost.multiply);
   }
+  add(rule.transforms);
   add(rule.strict);
   add_number(int{rule.expired} | int{rule.allow_none} << 1);
 }
 
 void ContentWriter::add_general(const Policy& policy) {
   for (const auto* list : {&policy.prefer, &policy.require, &policy.deny, &policy.allow,
-                           &policy.allow_vendors, &policy.deny_vendors}) {
+                           &policy.allow_vendors, &policy.deny_vendors, &policy.transforms}) {
     add(*list);
   }
   add(policy.strict);

@@ -44,6 +44,7 @@ class Evaluation {
     view.scores.assign(priorities.begin(), priorities.end());
     view.multipliers.assign(priorities.size(), 1);
     view.strict = view.has_list = view.allow_none = false;
+    view.transforms = 0;
     view.strict_by = view.list_by = {};
     view.requires_by.clear();
   }
@@ -93,6 +94,10 @@ class Evaluation {
       view_.strict = *entry.strict;
       view_.strict_by = origin(entry, "strict");
     }
+    if (entry.transforms && !transforms_set_) {
+      transforms_set_ = true;
+      view_.transforms = *entry.transforms;
+    }
     if (entry.prefer && prefer_ == nullptr) prefer_ = &entry;
     if (entry.order && order_ == nullptr) {
       order_ = &entry;
@@ -124,7 +129,7 @@ class Evaluation {
   PolicyView& view_;
   const PolicyEntry* prefer_ = nullptr;
   const PolicyEntry* order_ = nullptr;
-  bool allowed_ = false, vendors_allowed_ = false;
+  bool allowed_ = false, vendors_allowed_ = false, transforms_set_ = false;
 };
 
 std::vector<uint16_t> sorted_by_priority(
@@ -232,5 +237,10 @@ bool PolicyView::nothing_left() const {
 const std::vector<uint16_t>& OperatorPolicy::by_priority() const { return data_->by_priority; }
 
 const registry::Dependencies& OperatorPolicy::dependencies() const { return data_->dependencies; }
+
+bool OperatorPolicy::may_transform() const {
+  return std::ranges::any_of(
+      data_->entries, [](const PolicyEntry& entry) { return entry.transforms.value_or(0) != 0; });
+}
 
 }  // namespace opmux::policy

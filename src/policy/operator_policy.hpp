@@ -41,7 +41,8 @@ struct PolicyView {
   /// Per candidate: clamp((priority + adds) * multipliers, 0, 10^6).
   std::vector<double> scores;
   bool strict = false;
-  bool has_list = false;  ///< an order or prefer list gave the tiers
+  uint8_t transforms = 0;  ///< that are allowed: bits of transform_words.hpp
+  bool has_list = false;   ///< an order or prefer list gave the tiers
   bool allow_none = false;
   Origin strict_by, list_by;
   /// The require groups in force, for the error that names them when nothing is left.
@@ -78,6 +79,8 @@ class OperatorPolicy {
 
   /// What the conditions look at.
   const registry::Dependencies& dependencies() const;
+  /// Whether some calls may have their tensors transformed.
+  bool may_transform() const;
 
   ~OperatorPolicy();
 

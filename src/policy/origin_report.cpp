@@ -87,6 +87,7 @@ std::vector<Setting> effective_settings(const PolicySet& set) {
   report.ordering("prefer", &Policy::prefer, "by priority");
   report.strict();
   report.ordering("allow", &Policy::allow, "");
+  report.ordering("transforms", &Policy::transforms, "");
   report.constraint("require", &Policy::require);
   report.constraint("deny", &Policy::deny);
   report.ordering("allow_vendors", &Policy::allow_vendors, "");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "policy/token.hpp"
+#include "policy/transform_words.hpp"
 
 namespace opmux::policy {
 namespace {
@@ -90,6 +91,7 @@ void add_ordering(const Matcher& matcher, const Rule& rule, PolicyEntry& entry) 
   if (!rule.order.empty()) entry.order = matcher.tiers(rule.order);
   entry.outside_allow = matcher.outside(rule.allow);
   entry.strict = rule.strict;
+  entry.transforms = transform_bits(rule.transforms);
   entry.boosts = boosts_of(matcher, rule);
 }
 
@@ -114,6 +116,7 @@ PolicyEntry general_entry(const Matcher& matcher, const Policy& policy) {
     entry.outside_allow_vendors = matcher.vendors(policy.allow_vendors, false);
   }
   entry.strict = policy.strict;
+  entry.transforms = transform_bits(policy.transforms);
   return entry;
 }
 
@@ -128,7 +131,8 @@ bool add_condition(const Rule& rule, const registry::OperatorRecord& op, PolicyE
 
 bool PolicyEntry::idle() const {
   return denied.empty() && vendor_denied.empty() && !outside_require && !outside_allow &&
-         !outside_allow_vendors && !prefer && !order && !strict && boosts.empty() && !allow_none;
+         !outside_allow_vendors && !prefer && !order && !strict && !transforms && boosts.empty() &&
+         !allow_none;
 }
 
 std::vector<PolicyEntry> entries_of(const PolicyLayer& layer, size_t strength,

@@ -34,6 +34,7 @@ struct PolicyEntry {
   std::optional<Indices> outside_require, outside_allow, outside_allow_vendors;
   std::optional<TierList> prefer, order;
   std::optional<bool> strict;
+  std::optional<uint8_t> transforms;  ///< bits of transform_words.hpp
   std::vector<CandidateBoost> boosts;
   bool allow_none = false;
 

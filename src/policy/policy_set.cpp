@@ -12,7 +12,7 @@ namespace {
 bool says_something_general(const Policy& policy) {
   return !policy.prefer.empty() || !policy.require.empty() || !policy.deny.empty() ||
          !policy.allow.empty() || !policy.allow_vendors.empty() || !policy.deny_vendors.empty() ||
-         policy.strict;
+         !policy.transforms.empty() || policy.strict;
 }
 
 uint64_t mixed(uint64_t hash, uint64_t word) {

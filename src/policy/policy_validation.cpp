@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "policy/condition_check.hpp"
 #include "policy/token.hpp"
+#include "policy/transform_words.hpp"
 #include "registry/names.hpp"
 
 namespace opmux {
@@ -62,6 +63,13 @@ Status check_vendors(std::string_view field, const Tokens& names) {
   return {};
 }
 
+Status check_transforms(const Place& place, const Tokens& words) {
+  if (words.empty() || policy::transform_bits(words)) return {};
+  return place.refuse("policy.transforms",
+                      base::concat("transforms: '", base::join(words, ", "),
+                                   "' are not contiguous, widen, both, or none alone"));
+}
+
 Status check_boost(const Place& place, const Boost& boost) {
   if (Status status = check_tokens(place, "boost", {boost.impl}); !status.ok()) return status;
   if (!(std::abs(boost.add) <= kMostAdd)) {
@@ -109,7 +117,7 @@ Status check_rule(const Rule& rule, size_t position) {
   for (const Boost& boost : rule.boost) {
     if (Status status = check_boost(place, boost); !status.ok()) return status;
   }
-  return {};
+  return check_transforms(place, rule.transforms);
 }
 
 Status check_orders(const Policy& policy) {
@@ -133,6 +141,7 @@ Status check_general(const Policy& policy) {
   for (const auto& [field, tokens] : lists) {
     if (Status status = check_tokens({}, field, *tokens); !status.ok()) return status;
   }
+  if (Status bad = check_transforms({}, policy.transforms); !bad.ok()) return bad;
   Status status = check_vendors("allow_vendors", policy.allow_vendors);
   return status.ok() ? check_vendors("deny_vendors", policy.deny_vendors) : status;
 }

@@ -36,6 +36,7 @@ void write_report(const opmux::CallReport& from, opmux_report* to) {
   full.generation = from.generation;
   full.select_ns = from.select_ns;
   full.run_ns = from.run_ns;
+  write_text(from.transforms, full.transforms);
   std::memcpy(to, &full, std::min<size_t>(to->struct_size, sizeof(full)));
 }
 

@@ -19,6 +19,7 @@ constexpr ListField kLists[] = {
     {"policy.allow", &opmux_policy::allow, &Policy::allow},
     {"policy.allow_vendors", &opmux_policy::allow_vendors, &Policy::allow_vendors},
     {"policy.deny_vendors", &opmux_policy::deny_vendors, &Policy::deny_vendors},
+    {"policy.transforms", &opmux_policy::transforms, &Policy::transforms},
 };
 
 Status read_orders(const opmux_policy& from, Policy& to) {

@@ -11,7 +11,7 @@ void write(JsonWriter& json, const Candidate& candidate) {
   json.open('{').key("id").text(candidate.id).key("verdict").text(candidate.verdict);
   json.key("code").text(candidate.code).key("reason").text(candidate.reason);
   json.key("priority").number(int64_t{candidate.priority}).key("score").number(candidate.score);
-  json.close('}');
+  json.key("transforms").text(candidate.transforms).close('}');
 }
 
 void write(JsonWriter& json, const ImplementationInfo& info) {

@@ -32,6 +32,7 @@ Status join(Policy& whole, Policy part, const std::string& path) {
   if (!take(whole.prefer, part.prefer)) return twice("defaults.prefer");
   if (!take(whole.allow, part.allow)) return twice("defaults.allow");
   if (!take(whole.strict, part.strict)) return twice("defaults.strict");
+  if (!take(whole.transforms, part.transforms)) return twice("defaults.transforms");
   if (!take(whole.breaker, part.breaker)) return twice("breaker");
   if (!take(whole.shadow, part.shadow)) return twice("shadow");
   whole.strict_names = whole.strict_names || part.strict_names;

@@ -259,3 +259,30 @@ void no_openmp_is_loaded_for_its_threads(void) {
   CHECK_TEXT(chosen(&b), "twice/acme.v1");
   end_bench(&b);
 }
+
+void a_policy_allows_transforms_of_tensors(void) {
+  bench b;
+  make_bench(&b, make_runtime());
+  CHECK(opmux_withdraw(b.acme_held, NULL) == OPMUX_OK);
+  const opmux_tensor_rule rule = {
+      .struct_size = sizeof(rule), .flags = OPMUX_TENSOR_CONTIGUOUS, .arg = OPMUX_STR("x")};
+  const opmux_caps caps = {.struct_size = sizeof(caps),
+                           .tensors = &rule,
+                           .tensor_count = 1,
+                           .tensor_stride = sizeof(rule)};
+  b.acme.impl.caps = &caps;
+  CHECK(opmux_implement(b.runtime, &b.acme.backend, &b.acme_held, NULL) == OPMUX_OK);
+  b.x.strides[0] = 2;
+  CHECK_TEXT(chosen(&b), "twice/zeta.v1");
+  const opmux_str words[] = {OPMUX_STR("contiguous")};
+  opmux_policy policy = {.struct_size = sizeof(policy), .transforms = {words, 1}};
+  CHECK(opmux_policy_set(b.runtime, &policy, NULL) == OPMUX_OK);
+  opmux_report report = {.struct_size = sizeof(report)};
+  CHECK(opmux_call_operator_with(b.op, b.args, 2, NULL, &report, NULL) == OPMUX_OK);
+  CHECK_TEXT(report.implementation, "twice/acme.v1");
+  CHECK_TEXT(report.transforms, "contiguous(x)");
+  const opmux_str wrong[] = {OPMUX_STR("narrow")};
+  policy.transforms.items = wrong;
+  CHECK(opmux_policy_set(b.runtime, &policy, NULL) == OPMUX_INVALID_ARGUMENT);
+  end_bench(&b);
+}

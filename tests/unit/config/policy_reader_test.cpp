@@ -91,7 +91,7 @@ TEST(PolicyReader, tells_all_that_is_wrong_with_its_place) {
       "    strict: on\n");
   EXPECT_EQ(message,
             "p.yaml:3:5: this rule changes nothing: it needs at least one of require, prefer, "
-            "order, deny, allow, boost, strict, breaker, allow_none\n"
+            "order, deny, allow, boost, transforms, strict, breaker, allow_none\n"
             "    - op: rms_norm\n"
             "      ^\n"
             "p.yaml:4:5: unknown key 'prefr' in a rule; did you mean 'prefer'?\n"

@@ -13,14 +13,15 @@ TEST(Json, holds_all_of_an_explanation) {
   e.generation = 3;
   e.chosen = "f/a.b";
   e.strict = true;
-  e.candidates = {{"f/a.b", "chosen", "", "priority 50", 50, 62.5}};
+  e.candidates = {{"f/a.b", "chosen", "", "priority 50", 50, 62.5, "widen"}};
   e.depends_on = {"H"};
   e.independent = {"rows"};
   e.note = "n";
   EXPECT_EQ(to_json(e),
             R"({"op":"f","arguments":"x=f32[2]","device":"cpu:0","generation":3,"chosen":"f/a.b",)"
             R"("strict":true,"candidates":[{"id":"f/a.b","verdict":"chosen","code":"",)"
-            R"("reason":"priority 50","priority":50,"score":62.5}],"depends_on":["H"],)"
+            R"("reason":"priority 50","priority":50,"score":62.5,"transforms":"widen"}],)"
+            R"("depends_on":["H"],)"
             R"("independent":["rows"],"note":"n"})");
 }
 

@@ -74,7 +74,7 @@ TEST_F(PolicyTextTest, a_text_that_leaves_nothing_to_run_is_refused_by_the_dry_r
 TEST_F(PolicyTextTest, rules_for_other_machines_are_kept_counted_and_shown) {
   ASSERT_TRUE(load("opmux: 1\nrules:\n"
                    "  - {name: here, op: copy, prefer: [copy/b.x, copy/zeta.*]}\n"
-                   "  - {name: elsewhere, op: copy, require: [copy/zeta.*], when: H > 64}\n"
+                   "  - {name: elsewhere, op: copy, boost: [{impl: copy/zeta.*, add: 5}]}\n"
                    "  - {op: copy, deny: [copy/eta.*]}\n")
                   .ok());
   EXPECT_EQ(runs(), "copy/b.x");

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+/// The two short float types to f32 and back; back is to nearest even.
+namespace opmux::tensor {
+
+inline float from_bf16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
+
+inline uint16_t to_bf16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  if (is_nan) return static_cast<uint16_t>(bits >> 16 | 0x40u);
+  return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+inline float from_f16(uint16_t bits) {
+  const uint32_t sign = (bits & 0x8000u) << 16;
+  const uint32_t magnitude = bits & 0x7fffu;
+  if (magnitude >= 0x7c00u) {
+    return std::bit_cast<float>(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+  }
+  // Read as an f32 the bits are a number 2^112 too small, subnormal ones included.
+  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | sign);
+}
+
+inline uint16_t to_f16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000u);
+  uint32_t magnitude = bits & 0x7fffffffu;
+  constexpr uint32_t kInfinity = 0x7f800000u, kTooLarge = 0x477ff000u, kNormal = 0x38800000u;
+  if (magnitude > kInfinity) return sign | 0x7e00u;
+  if (magnitude >= kTooLarge) return sign | 0x7c00u;
+  if (magnitude < kNormal) {
+    // Beside 0.5 neighbours are as far apart as the smallest numbers of f16 are.
+    const float rounded = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(rounded) - 0x3f000000u));
+  }
+  constexpr uint32_t kOtherExponent = (127u - 15u) << 23;
+  magnitude = magnitude - kOtherExponent + 0xfffu + (magnitude >> 13 & 1u);
+  return static_cast<uint16_t>(sign | magnitude >> 13);
+}
+
+}  // namespace opmux::tensor
