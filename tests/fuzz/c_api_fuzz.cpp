@@ -43,17 +43,19 @@ class Caller {
   }
 
   void step(opmux_runtime* runtime) {
-    switch (bytes_.pick(4)) {
+    switch (bytes_.pick(8)) {
       case 0: return set_policy(runtime);
       case 1: return push_scope(runtime);
+      case 2: return read_texts(runtime);
       default: return call(runtime);
     }
   }
 
   opmux_str text() {
-    constexpr std::array<const char*, 8> kWords{
-        "reference", "vendor", "vendor:acme", "*/*.*", "rms_norm/reference.scalar", "impl:a/b.c",
-        "",          "*"};
+    constexpr std::array<const char*, 11> kWords{
+        "reference",  "vendor", "vendor:acme", "*/*.*",      "rms_norm/reference.scalar",
+        "impl:a/b.c", "",       "*",           "contiguous", "widen",
+        "none"};
     if (!bytes_.rarely()) return opmux_str_of(kWords[bytes_.pick(kWords.size())]);
     std::string& made = texts_.emplace_back();
     for (uint32_t n = bytes_.pick(16); n > 0; --n) made.push_back(bytes_.take<char>());
@@ -70,12 +72,21 @@ class Caller {
     made.strict = bytes_.pick(4);
     made.prefer = list(), made.require = list(), made.deny = list(), made.allow = list();
     made.allow_vendors = list(), made.deny_vendors = list();
+    if (bytes_.rarely()) made.transforms = list();
     return made;
   }
 
   void set_policy(opmux_runtime* runtime) {
     const opmux_policy made = policy();
     expect(opmux_policy_set(runtime, &made, &error()));
+  }
+  void read_texts(opmux_runtime* runtime) {
+    expect(opmux_condition_check(text(), &error()));
+    std::array<char, 64> found{};
+    size_t size = 0;
+    expect(opmux_policy_check(runtime, text(), text(), bytes_.pick(4), found.data(), found.size(),
+                              &size, &error()));
+    expect(opmux_policy_load(runtime, text(), text(), &error()));
   }
   void push_scope(opmux_runtime* runtime) {
     const opmux_policy made = policy();
@@ -123,7 +134,7 @@ class Caller {
     const auto count = static_cast<uint32_t>(args.size());
     expect(opmux_call_operator(op, args.data(), count, &error()));
     opmux_plan* plan = nullptr;
-    if (opmux_plan_bind(op, args.data(), count, &plan, &error()) != OPMUX_OK) return;
+    if (opmux_plan_bind(op, args.data(), count, 0, &plan, &error()) != OPMUX_OK) return;
     expect(opmux_plan_call(plan, args.data(), count, &error()));
     opmux_plan_destroy(plan);
   }

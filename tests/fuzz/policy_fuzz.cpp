@@ -25,8 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const registry::RegistrySnapshot& known = known_operators();
   auto policy = config::parse_policy(text, "p.yaml", &known);
   if (!policy) {
-    const std::string_view message = policy.error().message();
-    if (!message.starts_with("p.yaml:") || !policy.error().reason().starts_with("policy.")) {
+    const Status refused = policy.error();
+    if (!refused.message().starts_with("p.yaml:") || !refused.reason().starts_with("policy.")) {
       std::abort();
     }
     return 0;
