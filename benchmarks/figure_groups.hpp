@@ -22,6 +22,9 @@ Figure scaling_figure(World& world, int rounds);
 /// The slow tail of guarded calls while 1,000 policies a second are published.
 Figure publication_figure(World& world);
 
+/// What the crash journal, with its handler, adds to a call.
+Figure journal_figure(World& world, int rounds);
+
 /// The bare call that everything is compared with.
 Subject bare_subject();
 

@@ -41,20 +41,23 @@ struct Subject {
   double ns() const { return median(rounds); }
 };
 
+/// One round of each.
+inline void measure_once(std::vector<Subject>& subjects) {
+  for (Subject& subject : subjects) {
+    // The better of two short runs: one interruption does not count.
+    double best = 1e18;
+    for (int part = 0; part < 2; ++part) {
+      const double start = thread_ns();
+      subject.run(subject.count);
+      best = std::min(best, (thread_ns() - start) / subject.count);
+    }
+    subject.rounds.push_back(best);
+  }
+}
+
 inline void measure(std::vector<Subject>& subjects, int rounds) {
   for (Subject& subject : subjects) subject.run(subject.count / 10 + 1);
-  for (int round = 0; round < rounds; ++round) {
-    for (Subject& subject : subjects) {
-      // The better of two short runs: one interruption does not count.
-      double best = 1e18;
-      for (int part = 0; part < 2; ++part) {
-        const double start = thread_ns();
-        subject.run(subject.count);
-        best = std::min(best, (thread_ns() - start) / subject.count);
-      }
-      subject.rounds.push_back(best);
-    }
-  }
+  for (int round = 0; round < rounds; ++round) measure_once(subjects);
 }
 
 /// One line of the result: a figure, its limit, whether it holds.

@@ -35,5 +35,6 @@ void add_diff(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_plugin(CLI::App& app, Action& action);
+void add_quarantine(CLI::App& app, Action& action);
 
 }  // namespace opmux::cli

@@ -59,6 +59,7 @@ int run(int argc, char** argv) {
   add_check(app, action);
   add_verify(app, action);
   add_plugin(app, action);
+  add_quarantine(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -55,6 +55,7 @@ PUBLIC = {
     "policy_sources.hpp": "policy",
     "operator_info.hpp": "runtime",
     "policy_check.hpp": "runtime",
+    "quarantine.hpp": "runtime",
     "constant.hpp": "runtime",
     "explanation.hpp": "dispatch",
     "hot_plan.hpp": "dispatch",

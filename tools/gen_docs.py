@@ -25,7 +25,8 @@ import sys
 
 BLOCK = re.compile(r"(<!-- generated (\w+) ?(\w*) -->\n).*?(<!-- end -->)", re.DOTALL)
 STATUS_FAMILIES = ("schema|plan|policy|environment|registry|plugin|point|call|dispatch|withdraw|"
-                   "device|constant|c|python|trust|elf|probe|config|mode|lock|runtime|store")
+                   "device|constant|c|python|trust|elf|probe|config|mode|lock|runtime|store|"
+                   "journal|quarantine")
 # Names of fields, and a file's, that look like reasons.
 NO_REASON = re.compile(r"policy\.(prefer|require|deny|allow|(allow|deny)_vendors|per_op|yaml)")
 STATUS_CODE = re.compile(rf'"((?:{STATUS_FAMILIES})\.[a-z_]+)"')
@@ -41,7 +42,7 @@ LIMITS = (
     ("facts in the guard of a kept plan", "src/dispatch/choice.hpp", "kMaxGuardFacts"),
     ("remembered declines of one operator", "src/dispatch/operator_state.hpp", "kMaxDeclines"),
     ("prepared states of one implementation", "src/dispatch/prepared_cache.hpp", "kCapacity"),
-    ("calls inside calls", "src/dispatch/thread_block.hpp", "kMaxDepth"),
+    ("calls inside calls", "src/health/mark_slot.hpp", "kMarkLevels"),
     ("different scopes alive at a time", "src/policy/scope_table.hpp", "kMostAlive"),
     ("comparisons of one condition", "src/policy/condition_check.cpp", "kMostQuestions"),
     ("lost devices that are remembered", "src/health/device_health.hpp", "kMaxDevices"),

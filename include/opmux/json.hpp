@@ -14,6 +14,8 @@ OPMUX_API std::string to_json(const Explanation& explanation);
 OPMUX_API std::string to_json(const std::vector<OperatorInfo>& operators);
 OPMUX_API std::string to_json(const std::vector<PluginInfo>& plugins);
 OPMUX_API std::string to_json(const std::vector<SettingInfo>& settings);
+OPMUX_API std::string to_json(const Quarantine& quarantine);
+OPMUX_API std::string to_json(const CrashJournalState& state);
 OPMUX_API std::string to_json(const PolicyState& state);
 /// What Runtime::check_policy found, or why it failed.
 OPMUX_API std::string to_json(const PolicyCheck& check);

@@ -243,6 +243,19 @@ typedef struct opmux_source_options {
   opmux_str lockfile; /* else opmux.lock beside `config` */
 } opmux_source_options;
 
+/* What is kept on disk about the ends of processes. */
+#define OPMUX_CRASH_JOURNAL_OFF 0u
+#define OPMUX_CRASH_JOURNAL_ON 1u /* what runs: who may have had a process killed */
+#define OPMUX_CRASH_JOURNAL_WITH_HANDLER \
+  2u /* and who faults, by a handler that calls those before */
+
+/* What a runtime keeps beyond the life of its process, and where. */
+typedef struct opmux_state_options {
+  uint32_t struct_size;
+  uint32_t crash_journal; /* OPMUX_CRASH_JOURNAL_* */
+  opmux_str folder;       /* instead of OPMUX_STATE_DIR; empty: what the environment says */
+} opmux_state_options;
+
 #define OPMUX_OPTION_NO_BACKENDS 1u /* do not load the installation's; the reference stays */
 
 typedef struct opmux_options {
@@ -261,6 +274,8 @@ typedef struct opmux_options {
   const opmux_policy* policy;
   /* Policy files and modes; may be null. */
   const opmux_source_options* sources;
+  /* Folder for state, and the crash journal in it; may be null. */
+  const opmux_state_options* state;
 } opmux_options;
 
 /* Reads the environment, registers the standard operators with their reference, loads backends and
@@ -505,6 +520,17 @@ OPMUX_EXPORT int32_t opmux_policy_state(opmux_runtime* runtime, char* buffer, si
                                         size_t* size, opmux_error* error);
 /* Every effective setting and where it came from, as JSON. */
 OPMUX_EXPORT int32_t opmux_list_settings(opmux_runtime* runtime, char* buffer, size_t capacity,
+                                         size_t* size, opmux_error* error);
+/* Implementations that may not run because processes ended inside of them, and suspects of other
+   ends: docs/schemas/quarantine.json. */
+OPMUX_EXPORT int32_t opmux_list_quarantine(opmux_runtime* runtime, char* buffer, size_t capacity,
+                                           size_t* size, opmux_error* error);
+/* Lifts the quarantine of an implementation and the suspicion against it, or of all if the text is
+   empty; `cleared`, which may be null, becomes how often it was listed. */
+OPMUX_EXPORT int32_t opmux_clear_quarantine(opmux_runtime* runtime, opmux_str implementation,
+                                            uint64_t* cleared, opmux_error* error);
+/* What became of the runtime's crash journal: {"on", "handler", "path", "problem", counts}. */
+OPMUX_EXPORT int32_t opmux_crash_journal(opmux_runtime* runtime, char* buffer, size_t capacity,
                                          size_t* size, opmux_error* error);
 
 /* Folded counters of one implementation. The id is borrowed for the visit. */

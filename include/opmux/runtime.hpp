@@ -21,6 +21,7 @@
 #include <opmux/policy.hpp>
 #include <opmux/policy_check.hpp>
 #include <opmux/policy_sources.hpp>
+#include <opmux/quarantine.hpp>
 #include <opmux/scope.hpp>
 #include <opmux/status.hpp>
 
@@ -50,6 +51,8 @@ struct Options {
   /// 0 is OPMUX_NUM_THREADS, or else one for each processor up to eight. They start with the first
   /// call that has enough to do for two, and help one call at a time.
   int threads = 0;
+  /// Folder for state, and the crash journal in it.
+  StateOptions state = {};
 };
 
 /// What was found where plugins are looked for, and what became of it.
@@ -213,6 +216,14 @@ class Runtime {
   OPMUX_API Result<DeviceAccess> device_access(std::string_view backend) const;
   /// Devices that reported errors after the calls that caused them had returned.
   OPMUX_API std::vector<DeviceError> device_errors() const;
+  /// Implementations that may not run because processes ended inside of them, and the suspects of
+  /// other ends, as all processes of this user share them.
+  OPMUX_API Quarantine quarantine() const;
+  /// Lifts the quarantine of an implementation and the suspicion against it, or of all if
+  /// `implementation` is empty; returns how often it was listed. Holds here at once, in other
+  /// processes when they start next. Fails with `unavailable` if the store cannot be written.
+  OPMUX_API Result<size_t> clear_quarantine(std::string_view implementation = {});
+  OPMUX_API CrashJournalState crash_journal() const;
   /// Devices that were lost; nothing runs on them in this process any more.
   OPMUX_API std::vector<Device> lost_devices() const;
 

@@ -46,7 +46,7 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 
 HeldRuntime* create(std::optional<Environment> environment, const PluginOptions& plugins,
                     bool backends, const Policy& policy, const SourceOptions& sources, int threads,
-                    const nb::object& sink) {
+                    const StateOptions& state, const nb::object& sink) {
   Options options;
   options.sink = sink_of(sink);
   options.environment = std::move(environment);
@@ -55,6 +55,7 @@ HeldRuntime* create(std::optional<Environment> environment, const PluginOptions&
   options.policy = policy;
   options.sources = sources;
   options.threads = threads;
+  options.state = state;
   return new HeldRuntime(Runtime::create(options).value());
 }
 
@@ -176,11 +177,12 @@ void bind_runtime(nb::module_& module) {
   bind_constant(module);
   nb::class_<HeldRuntime> runtime(module, "Runtime", "Operators, implementations and policy.");
   bind_policy_texts(runtime);
+  bind_quarantine(runtime);
   runtime
       .def(nb::new_(&create), nb::kw_only(), nb::arg("environment") = nb::none(),
            nb::arg("plugins") = PluginOptions(), nb::arg("backends") = true,
            nb::arg("policy") = Policy(), nb::arg("sources") = SourceOptions(),
-           nb::arg("threads") = 0, nb::arg("sink") = nb::none())
+           nb::arg("threads") = 0, nb::arg("state") = StateOptions(), nb::arg("sink") = nb::none())
       .def("op", &get_operator, nb::arg("name"), "The operator of that name.")
       .def(
           "define",

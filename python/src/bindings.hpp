@@ -11,9 +11,12 @@ void bind_information(nanobind::module_& module);
 void bind_policy(nanobind::module_& module);
 void bind_plugin_options(nanobind::module_& module);
 void bind_policy_sources(nanobind::module_& module);
+void bind_state_options(nanobind::module_& module);
 void bind_runtime(nanobind::module_& module);
 /// What a runtime does with texts of policy files.
 void bind_policy_texts(nanobind::class_<HeldRuntime>& runtime);
+/// The crash journal and who it blames.
+void bind_quarantine(nanobind::class_<HeldRuntime>& runtime);
 void bind_implementations(nanobind::module_& module);
 void bind_points(nanobind::module_& module);
 void bind_readers(nanobind::module_& module);

@@ -38,6 +38,7 @@ void fill(nb::module_& module) {
   bind_policy(module);
   bind_plugin_options(module);
   bind_policy_sources(module);
+  bind_state_options(module);
   bind_runtime(module);
   bind_implementations(module);
   bind_points(module);

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/blocked_signals.hpp"
+#include "base/thread_marks.hpp"
 
 namespace opmux::base {
 namespace {
@@ -55,7 +56,7 @@ class ThreadPool::Crew {
   uint64_t process() const { return process_; }
 
   void run(uint32_t helpers, int64_t count, void* context, void (*body)(void*, int64_t)) {
-    loop_ = {count, context, body};
+    loop_ = {count, context, body, thread_marks};
     next_.store(0, std::memory_order_relaxed);
     door_.store(kOpen | helpers * kMost, std::memory_order_release);
     call();
@@ -73,6 +74,7 @@ class ThreadPool::Crew {
     int64_t count;
     void* context;
     void (*body)(void*, int64_t);
+    const void* marks;  ///< of whoever loops
   };
   // The door: whether it is open, how many may be inside, how many are.
   static constexpr uint32_t kOpen = 1u << 31, kMost = 1u << 15;
@@ -94,7 +96,7 @@ class ThreadPool::Crew {
     while (!ending_.load(std::memory_order_relaxed)) {
       const uint32_t signal = signal_.load(std::memory_order_acquire);
       if (enter()) {
-        take_pieces();
+        help();
         leave();
       }
       wait_for_change(signal_, signal);
@@ -110,6 +112,10 @@ class ThreadPool::Crew {
   void leave() {
     const uint32_t door = door_.fetch_sub(1, std::memory_order_acq_rel) - 1;
     if ((door & kOpen) == 0 && door % kMost == 0) door_.notify_one();
+  }
+  void help() {
+    const LentMarks inside(loop_.marks);
+    take_pieces();
   }
   void take_pieces() {
     const auto take = [this] { return next_.fetch_add(1, std::memory_order_relaxed); };
@@ -135,10 +141,12 @@ struct SharedLoop {
   int64_t count;
   void* context;
   void (*body)(void*, int64_t);
+  const void* marks;  ///< of whoever loops
   std::atomic<int64_t> next{0};
 
   static void take_pieces(void* loop) {
     SharedLoop& own = *static_cast<SharedLoop*>(loop);
+    const LentMarks inside(own.marks);
     const auto take = [&own] { return own.next.fetch_add(1, std::memory_order_relaxed); };
     for (int64_t i = take(); i < own.count; i = take()) own.body(own.context, i);
   }
@@ -195,7 +203,7 @@ void ThreadPool::parallel_for(void* lent, int64_t count, void* context,
       openmp != nullptr ? std::min(threads, openmp->max_threads()) : threads, count);
   if (wanted > 1 && pool->busy_.try_lock()) {
     if (openmp != nullptr) {
-      SharedLoop loop{count, context, body};
+      SharedLoop loop{count, context, body, thread_marks};
       openmp->parallel(&SharedLoop::take_pieces, &loop, static_cast<unsigned>(wanted), 0);
       return pool->busy_.unlock();
     }

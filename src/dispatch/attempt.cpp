@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "dispatch/running_mark.hpp"
+
 namespace opmux::dispatch {
 namespace {
 
@@ -64,6 +66,7 @@ Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const registry::Sign
   Attempt tried;
   const registry::Kernel& kernel = plan.candidate->implementation->kernel;
   opmux_call& call = frame.call();
+  const RunningMark inside(*plan.candidate->implementation);
   plan.candidate->implementation->backend->mark_used();
   Status status = load_pack(plan, signature, call, tried.pack);
   if (status.ok()) status = prepare(slot, plan, signature, call, tried.prepared);

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "dispatch/cold_mark.hpp"
+#include "dispatch/running_mark.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -211,6 +212,7 @@ Next BoundPlan::after_failed_preparation(const ChosenForPlan& chosen, const Plan
 
 Status BoundPlan::prepare(const registry::Signature& signature, const PlanRecord& plan) {
   const registry::Kernel& kernel = plan.candidate->implementation->kernel;
+  const RunningMark inside(*plan.candidate->implementation);
   plan.candidate->implementation->backend->mark_used();
   prepared_ = nullptr;
   if (Status status = load_pack(signature, plan); !status.ok()) return status;

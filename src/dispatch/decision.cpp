@@ -38,6 +38,14 @@ Reason check_backend(const registry::Backend& backend, std::string& text) {
   return Reason::none;
 }
 
+/// Nothing of what ended a process is called, its probe and verifier neither.
+Reason check_quarantine(const ImplementationRecord& implementation, std::string& text) {
+  const std::string* const why = implementation.quarantined.load(std::memory_order_acquire);
+  if (why == nullptr) return Reason::none;
+  text = *why;
+  return Reason::health_quarantined;
+}
+
 Reason check_available(const registry::Backend& backend, std::string& text) {
   if (backend.available()) return Reason::none;
   text = backend.unavailable_reason();
@@ -85,6 +93,8 @@ void judge(const DecisionInput& input, const registry::Signature& signature, Dev
     return;
   }
   verdict.reason = check_backend(*implementation.backend, verdict.text);
+  if (!verdict.accepted()) return;
+  verdict.reason = check_quarantine(implementation, verdict.text);
   if (!verdict.accepted()) return;
   // To ask whether it is available may start a driver: not for tensors of another device.
   verdict.check = failing_device(implementation.capability, signature);

@@ -159,7 +159,8 @@ std::vector<PlanRecord> DecisionSpace::plans_for(const Decision& decision) const
   plans.reserve(order.size());
   const uint64_t first = ids_.take(order.size());
   for (const uint16_t index : order) {
-    plans.push_back({ids_.id(first + plans.size()), &(*candidates_)[index],
+    const CandidateParts& candidate = (*candidates_)[index];
+    plans.push_back({ids_.id(first + plans.size(), candidate.implementation->number), &candidate,
                      decision.verdicts[index].transforms});
   }
   return plans;

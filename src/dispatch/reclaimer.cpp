@@ -6,15 +6,29 @@
 
 namespace opmux::dispatch {
 
+namespace {
+
+/// Visits the marks of a thread in all places where it has some.
+template <class Visit>
+void for_each_mark(const ThreadBlock& block, Visit&& visit) {
+  for (uint32_t place = 0; place < health::MarkPlaces::kMost; ++place) {
+    const health::MarkSlot* const slot = block.places.places[place].load(std::memory_order_acquire);
+    if (slot == nullptr) return;
+    for (uint32_t level = 0; level < kMaxDepth; ++level) {
+      const uint64_t mark = slot->marks[level].load(std::memory_order_acquire);
+      if (mark != 0) visit(Blocker{&block, place, level, mark});
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<Blocker> marks_in_flight(const std::function<bool(uint64_t mark)>& relevant) {
   std::vector<Blocker> found;
   for_each_thread([&](ThreadBlock& block) {
-    for (uint32_t level = 0; level < kMaxDepth; ++level) {
-      const uint64_t mark = block.marks[level].load(std::memory_order_acquire);
-      if (mark != 0 && ((mark & kColdBit) != 0 || relevant(mark))) {
-        found.push_back({&block, level, mark});
-      }
-    }
+    for_each_mark(block, [&](const Blocker& mark) {
+      if ((mark.mark & kColdBit) != 0 || relevant(mark.mark)) found.push_back(mark);
+    });
   });
   return found;
 }
@@ -26,9 +40,9 @@ void drop_finished(std::vector<Blocker>& blockers) {
   for_each_thread([&](ThreadBlock& block) {
     for (const Blocker& blocker : blockers) {
       if (blocker.block != &block) continue;
-      if (block.marks[blocker.level].load(std::memory_order_acquire) == blocker.mark) {
-        still.push_back(blocker);
-      }
+      for_each_mark(block, [&](const Blocker& mark) {
+        if (mark == blocker) still.push_back(blocker);
+      });
     }
   });
   blockers = std::move(still);

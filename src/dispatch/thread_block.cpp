@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/thread_marks.hpp"
 #include "dispatch/decision.hpp"
 #include "dispatch/guarded_plan.hpp"
+#include "health/crash_handler.hpp"
+#include "health/process_journal.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -23,7 +26,13 @@ struct Leaving {
   ~Leaving() {
     if (block == nullptr) return;
     thread_block = &nobody;
+    base::thread_marks = nullptr;
     ThreadList::instance().remove(block);
+    if (const uint32_t inside = block->places.innermost()) {
+      health::thread_ends_inside(inside);
+    } else {
+      health::ProcessJournal::instance().give_back(block->slot);
+    }
     for (GuardedPlan* plan = block->all_plans.load(); plan != nullptr;) {
       GuardedPlan* next = plan->next_of_thread;
       plan->count_for(nullptr);
@@ -60,17 +69,45 @@ uint64_t ThreadBlock::new_layouts() {
   return std::exchange(next_layout, next_layout + kMaxLayouts);
 }
 
+namespace {
+
+/// Moves the marks of the calling thread, which is inside of no call, into the crash journal.
+void follow_journal(ThreadBlock& block) {
+  health::ProcessJournal& journal = health::ProcessJournal::instance();
+  block.journal_version = journal.version();
+  if (block.journal_version == 0) return;
+  if (journal.has_handler()) health::ensure_signal_stack();
+  if (journal.holds(block.slot)) return;
+  for (auto& place : block.places.places) {
+    if (place.load(std::memory_order_relaxed) != nullptr) continue;
+    health::MarkSlot* const slot = journal.take_slot();
+    if (slot == nullptr) return;
+    place.store(slot, std::memory_order_release);
+    block.slot = slot;
+    block.marks = slot->marks;
+    return;
+  }
+}
+
+}  // namespace
+
 ThreadBlock& own_thread_block() {
   if (thread_block == &nobody) {
     static std::atomic<uint64_t> blocks{0};
     auto* block = new ThreadBlock;
     // Cold marks are unique in the process, so that a new block at an old address is told apart.
     block->cold_sequence = blocks.fetch_add(1, std::memory_order_relaxed) << 36 & ~kColdBit;
+    block->places.places[0].store(&block->own_slot, std::memory_order_relaxed);
     leaving.block = block;
     ThreadList::instance().add(block);
     thread_block = block;
+    base::thread_marks = &block->places;
   }
-  return *thread_block;
+  ThreadBlock& own = *thread_block;
+  const uint64_t version = health::ProcessJournal::instance().version();
+  if (own.journal_version != version && own.depth() == 0) [[unlikely]]
+    follow_journal(own);
+  return own;
 }
 
 void reserve_lines(ThreadBlock& block, uint32_t count) {

@@ -8,29 +8,37 @@
 #include <opmux/export.hpp>
 
 #include "base/process.hpp"
+#include "health/mark_slot.hpp"
 
 namespace opmux::dispatch {
 
 struct Decision;
 struct GuardedPlan;
 
-inline constexpr uint32_t kMaxDepth = 8;  ///< calls inside calls
+inline constexpr uint32_t kMaxDepth = health::kMarkLevels;  ///< calls inside calls
 
 /// Marks with this bit say "reading the operator's state" and are unique; others are plan ids.
-inline constexpr uint64_t kColdBit = uint64_t{1} << 63;
+inline constexpr uint64_t kColdBit = health::kColdBit;
 
 /// What one thread owns of the engine: its plans, its in-flight marks, the policy scope it is in.
 ///
 /// A mark is set before the operator's epoch is read and cleared when the call is over. Whoever
 /// retires something publishes first, then makes every thread's stores visible (membarrier), then
 /// looks at the marks: a call either saw the new epoch or is seen.
+///
+/// Marks lie in the process's crash journal if it has one, else here. They move when no call is
+/// inside; plans that a program bound may go on at an earlier place, so that others look at all.
 struct alignas(64) ThreadBlock {
   // Read and written by the owner on every call.
   uint64_t context = 0;            ///< scope serial << 32 | ambient bits
   GuardedPlan** recent = nullptr;  ///< by slot number: the plan to try first, never null
   uint32_t line_count = 0;         ///< length of `recent`
-  std::atomic<uint64_t> marks[kMaxDepth] = {};
+  std::atomic<uint64_t>* marks = own_slot.marks;  ///< of `slot`; for the owner
 
+  health::MarkSlot* slot = &own_slot;
+  health::MarkSlot own_slot;
+  health::MarkPlaces places;     ///< of marks, all that were ever used; the last is current
+  uint64_t journal_version = 0;  ///< that it was last asked for a slot
   uint64_t cold_sequence = 0;
   uint64_t next_layout = 0;                             ///< within a range that is this thread's
   std::vector<std::unique_ptr<std::byte[]>> memory;     ///< of plans, kept until the thread ends
@@ -58,7 +66,7 @@ struct alignas(64) ThreadBlock {
 OPMUX_API extern thread_local constinit ThreadBlock* thread_block
     __attribute__((tls_model("initial-exec")));
 
-/// The calling thread's own block, made if needed.
+/// The calling thread's own block, made if needed, with its marks where they should be.
 ThreadBlock& own_thread_block();
 
 /// Room for slot numbers below `count` in this thread's `recent`.
@@ -67,8 +75,10 @@ void reserve_lines(ThreadBlock& block, uint32_t count);
 /// A mark that was seen in a thread.
 struct Blocker {
   const ThreadBlock* block;
-  uint32_t level;
+  uint32_t place, level;
   uint64_t mark;
+
+  friend bool operator==(const Blocker&, const Blocker&) = default;
 };
 
 /// Visits all threads' blocks under the list's lock.

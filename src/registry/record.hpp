@@ -67,7 +67,7 @@ struct ImplementationDraft {
   std::shared_ptr<void> owner;  ///< keeps what the functions need alive
 };
 
-/// One registered implementation. Immutable but for the two words at the end.
+/// One registered implementation. Immutable but for the words at the end.
 struct ImplementationRecord {
   std::string id, op, variant, vendor, build_id;
   Kind kind = Kind::vendor;
@@ -85,6 +85,8 @@ struct ImplementationRecord {
 
   /// Set once when its registration ends; read by bound plans.
   mutable std::atomic<bool> withdrawn{false};
+  /// Why it is in quarantine; null if it is not. Read by decisions.
+  mutable std::atomic<const std::string*> quarantined{nullptr};
 
   bool has(uint32_t flag) const { return (flags & flag) != 0; }
 };

@@ -5,44 +5,18 @@
 
 #include "runtime/c_error.hpp"
 #include "runtime/c_handles.hpp"
+#include "runtime/c_text.hpp"
 
 using opmux::Code;
 using opmux::Status;
+using opmux::runtime::ask;
 using opmux::runtime::CArguments;
+using opmux::runtime::Destination;
 using opmux::runtime::guarded;
 using opmux::runtime::none_null;
 using opmux::runtime::slot_of;
 using opmux::runtime::str_of;
 using opmux::runtime::view_of;
-
-namespace {
-
-/// Where a text goes, as snprintf has it.
-struct Destination {
-  char* buffer;
-  size_t capacity;
-  size_t* size;
-
-  Status write(std::string_view text) const {
-    if (size != nullptr) *size = text.size();
-    if (capacity == 0) return {};
-    if (Status bad = none_null("buffer", buffer); !bad.ok()) return bad;
-    const size_t length = std::min(text.size(), capacity - 1);
-    std::memcpy(buffer, text.data(), length);
-    buffer[length] = '\0';
-    return {};
-  }
-};
-
-template <class Ask>
-int32_t ask(opmux_runtime* runtime, const Destination& to, opmux_error* error, Ask&& about) {
-  return guarded(error, [&]() -> Status {
-    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
-    return to.write(to_json(about(runtime->cpp)));
-  });
-}
-
-}  // namespace
 
 int32_t opmux_explain(opmux_operator* op, const opmux_arg* args, uint32_t count, uint32_t format,
                       char* buffer, size_t capacity, size_t* size, opmux_error* error) {

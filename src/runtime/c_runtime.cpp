@@ -75,6 +75,22 @@ Status read_sources(const opmux_source_options* options, opmux::SourceOptions& t
   return {};
 }
 
+Status read_state(const opmux_state_options* options, opmux::StateOptions& to) {
+  if (options == nullptr) return {};
+  opmux_state_options from{};
+  if (Status bad = opmux::runtime::read_sized(*options, sizeof(from), "options.state", from);
+      !bad.ok()) {
+    return bad;
+  }
+  if (from.crash_journal > OPMUX_CRASH_JOURNAL_WITH_HANDLER) {
+    return {opmux::Code::invalid_argument, "c.crash_journal",
+            "options.state.crash_journal is not an OPMUX_CRASH_JOURNAL_*"};
+  }
+  to.folder = view_of(from.folder);
+  to.crash_journal = static_cast<opmux::CrashJournal>(from.crash_journal);
+  return {};
+}
+
 Status read_options(const opmux_options* options, opmux::Options& to) {
   if (options == nullptr) return {};
   opmux_options from{};
@@ -85,6 +101,7 @@ Status read_options(const opmux_options* options, opmux::Options& to) {
   if (Status bad = read_environment(from, to); !bad.ok()) return bad;
   if (Status bad = read_plugins(from.plugins, to.plugins); !bad.ok()) return bad;
   if (Status bad = read_sources(from.sources, to.sources); !bad.ok()) return bad;
+  if (Status bad = read_state(from.state, to.state); !bad.ok()) return bad;
   if (from.policy == nullptr) return {};
   auto policy = opmux::runtime::read_policy(from.policy);
   if (!policy) return policy.error();

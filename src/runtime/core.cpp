@@ -76,6 +76,7 @@ Core::Core(const Options& options, policy::Environment environment)
     : environment_(std::move(environment)),
       utc_(options.sources.utc ? options.sources.utc : &system_utc),
       log_(sink_of(options, environment_)),
+      quarantine_({.log = &log_, .utc = utc_}),
       packs_(std::make_shared<dispatch::PackStore>(options.max_packed_bytes)),
       thread_limit_(thread_limit_of(options, environment_)),
       threads_(thread_limit_ > 0 ? thread_limit_ : base::ThreadPool::default_threads()),
@@ -126,12 +127,14 @@ Result<std::unique_ptr<Core>> Core::create(const Options& options) {
   auto environment = policy::parse_environment(variables_of(options));
   if (!environment) return environment.error();
   if (Status status = check_supported(*environment); !status.ok()) return status;
+  if (!options.state.folder.empty()) environment->state_dir = options.state.folder;
   std::unique_ptr<Core> core(new Core(options, std::move(*environment)));
   if (Status status = core->start(options); !status.ok()) return status;
   return core;
 }
 
 Status Core::start(const Options& options) {
+  quarantine_.start(environment_.state_dir, options.state.crash_journal);
   for (const registry::StandardSchema& schema : registry::standard_schemas()) {
     if (Status status = registry_.define(schema.text, {true, schema.data_checked, schema.integer});
         !status.ok()) {
@@ -207,8 +210,11 @@ void Core::note_device_error(Device device, const void* stream, int32_t code) {
 }
 
 uint64_t Core::publish() {
-  return engine_.publish(
-      [this] { return dispatch::Engine::Sources{registry_.snapshot(), sources_.set()}; });
+  return engine_.publish([this] {
+    registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
+    quarantine_.apply(snapshot);
+    return dispatch::Engine::Sources{std::move(snapshot), sources_.set()};
+  });
 }
 
 Status Core::use_openmp() {

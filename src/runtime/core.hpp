@@ -24,6 +24,7 @@
 #include "runtime/maintenance.hpp"
 #include "runtime/plugin_shelf.hpp"
 #include "runtime/policy_sources.hpp"
+#include "runtime/quarantine_keeper.hpp"
 #include "telemetry/event_log.hpp"
 
 namespace opmux::runtime {
@@ -45,6 +46,7 @@ class Core {
   PolicySources& sources() { return sources_; }
   Maintenance& maintenance() { return maintenance_; }
   FollowedFiles& files() { return files_; }
+  QuarantineKeeper& quarantine() { return quarantine_; }
 
   /// Makes what the registry and the policies hold now the state in force; returns its generation.
   uint64_t publish();
@@ -70,6 +72,7 @@ class Core {
   policy::Environment environment_;
   std::function<std::chrono::sys_seconds()> utc_;
   telemetry::EventLog log_;
+  QuarantineKeeper quarantine_;
   base::SteadyClock clock_;
   health::DeviceHealth health_;
   policy::ScopeTable scopes_;

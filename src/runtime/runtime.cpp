@@ -201,6 +201,20 @@ std::vector<SettingInfo> Runtime::settings() const {
   return all;
 }
 
+Quarantine Runtime::quarantine() const {
+  return core_->quarantine().list(*core_->registry().snapshot());
+}
+
+Result<size_t> Runtime::clear_quarantine(std::string_view implementation) {
+  const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
+  auto cleared = core_->quarantine().clear(implementation, *snapshot);
+  if (!cleared || *cleared == 0) return cleared;
+  for (const auto& [name, backend] : snapshot->backends) core_->engine().backend_changed(*backend);
+  return cleared;
+}
+
+CrashJournalState Runtime::crash_journal() const { return core_->quarantine().state(); }
+
 std::vector<DeviceError> Runtime::device_errors() const { return core_->health().marks(); }
 std::vector<Device> Runtime::lost_devices() const { return core_->health().fatal_devices(); }
 

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "dispatch/cold_mark.hpp"
+#include "dispatch/plan_ids.hpp"
 #include "dispatch/plan_roll.hpp"
 
 namespace opmux::dispatch {
@@ -50,6 +51,32 @@ TEST(Reclaimer, waits_for_a_call_of_its_plan_and_for_no_other) {
   block.clear(0);
   reclaimer.collect();
   EXPECT_TRUE(mine);
+}
+
+TEST(Reclaimer, sees_marks_where_a_thread_had_them_before) {
+  ThreadBlock& block = own_thread_block();
+  static health::MarkSlot elsewhere;
+  block.places.places[1].store(&elsewhere);
+  elsewhere.marks[2].store(7);
+  Reclaimer reclaimer;
+  bool freed = false;
+  retire(reclaimer, freed, 7);
+  EXPECT_FALSE(freed);
+  elsewhere.clear();
+  reclaimer.collect();
+  EXPECT_TRUE(freed);
+  block.places.places[1].store(nullptr);
+}
+
+TEST(PlanIds, say_whose_they_are_and_which_implementation_they_run) {
+  const PlanIds ids(1234567);
+  const uint64_t id = ids.id(3, 41);
+  EXPECT_TRUE(PlanIds::is_of(id, 1234567));
+  EXPECT_FALSE(PlanIds::is_of(id, 1234568));
+  EXPECT_EQ(id & health::kNumberMask, health::number_in_marks(41));
+  EXPECT_NE(ids.id(4, 41), id);
+  EXPECT_EQ(ids.id(0, health::kNumberMask) & health::kNumberMask, 0u) << "no number is left";
+  EXPECT_EQ(id & kColdBit, 0u);
 }
 
 TEST(Reclaimer, waits_for_whoever_reads_any_state) {

@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <ctime>
+#include <iostream>
+#include <memory>
+
+#include <opmux/json.hpp>
+
+#include "base/text.hpp"
+#include "cli/command.hpp"
+#include "cli/padded.hpp"
+
+namespace opmux::cli {
+namespace {
+
+struct QuarantineOptions {
+  std::string id;
+  bool json = false, all = false;
+};
+
+/// A runtime that judges the ends of processes as the next start of a program would.
+std::optional<Runtime> make_judging_runtime() {
+  Options options;
+  options.state.crash_journal = CrashJournal::on;
+  Result<Runtime> runtime = Runtime::create(options);
+  if (runtime) return std::move(*runtime);
+  wrong_use(runtime.error().message());
+  return {};
+}
+
+std::string time_text(int64_t seconds) {
+  const time_t time = seconds;
+  struct tm parts{};
+  char text[32];
+  ::gmtime_r(&time, &parts);
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &parts)};
+}
+
+void print(const Quarantine& quarantine) {
+  size_t width = 0;
+  for (const QuarantineEntry& entry : quarantine.entries) {
+    width = std::max(width, entry.implementation.size());
+  }
+  for (const QuarantineEntry& entry : quarantine.entries) {
+    std::cout << padded(entry.implementation, width + 2) << padded(entry.how, 9) << "since "
+              << time_text(entry.since) << ", until " << time_text(entry.expires) << ", build "
+              << entry.build << (entry.here ? "" : ", not here") << "\n";
+  }
+  for (const SuspectedEnd& end : quarantine.suspected) {
+    std::cout << "suspected: process " << end.process << ", found killed " << time_text(end.found)
+              << ", was inside of " << base::join(end.implementations, ", ") << "\n";
+  }
+  if (quarantine.entries.empty()) std::cout << "nothing is quarantined\n";
+}
+
+int list(const QuarantineOptions& options) {
+  const std::optional<Runtime> runtime = make_judging_runtime();
+  if (!runtime) return kWrongUse;
+  const Quarantine quarantine = runtime->quarantine();
+  if (options.json) {
+    std::cout << to_json(quarantine) << "\n";
+  } else {
+    print(quarantine);
+  }
+  return quarantine.entries.empty() ? kFine : kFound;
+}
+
+int clear(const QuarantineOptions& options) {
+  if (options.id.empty() != options.all) {
+    return wrong_use("name one implementation, or --all");
+  }
+  std::optional<Runtime> runtime = make_judging_runtime();
+  if (!runtime) return kWrongUse;
+  std::vector<std::string> known;
+  for (const QuarantineEntry& entry : runtime->quarantine().entries) {
+    known.push_back(entry.implementation);
+  }
+  const Result<size_t> cleared = runtime->clear_quarantine(options.id);
+  if (!cleared) return wrong_use(cleared.error().message());
+  if (*cleared == 0 && !options.all) {
+    return wrong_use(base::concat("'", options.id, "' is neither quarantined nor suspected",
+                                  base::suggestion(options.id, known)));
+  }
+  std::cout << "cleared " << (options.all ? "everything" : options.id)
+            << "; programs that run now notice when they start next\n";
+  return kFine;
+}
+
+}  // namespace
+
+void add_quarantine(CLI::App& app, Action& action) {
+  auto options = std::make_shared<QuarantineOptions>();
+  CLI::App* quarantine =
+      app.add_subcommand("quarantine", "Implementations that processes ended inside of");
+  quarantine->require_subcommand(1);
+  CLI::App* listing = quarantine->add_subcommand(
+      "list", "What is quarantined, and what is suspected; exit code 1 if anything is quarantined");
+  listing->add_flag("--json", options->json, "as docs/schemas/quarantine.json describes it");
+  listing->callback([options, &action] { action = [options] { return list(*options); }; });
+  CLI::App* clearing = quarantine->add_subcommand("clear", "Lets an implementation run again");
+  clearing->add_option("ID", options->id, "OPERATOR/PROVIDER.VARIANT");
+  clearing->add_flag("--all", options->all, "all, and every suspicion");
+  clearing->callback([options, &action] { action = [options] { return clear(*options); }; });
+}
+
+}  // namespace opmux::cli

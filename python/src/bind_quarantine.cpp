@@ -1,0 +1,82 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <opmux/json.hpp>
+#include <opmux/runtime.hpp>
+
+#include "bindings.hpp"
+#include "runtime_object.hpp"
+
+namespace nb = nanobind;
+
+namespace opmux::python {
+namespace {
+
+CrashJournal crash_journal_of(const std::string& word) {
+  for (const CrashJournal one : {CrashJournal::off, CrashJournal::on, CrashJournal::with_handler}) {
+    if (name_of(one) == word) return one;
+  }
+  throw nb::value_error("crash_journal is 'off', 'on' or 'with_handler'");
+}
+
+}  // namespace
+
+void bind_state_options(nb::module_& module) {
+  nb::class_<StateOptions>(module, "StateOptions",
+                           "What a runtime keeps beyond the life of its process, and where.")
+      .def(
+          "__init__",
+          [](StateOptions* own, std::string folder, const std::string& journal) {
+            new (own) StateOptions{std::move(folder), crash_journal_of(journal)};
+          },
+          nb::kw_only(), nb::arg("folder") = "", nb::arg("crash_journal") = "off")
+      .def_rw("folder", &StateOptions::folder)
+      .def_prop_rw(
+          "crash_journal",
+          [](const StateOptions& own) { return std::string(name_of(own.crash_journal)); },
+          [](StateOptions& own, const std::string& word) {
+            own.crash_journal = crash_journal_of(word);
+          });
+  nb::class_<QuarantineEntry>(module, "QuarantineEntry",
+                              "An implementation that may not run: a process ended inside of it.")
+      .def_ro("implementation", &QuarantineEntry::implementation)
+      .def_ro("build", &QuarantineEntry::build)
+      .def_ro("how", &QuarantineEntry::how)
+      .def_ro("since", &QuarantineEntry::since)
+      .def_ro("expires", &QuarantineEntry::expires)
+      .def_ro("here", &QuarantineEntry::here);
+  nb::class_<SuspectedEnd>(module, "SuspectedEnd",
+                           "A process that was killed, with what it was inside of.")
+      .def_ro("found", &SuspectedEnd::found)
+      .def_ro("process", &SuspectedEnd::process)
+      .def_ro("implementations", &SuspectedEnd::implementations);
+  nb::class_<Quarantine>(module, "Quarantine", "What is quarantined, and what is suspected.")
+      .def_ro("entries", &Quarantine::entries)
+      .def_ro("suspected", &Quarantine::suspected)
+      .def("to_json", [](const Quarantine& own) { return to_json(own); });
+  nb::class_<CrashJournalState>(module, "CrashJournalState",
+                                "What became of a runtime's crash journal.")
+      .def_ro("on", &CrashJournalState::on)
+      .def_ro("handler", &CrashJournalState::handler)
+      .def_ro("path", &CrashJournalState::path)
+      .def_ro("problem", &CrashJournalState::problem)
+      .def_ro("ends", &CrashJournalState::ends)
+      .def_ro("damaged", &CrashJournalState::damaged)
+      .def_ro("other_version", &CrashJournalState::other_version)
+      .def_ro("unnoted", &CrashJournalState::unnoted)
+      .def_ro("threads_left_out", &CrashJournalState::threads_left_out);
+}
+
+void bind_quarantine(nb::class_<HeldRuntime>& runtime) {
+  runtime.def("quarantine", [](const HeldRuntime& own) { return own.runtime->quarantine(); })
+      .def(
+          "clear_quarantine",
+          [](HeldRuntime& own, const std::string& implementation) {
+            return own.runtime->clear_quarantine(implementation).value();
+          },
+          nb::arg("implementation") = "",
+          "Lets an implementation, or all, run again; returns how often it was listed.")
+      .def("crash_journal", [](const HeldRuntime& own) { return own.runtime->crash_journal(); });
+}
+
+}  // namespace opmux::python

@@ -1,0 +1,31 @@
+#include "runtime/c_error.hpp"
+#include "runtime/c_handles.hpp"
+#include "runtime/c_text.hpp"
+
+using opmux::Status;
+using opmux::runtime::ask;
+using opmux::runtime::guarded;
+using opmux::runtime::none_null;
+using opmux::runtime::view_of;
+
+int32_t opmux_list_quarantine(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
+                              opmux_error* error) {
+  return ask(runtime, {buffer, capacity, size}, error, [](auto& cpp) { return cpp.quarantine(); });
+}
+
+int32_t opmux_clear_quarantine(opmux_runtime* runtime, opmux_str implementation, uint64_t* cleared,
+                               opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    const auto count = runtime->cpp.clear_quarantine(view_of(implementation));
+    if (!count) return count.error();
+    if (cleared != nullptr) *cleared = *count;
+    return {};
+  });
+}
+
+int32_t opmux_crash_journal(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
+                            opmux_error* error) {
+  return ask(runtime, {buffer, capacity, size}, error,
+             [](auto& cpp) { return cpp.crash_journal(); });
+}

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <opmux/quarantine.hpp>
+#include <opmux/status.hpp>
+
+#include "base/fork_guarded.hpp"
+#include "base/published.hpp"
+#include "health/quarantine_store.hpp"
+#include "registry/snapshot.hpp"
+#include "telemetry/event_log.hpp"
+
+namespace opmux::runtime {
+
+/// A runtime's share in the process's crash journal, and the quarantines that hold for it.
+/// Thread-safe once started.
+class QuarantineKeeper {
+ public:
+  struct Parts {
+    telemetry::EventLog* log = nullptr;
+    std::function<std::chrono::sys_seconds()> utc;
+  };
+  explicit QuarantineKeeper(Parts parts) : parts_(std::move(parts)), store_("") {}
+  ~QuarantineKeeper();
+  QuarantineKeeper(const QuarantineKeeper&) = delete;
+  QuarantineKeeper& operator=(const QuarantineKeeper&) = delete;
+
+  /// Judges the ends of earlier processes if there is to be a journal, and opens it. Whatever goes
+  /// wrong is told and counted.
+  void start(const std::string& state_dir, CrashJournal wish);
+
+  /// Before a snapshot is published: names its implementations in the journal, and marks those
+  /// that are quarantined.
+  void apply(const registry::RegistrySnapshotPtr& snapshot);
+
+  /// As it stands in the store now; of `snapshot` are those that are here.
+  Quarantine list(const registry::RegistrySnapshot& snapshot);
+  /// Lifts quarantines and forgets suspicions of one implementation, or of all if `id` is empty;
+  /// returns how many. Later decisions of this runtime may differ.
+  Result<size_t> clear(std::string_view id, const registry::RegistrySnapshot& snapshot);
+  CrashJournalState state() const;
+
+ private:
+  int64_t now() const { return parts_.utc().time_since_epoch().count(); }
+  void join(const std::string& folder, bool handler);
+  void read_store();
+  void tell(const std::vector<health::JournalNews>& news);
+  void tell_problem(const Status& why);
+  void note_names(const registry::RegistrySnapshot& snapshot);
+  void mark(const registry::RegistrySnapshot& snapshot);
+  const std::string* text_for(const health::Quarantined& entry);
+
+  Parts parts_;
+  health::QuarantineStore store_;
+  base::Published<health::QuarantineBook> book_;  ///< what holds here
+  std::atomic<bool> joined_{false}, handler_{false};
+  CrashJournalState at_start_;
+  std::atomic<uint64_t> unnoted_{0};
+  struct Texts {
+    std::vector<std::unique_ptr<const std::string>> kept;  ///< records point to them
+    registry::RegistrySnapshotPtr applied;
+  };
+  base::ForkGuarded<Texts> texts_;
+};
+
+}  // namespace opmux::runtime

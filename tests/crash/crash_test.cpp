@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "health/quarantine_store.hpp"
+#include "server_process.hpp"
+#include "temporary_folder.hpp"
+
+namespace opmux::test {
+namespace {
+
+int crash_rounds() {
+  const char* const rounds = std::getenv("OPMUX_CRASH_ROUNDS");
+  return rounds == nullptr ? 10 : std::atoi(rounds);
+}
+
+class Crash : public testing::Test {
+ protected:
+  /// What the next process says about its candidates, "op3/fast.kernel health.quarantined ".
+  std::string choices() const {
+    const ServerProcess server({folder.path(), "choices"});
+    std::string all = server.read_all();
+    EXPECT_EQ(server.end(), 0);
+    return all;
+  }
+  /// Those that it refuses.
+  std::vector<std::string> quarantined() const {
+    std::vector<std::string> ids;
+    std::istringstream lines(choices());
+    size_t candidates = 0;
+    for (std::string id, code, rest; lines >> id >> code; ++candidates) {
+      std::getline(lines, rest);
+      if (code == "health.quarantined") ids.push_back(id);
+    }
+    EXPECT_EQ(candidates, 16u);
+    return ids;
+  }
+  health::QuarantineBook book() const {
+    return health::QuarantineStore(folder.at("store")).read().value();
+  }
+  void forget() const { std::filesystem::remove_all(folder.at("store")); }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(Crash, the_kernel_that_faulted_on_one_of_eight_busy_threads_is_quarantined_and_no_other) {
+  const std::vector<std::string> kinds{"segv", "bus", "ill", "fpe", "abort"};
+  const int rounds = crash_rounds();
+  int found = 0, innocents = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const std::string& how = kinds[static_cast<size_t>(round) % kinds.size()];
+    const std::string thread = std::to_string((round * 3 + round / 5) % 8);
+    ASSERT_NE(end_of({folder.path(), "fault", how, thread}), 0);
+    const std::vector<std::string> ids = quarantined();
+    const std::string culprit = "op" + thread + "/fast.kernel";
+    const bool blamed = std::ranges::find(ids, culprit) != ids.end();
+    EXPECT_TRUE(blamed) << how << " on thread " << thread;
+    found += blamed ? 1 : 0;
+    innocents += static_cast<int>(ids.size()) - (blamed ? 1 : 0);
+    forget();
+  }
+  std::cout << "culprit quarantined " << found << "/" << rounds << ", innocents " << innocents
+            << "\n";
+  EXPECT_EQ(found, rounds);
+  EXPECT_EQ(innocents, 0);
+}
+
+TEST_F(Crash, what_is_quarantined_stays_so_until_it_is_cleared_and_another_runs_instead) {
+  ASSERT_NE(end_of({folder.path(), "fault", "segv", "3"}), 0);
+  EXPECT_NE(choices().find("op3/plain.slow - chosen"), std::string::npos);
+  EXPECT_EQ(quarantined(), std::vector<std::string>{"op3/fast.kernel"}) << "at the second start";
+  forget();
+  EXPECT_TRUE(quarantined().empty());
+}
+
+TEST_F(Crash, exit_from_inside_of_a_kernel_is_a_crash_of_it) {
+  ASSERT_NE(end_of({folder.path(), "fault", "exit", "4"}), 0);
+  EXPECT_EQ(quarantined(), std::vector<std::string>{"op4/fast.kernel"});
+  EXPECT_EQ(book().entries.at(0).how, "exit");
+}
+
+TEST_F(Crash, a_stack_that_overflows_is_noted_on_another) {
+  ASSERT_NE(end_of({folder.path(), "fault", "overflow", "2"}), 0);
+  EXPECT_EQ(quarantined(), std::vector<std::string>{"op2/fast.kernel"});
+}
+
+TEST_F(Crash, a_thread_of_the_pool_faults_for_the_kernel_that_it_helps) {
+  ASSERT_NE(end_of({folder.path(), "pool", "segv"}), 0);
+  EXPECT_EQ(quarantined(), std::vector<std::string>{"op0/fast.kernel"});
+}
+
+TEST_F(Crash, a_fault_outside_of_every_kernel_blames_and_suspects_nobody) {
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_NE(end_of({folder.path(), "outside", "segv"}), 0);
+    EXPECT_TRUE(quarantined().empty());
+  }
+  EXPECT_TRUE(book().ends.empty());
+}
+
+TEST_F(Crash, a_kill_leaves_suspects_and_no_quarantine) {
+  ServerProcess({folder.path(), "serve"}).kill_at_work();
+  EXPECT_TRUE(quarantined().empty());
+  ASSERT_EQ(book().ends.size(), 1u);
+  EXPECT_GT(book().ends[0].suspects.size(), 1u) << "most of eight threads were inside";
+  // All in common is no evidence against any.
+  ServerProcess({folder.path(), "serve"}).kill_at_work();
+  EXPECT_TRUE(quarantined().empty());
+  EXPECT_EQ(book().ends.size(), 2u);
+}
+
+TEST_F(Crash, a_second_kill_with_the_same_one_alone_in_common_quarantines_it) {
+  // One thread, which is inside almost always: a kill that finds it outside counts for nothing.
+  for (int kills = 0; book().entries.empty() && kills < 50; ++kills) {
+    EXPECT_LT(book().ends.size(), 2u);
+    ServerProcess({folder.path(), "serve", "1"}).kill_at_work();
+    (void)choices();  // a start, which judges
+  }
+  EXPECT_EQ(book().ends.size(), 2u);
+  EXPECT_EQ(quarantined(), std::vector<std::string>{"op0/fast.kernel"});
+  EXPECT_EQ(book().entries.at(0).how, "suspect");
+}
+
+TEST_F(Crash, signals_from_outside_blame_nobody) {
+  const ServerProcess server({folder.path(), "serve"});
+  server.read_some();
+  ::kill(server.process(), SIGABRT);
+  EXPECT_TRUE(WIFSIGNALED(server.end()));
+  EXPECT_TRUE(quarantined().empty());
+  EXPECT_EQ(book().ends.size(), 1u) << "suspected, as after any kill";
+}
+
+TEST_F(Crash, many_processes_share_a_folder_and_only_the_dead_are_judged) {
+  const ServerProcess lives({folder.path(), "serve"});
+  lives.read_some();
+  ASSERT_NE(end_of({folder.path(), "fault", "segv", "5"}), 0);
+  EXPECT_EQ(quarantined(), std::vector<std::string>{"op5/fast.kernel"});
+  EXPECT_TRUE(book().ends.empty()) << "the one that lives is not suspected of anything";
+  lives.kill_at_work();
+}
+
+}  // namespace
+}  // namespace opmux::test

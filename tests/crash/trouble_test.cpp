@@ -1,0 +1,188 @@
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include <opmux/opmux.hpp>
+
+#include "forked.hpp"
+#include "health/journal_layout.hpp"
+#include "temporary_folder.hpp"
+
+namespace opmux::test {
+namespace {
+
+/// A runtime with a journal in a folder that has something wrong with it, and what it told.
+struct Troubled {
+  explicit Troubled(const std::string& folder, CrashJournal journal = CrashJournal::with_handler) {
+    Options options{.environment = {{}}, .backends = false, .state = {folder, journal}};
+    options.sink = [this](const Event& event) { codes.push_back(event.code); };
+    options.sources.utc = [this] { return std::chrono::sys_seconds(std::chrono::seconds(now)); };
+    made.emplace(Runtime::create(options));
+  }
+  Runtime& runtime() { return **made; }
+  bool serves() {
+    float x[4] = {1, 1, 1, 1}, y[4] = {};
+    const TensorView in(x, f32, {4}), out(y, f32, {4});
+    return runtime().call("softmax", out, in).ok() && y[3] == 0.25f;
+  }
+  long told(std::string_view code) const { return std::ranges::count(codes, code); }
+
+  std::vector<std::string> codes;
+  int64_t now = 1'700'000'000;
+  std::optional<Result<Runtime>> made;
+};
+
+TEST(CrashJournalTrouble, a_folder_that_cannot_be_made_is_told_once_and_serves) {
+  const TemporaryFolder folder;
+  write_file(folder.at("file"), "no folder");
+  Troubled troubled(folder.at("file"));
+  EXPECT_TRUE(troubled.serves());
+  EXPECT_FALSE(troubled.runtime().crash_journal().on);
+  EXPECT_FALSE(troubled.runtime().crash_journal().problem.empty());
+  EXPECT_EQ(troubled.told("journal.off"), 1);
+}
+
+TEST(CrashJournalTrouble, a_folder_that_others_may_write_is_not_used) {
+  const TemporaryFolder folder;
+  ::mkdir(folder.at("run").c_str(), 0777);
+  ::chmod(folder.at("run").c_str(), 0777);
+  Troubled troubled(folder.path());
+  EXPECT_TRUE(troubled.serves());
+  EXPECT_EQ(troubled.told("journal.off"), 1);
+}
+
+TEST(CrashJournalTrouble, a_read_only_folder_is_told_once_and_serves) {
+  const TemporaryFolder folder;
+  ::mkdir(folder.at("run").c_str(), 0700);
+  // For root no mode is read-only; a folder where the lock should be is.
+  ::mkdir(folder.at("run/lock").c_str(), 0500);
+  ::chmod(folder.at("run").c_str(), 0500);
+  {
+    Troubled troubled(folder.path());
+    EXPECT_TRUE(troubled.serves());
+    EXPECT_EQ(troubled.told("journal.off"), 1);
+    EXPECT_FALSE(troubled.runtime().crash_journal().on);
+  }
+  ::chmod(folder.at("run").c_str(), 0700);
+}
+
+TEST(CrashJournalTrouble, a_full_disk_is_told_once_and_serves) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(true_in_forked_child([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{4096, 4096};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    Troubled troubled(folder.path());
+    return troubled.serves() && troubled.told("journal.off") == 1 &&
+           !troubled.runtime().crash_journal().on;
+  }));
+}
+
+TEST(CrashJournalTrouble, no_room_for_names_is_counted_told_once_and_serves) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(true_in_forked_child([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{health::kJournalMapped + 100, health::kJournalMapped + 100};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    Troubled troubled(folder.path());
+    const CrashJournalState state = troubled.runtime().crash_journal();
+    return troubled.serves() && state.on && state.unnoted > 0 &&
+           troubled.told("journal.names") == 1;
+  }));
+}
+
+TEST(CrashJournalTrouble, journals_of_an_older_version_and_damaged_ones_are_counted_and_left_out) {
+  const TemporaryFolder folder;
+  ::mkdir(folder.at("run").c_str(), 0700);
+  health::JournalHeader header{};
+  health::kJournalMagic.copy(header.magic, sizeof header.magic);
+  header.version = 0;
+  header.check = health::check_of(header);
+  write_file(folder.at("run/journal-1"), {reinterpret_cast<const char*>(&header), sizeof header});
+  write_file(folder.at("run/journal-2"), "OPMUX");
+  Troubled troubled(folder.path());
+  EXPECT_TRUE(troubled.serves());
+  const CrashJournalState state = troubled.runtime().crash_journal();
+  EXPECT_TRUE(state.on);
+  EXPECT_EQ(state.other_version, 1u);
+  EXPECT_EQ(state.damaged, 1u);
+  EXPECT_EQ(troubled.told("journal.version"), 1);
+  EXPECT_EQ(troubled.told("journal.damaged"), 1);
+}
+
+TEST(CrashJournalTrouble, a_journal_that_is_cut_off_while_in_use_hurts_nobody) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(true_in_forked_child([&] {
+    Troubled troubled(folder.path());
+    if (!troubled.serves()) return false;
+    const std::string path = troubled.runtime().crash_journal().path;
+    if (path.empty() || ::truncate(path.c_str(), 0) != 0) return false;
+    return troubled.serves() && troubled.serves();
+  }));
+}
+
+TEST(CrashJournalTrouble, a_forked_child_keeps_a_journal_of_its_own) {
+  const TemporaryFolder folder;
+  Troubled troubled(folder.path(), CrashJournal::on);
+  ASSERT_TRUE(troubled.serves());
+  const std::string parents = troubled.runtime().crash_journal().path;
+  EXPECT_TRUE(true_in_forked_child([&] {
+    if (!troubled.runtime().crash_journal().path.empty()) return false;
+    float x[8] = {}, y[8] = {};
+    // A shape never seen takes the slow path.
+    const TensorView in(x, f32, {2, 2, 2}), out(y, f32, {2, 2, 2});
+    const bool called = troubled.runtime().call("softmax", out, in).ok();
+    const std::string own = troubled.runtime().crash_journal().path;
+    return called && !own.empty() && own != parents && ::access(own.c_str(), F_OK) == 0;
+  }));
+  EXPECT_EQ(troubled.runtime().crash_journal().path, parents);
+  EXPECT_EQ(::access(parents.c_str(), F_OK), 0);
+}
+
+TEST(CrashJournalTrouble, the_journal_goes_with_the_last_runtime_that_wants_one) {
+  const TemporaryFolder folder;
+  std::string path;
+  {
+    Troubled first(folder.path(), CrashJournal::on);
+    {
+      Troubled second(folder.path());
+      path = second.runtime().crash_journal().path;
+    }
+    EXPECT_EQ(::access(path.c_str(), F_OK), 0);
+  }
+  EXPECT_NE(::access(path.c_str(), F_OK), 0);
+}
+
+TEST(CrashJournalTrouble, handlers_that_were_there_before_are_called_and_come_back) {
+  static std::atomic<int> seen{0};
+  struct sigaction mine{}, before{}, after{};
+  mine.sa_handler = [](int) { seen.fetch_add(1); };
+  ::sigaction(SIGFPE, &mine, &before);
+  const TemporaryFolder folder;
+  {
+    Troubled troubled(folder.path());
+    ::raise(SIGFPE);
+    EXPECT_EQ(seen.load(), 1);
+  }
+  ::sigaction(SIGFPE, &before, &after);
+  EXPECT_EQ(after.sa_handler, mine.sa_handler);
+}
+
+TEST(CrashJournalTrouble, is_off_unless_it_is_asked_for) {
+  const TemporaryFolder folder;
+  Troubled troubled(folder.path(), CrashJournal::off);
+  EXPECT_TRUE(troubled.serves());
+  EXPECT_FALSE(troubled.runtime().crash_journal().on);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+}  // namespace
+}  // namespace opmux::test
