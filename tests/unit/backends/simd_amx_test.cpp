@@ -27,9 +27,9 @@ class SimdAmx : public ::testing::Test {
 };
 
 TEST_F(SimdAmx, is_right_for_full_and_part_filled_tiles) {
-  for (const int64_t rows : {5, 15, 16, 17, 32, 33, 70}) {
-    for (const int64_t width : {16, 48, 64, 80}) {
-      for (const int64_t depth : {32, 96, 544}) {
+  for (const int64_t rows : {5, 16, 17, 32, 33}) {
+    for (const int64_t width : {16, 48, 80}) {
+      for (const int64_t depth : {32, 160}) {
         SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(depth) + " x " +
                      std::to_string(width));
         const Tensor x = random(kBF16, {rows, depth});
