@@ -33,7 +33,9 @@ int overflow(int depth) {  // NOLINT(misc-no-recursion): it is what is wanted
 }  // namespace
 
 void fault(std::string_view how) {
-  if (how == "segv") *reinterpret_cast<volatile int*>(uintptr_t{8}) = 1;
+  // Volatile, so that no compiler sees where it leads.
+  static volatile uintptr_t nowhere = 8;
+  if (how == "segv") *reinterpret_cast<volatile int*>(nowhere) = 1;
   if (how == "bus") touch_what_is_not_there();
 #if defined(__x86_64__)
   if (how == "ill") asm volatile("ud2");
