@@ -127,7 +127,7 @@ TEST_F(Crash, a_second_kill_with_the_same_one_alone_in_common_quarantines_it) {
 TEST_F(Crash, signals_from_outside_blame_nobody) {
   const ServerProcess server({folder.path(), "serve"});
   server.read_some();
-  ::kill(server.process(), SIGABRT);
+  server.send(SIGABRT);
   EXPECT_TRUE(WIFSIGNALED(server.end()));
   EXPECT_TRUE(quarantined().empty());
   EXPECT_EQ(book().ends.size(), 1u) << "suspected, as after any kill";

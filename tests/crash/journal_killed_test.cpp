@@ -55,6 +55,7 @@ TEST(JournalWriter, killed_at_any_moment_leaves_nothing_that_cannot_be_read) {
   for (int i = 0; i < kills; ++i) {
     const pid_t child = ::fork();
     if (child == 0) write_journals(run, pipe[1]);
+    ASSERT_GT(child, 0);
     char byte = 0;
     ASSERT_EQ(::read(pipe[0], &byte, 1), 1);
     const timespec soon{0, static_cast<long>(random() % 500'000)};

@@ -39,8 +39,6 @@ class ServerProcess {
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  pid_t process() const { return process_; }
-
   /// What it says next; empty when it is over.
   std::string read_some() const {
     char text[4096];
@@ -54,15 +52,19 @@ class ServerProcess {
   }
   /// As waitpid has it.
   int end() const {
-    int status = 0;
-    ::waitpid(process_, &status, 0);
+    int status = -1;
+    if (process_ > 0) ::waitpid(process_, &status, 0);
     return status;
   }
   /// Kills it when it is at work.
   void kill_at_work() const {
     read_some();
-    ::kill(process_, SIGKILL);
+    send(SIGKILL);
     end();
+  }
+  /// To this process alone: without one it would go to all.
+  void send(int signal) const {
+    if (process_ > 0) ::kill(process_, signal);
   }
 
  private:
