@@ -37,7 +37,7 @@ Status ProcessJournal::open(State& state, int64_t now) {
     (*made)->remove();
     return status;
   }
-  JournalFile* const file = made->release();
+  JournalFile* const file = files_.emplace_back(*std::move(made)).get();
   file_.store(file, std::memory_order_release);
   if (state.with_handler > 0) note_faults_in(file);
   new_version();

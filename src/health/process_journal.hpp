@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,7 +63,8 @@ class ProcessJournal {
   }
 
   base::ForkGuarded<State> state_;
-  std::atomic<JournalFile*> file_{nullptr};  ///< never freed: threads may mark in it
+  std::vector<std::unique_ptr<JournalFile>> files_;  ///< all there were: threads may mark in them
+  std::atomic<JournalFile*> file_{nullptr};          ///< the last of them while it is in use
   std::atomic<uint64_t> version_{0}, opened_{0}, left_out_{0};
   std::atomic<bool> forked_{false}, handler_{false};
 };

@@ -32,8 +32,9 @@ std::string busy_journal(const TemporaryFolder& folder, JournalFile** kept = nul
   (*made)->slots()[3].marks[0].store(kColdBit | 9);
   (*made)->slots()[3].running[0].store(6);
   std::string bytes = journal_bytes((*made)->path());
-  JournalFile* const file = made->release();  // its memory is never given back anyway
-  if (kept != nullptr) *kept = file;
+  static std::vector<std::unique_ptr<JournalFile>> files;  // as a process keeps them
+  files.push_back(*std::move(made));
+  if (kept != nullptr) *kept = files.back().get();
   return bytes;
 }
 
