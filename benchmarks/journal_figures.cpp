@@ -1,3 +1,5 @@
+#include <sched.h>
+
 #include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
@@ -32,9 +34,19 @@ class Turns {
   int turn_ = 0;
 };
 
+/// Both threads take turns on one processor: two differ by more than what is measured.
+void stay_on(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(processor, &set);
+  ::sched_setaffinity(0, sizeof set, &set);
+}
+
 /// Measures when it is its turn; the first turn meets the operator for the first time.
-std::thread start(Turns& turns, int own, int rounds, std::vector<Subject>& subjects) {
-  return std::thread([&turns, own, rounds, &subjects] {
+std::thread start(Turns& turns, int own, int processor, int rounds,
+                  std::vector<Subject>& subjects) {
+  return std::thread([&turns, own, processor, rounds, &subjects] {
+    if (processor >= 0) stay_on(processor);
     for (int turn = 0; turn <= rounds; ++turn) {
       turns.wait_for(own);
       if (turn == 0) {
@@ -61,15 +73,16 @@ Figure journal_figure(World& world, int rounds) {
                        }};
   std::vector<Subject> without{handle}, with{bare_subject(), handle};
   Turns turns;
-  std::thread before = start(turns, 0, rounds, without);
-  turns.wait_for(
-      1);  // the first thread has its marks; where they are they stay while calls are hot
+  const int processor = ::sched_getcpu();
+  std::thread before = start(turns, 0, processor, rounds, without);
+  // The first thread has its marks; where they are they stay while calls are hot.
+  turns.wait_for(1);
   const Runtime journaling =
       Runtime::create(
           {.environment = {{}}, .backends = false, .state = {folder, CrashJournal::with_handler}})
           .value();
   if (!journaling.crash_journal().on) throw std::runtime_error(journaling.crash_journal().problem);
-  std::thread after = start(turns, 1, rounds, with);
+  std::thread after = start(turns, 1, processor, rounds, with);
   before.join();
   after.join();
   std::filesystem::remove_all(folder);
