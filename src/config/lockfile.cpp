@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <set>
 #include <span>
 
 #include "base/descriptor.hpp"
@@ -46,6 +47,9 @@ bool is_hex(std::string_view text, size_t digits) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
+/// An operator and what is known of its calls.
+using ClassName = std::pair<std::string, std::string>;
+
 /// Reads a text line by line, and names lines in failures.
 class Reader {
  public:
@@ -68,6 +72,9 @@ class Reader {
         return wrong("this is neither a choice nor the digest at the end: '", line.substr(0, 80));
       }
       if (lock.choices.size() == kMostChoices) return wrong("there are too many choices", "");
+      if (!classes_.emplace(choice.op, choice.when).second) {
+        return wrong("another line is about the same calls: '", line.substr(0, 80));
+      }
       lock.choices.push_back(std::move(choice));
     }
     if (!rest_.empty()) return wrong("something stands behind the digest", "");
@@ -125,11 +132,11 @@ class Reader {
   std::string_view rest_, name_;
   bool ends_well_;
   int line_ = 0;
+  std::set<ClassName> classes_;
 };
 
-using Key = std::pair<std::string, std::string>;
-std::map<Key, const LockedChoice*> by_class(const Lockfile& lock) {
-  std::map<Key, const LockedChoice*> all;
+std::map<ClassName, const LockedChoice*> by_class(const Lockfile& lock) {
+  std::map<ClassName, const LockedChoice*> all;
   for (const LockedChoice& choice : lock.choices) all[{choice.op, choice.when}] = &choice;
   return all;
 }

@@ -43,6 +43,18 @@ TEST(Lockfile, a_text_that_was_changed_is_refused_with_its_line) {
   EXPECT_FALSE(Lockfile::parse(text + "\n"));
 }
 
+TEST(Lockfile, a_text_with_two_choices_for_the_same_calls_is_refused) {
+  Lockfile lock = example();
+  lock.choices.push_back(lock.choices[2]);
+  lock.choices.back().implementation = "softmax/simd.avx512";
+  const auto read = Lockfile::parse(lock.to_string(), "a.lock");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().reason(), "lock.text");
+  EXPECT_EQ(read.error().message(),
+            "a.lock:6:1: another line is about the same calls: 'lock softmax/simd.avx512 build b1 "
+            "schema 2222222222222222 when always'");
+}
+
 TEST(Lockfile, is_written_as_a_whole_and_read_again) {
   const test::TemporaryFolder folder;
   ASSERT_TRUE(example().write(folder.at("opmux.lock")).ok());
