@@ -1,12 +1,12 @@
 #include "config/rule_reader.hpp"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "base/text.hpp"
 #include "policy/condition_program.hpp"
 #include "policy/expression.hpp"
+#include "policy/operators_of.hpp"
 #include "policy/token.hpp"
 #include "policy/unmatched.hpp"
 
@@ -85,9 +85,8 @@ class RuleReader {
   /// An operator of a vendor comes with its plugin, which this host may not have.
   bool is_known() const {
     if (rule_.op.find('.') != rule_.op.npos) return true;
-    const auto& operators = context_.known->operators;
-    return std::any_of(operators.begin(), operators.end(),
-                       [this](const auto& one) { return policy::glob_match(rule_.op, one.first); });
+    return policy::any_operator_of(rule_.op, *context_.known,
+                                   [](const auto&, const auto&) { return true; });
   }
 
   void refuse_operator(const TextNode& node) {
@@ -122,14 +121,15 @@ class RuleReader {
   void check_condition() {
     size_t asked = 0;
     policy::ExpressionProblem shown_problem;
-    for (const auto& [name, record] : context_.known->operators) {
-      if (!policy::glob_match(rule_.op, name)) continue;
-      policy::ExpressionProblem problem;
-      if (policy::ConditionProgram::compile(*rule_.when, *record->schema, &problem)) return;
-      const bool better = problem.text.find("did you mean") != std::string::npos;
-      if (asked++ == 0 || better) shown_problem = std::move(problem);
-    }
-    if (asked == 0) return;
+    const bool fits =
+        policy::any_operator_of(rule_.op, *context_.known, [&](const auto&, const auto& record) {
+          policy::ExpressionProblem problem;
+          if (policy::ConditionProgram::compile(*rule_.when, *record.schema, &problem)) return true;
+          const bool better = problem.text.find("did you mean") != std::string::npos;
+          if (asked++ == 0 || better) shown_problem = std::move(problem);
+          return false;
+        });
+    if (fits || asked == 0) return;
     if (asked > 1) {
       shown_problem.text += base::concat(" (of the ", asked, " operators that '", rule_.op,
                                          "' matches none has what this condition asks for)");

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "policy/operators_of.hpp"
 #include "policy/unmatched.hpp"
 
 namespace opmux::policy {
@@ -105,17 +106,17 @@ class Linter {
     const auto token = Token::parse(text);
     if (!token) return nullptr;
     const Rule* denier = nullptr;
-    for (const auto& [name, op] : known_.operators) {
-      if (!glob_match(rule.op, name)) continue;
-      for (const registry::ImplementationPtr& impl : op->implementations) {
+    const bool free = any_operator_of(rule.op, known_, [&](const auto& name, const auto& op) {
+      for (const registry::ImplementationPtr& impl : op.implementations) {
         const Subject subject{impl->id, impl->kind, impl->vendor};
         if (!token->matches(subject)) continue;
         const Rule* by = denier_of(rule, name, subject);
-        if (by == nullptr) return nullptr;
+        if (by == nullptr) return true;
         denier = by;
       }
-    }
-    return denier;
+      return false;
+    });
+    return free ? nullptr : denier;
   }
 
   const Rule* denier_of(const Rule& rule, const std::string& op, const Subject& subject) const {

@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "policy/condition_program.hpp"
 #include "policy/effects.hpp"
-#include "policy/token.hpp"
+#include "policy/operators_of.hpp"
 #include "runtime/core.hpp"
 
 namespace opmux::runtime {
@@ -13,19 +13,13 @@ namespace {
 /// The first operator that a rule is for, if none of them has what its condition asks for.
 const std::string* in_vain_for(const Rule& rule, const registry::RegistrySnapshot& registry) {
   const std::string* first = nullptr;
-  if (rule.op.find('*') == std::string::npos) {
-    const auto found = registry.operators.find(rule.op);
-    if (found == registry.operators.end()) return nullptr;
-    const bool fits =
-        policy::ConditionProgram::compile(*rule.when, *found->second->schema).has_value();
-    return fits ? nullptr : &found->first;
-  }
-  for (const auto& [name, record] : registry.operators) {
-    if (!policy::glob_match(rule.op, name)) continue;
-    if (policy::ConditionProgram::compile(*rule.when, *record->schema)) return nullptr;
-    if (first == nullptr) first = &name;
-  }
-  return first;
+  const bool fits =
+      policy::any_operator_of(rule.op, registry, [&](const std::string& name, const auto& record) {
+        if (policy::ConditionProgram::compile(*rule.when, *record.schema)) return true;
+        if (first == nullptr) first = &name;
+        return false;
+      });
+  return fits ? nullptr : first;
 }
 
 }  // namespace
