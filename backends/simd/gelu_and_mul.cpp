@@ -31,15 +31,16 @@ HWY_INLINE V gelu(V v) {
 }
 
 // (1 + tanh(u)) / 2 is 1 / (1 + exp(-2u)).
-HWY_INLINE V gelu_tanh(V v) {
+template <class T>
+HWY_INLINE V gelu_tanh(Tag<T> tag, V v) {
   const F32 d;
   const V cubed = hn::Mul(hn::Mul(hn::Mul(v, v), v), hn::Set(d, 0.044715f));
-  return times_sigmoid(v, hn::Mul(hn::Add(v, cubed), hn::Set(d, 2 * 0.797884560802865f)));
+  return times_sigmoid(tag, v, hn::Mul(hn::Add(v, cubed), hn::Set(d, 2 * 0.797884560802865f)));
 }
 
 int32_t run_gelu_and_mul(const plugin::Call& call) {
-  return call.i64(2) == 1 ? gate_rows(call, [](V v) { return gelu_tanh(v); })
-                          : gate_rows(call, [](V v) { return gelu(v); });
+  return call.i64(2) == 1 ? gate_rows(call, [](auto tag, V v) { return gelu_tanh(tag, v); })
+                          : gate_rows(call, [](auto, V v) { return gelu(v); });
 }
 
 }  // namespace opmux::backends::simd::HWY_NAMESPACE

@@ -12,7 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
 
 int32_t run_silu_and_mul(const plugin::Call& call) {
-  return gate_rows(call, [](V v) { return times_sigmoid(v, v); });
+  return gate_rows(call, [](auto tag, V v) { return times_sigmoid(tag, v, v); });
 }
 
 }  // namespace opmux::backends::simd::HWY_NAMESPACE

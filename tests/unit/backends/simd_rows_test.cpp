@@ -127,6 +127,23 @@ TEST_P(SimdRows, gelu_and_mul_with_tanh_is_right_for_every_type_shape_and_stride
   expect_like_reference("gelu_and_mul", {enum_arg(1)}, 512 * kEps, 0, 2);
 }
 
+TEST_P(SimdRows, activations_of_every_number_of_16_bits_are_as_precise_as_these) {
+  for (opmux_dtype dtype : {kF16, kBF16}) {
+    SCOPED_TRACE(name(dtype));
+    const Format format = Format::of(dtype);
+    const Tensor x = make(dtype, {256, 512}).fill([&](int64_t i) {
+      const double gate = format.decode(uint32_t(i / 512 * 256 + i % 256));
+      return i % 512 >= 256 ? 1 : std::isfinite(gate) ? gate : 0;
+    });
+    for (const auto& [op, extra] :
+         {std::pair{"silu_and_mul", std::vector<opmux_arg>{}}, {"gelu_and_mul", {enum_arg(1)}}}) {
+      const Tensor y = make(dtype, {256, 256}), exact = make(kF32, {256, 256});
+      run_both(op, y, exact, x, extra);
+      expect_close(y, around(exact, 64 * kEps, 1e-38));
+    }
+  }
+}
+
 TEST_P(SimdRows, gelu_keeps_its_digits_far_below_zero) {
   for (double v : {-0.5, -2.0, -5.0, -9.0, -12.5}) {
     const double value = row("gelu_and_mul", {v, 1}, 1, {enum_arg(0)})[0];
