@@ -44,7 +44,10 @@ def rotary(rows):
     qkv = numbers(rows, (HEADS + 2 * KV_HEADS) * SIZE)
     q, k = qkv[:, : HEADS * SIZE], qkv[:, HEADS * SIZE : (HEADS + KV_HEADS) * SIZE]
     heads, kv_heads = q.view(rows, HEADS, SIZE), k.view(rows, KV_HEADS, SIZE)
-    table, positions = numbers(4096, SIZE), torch.arange(rows) + 100
+    # A rotation, done again and again in place, neither grows nor vanishes.
+    angles = torch.rand(4096, SIZE // 2)
+    table = torch.cat([angles.cos(), angles.sin()], dim=1).bfloat16()
+    positions = torch.arange(rows) + 100
     yield ("rotary_embedding",
            lambda: _custom_ops.rotary_embedding(positions, q, k, SIZE, table, True),
            lambda: ops.rotary_embedding(heads, kv_heads, positions, table, "neox"))
