@@ -19,7 +19,8 @@ void print(const OperatorInfo& op, size_t width) {
     const std::string vendor = info.vendor.empty() ? "" : " (" + info.vendor + ")";
     std::cout << "  " << padded(info.id, width + 2) << padded(info.kind + vendor + " ", 11)
               << padded(std::to_string(info.priority), 6)
-              << (info.available ? "available" : "not available: " + info.reason) << "\n";
+              << (info.available ? "available" : "not available: " + info.reason)
+              << (info.breaker == "closed" ? "" : ", " + info.breaker) << "\n";
   }
 }
 

@@ -58,6 +58,7 @@ int run(int argc, char** argv) {
   add_diff(app, action);
   add_check(app, action);
   add_verify(app, action);
+  add_health(app, action);
   add_plugin(app, action);
   add_quarantine(app, action);
   try {

@@ -49,6 +49,7 @@ PUBLIC = {
     "device.hpp": "registry",
     "implementation.hpp": "registry",
     "event.hpp": "telemetry",
+    "health.hpp": "health",
     "plugin_options.hpp": "plugin",
     "lockfile.hpp": "policy",
     "policy.hpp": "policy",

@@ -21,6 +21,8 @@ namespace detail {
 /// The part of a bound plan that a call without checks touches.
 struct alignas(64) HotPlan {
   static constexpr uint32_t kRevoked = 2;
+  /// Runs, but the library looks at how each call ends; as all above kRevoked, not inline.
+  static constexpr uint32_t kWatched = 3;
 
   const dispatch::ThreadBlock* block = nullptr;  ///< of the thread that called last
   std::atomic<uint64_t>* mark = nullptr;         ///< that thread's in-flight mark

@@ -20,5 +20,6 @@ OPMUX_API std::string to_json(const PolicyState& state);
 /// What Runtime::check_policy found, or why it failed.
 OPMUX_API std::string to_json(const PolicyCheck& check);
 OPMUX_API std::string to_json(const Status& refusal);
+OPMUX_API std::string to_json(const HealthReport& report);
 
 }  // namespace opmux

@@ -19,6 +19,8 @@ struct ImplementationInfo {
   int32_t device_type = OPMUX_DEVICE_CPU;
   /// Its memory is reached through Runtime::device_access of its backend.
   bool own_memory = false;
+  /// "closed", or the worst state that some of its calls are in: "half open", "open", "isolated".
+  std::string breaker = {};
 };
 
 /// One operator with all that implement it.

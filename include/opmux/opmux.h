@@ -533,6 +533,19 @@ OPMUX_EXPORT int32_t opmux_clear_quarantine(opmux_runtime* runtime, opmux_str im
 OPMUX_EXPORT int32_t opmux_crash_journal(opmux_runtime* runtime, char* buffer, size_t capacity,
                                          size_t* size, opmux_error* error);
 
+/* How everything is doing, as JSON: a verdict for a health endpoint ("healthy", "degraded",
+   "fatal"), why, and every breaker of what failed lately. */
+OPMUX_EXPORT int32_t opmux_health(opmux_runtime* runtime, char* buffer, size_t capacity,
+                                  size_t* size, opmux_error* error);
+
+#define OPMUX_BREAKER_OPEN 0u    /* as if it had failed too often */
+#define OPMUX_BREAKER_CLOSE 1u   /* forgets everything */
+#define OPMUX_BREAKER_ISOLATE 2u /* open until it is closed by hand */
+
+/* Opens, closes or isolates an implementation by hand. Not the reference: it stays closed. */
+OPMUX_EXPORT int32_t opmux_force_breaker(opmux_runtime* runtime, opmux_str implementation,
+                                         uint32_t what, opmux_error* error);
+
 /* Folded counters of one implementation. The id is borrowed for the visit. */
 typedef struct opmux_stats {
   uint32_t struct_size;

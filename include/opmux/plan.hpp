@@ -109,12 +109,12 @@ class Plan {
     }
     mark->store(hot.plan_id, std::memory_order_release);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (hot.state.load(std::memory_order_acquire) == detail::HotPlan::kRevoked) [[unlikely]] {
+    if (hot.state.load(std::memory_order_acquire) >= detail::HotPlan::kRevoked) [[unlikely]] {
       return Status(detail::end_plan(*plan_, -1));
     }
     const int32_t outcome = hot.run(hot.user_data, hot.call);
     if (outcome != OPMUX_OK) [[unlikely]]
-      return Status(detail::end_plan(*plan_, outcome));
+      return Status(detail::end_plan(*plan_, outcome < 0 ? OPMUX_FAILED : outcome));
     mark->store(0, std::memory_order_release);
     hot.calls.store(hot.calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return {};

@@ -111,12 +111,15 @@ struct Boost {
 struct BreakerOptions {
   std::optional<int> consecutive_failures = {};  ///< open after this many in a row; 1-1000
   std::optional<double> failure_rate = {};       ///< or after this part of the window; 0.01-1
-  std::optional<int> window = {};                ///< outcomes looked back on; 1-10000
-  std::optional<int> min_calls = {};             ///< the rate counts from this many on; 1-10000
+  std::optional<int> window = {};                ///< outcomes looked back on; 1-1024
+  std::optional<int> min_calls = {};             ///< the rate counts from this many on; 1-1024
   std::optional<int64_t> open_for_ms = {};       ///< the first time; then twice as long, and so on
   std::optional<int64_t> open_at_most_ms = {};
   std::optional<int> permits = {};    ///< calls at once while half open; 1-100
   std::optional<int> successes = {};  ///< that close it again; 1-100
+  /// Calls that take longer are slow: then every call is timed. Not set: none is.
+  std::optional<int64_t> slow_call_us = {};
+  std::optional<double> slow_rate = {};  ///< open after this part of the window was slow; 0.01-1
 
   friend bool operator==(const BreakerOptions&, const BreakerOptions&) = default;
 };

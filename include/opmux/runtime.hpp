@@ -13,6 +13,7 @@
 #include <opmux/constant.hpp>
 #include <opmux/device.hpp>
 #include <opmux/event.hpp>
+#include <opmux/health.hpp>
 #include <opmux/implementation.hpp>
 #include <opmux/lockfile.hpp>
 #include <opmux/operator.hpp>
@@ -214,6 +215,14 @@ class Runtime {
   /// Memory and streams of a backend's devices. Fails with `not_found` if there is no such backend
   /// or the CPU reads its memory, `unsupported` with the reason if it is not available.
   OPMUX_API Result<DeviceAccess> device_access(std::string_view backend) const;
+  /// How everything is doing, in one verdict and in detail.
+  OPMUX_API HealthReport health() const;
+  /// Tells of every breaker that changes its state.
+  OPMUX_API void on_breaker(BreakerListener listener);
+  /// Opens, closes or isolates an implementation by hand, for all of its calls. In force for calls
+  /// that start 100 ms later, and mostly at once. `not_found` suggests; `unsupported` for the
+  /// reference.
+  OPMUX_API Status force_breaker(std::string_view implementation, BreakerForce what);
   /// Devices that reported errors after the calls that caused them had returned.
   OPMUX_API std::vector<DeviceError> device_errors() const;
   /// Implementations that may not run because processes ended inside of them, and the suspects of

@@ -4,7 +4,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, final
+from typing import Any, Literal, final
 
 __version__: str
 
@@ -188,6 +188,8 @@ class ImplementationInfo:
     def reason(self) -> str: ...
     @property
     def calls(self) -> int: ...
+    @property
+    def breaker(self) -> str: ...
 
 class OperatorInfo:
     """One operator with its implementations."""
@@ -533,6 +535,84 @@ class PolicyCheck:
     def changes(self) -> list[DecisionChange]: ...
     def to_json(self) -> str: ...
 
+_Health = Literal["healthy", "degraded", "unhealthy", "fatal"]
+_BreakerState = Literal["closed", "open", "half open", "isolated"]
+
+class BreakerInfo:
+    """One class of calls of an implementation that failed lately."""
+
+    @property
+    def implementation(self) -> str: ...
+    @property
+    def op(self) -> str: ...
+    @property
+    def what(self) -> str: ...
+    @property
+    def state(self) -> _BreakerState: ...
+    @property
+    def failures_in_a_row(self) -> int: ...
+    @property
+    def openings(self) -> int: ...
+    @property
+    def next_probe_ms(self) -> int: ...
+    @property
+    def why(self) -> str: ...
+
+class BreakerEvent:
+    """A breaker that changed its state."""
+
+    @property
+    def implementation(self) -> str: ...
+    @property
+    def op(self) -> str: ...
+    @property
+    def what(self) -> str: ...
+    @property
+    def before(self) -> _BreakerState: ...
+    @property
+    def after(self) -> _BreakerState: ...
+    @property
+    def openings(self) -> int: ...
+    @property
+    def open_for_ms(self) -> int: ...
+    @property
+    def why(self) -> str: ...
+
+class BackendHealth:
+    """How a backend is doing, and why."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def health(self) -> _Health: ...
+    @property
+    def reason(self) -> str: ...
+
+class DeviceState:
+    """How a device is doing, and why."""
+
+    @property
+    def device(self) -> str: ...
+    @property
+    def health(self) -> _Health: ...
+    @property
+    def reason(self) -> str: ...
+
+class HealthReport:
+    """For a server's own health endpoint."""
+
+    @property
+    def verdict(self) -> _Health: ...
+    @property
+    def reasons(self) -> list[str]: ...
+    @property
+    def backends(self) -> list[BackendHealth]: ...
+    @property
+    def devices(self) -> list[DeviceState]: ...
+    @property
+    def breakers(self) -> list[BreakerInfo]: ...
+    def to_json(self) -> str: ...
+
 class Constant:
     """A tensor with an owner: packed once, by the first call that can."""
 
@@ -592,6 +672,15 @@ class Runtime:
 
     def on_policy(self, function: Callable[[PolicyChange], object]) -> None:
         """Tells function(change) of each text that is loaded or refused."""
+
+    def health(self) -> HealthReport:
+        """How everything is doing, in one verdict and in detail."""
+
+    def force_breaker(self, implementation: str, what: Literal["open", "close", "isolate"]) -> None:
+        """Opens, closes or isolates an implementation by hand."""
+
+    def on_breaker(self, function: Callable[[BreakerEvent], object]) -> None:
+        """Tells function(event) of each breaker that changes its state."""
 
     def tick(self, now: float) -> None:
         """Does what is due at `now`, in seconds, on this thread."""

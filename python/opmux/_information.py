@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 from . import _core, _explanation_view
 from ._errors import InvalidArgument
@@ -36,6 +37,21 @@ def list_operators() -> list[_core.OperatorInfo]:
 def stats() -> list[_core.CallStats]:
     """Counters of every implementation that was met."""
     return default_runtime().stats()
+
+
+def health() -> _core.HealthReport:
+    """How everything is doing: a verdict for a health endpoint, and what it rests on."""
+    return default_runtime().health()
+
+
+def on_breaker(function: Callable[[_core.BreakerEvent], object]) -> None:
+    """Tells function(event) of each breaker that changes its state, from the thread that saw it."""
+    default_runtime().on_breaker(function)
+
+
+def force_breaker(implementation: str, what: Literal["open", "close", "isolate"]) -> None:
+    """Opens, closes or isolates an implementation by hand, for all of its calls."""
+    default_runtime().force_breaker(implementation, what)
 
 
 def plugins() -> list[_core.PluginInfo | PythonPlugin]:

@@ -90,6 +90,7 @@ void bind_lists(nb::module_& module) {
       .def_ro("available", &ImplementationInfo::available)
       .def_ro("reason", &ImplementationInfo::reason)
       .def_ro("calls", &ImplementationInfo::calls)
+      .def_ro("breaker", &ImplementationInfo::breaker)
       .def("__repr__",
            [](const ImplementationInfo& own) { return "<Implementation " + own.id + ">"; });
   nb::class_<OperatorInfo>(module, "OperatorInfo", "One operator with its implementations.")

@@ -1,5 +1,3 @@
-#include <functional>
-
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
@@ -7,8 +5,7 @@
 #include <opmux/json.hpp>
 
 #include "bindings.hpp"
-#include "errors.hpp"
-#include "runtime_object.hpp"
+#include "kept_function.hpp"
 
 namespace nb = nanobind;
 
@@ -17,13 +14,6 @@ namespace {
 
 void require_done(const Status& status) {
   if (!status.ok()) throw Error(status);
-}
-
-/// A function that is called from any thread; never given back, it may be needed as long as the
-/// process lives.
-PyObject* kept_function(const nb::object& function) {
-  if (PyCallable_Check(function.ptr()) == 0) throw nb::type_error("a function is wanted");
-  return nb::object(function).release().ptr();
 }
 
 PolicyValidator validator_of(const nb::object& function) {
@@ -43,17 +33,6 @@ PolicyValidator validator_of(const nb::object& function) {
     if (text != nullptr) return {Code::invalid_argument, "policy.validator", text};
     return {Code::invalid_argument, "policy.validator",
             "a validator answers None to accept, or a text that says why not"};
-  };
-}
-
-PolicyListener listener_of(const nb::object& function) {
-  PyObject* const hear = kept_function(function);
-  return [hear](const PolicyChange& change) {
-    if (Py_IsInitialized() == 0) return;
-    const WithGil gil;
-    const nb::object told = nb::cast(change);
-    const Reference answer = Reference::steal(PyObject_CallOneArg(hear, told.ptr()));
-    if (!answer) PyErr_WriteUnraisable(hear);
   };
 }
 
@@ -182,7 +161,7 @@ void bind_policy_texts(nb::class_<HeldRuntime>& runtime) {
       .def(
           "on_policy",
           [](HeldRuntime& own, const nb::object& function) {
-            own.runtime->on_policy(listener_of(function));
+            own.runtime->on_policy(listener_of<PolicyChange>(function));
           },
           nb::arg("function"), "Tells function(change) of each text that is loaded or refused.")
       .def(

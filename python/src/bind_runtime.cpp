@@ -178,6 +178,7 @@ void bind_runtime(nb::module_& module) {
   nb::class_<HeldRuntime> runtime(module, "Runtime", "Operators, implementations and policy.");
   bind_policy_texts(runtime);
   bind_quarantine(runtime);
+  bind_breakers_of(runtime);
   runtime
       .def(nb::new_(&create), nb::kw_only(), nb::arg("environment") = nb::none(),
            nb::arg("plugins") = PluginOptions(), nb::arg("backends") = true,

@@ -17,6 +17,9 @@ void bind_runtime(nanobind::module_& module);
 void bind_policy_texts(nanobind::class_<HeldRuntime>& runtime);
 /// The crash journal and who it blames.
 void bind_quarantine(nanobind::class_<HeldRuntime>& runtime);
+void bind_health(nanobind::module_& module);
+/// What a runtime does with breakers.
+void bind_breakers_of(nanobind::class_<HeldRuntime>& runtime);
 void bind_implementations(nanobind::module_& module);
 void bind_points(nanobind::module_& module);
 void bind_readers(nanobind::module_& module);

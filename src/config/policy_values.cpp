@@ -115,6 +115,17 @@ void ValueReader::duration(const TextNode& node, std::string_view key,
   into = found;
 }
 
+void ValueReader::short_time(const TextNode& node, std::string_view key,
+                             std::optional<int64_t>& into) {
+  const auto words = text_of(node);
+  const auto found = words ? microseconds_of(*words) : std::nullopt;
+  if (!found || *found <= 0 || *found > kLongestWait * 1000) {
+    const std::string hint = int_of(node) ? base::concat("; did you mean ", node.text, "us?") : "";
+    return expected(node, key, "a time of at most 24h such as 500us (us, ms, s, m, h)", hint);
+  }
+  into = found;
+}
+
 void ValueReader::date(const TextNode& node, std::string_view key, std::string& into) {
   const auto found = text_of(node);
   if (!found || !base::is_date(*found)) {
@@ -163,20 +174,22 @@ void ValueReader::transforms(const TextNode& node, std::vector<std::string>& int
 }
 
 void ValueReader::breaker(const TextNode& node, BreakerOptions& into) {
-  const std::array<Field, 8> fields{{
+  const std::array<Field, 10> fields{{
       {"consecutive_failures",
        [&](const TextNode& v) {
          integer(v, "consecutive_failures", 1, 1000, into.consecutive_failures);
        }},
       {"failure_rate",
        [&](const TextNode& v) { real(v, "failure_rate", 0.01, 1, into.failure_rate); }},
-      {"window", [&](const TextNode& v) { integer(v, "window", 1, 10'000, into.window); }},
-      {"min_calls", [&](const TextNode& v) { integer(v, "min_calls", 1, 10'000, into.min_calls); }},
+      {"window", [&](const TextNode& v) { integer(v, "window", 1, 1024, into.window); }},
+      {"min_calls", [&](const TextNode& v) { integer(v, "min_calls", 1, 1024, into.min_calls); }},
       {"open_for", [&](const TextNode& v) { duration(v, "open_for", into.open_for_ms); }},
       {"open_at_most",
        [&](const TextNode& v) { duration(v, "open_at_most", into.open_at_most_ms); }},
       {"permits", [&](const TextNode& v) { integer(v, "permits", 1, 100, into.permits); }},
       {"successes", [&](const TextNode& v) { integer(v, "successes", 1, 100, into.successes); }},
+      {"slow_call", [&](const TextNode& v) { short_time(v, "slow_call", into.slow_call_us); }},
+      {"slow_rate", [&](const TextNode& v) { real(v, "slow_rate", 0.01, 1, into.slow_rate); }},
   }};
   if (!read_map(node, "breaker", fields, problems_)) return;
   if (into.window && into.min_calls && *into.min_calls > *into.window) {

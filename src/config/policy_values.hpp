@@ -38,6 +38,8 @@ class ValueReader {
   void real(const TextNode& node, std::string_view key, double least, double most,
             std::optional<double>& into);
   void duration(const TextNode& node, std::string_view key, std::optional<int64_t>& into);
+  /// In microseconds.
+  void short_time(const TextNode& node, std::string_view key, std::optional<int64_t>& into);
   void date(const TextNode& node, std::string_view key, std::string& into);
   /// One token of a policy list.
   void token(const TextNode& node, std::string_view key, std::string& into);

@@ -93,15 +93,22 @@ std::optional<std::string_view> text_of(const TextNode& node) {
 }
 
 std::optional<int64_t> milliseconds_of(std::string_view text) {
+  const auto microseconds = microseconds_of(text);
+  if (!microseconds || text.ends_with("us")) return std::nullopt;
+  return *microseconds / 1000;
+}
+
+std::optional<int64_t> microseconds_of(std::string_view text) {
   struct Unit {
     std::string_view name;
-    int64_t milliseconds;
+    int64_t microseconds;
   };
-  constexpr std::array<Unit, 4> kUnits{{{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}};
+  constexpr std::array<Unit, 5> kUnits{
+      {{"us", 1}, {"ms", 1000}, {"s", 1'000'000}, {"m", 60'000'000}, {"h", 3'600'000'000}}};
   const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const auto number = whole<int32_t>(text.substr(0, digits));
   for (const Unit& unit : kUnits) {
-    if (number && text.substr(digits) == unit.name) return *number * unit.milliseconds;
+    if (number && text.substr(digits) == unit.name) return *number * unit.microseconds;
   }
   return std::nullopt;
 }

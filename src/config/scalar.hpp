@@ -24,5 +24,7 @@ std::optional<std::string_view> text_of(const TextNode& node);
 
 /// "500ms", "30s", "5m", "1h" in milliseconds.
 std::optional<int64_t> milliseconds_of(std::string_view text);
+/// The same, and "500us", in microseconds.
+std::optional<int64_t> microseconds_of(std::string_view text);
 
 }  // namespace opmux::config

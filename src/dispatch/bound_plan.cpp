@@ -84,6 +84,7 @@ void PlanControl::reconsider() {
   if (mark.depth() == kMaxDepth) return;
   OperatorState* now = slot->current.load(std::memory_order_acquire);
   PlanState next = PlanState::revoked;
+  uint32_t word = 0;
   if (now != nullptr) {
     const DecisionSpace& space = space_of(*slot, *now, context);
     const registry::Signature signature{&now->schema(), &arguments, &dims,
@@ -91,16 +92,21 @@ void PlanControl::reconsider() {
     Decision decision;
     decide(space.input(), signature, decision);
     next = state_after(decision);
+    const health::HealthView* health = slot->engine->parts().health;
+    if (health != nullptr && health->watch(*implementation) != nullptr) {
+      unwatched.store(next, std::memory_order_relaxed);
+      if (next != PlanState::revoked) word = detail::HotPlan::kWatched;
+    }
     const uint64_t serial = now->serial();
     if (considered.exchange(serial, std::memory_order_acq_rel) != serial) {
       guard_outdated.store(true, std::memory_order_release);
     }
   }
   // Revoked is final, also when another thread found it meanwhile.
+  if (word == 0) word = static_cast<uint32_t>(next);
   uint32_t seen = hot.state.load(std::memory_order_relaxed);
   while (seen != static_cast<uint32_t>(PlanState::revoked) &&
-         !hot.state.compare_exchange_weak(seen, static_cast<uint32_t>(next),
-                                          std::memory_order_acq_rel)) {
+         !hot.state.compare_exchange_weak(seen, word, std::memory_order_acq_rel)) {
   }
 }
 
@@ -294,9 +300,28 @@ Status::Detail* BoundPlan::refuse(const CallSite& site, const ArgValue* values) 
 void BoundPlan::note_outcome(const registry::ImplementationRecord& implementation,
                              ImplementationCounters& counters, Code outcome) const {
   count(counters, outcome);
+  tell_health(implementation, outcome, {});
+}
+
+void BoundPlan::tell_health(const registry::ImplementationRecord& implementation, Code outcome,
+                            const health::Pass& pass) const {
   const bool changed = slot_->engine->parts().health->on_outcome(
-      implementation, device_of(control_->arguments), outcome);
+      implementation, control_->signature(), outcome, pass);
   if (changed) slot_->engine->health_changed(implementation);
+}
+
+Status::Detail* BoundPlan::run_watched() noexcept {
+  guarded_.error.text_size = 0;
+  const base::Clock& clock = *slot_->engine->parts().clock;
+  const bool stream = control_->implementation->backend->history() != nullptr;
+  const uint64_t started = stream ? 0 : clock.now_ns();
+  const int32_t outcome = guarded_.run(guarded_.user_data, &guarded_.call);
+  if (outcome != OPMUX_OK) return finish(outcome);
+  tell_health(*control_->implementation, Code::ok,
+              {.took_ns = stream ? 0 : clock.now_ns() - started});
+  std::atomic<uint64_t>& calls = control_->hot.calls;
+  calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return nullptr;
 }
 
 Status::Detail* BoundPlan::finish(int32_t outcome) const {
@@ -310,7 +335,9 @@ Status::Detail* BoundPlan::finish(int32_t outcome) const {
 }
 
 Status::Detail* BoundPlan::end(std::atomic<uint64_t>& mark, int32_t outcome) noexcept {
-  Status::Detail* status = outcome < 0 ? revoked() : finish(outcome);
+  const bool watched = outcome < 0 && control_->hot.state.load(std::memory_order_acquire) ==
+                                          detail::HotPlan::kWatched;
+  Status::Detail* status = watched ? run_watched() : outcome >= 0 ? finish(outcome) : revoked();
   mark.store(0, std::memory_order_release);
   return status;
 }

@@ -30,6 +30,7 @@ struct PlanControl {
   registry::ImplementationPtr implementation;
   uint32_t tag = 0;
   detail::HotPlan hot;  ///< its `state` says whether the plan may still run
+  std::atomic<PlanState> unwatched{PlanState::current};  ///< what it would be if not watched
   /// The operator was compiled anew: decisions may depend on more than the plan's guard compares.
   std::atomic<bool> guard_outdated{false};
   std::atomic<uint64_t> considered{0};  ///< serial of the state that was asked last
@@ -54,7 +55,12 @@ struct PlanControl {
   PlanControl& operator=(const PlanControl&) = delete;
 
   PlanState state() const {
-    return static_cast<PlanState>(hot.state.load(std::memory_order_acquire));
+    const uint32_t word = hot.state.load(std::memory_order_acquire);
+    return word == detail::HotPlan::kWatched ? unwatched.load(std::memory_order_relaxed)
+                                             : static_cast<PlanState>(word);
+  }
+  registry::Signature signature() const {
+    return {slot->schema.get(), &arguments, &dims, static_cast<uint32_t>(context), tag};
   }
   /// Decides again for the example and sets the state. Revoked stays revoked.
   void reconsider();
@@ -130,6 +136,8 @@ class BoundPlan {
   Status::Detail* not_packed() const;
   void note_outcome(const registry::ImplementationRecord& implementation,
                     ImplementationCounters& counters, Code outcome) const;
+  void tell_health(const registry::ImplementationRecord& implementation, Code outcome,
+                   const health::Pass& pass) const;
   Status::Detail* run() noexcept {
     const detail::HotPlan& hot = control_->hot;
     if (hot.block != thread_block || hot.mark->load(std::memory_order_relaxed) != 0) [[unlikely]]
@@ -139,12 +147,14 @@ class BoundPlan {
   Status::Detail* run_marked(std::atomic<uint64_t>& mark) noexcept {
     mark.store(guarded_.plan_id, std::memory_order_release);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (state() == PlanState::revoked) [[unlikely]]
+    if (control_->hot.state.load(std::memory_order_acquire) >= detail::HotPlan::kRevoked)
+        [[unlikely]] {
       return end(mark, -1);
+    }
     guarded_.error.text_size = 0;
     const int32_t outcome = guarded_.run(guarded_.user_data, &guarded_.call);
     if (outcome != OPMUX_OK) [[unlikely]]
-      return end(mark, outcome);
+      return end(mark, outcome < 0 ? OPMUX_FAILED : outcome);
     mark.store(0, std::memory_order_release);
     std::atomic<uint64_t>& calls = control_->hot.calls;
     calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -162,6 +172,8 @@ class BoundPlan {
     return run();
   }
   Status::Detail* finish(int32_t outcome) const;
+  /// Runs and tells how it ended.
+  Status::Detail* run_watched() noexcept;
   Status::Detail* end(std::atomic<uint64_t>& mark, int32_t outcome) noexcept;
 
   Options options_;

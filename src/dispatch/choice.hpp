@@ -9,6 +9,7 @@
 #include <opmux/status.hpp>
 
 #include "dispatch/transform.hpp"
+#include "health/breaker.hpp"
 #include "registry/arguments.hpp"
 #include "registry/facts.hpp"
 #include "registry/record.hpp"
@@ -41,6 +42,7 @@ struct CandidateParts {
   std::shared_ptr<ImplementationCounters> counters;
   std::shared_ptr<PreparedCache> prepared;  ///< null if it has no plan()
   GuardFacts guard;                         ///< what plans compare
+  health::Breaker* watch = nullptr;         ///< calls ask it and tell it how they ended
 };
 /// In the order of the operator's implementations.
 using CandidateTable = std::vector<CandidateParts>;
@@ -58,8 +60,9 @@ struct Choice {
   std::vector<PlanRecord> plans;  ///< best first; the later ones stand in if an outcome allows
   bool strict = false;
   uint64_t generation = 0;
-  std::string preference_unmet;  ///< a preferred candidate was refused: which, and why
-  Status nothing_left;           ///< if there are no plans: why
+  std::string preference_unmet;           ///< a preferred candidate was refused: which, and why
+  const CandidateParts* rests = nullptr;  ///< who would be first, but failed too often
+  Status nothing_left;                    ///< if there are no plans: why
 };
 
 }  // namespace opmux::dispatch

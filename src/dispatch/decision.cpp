@@ -84,7 +84,7 @@ Reason verify(const registry::Signature& signature, Verdict& verdict) {
   return run_verifier(*verdict.implementation, arguments.signature(), verdict.text);
 }
 
-void judge(const DecisionInput& input, const registry::Signature& signature, Device device,
+void judge(const DecisionInput& input, const registry::Signature& signature,
            const policy::PolicyView::Drop& dropped, uint8_t allowed, Verdict& verdict) {
   const ImplementationRecord& implementation = *verdict.implementation;
   if (dropped.reason != Reason::none) {
@@ -120,25 +120,38 @@ void judge(const DecisionInput& input, const registry::Signature& signature, Dev
   if (!verdict.accepted()) return;
   verdict.reason = verify(signature, verdict);
   if (!verdict.accepted() || input.health == nullptr) return;
-  health::HealthView::Answer answer = input.health->ask(implementation, device);
+  health::HealthView::Answer answer = input.health->ask(implementation, signature, input.now);
   verdict.reason = answer.reason;
   if (!verdict.accepted()) verdict.text = std::move(answer.text);
 }
 
-/// Tier, score, priority, id: the one total order. Boosts are few, so that most candidates stand
-/// where their priority puts them.
+/// Tier and score, of the one total order; then come priority and id.
+bool stands_before(const Verdict& left, const Verdict& right) {
+  return left.tier != right.tier ? left.tier < right.tier : left.score > right.score;
+}
+
+/// Boosts are few, so that most candidates stand where their priority puts them.
 void order_accepted(const std::vector<uint16_t>& by_priority, Decision& decision) {
   std::vector<uint16_t>& order = decision.order;
   const auto before = [&](uint16_t a, uint16_t b) {
-    const Verdict& left = decision.verdicts[a];
-    const Verdict& right = decision.verdicts[b];
-    return left.tier != right.tier ? left.tier < right.tier : left.score > right.score;
+    return stands_before(decision.verdicts[a], decision.verdicts[b]);
   };
   for (const uint16_t i : by_priority) {
     if (!decision.verdicts[i].accepted()) continue;
     const bool last = order.empty() || !before(i, order.back());
     order.insert(last ? order.end() : std::upper_bound(order.begin(), order.end(), i, before), i);
   }
+}
+
+/// Who would be first if nobody were open; nothing if that is who is first.
+std::optional<uint16_t> first_open(const std::vector<uint16_t>& by_priority,
+                                   const std::vector<Verdict>& verdicts) {
+  std::optional<uint16_t> first;
+  for (const uint16_t i : by_priority) {
+    if (!verdicts[i].accepted() && verdicts[i].reason != Reason::health_open) continue;
+    if (!first || stands_before(verdicts[i], verdicts[*first])) first = i;
+  }
+  return first && !verdicts[*first].accepted() ? first : std::nullopt;
 }
 
 void apply_tuning(const tune::TuningView& tuning, const registry::Signature& signature,
@@ -174,18 +187,19 @@ void decide(const DecisionInput& input, const registry::Signature& signature, De
   const auto& implementations = input.op->implementations;
   decision.verdicts.resize(implementations.size());
   decision.order.clear();
+  decision.rests.reset();
   for (size_t i = 0; i < implementations.size(); ++i)
     decision.verdicts[i].start(*implementations[i]);
   if (input.disabled) return take_reference(decision);
   input.policy->evaluate(signature, decision.policy);
-  const Device device = device_of(*signature.arguments);
   for (size_t i = 0; i < implementations.size(); ++i) {
     Verdict& verdict = decision.verdicts[i];
     verdict.tier = decision.policy.tiers[i];
     verdict.score = decision.policy.scores[i];
-    judge(input, signature, device, decision.policy.drops[i], decision.policy.transforms, verdict);
+    judge(input, signature, decision.policy.drops[i], decision.policy.transforms, verdict);
   }
   order_accepted(input.policy->by_priority(), decision);
+  decision.rests = first_open(input.policy->by_priority(), decision.verdicts);
   if (input.tuning != nullptr) apply_tuning(*input.tuning, signature, decision);
 }
 
@@ -213,6 +227,7 @@ registry::Dependencies dependencies_of(const DecisionInput& input) {
   const registry::Schema& schema = *input.op->schema;
   for (const auto& implementation : input.op->implementations) {
     all.add(dependencies_of(schema, *implementation));
+    if (input.health != nullptr) input.health->add_dependencies(*implementation, schema, all);
   }
   if (input.tuning != nullptr) all.add(input.tuning->dependencies(schema));
   if (input.policy->may_transform()) add_transform_facts(schema, all);
@@ -237,15 +252,6 @@ Status nothing_left(const DecisionInput& input, const Decision& decision,
   }
   if (decision.verdicts.empty()) text += ": none is registered";
   return {Code::no_candidate, "dispatch.no_candidate", std::move(text)};
-}
-
-Device device_of(const registry::Arguments& arguments) {
-  for (uint32_t i = 0; i < arguments.count; ++i) {
-    if (arguments.tags[i] == ArgTag::tensor && arguments.values[i].tensor->present()) {
-      return arguments.values[i].tensor->device();
-    }
-  }
-  return {};
 }
 
 }  // namespace opmux::dispatch

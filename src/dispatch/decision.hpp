@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,12 +52,14 @@ struct DecisionInput {
   const health::HealthView* health = nullptr;
   const tune::TuningView* tuning = nullptr;  ///< may be null
   bool disabled = false;                     ///< dispatch is bypassed: the reference, nothing else
+  bool now = false;  ///< health of this moment, which may read a clock: for explain
 };
 
 /// The outcome of a decision, with a reason for every candidate.
 struct Decision {
-  std::vector<Verdict> verdicts;  ///< in the order of the operator's implementations
-  std::vector<uint16_t> order;    ///< the accepted ones, best first
+  std::vector<Verdict> verdicts;       ///< in the order of the operator's implementations
+  std::vector<uint16_t> order;         ///< the accepted ones, best first
+  std::optional<uint16_t> rests = {};  ///< who would be first, but for its breaker
   policy::PolicyView policy;
 };
 
@@ -77,7 +80,6 @@ std::string describe(const Verdict& verdict, const registry::Signature& signatur
 Status nothing_left(const DecisionInput& input, const Decision& decision,
                     const registry::Signature& signature);
 
-/// The device of a call: that of its first tensor.
-Device device_of(const registry::Arguments& arguments);
+using health::device_of;
 
 }  // namespace opmux::dispatch

@@ -83,7 +83,8 @@ DecisionSpace::DecisionSpace(const OperatorSources& sources,
     const registry::ImplementationPtr& implementation = op_->implementations[i];
     const ImplementationState& state = *sources.states[i];
     candidates->push_back(
-        {implementation, state.counters, state.prepared, guard_for(*implementation)});
+        {implementation, state.counters, state.prepared, guard_for(*implementation),
+         sources.health == nullptr ? nullptr : sources.health->watch(*implementation)});
   }
   candidates_ = std::move(candidates);
 }
@@ -184,6 +185,7 @@ std::shared_ptr<const Choice> DecisionSpace::decide_anew(const registry::Signatu
   choice->generation = generation_;
   choice->strict = decision.policy.strict;
   choice->preference_unmet = unmet_preference(decision, signature);
+  if (decision.rests) choice->rests = &(*candidates_)[*decision.rests];
   if (choice->plans.empty()) choice->nothing_left = nothing_left(input_, decision, signature);
   count_refusals(decision);
   if (on_decision && tell_first_time(decision)) on_decision(decision, signature);

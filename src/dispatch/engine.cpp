@@ -184,15 +184,12 @@ std::shared_ptr<const policy::PolicySet> Engine::policies() {
   return with_published([](Published& published) { return published.policies; });
 }
 
-void Engine::decide_anew(const std::function<bool(const registry::Backend&)>& concerned) {
+void Engine::decide_anew(const std::function<bool(const registry::OperatorRecord&)>& concerned) {
   std::vector<std::shared_ptr<PlanControl>> plans;
   with_published([&](Published& published) {
     std::vector<std::unique_ptr<Retired>> retired;
     for (const Published::Op& op : published.operators) {
-      const bool affected = std::ranges::any_of(op.record->implementations, [&](const auto& other) {
-        return concerned(*other->backend);
-      });
-      if (affected) replace(published, op, retired);
+      if (concerned(*op.record)) replace(published, op, retired);
     }
     plans = live_plans(published);
     published.reclaimer.retire(std::move(retired));
@@ -202,13 +199,24 @@ void Engine::decide_anew(const std::function<bool(const registry::Backend&)>& co
 }
 
 void Engine::backend_changed(const registry::Backend& backend) {
-  decide_anew([&](const registry::Backend& other) { return &other == &backend; });
+  decide_anew([&](const registry::OperatorRecord& op) {
+    return std::ranges::any_of(op.implementations, [&](const auto& implementation) {
+      return implementation->backend.get() == &backend;
+    });
+  });
 }
 
 void Engine::health_changed(const registry::ImplementationRecord& implementation) {
-  decide_anew([&](const registry::Backend& other) {
-    return other.device_type() == implementation.backend->device_type();
+  const int32_t type = implementation.backend->device_type();
+  decide_anew([&](const registry::OperatorRecord& op) {
+    return std::ranges::any_of(op.implementations, [&](const auto& other) {
+      return other->backend->device_type() == type;
+    });
   });
+}
+
+void Engine::operator_changed(const std::string& op) {
+  decide_anew([&](const registry::OperatorRecord& other) { return other.schema->name == op; });
 }
 
 std::vector<std::shared_ptr<PlanControl>> Engine::live_plans(Published& published) {

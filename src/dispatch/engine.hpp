@@ -75,6 +75,8 @@ class Engine {
 
   /// Decides anew for every operator that has an implementation on this one's type of device.
   void health_changed(const registry::ImplementationRecord& implementation);
+  /// Decides anew for one operator.
+  void operator_changed(const std::string& op);
   /// Decides anew for every operator that has an implementation of this backend.
   void backend_changed(const registry::Backend& backend);
 
@@ -111,7 +113,7 @@ class Engine {
   void adopt(Published& published, registry::RegistrySnapshotPtr registry);
   ImplementationStates states_of(Published& published, const registry::OperatorRecord& op);
   std::unique_ptr<OperatorState> compile(Published& published, const Published::Op& op);
-  void decide_anew(const std::function<bool(const registry::Backend&)>& concerned);
+  void decide_anew(const std::function<bool(const registry::OperatorRecord&)>& concerned);
   void replace(Published& published, const Published::Op& op,
                std::vector<std::unique_ptr<Retired>>& retired);
   /// Gives each writer its turn, on what the engine published last.

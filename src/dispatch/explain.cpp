@@ -54,8 +54,8 @@ std::string why_accepted(const Verdict& verdict, const Decision& decision, size_
                             : ", first of " + std::to_string(count) + " accepted");
 }
 
-Candidate accepted_candidate(const Decision& decision, size_t place,
-                             const registry::Schema& schema) {
+Candidate accepted_candidate(const Decision& decision, size_t place, const registry::Schema& schema,
+                             const std::string& health) {
   const Verdict& verdict = decision.verdicts[decision.order[place]];
   const bool last_resort = place != 0 && place + 1 == decision.order.size() &&
                            verdict.implementation->kind == Kind::reference;
@@ -64,16 +64,19 @@ Candidate accepted_candidate(const Decision& decision, size_t place,
           : last_resort ? "last resort"
                         : "accepted",
           "",
-          why_accepted(verdict, decision, place, schema),
+          why_accepted(verdict, decision, place, schema) + (health.empty() ? "" : "; " + health),
           verdict.implementation->priority,
           verdict.score,
           describe(verdict.transforms, schema)};
 }
 
 void add_candidates(const Decision& decision, const registry::Signature& signature,
-                    Explanation& explanation) {
+                    const health::HealthView* health, Explanation& explanation) {
   for (size_t place = 0; place < decision.order.size(); ++place) {
-    explanation.candidates.push_back(accepted_candidate(decision, place, *signature.schema));
+    const auto& implementation = *decision.verdicts[decision.order[place]].implementation;
+    explanation.candidates.push_back(
+        accepted_candidate(decision, place, *signature.schema,
+                           health == nullptr ? "" : health->remark(implementation, signature)));
   }
   for (const Verdict& verdict : decision.verdicts) {
     if (verdict.accepted()) continue;
@@ -162,6 +165,7 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   DecisionInput input = space.input();
   if (relabelled != nullptr) input.policy = relabelled.get();
   Decision decision;
+  input.now = true;
   decide(input, signature, decision);
   drop_declined(*state, checked.arguments, decision);
 
@@ -171,7 +175,7 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   explanation.device = name_of(device_of(checked.arguments));
   explanation.generation = slot.engine->generation();
   explanation.strict = decision.policy.strict;
-  add_candidates(decision, signature, explanation);
+  add_candidates(decision, signature, input.health, explanation);
   add_dependencies(*slot.schema, space.dependencies(), explanation);
   if (!decision.order.empty()) explanation.chosen = explanation.candidates.front().id;
   if (space.input().disabled) explanation.note = "OPMUX_DISABLE is set: no decision is made";

@@ -93,6 +93,9 @@ class SlowCall {
     report_->select_ns = now() - started;
     report_->fell_back = !answer.choice->preference_unmet.empty();
     report_->reason = answer.choice->preference_unmet;
+    if (answer.choice->rests == nullptr) return;
+    report_->fell_back = true;
+    report_->reason = what_rests(*answer.choice->rests);
   }
 
   Status run_choice(const Choice& choice, bool kept, const CallSite& site, const ArgValue* values,
@@ -111,10 +114,25 @@ class SlowCall {
     Status last;
     while (at < choice.plans.size()) {
       const PlanRecord& plan = choice.plans[at];
+      health::Pass pass;
+      if (plan.candidate->watch != nullptr) {
+        // Whoever is watched is asked each time: nothing is kept beyond it.
+        kept = false;
+        if (failed == nullptr) pass = plan.candidate->watch->enter(breaker_key());
+        if (!pass.admitted) {
+          last = not_admitted(plan);
+          ++at;
+          continue;
+        }
+      }
+      const uint64_t started = times(plan) ? engine_.parts().clock->now_ns() : 0;
       const Attempt tried =
           failed != nullptr ? std::move(failed->attempt) : try_plan(plan, at != 0);
+      if (started != 0 && failed == nullptr)
+        pass.took_ns = engine_.parts().clock->now_ns() - started;
       failed = nullptr;
       if (tried.outcome == Code::ok) {
+        if (plan.candidate->watch != nullptr) tell_health(plan, Code::ok, pass);
         // After a failure the next call starts with the first choice again.
         if (kept && report_ == nullptr && only_declined && mark_.depth() == 0) {
           keep_plan(plan, at != 0, tried, site, values);
@@ -123,7 +141,7 @@ class SlowCall {
       }
       last = failure(plan, tried);
       only_declined &= counts_as_declined(tried.outcome);
-      note_outcome(plan, tried, choice);
+      note_outcome(plan, tried, choice, pass);
       const Next next = after(tried.outcome, choice.strict, retried, *state_->sources().op,
                               *plan.candidate->implementation, checked_.arguments);
       if (next == Next::give_up) return last;
@@ -190,15 +208,47 @@ class SlowCall {
            (outcome == Code::invalid_argument && !state_->sources().op->data_checked);
   }
 
-  void note_outcome(const PlanRecord& plan, const Attempt& tried, const Choice& choice) {
+  health::BreakerKey breaker_key() const { return health::BreakerKey::of(signature_); }
+
+  static bool times(const PlanRecord& plan) {
+    return plan.candidate->watch != nullptr && plan.candidate->watch->times_calls() &&
+           plan.candidate->implementation->backend->history() == nullptr;
+  }
+
+  std::string what_rests(const CandidateParts& candidate) const {
+    const registry::ImplementationRecord& implementation = *candidate.implementation;
+    const std::string how = engine_.parts().health->remark(implementation, signature_);
+    return implementation.id + (how.empty() ? " rests" : " is " + how);
+  }
+
+  /// A candidate whose class opened since the decision, or is half open and has no permit left.
+  Status not_admitted(const PlanRecord& plan) {
+    const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
+    const std::string text = what_rests(*plan.candidate);
+    plan.candidate->counters->refused.fetch_add(1, std::memory_order_relaxed);
+    engine_.parts().log->tell(Level::warning, "call.fell_back", slot_.name(), implementation.id,
+                              "health.open", [&] { return text; });
+    if (report_ != nullptr) {
+      report_->fell_back = true;
+      report_->reason = text;
+    }
+    return {Code::no_candidate, std::string(code_of(registry::Reason::health_open)), text};
+  }
+
+  void tell_health(const PlanRecord& plan, Code outcome, const health::Pass& pass) {
+    const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
+    if (engine_.parts().health->on_outcome(implementation, signature_, outcome, pass))
+      engine_.health_changed(implementation);
+  }
+
+  void note_outcome(const PlanRecord& plan, const Attempt& tried, const Choice& choice,
+                    const health::Pass& pass) {
     count(*plan.candidate->counters, tried.outcome);
     if (counts_as_declined(tried.outcome) && !choice.strict) {
       state_->remember_decline(exact_hash(checked_.arguments),
                                plan.candidate->implementation->number);
     }
-    const bool changed = engine_.parts().health->on_outcome(
-        *plan.candidate->implementation, device_of(checked_.arguments), tried.outcome);
-    if (changed) engine_.health_changed(*plan.candidate->implementation);
+    tell_health(plan, tried.outcome, pass);
   }
 
   void note_fallback(const PlanRecord& plan, const Attempt& tried) {

@@ -27,6 +27,7 @@ struct Pass {
   bool permit = false;
   uint8_t cell = 0;
   uint32_t period = 0;
+  uint64_t took_ns = 0;  ///< told by calls that were timed
 };
 
 /// How a call ended, as far as a breaker is concerned. `neither`: declined, the caller's fault, or
@@ -42,6 +43,8 @@ struct BreakerChange {
     BreakerState from, to;
     uint32_t openings;
     uint64_t open_for_ns;
+    Cause cause = Cause::none;
+    BreakerKey key = {};  ///< of a class with a cell of its own
   };
   bool publish = false;
   uint8_t count = 0;
@@ -92,8 +95,10 @@ class BasicBreaker {
     const Turn turn(*this);
     BreakerChange change;
     if (pass.permit) --data_.cells[pass.cell].permits_out;
+    const bool slow = ending == Ending::success && Rules::is_slow(pass.took_ns, data_.limits);
     if (ending == Ending::failure) fail(key, now_ns, change);
-    if (ending == Ending::success) succeed(key, pass, change);
+    if (slow) drag(key, now_ns, change);
+    if (ending == Ending::success && !slow) succeed(key, pass, change);
     return change;
   }
 
@@ -104,7 +109,7 @@ class BasicBreaker {
     for (uint8_t at = 0; at < kCells; ++at) {
       BreakerCell& cell = data_.cells[at];
       if (cell.state == BreakerState::open && now_ns >= cell.open_until_ns)
-        move(at, BreakerState::half_open, change);
+        move(at, BreakerState::half_open, Cause::time, change);
     }
     return change;
   }
@@ -125,21 +130,29 @@ class BasicBreaker {
     if (!Rules::can_open(is_reference_)) return change;
     change.publish = true;
     if (what == Force::close) {
-      for (uint8_t at = 0; at < kCells; ++at) move(at, BreakerState::closed, change);
+      for (uint8_t at = 0; at < kCells; ++at) move(at, BreakerState::closed, Cause::hand, change);
       disarm();
       return change;
     }
     data_.armed = true;
-    forget_classes(change);
-    if (what == Force::open) open(kWhole, now_ns, change);
-    if (what == Force::isolate) move(kWhole, BreakerState::isolated, change);
+    forget_classes(Cause::hand, change);
+    if (what == Force::open) open(kWhole, Cause::hand, now_ns, change);
+    if (what == Force::isolate) move(kWhole, BreakerState::isolated, Cause::hand, change);
     return change;
   }
 
-  void set_limits(const BreakerLimits& limits) {
+  /// Arms the breaker if its calls are to be timed.
+  BreakerChange set_limits(const BreakerLimits& limits) {
     const Turn turn(*this);
     data_.limits = limits;
+    BreakerChange change;
+    const bool times = limits.slow_call_ns != 0 && Rules::can_open(is_reference_);
+    times_.store(times, std::memory_order_relaxed);
+    if (times && !data_.armed) data_.armed = change.publish = true;
+    return change;
   }
+  /// Whether calls tell how long they took.
+  bool times_calls() const { return times_.load(std::memory_order_relaxed); }
 
   /// Before a publication: decisions will see what is open now.
   void announce() {
@@ -259,15 +272,32 @@ class BasicBreaker {
     const uint8_t at = find_or_make(key);
     BreakerCell& cell = data_.cells[at];
     if (cell.state == BreakerState::half_open && Rules::opens_half_open(true))
-      return open(at, now_ns, change);
+      return open(at, Cause::probe, now_ns, change);
     if (cell.state != BreakerState::closed) return;
     cell.consecutive += Rules::weight_of_failure();
     if (data_.recording || cell.window.size() == 0) cell.window.add(true, data_.limits.window);
     if (!data_.recording) return;
     if (Rules::opens_closed(cell.consecutive, cell.window.failures(), cell.window.size(),
                             data_.limits)) {
-      open(at, now_ns, change);
+      const bool in_a_row = cell.consecutive >= data_.limits.consecutive_failures;
+      open(at, in_a_row ? Cause::failures : Cause::failure_rate, now_ns, change);
     }
+  }
+
+  /// It ended well, but took too long.
+  void drag(const BreakerKey& key, uint64_t now_ns, BreakerChange& change) {
+    data_.clean = 0;
+    if (!Rules::can_open(is_reference_) || !data_.recording) return;
+    const uint8_t at = find_or_make(key);
+    BreakerCell& cell = data_.cells[at];
+    if (cell.state == BreakerState::half_open && Rules::opens_half_open(true))
+      return open(at, Cause::probe, now_ns, change);
+    if (cell.state != BreakerState::closed) return;
+    cell.consecutive = 0;
+    cell.window.add(false, data_.limits.window);
+    cell.slow.add(true, data_.limits.window);
+    if (Rules::opens_slow(cell.slow.failures(), cell.slow.size(), data_.limits))
+      open(at, Cause::slow_rate, now_ns, change);
   }
 
   void succeed(const BreakerKey& key, const Pass& pass, BreakerChange& change) {
@@ -276,7 +306,7 @@ class BasicBreaker {
       BreakerCell& cell = data_.cells[pass.cell];
       if (cell.state != BreakerState::half_open || cell.period != pass.period) return;
       if (Rules::closes(++cell.successes, data_.limits))
-        move(pass.cell, BreakerState::closed, change);
+        move(pass.cell, BreakerState::closed, Cause::probe, change);
       return;
     }
     const uint8_t at = find(key);
@@ -285,11 +315,14 @@ class BasicBreaker {
       if (cell.state != BreakerState::closed) return;
       cell.consecutive = 0;
       cell.window.add(false, data_.limits.window);
+      if (data_.limits.slow_call_ns != 0) cell.slow.add(false, data_.limits.window);
     }
     if (!data_.recording || ++data_.clean < data_.limits.clean_outcomes || any_barred()) return;
     disarm();
-    change.publish = true;
+    change.publish = !data_.armed;
   }
+
+  BreakerKey key_of(uint8_t at) const { return at < kClasses ? data_.keys[at] : BreakerKey{}; }
 
   bool any_barred() const {
     for (const BreakerCell& cell : data_.cells) {
@@ -298,36 +331,38 @@ class BasicBreaker {
     return false;
   }
 
-  void open(uint8_t at, uint64_t now_ns, BreakerChange& change) {
-    open_cell(at, now_ns, change);
+  void open(uint8_t at, Cause cause, uint64_t now_ns, BreakerChange& change) {
+    open_cell(at, cause, now_ns, change);
     if (at == kWhole) return;
     uint32_t open_classes = 0;
     for (uint8_t other = 0; other < kWhole; ++other)
       open_classes += data_.cells[other].state == BreakerState::open ? 1 : 0;
     if (open_classes < data_.limits.open_classes) return;
-    forget_classes(change);
-    open_cell(kWhole, now_ns, change);
+    forget_classes(Cause::classes, change);
+    open_cell(kWhole, Cause::classes, now_ns, change);
   }
-  void open_cell(uint8_t at, uint64_t now_ns, BreakerChange& change) {
+  void open_cell(uint8_t at, Cause cause, uint64_t now_ns, BreakerChange& change) {
     BreakerCell& cell = data_.cells[at];
     const BreakerState before = cell.state;
     cell.enter(BreakerState::open);
     ++cell.openings;
     const uint64_t lasts = Rules::open_for_ns(cell.openings, next_random(), data_.limits);
     cell.open_until_ns = now_ns + lasts;
-    change.add({at, before, BreakerState::open, cell.openings, lasts});
+    cell.cause = cause;
+    change.add({at, before, BreakerState::open, cell.openings, lasts, cause, key_of(at)});
   }
-  void move(uint8_t at, BreakerState next, BreakerChange& change) {
+  void move(uint8_t at, BreakerState next, Cause cause, BreakerChange& change) {
     BreakerCell& cell = data_.cells[at];
     const BreakerState before = cell.state;
     if (before == next) return;
     cell.enter(next);
-    change.add({at, before, next, cell.openings, 0});
+    cell.cause = cause;
+    change.add({at, before, next, cell.openings, 0, cause, key_of(at)});
   }
   /// The implementation is open as a whole: its classes have nothing to add.
-  void forget_classes(BreakerChange& change) {
+  void forget_classes(Cause cause, BreakerChange& change) {
     for (uint8_t at = 0; at < kWhole; ++at) {
-      move(at, BreakerState::closed, change);
+      move(at, BreakerState::closed, cause, change);
       data_.cells[at].forget();
     }
     data_.used = 0;
@@ -336,7 +371,7 @@ class BasicBreaker {
     for (BreakerCell& cell : data_.cells) cell.forget();
     data_.used = 0;
     data_.clean = 0;
-    data_.armed = data_.recording = false;
+    if (data_.limits.slow_call_ns == 0) data_.armed = data_.recording = false;
   }
 
   uint64_t next_random() {
@@ -350,6 +385,7 @@ class BasicBreaker {
   typename Sync::Mutex mutex_;
   bool changing_ = false;
   typename Sync::template Atomic<uint32_t> barred_{0};  ///< cells that are not closed
+  typename Sync::template Atomic<bool> times_{false};
   Data data_;
 };
 

@@ -33,6 +33,9 @@ class OutcomeWindow {
   std::array<uint64_t, BreakerLimits::kMaxWindow / 64> bits_{};
 };
 
+/// Why a breaker changed its state.
+enum class Cause : uint8_t { none, failures, failure_rate, slow_rate, probe, classes, time, hand };
+
 /// The state of one class of calls. Plain data; whoever holds the breaker's lock changes it.
 struct BreakerCell {
   BreakerState state = BreakerState::closed;
@@ -44,7 +47,9 @@ struct BreakerCell {
   uint32_t period = 0;     ///< moves with the state: permits of an earlier one close nothing
   uint32_t openings = 0;   ///< since it was last trusted
   uint64_t open_until_ns = 0;
+  Cause cause = Cause::none;  ///< of the state
   OutcomeWindow window;
+  OutcomeWindow slow;  ///< the same, of calls that ended well: which were slow
 
   /// Permits stay out: whoever has one gives it back.
   void forget() {
@@ -57,6 +62,7 @@ struct BreakerCell {
     state = next;
     consecutive = successes = 0;
     window.clear();
+    slow.clear();
     ++period;
   }
 };

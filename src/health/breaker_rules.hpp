@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <opmux/health.hpp>
+
 namespace opmux::health {
 
 inline constexpr uint64_t kMillisecondNs = 1'000'000;
@@ -23,6 +25,8 @@ struct BreakerLimits {
   uint32_t open_classes = 3;      ///< that open the whole implementation
   uint32_t clean_outcomes = 100;  ///< after which an armed implementation is trusted again
   uint64_t jitter_permille = 100;
+  uint64_t slow_call_ns = 0;  ///< calls that take longer are slow; 0 = calls are not timed
+  double slow_rate = 0.5;     ///< of the window, that were slow: opens
 
   friend bool operator==(const BreakerLimits&, const BreakerLimits&) = default;
 };
@@ -30,7 +34,7 @@ struct BreakerLimits {
 /// At most one publication per operator in this time.
 inline constexpr uint64_t kPublicationGapNs = 100 * kMillisecondNs;
 
-enum class BreakerState : uint8_t { closed, open, half_open, isolated };
+using opmux::BreakerState;
 
 /// What each state lets happen: the decisions of a breaker in one place, without its data. The
 /// breaker takes them as a parameter, so that tests can break one at a time.
@@ -49,6 +53,13 @@ struct BreakerRules {
     if (consecutive >= limits.consecutive_failures) return true;
     return outcomes >= std::min(limits.min_calls, limits.window) &&
            static_cast<double>(failures) >= limits.failure_rate * static_cast<double>(outcomes);
+  }
+  static bool is_slow(uint64_t took_ns, const BreakerLimits& limits) {
+    return limits.slow_call_ns != 0 && took_ns > limits.slow_call_ns;
+  }
+  static bool opens_slow(uint32_t slow, uint32_t outcomes, const BreakerLimits& limits) {
+    return outcomes >= std::min(limits.min_calls, limits.window) &&
+           static_cast<double>(slow) >= limits.slow_rate * static_cast<double>(outcomes);
   }
   /// How much one failure adds to the counts.
   static uint32_t weight_of_failure() { return 1; }

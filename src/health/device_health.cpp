@@ -18,13 +18,12 @@ bool DeviceHealth::fatal(Device device) const {
   return false;
 }
 
-HealthView::Answer DeviceHealth::ask(const registry::ImplementationRecord&, Device device) const {
+std::string DeviceHealth::refusal(Device device) const {
   if (!fatal(device)) return {};
-  return {registry::Reason::health_device_fatal,
-          name_of(device) + " was lost; only a new process can use it again"};
+  return name_of(device) + " was lost; only a new process can use it again";
 }
 
-bool DeviceHealth::on_outcome(const registry::ImplementationRecord&, Device device, Code outcome) {
+bool DeviceHealth::on_outcome(Device device, Code outcome) {
   if (outcome != Code::device_lost || device.type == OPMUX_DEVICE_CPU || fatal(device))
     return false;
   for (auto& lost : lost_) {

@@ -3,22 +3,23 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <opmux/device.hpp>
 
 #include "base/fork_guarded.hpp"
-#include "health/health_view.hpp"
 
 namespace opmux::health {
 
 /// Devices that were lost stay lost for the life of the process: nothing is run on them again. The
 /// CPU cannot be lost; a CPU implementation that says so only failed.
-class DeviceHealth final : public HealthView {
+class DeviceHealth {
  public:
-  Answer ask(const registry::ImplementationRecord& implementation, Device device) const override;
-  bool on_outcome(const registry::ImplementationRecord& implementation, Device device,
-                  Code outcome) override;
+  /// Why nothing may run on a device; empty if it may.
+  std::string refusal(Device device) const;
+  /// Whether an outcome of a call on this device is news about it.
+  bool on_outcome(Device device, Code outcome);
 
   /// Notes an error that a device reported by itself. Nothing is refused for it: a device that is
   /// gone says so by the outcome of the next call.

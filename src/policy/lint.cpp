@@ -157,8 +157,9 @@ class Linter {
              base::concat("expired at the end of ", rule.expires,
                           ": its deny and require stay in force, the rest has lapsed"));
       }
-      if (rule.breaker) {
-        find(rule, "policy.unread", "breaker: read and checked; nothing in this build acts on it");
+      if (rule.breaker && rule.when) {
+        find(rule, "policy.unread",
+             "breaker: read and checked; only rules without `when` set its numbers");
       }
       if (rule.name.empty()) continue;
       const auto [first, added] = names.emplace(rule.name, &rule);

@@ -77,6 +77,23 @@ int32_t opmux_list_settings(opmux_runtime* runtime, char* buffer, size_t capacit
   return ask(runtime, {buffer, capacity, size}, error, [](auto& cpp) { return cpp.settings(); });
 }
 
+int32_t opmux_health(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
+                     opmux_error* error) {
+  return ask(runtime, {buffer, capacity, size}, error, [](auto& cpp) { return cpp.health(); });
+}
+
+int32_t opmux_force_breaker(opmux_runtime* runtime, opmux_str implementation, uint32_t what,
+                            opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime, implementation", runtime, implementation.data); !bad.ok())
+      return bad;
+    if (what > OPMUX_BREAKER_ISOLATE)
+      return {Code::invalid_argument, "c.breaker", "what is not an OPMUX_BREAKER_*"};
+    return runtime->cpp.force_breaker({implementation.data, implementation.size},
+                                      static_cast<opmux::BreakerForce>(what));
+  });
+}
+
 int32_t opmux_stats_visit(opmux_runtime* runtime,
                           void (*visit)(void* context, const opmux_stats* stats), void* context,
                           opmux_error* error) {

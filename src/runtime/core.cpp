@@ -77,11 +77,17 @@ Core::Core(const Options& options, policy::Environment environment)
       utc_(options.sources.utc ? options.sources.utc : &system_utc),
       log_(sink_of(options, environment_)),
       quarantine_({.log = &log_, .utc = utc_}),
+      health_({.clock = &clock_,
+               .log = &log_,
+               .engine = [this]() -> dispatch::Engine& { return engine_; },
+               .maintenance = [this]() -> Maintenance& { return maintenance_; },
+               .registry = [this] { return registry_.snapshot(); },
+               .policies = [this] { return sources_.set(); }}),
       packs_(std::make_shared<dispatch::PackStore>(options.max_packed_bytes)),
       thread_limit_(thread_limit_of(options, environment_)),
       threads_(thread_limit_ > 0 ? thread_limit_ : base::ThreadPool::default_threads()),
       engine_({.log = &log_,
-               .health = &health_,
+               .health = &health_.view(),
                .tuning = nullptr,
                .clock = &clock_,
                .scope_layer = [this](uint32_t serial) { return scopes_.find(serial); },
@@ -200,7 +206,7 @@ std::vector<std::string> Core::suspects(Device device, const void* stream) {
 void Core::note_device_error(Device device, const void* stream, int32_t code) {
   std::vector<std::string> ids = suspects(device, stream);
   const std::string what = name_of(device) + " reported error " + std::to_string(code);
-  health_.mark(device, code, ids);
+  health_.view().devices().mark(device, code, ids);
   log_.tell(Level::error, "device.error", "", "", what, [&] {
     std::string text = what + " after the call had returned";
     for (size_t i = 0; i < ids.size(); ++i)
@@ -210,11 +216,13 @@ void Core::note_device_error(Device device, const void* stream, int32_t code) {
 }
 
 uint64_t Core::publish() {
-  return engine_.publish([this] {
+  const uint64_t generation = engine_.publish([this] {
     registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
     quarantine_.apply(snapshot);
     return dispatch::Engine::Sources{std::move(snapshot), sources_.set()};
   });
+  health_.limits_changed();
+  return generation;
 }
 
 Status Core::use_openmp() {

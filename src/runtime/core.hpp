@@ -15,12 +15,12 @@
 #include "base/thread_pool.hpp"
 #include "dispatch/engine.hpp"
 #include "dispatch/packed_constant.hpp"
-#include "health/device_health.hpp"
 #include "plugin/host.hpp"
 #include "policy/environment.hpp"
 #include "policy/scope_table.hpp"
 #include "registry/registry.hpp"
 #include "runtime/followed_files.hpp"
+#include "runtime/health_keeper.hpp"
 #include "runtime/maintenance.hpp"
 #include "runtime/plugin_shelf.hpp"
 #include "runtime/policy_sources.hpp"
@@ -38,7 +38,7 @@ class Core {
   registry::Registry& registry() { return registry_; }
   dispatch::Engine& engine() { return engine_; }
   policy::ScopeTable& scopes() { return scopes_; }
-  health::DeviceHealth& health() { return health_; }
+  HealthKeeper& health() { return health_; }
   const policy::Environment& environment() const { return environment_; }
   telemetry::EventLog& log() { return log_; }
   const std::shared_ptr<dispatch::PackStore>& packs() const { return packs_; }
@@ -74,7 +74,7 @@ class Core {
   telemetry::EventLog log_;
   QuarantineKeeper quarantine_;
   base::SteadyClock clock_;
-  health::DeviceHealth health_;
+  HealthKeeper health_;
   policy::ScopeTable scopes_;
   std::shared_ptr<dispatch::PackStore> packs_;
   const int thread_limit_;  ///< as somebody said, or 0

@@ -18,7 +18,8 @@ void write(JsonWriter& json, const ImplementationInfo& info) {
   json.open('{').key("id").text(info.id).key("available").boolean(info.available);
   json.key("reason").text(info.reason).key("backend").text(info.backend);
   json.key("kind").text(info.kind).key("vendor").text(info.vendor);
-  json.key("priority").number(int64_t{info.priority}).key("calls").number(info.calls).close('}');
+  json.key("priority").number(int64_t{info.priority}).key("calls").number(info.calls);
+  json.key("breaker").text(info.breaker).close('}');
 }
 
 void write(JsonWriter& json, const OperatorInfo& info) {
@@ -45,12 +46,37 @@ void write(JsonWriter& json, const SettingInfo& info) {
   json.key("origin").text(info.origin).close('}');
 }
 
+void write(JsonWriter& json, const BackendHealth& backend) {
+  json.open('{').key("name").text(backend.name).key("health").text(name_of(backend.health));
+  json.key("reason").text(backend.reason).close('}');
+}
+
+void write(JsonWriter& json, const DeviceState& device) {
+  json.open('{').key("device").text(name_of(device.device));
+  json.key("health").text(name_of(device.health)).key("reason").text(device.reason).close('}');
+}
+
+void write(JsonWriter& json, const BreakerInfo& info) {
+  json.open('{').key("implementation").text(info.implementation).key("op").text(info.op);
+  json.key("what").text(info.what).key("state").text(name_of(info.state));
+  json.key("failures_in_a_row").number(uint64_t{info.failures_in_a_row});
+  json.key("openings").number(uint64_t{info.openings});
+  json.key("next_probe_ms").number(info.next_probe_ms).key("why").text(info.why).close('}');
+}
+
+template <class T>
+void write_list(JsonWriter& json, std::string_view name, const std::vector<T>& items) {
+  json.key(name).open('[');
+  for (const T& item : items) write(json, item);
+  json.close(']');
+}
+
 template <class T>
 std::string list_of(std::string_view name, const std::vector<T>& items) {
   JsonWriter json;
-  json.open('{').key(name).open('[');
-  for (const T& item : items) write(json, item);
-  json.close(']').close('}');
+  json.open('{');
+  write_list(json, name, items);
+  json.close('}');
   return json.take();
 }
 
@@ -113,6 +139,17 @@ std::string to_json(const Status& refusal) {
   JsonWriter json;
   json.open('{').key("applies").boolean(refusal.ok());
   json.key("code").text(refusal.reason()).key("message").text(refusal.message()).close('}');
+  return json.take();
+}
+
+std::string to_json(const HealthReport& report) {
+  JsonWriter json;
+  json.open('{').key("verdict").text(name_of(report.verdict));
+  json.key("reasons").texts(report.reasons);
+  write_list(json, "backends", report.backends);
+  write_list(json, "devices", report.devices);
+  write_list(json, "breakers", report.breakers);
+  json.close('}');
   return json.take();
 }
 

@@ -108,10 +108,9 @@ Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
     check.findings.push_back({std::move(finding.code), std::move(finding.where),
                               std::move(finding.rule), std::move(finding.text)});
   }
-  if (policy->breaker != BreakerOptions{} || policy->shadow != ShadowOptions{}) {
+  if (policy->shadow != ShadowOptions{}) {
     check.findings.push_back({"policy.unread", std::string(name), "",
-                              "breaker, shadow: read and checked; nothing in this build acts on "
-                              "them"});
+                              "shadow: read and checked; nothing in this build acts on it"});
   }
   auto file =
       policy::PolicyLayer::make(policy::Source::file, std::move(*policy), std::string(name));

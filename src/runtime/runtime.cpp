@@ -165,6 +165,7 @@ std::vector<OperatorInfo> Runtime::list() const {
   core_->plugins().warm_up();
   std::vector<OperatorInfo> all;
   const std::vector<CallStats> counted = stats();
+  const std::map<std::string, BreakerState> breakers = core_->health().states();
   const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
   for (const auto& [name, record] : snapshot->operators) {
     OperatorInfo op{name, record->schema->canonical(), summary_of(name), {}};
@@ -172,6 +173,9 @@ std::vector<OperatorInfo> Runtime::list() const {
       op.implementations.push_back(info_of(*implementation));
       const auto at = std::ranges::find(counted, implementation->id, &CallStats::implementation);
       if (at != counted.end()) op.implementations.back().calls = at->calls;
+      const auto state = breakers.find(implementation->id);
+      op.implementations.back().breaker =
+          name_of(state == breakers.end() ? BreakerState::closed : state->second);
     }
     all.push_back(std::move(op));
   }
@@ -215,8 +219,19 @@ Result<size_t> Runtime::clear_quarantine(std::string_view implementation) {
 
 CrashJournalState Runtime::crash_journal() const { return core_->quarantine().state(); }
 
-std::vector<DeviceError> Runtime::device_errors() const { return core_->health().marks(); }
-std::vector<Device> Runtime::lost_devices() const { return core_->health().fatal_devices(); }
+HealthReport Runtime::health() const { return core_->health().report(); }
+void Runtime::on_breaker(BreakerListener listener) {
+  core_->health().on_breaker(std::move(listener));
+}
+Status Runtime::force_breaker(std::string_view implementation, BreakerForce what) {
+  return core_->health().force(implementation, what);
+}
+std::vector<DeviceError> Runtime::device_errors() const {
+  return core_->health().view().devices().marks();
+}
+std::vector<Device> Runtime::lost_devices() const {
+  return core_->health().view().devices().fatal_devices();
+}
 
 namespace {
 

@@ -138,6 +138,7 @@ TEST(Defects, a_kernel_that_returns_nothing_counts_as_failed) {
     EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); }), "copy/plain.one");
     failures += 2;
     EXPECT_EQ(stage.stats("copy/silent.one").failed, failures) << odd;
+    EXPECT_TRUE(stage.runtime.force_breaker("copy/silent.one", BreakerForce::close).ok());
   }
   number = 0;
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); }), "");

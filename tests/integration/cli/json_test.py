@@ -16,6 +16,7 @@ except ImportError:
     sys.exit(77)
 
 POLICIES = pathlib.Path(__file__).parent / "policies"
+HEALTH = pathlib.Path(__file__).parent / "health" / "degraded.json"
 BF16 = ["x=bf16[32,4096]", "weight=bf16[4096]"]
 # Name: schema, command line, exit code.
 CASES = {
@@ -25,6 +26,8 @@ CASES = {
     "explain_refusals": ("explain", ["explain", "rms_norm", *BF16, "--require", "reference"], 0),
     "explain_nothing_left": ("explain", ["explain", "softmax", "x=f32[2,3]@cuda:0"], 1),
     "verify": ("verify", ["verify", "softmax", "rms_norm", "--cases", "4"], 0),
+    "health": ("health", ["health"], 0),
+    "health_of_a_service": ("health", ["health", str(HEALTH)], 1),
     "config": ("config", ["config", "show"], 0),
     "diff": ("diff", ["diff", "locks/from.lock", "locks/to.lock"], 1),
     "check": ("check", ["check", str(POLICIES / "conflicts.yaml")], 0),

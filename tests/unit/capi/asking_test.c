@@ -103,3 +103,18 @@ void warms_up_what_waits(void) {
   CHECK(opmux_runtime_warm_up(NULL, NULL) == OPMUX_INVALID_ARGUMENT);
   opmux_runtime_destroy(runtime);
 }
+
+void forces_breakers_and_tells_of_health(void) {
+  opmux_runtime* runtime = make_runtime();
+  char text[4096];
+  CHECK(opmux_health(runtime, text, sizeof(text), NULL, NULL) == OPMUX_OK);
+  CHECK_HAS(text, "{\"verdict\":\"healthy\",\"reasons\":[]");
+  CHECK_HAS(text, "{\"name\":\"reference\",\"health\":\"healthy\"");
+  const opmux_str reference = opmux_str_of("rms_norm/reference.scalar");
+  CHECK(opmux_force_breaker(runtime, reference, OPMUX_BREAKER_ISOLATE, NULL) == OPMUX_UNSUPPORTED);
+  CHECK(opmux_force_breaker(runtime, reference, 3, NULL) == OPMUX_INVALID_ARGUMENT);
+  CHECK(opmux_force_breaker(runtime, opmux_str_of("a/b.c"), OPMUX_BREAKER_OPEN, NULL) ==
+        OPMUX_NOT_FOUND);
+  CHECK(opmux_force_breaker(NULL, reference, OPMUX_BREAKER_OPEN, NULL) == OPMUX_INVALID_ARGUMENT);
+  opmux_runtime_destroy(runtime);
+}

@@ -29,11 +29,15 @@ class Measured final : public tune::TuningView {
 
 class Ill final : public health::HealthView {
  public:
-  Answer ask(const registry::ImplementationRecord& implementation, Device) const override {
+  Answer ask(const registry::ImplementationRecord& implementation, const registry::Signature&,
+             bool) const override {
     if (implementation.id != open) return {};
     return {registry::Reason::health_open, "it rests"};
   }
-  bool on_outcome(const registry::ImplementationRecord&, Device, Code) override { return false; }
+  bool on_outcome(const registry::ImplementationRecord&, const registry::Signature&, Code,
+                  const health::Pass&) override {
+    return false;
+  }
   std::string open;
 };
 

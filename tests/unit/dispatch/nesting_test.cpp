@@ -11,7 +11,7 @@ constexpr const char* kNest = "nest(out Tensor y[..., H], Tensor x[..., H], int 
 
 struct Nest : Stage {
   Nest() : op(define(kNest)) {
-    add({.id = "nest/one.x", .kind = Kind::default_, .run = [this](CallFrame& call) {
+    add({.id = "nest/one.x", .kind = Kind::reference, .run = [this](CallFrame& call) {
            const int64_t depth = call.i64(2);
            deepest = std::max(deepest, depth);
            if (depth >= wanted) return Outcome::ok;

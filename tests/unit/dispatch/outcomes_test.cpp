@@ -120,6 +120,8 @@ TEST(Outcomes, a_report_tells_who_ran_and_why_it_fell_back) {
   EXPECT_GT(report.run_ns, 0u);
   EXPECT_GT(report.select_ns, 0u);
   ASSERT_TRUE(stage.op.with(report)(rows.y, rows.x).ok());
+  EXPECT_FALSE(report.cached) << "a first failure has everything decided anew";
+  ASSERT_TRUE(stage.op.with(report)(rows.y, rows.x).ok());
   EXPECT_TRUE(report.cached);
   stage.kernel("copy/first.one").body = [](CallFrame&) { return Outcome::ok; };
   ASSERT_TRUE(stage.op.with(report)(rows.y, rows.x).ok());

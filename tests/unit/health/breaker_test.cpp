@@ -32,6 +32,13 @@ struct Bench {
       if (pass.admitted) follow(breaker.leave(key_number(key), pass, Ending::success, now));
     }
   }
+  void drag(uint8_t key, int times) {
+    for (int i = 0; i < times; ++i) {
+      Pass pass = breaker.enter(key_number(key));
+      pass.took_ns = 2 * kMillisecondNs;
+      if (pass.admitted) follow(breaker.leave(key_number(key), pass, Ending::success, now));
+    }
+  }
   void wait(uint64_t seconds) {
     now += seconds * kSecondNs;
     follow(breaker.advance(now));
@@ -175,6 +182,65 @@ TEST(Breaker, an_opening_never_lasts_longer_than_its_limit) {
       EXPECT_LE(lasts, seconds * 33 * kSecondNs / 30);
     }
   }
+}
+
+BreakerLimits timed() {
+  BreakerLimits limits;
+  limits.slow_call_ns = kMillisecondNs;
+  return limits;
+}
+
+TEST(Breaker, calls_are_not_timed_unless_a_limit_says_so) {
+  Bench bench;
+  EXPECT_FALSE(bench.breaker.times_calls());
+  bench.fail(1, 1);
+  bench.drag(1, 99);
+  EXPECT_EQ(bench.state(1), BreakerState::closed);
+  EXPECT_TRUE(bench.follow(bench.breaker.set_limits(timed())).publish == false) << "armed already";
+  EXPECT_TRUE(bench.breaker.times_calls());
+}
+
+TEST(Breaker, half_of_the_window_being_slow_opens_a_class) {
+  Bench bench;
+  EXPECT_TRUE(bench.follow(bench.breaker.set_limits(timed())).publish);
+  bench.drag(1, 1);
+  bench.succeed(1, 10);
+  bench.drag(1, 9);
+  EXPECT_EQ(bench.state(1), BreakerState::open) << "ten of twenty";
+  EXPECT_EQ(bench.breaker.cell_of(key_number(1))->cause, Cause::slow_rate);
+  EXPECT_EQ(bench.state(2), BreakerState::closed);
+}
+
+TEST(Breaker, a_slow_probe_opens_again_and_timing_outlasts_clean_calls) {
+  Bench bench;
+  bench.follow(bench.breaker.set_limits(timed()));
+  bench.drag(1, 20);
+  ASSERT_EQ(bench.state(1), BreakerState::open);
+  bench.wait(40);
+  bench.drag(1, 1);
+  EXPECT_EQ(bench.state(1), BreakerState::open);
+  bench.wait(70);
+  bench.succeed(1, 2);
+  EXPECT_EQ(bench.state(1), BreakerState::closed);
+  bench.succeed(1, 200);
+  bench.drag(1, 20);
+  EXPECT_EQ(bench.state(1), BreakerState::open) << "still armed";
+}
+
+TEST(Breaker, timing_that_is_taken_back_disarms_with_clean_calls) {
+  Bench bench;
+  bench.follow(bench.breaker.set_limits(timed()));
+  bench.follow(bench.breaker.set_limits({}));
+  EXPECT_FALSE(bench.breaker.times_calls());
+  EXPECT_TRUE(bench.breaker.announced_armed());
+  bench.succeed(1, 100);
+  EXPECT_FALSE(bench.breaker.announced_armed());
+}
+
+TEST(Breaker, the_reference_is_never_timed) {
+  Bench bench(true);
+  EXPECT_FALSE(bench.breaker.set_limits(timed()).publish);
+  EXPECT_FALSE(bench.breaker.times_calls());
 }
 
 }  // namespace

@@ -3,16 +3,14 @@
 namespace opmux::health {
 namespace {
 
-const registry::ImplementationRecord kAny;
 constexpr Device kFirst{OPMUX_DEVICE_CUDA, 0}, kSecond{OPMUX_DEVICE_CUDA, 1};
 
 TEST(DeviceHealth, a_device_is_well_until_it_is_lost) {
   DeviceHealth health;
-  EXPECT_EQ(health.ask(kAny, kFirst).reason, registry::Reason::none);
-  EXPECT_TRUE(health.on_outcome(kAny, kFirst, Code::device_lost));
-  EXPECT_EQ(health.ask(kAny, kFirst).reason, registry::Reason::health_device_fatal);
-  EXPECT_EQ(health.ask(kAny, kFirst).text, "cuda:0 was lost; only a new process can use it again");
-  EXPECT_EQ(health.ask(kAny, kSecond).reason, registry::Reason::none);
+  EXPECT_EQ(health.refusal(kFirst), "");
+  EXPECT_TRUE(health.on_outcome(kFirst, Code::device_lost));
+  EXPECT_EQ(health.refusal(kFirst), "cuda:0 was lost; only a new process can use it again");
+  EXPECT_EQ(health.refusal(kSecond), "");
   EXPECT_EQ(health.fatal_devices(), (std::vector<Device>{kFirst}));
 }
 
@@ -29,23 +27,23 @@ TEST(DeviceHealth, errors_found_later_mark_a_device_and_refuse_nothing) {
   EXPECT_EQ(marks[0].count, 2u);
   EXPECT_EQ(marks[0].suspects, (std::vector<std::string>{"op/c.d", "op/a.b"}));
   EXPECT_EQ(marks[1].count, 1u);
-  EXPECT_EQ(health.ask(kAny, kSecond).reason, registry::Reason::none);
+  EXPECT_EQ(health.refusal(kSecond), "");
   EXPECT_TRUE(health.fatal_devices().empty());
 }
 
 TEST(DeviceHealth, a_second_loss_changes_nothing) {
   DeviceHealth health;
-  EXPECT_TRUE(health.on_outcome(kAny, kFirst, Code::device_lost));
-  EXPECT_FALSE(health.on_outcome(kAny, kFirst, Code::device_lost));
+  EXPECT_TRUE(health.on_outcome(kFirst, Code::device_lost));
+  EXPECT_FALSE(health.on_outcome(kFirst, Code::device_lost));
   EXPECT_EQ(health.fatal_devices().size(), 1u);
 }
 
 TEST(DeviceHealth, other_outcomes_and_the_cpu_lose_nothing) {
   DeviceHealth health;
   for (const Code code : {Code::declined, Code::invalid_argument, Code::failed, Code::resource}) {
-    EXPECT_FALSE(health.on_outcome(kAny, kFirst, code));
+    EXPECT_FALSE(health.on_outcome(kFirst, code));
   }
-  EXPECT_FALSE(health.on_outcome(kAny, {}, Code::device_lost));
+  EXPECT_FALSE(health.on_outcome({}, Code::device_lost));
   EXPECT_FALSE(health.fatal({}));
   EXPECT_TRUE(health.fatal_devices().empty());
 }
@@ -53,9 +51,9 @@ TEST(DeviceHealth, other_outcomes_and_the_cpu_lose_nothing) {
 TEST(DeviceHealth, remembers_sixty_four_devices) {
   DeviceHealth health;
   for (int32_t id = 0; id < 64; ++id) {
-    EXPECT_TRUE(health.on_outcome(kAny, {OPMUX_DEVICE_CUDA, id}, Code::device_lost));
+    EXPECT_TRUE(health.on_outcome({OPMUX_DEVICE_CUDA, id}, Code::device_lost));
   }
-  EXPECT_FALSE(health.on_outcome(kAny, {OPMUX_DEVICE_CUDA, 64}, Code::device_lost));
+  EXPECT_FALSE(health.on_outcome({OPMUX_DEVICE_CUDA, 64}, Code::device_lost));
   EXPECT_TRUE(health.fatal({OPMUX_DEVICE_CUDA, 63}));
   EXPECT_FALSE(health.fatal({OPMUX_DEVICE_CUDA, 64}));
   EXPECT_EQ(health.fatal_devices().size(), 64u);

@@ -65,6 +65,15 @@ TEST(Lint, finds_expired_rules_and_names_that_stand_twice) {
             "a:policy.expired a:policy.duplicate_name");
 }
 
+TEST(Lint, finds_breakers_that_a_condition_keeps_from_having_an_effect) {
+  Rule always{.name = "a", .op = "norm"};
+  always.breaker.emplace().permits = 1;
+  Rule sometimes = always;
+  sometimes.name = "b";
+  sometimes.when = wide();
+  EXPECT_EQ(codes({sometimes, always}), "b:policy.unread");
+}
+
 TEST(Unmatched, counts_rules_of_which_nothing_is_present) {
   Policy policy;
   policy.rules = {{.op = "norm", .prefer = {"norm/absent.*", "vendor"}},

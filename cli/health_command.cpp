@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/json.hpp"
+#include "cli/padded.hpp"
+
+namespace opmux::cli {
+namespace {
+
+struct HealthOptions {
+  std::string file;
+  bool json = false;
+};
+
+std::string word(const Json& of, const char* key) { return of.at(key).get<std::string>(); }
+
+size_t widest(const Json& list, const char* key) {
+  size_t width = 0;
+  for (const Json& each : list) width = std::max(width, word(each, key).size());
+  return width;
+}
+
+/// Backends or devices, each with how it does and why.
+void print_parts(const Json& list, const char* name) {
+  for (const Json& each : list) {
+    const std::string reason = word(each, "reason");
+    std::cout << "  " << padded(word(each, name), widest(list, name) + 2) << word(each, "health")
+              << (reason.empty() ? "" : ": " + reason) << "\n";
+  }
+}
+
+std::string seconds(uint64_t milliseconds) {
+  return std::to_string(milliseconds / 1000) + "." + std::to_string(milliseconds % 1000 / 100) +
+         " s";
+}
+
+void print_breaker(const Json& breaker, size_t width) {
+  const std::string state = word(breaker, "state"), why = word(breaker, "why");
+  std::cout << "  " << padded(word(breaker, "implementation"), width + 2) << padded(state, 11)
+            << word(breaker, "what");
+  if (!why.empty()) std::cout << ": " << why;
+  if (state == "open") {
+    std::cout << "; next probe in " << seconds(breaker.at("next_probe_ms").get<uint64_t>());
+  } else if (state == "closed") {
+    std::cout << ": watched, " << breaker.at("failures_in_a_row") << " failures in a row";
+  }
+  std::cout << "\n";
+}
+
+void print(const Json& health) {
+  std::cout << word(health, "verdict") << "\n";
+  print_parts(health.at("backends"), "name");
+  print_parts(health.at("devices"), "device");
+  const Json& breakers = health.at("breakers");
+  if (!breakers.empty()) std::cout << "breakers\n";
+  for (const Json& breaker : breakers) print_breaker(breaker, widest(breakers, "implementation"));
+}
+
+/// What a runtime of this environment says, or what was saved of another one.
+std::optional<std::string> text_of(const std::string& file) {
+  if (file == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  if (!file.empty()) return read_text(file);
+  const std::optional<Runtime> runtime = make_runtime();
+  if (!runtime) return {};
+  return to_json(runtime->health());
+}
+
+int health(const HealthOptions& options) {
+  const auto text = text_of(options.file);
+  if (!text) return kWrongUse;
+  try {
+    const Json found = Json::parse(*text);
+    const std::string verdict = word(found, "verdict");
+    if (options.json) {
+      std::cout << found.dump() << "\n";
+    } else {
+      print(found);
+    }
+    return verdict == "healthy" ? kFine : kFound;
+  } catch (const Json::exception&) {
+    return wrong_use(options.file + " is not what Runtime::health tells as JSON");
+  }
+}
+
+}  // namespace
+
+void add_health(CLI::App& app, Action& action) {
+  auto options = std::make_shared<HealthOptions>();
+  CLI::App* command = app.add_subcommand("health", "How everything is doing, and what rests");
+  command->add_option("FILE", options->file,
+                      "what a service tells of itself as JSON; - is standard input; without it, a "
+                      "new process here");
+  command->add_flag("--json", options->json, "as docs/schemas/health.json describes it");
+  command->callback([options, &action] { action = [options] { return health(*options); }; });
+}
+
+}  // namespace opmux::cli

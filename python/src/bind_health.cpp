@@ -1,0 +1,108 @@
+#include <array>
+#include <utility>
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <opmux/json.hpp>
+
+#include "bindings.hpp"
+#include "kept_function.hpp"
+
+namespace nb = nanobind;
+
+namespace opmux::python {
+namespace {
+
+BreakerForce force_of(std::string_view word) {
+  constexpr std::array<std::pair<std::string_view, BreakerForce>, 3> kWords{
+      {{"open", BreakerForce::open},
+       {"close", BreakerForce::close},
+       {"isolate", BreakerForce::isolate}}};
+  for (const auto& [name, what] : kWords) {
+    if (name == word) return what;
+  }
+  throw nb::value_error("a breaker is told to open, close or isolate");
+}
+
+void force_breaker(HeldRuntime& own, std::string_view implementation, std::string_view what) {
+  const BreakerForce force = force_of(what);
+  Status status;
+  {
+    const nb::gil_scoped_release released;
+    status = own.runtime->force_breaker(implementation, force);
+  }
+  if (!status.ok()) throw Error(status);
+}
+
+HealthReport health(const HeldRuntime& own) {
+  const nb::gil_scoped_release released;
+  return own.runtime->health();
+}
+
+void bind_breakers(nb::module_& module) {
+  nb::class_<BreakerInfo>(module, "BreakerInfo",
+                          "One class of calls of an implementation that failed lately.")
+      .def_ro("implementation", &BreakerInfo::implementation)
+      .def_ro("op", &BreakerInfo::op)
+      .def_ro("what", &BreakerInfo::what)
+      .def_prop_ro("state", [](const BreakerInfo& own) { return name_of(own.state); })
+      .def_ro("failures_in_a_row", &BreakerInfo::failures_in_a_row)
+      .def_ro("openings", &BreakerInfo::openings)
+      .def_ro("next_probe_ms", &BreakerInfo::next_probe_ms)
+      .def_ro("why", &BreakerInfo::why)
+      .def("__repr__", [](const BreakerInfo& own) {
+        return "<BreakerInfo " + own.implementation + " " + std::string(name_of(own.state)) + ">";
+      });
+  nb::class_<BreakerEvent>(module, "BreakerEvent", "A breaker that changed its state.")
+      .def_ro("implementation", &BreakerEvent::implementation)
+      .def_ro("op", &BreakerEvent::op)
+      .def_ro("what", &BreakerEvent::what)
+      .def_prop_ro("before", [](const BreakerEvent& own) { return name_of(own.from); })
+      .def_prop_ro("after", [](const BreakerEvent& own) { return name_of(own.to); })
+      .def_ro("openings", &BreakerEvent::openings)
+      .def_ro("open_for_ms", &BreakerEvent::open_for_ms)
+      .def_ro("why", &BreakerEvent::why)
+      .def("__repr__", [](const BreakerEvent& own) {
+        return "<BreakerEvent " + own.implementation + " " + std::string(name_of(own.to)) + ">";
+      });
+}
+
+}  // namespace
+
+void bind_health(nb::module_& module) {
+  bind_breakers(module);
+  nb::class_<BackendHealth>(module, "BackendHealth", "How a backend is doing, and why.")
+      .def_ro("name", &BackendHealth::name)
+      .def_prop_ro("health", [](const BackendHealth& own) { return name_of(own.health); })
+      .def_ro("reason", &BackendHealth::reason);
+  nb::class_<DeviceState>(module, "DeviceState", "How a device is doing, and why.")
+      .def_prop_ro("device", [](const DeviceState& own) { return name_of(own.device); })
+      .def_prop_ro("health", [](const DeviceState& own) { return name_of(own.health); })
+      .def_ro("reason", &DeviceState::reason);
+  nb::class_<HealthReport>(module, "HealthReport", "For a server's own health endpoint.")
+      .def_prop_ro("verdict", [](const HealthReport& own) { return name_of(own.verdict); })
+      .def_ro("reasons", &HealthReport::reasons)
+      .def_ro("backends", &HealthReport::backends)
+      .def_ro("devices", &HealthReport::devices)
+      .def_ro("breakers", &HealthReport::breakers)
+      .def("to_json", [](const HealthReport& own) { return to_json(own); })
+      .def("__repr__", [](const HealthReport& own) {
+        return "<HealthReport " + std::string(name_of(own.verdict)) + ">";
+      });
+}
+
+void bind_breakers_of(nb::class_<HeldRuntime>& runtime) {
+  runtime.def("health", &health, "How everything is doing, in one verdict and in detail.")
+      .def("force_breaker", &force_breaker, nb::arg("implementation"), nb::arg("what"),
+           "Opens, closes or isolates an implementation by hand.")
+      .def(
+          "on_breaker",
+          [](HeldRuntime& own, const nb::object& function) {
+            own.runtime->on_breaker(listener_of<BreakerEvent>(function));
+          },
+          nb::arg("function"), "Tells function(event) of each breaker that changes its state.");
+}
+
+}  // namespace opmux::python

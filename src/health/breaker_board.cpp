@@ -1,0 +1,152 @@
+#include "health/breaker_board.hpp"
+
+#include <algorithm>
+
+namespace opmux::health {
+namespace {
+
+/// Code without a build id is what was registered, and nothing later.
+std::string build_of(const registry::ImplementationRecord& implementation) {
+  return implementation.build_id.empty() ? "#" + std::to_string(implementation.number)
+                                         : implementation.build_id;
+}
+
+std::string class_text(const BoardEntry& entry, const BreakerChange::Step& step) {
+  if (step.cell == Breaker::kWhole) return "all calls";
+  if (step.cell == Breaker::kOverflow) return "all other classes";
+  return describe(step.key, *entry.schema);
+}
+
+}  // namespace
+
+std::string_view describe(Cause cause) {
+  switch (cause) {
+    case Cause::failures: return "too many failures in a row";
+    case Cause::failure_rate: return "too many of the last calls failed";
+    case Cause::slow_rate: return "too many of the last calls were slow";
+    case Cause::probe: return "how it did when it was tried";
+    case Cause::classes: return "too many of its classes are open";
+    case Cause::time: return "its time is over";
+    case Cause::hand: return "by hand";
+    case Cause::none: break;
+  }
+  return "";
+}
+
+BoardEntry* BreakerBoard::find(const registry::ImplementationRecord& implementation) const {
+  if (count_.load(std::memory_order_acquire) == 0) return nullptr;
+  return table_.with([&](Table& table) -> BoardEntry* {
+    const auto found = table.entries.find({implementation.id, build_of(implementation)});
+    return found == table.entries.end() ? nullptr : found->second.get();
+  });
+}
+
+BreakerBoard::Place BreakerBoard::make(const registry::ImplementationRecord& implementation) {
+  auto schema = hooks_.schema(implementation.op);
+  bool is_new = false;
+  const Place place = table_.with([&](Table& table) -> Place {
+    auto& group = table.groups[implementation.op];
+    if (group == nullptr) group = std::make_unique<Group>();
+    const std::pair key(implementation.id, build_of(implementation));
+    const auto found = table.entries.find(key);
+    if (found != table.entries.end()) return {found->second.get(), group.get()};
+    if (table.entries.size() >= kMaxBreakers || schema == nullptr) return {};
+    const uint64_t seed = hooks_.seed + table.entries.size() * 0x9E3779B97F4A7C15;
+    auto entry = std::make_unique<BoardEntry>(implementation, key.second, std::move(schema), seed);
+    BoardEntry* const made = entry.get();
+    table.entries.emplace(key, std::move(entry));
+    group->breakers().add(*made);
+    count_.store(table.entries.size(), std::memory_order_release);
+    is_new = true;
+    return {made, group.get()};
+  });
+  if (is_new) follow(place, place.entry->breaker.set_limits(hooks_.limits(*place.entry)), now_ns());
+  return place;
+}
+
+uint64_t BreakerBoard::publish(const std::string& op) const {
+  hooks_.publish(op);
+  return now_ns();
+}
+
+void BreakerBoard::follow(const Place& place, const BreakerChange& change, uint64_t now_ns) {
+  place.group->follow(change, now_ns, [&] { return publish(place.entry->op); });
+  for (uint8_t i = 0; i < change.count; ++i) {
+    const BreakerChange::Step& step = change.steps[i];
+    hooks_.tell({place.entry, class_text(*place.entry, step), step.from, step.to, step.openings,
+                 step.open_for_ns, step.cause});
+  }
+  if (change.publish) hooks_.wake();
+}
+
+void BreakerBoard::note(const registry::ImplementationRecord& implementation,
+                        const registry::Signature& signature, const Pass& pass, Ending ending) {
+  if (implementation.kind == Kind::reference) return;
+  const Place place = make(implementation);
+  if (place.entry == nullptr) {
+    not_watched_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const uint64_t now = now_ns();
+  follow(place, place.entry->breaker.leave(BreakerKey::of(signature), pass, ending, now), now);
+}
+
+Status BreakerBoard::force(const registry::ImplementationRecord& implementation, Force what) {
+  if (implementation.kind == Kind::reference) {
+    return {Code::unsupported, "health.reference",
+            implementation.id + " is the reference: it is the last resort and stays closed"};
+  }
+  const Place place = make(implementation);
+  if (place.entry == nullptr) {
+    return {Code::resource, "health.too_many",
+            "there are " + std::to_string(kMaxBreakers) + " breakers already"};
+  }
+  const uint64_t now = now_ns();
+  follow(place, place.entry->breaker.force(what, now), now);
+  return {};
+}
+
+uint64_t BreakerBoard::advance(uint64_t now_ns) {
+  std::vector<std::pair<std::string, Group*>> groups;
+  table_.with([&](Table& table) {
+    for (const auto& [op, group] : table.groups) groups.emplace_back(op, group.get());
+  });
+  for (const Place& place : places()) {
+    if (place.entry->breaker.next_due_ns() <= now_ns)
+      follow(place, place.entry->breaker.advance(now_ns), now_ns);
+  }
+  for (const auto& [op, group] : groups) {
+    group->flush(now_ns, [&, name = op] { return publish(name); });
+  }
+  return next_due_ns();
+}
+
+uint64_t BreakerBoard::next_due_ns() const {
+  return table_.with([](Table& table) {
+    uint64_t due = Breaker::kNever;
+    for (const auto& entry : table.entries)
+      due = std::min(due, entry.second->breaker.next_due_ns());
+    for (const auto& group : table.groups) due = std::min(due, group.second->next_due_ns());
+    return due;
+  });
+}
+
+void BreakerBoard::limits_changed() {
+  for (const Place& place : places())
+    follow(place, place.entry->breaker.set_limits(hooks_.limits(*place.entry)), now_ns());
+}
+
+std::vector<BreakerBoard::Place> BreakerBoard::places() const {
+  return table_.with([](Table& table) {
+    std::vector<Place> all;
+    for (const auto& [key, entry] : table.entries)
+      all.push_back({entry.get(), table.groups[entry->op].get()});
+    return all;
+  });
+}
+
+void BreakerBoard::for_each(const std::function<void(BoardEntry&)>& visit) const {
+  for (const Place& place : places()) visit(*place.entry);
+}
+
+}  // namespace opmux::health

@@ -1,0 +1,183 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "forked.hpp"
+#include "schedule.hpp"
+#include "stage.hpp"
+
+namespace opmux::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr int kCallers = 4;
+
+uint64_t number_from(const char* variable, uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+size_t entries_of(const char* folder) {
+  const std::filesystem::directory_iterator all(folder);
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+size_t resident_kb() {
+  std::ifstream pages("/proc/self/statm");
+  size_t whole = 0, resident = 0;
+  pages >> whole >> resident;
+  return resident * 4;
+}
+
+/// What a process could have more and more of.
+struct Belongings {
+  size_t threads = entries_of("/proc/self/task"), files = entries_of("/proc/self/fd"),
+         memory_kb = resident_kb();
+};
+
+/// One operator: two implementations that misbehave, and a reference that does not.
+class ChaosWorld {
+ public:
+  explicit ChaosWorld(uint64_t seed) : wild_(seed), tame_(seed + 1), draw_(seed) {
+    op_ = stage_.define("chaos(out Tensor y[..., H], Tensor x[..., H])");
+    held_.push_back(add("chaos/wild.one", Kind::default_, wild_));
+    tame_registration_ = add("chaos/tame.one", Kind::vendor, tame_);
+    held_.push_back(add("chaos/plain.one", Kind::reference, plain_));
+    stage_.runtime.on_breaker([this](const BreakerEvent& event) {
+      if (event.to == BreakerState::open) openings_.fetch_add(1);
+    });
+  }
+
+  /// Calls until it is told to stop; every call must end well, with the right numbers.
+  void serve(uint64_t seed) {
+    std::vector<float> in(64 * 64), out(in.size());
+    for (uint64_t i = 0; !stop_.load(std::memory_order_relaxed); ++i) {
+      const uint64_t word = FaultSchedule::mix(seed + i);
+      const auto rows = static_cast<int64_t>(1 + word % 64),
+                 width = static_cast<int64_t>(1 + (word >> 8) % 64);
+      const auto first = static_cast<float>(word % 1000);
+      in[0] = first;
+      in[static_cast<size_t>(rows * width - 1)] = first;
+      const Status status = op_(TensorView(out.data(), f32, {rows, width}),
+                                TensorView(in.data(), f32, {rows, width}));
+      const bool right =
+          out[0] == 2 * first + 1 && out[static_cast<size_t>(rows * width - 1)] == 2 * first + 1;
+      if (!status.ok()) lost_.fetch_add(1);
+      if (status.ok() && !right) wrong_.fetch_add(1);
+      calls_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+  /// One thing that goes wrong, or is changed in the middle of everything.
+  void disturb() {
+    faults_++;
+    const uint64_t word = FaultSchedule::mix(draw_++);
+    switch (word % 8) {
+      case 0: return wild_.set(Fault::fail, 1000);
+      case 1: return wild_.set(static_cast<Fault>(1 + (word >> 8) % 4), 300);
+      case 2: return tame_.set(static_cast<Fault>(1 + (word >> 8) % 4), 500);
+      case 3: return wild_.set(Fault::none, 0);
+      case 4: return reload(word >> 8);
+      case 5: return withdraw_and_register();
+      case 6: return force(word >> 8);
+      default: return fork_and_call();
+    }
+  }
+
+  void run(milliseconds time, milliseconds between) {
+    std::vector<std::thread> callers;
+    for (uint64_t i = 0; i < kCallers; ++i) callers.emplace_back([this, i] { serve(i << 32); });
+    const auto until = steady_clock::now() + time;
+    auto next = steady_clock::now();
+    bool warm = false;
+    while (steady_clock::now() < until) {
+      std::this_thread::sleep_until(next += between);
+      disturb();
+      // What grows after a third of the time grows for ever.
+      if (!warm && until - steady_clock::now() < 2 * time / 3) warm = true, before_ = Belongings();
+    }
+    after_ = Belongings();
+    stop_.store(true);
+    for (std::thread& caller : callers) caller.join();
+  }
+
+  void expect_well() {
+    std::printf(
+        "%llu calls, %llu faults, %llu openings, %llu lost, %llu wrong; memory %zu -> %zu kB\n",
+        as_number(calls_), static_cast<unsigned long long>(faults_), as_number(openings_),
+        as_number(lost_), as_number(wrong_), before_.memory_kb, after_.memory_kb);
+    EXPECT_EQ(lost_.load(), 0u);
+    EXPECT_EQ(wrong_.load(), 0u);
+    EXPECT_EQ(children_lost_, 0);
+    EXPECT_GT(calls_.load(), 1000u);
+    EXPECT_GT(openings_.load(), 0u) << "nothing was bad enough";
+    EXPECT_LE(after_.threads, before_.threads + 1);
+    EXPECT_LE(after_.files, before_.files + 2);
+    EXPECT_LE(after_.memory_kb, before_.memory_kb + before_.memory_kb / 4 + 8192);
+  }
+
+ private:
+  static unsigned long long as_number(const std::atomic<uint64_t>& number) { return number.load(); }
+
+  Registration add(const char* id, Kind kind, FaultSchedule& schedule) {
+    Implementation what{.id = id, .kind = kind, .vendor = kind == Kind::vendor ? "acme" : ""};
+    what.run = [&schedule](CallFrame& call) { return run_scheduled(schedule, call); };
+    return stage_.runtime.implement(what).value();
+  }
+  void reload(uint64_t word) {
+    std::string text =
+        "opmux: 1\nbreaker: {open_for: 200ms, open_at_most: 1s, consecutive_failures: ";
+    text += std::to_string(2 + word % 5) + "}\n";
+    if (word % 3 == 0) text += "defaults: {prefer: [vendor]}\n";
+    EXPECT_TRUE(stage_.runtime.load_policy(text, "chaos.yaml").ok());
+  }
+  void withdraw_and_register() {
+    EXPECT_TRUE(tame_registration_.withdraw().ok());
+    tame_registration_ = add("chaos/tame.one", Kind::vendor, tame_);
+  }
+  void force(uint64_t word) {
+    const auto what = static_cast<BreakerForce>(word % 3);
+    EXPECT_TRUE(stage_.runtime.force_breaker("chaos/wild.one", what).ok());
+  }
+  void fork_and_call() {
+    if (under_thread_sanitizer()) return;
+    const bool well = true_in_forked_child([this] {
+      float in[8] = {3}, out[8] = {};
+      const TensorView x(in, f32, {1, 8}), y(out, f32, {1, 8});
+      for (int i = 0; i < 20; ++i) {
+        if (!op_(y, x).ok() || out[0] != 7) return false;
+      }
+      return true;
+    });
+    children_lost_ += well ? 0 : 1;
+  }
+
+  FaultSchedule wild_, tame_, plain_{0};
+  Stage stage_;
+  Operator op_ = stage_.runtime.op("rms_norm").value();
+  std::vector<Registration> held_;
+  Registration tame_registration_;
+  std::atomic<bool> stop_{false};
+  std::atomic<uint64_t> calls_{0}, lost_{0}, wrong_{0}, openings_{0};
+  uint64_t draw_, faults_ = 0;
+  int children_lost_ = 0;
+  Belongings before_, after_;
+};
+
+TEST(Chaos, calls_go_on_while_everything_misbehaves) {
+  const uint64_t ms = number_from("OPMUX_CHAOS_MS", 3'000);
+  ChaosWorld world(number_from("OPMUX_CHAOS_SEED", 1));
+  world.run(milliseconds(ms), milliseconds(number_from("OPMUX_CHAOS_BETWEEN_MS", 30)));
+  world.expect_well();
+}
+
+}  // namespace
+}  // namespace opmux::test
