@@ -546,6 +546,29 @@ OPMUX_EXPORT int32_t opmux_health(opmux_runtime* runtime, char* buffer, size_t c
 OPMUX_EXPORT int32_t opmux_force_breaker(opmux_runtime* runtime, opmux_str implementation,
                                          uint32_t what, opmux_error* error);
 
+#define OPMUX_BREAKER_IS_CLOSED 0u    /* runs */
+#define OPMUX_BREAKER_IS_OPEN 1u      /* does not run */
+#define OPMUX_BREAKER_IS_HALF_OPEN 2u /* a few calls at a time try it */
+#define OPMUX_BREAKER_IS_ISOLATED 3u  /* does not run until it is closed by hand */
+
+/* A breaker that changed its state. All texts are borrowed for the visit. */
+typedef struct opmux_breaker_event {
+  uint32_t struct_size;
+  uint32_t openings; /* since it was last trusted */
+  opmux_str implementation, op;
+  opmux_str what;       /* the calls: "f32 H<=4096 rows<=32 on cpu:0", or "all calls" */
+  opmux_str why;        /* "too many failures in a row", "by hand" */
+  uint32_t from, to;    /* OPMUX_BREAKER_IS_* */
+  uint64_t open_for_ms; /* if it opened */
+} opmux_breaker_event;
+
+/* Tells of each later change, from the thread that caused it, never under a lock of opmux, for as
+   long as the runtime lives. */
+OPMUX_EXPORT int32_t opmux_on_breaker(opmux_runtime* runtime,
+                                      void (*listener)(void* context,
+                                                       const opmux_breaker_event* event),
+                                      void* context, opmux_error* error);
+
 /* Folded counters of one implementation. The id is borrowed for the visit. */
 typedef struct opmux_stats {
   uint32_t struct_size;

@@ -82,6 +82,11 @@ int32_t opmux_health(opmux_runtime* runtime, char* buffer, size_t capacity, size
   return ask(runtime, {buffer, capacity, size}, error, [](auto& cpp) { return cpp.health(); });
 }
 
+static_assert(static_cast<uint32_t>(opmux::BreakerState::closed) == OPMUX_BREAKER_IS_CLOSED &&
+              static_cast<uint32_t>(opmux::BreakerState::open) == OPMUX_BREAKER_IS_OPEN &&
+              static_cast<uint32_t>(opmux::BreakerState::half_open) == OPMUX_BREAKER_IS_HALF_OPEN &&
+              static_cast<uint32_t>(opmux::BreakerState::isolated) == OPMUX_BREAKER_IS_ISOLATED);
+
 int32_t opmux_force_breaker(opmux_runtime* runtime, opmux_str implementation, uint32_t what,
                             opmux_error* error) {
   return guarded(error, [&]() -> Status {
@@ -91,6 +96,27 @@ int32_t opmux_force_breaker(opmux_runtime* runtime, opmux_str implementation, ui
       return {Code::invalid_argument, "c.breaker", "what is not an OPMUX_BREAKER_*"};
     return runtime->cpp.force_breaker({implementation.data, implementation.size},
                                       static_cast<opmux::BreakerForce>(what));
+  });
+}
+
+int32_t opmux_on_breaker(opmux_runtime* runtime,
+                         void (*listener)(void* context, const opmux_breaker_event* event),
+                         void* context, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime, listener", runtime, listener); !bad.ok()) return bad;
+    runtime->cpp.on_breaker([listener, context](const opmux::BreakerEvent& event) {
+      const opmux_breaker_event plain{sizeof(opmux_breaker_event),
+                                      event.openings,
+                                      str_of(event.implementation),
+                                      str_of(event.op),
+                                      str_of(event.what),
+                                      str_of(event.why),
+                                      static_cast<uint32_t>(event.from),
+                                      static_cast<uint32_t>(event.to),
+                                      event.open_for_ms};
+      listener(context, &plain);
+    });
+    return {};
   });
 }
 

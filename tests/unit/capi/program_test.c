@@ -106,3 +106,37 @@ void a_failing_kernel_tells_its_sentence(void) {
   CHECK(opmux_withdraw(held, NULL) == OPMUX_OK);
   opmux_runtime_destroy(runtime);
 }
+
+static void note_breaker(void* context, const opmux_breaker_event* event) {
+  char* told = context;
+  snprintf(told + strlen(told), 256 - strlen(told), "%.*s %u>%u %.*s;",
+           (int)event->implementation.size, event->implementation.data, event->from, event->to,
+           (int)event->why.size, event->why.data);
+  CHECK(event->struct_size == sizeof(*event) && event->what.size > 0 && event->op.size == 5);
+  CHECK(event->to != OPMUX_BREAKER_IS_OPEN || (event->open_for_ms > 0 && event->openings == 1));
+}
+
+void listeners_are_told_what_opened(void) {
+  opmux_runtime* runtime = make_runtime();
+  CHECK(opmux_define(runtime, opmux_str_of(TWICE), 0, NULL) == OPMUX_OK);
+  twice t;
+  make_twice(&t, "acme", "v1", 100);
+  t.outcome = OPMUX_FAILED;
+  t.sentence = "the oven is cold";
+  opmux_registration* held;
+  CHECK(opmux_implement(runtime, &t.backend, &held, NULL) == OPMUX_OK);
+  char told[256] = "";
+  CHECK(opmux_on_breaker(runtime, note_breaker, told, NULL) == OPMUX_OK);
+  CHECK(opmux_on_breaker(runtime, NULL, told, NULL) == OPMUX_INVALID_ARGUMENT);
+  matrix x, y;
+  opmux_arg args[2];
+  make_args(&x, &y, args);
+  for (int i = 0; i < 6; ++i) (void)opmux_call_operator(get(runtime, "twice"), args, 2, NULL);
+  CHECK_TEXT(told, "twice/acme.v1 0>1 too many failures in a row;");
+  told[0] = 0;
+  const opmux_str id = opmux_str_of("twice/acme.v1");
+  CHECK(opmux_force_breaker(runtime, id, OPMUX_BREAKER_CLOSE, NULL) == OPMUX_OK);
+  CHECK_TEXT(told, "twice/acme.v1 1>0 by hand;");
+  CHECK(opmux_withdraw(held, NULL) == OPMUX_OK);
+  opmux_runtime_destroy(runtime);
+}
