@@ -25,7 +25,7 @@ class Explorer {
   };
 
   Explorer(const Script& script, bool is_reference)
-      : fibers_(static_cast<int>(script.size())), script_(script), is_reference_(is_reference) {}
+      : fibers_(script.size()), script_(script), is_reference_(is_reference) {}
 
   Found run() {
     Found found;
@@ -87,22 +87,21 @@ class Explorer {
     progress = {};
     progress.guarded = &guarded_number;
     at_event_ = {};
-    body_ = [this](int thread) { live(thread); };
+    body_ = [this](size_t thread) { live(thread); };
     fibers_.restart(body_);
   }
 
-  void live(int thread) {
-    const auto at = static_cast<size_t>(thread);
+  void live(size_t at) {
     for (const Event event : script_[at]) {
       progress.read[at] = progress.steps[at] = 0;
-      world().happen(thread, event);
+      world().happen(at, event);
       ++at_event_[at];
     }
   }
 
   std::vector<uint8_t> choices_now() const {
     std::vector<uint8_t> choices;
-    for (int thread = 0; thread < fibers_.count(); ++thread) {
+    for (size_t thread = 0; thread < fibers_.count(); ++thread) {
       if (!fibers_.done(thread) && !fibers_.blocked(thread))
         choices.push_back(static_cast<uint8_t>(thread));
     }
@@ -112,7 +111,7 @@ class Explorer {
   uint64_t number_of_state() const {
     uint64_t number = shared_number();
     for (size_t at = 0; at < script_.size(); ++at) {
-      const uint64_t place = at_event_[at] + (fibers_.started(static_cast<int>(at)) ? 1 : 0);
+      const uint64_t place = at_event_[at] + (fibers_.started(at) ? 1 : 0);
       number = (number ^ progress.read[at]) * 0xBF58476D1CE4E5B9 + place;
       number ^= number >> 31;
     }
@@ -133,8 +132,8 @@ class Explorer {
   Fibers fibers_;
   const Script& script_;
   const bool is_reference_;
-  std::function<void(int)> body_;
-  std::array<uint64_t, Fibers::kMax> at_event_{};
+  std::function<void(size_t)> body_;
+  std::array<uint64_t, kMaxExplored> at_event_{};
   std::unordered_set<uint64_t> met_;
 };
 

@@ -4,12 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include "broken_rules.hpp"
 #include "explore.hpp"
 
 namespace opmux::test {
 namespace {
 
-using health::BreakerLimits;
 using health::BreakerRules;
 
 /// Mostly calls; the first thread lets time pass.
@@ -67,35 +67,6 @@ void expect_all_hold(size_t threads, size_t events) {
 
 TEST(BreakerModel, invariants_hold_in_all_interleavings_of_two_threads) { expect_all_hold(2, 8); }
 TEST(BreakerModel, invariants_hold_in_all_interleavings_of_three_threads) { expect_all_hold(3, 5); }
-
-struct RunsWhileOpen : BreakerRules {
-  static bool runs_freely(BreakerState) { return true; }
-};
-struct FourPermits : BreakerRules {
-  static bool permit_is_free(uint32_t out, const BreakerLimits& limits) {
-    return out <= limits.permits;
-  }
-};
-struct ClosesAfterOne : BreakerRules {
-  static bool closes(uint32_t successes, const BreakerLimits&) { return successes >= 1; }
-};
-struct StaysHalfOpen : BreakerRules {
-  static bool opens_half_open(bool) { return false; }
-};
-struct CountsTwice : BreakerRules {
-  static uint32_t weight_of_failure() { return 2; }
-};
-struct ReferenceOpens : BreakerRules {
-  static bool can_open(bool) { return true; }
-};
-struct OpenTooLong : BreakerRules {
-  static uint64_t open_for_ns(uint32_t n, uint64_t random, const BreakerLimits& limits) {
-    return BreakerRules::open_for_ns(1, random, limits) * n * n;
-  }
-};
-struct PublishesAtOnce : BreakerRules {
-  static bool may_publish(uint64_t, uint64_t) { return true; }
-};
 
 /// The first invariant that is found broken in one of the scripts.
 template <class Rules>

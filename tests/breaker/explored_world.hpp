@@ -47,8 +47,8 @@ class ExploredWorld {
     group_.breakers().breaker = &breaker_;
   }
 
-  void happen(int thread, Event event) {
-    Caller& own = callers_[static_cast<size_t>(thread)];
+  void happen(size_t thread, Event event) {
+    Caller& own = callers_[thread];
     switch (event) {
       case Event::begin: begin(own); break;
       case Event::end_ok: end(own, health::Ending::success); break;
@@ -189,7 +189,7 @@ class ExploredWorld {
   health::BreakerKey key_;
   uint64_t now_ = kSecondNs;
 
-  std::array<Caller, Fibers::kMax> callers_;
+  std::array<Caller, kMaxExplored> callers_;
   uint32_t permits_ = 0, successes_begun_ = 0, mid_change_ = 0;
   uint64_t failures_begun_ = 0, failures_ended_ = 0, bumps_ = 0, bumped_ = 0;
   bool bumping_ = false;

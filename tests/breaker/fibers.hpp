@@ -2,7 +2,6 @@
 
 #include <ucontext.h>
 
-#include <array>
 #include <csetjmp>
 #include <cstddef>
 #include <cstdint>
@@ -16,34 +15,32 @@ namespace opmux::test {
 /// is told to.
 class Fibers {
  public:
-  static constexpr int kMax = 3;
-
   /// The one whose steps are being taken; what the model's locks and atomics talk to.
   static inline Fibers* current = nullptr;
 
-  explicit Fibers(int count) : count_(count) {
-    for (int i = 0; i < count_; ++i) fibers_[i].stack = std::make_unique<std::byte[]>(kStack);
+  explicit Fibers(size_t count) : fibers_(count) {
+    for (Fiber& fiber : fibers_) fiber.stack = std::make_unique<std::byte[]>(kStack);
   }
 
   /// All threads from the beginning; none has taken a step.
-  void restart(const std::function<void(int)>& body) {
+  void restart(const std::function<void(size_t)>& body) {
     body_ = &body;
-    for (int i = 0; i < count_; ++i) {
-      fibers_[i].started = fibers_[i].done = false;
-      fibers_[i].waits_for = nullptr;
+    for (Fiber& fiber : fibers_) {
+      fiber.started = fiber.done = false;
+      fiber.waits_for = nullptr;
     }
   }
 
-  int count() const { return count_; }
-  bool started(int fiber) const { return fibers_[fiber].started; }
-  bool done(int fiber) const { return fibers_[fiber].done; }
-  bool blocked(int fiber) const {
+  size_t count() const { return fibers_.size(); }
+  bool started(size_t fiber) const { return fibers_[fiber].started; }
+  bool done(size_t fiber) const { return fibers_[fiber].done; }
+  bool blocked(size_t fiber) const {
     return fibers_[fiber].waits_for != nullptr && *fibers_[fiber].waits_for;
   }
-  int running() const { return running_; }
+  size_t running() const { return running_; }
 
   /// Lets a thread take one step.
-  void step(int fiber) {
+  void step(size_t fiber) {
     current = this;
     running_ = fiber;
     if (_setjmp(home_) != 0) return;
@@ -83,11 +80,10 @@ class Fibers {
     _longjmp(all.home_, 1);
   }
 
-  int count_;
-  int running_ = 0;
-  const std::function<void(int)>* body_ = nullptr;
+  size_t running_ = 0;
+  const std::function<void(size_t)>* body_ = nullptr;
   jmp_buf home_{};
-  std::array<Fiber, kMax> fibers_;
+  std::vector<Fiber> fibers_;
 };
 
 }  // namespace opmux::test

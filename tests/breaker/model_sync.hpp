@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -7,20 +8,23 @@
 
 namespace opmux::test {
 
+/// Threads of a model that is explored.
+inline constexpr size_t kMaxExplored = 3;
+
 /// What each thread of a model has read since its event began: with it, where it stands and what
 /// its local variables hold.
 struct Progress {
-  std::array<uint64_t, Fibers::kMax> read{};
-  std::array<uint32_t, Fibers::kMax> steps{};
+  std::array<uint64_t, kMaxExplored> read{};
+  std::array<uint32_t, kMaxExplored> steps{};
   uint64_t (*guarded)() = nullptr;  ///< a number for all that locks guard
 
   void note(uint64_t value) {
-    const auto fiber = static_cast<size_t>(Fibers::current->running());
+    const auto fiber = Fibers::current->running();
     read[fiber] = (read[fiber] ^ value) * 0x9E3779B97F4A7C15 + ++steps[fiber];
   }
   /// Nothing that was read matters any more, but for this.
   void keep(uint64_t value) {
-    const auto fiber = static_cast<size_t>(Fibers::current->running());
+    const auto fiber = Fibers::current->running();
     read[fiber] = 0;
     note(value);
   }
