@@ -2,13 +2,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <new>
 
 #include <opmux/opmux.hpp>
 
 /// Implementations that misbehave on schedule: what each does at its n-th call follows from a seed.
 namespace opmux::test {
 
-/// fail: halfway, with an output that is spoilt. stall: ends well, late.
+/// fail: halfway, with an output that is spoilt. resource: short of memory, told or thrown. stall:
+/// ends well, late.
 enum class Fault : uint8_t { none, fail, resource, decline, stall };
 
 /// Which faults an implementation has, and how often; may be changed while calls run.
@@ -40,22 +42,33 @@ class FaultSchedule {
   std::atomic<uint32_t> mood_{0};
 };
 
+using TwicePlusOne = void (*)(float* to, const float* from, int64_t count);
+inline void twice_plus_one(float* to, const float* from, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) to[i] = 2 * from[i] + 1;
+}
+
+inline Outcome short_of_memory(uint64_t call) {
+  if (call % 2 == 0) return Outcome::resource;
+  throw std::bad_alloc();
+}
+
 /// y = 2 x + 1, as the schedule lets it.
-inline Outcome run_scheduled(FaultSchedule& schedule, CallFrame& call) {
+inline Outcome run_scheduled(FaultSchedule& schedule, TwicePlusOne compute, CallFrame& call) {
   const Fault fault = schedule.next();
   if (fault == Fault::decline) return Outcome::declined;
-  if (fault == Fault::resource) return Outcome::resource;
-  const TensorView y = call.tensor(0);
+  if (fault == Fault::resource) return short_of_memory(schedule.calls());
   float* const to = call.data<float>(0);
-  const float* const from = call.data<float>(1);
-  const int64_t elements = y.elements();
-  const int64_t done = fault == Fault::fail ? elements / 2 : elements;
-  for (int64_t i = 0; i < done; ++i) to[i] = 2 * from[i] + (fault == Fault::fail ? 7.0f : 1.0f);
+  const int64_t elements = call.tensor(0).elements();
+  if (fault == Fault::fail) {
+    for (int64_t i = 0; i < elements / 2; ++i) to[i] = -1;
+    return Outcome::failed;
+  }
+  compute(to, call.data<float>(1), elements);
   if (fault == Fault::stall) {
     volatile uint64_t turns = 0;
     while (turns < 100'000) turns = turns + 1;
   }
-  return fault == Fault::fail ? Outcome::failed : Outcome::ok;
+  return Outcome::ok;
 }
 
 }  // namespace opmux::test

@@ -17,6 +17,16 @@ inline constexpr bool under_thread_sanitizer() {
   return false;
 }
 
+/// It keeps what was freed, so that a process grows.
+inline constexpr bool under_address_sanitizer() {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  return true;
+#endif
+#endif
+  return false;
+}
+
 /// Whether `body` returned true in a forked child that ended by itself. A child that hangs is ended
 /// after 20 seconds and counts as false.
 inline bool true_in_forked_child(const std::function<bool()>& body) {
