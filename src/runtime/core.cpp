@@ -215,6 +215,11 @@ void Core::note_device_error(Device device, const void* stream, int32_t code) {
   });
 }
 
+void Core::tick(uint64_t now_ns) {
+  health_.tick(now_ns);
+  maintenance_.tick(now_ns);
+}
+
 uint64_t Core::publish() {
   const uint64_t generation = engine_.publish([this] {
     registry::RegistrySnapshotPtr snapshot = registry_.snapshot();

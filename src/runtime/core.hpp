@@ -45,6 +45,8 @@ class Core {
 
   PolicySources& sources() { return sources_; }
   Maintenance& maintenance() { return maintenance_; }
+  /// Does what is due, on this thread.
+  void tick(uint64_t now_ns);
   FollowedFiles& files() { return files_; }
   QuarantineKeeper& quarantine() { return quarantine_; }
 

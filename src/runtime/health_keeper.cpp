@@ -116,7 +116,10 @@ class HealthKeeper::Job final : public Maintenance::Job {
   uint64_t run(uint64_t now_ns) override {
     uint64_t calls = 0;
     [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &calls, sizeof(calls));
-    return keeper_.health_.breakers().advance(now_ns);
+    health::BreakerBoard& board = keeper_.health_.breakers();
+    const uint64_t now = board.now_ns(), next = board.advance(now);
+    // Asked for in the time of whoever calls.
+    return next == Maintenance::kNever ? next : now_ns + (next > now ? next - now : 0);
   }
   int descriptor() const override { return wake_.get(); }
 
@@ -127,7 +130,8 @@ class HealthKeeper::Job final : public Maintenance::Job {
 
 HealthKeeper::HealthKeeper(Parts parts)
     : parts_(std::move(parts)),
-      health_({.clock = parts_.clock,
+      clock_(*parts_.clock),
+      health_({.clock = &clock_,
                .seed = std::random_device{}(),
                .publish = [this](const std::string& op) { parts_.engine().operator_changed(op); },
                .limits =

@@ -16,6 +16,7 @@
 #include "policy/token.hpp"
 #include "registry/registry.hpp"
 #include "runtime/maintenance.hpp"
+#include "runtime/ticked_clock.hpp"
 #include "telemetry/event_log.hpp"
 
 namespace opmux::runtime {
@@ -44,6 +45,8 @@ class HealthKeeper {
   std::map<std::string, BreakerState> states();
   /// Policies or registrations are others now.
   void limits_changed();
+  /// The time of a program that has one of its own.
+  void tick(uint64_t now_ns) { clock_.tick(now_ns); }
   void on_breaker(BreakerListener listener);
   Status force(std::string_view implementation, BreakerForce what);
 
@@ -53,6 +56,7 @@ class HealthKeeper {
   void wake();
 
   Parts parts_;
+  TickedClock clock_;
   health::Health health_;
   base::Published<std::vector<BreakerListener>> listeners_;
   std::atomic<bool> started_{false};

@@ -114,7 +114,7 @@ void Runtime::on_policy(PolicyListener listener) {
   core_->sources().on_change(std::move(listener));
 }
 void Runtime::tick(std::chrono::nanoseconds now) {
-  core_->maintenance().tick(static_cast<uint64_t>(now.count()));
+  core_->tick(static_cast<uint64_t>(std::max(now, std::chrono::nanoseconds(0)).count()));
 }
 Result<std::vector<ChoiceChange>> Runtime::compare_policies(std::string_view from,
                                                             std::string_view from_name,

@@ -19,12 +19,18 @@
 namespace opmux::test {
 namespace {
 
+constexpr int64_t kTroubledNow = 1'700'000'000, kTroubledYear = 365 * 24 * 3600;
+
 /// A runtime with a journal in a folder that has something wrong with it, and what it told.
 struct Troubled {
-  explicit Troubled(const std::string& folder, CrashJournal journal = CrashJournal::with_handler) {
+  explicit Troubled(const std::string& folder, CrashJournal journal = CrashJournal::with_handler,
+                    int64_t since = kTroubledNow)
+      : now(since) {
     Options options{.environment = {{}}, .backends = false, .state = {folder, journal}};
     options.sink = [this](const Event& event) { codes.push_back(event.code); };
-    options.sources.utc = [this] { return std::chrono::sys_seconds(std::chrono::seconds(now)); };
+    options.sources.utc = [this] {
+      return std::chrono::sys_seconds(std::chrono::seconds(now.load()));
+    };
     made.emplace(Runtime::create(options));
   }
   Runtime& runtime() { return **made; }
@@ -36,7 +42,7 @@ struct Troubled {
   long told(std::string_view code) const { return std::ranges::count(codes, code); }
 
   std::vector<std::string> codes;
-  int64_t now = 1'700'000'000;
+  std::atomic<int64_t> now;
   std::optional<Result<Runtime>> made;
 };
 
@@ -116,6 +122,24 @@ TEST(CrashJournalTrouble, journals_of_an_older_version_and_damaged_ones_are_coun
   EXPECT_EQ(state.damaged, 1u);
   EXPECT_EQ(troubled.told("journal.version"), 1);
   EXPECT_EQ(troubled.told("journal.damaged"), 1);
+}
+
+TEST(CrashJournalTrouble, a_clock_that_jumps_by_a_year_disturbs_no_call) {
+  for (const int64_t jump : {kTroubledYear, -kTroubledYear}) {
+    const TemporaryFolder folder;
+    Troubled first(folder.path());
+    EXPECT_TRUE(first.serves());
+    first.now += jump;
+    EXPECT_TRUE(first.serves());
+    EXPECT_TRUE(first.runtime().load_policy("opmux: 1\n").ok());
+    EXPECT_TRUE(first.serves());
+    Troubled second(folder.path(), CrashJournal::with_handler, kTroubledNow + jump);
+    EXPECT_TRUE(second.serves());
+    EXPECT_TRUE(second.runtime().crash_journal().on);
+    EXPECT_EQ(second.runtime().quarantine().entries.size(), 0u) << "the first one lives";
+    for (const Troubled* one : {&first, &second})
+      EXPECT_EQ(one->told("journal.off") + one->told("journal.damaged"), 0);
+  }
 }
 
 TEST(CrashJournalTrouble, a_journal_that_is_cut_off_while_in_use_hurts_nobody) {

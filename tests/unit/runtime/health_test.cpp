@@ -93,6 +93,36 @@ TEST(Health, it_is_tried_again_later_and_trusted_after_two_successes) {
   EXPECT_TRUE(clinic.runtime.health().breakers.empty());
 }
 
+TEST(Health, time_that_starts_when_the_program_does_counts) {
+  Clinic clinic;
+  clinic.runtime.tick(seconds(1));
+  clinic.break_fast();
+  clinic.run(clinic.rows, 6);
+  clinic.runtime.tick(seconds(20));
+  EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
+  clinic.mend_fast();
+  clinic.runtime.tick(seconds(40));
+  EXPECT_EQ(clinic.run(clinic.rows), "copy/fast.one");
+}
+
+TEST(Health, a_clock_that_jumps_by_a_year_disturbs_no_call) {
+  constexpr auto kYear = std::chrono::hours(365 * 24);
+  for (const auto jump : {seconds(kYear), -seconds(kYear)}) {
+    Clinic clinic;
+    clinic.wait(seconds(1));
+    clinic.break_fast();
+    clinic.run(clinic.rows, 6);
+    clinic.runtime.tick(now() + jump);
+    const bool later = jump > seconds(0);
+    EXPECT_EQ(clinic.run(clinic.rows), later ? "copy/fast.one copy/middle.one" : "copy/middle.one");
+    clinic.mend_fast();
+    if (later) clinic.waited += jump;
+    clinic.wait(seconds(70));
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(clinic.run(clinic.rows), "copy/fast.one");
+    EXPECT_EQ(clinic.runtime.health().breakers.at(0).state, BreakerState::closed);
+  }
+}
+
 TEST(Health, a_probe_that_runs_leaves_others_to_the_next_candidate) {
   Clinic clinic;
   clinic.break_fast();
@@ -194,7 +224,8 @@ TEST(Health, by_hand_an_implementation_is_opened_closed_and_isolated) {
   ASSERT_TRUE(clinic.runtime.force_breaker("copy/fast.one", BreakerForce::isolate).ok());
   EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
   EXPECT_EQ(clinic.runtime.health().breakers.at(0).what, "all calls");
-  clinic.runtime.tick(now() + seconds(10'000));
+  clinic.wait(seconds(1));
+  clinic.wait(seconds(10'000));
   EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
   ASSERT_TRUE(clinic.runtime.force_breaker("copy/fast.one", BreakerForce::close).ok());
   clinic.wait(seconds(1));
