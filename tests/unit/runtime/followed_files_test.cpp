@@ -1,5 +1,8 @@
 #include "runtime/followed_files.hpp"
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <thread>
 
 #include "forked.hpp"
@@ -105,6 +108,31 @@ TEST_F(FollowedFilesTest, starts_with_the_last_known_good_and_says_so) {
   EXPECT_THAT(codes, testing::IsSupersetOf({"policy.refused", "policy.last_known_good"}));
   made.sources.last_known_good = false;
   EXPECT_FALSE(Runtime::create(made));
+}
+
+TEST_F(FollowedFilesTest, a_full_disk_is_told_once_and_policies_come_into_force) {
+  write_file(config(), preferring("vendor"));
+  EXPECT_TRUE(true_in_forked_child([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const auto leave_room = [](rlim_t bytes) {
+      const rlimit limit{bytes, RLIM_INFINITY};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+    };
+    int told = 0, now = 1000;
+    Options made = options();
+    made.sink = [&](const Event& event) { told += event.code == "policy.not_kept" ? 1 : 0; };
+    leave_room(0);
+    auto runtime = Runtime::create(made);
+    bool well = runtime && setting(*runtime, "prefer").starts_with("vendor");
+    for (const char* word : {"reference", "default", "vendor"}) {
+      leave_room(RLIM_INFINITY);
+      write_file(config(), preferring(word));
+      leave_room(0);
+      for (int i = 0; well && i < 4; ++i) runtime->tick(milliseconds(now += 100));
+      well = well && setting(*runtime, "prefer").starts_with(word);
+    }
+    return well && told == 1;
+  }));
 }
 
 TEST_F(FollowedFilesTest, files_of_a_folder_are_one_list) {
