@@ -9,10 +9,13 @@ import torch
 from torch import Tensor
 
 from .. import ops
+from .._implementations import implementation
 from ._settings import Settings
 
 _FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 PROVIDER, EXACT = "opmux", "opmux_exact"
+EAGER = "rms_norm/vllm.eager"
+_offered: list[Any] = []
 
 # vLLM compares names, types and defaults of these functions with those of its own.
 
@@ -49,6 +52,26 @@ def exact_fused_add_rms_norm(
     x_residual.copy_(total)
     x.copy_(ops.rms_norm(total, weight, epsilon, True))
     return x, x_residual
+
+
+def as_eager(x: Tensor, weight: Tensor | None, eps: float, round_before_weight: bool) -> Tensor:
+    """As vLLM's eager layer has it, so that sums are added up in torch's order."""
+    wide = x.float()
+    wide = wide * torch.rsqrt(wide.pow(2).mean(dim=-1, keepdim=True) + eps)
+    return wide if weight is None else wide.to(weight.dtype) * weight
+
+
+def _takes_eager(x: Any, weight: Any, eps: float, round_before_weight: bool) -> bool | str:
+    return round_before_weight or "it rounds before the weight"
+
+
+def offer_eager() -> None:
+    """Puts an implementation before all others that has the bits of vLLM's eager layer."""
+    if not _offered:
+        _offered.append(
+            implementation("rms_norm", "vllm.eager", vendor="vllm", priority=900)(as_eager)
+        )
+        _offered[0].verifier(_takes_eager)
 
 
 def takes_norm(

@@ -99,8 +99,11 @@ def hook() -> None:
     @wraps(original)
     def load_model(self: Any, vllm_config: Any, *args: Any, **kwargs: Any) -> Any:
         global _latest
+        settings = Settings.read(vllm_config)
+        if settings.exact and "norm" in settings.kinds:
+            _norms.offer_eager()
         model = original(self, vllm_config, *args, **kwargs)
-        _latest = look_at(model, Settings.read(vllm_config))
+        _latest = look_at(model, settings)
         getLogger("vllm.opmux").info("%s", _latest)
         return model
 

@@ -96,6 +96,14 @@ def test_exact_norms_and_activations_have_vllms_bits(dtype):
     assert torch.equal(sums, stored)
     agree = (found == wanted).float().mean()
     assert agree > 0.9999 if dtype == torch.bfloat16 else torch.allclose(found, wanted)
+    _norms.offer_eager()
+    _norms.offer_eager()
+    with opmux.expect(_norms.EAGER), torch.inference_mode():
+        found, _ = _norms.exact_fused_add_rms_norm(x.clone(), residual.clone(), weight, 1e-6)
+        alone = _norms.rms_norm(x, weight, 1e-6)
+    _norms._offered.pop().withdraw()
+    assert torch.equal(found, wanted)
+    assert torch.equal(alone, ir.ops.rms_norm.impls["native"].impl_fn(x, weight, 1e-6))
     if dtype == torch.bfloat16:
         exact = _stand_ins.EXACT[_stand_ins.silu_and_mul]
         with opmux.expect("silu_and_mul/simd.*"), torch.inference_mode():
