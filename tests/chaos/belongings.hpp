@@ -3,11 +3,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
-#include <thread>
+#include <string>
 
 namespace opmux::test {
 
@@ -29,17 +29,30 @@ struct Belongings {
          memory_kb = resident_kb();
 };
 
-/// How much of all processors this process and its children had, out of the time that passed.
-inline double processor_share(std::chrono::nanoseconds passed) {
-  double used = 0;
-  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
-    rusage usage{};
-    getrusage(who, &usage);
-    for (const timeval& time : {usage.ru_utime, usage.ru_stime})
-      used += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+/// Seconds of all processors: used by this process and its children, and by nobody.
+struct ProcessorTime {
+  double used = 0, idle = 0;
+
+  static ProcessorTime now() {
+    ProcessorTime time;
+    for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+      rusage usage{};
+      getrusage(who, &usage);
+      for (const timeval& each : {usage.ru_utime, usage.ru_stime})
+        time.used += static_cast<double>(each.tv_sec) + static_cast<double>(each.tv_usec) / 1e6;
+    }
+    std::ifstream all("/proc/stat");
+    std::string word;
+    double user = 0, nice = 0, system = 0, idle = 0, waiting = 0;
+    all >> word >> user >> nice >> system >> idle >> waiting;
+    time.idle = (idle + waiting) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    return time;
   }
-  return used / std::chrono::duration<double>(passed).count() /
-         static_cast<double>(std::thread::hardware_concurrency());
-}
+  /// The share that was used since then of what others left.
+  double share_since(const ProcessorTime& before) const {
+    const double used_since = used - before.used, idle_since = idle - before.idle;
+    return used_since / std::max(used_since + idle_since, 1e-9);
+  }
+};
 
 }  // namespace opmux::test

@@ -101,8 +101,9 @@ class ChaosWorld {
   void run(milliseconds time, milliseconds between) {
     std::vector<std::thread> callers;
     for (uint64_t i = 0; i < kCallers; ++i) callers.emplace_back([this, i] { serve(i << 32); });
-    const auto began = steady_clock::now(), until = began + time;
-    auto next = began;
+    const ProcessorTime began = ProcessorTime::now();
+    auto next = steady_clock::now();
+    const auto until = next + time;
     bool warm = false;
     while (steady_clock::now() < until) {
       std::this_thread::sleep_until(next += between);
@@ -111,14 +112,15 @@ class ChaosWorld {
       if (!warm && until - steady_clock::now() < 2 * time / 3) warm = true, before_ = Belongings();
     }
     after_ = Belongings();
-    busy_ = processor_share(steady_clock::now() - began);
+    busy_ = ProcessorTime::now().share_since(began);
     stop_.store(true);
     for (std::thread& caller : callers) caller.join();
   }
 
   void expect_well() {
     std::printf(
-        "%llu calls, %llu faults, %llu openings, %llu lost, %llu wrong; processors %.0f %% busy; "
+        "%llu calls, %llu faults, %llu openings, %llu lost, %llu wrong; busy with %.0f %% of the "
+        "processors; "
         "memory %zu -> %zu kB, files %zu -> %zu, threads %zu -> %zu\n",
         as_number(calls_), static_cast<unsigned long long>(faults_), as_number(openings_),
         as_number(lost_), as_number(wrong_), 100 * busy_, before_.memory_kb, after_.memory_kb,
@@ -133,7 +135,7 @@ class ChaosWorld {
     if (under_address_sanitizer()) return;
     EXPECT_LE(after_.memory_kb, before_.memory_kb + before_.memory_kb / 4 + 8192);
   }
-  /// Of all processors, while it ran: others may want them too.
+  /// The share it had of what others left of the processors.
   double busy() const { return busy_; }
 
  private:
