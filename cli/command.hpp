@@ -22,7 +22,7 @@ using Action = std::function<int()>;
 int wrong_use(std::string_view message);
 
 /// A runtime as a program in this environment would have it; prints why if there is none.
-std::optional<Runtime> make_runtime();
+std::optional<Runtime> make_runtime(const Options& options = {});
 
 /// A file as it is; nothing, and why it cannot be read printed, if it cannot be.
 std::optional<std::string> read_text(const std::string& path);
@@ -32,6 +32,7 @@ void add_list(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_config(CLI::App& app, Action& action);
 void add_diff(CLI::App& app, Action& action);
+void add_lock(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_plugin(CLI::App& app, Action& action);

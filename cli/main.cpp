@@ -13,8 +13,8 @@ int wrong_use(std::string_view message) {
   return kWrongUse;
 }
 
-std::optional<Runtime> make_runtime() {
-  Result<Runtime> runtime = Runtime::create();
+std::optional<Runtime> make_runtime(const Options& options) {
+  Result<Runtime> runtime = Runtime::create(options);
   if (runtime) return std::move(*runtime);
   wrong_use(runtime.error().message());
   return {};
@@ -57,6 +57,7 @@ int run(int argc, char** argv) {
   add_config(app, action);
   add_diff(app, action);
   add_check(app, action);
+  add_lock(app, action);
   add_verify(app, action);
   add_health(app, action);
   add_plugin(app, action);

@@ -118,6 +118,15 @@ class Operator {
     return detail::bind(*slot_, packed.site, packed.values, true);
   }
 
+  /// Decides for a call like this as its first call would, without running it, and returns the
+  /// implementation: what Runtime::lock then tells of. Fails with "lock.class" if such calls are
+  /// decided each time and cannot be locked. Outputs may be opmux::none.
+  template <class... Args>
+  Result<std::string> decide(const Args&... args) const {
+    const detail::Packed<Args...> packed(args...);
+    return detail::decide(*slot_, packed.site, packed.values);
+  }
+
   /// The decision that a call with these arguments would make, with a reason for every candidate.
   /// Outputs may be opmux::none: their shapes are inferred. If the arguments do not fit the schema,
   /// the explanation has no candidates and its note says why.
@@ -135,6 +144,9 @@ class Operator {
 
   /// explain() with arguments that are known at run time only, as opmux_explain takes them.
   OPMUX_API Explanation explain_arguments(std::span<const opmux_arg> arguments) const;
+
+  /// decide() with arguments that are known at run time only.
+  OPMUX_API Result<std::string> decide_arguments(std::span<const opmux_arg> arguments) const;
 
   /// Shapes and element types of the outputs that inputs like these give; outputs among the
   /// arguments may be absent; those that are not tell dimensions that inputs do not. Fails with

@@ -231,6 +231,7 @@ typedef struct opmux_plugin_options {
 
 #define OPMUX_SOURCE_NO_LAST_KNOWN_GOOD 1u /* do not start with it if the files are broken */
 #define OPMUX_SOURCE_NO_THREAD 2u          /* the program calls opmux_tick */
+#define OPMUX_SOURCE_NO_FREEZE 8u          /* mode static waits for opmux_runtime_freeze */
 #define OPMUX_SOURCE_LOOK_AT_FILES 4u /* in intervals, even where the kernel tells of changes */
 
 /* Where policy comes from besides code. An empty text means what the environment says. */
@@ -240,7 +241,7 @@ typedef struct opmux_source_options {
   opmux_str mode;     /* "static", "dynamic", "config", "hot_reload" or "auto" */
   opmux_str config;   /* a policy file, or a folder with them */
   opmux_str platform; /* a policy file of the machine, or the name of one that was installed */
-  opmux_str lockfile; /* else opmux.lock beside `config` */
+  opmux_str lockfile; /* of mode static; else OPMUX_LOCKFILE, or opmux.lock beside `config` */
 } opmux_source_options;
 
 /* What is kept on disk about the ends of processes. */
@@ -588,5 +589,8 @@ OPMUX_EXPORT int32_t opmux_stats_visit(opmux_runtime* runtime,
 #ifdef __cplusplus
 }
 #endif
+
+#include <opmux/lock.h>
+#include <opmux/selector.h>
 
 #endif /* OPMUX_OPMUX_H */

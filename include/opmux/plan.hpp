@@ -49,6 +49,8 @@ OPMUX_API Status::Detail* call_with(dispatch::OperatorSlot& slot, const CallSite
                                     CallReport* report) noexcept;
 OPMUX_API Result<Plan> bind(dispatch::OperatorSlot& slot, const CallSite& site,
                             const ArgValue* values, bool for_capture);
+OPMUX_API Result<std::string> decide(dispatch::OperatorSlot& slot, const CallSite& site,
+                                     const ArgValue* values);
 OPMUX_API Explanation explain(dispatch::OperatorSlot& slot, const CallSite& site,
                               const ArgValue* values);
 OPMUX_API Status::Detail* call_plan(dispatch::BoundPlan& plan, const CallSite& site,

@@ -23,8 +23,10 @@ struct SourceOptions {
   std::string config = {};
   /// A policy file of the machine, or the name of one that was installed. Empty: OPMUX_PLATFORM.
   std::string platform = {};
-  /// Empty: opmux.lock beside `config`.
+  /// What mode static chooses by. Empty: OPMUX_LOCKFILE, or opmux.lock beside `config`.
   std::string lockfile = {};
+  /// False: mode static waits for Runtime::freeze, so that a program can register what it brings.
+  bool freeze_at_start = true;
   /// Keep the last policy that came into force and start with it if the files are broken.
   bool last_known_good = true;
   /// False: no thread is started, the program calls Runtime::tick.

@@ -24,6 +24,7 @@
 #include <opmux/policy_sources.hpp>
 #include <opmux/quarantine.hpp>
 #include <opmux/scope.hpp>
+#include <opmux/selector.hpp>
 #include <opmux/status.hpp>
 
 namespace opmux {
@@ -173,6 +174,34 @@ class Runtime {
                                                                std::string_view from_name,
                                                                std::string_view to,
                                                                std::string_view to_name) const;
+  /// From now on asks the program's own function when something is decided; see Selector. Fails
+  /// with "selector.reads" for a fact that no operator has.
+  OPMUX_API Status set_selector(const Selector& selector);
+  /// The same for a function that looks at the accepted candidates alone, best first; it answers
+  /// the position of one, or nothing.
+  OPMUX_API Status
+  set_selector(std::function<std::optional<size_t>(std::span<const Candidate>)> pick);
+  OPMUX_API Status reset_selector();
+
+  /// The choices that were made so far outside of scopes, by calls, plans and Operator::decide:
+  /// what a lockfile has. A change of policy or of what is registered forgets what it concerns.
+  OPMUX_API Lockfile lock() const;
+  /// From now on nothing changes any more: new operators and implementations, policies, texts and
+  /// switches of backends return `frozen`. Calls run what was chosen for their class so far; those
+  /// of another class are decided as usual, and what runs for them, or in the place of a choice
+  /// that may not run, is told as an event and in CallReport::fell_back. With strict they return
+  /// `frozen` instead. Fallback after failures stays as it was, and scopes may still choose
+  /// otherwise. In mode static the choices are those of its lockfile. Returns them. Cannot be
+  /// undone.
+  OPMUX_API Result<Lockfile> freeze();
+  /// The same with the choices of a lockfile; `name` is told. Fails with `failed`, "lock.misfit"
+  /// and all differences, and changes nothing, if it does not fit: another policy, another schema,
+  /// an implementation that is not here, of another build, not available or denied.
+  OPMUX_API Status freeze(const Lockfile& lock, std::string_view name = "opmux.lock");
+  /// Whether freeze() would take that lockfile. Loads plugins that wait, and changes nothing else.
+  OPMUX_API Status check_lock(const Lockfile& lock, std::string_view name = "opmux.lock") const;
+  OPMUX_API bool frozen() const noexcept;
+
   /// Does what is due at `now`, on this thread: for programs that want no thread for it
   /// (SourceOptions::own_thread). `now` never goes back; its start is the program's own.
   OPMUX_API void tick(std::chrono::nanoseconds now);

@@ -439,9 +439,44 @@ class SourceOptions:
     config: str
     platform: str
     lockfile: str
+    freeze_at_start: bool
     last_known_good: bool
     own_thread: bool
     look_at_files: bool
+
+class LockedChoice:
+    """What runs for one class of calls of one operator."""
+
+    @property
+    def op(self) -> str: ...
+    @property
+    def when(self) -> str: ...
+    @property
+    def implementation(self) -> str: ...
+    @property
+    def build_id(self) -> str: ...
+    @property
+    def schema_hash(self) -> str: ...
+
+class Lockfile:
+    """Choices that were made once and are to be made again; `str()` gives the text of the file."""
+
+    @property
+    def policy_hash(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def choices(self) -> list[LockedChoice]: ...
+    @staticmethod
+    def parse(text: str, name: str = "opmux.lock") -> Lockfile:
+        """Reads a text; fails with file and line for what is no lockfile or was changed by hand."""
+
+    @staticmethod
+    def read(path: str) -> Lockfile:
+        """Reads a file."""
+
+    def write(self, path: str) -> None:
+        """Replaces the file as a whole."""
 
 class PolicyState:
     """The policy text in force, and what became of those before and after it."""
@@ -650,6 +685,25 @@ class Runtime:
     def set_policy(self, policy: Policy, /) -> None: ...
     def policy(self) -> Policy: ...
     def reset_policy(self) -> None: ...
+    def set_selector(
+        self,
+        function: Callable[[str, list[Candidate], dict[str, Any]], Candidate | str | None] | None,
+        reads: Sequence[str] = ...,
+        name: str = "selector",
+    ) -> None:
+        """Asks the function when something is decided; None takes it back."""
+
+    def lock(self) -> Lockfile:
+        """The choices that were made so far outside of scopes."""
+
+    def freeze(self, lock: Lockfile | None = None, name: str = "opmux.lock") -> Lockfile:
+        """Takes no more changes; chooses as so far, or as a lockfile says."""
+
+    def check_lock(self, lock: Lockfile, name: str = "opmux.lock") -> None:
+        """Raises with all differences if freeze would not take that lockfile."""
+
+    @property
+    def frozen(self) -> bool: ...
     def load_policy(self, text: str, name: str = "policy") -> None:
         """Puts the text of a policy file in force; one that is refused changes nothing."""
 
@@ -727,6 +781,7 @@ class ThreadScope:
         trace: TracebackType | None,
     ) -> None: ...
 
+def decide(op: Operator, *args: Any, **kwargs: Any) -> str: ...
 def explain(op: Operator, *args: Any, **kwargs: Any) -> Explanation: ...
 def make_scope(
     runtime: Runtime,

@@ -29,6 +29,24 @@ def explain(op: str | _core.Operator, /, *args: Any, **kwargs: Any) -> _core.Exp
         return _core.explain(operator, *args, **kwargs)
 
 
+def decide(op: str | _core.Operator, /, *args: Any, **kwargs: Any) -> str:
+    """Decides for a call like this as its first call would, without running it; returns the
+    implementation, which `lock` then tells of."""
+    operator = default_runtime().op(op) if isinstance(op, str) else op
+    return _core.decide(operator, *args, **kwargs)
+
+
+def lock() -> _core.Lockfile:
+    """The choices that were made so far outside of scopes: what a lockfile has."""
+    return default_runtime().lock()
+
+
+def freeze(lock: _core.Lockfile | None = None) -> _core.Lockfile:
+    """From now on nothing changes any more: registrations, policies and switches raise Frozen, and
+    calls run what was chosen so far, or what `lock` says. Returns the choices."""
+    return default_runtime().freeze(lock)
+
+
 def list_operators() -> list[_core.OperatorInfo]:
     """Every operator and implementation; asks each backend whether it is available."""
     return default_runtime().list()

@@ -38,17 +38,25 @@ _BOOLEANS = {"0": False, "false": False, "off": False, "1": True, "true": True, 
 families: dict[str, Any] = {}  # dispatchable functions without a schema, by name
 
 
+def _frozen_later() -> _core.SourceOptions:
+    """Mode static waits for what Python brings."""
+    sources = _core.SourceOptions()
+    sources.freeze_at_start = False
+    return sources
+
+
 def _create_default() -> _core.Runtime:
     """Switches of backends that are not here may be those of Python implementations to come."""
     _switches.clear()
     try:
-        return create_runtime()
+        return create_runtime(sources=_frozen_later())
     except InvalidArgument as error:
         if error.reason != "environment.backend":
             raise
     prefix = "OPMUX_BACKEND_"
     own = {name: value for name, value in os.environ.items() if name.startswith("OPMUX_")}
-    made = create_runtime(environment=[(n, v) for n, v in own.items() if not n.startswith(prefix)])
+    kept = [(n, v) for n, v in own.items() if not n.startswith(prefix)]
+    made = create_runtime(environment=kept, sources=_frozen_later())
     for name, value in own.items():
         if name.startswith(prefix) and value:
             if value not in _BOOLEANS:
@@ -110,9 +118,11 @@ def _make_default() -> _core.Runtime:
         _use_openmp(_making)
     try:
         _plugins.load(_making)
-        _default = _making
         for family in list(families.values()):
             family.attach(_making)
+        if any(s.key == "mode" and s.value == "static" for s in _making.settings()):
+            _making.freeze()
+        _default = _making
     finally:
         _making = None
     return _default

@@ -122,6 +122,7 @@ void bind_policy_sources(nb::module_& module) {
       .def_rw("config", &SourceOptions::config)
       .def_rw("platform", &SourceOptions::platform)
       .def_rw("lockfile", &SourceOptions::lockfile)
+      .def_rw("freeze_at_start", &SourceOptions::freeze_at_start)
       .def_rw("last_known_good", &SourceOptions::last_known_good)
       .def_rw("own_thread", &SourceOptions::own_thread)
       .def_rw("look_at_files", &SourceOptions::look_at_files);

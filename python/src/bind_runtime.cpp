@@ -83,7 +83,10 @@ struct Unpacked {
   Py_ssize_t count;
 };
 
-Explanation explain(nb::handle op_object, const nb::args& args, const nb::kwargs& kwargs) {
+/// Calls use(op, frame) on converted arguments, in the scope that a call would have.
+template <class Use>
+auto with_arguments(nb::handle op_object, const nb::args& args, const nb::kwargs& kwargs,
+                    Use&& use) {
   OperatorCall* const op = operator_of(op_object.ptr());
   if (op == nullptr) throw nb::type_error("an operator is wanted");
   const Unpacked unpacked(args, kwargs);
@@ -95,7 +98,19 @@ Explanation explain(nb::handle op_object, const nb::args& args, const nb::kwargs
   const CurrentScope scope = current_scope(*op->runtime().runtime);
   std::optional<EnteredScope> entered;  // else that of the thread holds
   if (scope.content != nullptr) entered.emplace(scope.content->scope);
-  return op->explain(*frame);
+  return use(*op, *frame);
+}
+
+Explanation explain(nb::handle op, const nb::args& args, const nb::kwargs& kwargs) {
+  return with_arguments(op, args, kwargs, [](const OperatorCall& call, ArgumentFrame& frame) {
+    return call.explain(frame);
+  });
+}
+
+std::string decide(nb::handle op, const nb::args& args, const nb::kwargs& kwargs) {
+  return with_arguments(op, args, kwargs, [](const OperatorCall& call, ArgumentFrame& frame) {
+    return call.decide(frame).value();
+  });
 }
 
 nb::object make_scope_of(HeldRuntime& held, const Policy& policy, nb::handle outer,
@@ -179,6 +194,7 @@ void bind_runtime(nb::module_& module) {
   bind_policy_texts(runtime);
   bind_quarantine(runtime);
   bind_breakers_of(runtime);
+  bind_freezing(runtime);
   runtime
       .def(nb::new_(&create), nb::kw_only(), nb::arg("environment") = nb::none(),
            nb::arg("plugins") = PluginOptions(), nb::arg("backends") = true,
@@ -218,6 +234,7 @@ void bind_runtime(nb::module_& module) {
       .def_prop_ro("generation", [](const HeldRuntime& own) { return own.runtime->generation(); })
       .def_prop_ro("disabled", [](const HeldRuntime& own) { return own.runtime->disabled(); });
   bind_thread_scope(module);
+  module.def("decide", &decide, nb::arg("op"), nb::arg("args"), nb::arg("kwargs"));
   module.def("explain", &explain, nb::arg("op"), nb::arg("args"), nb::arg("kwargs"));
   module.def("make_scope", &make_scope_of, nb::arg("runtime"), nb::arg("policy"),
              nb::arg("outer").none(), nb::arg("tag") = nb::none(),

@@ -13,6 +13,9 @@ void bind_plugin_options(nanobind::module_& module);
 void bind_policy_sources(nanobind::module_& module);
 void bind_state_options(nanobind::module_& module);
 void bind_runtime(nanobind::module_& module);
+void bind_locks(nanobind::module_& module);
+/// Lockfiles, freezing, and the program's own selector.
+void bind_freezing(nanobind::class_<HeldRuntime>& runtime);
 /// What a runtime does with texts of policy files.
 void bind_policy_texts(nanobind::class_<HeldRuntime>& runtime);
 /// The crash journal and who it blames.

@@ -85,6 +85,10 @@ Result<Plan> OperatorCall::bind(ArgumentFrame& frame, bool for_capture) const {
   return detail::bind(op_.slot(), frame.site, frame.values, for_capture);
 }
 
+Result<std::string> OperatorCall::decide(ArgumentFrame& frame) const {
+  return detail::decide(op_.slot(), frame.site, frame.values);
+}
+
 Explanation OperatorCall::explain(ArgumentFrame& frame) const {
   return detail::explain(op_.slot(), frame.site, frame.values);
 }

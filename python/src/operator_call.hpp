@@ -27,6 +27,7 @@ class OperatorCall {
   /// A plan for arguments like these; null with an exception set.
   Result<Plan> bind(ArgumentFrame& frame, bool for_capture) const;
   Explanation explain(ArgumentFrame& frame) const;
+  Result<std::string> decide(ArgumentFrame& frame) const;
 
   /// The call as a builtin function, which torch can replace when it compiles.
   PyObject* function(PyObject* self);

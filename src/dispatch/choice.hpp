@@ -62,7 +62,11 @@ struct Choice {
   uint64_t generation = 0;
   std::string preference_unmet;           ///< a preferred candidate was refused: which, and why
   const CandidateParts* rests = nullptr;  ///< who would be first, but failed too often
-  Status nothing_left;                    ///< if there are no plans: why
+  std::string deviation;         ///< from the lock of a frozen runtime: why; empty if there is none
+  bool beside_lock = false;      ///< the lock says nothing of such calls
+  bool only_first = false;       ///< locked and strict: nobody runs in the place of the first
+  std::string selector_problem;  ///< the program's selector failed: why
+  Status nothing_left;           ///< if there are no plans: why
 };
 
 }  // namespace opmux::dispatch

@@ -6,6 +6,8 @@
 namespace opmux::dispatch {
 namespace {
 
+using policy::ClassFact;
+using policy::ClassFacts;
 using registry::Fact;
 using registry::FactKind;
 using registry::Predicate;
@@ -45,6 +47,36 @@ class KeyReader {
   const ClassKey& key_;
   uint32_t word_ = 0, taken_ = 0;
 };
+
+/// What pack_small made these 16 bits of.
+int64_t unpack_small(FactKind kind, uint64_t packed) {
+  if (packed == 0xFFFF) return registry::kAbsent;
+  constexpr int64_t kOneLane = 1 << 16;
+  return static_cast<int64_t>(packed) | (kind == FactKind::dtype ? kOneLane : 0);
+}
+
+void add_exact(Fact fact, int64_t value, ClassFacts& facts) {
+  const bool absent = value == registry::kAbsent;
+  facts.push_back(
+      {fact, absent ? ClassFact::Is::absent : ClassFact::Is::equal, absent ? 0 : value});
+}
+
+/// Whether enough is known of this dimension that answers about it say nothing more.
+bool settled(const ClassFacts& facts, Fact dim) {
+  return std::ranges::any_of(facts, [&](const ClassFact& known) {
+    const bool final = known.is == ClassFact::Is::equal || known.is == ClassFact::Is::absent;
+    return final && known.fact == dim;
+  });
+}
+
+void add_answer(const Predicate& question, bool yes, ClassFacts& facts) {
+  using Is = ClassFact::Is;
+  const bool multiple = question.relation == Relation::multiple_of;
+  const Is is = multiple ? (yes ? Is::multiple : Is::not_multiple)
+                : yes    ? Is::equal
+                         : Is::not_equal;
+  facts.push_back({question.fact, is, question.value});
+}
 
 }  // namespace
 
@@ -90,6 +122,65 @@ std::vector<ClassLayout::Part> ClassLayout::parts_of(const ClassKey& key) const 
   return parts;
 }
 
+ClassFacts ClassLayout::facts_of(const ClassKey& key) const {
+  ClassFacts facts;
+  KeyReader reader(key);
+  const auto read_exact = [&](const Exact& exact) {
+    for (const Fact& fact : exact.small)
+      add_exact(fact, unpack_small(fact.kind, reader.take(16)), facts);
+    reader.close();
+    for (const Fact& fact : exact.wide)
+      add_exact(fact, static_cast<int64_t>(reader.take_word()), facts);
+  };
+  read_exact(kinds_);
+  for (const Asked& asked : asked_) {
+    std::vector<bool> bits;
+    for (size_t i = 0; i < asked.bits(); ++i) bits.push_back(reader.take(1) != 0);
+    asked.add_facts(bits, facts);
+  }
+  for (const registry::Formula& formula : formulas_) {
+    const uint64_t low = reader.take(1);
+    const auto answer = static_cast<int64_t>(low | reader.take(1) << 1);
+    facts.push_back({formula.facts.front(), ClassFact::Is::answered, answer,
+                     std::make_shared<const registry::Formula>(formula)});
+  }
+  reader.close();
+  for (const Intervals& interval : intervals_) {
+    const uint64_t index = reader.take(16);
+    if (!settled(facts, interval.dim)) interval.add_facts(index, facts);
+  }
+  reader.close();
+  read_exact(values_);
+  return facts;
+}
+
+void ClassLayout::Intervals::add_facts(uint64_t index, ClassFacts& facts) const {
+  if (index == 0xFFFF) return facts.push_back({dim, ClassFact::Is::absent});
+  // No dimension is negative.
+  if (index > 0 && cuts[index - 1] > 0)
+    facts.push_back({dim, ClassFact::Is::at_least, cuts[index - 1]});
+  if (index < cuts.size()) facts.push_back({dim, ClassFact::Is::below, cuts[index]});
+}
+
+void ClassLayout::Asked::add_facts(const std::vector<bool>& bits, ClassFacts& facts) const {
+  if (bits[0]) return facts.push_back({dim, ClassFact::Is::absent});
+  const size_t first_other = 1 + power_bits;
+  for (size_t i = 0; i < others.size(); ++i) {
+    if (others[i].relation == Relation::equals && bits[first_other + i])
+      return add_answer(others[i], true, facts);
+  }
+  int64_t divides = 0, does_not = 0;
+  for (uint32_t i = 0; i < power_bits; ++i) {
+    const uint64_t power = uint64_t{1} << (lowest_power + i);
+    if ((powers & power) == 0 || power == 1) continue;
+    if (bits[1 + i]) divides = static_cast<int64_t>(power);
+    if (!bits[1 + i] && does_not == 0) does_not = static_cast<int64_t>(power);
+  }
+  if (divides != 0) add_answer({dim, Relation::multiple_of, divides}, true, facts);
+  if (does_not != 0) add_answer({dim, Relation::multiple_of, does_not}, false, facts);
+  for (size_t i = 0; i < others.size(); ++i) add_answer(others[i], bits[first_other + i], facts);
+}
+
 void ClassLayout::Asked::add(const Predicate& question) {
   const auto value = static_cast<uint64_t>(question.value);
   const bool power = question.relation == Relation::multiple_of && std::has_single_bit(value) &&
@@ -104,6 +195,7 @@ ClassLayout::ClassLayout(const registry::Dependencies& dependencies)
     : formulas_(dependencies.formulas()) {
   std::map<Fact, std::vector<int64_t>> cuts;
   for (const Predicate& question : dependencies.questions()) {
+    if (std::ranges::binary_search(dependencies.exact(), question.fact)) continue;
     switch (question.relation) {
       case Relation::at_least: cuts[question.fact].push_back(question.value); break;
       case Relation::at_most:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dispatch/hash_words.hpp"
+#include "policy/class_facts.hpp"
 #include "registry/dependencies.hpp"
 
 namespace opmux::dispatch {
@@ -93,6 +94,8 @@ class ClassLayout {
   };
   /// What a key of this layout says; for every key the same facts in the same places.
   std::vector<Part> parts_of(const ClassKey& key) const;
+  /// What is known of calls that have a key of this layout.
+  policy::ClassFacts facts_of(const ClassKey& key) const;
 
   /// Facts whose values are told apart by 16 bits, and how.
   static bool is_small(registry::FactKind kind);
@@ -108,6 +111,8 @@ class ClassLayout {
   struct Intervals {
     registry::Fact dim;
     std::vector<int64_t> cuts;  ///< a value v lies in interval #{cut <= v}
+
+    void add_facts(uint64_t index, policy::ClassFacts& facts) const;
   };
 
   /// The yes/no questions about one dimension.
@@ -119,6 +124,8 @@ class ClassLayout {
 
     static constexpr uint64_t kHighestPower = 1 << 15;
     void add(const registry::Predicate& question);
+    /// What the bits of a key say, in the order in which they were put there.
+    void add_facts(const std::vector<bool>& bits, policy::ClassFacts& facts) const;
     size_t bits() const { return 1 + power_bits + others.size(); }
   };
 

@@ -188,6 +188,10 @@ void decide(const DecisionInput& input, const registry::Signature& signature, De
   decision.verdicts.resize(implementations.size());
   decision.order.clear();
   decision.rests.reset();
+  decision.picked = false;
+  decision.selector_problem.clear();
+  decision.lock = LockVerdict::free;
+  decision.locked = nullptr;
   for (size_t i = 0; i < implementations.size(); ++i)
     decision.verdicts[i].start(*implementations[i]);
   if (input.disabled) return take_reference(decision);
@@ -201,6 +205,8 @@ void decide(const DecisionInput& input, const registry::Signature& signature, De
   order_accepted(input.policy->by_priority(), decision);
   decision.rests = first_open(input.policy->by_priority(), decision.verdicts);
   if (input.tuning != nullptr) apply_tuning(*input.tuning, signature, decision);
+  if (input.selector != nullptr) apply_selector(*input.selector, signature, decision);
+  if (input.lock != nullptr) apply_lock(*input.lock, signature, decision);
 }
 
 registry::Dependencies dependencies_of(const registry::Schema& schema,
@@ -231,6 +237,9 @@ registry::Dependencies dependencies_of(const DecisionInput& input) {
   }
   if (input.tuning != nullptr) all.add(input.tuning->dependencies(schema));
   if (input.policy->may_transform()) add_transform_facts(schema, all);
+  if (input.selector != nullptr) add_dependencies(*input.selector, schema, all);
+  const LockedClasses* const locked = input.lock == nullptr ? nullptr : input.lock->of(schema.name);
+  if (locked != nullptr) all.add(locked->dependencies());
   return all;
 }
 
@@ -242,6 +251,11 @@ std::string describe(const Verdict& verdict, const registry::Signature& signatur
 
 Status nothing_left(const DecisionInput& input, const Decision& decision,
                     const registry::Signature& signature) {
+  const bool strict = decision.policy.strict && input.lock != nullptr;
+  if (std::string why = strict ? describe_deviation(*input.lock, decision, signature) : "";
+      !why.empty()) {
+    return no_deviation(why, decision.lock);
+  }
   std::string text = "no implementation of " + input.op->schema->name + " is left";
   for (const policy::Origin& origin : decision.policy.requires_by) {
     text += "; required by " + policy::describe(origin);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "dispatch/locked_choices.hpp"
+#include "dispatch/selector_step.hpp"
 #include "dispatch/transform.hpp"
 #include "health/health_view.hpp"
 #include "policy/operator_policy.hpp"
@@ -53,6 +55,8 @@ struct DecisionInput {
   const tune::TuningView* tuning = nullptr;  ///< may be null
   bool disabled = false;                     ///< dispatch is bypassed: the reference, nothing else
   bool now = false;  ///< health of this moment, which may read a clock: for explain
+  const Selector* selector = nullptr;  ///< the program's own; may be null
+  const LockSet* lock = nullptr;       ///< of a frozen runtime
 };
 
 /// The outcome of a decision, with a reason for every candidate.
@@ -61,6 +65,10 @@ struct Decision {
   std::vector<uint16_t> order;         ///< the accepted ones, best first
   std::optional<uint16_t> rests = {};  ///< who would be first, but for its breaker
   policy::PolicyView policy;
+  bool picked = false;           ///< the selector picked the first
+  std::string selector_problem;  ///< it failed: why
+  LockVerdict lock = LockVerdict::free;
+  const LockedClass* locked = nullptr;  ///< what the lock says of such calls; null: nothing
 };
 
 /// Chooses: drops candidates, each with its reason, and orders the rest. The one place where the

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.hpp"
 #include "dispatch/spare_decision.hpp"
 
 namespace opmux::dispatch {
@@ -72,7 +73,10 @@ DecisionSpace::DecisionSpace(const OperatorSources& sources,
                              std::shared_ptr<const policy::OperatorPolicy> policy, PlanIds& ids)
     : op_(sources.op),
       policy_(std::move(policy)),
-      input_{op_.get(), policy_.get(), sources.health, sources.tuning, sources.disabled},
+      lock_(sources.lock),
+      selector_(sources.selector),
+      input_{op_.get(),        policy_.get(), sources.health,  sources.tuning,
+             sources.disabled, false,         selector_.get(), lock_.get()},
       dependencies_(dependencies_of(input_)),
       layout_(dependencies_),
       generation_(sources.generation),
@@ -186,10 +190,29 @@ std::shared_ptr<const Choice> DecisionSpace::decide_anew(const registry::Signatu
   choice->strict = decision.policy.strict;
   choice->preference_unmet = unmet_preference(decision, signature);
   if (decision.rests) choice->rests = &(*candidates_)[*decision.rests];
+  if (lock_ != nullptr) choice->deviation = describe_deviation(*lock_, decision, signature);
+  choice->beside_lock = decision.lock == LockVerdict::unknown_class;
+  choice->only_first = choice->strict && decision.lock == LockVerdict::kept;
+  choice->selector_problem = decision.selector_problem;
   if (choice->plans.empty()) choice->nothing_left = nothing_left(input_, decision, signature);
   count_refusals(decision);
   if (on_decision && tell_first_time(decision)) on_decision(decision, signature);
   return choice;
+}
+
+Status DecisionSpace::remember(const registry::Signature& signature,
+                               std::shared_ptr<const Choice> choice) {
+  const auto refused = [&](std::string_view why) {
+    return Status(Code::unsupported, "lock.class",
+                  base::concat("such calls of ", op_->schema->name, " cannot be locked: ", why));
+  };
+  ClassKey key;
+  if (!layout_.fits()) return refused("more facts tell them apart than a class can have");
+  if (!layout_.key_of(registry::FactsOf{signature}, key)) {
+    return refused("no class has an element type of several lanes");
+  }
+  if (table_.find(key) != nullptr || table_.insert(key, choice) != nullptr) return {};
+  return refused(base::concat(ClassTable::kCapacity, " classes are the most"));
 }
 
 DecisionSpace::Answer DecisionSpace::choose(const registry::Signature& signature,

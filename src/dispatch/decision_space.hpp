@@ -30,6 +30,8 @@ struct OperatorSources {
   const health::HealthView* health = nullptr;
   const tune::TuningView* tuning = nullptr;
   bool disabled = false;
+  std::shared_ptr<const LockSet> lock = nullptr;       ///< null: not frozen
+  std::shared_ptr<const Selector> selector = nullptr;  ///< null: none
 };
 
 /// All decisions about one operator under one scope, during one epoch. Thread-safe, without locks.
@@ -53,6 +55,17 @@ class DecisionSpace {
   /// Decides without looking into the table or adding to it.
   std::shared_ptr<const Choice> decide_anew(const registry::Signature& signature,
                                             const OnDecision& on_decision) const;
+
+  /// Keeps a choice for the class of a call, unless one is known. Fails with "lock.class" if none
+  /// can be kept: such calls are decided each time.
+  Status remember(const registry::Signature& signature, std::shared_ptr<const Choice> choice);
+
+  /// Calls visit(facts, choice) for each class that was decided.
+  template <class Visit>
+  void for_each_class(Visit&& visit) const {
+    table_.for_each(
+        [&](const ClassKey& key, const Choice& choice) { visit(layout_.facts_of(key), choice); });
+  }
 
   /// The choice for a class, if it is known.
   const Choice* known(const ClassKey& key) const { return table_.find(key); }
@@ -79,6 +92,8 @@ class DecisionSpace {
 
   std::shared_ptr<const registry::OperatorRecord> op_;
   std::shared_ptr<const policy::OperatorPolicy> policy_;
+  std::shared_ptr<const LockSet> lock_;
+  std::shared_ptr<const Selector> selector_;
   DecisionInput input_;
   registry::Dependencies dependencies_;
   ClassLayout layout_;

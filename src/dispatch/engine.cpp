@@ -107,8 +107,8 @@ ImplementationStates Engine::states_of(Published& published, const registry::Ope
 std::unique_ptr<OperatorState> Engine::compile(Published& published, const Published::Op& op) {
   return std::make_unique<OperatorState>(OperatorSources{
       op.record, published.policies, published.policies->hash_for(op.record->schema->name),
-      states_of(published, *op.record), generation(), parts_.health, parts_.tuning,
-      parts_.disabled});
+      states_of(published, *op.record), generation(), parts_.health, parts_.tuning, parts_.disabled,
+      published.lock, published.selector});
 }
 
 void Engine::replace(Published& published, const Published::Op& op,
@@ -141,6 +141,8 @@ void Engine::restore(Published& published) const {
     if (published.policies != nullptr && sources.generation < newest) return;
     newest = sources.generation;
     published.policies = sources.policies;
+    published.lock = sources.lock;
+    published.selector = sources.selector;
   });
 }
 
@@ -163,11 +165,15 @@ uint64_t Engine::publish(const std::function<Sources()>& latest) {
     const uint64_t next = generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
     adopt(published, std::move(sources.registry));
     published.policies = std::move(sources.policies);
+    published.lock = std::move(sources.lock);
+    published.selector = std::move(sources.selector);
     std::vector<std::unique_ptr<Retired>> retired;
     for (const Published::Op& op : published.operators) {
       const OperatorState* state = op.slot->current.load(std::memory_order_relaxed);
       const bool same =
           state != nullptr && state->sources().op == op.record &&
+          state->sources().lock == published.lock &&
+          state->sources().selector == published.selector &&
           state->sources().policy_hash == published.policies->hash_for(op.record->schema->name);
       if (!same) replace(published, op, retired);
     }
@@ -182,6 +188,26 @@ uint64_t Engine::publish(const std::function<Sources()>& latest) {
 
 std::shared_ptr<const policy::PolicySet> Engine::policies() {
   return with_published([](Published& published) { return published.policies; });
+}
+
+std::vector<Engine::DecidedClass> Engine::decided() {
+  return with_published([](Published& published) {
+    std::vector<DecidedClass> all;
+    for (const Published::Op& op : published.operators) {
+      const OperatorState* state = op.slot->current.load(std::memory_order_acquire);
+      const DecisionSpace* space = state == nullptr ? nullptr : state->unscoped();
+      if (space == nullptr) continue;
+      space->for_each_class([&](policy::ClassFacts facts, const Choice& choice) {
+        if (choice.plans.empty()) return;
+        // Who stands in for what rests is no choice.
+        const CandidateParts* const chosen =
+            choice.rests != nullptr ? choice.rests : choice.plans.front().candidate;
+        all.push_back(
+            {state->sources().op, std::move(facts), chosen->implementation, choice.beside_lock});
+      });
+    }
+    return all;
+  });
 }
 
 void Engine::decide_anew(const std::function<bool(const registry::OperatorRecord&)>& concerned) {

@@ -60,6 +60,8 @@ class Engine {
   struct Sources {
     registry::RegistrySnapshotPtr registry;
     std::shared_ptr<const policy::PolicySet> policies;
+    std::shared_ptr<const LockSet> lock = nullptr;       ///< null: not frozen
+    std::shared_ptr<const Selector> selector = nullptr;  ///< null: none
   };
   /// Makes a registry and a policy the ones in force. Only operators that they change get a new
   /// epoch. Returns the generation. `latest` is asked when it is this writer's turn: whoever comes
@@ -72,6 +74,16 @@ class Engine {
 
   /// The operator of that name, or null. No lock.
   OperatorSlot* find(std::string_view op) const { return names_.find(op); }
+
+  /// A class of calls that was decided outside of scopes, and what runs for it.
+  struct DecidedClass {
+    std::shared_ptr<const registry::OperatorRecord> op;
+    policy::ClassFacts when;
+    registry::ImplementationPtr implementation;
+    bool beside_lock;  ///< the lock of a frozen runtime says nothing of it
+  };
+  /// All that were decided since their operators changed.
+  std::vector<DecidedClass> decided();
 
   /// Decides anew for every operator that has an implementation on this one's type of device.
   void health_changed(const registry::ImplementationRecord& implementation);
@@ -97,6 +109,8 @@ class Engine {
   struct Published {
     registry::RegistrySnapshotPtr registry;
     std::shared_ptr<const policy::PolicySet> policies;
+    std::shared_ptr<const LockSet> lock;
+    std::shared_ptr<const Selector> selector;
     struct Op {
       OperatorSlot* slot;
       std::shared_ptr<const registry::OperatorRecord> record;

@@ -49,6 +49,8 @@ std::string why_accepted(const Verdict& verdict, const Decision& decision, size_
     text += ", first by " + policy::describe(decision.policy.list_by);
   }
   if (verdict.tuned) text += ", measured fastest";
+  if (decision.picked) text += ", picked by the selector";
+  if (decision.lock == LockVerdict::kept) text += ", locked";
   const size_t count = decision.order.size();
   return text + (count == 1 ? ", the only one accepted"
                             : ", first of " + std::to_string(count) + " accepted");
@@ -178,8 +180,11 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   add_candidates(decision, signature, input.health, explanation);
   add_dependencies(*slot.schema, space.dependencies(), explanation);
   if (!decision.order.empty()) explanation.chosen = explanation.candidates.front().id;
+  if (space.input().lock != nullptr) {
+    explanation.note = describe_deviation(*space.input().lock, decision, signature);
+  }
   if (space.input().disabled) explanation.note = "OPMUX_DISABLE is set: no decision is made";
-  if (decision.order.empty()) {
+  if (decision.order.empty() && explanation.note.empty()) {
     explanation.note = "no implementation of " + explanation.op + " is left";
   }
   return explanation;

@@ -54,6 +54,13 @@ DecisionSpace& OperatorState::space(uint32_t scope_serial, const LayerOf& layer_
   return *made.release()->space;
 }
 
+const DecisionSpace* OperatorState::unscoped() const {
+  for (const Scoped* at = spaces_.load(std::memory_order_acquire); at != nullptr; at = at->next) {
+    if (at->serial == 0) return at->space.get();
+  }
+  return nullptr;
+}
+
 const ShapeChecks& OperatorState::checks_for(const registry::Arguments& arguments) {
   const RankPattern::Ranks ranks = ranks_of(arguments);
   RankPattern* first = patterns_.load(std::memory_order_acquire);

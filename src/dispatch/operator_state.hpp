@@ -43,6 +43,9 @@ class OperatorState final : public Retired {
   using LayerOf = std::function<policy::PolicyLayerPtr(uint32_t serial)>;
   DecisionSpace& space(uint32_t scope_serial, const LayerOf& layer_of);
 
+  /// Decisions outside of scopes; null if there was none yet.
+  const DecisionSpace* unscoped() const;
+
   const ShapeChecks& checks_for(const registry::Arguments& arguments);
 
   bool owns_plan(uint64_t plan_id) const override { return PlanIds::is_of(plan_id, serial()); }

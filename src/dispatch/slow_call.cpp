@@ -57,6 +57,7 @@ class SlowCall {
           tell_decision(decision, signature);
         });
     if (answer.crowded) tell_crowding();
+    if (!answer.cached) tell_oddities(slot_, *answer.choice);
     if (engine_.parts().on_cold_path) engine_.parts().on_cold_path();
     return answer;
   }
@@ -91,11 +92,11 @@ class SlowCall {
     report_->cached = answer.cached;
     report_->generation = answer.choice->generation;
     report_->select_ns = now() - started;
-    report_->fell_back = !answer.choice->preference_unmet.empty();
-    report_->reason = answer.choice->preference_unmet;
-    if (answer.choice->rests == nullptr) return;
-    report_->fell_back = true;
-    report_->reason = what_rests(*answer.choice->rests);
+    const Choice& choice = *answer.choice;
+    report_->reason = !choice.deviation.empty() ? choice.deviation
+                      : choice.rests != nullptr ? what_rests(*choice.rests)
+                                                : choice.preference_unmet;
+    report_->fell_back = !report_->reason.empty();
   }
 
   Status run_choice(const Choice& choice, bool kept, const CallSite& site, const ArgValue* values,
@@ -120,6 +121,8 @@ class SlowCall {
         kept = false;
         if (failed == nullptr) pass = plan.candidate->watch->enter(breaker_key());
         if (!pass.admitted) {
+          if (choice.only_first)
+            return no_deviation(what_rests(*plan.candidate), LockVerdict::refused);
           last = not_admitted(plan);
           ++at;
           continue;
@@ -300,6 +303,20 @@ Status withdrawn(const OperatorSlot& slot) {
           "operator " + slot.name() + " belongs to a runtime that is gone"};
 }
 
+void tell_oddities(const OperatorSlot& slot, const Choice& choice) {
+  if (!choice.selector_problem.empty()) {
+    slot.engine->parts().log->tell(Level::warning, "selector.failed", slot.name(), "",
+                                   choice.selector_problem,
+                                   [&] { return choice.selector_problem; });
+  }
+  if (choice.deviation.empty()) return;
+  const std::string impl =
+      choice.plans.empty() ? "" : choice.plans.front().candidate->implementation->id;
+  slot.engine->parts().log->tell(
+      Level::warning, "lock.deviation", slot.name(), impl, choice.deviation,
+      [&] { return choice.deviation + (impl.empty() ? "" : "; " + impl + " runs instead"); });
+}
+
 DecisionSpace& space_of(const OperatorSlot& slot, OperatorState& state, uint64_t context) {
   return state.space(static_cast<uint32_t>(context >> 32), slot.engine->parts().scope_layer);
 }
@@ -362,8 +379,11 @@ Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments
   const uint64_t context = mark.block().context | (capturing ? registry::kCapturing : 0);
   const registry::Signature signature{&state->schema(), &checked.arguments, &checked.dims,
                                       static_cast<uint32_t>(context), tag};
-  const DecisionSpace& space = space_of(slot, *state, context);
-  return ChosenForPlan{space.decide_anew(signature, {}), state->sources().op, context};
+  DecisionSpace& space = space_of(slot, *state, context);
+  std::shared_ptr<const Choice> choice = space.decide_anew(signature, {});
+  Status kept = space.remember(signature, choice);
+  tell_oddities(slot, *choice);
+  return ChosenForPlan{std::move(choice), state->sources().op, context, std::move(kept)};
 }
 
 }  // namespace opmux::dispatch

@@ -35,11 +35,16 @@ Status withdrawn(const OperatorSlot& slot);
 /// The decisions of an operator in a context (scope << 32 | ambient); the caller holds a mark.
 DecisionSpace& space_of(const OperatorSlot& slot, OperatorState& state, uint64_t context);
 
+/// Says that something else is chosen than the lock of a frozen runtime has, and that a selector
+/// failed.
+void tell_oddities(const OperatorSlot& slot, const Choice& choice);
+
 /// The decision for a plan that the program keeps. Owned by the caller: it outlives the epoch.
 struct ChosenForPlan {
   std::shared_ptr<const Choice> choice;
   std::shared_ptr<const registry::OperatorRecord> op;
   uint64_t context = 0;
+  Status kept = {};  ///< why it is not kept for its class, if it is not
 };
 Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
                                       uint32_t tag, bool capturing);

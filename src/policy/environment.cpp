@@ -128,8 +128,9 @@ struct Known {
   Status (*read)(const Variable& variable, Environment& into);
 };
 
-constexpr std::array<Known, 15> kKnown{{
+constexpr std::array<Known, 16> kKnown{{
     {"OPMUX_CONFIG", keep_text<&Environment::config>},
+    {"OPMUX_LOCKFILE", keep_text<&Environment::lockfile>},
     {"OPMUX_MODE", [](const Variable& v, Environment& e) { return read_word(v, kModes, e.mode); }},
     {"OPMUX_PREFER", [](const Variable& v,
                         Environment& e) { return read_tokens(v, v.value, ',', e.policy.prefer); }},

@@ -19,7 +19,7 @@ struct Variable {
 /// The OPMUX_* variables, parsed strictly. Unset and empty are the same.
 struct Environment {
   Policy policy;  ///< PREFER, STRICT, PER_OP, ALLOW_VENDORS, DENY_VENDORS
-  std::string config, platform, state_dir, record;
+  std::string config, lockfile, platform, state_dir, record;
   std::string log;   ///< debug, info, warning, error
   std::string mode;  ///< static, dynamic, config, hot_reload, auto
   std::vector<std::string> plugin_path, python_plugins;

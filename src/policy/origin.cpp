@@ -45,7 +45,6 @@ std::string describe(const Origin& origin) {
     case Source::environment: return variable_of(origin.field) + " (environment)";
     case Source::builtin: return "built-in";
     case Source::code: return base::concat(layer.name(), " (code)");
-    case Source::lock:
     case Source::file:
     case Source::platform: break;
   }

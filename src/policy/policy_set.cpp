@@ -51,7 +51,6 @@ std::string_view name_of(Source source) {
     case Source::environment: return "environment";
     case Source::platform: return "platform";
     case Source::builtin: return "built-in";
-    case Source::lock: return "lockfile";
   }
   return "unknown";
 }

@@ -11,10 +11,10 @@
 
 namespace opmux::policy {
 
-/// Where a value comes from; strongest first, but for a lockfile, which only scopes overrule.
-enum class Source : uint8_t { scope, code, file, environment, platform, builtin, lock };
+/// Where a value comes from; strongest first.
+enum class Source : uint8_t { scope, code, file, environment, platform, builtin };
 
-/// "scope", "code", "file", "environment", "platform", "built-in", "lockfile".
+/// "scope", "code", "file", "environment", "platform", "built-in".
 std::string_view name_of(Source source);
 
 /// One source's policy, validated and indexed by operator. Immutable.

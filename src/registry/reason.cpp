@@ -65,6 +65,8 @@ constexpr std::array kCatalogue{
     ReasonInfo{Reason::call_declined, "call.declined",
                "It declined these very arguments when it ran."},
     ReasonInfo{Reason::registry_withdrawn, "registry.withdrawn", "It was withdrawn."},
+    ReasonInfo{Reason::lock_deviation, "lock.deviation",
+               "The lock of a frozen runtime has another choice, and strict allows no other."},
 };
 
 }  // namespace

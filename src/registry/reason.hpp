@@ -45,6 +45,7 @@ enum class Reason : uint8_t {
   health_quarantined,
   call_declined,
   registry_withdrawn,
+  lock_deviation,
 };
 
 struct ReasonInfo {

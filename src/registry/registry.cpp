@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "registry/frozen.hpp"
 
 namespace opmux::registry {
 namespace {
@@ -78,19 +79,31 @@ void Registry::change(Edit&& edit) {
   if (current_.update(std::forward<Edit>(edit)) && changed_) changed_();
 }
 
+void Registry::freeze(bool on) {
+  current_.update([&](RegistrySnapshot&) {
+    frozen_.store(on, std::memory_order_release);
+    return false;
+  });
+}
+
 Status Registry::define(std::string_view schema_text, OperatorMarks marks) {
   Status outcome;
   change([&](RegistrySnapshot& next) {
     bool changed = false;
     outcome = define_operator(next, schema_text, marks, changed);
-    return changed;
+    if (changed && frozen()) outcome = registry::frozen("define");
+    return changed && outcome.ok();
   });
   return outcome;
 }
 
 BatchResult Registry::add(const Batch& batch, bool all_or_nothing) {
   BatchResult result;
-  change([&](RegistrySnapshot& next) { return apply(batch, all_or_nothing, next, result); });
+  change([&](RegistrySnapshot& next) {
+    if (!frozen()) return apply(batch, all_or_nothing, next, result);
+    result.refused.push_back({batch.backend.name, registry::frozen("implement")});
+    return false;
+  });
   return result;
 }
 
@@ -174,6 +187,10 @@ Status Registry::answer_point(std::string_view text, std::string_view backend,
   if (!signature) return signature.error();
   Status outcome;
   change([&](RegistrySnapshot& next) {
+    if (frozen()) {
+      outcome = registry::frozen("answer_point");
+      return false;
+    }
     const auto at = next.backends.find(backend);
     if (at == next.backends.end()) {
       std::vector<std::string> known;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -26,6 +27,11 @@ class Registry {
 
   /// Called after each publication, outside the locks. Set it before other threads use this object.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
+
+  /// While frozen nothing is added: new operators, implementations and answers are refused
+  /// (`frozen`, "runtime.frozen"). What is there may still be withdrawn.
+  void freeze(bool on);
+  bool frozen() const { return frozen_.load(std::memory_order_acquire); }
 
   /// Defines an operator. The same canonical text again is the same operator; another text under
   /// its name is refused (`already_exists`, "registry.schema_differs") with both texts.
@@ -61,6 +67,7 @@ class Registry {
 
   base::Published<RegistrySnapshot> current_;
   std::function<void()> changed_;
+  std::atomic<bool> frozen_{false};  ///< written where no change is under way
 };
 
 }  // namespace opmux::registry

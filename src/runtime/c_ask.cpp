@@ -35,6 +35,27 @@ int32_t opmux_explain(opmux_operator* op, const opmux_arg* args, uint32_t count,
   });
 }
 
+int32_t opmux_decide(opmux_operator* op, const opmux_arg* args, uint32_t count, char* buffer,
+                     size_t capacity, size_t* size, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("op", op); !bad.ok()) return bad;
+    CArguments arguments;
+    Status status(arguments.read(*slot_of(op).schema, args, count));
+    if (!status.ok()) return status;
+    const auto chosen = opmux::detail::decide(slot_of(op), arguments.site(), arguments.values());
+    if (!chosen) return chosen.error();
+    return Destination{buffer, capacity, size}.write(*chosen);
+  });
+}
+
+int32_t opmux_runtime_lock(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
+                           opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    return Destination{buffer, capacity, size}.write(runtime->cpp.lock().to_string());
+  });
+}
+
 int32_t opmux_list_operators(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
                              opmux_error* error) {
   return ask(runtime, {buffer, capacity, size}, error, [](auto& cpp) { return cpp.list(); });

@@ -71,6 +71,7 @@ Status read_sources(const opmux_source_options* options, opmux::SourceOptions& t
   to.lockfile = view_of(from.lockfile);
   to.last_known_good = (from.flags & OPMUX_SOURCE_NO_LAST_KNOWN_GOOD) == 0;
   to.own_thread = (from.flags & OPMUX_SOURCE_NO_THREAD) == 0;
+  to.freeze_at_start = (from.flags & OPMUX_SOURCE_NO_FREEZE) == 0;
   to.look_at_files = (from.flags & OPMUX_SOURCE_LOOK_AT_FILES) != 0;
   return {};
 }

@@ -162,7 +162,8 @@ Status Core::start(const Options& options) {
   plugins_.mark_waiting();
   if (Status status = sources_.set_code(options.policy); !status.ok()) return status;
   files_.follow();
-  return {};
+  const bool locked = mode->kind == Mode::Kind::locked && options.sources.freeze_at_start;
+  return locked ? freeze().error() : Status();
 }
 
 void Core::lapse_in_time() {
@@ -224,7 +225,8 @@ uint64_t Core::publish() {
   const uint64_t generation = engine_.publish([this] {
     registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
     quarantine_.apply(snapshot);
-    return dispatch::Engine::Sources{std::move(snapshot), sources_.set()};
+    return dispatch::Engine::Sources{std::move(snapshot), sources_.set(), lock_.get()->set,
+                                     *selector_.get()};
   });
   health_.limits_changed();
   return generation;

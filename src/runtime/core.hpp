@@ -21,6 +21,7 @@
 #include "registry/registry.hpp"
 #include "runtime/followed_files.hpp"
 #include "runtime/health_keeper.hpp"
+#include "runtime/lock_fit.hpp"
 #include "runtime/maintenance.hpp"
 #include "runtime/plugin_shelf.hpp"
 #include "runtime/policy_sources.hpp"
@@ -52,6 +53,17 @@ class Core {
 
   /// Makes what the registry and the policies hold now the state in force; returns its generation.
   uint64_t publish();
+  /// Null takes it back.
+  Status set_selector(std::shared_ptr<const Selector> selector);
+  /// The choices that were made so far outside of scopes.
+  Lockfile lock();
+  /// Takes no more changes, and chooses as it did so far or, in mode static, as its file says.
+  Result<Lockfile> freeze();
+  /// Takes no more changes, and chooses as a lockfile says.
+  Status freeze(const Lockfile& lock, std::string_view name);
+  Status check_lock(const Lockfile& lock, std::string_view name);
+  bool frozen() const { return registry_.frozen(); }
+
   /// Lends calls the threads of the process's OpenMP runtime instead of its own.
   Status use_openmp();
 
@@ -65,6 +77,11 @@ class Core {
   Core(const Options& options, policy::Environment environment);
   Status start(const Options& options);
   void lapse_in_time();
+  void refuse_changes(bool on);
+  Result<Lockfile> freeze_by_file(const std::string& path);
+  Status freeze_by(const Lockfile& lock, std::string_view name);
+  Status take_lock(const Lockfile& lock, std::string_view name);
+  LockSurroundings surroundings() { return {registry_.snapshot(), sources_.set()}; }
   Status apply_backend_switches();
   bool denied(const plugin::Manifest::Backend& backend, std::string_view op);
   /// An error that a device found after the call that caused it had returned.
@@ -89,6 +106,13 @@ class Core {
   PolicySources sources_;
   PluginShelf plugins_;
   FollowedFiles files_;
+  struct Lock {
+    Lockfile file;
+    std::shared_ptr<const dispatch::LockSet> set;  ///< null: not frozen
+  };
+  base::ForkMutex freezing_;
+  base::Published<Lock> lock_;
+  base::Published<std::shared_ptr<const Selector>> selector_;
   Maintenance maintenance_;  ///< last of all that jobs use
   std::atomic<bool> lapsing_{false};
 };

@@ -32,8 +32,9 @@ std::string absolute(const std::string& path) {
   return error ? path : made.lexically_normal().native();
 }
 
-std::string lockfile_of(const SourceOptions& options, const std::string& config) {
-  if (!options.lockfile.empty() || config.empty()) return options.lockfile;
+/// As somebody said, or else what lies beside the policy file.
+std::string find_lockfile(const std::string& said, const std::string& config) {
+  if (!said.empty() || config.empty()) return said;
   std::error_code error;
   const fs::path folder =
       fs::is_directory(config, error) ? fs::path(config) : fs::path(config).parent_path();
@@ -60,17 +61,18 @@ Status check(const Mode& mode) {
     return does_not_fit("dynamic", base::concat(" reads no policy file, but ", mode.config,
                                                 " is named as one; unset one of them"));
   }
-  if (mode.kind != Mode::Kind::locked) return {};
+  if (mode.kind != Mode::Kind::locked) {
+    if (mode.lockfile_origin.empty()) return {};
+    return does_not_fit(name_of(mode.kind),
+                        base::concat(" runs by no lockfile, but ", mode.lockfile,
+                                     " is named as one; unset one of them"));
+  }
   if (mode.lockfile.empty()) {
     return does_not_fit("static",
-                        " needs a lockfile: set Options::sources.lockfile, or put opmux.lock "
-                        "beside the policy file");
+                        " needs a lockfile: set OPMUX_LOCKFILE or Options::sources.lockfile, or "
+                        "put opmux.lock beside the policy file");
   }
-  // Better refused than run without what the lockfile was written for.
-  return {Code::unsupported, "mode.unsupported",
-          base::concat("mode static: this version reads and compares lockfiles, but does not run "
-                       "by one; take ",
-                       mode.lockfile, " away or choose another mode")};
+  return {};
 }
 
 }  // namespace
@@ -90,7 +92,10 @@ Result<Mode> mode_of(const SourceOptions& options, const policy::Environment& en
   mode.config = absolute(first_of(options.config, environment.config));
   mode.platform = first_of(options.platform, environment.platform);
   mode.state_dir = environment.state_dir;
-  mode.lockfile = lockfile_of(options, mode.config);
+  mode.lockfile_origin = !options.lockfile.empty()       ? "Options (code)"
+                         : !environment.lockfile.empty() ? "OPMUX_LOCKFILE (environment)"
+                                                         : "";
+  mode.lockfile = find_lockfile(first_of(options.lockfile, environment.lockfile), mode.config);
   const std::string& word = first_of(options.mode, environment.mode);
   if (!word.empty() && std::ranges::find(kModes, word) == kModes.end()) {
     return Status(Code::invalid_argument, "mode.value",
@@ -213,6 +218,11 @@ void FollowedFiles::reload(Result<Files> files) {
 std::vector<policy::Setting> FollowedFiles::settings() const {
   std::vector<policy::Setting> lines;
   lines.push_back({"mode", std::string(name_of(mode_.kind)), mode_.origin});
+  if (mode_.kind == Mode::Kind::locked) {
+    const bool named = !mode_.lockfile_origin.empty();
+    lines.push_back(
+        {"lockfile", mode_.lockfile, named ? mode_.lockfile_origin : "beside the policy file"});
+  }
   const PolicyState state = parts_.sources->state();
   if (!state.name.empty()) {
     const std::string expired =

@@ -21,6 +21,7 @@ struct Mode {
   Kind kind = Kind::dynamic;
   std::string config, platform, lockfile, state_dir;  ///< paths; empty if there is none
   std::string origin;                                 ///< who said so
+  std::string lockfile_origin;                        ///< who named the lockfile; empty: nobody
 };
 /// "dynamic", "config", "hot_reload", "static".
 std::string_view name_of(Mode::Kind kind);

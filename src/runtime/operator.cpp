@@ -98,6 +98,21 @@ Explanation explain(dispatch::OperatorSlot& slot, const CallSite& site, const Ar
   return not_explained(slot, status);
 }
 
+Result<std::string> decide(dispatch::OperatorSlot& slot, const CallSite& site,
+                           const ArgValue* values) {
+  WithInferredOutputs complete;
+  if (Status status = complete.infer(*slot.schema, site, values); !status.ok()) return status;
+  dispatch::CheckedArguments checked;
+  Status status = dispatch::check(*slot.schema, complete.site(), complete.values(), checked);
+  if (!status.ok()) return status;
+  dispatch::load_waiting_plugins(slot);
+  const auto found = dispatch::choose_for_plan(slot, checked, 0, false);
+  if (!found) return found.error();
+  if (found->choice->plans.empty()) return found->choice->nothing_left;
+  if (!found->kept.ok()) return found->kept;
+  return found->choice->plans.front().candidate->implementation->id;
+}
+
 Status::Detail* call_plan(dispatch::BoundPlan& plan, const CallSite& site,
                           const ArgValue* values) noexcept {
   return plan.call(site, values);
@@ -136,6 +151,14 @@ Explanation Operator::explain_arguments(std::span<const opmux_arg> arguments) co
       read.read(*slot_->schema, arguments.data(), static_cast<uint32_t>(arguments.size())));
   if (!status.ok()) return detail::not_explained(*slot_, status);
   return detail::explain(*slot_, read.site(), read.values());
+}
+
+Result<std::string> Operator::decide_arguments(std::span<const opmux_arg> arguments) const {
+  runtime::CArguments read;
+  Status status(
+      read.read(*slot_->schema, arguments.data(), static_cast<uint32_t>(arguments.size())));
+  if (!status.ok()) return status;
+  return detail::decide(*slot_, read.site(), read.values());
 }
 
 Result<std::vector<OutputInfo>> Operator::infer_outputs(

@@ -8,6 +8,7 @@
 #include "policy/expiry.hpp"
 #include "policy/operator_policy.hpp"
 #include "policy/unmatched.hpp"
+#include "registry/frozen.hpp"
 
 namespace opmux::runtime {
 
@@ -36,7 +37,6 @@ void add_rules(const PolicyLayer& layer, const registry::RegistrySnapshot& prese
 
 PolicyLayerPtr& PolicySources::Layers::of(Source source) {
   switch (source) {
-    case Source::lock: return lock;
     case Source::file: return file.layer;
     case Source::environment: return environment;
     case Source::platform: return platform;
@@ -46,7 +46,7 @@ PolicyLayerPtr& PolicySources::Layers::of(Source source) {
 
 policy::PolicySet PolicySources::Layers::set() const {
   policy::PolicySet set;
-  for (const PolicyLayerPtr& layer : {lock, code, file.layer, environment, platform}) {
+  for (const PolicyLayerPtr& layer : {code, file.layer, environment, platform}) {
     if (layer != nullptr) set.layers.push_back(layer);
   }
   return set;
@@ -70,15 +70,15 @@ Result<PolicyLayerPtr> PolicySources::make_layer(Source source, Policy policy,
   return PolicyLayer::make(source, std::move(policy), std::move(name));
 }
 
-Status PolicySources::check_not_frozen(std::string_view what) const {
-  if (!frozen_.load()) return {};
-  return {Code::frozen, "runtime.frozen",
-          base::concat(what, ": this runtime is frozen; changes go into a new one")};
+void PolicySources::freeze(bool on) {
+  const std::lock_guard lock(writers_);
+  frozen_.store(on);
 }
 
 template <class Edit>
-Status PolicySources::change(Edit&& edit) {
+Status PolicySources::change(std::string_view what, Edit&& edit) {
   const std::lock_guard lock(writers_);
+  if (frozen_.load()) return registry::frozen(what);
   const std::shared_ptr<const Layers> now = layers_.get();
   Layers next = *now;
   edit(next);
@@ -99,7 +99,7 @@ Status PolicySources::change(Edit&& edit) {
 Status PolicySources::set_at_start(Source source, Policy policy, std::string name) {
   auto layer = make_layer(source, std::move(policy), std::move(name));
   if (!layer) return layer.error();
-  Status status = change([&](Layers& layers) { layers.of(source) = *layer; });
+  Status status = change("set_policy", [&](Layers& layers) { layers.of(source) = *layer; });
   if (status.ok()) note_expiry(**layer);
   return status;
 }
@@ -109,12 +109,10 @@ void PolicySources::note_expiry(const PolicyLayer& layer) const {
 }
 
 Status PolicySources::set_code(const Policy& policy) {
-  if (Status status = check_not_frozen("set_policy"); !status.ok()) return status;
   auto layer = make_layer(Source::code, policy, "set_policy");
   if (!layer) return layer.error();
-  if (Status status = change([&](Layers& layers) { layers.code = *layer; }); !status.ok()) {
-    return status;
-  }
+  Status status = change("set_policy", [&](Layers& layers) { layers.code = *layer; });
+  if (!status.ok()) return status;
   parts_.publish();
   note_expiry(**layer);
   return {};
@@ -139,12 +137,11 @@ Status PolicySources::approve(const Policy& policy) const {
 }
 
 Status PolicySources::put(PolicyDraft draft) {
-  if (Status status = check_not_frozen("load_policy"); !status.ok()) return status;
   auto layer = make_layer(Source::file, std::move(draft.policy), std::move(draft.name));
   if (!layer) return layer.error();
   if (Status status = approve((*layer)->policy()); !status.ok()) return status;
   uint64_t version = 0;
-  Status status = change([&](Layers& layers) {
+  Status status = change("load_policy", [&](Layers& layers) {
     if (layers.file.layer != nullptr) layers.previous = std::move(layers.file);
     version = ++layers.last_version;
     layers.file = {*layer, std::move(draft.digest), std::move(draft.origin), version, 0};
@@ -185,10 +182,9 @@ Status PolicySources::load(Result<Policy> parsed, PolicyDraft draft) {
 }
 
 Status PolicySources::rollback() {
-  if (Status status = check_not_frozen("rollback"); !status.ok()) return status;
   uint64_t version = 0;
   std::string name;
-  Status status = change([&](Layers& layers) {
+  Status status = change("rollback", [&](Layers& layers) {
     if (layers.previous.layer == nullptr) return;
     std::swap(layers.file, layers.previous);
     layers.file.origin = "rollback";
@@ -267,6 +263,7 @@ std::optional<std::chrono::sys_seconds> PolicySources::lapse() {
   bool any = false;
   {
     const std::lock_guard lock(writers_);
+    if (frozen_.load()) return std::nullopt;
     layers_.update([&](Layers& layers) {
       for (const Source source : {Source::code, Source::file, Source::platform}) {
         PolicyLayerPtr& layer = layers.of(source);

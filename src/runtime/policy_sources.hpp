@@ -62,10 +62,8 @@ class PolicySources {
   /// Takes what expired out of force. Returns when the next rule expires.
   std::optional<std::chrono::sys_seconds> lapse();
 
-  /// From now on every change is refused with `frozen`.
-  void freeze() { frozen_.store(true); }
-  /// Ok unless frozen; `what` is told.
-  Status check_not_frozen(std::string_view what) const;
+  /// While frozen every change is refused with `frozen`, and nothing lapses.
+  void freeze(bool on);
 
  private:
   /// One text in force.
@@ -75,7 +73,7 @@ class PolicySources {
     uint64_t version = 0, generation = 0;
   };
   struct Layers {
-    policy::PolicyLayerPtr lock, code, environment, platform;
+    policy::PolicyLayerPtr code, environment, platform;
     Text file, previous;
     uint64_t last_version = 0;
     Status last_refusal;
@@ -89,7 +87,7 @@ class PolicySources {
   Status approve(const Policy& policy) const;
   /// Changes a copy of the layers, tries it, and keeps it.
   template <class Edit>
-  Status change(Edit&& edit);
+  Status change(std::string_view what, Edit&& edit);
   Status put(PolicyDraft draft);
   void note_generation(uint64_t version, uint64_t generation);
   void tell(const PolicyChange& change) const;

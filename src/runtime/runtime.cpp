@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "dispatch/call.hpp"
 #include "policy/origin_report.hpp"
+#include "registry/frozen.hpp"
 #include "registry/standard_schemas.hpp"
 #include "runtime/core.hpp"
 #include "runtime/policy_check.hpp"
@@ -129,6 +130,31 @@ Result<std::vector<ChoiceChange>> Runtime::compare_policies(std::string_view fro
   if (!after) return after.error();
   return runtime::compare(*before, *after, *core_->registry().snapshot());
 }
+Status Runtime::set_selector(const Selector& selector) {
+  return core_->set_selector(std::make_shared<const Selector>(selector));
+}
+Status Runtime::set_selector(
+    std::function<std::optional<size_t>(std::span<const Candidate>)> pick) {
+  Selector selector;
+  if (pick) {
+    selector.pick = [pick = std::move(pick)](const Selection& asked) {
+      return pick(asked.accepted);
+    };
+  }
+  return set_selector(selector);
+}
+Status Runtime::reset_selector() { return core_->set_selector(nullptr); }
+
+Lockfile Runtime::lock() const { return core_->lock(); }
+Result<Lockfile> Runtime::freeze() { return core_->freeze(); }
+Status Runtime::freeze(const Lockfile& lock, std::string_view name) {
+  return core_->freeze(lock, name);
+}
+Status Runtime::check_lock(const Lockfile& lock, std::string_view name) const {
+  return core_->check_lock(lock, name);
+}
+bool Runtime::frozen() const noexcept { return core_->frozen(); }
+
 void Runtime::end_thread() { core_->maintenance().stop(); }
 
 Tag Runtime::tag(std::string_view word) { return {core_->tag(word)}; }
@@ -138,6 +164,7 @@ bool Runtime::disabled() const noexcept { return core_->environment().disable; }
 Status Runtime::enable_backend(std::string_view name, bool on) {
   const auto backend = find_backend(*core_, name);
   if (!backend) return backend.error();
+  if (core_->frozen()) return registry::frozen("enable_backend");
   (*backend)->set_enabled(on);
   core_->engine().backend_changed(**backend);
   return {};

@@ -74,6 +74,7 @@ TEST(Defects, a_switch_exists_that_nothing_reads) {
   EXPECT_NE(made.error().message().find("OPMUX_RECORD"), std::string_view::npos);
   // What names a file is read, or nothing starts.
   for (const auto& [name, value] : Variables{{"OPMUX_CONFIG", "/nowhere/opmux.yaml"},
+                                             {"OPMUX_LOCKFILE", "/nowhere/opmux.lock"},
                                              {"OPMUX_MODE", "static"},
                                              {"OPMUX_MODE", "hot_reload"},
                                              {"OPMUX_PLATFORM", "desktop"}}) {

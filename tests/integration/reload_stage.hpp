@@ -53,7 +53,7 @@ struct NumberedText {
     text = "opmux: 1\nrules:\n";
     for (int i = 0; i < kTouched; ++i) {
       touched.push_back((number * 7 + i * 101) % kOperators);
-      text += "  - {name: r" + std::to_string(i) + ", op: " + operator_name(touched.back()) +
+      text += "  - {name: " + rule_name(number, i) + ", op: " + operator_name(touched.back()) +
               ", prefer: [" + operator_name(touched.back()) + "/" + provider + ".x]}\n";
     }
     for (int i = kTouched; i < 20; ++i) {
@@ -62,6 +62,10 @@ struct NumberedText {
               ", rank: 10, boost: [{impl: " + op + "/a.x, add: " + std::to_string(number % 50) +
               "}]}\n";
     }
+  }
+  /// The first one tells the number.
+  static std::string rule_name(int number, int rule) {
+    return rule == 0 ? "text_" + std::to_string(number) : "r" + std::to_string(rule);
   }
   /// What runs for an operator under this text.
   std::string chosen(int op) const {

@@ -146,13 +146,51 @@ void expect_legal(const std::vector<InForce>& history, const Caller& caller) {
   EXPECT_EQ(wrong, 0u) << "of " << caller.sampled;
 }
 
+/// Whether a refusal names a line and a column.
+bool has_place(const Status& refused) {
+  static const std::regex kPlace(R"(\.yaml:\d+:\d+: )");
+  return std::regex_search(std::string(refused.message()), kPlace);
+}
+
+/// What is allocated after a quarter of the time, and how much more at the end.
+class Drift {
+ public:
+  explicit Drift(double seconds)
+      : quarter_(Clock::now() + std::chrono::duration<double>(seconds / 4)) {}
+  void look() {
+    if (early_ == 0 && Clock::now() > quarter_) early_ = allocated_megabytes();
+  }
+  double part() const { return early_ == 0 ? 0 : allocated_megabytes() / early_ - 1; }
+
+ private:
+  std::chrono::time_point<Clock, std::chrono::duration<double>> quarter_;
+  double early_ = 0;
+};
+
+/// Calls before and while policies change: none fails, none takes much longer, none is decided by
+/// another text than that of its generation.
+void expect_unhurt(const Load& before, const Load& load, std::vector<InForce> history,
+                   double drift) {
+  EXPECT_GT(load.calls(), 10'000u);
+  EXPECT_EQ(before.failed() + load.failed(), 0u);
+  std::ranges::sort(history, {}, &InForce::generation);
+  expect_legal(history, load.one);
+  expect_legal(history, load.other);
+  std::cout << load.calls() << " calls, p99.9 " << before.p999() << " ns before, " << load.p999()
+            << " ns meanwhile, memory " << 100 * drift << " %\n";
+  // A short run is still meeting operators under their other choices for the first time.
+  EXPECT_LE(drift, figures_count() ? 0.01 : 0.2);
+  if (figures_count()) {
+    EXPECT_LE(load.p999(), 2 * before.p999());
+  }
+}
+
 /// Loads texts at a rate of 200 a second, every second one broken.
 void load_texts(ReloadStage& stage, double seconds, std::vector<InForce>& history, double& drift) {
-  static const std::regex kPlace(R"(^bad\.yaml:\d+:\d+: )");
   Pace pace(200);
   const auto start = Clock::now();
   const auto length = std::chrono::duration<double>(seconds);
-  double early = 0;
+  Drift since(seconds);
   for (int number = 0; Clock::now() < start + length; ++number) {
     pace.next();
     if (number % 2 == 0) {
@@ -161,11 +199,11 @@ void load_texts(ReloadStage& stage, double seconds, std::vector<InForce>& histor
     } else {
       const Status refused = stage.runtime.load_policy(broken_text(number / 2), "bad.yaml");
       ASSERT_FALSE(refused.ok());
-      EXPECT_TRUE(std::regex_search(std::string(refused.message()), kPlace)) << refused.message();
+      EXPECT_TRUE(has_place(refused)) << refused.message();
     }
-    if (early == 0 && Clock::now() > start + length / 4) early = allocated_megabytes();
+    since.look();
   }
-  drift = early == 0 ? 0 : allocated_megabytes() / early - 1;
+  drift = since.part();
 }
 
 TEST(Reload, texts_at_two_hundred_a_second_lose_no_call) {
@@ -175,66 +213,96 @@ TEST(Reload, texts_at_two_hundred_a_second_lose_no_call) {
   history.reserve(100'000);
   double drift = 0;
   const Load load(stage, [&] { load_texts(stage, reload_seconds(), history, drift); });
-  EXPECT_GT(load.calls(), 10'000u);
-  EXPECT_EQ(before.failed() + load.failed(), 0u);
-  std::ranges::sort(history, {}, &InForce::generation);
-  expect_legal(history, load.one);
-  expect_legal(history, load.other);
   const PolicyState state = stage.runtime.policy_state();
   EXPECT_EQ(state.loaded, history.size());
   const double most = 100 * reload_seconds();  // a busy machine may do a tenth of it
   EXPECT_GE(state.loaded + state.refused,
             static_cast<uint64_t>(figures_count() ? most : most / 10));
-  std::cout << load.calls() << " calls, " << state.loaded << " loaded, " << state.refused
-            << " refused, p99.9 " << before.p999() << " ns before, " << load.p999()
-            << " ns meanwhile, memory " << 100 * drift << " %\n";
-  // A short run is still meeting operators under their other choices for the first time.
-  EXPECT_LE(drift, figures_count() ? 0.01 : 0.2);
-  if (figures_count()) {
-    EXPECT_LE(load.p999(), 2 * before.p999());
+  std::cout << state.loaded << " loaded, " << state.refused << " refused\n";
+  expect_unhurt(before, load, history, drift);
+}
+
+/// Listens to what becomes of the texts of a file.
+struct Followed {
+  explicit Followed(Runtime& runtime) {
+    history.reserve(100'000);
+    runtime.add_validator([this](const Policy& next) {
+      number = next.rules.empty() ? -1 : std::stoi(next.rules[0].name.substr(5));
+      return Status();
+    });
+    runtime.on_policy([this](const PolicyChange& change) {
+      if (change.status.ok()) {
+        history.push_back({change.generation, number});
+      } else {
+        refused += 1;
+        without_place += has_place(change.status) ? 0 : 1;
+      }
+    });
   }
+  // Of the one thread that reads the file.
+  int number = -1;
+  std::vector<InForce> history;
+  uint64_t refused = 0, without_place = 0;
+};
+
+/// Writes a file 200 times a second, every second text broken, and a whole one at the end.
+void write_texts(const TemporaryFolder& folder, double seconds, const NumberedText& last,
+                 double& drift) {
+  const auto write = [&](const std::string& text) {
+    write_file(folder.at("next"), text);
+    std::filesystem::rename(folder.at("next"), folder.at("policy.yaml"));
+  };
+  Pace pace(200);
+  Drift since(seconds);
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  int number = 0;
+  for (; Clock::now() < end; ++number) {
+    pace.next();
+    write(number % 2 == 0 ? NumberedText(number / 2).text : broken_text(number / 2));
+    since.look();
+  }
+  drift = since.part();
+  write(last.text);
+  std::cout << number << " writes\n";
+}
+
+/// Seconds until an operator runs what a text says; ten at most.
+double seconds_until(const ReloadStage& stage, const NumberedText& text) {
+  Pace looks(1000);
+  const auto written = Clock::now();
+  const auto in_force = [&] {
+    const Operator& op = stage.operators[static_cast<size_t>(text.touched[0])];
+    return op.explain(Rows().y, Rows().x).chosen == text.chosen(text.touched[0]);
+  };
+  while (!in_force() && Clock::now() < written + std::chrono::seconds(10)) looks.next();
+  EXPECT_TRUE(in_force());
+  return std::chrono::duration<double>(Clock::now() - written).count();
 }
 
 TEST(Reload, of_many_writes_to_a_file_the_last_content_wins) {
   const TemporaryFolder folder;
-  const std::string path = folder.at("policy.yaml");
-  write_file(path, NumberedText(0).text);
-  Options options = bare();
-  options.sources.config = path;
-  options.sources.last_known_good = false;
   // Operators come after the file: their names are not known when it is read.
-  write_file(path, "opmux: 1\n");
+  write_file(folder.at("policy.yaml"), "opmux: 1\n");
+  Options options = bare();
+  options.sources.config = folder.at("policy.yaml");
+  options.sources.last_known_good = false;
   ReloadStage stage(options);
-  int number = 0;
+  Followed followed(stage.runtime);
+  const Load before(stage, [] { run_for(figures_count() ? 5 : 0.3); });
+  double drift = 0, took = 0;
   const Load load(stage, [&] {
-    Pace pace(200);
-    const auto end = Clock::now() + std::chrono::duration<double>(reload_seconds() / 2);
-    for (; Clock::now() < end; ++number) {
-      pace.next();
-      write_file(folder.at("next"),
-                 number % 2 == 0 ? NumberedText(number).text : broken_text(number));
-      std::filesystem::rename(folder.at("next"), path);
-    }
     const NumberedText last(1'000'000);
-    write_file(folder.at("next"), last.text);
-    std::filesystem::rename(folder.at("next"), path);
-    Pace looks(1000);
-    const auto written = Clock::now();
-    const auto in_force = [&] {
-      const Explanation found =
-          stage.operators[static_cast<size_t>(last.touched[0])].explain(Rows().y, Rows().x);
-      return found.chosen == last.chosen(last.touched[0]);
-    };
-    while (!in_force() && Clock::now() < written + std::chrono::seconds(10)) looks.next();
-    EXPECT_TRUE(in_force());
-    const auto took = std::chrono::duration<double>(Clock::now() - written).count();
-    std::cout << number << " writes, last in force after " << 1000 * took << " ms\n";
-    if (figures_count()) {
-      EXPECT_LE(took, 0.3);
-    }
+    write_texts(folder, reload_seconds(), last, drift);
+    took = seconds_until(stage, last);
   });
-  EXPECT_EQ(load.failed(), 0u);
-  EXPECT_GT(load.calls(), 10'000u);
+  stage.runtime.end_thread();
+  std::cout << followed.history.size() << " loaded, " << followed.refused
+            << " refused, the last in force after " << 1000 * took << " ms\n";
+  EXPECT_EQ(followed.without_place, 0u);
+  expect_unhurt(before, load, followed.history, drift);
+  if (figures_count()) {
+    EXPECT_LE(took, 0.3);
+  }
 }
 
 }  // namespace

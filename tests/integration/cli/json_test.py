@@ -30,6 +30,8 @@ CASES = {
     "health_of_a_service": ("health", ["health", str(HEALTH)], 1),
     "config": ("config", ["config", "show"], 0),
     "diff": ("diff", ["diff", "locks/from.lock", "locks/to.lock"], 1),
+    "lock": ("lock", ["lock", "softmax x=f32[2,3]", "rms_norm x=f32[2,3]"], 0),
+    "lock_check": ("lock", ["lock", "--check", "locks/from.lock"], 1),
     "check": ("check", ["check", str(POLICIES / "conflicts.yaml")], 0),
     "check_refusal": ("check", ["check", str(POLICIES / "misspelt.yaml")], 1),
 }

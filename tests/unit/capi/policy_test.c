@@ -286,3 +286,42 @@ void a_policy_allows_transforms_of_tensors(void) {
   CHECK(opmux_policy_set(b.runtime, &policy, NULL) == OPMUX_INVALID_ARGUMENT);
   end_bench(&b);
 }
+
+typedef struct picks {
+  int64_t position;
+  int64_t n;
+  char best[32];
+} picks;
+
+static int64_t pick_one(void* context, const opmux_selection* selection) {
+  picks* p = (picks*)context;
+  CHECK(selection->accepted_count == 2 && selection->fact_count == 2);
+  CHECK(equals(selection->op, "twice") && equals(selection->facts[0].name, "N"));
+  CHECK(selection->facts[0].present == 1 && selection->facts[1].present == 0);
+  CHECK(selection->accepted[0].size < sizeof(p->best));
+  memcpy(p->best, selection->accepted[0].data, selection->accepted[0].size);
+  p->n = selection->facts[0].number;
+  return p->position;
+}
+
+void a_selector_picks_among_the_accepted(void) {
+  bench b;
+  opmux_runtime* runtime = make_runtime();
+  make_bench(&b, runtime);
+  picks p = {1, 0, ""};
+  const opmux_str reads[] = {opmux_str_of("N"), opmux_str_of("HQ")};
+  opmux_selector selector = {sizeof(selector), 0, opmux_str_of("mine"), {reads, 2}, pick_one, &p};
+  CHECK(opmux_selector_set(runtime, &selector, NULL) == OPMUX_OK);
+  CHECK_TEXT(chosen(&b), "twice/zeta.v1");
+  CHECK_TEXT(p.best, "twice/acme.v1");
+  CHECK(p.n > 0);
+  p.position = -1;
+  CHECK(opmux_selector_set(runtime, &selector, NULL) == OPMUX_OK);
+  CHECK_TEXT(chosen(&b), "twice/acme.v1");
+  p.position = 1;
+  CHECK(opmux_selector_set(runtime, NULL, NULL) == OPMUX_OK);
+  CHECK_TEXT(chosen(&b), "twice/acme.v1");
+  selector.pick = NULL;
+  CHECK(opmux_selector_set(runtime, &selector, NULL) == OPMUX_INVALID_ARGUMENT);
+  end_bench(&b);
+}

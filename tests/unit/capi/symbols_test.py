@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The C functions that opmux.h declares are those that the library exports, and all are tested.
+"""The C functions that the headers declare are those that the library exports, and all are tested.
 
-usage: symbols_test.py HEADER LIBRARY TEST.c...
+usage: symbols_test.py LIBRARY HEADER.h... TEST.c...
 """
 import pathlib
 import re
@@ -10,14 +10,15 @@ import sys
 
 
 def main():
-    header, library, *tests = sys.argv[1:]
-    declared = set(re.findall(r"OPMUX_EXPORT[^;(]*?\b(opmux_\w+)\(", pathlib.Path(header).read_text()))
+    library, *sources = sys.argv[1:]
+    text = {suffix: "".join(pathlib.Path(path).read_text() for path in sources if path.endswith(suffix))
+            for suffix in (".h", ".c")}
+    declared = set(re.findall(r"OPMUX_EXPORT[^;(]*?\b(opmux_\w+)\(", text[".h"]))
     lines = subprocess.run(["nm", "--dynamic", "--defined-only", library], check=True,
                            capture_output=True, text=True).stdout.splitlines()
     exported = {line.split()[-1].split("@")[0] for line in lines}
     exported = {name for name in exported if name.startswith("opmux_")}
-    code = "".join(pathlib.Path(test).read_text() for test in tests)
-    called = set(re.findall(r"\b(opmux_\w+)\(", code))
+    called = set(re.findall(r"\b(opmux_\w+)\(", text[".c"]))
     problems = [f"declared, not exported: {name}" for name in sorted(declared - exported)]
     problems += [f"exported, not declared: {name}" for name in sorted(exported - declared)]
     problems += [f"not called by a test: {name}" for name in sorted(declared - called)]

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "dispatch/locked_choices.hpp"
+
 namespace opmux::dispatch {
 namespace {
 
@@ -195,6 +197,64 @@ TEST(ClassLayout, ambient_facts_and_tags_count_when_somebody_looks) {
   EXPECT_FALSE(plain.equals(key(layout, call.signature(registry::kDeterministic))));
   EXPECT_TRUE(plain.equals(key(layout, call.signature(registry::kGrad))));
   EXPECT_FALSE(plain.equals(key(layout, call.signature(0, 7))));
+}
+
+/// Questions of every kind, about H, rows, the number, the weight and what surrounds a call.
+Dependencies all_kinds_of_questions() {
+  Dependencies all;
+  for (const int64_t factor : {2, 3, 8, 16}) all.add(Predicate{kH, Relation::multiple_of, factor});
+  all.add(Predicate{kH, Relation::equals, 12});
+  all.add(Predicate{kH, Relation::at_least, 9});
+  all.add(Predicate{kRows, Relation::at_most, 2});
+  all.add(Fact{FactKind::dtype, 1});
+  all.add(Fact{FactKind::dtype, 2});
+  all.add(Fact{FactKind::present, 2});
+  all.add(Fact{FactKind::scalar, 3});
+  all.add(Fact{FactKind::layout, 1});
+  all.add(Fact{FactKind::device, 1});
+  all.add(Fact{FactKind::ambient, 2});
+  registry::Formula formula{{kRows, kH}, {}};
+  using Op = registry::WhereExpression::Op;
+  formula.steps = {{Op::scalar, 0, 0},
+                   {Op::scalar, 1, 0},
+                   {Op::multiply, 0, 0},
+                   {Op::constant, 0, 30},
+                   {Op::greater, 0, 0}};
+  all.add(formula);
+  return all;
+}
+
+TEST(ClassLayout, the_facts_of_a_key_read_back_and_hold_for_the_calls_of_that_key_alone) {
+  const Dependencies dependencies = all_kinds_of_questions();
+  const ClassLayout layout(dependencies);
+  std::vector<std::unique_ptr<Call>> calls;
+  for (const int64_t rows : {1, 2, 3}) {
+    for (const int64_t h : {1, 2, 6, 8, 9, 12, 16, 24, 30, 32}) {
+      calls.push_back(std::make_unique<Call>(rows, h));
+      calls.push_back(std::make_unique<Call>(rows, h, 1, true, h % 3 == 0 ? bf16 : f32));
+    }
+  }
+  for (const auto& one : calls) {
+    const ClassKey own = key(layout, one->signature());
+    const std::string text = policy::to_string(schema(), layout.facts_of(own));
+    const auto read = policy::parse_class_facts(schema(), dependencies.formulas(), text);
+    ASSERT_TRUE(read.has_value()) << text << ": " << read.error().message();
+    EXPECT_EQ(policy::to_string(schema(), *read), text);
+    const LockedClasses classes({{*read, "copy/a.x"}});
+    for (const auto& other : calls) {
+      EXPECT_EQ(classes.find(other->signature()) != nullptr,
+                own.equals(key(layout, other->signature())))
+          << text;
+    }
+    EXPECT_EQ(classes.find(one->signature(registry::kDeterministic)), nullptr);
+  }
+}
+
+TEST(ClassLayout, a_fact_that_is_none_is_refused) {
+  for (const char* text : {"", "W == 4", "H", "H ~ 4", "H == four", "H % 0 == 0", "H == 4 5",
+                           "dtype(x) == b16", "(rows*H) == true", "always && H == 4"}) {
+    EXPECT_EQ(policy::parse_class_facts(schema(), {}, text).error().reason(), "lock.fact") << text;
+  }
 }
 
 }  // namespace

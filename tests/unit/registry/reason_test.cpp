@@ -13,7 +13,7 @@ TEST(Reasons, stand_in_the_catalogue_in_order_of_declaration) {
     EXPECT_EQ(static_cast<size_t>(catalogue[i].reason), i) << catalogue[i].code;
     EXPECT_EQ(code_of(catalogue[i].reason), catalogue[i].code);
   }
-  EXPECT_EQ(catalogue.size(), static_cast<size_t>(Reason::registry_withdrawn) + 1);
+  EXPECT_EQ(catalogue.size(), static_cast<size_t>(Reason::lock_deviation) + 1);
 }
 
 TEST(Reasons, have_a_dotted_word_of_their_own_and_a_sentence) {

@@ -48,7 +48,8 @@ TEST_F(FollowedFilesTest, mode_is_by_what_is_there) {
   EXPECT_EQ(mode({.config = config()}, "static"), "mode.files");
   EXPECT_EQ(mode({.mode = "hotreload"}, ""), "mode.value");
   write_file(folder.at("opmux.lock"), "");
-  EXPECT_EQ(mode({.config = config()}, ""), "mode.unsupported");
+  EXPECT_EQ(mode({.config = config()}, ""), "static");
+  EXPECT_EQ(mode({.config = config()}, "config"), "config");
 }
 
 TEST_F(FollowedFilesTest, a_file_is_read_at_the_start_and_said_to_be_in_force) {

@@ -1,0 +1,76 @@
+#include <algorithm>
+#include <mutex>
+
+#include "registry/frozen.hpp"
+#include "runtime/core.hpp"
+
+namespace opmux::runtime {
+
+Lockfile Core::lock() {
+  const std::shared_ptr<const Lock> taken = lock_.get();
+  std::vector<dispatch::Engine::DecidedClass> decided = engine_.decided();
+  if (taken->set != nullptr)
+    std::erase_if(decided, [](const auto& each) { return !each.beside_lock; });
+  Lockfile lock = lockfile_of(decided, surroundings());
+  const std::vector<LockedChoice>& locked = taken->file.choices;
+  lock.choices.insert(lock.choices.end(), locked.begin(), locked.end());
+  std::ranges::sort(lock.choices);
+  return lock;
+}
+
+void Core::refuse_changes(bool on) {
+  registry_.freeze(on);
+  sources_.freeze(on);
+}
+
+Result<Lockfile> Core::freeze() {
+  const std::scoped_lock one(freezing_);
+  if (frozen()) return lock();
+  if (files_.mode().kind == Mode::Kind::locked) return freeze_by_file(files_.mode().lockfile);
+  plugins_.warm_up();
+  // First of all: what is locked must not change any more.
+  refuse_changes(true);
+  Lockfile made = lock();
+  if (Status status = take_lock(made, "the frozen runtime"); !status.ok()) return status;
+  return made;
+}
+
+Result<Lockfile> Core::freeze_by_file(const std::string& path) {
+  auto read = Lockfile::read(path);
+  if (!read) return read;
+  if (Status status = freeze_by(*read, path); !status.ok()) return status;
+  return read;
+}
+
+Status Core::freeze(const Lockfile& lock, std::string_view name) {
+  const std::scoped_lock one(freezing_);
+  if (frozen()) return registry::frozen("freeze");
+  return freeze_by(lock, name);
+}
+
+Status Core::freeze_by(const Lockfile& lock, std::string_view name) {
+  plugins_.warm_up();
+  refuse_changes(true);
+  return take_lock(lock, name);
+}
+
+Status Core::check_lock(const Lockfile& lock, std::string_view name) {
+  plugins_.warm_up();
+  return fit(lock, name, surroundings()).error();
+}
+
+Status Core::take_lock(const Lockfile& lock, std::string_view name) {
+  auto set = fit(lock, name, surroundings());
+  if (!set) {
+    refuse_changes(false);
+    return set.error();
+  }
+  lock_.update([&](Lock& current) {
+    current = {lock, *std::move(set)};
+    return true;
+  });
+  publish();
+  return {};
+}
+
+}  // namespace opmux::runtime
