@@ -113,4 +113,16 @@ struct Rows {
   TensorView y, x, w;
 };
 
+/// Defines copy: a.x is chosen where H is a multiple of 16, else b.x; c.x is the last.
+inline Operator define_three_copies(Stage& stage) {
+  const Operator made = stage.define(kCopy);
+  stage.add({.id = "copy/a.x",
+             .kind = Kind::default_,
+             .priority = 200,
+             .caps = Caps{}.multiple_of("H", 16)});
+  stage.add({.id = "copy/b.x", .kind = Kind::default_, .priority = 100});
+  stage.add({.id = "copy/c.x", .kind = Kind::default_, .priority = 50});
+  return made;
+}
+
 }  // namespace opmux::test

@@ -87,15 +87,20 @@ void kept_implementations_stay(void) {
   opmux_runtime_destroy(runtime);
 }
 
-void a_failing_kernel_tells_its_sentence(void) {
+static opmux_runtime* make_runtime_that_fails(twice* t, opmux_registration** held) {
   opmux_runtime* runtime = make_runtime();
   CHECK(opmux_define(runtime, opmux_str_of(TWICE), 0, NULL) == OPMUX_OK);
+  make_twice(t, "acme", "v1", 100);
+  t->outcome = OPMUX_FAILED;
+  t->sentence = "the oven is cold";
+  CHECK(opmux_implement(runtime, &t->backend, held, NULL) == OPMUX_OK);
+  return runtime;
+}
+
+void a_failing_kernel_tells_its_sentence(void) {
   twice t;
-  make_twice(&t, "acme", "v1", 100);
-  t.outcome = OPMUX_FAILED;
-  t.sentence = "the oven is cold";
   opmux_registration* held;
-  CHECK(opmux_implement(runtime, &t.backend, &held, NULL) == OPMUX_OK);
+  opmux_runtime* runtime = make_runtime_that_fails(&t, &held);
   matrix x, y;
   opmux_arg args[2];
   make_args(&x, &y, args);
@@ -117,14 +122,9 @@ static void note_breaker(void* context, const opmux_breaker_event* event) {
 }
 
 void listeners_are_told_what_opened(void) {
-  opmux_runtime* runtime = make_runtime();
-  CHECK(opmux_define(runtime, opmux_str_of(TWICE), 0, NULL) == OPMUX_OK);
   twice t;
-  make_twice(&t, "acme", "v1", 100);
-  t.outcome = OPMUX_FAILED;
-  t.sentence = "the oven is cold";
   opmux_registration* held;
-  CHECK(opmux_implement(runtime, &t.backend, &held, NULL) == OPMUX_OK);
+  opmux_runtime* runtime = make_runtime_that_fails(&t, &held);
   char told[256] = "";
   CHECK(opmux_on_breaker(runtime, note_breaker, told, NULL) == OPMUX_OK);
   CHECK(opmux_on_breaker(runtime, NULL, told, NULL) == OPMUX_INVALID_ARGUMENT);

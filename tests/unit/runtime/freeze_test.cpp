@@ -22,16 +22,9 @@ struct FreezeEvents {
   std::vector<Event> all;
 };
 
-/// copy: a.x is chosen where H is a multiple of 16, else b.x; c.x is the last.
 struct FreezeTest : testing::Test {
   explicit FreezeTest(Variables variables = {}) : stage(options(std::move(variables))) {
-    copy = stage.define(kCopy);
-    stage.add({.id = "copy/a.x",
-               .kind = Kind::default_,
-               .priority = 200,
-               .caps = Caps{}.multiple_of("H", 16)});
-    stage.add({.id = "copy/b.x", .kind = Kind::default_, .priority = 100});
-    stage.add({.id = "copy/c.x", .kind = Kind::default_, .priority = 50});
+    copy = define_three_copies(stage);
   }
   Options options(Variables variables) {
     Options made = bare(std::move(variables));

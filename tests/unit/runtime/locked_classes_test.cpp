@@ -7,18 +7,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// copy: a.x is chosen where H is a multiple of 16, else b.x; c.x is the last.
 struct LockedClassesTest : testing::Test {
-  static std::optional<Operator> fill(Stage& stage) {
-    const Operator made = stage.define(kCopy);
-    stage.add({.id = "copy/a.x",
-               .kind = Kind::default_,
-               .priority = 200,
-               .caps = Caps{}.multiple_of("H", 16)});
-    stage.add({.id = "copy/b.x", .kind = Kind::default_, .priority = 100});
-    stage.add({.id = "copy/c.x", .kind = Kind::default_, .priority = 50});
-    return made;
-  }
   /// What a call ended with; `filled` tells about it.
   Status call(Rows& t) {
     filled = {};
@@ -36,7 +25,7 @@ struct LockedClassesTest : testing::Test {
     return options;
   }
   Stage stage{ticked()};
-  std::optional<Operator> copy = fill(stage);
+  std::optional<Operator> copy = define_three_copies(stage);
 };
 
 TEST_F(LockedClassesTest, strict_alone_never_changes_a_selection) {
@@ -174,7 +163,7 @@ TEST_F(LockedClassesTest, hundreds_of_classes_are_found_and_kept_like_a_few) {
   ASSERT_EQ(lock.choices.size(), static_cast<size_t>(kClasses));
 
   Stage other;
-  copy = fill(other);
+  copy = define_three_copies(other);
   ASSERT_TRUE(other.runtime.freeze(Lockfile::parse(lock.to_string()).value()).ok());
   for (int64_t h = 1; h <= kClasses; ++h) {
     Rows t(1, h);
