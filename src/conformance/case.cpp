@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "conformance/element.hpp"
+#include "verify/element.hpp"
 
 namespace opmux::conformance {
 namespace {
@@ -67,8 +67,8 @@ void CaseTensor::pack() {
   const auto size = static_cast<size_t>(dtype.size_bytes());
   packed.resize(values.size() * size);
   for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = rounded(values[i], dtype);
-    write_element(packed.data() + i * size, dtype, values[i]);
+    values[i] = verify::rounded(values[i], dtype);
+    verify::write_element(packed.data() + i * size, dtype, values[i]);
   }
 }
 
@@ -81,22 +81,23 @@ CaseArgument& Case::argument(std::string_view name) {
   return const_cast<CaseArgument&>(std::as_const(*this).argument(name));
 }
 
-double Case::real(std::string_view name, double otherwise) const {
-  const CaseArgument& found = argument(name);
-  return found.present ? found.f64 : otherwise;
-}
-
-int64_t Case::integer(std::string_view name, int64_t otherwise) const {
-  const CaseArgument& found = argument(name);
-  return found.present ? found.i64 : otherwise;
-}
-
 int64_t Case::rows() const { return product(leading); }
 
 bool Case::empty() const {
   return std::ranges::none_of(arguments, [](const CaseArgument& argument) {
     return argument.written() && argument.tensor.elements() > 0;
   });
+}
+
+verify::CallView Case::view() const {
+  verify::CallView view{op, {}};
+  for (const CaseArgument& argument : arguments) {
+    const bool is_tensor = argument.is_tensor() && argument.present;
+    view.arguments.push_back({argument.info->name, argument.present,
+                              is_tensor ? &argument.tensor : nullptr, argument.written(),
+                              !argument.info->dtype_variable.empty(), argument.i64, argument.f64});
+  }
+  return view;
 }
 
 std::string Case::text() const {

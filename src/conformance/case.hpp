@@ -9,16 +9,16 @@
 #include <opmux/operator.hpp>
 #include <opmux/tensor.hpp>
 
+#include "verify/call_view.hpp"
+
 namespace opmux::conformance {
 
 /// A tensor of a case: what it looks like and where it shall lie, not the memory itself.
-struct CaseTensor {
-  DType dtype{};
-  std::vector<int64_t> shape, strides;  ///< strides in elements, never negative
-  std::vector<double> values;           ///< row-major; empty if it is only written
-  std::vector<std::byte> packed;        ///< the values as they lie in memory without gaps
-  bool at_end = true;                   ///< its last byte stands before a page that traps
-  int64_t skip = 0;                     ///< elements after such a page, if it stands at the front
+struct CaseTensor : verify::Tensor {
+  std::vector<int64_t> strides;   ///< in elements, never negative
+  std::vector<std::byte> packed;  ///< the values as they lie in memory without gaps
+  bool at_end = true;             ///< its last byte stands before a page that traps
+  int64_t skip = 0;               ///< elements after such a page, if it stands at the front
 
   int64_t elements() const;
   /// Elements from the first to the last in memory, both counted; 0 if there is none.
@@ -53,12 +53,12 @@ struct Case {
   CaseArgument& argument(std::string_view name);
   const CaseTensor& tensor(std::string_view name) const { return argument(name).tensor; }
   bool has(std::string_view name) const { return argument(name).present; }
-  /// A number, or what it defaults to if it was left out.
-  double real(std::string_view name, double otherwise) const;
-  int64_t integer(std::string_view name, int64_t otherwise) const;
   int64_t rows() const;
   /// No output has an element: nothing runs.
   bool empty() const;
+
+  /// As whoever judges it sees it.
+  verify::CallView view() const;
 
   /// "x=bf16[3,5]{8,1} weight=none eps=1e-06": as `opmux explain` takes it.
   std::string text() const;

@@ -1,8 +1,7 @@
 #include "conformance/draft.hpp"
+#include "verify/element.hpp"
 
 #include <algorithm>
-
-#include "conformance/element.hpp"
 
 namespace opmux::conformance {
 namespace {
@@ -137,7 +136,7 @@ void Draft::make_tensors() {
     if (!argument.info->any_shape) tensor.shape = shape_of(*argument.info);
     draw_layout(random_, layouts_, argument.written(), tensor);
     if (!argument.read()) continue;
-    if (is_float(tensor.dtype)) {
+    if (verify::is_float(tensor.dtype)) {
       draw_values(random_, specials_, tensor);
     } else {
       tensor.values.assign(static_cast<size_t>(tensor.elements()), 0);

@@ -124,7 +124,7 @@ class OperatorRun {
 
   void draw_one(uint64_t number) {
     Case c = draw_case(*shaper_, info_->name, infos_, options_->seed, number);
-    auto expected = expect(op_, *shaper_, c, arenas_);
+    auto expected = expect(op_, c, arenas_);
     if (!expected && !c.invalid) {
       ++report_.dropped;
       if (report_.note.empty()) report_.note = c.text() + ": " + expected.error().to_string();

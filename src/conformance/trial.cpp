@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "conformance/crash.hpp"
-#include "conformance/element.hpp"
 #include "conformance/pool.hpp"
 #include "conformance/slice.hpp"
+#include "verify/element.hpp"
 
 namespace opmux::conformance {
 namespace {
@@ -31,7 +31,7 @@ bool same_elements(const std::vector<std::byte>& a, const std::vector<std::byte>
   const auto size = static_cast<size_t>(dtype.size_bytes());
   for (size_t i = 0; i < a.size(); i += size) {
     if (std::equal(&a[i], &a[i] + size, &b[i])) continue;
-    const double x = read_element(&a[i], dtype), y = read_element(&b[i], dtype);
+    const double x = verify::read_element(&a[i], dtype), y = verify::read_element(&b[i], dtype);
     if (!(std::isnan(x) && std::isnan(y))) return false;
   }
   return true;

@@ -1,10 +1,9 @@
 #include "conformance/values.hpp"
+#include "verify/element.hpp"
 
 #include <cmath>
 #include <functional>
 #include <limits>
-
-#include "conformance/element.hpp"
 
 namespace opmux::conformance {
 namespace {
@@ -13,8 +12,9 @@ using Draw = std::function<double(Random&)>;
 
 /// Between the smallest number of the type and 2^10 times that.
 Draw tiny(DType dtype) {
-  return
-      [low = smallest(dtype)](Random& r) { return r.normal() * low * std::exp2(r.between(0, 10)); };
+  return [low = verify::smallest(dtype)](Random& r) {
+    return r.normal() * low * std::exp2(r.between(0, 10));
+  };
 }
 
 Draw draw_profile(Random& random, DType dtype) {

@@ -18,7 +18,6 @@ void fill_embedding(Draft& draft) {
 
 }  // namespace
 
-// Rows are copied, and rounded once at most: there is nothing to bound.
 Shaper embedding() { return {.op = "embedding", .shape = shape_embedding, .fill = fill_embedding}; }
 
 }  // namespace opmux::conformance::operators

@@ -1,21 +1,8 @@
-#include "conformance/operators/gate.hpp"
+#include "conformance/operators/halves.hpp"
 #include "conformance/operators/shapers.hpp"
 
 namespace opmux::conformance::operators {
-namespace {
 
-/// v * (1 + erf) / 2 * b: the two terms may cancel, so the error is relative to |v * b|.
-void bound_gelu_and_mul(const Case& c, Expected& expected) {
-  for_each_gate(c, expected, [](double v, double b, double, double& bound) {
-    bound = std::abs(v * b) * (kFunction + 6 * kUnit) +
-            kSmallest * (1 + std::abs(v)) * (1 + std::abs(b));
-  });
-}
-
-}  // namespace
-
-Shaper gelu_and_mul() {
-  return {.op = "gelu_and_mul", .shape = shape_halves, .bound = bound_gelu_and_mul};
-}
+Shaper gelu_and_mul() { return {.op = "gelu_and_mul", .shape = shape_halves}; }
 
 }  // namespace opmux::conformance::operators

@@ -1,15 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "conformance/element.hpp"
 #include "conformance/operators/shapers.hpp"
+#include "verify/element.hpp"
 
 /// Operators that the suite knows by their schema alone: those that plugins and programs bring.
 namespace opmux::conformance::operators {
 namespace {
-
-/// How far results may be from the reference's, relative to the largest of the same output.
-constexpr double kTolerance = 0x1p-10;
 
 /// Sizes small enough for a few dimensions to be multiplied; half of the time they are multiples of
 /// one number, as conditions between dimensions want it.
@@ -46,23 +43,13 @@ void shape_own(Draft& draft) {
 /// Of one size: nothing is known of what the operator does with large and tiny ones.
 void fill_own(Draft& draft) {
   for (const CaseArgument& argument : draft.arguments()) {
-    if (!argument.read() || !is_float(argument.tensor.dtype)) continue;
+    if (!argument.read() || !verify::is_float(argument.tensor.dtype)) continue;
     for (double& value : draft.tensor(argument.info->name).values) value = draft.random().normal();
-  }
-}
-
-void bound_own(const Case&, Expected& expected) {
-  for (ExpectedOutput& output : expected.outputs) {
-    double largest = 0;
-    for (const double value : output.values) {
-      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-    }
-    output.bounds.assign(output.values.size(), largest * kTolerance);
   }
 }
 
 }  // namespace
 
-Shaper own() { return {.op = "", .shape = shape_own, .fill = fill_own, .bound = bound_own}; }
+Shaper own() { return {.op = "", .shape = shape_own, .fill = fill_own}; }
 
 }  // namespace opmux::conformance::operators

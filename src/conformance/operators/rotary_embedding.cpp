@@ -21,42 +21,10 @@ void fill_rotary_embedding(Draft& draft) {
   spoil_index(draft, "positions", {count, -1, count + 1000});
 }
 
-/// a * c - b * s and b * c + a * s: two products and a sum, relative to the sum of magnitudes.
-/// Elements that are not rotated are copied.
-void bound_heads(const Case& c, std::string_view name, Expected& expected) {
-  ExpectedOutput& output = expected.of(c, name);
-  const CaseTensor& heads = c.tensor(name);
-  const CaseTensor& table = c.tensor("cos_sin");
-  const auto width = static_cast<size_t>(heads.shape.back());
-  const size_t per_token = static_cast<size_t>(heads.shape[heads.shape.size() - 2]) * width;
-  const auto rotated = static_cast<size_t>(table.shape[1]), pairs = rotated / 2;
-  const bool neighbours = c.integer("style", 0) == 1;
-  for (size_t i = 0; i < output.values.size(); ++i) {
-    const size_t in_head = i % width;
-    if (in_head >= rotated) continue;
-    const size_t pair = neighbours ? in_head / 2 : in_head % pairs;
-    const bool second = neighbours ? in_head % 2 == 1 : in_head >= pairs;
-    const size_t distance = neighbours ? 1 : pairs;
-    const auto row = static_cast<size_t>(c.tensor("positions").values[i / per_token]) * rotated;
-    const double cos = table.values[row + pair], sin = table.values[row + pairs + pair];
-    const double own = heads.values[i];
-    const double other = heads.values[second ? i - distance : i + distance];
-    output.bounds[i] = 3 * kUnit * (std::abs(own * cos) + std::abs(other * sin)) + kSmallest;
-  }
-}
-
-void bound_rotary_embedding(const Case& c, Expected& expected) {
-  bound_heads(c, "q", expected);
-  if (c.has("k")) bound_heads(c, "k", expected);
-}
-
 }  // namespace
 
 Shaper rotary_embedding() {
-  return {.op = "rotary_embedding",
-          .shape = shape_rotary_embedding,
-          .fill = fill_rotary_embedding,
-          .bound = bound_rotary_embedding};
+  return {.op = "rotary_embedding", .shape = shape_rotary_embedding, .fill = fill_rotary_embedding};
 }
 
 }  // namespace opmux::conformance::operators

@@ -32,7 +32,6 @@ void fill_sample(Draft& draft) {
 
 }  // namespace
 
-// Everything is defined in whole numbers: tokens are exact.
 Shaper sample() { return {.op = "sample", .shape = shape_sample, .fill = fill_sample}; }
 
 }  // namespace opmux::conformance::operators

@@ -1,7 +1,6 @@
 #include <span>
 
 #include "conformance/operators/shapers.hpp"
-#include "conformance/operators/softmax_error.hpp"
 
 namespace opmux::conformance::operators {
 namespace {
@@ -13,28 +12,8 @@ void shape_softmax(Draft& draft) {
   }
 }
 
-void bound_softmax_row(std::span<const double> x, double scale, std::span<const double> p,
-                       std::span<double> bounds) {
-  const std::vector<double> error = softmax_error(x, scale);
-  for (size_t i = 0; i < x.size(); ++i) {
-    // What is masked is exactly zero; what underflows may be flushed.
-    bounds[i] = std::isinf(x[i]) ? 0 : p[i] * error[i] + kSmallest;
-  }
-}
-
-void bound_softmax(const Case& c, Expected& expected) {
-  ExpectedOutput& y = expected.of(c, "y");
-  const std::span<const double> x(c.tensor("x").values);
-  const auto width = static_cast<size_t>(c.tensor("x").shape.back());
-  for (size_t at = 0; at < x.size(); at += width) {
-    bound_softmax_row(x.subspan(at, width), c.real("scale", 1),
-                      std::span(y.values).subspan(at, width),
-                      std::span(y.bounds).subspan(at, width));
-  }
-}
-
 }  // namespace
 
-Shaper softmax() { return {.op = "softmax", .shape = shape_softmax, .bound = bound_softmax}; }
+Shaper softmax() { return {.op = "softmax", .shape = shape_softmax}; }
 
 }  // namespace opmux::conformance::operators

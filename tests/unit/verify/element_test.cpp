@@ -1,9 +1,9 @@
-#include "conformance/element.hpp"
+#include "verify/element.hpp"
 
 #include <cmath>
 #include <limits>
 
-namespace opmux::conformance {
+namespace opmux::verify {
 namespace {
 
 double there_and_back(double value, DType dtype) {
@@ -12,7 +12,7 @@ double there_and_back(double value, DType dtype) {
   return read_element(memory, dtype);
 }
 
-TEST(ConformanceElement, every_half_is_its_own_rounding) {
+TEST(VerifyElement, every_half_is_its_own_rounding) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<uint16_t>(bits);
     for (const DType dtype : {f16, bf16}) {
@@ -24,7 +24,7 @@ TEST(ConformanceElement, every_half_is_its_own_rounding) {
   }
 }
 
-TEST(ConformanceElement, rounds_ties_to_even) {
+TEST(VerifyElement, rounds_ties_to_even) {
   EXPECT_EQ(rounded(1 + 0x1p-11, f16), 1);
   EXPECT_EQ(rounded(1 + 3 * 0x1p-11, f16), 1 + 0x1p-9);
   EXPECT_EQ(rounded(1 + 0x1p-8, bf16), 1);
@@ -33,7 +33,7 @@ TEST(ConformanceElement, rounds_ties_to_even) {
   EXPECT_EQ(rounded(1 + 0x1.8p-24, f32), 1 + 0x1p-23);
 }
 
-TEST(ConformanceElement, rounds_at_the_ends_of_a_type) {
+TEST(VerifyElement, rounds_at_the_ends_of_a_type) {
   EXPECT_EQ(rounded(65519, f16), 65504);
   EXPECT_EQ(rounded(65520, f16), std::numeric_limits<double>::infinity());
   EXPECT_EQ(rounded(-1e39, bf16), -std::numeric_limits<double>::infinity());
@@ -43,7 +43,7 @@ TEST(ConformanceElement, rounds_at_the_ends_of_a_type) {
   EXPECT_EQ(rounded(-5, u8), 0);
 }
 
-TEST(ConformanceElement, keeps_integers_and_specials) {
+TEST(VerifyElement, keeps_integers_and_specials) {
   EXPECT_EQ(there_and_back(-1, i32), -1);
   EXPECT_EQ(there_and_back(-128, i8), -128);
   EXPECT_EQ(there_and_back(255, u8), 255);
@@ -54,7 +54,7 @@ TEST(ConformanceElement, keeps_integers_and_specials) {
   }
 }
 
-TEST(ConformanceElement, knows_the_step_of_a_type) {
+TEST(VerifyElement, knows_the_step_of_a_type) {
   EXPECT_EQ(unit_roundoff(f32), 0x1p-24);
   EXPECT_EQ(unit_roundoff(bf16), 0x1p-8);
   EXPECT_EQ(half_step(1.5, f16), 0x1p-11);
@@ -63,4 +63,4 @@ TEST(ConformanceElement, knows_the_step_of_a_type) {
 }
 
 }  // namespace
-}  // namespace opmux::conformance
+}  // namespace opmux::verify

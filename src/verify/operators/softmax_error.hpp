@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "conformance/shaper.hpp"
+#include "verify/bounds.hpp"
 
-namespace opmux::conformance::operators {
+namespace opmux::verify::operators {
 
 /// The relative error of each weight of exp(s x - m) / sum: an absolute error of the exponent is a
 /// relative one of the power, and the same errors, weighted, are in the sum.
@@ -28,4 +28,4 @@ inline std::vector<double> softmax_error(std::span<const double> x, double scale
   return error;
 }
 
-}  // namespace opmux::conformance::operators
+}  // namespace opmux::verify::operators

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "conformance/shaper.hpp"
+#include "verify/bounds.hpp"
 
-namespace opmux::conformance::operators {
+namespace opmux::verify::operators {
 
 /// The bound of a sum of `count` products whose magnitudes add up to `magnitude`. `factors` is the
 /// sum of the magnitudes of all factors: engines may flush subnormal ones to zero.
@@ -14,8 +14,8 @@ inline double product_error(int64_t count, double magnitude, double factors) {
 
 /// Bounds of y = x times the rows of `weight`, where weight(n, k) gives its elements, plus bias.
 template <class Weight>
-void bound_linear(const Case& c, const std::vector<double>& x, int64_t depth, const Weight& weight,
-                  ExpectedOutput& y) {
+void bound_linear(const CallView& c, const std::vector<double>& x, int64_t depth,
+                  const Weight& weight, ExpectedOutput& y) {
   const int64_t width = c.tensor("y").shape.back();
   for (size_t i = 0; i < y.values.size(); ++i) {
     const int64_t row = static_cast<int64_t>(i) / width, n = static_cast<int64_t>(i) % width;
@@ -31,16 +31,4 @@ void bound_linear(const Case& c, const std::vector<double>& x, int64_t depth, co
   }
 }
 
-/// Sizes of a product: `depth` terms per element, within what a reference can do in a moment.
-inline void shape_linear(Draft& draft, const std::string& width, const std::string& depth) {
-  draft.specials(Specials::nan);
-  const int64_t most = draft.budget() > 16384 ? 1200 : 160;
-  draft.dim(depth) = draft.size_or_none(most);
-  draft.dim(width) = draft.size_or_none(most / 2);
-  const int64_t rows =
-      std::max<int64_t>(1, 200000 / ((draft.dim(depth) + 1) * (draft.dim(width) + 1)));
-  for (int64_t& size : draft.leading())
-    size = std::min(size, draft.size(std::min<int64_t>(rows, 40)));
-}
-
-}  // namespace opmux::conformance::operators
+}  // namespace opmux::verify::operators

@@ -2,18 +2,13 @@
 
 #include <cmath>
 
-#include "conformance/shaper.hpp"
+#include "verify/bounds.hpp"
 
-namespace opmux::conformance::operators {
-
-inline void shape_halves(Draft& draft) {
-  draft.specials(Specials::nan);
-  draft.dim("H2") = 2 * draft.dim("H");
-}
+namespace opmux::verify::operators {
 
 /// Calls set(gate, factor, y's value, y's bound) for every element of y.
 template <class Set>
-void for_each_gate(const Case& c, Expected& expected, Set&& set) {
+void for_each_gate(const CallView& c, Expected& expected, Set&& set) {
   ExpectedOutput& y = expected.of(c, "y");
   const std::vector<double>& x = c.tensor("x").values;
   const auto half = static_cast<size_t>(c.tensor("y").shape.back());
@@ -23,4 +18,4 @@ void for_each_gate(const Case& c, Expected& expected, Set&& set) {
   }
 }
 
-}  // namespace opmux::conformance::operators
+}  // namespace opmux::verify::operators

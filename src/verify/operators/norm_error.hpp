@@ -3,20 +3,14 @@
 #include <cmath>
 #include <span>
 
-#include "conformance/element.hpp"
-#include "conformance/shaper.hpp"
+#include "verify/bounds.hpp"
+#include "verify/element.hpp"
 
-namespace opmux::conformance::operators {
+namespace opmux::verify::operators {
 
 /// A vector argument, or one value in every place if it was left out.
-inline double at_or(const Case& c, std::string_view name, size_t i, double otherwise) {
+inline double at_or(const CallView& c, std::string_view name, size_t i, double otherwise) {
   return c.has(name) ? c.tensor(name).values[i] : otherwise;
-}
-
-inline void draw_eps(Draft& draft) {
-  if (draft.has("eps") || draft.random().chance(60)) {
-    draft.set("eps", draft.random().pick({1e-6, 1e-5, 1e-12, 1e-3, 0.25}));
-  }
 }
 
 /// One over the root mean square of a row.
@@ -28,7 +22,7 @@ inline double rms_factor(std::span<const double> row, double eps) {
 
 /// What rounding a normalized value before it meets the weight may add to an error: nothing unless
 /// the value, give or take its error, can be rounded to either of two neighbours.
-inline double rounding_between(const Case& c, double normal, double relative) {
+inline double rounding_between(const CallView& c, double normal, double relative) {
   if (c.integer("round_before_weight", 0) == 0) return 0;
   const DType dtype = c.has("weight") ? c.tensor("weight").dtype : c.tensor("x").dtype;
   return std::abs(rounded(normal * (1 + relative), dtype) -
@@ -36,13 +30,13 @@ inline double rounding_between(const Case& c, double normal, double relative) {
 }
 
 /// round_before_weight.
-inline bool rounds_first(const Case& c) { return c.integer("round_before_weight", 0) != 0; }
+inline bool rounds_first(const CallView& c) { return c.integer("round_before_weight", 0) != 0; }
 
 /// Bounds of y = row * factor * weight: squares are positive, so the error of their sum is relative
 /// and the root halves it; then come a root, a quotient and two products. Elements that are flushed
 /// to zero before they are multiplied are off by what they were. Where the normalized value is
 /// rounded and a tie is in reach, it may end on either side.
-inline void bound_rms_row(const Case& c, std::span<const double> row, double eps,
+inline void bound_rms_row(const CallView& c, std::span<const double> row, double eps,
                           std::span<const double> values, std::span<double> bounds) {
   const double relative =
       (sum_error(static_cast<int64_t>(row.size())) + 2 * kUnit) / 2 + 2 * kFunction + 2 * kUnit;
@@ -59,4 +53,4 @@ inline void bound_rms_row(const Case& c, std::span<const double> row, double eps
   }
 }
 
-}  // namespace opmux::conformance::operators
+}  // namespace opmux::verify::operators

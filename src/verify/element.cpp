@@ -1,4 +1,4 @@
-#include "conformance/element.hpp"
+#include "verify/element.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-namespace opmux::conformance {
+namespace opmux::verify {
 namespace {
 
 struct Format {
@@ -141,4 +141,4 @@ void write_element(std::byte* at, DType dtype, double value) {
   }
 }
 
-}  // namespace opmux::conformance
+}  // namespace opmux::verify

@@ -4,7 +4,7 @@
 
 #include <opmux/tensor.hpp>
 
-namespace opmux::conformance {
+namespace opmux::verify {
 
 /// f32, f16 or bf16.
 bool is_float(DType dtype);
@@ -22,4 +22,4 @@ double rounded(double value, DType dtype);
 double read_element(const std::byte* at, DType dtype);
 void write_element(std::byte* at, DType dtype, double value);
 
-}  // namespace opmux::conformance
+}  // namespace opmux::verify
