@@ -23,7 +23,7 @@ using ImplementationStates = std::vector<std::shared_ptr<ImplementationState>>;
 /// What everything about one operator is compiled from; the views must outlive it.
 struct OperatorSources {
   std::shared_ptr<const registry::OperatorRecord> op;
-  std::shared_ptr<const policy::PolicySet> policies;
+  std::shared_ptr<const policy::PolicySet> policies;  ///< what concerns the operator
   uint64_t policy_hash = 0;
   ImplementationStates states;
   uint64_t generation = 0;

@@ -105,10 +105,14 @@ ImplementationStates Engine::states_of(Published& published, const registry::Ope
 }
 
 std::unique_ptr<OperatorState> Engine::compile(Published& published, const Published::Op& op) {
-  return std::make_unique<OperatorState>(OperatorSources{
-      op.record, published.policies, published.policies->hash_for(op.record->schema->name),
-      states_of(published, *op.record), generation(), parts_.health, parts_.tuning, parts_.disabled,
-      published.lock, published.selector});
+  const std::shared_ptr<const policy::PolicySet> all = policies();
+  const std::string& name = op.record->schema->name;
+  // Only its own part: an operator that no change concerns keeps no policy of long ago alive.
+  auto own = std::make_shared<const policy::PolicySet>(all->part_for(name));
+  return std::make_unique<OperatorState>(
+      OperatorSources{op.record, std::move(own), all->hash_for(name),
+                      states_of(published, *op.record), generation(), parts_.health, parts_.tuning,
+                      parts_.disabled, published.lock, published.selector});
 }
 
 void Engine::replace(Published& published, const Published::Op& op,
@@ -137,10 +141,8 @@ void Engine::restore(Published& published) const {
       const registry::ImplementationRecord& implementation = *sources.op->implementations[i];
       published.states[implementation.number] = {implementation.id, sources.states[i]};
     }
-    // For every operator the policies of the newest state mean what its own do.
-    if (published.policies != nullptr && sources.generation < newest) return;
+    if (sources.generation < newest) return;
     newest = sources.generation;
-    published.policies = sources.policies;
     published.lock = sources.lock;
     published.selector = sources.selector;
   });
@@ -164,7 +166,10 @@ uint64_t Engine::publish(const std::function<Sources()>& latest) {
     Sources sources = latest();
     const uint64_t next = generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
     adopt(published, std::move(sources.registry));
-    published.policies = std::move(sources.policies);
+    policies_.update([&](policy::PolicySet& set) {
+      set = *sources.policies;
+      return true;
+    });
     published.lock = std::move(sources.lock);
     published.selector = std::move(sources.selector);
     std::vector<std::unique_ptr<Retired>> retired;
@@ -174,7 +179,7 @@ uint64_t Engine::publish(const std::function<Sources()>& latest) {
           state != nullptr && state->sources().op == op.record &&
           state->sources().lock == published.lock &&
           state->sources().selector == published.selector &&
-          state->sources().policy_hash == published.policies->hash_for(op.record->schema->name);
+          state->sources().policy_hash == sources.policies->hash_for(op.record->schema->name);
       if (!same) replace(published, op, retired);
     }
     if (!retired.empty()) plans = live_plans(published);
@@ -184,10 +189,6 @@ uint64_t Engine::publish(const std::function<Sources()>& latest) {
   tell_if_waiting();
   refresh_plans(plans);
   return generation;
-}
-
-std::shared_ptr<const policy::PolicySet> Engine::policies() {
-  return with_published([](Published& published) { return published.policies; });
 }
 
 std::vector<Engine::DecidedClass> Engine::decided() {

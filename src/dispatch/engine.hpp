@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/fork_guarded.hpp"
+#include "base/published.hpp"
 #include "dispatch/call_frame.hpp"
 #include "dispatch/operator_names.hpp"
 #include "dispatch/operator_slot.hpp"
@@ -69,8 +70,9 @@ class Engine {
   uint64_t publish(const std::function<Sources()>& latest);
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
-  /// The policy in force; for an operator that it does not change, its state has an older one.
-  std::shared_ptr<const policy::PolicySet> policies();
+  /// The policy in force; for an operator that it does not change, its state has a part of an older
+  /// one.
+  std::shared_ptr<const policy::PolicySet> policies() const { return policies_.get(); }
 
   /// The operator of that name, or null. No lock.
   OperatorSlot* find(std::string_view op) const { return names_.find(op); }
@@ -108,7 +110,6 @@ class Engine {
  private:
   struct Published {
     registry::RegistrySnapshotPtr registry;
-    std::shared_ptr<const policy::PolicySet> policies;
     std::shared_ptr<const LockSet> lock;
     std::shared_ptr<const Selector> selector;
     struct Op {
@@ -144,6 +145,7 @@ class Engine {
   EngineParts parts_;
   std::atomic<uint64_t> generation_{0};
   OperatorNames names_;
+  base::Published<policy::PolicySet> policies_;
   base::ForkGuarded<Published> published_;
   PlanRoll fork_sensitive_;
 };

@@ -119,17 +119,14 @@ void add_dependencies(const registry::Schema& schema, const registry::Dependenci
   }
 }
 
-/// The policy in force where it does what the state's does but was written anew, so that rules have
-/// the names and places of the latest text; null where the state's is the latest.
+/// The policy in force where it does what the state's does but may be written anew, so that rules
+/// have the names and places of the latest text; null where it does something else.
 std::shared_ptr<const policy::OperatorPolicy> latest_words(const OperatorSlot& slot,
                                                            const OperatorState& state,
                                                            uint64_t context) {
   const OperatorSources& sources = state.sources();
   const std::shared_ptr<const policy::PolicySet> latest = slot.engine->policies();
-  if (latest == nullptr || latest == sources.policies ||
-      latest->hash_for(slot.schema->name) != sources.policy_hash) {
-    return nullptr;
-  }
+  if (latest->hash_for(slot.schema->name) != sources.policy_hash) return nullptr;
   const auto serial = static_cast<uint32_t>(context >> 32);
   return policy::OperatorPolicy::compile(
       *latest, serial == 0 ? nullptr : slot.engine->parts().scope_layer(serial), sources.op);

@@ -41,6 +41,21 @@ uint64_t order_hash(const Policy& policy, std::string_view op) {
   return writer.hash();
 }
 
+/// What selection reads of a policy that is not in its rules.
+Policy without_rules(const Policy& whole, std::string_view op) {
+  Policy part{.prefer = whole.prefer,
+              .require = whole.require,
+              .deny = whole.deny,
+              .allow = whole.allow,
+              .strict = whole.strict,
+              .allow_vendors = whole.allow_vendors,
+              .deny_vendors = whole.deny_vendors,
+              .transforms = whole.transforms};
+  const auto order = whole.per_op.find(std::string(op));
+  if (order != whole.per_op.end()) part.per_op.insert(*order);
+  return part;
+}
+
 }  // namespace
 
 std::string_view name_of(Source source) {
@@ -117,6 +132,26 @@ uint64_t PolicyLayer::hash_for(std::string_view op) const {
   uint64_t hash = mixed(mixed(mixed(1, general_hash_), order), outer);
   for (const uint32_t position : positions) hash = mixed(hash, rule_hashes_[position]);
   return hash;
+}
+
+PolicyLayerPtr PolicyLayer::part_for(std::string_view op) const {
+  if (hash_for(op) == 0) return nullptr;
+  auto part = std::make_shared<PolicyLayer>();
+  part->source_ = source_;
+  part->name_ = name_;
+  part->policy_ = without_rules(policy_, op);
+  for (const Rule* rule : rules_for(op)) part->policy_.rules.push_back(*rule);
+  if (outer_) part->outer_ = outer_->part_for(op);
+  part->index();
+  return part;
+}
+
+PolicySet PolicySet::part_for(std::string_view op) const {
+  PolicySet part;
+  for (const PolicyLayerPtr& layer : layers) {
+    if (PolicyLayerPtr own = layer->part_for(op)) part.layers.push_back(std::move(own));
+  }
+  return part;
 }
 
 uint64_t PolicySet::hash_for(std::string_view op) const {

@@ -36,6 +36,9 @@ class PolicyLayer {
   /// Of everything in this layer and outer() that can concern the operator: equal hashes mean equal
   /// effect. Names, owners, reasons and places of rules are not in it. 0 if nothing concerns it.
   uint64_t hash_for(std::string_view op) const;
+  /// A layer that says the same about the operator and nothing about others: who keeps it does not
+  /// keep the whole. Null if nothing concerns the operator.
+  std::shared_ptr<const PolicyLayer> part_for(std::string_view op) const;
 
  private:
   using Positions = std::vector<uint32_t>;
@@ -69,6 +72,8 @@ struct PolicySet {
   std::vector<PolicyLayerPtr> layers;  ///< strongest first
 
   uint64_t hash_for(std::string_view op) const;
+  /// What each layer says about one operator; see PolicyLayer::part_for().
+  PolicySet part_for(std::string_view op) const;
 };
 
 }  // namespace opmux::policy

@@ -29,6 +29,23 @@ struct Listening : Stage {
   std::vector<Event> events;
 };
 
+TEST(PolicyInForce, is_all_that_operators_keep_alive_though_they_were_decided_under_older_ones) {
+  Stage stage;
+  const Operator op = stage.define(kCopy);
+  stage.add({.id = "copy/plain.one", .kind = Kind::reference});
+  stage.add({.id = "copy/fast.one", .kind = Kind::default_});
+  const Rule own{.op = "copy", .prefer = {"reference"}};
+  ASSERT_TRUE(stage.runtime.set_policy({.rules = {own, {.op = "softmax"}}}).ok());
+  const Rows rows;
+  EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); }), "copy/plain.one");
+  const std::weak_ptr<const policy::PolicyLayer> before =
+      stage.runtime.core().engine().policies()->layers.front();
+  EXPECT_FALSE(before.expired());
+  ASSERT_TRUE(stage.runtime.set_policy({.rules = {own, {.op = "matmul"}}}).ok());
+  EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); }), "copy/plain.one");
+  EXPECT_TRUE(before.expired());
+}
+
 TEST(Withdrawal, waits_for_a_call_that_is_inside) {
   Stage stage;
   const Operator op = stage.define(kCopy);

@@ -113,6 +113,38 @@ TEST(PolicyHash, of_a_set_depends_on_the_source_but_not_on_silent_layers) {
   EXPECT_EQ(PolicySet{}.hash_for("norm"), 0u);
 }
 
+TEST(PolicyPart, has_the_rules_of_one_operator_in_their_order_and_everything_general) {
+  const PolicyLayerPtr whole =
+      file({.deny = {"vendor:acme"},
+            .per_op = {{"norm", {"vendor"}}, {"softmax", {"reference"}}},
+            .rules = {{.name = "a", .op = "norm", .prefer = {"vendor"}},
+                      {.name = "b", .op = "softmax", .prefer = {"vendor"}},
+                      {.name = "c", .op = "n*", .prefer = {"reference"}, .rank = 60}}});
+  const PolicyLayerPtr part = whole->part_for("norm");
+  ASSERT_NE(part, nullptr);
+  EXPECT_EQ(names(part->rules_for("norm")), "c a");
+  EXPECT_EQ(part->policy().rules.size(), 2u);
+  EXPECT_EQ(part->policy().per_op.size(), 1u);
+  EXPECT_EQ(part->name(), whole->name());
+  EXPECT_EQ(part->source(), Source::file);
+  EXPECT_EQ(part->hash_for("norm"), whole->hash_for("norm"));
+}
+
+TEST(PolicyPart, keeps_what_the_policy_stands_on) {
+  const Policy outer{.rules = {{.op = "norm", .deny = {"vendor"}}, {.op = "softmax"}}};
+  const PolicyLayerPtr whole = layer_of(Source::scope, combine(outer, {.prefer = {"reference"}}));
+  const PolicyLayerPtr part = whole->part_for("norm");
+  ASSERT_NE(part->outer(), nullptr);
+  EXPECT_EQ(part->outer()->policy().rules.size(), 1u);
+  EXPECT_EQ(part->hash_for("norm"), whole->hash_for("norm"));
+}
+
+TEST(PolicyPart, of_an_operator_that_nothing_concerns_is_none) {
+  const PolicyLayerPtr layer = file({.rules = {{.op = "softmax", .prefer = {"vendor"}}}});
+  EXPECT_EQ(layer->part_for("norm"), nullptr);
+  EXPECT_TRUE((PolicySet{{layer}}.part_for("norm").layers.empty()));
+}
+
 /// 10,000 rules over 300 operators, a few of them for all.
 Policy large_policy() {
   Policy policy;
