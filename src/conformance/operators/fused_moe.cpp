@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "conformance/operators/indices.hpp"
 #include "conformance/operators/product_sizes.hpp"
 #include "conformance/operators/shapers.hpp"

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "conformance/operators/heads.hpp"
 #include "conformance/operators/indices.hpp"
 #include "conformance/operators/shapers.hpp"
