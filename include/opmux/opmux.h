@@ -255,6 +255,8 @@ typedef struct opmux_state_options {
   uint32_t struct_size;
   uint32_t crash_journal; /* OPMUX_CRASH_JOURNAL_* */
   opmux_str folder;       /* instead of OPMUX_STATE_DIR; empty: what the environment says */
+  uint32_t state_page;    /* 1: keep one, <opmux/state_page.h>; 0: what OPMUX_STATE_PAGE says */
+  uint32_t reserved;
 } opmux_state_options;
 
 #define OPMUX_OPTION_NO_BACKENDS 1u /* do not load the installation's; the reference stays */
@@ -592,5 +594,6 @@ OPMUX_EXPORT int32_t opmux_stats_visit(opmux_runtime* runtime,
 
 #include <opmux/lock.h>
 #include <opmux/selector.h>
+#include <opmux/state_page.h>
 
 #endif /* OPMUX_OPMUX_H */

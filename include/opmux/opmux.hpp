@@ -10,4 +10,5 @@
 #include <opmux/point.hpp>
 #include <opmux/runtime.hpp>
 #include <opmux/scope.hpp>
+#include <opmux/state_page.hpp>
 #include <opmux/typed_op.hpp>

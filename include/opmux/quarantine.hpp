@@ -26,6 +26,9 @@ struct StateOptions {
   std::string folder = {};
   /// A journal that cannot be written is told once as an event; everything else works as without.
   CrashJournal crash_journal = CrashJournal::off;
+  /// Keep a page in `run` that tells others what this runtime does: <opmux/state_page.hpp>. Also
+  /// switched on by OPMUX_STATE_PAGE. One that cannot be written is told once as an event.
+  bool state_page = false;
 };
 
 /// An implementation that may not run, because a process ended inside of it.

@@ -203,8 +203,13 @@ std::vector<Engine::DecidedClass> Engine::decided() {
         // Who stands in for what rests is no choice.
         const CandidateParts* const chosen =
             choice.rests != nullptr ? choice.rests : choice.plans.front().candidate;
-        all.push_back(
-            {state->sources().op, std::move(facts), chosen->implementation, choice.beside_lock});
+        std::vector<registry::ImplementationPtr> order;
+        for (const PlanRecord& plan : choice.plans) order.push_back(plan.candidate->implementation);
+        const std::string& note =
+            choice.deviation.empty() ? choice.preference_unmet : choice.deviation;
+        all.push_back({state->sources().op, std::move(facts), chosen->implementation,
+                       choice.beside_lock, std::move(order),
+                       note.empty() ? choice.selector_problem : note, choice.generation});
       });
     }
     return all;

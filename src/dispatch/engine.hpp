@@ -83,6 +83,9 @@ class Engine {
     policy::ClassFacts when;
     registry::ImplementationPtr implementation;
     bool beside_lock;  ///< the lock of a frozen runtime says nothing of it
+    std::vector<registry::ImplementationPtr> order;  ///< who is tried, best first
+    std::string note;  ///< of a preference that was not met, or another deviation
+    uint64_t generation;
   };
   /// All that were decided since their operators changed.
   std::vector<DecidedClass> decided();

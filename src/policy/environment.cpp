@@ -128,7 +128,7 @@ struct Known {
   Status (*read)(const Variable& variable, Environment& into);
 };
 
-constexpr std::array<Known, 16> kKnown{{
+constexpr std::array<Known, 17> kKnown{{
     {"OPMUX_CONFIG", keep_text<&Environment::config>},
     {"OPMUX_LOCKFILE", keep_text<&Environment::lockfile>},
     {"OPMUX_MODE", [](const Variable& v, Environment& e) { return read_word(v, kModes, e.mode); }},
@@ -148,6 +148,8 @@ constexpr std::array<Known, 16> kKnown{{
      [](const Variable& v, Environment& e) { return read_paths(v, ',', e.python_plugins); }},
     {"OPMUX_PLATFORM", keep_text<&Environment::platform>},
     {"OPMUX_STATE_DIR", keep_text<&Environment::state_dir>},
+    {"OPMUX_STATE_PAGE",
+     [](const Variable& v, Environment& e) { return read_boolean(v, e.state_page); }},
     {"OPMUX_RECORD", keep_text<&Environment::record>},
     {"OPMUX_LOG", [](const Variable& v, Environment& e) { return read_word(v, kLevels, e.log); }},
     {"OPMUX_NUM_THREADS",

@@ -24,6 +24,7 @@ struct Environment {
   std::string mode;  ///< static, dynamic, config, hot_reload, auto
   std::vector<std::string> plugin_path, python_plugins;
   bool disable = false;
+  bool state_page = false;
   int num_threads = 0;                   ///< 0: not set
   std::map<std::string, bool> backends;  ///< OPMUX_BACKEND_<NAME>, lower case
   std::vector<Variable> seen;            ///< what was set, by name, for `config show`

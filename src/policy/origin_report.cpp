@@ -113,6 +113,7 @@ std::vector<Setting> process_settings(const Environment& environment) {
   if (environment.num_threads > 0) {
     add("num_threads", std::to_string(environment.num_threads), "NUM_THREADS");
   }
+  if (environment.state_page) add("state_page", "true", "STATE_PAGE");
   if (environment.disable) add("disable", "true", "DISABLE");
   for (const auto& [name, on] : environment.backends) {
     std::string variable = "BACKEND_" + name;

@@ -89,6 +89,7 @@ Status read_state(const opmux_state_options* options, opmux::StateOptions& to) {
   }
   to.folder = view_of(from.folder);
   to.crash_journal = static_cast<opmux::CrashJournal>(from.crash_journal);
+  to.state_page = from.state_page != 0;
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/store_folder.hpp"
 #include "base/tag_table.hpp"
 #include "base/text.hpp"
 #include "plugin/discovery.hpp"
@@ -11,6 +12,7 @@
 #include "registry/native_kernel.hpp"
 #include "registry/standard_schemas.hpp"
 #include "runtime/registration.hpp"
+#include "runtime/state_page_job.hpp"
 
 namespace opmux::runtime {
 namespace {
@@ -163,7 +165,11 @@ Status Core::start(const Options& options) {
   if (Status status = sources_.set_code(options.policy); !status.ok()) return status;
   files_.follow();
   const bool locked = mode->kind == Mode::Kind::locked && options.sources.freeze_at_start;
-  return locked ? freeze().error() : Status();
+  if (Status status = locked ? freeze().error() : Status(); !status.ok()) return status;
+  if (options.state.state_page || environment_.state_page) {
+    maintenance_.add(state_page_job(*this, base::run_folder(environment_.state_dir)));
+  }
+  return {};
 }
 
 void Core::lapse_in_time() {

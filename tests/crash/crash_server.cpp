@@ -68,7 +68,8 @@ class Server {
       : runtime_(Runtime::create({.environment = {{}},
                                   .backends = false,
                                   .threads = 2,
-                                  .state = {folder, CrashJournal::with_handler}})
+                                  .state = {folder, CrashJournal::with_handler,
+                                            std::getenv("OPMUX_STATE_PAGE") != nullptr}})
                      .value()) {
     for (int i = 0; i < kThreads; ++i) {
       check(runtime_.define(name_of_op(i) + "(out Tensor y[N], Tensor x[N])"));

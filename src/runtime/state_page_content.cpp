@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <map>
+
+#include <opmux/version.h>
+
+#include "base/text.hpp"
+#include "policy/class_facts.hpp"
+#include "policy/operator_policy.hpp"
+#include "runtime/core.hpp"
+#include "runtime/state_page_job.hpp"
+
+namespace opmux::runtime {
+namespace {
+
+using registry::Reason;
+
+/// Of one operator; the others are counted.
+constexpr size_t kMostChoices = 256;
+
+/// Why an implementation cannot run, whatever it is called with.
+struct Refusal {
+  Reason reason = Reason::none;
+  std::string text = {};
+};
+
+Refusal refusal_of(const registry::ImplementationRecord& implementation,
+                   const policy::PolicyView::Drop& drop, bool open) {
+  const registry::Backend& backend = *implementation.backend;
+  if (drop.reason != Reason::none) return {drop.reason, "by " + policy::describe(drop.by)};
+  if (!backend.enabled()) {
+    return {Reason::backend_disabled, base::concat("backend ", backend.name(), " is switched off")};
+  }
+  if (backend.lost_by_fork()) {
+    return {Reason::backend_forked,
+            base::concat("backend ", backend.name(), " was used before the fork")};
+  }
+  if (const std::string* why = implementation.quarantined.load(std::memory_order_acquire)) {
+    return {Reason::health_quarantined, *why};
+  }
+  if (std::string why = backend.unavailable_reason(); !why.empty()) {
+    return {Reason::backend_unavailable, std::move(why)};
+  }
+  const registry::Capability& needs = implementation.capability;
+  if (needs.machine != Reason::none) return {needs.machine, needs.machine_text};
+  if (open) return {Reason::health_open, "it failed too often"};
+  return {};
+}
+
+bool says_something(const policy::PolicyLayer& layer, const registry::RegistrySnapshot& registry) {
+  return !layer.policy().rules.empty() ||
+         std::ranges::any_of(registry.operators,
+                             [&](const auto& op) { return layer.hash_for(op.first) != 0; });
+}
+
+void add_policy(Core& core, const registry::RegistrySnapshot& registry, RuntimeState& state) {
+  const PolicyState policy = core.sources().state();
+  state.policy_name = policy.name;
+  state.policy_digest = policy.digest;
+  state.policy_origin = policy.origin;
+  state.policy_version = policy.version;
+  state.policy_rules = policy.rules;
+  state.policies_refused = policy.refused;
+  state.last_refusal = policy.last_refusal.message();
+  const std::shared_ptr<const policy::PolicySet> set = core.sources().set();
+  for (const policy::PolicyLayerPtr& layer : set->layers) {
+    if (!says_something(*layer, registry)) continue;
+    state.sources.push_back(
+        {std::string(name_of(layer->source())), layer->name(), layer->policy().rules.size()});
+  }
+}
+
+BackendPageState backend_state(const registry::Backend& backend, const BackendHealth& health) {
+  if (!backend.enabled()) return {backend.name(), "off", ""};
+  if (backend.lost_by_fork()) return {backend.name(), "lost by a fork", ""};
+  if (std::string why = backend.unavailable_reason(); !why.empty()) {
+    return {backend.name(), "unavailable", std::move(why)};
+  }
+  return {backend.name(), std::string(name_of(health.health)), health.reason};
+}
+
+/// Implementations of which no call runs.
+using Shut = std::map<std::string, bool, std::less<>>;
+
+Shut add_health(Core& core, const registry::RegistrySnapshot& registry, RuntimeState& state) {
+  const HealthReport report = core.health().report();
+  state.health = name_of(report.verdict);
+  for (const BackendHealth& health : report.backends) {
+    const auto backend = registry.backends.find(health.name);
+    if (backend != registry.backends.end()) {
+      state.backends.push_back(backend_state(*backend->second, health));
+    }
+  }
+  for (std::string& name : core.plugins().waiting_backends()) {
+    state.backends.push_back({std::move(name), "not loaded", "no call could use it yet"});
+  }
+  std::ranges::sort(state.backends, {}, &BackendPageState::name);
+  Shut shut;
+  for (const BreakerInfo& info : report.breakers) {
+    if (info.state == BreakerState::closed) continue;
+    state.breakers.push_back({info.implementation, info.what, std::string(name_of(info.state)),
+                              info.why, info.openings});
+    const bool rests = info.state != BreakerState::half_open && info.what == "all calls";
+    if (rests) shut[info.implementation] = true;
+  }
+  return shut;
+}
+
+using Counts = std::map<std::string, dispatch::ImplementationStats, std::less<>>;
+
+OperatorPageState operator_state(const std::shared_ptr<const registry::OperatorRecord>& op,
+                                 const policy::PolicySet& policies, const Counts& counts,
+                                 const Shut& shut) {
+  policy::PolicyView view;
+  policy::OperatorPolicy::compile(policies, nullptr, op)->assume(nullptr, view);
+  OperatorPageState state{op->schema->name, {}};
+  for (size_t i = 0; i < op->implementations.size(); ++i) {
+    const registry::ImplementationRecord& from = *op->implementations[i];
+    ImplementationPageState own;
+    own.id = from.id;
+    own.kind = name_of(from.kind);
+    own.priority = from.priority;
+    if (const auto counted = counts.find(from.id); counted != counts.end()) {
+      const dispatch::ImplementationStats& stats = counted->second;
+      own.calls = stats.calls;
+      own.stood_in = stats.stood_in;
+      own.declined = stats.declined;
+      own.failed = stats.failed;
+      own.resource = stats.resource;
+    }
+    Refusal refusal = refusal_of(from, view.drops[i], shut.contains(from.id));
+    own.code = refusal.reason == Reason::none ? "" : code_of(refusal.reason);
+    own.reason = std::move(refusal.text);
+    state.implementations.push_back(std::move(own));
+  }
+  return state;
+}
+
+void add_operators(Core& core, const registry::RegistrySnapshot& registry, const Shut& shut,
+                   RuntimeState& state) {
+  Counts counts;
+  for (dispatch::ImplementationStats& each : core.engine().stats()) {
+    std::string id = each.id;
+    counts.emplace(std::move(id), std::move(each));
+  }
+  const std::shared_ptr<const policy::PolicySet> policies = core.sources().set();
+  for (const auto& [name, op] : registry.operators) {
+    if (op->implementations.empty()) continue;
+    state.operators.push_back(operator_state(op, *policies, counts, shut));
+  }
+}
+
+ChoicePageState choice_state(const dispatch::Engine::DecidedClass& decided) {
+  ChoicePageState state;
+  state.op = decided.op->schema->name;
+  state.when = policy::to_string(*decided.op->schema, decided.when);
+  for (const registry::ImplementationPtr& each : decided.order) state.accepted.push_back(each->id);
+  const std::string& wanted = decided.implementation->id;
+  if (state.accepted.empty() || state.accepted.front() != wanted) state.rests = wanted;
+  state.note = decided.note;
+  state.generation = decided.generation;
+  return state;
+}
+
+void add_choices(Core& core, RuntimeState& state) {
+  std::map<const registry::OperatorRecord*, size_t> of_operator;
+  for (const dispatch::Engine::DecidedClass& decided : core.engine().decided()) {
+    if (++of_operator[decided.op.get()] > kMostChoices) {
+      ++state.left_out;
+    } else {
+      state.choices.push_back(choice_state(decided));
+    }
+  }
+  std::ranges::sort(state.choices, {}, [](const ChoicePageState& each) {
+    return std::pair<std::string_view, std::string_view>(each.op, each.when);
+  });
+}
+
+}  // namespace
+
+RuntimeState state_of(Core& core) {
+  RuntimeState state;
+  state.version = OPMUX_VERSION;
+  state.mode = name_of(core.files().mode().kind);
+  state.frozen = core.frozen();
+  state.disabled = core.environment().disable;
+  state.generation = core.engine().generation();
+  const registry::RegistrySnapshotPtr registry = core.registry().snapshot();
+  add_policy(core, *registry, state);
+  const Shut shut = add_health(core, *registry, state);
+  add_operators(core, *registry, shut, state);
+  add_choices(core, state);
+  return state;
+}
+
+}  // namespace opmux::runtime

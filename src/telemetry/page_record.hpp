@@ -1,0 +1,51 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace opmux::telemetry {
+
+/// The text as a field has it: without tabs and line ends.
+std::string escaped_field(std::string_view text);
+
+inline std::string page_field(std::string_view text) { return escaped_field(text); }
+inline std::string page_field(bool yes) { return yes ? "1" : "0"; }
+template <std::integral T>
+std::string page_field(T number) {
+  return std::to_string(number);
+}
+
+/// One line of a state page: the kind of record, and its fields.
+template <class... Fields>
+std::string page_record(std::string_view kind, const Fields&... fields) {
+  std::string line(kind);
+  ((line += '\t', line += page_field(fields)), ...);
+  return line + "\n";
+}
+
+/// The fields of such a line, one after the other. Those that are missing, as in a page of an
+/// earlier version, read as empty and 0.
+class PageFields {
+ public:
+  explicit PageFields(std::string_view line, char separator = '\t')
+      : rest_(line), separator_(separator) {}
+
+  std::string text();
+  int64_t number() { return integer<int64_t>(); }
+  uint64_t count() { return integer<uint64_t>(); }
+  /// Whether every number was one.
+  bool good() const { return good_; }
+
+ private:
+  std::string_view next();
+  template <class T>
+  T integer();
+
+  std::string_view rest_;
+  char separator_;
+  bool good_ = true;
+};
+
+}  // namespace opmux::telemetry

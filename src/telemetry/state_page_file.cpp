@@ -1,0 +1,126 @@
+#include "telemetry/state_page_file.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <system_error>
+#include <vector>
+
+#include "base/published.hpp"
+#include "base/store_folder.hpp"
+#include "base/text.hpp"
+#include "base/whole_file.hpp"
+
+namespace opmux::telemetry {
+namespace {
+
+/// Never the name of a file that is there: processes of other pid namespaces may share the folder.
+std::string new_page_name() {
+  static std::atomic<uint32_t> count{0};
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return base::concat(kStatePagePrefix, ::getpid(), "-", now.tv_sec, "-", now.tv_nsec, "-",
+                      ++count);
+}
+
+using OpenPages = base::Published<std::vector<StatePageFile*>>;
+
+// Lives as long as threads do.
+OpenPages& open_pages() {
+  static auto* const pages = new OpenPages;
+  return *pages;
+}
+
+/// What exit() would leave behind: runtimes that live until the process ends.
+void remove_at_exit(StatePageFile* page) {
+  open_pages().update([&](std::vector<StatePageFile*>& pages) {
+    pages.push_back(page);
+    return true;
+  });
+  [[maybe_unused]] static const int kAtExit = std::atexit([] {
+    for (StatePageFile* const each : *open_pages().get()) each->remove();
+  });
+}
+
+void close_in_child(std::atomic<int>& descriptor) {
+  if (const int number = descriptor.exchange(-1); number >= 0) ::close(number);
+}
+
+}  // namespace
+
+StatePageFile::StatePageFile(std::string folder)
+    : folder_(std::move(folder)),
+      path_(folder_ + "/" + new_page_name()),
+      process_(base::process_number()) {
+  base::at_fork_in_child([](void* own) { static_cast<StatePageFile*>(own)->leave_to_parent(); },
+                         this);
+  remove_at_exit(this);
+}
+
+StatePageFile::~StatePageFile() {
+  remove();
+  base::forget_fork_handler(this);
+  open_pages().update(
+      [&](std::vector<StatePageFile*>& pages) { return std::erase(pages, this) != 0; });
+}
+
+Status StatePageFile::prepare() {
+  if (Status status = base::make_private_folder(folder_); !status.ok()) return status;
+  sweep_state_pages(folder_);
+  return {};
+}
+
+int StatePageFile::write_aside(const std::string& aside, std::string_view text) {
+  const int file = ::open(aside.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return -1;
+  next_lock_.store(file);
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0 && base::write_all(file, text) &&
+      std::rename(aside.c_str(), path_.c_str()) == 0) {
+    return file;
+  }
+  const int why = errno;
+  ::unlink(aside.c_str());
+  next_lock_.store(-1);
+  ::close(file);
+  errno = why;
+  return -1;
+}
+
+Status StatePageFile::replace(std::string_view text) {
+  const std::lock_guard turn(writing_);
+  if (removed_ || process_ != base::process_number()) return {};
+  const int file = write_aside(path_ + ".new", text);
+  if (file < 0) {
+    return {Code::failed, "state_page.file",
+            base::concat("cannot write ", path_, ": ", std::generic_category().message(errno))};
+  }
+  const int before = lock_.exchange(file);
+  next_lock_.store(-1);
+  if (before >= 0) ::close(before);
+  return {};
+}
+
+void StatePageFile::remove() {
+  if (process_ != base::process_number()) return;
+  const std::lock_guard turn(writing_);
+  removed_ = true;
+  const int held = lock_.exchange(-1);
+  if (held < 0) return;
+  ::unlink(path_.c_str());
+  ::close(held);
+}
+
+void StatePageFile::leave_to_parent() {
+  // Both may be the same file, in the middle of a change.
+  if (lock_.load() == next_lock_.load()) next_lock_.store(-1);
+  close_in_child(lock_);
+  close_in_child(next_lock_);
+}
+
+}  // namespace opmux::telemetry

@@ -1,0 +1,222 @@
+#include "telemetry/state_page_text.hpp"
+
+#include "base/checked_line.hpp"
+#include "base/text.hpp"
+#include "telemetry/page_record.hpp"
+
+namespace opmux::telemetry {
+namespace {
+
+constexpr std::string_view kTitle = "opmux state page ";
+constexpr std::string_view kVersion = "1";
+/// For what stands last: how much was left out.
+constexpr size_t kRoomAtTheEnd = 256;
+
+/// Appends records while there is room, and counts the others.
+class Body {
+ public:
+  template <class... Fields>
+  void add(std::string_view kind, const Fields&... fields) {
+    const std::string line = page_record(kind, fields...);
+    if (text_.size() + line.size() + kRoomAtTheEnd > kMaxStatePage) {
+      ++left_out_;
+    } else {
+      text_ += line;
+    }
+  }
+  std::string take(uint64_t left_out) {
+    text_ += page_record("left_out", left_out + left_out_);
+    return std::move(text_);
+  }
+
+ private:
+  std::string text_;
+  uint64_t left_out_ = 0;
+};
+
+void add_operator(Body& body, const OperatorPageState& op) {
+  body.add("operator", op.name);
+  for (const ImplementationPageState& each : op.implementations) {
+    body.add("implementation", each.id, each.kind, each.priority, each.calls, each.stood_in,
+             each.declined, each.failed, each.resource, each.code, each.reason);
+  }
+}
+
+void add_runtime(Body& body, const RuntimeState& own) {
+  body.add("runtime", own.number, own.since, own.version, own.mode, own.frozen, own.disabled,
+           own.generation, own.health);
+  body.add("policy", own.policy_name, own.policy_digest, own.policy_origin, own.policy_version,
+           own.policy_rules, own.policies_refused, own.last_refusal);
+  for (const PolicySourceState& each : own.sources) {
+    body.add("source", each.source, each.name, each.rules);
+  }
+  for (const BackendPageState& each : own.backends) {
+    body.add("backend", each.name, each.state, each.reason);
+  }
+  for (const BreakerPageState& each : own.breakers) {
+    body.add("breaker", each.implementation, each.what, each.state, each.why, each.openings);
+  }
+  for (const OperatorPageState& each : own.operators) add_operator(body, each);
+  for (const ChoicePageState& each : own.choices) {
+    body.add("choice", each.op, each.when, each.generation, each.rests, each.note,
+             base::join(each.accepted, " "));
+  }
+}
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) words.emplace_back(base::take_until(text, ' '));
+  return words;
+}
+
+void read_process(PageFields& fields, StatePage& page) {
+  page.process.pid = fields.number();
+  page.process.name = fields.text();
+  page.process.started = fields.number();
+  page.mark.pid_namespace = fields.text();
+  page.mark.start_ticks = fields.count();
+}
+
+void read_runtime(PageFields& fields, RuntimeState& own) {
+  own.number = fields.count();
+  own.since = fields.number();
+  own.version = fields.text();
+  own.mode = fields.text();
+  own.frozen = fields.count() != 0;
+  own.disabled = fields.count() != 0;
+  own.generation = fields.count();
+  own.health = fields.text();
+}
+
+void read_policy(PageFields& fields, RuntimeState& own) {
+  own.policy_name = fields.text();
+  own.policy_digest = fields.text();
+  own.policy_origin = fields.text();
+  own.policy_version = fields.count();
+  own.policy_rules = fields.count();
+  own.policies_refused = fields.count();
+  own.last_refusal = fields.text();
+}
+
+ImplementationPageState read_implementation(PageFields& fields) {
+  ImplementationPageState own;
+  own.id = fields.text();
+  own.kind = fields.text();
+  own.priority = fields.number();
+  own.calls = fields.count();
+  own.stood_in = fields.count();
+  own.declined = fields.count();
+  own.failed = fields.count();
+  own.resource = fields.count();
+  own.code = fields.text();
+  own.reason = fields.text();
+  return own;
+}
+
+ChoicePageState read_choice(PageFields& fields) {
+  ChoicePageState own;
+  own.op = fields.text();
+  own.when = fields.text();
+  own.generation = fields.count();
+  own.rests = fields.text();
+  own.note = fields.text();
+  own.accepted = words_of(fields.text());
+  return own;
+}
+
+BreakerPageState read_breaker(PageFields& fields) {
+  BreakerPageState own;
+  own.implementation = fields.text();
+  own.what = fields.text();
+  own.state = fields.text();
+  own.why = fields.text();
+  own.openings = fields.count();
+  return own;
+}
+
+/// False if the line is none that was written.
+bool read_record(std::string_view line, StatePage& page) {
+  PageFields fields(line);
+  RuntimeState& own = page.process.runtimes.front();
+  const std::string kind = fields.text();
+  if (kind == "process") {
+    read_process(fields, page);
+  } else if (kind == "runtime") {
+    read_runtime(fields, own);
+  } else if (kind == "policy") {
+    read_policy(fields, own);
+  } else if (kind == "source") {
+    PolicySourceState& source = own.sources.emplace_back();
+    source.source = fields.text();
+    source.name = fields.text();
+    source.rules = fields.count();
+  } else if (kind == "backend") {
+    BackendPageState& backend = own.backends.emplace_back();
+    backend.name = fields.text();
+    backend.state = fields.text();
+    backend.reason = fields.text();
+  } else if (kind == "breaker") {
+    own.breakers.push_back(read_breaker(fields));
+  } else if (kind == "operator") {
+    own.operators.emplace_back().name = fields.text();
+  } else if (kind == "implementation") {
+    if (own.operators.empty()) return false;
+    own.operators.back().implementations.push_back(read_implementation(fields));
+  } else if (kind == "choice") {
+    own.choices.push_back(read_choice(fields));
+  } else if (kind == "left_out") {
+    own.left_out = fields.count();
+  }
+  return fields.good();
+}
+
+Status damaged(std::string_view what) {
+  return {Code::invalid_argument, "state_page.damaged", base::concat("no state page: ", what)};
+}
+
+}  // namespace
+
+std::string state_page_body(const StatePage& page) {
+  Body body;
+  const ProcessState& process = page.process;
+  body.add("process", process.pid, process.name, process.started, page.mark.pid_namespace,
+           page.mark.start_ticks);
+  uint64_t left_out = 0;
+  if (!process.runtimes.empty()) {
+    add_runtime(body, process.runtimes.front());
+    left_out = process.runtimes.front().left_out;
+  }
+  return body.take(left_out);
+}
+
+std::string state_page_text(std::string_view body, int64_t written, uint64_t updates) {
+  return base::checked_line(base::concat(kTitle, kVersion, " ", written, " ", updates, "\n", body));
+}
+
+Result<StatePage> parse_state_page(std::string_view text) {
+  if (!text.starts_with(kTitle)) return damaged("it does not start like one");
+  if (!text.ends_with('\n')) return damaged("it is cut off");
+  text.remove_suffix(1);
+  const auto whole = base::text_of_checked(text);
+  if (!whole) return damaged("it is not as it was written");
+  std::string_view rest = whole->substr(kTitle.size());
+  std::string_view title = base::take_until(rest, '\n');
+  if (const std::string_view version = base::take_until(title, ' '); version != kVersion) {
+    return Status(Code::unsupported, "state_page.version",
+                  base::concat("the page has version ", version.substr(0, 16),
+                               ", and this opmux reads version ", kVersion));
+  }
+  StatePage page;
+  RuntimeState& own = page.process.runtimes.emplace_back();
+  PageFields times(title, ' ');
+  own.written = times.number();
+  own.updates = times.count();
+  if (!times.good()) return damaged("its first line says not when it was written");
+  while (!rest.empty()) {
+    const std::string_view line = base::take_until(rest, '\n');
+    if (!read_record(line, page)) return damaged(base::concat("'", line.substr(0, 80), "'"));
+  }
+  return page;
+}
+
+}  // namespace opmux::telemetry

@@ -1,0 +1,32 @@
+// The reader of state pages on any bytes: what it takes reads back as itself. A check sum that is
+// right is put behind half of the inputs, so that what stands before it is read, too.
+#include <cstdlib>
+#include <string>
+
+#include "base/checked_line.hpp"
+#include "telemetry/state_page_text.hpp"
+
+namespace {
+
+void try_page(std::string_view text) {
+  const auto page = opmux::telemetry::parse_state_page(text);
+  if (!page) {
+    if (!page.error().reason().starts_with("state_page.")) std::abort();
+    return;
+  }
+  const auto& own = page->process.runtimes.at(0);
+  const std::string body = state_page_body(*page);
+  const auto again = opmux::telemetry::parse_state_page(
+      opmux::telemetry::state_page_text(body, own.written, own.updates));
+  if (!again || state_page_body(*again) != body) std::abort();
+  if (to_json(page->process) != to_json(again->process)) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try_page(text);
+  try_page(opmux::base::checked_line(text));
+  return 0;
+}

@@ -1,0 +1,284 @@
+#include <opmux/state_page.hpp>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "forked.hpp"
+#include "stage.hpp"
+#include "temporary_folder.hpp"
+
+namespace opmux::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// A runtime with a page, whose time the test sets.
+struct PageStage {
+  explicit PageStage(Variables variables = {{"OPMUX_STATE_PAGE", "1"}})
+      : stage(options(std::move(variables), folder.path())) {}
+
+  static Options options(Variables variables, const std::string& folder) {
+    Options options = bare(std::move(variables));
+    options.state.folder = folder;
+    options.sources.own_thread = false;
+    return options;
+  }
+  Operator copies() { return define_three_copies(stage); }
+  void tick() { stage.runtime.tick(now += 1s); }
+  RuntimeState state() {
+    tick();
+    const auto found = process_state(::getpid(), folder.path());
+    EXPECT_TRUE(found) << found.error().message();
+    return found ? found->runtimes.at(0) : RuntimeState();
+  }
+
+  TemporaryFolder folder;
+  Stage stage;
+  std::chrono::nanoseconds now{1s};
+};
+
+const OperatorPageState& op_of(const RuntimeState& state, std::string_view name) {
+  static const OperatorPageState kNone;
+  const auto at = std::ranges::find(state.operators, name, &OperatorPageState::name);
+  return at == state.operators.end() ? kNone : *at;
+}
+
+const ImplementationPageState& implementation(const RuntimeState& state, std::string_view id) {
+  static const ImplementationPageState kNone;
+  const OperatorPageState& op = op_of(state, id.substr(0, id.find('/')));
+  const auto at = std::ranges::find(op.implementations, id, &ImplementationPageState::id);
+  return at == op.implementations.end() ? kNone : *at;
+}
+
+TEST(StatePage, is_kept_only_if_it_is_asked_for) {
+  PageStage off{{}};
+  off.tick();
+  EXPECT_FALSE(std::filesystem::exists(off.folder.path() + "/run"));
+  const auto none = process_state(::getpid(), off.folder.path());
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().reason(), "state_page.none");
+  EXPECT_THAT(std::string(none.error().message()), HasSubstr("OPMUX_STATE_PAGE=1"));
+  EXPECT_THAT(process_states(off.folder.path()), IsEmpty());
+
+  const TemporaryFolder folder;
+  Options options = PageStage::options({}, folder.path());
+  options.state.state_page = true;
+  Runtime runtime = Runtime::create(options).value();
+  runtime.tick(1s);
+  EXPECT_TRUE(process_state(::getpid(), folder.path()));
+}
+
+TEST(StatePage, tells_who_ran_how_often_and_for_which_calls) {
+  PageStage own;
+  const Operator copy = own.copies();
+  const Rows sixteen(2, 16), eight(2, 8);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(copy(sixteen.y, sixteen.x).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(copy(eight.y, eight.x).ok());
+  const RuntimeState state = own.state();
+  EXPECT_EQ(state.calls("copy/a.x"), 5u);
+  EXPECT_EQ(state.calls("copy/b.x"), 3u);
+  EXPECT_EQ(state.calls("copy/c.x"), 0u);
+  EXPECT_EQ(op_of(state, "copy").calls(), 8u);
+  std::vector<std::string> firsts;
+  for (const ChoicePageState& choice : state.choices) {
+    EXPECT_EQ(choice.op, "copy");
+    EXPECT_THAT(choice.when, HasSubstr("H % 16"));
+    EXPECT_EQ(choice.accepted.back(), "copy/c.x");
+    EXPECT_GT(choice.generation, 0u);
+    firsts.push_back(choice.accepted.front());
+  }
+  EXPECT_THAT(firsts, testing::UnorderedElementsAre("copy/a.x", "copy/b.x"));
+  EXPECT_EQ(state.version, OPMUX_VERSION);
+  EXPECT_EQ(state.mode, "dynamic");
+  EXPECT_EQ(state.health, "healthy");
+}
+
+TEST(StatePage, tells_the_process) {
+  PageStage own;
+  own.tick();
+  const auto found = process_state(::getpid(), own.folder.path());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->pid, ::getpid());
+  EXPECT_TRUE(found->alive);
+  EXPECT_FALSE(found->elsewhere);
+  EXPECT_FALSE(found->name.empty());
+  EXPECT_GT(found->started, 1'600'000'000);
+  EXPECT_LE(found->started, found->runtimes[0].since + 1);
+  EXPECT_LE(found->runtimes[0].since, found->runtimes[0].written / 1000);
+  EXPECT_EQ(process_states(own.folder.path()).size(), 1u);
+}
+
+TEST(StatePage, tells_of_every_runtime_of_a_process) {
+  PageStage own;
+  Stage second(PageStage::options({{"OPMUX_STATE_PAGE", "1"}}, own.folder.path()));
+  own.tick();
+  second.runtime.tick(1s);
+  const auto both = process_state(::getpid(), own.folder.path());
+  ASSERT_TRUE(both);
+  ASSERT_EQ(both->runtimes.size(), 2u);
+  EXPECT_LT(both->runtimes[0].number, both->runtimes[1].number);
+}
+
+TEST(StatePage, follows_the_policy_in_force_and_what_was_refused) {
+  PageStage own;
+  own.copies();
+  const RuntimeState before = own.state();
+  EXPECT_EQ(before.policy_name, "");
+  EXPECT_THAT(before.sources, IsEmpty());
+  ASSERT_TRUE(own.stage.runtime
+                  .load_policy("opmux: 1\nrules:\n- {name: no-a, op: copy, deny: [copy/a.*]}\n",
+                               "policy.yaml")
+                  .ok());
+  const RuntimeState after = own.state();
+  EXPECT_GT(after.generation, before.generation);
+  EXPECT_EQ(after.policy_name, "policy.yaml");
+  EXPECT_EQ(after.policy_digest, own.stage.runtime.policy_state().digest);
+  EXPECT_EQ(after.policy_version, 1u);
+  EXPECT_EQ(after.policy_rules, 1u);
+  EXPECT_EQ(implementation(after, "copy/a.x").code, "policy.denied");
+  EXPECT_THAT(implementation(after, "copy/a.x").reason, HasSubstr("\"no-a\" (policy.yaml:3"));
+  EXPECT_EQ(implementation(after, "copy/b.x").code, "");
+  EXPECT_TRUE(std::ranges::any_of(after.sources, [](const PolicySourceState& each) {
+    return each.source == "file" && each.name == "policy.yaml" && each.rules == 1;
+  }));
+  EXPECT_FALSE(own.stage.runtime.load_policy("opmux: 1\nrulez: []\n", "policy.yaml").ok());
+  const RuntimeState refused = own.state();
+  EXPECT_EQ(refused.policies_refused, 1u);
+  EXPECT_THAT(refused.last_refusal, HasSubstr("rulez"));
+  EXPECT_EQ(refused.policy_version, 1u);
+}
+
+TEST(StatePage, tells_what_rests_who_stands_in_and_what_is_off) {
+  PageStage own;
+  const Operator copy = own.copies();
+  const Rows rows(2, 16);
+  ASSERT_TRUE(own.stage.runtime.force_breaker("copy/a.x", BreakerForce::isolate).ok());
+  ASSERT_TRUE(copy(rows.y, rows.x).ok());
+  ASSERT_TRUE(own.stage.runtime.enable_backend("c", false).ok());
+  ASSERT_TRUE(copy(rows.y, rows.x).ok());
+  const RuntimeState state = own.state();
+  EXPECT_EQ(state.health, "degraded");
+  ASSERT_EQ(state.breakers.size(), 1u);
+  EXPECT_EQ(state.breakers[0].implementation, "copy/a.x");
+  EXPECT_EQ(state.breakers[0].state, "isolated");
+  EXPECT_EQ(implementation(state, "copy/a.x").code, "health.open");
+  EXPECT_EQ(implementation(state, "copy/c.x").code, "backend.disabled");
+  ASSERT_EQ(state.choices.size(), 1u);
+  EXPECT_THAT(state.choices[0].accepted, ElementsAre("copy/b.x"));
+  EXPECT_EQ(state.choices[0].rests, "copy/a.x");
+  EXPECT_EQ(state.calls("copy/b.x"), 2u);
+  const auto backend = std::ranges::find(state.backends, "c", &BackendPageState::name);
+  ASSERT_NE(backend, state.backends.end());
+  EXPECT_EQ(backend->state, "off");
+}
+
+TEST(StatePage, counts_calls_that_were_taken_over) {
+  PageStage own;
+  const Operator copy = own.copies();
+  own.stage.kernel("copy/a.x").body = [](CallFrame&) { return Outcome::failed; };
+  const Rows rows(2, 16);
+  ASSERT_TRUE(copy(rows.y, rows.x).ok());
+  const RuntimeState state = own.state();
+  EXPECT_EQ(implementation(state, "copy/a.x").failed, 1u);
+  EXPECT_EQ(implementation(state, "copy/b.x").stood_in, 1u);
+}
+
+TEST(StatePage, is_written_again_only_when_there_is_news) {
+  PageStage own;
+  const Operator copy = own.copies();
+  const RuntimeState first = own.state();
+  EXPECT_EQ(own.state().updates, first.updates);
+  const Rows rows(2, 16);
+  ASSERT_TRUE(copy(rows.y, rows.x).ok());
+  EXPECT_EQ(own.state().updates, first.updates + 1);
+}
+
+TEST(StatePage, asks_no_backend_and_decides_nothing) {
+  PageStage own;
+  own.copies();
+  const RuntimeState state = own.state();
+  EXPECT_THAT(state.choices, IsEmpty());
+  EXPECT_EQ(op_of(state, "copy").implementations.size(), 3u);
+}
+
+TEST(StatePage, goes_with_the_runtime) {
+  const TemporaryFolder folder;
+  {
+    Stage stage(PageStage::options({{"OPMUX_STATE_PAGE", "1"}}, folder.path()));
+    stage.runtime.tick(1s);
+    EXPECT_FALSE(std::filesystem::is_empty(folder.path() + "/run"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path() + "/run"));
+}
+
+TEST(StatePage, of_a_killed_process_is_told_as_such_and_swept) {
+  const TemporaryFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Stage stage(PageStage::options({{"OPMUX_STATE_PAGE", "1"}}, folder.path()));
+    stage.runtime.tick(1s);
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  const auto dead = process_state(child, folder.path());
+  ASSERT_FALSE(dead);
+  EXPECT_EQ(dead.error().reason(), "state_page.process");
+  EXPECT_THAT(std::string(dead.error().message()), HasSubstr("left a page behind"));
+  EXPECT_THAT(process_states(folder.path()), IsEmpty());
+  const auto page = std::filesystem::directory_iterator(folder.path() + "/run")->path().string();
+  const auto left = open_state_page(page);
+  ASSERT_TRUE(left);
+  EXPECT_EQ(left->pid, child);
+  EXPECT_FALSE(left->alive);
+  Stage next(PageStage::options({{"OPMUX_STATE_PAGE", "1"}}, folder.path()));
+  EXPECT_FALSE(std::filesystem::exists(page));
+}
+
+TEST(StatePage, of_a_forked_child_is_its_own) {
+  PageStage own;
+  const Operator copy = own.copies();
+  const Rows rows(2, 16);
+  ASSERT_TRUE(copy(rows.y, rows.x).ok());
+  EXPECT_EQ(own.state().calls("copy/a.x"), 1u);
+  EXPECT_TRUE(true_in_forked_child([&] {
+    const bool nothing_yet = !process_state(::getpid(), own.folder.path());
+    for (int i = 0; i < 4; ++i) (void)copy(rows.y, rows.x);
+    own.tick();
+    const auto mine = process_state(::getpid(), own.folder.path());
+    return nothing_yet && mine && mine->runtimes.at(0).calls("copy/a.x") >= 4 &&
+           process_states(own.folder.path()).size() == 2;
+  }));
+  EXPECT_EQ(own.state().calls("copy/a.x"), 1u);
+}
+
+TEST(StatePage, that_cannot_be_written_is_told_once) {
+  const TemporaryFolder folder;
+  write_file(folder.at("run"), "no folder");
+  std::vector<std::string> told;
+  Options options = PageStage::options({{"OPMUX_STATE_PAGE", "1"}}, folder.path());
+  options.sink = [&](const Event& event) { told.emplace_back(event.code); };
+  Stage stage(options);
+  for (int i = 1; i < 5; ++i) stage.runtime.tick(std::chrono::seconds(i));
+  EXPECT_THAT(told, ElementsAre("state_page.file"));
+}
+
+TEST(StatePage, of_nobody_is_not_found) {
+  const auto none = process_state(0);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code(), Code::not_found);
+  EXPECT_EQ(none.error().reason(), "state_page.process");
+  EXPECT_EQ(open_state_page("/nowhere").error().reason(), "state_page.read");
+}
+
+}  // namespace
+}  // namespace opmux::test
