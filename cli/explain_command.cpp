@@ -3,6 +3,8 @@
 
 #include "cli/argument_text.hpp"
 #include "cli/command.hpp"
+#include "cli/process_option.hpp"
+#include "cli/process_report.hpp"
 
 namespace opmux::cli {
 namespace {
@@ -13,9 +15,30 @@ struct ExplainOptions {
   std::string policy_file;
   Policy policy;
   bool strict = false, json = false;
+  ProcessOption process;
 };
 
+int explain_process(const ExplainOptions& options) {
+  if (options.process.all()) return print_processes(options.json);
+  if (!options.arguments.empty()) {
+    return wrong_use(
+        "a running process tells which calls run what, not of calls that are "
+        "described; leave out '" +
+        options.arguments.front() + "'");
+  }
+  const std::optional<ProcessState> process = find_process(options.process, options.op);
+  if (!process) return kWrongUse;
+  if (options.json) {
+    std::cout << to_json(*process) << "\n";
+  } else {
+    print_choices(*process);
+  }
+  return kFine;
+}
+
 int explain(const ExplainOptions& options) {
+  if (options.process.given()) return explain_process(options);
+  if (options.op.empty()) return wrong_use("OP is required");
   std::optional<Runtime> runtime = make_runtime();
   if (!runtime) return kWrongUse;
   if (!options.policy_file.empty()) {
@@ -46,7 +69,7 @@ int explain(const ExplainOptions& options) {
 void add_explain(CLI::App& app, Action& action) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand("explain", "Which implementation would run, and why");
-  command->add_option("OP", options->op, "operator")->required();
+  command->add_option("OP", options->op, "operator; may be left out with --pid");
   command->add_option("ARG", options->arguments,
                       "arguments, as x=bf16[32,4096] eps=1e-6; outputs may be left out");
   const auto tokens = [&](const char* flag, std::vector<std::string>& list, const char* what) {
@@ -59,6 +82,7 @@ void add_explain(CLI::App& app, Action& action) {
       ->add_option("--policy", options->policy_file,
                    "what would happen with this policy file in the place of the one in force")
       ->type_name("FILE");
+  add_process_option(*command, options->process);
   command->add_flag("--strict", options->strict, "no fallback beyond what is preferred");
   command->add_flag("--json", options->json, "as docs/schemas/explain.json describes it");
   command->callback([options, &action] { action = [options] { return explain(*options); }; });

@@ -4,6 +4,8 @@
 
 #include "cli/command.hpp"
 #include "cli/padded.hpp"
+#include "cli/process_option.hpp"
+#include "cli/process_report.hpp"
 
 namespace opmux::cli {
 namespace {
@@ -11,6 +13,7 @@ namespace {
 struct ListOptions {
   std::string op;
   bool json = false;
+  ProcessOption process;
 };
 
 void print(const OperatorInfo& op, size_t width) {
@@ -24,7 +27,21 @@ void print(const OperatorInfo& op, size_t width) {
   }
 }
 
+int list_process(const ListOptions& options) {
+  const std::optional<ProcessState> process = find_process(options.process, options.op);
+  if (!process) return kWrongUse;
+  if (options.json) {
+    std::cout << to_json(*process) << "\n";
+  } else {
+    print_calls(*process);
+  }
+  return kFine;
+}
+
 int list(const ListOptions& options) {
+  if (options.process.given()) {
+    return options.process.all() ? print_processes(options.json) : list_process(options);
+  }
   std::optional<Runtime> runtime = make_runtime();
   if (!runtime) return kWrongUse;
   std::vector<OperatorInfo> all = runtime->list();
@@ -52,7 +69,9 @@ void add_list(CLI::App& app, Action& action) {
   auto options = std::make_shared<ListOptions>();
   CLI::App* command = app.add_subcommand("list", "Operators and their implementations");
   command->add_option("OP", options->op, "only this operator");
-  command->add_flag("--json", options->json, "as docs/schemas/list.json describes it");
+  add_process_option(*command, options->process);
+  command->add_flag("--json", options->json,
+                    "as docs/schemas/list.json, of processes process_state.json, describes it");
   command->callback([options, &action] { action = [options] { return list(*options); }; });
 }
 

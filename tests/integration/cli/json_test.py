@@ -28,6 +28,7 @@ CASES = {
     "verify": ("verify", ["verify", "softmax", "rms_norm", "--cases", "4"], 0),
     "health": ("health", ["health"], 0),
     "health_of_a_service": ("health", ["health", str(HEALTH)], 1),
+    "process": ("process_state", ["list", "--page", "pages/worker.page"], 0),
     "config": ("config", ["config", "show"], 0),
     "diff": ("diff", ["diff", "locks/from.lock", "locks/to.lock"], 1),
     "lock": ("lock", ["lock", "softmax x=f32[2,3]", "rms_norm x=f32[2,3]"], 0),

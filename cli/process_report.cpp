@@ -1,0 +1,207 @@
+#include "cli/process_report.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <iostream>
+#include <set>
+
+#include "base/text.hpp"
+#include "cli/padded.hpp"
+
+namespace opmux::cli {
+namespace {
+
+constexpr size_t kShownDigits = 12;  ///< of a digest
+
+std::string plural(uint64_t count, std::string_view what) {
+  return base::concat(count, " ", what, count == 1 ? "" : "s");
+}
+
+void print_process(const ProcessState& process) {
+  std::cout << "process " << process.pid << " (" << process.name << ") since "
+            << moment(process.started);
+  if (!process.alive) std::cout << ", has ended or this is a copy of its page";
+  std::cout << "\n";
+}
+
+std::string policy_line(const RuntimeState& runtime) {
+  if (runtime.policy_name.empty()) return "no policy file";
+  return base::concat(runtime.policy_name, " (", runtime.policy_origin, "), version ",
+                      runtime.policy_version, ", ", plural(runtime.policy_rules, "rule"),
+                      runtime.policy_digest.empty() ? "" : ", sha256 ",
+                      runtime.policy_digest.substr(0, kShownDigits));
+}
+
+void print_policy(const RuntimeState& runtime) {
+  std::cout << "  policy    " << policy_line(runtime) << "\n";
+  for (const PolicySourceState& source : runtime.sources) {
+    if (source.source == "file") continue;
+    std::cout << "            also " << source.source << ": " << source.name;
+    if (source.rules != 0) std::cout << ", " << plural(source.rules, "rule");
+    std::cout << "\n";
+  }
+  if (runtime.policies_refused == 0) return;
+  std::cout << "            refused " << runtime.policies_refused
+            << ", the last one: " << runtime.last_refusal << "\n";
+}
+
+void print_backends(const RuntimeState& runtime) {
+  std::string healthy;
+  for (const BackendPageState& each : runtime.backends) {
+    if (each.state == "healthy") healthy += (healthy.empty() ? "" : ", ") + each.name;
+  }
+  std::cout << "  backends  " << healthy << "\n";
+  for (const BackendPageState& each : runtime.backends) {
+    if (each.state == "healthy") continue;
+    std::cout << "            " << each.name << ": " << each.state
+              << (each.reason.empty() ? "" : ", ") << each.reason << "\n";
+  }
+}
+
+void print_runtime(const RuntimeState& runtime) {
+  std::cout << "runtime " << runtime.number << ", opmux " << runtime.version << ", since "
+            << moment(runtime.since) << "\n";
+  std::cout << "  now       generation " << runtime.generation << ", mode " << runtime.mode
+            << (runtime.frozen ? ", frozen" : "")
+            << (runtime.disabled ? ", disabled: nothing is chosen, the reference runs" : "") << ", "
+            << runtime.health << "; page of " << moment(runtime.written / 1000) << "\n";
+  print_policy(runtime);
+  print_backends(runtime);
+  for (const BreakerPageState& each : runtime.breakers) {
+    std::cout << "  breaker   " << each.implementation << " " << each.state << " for " << each.what
+              << (each.why.empty() ? "" : ": ") << each.why << ", opened "
+              << plural(each.openings, "time") << "\n";
+  }
+  if (runtime.left_out != 0) {
+    std::cout << "  left out  " << plural(runtime.left_out, "line")
+              << " for which the page has no room\n";
+  }
+}
+
+size_t widest_id(const RuntimeState& runtime) {
+  size_t width = 0;
+  for (const OperatorPageState& op : runtime.operators) {
+    for (const ImplementationPageState& each : op.implementations) {
+      width = std::max(width, each.id.size());
+    }
+  }
+  return width;
+}
+
+std::string right(const std::string& text, size_t width) {
+  return std::string(width - std::min(width, text.size()), ' ') + text;
+}
+
+std::string trouble_of(const ImplementationPageState& own) {
+  std::string text;
+  const auto add = [&](uint64_t count, std::string_view what) {
+    if (count != 0) text += base::concat(", ", count, " ", what);
+  };
+  add(own.stood_in, "in the place of another");
+  add(own.declined, "declined");
+  add(own.failed, "failed");
+  add(own.resource, "out of memory");
+  return text;
+}
+
+std::string refusal_text(const ImplementationPageState& own) {
+  return base::concat(own.code, own.reason.starts_with("by ") ? " " : ": ", own.reason);
+}
+
+void print_operator(const OperatorPageState& op, const std::set<std::string>& chosen,
+                    size_t width) {
+  std::cout << padded(op.name, width + 2) << right(std::to_string(op.calls()), 12) << "\n";
+  for (const ImplementationPageState& each : op.implementations) {
+    const bool refused = !each.code.empty();
+    std::cout << "  " << padded(each.id, width) << right(std::to_string(each.calls), 12) << "  "
+              << (refused                    ? refusal_text(each)
+                  : chosen.contains(each.id) ? "chosen"
+                                             : "ready")
+              << trouble_of(each) << "\n";
+  }
+}
+
+std::set<std::string> chosen_in(const RuntimeState& runtime) {
+  std::set<std::string> ids;
+  for (const ChoicePageState& choice : runtime.choices) {
+    if (!choice.accepted.empty()) ids.insert(choice.accepted.front());
+  }
+  return ids;
+}
+
+void print_choice(const ChoicePageState& choice) {
+  std::cout << "  " << choice.when << "\n";
+  const std::string first = choice.accepted.empty() ? "nothing" : choice.accepted.front();
+  std::cout << "    runs    " << first << "  (first of " << choice.accepted.size()
+            << " accepted, decided in generation " << choice.generation << ")\n";
+  if (choice.accepted.size() > 1) {
+    const std::vector<std::string> others(choice.accepted.begin() + 1, choice.accepted.end());
+    std::cout << "    then    " << base::join(others, ", ") << "\n";
+  }
+  if (!choice.rests.empty()) {
+    std::cout << "    rests   " << choice.rests << ", which failed too often\n";
+  }
+  if (!choice.note.empty()) std::cout << "    note    " << choice.note << "\n";
+}
+
+void print_refused(const OperatorPageState& op) {
+  for (const ImplementationPageState& each : op.implementations) {
+    if (each.code.empty()) continue;
+    std::cout << "  never\n    refused " << each.id << "  " << refusal_text(each) << "\n";
+  }
+}
+
+}  // namespace
+
+std::string moment(int64_t seconds) {
+  const time_t time = seconds;
+  struct tm parts{};
+  char text[64];
+  if (::gmtime_r(&time, &parts) == nullptr) return std::to_string(seconds);
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts)};
+}
+
+void print_calls(const ProcessState& process) {
+  print_process(process);
+  for (const RuntimeState& runtime : process.runtimes) {
+    print_runtime(runtime);
+    const size_t width = widest_id(runtime);
+    const std::set<std::string> chosen = chosen_in(runtime);
+    const bool one = runtime.operators.size() == 1;
+    size_t silent = 0;
+    std::cout << padded("calls of", width + 2) << right("ok", 12) << "\n";
+    for (const OperatorPageState& op : runtime.operators) {
+      const bool met =
+          one || op.calls() != 0 || std::ranges::any_of(op.implementations, [&](auto& i) {
+            return chosen.contains(i.id) || !trouble_of(i).empty();
+          });
+      if (met) {
+        print_operator(op, chosen, width);
+      } else {
+        ++silent;
+      }
+    }
+    if (silent != 0) std::cout << plural(silent, "other operator") << " not called\n";
+  }
+}
+
+void print_choices(const ProcessState& process) {
+  print_process(process);
+  for (const RuntimeState& runtime : process.runtimes) {
+    print_runtime(runtime);
+    const bool one = runtime.operators.size() == 1;
+    for (const OperatorPageState& op : runtime.operators) {
+      const auto of_op = [&](const ChoicePageState& choice) { return choice.op == op.name; };
+      const auto choices = std::ranges::count_if(runtime.choices, of_op);
+      if (choices == 0 && !one) continue;
+      std::cout << op.name << "  " << plural(op.calls(), "call") << ", "
+                << (choices == 1 ? "1 class" : base::concat(choices, " classes")) << "\n";
+      for (const ChoicePageState& choice : runtime.choices) {
+        if (of_op(choice)) print_choice(choice);
+      }
+      print_refused(op);
+    }
+  }
+}
+
+}  // namespace opmux::cli
