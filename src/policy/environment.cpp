@@ -19,6 +19,7 @@ constexpr std::string_view kPrefix = "OPMUX_", kBackendPrefix = "OPMUX_BACKEND_"
 constexpr std::array<std::string_view, 5> kModes{"static", "dynamic", "config", "hot_reload",
                                                  "auto"};
 constexpr std::array<std::string_view, 4> kLevels{"debug", "info", "warning", "error"};
+constexpr std::array<std::string_view, 3> kJournals{"off", "on", "with_handler"};
 
 Status refuse(const Variable& variable, std::string_view why) {
   return {Code::invalid_argument, "environment.value",
@@ -128,7 +129,7 @@ struct Known {
   Status (*read)(const Variable& variable, Environment& into);
 };
 
-constexpr std::array<Known, 17> kKnown{{
+constexpr std::array<Known, 18> kKnown{{
     {"OPMUX_CONFIG", keep_text<&Environment::config>},
     {"OPMUX_LOCKFILE", keep_text<&Environment::lockfile>},
     {"OPMUX_MODE", [](const Variable& v, Environment& e) { return read_word(v, kModes, e.mode); }},
@@ -150,6 +151,8 @@ constexpr std::array<Known, 17> kKnown{{
     {"OPMUX_STATE_DIR", keep_text<&Environment::state_dir>},
     {"OPMUX_STATE_PAGE",
      [](const Variable& v, Environment& e) { return read_boolean(v, e.state_page); }},
+    {"OPMUX_CRASH_JOURNAL",
+     [](const Variable& v, Environment& e) { return read_word(v, kJournals, e.crash_journal); }},
     {"OPMUX_RECORD", keep_text<&Environment::record>},
     {"OPMUX_LOG", [](const Variable& v, Environment& e) { return read_word(v, kLevels, e.log); }},
     {"OPMUX_NUM_THREADS",

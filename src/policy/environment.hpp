@@ -20,8 +20,9 @@ struct Variable {
 struct Environment {
   Policy policy;  ///< PREFER, STRICT, PER_OP, ALLOW_VENDORS, DENY_VENDORS
   std::string config, lockfile, platform, state_dir, record;
-  std::string log;   ///< debug, info, warning, error
-  std::string mode;  ///< static, dynamic, config, hot_reload, auto
+  std::string log;            ///< debug, info, warning, error
+  std::string crash_journal;  ///< off, on, with_handler
+  std::string mode;           ///< static, dynamic, config, hot_reload, auto
   std::vector<std::string> plugin_path, python_plugins;
   bool disable = false;
   bool state_page = false;

@@ -106,6 +106,7 @@ std::vector<Setting> process_settings(const Environment& environment) {
   add("config", environment.config, "CONFIG");
   add("platform", environment.platform, "PLATFORM");
   add("state_dir", environment.state_dir, "STATE_DIR");
+  add("crash_journal", environment.crash_journal, "CRASH_JOURNAL");
   add("record", environment.record, "RECORD");
   add("log", environment.log, "LOG");
   add("plugin_path", base::join(environment.plugin_path, ":"), "PLUGIN_PATH");

@@ -32,6 +32,14 @@ int thread_limit_of(const Options& options, const policy::Environment& environme
   return options.threads > 0 ? options.threads : environment.num_threads;
 }
 
+CrashJournal journal_of(const Options& options, const policy::Environment& environment) {
+  if (options.state.crash_journal != CrashJournal::off) return options.state.crash_journal;
+  for (const CrashJournal wish : {CrashJournal::on, CrashJournal::with_handler}) {
+    if (environment.crash_journal == name_of(wish)) return wish;
+  }
+  return CrashJournal::off;
+}
+
 /// What is a setting of opmux but not of this version: better refused than ignored.
 Status check_supported(const policy::Environment& environment) {
   const auto refuse = [](std::string_view variable, std::string_view what) {
@@ -142,7 +150,7 @@ Result<std::unique_ptr<Core>> Core::create(const Options& options) {
 }
 
 Status Core::start(const Options& options) {
-  quarantine_.start(environment_.state_dir, options.state.crash_journal);
+  quarantine_.start(environment_.state_dir, journal_of(options, environment_));
   for (const registry::StandardSchema& schema : registry::standard_schemas()) {
     if (Status status = registry_.define(schema.text, {true, schema.data_checked, schema.integer});
         !status.ok()) {

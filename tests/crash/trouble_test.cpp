@@ -46,6 +46,23 @@ struct Troubled {
   std::optional<Result<Runtime>> made;
 };
 
+TEST(CrashJournalOfTheEnvironment, is_kept_unless_the_program_has_one_of_its_own) {
+  const auto handler_of = [](const char* word, CrashJournal own) {
+    const TemporaryFolder folder;
+    const Options options{.environment = {{{"OPMUX_CRASH_JOURNAL", word}}},
+                          .backends = false,
+                          .state = {folder.path(), own}};
+    const Runtime runtime = Runtime::create(options).value();
+    const CrashJournalState state = runtime.crash_journal();
+    return std::pair(state.on, state.handler);
+  };
+  EXPECT_EQ(handler_of("with_handler", CrashJournal::off), std::pair(true, true));
+  EXPECT_EQ(handler_of("on", CrashJournal::off), std::pair(true, false));
+  EXPECT_EQ(handler_of("off", CrashJournal::on), std::pair(true, false));
+  EXPECT_EQ(handler_of("on", CrashJournal::with_handler), std::pair(true, true));
+  EXPECT_EQ(handler_of("off", CrashJournal::off), std::pair(false, false));
+}
+
 TEST(CrashJournalTrouble, a_folder_that_cannot_be_made_is_told_once_and_serves) {
   const TemporaryFolder folder;
   write_file(folder.at("file"), "no folder");

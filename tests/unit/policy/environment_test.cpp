@@ -41,6 +41,7 @@ TEST(Environment, reads_every_variable) {
                                 {"OPMUX_PYTHON_PLUGINS", "one,two.three"},
                                 {"OPMUX_PLATFORM", "acme"},
                                 {"OPMUX_STATE_DIR", "/state"},
+                                {"OPMUX_CRASH_JOURNAL", "with_handler"},
                                 {"OPMUX_RECORD", "/rec"},
                                 {"OPMUX_LOG", "info"},
                                 {"OPMUX_DISABLE", "on"},
@@ -58,12 +59,13 @@ TEST(Environment, reads_every_variable) {
   EXPECT_EQ(e.python_plugins, (Words{"one", "two.three"}));
   EXPECT_EQ(e.platform, "acme");
   EXPECT_EQ(e.state_dir, "/state");
+  EXPECT_EQ(e.crash_journal, "with_handler");
   EXPECT_EQ(e.record, "/rec");
   EXPECT_EQ(e.log, "info");
   EXPECT_TRUE(e.disable);
   EXPECT_EQ(e.num_threads, 12);
   EXPECT_EQ(e.backends.at("onednn"), false);
-  EXPECT_EQ(e.seen.size(), 16u);
+  EXPECT_EQ(e.seen.size(), 17u);
   EXPECT_TRUE(validate(e.policy).ok());
 }
 

@@ -66,13 +66,15 @@ TEST(OriginReport, rules_are_counted_per_source_with_the_expired_ones) {
 TEST(OriginReport, what_the_environment_says_about_the_process) {
   const Environment environment = parse_environment({{"OPMUX_MODE", "static"},
                                                      {"OPMUX_DISABLE", "1"},
+                                                     {"OPMUX_CRASH_JOURNAL", "on"},
                                                      {"OPMUX_NUM_THREADS", "3"},
                                                      {"OPMUX_PLUGIN_PATH", "/a:/b"},
                                                      {"OPMUX_BACKEND_SIMD", "0"},
                                                      {"OPMUX_PREFER", "vendor"}})
                                       .value();
   EXPECT_THAT(lines(process_settings(environment)),
-              testing::ElementsAre("plugin_path = /a:/b <- OPMUX_PLUGIN_PATH (environment)",
+              testing::ElementsAre("crash_journal = on <- OPMUX_CRASH_JOURNAL (environment)",
+                                   "plugin_path = /a:/b <- OPMUX_PLUGIN_PATH (environment)",
                                    "num_threads = 3 <- OPMUX_NUM_THREADS (environment)",
                                    "disable = true <- OPMUX_DISABLE (environment)",
                                    "backend.simd = off <- OPMUX_BACKEND_SIMD (environment)"));
