@@ -47,6 +47,7 @@ struct BreakerChange {
     BreakerKey key = {};  ///< of a class with a cell of its own
   };
   bool publish = false;
+  bool at_once = false;  ///< calls that nobody watches must not go on until it is its turn
   uint8_t count = 0;
   std::array<Step, 20> steps{};
 
@@ -99,6 +100,24 @@ class BasicBreaker {
     if (ending == Ending::failure) fail(key, now_ns, change);
     if (slow) drag(key, now_ns, change);
     if (ending == Ending::success && !slow) succeed(key, pass, change);
+    return change;
+  }
+
+  /// Opens the class of a call that computed something wrong, and ended before `ended_ns`. Calls
+  /// that ended before the class was opened last say nothing new.
+  BreakerChange trip(const BreakerKey& key, uint64_t ended_ns, uint64_t now_ns) {
+    const Turn turn(*this);
+    BreakerChange change;
+    if (!Rules::can_open(is_reference_)) return change;
+    data_.failures += Rules::weight_of_failure();
+    data_.clean = 0;
+    const uint8_t at = find_or_make(key);
+    BreakerCell& cell = data_.cells[at];
+    const bool rests = cell.state == BreakerState::open || cell.state == BreakerState::isolated;
+    if (rests || ended_ns < cell.opened_ns) return change;
+    data_.armed = true;
+    change.at_once = !data_.recording;
+    open(at, Cause::mismatch, now_ns, change);
     return change;
   }
 
@@ -348,6 +367,7 @@ class BasicBreaker {
     ++cell.openings;
     const uint64_t lasts = Rules::open_for_ns(cell.openings, next_random(), data_.limits);
     cell.open_until_ns = now_ns + lasts;
+    cell.opened_ns = now_ns;
     cell.cause = cause;
     change.add({at, before, BreakerState::open, cell.openings, lasts, cause, key_of(at)});
   }

@@ -28,6 +28,7 @@ std::string_view describe(Cause cause) {
     case Cause::classes: return "too many of its classes are open";
     case Cause::time: return "its time is over";
     case Cause::hand: return "by hand";
+    case Cause::mismatch: return "it computed something else than the reference";
     case Cause::none: break;
   }
   return "";
@@ -89,6 +90,18 @@ void BreakerBoard::note(const registry::ImplementationRecord& implementation,
   }
   const uint64_t now = now_ns();
   follow(place, place.entry->breaker.leave(BreakerKey::of(signature), pass, ending, now), now);
+}
+
+void BreakerBoard::trip(const registry::ImplementationRecord& implementation,
+                        const registry::Signature& signature, uint64_t ended_ns) {
+  if (implementation.kind == Kind::reference) return;
+  const Place place = make(implementation);
+  if (place.entry == nullptr) {
+    not_watched_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const uint64_t now = now_ns();
+  follow(place, place.entry->breaker.trip(BreakerKey::of(signature), ended_ns, now), now);
 }
 
 Status BreakerBoard::force(const registry::ImplementationRecord& implementation, Force what) {

@@ -95,6 +95,11 @@ class BreakerBoard {
   void note(const registry::ImplementationRecord& implementation,
             const registry::Signature& signature, const Pass& pass, Ending ending);
 
+  /// What a call computed, which ended before `ended_ns`, was wrong: opens its class. Calls that
+  /// start after this returned do not run it, bound plans excepted.
+  void trip(const registry::ImplementationRecord& implementation,
+            const registry::Signature& signature, uint64_t ended_ns);
+
   /// Makes a breaker before the first failure, for calls that are to be timed.
   void prepare(const registry::ImplementationRecord& implementation) { (void)make(implementation); }
 

@@ -34,7 +34,17 @@ class OutcomeWindow {
 };
 
 /// Why a breaker changed its state.
-enum class Cause : uint8_t { none, failures, failure_rate, slow_rate, probe, classes, time, hand };
+enum class Cause : uint8_t {
+  none,
+  failures,
+  failure_rate,
+  slow_rate,
+  probe,
+  classes,
+  time,
+  hand,
+  mismatch
+};
 
 /// The state of one class of calls. Plain data; whoever holds the breaker's lock changes it.
 struct BreakerCell {
@@ -47,6 +57,7 @@ struct BreakerCell {
   uint32_t period = 0;     ///< moves with the state: permits of an earlier one close nothing
   uint32_t openings = 0;   ///< since it was last trusted
   uint64_t open_until_ns = 0;
+  uint64_t opened_ns = 0;     ///< last
   Cause cause = Cause::none;  ///< of the state
   OutcomeWindow window;
   OutcomeWindow slow;  ///< the same, of calls that ended well: which were slow

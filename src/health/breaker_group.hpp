@@ -19,21 +19,26 @@ class BasicBreakerGroup {
   /// of the operator anew, for all calls that start after it returned, and returns the time.
   template <class Publish>
   void follow(const BreakerChange& change, uint64_t now_ns, Publish&& publish) {
-    if (change.publish && gate_.request(now_ns)) publish_now(std::forward<Publish>(publish));
+    if (change.at_once) {
+      // Rare: something computed wrongly, and calls that are kept would go on with it.
+      gate_.note(publish_all(std::forward<Publish>(publish)));
+    } else if (change.publish && gate_.request(now_ns)) {
+      gate_.done(publish_all(std::forward<Publish>(publish)));
+    }
   }
   template <class Publish>
   void flush(uint64_t now_ns, Publish&& publish) {
-    if (gate_.flush(now_ns)) publish_now(std::forward<Publish>(publish));
+    if (gate_.flush(now_ns)) gate_.done(publish_all(std::forward<Publish>(publish)));
   }
   uint64_t next_due_ns() { return gate_.next_due_ns(); }
 
  private:
   template <class Publish>
-  void publish_now(Publish&& publish) {
+  uint64_t publish_all(Publish&& publish) {
     breakers_.for_each([](auto& breaker) { breaker.announce(); });
     const uint64_t done_ns = std::forward<Publish>(publish)();
     breakers_.for_each([](auto& breaker) { breaker.published(); });
-    gate_.done(done_ns);
+    return done_ns;
   }
 
   Breakers breakers_;

@@ -31,6 +31,12 @@ class BasicPublishGate {
     published_ = true;
     last_ns_ = std::max(last_ns_, now_ns);
   }
+  /// It was published out of turn.
+  void note(uint64_t now_ns) {
+    const std::lock_guard lock(mutex_);
+    published_ = true;
+    last_ns_ = std::max(last_ns_, now_ns);
+  }
   uint64_t next_due_ns() {
     const std::lock_guard lock(mutex_);
     if (!pending_) return UINT64_MAX;

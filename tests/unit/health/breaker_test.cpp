@@ -190,6 +190,39 @@ BreakerLimits timed() {
   return limits;
 }
 
+TEST(Breaker, a_wrong_result_opens_its_class_at_once) {
+  Bench bench;
+  const BreakerChange change = bench.breaker.trip(key_number(1), bench.now, bench.now);
+  EXPECT_TRUE(change.at_once) << "nobody asks it yet";
+  EXPECT_EQ(change.steps[0].cause, Cause::mismatch);
+  bench.follow(change);
+  EXPECT_EQ(bench.state(1), BreakerState::open);
+  EXPECT_FALSE(bench.breaker.enter(key_number(1)).admitted);
+  EXPECT_TRUE(bench.breaker.enter(key_number(2)).admitted);
+  EXPECT_FALSE(bench.breaker.trip(key_number(2), bench.now, bench.now).at_once)
+      << "every call asks it by now";
+}
+
+TEST(Breaker, a_wrong_result_from_before_it_opened_says_nothing_new) {
+  Bench bench;
+  const uint64_t ended = bench.now;
+  bench.wait(1);
+  bench.follow(bench.breaker.trip(key_number(1), ended, bench.now));
+  EXPECT_EQ(bench.breaker.trip(key_number(1), ended, bench.now).count, 0u);
+  bench.wait(40);
+  EXPECT_EQ(bench.state(1), BreakerState::half_open);
+  EXPECT_EQ(bench.breaker.trip(key_number(1), ended, bench.now).count, 0u);
+  EXPECT_EQ(bench.state(1), BreakerState::half_open);
+  bench.follow(bench.breaker.trip(key_number(1), bench.now, bench.now));
+  EXPECT_EQ(bench.state(1), BreakerState::open);
+}
+
+TEST(Breaker, the_reference_is_never_wrong) {
+  Bench bench(true);
+  EXPECT_FALSE(bench.breaker.trip(key_number(1), bench.now, bench.now).publish);
+  EXPECT_EQ(bench.state(1), BreakerState::closed);
+}
+
 TEST(Breaker, calls_are_not_timed_unless_a_limit_says_so) {
   Bench bench;
   EXPECT_FALSE(bench.breaker.times_calls());
