@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,36 @@ struct DeviceState {
   std::string reason;
 };
 
+/// An element that an implementation computed otherwise than the reference.
+struct ShadowMismatch {
+  std::string what;     ///< the calls: "f32 H<=4096 rows<=32 on cpu:0"
+  std::string element;  ///< "y[3,5]", the first that is wrong
+  double got = 0, expected = 0;
+  double tolerance = 0;  ///< how far from the expected value a right one may be
+  std::string text;      ///< all of it in a sentence
+};
+
+/// What the shadow check found about an implementation.
+struct ShadowInfo {
+  std::string implementation;
+  uint64_t compared = 0;  ///< calls that the reference computed again
+  uint64_t mismatches = 0;
+  uint64_t not_finite = 0;  ///< with NaN or infinity in what it wrote and not in what it read
+  struct Skipped {
+    std::string reason;  ///< "memory", "device", "stream", "nested" ...
+    uint64_t calls = 0;
+  };
+  std::vector<Skipped> skipped;        ///< calls whose turn it was that were not compared
+  std::optional<ShadowMismatch> last;  ///< mismatch
+};
+
+/// The shadow check of a runtime.
+struct ShadowReport {
+  uint32_t every = 0;    ///< one call in so many; 0: it is off
+  uint64_t waiting = 0;  ///< copied calls that were not compared yet
+  std::vector<ShadowInfo> implementations;
+};
+
 /// For a server's own health endpoint.
 struct HealthReport {
   /// fatal: a device is lost, and this process should be replaced. degraded: some backend or device
@@ -69,6 +100,7 @@ struct HealthReport {
   std::vector<BackendHealth> backends;  ///< every one, by name
   std::vector<DeviceState> devices;     ///< those that reported errors or are lost
   std::vector<BreakerInfo> breakers;    ///< of implementations that failed lately
+  ShadowReport shadow;
 };
 
 }  // namespace opmux

@@ -127,9 +127,13 @@ struct BreakerOptions {
 /// What happens when the shadow check finds a difference.
 enum class OnMismatch : uint8_t { open, report };
 
-/// Settings of the shadow check.
+/// Settings of the shadow check, which computes some calls again with the reference.
 struct ShadowOptions {
+  /// One call in so many of each implementation, more while it is not proven; 0 or not set: none.
+  std::optional<int> every = {};
   std::optional<OnMismatch> on_mismatch = {};  ///< not set: open
+  std::optional<double> share = {};            ///< of one thread, at most; not set: 0.01
+  std::optional<int> memory_mb = {};           ///< for copies that wait; not set: 16
 
   friend bool operator==(const ShadowOptions&, const ShadowOptions&) = default;
 };

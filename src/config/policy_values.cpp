@@ -213,10 +213,17 @@ std::optional<size_t> ValueReader::word(const TextNode& node, std::string_view k
 
 void ValueReader::shadow(const TextNode& node, ShadowOptions& into) {
   constexpr std::array<std::string_view, 2> kWords{"open", "report"};
-  const std::array<Field, 1> fields{{{"on_mismatch", [&](const TextNode& value) {
-                                        const auto found = word(value, "on_mismatch", kWords);
-                                        if (found) into.on_mismatch = OnMismatch{*found == 1};
-                                      }}}};
+  constexpr int kMaxEvery = 1 << 30;
+  const std::array<Field, 4> fields{{
+      {"every", [&](const TextNode& v) { integer(v, "every", 0, kMaxEvery, into.every); }},
+      {"on_mismatch",
+       [&](const TextNode& value) {
+         const auto found = word(value, "on_mismatch", kWords);
+         if (found) into.on_mismatch = OnMismatch{*found == 1};
+       }},
+      {"share", [&](const TextNode& v) { real(v, "share", 0.001, 1, into.share); }},
+      {"memory_mb", [&](const TextNode& v) { integer(v, "memory_mb", 1, 4096, into.memory_mb); }},
+  }};
   read_map(node, "shadow", fields, problems_);
 }
 

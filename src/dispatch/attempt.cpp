@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "dispatch/call_tap.hpp"
 #include "dispatch/running_mark.hpp"
 
 namespace opmux::dispatch {
@@ -26,6 +27,15 @@ Status prepare(OperatorSlot& slot, const PlanRecord& plan, const registry::Signa
   prepared = std::move(found->state);
   call.prepared = prepared->get();
   return {};
+}
+
+/// Copies of tensors are not looked at: what was computed of them is not what the caller has.
+const registry::RunEntry& entry_of(const PlanRecord& plan) {
+  CallTap* const tap = plan.candidate->tap.get();
+  if (tap == nullptr) return plan.candidate->implementation->entry;
+  if (!plan.transforms.any()) return tap->entry();
+  tap->pass_transformed();
+  return plan.candidate->implementation->entry;
 }
 
 }  // namespace
@@ -86,7 +96,7 @@ Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const registry::Sign
       return tried;
     }
   }
-  const registry::RunEntry& entry = plan.candidate->implementation->entry;
+  const registry::RunEntry& entry = entry_of(plan);
   tried.outcome = outcome_of(entry.run(entry.user_data, &call));
   if (tried.outcome != Code::ok) tried.text = frame.error().text();
   return tried;

@@ -34,6 +34,7 @@ struct GuardFacts {
   bool too_many = false;              ///< cannot be kept in a thread's line
 };
 
+class CallTap;
 class PreparedCache;
 
 /// What plans for one implementation share.
@@ -43,6 +44,7 @@ struct CandidateParts {
   std::shared_ptr<PreparedCache> prepared;  ///< null if it has no plan()
   GuardFacts guard;                         ///< what plans compare
   health::Breaker* watch = nullptr;         ///< calls ask it and tell it how they ended
+  std::shared_ptr<CallTap> tap = nullptr;   ///< looks at some of its calls; null: nobody does
 };
 /// In the order of the operator's implementations.
 using CandidateTable = std::vector<CandidateParts>;

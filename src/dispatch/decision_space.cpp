@@ -88,7 +88,8 @@ DecisionSpace::DecisionSpace(const OperatorSources& sources,
     const ImplementationState& state = *sources.states[i];
     candidates->push_back(
         {implementation, state.counters, state.prepared, guard_for(*implementation),
-         sources.health == nullptr ? nullptr : sources.health->watch(*implementation)});
+         sources.health == nullptr ? nullptr : sources.health->watch(*implementation),
+         sources.taps == nullptr ? nullptr : sources.taps->tap_of(*op_, implementation)});
   }
   candidates_ = std::move(candidates);
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "dispatch/call_tap.hpp"
 #include "dispatch/class_table.hpp"
 #include "dispatch/decision.hpp"
 #include "dispatch/plan_ids.hpp"
@@ -32,6 +33,8 @@ struct OperatorSources {
   bool disabled = false;
   std::shared_ptr<const LockSet> lock = nullptr;       ///< null: not frozen
   std::shared_ptr<const Selector> selector = nullptr;  ///< null: none
+  const TapView* taps = nullptr;                       ///< may be null
+  uint64_t taps_version = 0;
 };
 
 /// All decisions about one operator under one scope, during one epoch. Thread-safe, without locks.

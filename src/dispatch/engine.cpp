@@ -109,10 +109,10 @@ std::unique_ptr<OperatorState> Engine::compile(Published& published, const Publi
   const std::string& name = op.record->schema->name;
   // Only its own part: an operator that no change concerns keeps no policy of long ago alive.
   auto own = std::make_shared<const policy::PolicySet>(all->part_for(name));
-  return std::make_unique<OperatorState>(
-      OperatorSources{op.record, std::move(own), all->hash_for(name),
-                      states_of(published, *op.record), generation(), parts_.health, parts_.tuning,
-                      parts_.disabled, published.lock, published.selector});
+  return std::make_unique<OperatorState>(OperatorSources{
+      op.record, std::move(own), all->hash_for(name), states_of(published, *op.record),
+      generation(), parts_.health, parts_.tuning, parts_.disabled, published.lock,
+      published.selector, parts_.taps, published.taps_version});
 }
 
 void Engine::replace(Published& published, const Published::Op& op,
@@ -145,6 +145,7 @@ void Engine::restore(Published& published) const {
     newest = sources.generation;
     published.lock = sources.lock;
     published.selector = sources.selector;
+    published.taps_version = sources.taps_version;
   });
 }
 
@@ -172,6 +173,7 @@ uint64_t Engine::publish(const std::function<Sources()>& latest) {
     });
     published.lock = std::move(sources.lock);
     published.selector = std::move(sources.selector);
+    published.taps_version = parts_.taps == nullptr ? 0 : parts_.taps->version();
     std::vector<std::unique_ptr<Retired>> retired;
     for (const Published::Op& op : published.operators) {
       const OperatorState* state = op.slot->current.load(std::memory_order_relaxed);
@@ -179,6 +181,7 @@ uint64_t Engine::publish(const std::function<Sources()>& latest) {
           state != nullptr && state->sources().op == op.record &&
           state->sources().lock == published.lock &&
           state->sources().selector == published.selector &&
+          state->sources().taps_version == published.taps_version &&
           state->sources().policy_hash == sources.policies->hash_for(op.record->schema->name);
       if (!same) replace(published, op, retired);
     }

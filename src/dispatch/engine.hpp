@@ -37,6 +37,7 @@ struct EngineParts {
   /// Loads plugins that wait and implement this operator; its slot's mark says that there are any.
   std::function<void(OperatorSlot& slot)> load_waiting = {};
   bool disabled = false;
+  const TapView* taps = nullptr;  ///< may be null
 };
 
 /// Folded counters of one implementation.
@@ -115,6 +116,7 @@ class Engine {
     registry::RegistrySnapshotPtr registry;
     std::shared_ptr<const LockSet> lock;
     std::shared_ptr<const Selector> selector;
+    uint64_t taps_version = 0;
     struct Op {
       OperatorSlot* slot;
       std::shared_ptr<const registry::OperatorRecord> record;

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "dispatch/attempt.hpp"
+#include "dispatch/call_tap.hpp"
 #include "dispatch/packed_constant.hpp"
 
 namespace opmux::dispatch {
@@ -94,7 +95,11 @@ std::unique_ptr<std::byte[]> make_room(GuardedPlan& plan, const registry::Schema
 
 void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const ShapeChecks& checks,
                const Installation& what) {
-  const registry::RunEntry& entry = what.plan->candidate->implementation->entry;
+  // What is captured now runs later, and many times.
+  const bool captured = (what.context & registry::kCapturing) != 0;
+  CallTap* const tap = captured ? nullptr : what.plan->candidate->tap.get();
+  const registry::RunEntry& entry =
+      tap == nullptr ? what.plan->candidate->implementation->entry : tap->entry();
   plan.site = *what.site;
   plan.context = what.context;
   plan.plan_id = what.plan->id;

@@ -93,6 +93,12 @@ Core::Core(const Options& options, policy::Environment environment)
                .maintenance = [this]() -> Maintenance& { return maintenance_; },
                .registry = [this] { return registry_.snapshot(); },
                .policies = [this] { return sources_.set(); }}),
+      shadow_({.clock = &clock_,
+               .log = &log_,
+               .engine = [this]() -> dispatch::Engine& { return engine_; },
+               .health = &health_,
+               .registry = [this] { return registry_.snapshot(); },
+               .own_thread = options.sources.own_thread}),
       packs_(std::make_shared<dispatch::PackStore>(options.max_packed_bytes)),
       thread_limit_(thread_limit_of(options, environment_)),
       threads_(thread_limit_ > 0 ? thread_limit_ : base::ThreadPool::default_threads()),
@@ -104,7 +110,8 @@ Core::Core(const Options& options, policy::Environment environment)
                .threads = &threads_,
                .on_cold_path = [this] { maintenance_.revive(); },
                .load_waiting = [this](dispatch::OperatorSlot& slot) { plugins_.load_for(slot); },
-               .disabled = environment_.disable}),
+               .disabled = environment_.disable,
+               .taps = &shadow_}),
       listener_(
           {.log =
                [this](int level, std::string_view text) {
@@ -135,6 +142,7 @@ Core::Core(const Options& options, policy::Environment environment)
       maintenance_(clock_, options.sources.own_thread) {}
 
 Core::~Core() {
+  shadow_.stop();
   maintenance_.stop();
   registry_.on_change({});
 }
@@ -233,12 +241,14 @@ void Core::note_device_error(Device device, const void* stream, int32_t code) {
 void Core::tick(uint64_t now_ns) {
   health_.tick(now_ns);
   maintenance_.tick(now_ns);
+  shadow_.tick(now_ns);
 }
 
 uint64_t Core::publish() {
   const uint64_t generation = engine_.publish([this] {
     registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
     quarantine_.apply(snapshot);
+    shadow_.follow(*sources_.set());
     return dispatch::Engine::Sources{std::move(snapshot), sources_.set(), lock_.get()->set,
                                      *selector_.get()};
   });

@@ -26,6 +26,7 @@
 #include "runtime/plugin_shelf.hpp"
 #include "runtime/policy_sources.hpp"
 #include "runtime/quarantine_keeper.hpp"
+#include "runtime/shadow_keeper.hpp"
 #include "telemetry/event_log.hpp"
 
 namespace opmux::runtime {
@@ -40,6 +41,7 @@ class Core {
   dispatch::Engine& engine() { return engine_; }
   policy::ScopeTable& scopes() { return scopes_; }
   HealthKeeper& health() { return health_; }
+  ShadowKeeper& shadow() { return shadow_; }
   const policy::Environment& environment() const { return environment_; }
   telemetry::EventLog& log() { return log_; }
   const std::shared_ptr<dispatch::PackStore>& packs() const { return packs_; }
@@ -94,6 +96,7 @@ class Core {
   QuarantineKeeper quarantine_;
   base::SteadyClock clock_;
   HealthKeeper health_;
+  ShadowKeeper shadow_;
   policy::ScopeTable scopes_;
   std::shared_ptr<dispatch::PackStore> packs_;
   const int thread_limit_;  ///< as somebody said, or 0

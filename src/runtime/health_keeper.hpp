@@ -47,6 +47,8 @@ class HealthKeeper {
   void limits_changed();
   /// The time of a program that has one of its own.
   void tick(uint64_t now_ns) { clock_.tick(now_ns); }
+  /// The time that breakers go by.
+  const base::Clock& clock() const { return clock_; }
   void on_breaker(BreakerListener listener);
   Status force(std::string_view implementation, BreakerForce what);
 

@@ -108,9 +108,10 @@ Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
     check.findings.push_back({std::move(finding.code), std::move(finding.where),
                               std::move(finding.rule), std::move(finding.text)});
   }
-  if (policy->shadow != ShadowOptions{}) {
-    check.findings.push_back({"policy.unread", std::string(name), "",
-                              "shadow: read and checked; nothing in this build acts on it"});
+  if (policy->shadow != ShadowOptions{} && !policy->shadow.every) {
+    check.findings.push_back(
+        {"policy.unread", std::string(name), "",
+         "shadow: without every, no call is compared unless another policy says how many are"});
   }
   auto file =
       policy::PolicyLayer::make(policy::Source::file, std::move(*policy), std::string(name));

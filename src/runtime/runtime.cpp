@@ -155,7 +155,10 @@ Status Runtime::check_lock(const Lockfile& lock, std::string_view name) const {
 }
 bool Runtime::frozen() const noexcept { return core_->frozen(); }
 
-void Runtime::end_thread() { core_->maintenance().stop(); }
+void Runtime::end_thread() {
+  core_->shadow().stop();
+  core_->maintenance().stop();
+}
 
 Tag Runtime::tag(std::string_view word) { return {core_->tag(word)}; }
 uint64_t Runtime::generation() const noexcept { return core_->engine().generation(); }
@@ -246,7 +249,11 @@ Result<size_t> Runtime::clear_quarantine(std::string_view implementation) {
 
 CrashJournalState Runtime::crash_journal() const { return core_->quarantine().state(); }
 
-HealthReport Runtime::health() const { return core_->health().report(); }
+HealthReport Runtime::health() const {
+  HealthReport report = core_->health().report();
+  report.shadow = core_->shadow().report();
+  return report;
+}
 void Runtime::on_breaker(BreakerListener listener) {
   core_->health().on_breaker(std::move(listener));
 }

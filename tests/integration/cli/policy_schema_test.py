@@ -29,7 +29,7 @@ defaults: {strict: false, prefer: [vendor], allow: ["*/*"]}
 names: lenient
 breaker: {consecutive_failures: 5, failure_rate: 0.5, window: 100, min_calls: 20, open_for: 30s,
           open_at_most: 5m, permits: 3, successes: 2}
-shadow: {on_mismatch: report}
+shadow: {every: 64, on_mismatch: report, share: 0.05, memory_mb: 8}
 rules:
   - {name: a, op: rms_norm, when: H > 5, impl: rms_norm/simd.*, require: [reference, default],
      prefer: ["vendor:acme"], order: ["impl:rms_norm/reference.scalar", default],

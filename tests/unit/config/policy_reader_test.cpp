@@ -38,7 +38,7 @@ rules:
     allow_none: true
 breaker: {consecutive_failures: 4, failure_rate: 0.5, window: 50, min_calls: 10, open_for: 30s,
           open_at_most: 5m, permits: 3, successes: 2}
-shadow: {on_mismatch: report}
+shadow: {every: 64, on_mismatch: report, share: 0.05, memory_mb: 8}
 names: strict
 )",
                                  "p.yaml");
@@ -47,7 +47,7 @@ names: strict
   EXPECT_THAT(read->prefer, ElementsAre("vendor"));
   EXPECT_THAT(read->allow, ElementsAre("*/*"));
   EXPECT_TRUE(read->strict_names);
-  EXPECT_EQ(read->shadow.on_mismatch, OnMismatch::report);
+  EXPECT_EQ(read->shadow, (ShadowOptions{64, OnMismatch::report, 0.05, 8}));
   EXPECT_EQ(read->breaker,
             (BreakerOptions{4, 0.5, 50, 10, int64_t{30'000}, int64_t{300'000}, 3, 2}));
   ASSERT_EQ(read->rules.size(), 2u);

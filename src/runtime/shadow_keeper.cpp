@@ -1,0 +1,236 @@
+#include "runtime/shadow_keeper.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/descriptor.hpp"
+#include "base/text.hpp"
+#include "health/breaker_key.hpp"
+#include "runtime/shadow_judge.hpp"
+
+namespace opmux::runtime {
+namespace {
+
+constexpr double kShare = 0.01, kLeastShare = 0.001;
+constexpr size_t kMegabyte = size_t{1} << 20;
+constexpr int kMemoryMb = 16;
+constexpr size_t kManyTaps = 64;
+
+bool has_reference(const registry::OperatorRecord& op) {
+  return std::ranges::any_of(op.implementations, [](const auto& implementation) {
+    return implementation->kind == Kind::reference;
+  });
+}
+
+registry::ImplementationPtr find_implementation(const registry::OperatorRecord& op,
+                                                uint32_t number) {
+  const auto found = std::ranges::find_if(op.implementations,
+                                          [&](const auto& one) { return one->number == number; });
+  return found == op.implementations.end() ? nullptr : *found;
+}
+
+template <class Field>
+void fill_field(Field& field, const Field& weaker) {
+  if (!field) field = weaker;
+}
+
+ShadowInfo info_of(const std::string& id, const ShadowCounts& counts) {
+  ShadowInfo info;
+  info.implementation = id;
+  info.compared = counts.compared.load(std::memory_order_relaxed);
+  info.mismatches = counts.mismatches.load(std::memory_order_relaxed);
+  info.not_finite = counts.not_finite.load(std::memory_order_relaxed);
+  for (size_t i = 0; i < kShadowSkips; ++i) {
+    const uint64_t skipped = counts.skipped[i].load(std::memory_order_relaxed);
+    if (skipped != 0)
+      info.skipped.push_back({std::string(name_of(static_cast<ShadowSkip>(i))), skipped});
+  }
+  return info;
+}
+
+}  // namespace
+
+ShadowOptions shadow_options(const policy::PolicySet& policies) {
+  ShadowOptions options;
+  for (const policy::PolicyLayerPtr& layer : policies.layers) {
+    for (const policy::PolicyLayer* at = layer.get(); at != nullptr; at = at->outer().get()) {
+      const ShadowOptions& own = at->policy().shadow;
+      fill_field(options.every, own.every);
+      fill_field(options.on_mismatch, own.on_mismatch);
+      fill_field(options.share, own.share);
+      fill_field(options.memory_mb, own.memory_mb);
+    }
+  }
+  return options;
+}
+
+/// Compares what waits.
+class ShadowKeeper::Job final : public Maintenance::Job {
+ public:
+  explicit Job(ShadowKeeper& keeper)
+      : keeper_(keeper), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    keeper_.wake_.store(wake_.get(), std::memory_order_release);
+    keeper_.allowed_ns_ = 0;
+  }
+  uint64_t run(uint64_t now_ns) override {
+    uint64_t calls = 0;
+    [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &calls, sizeof(calls));
+    return keeper_.work(now_ns);
+  }
+  int descriptor() const override { return wake_.get(); }
+
+ private:
+  ShadowKeeper& keeper_;
+  base::Descriptor wake_;
+};
+
+ShadowKeeper::ShadowKeeper(Parts parts)
+    : parts_(std::move(parts)), thread_(*parts_.clock, parts_.own_thread) {
+  site_.clock = &parts_.health->clock();
+  site_.wake = [this] { wake(); };
+}
+
+ShadowKeeper::~ShadowKeeper() { stop(); }
+
+std::shared_ptr<dispatch::CallTap> ShadowKeeper::tap_of(
+    const registry::OperatorRecord& op, const registry::ImplementationPtr& implementation) const {
+  if (site_.every.load(std::memory_order_acquire) == 0) return nullptr;
+  if (implementation->kind == Kind::reference || !has_reference(op)) return nullptr;
+  return known_.with([&](Known& known) -> std::shared_ptr<dispatch::CallTap> {
+    std::weak_ptr<ShadowTap>& place = known.taps[implementation->number];
+    if (auto tap = place.lock()) return tap;
+    auto& counts = known.counts[implementation->id];
+    if (counts == nullptr) counts = std::make_shared<ShadowCounts>();
+    auto tap = std::make_shared<ShadowTap>(site_, implementation, counts);
+    place = tap;
+    if (known.taps.size() % kManyTaps == 0)
+      std::erase_if(known.taps, [](const auto& one) { return one.second.expired(); });
+    return tap;
+  });
+}
+
+void ShadowKeeper::follow(const policy::PolicySet& policies) {
+  const ShadowOptions options = shadow_options(policies);
+  share_.store(std::max(options.share.value_or(kShare), kLeastShare), std::memory_order_relaxed);
+  opens_.store(options.on_mismatch.value_or(OnMismatch::open) == OnMismatch::open,
+               std::memory_order_relaxed);
+  const int memory_mb = std::max(options.memory_mb.value_or(kMemoryMb), 0);
+  site_.memory_limit.store(static_cast<size_t>(memory_mb) * kMegabyte, std::memory_order_relaxed);
+  const auto every = static_cast<uint32_t>(std::max(options.every.value_or(0), 0));
+  const uint32_t before = site_.every.exchange(every, std::memory_order_acq_rel);
+  if ((before == 0) != (every == 0)) turn(every != 0);
+}
+
+void ShadowKeeper::turn(bool on) {
+  version_.fetch_add(1, std::memory_order_acq_rel);
+  if (!on) site_.queue.clear();
+  if (on && !started_.exchange(true)) thread_.add([this] { return std::make_unique<Job>(*this); });
+}
+
+void ShadowKeeper::wake() {
+  thread_.revive();
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written =
+      ::write(wake_.load(std::memory_order_acquire), &one, sizeof(one));
+}
+
+void ShadowKeeper::tick(uint64_t now_ns) {
+  if (!parts_.own_thread) thread_.tick(now_ns);
+}
+
+uint64_t ShadowKeeper::work(uint64_t now_ns) {
+  const double share = share_.load(std::memory_order_relaxed);
+  while (now_ns >= allowed_ns_) {
+    const std::unique_ptr<ShadowSample> sample = site_.queue.pop();
+    if (sample == nullptr) return Maintenance::kNever;
+    const base::SteadyClock clock;
+    const uint64_t started = clock.now_ns();
+    look_at(*sample);
+    site_.queue.give_back(sample->call.bytes());
+    if (share >= 1) continue;
+    const auto took = static_cast<double>(clock.now_ns() - started);
+    allowed_ns_ = now_ns + static_cast<uint64_t>(took / share);
+  }
+  return allowed_ns_;
+}
+
+void ShadowKeeper::look_at(const ShadowSample& sample) {
+  const registry::RegistrySnapshotPtr snapshot = parts_.registry();
+  const auto found = snapshot->operators.find(sample.op);
+  dispatch::OperatorSlot* const slot = parts_.engine().find(sample.op);
+  const registry::ImplementationPtr implementation =
+      found == snapshot->operators.end()
+          ? nullptr
+          : find_implementation(*found->second, sample.implementation);
+  if (implementation == nullptr || slot == nullptr) return;  // withdrawn meanwhile
+  const registry::Schema& schema = *found->second->schema;
+  if (schema.args.size() != sample.call.arguments().size()) return;  // it has more by now
+  verify::JudgedCall judged(schema, sample.call);
+  tell_not_finite(sample, *implementation, judged);
+  const ShadowVerdict verdict = compare_with_reference(*slot, sample.call, judged);
+  if (!verdict.compared.ok()) return sample.counts->skip(ShadowSkip::reference);
+  sample.counts->compared.fetch_add(1, std::memory_order_relaxed);
+  if (verdict.mismatch) {
+    tell_mismatch(sample, *implementation, schema, judged, *verdict.mismatch);
+  } else {
+    sample.counts->agreed.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void ShadowKeeper::tell_not_finite(const ShadowSample& sample,
+                                   const registry::ImplementationRecord& of,
+                                   const verify::JudgedCall& judged) const {
+  const auto found = not_finite(sample.call, judged.view());
+  if (!found) return;
+  sample.counts->not_finite.fetch_add(1, std::memory_order_relaxed);
+  parts_.log->tell(Level::warning, "shadow.not_finite", of.op, of.id, "", [&] {
+    return base::concat(
+        found->place(judged.view()), " is ", std::to_string(found->got),
+        " although nothing that was read is NaN or infinite; the reference is asked");
+  });
+}
+
+void ShadowKeeper::tell_mismatch(const ShadowSample& sample,
+                                 const registry::ImplementationRecord& of,
+                                 const registry::Schema& schema, verify::JudgedCall& judged,
+                                 const verify::Mismatch& mismatch) {
+  judged.tie_outputs();  // the class of the call is that of the dtypes it had
+  const CallAgain call(sample.call, judged.view());
+  registry::BoundDims dims;
+  if (!check_arguments(schema, call.arguments(), dims).ok()) return;
+  const registry::Signature signature{&schema, &call.arguments(), &dims, 0, sample.call.tag()};
+  sample.counts->mismatches.fetch_add(1, std::memory_order_relaxed);
+  sample.counts->agreed.store(0, std::memory_order_relaxed);
+  sample.counts->was_wrong.store(true, std::memory_order_relaxed);
+  if (opens_.load(std::memory_order_relaxed))
+    parts_.health->view().breakers().trip(of, signature, sample.ended_ns);
+  const std::string what = describe(health::BreakerKey::of(signature), schema);
+  const std::string text = mismatch.describe(judged.view());
+  known_.with([&](Known& known) {
+    known.last[of.id] = {
+        what, mismatch.place(judged.view()), mismatch.got, mismatch.expected, mismatch.tolerance,
+        text};
+  });
+  parts_.log->tell(Level::error, "shadow.mismatch", of.op, of.id, what,
+                   [&] { return what + ": " + text; });
+  if (verify::Witness* const witness = witness_.load(std::memory_order_acquire))
+    witness->saw({of, schema, sample.call, mismatch, text, what});
+}
+
+ShadowReport ShadowKeeper::report() const {
+  ShadowReport report;
+  report.every = site_.every.load(std::memory_order_relaxed);
+  report.waiting = site_.queue.waiting();
+  known_.with([&](Known& known) {
+    for (const auto& [id, counts] : known.counts) {
+      ShadowInfo info = info_of(id, *counts);
+      if (const auto last = known.last.find(id); last != known.last.end()) info.last = last->second;
+      report.implementations.push_back(std::move(info));
+    }
+  });
+  return report;
+}
+
+}  // namespace opmux::runtime

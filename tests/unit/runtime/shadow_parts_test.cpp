@@ -1,0 +1,56 @@
+#include "runtime/shadow_queue.hpp"
+#include "runtime/shadow_sampler.hpp"
+
+namespace opmux::runtime {
+namespace {
+
+TEST(ShadowInterval, is_short_while_nothing_is_proven_and_never_longer_than_asked) {
+  EXPECT_EQ(shadow_interval(1024, 0, false), 16u);
+  EXPECT_EQ(shadow_interval(1024, 100, false), 128u);
+  EXPECT_EQ(shadow_interval(1024, 1000, false), 1024u);
+  EXPECT_EQ(shadow_interval(1000, 1000, false), 512u) << "a power of two that is not rarer";
+  EXPECT_EQ(shadow_interval(8, 0, false), 8u);
+  EXPECT_EQ(shadow_interval(8, 1000, false), 8u);
+  EXPECT_EQ(shadow_interval(0, 0, true), 0u);
+}
+
+TEST(ShadowInterval, is_one_after_a_mismatch) {
+  EXPECT_EQ(shadow_interval(1024, 0, true), 1u);
+  EXPECT_EQ(shadow_interval(1024, 15, true), 1u);
+  EXPECT_EQ(shadow_interval(1024, 16, true), 16u);
+}
+
+TEST(ShadowSampler, picks_one_call_in_so_many_and_in_no_rhythm) {
+  ShadowSampler sampler(7);
+  int picked = 0;
+  std::array<int, 16> by_place{};
+  for (int call = 0; call < 160'000; ++call) {
+    if (!sampler.due()) continue;
+    sampler.pick_next(16);
+    ++picked;
+    ++by_place[static_cast<size_t>(call % 16)];
+  }
+  EXPECT_NEAR(picked, 10'000, 500);
+  for (const int times : by_place) EXPECT_NEAR(times, picked / 16, 150);
+}
+
+TEST(ShadowSampler, picks_each_call_if_asked_to) {
+  ShadowSampler sampler(7);
+  for (int call = 0; call < 100; ++call) {
+    EXPECT_TRUE(sampler.due());
+    sampler.pick_next(1);
+  }
+}
+
+TEST(ShadowQueue, gives_room_up_to_its_limit_and_takes_it_back) {
+  ShadowQueue queue;
+  EXPECT_TRUE(queue.take_room(60, 100));
+  EXPECT_FALSE(queue.take_room(41, 100));
+  EXPECT_TRUE(queue.take_room(40, 100));
+  queue.give_back(60);
+  EXPECT_TRUE(queue.take_room(60, 100));
+  EXPECT_FALSE(queue.take_room(101, 100));
+}
+
+}  // namespace
+}  // namespace opmux::runtime
