@@ -50,6 +50,17 @@ void print_breaker(const Json& breaker, size_t width) {
   std::cout << "\n";
 }
 
+void print_shadow(const Json& one, size_t width) {
+  std::cout << "  " << padded(word(one, "implementation"), width + 2) << one.at("compared")
+            << " compared, " << one.at("mismatches") << " wrong";
+  for (const auto& [reason, calls] : one.at("skipped").items())
+    std::cout << ", " << calls << " not compared: " << reason;
+  std::cout << "\n";
+  if (one.contains("last"))
+    std::cout << "    " << word(one.at("last"), "what") << ": " << word(one.at("last"), "text")
+              << "\n";
+}
+
 void print(const Json& health) {
   std::cout << word(health, "verdict") << "\n";
   print_parts(health.at("backends"), "name");
@@ -57,6 +68,10 @@ void print(const Json& health) {
   const Json& breakers = health.at("breakers");
   if (!breakers.empty()) std::cout << "breakers\n";
   for (const Json& breaker : breakers) print_breaker(breaker, widest(breakers, "implementation"));
+  if (!health.contains("shadow")) return;  // saved by an earlier version
+  const Json& compared = health.at("shadow").at("implementations");
+  if (!compared.empty()) std::cout << "shadow check\n";
+  for (const Json& one : compared) print_shadow(one, widest(compared, "implementation"));
 }
 
 /// What a runtime of this environment says, or what was saved of another one.

@@ -1,6 +1,7 @@
 #include <array>
 #include <utility>
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
@@ -69,10 +70,44 @@ void bind_breakers(nb::module_& module) {
       });
 }
 
+void bind_shadow(nb::module_& module) {
+  nb::class_<ShadowMismatch>(module, "ShadowMismatch",
+                             "An element that was computed otherwise than by the reference.")
+      .def_ro("what", &ShadowMismatch::what)
+      .def_ro("element", &ShadowMismatch::element)
+      .def_ro("got", &ShadowMismatch::got)
+      .def_ro("expected", &ShadowMismatch::expected)
+      .def_ro("tolerance", &ShadowMismatch::tolerance)
+      .def_ro("text", &ShadowMismatch::text)
+      .def("__repr__",
+           [](const ShadowMismatch& own) { return "<ShadowMismatch " + own.element + ">"; });
+  nb::class_<ShadowInfo>(module, "ShadowInfo",
+                         "What the shadow check found about an implementation.")
+      .def_ro("implementation", &ShadowInfo::implementation)
+      .def_ro("compared", &ShadowInfo::compared)
+      .def_ro("mismatches", &ShadowInfo::mismatches)
+      .def_ro("not_finite", &ShadowInfo::not_finite)
+      .def_prop_ro("skipped",
+                   [](const ShadowInfo& own) {
+                     nb::dict all;
+                     for (const ShadowInfo::Skipped& skipped : own.skipped)
+                       all[skipped.reason.c_str()] = skipped.calls;
+                     return all;
+                   })
+      .def_ro("last", &ShadowInfo::last)
+      .def("__repr__",
+           [](const ShadowInfo& own) { return "<ShadowInfo " + own.implementation + ">"; });
+  nb::class_<ShadowReport>(module, "ShadowReport", "The shadow check of a runtime.")
+      .def_ro("every", &ShadowReport::every)
+      .def_ro("waiting", &ShadowReport::waiting)
+      .def_ro("implementations", &ShadowReport::implementations);
+}
+
 }  // namespace
 
 void bind_health(nb::module_& module) {
   bind_breakers(module);
+  bind_shadow(module);
   nb::class_<BackendHealth>(module, "BackendHealth", "How a backend is doing, and why.")
       .def_ro("name", &BackendHealth::name)
       .def_prop_ro("health", [](const BackendHealth& own) { return name_of(own.health); })
@@ -87,6 +122,7 @@ void bind_health(nb::module_& module) {
       .def_ro("backends", &HealthReport::backends)
       .def_ro("devices", &HealthReport::devices)
       .def_ro("breakers", &HealthReport::breakers)
+      .def_ro("shadow", &HealthReport::shadow)
       .def("to_json", [](const HealthReport& own) { return to_json(own); })
       .def("__repr__", [](const HealthReport& own) {
         return "<HealthReport " + std::string(name_of(own.verdict)) + ">";

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <opmux/json.hpp>
 
 #include "base/json_writer.hpp"
@@ -62,6 +64,33 @@ void write(JsonWriter& json, const BreakerInfo& info) {
   json.key("failures_in_a_row").number(uint64_t{info.failures_in_a_row});
   json.key("openings").number(uint64_t{info.openings});
   json.key("next_probe_ms").number(info.next_probe_ms).key("why").text(info.why).close('}');
+}
+
+void write_number(JsonWriter& json, double value) {
+  if (std::isfinite(value)) {
+    json.number(value);
+  } else {
+    json.text(std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+  }
+}
+
+void write(JsonWriter& json, const ShadowMismatch& mismatch) {
+  json.open('{').key("what").text(mismatch.what).key("element").text(mismatch.element);
+  write_number(json.key("got"), mismatch.got);
+  write_number(json.key("expected"), mismatch.expected);
+  write_number(json.key("tolerance"), mismatch.tolerance);
+  json.key("text").text(mismatch.text).close('}');
+}
+
+void write(JsonWriter& json, const ShadowInfo& info) {
+  json.open('{').key("implementation").text(info.implementation);
+  json.key("compared").number(info.compared).key("mismatches").number(info.mismatches);
+  json.key("not_finite").number(info.not_finite).key("skipped").open('{');
+  for (const ShadowInfo::Skipped& skipped : info.skipped)
+    json.key(skipped.reason).number(skipped.calls);
+  json.close('}');
+  if (info.last) write(json.key("last"), *info.last);
+  json.close('}');
 }
 
 template <class T>
@@ -149,6 +178,10 @@ std::string to_json(const HealthReport& report) {
   write_list(json, "backends", report.backends);
   write_list(json, "devices", report.devices);
   write_list(json, "breakers", report.breakers);
+  json.key("shadow").open('{').key("every").number(uint64_t{report.shadow.every});
+  json.key("waiting").number(report.shadow.waiting);
+  write_list(json, "implementations", report.shadow.implementations);
+  json.close('}');
   json.close('}');
   return json.take();
 }
