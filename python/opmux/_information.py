@@ -72,6 +72,18 @@ def force_breaker(implementation: str, what: Literal["open", "close", "isolate"]
     default_runtime().force_breaker(implementation, what)
 
 
+def process_state(pid: int, state_dir: str = "") -> _core.ProcessState:
+    """What a running process does, by the state page that it keeps (`OPMUX_STATE_PAGE=1`).
+    `state_dir` is the OPMUX_STATE_DIR that it was started with, if not this process's own. Makes
+    no runtime. Raises NotFound if the process has ended or keeps no page."""
+    return _core.process_state(pid, state_dir)
+
+
+def process_states(state_dir: str = "") -> list[_core.ProcessState]:
+    """Every running process of this user that keeps a state page, by pid."""
+    return _core.process_states(state_dir)
+
+
 def plugins() -> list[_core.PluginInfo | PythonPlugin]:
     """What was found where plugins are looked for, and what became of it."""
     native: list[_core.PluginInfo | PythonPlugin] = [*default_runtime().plugins()]

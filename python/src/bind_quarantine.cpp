@@ -26,11 +26,13 @@ void bind_state_options(nb::module_& module) {
                            "What a runtime keeps beyond the life of its process, and where.")
       .def(
           "__init__",
-          [](StateOptions* own, std::string folder, const std::string& journal) {
-            new (own) StateOptions{std::move(folder), crash_journal_of(journal)};
+          [](StateOptions* own, std::string folder, const std::string& journal, bool page) {
+            new (own) StateOptions{std::move(folder), crash_journal_of(journal), page};
           },
-          nb::kw_only(), nb::arg("folder") = "", nb::arg("crash_journal") = "off")
+          nb::kw_only(), nb::arg("folder") = "", nb::arg("crash_journal") = "off",
+          nb::arg("state_page") = false)
       .def_rw("folder", &StateOptions::folder)
+      .def_rw("state_page", &StateOptions::state_page)
       .def_prop_rw(
           "crash_journal",
           [](const StateOptions& own) { return std::string(name_of(own.crash_journal)); },

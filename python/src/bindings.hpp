@@ -12,6 +12,8 @@ void bind_policy(nanobind::module_& module);
 void bind_plugin_options(nanobind::module_& module);
 void bind_policy_sources(nanobind::module_& module);
 void bind_state_options(nanobind::module_& module);
+/// What processes tell of themselves.
+void bind_state_pages(nanobind::module_& module);
 void bind_runtime(nanobind::module_& module);
 void bind_locks(nanobind::module_& module);
 /// Lockfiles, freezing, and the program's own selector.

@@ -39,6 +39,7 @@ void fill(nb::module_& module) {
   bind_plugin_options(module);
   bind_policy_sources(module);
   bind_state_options(module);
+  bind_state_pages(module);
   bind_health(module);
   bind_locks(module);
   bind_runtime(module);
