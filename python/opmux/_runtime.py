@@ -14,6 +14,7 @@ _lock = threading.RLock()
 _default: _core.Runtime | None = None
 _making: _core.Runtime | None = None  # while its plugins are loaded, which may ask for it
 _beside_torch = False
+_keeps_page = False
 
 
 def _tell(level: str, code: str, op: str, impl: str, text: str) -> None:
@@ -48,15 +49,18 @@ def _frozen_later() -> _core.SourceOptions:
 def _create_default() -> _core.Runtime:
     """Switches of backends that are not here may be those of Python implementations to come."""
     _switches.clear()
+    state = _core.StateOptions(
+        state_page=_keeps_page and not os.environ.get("OPMUX_STATE_PAGE", "")
+    )
     try:
-        return create_runtime(sources=_frozen_later())
+        return create_runtime(sources=_frozen_later(), state=state)
     except InvalidArgument as error:
         if error.reason != "environment.backend":
             raise
     prefix = "OPMUX_BACKEND_"
     own = {name: value for name, value in os.environ.items() if name.startswith("OPMUX_")}
     kept = [(n, v) for n, v in own.items() if not n.startswith(prefix)]
-    made = create_runtime(environment=kept, sources=_frozen_later())
+    made = create_runtime(environment=kept, sources=_frozen_later(), state=state)
     for name, value in own.items():
         if name.startswith(prefix) and value:
             if value not in _BOOLEANS:
@@ -89,6 +93,13 @@ def share_threads_with_torch() -> None:
         _beside_torch = True
         if _default is not None:
             _use_openmp(_default)
+
+
+def keep_state_page() -> None:
+    """Lets the default runtime, if it is not made yet, tell other processes what it does; unless
+    OPMUX_STATE_PAGE says whether it should."""
+    global _keeps_page
+    _keeps_page = True
 
 
 def _use_openmp(runtime: _core.Runtime) -> None:

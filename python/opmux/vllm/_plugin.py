@@ -6,6 +6,8 @@ import os
 from importlib import import_module
 from logging import getLogger
 
+from .._runtime import keep_state_page
+
 _log = getLogger("vllm.opmux")
 _done: set[str] = set()
 
@@ -37,6 +39,7 @@ def register() -> None:
         if not import_module("vllm.platforms").current_platform.is_cpu():
             _log.info("opmux: vLLM is left as it is: its platform is not the CPU")
             return
+        keep_state_page()
         import_module("opmux.torch")  # its operators, for compiled graphs
     except Exception as error:
         _log.warning("opmux: vLLM is left as it is: %s", error)

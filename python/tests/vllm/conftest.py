@@ -21,7 +21,7 @@ class Answer:
     after: dict | None
 
     def calls(self):
-        """How often each implementation ran in the worker while it generated."""
+        """How often each implementation ran in the worker while it generated, by its state page."""
         earlier = self.before["implementations"]
         later = self.after["implementations"]
         counts = {name: calls - earlier.get(name, 0) for name, calls in later.items()}
@@ -74,12 +74,20 @@ def engine(model, tmp_path_factory):
 
 def start(folder, request, more):
     """One engine, with more in its environment."""
+    return Answer(**run_script(engine_run, folder, request, more))
+
+
+def run_script(script, folder, request, more):
+    """What a script answers to a request. Its processes keep their state in the folder."""
     asked, given = folder / "request.json", folder / "answer.json"
     asked.write_text(request)
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", **more}
-    script = pathlib.Path(engine_run.__file__)
+    environment = {
+        **os.environ, "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1",
+        "OPMUX_STATE_DIR": str(folder / "state"), **more,
+    }  # fmt: skip
+    path = pathlib.Path(script.__file__)
     done = subprocess.run(
-        [sys.executable, script, asked, given], env=environment, capture_output=True, text=True
+        [sys.executable, path, asked, given], env=environment, capture_output=True, text=True
     )
     assert given.exists(), done.stdout[-3000:] + done.stderr[-5000:]
-    return Answer(**json.loads(given.read_text()))
+    return json.loads(given.read_text())

@@ -4,11 +4,14 @@ import json
 import os
 import pathlib
 import sys
+import time
 
 PROMPTS = (
     "the sea", "a list of numbers: 1, 2, 3,", "def add(a, b):", "Once upon a time there was",
     "x", "Everything flows and", "0123456789 0123456789", "One row of weights and",
 )  # fmt: skip
+SETTLED = 1.5  # seconds without news: a page is written twice a second
+SECONDS = 60  # far above what any of it takes
 
 
 def make_model(folder, weights=True, **changes):
@@ -37,9 +40,41 @@ def make_model(folder, weights=True, **changes):
     ).save_pretrained(folder)
 
 
+def settled_page(pid):
+    """The state page of a process that has nothing to do any more."""
+    import opmux
+
+    end, page = time.monotonic() + SECONDS, None
+    while time.monotonic() < end:
+        try:
+            (now,) = opmux.process_state(pid).runtimes
+        except opmux.NotFound:  # the worker has called nothing yet
+            now = None
+        if page is not None and now is not None and now.updates == page.updates:
+            return now
+        page = now
+        time.sleep(SETTLED)
+    raise AssertionError("the page does not come to rest")
+
+
+def told_by(page):
+    """What a page says of calls and choices."""
+    found = [each for op in page.operators for each in op.implementations]
+    return {
+        "implementations": {each.id: each.calls for each in found if each.calls},
+        "not_ok": {e.id: e.failed + e.declined for e in found if e.failed + e.declined},
+        "chosen": sorted({choice.accepted[0] for choice in page.choices}),
+        "policy": page.policy_digest,
+    }
+
+
 def state(llm):
-    """What the worker says of opmux; nothing where it is switched off."""
-    return None if os.environ.get("OPMUX_DISABLE") else llm.collective_rpc("opmux_state")[0]
+    """What the worker took over, by its own word, and what ran in it, by its state page; nothing
+    where opmux is switched off."""
+    if os.environ.get("OPMUX_DISABLE"):
+        return None
+    said = llm.collective_rpc("opmux_state")[0]
+    return {**said, **told_by(settled_page(said["pid"]))}
 
 
 def run(request):

@@ -1,4 +1,5 @@
-"""Tokens of vLLM with opmux are those without; the counters are the worker's own."""
+"""Tokens of vLLM with opmux are those without. What ran is read from the worker's state page, from
+outside of it."""
 
 import pathlib
 import re
@@ -23,6 +24,7 @@ def assert_steps(answer, tokens, step):
 
 
 def assert_own_kernels_ran(answer):
+    assert set(answer.calls()) <= set(answer.after["chosen"])
     backends = answer.backends()
     assert backends.pop("linear", {"onednn"}) <= {"onednn", "simd"}
     assert set().union(*backends.values()) == {"simd"}
