@@ -19,11 +19,13 @@ MAY_INCLUDE = {
     "health": "base tensor registry telemetry",
     "verify": "base tensor registry",
     "tune": "base tensor registry",
+    "record": "base tensor registry",
     "dispatch": "base tensor registry policy health verify tune telemetry",
     "config": "base tensor registry policy health",
     "plugin": "base tensor registry",
-    "runtime": "base tensor registry policy health verify tune dispatch config plugin telemetry",
-    "conformance": "base tensor registry policy health verify tune dispatch config plugin"
+    "runtime": "base tensor registry policy health verify tune record dispatch config plugin"
+               " telemetry",
+    "conformance": "base tensor registry policy health verify tune record dispatch config plugin"
                    " telemetry runtime",
 }
 
@@ -58,6 +60,9 @@ PUBLIC = {
     "operator_info.hpp": "runtime",
     "policy_check.hpp": "runtime",
     "quarantine.hpp": "runtime",
+    "record.hpp": "runtime",
+    "replay.hpp": "runtime",
+    "replay.h": "runtime",
     "constant.hpp": "runtime",
     "explanation.hpp": "dispatch",
     "hot_plan.hpp": "dispatch",

@@ -1,0 +1,284 @@
+#include <algorithm>
+#include <span>
+
+#include "base/digest.hpp"
+#include "base/text.hpp"
+#include "base/whole_file.hpp"
+#include "record/file_text.hpp"
+#include "record/recording.hpp"
+#include "registry/names.hpp"
+
+namespace opmux::record {
+namespace {
+
+constexpr size_t kDigestDigits = 64;
+constexpr size_t kMostIntegers = 1024;
+constexpr int64_t kMostAlignment = 4096;
+
+bool is_hex(std::string_view text, size_t digits) {
+  return text.size() == digits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+bool valid_argument_name(std::string_view word) {
+  const auto fits = [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  return !word.empty() && word.size() <= 64 && std::ranges::all_of(word, fits);
+}
+
+bool take_device(LineReader& line, Device& device) {
+  return line.number(device.type) && line.skip(":") && line.number(device.id);
+}
+
+template <class Enum>
+bool enum_of(std::string_view word, Enum last, Enum& into) {
+  for (int i = 0; i <= static_cast<int>(last); ++i) {
+    into = static_cast<Enum>(i);
+    if (name_of(into) == word) return true;
+  }
+  return false;
+}
+
+bool whole_size(const RecordedTensor& tensor, size_t bytes) {
+  int64_t wanted = 0;
+  return !__builtin_mul_overflow(tensor.elements(), tensor.dtype.size_bytes(), &wanted) &&
+         static_cast<size_t>(wanted) == bytes;
+}
+
+/// What the writer never writes: sizes, strides and digests that go with nothing.
+bool consistent(const RecordedTensor& tensor, size_t bytes) {
+  const bool shaped = tensor.shape.size() == tensor.strides.size() && tensor.dtype.bits != 0 &&
+                      std::ranges::all_of(tensor.shape, [](int64_t size) { return size >= 0; });
+  const bool aligned = tensor.alignment > 0 && tensor.alignment <= kMostAlignment &&
+                       (tensor.alignment & (tensor.alignment - 1)) == 0;
+  if (!shaped || !aligned) return false;
+  const bool known = tensor.contents == Contents::known;
+  if (known != is_hex(tensor.sha256, kDigestDigits)) return false;
+  return bytes == 0 || (known && whole_size(tensor, bytes));
+}
+
+bool read_tensor(LineReader& line, RecordedTensor& tensor, size_t& bytes) {
+  std::string_view dtype, same_as, contents, sha256;
+  const bool found = line.until("[", dtype) && line.list('[', ']', OPMUX_MAX_RANK, tensor.shape) &&
+                     line.list('{', '}', OPMUX_MAX_RANK, tensor.strides) &&
+                     line.skip(" aligned ") && line.number(tensor.alignment) && line.skip(" on ") &&
+                     take_device(line, tensor.device) && line.skip(" same_as ") &&
+                     line.word(same_as) && line.skip(" contents ") && line.word(contents) &&
+                     line.skip(" sha256 ") && line.word(sha256) && line.skip(" bytes ") &&
+                     line.number(bytes) && line.ended();
+  if (!found || !enum_of(contents, Contents::large, tensor.contents)) return false;
+  tensor.dtype = parse_dtype(dtype);
+  if (same_as != "-") tensor.same_as = same_as;
+  if (sha256 != "-") tensor.sha256 = sha256;
+  return consistent(tensor, bytes);
+}
+
+bool read_logical(LineReader& line, int64_t& into) {
+  into = line.skip("true") ? 1 : 0;
+  return into == 1 || line.skip("false");
+}
+
+/// A value of an argument by its kind; `bytes` are those of a tensor that stand behind the header.
+bool read_value(LineReader& line, RecordedArgument& argument, size_t& bytes) {
+  std::string_view kind;
+  if (!line.word(kind)) return false;
+  if (kind == "none") return line.ended();
+  if (!line.skip(" ")) return false;
+  if (kind == "tensor") {
+    argument.tag = ArgTag::tensor;
+    return read_tensor(line, argument.tensor, bytes);
+  }
+  if (kind == "string") {
+    argument.tag = ArgTag::string;
+    return unescape(line.rest(), argument.text);
+  }
+  bool found = false;
+  if (kind == "floating") {
+    argument.tag = ArgTag::floating;
+    found = line.number(argument.f64);
+  } else if (kind == "logical") {
+    argument.tag = ArgTag::logical;
+    found = read_logical(line, argument.i64);
+  } else if (kind == "enumeration" || kind == "integer") {
+    argument.tag = kind == "integer" ? ArgTag::integer : ArgTag::enumeration;
+    found = line.number(argument.i64);
+  } else if (kind == "integers") {
+    argument.tag = ArgTag::integer_list;
+    found = line.list('[', ']', kMostIntegers, argument.list);
+  }
+  return found && line.ended();
+}
+
+/// Reads the header line by line, then the elements behind it.
+class FileReader {
+ public:
+  FileReader(std::string_view bytes, std::string_view name) : rest_(bytes), name_(name) {}
+
+  Result<Recording> read() {
+    if (rest_.size() > kMostFileBytes) return wrong("it is larger than any file of this kind");
+    if (Status status = read_seal(); !status.ok()) return status;
+    if (!read_facts()) return wrong("this is not the line that belongs here");
+    if (!read_arguments()) return wrong("this is no argument of such a call");
+    if (Status status = read_elements(); !status.ok()) return status;
+    return std::move(recording_);
+  }
+
+ private:
+  Status wrong(std::string_view what) const {
+    return {Code::invalid_argument, "replay.file",
+            base::concat(name_, ":", line_, ": not a replay file that can be used: ", what)};
+  }
+
+  std::string_view next_line() {
+    ++line_;
+    const size_t end = rest_.substr(0, kMostHeaderBytes).find('\n');
+    if (end == rest_.npos) {
+      rest_ = {};
+      return "\n";  // no line: nothing takes it
+    }
+    const std::string_view line = rest_.substr(0, end);
+    rest_.remove_prefix(end + 1);
+    header_ += end + 1;
+    return header_ > kMostHeaderBytes ? "\n" : line;
+  }
+
+  Status read_seal() {
+    const std::string_view title = next_line();
+    if (title != kTitle) {
+      return wrong(title.starts_with("opmux replay ")
+                       ? base::concat("it is of another version, '", title.substr(0, 40),
+                                      "'; this one reads '", kTitle, "'")
+                       : base::concat("it does not begin with '", kTitle, "'"));
+    }
+    LineReader line(next_line());
+    if (!line.skip("sha256 ") || !is_hex(line.rest(), kDigestDigits)) {
+      return wrong("its digest is missing");
+    }
+    const std::string found = base::sha256_hex(std::as_bytes(std::span(rest_)));
+    if (found.empty()) {
+      return {Code::unsupported, "replay.file",
+              "this library was built without digests, and cannot check replay files"};
+    }
+    return line.rest() == found ? Status() : wrong("it was changed after it was written");
+  }
+
+  bool text(std::string_view key, std::string& into) {
+    LineReader line(next_line());
+    return line.skip(key) && line.skip(" ") && unescape(line.rest(), into);
+  }
+  bool name(std::string_view key, std::string& into) {
+    return text(key, into) && !into.empty() && into.find(' ') == into.npos;
+  }
+  bool optional_name(std::string_view key, std::string& into) {
+    if (!name(key, into)) return false;
+    if (into == "-") into.clear();
+    return true;
+  }
+  template <class T>
+  bool number(std::string_view key, T& into) {
+    LineReader line(next_line());
+    return line.skip(key) && line.skip(" ") && line.number(into) && line.ended();
+  }
+
+  bool read_facts() {
+    Recording& r = recording_;
+    std::string cause;
+    if (!name("version", r.version) || !name("operator", r.op) ||
+        !registry::valid_operator_name(r.op) || !text("schema", r.schema) ||
+        !name("implementation", r.implementation) || !fits_operator() ||
+        !optional_name("build", r.build_id) || !name("cause", cause) ||
+        !enum_of(cause, Cause::diverged, r.cause) || !name("reason", r.reason) ||
+        !text("says", r.says)) {
+      return false;
+    }
+    return read_element() && text("class", r.call_class) &&
+           optional_name("policy", r.policy_hash) && optional_name("cpu", r.cpu) &&
+           number("ambient", r.ambient) && number("threads", r.max_threads);
+  }
+
+  bool fits_operator() const {
+    const auto id = registry::parse_implementation_id(recording_.implementation);
+    return id && id->op == recording_.op;
+  }
+
+  /// May be left out.
+  bool read_element() {
+    if (!rest_.starts_with("element ")) return true;
+    LineReader line(next_line());
+    RecordedElement element;
+    std::string_view argument;
+    const bool found = line.skip("element ") && line.word(argument) && line.skip(" ") &&
+                       line.list('[', ']', OPMUX_MAX_RANK, element.index) && line.skip(" got ") &&
+                       line.number(element.got) && line.skip(" expected ") &&
+                       line.number(element.expected) && line.skip(" allowed ") &&
+                       line.number(element.allowed) && line.ended();
+    element.argument = argument;
+    recording_.element = std::move(element);
+    return found && valid_argument_name(argument);
+  }
+
+  bool read_arguments() {
+    size_t count = 0;
+    if (!number("arguments", count) || count == 0 || count > OPMUX_MAX_ARGS) return false;
+    for (size_t i = 0; i < count; ++i) {
+      if (!read_argument()) return false;
+    }
+    return same_as_known() && next_line().empty();
+  }
+
+  bool read_argument() {
+    LineReader line(next_line());
+    std::string_view word;
+    if (!line.until(" ", word) || !line.skip(" ") || recording_.find(word) != nullptr) return false;
+    if (!valid_argument_name(word)) return false;
+    RecordedArgument& argument = recording_.arguments.emplace_back();
+    argument.name = word;
+    return read_value(line, argument, sizes_.emplace_back());
+  }
+
+  bool same_as_known() const {
+    return std::ranges::all_of(recording_.arguments, [this](const RecordedArgument& argument) {
+      const std::string& other = argument.tensor.same_as;
+      if (other.empty()) return true;
+      const RecordedArgument* found = recording_.find(other);
+      return found != nullptr && found->tag == ArgTag::tensor && found->name != argument.name &&
+             found->tensor.same_as.empty();
+    });
+  }
+
+  /// Sizes are summed up before anything is copied.
+  Status read_elements() {
+    size_t wanted = 0;
+    for (const size_t size : sizes_) {
+      if (size > rest_.size()) return wrong("elements of its tensors are missing");
+      wanted += size;
+    }
+    if (wanted != rest_.size()) return wrong("its tensors have another size than their elements");
+    for (size_t i = 0; i < sizes_.size(); ++i) {
+      const auto bytes = std::as_bytes(std::span(rest_.substr(0, sizes_[i])));
+      recording_.arguments[i].tensor.bytes.assign(bytes.begin(), bytes.end());
+      rest_.remove_prefix(sizes_[i]);
+    }
+    return {};
+  }
+
+  std::string_view rest_, name_;
+  size_t line_ = 0, header_ = 0;
+  Recording recording_;
+  std::vector<size_t> sizes_;  ///< bytes of each argument behind the header
+};
+
+}  // namespace
+
+Result<Recording> parse_file(std::string_view bytes, std::string_view name) {
+  return FileReader(bytes, name).read();
+}
+
+Result<Recording> read_file(const std::string& path) {
+  const auto bytes = base::read_whole(path, kMostFileBytes);
+  if (!bytes) return Status(Code::not_found, "replay.file", std::string(bytes.error().message()));
+  return parse_file(*bytes, path);
+}
+
+}  // namespace opmux::record

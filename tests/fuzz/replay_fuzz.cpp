@@ -1,0 +1,39 @@
+// The reader of replay files on any bytes, as a whole and behind a digest that is right: what it
+// takes is written as it reads, what it refuses has a reason.
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string>
+
+#include "base/digest.hpp"
+#include "record/file_text.hpp"
+#include "record/recording.hpp"
+
+namespace {
+
+namespace record = opmux::record;
+
+void insist(bool holds) {
+  if (!holds) std::abort();
+}
+
+void read(std::string_view bytes) {
+  const auto recording = record::parse_file(bytes, "fuzz");
+  if (!recording) return insist(recording.error().reason() == "replay.file");
+  const std::string once = record::to_file(*recording);
+  const auto again = record::parse_file(once, "fuzz");
+  insist(again && record::to_file(*again) == once);
+  insist(again->arguments_text() == recording->arguments_text());
+  insist(again->complete() == recording->complete());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  read(bytes);
+  std::string sealed(record::kTitle);
+  sealed += "\nsha256 " + opmux::base::sha256_hex(std::as_bytes(std::span(bytes))) + "\n";
+  read(sealed.append(bytes));
+  return 0;
+}
