@@ -62,6 +62,7 @@ int run(int argc, char** argv) {
   add_health(app, action);
   add_plugin(app, action);
   add_quarantine(app, action);
+  add_replay(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -26,7 +26,7 @@ import sys
 BLOCK = re.compile(r"(<!-- generated (\w+) ?(\w*) -->\n).*?(<!-- end -->)", re.DOTALL)
 STATUS_FAMILIES = ("schema|plan|policy|environment|registry|plugin|point|call|dispatch|withdraw|"
                    "device|constant|c|python|trust|elf|probe|config|mode|lock|runtime|store|"
-                   "journal|quarantine|health|selector|shadow")
+                   "journal|quarantine|health|selector|shadow|record|replay")
 # Names of fields, and a file's, that look like reasons.
 NO_REASON = re.compile(r"policy\.(prefer|require|deny|allow|(allow|deny)_vendors|per_op|yaml)")
 STATUS_CODE = re.compile(rf'"((?:{STATUS_FAMILIES})\.[a-z_]+)"')

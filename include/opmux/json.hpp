@@ -21,5 +21,7 @@ OPMUX_API std::string to_json(const PolicyState& state);
 OPMUX_API std::string to_json(const PolicyCheck& check);
 OPMUX_API std::string to_json(const Status& refusal);
 OPMUX_API std::string to_json(const HealthReport& report);
+OPMUX_API std::string to_json(const RecordState& state);
+OPMUX_API std::string to_json(const ReplayReport& report);
 
 }  // namespace opmux

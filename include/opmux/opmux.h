@@ -279,6 +279,7 @@ typedef struct opmux_options {
   const opmux_source_options* sources;
   /* Folder for state, and the crash journal in it; may be null. */
   const opmux_state_options* state;
+  const struct opmux_record_options* record; /* <opmux/replay.h>; may be null */
 } opmux_options;
 
 /* Reads the environment, registers the standard operators with their reference, loads backends and
@@ -524,17 +525,6 @@ OPMUX_EXPORT int32_t opmux_policy_state(opmux_runtime* runtime, char* buffer, si
 /* Every effective setting and where it came from, as JSON. */
 OPMUX_EXPORT int32_t opmux_list_settings(opmux_runtime* runtime, char* buffer, size_t capacity,
                                          size_t* size, opmux_error* error);
-/* Implementations that may not run because processes ended inside of them, and suspects of other
-   ends: docs/schemas/quarantine.json. */
-OPMUX_EXPORT int32_t opmux_list_quarantine(opmux_runtime* runtime, char* buffer, size_t capacity,
-                                           size_t* size, opmux_error* error);
-/* Lifts the quarantine of an implementation and the suspicion against it, or of all if the text is
-   empty; `cleared`, which may be null, becomes how often it was listed. */
-OPMUX_EXPORT int32_t opmux_clear_quarantine(opmux_runtime* runtime, opmux_str implementation,
-                                            uint64_t* cleared, opmux_error* error);
-/* What became of the runtime's crash journal: {"on", "handler", "path", "problem", counts}. */
-OPMUX_EXPORT int32_t opmux_crash_journal(opmux_runtime* runtime, char* buffer, size_t capacity,
-                                         size_t* size, opmux_error* error);
 
 /* How everything is doing, as JSON: a verdict for a health endpoint ("healthy", "degraded",
    "fatal"), why, and every breaker of what failed lately. */
@@ -593,6 +583,8 @@ OPMUX_EXPORT int32_t opmux_stats_visit(opmux_runtime* runtime,
 #endif
 
 #include <opmux/lock.h>
+#include <opmux/quarantine.h>
+#include <opmux/replay.h>
 #include <opmux/selector.h>
 #include <opmux/state_page.h>
 

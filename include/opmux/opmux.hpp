@@ -8,6 +8,7 @@
 #include <opmux/json.hpp>
 #include <opmux/operator.hpp>
 #include <opmux/point.hpp>
+#include <opmux/replay.hpp>
 #include <opmux/runtime.hpp>
 #include <opmux/scope.hpp>
 #include <opmux/state_page.hpp>

@@ -23,11 +23,15 @@
 #include <opmux/policy_check.hpp>
 #include <opmux/policy_sources.hpp>
 #include <opmux/quarantine.hpp>
+#include <opmux/record.hpp>
 #include <opmux/scope.hpp>
 #include <opmux/selector.hpp>
 #include <opmux/status.hpp>
 
 namespace opmux {
+
+struct ReplayOptions;
+struct ReplayReport;
 
 namespace runtime {
 class Core;
@@ -55,6 +59,8 @@ struct Options {
   int threads = 0;
   /// Folder for state, and the crash journal in it.
   StateOptions state = {};
+  /// Files of calls that went wrong.
+  RecordOptions record = {};
 };
 
 /// What was found where plugins are looked for, and what became of it.
@@ -262,6 +268,12 @@ class Runtime {
   /// processes when they start next. Fails with `unavailable` if the store cannot be written.
   OPMUX_API Result<size_t> clear_quarantine(std::string_view implementation = {});
   OPMUX_API CrashJournalState crash_journal() const;
+  /// Where calls that went wrong are recorded, and how many were.
+  OPMUX_API RecordState recordings() const;
+  /// Makes a recorded call again, and compares with the reference; include <opmux/replay.hpp>. The
+  /// kernels run in this process, as in any call. Fails with "replay.file" for what is no such file
+  /// and "replay.schema" if the operator is another one here; what cannot run is a verdict.
+  OPMUX_API Result<ReplayReport> replay(const std::string& path, const ReplayOptions& options);
   /// Devices that were lost; nothing runs on them in this process any more.
   OPMUX_API std::vector<Device> lost_devices() const;
 

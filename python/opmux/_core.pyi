@@ -535,6 +535,96 @@ def process_state(pid: int, state_dir: str = "") -> ProcessState:
 def process_states(state_dir: str = "") -> list[ProcessState]:
     """Every running process that keeps a state page."""
 
+class RecordOptions:
+    """Where calls that went wrong are written, and how much of them."""
+
+    def __init__(
+        self, *, folder: str = "", inputs: bool = False, max_files: int = 64, max_bytes: int = ...
+    ) -> None: ...
+    folder: str
+    inputs: bool
+    max_files: int
+    max_bytes: int
+
+class RecordState:
+    """How many calls that went wrong were recorded."""
+
+    @property
+    def folder(self) -> str: ...
+    @property
+    def inputs(self) -> bool: ...
+    @property
+    def written(self) -> int: ...
+    @property
+    def known(self) -> int: ...
+    @property
+    def left_out(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
+    @property
+    def problem(self) -> str: ...
+
+class ReplayDifference:
+    """The first element that is not what it should be."""
+
+    @property
+    def argument(self) -> str: ...
+    @property
+    def index(self) -> list[int]: ...
+    @property
+    def got(self) -> float: ...
+    @property
+    def expected(self) -> float: ...
+    @property
+    def allowed(self) -> float: ...
+
+class ReplayedImplementation:
+    """How one implementation did on a recorded call."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def verdict(self) -> Literal["agrees", "differs", "fails", "cannot"]: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def difference(self) -> ReplayDifference | None: ...
+
+class ReplayReport:
+    """What a recorded call did when it was made again."""
+
+    @property
+    def op(self) -> str: ...
+    @property
+    def recorded(self) -> str: ...
+    @property
+    def cause(self) -> Literal["failed", "diverged"]: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def says(self) -> str: ...
+    @property
+    def reference(self) -> str: ...
+    @property
+    def arguments(self) -> str: ...
+    @property
+    def notes(self) -> list[str]: ...
+    @property
+    def other_values(self) -> bool: ...
+    @property
+    def implementations(self) -> list[ReplayedImplementation]: ...
+    @property
+    def smaller(self) -> bytes:
+        """The smaller call that was looked for, as the bytes of a file."""
+
+    @property
+    def smaller_arguments(self) -> str: ...
+    @property
+    def tried(self) -> int: ...
+    @property
+    def verdict(self) -> Literal["agrees", "differs", "fails", "cannot"]: ...
+    def to_json(self) -> str: ...
+
 class QuarantineEntry:
     """An implementation that may not run: a process ended inside of it."""
 
@@ -882,6 +972,7 @@ class Runtime:
         sources: SourceOptions = ...,
         threads: int = 0,
         state: StateOptions = ...,
+        record: RecordOptions = ...,
         sink: Callable[[str, str, str, str, str], object] | None = None,
     ) -> None: ...
     def op(self, name: str) -> Operator:
@@ -963,6 +1054,14 @@ class Runtime:
         """Lets an implementation, or all, run again; returns how often it was listed."""
 
     def crash_journal(self) -> CrashJournalState: ...
+    def recordings(self) -> RecordState:
+        """Where calls that went wrong are recorded, and how many were."""
+
+    def replay(
+        self, path: str, implementations: Sequence[str] = ..., minimize: bool = False
+    ) -> ReplayReport:
+        """Makes a recorded call again, and compares with the reference."""
+
     def constant(self, tensor: Any) -> Constant: ...
     @property
     def packed_bytes(self) -> int: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from . import _core, _explanation_view
@@ -82,6 +82,19 @@ def process_state(pid: int, state_dir: str = "") -> _core.ProcessState:
 def process_states(state_dir: str = "") -> list[_core.ProcessState]:
     """Every running process of this user that keeps a state page, by pid."""
     return _core.process_states(state_dir)
+
+
+def recordings() -> _core.RecordState:
+    """Where calls that went wrong are recorded, and how many were."""
+    return default_runtime().recordings()
+
+
+def replay(
+    path: str | os.PathLike[str], implementations: Sequence[str] = (), *, minimize: bool = False
+) -> _core.ReplayReport:
+    """Makes the call of a replay file again, with the implementation that it went wrong with or
+    with others, and compares with the reference. Print it, or read its fields."""
+    return default_runtime().replay(os.fspath(path), list(implementations), minimize)
 
 
 def plugins() -> list[_core.PluginInfo | PythonPlugin]:

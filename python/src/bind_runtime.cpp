@@ -46,7 +46,8 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 
 HeldRuntime* create(std::optional<Environment> environment, const PluginOptions& plugins,
                     bool backends, const Policy& policy, const SourceOptions& sources, int threads,
-                    const StateOptions& state, const nb::object& sink) {
+                    const StateOptions& state, const RecordOptions& record,
+                    const nb::object& sink) {
   Options options;
   options.sink = sink_of(sink);
   options.environment = std::move(environment);
@@ -56,6 +57,7 @@ HeldRuntime* create(std::optional<Environment> environment, const PluginOptions&
   options.sources = sources;
   options.threads = threads;
   options.state = state;
+  options.record = record;
   return new HeldRuntime(Runtime::create(options).value());
 }
 
@@ -193,13 +195,15 @@ void bind_runtime(nb::module_& module) {
   nb::class_<HeldRuntime> runtime(module, "Runtime", "Operators, implementations and policy.");
   bind_policy_texts(runtime);
   bind_quarantine(runtime);
+  bind_replay(runtime);
   bind_breakers_of(runtime);
   bind_freezing(runtime);
   runtime
       .def(nb::new_(&create), nb::kw_only(), nb::arg("environment") = nb::none(),
            nb::arg("plugins") = PluginOptions(), nb::arg("backends") = true,
            nb::arg("policy") = Policy(), nb::arg("sources") = SourceOptions(),
-           nb::arg("threads") = 0, nb::arg("state") = StateOptions(), nb::arg("sink") = nb::none())
+           nb::arg("threads") = 0, nb::arg("state") = StateOptions(),
+           nb::arg("record") = RecordOptions(), nb::arg("sink") = nb::none())
       .def("op", &get_operator, nb::arg("name"), "The operator of that name.")
       .def(
           "define",

@@ -22,6 +22,9 @@ void bind_freezing(nanobind::class_<HeldRuntime>& runtime);
 void bind_policy_texts(nanobind::class_<HeldRuntime>& runtime);
 /// The crash journal and who it blames.
 void bind_quarantine(nanobind::class_<HeldRuntime>& runtime);
+void bind_recording(nanobind::module_& module);
+/// Recorded calls, and making them again.
+void bind_replay(nanobind::class_<HeldRuntime>& runtime);
 void bind_health(nanobind::module_& module);
 /// What a runtime does with breakers.
 void bind_breakers_of(nanobind::class_<HeldRuntime>& runtime);

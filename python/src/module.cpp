@@ -40,6 +40,7 @@ void fill(nb::module_& module) {
   bind_policy_sources(module);
   bind_state_options(module);
   bind_state_pages(module);
+  bind_recording(module);
   bind_health(module);
   bind_locks(module);
   bind_runtime(module);

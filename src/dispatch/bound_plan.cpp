@@ -1,6 +1,7 @@
 #include "dispatch/bound_plan.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <mutex>
 
@@ -324,11 +325,25 @@ Status::Detail* BoundPlan::run_watched() noexcept {
   return nullptr;
 }
 
+void BoundPlan::tell_failed(std::string_view says) const {
+  if (!slot_->engine->parts().on_failed) return;
+  // The arguments of this call; those it was bound with may be gone.
+  std::array<ArgValue, OPMUX_MAX_ARGS> values;
+  guarded_.get_arguments(values.data());
+  CheckedArguments checked;
+  if (!check(*slot_->schema, guarded_.site, values.data(), checked).ok()) return;
+  const registry::Signature signature{slot_->schema.get(), &checked.arguments, &checked.dims,
+                                      static_cast<uint32_t>(control_->context), control_->tag};
+  slot_->engine->parts().on_failed(
+      {*control_->implementation, signature, guarded_.call.max_threads, says});
+}
+
 Status::Detail* BoundPlan::finish(int32_t outcome) const {
   const Code code = outcome_of(outcome);
-  note_outcome(*control_->implementation, *guarded_.counters, code);
   std::string text(guarded_.error.text,
                    std::min(guarded_.error.text_size, guarded_.error.text_capacity));
+  if (code == Code::failed) tell_failed(text);
+  note_outcome(*control_->implementation, *guarded_.counters, code);
   return new Status::Detail{code, "call." + std::string(opmux::name_of(code)),
                             control_->implementation->id + " " + std::string(opmux::name_of(code)) +
                                 (text.empty() ? "" : ": " + text)};

@@ -172,6 +172,7 @@ class BoundPlan {
     return run();
   }
   Status::Detail* finish(int32_t outcome) const;
+  void tell_failed(std::string_view says) const;
   /// Runs and tells how it ended.
   Status::Detail* run_watched() noexcept;
   Status::Detail* end(std::atomic<uint64_t>& mark, int32_t outcome) noexcept;

@@ -13,6 +13,7 @@
 #include "base/fork_guarded.hpp"
 #include "base/published.hpp"
 #include "dispatch/call_frame.hpp"
+#include "dispatch/failed_call.hpp"
 #include "dispatch/operator_names.hpp"
 #include "dispatch/operator_slot.hpp"
 #include "dispatch/plan_roll.hpp"
@@ -36,6 +37,7 @@ struct EngineParts {
   std::function<void()> on_cold_path;   ///< called where a call has to decide; may be empty
   /// Loads plugins that wait and implement this operator; its slot's mark says that there are any.
   std::function<void(OperatorSlot& slot)> load_waiting = {};
+  std::function<void(const FailedCall& call)> on_failed = {};  ///< may be empty
   bool disabled = false;
   const TapView* taps = nullptr;  ///< may be null
 };

@@ -251,6 +251,10 @@ class SlowCall {
       state_->remember_decline(exact_hash(checked_.arguments),
                                plan.candidate->implementation->number);
     }
+    if (tried.outcome == Code::failed && engine_.parts().on_failed) {
+      engine_.parts().on_failed(
+          {*plan.candidate->implementation, signature_, settings_.max_threads, tried.text});
+    }
     tell_health(plan, tried.outcome, pass);
   }
 

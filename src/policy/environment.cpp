@@ -118,6 +118,25 @@ Status read_paths(const Variable& variable, char separator, std::vector<std::str
   return refuse(variable, base::concat("an entry between '", separator, "' is empty"));
 }
 
+/// "[inputs:]FOLDER".
+Status read_record(const Variable& variable, Environment& into) {
+  constexpr std::string_view kInputs = "inputs";
+  into.record = variable.value;
+  const size_t colon = into.record.find(':');
+  if (colon != into.record.npos && into.record.find('/') > colon) {
+    const std::string word = into.record.substr(0, colon);
+    if (word != kInputs) {
+      return refuse(variable, base::concat("'", word, "' before the colon is not known",
+                                           base::suggestion(word, std::span(&kInputs, 1)),
+                                           "; allowed are FOLDER and inputs:FOLDER"));
+    }
+    into.record_inputs = true;
+    into.record.erase(0, colon + 1);
+  }
+  if (into.record.empty()) return refuse(variable, "no folder is named");
+  return {};
+}
+
 template <std::string Environment::* Text>
 Status keep_text(const Variable& variable, Environment& into) {
   into.*Text = variable.value;
@@ -153,7 +172,7 @@ constexpr std::array<Known, 18> kKnown{{
      [](const Variable& v, Environment& e) { return read_boolean(v, e.state_page); }},
     {"OPMUX_CRASH_JOURNAL",
      [](const Variable& v, Environment& e) { return read_word(v, kJournals, e.crash_journal); }},
-    {"OPMUX_RECORD", keep_text<&Environment::record>},
+    {"OPMUX_RECORD", read_record},
     {"OPMUX_LOG", [](const Variable& v, Environment& e) { return read_word(v, kLevels, e.log); }},
     {"OPMUX_NUM_THREADS",
      [](const Variable& v, Environment& e) { return read_count(v, e.num_threads); }},

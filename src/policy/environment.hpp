@@ -19,10 +19,12 @@ struct Variable {
 /// The OPMUX_* variables, parsed strictly. Unset and empty are the same.
 struct Environment {
   Policy policy;  ///< PREFER, STRICT, PER_OP, ALLOW_VENDORS, DENY_VENDORS
-  std::string config, lockfile, platform, state_dir, record;
-  std::string log;            ///< debug, info, warning, error
-  std::string crash_journal;  ///< off, on, with_handler
-  std::string mode;           ///< static, dynamic, config, hot_reload, auto
+  std::string config, lockfile, platform, state_dir;
+  std::string record;          ///< the folder of RECORD
+  bool record_inputs = false;  ///< RECORD began with "inputs:"
+  std::string log;             ///< debug, info, warning, error
+  std::string crash_journal;   ///< off, on, with_handler
+  std::string mode;            ///< static, dynamic, config, hot_reload, auto
   std::vector<std::string> plugin_path, python_plugins;
   bool disable = false;
   bool state_page = false;

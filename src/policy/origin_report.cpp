@@ -107,7 +107,7 @@ std::vector<Setting> process_settings(const Environment& environment) {
   add("platform", environment.platform, "PLATFORM");
   add("state_dir", environment.state_dir, "STATE_DIR");
   add("crash_journal", environment.crash_journal, "CRASH_JOURNAL");
-  add("record", environment.record, "RECORD");
+  add("record", (environment.record_inputs ? "inputs:" : "") + environment.record, "RECORD");
   add("log", environment.log, "LOG");
   add("plugin_path", base::join(environment.plugin_path, ":"), "PLUGIN_PATH");
   add("python_plugins", base::join(environment.python_plugins, ","), "PYTHON_PLUGINS");

@@ -93,6 +93,20 @@ Status read_state(const opmux_state_options* options, opmux::StateOptions& to) {
   return {};
 }
 
+Status read_record(const opmux_record_options* options, opmux::RecordOptions& to) {
+  if (options == nullptr) return {};
+  opmux_record_options from{};
+  if (Status bad = opmux::runtime::read_sized(*options, sizeof(from), "options.record", from);
+      !bad.ok()) {
+    return bad;
+  }
+  to.folder = view_of(from.folder);
+  to.inputs = (from.flags & OPMUX_RECORD_INPUTS) != 0;
+  if (from.max_bytes != 0) to.max_bytes = from.max_bytes;
+  if (from.max_files != 0) to.max_files = from.max_files;
+  return {};
+}
+
 Status read_options(const opmux_options* options, opmux::Options& to) {
   if (options == nullptr) return {};
   opmux_options from{};
@@ -104,6 +118,7 @@ Status read_options(const opmux_options* options, opmux::Options& to) {
   if (Status bad = read_plugins(from.plugins, to.plugins); !bad.ok()) return bad;
   if (Status bad = read_sources(from.sources, to.sources); !bad.ok()) return bad;
   if (Status bad = read_state(from.state, to.state); !bad.ok()) return bad;
+  if (Status bad = read_record(from.record, to.record); !bad.ok()) return bad;
   if (from.policy == nullptr) return {};
   auto policy = opmux::runtime::read_policy(from.policy);
   if (!policy) return policy.error();

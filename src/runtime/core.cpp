@@ -40,17 +40,6 @@ CrashJournal journal_of(const Options& options, const policy::Environment& envir
   return CrashJournal::off;
 }
 
-/// What is a setting of opmux but not of this version: better refused than ignored.
-Status check_supported(const policy::Environment& environment) {
-  const auto refuse = [](std::string_view variable, std::string_view what) {
-    return Status(
-        Code::unsupported, "environment.unsupported",
-        base::concat(variable, " is set, but this version has no ", what, "; leave it unset"));
-  };
-  if (!environment.record.empty()) return refuse("OPMUX_RECORD", "recording");
-  return {};
-}
-
 /// Takes rules out of force when they expire.
 class LapseJob final : public Maintenance::Job {
  public:
@@ -82,7 +71,7 @@ std::vector<policy::Variable> variables_of(const Options& options) {
 
 }  // namespace
 
-Core::Core(const Options& options, policy::Environment environment)
+Core::Core(const Options& options, policy::Environment environment, const RecordOptions& record)
     : environment_(std::move(environment)),
       utc_(options.sources.utc ? options.sources.utc : &system_utc),
       log_(sink_of(options, environment_)),
@@ -93,6 +82,8 @@ Core::Core(const Options& options, policy::Environment environment)
                .maintenance = [this]() -> Maintenance& { return maintenance_; },
                .registry = [this] { return registry_.snapshot(); },
                .policies = [this] { return sources_.set(); }}),
+      recorder_({.log = &log_, .policy_hash = [this] { return policy_hash(surroundings()); }},
+                record),
       shadow_({.clock = &clock_,
                .log = &log_,
                .engine = [this]() -> dispatch::Engine& { return engine_; },
@@ -110,6 +101,7 @@ Core::Core(const Options& options, policy::Environment environment)
                .threads = &threads_,
                .on_cold_path = [this] { maintenance_.revive(); },
                .load_waiting = [this](dispatch::OperatorSlot& slot) { plugins_.load_for(slot); },
+               .on_failed = on_failed(),
                .disabled = environment_.disable,
                .taps = &shadow_}),
       listener_(
@@ -150,11 +142,18 @@ Core::~Core() {
 Result<std::unique_ptr<Core>> Core::create(const Options& options) {
   auto environment = policy::parse_environment(variables_of(options));
   if (!environment) return environment.error();
-  if (Status status = check_supported(*environment); !status.ok()) return status;
+  const auto record =
+      record_options(options.record, environment->record, environment->record_inputs);
+  if (!record) return record.error();
   if (!options.state.folder.empty()) environment->state_dir = options.state.folder;
-  std::unique_ptr<Core> core(new Core(options, std::move(*environment)));
+  std::unique_ptr<Core> core(new Core(options, std::move(*environment), *record));
   if (Status status = core->start(options); !status.ok()) return status;
   return core;
+}
+
+std::function<void(const dispatch::FailedCall&)> Core::on_failed() {
+  if (!recorder_.on()) return {};
+  return [this](const dispatch::FailedCall& call) { recorder_.note(call); };
 }
 
 Status Core::start(const Options& options) {

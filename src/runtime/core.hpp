@@ -26,6 +26,7 @@
 #include "runtime/plugin_shelf.hpp"
 #include "runtime/policy_sources.hpp"
 #include "runtime/quarantine_keeper.hpp"
+#include "runtime/recorder.hpp"
 #include "runtime/shadow_keeper.hpp"
 #include "telemetry/event_log.hpp"
 
@@ -52,6 +53,7 @@ class Core {
   void tick(uint64_t now_ns);
   FollowedFiles& files() { return files_; }
   QuarantineKeeper& quarantine() { return quarantine_; }
+  CallRecorder& recorder() { return recorder_; }
 
   /// Makes what the registry and the policies hold now the state in force; returns its generation.
   uint64_t publish();
@@ -76,7 +78,8 @@ class Core {
   bool backend_denied(const registry::Backend& backend);
 
  private:
-  Core(const Options& options, policy::Environment environment);
+  Core(const Options& options, policy::Environment environment, const RecordOptions& record);
+  std::function<void(const dispatch::FailedCall&)> on_failed();
   Status start(const Options& options);
   void lapse_in_time();
   void refuse_changes(bool on);
@@ -96,6 +99,7 @@ class Core {
   QuarantineKeeper quarantine_;
   base::SteadyClock clock_;
   HealthKeeper health_;
+  CallRecorder recorder_;
   ShadowKeeper shadow_;
   policy::ScopeTable scopes_;
   std::shared_ptr<dispatch::PackStore> packs_;

@@ -23,20 +23,6 @@ std::string schema_hash(const registry::Schema& schema) {
   return hex16(schema.prefix_hash(schema.args.size()));
 }
 
-/// Of what the policies mean for the operators there are.
-std::string policy_hash(const LockSurroundings& now) {
-  constexpr uint64_t kPrime = 0x9e3779b97f4a7c15u;
-  uint64_t hash = 0;
-  for (const auto& [name, record] : now.registry->operators) {
-    const uint64_t own = now.policies->hash_for(name);
-    if (own == 0) continue;
-    for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    hash = (hash ^ own) * kPrime;
-    hash ^= hash >> 31;
-  }
-  return hex16(hash);
-}
-
 /// Why an implementation cannot run here, whatever it is called with; empty if it can.
 std::string why_not(const registry::ImplementationRecord& implementation) {
   const registry::Backend& backend = *implementation.backend;
@@ -138,6 +124,19 @@ class Differences {
 };
 
 }  // namespace
+
+std::string policy_hash(const LockSurroundings& now) {
+  constexpr uint64_t kPrime = 0x9e3779b97f4a7c15u;
+  uint64_t hash = 0;
+  for (const auto& [name, record] : now.registry->operators) {
+    const uint64_t own = now.policies->hash_for(name);
+    if (own == 0) continue;
+    for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    hash = (hash ^ own) * kPrime;
+    hash ^= hash >> 31;
+  }
+  return hex16(hash);
+}
 
 Lockfile lockfile_of(const std::vector<dispatch::Engine::DecidedClass>& decided,
                      const LockSurroundings& now) {

@@ -20,6 +20,9 @@ struct LockSurroundings {
   std::shared_ptr<const policy::PolicySet> policies;
 };
 
+/// Of what the policies mean for the operators there are: 16 hexadecimal digits.
+std::string policy_hash(const LockSurroundings& now);
+
 /// The choices as a lockfile has them, sorted.
 Lockfile lockfile_of(const std::vector<dispatch::Engine::DecidedClass>& decided,
                      const LockSurroundings& now);

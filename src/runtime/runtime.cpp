@@ -249,6 +249,8 @@ Result<size_t> Runtime::clear_quarantine(std::string_view implementation) {
 
 CrashJournalState Runtime::crash_journal() const { return core_->quarantine().state(); }
 
+RecordState Runtime::recordings() const { return core_->recorder().state(); }
+
 HealthReport Runtime::health() const {
   HealthReport report = core_->health().report();
   report.shadow = core_->shadow().report();

@@ -67,11 +67,9 @@ TEST(Defects, a_switch_exists_that_nothing_reads) {
   EXPECT_EQ(Copy(Variables{{"OPMUX_PREFER", "vendor"}, {"OPMUX_ALLOW_VENDORS", "zeta"}}).run(),
             "copy/zeta.one");
   EXPECT_EQ(Copy(Variables{{"OPMUX_DISABLE", "1"}}).run(), "copy/plain.one");
-  // What this version does not do yet it refuses, rather than to look as if it did.
-  const auto made = Runtime::create(bare({{"OPMUX_RECORD", "calls.bin"}}));
-  ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().code(), Code::unsupported);
-  EXPECT_NE(made.error().message().find("OPMUX_RECORD"), std::string_view::npos);
+  const auto recording = Runtime::create(bare({{"OPMUX_RECORD", "/records"}}));
+  ASSERT_TRUE(recording);
+  EXPECT_EQ(recording->recordings().folder, "/records");
   // What names a file is read, or nothing starts.
   for (const auto& [name, value] : Variables{{"OPMUX_CONFIG", "/nowhere/opmux.yaml"},
                                              {"OPMUX_LOCKFILE", "/nowhere/opmux.lock"},

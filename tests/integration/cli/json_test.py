@@ -33,6 +33,9 @@ CASES = {
     "diff": ("diff", ["diff", "locks/from.lock", "locks/to.lock"], 1),
     "lock": ("lock", ["lock", "softmax x=f32[2,3]", "rms_norm x=f32[2,3]"], 0),
     "lock_check": ("lock", ["lock", "--check", "locks/from.lock"], 1),
+    "replay": ("replay", ["replay", "replays/tail.opmux-replay", "--impl",
+                          "rms_norm/reference.scalar"], 0),
+    "replay_cannot": ("replay", ["replay", "replays/tail.opmux-replay"], 2),
     "check": ("check", ["check", str(POLICIES / "conflicts.yaml")], 0),
     "check_refusal": ("check", ["check", str(POLICIES / "misspelt.yaml")], 1),
 }

@@ -42,7 +42,7 @@ TEST(Environment, reads_every_variable) {
                                 {"OPMUX_PLATFORM", "acme"},
                                 {"OPMUX_STATE_DIR", "/state"},
                                 {"OPMUX_CRASH_JOURNAL", "with_handler"},
-                                {"OPMUX_RECORD", "/rec"},
+                                {"OPMUX_RECORD", "inputs:/rec"},
                                 {"OPMUX_LOG", "info"},
                                 {"OPMUX_DISABLE", "on"},
                                 {"OPMUX_NUM_THREADS", "12"},
@@ -61,12 +61,27 @@ TEST(Environment, reads_every_variable) {
   EXPECT_EQ(e.state_dir, "/state");
   EXPECT_EQ(e.crash_journal, "with_handler");
   EXPECT_EQ(e.record, "/rec");
+  EXPECT_TRUE(e.record_inputs);
   EXPECT_EQ(e.log, "info");
   EXPECT_TRUE(e.disable);
   EXPECT_EQ(e.num_threads, 12);
   EXPECT_EQ(e.backends.at("onednn"), false);
   EXPECT_EQ(e.seen.size(), 17u);
   EXPECT_TRUE(validate(e.policy).ok());
+}
+
+TEST(Environment, a_folder_to_record_to_may_ask_for_inputs) {
+  EXPECT_EQ(parsed({{"OPMUX_RECORD", "/a:b"}}).record, "/a:b");
+  EXPECT_FALSE(parsed({{"OPMUX_RECORD", "./rec"}}).record_inputs);
+  const auto refused = [](const char* value) {
+    const auto read = parse_environment({{"OPMUX_RECORD", value}});
+    return read ? "" : read.error().to_string();
+  };
+  EXPECT_EQ(refused("input:/rec"),
+            "invalid_argument (environment.value): OPMUX_RECORD='input:/rec': 'input' before the "
+            "colon is not known; did you mean 'inputs'?; allowed are FOLDER and inputs:FOLDER");
+  EXPECT_EQ(refused("inputs:"),
+            "invalid_argument (environment.value): OPMUX_RECORD='inputs:': no folder is named");
 }
 
 TEST(Environment, empty_is_the_same_as_unset) {
