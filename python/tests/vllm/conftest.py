@@ -1,47 +1,10 @@
 """Engines of vLLM for tests: each runs in processes of its own, as for anybody who uses it."""
 
 import json
-import os
-import pathlib
-import subprocess
-import sys
-from dataclasses import dataclass
 
 import engine_run
 import pytest
-
-
-@dataclass
-class Answer:
-    """What an engine gave."""
-
-    tokens: list
-    logprobs: list
-    before: dict | None
-    after: dict | None
-
-    def calls(self):
-        """How often each implementation ran in the worker while it generated, by its state page."""
-        earlier = self.before["implementations"]
-        later = self.after["implementations"]
-        counts = {name: calls - earlier.get(name, 0) for name, calls in later.items()}
-        return {name: calls for name, calls in counts.items() if calls}
-
-    def per_operator(self):
-        """The same, by operator."""
-        found = {}
-        for name, calls in self.calls().items():
-            operator = name.partition("/")[0]
-            found[operator] = found.get(operator, 0) + calls
-        return found
-
-    def backends(self):
-        """Who ran each operator."""
-        found = {}
-        for name in self.calls():
-            operator, _, implementation = name.partition("/")
-            found.setdefault(operator, set()).add(implementation.partition(".")[0])
-        return found
+from engine_process import Answer, run_script
 
 
 @pytest.fixture(scope="session")
@@ -75,19 +38,3 @@ def engine(model, tmp_path_factory):
 def start(folder, request, more):
     """One engine, with more in its environment."""
     return Answer(**run_script(engine_run, folder, request, more))
-
-
-def run_script(script, folder, request, more):
-    """What a script answers to a request. Its processes keep their state in the folder."""
-    asked, given = folder / "request.json", folder / "answer.json"
-    asked.write_text(request)
-    environment = {
-        **os.environ, "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1",
-        "OPMUX_STATE_DIR": str(folder / "state"), **more,
-    }  # fmt: skip
-    path = pathlib.Path(script.__file__)
-    done = subprocess.run(
-        [sys.executable, path, asked, given], env=environment, capture_output=True, text=True
-    )
-    assert given.exists(), done.stdout[-3000:] + done.stderr[-5000:]
-    return json.loads(given.read_text())
