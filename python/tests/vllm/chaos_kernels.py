@@ -1,0 +1,72 @@
+"""Kernels that compute as they should, and while a file is there, misbehave once a second.
+
+A plugin for OPMUX_PYTHON_PLUGINS. CHAOS_FILE names the file; each fault adds a line to it.
+"""
+
+import itertools
+import os
+import time
+
+import torch
+
+import opmux
+
+STALL, BURST = 0.2, 6  # seconds; failures in a row, one more than a breaker bears
+
+
+class Schedule:
+    """What the next call is to do."""
+
+    def __init__(self, path):
+        self.path, self.due, self.left = path, 0.0, 0
+        self.kinds = itertools.cycle(("fail", "decline", "stall", "memory"))
+
+    def fault(self):
+        """The word for what is due now; empty if nothing is."""
+        if self.left:
+            self.left -= 1
+            return "fail"
+        if time.monotonic() < self.due or not os.path.exists(self.path):
+            return ""
+        self.due = time.monotonic() + 1
+        kind = next(self.kinds)
+        self.left = BURST - 1 if kind == "fail" else 0
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(kind + "\n")
+        return kind
+
+    def strike(self):
+        """Before anything is written."""
+        kind = self.fault()
+        if kind == "fail":
+            raise RuntimeError("chaos: a kernel fails")
+        if kind == "decline":
+            raise opmux.Declined("chaos: a kernel declines")
+        if kind == "memory":
+            raise opmux.ResourceExhausted("chaos: no memory")
+        if kind == "stall":
+            time.sleep(STALL)
+
+
+def norm(x, weight, eps):
+    """Of f32."""
+    scaled = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
+    return scaled if weight is None else scaled * weight
+
+
+def register(runtime):
+    """Puts them before all others."""
+    schedules = [Schedule(os.environ["CHAOS_FILE"]) for _ in range(2)]
+    options = {"priority": 900, "dtypes": ["f32"], "atomic_outputs": True, "runtime": runtime}
+
+    @opmux.implementation("silu_and_mul", "chaos.gate", **options)
+    def gate(x, *, out):
+        schedules[0].strike()
+        half = x.shape[-1] // 2
+        torch.mul(torch.nn.functional.silu(x[..., :half]), x[..., half:], out=out)
+
+    @opmux.implementation("fused_add_rms_norm", "chaos.norm", **options)
+    def fused(x, residual, weight, eps, round_before_weight):
+        schedules[1].strike()
+        residual += x
+        x.copy_(norm(residual, weight, eps))
