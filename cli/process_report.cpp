@@ -13,17 +13,6 @@ namespace {
 
 constexpr size_t kShownDigits = 12;  ///< of a digest
 
-std::string plural(uint64_t count, std::string_view what) {
-  return base::concat(count, " ", what, count == 1 ? "" : "s");
-}
-
-void print_process(const ProcessState& process) {
-  std::cout << "process " << process.pid << " (" << process.name << ") since "
-            << moment(process.started);
-  if (!process.alive) std::cout << ", has ended or this is a copy of its page";
-  std::cout << "\n";
-}
-
 std::string policy_line(const RuntimeState& runtime) {
   if (runtime.policy_name.empty()) return "no policy file";
   return base::concat(runtime.policy_name, " (", runtime.policy_origin, "), version ",
@@ -58,26 +47,6 @@ void print_backends(const RuntimeState& runtime) {
   }
 }
 
-void print_runtime(const RuntimeState& runtime) {
-  std::cout << "runtime " << runtime.number << ", opmux " << runtime.version << ", since "
-            << moment(runtime.since) << "\n";
-  std::cout << "  now       generation " << runtime.generation << ", mode " << runtime.mode
-            << (runtime.frozen ? ", frozen" : "")
-            << (runtime.disabled ? ", disabled: nothing is chosen, the reference runs" : "") << ", "
-            << runtime.health << "; page of " << moment(runtime.written / 1000) << "\n";
-  print_policy(runtime);
-  print_backends(runtime);
-  for (const BreakerPageState& each : runtime.breakers) {
-    std::cout << "  breaker   " << each.implementation << " " << each.state << " for " << each.what
-              << (each.why.empty() ? "" : ": ") << each.why << ", opened "
-              << plural(each.openings, "time") << "\n";
-  }
-  if (runtime.left_out != 0) {
-    std::cout << "  left out  " << plural(runtime.left_out, "line")
-              << " for which the page has no room\n";
-  }
-}
-
 size_t widest_id(const RuntimeState& runtime) {
   size_t width = 0;
   for (const OperatorPageState& op : runtime.operators) {
@@ -104,21 +73,31 @@ std::string trouble_of(const ImplementationPageState& own) {
   return text;
 }
 
-std::string refusal_text(const ImplementationPageState& own) {
-  return base::concat(own.code, own.reason.starts_with("by ") ? " " : ": ", own.reason);
+std::string state_text(const ImplementationPageState& own, bool chosen) {
+  return (!own.code.empty() ? refusal_text(own) : chosen ? "chosen" : "ready") + trouble_of(own);
 }
 
-void print_operator(const OperatorPageState& op, const std::set<std::string>& chosen,
-                    size_t width) {
+/// `all`: those that nothing is to be said of, too.
+void print_operator(const OperatorPageState& op, const std::set<std::string>& chosen, size_t width,
+                    bool all) {
   std::cout << padded(op.name, width + 2) << right(std::to_string(op.calls()), 12) << "\n";
+  size_t ready = 0;
   for (const ImplementationPageState& each : op.implementations) {
-    const bool refused = !each.code.empty();
+    const std::string state = state_text(each, chosen.contains(each.id));
+    if (!all && each.calls == 0 && state == "ready") {
+      ++ready;
+      continue;
+    }
     std::cout << "  " << padded(each.id, width) << right(std::to_string(each.calls), 12) << "  "
-              << (refused                    ? refusal_text(each)
-                  : chosen.contains(each.id) ? "chosen"
-                                             : "ready")
-              << trouble_of(each) << "\n";
+              << state << "\n";
   }
+  if (ready != 0) std::cout << "  " << ready << " more ready\n";
+}
+
+bool was_met(const OperatorPageState& op, const std::set<std::string>& chosen) {
+  return std::ranges::any_of(op.implementations, [&](const ImplementationPageState& each) {
+    return each.calls != 0 || chosen.contains(each.id) || !trouble_of(each).empty();
+  });
 }
 
 std::set<std::string> chosen_in(const RuntimeState& runtime) {
@@ -129,29 +108,15 @@ std::set<std::string> chosen_in(const RuntimeState& runtime) {
   return ids;
 }
 
-void print_choice(const ChoicePageState& choice) {
-  std::cout << "  " << choice.when << "\n";
-  const std::string first = choice.accepted.empty() ? "nothing" : choice.accepted.front();
-  std::cout << "    runs    " << first << "  (first of " << choice.accepted.size()
-            << " accepted, decided in generation " << choice.generation << ")\n";
-  if (choice.accepted.size() > 1) {
-    const std::vector<std::string> others(choice.accepted.begin() + 1, choice.accepted.end());
-    std::cout << "    then    " << base::join(others, ", ") << "\n";
-  }
-  if (!choice.rests.empty()) {
-    std::cout << "    rests   " << choice.rests << ", which failed too often\n";
-  }
-  if (!choice.note.empty()) std::cout << "    note    " << choice.note << "\n";
-}
-
-void print_refused(const OperatorPageState& op) {
-  for (const ImplementationPageState& each : op.implementations) {
-    if (each.code.empty()) continue;
-    std::cout << "  never\n    refused " << each.id << "  " << refusal_text(each) << "\n";
-  }
-}
-
 }  // namespace
+
+std::string plural(uint64_t count, std::string_view what) {
+  return base::concat(count, " ", what, count == 1 ? "" : "s");
+}
+
+std::string refusal_text(const ImplementationPageState& own) {
+  return base::concat(own.code, own.reason.starts_with("by ") ? " " : ": ", own.reason);
+}
 
 std::string moment(int64_t seconds) {
   const time_t time = seconds;
@@ -159,6 +124,33 @@ std::string moment(int64_t seconds) {
   char text[64];
   if (::gmtime_r(&time, &parts) == nullptr) return std::to_string(seconds);
   return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts)};
+}
+
+void print_process(const ProcessState& process) {
+  std::cout << "process " << process.pid << " (" << process.name << ") since "
+            << moment(process.started);
+  if (!process.alive) std::cout << ", has ended or this is a copy of its page";
+  std::cout << "\n";
+}
+
+void print_runtime(const RuntimeState& runtime) {
+  std::cout << "runtime " << runtime.number << ", opmux " << runtime.version << ", since "
+            << moment(runtime.since) << "\n";
+  std::cout << "  now       generation " << runtime.generation << ", mode " << runtime.mode
+            << (runtime.frozen ? ", frozen" : "")
+            << (runtime.disabled ? ", disabled: nothing is chosen, the reference runs" : "") << ", "
+            << runtime.health << "; page of " << moment(runtime.written / 1000) << "\n";
+  print_policy(runtime);
+  print_backends(runtime);
+  for (const BreakerPageState& each : runtime.breakers) {
+    std::cout << "  breaker   " << each.implementation << " " << each.state << " for " << each.what
+              << (each.why.empty() ? "" : ": ") << each.why << ", opened "
+              << plural(each.openings, "time") << "\n";
+  }
+  if (runtime.left_out != 0) {
+    std::cout << "  left out  " << plural(runtime.left_out, "line")
+              << " for which the page has no room\n";
+  }
 }
 
 void print_calls(const ProcessState& process) {
@@ -171,36 +163,13 @@ void print_calls(const ProcessState& process) {
     size_t silent = 0;
     std::cout << padded("calls of", width + 2) << right("ok", 12) << "\n";
     for (const OperatorPageState& op : runtime.operators) {
-      const bool met =
-          one || op.calls() != 0 || std::ranges::any_of(op.implementations, [&](auto& i) {
-            return chosen.contains(i.id) || !trouble_of(i).empty();
-          });
-      if (met) {
-        print_operator(op, chosen, width);
+      if (one || was_met(op, chosen)) {
+        print_operator(op, chosen, width, one);
       } else {
         ++silent;
       }
     }
-    if (silent != 0) std::cout << plural(silent, "other operator") << " not called\n";
-  }
-}
-
-void print_choices(const ProcessState& process) {
-  print_process(process);
-  for (const RuntimeState& runtime : process.runtimes) {
-    print_runtime(runtime);
-    const bool one = runtime.operators.size() == 1;
-    for (const OperatorPageState& op : runtime.operators) {
-      const auto of_op = [&](const ChoicePageState& choice) { return choice.op == op.name; };
-      const auto choices = std::ranges::count_if(runtime.choices, of_op);
-      if (choices == 0 && !one) continue;
-      std::cout << op.name << "  " << plural(op.calls(), "call") << ", "
-                << (choices == 1 ? "1 class" : base::concat(choices, " classes")) << "\n";
-      for (const ChoicePageState& choice : runtime.choices) {
-        if (of_op(choice)) print_choice(choice);
-      }
-      print_refused(op);
-    }
+    if (silent != 0) std::cout << plural(silent, "operator") << " not called\n";
   }
 }
 
