@@ -44,7 +44,7 @@ def register() -> None:
     except Exception as error:
         _log.warning("opmux: vLLM is left as it is: %s", error)
         return
-    for name in ("norms", "stand_ins", "linear", "attention", "report"):
+    for name in ("norms", "stand_ins", "linear", "attention", "moe", "report"):
         if name in _done:
             continue
         try:

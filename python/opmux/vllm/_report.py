@@ -16,7 +16,6 @@ from ._settings import Settings
 
 _NORMS = ("RMSNorm", "GemmaRMSNorm")
 _UNSEEN = {"ApplyRotaryEmb"}  # parts of layers that are looked at as a whole
-_EXPERTS = "vLLM packs experts for its own product of groups"
 
 
 @dataclass
@@ -58,8 +57,10 @@ def _look_at(report: Report, name: str, module: Any, settings: Settings) -> None
     elif hasattr(impl := getattr(module, "impl", module), "opmux_reason"):
         report.add(module, impl.opmux_reason, "paged_attention", "reshape_and_cache", calls=2)
     elif kind not in _UNSEEN and isinstance(module, _custom_op()):
-        experts = kind == "UnquantizedFusedMoEMethod"
-        report.add(module, _EXPERTS if experts else "opmux has no operator for it")
+        report.add(module, "opmux has no operator for it")
+    router: Any = getattr(module, "router", None)
+    if hasattr(router, "opmux_reason"):
+        report.add(router, router.opmux_reason, "topk_softmax")
 
 
 def _custom_op() -> Any:

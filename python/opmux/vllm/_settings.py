@@ -8,7 +8,7 @@ from typing import Any
 
 from .._errors import InvalidArgument
 
-KINDS = ("norm", "activation", "rotary", "linear", "attention")
+KINDS = ("norm", "activation", "rotary", "linear", "attention", "moe")
 
 
 @dataclass(frozen=True)

@@ -14,40 +14,42 @@ SETTLED = 1.5  # seconds without news: a page is written twice a second
 SECONDS = 60  # far above what any of it takes
 
 
-def make_model(folder, weights=True, **changes):
+def make_model(folder, weights=True, family="Llama", **changes):
     """A Llama, small unless told otherwise, of random weights or none, and a tokenizer of bytes."""
     import torch
+    import transformers
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
     size = {"vocab_size": 512, "hidden_size": 256, "intermediate_size": 688,
             "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 4,
             "max_position_embeddings": 512}  # fmt: skip
-    config = LlamaConfig(**{**size, **changes}, bos_token_id=1, eos_token_id=2)
-    config.architectures = ["LlamaForCausalLM"]
+    make_config = getattr(transformers, f"{family}Config")
+    config = make_config(**{**size, **changes}, bos_token_id=1, eos_token_id=2)
+    config.architectures = [f"{family}ForCausalLM"]
     config.save_pretrained(folder)
     if weights:
         torch.manual_seed(0)
-        LlamaForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
+        model = getattr(transformers, config.architectures[0])(config)
+        model.to(torch.bfloat16).save_pretrained(folder)
     vocabulary = {"<unk>": 0, "<s>": 1, "</s>": 2}
     for letter in sorted(pre_tokenizers.ByteLevel.alphabet()):
         vocabulary[letter] = len(vocabulary)
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    PreTrainedTokenizerFast(
+    transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>"
     ).save_pretrained(folder)
 
 
-def settled_page(pid):
+def settled_page(pid, state_dir=""):
     """The state page of a process that has nothing to do any more."""
     import opmux
 
     end, page = time.monotonic() + SECONDS, None
     while time.monotonic() < end:
         try:
-            (now,) = opmux.process_state(pid).runtimes
+            (now,) = opmux.process_state(pid, state_dir).runtimes
         except opmux.NotFound:  # the worker has called nothing yet
             now = None
         if page is not None and now is not None and now.updates == page.updates:

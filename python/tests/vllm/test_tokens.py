@@ -50,6 +50,24 @@ def test_f32_tokens_are_those_of_plain_vllm(engine, eager):
     assert_own_kernels_ran(ours)
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
+def test_a_mixture_of_experts_has_the_tokens_of_plain_vllm(engine, mixture, eager):
+    plain = engine("float32", 32, plain=True, model=mixture)
+    ours = engine("float32", 32, eager=eager, model=mixture)
+    assert ours.tokens == plain.tokens
+    step = {
+        "rms_norm": 5, "fused_add_rms_norm": 4, "rotary_embedding": 2, "linear": 7,
+        "paged_attention": 2, "reshape_and_cache": 2, "topk_softmax": 2, "fused_moe": 2,
+    }  # fmt: skip
+    calls = ours.per_operator()
+    steps = calls["topk_softmax"] // 2
+    assert 32 <= steps <= 40
+    assert calls == {name: count * steps for name, count in step.items()}
+    assert ours.backends()["fused_moe"] == {"onednn"}
+    assert ours.after["not_ok"] == {}
+
+
 def assert_near(ours, plain, tolerance):
     """The logarithms of the best tokens' probabilities, up to where the tokens differ."""
     for a, b, p, q in zip(plain.tokens, ours.tokens, plain.logprobs, ours.logprobs, strict=True):

@@ -1,0 +1,110 @@
+"""Mixtures of experts whose weights are not quantized: the choice of experts, and the experts."""
+
+from __future__ import annotations
+
+from functools import wraps
+from importlib import import_module
+from typing import Any
+
+import torch
+
+from .. import ops
+from ._settings import Settings
+
+_FLOATS = (torch.float32, torch.bfloat16, torch.float16)
+_ACTIVATIONS = ("silu", "gelu", "gelu_tanh")
+_CLAMPS = ("swiglu_alpha", "swiglu_beta", "swiglu_limit")
+_LAYERS = "vllm.model_executor.layers.fused_moe"
+
+
+def reason_against(layer: Any, settings: Settings) -> str:
+    """Why a layer's experts are left to vLLM; empty if they are not."""
+    weight = layer.w13_weight
+    if weight.is_meta or weight.dtype not in _FLOATS:
+        return f"its weights are {'elsewhere' if weight.is_meta else weight.dtype}"
+    if layer.activation.value not in _ACTIVATIONS:
+        return f"opmux has no experts with {layer.activation.value}"
+    if hasattr(layer, "w13_bias") or any(getattr(layer, c, None) is not None for c in _CLAMPS):
+        return "its experts have biases or limits"
+    if layer.expert_map is not None:
+        return "its experts are spread over processes"
+    if layer.apply_router_weight_on_input:
+        return "its inputs are weighted, not its results"
+    if settings.exact:
+        return "vLLM adds up in another order than opmux"
+    return settings.reason_against("moe")
+
+
+def _experts(base: Any) -> type:
+    """The class that vLLM makes instead of its own."""
+
+    def process_weights_after_loading(self: Any, layer: Any) -> None:
+        self.opmux_reason = reason_against(layer, Settings.current())
+        if self.opmux_reason:
+            base.process_weights_after_loading(self, layer)
+
+    def apply(
+        self: Any,
+        layer: Any,
+        x: torch.Tensor,
+        topk_weights: torch.Tensor,
+        topk_ids: torch.Tensor,
+        shared_experts: Any,
+        shared_experts_input: torch.Tensor | None,
+    ) -> Any:
+        if self.opmux_reason:
+            given = (x, topk_weights, topk_ids, shared_experts, shared_experts_input)
+            return base.apply(self, layer, *given)
+        w1, w2 = layer.w13_weight, layer.w2_weight
+        return ops.fused_moe(x, w1, w2, topk_weights, topk_ids, layer.activation.value)
+
+    members = {
+        "process_weights_after_loading": process_weights_after_loading,
+        "apply": apply,
+        "opmux_operator": "fused_moe",
+        "opmux_reason": "its weights are not there yet",
+        "__module__": __name__,
+    }
+    return type(f"Opmux{base.__name__}", (base,), members)
+
+
+def _reason_against_router(router: Any, settings: Settings) -> str:
+    if router.use_grouped_topk or router.custom_routing_function is not None:
+        return "it chooses by groups or a function of its own"
+    if router.scoring_func != "softmax":
+        return f"its scores are {router.scoring_func}"
+    if settings.exact:
+        return "vLLM adds up in another order than opmux"
+    return settings.reason_against("moe")
+
+
+def _hook_router() -> None:
+    router: Any = import_module(f"{_LAYERS}.router.cpu_router").CPURouter
+    make, route = router.__init__, router._compute_routing
+
+    @wraps(make)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        make(self, *args, **kwargs)
+        self.opmux_reason = _reason_against_router(self, Settings.current())
+
+    @wraps(route)
+    def _compute_routing(
+        self: Any, hidden_states: torch.Tensor, router_logits: torch.Tensor, *args: Any, **more: Any
+    ) -> Any:
+        if self.opmux_reason:
+            return route(self, hidden_states, router_logits, *args, **more)
+        shape = (router_logits.shape[0], self.top_k)
+        weights = torch.empty(shape, dtype=torch.float32)
+        ids = torch.empty(shape, dtype=torch.int32)
+        return ops.topk_softmax(router_logits.float(), self.renormalize, out=(weights, ids))
+
+    router.__init__, router._compute_routing = __init__, _compute_routing
+
+
+def hook() -> None:
+    """Has vLLM choose experts by opmux, and make opmux's class of experts."""
+    taken = import_module("vllm.model_executor.custom_op").op_registry_oot
+    base = import_module(f"{_LAYERS}.unquantized_fused_moe_method").UnquantizedFusedMoEMethod
+    if base.__name__ not in taken:  # another plugin may have it
+        base.register_oot(_experts(base))
+    _hook_router()
