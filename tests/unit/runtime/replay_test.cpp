@@ -12,7 +12,7 @@ namespace {
 
 /// y = 2 x, rounded to the tensors' type; a reference, and one that forgets what is left over after
 /// whole tiles of 16.
-constexpr const char* kTwice = "twice(out Tensor y[..., H], Tensor x[..., H], float by = 2)";
+constexpr const char* kTimesTwo = "twice(out Tensor y[..., H], Tensor x[..., H], float by = 2)";
 
 void multiply(CallFrame& call, int64_t tile) {
   const TensorView y = call.tensor(0), x = call.tensor(1);
@@ -30,7 +30,7 @@ void multiply(CallFrame& call, int64_t tile) {
 
 struct ReplayScene : Stage {
   explicit ReplayScene(Options options = bare()) : Stage(std::move(options)) {
-    twice = define(kTwice);
+    twice = define(kTimesTwo);
     add({.id = "twice/plain.one", .kind = Kind::reference, .run = [](CallFrame& call) {
            multiply(call, 1);
            return Outcome::ok;
@@ -46,7 +46,7 @@ struct ReplayScene : Stage {
     record::Recording r;
     r.version = "0.1.0";
     r.op = "twice";
-    r.schema = kTwice;
+    r.schema = kTimesTwo;
     r.implementation = "twice/tiles.one";
     r.cause = record::Cause::diverged;
     r.reason = "shadow.value";
