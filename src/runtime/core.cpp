@@ -157,6 +157,7 @@ std::function<void(const dispatch::FailedCall&)> Core::on_failed() {
 }
 
 Status Core::start(const Options& options) {
+  if (recorder_.on()) shadow_.set_witness(&recorder_);
   quarantine_.start(environment_.state_dir, journal_of(options, environment_));
   for (const registry::StandardSchema& schema : registry::standard_schemas()) {
     if (Status status = registry_.define(schema.text, {true, schema.data_checked, schema.integer});

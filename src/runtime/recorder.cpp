@@ -10,7 +10,7 @@
 #include "base/digest.hpp"
 #include "base/text.hpp"
 #include "health/breaker_key.hpp"
-#include "record/capture.hpp"
+#include "runtime/recorded_divergence.hpp"
 
 namespace opmux::runtime {
 namespace {
@@ -26,6 +26,13 @@ std::string machine_features() {
     all += feature;
   }
   return all;
+}
+
+/// What makes two calls alike: one file is enough for both.
+std::string key_of(const registry::ImplementationRecord& implementation, std::string_view reason,
+                   std::string_view call_class) {
+  return base::concat(implementation.id, " ", implementation.build_id, " ", reason, " ",
+                      call_class);
 }
 
 }  // namespace
@@ -60,18 +67,31 @@ CallRecorder::Turn CallRecorder::take_turn(const std::string& key) {
   });
 }
 
+bool CallRecorder::is_first(const std::string& key) {
+  const Turn turn = take_turn(key);
+  if (turn == Turn::first) return true;
+  (turn == Turn::again ? known_ : left_out_).fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+record::CaptureRules CallRecorder::rules(bool spoilt) const {
+  return {.inputs = options_.inputs,
+          .spoilt = spoilt,
+          .most = std::min<uint64_t>(options_.max_bytes, record::kMostElementBytes)};
+}
+
 record::Recording CallRecorder::describe(const registry::ImplementationRecord& implementation,
-                                         const registry::Signature& signature) const {
+                                         const registry::Schema& schema,
+                                         std::string call_class) const {
   record::Recording recording;
   recording.version = OPMUX_VERSION;
   recording.op = implementation.op;
-  recording.schema = signature.schema->canonical();
+  recording.schema = schema.canonical();
   recording.implementation = implementation.id;
   recording.build_id = implementation.build_id;
-  recording.call_class = health::describe(health::BreakerKey::of(signature), *signature.schema);
+  recording.call_class = std::move(call_class);
   recording.policy_hash = parts_.policy_hash();
   recording.cpu = machine_features();
-  recording.ambient = signature.ambient;
   return recording;
 }
 
@@ -79,29 +99,32 @@ void CallRecorder::note(const dispatch::FailedCall& call) {
   if (!on()) return;
   const registry::ImplementationRecord& implementation = call.implementation;
   const registry::Schema& schema = *call.signature.schema;
-  const std::string key =
-      base::concat(implementation.id, " ", implementation.build_id, " call.failed ",
-                   health::describe(health::BreakerKey::of(call.signature), schema));
-  const Turn turn = take_turn(key);
-  if (turn != Turn::first) {
-    (turn == Turn::again ? known_ : left_out_).fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  auto arguments =
-      record::capture(schema, *call.signature.arguments,
-                      {.inputs = options_.inputs,
-                       .spoilt = !implementation.has(OPMUX_IMPL_ATOMIC_OUTPUTS),
-                       .most = std::min<uint64_t>(options_.max_bytes, record::kMostElementBytes)});
+  std::string call_class = health::describe(health::BreakerKey::of(call.signature), schema);
+  const std::string key = key_of(implementation, "call.failed", call_class);
+  if (!is_first(key)) return;
+  auto arguments = record::capture(schema, *call.signature.arguments,
+                                   rules(!implementation.has(OPMUX_IMPL_ATOMIC_OUTPUTS)));
   if (!arguments) {
     left_out_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  record::Recording recording = describe(implementation, call.signature);
+  record::Recording recording = describe(implementation, schema, std::move(call_class));
   recording.cause = record::Cause::failed;
   recording.reason = "call.failed";
   recording.says = call.says.substr(0, kMostSaid);
+  recording.ambient = call.signature.ambient;
   recording.max_threads = call.max_threads;
   recording.arguments = std::move(*arguments);
+  write(key, recording);
+}
+
+void CallRecorder::saw(const verify::Divergence& divergence) {
+  if (!on()) return;
+  const std::string key = key_of(divergence.implementation, "shadow.mismatch", divergence.what);
+  if (!is_first(key)) return;
+  record::Recording recording =
+      describe(divergence.implementation, divergence.schema, std::string(divergence.what));
+  describe_divergence(divergence, rules(false), recording);
   write(key, recording);
 }
 

@@ -11,15 +11,17 @@
 #include "base/fork_guarded.hpp"
 #include "base/published.hpp"
 #include "dispatch/failed_call.hpp"
+#include "record/capture.hpp"
 #include "record/record_folder.hpp"
 #include "record/recording.hpp"
 #include "telemetry/event_log.hpp"
+#include "verify/divergence.hpp"
 
 namespace opmux::runtime {
 
 /// Writes calls that went wrong into the folder of a runtime's recordings, on the thread that met
 /// them: each implementation, class and reason once. Thread-safe.
-class CallRecorder {
+class CallRecorder final : public verify::Witness {
  public:
   struct Parts {
     telemetry::EventLog* log = nullptr;
@@ -30,13 +32,18 @@ class CallRecorder {
 
   bool on() const { return !options_.folder.empty(); }
   void note(const dispatch::FailedCall& call);
+  /// A call whose result was wrong.
+  void saw(const verify::Divergence& divergence) override;
   RecordState state() const;
 
  private:
   enum class Turn : uint8_t { first, again, crowded };
   Turn take_turn(const std::string& key);
+  /// Whether it is the first time; counts the others.
+  bool is_first(const std::string& key);
+  record::CaptureRules rules(bool spoilt) const;
   record::Recording describe(const registry::ImplementationRecord& implementation,
-                             const registry::Signature& signature) const;
+                             const registry::Schema& schema, std::string call_class) const;
   void write(const std::string& key, const record::Recording& recording);
   void tell_failure(const Status& why);
 

@@ -63,6 +63,32 @@ def a_call_that_failed(folder):
         jsonschema.validate(each, schema)
 
 
+def wrong_results(folder, op, argument):
+    """Seen by the shadow check, recorded, made again, and made smaller."""
+    policy = folder / "policy.yaml"
+    policy.write_text("opmux: 1\nshadow: {every: 1, share: 1}\n", encoding="utf-8")
+    file = serve(folder, op, 12, 999, 2000, OPMUX_CONFIG=str(policy))
+    said = run(1, OPMUX, "replay", file)
+    assert f"diverged in {op}/faulty.tail (shadow.mismatch): " in said, said
+    sentence = rf"differs  {op}/faulty.tail differs from the reference at y\[\d+,\d+\]: .* is right"
+    assert re.search(sentence, said), said
+    assert "note:" not in said, said
+    run(0, OPMUX, "replay", file, "--impl", f"{op}/reference.scalar")
+    smaller = folder / "smaller.opmux-replay"
+    made = run(1, OPMUX, "replay", file, "--minimize", "--out", smaller)
+    again = run(1, OPMUX, "replay", smaller)
+    assert re.search(sentence, again), again
+    assert width_of(again, "y") <= 2 * TILE and f"{argument}=f32[1," in again, made + again
+
+
+def a_norm_that_is_wrong(folder):
+    wrong_results(folder, "rms_norm", "x")
+
+
+def a_gate_that_is_wrong(folder):
+    wrong_results(folder, "silu_and_mul", "x")
+
+
 def a_file_without_inputs(folder):
     file = serve(folder, "softmax", 2, 40, 1, inputs=False)
     assert len(file.read_bytes()) < 4096

@@ -135,6 +135,40 @@ TEST(CallRecorder, a_folder_that_cannot_be_written_is_told_once_and_harms_nobody
   EXPECT_EQ(stage.stats("copy/plain.one").calls, 3u);
 }
 
+TEST(CallRecorder, a_wrong_result_is_recorded_with_what_it_was_given) {
+  const TemporaryFolder folder;
+  Options options = recording_to(folder.at("records"), true);
+  options.sources.own_thread = false;
+  options.policy.shadow.every = 1;
+  Stage stage(std::move(options));
+  const Operator add_one = stage.define("add_one(inout Tensor x[N])");
+  const auto adding = [](float by) {
+    return [by](CallFrame& call) {
+      for (int64_t i = 0; i < call.tensor(0).dim(0); ++i) call.data<float>(0)[i] += by;
+      return Outcome::ok;
+    };
+  };
+  stage.add({.id = "add_one/fast.one", .kind = Kind::default_, .run = adding(2)});
+  stage.add({.id = "add_one/plain.one", .kind = Kind::reference, .run = adding(1)});
+  std::vector<float> values{1, 2, 3, 4};
+  EXPECT_TRUE(add_one(TensorView(values.data(), f32, {4})).ok());
+  EXPECT_EQ(values[3], 6) << "the caller's result is never altered";
+  stage.runtime.tick(std::chrono::seconds(1));
+  const auto files = files_in(folder.at("records"));
+  ASSERT_EQ(files.size(), 1u);
+  const auto recording = record::read_file(files[0]);
+  ASSERT_TRUE(recording) << recording.error().to_string();
+  EXPECT_EQ(recording->cause, record::Cause::diverged);
+  EXPECT_EQ(recording->reason, "shadow.mismatch");
+  ASSERT_TRUE(recording->element);
+  EXPECT_EQ(recording->element->index, std::vector<int64_t>{0});
+  EXPECT_EQ(recording->element->got, 3);
+  EXPECT_EQ(recording->element->expected, 2);
+  const record::RecordedTensor& x = recording->arguments.at(0).tensor;
+  ASSERT_EQ(x.bytes.size(), 16u);
+  EXPECT_EQ(reinterpret_cast<const float*>(x.bytes.data())[3], 4) << "as it was before the call";
+}
+
 TEST(CallRecorder, the_environment_names_folder_and_inputs) {
   const TemporaryFolder folder;
   Options options = bare({{"OPMUX_RECORD", "inputs:" + folder.at("records") + "/"}});
