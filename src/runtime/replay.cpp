@@ -10,6 +10,7 @@
 #include "record/placed_call.hpp"
 #include "runtime/core.hpp"
 #include "runtime/replay_stage.hpp"
+#include "verify/element.hpp"
 
 namespace opmux {
 namespace {
@@ -101,7 +102,20 @@ class Replay {
       return {id, ReplayVerdict::cannot,
               base::concat(call_.op, " has no reference to compare with")};
     }
+    if (const record::RecordedArgument* odd = not_comparable()) {
+      return {id, ReplayVerdict::cannot,
+              base::concat(odd->name, " is of ", name_of(odd->tensor.dtype),
+                           ", of which results cannot be compared")};
+    }
     return stage.judge(call_, id);
+  }
+
+  const record::RecordedArgument* not_comparable() const {
+    const auto odd = [](const record::RecordedArgument& argument) {
+      return argument.tag == ArgTag::tensor && !verify::comparable(argument.tensor.dtype);
+    };
+    const auto found = std::ranges::find_if(call_.arguments, odd);
+    return found == call_.arguments.end() ? nullptr : &*found;
   }
 
   void make_smaller(const runtime::ReplayStage& stage, ReplayedImplementation first) {

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "verify/element.hpp"
 #include "verify/expected.hpp"
 
 namespace opmux::verify {
@@ -10,13 +11,6 @@ namespace {
 const opmux_arg& argument_of(const opmux_call& call, uint32_t i) {
   const auto* first = reinterpret_cast<const std::byte*>(call.args);
   return *reinterpret_cast<const opmux_arg*>(first + size_t{i} * call.arg_stride);
-}
-
-bool comparable(DType dtype) {
-  if (dtype.lanes != 1) return false;
-  if (dtype == f32 || dtype == f16 || dtype == bf16 || dtype == boolean) return true;
-  const bool whole = dtype.code == OPMUX_DTYPE_INT || dtype.code == OPMUX_DTYPE_UINT;
-  return whole && (dtype.bits == 8 || dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64);
 }
 
 size_t packed_size(const TensorView& tensor) {

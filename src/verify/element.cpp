@@ -100,6 +100,13 @@ double clamped(double value, DType dtype) {
 
 bool is_float(DType dtype) { return dtype == f32 || dtype == f16 || dtype == bf16; }
 
+bool comparable(DType dtype) {
+  if (dtype.lanes != 1) return false;
+  if (dtype == f32 || dtype == f16 || dtype == bf16 || dtype == boolean) return true;
+  const bool whole = dtype.code == OPMUX_DTYPE_INT || dtype.code == OPMUX_DTYPE_UINT;
+  return whole && (dtype.bits == 8 || dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64);
+}
+
 double unit_roundoff(DType dtype) {
   return is_float(dtype) ? std::ldexp(1.0, -format_of(dtype).digits) : 0;
 }

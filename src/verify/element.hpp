@@ -8,6 +8,8 @@ namespace opmux::verify {
 
 /// f32, f16 or bf16.
 bool is_float(DType dtype);
+/// Whether results of this type can be judged: the float types above, bool and whole numbers.
+bool comparable(DType dtype);
 /// The largest relative error of rounding to a float type; 0 for the others.
 double unit_roundoff(DType dtype);
 /// Its smallest positive number; 1 for integers.

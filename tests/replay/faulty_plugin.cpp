@@ -14,7 +14,7 @@ int64_t whole_tiles(int64_t width) { return width / kTile * kTile; }
 
 /// The factor of a row is made of whole tiles alone.
 void norm_without_tail(const op::Call& call) {
-  const op::TensorArg y = call.tensor(0), x = call.tensor(1), weight = call.optional_tensor(2);
+  const op::TensorArg y = call.tensor(0), x = call.tensor(1);
   const int64_t width = x.dim(-1), rows = width == 0 ? 0 : x.elements() / width;
   for (int64_t row = 0; row < rows; ++row) {
     const float* in = x.data<float>() + row * width;
@@ -22,7 +22,7 @@ void norm_without_tail(const op::Call& call) {
     for (int64_t i = 0; i < whole_tiles(width); ++i) sum += double{in[i]} * in[i];
     const double factor = 1 / std::sqrt(sum / static_cast<double>(width) + call.f64(3, 1e-6));
     for (int64_t i = 0; i < width; ++i) {
-      const float by = weight.data<float>() != nullptr ? weight.data<float>()[i] : 1.0F;
+      const float by = call.present(2) ? call.tensor(2).data<float>()[i] : 1.0F;
       y.data<float>()[row * width + i] = static_cast<float>(in[i] * factor) * by;
     }
   }

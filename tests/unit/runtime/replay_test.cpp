@@ -182,6 +182,20 @@ TEST(Replay, what_may_not_run_is_no_verdict_about_it) {
   EXPECT_NE(report.implementations[0].text.find("it does not take the call"), std::string::npos);
 }
 
+TEST(Replay, does_not_compare_what_it_cannot_read) {
+  ReplayScene scene;
+  record::Recording call = record::read_file(scene.recorded(1, 17, false)).value();
+  for (const char* dtype : {"f64", "1.4x2", "5.64x1"}) {
+    for (record::RecordedArgument& argument : call.arguments) {
+      argument.tensor.dtype = parse_dtype(dtype);
+    }
+    write_file(scene.folder.at("odd"), to_file(call));
+    const ReplayReport report = scene.replay(scene.folder.at("odd"));
+    EXPECT_EQ(report.verdict(), ReplayVerdict::cannot) << dtype;
+    EXPECT_EQ(scene.kernel("twice/tiles.one").runs, 0u);
+  }
+}
+
 TEST(Replay, refuses_calls_of_other_operators) {
   ReplayScene scene;
   const std::string path = scene.recorded(1, 17);
