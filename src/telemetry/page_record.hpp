@@ -35,8 +35,9 @@ class PageFields {
   std::string text();
   int64_t number() { return integer<int64_t>(); }
   uint64_t count() { return integer<uint64_t>(); }
-  /// Whether every number was one.
+  /// Whether every number was one, and nobody refused them.
   bool good() const { return good_; }
+  void refuse() { good_ = false; }
 
  private:
   std::string_view next();

@@ -1,5 +1,8 @@
 #include "telemetry/state_page_text.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "base/checked_line.hpp"
 #include "base/text.hpp"
 #include "telemetry/page_record.hpp"
@@ -65,7 +68,10 @@ void add_runtime(Body& body, const RuntimeState& own) {
 
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
-  while (!text.empty()) words.emplace_back(base::take_until(text, ' '));
+  while (!text.empty()) {
+    const std::string_view word = base::take_until(text, ' ');
+    if (!word.empty()) words.emplace_back(word);
+  }
   return words;
 }
 
@@ -134,39 +140,49 @@ BreakerPageState read_breaker(PageFields& fields) {
   return own;
 }
 
+PolicySourceState read_source(PageFields& fields) {
+  PolicySourceState own;
+  own.source = fields.text();
+  own.name = fields.text();
+  own.rules = fields.count();
+  return own;
+}
+
+BackendPageState read_backend(PageFields& fields) {
+  BackendPageState own;
+  own.name = fields.text();
+  own.state = fields.text();
+  own.reason = fields.text();
+  return own;
+}
+
+struct RecordKind {
+  std::string_view name;
+  void (*read)(PageFields& fields, RuntimeState& own);
+};
+constexpr std::array<RecordKind, 9> kRecordKinds{{
+    {"runtime", read_runtime},
+    {"policy", read_policy},
+    {"source", [](PageFields& f, RuntimeState& own) { own.sources.push_back(read_source(f)); }},
+    {"backend", [](PageFields& f, RuntimeState& own) { own.backends.push_back(read_backend(f)); }},
+    {"breaker", [](PageFields& f, RuntimeState& own) { own.breakers.push_back(read_breaker(f)); }},
+    {"operator", [](PageFields& f, RuntimeState& own) { own.operators.push_back({f.text(), {}}); }},
+    {"implementation",
+     [](PageFields& f, RuntimeState& own) {
+       if (own.operators.empty()) return f.refuse();
+       own.operators.back().implementations.push_back(read_implementation(f));
+     }},
+    {"choice", [](PageFields& f, RuntimeState& own) { own.choices.push_back(read_choice(f)); }},
+    {"left_out", [](PageFields& f, RuntimeState& own) { own.left_out = f.count(); }},
+}};
+
 /// False if the line is none that was written.
 bool read_record(std::string_view line, StatePage& page) {
   PageFields fields(line);
-  RuntimeState& own = page.process.runtimes.front();
-  const std::string kind = fields.text();
-  if (kind == "process") {
-    read_process(fields, page);
-  } else if (kind == "runtime") {
-    read_runtime(fields, own);
-  } else if (kind == "policy") {
-    read_policy(fields, own);
-  } else if (kind == "source") {
-    PolicySourceState& source = own.sources.emplace_back();
-    source.source = fields.text();
-    source.name = fields.text();
-    source.rules = fields.count();
-  } else if (kind == "backend") {
-    BackendPageState& backend = own.backends.emplace_back();
-    backend.name = fields.text();
-    backend.state = fields.text();
-    backend.reason = fields.text();
-  } else if (kind == "breaker") {
-    own.breakers.push_back(read_breaker(fields));
-  } else if (kind == "operator") {
-    own.operators.emplace_back().name = fields.text();
-  } else if (kind == "implementation") {
-    if (own.operators.empty()) return false;
-    own.operators.back().implementations.push_back(read_implementation(fields));
-  } else if (kind == "choice") {
-    own.choices.push_back(read_choice(fields));
-  } else if (kind == "left_out") {
-    own.left_out = fields.count();
-  }
+  const std::string name = fields.text();
+  if (name == "process") read_process(fields, page);
+  const auto kind = std::ranges::find(kRecordKinds, name, &RecordKind::name);
+  if (kind != kRecordKinds.end()) kind->read(fields, page.process.runtimes.front());
   return fields.good();
 }
 
@@ -198,7 +214,7 @@ Result<StatePage> parse_state_page(std::string_view text) {
   if (!text.ends_with('\n')) return damaged("it is cut off");
   text.remove_suffix(1);
   const auto whole = base::text_of_checked(text);
-  if (!whole) return damaged("it is not as it was written");
+  if (!whole || !whole->starts_with(kTitle)) return damaged("it is not as it was written");
   std::string_view rest = whole->substr(kTitle.size());
   std::string_view title = base::take_until(rest, '\n');
   if (const std::string_view version = base::take_until(title, ' '); version != kVersion) {

@@ -74,6 +74,14 @@ TEST(StatePageText, is_damaged_wherever_it_is_cut_or_changed) {
   }
 }
 
+TEST(StatePageText, of_nothing_but_a_title_is_damaged) {
+  for (const char* text : {"opmux state page", ""}) {
+    const auto read = parse_state_page(base::checked_line(text));
+    ASSERT_FALSE(read) << text;
+    EXPECT_EQ(read.error().reason(), "state_page.damaged");
+  }
+}
+
 TEST(StatePageText, of_another_version_is_refused_by_name) {
   const auto read = parse_state_page(base::checked_line("opmux state page 2 1 1\n"));
   ASSERT_FALSE(read);
@@ -87,6 +95,14 @@ TEST(StatePageText, passes_over_records_and_fields_of_later_writers) {
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(read->process.pid, 7);
   EXPECT_EQ(read->process.runtimes.at(0).mode, "");
+}
+
+TEST(StatePageText, passes_over_spaces_between_ids) {
+  const auto read =
+      parse_state_page(state_page_text("choice\tcopy\talways\t1\t\t\t  copy/a.x  \n", 1, 1));
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_THAT(read->process.runtimes.at(0).choices.at(0).accepted,
+              testing::ElementsAre("copy/a.x"));
 }
 
 TEST(StatePageText, refuses_words_in_the_place_of_numbers) {
