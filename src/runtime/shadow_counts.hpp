@@ -12,15 +12,16 @@ namespace opmux::runtime {
 /// Why a call that was to be compared is not.
 enum class ShadowSkip : uint8_t {
   memory,       ///< the copies that wait take what they may
+  busy,         ///< as many of its implementation's calls wait as may
   device,       ///< its tensors are not in memory that the CPU reads
   stream,       ///< it ends after it returned
   transformed,  ///< it ran on transformed copies of its tensors
-  nested,       ///< a call inside another
+  nested,       ///< a call inside another, or one that stands in after a failure
   capturing,    ///< it is captured, to run later
   arguments,    ///< strings, lists, or element types that cannot be compared
   reference,    ///< the reference does not take it, or may not run
 };
-inline constexpr size_t kShadowSkips = 8;
+inline constexpr size_t kShadowSkips = 9;
 std::string_view name_of(ShadowSkip reason) noexcept;
 
 /// What became of the calls of one implementation. Thread-safe.

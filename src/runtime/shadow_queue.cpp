@@ -13,22 +13,33 @@ auto ShadowQueue::with(Use&& use) {
     if (state.process != base::process_number()) {
       state.samples.clear();
       state.taken = 0;
+      state.calls.clear();
       state.process = base::process_number();
     }
     return use(state);
   });
 }
 
-bool ShadowQueue::take_room(size_t bytes, size_t limit) {
-  return with([&](State& state) {
-    if (bytes > limit || state.taken > limit - bytes) return false;
+void ShadowQueue::State::give_back(uint32_t implementation, size_t bytes) {
+  taken -= std::min(taken, bytes);
+  const auto found = calls.find(implementation);
+  if (found != calls.end() && --found->second == 0) calls.erase(found);
+}
+
+std::optional<ShadowSkip> ShadowQueue::take_room(uint32_t implementation, size_t bytes,
+                                                 size_t limit) {
+  return with([&](State& state) -> std::optional<ShadowSkip> {
+    if (bytes > limit || state.taken > limit - bytes) return ShadowSkip::memory;
+    uint32_t& calls = state.calls[implementation];
+    if (calls == kMostOfOne) return ShadowSkip::busy;
+    ++calls;
     state.taken += bytes;
-    return true;
+    return {};
   });
 }
 
-void ShadowQueue::give_back(size_t bytes) {
-  with([&](State& state) { state.taken -= std::min(state.taken, bytes); });
+void ShadowQueue::give_back(uint32_t implementation, size_t bytes) {
+  with([&](State& state) { state.give_back(implementation, bytes); });
 }
 
 bool ShadowQueue::push(std::unique_ptr<ShadowSample> sample) {
@@ -51,7 +62,7 @@ void ShadowQueue::clear() {
   std::deque<std::unique_ptr<ShadowSample>> forgotten;
   with([&](State& state) {
     for (const auto& sample : state.samples)
-      state.taken -= std::min(state.taken, sample->call.bytes());
+      state.give_back(sample->implementation, sample->call.bytes());
     forgotten.swap(state.samples);
   });
 }

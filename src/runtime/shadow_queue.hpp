@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/fork_guarded.hpp"
@@ -21,13 +23,16 @@ struct ShadowSample {
   uint64_t ended_ns = 0;
 };
 
-/// Copied calls in the order in which they ended, within a number of bytes. A forked child starts
-/// with none. Thread-safe.
+/// Copied calls in the order in which they ended, within a number of bytes and, so that what is
+/// compared is not of long ago, of calls of each implementation. A forked child starts with none.
+/// Thread-safe.
 class ShadowQueue {
  public:
-  /// Whether there is room for so many bytes more; they are taken until give_back().
-  bool take_room(size_t bytes, size_t limit);
-  void give_back(size_t bytes);
+  static constexpr uint32_t kMostOfOne = 32;
+
+  /// Why there is no room for another call of this size; nothing: it is taken until give_back().
+  std::optional<ShadowSkip> take_room(uint32_t implementation, size_t bytes, size_t limit);
+  void give_back(uint32_t implementation, size_t bytes);
 
   /// Returns whether it was empty before.
   bool push(std::unique_ptr<ShadowSample> sample);
@@ -42,6 +47,9 @@ class ShadowQueue {
   struct State {
     uint64_t process = 0;
     size_t taken = 0;
+    std::map<uint32_t, uint32_t> calls;  ///< that have room, by implementation
+
+    void give_back(uint32_t implementation, size_t bytes);
     std::deque<std::unique_ptr<ShadowSample>> samples;
   };
   template <class Use>

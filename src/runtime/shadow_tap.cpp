@@ -30,6 +30,7 @@ std::optional<ShadowSkip> obstacle(const registry::ImplementationRecord& impleme
 std::string_view name_of(ShadowSkip reason) noexcept {
   switch (reason) {
     case ShadowSkip::memory: return "memory";
+    case ShadowSkip::busy: return "busy";
     case ShadowSkip::device: return "device";
     case ShadowSkip::stream: return "stream";
     case ShadowSkip::transformed: return "transformed";
@@ -70,15 +71,16 @@ std::unique_ptr<ShadowSample> ShadowTap::copy(const opmux_call& call) {
     return nullptr;
   }
   const size_t bytes = verify::CallCopy::bytes_of(call);
-  if (!site_.queue.take_room(bytes, site_.memory_limit.load(std::memory_order_relaxed))) {
-    counts_->skip(ShadowSkip::memory);
+  const size_t limit = site_.memory_limit.load(std::memory_order_relaxed);
+  if (const auto reason = site_.queue.take_room(implementation_->number, bytes, limit)) {
+    counts_->skip(*reason);
     return nullptr;
   }
   try {
-    return std::unique_ptr<ShadowSample>(new ShadowSample{
-        implementation_->op, implementation_->number, counts_, verify::CallCopy(call), 0});
+    return std::make_unique<ShadowSample>(implementation_->op, implementation_->number, counts_,
+                                          verify::CallCopy(call), uint64_t{0});
   } catch (const std::bad_alloc&) {
-    site_.queue.give_back(bytes);
+    site_.queue.give_back(implementation_->number, bytes);
     counts_->skip(ShadowSkip::memory);
     return nullptr;
   }
@@ -90,7 +92,7 @@ int32_t ShadowTap::run_picked(const opmux_call& call) {
   const int32_t outcome = own.run(own.user_data, &call);
   if (sample == nullptr) return outcome;
   if (outcome != OPMUX_OK) {
-    site_.queue.give_back(sample->call.bytes());
+    site_.queue.give_back(implementation_->number, sample->call.bytes());
     return outcome;
   }
   sample->call.take_outputs(call);

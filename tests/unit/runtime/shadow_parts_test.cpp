@@ -44,12 +44,21 @@ TEST(ShadowSampler, picks_each_call_if_asked_to) {
 
 TEST(ShadowQueue, gives_room_up_to_its_limit_and_takes_it_back) {
   ShadowQueue queue;
-  EXPECT_TRUE(queue.take_room(60, 100));
-  EXPECT_FALSE(queue.take_room(41, 100));
-  EXPECT_TRUE(queue.take_room(40, 100));
-  queue.give_back(60);
-  EXPECT_TRUE(queue.take_room(60, 100));
-  EXPECT_FALSE(queue.take_room(101, 100));
+  EXPECT_FALSE(queue.take_room(1, 60, 100));
+  EXPECT_EQ(queue.take_room(1, 41, 100), ShadowSkip::memory);
+  EXPECT_FALSE(queue.take_room(2, 40, 100));
+  queue.give_back(1, 60);
+  EXPECT_FALSE(queue.take_room(2, 60, 100));
+  EXPECT_EQ(queue.take_room(3, 101, 100), ShadowSkip::memory);
+}
+
+TEST(ShadowQueue, lets_only_so_many_calls_of_one_implementation_wait) {
+  ShadowQueue queue;
+  for (uint32_t i = 0; i < ShadowQueue::kMostOfOne; ++i) EXPECT_FALSE(queue.take_room(1, 1, 1000));
+  EXPECT_EQ(queue.take_room(1, 1, 1000), ShadowSkip::busy);
+  EXPECT_FALSE(queue.take_room(2, 1, 1000));
+  queue.give_back(1, 1);
+  EXPECT_FALSE(queue.take_room(1, 1, 1000));
 }
 
 }  // namespace
