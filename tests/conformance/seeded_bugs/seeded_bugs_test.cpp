@@ -2,59 +2,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <span>
 
 #include <opmux/conformance.hpp>
-#include <opmux/opmux.hpp>
 
-#include "seeded_bugs/faulty.hpp"
-
-OPMUX_C_LINKAGE int32_t opmux_plugin_query_v1_reference(const opmux_host* host, opmux_plugin* out);
+#include "seeded_bugs/seeded.hpp"
 
 namespace opmux::seeded {
 namespace {
 
 constexpr double kRare = 0.1;
-
-std::vector<Bug> all_bugs() {
-  std::vector<Bug> all;
-  for (const auto& family :
-       {rms_norm_bugs(), norm_bugs(), activation_bugs(), softmax_bugs(), rotary_bugs(),
-        product_bugs(), attention_bugs(), cache_bugs(), routing_bugs()}) {
-    all.insert(all.end(), family.begin(), family.end());
-  }
-  return all;
-}
-
-/// The reference's own descriptors: what wrong kernels bend.
-const opmux_impl& right_of(std::string_view op) {
-  static const opmux_plugin plugin = [] {
-    opmux_host host{};
-    host.struct_size = sizeof host;
-    host.abi_major = OPMUX_ABI_MAJOR;
-    opmux_plugin out{};
-    out.struct_size = sizeof out;
-    opmux_plugin_query_v1_reference(&host, &out);
-    return out;
-  }();
-  const opmux_backend& backend = plugin.backends[0];
-  const std::span<const opmux_impl> impls(backend.impls, backend.impl_count);
-  return *std::ranges::find_if(impls, [&](const opmux_impl& impl) {
-    return std::string_view(impl.op.data, impl.op.size) == op;
-  });
-}
-
-struct Seeded {
-  Bug bug;
-  const opmux_impl* right;
-
-  static int32_t run(void* self, const opmux_call* call) {
-    const Seeded& seeded = *static_cast<Seeded*>(self);
-    Faulty faulty(*seeded.right, *call);
-    return seeded.bug.run(faulty);
-  }
-  std::string id() const { return std::string(bug.op) + "/seeded." + std::string(bug.name); }
-};
 
 struct Tally {
   size_t caught = 0, rare = 0;
@@ -75,15 +31,8 @@ void count(const conformance::ImplementationReport& report, Tally& tally) {
 /// A runtime with kernels that bend the reference.
 class Bent {
  public:
-  explicit Bent(const std::vector<Bug>& kernels) {
-    for (const Bug& kernel : kernels) seeded_.push_back({kernel, &right_of(kernel.op)});
-    for (Seeded& one : seeded_) {
-      Implementation implementation{.id = one.id(), .vendor = "seeded"};
-      implementation.kernel.user_data = &one;
-      implementation.kernel.run = &Seeded::run;
-      implementation.flags = one.right->flags;
-      runtime_.implement(implementation).value().keep();
-    }
+  explicit Bent(const std::vector<Bug>& kernels) : seeded_(kernels.begin(), kernels.end()) {
+    implement(runtime_, seeded_);
   }
   conformance::Report verify(conformance::Options options) {
     options.backends = {"seeded"};
