@@ -6,12 +6,14 @@
 
 #include <opmux/opmux.hpp>
 
+#include "wrong_results.hpp"
+
 /// Implementations that misbehave on schedule: what each does at its n-th call follows from a seed.
 namespace opmux::test {
 
 /// fail: halfway, with an output that is spoilt. resource: short of memory, told or thrown. stall:
-/// ends well, late.
-enum class Fault : uint8_t { none, fail, resource, decline, stall };
+/// ends well, late. corrupt: ends well, with a wrong number.
+enum class Fault : uint8_t { none, fail, resource, decline, stall, corrupt };
 
 /// Which faults an implementation has, and how often; may be changed while calls run.
 class FaultSchedule {
@@ -53,7 +55,9 @@ inline Outcome short_of_memory(uint64_t call) {
 }
 
 /// y = 2 x + 1, as the schedule lets it.
-inline Outcome run_scheduled(FaultSchedule& schedule, TwicePlusOne compute, CallFrame& call) {
+inline Outcome run_scheduled(FaultSchedule& schedule, TwicePlusOne compute, const char* id,
+                             CallFrame& call) {
+  spoilt_by = nullptr;
   const Fault fault = schedule.next();
   if (fault == Fault::decline) return Outcome::declined;
   if (fault == Fault::resource) return short_of_memory(schedule.calls());
@@ -64,6 +68,10 @@ inline Outcome run_scheduled(FaultSchedule& schedule, TwicePlusOne compute, Call
     return Outcome::failed;
   }
   compute(to, call.data<float>(1), elements);
+  if (fault == Fault::corrupt) {
+    to[0] = -to[0] - 1;  // beyond any tolerance
+    spoilt_by = id;
+  }
   if (fault == Fault::stall) {
     volatile uint64_t turns = 0;
     while (turns < 100'000) turns = turns + 1;
