@@ -24,6 +24,8 @@ Figure publication_figure(World& world);
 
 /// What the crash journal, with its handler, adds to a call.
 Figure journal_figure(World& world, int rounds);
+/// What the shadow check of one call in 1024 takes of the throughput of 20 us kernels.
+Figure shadow_figure(int rounds);
 
 /// The bare call that everything is compared with.
 Subject bare_subject();

@@ -1,0 +1,78 @@
+#include <cstring>
+
+#include "figure_groups.hpp"
+#include "figures.hpp"
+
+namespace opmux::bench {
+namespace {
+
+constexpr double kKernelNs = 20'000;
+constexpr int kEvery = 1024;
+constexpr uint64_t kProven = 600;  ///< comparisons after which no more than asked for are made
+
+/// Turns of a loop that take as long as the kernel shall.
+int turns_of_kernel() {
+  volatile int turns = 0;
+  const double start = thread_ns();
+  while (turns < 10'000'000) turns = turns + 1;
+  return static_cast<int>(10'000'000 * kKernelNs / (thread_ns() - start));
+}
+
+Outcome copy_rows(CallFrame& call) {
+  const auto bytes = static_cast<size_t>(call.tensor(0).elements()) * sizeof(float);
+  std::memcpy(call.data<float>(0), call.data<float>(1), bytes);
+  return Outcome::ok;
+}
+
+/// A runtime with one operator, whose kernel takes 20 us, and its reference.
+struct Served {
+  Served(int every, int turns) {
+    Options options{.environment = {{}}, .backends = false};
+    if (every != 0) options.policy.shadow.every = every;
+    runtime.emplace(Runtime::create(options).value());
+    must(runtime->define("served(out Tensor y[..., H], Tensor x[..., H])"));
+    runtime
+        ->implement({.id = "served/slow.one",
+                     .kind = Kind::default_,
+                     .run =
+                         [turns](CallFrame& call) {
+                           volatile int turn = 0;
+                           while (turn < turns) turn = turn + 1;
+                           return copy_rows(call);
+                         }})
+        .value()
+        .keep();
+    runtime->implement({.id = "served/plain.one", .kind = Kind::reference, .run = copy_rows})
+        .value()
+        .keep();
+    op.emplace(runtime->op("served").value());
+  }
+  void run(int count) {
+    for (int i = 0; i < count; ++i) must((*op)(y, x));
+  }
+  uint64_t compared() const {
+    const ShadowReport report = runtime->health().shadow;
+    return report.implementations.empty() ? 0 : report.implementations[0].compared;
+  }
+
+  std::vector<float> in = std::vector<float>(32 * 128), out = std::vector<float>(32 * 128);
+  TensorView y{out.data(), f32, {32, 128}}, x{in.data(), f32, {32, 128}};
+  std::optional<Runtime> runtime;
+  std::optional<Operator> op;
+};
+
+}  // namespace
+
+Figure shadow_figure(int rounds) {
+  const int turns = turns_of_kernel();
+  Served without(0, turns), with(kEvery, turns);
+  while (with.compared() < kProven) with.run(100);
+  constexpr int kCalls = 2048;  // two of them are compared
+  std::vector<Subject> subjects{{"without", [&](int count) { without.run(count); }, kCalls},
+                                {"with", [&](int count) { with.run(count); }, kCalls}};
+  measure(subjects, rounds);
+  return {"shadow check of one call in 1024, 20 us kernels",
+          100 * std::max(0.0, subjects[1].ns() / subjects[0].ns() - 1), 1, "%"};
+}
+
+}  // namespace opmux::bench
