@@ -1,13 +1,13 @@
 #include "runtime/shadow_keeper.hpp"
 
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "base/descriptor.hpp"
 #include "base/text.hpp"
+#include "base/thread_time.hpp"
 #include "health/breaker_key.hpp"
 #include "runtime/shadow_judge.hpp"
 
@@ -18,13 +18,6 @@ constexpr double kShare = 0.01, kLeastShare = 0.001;
 constexpr size_t kMegabyte = size_t{1} << 20;
 constexpr int kMemoryMb = 16;
 constexpr size_t kManyTaps = 64;
-
-/// That the calling thread really ran.
-uint64_t thread_time_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
 
 bool has_reference(const registry::OperatorRecord& op) {
   return std::ranges::any_of(op.implementations, [](const auto& implementation) {
@@ -153,11 +146,11 @@ uint64_t ShadowKeeper::work(uint64_t now_ns) {
   while (now_ns >= allowed_ns_) {
     const std::unique_ptr<ShadowSample> sample = site_.queue.pop();
     if (sample == nullptr) return Maintenance::kNever;
-    const uint64_t started = thread_time_ns();
+    const uint64_t started = base::thread_time_ns();
     look_at(*sample);
     site_.queue.give_back(sample->implementation, sample->call.bytes());
     if (share >= 1) continue;
-    const auto took = static_cast<double>(thread_time_ns() - started);
+    const auto took = static_cast<double>(base::thread_time_ns() - started);
     allowed_ns_ = now_ns + static_cast<uint64_t>(took / share);
   }
   return allowed_ns_;

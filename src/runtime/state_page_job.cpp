@@ -1,12 +1,12 @@
 #include "runtime/state_page_job.hpp"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 
+#include "base/thread_time.hpp"
 #include "runtime/core.hpp"
 #include "telemetry/process_mark.hpp"
 #include "telemetry/state_page_file.hpp"
@@ -28,14 +28,6 @@ int64_t system_ms() {
       .count();
 }
 
-/// What this thread had of a processor, however busy others are.
-uint64_t thread_time_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000 * kMillisecond +
-         static_cast<uint64_t>(now.tv_nsec);
-}
-
 uint64_t next_page_number() {
   static std::atomic<uint64_t> count{0};
   return ++count;
@@ -53,9 +45,9 @@ class StatePageJob final : public Maintenance::Job {
 
   uint64_t run(uint64_t now_ns) override {
     if (!ready_) return Maintenance::kNever;
-    const uint64_t start = thread_time_ns();
+    const uint64_t start = base::thread_time_ns();
     const bool changed = write();
-    const uint64_t cost = thread_time_ns() - start;
+    const uint64_t cost = base::thread_time_ns() - start;
     return now_ns + std::max(changed ? kPageInterval : 2 * kPageInterval, kRestFactor * cost);
   }
 
