@@ -70,9 +70,13 @@ Figure shadow_figure(int rounds) {
   constexpr int kCalls = 2048;  // two of them are compared
   std::vector<Subject> subjects{{"without", [&](int count) { without.run(count); }, kCalls},
                                 {"with", [&](int count) { with.run(count); }, kCalls}};
-  measure(subjects, rounds);
+  measure(subjects, 3 * rounds);
+  // Of neighbours in time: what the machine does meanwhile is more than what is measured.
+  std::vector<double> ratios;
+  for (size_t i = 0; i < subjects[0].rounds.size(); ++i)
+    ratios.push_back(subjects[1].rounds[i] / subjects[0].rounds[i]);
   return {"shadow check of one call in 1024, 20 us kernels",
-          100 * std::max(0.0, subjects[1].ns() / subjects[0].ns() - 1), 1, "%"};
+          100 * std::max(0.0, median(ratios) - 1), 1, "%"};
 }
 
 }  // namespace opmux::bench
