@@ -16,7 +16,8 @@ namespace opmux::test {
 /// Who spoilt what this thread computed last; null: nobody.
 inline thread_local const char* spoilt_by = nullptr;
 
-/// Which wrong results came from an implementation whose class was open when their call began.
+/// Which wrong results came from an implementation whose class was open when their call began. They
+/// are judged as they come, since there are millions of them.
 class WrongResults {
  public:
   using Clock = std::chrono::steady_clock;
@@ -24,7 +25,13 @@ class WrongResults {
   /// A call of so many rows and columns that got a result somebody spoilt.
   void add(const char* by, int64_t rows, int64_t width, Clock::time_point began) {
     const std::lock_guard lock(mutex_);
-    results_.push_back({by, log2_of(rows), log2_of(width), began});
+    ++count_;
+    const Result result{by, log2_of(rows), log2_of(width), began};
+    for (const Rest& rest : rests_) {
+      if (!rest.may_cover(result)) continue;
+      if (rest.until == Clock::time_point::max()) suspects_.push_back(result);
+      late_ += rest.covers(result) ? 1 : 0;
+    }
   }
   void add(const BreakerEvent& event) {
     const auto now = Clock::now();
@@ -37,39 +44,24 @@ class WrongResults {
       mismatches_ += event.why == "it computed something else than the reference" ? 1 : 0;
       return;
     }
-    for (Rest& rest : rests_) {
-      if (rest.by == event.implementation && rest.what == event.what)
-        rest.until = std::min(rest.until, now);
-    }
+    end_rests(now, [&](const Rest& rest) {
+      return rest.by == event.implementation && rest.what == event.what;
+    });
   }
 
   /// It is withdrawn: what is registered in its place starts anew.
   void forget(std::string_view by) {
-    const auto now = Clock::now();
     const std::lock_guard lock(mutex_);
-    for (Rest& rest : rests_) {
-      if (rest.by == by) rest.until = std::min(rest.until, now);
-    }
+    end_rests(Clock::now(), [&](const Rest& rest) { return rest.by == by; });
   }
 
-  size_t count() const { return results_.size(); }
+  size_t count() const { return count_; }
   /// Classes that were opened by a mismatch.
   size_t mismatches() const { return mismatches_; }
-  size_t late() const {
-    return static_cast<size_t>(std::ranges::count_if(results_, [this](const Result& result) {
-      return std::ranges::any_of(rests_, [&](const Rest& rest) {
-        // Listeners hear of the end of a rest a little after it.
-        const bool open = result.began > rest.from && (rest.until == Clock::time_point::max() ||
-                                                       result.began < rest.until - kTold);
-        return open && rest.by == result.by &&
-               (rest.what == "all calls" || rest.what == result.what());
-      });
-    }));
-  }
+  /// At the end: what began in a rest that still lasts is late too.
+  size_t late() const { return late_ + suspects_.size(); }
 
  private:
-  static constexpr std::chrono::milliseconds kTold{60};
-
   struct Result {
     const char* by;
     uint8_t rows, width;  ///< powers of two
@@ -84,16 +76,44 @@ class WrongResults {
   struct Rest {
     std::string by, what;
     Clock::time_point from, until;
+
+    bool may_cover(const Result& result) const {
+      return result.began > from && by == result.by &&
+             (what == "all calls" || what == result.what());
+    }
+    /// Listeners hear of the end of a rest a little after it.
+    bool covers(const Result& result) const {
+      return until != Clock::time_point::max() && result.began < until - kTold && may_cover(result);
+    }
   };
+
+  /// Judges what waited for the end of these, and forgets those that no call can have begun in.
+  template <class Which>
+  void end_rests(Clock::time_point now, Which&& which) {
+    for (Rest& rest : rests_) {
+      if (rest.until != Clock::time_point::max() || !which(rest)) continue;
+      rest.until = now;
+      std::erase_if(suspects_, [&](const Result& result) {
+        late_ += rest.covers(result) ? 1 : 0;
+        return rest.may_cover(result);
+      });
+    }
+    std::erase_if(rests_, [&](const Rest& rest) {
+      return rest.until != Clock::time_point::max() && rest.until < now - kLongestCall;
+    });
+  }
 
   static uint8_t log2_of(int64_t size) {
     return static_cast<uint8_t>(std::bit_width(static_cast<uint64_t>(size) - 1));
   }
 
+  static constexpr std::chrono::milliseconds kTold{60};
+  static constexpr std::chrono::seconds kLongestCall{10};
+
   std::mutex mutex_;
-  std::vector<Result> results_;
+  std::vector<Result> suspects_;
   std::vector<Rest> rests_;
-  size_t mismatches_ = 0;
+  size_t count_ = 0, late_ = 0, mismatches_ = 0;
 };
 
 }  // namespace opmux::test

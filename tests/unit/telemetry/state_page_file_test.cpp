@@ -113,14 +113,16 @@ TEST(StatePageFile, is_left_to_the_parent_by_a_forked_child) {
 
 TEST(StatePageFile, is_not_held_by_a_child_that_outlives_its_process) {
   const TemporaryFolder folder;
-  int pipe_ends[2];
+  int pipe_ends[2], told[2];
   ASSERT_EQ(::pipe(pipe_ends), 0);
+  ASSERT_EQ(::pipe(told), 0);
   const pid_t parent = ::fork();
   if (parent == 0) {
     StatePageFile file(folder.path());
     (void)file.replace("text");
     if (::fork() == 0) {
       char byte = 0;
+      (void)!::write(told[1], &byte, 1);  // fork() has let go of what it handed over
       ::close(pipe_ends[1]);
       (void)!::read(pipe_ends[0], &byte, 1);
       ::_exit(0);
@@ -129,9 +131,10 @@ TEST(StatePageFile, is_not_held_by_a_child_that_outlives_its_process) {
   }
   int status = 0;
   ASSERT_EQ(::waitpid(parent, &status, 0), parent);
+  char byte = 0;
+  ASSERT_EQ(::read(told[0], &byte, 1), 1);
   EXPECT_EQ(sweep_state_pages(folder.path()), 1u);
-  ::close(pipe_ends[0]);
-  ::close(pipe_ends[1]);
+  for (const int end : {pipe_ends[0], pipe_ends[1], told[0], told[1]}) ::close(end);
 }
 
 TEST(StatePageFile, is_found_whole_and_held_while_it_is_replaced) {
