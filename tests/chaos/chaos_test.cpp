@@ -198,7 +198,8 @@ class ChaosWorld {
   }
 
   FaultSchedule wild_, tame_, plain_{0};
-  WrongResults wrong_results_;
+  // Before the stage, whose threads tell it of breakers to the end.
+  WrongResults wrong_results_{[this] { return stage_.runtime.health().breakers; }};
   Stage stage_{compared()};
   Operator op_ = stage_.runtime.op("rms_norm").value();
   std::vector<Registration> held_;

@@ -258,8 +258,12 @@ void serve_all_right(size_t cases, size_t calls) {
     }
   }
   Served sum;
-  for (const auto& [op, id] : right)
-    serve_right(service, op, id, cases, calls / right.size() + 1, sum);
+  // Some have less to draw than their share; the others make up for it.
+  for (size_t i = 0; i < right.size(); ++i) {
+    const size_t left = calls - std::min<size_t>(calls, sum.calls);
+    serve_right(service, right[i].first, right[i].second, cases, left / (right.size() - i) + 1,
+                sum);
+  }
   std::printf("%lu false alarms in %lu calls of %zu right implementations, %lu of them compared\n",
               static_cast<unsigned long>(sum.alarms), static_cast<unsigned long>(sum.calls),
               right.size(), static_cast<unsigned long>(sum.compared));
