@@ -97,12 +97,21 @@ bool pass_on(int signal, siginfo_t* info, void* context) {
   return false;
 }
 
+/// Whether the process ends all the same after a handler returned: by abort(), or because the
+/// handler left the signal to its default, or sent it again, to come when it is no longer blocked.
+bool ends_it(int signal) {
+  struct sigaction now{};
+  sigset_t pending;
+  if (signal == SIGABRT || ::sigaction(signal, nullptr, &now) != 0) return true;
+  if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL) return true;
+  return ::sigpending(&pending) != 0 || sigismember(&pending, signal) != 0;
+}
+
 void on_fault(int signal, siginfo_t* info, void* context) {
   const int saved = errno;
   if (!replace_lost_page(*info)) {
     const bool noted = own_fault(*info) && note(static_cast<uint32_t>(signal));
-    // After abort() the process ends whatever its handler did.
-    if (pass_on(signal, info, context) && noted && signal != SIGABRT) forget();
+    if (pass_on(signal, info, context) && noted && !ends_it(signal)) forget();
   }
   errno = saved;
 }

@@ -1,5 +1,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,6 +62,40 @@ TEST(CrashJournalOfTheEnvironment, is_kept_unless_the_program_has_one_of_its_own
   EXPECT_EQ(handler_of("off", CrashJournal::on), std::pair(true, false));
   EXPECT_EQ(handler_of("on", CrashJournal::with_handler), std::pair(true, true));
   EXPECT_EQ(handler_of("off", CrashJournal::off), std::pair(false, false));
+}
+
+/// As libraries do that print where a program fell: it comes again, when this has returned.
+void print_and_fall(int signal) {
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+TEST(CrashJournalTrouble, a_handler_that_was_there_and_raises_again_hides_nobody) {
+  const TemporaryFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGSEGV, print_and_fall);
+    const Options options{.environment = {{}},
+                          .backends = false,
+                          .state = {folder.path(), CrashJournal::with_handler}};
+    Runtime runtime = Runtime::create(options).value();
+    const auto fall = [](CallFrame&) {
+      volatile int* const nowhere = nullptr;
+      *nowhere = 1;
+      return Outcome::ok;
+    };
+    const Registration held =
+        runtime.implement({.id = "softmax/falls.one", .kind = Kind::default_, .run = fall}).value();
+    float x[4] = {}, y[4] = {};
+    (void)runtime.call("softmax", TensorView(y, f32, {4}), TensorView(x, f32, {4}));
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+  Troubled next(folder.path());
+  ASSERT_EQ(next.runtime().quarantine().entries.size(), 1u);
+  EXPECT_EQ(next.runtime().quarantine().entries[0].implementation, "softmax/falls.one");
 }
 
 TEST(CrashJournalTrouble, a_folder_that_cannot_be_made_is_told_once_and_serves) {
