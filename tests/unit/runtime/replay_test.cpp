@@ -58,6 +58,7 @@ struct ReplayScene : Stage {
       one->tensor.dtype = f32;
       one->tensor.shape = {rows, h};
       one->tensor.strides = {h, 1};
+      one->tensor.alignment = 4;
     }
     x.tensor.contents = record::Contents::known;
     x.tensor.sha256 = std::string(64, '0');
