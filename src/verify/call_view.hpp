@@ -32,9 +32,11 @@ struct CallView {
   std::string_view op;
   std::vector<ArgumentView> arguments;
 
-  /// By name. The argument must exist; a tensor must be present.
+  /// By name. What a caller of an older schema does not know is absent; a tensor must be present.
   const ArgumentView& argument(std::string_view name) const {
-    return *std::ranges::find(arguments, name, &ArgumentView::name);
+    static constexpr ArgumentView kAbsent;
+    const auto found = std::ranges::find(arguments, name, &ArgumentView::name);
+    return found == arguments.end() ? kAbsent : *found;
   }
   const Tensor& tensor(std::string_view name) const { return *argument(name).tensor; }
   bool has(std::string_view name) const { return argument(name).present; }

@@ -17,8 +17,8 @@ namespace opmux::test {
 /// Who spoilt what this thread computed last; null: nobody.
 inline thread_local const char* spoilt_by = nullptr;
 
-/// Which wrong results came from an implementation whose class was open from before their call began
-/// until after it ended.
+/// Which wrong results came from an implementation whose class was open from before their call
+/// began until after it ended.
 class WrongResults {
  public:
   using Clock = std::chrono::steady_clock;

@@ -162,7 +162,8 @@ class Drift {
     if (gone > 0.25 && gone < 0.35) note(early_);
     if (gone > 0.9) note(late_);
   }
-  double part() const { return late_ / early_ - 1; }
+  /// Sanitizers count nothing.
+  double part() const { return early_ > 0 ? late_ / early_ - 1 : 0; }
 
  private:
   static void note(double& least) { least = std::min(least, allocated_megabytes()); }

@@ -61,6 +61,14 @@ TEST_F(VerifyJudge, tells_nan_from_numbers) {
   EXPECT_TRUE(judge_values(f16, {nan_, 100, nan_, 0}, 1));
 }
 
+TEST(CallView, what_a_caller_of_an_older_schema_does_not_know_is_absent) {
+  CallView call{.op = "rms_norm", .arguments = {}};
+  call.arguments.push_back({.name = "eps", .present = true, .f64 = 0.25});
+  EXPECT_EQ(call.real("eps", 1), 0.25);
+  EXPECT_FALSE(call.has("round_before_weight"));
+  EXPECT_EQ(call.integer("round_before_weight", 0), 0);
+}
+
 TEST(VerifyBound, of_a_sum_grows_with_the_root_of_its_length) {
   EXPECT_DOUBLE_EQ(sum_error(4), 4 * 0x1p-24);
   EXPECT_DOUBLE_EQ(sum_error(10000), 400 * 0x1p-24);
