@@ -95,7 +95,7 @@ int StatePageFile::write_aside(const std::string& aside, std::string_view text) 
 Status StatePageFile::replace(std::string_view text) {
   const std::lock_guard turn(writing_);
   if (removed_ || process_ != base::process_number()) return {};
-  const int file = write_aside(path_ + ".new", text);
+  const int file = write_aside(base::concat(path_, kNewStatePage), text);
   if (file < 0) {
     return {Code::failed, "state_page.file",
             base::concat("cannot write ", path_, ": ", std::generic_category().message(errno))};

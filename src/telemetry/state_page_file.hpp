@@ -12,6 +12,7 @@
 namespace opmux::telemetry {
 
 inline constexpr std::string_view kStatePagePrefix = "state-";
+inline constexpr std::string_view kNewStatePage = ".new";  ///< ends the name of one on its way
 
 /// The file in which a runtime tells what it does: replaced as a whole, so that readers find an old
 /// or a new one, and locked for as long as its process lives. It goes with this object, or when the

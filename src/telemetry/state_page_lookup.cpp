@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,6 +21,7 @@ namespace {
 
 /// A page may be replaced while it is looked at; far more often in a row than that would happen.
 constexpr int kMostReplacements = 16;
+constexpr time_t kOldSeconds = 60;
 
 bool same_file(int descriptor, const std::string& path) {
   struct stat opened{}, named{};
@@ -33,6 +35,13 @@ std::optional<bool> held(int descriptor, const std::string& path, int lock) {
   if (::flock(descriptor, lock | LOCK_NB) != 0) return true;
   if (!same_file(descriptor, path)) return {};
   return false;
+}
+
+/// A page on its way is opened a moment before it is locked; what is left of one is old.
+bool on_its_way(int descriptor, std::string_view name) {
+  struct stat file{};
+  return name.ends_with(kNewStatePage) && ::fstat(descriptor, &file) == 0 &&
+         file.st_mtime + kOldSeconds > ::time(nullptr);
 }
 
 Status cannot_read_page(const std::string& path, int why) {
@@ -63,7 +72,8 @@ size_t sweep_state_pages(const std::string& folder) {
     if (!std::string_view(entry->d_name).starts_with(kStatePagePrefix)) continue;
     const std::string path = folder + "/" + entry->d_name;
     const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!file || held(file.get(), path, LOCK_EX).value_or(true)) continue;
+    if (!file || on_its_way(file.get(), entry->d_name)) continue;
+    if (held(file.get(), path, LOCK_EX).value_or(true)) continue;
     // Nobody holds the file that has this name, so nobody will replace it.
     if (::unlink(path.c_str()) == 0) ++swept;
   }

@@ -1,5 +1,6 @@
 #include "telemetry/state_page_file.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -97,6 +98,16 @@ TEST(StatePageFile, of_a_killed_process_is_held_by_nobody_and_swept) {
   EXPECT_EQ(sweep_state_pages(folder.path()), 1u);
   EXPECT_EQ(files_in(folder), 2u);
   EXPECT_TRUE(read_state_page_file(living.path()));
+}
+
+TEST(StatePageFile, on_its_way_is_left_alone_unless_it_is_old) {
+  const TemporaryFolder folder;
+  const std::string path = folder.at("state-1-2-3-4.new");
+  test::write_file(path, "half");
+  EXPECT_EQ(sweep_state_pages(folder.path()), 0u);
+  const timespec long_ago[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), long_ago, 0), 0);
+  EXPECT_EQ(sweep_state_pages(folder.path()), 1u);
 }
 
 TEST(StatePageFile, is_left_to_the_parent_by_a_forked_child) {
