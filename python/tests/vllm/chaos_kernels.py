@@ -1,8 +1,10 @@
 """Kernels that compute as they should, and while a file is there, misbehave once a second.
 
-A plugin for OPMUX_PYTHON_PLUGINS. CHAOS_FILE names the file; each fault adds a line to it.
+A plugin for OPMUX_PYTHON_PLUGINS. CHAOS_FILE names the file; each fault adds a line to it. With
+CHAOS_GATE=corrupt or die one of them has every result wrong, or ends the process, instead.
 """
 
+import ctypes
 import itertools
 import os
 import time
@@ -54,10 +56,31 @@ def norm(x, weight, eps):
     return scaled if weight is None else scaled * weight
 
 
+OPTIONS = {"priority": 900, "dtypes": ["f32"], "atomic_outputs": True}
+
+
+def register_gate(runtime, how):
+    """One that does the same wrong thing at each call."""
+
+    @opmux.implementation("silu_and_mul", "chaos.gate", runtime=runtime, **OPTIONS)
+    def gate(x, *, out):
+        armed = os.path.exists(os.environ["CHAOS_FILE"])
+        if armed and how == "die":
+            ctypes.string_at(0)  # a fault of the process
+        half = x.shape[-1] // 2
+        torch.mul(torch.nn.functional.silu(x[..., :half]), x[..., half:], out=out)
+        if armed and how == "corrupt":
+            out *= 1.5
+
+
 def register(runtime):
     """Puts them before all others."""
+    always = os.environ.get("CHAOS_GATE", "")
+    if always:
+        register_gate(runtime, always)
+        return
     schedules = [Schedule(os.environ["CHAOS_FILE"]) for _ in range(2)]
-    options = {"priority": 900, "dtypes": ["f32"], "atomic_outputs": True, "runtime": runtime}
+    options = {"runtime": runtime, **OPTIONS}
 
     @opmux.implementation("silu_and_mul", "chaos.gate", **options)
     def gate(x, *, out):

@@ -19,18 +19,14 @@ def implementation(runtime, wanted):
     return found
 
 
-@pytest.fixture(scope="module")
-def server(model, tmp_path_factory):
+def chaotic_server(model, folder, policy, **more):
     """With kernels that misbehave as soon as a file is there."""
-    folder = tmp_path_factory.mktemp("serve")
-    (folder / "policy.yaml").write_text(POLICY)
-    here = str(pathlib.Path(__file__).parent)
+    (folder / "policy.yaml").write_text(policy)
     environment = {
         "OPMUX_CONFIG": str(folder / "policy.yaml"), "OPMUX_PYTHON_PLUGINS": "chaos_kernels",
-        "PYTHONPATH": here, "CHAOS_FILE": str(folder / "chaos"),
+        "PYTHONPATH": str(pathlib.Path(__file__).parent), "CHAOS_FILE": str(folder / "chaos"),
     }  # fmt: skip
-    with Server(model, folder, **environment) as serving:
-        yield serving
+    return Server(model, folder, **environment, **more)
 
 
 def settled(server):
@@ -45,7 +41,12 @@ def settled(server):
 
 
 @pytest.mark.full
-def test_no_request_fails_while_kernels_do(server):
+def test_no_request_fails_while_kernels_do(model, tmp_path):
+    with chaotic_server(model, tmp_path, POLICY) as server:
+        serve_through_chaos(server)
+
+
+def serve_through_chaos(server):
     prompts = [f"{engine_run.PROMPTS[i % 8]} {i % 40}" for i in range(REQUESTS)]
     quiet = {prompt: server.ask(prompt, TOKENS) for prompt in sorted(set(prompts))}
     assert all(len(tokens) == TOKENS for tokens in quiet.values())
@@ -73,3 +74,37 @@ def test_no_request_fails_while_kernels_do(server):
     assert any(one in CHAOS and state == "open" for one, state in watch.seen)
     assert not after.breakers  # all were tried again, and trusted
     print(f"{len(faults)} faults, {len(other)} of {REQUESTS} answers differ from the quiet run")
+
+
+@pytest.mark.full
+def test_a_kernel_with_wrong_results_is_found_and_left_out(model, tmp_path):
+    policy = "opmux: 1\nshadow: {every: 1, share: 0.5}\nbreaker: {open_for: 120s}\n"
+    with chaotic_server(model, tmp_path, policy, CHAOS_GATE="corrupt") as server:
+        quiet = {prompt: server.ask(prompt, TOKENS) for prompt in engine_run.PROMPTS}
+        assert not server.worker().breakers
+        (tmp_path / "chaos").touch()
+        end = time.monotonic() + engine_run.SECONDS
+        while not server.worker().breakers:
+            assert None not in server.ask_many(engine_run.PROMPTS, TOKENS), server.said()
+            assert time.monotonic() < end, "nobody notices"
+        for breaker in server.worker().breakers:
+            assert (breaker.implementation, breaker.state) == (CHAOS[0], "open")
+        answers = server.ask_many(engine_run.PROMPTS, TOKENS)  # classes that were not met before
+        while answers != list(quiet.values()):
+            assert time.monotonic() < end, "results stay wrong"
+            answers = server.ask_many(engine_run.PROMPTS, TOKENS)
+        print({breaker.why for breaker in server.worker().breakers})
+
+
+@pytest.mark.full
+def test_a_kernel_that_ends_the_worker_is_left_out_by_the_next_one(model, tmp_path):
+    more = {"CHAOS_GATE": "die", "OPMUX_CRASH_JOURNAL": "with_handler"}
+    with chaotic_server(model, tmp_path, "opmux: 1\n", **more) as server:
+        quiet = [server.ask(prompt, TOKENS) for prompt in engine_run.PROMPTS]
+        (tmp_path / "chaos").touch()
+        assert server.ask(engine_run.PROMPTS[0], TOKENS) is None
+    with chaotic_server(model, tmp_path, "opmux: 1\n", **more) as server:
+        assert [server.ask(prompt, TOKENS) for prompt in engine_run.PROMPTS] == quiet
+        gate = implementation(settled(server), CHAOS[0])
+        assert (gate.calls, gate.code) == (0, "health.quarantined")
+        assert "SIGSEGV" in gate.reason
