@@ -182,6 +182,8 @@ class ChaosWorld {
   }
   void force(uint64_t word) {
     const auto what = static_cast<BreakerForce>(word % 3);
+    // What is closed by hand counts its openings anew, and may open again before it is told.
+    wrong_results_.forget("chaos/wild.one");
     EXPECT_TRUE(stage_.runtime.force_breaker("chaos/wild.one", what).ok());
   }
   void fork_and_call() {
