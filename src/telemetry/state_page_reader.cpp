@@ -40,7 +40,8 @@ std::vector<StatePage> read_pages(const std::string& folder) {
   const std::string own_namespace = telemetry::own_mark().pid_namespace;
   while (const dirent* entry = entries == nullptr ? nullptr : ::readdir(entries.get())) {
     const std::string_view name = entry->d_name;
-    if (!name.starts_with(telemetry::kStatePagePrefix) || name.ends_with(telemetry::kNewStatePage)) continue;
+    if (!name.starts_with(telemetry::kStatePagePrefix) || name.ends_with(telemetry::kNewStatePage))
+      continue;
     auto page = read_page(base::concat(folder, "/", name), own_namespace);
     if (page) pages.push_back(*std::move(page));
   }

@@ -42,8 +42,8 @@ std::vector<Rough> expert(const CallView& c, size_t which, const std::vector<Rou
   const double* second = w2.values.data() + which * inner * outer;
   std::vector<Rough> hidden(inner), y(outer);
   for (size_t i = 0; i < inner; ++i) {
-    const Rough gate = product(first + i * outer, x);
-    const Rough up = product(first + (inner + i) * outer, x);
+    const Rough gate = rounded_to(product(first + i * outer, x), c.tensor("x").dtype);
+    const Rough up = rounded_to(product(first + (inner + i) * outer, x), c.tensor("x").dtype);
     const double active = activation(c.integer("activation", 0), gate.value);
     // No activation is steeper than 1.2.
     hidden[i] = {active * up.value, 1.2 * gate.error * std::abs(up.value) +

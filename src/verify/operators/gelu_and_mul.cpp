@@ -6,8 +6,9 @@ namespace {
 
 /// v * (1 + erf) / 2 * b: the two terms may cancel, so the error is relative to |v * b|.
 void bound_gelu_and_mul(const CallView& c, Expected& expected) {
-  for_each_gate(c, expected, [](double v, double b, double, double& bound) {
-    bound = std::abs(v * b) * (kFunction + 6 * kUnit) +
+  const double shortened = shortened_function(c.tensor("y").dtype);
+  for_each_gate(c, expected, [&](double v, double b, double, double& bound) {
+    bound = std::abs(v * b) * (kFunction + shortened + 6 * kUnit) +
             kSmallest * (1 + std::abs(v)) * (1 + std::abs(b));
   });
 }

@@ -7,8 +7,9 @@ namespace {
 /// v / (1 + exp(-v)) * b: nothing cancels, so every step adds a relative error. An exponential
 /// that overflows stands for a quotient that is flushed to zero.
 void bound_silu_and_mul(const CallView& c, Expected& expected) {
-  for_each_gate(c, expected, [](double v, double b, double value, double& bound) {
-    bound = std::abs(value) * (kFunction + 4 * kUnit) +
+  const double shortened = shortened_function(c.tensor("y").dtype);
+  for_each_gate(c, expected, [&](double v, double b, double value, double& bound) {
+    bound = std::abs(value) * (kFunction + shortened + 4 * kUnit) +
             kSmallest * (1 + std::abs(v)) * (1 + std::abs(b));
   });
 }

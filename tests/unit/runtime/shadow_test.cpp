@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <mutex>
 #include <thread>
 
 #include <opmux/json.hpp>
@@ -52,7 +53,10 @@ struct Mirror : Stage {
     Options options = bare();
     options.sources.own_thread = own_thread;
     options.policy = std::move(policy);
-    options.sink = [this](const Event& event) { told.push_back(std::string(event.code)); };
+    options.sink = [this](const Event& event) {
+      const std::lock_guard lock(telling);
+      told.push_back(std::string(event.code));
+    };
     return options;
   }
   std::string run(const Rows& of) {
@@ -75,8 +79,12 @@ struct Mirror : Stage {
     }
     return 0;
   }
-  bool was_told(const std::string& code) { return std::ranges::find(told, code) != told.end(); }
+  bool was_told(const std::string& code) {
+    const std::lock_guard lock(telling);
+    return std::ranges::find(told, code) != told.end();
+  }
 
+  std::mutex telling;
   std::vector<std::string> told;
   Operator op = runtime.op("rms_norm").value();
   Rows rows;
