@@ -39,9 +39,15 @@ Policy every_call(OnMismatch on_mismatch = OnMismatch::open) {
   return policy;
 }
 
+/// The codes of events; told by any thread, to the end of the runtime.
+struct ToldCodes {
+  std::mutex telling;
+  std::vector<std::string> told;
+};
+
 /// An operator with a reference, whose first implementation can be made to compute wrongly. What is
 /// compared is compared inside of look().
-struct Mirror : Stage {
+struct Mirror : ToldCodes, Stage {
   explicit Mirror(Policy policy = every_call(), bool own_thread = false)
       : Stage(options_for(std::move(policy), own_thread)) {
     for (float& value : rows.in) value = 1;
@@ -84,8 +90,6 @@ struct Mirror : Stage {
     return std::ranges::find(told, code) != told.end();
   }
 
-  std::mutex telling;
-  std::vector<std::string> told;
   Operator op = runtime.op("rms_norm").value();
   Rows rows;
   std::chrono::nanoseconds waited = std::chrono::hours(1);
