@@ -1,3 +1,4 @@
+#include <chrono>
 #include <cstring>
 
 #include "figure_groups.hpp"
@@ -6,16 +7,15 @@
 namespace opmux::bench {
 namespace {
 
-constexpr double kKernelNs = 20'000;
+constexpr std::chrono::microseconds kKernel{20};
 constexpr int kEvery = 1024;
 constexpr uint64_t kProven = 600;  ///< comparisons after which no more than asked for are made
 
-/// Turns of a loop that take as long as the kernel shall.
-int turns_of_kernel() {
-  volatile int turns = 0;
-  const double start = thread_ns();
-  while (turns < 10'000'000) turns = turns + 1;
-  return static_cast<int>(10'000'000 * kKernelNs / (thread_ns() - start));
+/// By the clock: a loop that counts takes some percent more or less by how its stack lies, which
+/// differs between the two that are compared.
+void take_time_of_kernel() {
+  const auto end = std::chrono::steady_clock::now() + kKernel;
+  while (std::chrono::steady_clock::now() < end) continue;
 }
 
 Outcome copy_rows(CallFrame& call) {
@@ -26,7 +26,7 @@ Outcome copy_rows(CallFrame& call) {
 
 /// A runtime with one operator, whose kernel takes 20 us, and its reference.
 struct Served {
-  Served(int every, int turns) {
+  explicit Served(int every) {
     Options options{.environment = {{}}, .backends = false};
     if (every != 0) options.policy.shadow.every = every;
     runtime.emplace(Runtime::create(options).value());
@@ -35,9 +35,8 @@ struct Served {
         ->implement({.id = "served/slow.one",
                      .kind = Kind::default_,
                      .run =
-                         [turns](CallFrame& call) {
-                           volatile int turn = 0;
-                           while (turn < turns) turn = turn + 1;
+                         [](CallFrame& call) {
+                           take_time_of_kernel();
                            return copy_rows(call);
                          }})
         .value()
@@ -64,8 +63,7 @@ struct Served {
 }  // namespace
 
 Figure shadow_figure(int rounds) {
-  const int turns = turns_of_kernel();
-  Served without(0, turns), with(kEvery, turns);
+  Served without(0), with(kEvery);
   while (with.compared() < kProven) with.run(100);
   constexpr int kCalls = 2048;  // two of them are compared
   std::vector<Subject> subjects{{"without", [&](int count) { without.run(count); }, kCalls},
