@@ -8,7 +8,7 @@
 
 namespace opmux::cli {
 
-/// "2026-11-16 02:40:11 UTC".
+/// "2001-09-09 01:46:40 UTC".
 std::string moment(int64_t seconds);
 
 /// "1 rule", "2 rules".

@@ -1,5 +1,7 @@
 #include "runtime/recorded_divergence.hpp"
 
+#include "verify/element_index.hpp"
+
 namespace opmux::runtime {
 namespace {
 
@@ -27,16 +29,6 @@ record::RecordedTensor recorded_tensor(const verify::CopiedArgument& from, size_
   return tensor;
 }
 
-std::vector<int64_t> index_in(std::span<const int64_t> shape, size_t element) {
-  std::vector<int64_t> index(shape.size());
-  auto left = static_cast<int64_t>(element);
-  for (size_t i = shape.size(); i > 0; --i) {
-    index[i - 1] = left % shape[i - 1];
-    left /= shape[i - 1];
-  }
-  return index;
-}
-
 }  // namespace
 
 void describe_divergence(const verify::Divergence& divergence, const record::CaptureRules& rules,
@@ -48,7 +40,7 @@ void describe_divergence(const verify::Divergence& divergence, const record::Cap
   recording.says = divergence.text;
   recording.element =
       record::RecordedElement{divergence.schema.args[mismatch.argument].name,
-                              index_in(copied[mismatch.argument].dims(), mismatch.element),
+                              verify::index_of(copied[mismatch.argument].dims(), mismatch.element),
                               mismatch.got, mismatch.expected, mismatch.tolerance};
   size_t left = rules.most;
   for (size_t i = 0; i < copied.size(); ++i) {

@@ -10,6 +10,7 @@
 #include "record/placed_call.hpp"
 #include "registry/facts.hpp"
 #include "verify/element.hpp"
+#include "verify/element_index.hpp"
 
 namespace opmux::runtime {
 namespace {
@@ -40,16 +41,6 @@ std::string short_number(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%.7g", value);
   return text;
-}
-
-std::vector<int64_t> index_of(const std::vector<int64_t>& shape, size_t element) {
-  std::vector<int64_t> index(shape.size());
-  auto left = static_cast<int64_t>(element);
-  for (size_t i = shape.size(); i > 0; --i) {
-    index[i - 1] = left % shape[i - 1];
-    left /= shape[i - 1];
-  }
-  return index;
 }
 
 bool refused(const Status& status) {
@@ -160,9 +151,10 @@ ReplayedImplementation ReplayStage::judge(const record::Recording& call,
     return judged;
   }
   judged.verdict = ReplayVerdict::differs;
-  judged.difference = {call.arguments[mismatch->argument].name,
-                       index_of(call.arguments[mismatch->argument].tensor.shape, mismatch->element),
-                       mismatch->got, mismatch->expected, mismatch->tolerance};
+  judged.difference = {
+      call.arguments[mismatch->argument].name,
+      verify::index_of(call.arguments[mismatch->argument].tensor.shape, mismatch->element),
+      mismatch->got, mismatch->expected, mismatch->tolerance};
   judged.text =
       base::concat(id, " differs from the reference at ", mismatch->place(target.view), ": ",
                    short_number(mismatch->got), " where ", short_number(mismatch->expected),
