@@ -24,17 +24,18 @@ struct Operator {
   plugin::Impl::Reads alike;
   plugin::Caps caps = plugin::Caps{}.inner_contiguous();
   uint64_t (*workspace)(const plugin::Call& call) = nullptr;
+  bool batch_invariant = true;
 };
 
-// Deterministic and batch invariant because a row is always computed alone, by one thread, in one
-// order; nothing can fail once the first element is written.
+// Deterministic and mostly batch invariant because a row is always computed alone, by one thread,
+// in one order; nothing can fail once the first element is written.
 inline plugin::Impl implementation(const Operator& op, const Target& target) {
   plugin::Impl impl{op.name, target.variant};
   plugin::Caps caps = op.caps;
   impl.signature(op.signature)
       .priority(target.priority)
-      .flags(OPMUX_IMPL_ATOMIC_OUTPUTS | OPMUX_IMPL_DETERMINISTIC | OPMUX_IMPL_BATCH_INVARIANT |
-             OPMUX_IMPL_CAPTURE_SAFE)
+      .flags(OPMUX_IMPL_ATOMIC_OUTPUTS | OPMUX_IMPL_DETERMINISTIC | OPMUX_IMPL_CAPTURE_SAFE |
+             (op.batch_invariant ? OPMUX_IMPL_BATCH_INVARIANT : 0))
       .caps(caps.dtypes({plugin::f32, plugin::f16, plugin::bf16})
                 .device_type(OPMUX_DEVICE_CPU)
                 .cpu_features(target.cpu_features));

@@ -1,34 +1,21 @@
 // Products of bf16 with more than a few rows, on the tiles of AMX. Sixteen rows of the weight are
 // one operand as they lie in memory, so that only x, which is smaller, is laid out anew.
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "backends/simd/amx.hpp"
 #include "backends/simd/implementation.hpp"
 
 namespace opmux::backends::simd {
 namespace {
 
-#define OPMUX_TILES __attribute__((target("amx-tile,amx-bf16,avx512f,avx512vl,avx512bf16")))
-
-constexpr Target kAmx{"amx", "amx_tile,amx_bf16,avx512f,avx512vl,avx512_bf16", 160};
 constexpr int64_t kLeastRows = 5;  // fewer are read as fast without tiles: gemv.cpp
 constexpr int64_t kMostRows = 1024;
-constexpr int64_t kSide = 16;     // rows and columns of a tile of sums
-constexpr int64_t kDepth = 32;    // elements of K that a tile has of each row
-constexpr int64_t kLine = 64;     // bytes of a tile's row
+constexpr int64_t kSide = kTileSide, kDepth = kTileDepth, kLine = kTileLine;
 constexpr int64_t kColumns = 64;  // of y that one thread computes at a time
 constexpr int64_t kSums = kSide * kSide;
-
-// Eight tiles of full size, in the words of the instruction.
-struct alignas(64) TileShapes {
-  uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t bytes[16] = {kLine, kLine, kLine, kLine, kLine, kLine, kLine, kLine};
-  uint8_t rows[16] = {kSide, kSide, kSide, kSide, kSide, kSide, kSide, kSide};
-};
 
 // Sixteen rows of x are a group: pair after pair of K, the pair of all its rows. What is missing of
 // the last group is zero.
@@ -120,8 +107,7 @@ OPMUX_TILES void compute_panels(const Product& p, int64_t column, int64_t groups
 }
 
 OPMUX_TILES void compute_columns(const Product& p, int64_t first, int64_t last) {
-  const TileShapes shapes;
-  _tile_loadconfig(&shapes);
+  use_tiles(TileShapes{});
   const int64_t groups = (p.y.count() + kSide - 1) / kSide;
   int64_t column = first;
   for (; column + 2 * kSide <= last; column += 2 * kSide) compute_panels<2>(p, column, groups);
@@ -153,13 +139,7 @@ uint64_t packed_bytes(const plugin::Call& call) {
   return static_cast<uint64_t>(groups * kSide * x.dim(-1)) * sizeof(BF16);
 }
 
-// Linux lends a process the registers of tiles on request, for good.
-int32_t verify_tiles(const plugin::Facts&, opmux_error* why) {
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;
-  static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-  if (granted) return OPMUX_OK;
-  return plugin::decline(why, "simd.tiles", "the system does not let this process use AMX tiles");
-}
+int32_t verify_tiles(const plugin::Facts&, opmux_error* why) { return tiles_are_lent(why); }
 
 }  // namespace
 

@@ -9,6 +9,7 @@ OPMUX_PLUGIN_ENTRY(simd) {
     simd::add_rms_norm(backend);
     simd::add_fused_add_rms_norm(backend);
     simd::add_silu_and_mul(backend);
+    simd::add_silu_and_mul_bf16(backend);
     simd::add_layer_norm(backend);
     simd::add_gelu_and_mul(backend);
     simd::add_softmax(backend);
@@ -21,6 +22,7 @@ OPMUX_PLUGIN_ENTRY(simd) {
     simd::add_linear_w4a16(backend);
     simd::add_attention(backend);
     simd::add_paged_attention(backend);
+    simd::add_paged_attention_amx(backend);
     simd::add_sample(backend);
     simd::add_topk_softmax(backend);
     return op::Plugin{"simd", OPMUX_BACKEND_VERSION}.add(backend);

@@ -29,6 +29,7 @@ inline constexpr Target kSse4{"sse4", "sse4_1,sse4_2,ssse3,aes,pclmulqdq", 140};
 void add_rms_norm(plugin::Backend& backend);
 void add_fused_add_rms_norm(plugin::Backend& backend);
 void add_silu_and_mul(plugin::Backend& backend);
+void add_silu_and_mul_bf16(plugin::Backend& backend);
 void add_layer_norm(plugin::Backend& backend);
 void add_gelu_and_mul(plugin::Backend& backend);
 void add_linear(plugin::Backend& backend);
@@ -41,6 +42,7 @@ void add_reshape_and_cache(plugin::Backend& backend);
 void add_linear_w4a16(plugin::Backend& backend);
 void add_attention(plugin::Backend& backend);
 void add_paged_attention(plugin::Backend& backend);
+void add_paged_attention_amx(plugin::Backend& backend);
 void add_sample(plugin::Backend& backend);
 void add_topk_softmax(plugin::Backend& backend);
 

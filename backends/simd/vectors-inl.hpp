@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "backends/common/element.hpp"
 #include "backends/common/rows.hpp"
@@ -49,15 +50,17 @@ HWY_INLINE void store(V value, float* to) { hn::StoreU(value, F32(), to); }
 HWY_INLINE V load(const BF16* from) {
   return hn::BitCast(F32(), hn::ShiftLeft<16>(load_u16(from)));
 }
-HWY_INLINE void store(V value, BF16* to) {
+// The bits of the nearest bf16, in the lower half of a lane.
+HWY_INLINE hn::Vec<U32> to_bf16(V value) {
   const U32 d;
   const auto bits = hn::BitCast(d, value);
   const auto high = hn::ShiftRight<16>(bits);
   const auto odd = hn::And(high, hn::Set(d, 1));
   const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7fff))));
   const auto quiet = hn::Or(high, hn::Set(d, 0x40));
-  store_u16(choose(hn::RebindMask(d, hn::IsNaN(value)), quiet, rounded), to);
+  return choose(hn::RebindMask(d, hn::IsNaN(value)), quiet, rounded);
 }
+HWY_INLINE void store(V value, BF16* to) { store_u16(to_bf16(value), to); }
 
 #if OPMUX_SIMD_HAS_F16C
 
@@ -125,9 +128,15 @@ HWY_INLINE void store_part(V value, T* to, size_t count) {
 // To the nearest value of type T and back.
 template <class T>
 HWY_INLINE V rounded(V value) {
-  T lanes[hn::MaxLanes(F32())];
-  store(value, lanes);
-  return load(lanes);
+  if constexpr (std::is_same_v<T, float>) {
+    return value;
+  } else if constexpr (std::is_same_v<T, BF16>) {
+    return hn::BitCast(F32(), hn::ShiftLeft<16>(to_bf16(value)));
+  } else {
+    T lanes[hn::MaxLanes(F32())];
+    store(value, lanes);
+    return load(lanes);
+  }
 }
 
 // Calls whole(i) for every i at which a vector of `count` elements begins, then part(i, rest) for
