@@ -117,9 +117,30 @@ def attention(rows):
            lambda: ops.paged_attention(q, *own, table, lengths, starts, True, 0.125, out=y))
 
 
+def experts(rows):
+    """Eight of 1,024 by 2,048, two for each row; weights as vLLM lays them out, and as they are."""
+    from vllm import _custom_ops
+    from vllm.model_executor.layers.fused_moe.router import cpu_router
+
+    logits = torch.randn(rows, 8)
+    weights, ids = torch.empty(rows, 2), torch.empty(rows, 2, dtype=torch.int32)
+    yield ("topk_softmax", lambda: cpu_router._softmax_topk(logits, 2, True),
+           lambda: ops.topk_softmax(logits, True, out=(weights, ids)))
+    ops.topk_softmax(logits, True, out=(weights, ids))
+    x, y = numbers(rows, HIDDEN), numbers(rows, HIDDEN)
+    w1, w2 = numbers(8, 2 * 1024, HIDDEN) / 45, numbers(8, HIDDEN, 1024) / 32
+    isa = "amx" if torch.cpu._is_amx_tile_supported() else "vec"
+    packed = [_custom_ops.cpu_prepack_moe_weight(w, isa) for w in (w1, w2)]
+    yield ("fused_moe",
+           lambda: _custom_ops.cpu_fused_moe(y, x, *packed, None, None, weights, ids, "silu", isa),
+           lambda: ops.fused_moe(x, w1, w2, weights, ids, "silu"))
+
+
 def subjects():
-    """(name, vLLM's, opmux's) of each operator, for 1, 8 and 32 rows."""
+    """(name, vLLM's, opmux's, the least ratio) of each operator, for 1, 8 and 32 rows."""
+    torch.cpu._init_amx()  # as a worker does: its kernels take the permission for granted
     for rows in (1, 8, 32):
-        for group in (norms, activations, rotary, linears, attention):
+        for group in (norms, activations, rotary, linears, attention, experts):
             for name, plain, ours in group(rows):
-                yield f"{name}, {rows} rows", plain, ours
+                least = 3 if group in (norms, activations) else 1 / 1.05
+                yield f"{name}, {rows} row{'s' * (rows > 1)}", plain, ours, least
