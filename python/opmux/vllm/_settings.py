@@ -9,6 +9,7 @@ from typing import Any
 from .._errors import InvalidArgument
 
 KINDS = ("norm", "activation", "rotary", "linear", "attention", "moe")
+_FUSED = ("norm", "activation", "rotary")
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Settings:
     exact: bool = False
     """Whether values are rounded where vLLM's own eager layers round, at some cost: then norms,
     activations and rotary embeddings are taken over only."""
+    compiled: bool = False
+    """Whether torch's compiler joins small layers into one loop, which no call is faster than."""
 
     @staticmethod
     def read(config: Any) -> Settings:
@@ -33,7 +36,8 @@ class Settings:
         kinds = entry.get("kinds", KINDS)
         if isinstance(kinds, str) or not set(kinds) <= set(KINDS):
             raise InvalidArgument(f"opmux: kinds are {', '.join(KINDS)}, not {kinds!r}")
-        return Settings(tuple(kinds), "kinds" in entry, bool(entry.get("exact", False)))
+        exact = bool(entry.get("exact", False))
+        return Settings(tuple(kinds), "kinds" in entry, exact, _is_compiled(config))
 
     @staticmethod
     def current() -> Settings:
@@ -42,4 +46,13 @@ class Settings:
 
     def reason_against(self, kind: str) -> str:
         """Why a kind of layers is left alone; empty if it is not."""
-        return "" if kind in self.kinds else "it was not asked for"
+        if kind not in self.kinds:
+            return "it was not asked for"
+        if self.compiled and kind in _FUSED and not self.asked and not self.exact:
+            return "the compiler fuses it with its neighbours, which is faster"
+        return ""
+
+
+def _is_compiled(config: Any) -> bool:
+    compilation: Any = getattr(config, "compilation_config", None)
+    return bool(getattr(compilation, "mode", 0)) and compilation.backend == "inductor"
