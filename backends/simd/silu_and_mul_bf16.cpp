@@ -1,4 +1,4 @@
-// silu_and_mul of bf16 on processors that convert to it: 14 bits of the quotient are enough.
+// silu_and_mul of bf16 on processors that convert to it.
 #include <immintrin.h>
 
 #include <cstring>
@@ -8,29 +8,36 @@
 namespace opmux::backends::simd {
 namespace {
 
-#define OPMUX_BF16 __attribute__((target("avx512f,avx512bw,avx512bf16")))
+#define OPMUX_BF16 __attribute__((target("avx512f,avx512bw,avx512dq,avx512bf16")))
 
-constexpr Target kAvx512Bf16{"avx512bf16", "avx512f,avx512bw,avx512_bf16", 155};
+constexpr Target kAvx512Bf16{"avx512bf16", "avx512f,avx512bw,avx512dq,avx512_bf16", 155};
 constexpr __mmask16 kEveryLane = 0xffff;
 constexpr int64_t kStep = 32;  // elements at a time
 
-// v / (1 + exp(-v)), 14 bits of it. Forms with a mask stand for plain ones, which start from an
-// undefined value that g++ warns of.
+// v / (1 + exp(-v)), some units of f32's last place off. Forms with a mask stand for plain ones,
+// which start from an undefined value that g++ warns of.
 OPMUX_BF16 inline __m512 silu(__m512 v) {
-  // Bounds are the first operand, so that NaN stays.
-  __m512 power = _mm512_mul_ps(v, _mm512_set1_ps(-1.44269504f));
-  power = _mm512_maskz_max_ps(kEveryLane, _mm512_set1_ps(-126), power);
-  power = _mm512_maskz_min_ps(kEveryLane, _mm512_set1_ps(129), power);
-  const __m512 whole = _mm512_maskz_roundscale_ps(kEveryLane, power, 0);
-  const __m512 part = _mm512_sub_ps(power, whole);
-  __m512 sum = _mm512_set1_ps(0.00966637f);
-  sum = _mm512_fmadd_ps(sum, part, _mm512_set1_ps(0.05592198f));
-  sum = _mm512_fmadd_ps(sum, part, _mm512_set1_ps(0.24022349f));
-  sum = _mm512_fmadd_ps(sum, part, _mm512_set1_ps(0.69312105f));
-  sum = _mm512_fmadd_ps(sum, part, _mm512_set1_ps(1));
-  const __m512 exponential = _mm512_maskz_scalef_ps(kEveryLane, sum, whole);
+  constexpr int kSmallerOfMagnitudes = 2;  // and the sign of the first
+  const __m512 minus_log2e = _mm512_set1_ps(-1.44269504f);
+  const __m512 bounded =
+      _mm512_maskz_range_ps(kEveryLane, v, _mm512_set1_ps(87.9f), kSmallerOfMagnitudes);
+  // The last bits of a number of this size are its integer part, which is the exponent of 2 here.
+  const __m512 size = _mm512_set1_ps(0x1.8p23f);
+  const __m512 shifted = _mm512_fmadd_ps(bounded, minus_log2e, size);
+  const __m512 part = _mm512_fmadd_ps(bounded, minus_log2e, _mm512_sub_ps(size, shifted));
+  __m512 power = _mm512_set1_ps(0.0013276472f);
+  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(0.009675541f));
+  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(0.05550713f));
+  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(0.2402212f));
+  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(0.69314694f));
+  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(1.0000001f));
+  const __m512i exponent = _mm512_maskz_slli_epi32(kEveryLane, _mm512_castps_si512(shifted), 23);
+  const __m512 exponential =
+      _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(power), exponent));
   const __m512 divisor = _mm512_add_ps(_mm512_set1_ps(1), exponential);
-  return _mm512_mul_ps(v, _mm512_maskz_rcp14_ps(kEveryLane, divisor));
+  const __m512 guess = _mm512_maskz_rcp14_ps(kEveryLane, divisor);
+  const __m512 off = _mm512_fnmadd_ps(divisor, guess, _mm512_set1_ps(1));
+  return _mm512_mul_ps(v, _mm512_fmadd_ps(guess, off, guess));
 }
 
 OPMUX_BF16 inline __m512 even_places(__m512i both) {
