@@ -17,17 +17,20 @@ constexpr int64_t kSide = kTileSide, kDepth = kTileDepth, kLine = kTileLine;
 constexpr int64_t kColumns = 64;  // of y that one thread computes at a time
 constexpr int64_t kSums = kSide * kSide;
 
+constexpr int64_t padded(int64_t depth) { return (depth + kDepth - 1) / kDepth * kDepth; }
+
 // Sixteen rows of x are a group: pair after pair of K, the pair of all its rows. What is missing of
-// the last group is zero.
+// the last pairs and of the last group is zero.
 void pack_group(const RowsOf<const BF16>& x, int64_t group, int64_t depth, uint32_t* to) {
-  for (int64_t r = 0; r < kSide; ++r) {
-    const int64_t row = group * kSide + r;
-    const BF16* const from = row < x.count() ? x[row] : nullptr;
-    for (int64_t pair = 0; pair < depth / 2; ++pair) {
-      uint32_t both = 0;
-      if (from) std::memcpy(&both, from + 2 * pair, sizeof both);
-      to[pair * kSide + r] = both;
+  const int64_t rows = std::min(kSide, x.count() - group * kSide), whole = depth / 2;
+  if (rows < kSide) std::fill_n(to, padded(depth) / 2 * kSide, 0u);
+  std::fill(to + whole * kSide, to + padded(depth) / 2 * kSide, 0u);
+  for (int64_t r = 0; r < rows; ++r) {
+    const BF16* const from = x[group * kSide + r];
+    for (int64_t pair = 0; pair < whole; ++pair) {
+      std::memcpy(to + pair * kSide + r, from + 2 * pair, sizeof *to);
     }
+    if (depth % 2 != 0) std::memcpy(to + whole * kSide + r, from + depth - 1, sizeof *from);
   }
 }
 
@@ -38,8 +41,17 @@ struct Product {
   const opmux_tensor* bias;
   const RowsOf<BF16>& y;
 
-  int64_t group_size() const { return depth / 2 * kSide; }
+  int64_t group_size() const { return padded(depth) / 2 * kSide; }
 };
+
+// The last elements of some rows, with zeros behind them: a tile would read on.
+OPMUX_TILES void copy_ends(const BF16* from, int64_t stride, int64_t count, int64_t rows,
+                           BF16* to) {
+  const __mmask32 rest = (1u << count) - 1;
+  for (int64_t r = 0; r < rows; ++r) {
+    _mm512_store_si512(to + r * kDepth, _mm512_maskz_loadu_epi16(rest, from + r * stride));
+  }
+}
 
 // The sums of one or two panels of sixteen rows of the weight and one or two groups of x, each as
 // sixteen columns of y for sixteen rows of x. The order of additions is that of K, always.
@@ -47,17 +59,24 @@ template <int kPanels, int kGroups>
 OPMUX_TILES void add_up(const Product& p, int64_t column, int64_t group, float* sums) {
   const BF16* weight = p.weight + column * p.stride;
   const uint32_t* x = p.x + group * p.group_size();
-  const int64_t stride = p.stride * int64_t{sizeof(BF16)};
+  int64_t stride = p.stride * int64_t{sizeof(BF16)}, panel = kSide * p.stride;
   _tile_zero(0);
   if constexpr (kPanels == 2) _tile_zero(1);
   if constexpr (kGroups == 2) _tile_zero(2);
   if constexpr (kPanels * kGroups == 4) _tile_zero(3);
+  alignas(64) BF16 ends[kPanels * kSide * kDepth];
   for (int64_t k = 0; k < p.depth; k += kDepth, weight += kDepth, x += kDepth / 2 * kSide) {
+    if (k + kDepth > p.depth) {
+      copy_ends(weight, p.stride, p.depth - k, kPanels * kSide, ends);
+      weight = ends;
+      stride = kLine;
+      panel = kSide * kDepth;
+    }
     _tile_loadd(4, weight, stride);
     _tile_loadd(6, x, kLine);
     _tile_dpbf16ps(0, 4, 6);
     if constexpr (kPanels == 2) {
-      _tile_loadd(5, weight + kSide * p.stride, stride);
+      _tile_loadd(5, weight + panel, stride);
       _tile_dpbf16ps(1, 5, 6);
     }
     if constexpr (kGroups == 2) {
@@ -136,7 +155,7 @@ int32_t run_linear_amx(const plugin::Call& call) {
 uint64_t packed_bytes(const plugin::Call& call) {
   const plugin::TensorArg x = call.tensor(1);
   const int64_t groups = (Rows(x.c()).count() + kSide - 1) / kSide;
-  return static_cast<uint64_t>(groups * kSide * x.dim(-1)) * sizeof(BF16);
+  return static_cast<uint64_t>(groups * kSide * padded(x.dim(-1))) * sizeof(BF16);
 }
 
 int32_t verify_tiles(const plugin::Facts&, opmux_error* why) { return tiles_are_lent(why); }
@@ -158,8 +177,7 @@ void add_linear_amx(plugin::Backend& backend) {
                                 .at_most("rows", kMostRows)
                                 .at_least("N", kSide)
                                 .multiple_of("N", kSide)
-                                .at_least("K", kDepth)
-                                .multiple_of("K", kDepth),
+                                .at_least("K", kDepth),
                     .workspace = packed_bytes};
   backend.add(
       implementation(op, kAmx).verify(verify_tiles, {{OPMUX_FACT_DTYPE, "x"}}).run(run_linear_amx));

@@ -29,7 +29,7 @@ class SimdAmx : public ::testing::Test {
 TEST_F(SimdAmx, is_right_for_full_and_part_filled_tiles) {
   for (const int64_t rows : {5, 16, 17, 32, 33}) {
     for (const int64_t width : {16, 48, 80}) {
-      for (const int64_t depth : {32, 160}) {
+      for (const int64_t depth : {32, 33, 50, 160, 191}) {
         SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(depth) + " x " +
                      std::to_string(width));
         const Tensor x = random(kBF16, {rows, depth});
