@@ -50,7 +50,7 @@ class Attention(_vllm.CPUAttentionBackendImpl):  # type: ignore[misc]
         if settings.exact:
             return "vLLM adds up in another order than opmux"
         if not settings.asked and _multiplies_tiles():
-            return "vLLM's multiplies tiles (AMX), which is faster"
+            return "vLLM keeps its cache in the order of tiles (AMX), which is faster for prompts"
         return settings.reason_against("attention")
 
     def _split(self, cache: torch.Tensor) -> None:

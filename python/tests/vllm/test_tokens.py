@@ -1,37 +1,11 @@
 """Tokens of vLLM with opmux are those without. What ran is read from the worker's state page, from
 outside of it."""
 
-import pathlib
-import re
-
 import pytest
-
-PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/python/vllm.md"
-# One step of a Llama with four layers, and how often each operator runs in it.
-STEP = {
-    "rms_norm": 1, "fused_add_rms_norm": 8, "silu_and_mul": 4, "rotary_embedding": 4,
-    "linear": 17, "paged_attention": 4, "reshape_and_cache": 4,
-}  # fmt: skip
-
+from llama_step import STEP, assert_own_kernels_ran, assert_steps
 
 # The compiler fuses the others.
 COMPILED_STEP = {"linear": 17, "paged_attention": 4, "reshape_and_cache": 4}
-
-
-def assert_steps(answer, tokens, step):
-    """Prompts may come in with the first steps one after the other, so a few more than tokens."""
-    calls = answer.per_operator()
-    steps = calls["paged_attention"] // 4
-    assert tokens <= steps <= tokens + 8
-    assert calls == {name: count * steps for name, count in step.items()}
-    assert set(answer.calls()) <= set(answer.after["chosen"])
-    assert answer.after["not_ok"] == {}
-
-
-def assert_own_kernels_ran(answer):
-    backends = answer.backends()
-    assert backends.pop("linear", {"onednn"}) <= {"onednn", "simd"}
-    assert set().union(*backends.values()) == {"simd"}
 
 
 def test_a_short_f32_run_has_the_tokens_of_plain_vllm(engine):
@@ -153,12 +127,3 @@ def test_only_the_kinds_that_are_asked_for_are_taken_over(engine):
     assert ours.tokens == engine("float32", 32, plain=True).tokens
     assert set(ours.per_operator()) == {"rotary_embedding"}
     assert ours.after["left"]["RMSNorm"] == "it was not asked for"
-
-
-def test_the_kernel_of_the_page_runs_in_the_worker(engine, tmp_path):
-    code = re.search(r"```python theirs\n(# acme_gate.py\n.*?)```", PAGE.read_text(), re.DOTALL)
-    (tmp_path / "acme_gate.py").write_text(code[1])
-    ours = engine("float32", 32, OPMUX_PYTHON_PLUGINS="acme_gate", PYTHONPATH=str(tmp_path))
-    assert ours.tokens == engine("float32", 32, plain=True).tokens
-    assert_steps(ours, 32, STEP)
-    assert ours.backends()["silu_and_mul"] == {"acme"}
