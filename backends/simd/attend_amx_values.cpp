@@ -50,9 +50,10 @@ OPMUX_TILES void AttendTiles::pack_values(const TileKeys& keys) {
   const int64_t tile = kTileSide * kTileSide;
   const auto seen = [&](int64_t key) { return key >= keys.first && key < keys.last; };
   for (int64_t key = 0; key < chunks_ * kTileDepth; key += 2) {
-    const BF16* const from = keys.values[key / kTileSide] + key % kTileSide * keys.value_stride;
-    const BF16* const first = seen(key) ? from : nullptr;
-    const BF16* const second = seen(key + 1) ? from + keys.value_stride : nullptr;
+    const BF16* const panel = keys.values[key / kTileSide];
+    const int64_t row = key % kTileSide * keys.value_stride;
+    const BF16* const first = seen(key) ? panel + row : nullptr;
+    const BF16* const second = seen(key + 1) ? panel + row + keys.value_stride : nullptr;
     uint32_t* to = values_ + key / kTileDepth * kTileDepth / 2 * value_depth_ +
                    key % kTileDepth / 2 * kTileSide;
     for (int64_t d = 0; d < value_depth_; d += kTileDepth, to += 2 * tile) {
