@@ -5,6 +5,7 @@
 #include "backends/common/attention_options.hpp"
 #include "backends/simd/amx_lanes.hpp"
 #include "backends/simd/attend_amx.hpp"
+#include "backends/simd/power_of_two.hpp"
 
 namespace opmux::backends::simd {
 namespace {
@@ -17,13 +18,7 @@ OPMUX_TILES inline __m512 power_of_two(__m512 t) {
   const __m512 bounded = _mm512_maskz_max_ps(kAllLanes, least, t);
   const __m512 whole = _mm512_maskz_roundscale_ps(kAllLanes, bounded, 0);
   const __m512 part = _mm512_sub_ps(bounded, whole);
-  __m512 power = _mm512_set1_ps(0.0013276472f);
-  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(0.009675541f));
-  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(0.05550713f));
-  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(0.2402212f));
-  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(0.69314694f));
-  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(1.0000001f));
-  return _mm512_maskz_scalef_ps(normal, power, whole);
+  return _mm512_maskz_scalef_ps(normal, power_of_fraction(part), whole);
 }
 
 OPMUX_TILES inline __m512 lanes_at_distance(__m512 v, int64_t step) {

@@ -7,6 +7,7 @@
 #endif
 
 #include "backends/simd/implementation.hpp"
+#include "backends/simd/power_of_two.hpp"
 #include "backends/simd/vectors-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,11 +24,11 @@ HWY_INLINE V nearly_exp_of_minus(V u) {
   const V shifted = hn::NegMulAdd(clamped, log2e, shift);
   const V fraction = hn::NegMulAdd(clamped, log2e, hn::Sub(shift, shifted));
   // Twice the power of 2: its exponent is one less than that of the result, and never too large.
-  const auto step = [&](V power, float term) {
-    return hn::MulAdd(power, fraction, hn::Set(d, 2 * term));
+  const auto step = [&](V power, int term) {
+    return hn::MulAdd(power, fraction, hn::Set(d, 2 * kPowerOfTwo[term]));
   };
-  const V half = step(step(hn::Set(d, 2 * 0.0013276472f), 0.009675541f), 0.05550713f);
-  const V power = step(step(step(half, 0.2402212f), 0.69314694f), 1.0000001f);
+  const V half = step(step(hn::Set(d, 2 * kPowerOfTwo[0]), 1), 2);
+  const V power = step(step(step(half, 3), 4), 5);
   return hn::Mul(power, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(U32(), shifted))));
 }
 

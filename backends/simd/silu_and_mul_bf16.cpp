@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backends/simd/implementation.hpp"
+#include "backends/simd/power_of_two.hpp"
 
 namespace opmux::backends::simd {
 namespace {
@@ -25,12 +26,7 @@ OPMUX_BF16 inline __m512 silu(__m512 v) {
   const __m512 size = _mm512_set1_ps(0x1.8p23f);
   const __m512 shifted = _mm512_fmadd_ps(bounded, minus_log2e, size);
   const __m512 part = _mm512_fmadd_ps(bounded, minus_log2e, _mm512_sub_ps(size, shifted));
-  __m512 power = _mm512_set1_ps(0.0013276472f);
-  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(0.009675541f));
-  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(0.05550713f));
-  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(0.2402212f));
-  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(0.69314694f));
-  power = _mm512_fmadd_ps(power, part, _mm512_set1_ps(1.0000001f));
+  const __m512 power = power_of_fraction(part);
   const __m512i exponent = _mm512_maskz_slli_epi32(kEveryLane, _mm512_castps_si512(shifted), 23);
   const __m512 exponential =
       _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(power), exponent));
