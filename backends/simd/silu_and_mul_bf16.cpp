@@ -1,7 +1,7 @@
 // silu_and_mul of bf16 on processors that convert to it.
 #include <immintrin.h>
 
-#include <cstring>
+#include <limits>
 
 #include "backends/simd/implementation.hpp"
 #include "backends/simd/power_of_two.hpp"
@@ -33,7 +33,10 @@ OPMUX_BF16 inline __m512 silu(__m512 v) {
   const __m512 divisor = _mm512_add_ps(_mm512_set1_ps(1), exponential);
   const __m512 guess = _mm512_maskz_rcp14_ps(kEveryLane, divisor);
   const __m512 off = _mm512_fnmadd_ps(divisor, guess, _mm512_set1_ps(1));
-  return _mm512_mul_ps(v, _mm512_fmadd_ps(guess, off, guess));
+  // Of -infinity the exponential is infinite, and the product NaN as that of the reference.
+  const __m512 lowest = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
+  const __mmask16 above = _mm512_cmp_ps_mask(v, lowest, _CMP_NEQ_UQ);
+  return _mm512_mul_ps(v, _mm512_maskz_fmadd_ps(above, guess, off, guess));
 }
 
 OPMUX_BF16 inline __m512 even_places(__m512i both) {
