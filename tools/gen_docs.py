@@ -38,16 +38,16 @@ LIMITS = (
     ("bytes of one part of a name", "src/registry/schema_names.hpp", "kMaxNameBytes"),
     ("implementations of one operator", "src/registry/batch.hpp", "kMostImplementations"),
     ("classes of one operator and scope", "src/dispatch/class_table.hpp", "kCapacity"),
-    ("classes of one operator and scope before a warning", "src/dispatch/class_table.hpp", "kMany"),
+    ("classes without a warning", "src/dispatch/class_table.hpp", "kMany"),
     ("facts in the guard of a cached plan", "src/dispatch/choice.hpp", "kMaxGuardFacts"),
     ("remembered declines of one operator", "src/dispatch/operator_state.hpp", "kMaxDeclines"),
     ("prepared states of one implementation", "src/dispatch/prepared_cache.hpp", "kCapacity"),
     ("nested calls", "src/health/mark_slot.hpp", "kMarkLevels"),
-    ("different scopes in use at the same time", "src/policy/scope_table.hpp", "kMostAlive"),
+    ("distinct scopes active at a time", "src/policy/scope_table.hpp", "kMostAlive"),
     ("comparisons of one condition", "src/policy/condition_check.cpp", "kMostQuestions"),
-    ("lost devices that are remembered", "src/health/device_health.hpp", "kMaxDevices"),
-    ("distinct events that are logged", "src/telemetry/event_log.hpp", "kMaxDistinct"),
-    ("items of any array in a plugin's descriptors", "src/plugin/bounded_read.hpp", "kMostItems"),
+    ("lost devices recorded", "src/health/device_health.hpp", "kMaxDevices"),
+    ("distinct events logged", "src/telemetry/event_log.hpp", "kMaxDistinct"),
+    ("items of any array in a plugin descriptor", "src/plugin/bounded_read.hpp", "kMostItems"),
 )
 
 
@@ -251,7 +251,7 @@ def reasons_table(root, _):
 
 
 def limits_table(root, _):
-    table = ["| limit | at most |", "|---|---|"]
+    table = ["| quantity | at most |", "|---|---|"]
     for what, file, name in LIMITS:
         match = re.search(rf"\b{name}\b\s*=?\s*([0-9']+)", (root / file).read_text())
         if match is None:
