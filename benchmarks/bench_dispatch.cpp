@@ -1,4 +1,4 @@
-// What dispatch costs, as ratios to a bare indirect call measured in the same run. See --help.
+// The cost of dispatch, as ratios to a bare indirect call and to c10 in the same run. See --help.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "figures.hpp"
+#include "processor.hpp"
 #include "rounds.hpp"
 
 namespace opmux::bench {
@@ -22,8 +23,10 @@ struct Settings {
 int usage(int code) {
   std::puts(
       "usage: bench_dispatch [--json] [--check] [--slack F] [--rounds N]\n"
-      "Measures calls through opmux against a bare call through a volatile function pointer,\n"
-      "interleaved, median of N rounds.\n"
+      "Measures calls through opmux against a bare call through a volatile function pointer and\n"
+      "against c10, PyTorch's dispatcher, interleaved, median of N rounds. Limits of ratios to "
+      "the\n"
+      "bare call depend on whether this processor forwards stores to loads at no cost.\n"
       "  --json      prints the figures as JSON\n"
       "  --check     exits with 1 if a figure misses its limit\n"
       "  --slack F   multiplies every limit (for noisy machines)\n"
@@ -50,7 +53,8 @@ bool parse(int argc, char** argv, Settings& settings) {
 }
 
 void print_json(const std::vector<Figure>& figures, double slack) {
-  std::puts("{\"figures\": [");
+  std::printf("{\"processor\": \"%s\", \"store_forwarding\": %.2f, \"figures\": [\n",
+              processor_name().c_str(), store_forwarding_latency());
   for (size_t i = 0; i < figures.size(); ++i) {
     const Figure& f = figures[i];
     std::printf(
@@ -63,6 +67,8 @@ void print_json(const std::vector<Figure>& figures, double slack) {
 }
 
 void print_table(const std::vector<Figure>& figures, double slack) {
+  std::printf("%s, store forwarding %.1f additions\n", processor_name().c_str(),
+              store_forwarding_latency());
   for (const Figure& f : figures) {
     std::printf("%-4s %-52s %9.2f %-3s limit %s %.2f  %s\n", f.holds(slack) ? "ok" : "MISS",
                 f.name.c_str(), f.value, f.unit.c_str(), f.at_least ? ">=" : "<=", f.limit,

@@ -1,4 +1,5 @@
 #include "figure_groups.hpp"
+#include "processor.hpp"
 
 namespace opmux::bench {
 namespace {
@@ -83,7 +84,8 @@ Figure unseen_shape(int rounds) {
                         }
                       }});
   measure(subjects, rounds);
-  return {subjects[1].name + " (16 questions)", subjects[1].ns() / subjects[0].ns(), 40, "x"};
+  return {subjects[1].name + " (16 questions)", subjects[1].ns() / subjects[0].ns(),
+          limit_by_forwarding(40, 85), "x"};
 }
 
 Figure cold_decision(int rounds, int rules, double limit, const char* name) {
@@ -110,10 +112,11 @@ Figure cold_decision(int rounds, int rules, double limit, const char* name) {
 }  // namespace
 
 std::vector<Figure> class_figures(int rounds) {
-  return {
-      unseen_shape(rounds),
-      cold_decision(rounds, 1000, 5, "cold decision, 33 candidates, 1,000 rules, 20 apply"),
-      cold_decision(rounds, 10'000, 20, "cold decision, 33 candidates, 10,000 rules, 200 apply")};
+  return {unseen_shape(rounds),
+          cold_decision(rounds, 1000, limit_by_forwarding(5, 10),
+                        "cold decision, 33 candidates, 1,000 rules, 20 apply"),
+          cold_decision(rounds, 10'000, limit_by_forwarding(20, 30),
+                        "cold decision, 33 candidates, 10,000 rules, 200 apply")};
 }
 
 }  // namespace opmux::bench

@@ -1,9 +1,13 @@
-# What every target of this project shares: language level, warnings, instrumentation.
+# Settings that every target of this project shares: language level, warnings, instrumentation.
 find_package(Threads REQUIRED)
+# Paths are relative for ccache, so that build trees with the same flags (the release preset and the wheel)
+# share its results.
 find_program(OPMUX_CCACHE ccache)
 if(OPMUX_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER ${OPMUX_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${OPMUX_CCACHE})
+  set(opmux_launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+                     CCACHE_SLOPPINESS=pch_defines,time_macros ${OPMUX_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${opmux_launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${opmux_launcher})
 endif()
 
 add_library(opmux_settings INTERFACE)

@@ -1,17 +1,22 @@
-# yaml-cpp as a private part of the library: static, position independent, its symbols hidden. Where
-# tools/yaml_cpp put one, that is taken; OPMUX_YAML_ROOT names another.
+# yaml-cpp, which reads policy files, as a private part of the library: static, position independent, its
+# symbols hidden. OPMUX_YAML_ROOT names an installed one; otherwise tools/yaml_cpp builds one in the source
+# tree. A build without it must be asked for, because it could not read policy files.
 set(OPMUX_YAML_ROOT ${PROJECT_SOURCE_DIR}/build/yaml-cpp CACHE PATH "Where yaml-cpp is installed")
-if(OPMUX_YAML AND OPMUX_DEVELOPER_MODE AND NOT EXISTS ${OPMUX_YAML_ROOT}/include/yaml-cpp/parser.h)
+add_library(opmux_yaml INTERFACE)
+if(NOT OPMUX_YAML)
+  return()
+endif()
+
+if(NOT EXISTS ${OPMUX_YAML_ROOT}/include/yaml-cpp/parser.h)
   execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/yaml_cpp)
 endif()
 find_library(OPMUX_YAML_LIBRARY libyaml-cpp.a PATHS ${OPMUX_YAML_ROOT}/lib NO_DEFAULT_PATH)
 find_path(OPMUX_YAML_INCLUDE yaml-cpp/parser.h PATHS ${OPMUX_YAML_ROOT}/include NO_DEFAULT_PATH)
-add_library(opmux_yaml INTERFACE)
-if(OPMUX_YAML AND OPMUX_YAML_LIBRARY AND OPMUX_YAML_INCLUDE)
-  target_include_directories(opmux_yaml SYSTEM INTERFACE ${OPMUX_YAML_INCLUDE})
-  target_link_libraries(opmux_yaml INTERFACE ${OPMUX_YAML_LIBRARY})
-  target_compile_definitions(opmux_yaml INTERFACE OPMUX_YAML YAML_CPP_STATIC_DEFINE)
-else()
-  message(STATUS "No yaml-cpp in ${OPMUX_YAML_ROOT} (tools/yaml_cpp makes one): this build reads no "
-                 "policy files")
+if(NOT OPMUX_YAML_LIBRARY OR NOT OPMUX_YAML_INCLUDE)
+  message(FATAL_ERROR "opmux needs yaml-cpp to read policy files, found none in ${OPMUX_YAML_ROOT}, and "
+    "could not build one. Either install a static, position-independent yaml-cpp and pass "
+    "-DOPMUX_YAML_ROOT=<its prefix>, or pass -DOPMUX_YAML=OFF for a library without policy files.")
 endif()
+target_include_directories(opmux_yaml SYSTEM INTERFACE ${OPMUX_YAML_INCLUDE})
+target_link_libraries(opmux_yaml INTERFACE ${OPMUX_YAML_LIBRARY})
+target_compile_definitions(opmux_yaml INTERFACE OPMUX_YAML YAML_CPP_STATIC_DEFINE)
