@@ -219,7 +219,7 @@ class TestOutputs:
         refused("writes 2 tensors", X, out=X.copy(), op="topk_softmax")
 
     def test_one_of_two_outputs_cannot_be_inferred(self):
-        refused("cannot infer 'weights': nothing tells dimension K", X, op="topk_softmax",
+        refused("'weights': the inputs do not determine dimension K", X, op="topk_softmax",
                 reason="schema.not_inferable")  # fmt: skip
 
     def test_one_that_is_given_tells_of_the_other(self):

@@ -44,7 +44,7 @@ def test_a_frozen_runtime_refuses_changes_and_keeps_its_choice(world):
         lambda: world.define("other(out Tensor y[N], Tensor x[N])"),
         lambda: opmux.implementation("pick", "blue.v1", kind="vendor", runtime=world)(print),
     ):
-        with pytest.raises(opmux.Frozen, match="changes go into a new one"):
+        with pytest.raises(opmux.Frozen, match="create a new runtime to make changes"):
             change()
     assert called(world, WIDE).implementation == "pick/red.v1"
     assert not called(world, WIDE).fell_back

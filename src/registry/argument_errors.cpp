@@ -13,21 +13,21 @@ std::string shape_text(std::span<const int64_t> shape) {
   return concat('[', base::join(shape, ", "), ']');
 }
 
-/// What one argument says about something on which several must agree.
+/// The value that one argument gives to a property on which several arguments must agree.
 struct Statement {
   std::string arg;
   std::string value;
   bool input;
 };
 
-/// "4096 in x but 4095 in weight": the first input is believed, and the first that differs blamed.
+/// "4096 in x but 4095 in weight": compares the first input with the first argument that differs.
 std::string disagreement(const std::vector<Statement>& statements) {
   auto believed = std::find_if(statements.begin(), statements.end(),
                                [](const Statement& s) { return s.input; });
   if (believed == statements.end()) believed = statements.begin();
   const auto differs = std::find_if(statements.begin(), statements.end(),
                                     [&](const Statement& s) { return s.value != believed->value; });
-  if (differs == statements.end()) return "not the same everywhere";
+  if (differs == statements.end()) return "not the same in all arguments";
   return concat(believed->value, " in ", believed->arg, " but ", differs->value, " in ",
                 differs->arg);
 }
@@ -74,7 +74,7 @@ Status fail_size(const Schema& schema, size_t index, const TensorView& tensor) {
   if (tensor.rank() > 0 && tensor.dim(0) == TensorView::kUnrepresentable) {
     return fail(schema, "schema.rank",
                 concat("'", name, "' has more than ", OPMUX_MAX_RANK,
-                       " dimensions, or strides of another number"));
+                       " dimensions, or its strides do not match its rank"));
   }
   const auto shape = tensor.shape();
   const auto negative =

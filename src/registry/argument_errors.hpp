@@ -9,10 +9,11 @@
 
 namespace opmux::registry {
 
-/// Int, bool and enum arguments by index, for `where`; unspecified where an argument is none.
+/// Values of int, bool and enum arguments by index, for `where`. Other elements are unspecified.
 using Scalars = std::array<int64_t, OPMUX_MAX_ARGS>;
 
-/// Refusals of arguments, with the sentences that explain them; never on the way of a good call.
+/// Errors for invalid arguments, with messages that name the argument. Called only for calls that
+/// fail.
 [[gnu::cold]] Status fail(const Schema& schema, std::string_view reason, std::string_view message);
 Status fail_missing(const Schema& schema, size_t index);
 Status fail_size(const Schema& schema, size_t index, const TensorView& tensor);

@@ -42,7 +42,7 @@ const Backend::Answer& Backend::answer() const {
       probing_in_process_.wait(prober, std::memory_order_acquire);
       continue;
     }
-    // Free, or held by a thread of the parent process that this one does not have.
+    // Free, or held by a thread of the parent process, which does not exist in this process.
     if (!probing_in_process_.compare_exchange_strong(prober, process)) continue;
     if (!answered(process)) {
       answer_.store(ask(), std::memory_order_release);
@@ -62,7 +62,7 @@ const Backend::Answer* Backend::ask() const {
   } catch (const std::exception& thrown) {
     refusal = std::string("its probe threw: ") + thrown.what();
   } catch (...) {
-    refusal = "its probe threw something that is no std::exception";
+    refusal = "its probe threw something that is not a std::exception";
   }
   const bool available = !refusal || refusal->empty();
   return new Answer{available, available ? std::string() : *std::move(refusal), previous};

@@ -14,12 +14,13 @@
 
 namespace opmux::registry {
 
-/// How the host reaches memory that it cannot read itself.
+/// A backend's functions for device memory that the host cannot read directly.
 struct DeviceAccess {
   void* user_data = nullptr;
   opmux_device_table functions{};
 };
 
+/// A backend as a plugin or the program describes it, before it is registered.
 struct BackendDraft {
   std::string name;
   Kind kind = Kind::vendor;
@@ -27,11 +28,12 @@ struct BackendDraft {
   int32_t device_type = OPMUX_DEVICE_CPU;
   uint32_t flags = 0;  ///< OPMUX_BACKEND_*
   int priority = -1;
-  std::string plugin;  ///< name of the plugin that brought it; empty = the program itself
-  /// Empty text = available; else the reason why not. Not set = always available.
+  std::string plugin;  ///< plugin that registered it; empty = the program
+  /// Returns nullopt or empty text if the backend is available, else the reason why it is not. Not
+  /// set: always available.
   std::function<std::optional<std::string>()> probe;
-  std::optional<DeviceAccess> device;  ///< not set for memory that the CPU can read
-  std::shared_ptr<void> owner;         ///< keeps what the functions need alive
+  std::optional<DeviceAccess> device;  ///< nullopt if the CPU can read the memory
+  std::shared_ptr<void> owner;         ///< keeps the functions' code and data alive
 };
 
 /// A set of implementations with one availability probe. Thread-safe.
@@ -49,31 +51,31 @@ class Backend {
   int32_t device_type() const { return draft_.device_type; }
   uint32_t flags() const { return draft_.flags; }
   const DeviceAccess* device() const { return draft_.device ? &*draft_.device : nullptr; }
-  /// What runs on its streams; null if its calls are done when they return.
+  /// Recent calls per stream; null if calls are complete when they return.
   StreamHistory* history() const { return history_.get(); }
   int priority() const;
 
-  /// Asks the probe once per process, at the first call; later calls only read. After a fork a
-  /// backend that says OPMUX_BACKEND_FORK_REINIT is asked again.
+  /// Runs the probe at the first call in a process and caches the result. After a fork the probe
+  /// runs again if the backend has OPMUX_BACKEND_FORK_REINIT.
   bool available() const;
-  /// Why it is not available; empty if it is or was not asked yet.
+  /// Why the backend is not available; empty if it is available or was not probed yet.
   std::string unavailable_reason() const;
 
-  /// Apart from available: switched on or off by setting. Default on unless
-  /// OPMUX_BACKEND_DEFAULT_OFF.
+  /// Whether settings enable the backend, independent of available(). Initially true unless the
+  /// backend has OPMUX_BACKEND_DEFAULT_OFF.
   bool enabled() const { return enabled_.load(std::memory_order_acquire); }
   void set_enabled(bool on) { enabled_.store(on, std::memory_order_release); }
 
-  /// Called before an implementation of this backend first runs in a process.
+  /// Call before an implementation of this backend first runs in a process.
   void mark_used() const;
-  /// It was used in a parent process and cannot live in this one.
+  /// Whether the backend was used in a parent process and cannot work in this forked child.
   bool lost_by_fork() const;
 
  private:
   struct Answer {
     bool available;
     std::string reason;
-    const Answer* previous;  ///< of the parent process; readers may still look at it
+    const Answer* previous;  ///< answer of the parent process; kept because readers may hold it
   };
   const Answer& answer() const;
   bool answered(uint64_t process) const;
@@ -83,8 +85,8 @@ class Backend {
   std::atomic<bool> enabled_;
   std::unique_ptr<StreamHistory> history_;
   mutable std::atomic<uint64_t> used_in_process_{0};
-  mutable std::atomic<const Answer*> answer_{nullptr};  ///< never freed before this backend
-  mutable std::atomic<uint64_t> probing_in_process_{0};
+  mutable std::atomic<const Answer*> answer_{nullptr};   ///< freed with this backend
+  mutable std::atomic<uint64_t> probing_in_process_{0};  ///< acts as a lock; 0 = free
   mutable std::atomic<uint64_t> answered_in_process_{0};
 };
 

@@ -18,7 +18,7 @@ std::vector<std::string> keys_of(const Map& map) {
   return keys;
 }
 
-/// One batch on its way into a snapshot.
+/// Applies one batch to a snapshot, part by part: operators, backend, implementations, points.
 class Application {
  public:
   Application(const Batch& batch, RegistrySnapshot& next, BatchResult& result)
@@ -30,7 +30,7 @@ class Application {
   void points();
 
   bool changed() const { return changed_; }
-  /// Refusals of something else than an operator and what implements it.
+  /// Whether anything was refused other than an operator and its implementations.
   bool refused() const { return refused_; }
   void number_all();
 
@@ -52,14 +52,15 @@ class Application {
   bool refused_ = false;
 };
 
-/// A plugin's operators carry its vendor's name; the others are opmux's own.
+/// New operators of a plugin are named vendor.name; names without a dot are reserved for opmux.
 Status check_plugin_operator(const BackendDraft& backend, const Schema& schema,
                              const RegistrySnapshot& next) {
   const bool own_name = schema.name.find('.') != std::string::npos;
   if (backend.plugin.empty() || own_name || next.find(schema.name) != nullptr) return {};
-  return {Code::invalid_argument, "registry.name",
-          base::concat("operator '", schema.name,
-                       "' of a plugin must be named vendor.name; names without a dot are opmux's")};
+  return {
+      Code::invalid_argument, "registry.name",
+      base::concat("operator '", schema.name,
+                   "' of a plugin must be named vendor.name; names without a dot are reserved")};
 }
 
 void Application::operators() {
@@ -85,15 +86,15 @@ Result<std::shared_ptr<Backend>> Application::backend_to_use() const {
   const Backend& other = *at->second;
   const auto exists = [&](std::string_view how) {
     return Status(Code::already_exists, "registry.backend",
-                  base::concat("backend ", draft.name, " exists already, ", how));
+                  base::concat("backend ", draft.name, " already exists, ", how));
   };
-  if (!other.plugin().empty()) return exists("brought by plugin " + other.plugin());
+  if (!other.plugin().empty()) return exists("registered by plugin " + other.plugin());
   if (!draft.plugin.empty()) return exists("registered by the program");
   if (other.kind() != draft.kind) {
-    return exists(base::concat("of kind ", name_of(other.kind()), ", not ", name_of(draft.kind)));
+    return exists(base::concat("with kind ", name_of(other.kind()), ", not ", name_of(draft.kind)));
   }
   if (other.vendor() != draft.vendor) {
-    return exists(base::concat("of vendor '", other.vendor(), "', not '", draft.vendor, "'"));
+    return exists(base::concat("with vendor '", other.vendor(), "', not '", draft.vendor, "'"));
   }
   return at->second;
 }
@@ -117,11 +118,11 @@ Status Application::implementation(const ImplementationDraft& draft) {
   }
   const std::string id = id_of(draft, *result_.backend);
   if (next_.find_implementation(id) != nullptr) {
-    return {Code::already_exists, "registry.duplicate", base::concat(id, " is registered already")};
+    return {Code::already_exists, "registry.duplicate", base::concat(id, " is already registered")};
   }
   if (op->implementations.size() >= kMostImplementations) {
     return {Code::resource, "registry.too_many",
-            base::concat(draft.op, " has ", kMostImplementations, " implementations, the most")};
+            base::concat(draft.op, " has ", kMostImplementations, " implementations, the limit")};
   }
   auto record = make_record(draft, *op->schema, result_.backend);
   if (!record) return record.error();
@@ -138,7 +139,7 @@ void Application::implementations() {
     if (refused_operators_.contains(draft.op)) {
       result_.refused.push_back(
           {id, Status(Code::already_exists, "registry.schema_differs",
-                      base::concat("the plugin's operator ", draft.op, " was refused"))});
+                      base::concat("the plugin's schema of operator ", draft.op, " was refused"))});
       continue;
     }
     if (Status bad = implementation(draft); !bad.ok()) refuse(id, std::move(bad));
@@ -178,7 +179,7 @@ void Application::points() {
   }
   const bool empty = batch_.implementations.empty() && batch_.points.empty();
   if (records_.empty() && !answers && !empty) {
-    result_.backend = nullptr;  // it brought something, and all of it was refused
+    result_.backend = nullptr;  // every implementation and answer was refused
     return;
   }
   next_.backends[result_.backend->name()] = result_.backend;
@@ -220,8 +221,8 @@ Status define_operator(RegistrySnapshot& next, std::string_view schema_text, Ope
     const std::string is = known->schema->canonical(), wanted = schema->canonical();
     if (is == wanted) return {};
     return {Code::already_exists, "registry.schema_differs",
-            base::concat("operator ", schema->name, " is defined as ", is, " and cannot also be ",
-                         wanted)};
+            base::concat("operator ", schema->name, " is defined as ", is,
+                         " and cannot be redefined as ", wanted)};
   }
   if (const int output = schema->arg_index(marks.integer); output >= 0) {
     schema->args[static_cast<size_t>(output)].integer = true;
@@ -240,12 +241,12 @@ Status answer_declared_point(RegistrySnapshot& next, const PointSignature& signa
   const auto at = next.points.find(signature.name);
   if (at == next.points.end()) {
     return {Code::not_found, "point.unknown",
-            base::concat("nobody declares the specialization point '", signature.name, "'",
+            base::concat("no specialization point is declared as '", signature.name, "'",
                          base::suggestion(signature.name, keys_of(next.points)))};
   }
   if (at->second->signature != signature) {
     return {Code::invalid_argument, "point.signature",
-            base::concat("the answer is to ", signature.canonical(), ", the point is ",
+            base::concat("the answer has the signature ", signature.canonical(), ", the point has ",
                          at->second->signature.canonical())};
   }
   if (!*answer.function) {

@@ -11,22 +11,23 @@
 
 namespace opmux::registry {
 
-inline constexpr size_t kMostImplementations = 256;  ///< of one operator
+inline constexpr size_t kMostImplementations = 256;  ///< per operator
 
-/// What is known of an operator besides its schema.
+/// Properties of an operator that its schema does not express.
 struct OperatorMarks {
   bool standard = false;
   bool data_checked = false;
-  std::string_view integer = {};  ///< an output that is made of integers, whatever is read
+  std::string_view integer = {};  ///< name of an output that is inferred as i64; empty = none
 };
 
-/// What became of one item of a batch.
+/// An item of a batch that was refused.
 struct Refusal {
   std::string what;  ///< id, operator, point or backend
   Status why;
 };
 
-/// One backend with all it brings, or additions to a backend that exists: committed together.
+/// A new backend with its implementations and answers, or additions to an existing backend. Applied
+/// to one snapshot.
 struct Batch {
   std::vector<std::string> operators;  ///< schema texts
   BackendDraft backend;
@@ -40,27 +41,33 @@ struct BatchResult {
   std::shared_ptr<Backend> backend;  ///< null if it was refused
 };
 
-/// Adds a batch to a snapshot that is being built. With `all_or_nothing`, one refusal refuses
-/// everything (a plugin's backend) and all refusals are listed; without, each refused item is
-/// listed and stops nothing else. Either way a refused operator takes only the implementations of
-/// it along. Returns false if `next` must not be published.
+/// Adds a batch to a snapshot that is being built. With `all_or_nothing` (a plugin's backend), one
+/// refusal refuses the whole batch; otherwise only the refused items are left out. `result` lists
+/// all refusals. In both modes a refused operator excludes only its implementations. Returns false
+/// if `next` must not be published.
 ///
-/// Refused are: malformed or reserved names ("registry.name"), a backend of kind vendor without
-/// vendor ("registry.vendor"), a backend that exists otherwise ("registry.backend"), undefined
-/// flags ("registry.flags"), a priority outside 0 to 1000 ("registry.priority"), another schema
-/// under an operator's name ("registry.schema_differs"), an unknown operator
-/// ("registry.unknown_operator", with the nearest), an id that exists ("registry.duplicate"), more
-/// than 256 implementations of one operator ("registry.too_many"), no run function
-/// ("registry.no_run"), arguments that differ from the schema ("schema.signature"), caps that name
-/// unknown things ("caps.unknown_name", "caps.value"), facts that do not exist ("registry.reads"),
-/// and answers as in Registry::answer_point.
+/// Reasons for a refusal:
+///   "registry.name"              a malformed or reserved name
+///   "registry.vendor"            a backend of kind vendor without a vendor
+///   "registry.backend"           a backend of this name exists and differs, or is a plugin's
+///   "registry.flags"             undefined flags
+///   "registry.priority"          a priority above 1000
+///   "registry.schema_differs"    the operator exists with a different schema
+///   "registry.unknown_operator"  no such operator; the message suggests the nearest name
+///   "registry.duplicate"         the implementation id exists
+///   "registry.too_many"          more than 256 implementations of one operator
+///   "registry.no_run"            no run function
+///   "registry.reads"             `verify_reads` or `plan_reads` lists an unknown fact
+///   "schema.signature"           built for arguments that the schema does not have
+///   "caps.unknown_name", "caps.value"  see compile_caps()
+///   "point.*"                    see Registry::answer_point()
 bool apply(const Batch& batch, bool all_or_nothing, RegistrySnapshot& next, BatchResult& result);
 
-/// Defines an operator in a snapshot that is being built. `changed` tells whether it was new.
+/// Defines an operator in a snapshot that is being built. Sets `changed` if the operator is new.
 Status define_operator(RegistrySnapshot& next, std::string_view schema_text, OperatorMarks marks,
                        bool& changed);
 
-/// Puts an answer to a declared point into a snapshot that is being built.
+/// Adds an answer for a declared point to a snapshot that is being built.
 Status answer_declared_point(RegistrySnapshot& next, const PointSignature& signature,
                              PointAnswer answer);
 

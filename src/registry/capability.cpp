@@ -25,7 +25,7 @@ std::string layout_word(int64_t packed, int rank) {
   return digits;
 }
 
-/// The number of dimensions that a packed layout must have had; 1 for rank 0.
+/// The rank of the tensor that a packed layout describes; 1 for rank 0.
 int rank_of_layout(int64_t packed) {
   int rank = 1;
   for (int i = 0; i < OPMUX_MAX_RANK; ++i) {
@@ -102,7 +102,8 @@ std::string describe_failure(const CapabilityCheck& check, const Signature& sign
                           " must have stride 1");
     case Reason::caps_absent: return schema.args[fact.index].name + " must be absent";
     case Reason::caps_present: return schema.args[fact.index].name + " must be given";
-    case Reason::caps_inference_only: return "grad must be off: it is for inference only";
+    case Reason::caps_inference_only:
+      return "grad must be off: the implementation is for inference only";
     case Reason::caps_alignment:
       return base::concat(schema.args[fact.index].name, " must be aligned to ",
                           check.predicate.value, " bytes, is aligned to ", value);

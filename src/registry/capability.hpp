@@ -11,33 +11,34 @@
 
 namespace opmux::registry {
 
-/// One capability, compiled against a schema: a fact and what it has to be. A fact that is absent
-/// (an optional tensor, a dimension only that tensor mentions) passes.
+/// One capability, compiled against a schema: a fact and its permitted values. An absent fact (of
+/// an optional tensor, or a dimension that only such a tensor has) passes.
 struct CapabilityCheck {
   Reason reason = Reason::none;
   Predicate predicate;           ///< used if `allowed` is empty
-  int64_t mask = -1;             ///< bits of the fact that count: a device's number does not
-  std::vector<int64_t> allowed;  ///< else the fact must be one of these
+  int64_t mask = -1;             ///< bits of the fact to compare; excludes the device number
+  std::vector<int64_t> allowed;  ///< values that the fact may have
 };
 
-/// Caps compiled against a schema. What this machine lacks is found once, at compilation.
+/// Caps compiled against a schema. Missing CPU features are determined once, by compile_caps().
 struct Capability {
   std::vector<CapabilityCheck> checks;
-  Reason machine = Reason::none;  ///< caps_cpu_features, or none
+  Reason machine = Reason::none;  ///< caps_cpu_features if this CPU lacks a feature, else none
   std::string machine_text;
 };
 
-/// Fails with `invalid_argument`, reason "caps.unknown_name" and the nearest name, if caps name an
-/// argument or a dimension that the schema does not have; "caps.value" for a value out of range.
+/// Fails with `invalid_argument`: reason "caps.unknown_name" if caps name an argument or dimension
+/// that the schema does not have (the message suggests the nearest name), "caps.value" for a value
+/// that is out of range.
 Result<Capability> compile_caps(const Caps& caps, const Schema& schema);
 
 /// The first check that fails, or null.
 const CapabilityCheck* first_failing(const Capability& capability, const Signature& signature);
 
-/// The check of the device, if that fails, or null.
+/// The device check if it fails, or null.
 const CapabilityCheck* failing_device(const Capability& capability, const Signature& signature);
 
-/// "H must be a multiple of 4100, is 4096".
+/// The failure as text: "H must be a multiple of 4100, is 4096".
 std::string describe_failure(const CapabilityCheck& check, const Signature& signature);
 
 void add_dependencies(const Capability& capability, Dependencies& into);

@@ -18,7 +18,7 @@ Status bad_value(std::string message) {
   return {Code::invalid_argument, "caps.value", std::move(message)};
 }
 
-/// "", "8", "8.6", "gfx" not: numbers with dots between them.
+/// Whether `text` is empty or numbers with dots between them: "8", "8.6", but not "gfx".
 bool dotted_numbers(std::string_view text) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   for (size_t i = 0; i < text.size(); ++i) {
@@ -38,7 +38,7 @@ std::optional<Reason> reason_of(uint32_t relation) {
   }
 }
 
-/// Adds to one Capability; every function fails with the Status that compile_caps gives.
+/// Builds one Capability. Functions return the error that compile_caps() returns.
 class Compiler {
  public:
   explicit Compiler(const Schema& schema) : schema_(schema) {}
@@ -88,7 +88,7 @@ Result<uint8_t> Compiler::argument(std::string_view name) const {
 Result<uint8_t> Compiler::tensor_argument(std::string_view name) const {
   Result<uint8_t> index = argument(name);
   if (index && !schema_.args[*index].is_tensor()) {
-    return bad_value(base::concat("argument '", name, "' of ", schema_.name, " is no tensor"));
+    return bad_value(base::concat("argument '", name, "' of ", schema_.name, " is not a tensor"));
   }
   return index;
 }
@@ -106,7 +106,7 @@ Status Compiler::device(const Caps& caps) {
     return bad_value(base::concat("device type ", caps.device_type, " is not in 0 to 65535"));
   }
   if (!dotted_numbers(caps.min_arch) || !dotted_numbers(caps.max_arch)) {
-    return bad_value("an architecture is numbers with dots between them, such as 8.6");
+    return bad_value("an architecture must be numbers with dots between them, such as 8.6");
   }
   const std::vector<uint8_t> tensors = tensor_arguments();
   if (caps.device_type == 0 || tensors.empty()) return {};
@@ -165,14 +165,14 @@ Status Compiler::tensor_ranges(const Caps::Tensor& rule) const {
   const int most = rule.max_rank == 0 ? OPMUX_MAX_RANK : rule.max_rank;
   if (rule.min_rank < 0 || most < rule.min_rank || most > OPMUX_MAX_RANK) {
     return bad_value(base::concat("ranks ", rule.min_rank, " to ", rule.max_rank,
-                                  " are no range within 0 to 8"));
+                                  " are not a range within 0 to 8"));
   }
   if (rule.alignment != 0 && (!std::has_single_bit(rule.alignment) || rule.alignment > 4096)) {
     return bad_value(
-        base::concat("alignment ", rule.alignment, " is no power of two of at most 4096"));
+        base::concat("alignment ", rule.alignment, " is not a power of two up to 4096"));
   }
   if (!rule.layout.empty() && !parse_layout(rule.layout)) {
-    return bad_value(base::concat("layout '", rule.layout, "' is no order of dimensions"));
+    return bad_value(base::concat("layout '", rule.layout, "' is not an order of dimensions"));
   }
   return {};
 }
@@ -203,8 +203,9 @@ Status Compiler::presence(const Caps::Tensor& rule) {
   const bool absent = (rule.flags & OPMUX_TENSOR_ABSENT) != 0;
   const bool given = (rule.flags & OPMUX_TENSOR_PRESENT) != 0;
   if (!absent && !given) return {};
-  if (absent && given) return bad_value("an argument cannot be both absent and given");
-  if (rule.arg.empty()) return bad_value("absent and given need the name of an argument");
+  if (absent && given)
+    return bad_value("an argument cannot be required to be both absent and present");
+  if (rule.arg.empty()) return bad_value("absent and present rules need the name of an argument");
   const Result<uint8_t> arg = argument(rule.arg);
   if (!arg) return arg.error();
   if (absent && !schema_.args[*arg].optional) {
@@ -245,14 +246,14 @@ Status Compiler::scalar(const Caps::Scalar& rule) {
     case ArgType::boolean: least = 0, most = 1; break;
     case ArgType::enumeration: least = 0, most = static_cast<int64_t>(spec.words.size()) - 1; break;
     default:
-      return bad_value(
-          base::concat("argument '", rule.arg, "' of ", schema_.name, " is no int, bool or enum"));
+      return bad_value(base::concat("argument '", rule.arg, "' of ", schema_.name,
+                                    " is not an int, bool or enum"));
   }
   const bool within = std::all_of(rule.allowed.begin(), rule.allowed.end(),
                                   [&](int64_t v) { return v >= least && v <= most; });
   if (rule.allowed.empty() || !within) {
     return bad_value(base::concat("the values for '", rule.arg, "' are ",
-                                  within ? "an empty list" : "not all possible"));
+                                  within ? "an empty list" : "not all valid for its type"));
   }
   add(Reason::caps_scalar, {FactKind::scalar, *arg}, rule.allowed);
   return {};

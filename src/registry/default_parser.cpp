@@ -107,7 +107,7 @@ class DefaultParser {
     tokens_.take();
     if (unquote(token.text, text)) return true;
     return tokens_.fail(token, "schema.syntax",
-                        "a backslash stands only before '\"', '\\', 'n' or 't'");
+                        "a backslash is allowed only before '\"', '\\', 'n' or 't'");
   }
 
   bool parse_list(std::vector<int64_t>& list) {

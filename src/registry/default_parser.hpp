@@ -5,11 +5,12 @@
 
 namespace opmux::registry {
 
-/// Parses "= value" after an argument whose type is known, if there is one. `= none` of an optional
-/// argument says what no default says. False after an error in `tokens`.
+/// Parses "= value" after an argument whose type is known, if it follows. `= none` after an
+/// optional argument means the same as no default. Returns false after an error, which `tokens`
+/// keeps.
 bool parse_default(TokenStream& tokens, ArgSpec& arg);
 
-/// The number of a token of kind `integer`, which it takes; false if it does not fit.
+/// Takes a token of kind `integer` and stores its value; returns false if it does not fit.
 bool parse_integer(TokenStream& tokens, int64_t& number, bool negative = false);
 
 }  // namespace opmux::registry

@@ -7,13 +7,13 @@
 
 namespace opmux::registry {
 
-/// Everything a decision about one operator can depend on, without repetition and in order:
-/// questions about dimensions, which only split them into classes, formulas, which do so too, and
-/// facts that count exactly.
+/// Everything that a decision about one operator can depend on, sorted and without duplicates.
+/// Predicates on dimensions and formulas matter only by their result, so that calls fall into
+/// classes; exact facts matter by their value.
 class Dependencies {
  public:
   void add(Fact fact);
-  /// A question; about anything but a dimension it counts as the exact fact.
+  /// Adds a predicate on a dimension; a predicate on any other fact adds the fact itself as exact.
   void add(const Predicate& predicate);
   void add(const Formula& formula);
   void add(const Dependencies& other);
@@ -21,7 +21,7 @@ class Dependencies {
   const std::vector<Fact>& exact() const { return exact_; }
   const std::vector<Predicate>& questions() const { return questions_; }
   const std::vector<Formula>& formulas() const { return formulas_; }
-  /// All facts mentioned, in order.
+  /// All facts that are read, sorted.
   std::vector<Fact> facts() const;
 
  private:

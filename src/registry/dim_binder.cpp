@@ -7,7 +7,7 @@ namespace {
 
 using Op = WhereExpression::Op;
 
-/// Whether a condition speaks of something that this call does not have.
+/// Whether a condition reads a dimension or argument that is absent in this call.
 bool concerns_absent(const WhereExpression& condition, const BoundDims& dims,
                      const Arguments& arguments) {
   return std::any_of(condition.steps.begin(), condition.steps.end(), [&](const auto& step) {
@@ -100,7 +100,7 @@ Status DimBinder::bind_leading(const TensorView& tensor, int leading_rank) {
     dims_.leading_rank = leading_rank;
     for (int i = 0; i < leading_rank; ++i) {
       dims_.leading[i] = tensor.dim(i);
-      dims_.rows *= tensor.dim(i);  // fits: check_size multiplied these among others
+      dims_.rows *= tensor.dim(i);  // cannot overflow: check_size() multiplied these sizes too
     }
     return {};
   }

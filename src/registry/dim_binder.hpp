@@ -9,18 +9,18 @@
 
 namespace opmux::registry {
 
-/// Reads what `where` can read.
+/// Fills in the int, bool and enum arguments, which `where` conditions read.
 void read_scalars(const Arguments& arguments, Scalars& scalars);
 
-/// Compares arguments with a schema one by one, giving dimensions to names on the way. The parts of
-/// check_arguments, for those who check only some of the arguments.
+/// Checks arguments against a schema one by one and binds dimension names to sizes. These are the
+/// steps of check_arguments(), for callers that check only some of the arguments.
 class DimBinder {
  public:
   DimBinder(const Schema& schema, const Arguments& arguments, BoundDims& dims);
 
-  /// Presence, size, shape and dtype of one argument against those seen before.
+  /// Checks presence, size, shape and dtype of one argument against those bound before.
   Status bind(size_t index);
-  /// Every condition of `where` whose dimensions and arguments are all known.
+  /// Checks every condition of `where` whose dimensions and arguments are all known.
   Status check_where() const;
 
  private:
@@ -33,7 +33,7 @@ class DimBinder {
   const Schema& schema_;
   const Arguments& arguments_;
   BoundDims& dims_;
-  std::array<uint32_t, OPMUX_MAX_ARGS> dtypes_;  ///< by variable; 0 = not seen
+  std::array<uint32_t, OPMUX_MAX_ARGS> dtypes_;  ///< packed dtype by variable; 0 = not bound
 };
 
 }  // namespace opmux::registry

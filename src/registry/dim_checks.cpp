@@ -5,7 +5,7 @@ namespace {
 
 constexpr uint8_t kNowhere = 255;
 
-/// Remembers where a value was first seen; every later place becomes an equality.
+/// The argument and dimension where a value was first seen. Each later occurrence adds an equality.
 struct Source {
   uint8_t arg = kNowhere;
   uint8_t dim = 0;

@@ -26,17 +26,17 @@ Status check_flags(uint32_t flags, uint32_t defined) {
 
 Status check_priority(int priority) {
   if (priority <= kHighestPriority) return {};
-  return refused(
-      "registry.priority",
-      base::concat("priority ", priority, " is above 1000; negative means the kind's own"));
+  return refused("registry.priority",
+                 base::concat("priority ", priority,
+                              " is above 1000; a negative number means the default of the kind"));
 }
 
-/// How many arguments of `schema` the implementation was built for.
+/// The number of arguments of `schema` that the implementation was built for.
 Result<size_t> matched_arguments(const ImplementationDraft& draft, const Schema& schema) {
   if (!draft.signature.empty()) {
     const Result<Schema> built_for = parse_schema(draft.signature);
     if (!built_for) {
-      return refused("schema.signature", base::concat("the signature it was written against: ",
+      return refused("schema.signature", base::concat("the signature that it was built for: ",
                                                       built_for.error().message()));
     }
     const Status same = check_evolution(*built_for, schema);
@@ -50,8 +50,8 @@ Result<size_t> matched_arguments(const ImplementationDraft& draft, const Schema&
     if (count == 0 || !schema.args[count - 1].omittable()) break;
   }
   return refused("schema.signature",
-                 base::concat("it was built for other arguments than those of ", schema.canonical(),
-                              "; give the signature's text to see the difference"));
+                 base::concat("it was built for arguments that differ from ", schema.canonical(),
+                              "; register it with the signature's text to see the difference"));
 }
 
 std::vector<Fact> default_verify_reads(const Schema& schema, size_t arg_count) {
@@ -101,8 +101,9 @@ Status resolve_all_reads(const ImplementationDraft& draft, const Schema& schema,
 
 Status check_alone(const ImplementationDraft& draft) {
   if (!valid_name(draft.variant)) {
-    return refused("registry.name", base::concat("'", draft.variant, "' is no name of a variant: ",
-                                                 "[a-z][a-z0-9_]* of at most 64 bytes"));
+    return refused("registry.name",
+                   base::concat("'", draft.variant, "' is not a name for a variant: ",
+                                "[a-z][a-z0-9_]* of at most 64 bytes"));
   }
   if (draft.kernel.run == nullptr) return refused("registry.no_run", "it has no run function");
   if (Status bad = check_priority(draft.priority); !bad.ok()) return bad;
@@ -117,7 +118,7 @@ Result<Capability> compile_caps_for(const ImplementationDraft& draft, const Sche
   return compile_caps(caps, schema);
 }
 
-/// The host cannot tell later which call a stream's error came from, so it notes them all.
+/// Records every call, because a stream reports errors without saying which call caused them.
 int32_t run_on_stream(void* record, const opmux_call* call) {
   const auto& implementation = *static_cast<const ImplementationRecord*>(record);
   implementation.backend->history()->note({call->device.type, call->device.id}, call->stream,
@@ -138,14 +139,15 @@ Status check_backend(const BackendDraft& draft) {
     return refused("registry.name",
                    base::concat("'", draft.name, "' cannot be the name of a backend of kind ",
                                 name_of(draft.kind), ": ",
-                                reserved ? "policies use this word otherwise"
+                                reserved ? "policies reserve this word"
                                          : "names are [a-z][a-z0-9_]* of at most 64 bytes"));
   }
   if (draft.vendor.empty() ? draft.kind == Kind::vendor : !valid_name(draft.vendor)) {
-    return refused("registry.vendor",
-                   base::concat("backend ", draft.name, " of kind ", name_of(draft.kind),
-                                draft.vendor.empty() ? " names no vendor" : " has a vendor '",
-                                draft.vendor, draft.vendor.empty() ? "" : "' that is no name"));
+    return refused(
+        "registry.vendor",
+        base::concat("backend ", draft.name, " of kind ", name_of(draft.kind),
+                     draft.vendor.empty() ? " has no vendor" : " has the vendor '", draft.vendor,
+                     draft.vendor.empty() ? "" : "', which is not a valid name"));
   }
   if (Status bad = check_priority(draft.priority); !bad.ok()) return bad;
   return check_flags(draft.flags, kBackendFlags);

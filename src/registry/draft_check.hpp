@@ -9,13 +9,13 @@
 
 namespace opmux::registry {
 
-/// Whether a backend may be registered as it stands.
+/// Checks the name, vendor, priority and flags of a backend.
 Status check_backend(const BackendDraft& draft);
 
-/// "operator/provider.variant".
+/// The implementation's id, "operator/provider.variant".
 std::string id_of(const ImplementationDraft& draft, const Backend& backend);
 
-/// Checks a draft against its operator and makes the record, still without a number.
+/// Checks a draft against its operator and makes a record. The caller assigns the record's number.
 Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDraft& draft,
                                                           const Schema& schema,
                                                           std::shared_ptr<Backend> backend);

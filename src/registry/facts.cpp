@@ -176,7 +176,7 @@ std::optional<int64_t> parse_layout(std::string_view order) {
 }
 
 int64_t alignment_of(const TensorView& tensor) {
-  // A handle says nothing about the memory behind it: what counts is the place in it.
+  // A handle does not reveal the address of its memory, so use the offset within it.
   const uint64_t address = has_handles(tensor.device())
                                ? tensor.c().byte_offset
                                : reinterpret_cast<uintptr_t>(tensor.data());

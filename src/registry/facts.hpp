@@ -11,7 +11,7 @@
 
 namespace opmux::registry {
 
-/// What a decision may look at; the numbers of OPMUX_FACT_*.
+/// Kinds of facts that a decision may depend on; values are those of OPMUX_FACT_*.
 enum class FactKind : uint8_t {
   dtype = OPMUX_FACT_DTYPE,
   rank = OPMUX_FACT_RANK,
@@ -24,8 +24,8 @@ enum class FactKind : uint8_t {
   device = OPMUX_FACT_DEVICE,
   ambient = OPMUX_FACT_AMBIENT,
   tag = OPMUX_FACT_TAG,
-  inner_contiguous = 32,  ///< last dimension has stride 1; internal
-  is_default = 33,        ///< a string or list is what the schema gives it; internal
+  inner_contiguous = 32,  ///< the last dimension has stride 1; not in the ABI
+  is_default = 33,        ///< a string or list has its default value; not in the ABI
 };
 
 inline constexpr uint8_t kRowsDim = kMaxDims;  ///< index of "rows" among the dimensions
@@ -40,20 +40,22 @@ struct Fact {
   friend constexpr auto operator<=>(const Fact&, const Fact&) = default;
 };
 
-/// A fact by name, before it meets a schema.
+/// A fact by name, before resolve_fact().
 struct FactName {
   FactKind kind = FactKind::dtype;
   std::string name;
   friend bool operator==(const FactName&, const FactName&) = default;
 };
 
-/// The fact that a name means in this schema; nothing if the schema has no such thing.
+/// Resolves a name in a schema; nullopt if the schema has no such argument or dimension, or if the
+/// kind does not apply to it.
 std::optional<Fact> resolve_fact(const Schema& schema, FactKind kind, std::string_view name);
 
-/// "dtype(x)", "H", "contiguous(x)", "eps", "deterministic": as explain prints it.
+/// A fact as explain prints it: "dtype(x)", "H", "contiguous(x)", "eps", "deterministic".
 std::string describe(const Schema& schema, Fact fact);
 
-/// A call as a decision sees it: checked arguments, their dimensions, and what surrounds them.
+/// The inputs of a decision: checked arguments, bound dimensions, the thread's ambient flags and
+/// tag. Borrows everything.
 struct Signature {
   const Schema* schema = nullptr;
   const Arguments* arguments = nullptr;
@@ -62,10 +64,10 @@ struct Signature {
   uint32_t tag = 0;
 };
 
-/// What absent tensors, unbound dimensions and strings read as.
+/// The value of facts about absent tensors, unbound dimensions and strings.
 inline constexpr int64_t kAbsent = INT64_MIN;
 
-/// The value of a fact that is no dimension; kAbsent if it has none. Floats give their bits.
+/// The value of any fact except a dimension; kAbsent if it has none. A float gives its bits.
 int64_t value_beside_dims(const Signature& signature, Fact fact);
 
 inline int64_t dim_value(const BoundDims& dims, uint8_t index) {
@@ -79,10 +81,10 @@ inline int64_t value_of(const Signature& signature, Fact fact) {
                                     : value_beside_dims(signature, fact);
 }
 
-/// Whether an argument of a checked call is what leaving it out would have made it.
+/// Whether an argument of a checked call has the value that omitting it would give.
 bool has_default(const ArgSpec& spec, ArgTag tag, ArgValue value);
 
-/// A signature as a function of facts.
+/// Function object that returns a signature's value of a fact.
 struct FactsOf {
   const Signature& signature;
   int64_t operator()(Fact fact) const { return value_of(signature, fact); }
@@ -91,12 +93,14 @@ struct FactsOf {
 /// A fact about one tensor (dtype, rank, device, contiguous, alignment, layout ...).
 int64_t tensor_fact(const TensorView& tensor, FactKind kind);
 
-/// Dimensions of a tensor by falling stride, four bits each, the largest first in the lowest bits.
+/// Dimensions of a tensor in descending order of stride, four bits each; the dimension with the
+/// largest stride is in the lowest bits.
 int64_t layout_of(const TensorView& tensor);
-/// "0213" in that form; nothing if it is no order of at most 8 dimensions.
+/// Parses an order such as "0213" into that form; nullopt if it is not a permutation of at most 8
+/// dimensions.
 std::optional<int64_t> parse_layout(std::string_view order);
 
-/// Largest power of two that divides the address of the first element, at most 4096.
+/// The largest power of two up to 4096 that divides the address of the first element.
 int64_t alignment_of(const TensorView& tensor);
 
 enum class Relation : uint8_t {
@@ -106,7 +110,7 @@ enum class Relation : uint8_t {
   equals = OPMUX_EQUALS,
 };
 
-/// A yes/no question about one fact. An absent fact answers no.
+/// A comparison of one fact with a constant. False if the fact is absent.
 struct Predicate {
   Fact fact;
   Relation relation = Relation::equals;

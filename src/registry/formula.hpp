@@ -10,11 +10,11 @@
 
 namespace opmux::registry {
 
-/// What a question about facts that may be absent comes to. Unknown is neither yes nor no.
+/// Three-valued result of a condition on facts; `unknown` if a fact that it needs is absent.
 enum class Answer : uint8_t { no, yes, unknown };
 
-/// A question that is computed from several facts, in whole numbers: overflow, division by zero and
-/// absent facts make it unknown, unless the other side of an && or || decides. Immutable.
+/// An integer expression over several facts with a yes/no result. Overflow, division by zero and
+/// absent facts make the result unknown, unless the other side of an && or || decides. Immutable.
 struct Formula {
   static constexpr size_t kMostFacts = 16;
 

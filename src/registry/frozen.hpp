@@ -8,10 +8,10 @@
 
 namespace opmux::registry {
 
-/// The answer to whoever would change a frozen runtime; `what` was attempted.
+/// The error for an attempt to change a frozen runtime; `what` names the attempted operation.
 inline Status frozen(std::string_view what) {
   return {Code::frozen, "runtime.frozen",
-          base::concat(what, ": this runtime is frozen; changes go into a new one")};
+          base::concat(what, ": this runtime is frozen; create a new runtime to make changes")};
 }
 
 }  // namespace opmux::registry

@@ -44,7 +44,7 @@ class Inference {
     return arguments_.tags[index] == ArgTag::tensor ? arguments_.values[index].tensor : nullptr;
   }
 
-  /// What inputs do not tell, outputs that are there may have in common with those that are not.
+  /// Binds dimensions that inputs do not determine from outputs that the caller did pass.
   void learn_from_outputs() {
     for (size_t i = 0; i < schema_.args.size(); ++i) {
       const ArgSpec& arg = schema_.args[i];
@@ -60,7 +60,7 @@ class Inference {
     solve_conditions();
   }
 
-  /// Each solved dimension may make another condition solvable.
+  /// Repeats, because each solved dimension may make another condition solvable.
   void solve_conditions() {
     for (size_t round = 0; round < schema_.dims.size(); ++round) {
       bool progress = false;
@@ -69,8 +69,8 @@ class Inference {
     }
   }
 
-  /// Solves an equality that is linear in the one dimension it does not know: its two sides differ
-  /// by c at 0 and by c + k at 1, so they are equal at -c / k. holds() has the last word.
+  /// Solves an equality that is linear in its only unbound dimension: if its sides differ by c at 0
+  /// and by c + k at 1, they are equal at -c / k. holds() then checks the solution.
   bool solve(const WhereExpression& condition) {
     const int unknown = only_unknown(condition);
     if (unknown < 0 || condition.steps.back().op != Op::equal) return false;
@@ -90,7 +90,7 @@ class Inference {
     return false;
   }
 
-  /// The dimension that a condition does not know, -1 if there are none or several.
+  /// The unbound dimension of a condition; -1 if there is none or more than one.
   int only_unknown(const WhereExpression& condition) const {
     int unknown = -1;
     for (const WhereExpression::Step& step : condition.steps) {
@@ -118,7 +118,8 @@ class Inference {
   }
 
   Status infer_shape(const ArgSpec& arg, InferredTensor& output) const {
-    if (output.dtype.bits == 0) return not_inferable(arg, "its dtype: no tensor is read");
+    if (output.dtype.bits == 0)
+      return not_inferable(arg, "its dtype, because there is no input tensor");
     if (!arg.is_tensor()) return not_inferable(arg, "the length of the list");
     if (arg.any_shape) return shape_of_alias(arg, output);
     if (arg.leading) {
@@ -136,12 +137,12 @@ class Inference {
 
   Status shape_of_alias(const ArgSpec& arg, InferredTensor& output) const {
     const TensorView* same = arg.alias_of < 0 ? nullptr : tensor(static_cast<size_t>(arg.alias_of));
-    if (same == nullptr) return not_inferable(arg, "its shape, which may be any");
+    if (same == nullptr) return not_inferable(arg, "its shape, which the schema leaves open");
     output.shape.assign(same->shape().begin(), same->shape().end());
     return {};
   }
 
-  /// Names the dimension and the conditions that failed to give it.
+  /// The dimension and the conditions that did not determine it, as text.
   std::string unknown_dim(int name) const {
     std::string text = concat("dimension ", schema_.dims[name]);
     for (const WhereExpression& condition : schema_.where) {
@@ -152,7 +153,8 @@ class Inference {
 
   Status not_inferable(const ArgSpec& arg, std::string_view what) const {
     return {Code::invalid_argument, "schema.not_inferable",
-            concat(schema_.name, ": cannot infer '", arg.name, "': nothing tells ", what)};
+            concat(schema_.name, ": cannot infer '", arg.name, "': the inputs do not determine ",
+                   what)};
   }
 
   const Schema& schema_;

@@ -35,7 +35,7 @@ bool contains(std::span<const std::string_view> words, std::string_view word) {
 Status malformed(std::string_view id) {
   return {Code::invalid_argument, "registry.name",
           base::concat("'", id,
-                       "' is no implementation id: it has the form operator/provider.variant, "
+                       "' is not an implementation id: the form is operator/provider.variant, "
                        "each part [a-z][a-z0-9_]* of at most 64 bytes")};
 }
 

@@ -11,18 +11,19 @@ namespace opmux::registry {
 
 /// Whether a name is `[a-z][a-z0-9_]*` and at most 64 bytes.
 bool valid_name(std::string_view name);
-/// Whether a provider may have this name: valid, and not a policy token. `reference` and `own` are
-/// for providers of kind reference only.
+/// Whether a provider may have this name: it is valid and not a policy token. `reference` and `own`
+/// are allowed only for providers of kind reference.
 bool valid_provider(std::string_view name, Kind kind);
-/// An operator's name: one valid name, or `vendor.name`.
+/// Whether a name is an operator's: one valid name, or `vendor.name`.
 bool valid_operator_name(std::string_view name);
-/// Valid names with dots between them: "gemm.tile_n".
+/// Whether a name consists of valid names with dots between them: "gemm.tile_n".
 bool valid_dotted_name(std::string_view name);
 
-/// Splits "op/provider.variant" (op may hold one dot); fails with reason "registry.name".
+/// The parts of "op/provider.variant"; op may contain one dot.
 struct ImplementationId {
   std::string op, provider, variant;
 };
+/// Fails with reason "registry.name".
 Result<ImplementationId> parse_implementation_id(std::string_view id);
 
 }  // namespace opmux::registry

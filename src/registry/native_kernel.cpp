@@ -34,7 +34,7 @@ int32_t without_exceptions(opmux_error* error, Body&& body) noexcept {
   } catch (const std::exception& thrown) {
     return failed(error, thrown.what());
   } catch (...) {
-    return failed(error, "an exception that is no std::exception");
+    return failed(error, "an exception that is not a std::exception");
   }
 }
 
@@ -54,8 +54,9 @@ int32_t verify_native(void* user_data, const opmux_facts* facts, opmux_error* wh
   });
 }
 
-/// All functions of an implementation share one user_data. With a verifier in C++ beside C
-/// functions, that is the object which holds both, and these pass on.
+/// All functions of an implementation share one user_data. If a C++ verifier is combined with C
+/// functions, user_data is the NativeFunctions that holds both, and these wrappers forward to the C
+/// functions with their user_data.
 int32_t run_beside(void* user_data, const opmux_call* call) {
   const KernelFunctions& kernel = static_cast<NativeFunctions*>(user_data)->kernel;
   return kernel.run(kernel.user_data, call);

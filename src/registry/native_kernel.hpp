@@ -7,7 +7,8 @@
 
 namespace opmux::registry {
 
-/// The kernel of an implementation written in C++, owning its functions. No exception leaves them.
+/// Makes a draft from an implementation written in C++. The draft owns copies of its functions, and
+/// exceptions from them become OPMUX_FAILED.
 ImplementationDraft draft_of(const Implementation& implementation, const ImplementationId& id);
 
 }  // namespace opmux::registry

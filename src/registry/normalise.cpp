@@ -86,7 +86,7 @@ Status put_enum(const Schema& schema, const ArgSpec& arg, ArgTag& tag, ArgValue&
   return {};
 }
 
-/// An argument whose kind is not the one that its type travels as: what can be converted is.
+/// Handles an argument whose tag is not that of its schema type: converts it if possible.
 Status convert(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value) {
   const ArgSpec& arg = schema.args[index];
   if (arg.type == ArgType::floating && tag == ArgTag::integer) {
@@ -97,7 +97,7 @@ Status convert(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value)
   if (arg.type == ArgType::enumeration && (tag == ArgTag::string || tag == ArgTag::integer)) {
     return put_enum(schema, arg, tag, value);
   }
-  // opmux::none looks like an absent tensor whatever the argument is.
+  // opmux::none is passed as an absent tensor, whatever the argument's type.
   const bool absent = tag == ArgTag::tensor && (!value.tensor || !value.tensor->present());
   if (tag != ArgTag::none && !absent) return wrong_type(schema, index, tag);
   if (arg.optional || arg.is_tensor()) {
@@ -112,7 +112,7 @@ Status convert(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value)
 
 Status put_given(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value) {
   const ArgSpec& arg = schema.args[index];
-  // Whoever leaves a scalar out by opmux::none does not know its type.
+  // opmux::none in place of a scalar is passed as an absent tensor.
   if (tag == ArgTag::tensor && !arg.is_tensor() && !value.tensor->present()) tag = ArgTag::none;
   if (tag != tag_of(arg.type)) return convert(schema, index, tag, value);
   if (tag == ArgTag::tensor) {

@@ -10,7 +10,7 @@ namespace {
 using base::concat;
 __extension__ typedef __int128 Wide;
 
-/// Beyond every address, and small enough that sums and products of it stay inside a Wide.
+/// Larger than every address, and small enough that sums and products of it fit in a Wide.
 constexpr Wide kFar = Wide{1} << 90;
 
 struct Range {
@@ -18,8 +18,8 @@ struct Range {
   Wide end;
 };
 
-/// Bytes from the lowest to the highest element, counted from address 0 or from the beginning of a
-/// handle's memory; negative strides reach below the first one.
+/// Byte range from the lowest to the highest element, relative to address 0 or to the start of a
+/// handle's memory. Negative strides extend it below the first element.
 Range range_of(const TensorView& tensor) {
   Wide lowest = 0, highest = 0;
   for (int i = 0; i < tensor.rank(); ++i) {
@@ -77,7 +77,8 @@ Status fail_overlap(const Schema& schema, const Placed& written, const Placed& o
 bool overlap(const TensorView& a, const TensorView& b) {
   if (!a.present() || !b.present() || a.device() != b.device()) return false;
   if (a.elements() == 0 || b.elements() == 0) return false;
-  // Handles that differ may be parts of one allocation; nobody but their driver knows.
+  // Different handles may belong to one allocation, but only the driver knows, so they count as
+  // disjoint.
   if (has_handles(a.device()) && a.c().data != b.c().data) return false;
   const Range first = range_of(a), second = range_of(b);
   return first.begin < second.end && second.begin < first.end;

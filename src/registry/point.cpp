@@ -22,7 +22,7 @@ std::string_view name_of(PointType type) { return kTypeNames[static_cast<size_t>
 
 Status syntax(std::string_view text) {
   return {Code::invalid_argument, "point.syntax",
-          base::concat("'", text, "' is no signature of a specialization point: it has the form ",
+          base::concat("'", text, "' is not the signature of a specialization point: the form is ",
                        "\"gemm.tile_n(Device, int) -> int\"")};
 }
 
@@ -32,7 +32,7 @@ Result<PointType> parse_type(std::string_view word) {
   }
   return Status(
       Code::invalid_argument, "point.type",
-      base::concat("'", word, "' is no type of a specialization point (",
+      base::concat("'", word, "' is not a type of specialization points (",
                    base::join(kTypeNames, ", "), ")", base::suggestion(word, kTypeNames)));
 }
 

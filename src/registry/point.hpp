@@ -14,7 +14,8 @@ namespace opmux::registry {
 
 enum class PointType : uint8_t { integer, floating, boolean, string, device };
 
-/// "gemm.tile_n(Device) -> int": a typed question in shared code.
+/// Signature of a specialization point, such as "gemm.tile_n(Device) -> int": a typed question that
+/// device-independent code asks and backends answer.
 struct PointSignature {
   std::string name;
   std::vector<PointType> parameters;
@@ -24,10 +25,11 @@ struct PointSignature {
   friend bool operator==(const PointSignature&, const PointSignature&) = default;
 };
 
-/// Types: int, float, bool, str, Device. Reasons "point.syntax", "point.type".
+/// The types are int, float, bool, str and Device. Fails with reason "point.syntax" or
+/// "point.type".
 Result<PointSignature> parse_point_signature(std::string_view text);
 
-/// Answers, or returns false for "no answer".
+/// Writes `answer` and returns true, or returns false for "no answer".
 using PointFunction = std::function<bool(const opmux_arg* args, uint32_t count, opmux_arg& answer)>;
 
 struct PointAnswerDraft {
@@ -35,23 +37,23 @@ struct PointAnswerDraft {
   PointFunction answer;
 };
 
-/// Who answers a point, and how.
+/// A backend and its function that answers a point.
 struct PointAnswer {
   std::shared_ptr<Backend> backend;
   std::shared_ptr<const PointFunction> function;
 };
 
-/// A declared point with all answers; the first whose backend is available, enabled and not denied
-/// answers.
+/// A declared point with all answers. A query uses the first answer whose backend is available,
+/// enabled and not denied.
 struct PointRecord {
   PointSignature signature;
-  std::vector<PointAnswer> answers;  ///< by backend priority, highest first, then name bytewise
+  std::vector<PointAnswer> answers;  ///< by backend priority, highest first, then by name
 
-  /// Puts an answer in its place; false if its backend has one already.
+  /// Inserts an answer in order; returns false if the backend has already answered this point.
   bool insert(PointAnswer answer);
 };
 
-/// A plugin's answer to a point that nobody declared yet.
+/// A plugin's answer to a point that is not declared yet.
 struct UnclaimedAnswer {
   PointSignature signature;
   PointAnswer answer;

@@ -6,7 +6,8 @@
 
 namespace opmux::registry {
 
-/// Why a candidate was refused. The words are stable: programs match them, docs list them.
+/// Why a candidate was refused. The codes are stable because programs match them; docs/reasons.md
+/// lists them.
 enum class Reason : uint8_t {
   none,
   caps_dtype,
@@ -51,7 +52,7 @@ enum class Reason : uint8_t {
 struct ReasonInfo {
   Reason reason;
   std::string_view code;     ///< "caps.multiple_of"
-  std::string_view meaning;  ///< one sentence for the catalogue
+  std::string_view meaning;  ///< one sentence for docs/reasons.md
 };
 
 /// All reasons, in order of declaration.

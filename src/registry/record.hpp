@@ -17,7 +17,7 @@
 
 namespace opmux::registry {
 
-/// The functions of an implementation, as abi.h has them. `run` is never null.
+/// The functions of an implementation, as abi.h declares them. `run` is never null once registered.
 struct Kernel {
   void* user_data = nullptr;
   int32_t (*verify)(void*, const opmux_facts*, opmux_error*) = nullptr;
@@ -31,13 +31,15 @@ struct Kernel {
   int32_t (*describe)(void*, void*, const opmux_node_sink*) = nullptr;
 };
 
-/// What a call runs: the kernel or, if it only enqueues, a function that notes it for its stream.
+/// The function that a call runs: the kernel or, for a backend with streams, a wrapper that records
+/// the call in the stream's history first.
 struct RunEntry {
   int32_t (*run)(void*, const opmux_call*) = nullptr;
   void* user_data = nullptr;
 };
 
-/// Takes the functions that `from` lists: an opmux_impl's all, KernelFunctions' all but verify.
+/// Copies the function pointers of `from`, an opmux_impl or a KernelFunctions (which has no
+/// verify).
 template <class From>
 void take_functions(const From& from, Kernel& to) {
   to.user_data = from.user_data;
@@ -52,29 +54,29 @@ void take_functions(const From& from, Kernel& to) {
   if constexpr (requires { from.verify; }) to.verify = from.verify;
 }
 
-/// What is asked to be registered, before it is checked against its operator.
+/// An implementation as its author describes it, before it is checked against its operator.
 struct ImplementationDraft {
   std::string op, variant;
   uint32_t flags = 0;  ///< OPMUX_IMPL_*
   int priority = -1;
-  uint64_t prefix_hash = 0;  ///< 0 = see signature
-  std::string signature;     ///< empty and no hash = the operator's current schema
+  uint64_t prefix_hash = 0;  ///< hash of the schema it was built for; 0 = use `signature`
+  std::string signature;     ///< empty and no hash: the operator's current schema
   Caps caps;
   Kernel kernel;
-  std::optional<std::vector<FactName>> verify_reads;  ///< nothing = scalars, dtypes, ranks, device
-  std::optional<std::vector<FactName>> plan_reads;    ///< nothing = everything
+  std::optional<std::vector<FactName>> verify_reads;  ///< nullopt = scalars, dtypes, ranks, device
+  std::optional<std::vector<FactName>> plan_reads;    ///< nullopt = everything
   std::string build_id;
-  std::shared_ptr<void> owner;  ///< keeps what the functions need alive
+  std::shared_ptr<void> owner;  ///< keeps the functions' code and data alive
 };
 
-/// One registered implementation. Immutable but for the words at the end.
+/// One registered implementation. Immutable except for the atomics at the end.
 struct ImplementationRecord {
   std::string id, op, variant, vendor, build_id;
   Kind kind = Kind::vendor;
   int priority = 0;
   uint32_t flags = 0;
-  size_t arg_count = 0;  ///< arguments of the schema it was built for; the rest must be default
-  uint32_t number = 0;   ///< unique in the process: index of its counters
+  size_t arg_count = 0;  ///< arguments it was built for; later ones must have their default
+  uint32_t number = 0;   ///< unique in the process; index of its counters
   Kernel kernel;
   RunEntry entry;
   Capability capability;
@@ -83,9 +85,9 @@ struct ImplementationRecord {
   std::shared_ptr<Backend> backend;
   std::shared_ptr<void> owner;
 
-  /// Set once when its registration ends; read by bound plans.
+  /// Set once, when the implementation is withdrawn; bound plans read it.
   mutable std::atomic<bool> withdrawn{false};
-  /// Why it is in quarantine; null if it is not. Read by decisions.
+  /// Why the implementation is quarantined; null if it is not. Decisions read it.
   mutable std::atomic<const std::string*> quarantined{nullptr};
 
   bool has(uint32_t flag) const { return (flags & flag) != 0; }
@@ -93,13 +95,13 @@ struct ImplementationRecord {
 
 using ImplementationPtr = std::shared_ptr<const ImplementationRecord>;
 
-/// One operator with everything registered for it, in a snapshot. Immutable.
+/// One operator of a snapshot with its implementations. Immutable.
 struct OperatorRecord {
   std::shared_ptr<const Schema> schema;
-  std::vector<ImplementationPtr> implementations;  ///< by id, bytewise
+  std::vector<ImplementationPtr> implementations;  ///< sorted by id, bytewise
   bool standard = false;
   bool data_checked =
-      false;              ///< its kernels look at data (index ranges): invalid_argument is final
+      false;              ///< kernels validate data (index ranges), so invalid_argument is final
   uint64_t revision = 0;  ///< changes whenever this record does
 };
 

@@ -9,7 +9,7 @@
 namespace opmux::registry {
 namespace {
 
-/// Takes those implementations out for which `gone` says so; returns them.
+/// Removes the implementations for which `gone` returns true and returns them.
 template <class Gone>
 std::vector<ImplementationPtr> remove_implementations(RegistrySnapshot& next, Gone&& gone) {
   std::vector<ImplementationPtr> removed;
@@ -57,7 +57,7 @@ void mark_withdrawn(const std::vector<ImplementationPtr>& implementations) {
   }
 }
 
-/// Gives a new point the answers that wait for it.
+/// Moves the unclaimed answers for a newly declared point to that point.
 void adopt_unclaimed(RegistrySnapshot& next, const PointSignature& signature,
                      std::vector<Refusal>* dropped) {
   for (const UnclaimedAnswer& waiting : next.unclaimed) {
@@ -112,7 +112,7 @@ std::vector<BatchResult> Registry::add_each(const std::vector<Batch>& batches) {
   change([&](RegistrySnapshot& next) {
     bool changed = false;
     for (size_t i = 0; i < batches.size(); ++i) {
-      // What a refused one did to the copy goes with it.
+      // A refused batch leaves partial changes in `trial`, which is then dropped.
       RegistrySnapshot trial = next;
       if (!apply(batches[i], true, trial, results[i])) continue;
       next = std::move(trial);
@@ -169,8 +169,8 @@ Status Registry::declare_point(std::string_view text, std::vector<Refusal>* drop
     if (at != next.points.end()) {
       if (at->second->signature != *signature) {
         outcome = {Code::already_exists, "point.signature",
-                   base::concat("the specialization point ", at->second->signature.canonical(),
-                                " cannot also be ", signature->canonical())};
+                   base::concat("specialization point ", at->second->signature.canonical(),
+                                " cannot be redeclared as ", signature->canonical())};
       }
       return false;
     }

@@ -56,7 +56,7 @@ std::string shape_text(const Schema& schema, const ArgSpec& arg) {
   return concat('[', base::join(parts, ", "), ']');
 }
 
-/// Name and the first arguments, without the closing parenthesis.
+/// The operator's name and first `count` arguments, without the closing parenthesis.
 std::string head_text(const Schema& schema, size_t count) {
   std::string text = schema.name + "(";
   for (size_t i = 0; i < std::min(count, schema.args.size()); ++i) {
@@ -129,7 +129,7 @@ std::string Schema::canonical() const {
   std::string text = head_text(*this, args.size()) + ")";
   for (size_t i = 0; i < where.size(); ++i) {
     text += i == 0 ? " where " : " && ";
-    // A lone || stands without parentheses; beside others it would not read back as written.
+    // || binds looser than the && between conjuncts, so it needs parentheses unless it is alone.
     const bool enclosed =
         where.size() > 1 && where[i].steps.back().op == WhereExpression::Op::logical_or;
     text += enclosed ? concat('(', where[i].text, ')') : where[i].text;

@@ -14,7 +14,7 @@
 
 namespace opmux::registry {
 
-inline constexpr int kMaxDims = 32;  ///< named dimensions of one schema
+inline constexpr int kMaxDims = 32;  ///< named dimensions per schema
 
 enum class ArgType : uint8_t {
   tensor,
@@ -35,48 +35,49 @@ struct DimSpec {
   int64_t constant = 0;  ///< if name < 0
 };
 
-/// A default; which member counts follows from the argument's type. `none` = absent.
+/// A default value; `tag` says which member holds it. `none` = absent.
 struct DefaultValue {
   ArgTag tag = ArgTag::none;
-  int64_t i64 = 0;  ///< also bool and enum position
+  int64_t i64 = 0;  ///< also holds a bool or an enum position
   double f64 = 0;
   std::string text;
   std::vector<int64_t> list;
-  opmux_list span{};  ///< text or list in the form in which it travels; points into this value
+  opmux_list span{};  ///< `text` or `list` as it is passed to kernels; points into this object
 
   DefaultValue() = default;
   DefaultValue(const DefaultValue& other) { *this = other; }
   DefaultValue& operator=(const DefaultValue& other);
   ~DefaultValue() = default;
-  void point_inside();  ///< after text or list were set
+  void point_inside();  ///< updates `span` after `text` or `list` was set
 };
 
+/// One argument of a schema.
 struct ArgSpec {
   std::string name;
   ArgType type = ArgType::tensor;
   Access access = Access::in;
   bool optional = false;
-  bool constant = false;           ///< `const`: may be packed, given an owner
-  bool integer = false;            ///< an output that is made of integers, whatever is read
-  bool any_shape = false;          ///< `[*]`, or no brackets at all
+  bool constant = false;           ///< `const`: kernels may keep a packed copy
+  bool integer = false;            ///< this output is inferred as i64, whatever the inputs' dtypes
+  bool any_shape = false;          ///< `[*]` or no brackets
   bool leading = false;            ///< starts with `...`
-  std::vector<DimSpec> dims;       ///< after the leading ones
-  int dtype_variable = -1;         ///< arguments with the same number have one dtype
-  int alias_of = -1;               ///< `out(x) y`: may be the very same memory as argument x
-  std::vector<std::string> words;  ///< of an enum
-  std::optional<DefaultValue> default_value;  ///< an optional without one defaults to absent
+  std::vector<DimSpec> dims;       ///< dimensions after the leading ones
+  int dtype_variable = -1;         ///< arguments with the same variable have the same dtype
+  int alias_of = -1;               ///< `out(x) y`: y may be exactly the same memory as x
+  std::vector<std::string> words;  ///< values of an enum
+  std::optional<DefaultValue> default_value;  ///< optional arguments without one default to absent
 
   bool is_tensor() const { return type == ArgType::tensor; }
   bool written() const { return access != Access::in; }
   bool read() const { return access != Access::out; }
-  /// May be left out by a caller.
+  /// Whether a caller may leave the argument out.
   bool omittable() const { return optional || default_value.has_value(); }
-  /// The default as a schema spells it; empty if there is none.
+  /// The default as written in a schema; empty if there is none.
   std::string default_text() const;
 };
 
-/// The signature of one operator, the only source of argument checks and shape inference.
-/// Immutable once parsed.
+/// The signature of one operator. All argument checks and shape inference derive from it. Immutable
+/// once parsed.
 class Schema {
  public:
   std::string name;
@@ -92,22 +93,22 @@ class Schema {
   /// The canonical spelling of one argument: "Tensor? weight[H]".
   std::string argument_text(size_t index) const;
 
-  /// The one spelling of this schema: two texts mean the same operator if these are equal.
+  /// The canonical spelling: two texts define the same operator if these are equal.
   std::string canonical() const;
-  /// Of name and the first `count` arguments, names of dimensions included; `where` excluded.
+  /// Hash of the name and the first `count` arguments with their dimension names, without `where`.
   uint64_t prefix_hash(size_t count) const;
 };
 
-/// Parses one schema; `#` starts a comment. Failure is `invalid_argument` whose message starts with
-/// "line:column: ", says what was expected there and, for a misspelt word, the nearest valid one.
+/// Parses one schema; `#` starts a comment. Fails with `invalid_argument`; the message starts with
+/// "line:column: ", says what was expected and suggests the nearest valid word for a misspelt one.
 /// Reasons: "schema.syntax", "schema.unknown_type", "schema.name", "schema.duplicate_name",
 /// "schema.unknown_name", "schema.access", "schema.argument_order", "schema.shape",
 /// "schema.default", "schema.enum_word", "schema.where_type", "schema.limit".
 Result<Schema> parse_schema(std::string_view text);
 
-/// Whether an implementation written against `older` can serve `current`: `older` must be `current`
-/// without some trailing arguments that may be left out; `where` may grow only by conditions on
-/// those. Spells out the first difference. Reason "schema.difference".
+/// Checks that an implementation built for `older` can serve `current`: `current` may only add
+/// trailing arguments that callers may leave out, and `where` conditions on those. Fails with
+/// reason "schema.difference" and the first difference.
 Status check_evolution(const Schema& older, const Schema& current);
 
 }  // namespace opmux::registry

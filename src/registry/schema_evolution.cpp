@@ -11,10 +11,10 @@ using Op = WhereExpression::Op;
 
 Status difference(const Schema& current, std::string_view what) {
   return {Code::invalid_argument, "schema.difference",
-          concat("not the ", current.name, " that is known here: ", what)};
+          concat("differs from the registered ", current.name, ": ", what)};
 }
 
-/// Whether a condition speaks of an argument or a dimension that the first `args` lack.
+/// Whether a condition reads an argument or dimension beyond the first `args` and `dims`.
 bool is_about_added(const WhereExpression& condition, size_t args, size_t dims) {
   return std::any_of(condition.steps.begin(), condition.steps.end(), [&](const auto& step) {
     const auto index = static_cast<size_t>(step.index);
@@ -31,7 +31,7 @@ std::vector<std::string> conditions(const Schema& schema, size_t args, size_t di
 }
 
 std::string shown_conditions(const std::vector<std::string>& texts) {
-  return texts.empty() ? "no where" : concat("where ", base::join(texts, " && "));
+  return texts.empty() ? "no where clause" : concat("where ", base::join(texts, " && "));
 }
 
 }  // namespace
@@ -45,11 +45,11 @@ Status check_evolution(const Schema& older, const Schema& current) {
     const std::string was = older.argument_text(i), is = current.argument_text(i);
     if (was == is) continue;
     return difference(current,
-                      concat("argument ", i + 1, " is '", was, "', here it is '", is, "'"));
+                      concat("argument ", i + 1, " is '", was, "', registered as '", is, "'"));
   }
   if (older.args.size() > common) {
     return difference(current, concat("argument ", common + 1, " is '", older.argument_text(common),
-                                      "', here there are only ", common));
+                                      "', the registered number of arguments is ", common));
   }
   for (size_t i = common; i < current.args.size(); ++i) {
     if (current.args[i].omittable()) continue;
@@ -59,8 +59,8 @@ Status check_evolution(const Schema& older, const Schema& current) {
   const auto was = conditions(older, common, older.dims.size());
   const auto is = conditions(current, common, older.dims.size());
   if (was == is) return {};
-  return difference(
-      current, concat("it has ", shown_conditions(was), ", here it has ", shown_conditions(is)));
+  return difference(current, concat("it has ", shown_conditions(was), ", the registered one has ",
+                                    shown_conditions(is)));
 }
 
 }  // namespace opmux::registry

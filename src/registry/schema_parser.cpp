@@ -28,8 +28,8 @@ constexpr std::array kTypes{
 constexpr std::array<std::string_view, 10> kTypePlaceWords{
     "Tensor", "int", "float", "bool", "enum", "str", "in", "out", "inout", "const"};
 
-/// Recursive descent over the grammar of one schema; each function reads one construct and returns
-/// false after an error.
+/// Recursive-descent parser of one schema. Each function parses one construct and returns false
+/// after an error.
 class SchemaParser {
  public:
   explicit SchemaParser(TokenStream tokens) : tokens_(std::move(tokens)) {}
@@ -87,10 +87,10 @@ class SchemaParser {
         aliases_.push_back({schema_.args.size(), tokens_.peek()});
         if (tokens_.take().kind != TokenKind::word) {
           return tokens_.fail(aliases_.back().target, "schema.syntax",
-                              concat("expected the argument that may be the same memory, found ",
+                              concat("expected the argument that may share the same memory, found ",
                                      aliases_.back().target.shown()));
         }
-        if (!tokens_.expect(")", "after the argument that may be the same memory")) return false;
+        if (!tokens_.expect(")", "after the argument that may share the same memory")) return false;
       }
     } else if (tokens_.accept("inout")) {
       arg.access = Access::inout;
@@ -174,9 +174,9 @@ class SchemaParser {
     if (!tokens_.accept("[")) return true;
     if (!arg.is_tensor()) {
       return tokens_.fail(open, "schema.shape",
-                          concat("'", arg.name, "' has a shape but is no ", "single tensor"));
+                          concat("'", arg.name, "' has a shape but is not ", "a single tensor"));
     }
-    if (tokens_.accept("*")) return tokens_.expect("]", "after '*', which stands alone");
+    if (tokens_.accept("*")) return tokens_.expect("]", "after '*', which must be the only entry");
     arg.any_shape = false;
     if (tokens_.accept("]")) return true;
     do {
@@ -207,7 +207,8 @@ class SchemaParser {
 
   bool parse_leading(ArgSpec& arg) {
     if (arg.leading || !arg.dims.empty()) {
-      return tokens_.fail(tokens_.peek(), "schema.shape", "'...' stands first in a shape, once");
+      return tokens_.fail(tokens_.peek(), "schema.shape",
+                          "'...' may occur only once, at the start of a shape");
     }
     tokens_.take();
     arg.leading = true;
@@ -218,11 +219,11 @@ class SchemaParser {
     const bool tensors = arg.type == ArgType::tensor || arg.type == ArgType::tensor_list;
     if (arg.written() && !tensors) {
       return tokens_.fail(start, "schema.access",
-                          concat("'", arg.name, "' is written but is no tensor"));
+                          concat("'", arg.name, "' is written but is not a tensor"));
     }
     if (arg.constant && (arg.written() || !arg.is_tensor())) {
       return tokens_.fail(start, "schema.access",
-                          concat("'", arg.name, "' is const but is no tensor that is only read"));
+                          concat("'", arg.name, "' is const but is not a tensor input"));
     }
     return true;
   }
@@ -230,9 +231,9 @@ class SchemaParser {
   bool check_order(const ArgSpec& arg, const Token& start, const Token& name) {
     for (const ArgSpec& earlier : schema_.args) {
       if (arg.written() && !earlier.written()) {
-        return tokens_.fail(
-            start, "schema.argument_order",
-            concat("outputs stand first: '", arg.name, "' follows the input '", earlier.name, "'"));
+        return tokens_.fail(start, "schema.argument_order",
+                            concat("outputs must come first: '", arg.name, "' follows the input '",
+                                   earlier.name, "'"));
       }
       if (earlier.default_value && !arg.omittable()) {
         return tokens_.fail(name, "schema.argument_order",
@@ -251,8 +252,8 @@ class SchemaParser {
       const ArgSpec& input = schema_.args[target];
       if (!output.is_tensor() || !input.is_tensor() || input.access != Access::in) {
         return tokens_.fail(alias.target, "schema.access",
-                            concat("'", output.name, "' can be the same memory only as a tensor ",
-                                   "that is read, not as '", input.name, "'"));
+                            concat("'", output.name, "' can share memory only with a tensor ",
+                                   "input, not with '", input.name, "'"));
       }
       output.alias_of = target;
     }

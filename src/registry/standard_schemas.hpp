@@ -5,16 +5,16 @@
 
 namespace opmux::registry {
 
-/// An operator that opmux itself defines; made from operators/<name>.schema when building.
+/// A standard operator of opmux; the build generates these from operators/<name>.schema.
 struct StandardSchema {
   std::string_view name;
   std::string_view text;     ///< the whole file
-  std::string_view summary;  ///< its leading comment in one line
-  bool data_checked;         ///< its kernels look at data: invalid_argument from one is final
-  std::string_view integer;  ///< an output made of 64-bit integers where nobody gives one, or none
+  std::string_view summary;  ///< the file's leading comment in one line
+  bool data_checked;         ///< kernels validate data, so invalid_argument is final
+  std::string_view integer;  ///< name of the output that is inferred as i64, or empty
 };
 
-/// All of them, ordered by name.
+/// All standard operators, ordered by name.
 std::span<const StandardSchema> standard_schemas();
 
 }  // namespace opmux::registry

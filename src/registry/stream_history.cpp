@@ -12,7 +12,7 @@ uint64_t hash_of(Device device, const void* stream) {
   return hash;
 }
 
-/// Never 0 in its upper half.
+/// A word whose upper half identifies the stream and is never 0.
 uint64_t mark_of(uint64_t hash) { return (hash | 1) << 32; }
 
 }  // namespace

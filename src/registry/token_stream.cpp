@@ -13,7 +13,7 @@ using base::concat;
 constexpr size_t kLongestText = 64 * 1024;
 constexpr size_t kLongestShown = 40;
 
-// Longer symbols stand before their own beginnings.
+// A symbol comes before its prefixes, because the first match wins.
 constexpr std::array<std::string_view, 28> kSymbols{
     "...", "&&", "||", "==", "!=", "<=", ">=", "(", ")", "[", "]", "{", "}", ",",
     "?",   "=",  "*",  ".",  "+",  "-",  "/",  "%", "!", "<", ">", ":", ";", "@"};

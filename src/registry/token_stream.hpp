@@ -11,7 +11,7 @@ namespace opmux::registry {
 
 enum class TokenKind : uint8_t { word, integer, real, string, symbol, end };
 
-/// A piece of schema text; `text` points into it. Lines and columns count from 1, in bytes.
+/// One token; `text` points into the schema text. Lines and columns start at 1 and count bytes.
 struct Token {
   TokenKind kind = TokenKind::end;
   std::string_view text;
@@ -21,33 +21,33 @@ struct Token {
   bool is(std::string_view word_or_symbol) const {
     return (kind == TokenKind::word || kind == TokenKind::symbol) && text == word_or_symbol;
   }
-  /// How a message calls it: "'Tensr'", "the end".
+  /// The token as messages quote it: "'Tensr'", "the end".
   std::string shown() const;
 };
 
-/// Cuts schema text into tokens; `#` starts a comment that ends with its line.
+/// Splits schema text into tokens; `#` starts a comment that extends to the end of the line.
 Result<std::vector<Token>> tokenize(std::string_view text);
 
-/// A failure that starts with its place: "1:14: ...".
+/// An error whose message starts with line and column: "1:14: ...".
 Status schema_error(const Token& at, std::string reason, std::string_view message);
 
-/// Tokens with a place to read at and the first error that was met. The functions that return
-/// bool return false after an error, so that callers can stop at once.
+/// Tokens with a read position and the first error. Functions that return bool return false after
+/// an error, so that callers can stop at once.
 class TokenStream {
  public:
-  /// `tokens` ends with one of kind `end`.
+  /// `tokens` must end with a token of kind `end`.
   explicit TokenStream(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
   const Token& peek() const { return tokens_[next_]; }
-  /// The current token; the end is never passed.
+  /// Returns the current token and advances, except past the end.
   Token take();
   bool at(std::string_view word_or_symbol) const { return peek().is(word_or_symbol); }
   bool accept(std::string_view word_or_symbol);
-  /// `where` completes "expected ')' ...".
+  /// Takes `symbol` or fails with "expected 'symbol' `where`, found ...".
   bool expect(std::string_view symbol, std::string_view where);
 
   bool fail(const Token& at, std::string reason, std::string_view message);
-  /// "expected `what`, found ...".
+  /// Fails with "expected `what`, found ...".
   bool fail_expected(std::string_view what);
   const Status& error() const { return error_; }
 

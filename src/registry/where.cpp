@@ -8,7 +8,7 @@ namespace {
 
 using Op = WhereExpression::Op;
 
-/// A number, or the knowledge that there is none. Trivial, so that a stack of them costs nothing.
+/// A number, or unknown. Trivial, so that an uninitialized array of values costs nothing.
 struct Value {
   int64_t number;
   bool known;
@@ -16,7 +16,7 @@ struct Value {
 
 Value known(int64_t number) { return {number, true}; }
 
-/// A negative index turns into a place beyond any span.
+/// A negative index becomes a large unsigned one and so is out of range.
 Value read(std::span<const int64_t> values, int index) {
   const auto place = static_cast<size_t>(index);
   if (place >= values.size() || values[place] == std::numeric_limits<int64_t>::min()) return {};
@@ -51,7 +51,7 @@ Value arithmetic(Op op, int64_t a, int64_t b) {
   }
 }
 
-/// One side may decide alone: false for &&, true for ||.
+/// One known side can decide alone: false for &&, true for ||.
 Value logical(Op op, Value a, Value b) {
   const bool deciding = op == Op::logical_or;
   if ((a.known && (a.number != 0) == deciding) || (b.known && (b.number != 0) == deciding)) {

@@ -10,7 +10,7 @@
 
 namespace opmux::registry {
 
-/// One conjunct of `where`, in postfix order; integers only. Dimensions and integer arguments
+/// One conjunct of `where` as integer operations in postfix order. Dimensions and scalar arguments
 /// (int, bool, enum) are read by index.
 struct WhereExpression {
   static constexpr size_t kMaxSteps = 128;
@@ -34,29 +34,29 @@ struct WhereExpression {
     logical_and,
     logical_or,
     logical_not,
-    conditional,  ///< of three: the second if the first holds, else the third
+    conditional,  ///< three operands: the second if the first is true, else the third
   };
   struct Step {
     Op op = Op::constant;
-    int index = 0;      ///< of the dimension or argument
-    int64_t value = 0;  ///< of the constant
+    int index = 0;      ///< dimension or argument index
+    int64_t value = 0;  ///< value of a constant
 
     friend constexpr auto operator<=>(const Step&, const Step&) = default;
   };
 
   std::vector<Step> steps;
-  std::string text;  ///< canonical, for messages
+  std::string text;  ///< canonical spelling, for messages
 
-  /// False also on overflow, division by zero, or a dimension that is not bound (-1), unless the
-  /// other side of an && or || decides alone. `scalars` are indexed by argument; one that is
-  /// INT64_MIN is not there.
+  /// Evaluates the condition. Overflow, division by zero, an unbound dimension (-1) and an absent
+  /// scalar (INT64_MIN) make a result unknown, unless the other side of an && or || decides alone.
+  /// Unknown counts as false. `scalars` are indexed by argument.
   bool holds(std::span<const int64_t> dims, std::span<const int64_t> scalars) const;
 
   bool mentions(Op kind, int index) const;
 };
 
-/// The value of steps in postfix order; none where `holds` speaks of overflow and the like, or if
-/// the steps make no expression.
+/// Evaluates steps in postfix order. Returns nullopt if the value is unknown, as described at
+/// holds(), or if the steps are malformed.
 std::optional<int64_t> evaluate(std::span<const WhereExpression::Step> steps,
                                 std::span<const int64_t> dims, std::span<const int64_t> scalars);
 

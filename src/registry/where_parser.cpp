@@ -28,7 +28,7 @@ std::string_view noun(Type type) {
 struct Operator {
   std::string_view text;
   Op op;
-  int level;  ///< binds tighter the higher
+  int level;  ///< precedence: higher binds tighter
   Type operands;
   Type result;
 };
@@ -65,13 +65,13 @@ struct Node {
   int right = -1;
   int index = 0;
   int64_t value = 0;
-  std::string_view text;  ///< of a leaf or an operator
+  std::string_view text;  ///< spelling of a leaf or an operator
   int level = kLeafLevel;
   Token at;
 };
 
-/// Builds a tree first: canonical text and splitting at && need one. Nodes refer to each other by
-/// their places in one vector, -1 = error.
+/// Builds a tree first, because canonical text and splitting at && need one. Nodes refer to each
+/// other by index in one vector; -1 = error.
 class WhereParser {
  public:
   WhereParser(TokenStream& tokens, Schema& schema) : tokens_(tokens), schema_(schema) {}
@@ -187,7 +187,7 @@ class WhereParser {
       default: break;
     }
     return fail(node.at, "schema.where_type",
-                concat("'", node.text, "' cannot stand in where: only dimensions and int, bool ",
+                concat("'", node.text, "' cannot be used in where: only dimensions and int, bool ",
                        "and enum arguments can"));
   }
 
@@ -222,7 +222,7 @@ class WhereParser {
     emit(node, 0, conjunct);
   }
 
-  /// Appends steps and text of a subtree, with parentheses if it binds no tighter than `level`.
+  /// Appends steps and text of a subtree, in parentheses unless it binds tighter than `level`.
   void emit(int place, int level, WhereExpression& out) {
     const Node& node = nodes_[place];
     const bool enclosed = node.level <= level;
@@ -231,7 +231,7 @@ class WhereParser {
       out.text += node.text;
     } else if (node.right < 0) {
       out.text += node.text;
-      // A sign before a sign needs no parentheses to be read back.
+      // A unary operator before another one parses back without parentheses.
       emit(node.left, kUnaryLevel - 1, out);
     } else {
       emit(node.left, node.level - 1, out);

@@ -5,8 +5,9 @@
 
 namespace opmux::registry {
 
-/// Parses what follows `where` up to the first token that cannot belong to it, and appends its
-/// conjuncts to `schema`, whose arguments must be complete. False after an error in `tokens`.
+/// Parses the condition after `where`, up to the first token that cannot belong to it, and appends
+/// its conjuncts to `schema`. All arguments of `schema` must be parsed already. Returns false after
+/// an error, which `tokens` keeps.
 bool parse_where(TokenStream& tokens, Schema& schema);
 
 }  // namespace opmux::registry

@@ -41,7 +41,7 @@ TEST_F(BatchTest, a_duplicate_is_refused_and_stops_nothing_else) {
   ASSERT_EQ(result.refused.size(), 1u);
   EXPECT_EQ(result.refused[0].what, "norm/acme.v1");
   EXPECT_EQ(result.refused[0].why.code(), Code::already_exists);
-  EXPECT_EQ(result.refused[0].why.message(), "norm/acme.v1 is registered already");
+  EXPECT_EQ(result.refused[0].why.message(), "norm/acme.v1 is already registered");
 }
 
 TEST_F(BatchTest, a_duplicate_within_one_batch_is_refused_too) {
@@ -99,7 +99,7 @@ TEST_F(BatchTest, kind_vendor_needs_a_vendor) {
   Batch batch = batch_of("acme", {draft("norm", "v1")});
   batch.backend.vendor = "";
   EXPECT_EQ(refusal(batch).reason(), "registry.vendor");
-  EXPECT_EQ(refusal(batch).message(), "backend acme of kind vendor names no vendor");
+  EXPECT_EQ(refusal(batch).message(), "backend acme of kind vendor has no vendor");
   batch.backend.vendor = "Acme Inc";
   EXPECT_EQ(refusal(batch).reason(), "registry.vendor");
   batch.backend.vendor = "";
@@ -222,7 +222,7 @@ TEST_F(BatchTest, a_programs_backend_grows_if_kind_and_vendor_stay) {
   EXPECT_EQ(norms()[0]->backend, norms()[1]->backend);
   Batch other = batch_of("acme", {draft("norm", "v3")});
   other.backend.kind = Kind::default_;
-  EXPECT_EQ(refusal(other).message(), "backend acme exists already, of kind vendor, not default");
+  EXPECT_EQ(refusal(other).message(), "backend acme already exists, with kind vendor, not default");
   other.backend.kind = Kind::vendor;
   other.backend.vendor = "ajax";
   EXPECT_EQ(refusal(other).reason(), "registry.backend");
@@ -233,7 +233,7 @@ TEST_F(BatchTest, a_plugins_backend_is_its_own) {
   first.backend.plugin = "acme_plugin";
   ASSERT_TRUE(refusal(first).ok());
   EXPECT_EQ(refusal(draft("norm", "v2")).message(),
-            "backend acme exists already, brought by plugin acme_plugin");
+            "backend acme already exists, registered by plugin acme_plugin");
   Batch second = batch_of("acme", {draft("norm", "v3")});
   second.backend.plugin = "other";
   EXPECT_EQ(refusal(second).reason(), "registry.backend");

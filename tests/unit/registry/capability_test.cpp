@@ -40,7 +40,7 @@ struct Call {
   }
   Signature signature() const { return {&schema, &arguments, &dims, ambient, 0}; }
 
-  /// What the first failing check says, or "".
+  /// Message of the first failing check, or "".
   std::string refusal(const Caps& caps) const {
     const Capability capability = compile_caps(caps, schema).value();
     const CapabilityCheck* failing = first_failing(capability, signature());
@@ -165,7 +165,7 @@ TEST(Capability, inference_only) {
   EXPECT_EQ(call.refusal(Caps{}.inference_only()), "");
   call.ambient = kGrad;
   EXPECT_EQ(call.refusal(Caps{}.inference_only()),
-            "caps.inference_only: grad must be off: it is for inference only");
+            "caps.inference_only: grad must be off: the implementation is for inference only");
   EXPECT_EQ(call.refusal(Caps{}), "");
 }
 

@@ -100,7 +100,7 @@ TEST(CheckArguments, refuses_what_no_view_can_hold) {
   const std::vector<int64_t> nine(9, 1);
   expect_check_refuses("f(Tensor x)", ArgumentList().tensor(TensorView{nullptr, f32, nine, {}}),
                        "schema.rank",
-                       "f: 'x' has more than 8 dimensions, or strides of another number");
+                       "f: 'x' has more than 8 dimensions, or its strides do not match its rank");
 }
 
 TEST(CheckArguments, refuses_negative_dimensions) {

@@ -61,33 +61,38 @@ TEST(InferOutputs, outputs_that_are_given_tell_dimensions_of_the_others) {
 }
 
 TEST(InferOutputs, refuses_a_condition_without_whole_solution) {
-  expect_inference_refuses("f(out Tensor y[H], Tensor x[H2]) where H2 == 2 * H",
-                           ArgumentList().none().f32({7}), "schema.not_inferable",
-                           "f: cannot infer 'y': nothing tells dimension H (H2 == 2 * H)");
-  expect_inference_refuses("f(out Tensor y[H], Tensor x[N]) where N == H + 5",
-                           ArgumentList().none().f32({3}), "schema.not_inferable",
-                           "f: cannot infer 'y': nothing tells dimension H (N == H + 5)");
-  expect_inference_refuses("f(out Tensor y[H], Tensor x[N]) where H * H == N",
-                           ArgumentList().none().f32({9}), "schema.not_inferable",
-                           "f: cannot infer 'y': nothing tells dimension H (H * H == N)");
+  expect_inference_refuses(
+      "f(out Tensor y[H], Tensor x[H2]) where H2 == 2 * H", ArgumentList().none().f32({7}),
+      "schema.not_inferable",
+      "f: cannot infer 'y': the inputs do not determine dimension H (H2 == 2 * H)");
+  expect_inference_refuses(
+      "f(out Tensor y[H], Tensor x[N]) where N == H + 5", ArgumentList().none().f32({3}),
+      "schema.not_inferable",
+      "f: cannot infer 'y': the inputs do not determine dimension H (N == H + 5)");
+  expect_inference_refuses(
+      "f(out Tensor y[H], Tensor x[N]) where H * H == N", ArgumentList().none().f32({9}),
+      "schema.not_inferable",
+      "f: cannot infer 'y': the inputs do not determine dimension H (H * H == N)");
 }
 
 TEST(InferOutputs, names_what_nothing_tells) {
   expect_inference_refuses("f(out Tensor y[K], Tensor x[N])", ArgumentList().none().f32({3}),
                            "schema.not_inferable",
-                           "f: cannot infer 'y': nothing tells dimension K");
-  expect_inference_refuses("f(out Tensor y[..., N], Tensor x[N])", ArgumentList().none().f32({3}),
-                           "schema.not_inferable",
-                           "f: cannot infer 'y': nothing tells the leading dimensions '...'");
-  expect_inference_refuses("f(out Tensor y[*], Tensor x[*])", ArgumentList().none().f32({3}),
-                           "schema.not_inferable",
-                           "f: cannot infer 'y': nothing tells its shape, which may be any");
-  expect_inference_refuses("f(out Tensor[] y, Tensor x[*])", ArgumentList().tensors({}).f32({3}),
-                           "schema.not_inferable",
-                           "f: cannot infer 'y': nothing tells the length of the list");
+                           "f: cannot infer 'y': the inputs do not determine dimension K");
+  expect_inference_refuses(
+      "f(out Tensor y[..., N], Tensor x[N])", ArgumentList().none().f32({3}),
+      "schema.not_inferable",
+      "f: cannot infer 'y': the inputs do not determine the leading dimensions '...'");
+  expect_inference_refuses(
+      "f(out Tensor y[*], Tensor x[*])", ArgumentList().none().f32({3}), "schema.not_inferable",
+      "f: cannot infer 'y': the inputs do not determine its shape, which the schema leaves open");
+  expect_inference_refuses(
+      "f(out Tensor[] y, Tensor x[*])", ArgumentList().tensors({}).f32({3}), "schema.not_inferable",
+      "f: cannot infer 'y': the inputs do not determine the length of the list");
   expect_inference_refuses("f(out Tensor y[4], int n)", ArgumentList().none().integer(3),
                            "schema.not_inferable",
-                           "f: cannot infer 'y': nothing tells its dtype: no tensor is read");
+                           "f: cannot infer 'y': the inputs do not determine its dtype, because "
+                           "there is no input tensor");
 }
 
 TEST(InferOutputs, takes_the_shape_of_what_an_output_may_alias) {

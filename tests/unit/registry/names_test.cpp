@@ -56,7 +56,7 @@ TEST(Names, a_malformed_implementation_id_is_refused_with_the_form_it_should_hav
     EXPECT_EQ(id.error().reason(), "registry.name");
   }
   EXPECT_EQ(parse_implementation_id("x").error().message(),
-            "'x' is no implementation id: it has the form operator/provider.variant, each part "
+            "'x' is not an implementation id: the form is operator/provider.variant, each part "
             "[a-z][a-z0-9_]* of at most 64 bytes");
 }
 

@@ -34,7 +34,7 @@ TEST(Overlap, needs_elements_presence_and_one_device) {
   EXPECT_FALSE(overlap(elsewhere, at(0, {8})));
 }
 
-/// 8 floats in a buffer of OpenCL, whose handle is no address.
+/// 8 floats in an OpenCL buffer, whose handle is not an address.
 TensorView in_buffer(void* handle, uint64_t byte_offset) {
   int64_t shape[] = {8};
   return TensorView(opmux_tensor{handle,

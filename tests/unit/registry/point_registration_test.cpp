@@ -49,7 +49,7 @@ TEST_F(PointRegistration, the_same_declaration_again_is_fine_and_another_is_refu
   const Status other = registry_.declare_point("tile(int) -> int");
   EXPECT_EQ(other.reason(), "point.signature");
   EXPECT_EQ(other.message(),
-            "the specialization point tile(Device) -> int cannot also be tile(int) -> int");
+            "specialization point tile(Device) -> int cannot be redeclared as tile(int) -> int");
   EXPECT_EQ(registry_.declare_point("tile").reason(), "point.syntax");
 }
 
@@ -67,8 +67,9 @@ TEST_F(PointRegistration, an_answer_with_another_signature_is_refused_with_both)
   ASSERT_TRUE(registry_.declare_point("tile(Device) -> int").ok());
   const auto result = registry_.add(plugin_batch("acme", "tile(Device) -> float"), true);
   ASSERT_THAT(reasons_of(result), ElementsAre("point.signature"));
-  EXPECT_EQ(result.refused[0].why.message(),
-            "the answer is to tile(Device) -> float, the point is tile(Device) -> int");
+  EXPECT_EQ(
+      result.refused[0].why.message(),
+      "the answer has the signature tile(Device) -> float, the point has tile(Device) -> int");
 }
 
 TEST_F(PointRegistration, a_plugins_answer_waits_for_the_declaration) {
@@ -103,7 +104,7 @@ TEST_F(PointRegistration, a_programs_answer_to_an_unknown_point_is_refused_with_
   const Status unknown = registry_.answer_point("gemm.tile_m() -> int", "acme", answers(1));
   EXPECT_EQ(unknown.reason(), "point.unknown");
   EXPECT_EQ(unknown.message(),
-            "nobody declares the specialization point 'gemm.tile_m'; did you mean 'gemm.tile_n'?");
+            "no specialization point is declared as 'gemm.tile_m'; did you mean 'gemm.tile_n'?");
   Batch batch = batch_of("ajax", {});
   batch.points.push_back({"gemm.tile_m() -> int", answers(1)});
   EXPECT_THAT(reasons_of(registry_.add(batch, true)), ElementsAre("point.unknown"));

@@ -29,7 +29,7 @@ TEST(PointSignature, names_the_nearest_type) {
   ASSERT_FALSE(misspelt);
   EXPECT_EQ(misspelt.error().reason(), "point.type");
   EXPECT_EQ(misspelt.error().message(),
-            "'Devise' is no type of a specialization point (int, float, bool, str, Device); did "
+            "'Devise' is not a type of specialization points (int, float, bool, str, Device); did "
             "you mean 'Device'?");
 }
 

@@ -45,9 +45,10 @@ TEST_F(RegistryTest, another_text_under_the_same_name_is_refused_with_both) {
   const Status other = registry_.define("swish(out Tensor y[M], Tensor x[M])");
   EXPECT_EQ(other.code(), Code::already_exists);
   EXPECT_EQ(other.reason(), "registry.schema_differs");
-  EXPECT_EQ(other.message(),
-            "operator swish is defined as swish(out Tensor y[N], Tensor x[N]) and cannot also be "
-            "swish(out Tensor y[M], Tensor x[M])");
+  EXPECT_EQ(
+      other.message(),
+      "operator swish is defined as swish(out Tensor y[N], Tensor x[N]) and cannot be redefined as "
+      "swish(out Tensor y[M], Tensor x[M])");
 }
 
 TEST_F(RegistryTest, a_schema_that_does_not_parse_is_refused_and_changes_nothing) {

@@ -202,7 +202,7 @@ TEST(SchemaParser, refuses_an_output_after_an_input) {
   expect_error("f(Tensor x, out Tensor y)", "1:13", "schema.argument_order",
                "'y' follows the input 'x'");
   expect_error("f(Tensor x, inout Tensor y)", "1:13", "schema.argument_order",
-               "outputs stand first");
+               "outputs must come first");
 }
 
 TEST(SchemaParser, refuses_a_required_argument_after_a_default) {
@@ -212,10 +212,10 @@ TEST(SchemaParser, refuses_a_required_argument_after_a_default) {
 }
 
 TEST(SchemaParser, refuses_access_that_makes_no_sense) {
-  expect_error("f(out int a)", "1:3", "schema.access", "written but is no tensor");
+  expect_error("f(out int a)", "1:3", "schema.access", "written but is not a tensor");
   expect_error("f(out const Tensor a)", "1:3", "schema.access", "const");
   expect_error("f(const int a)", "1:3", "schema.access", "const");
-  expect_error("f(out(y) Tensor y)", "1:7", "schema.access", "same memory");
+  expect_error("f(out(y) Tensor y)", "1:7", "schema.access", "share memory");
   expect_error("f(out(a) Tensor y, int a)", "1:7", "schema.access", "not as 'a'");
   expect_error("f(out(xx) Tensor y, Tensor x)", "1:7", "schema.unknown_name", "called 'xx'");
 }
@@ -264,8 +264,9 @@ TEST(SchemaParser, checks_names_and_types_in_where) {
   expect_error("f(Tensor x[H]) where H && H > 1", "1:22", "schema.where_type", "'H' is an integer");
   expect_error("f(Tensor x[H]) where 1 < H < 3", "1:24", "schema.where_type", "an integer");
   expect_error("f(Tensor x[H]) where !H", "1:23", "schema.where_type", "a condition");
-  expect_error("f(Tensor x[H]) where x == 1", "1:22", "schema.where_type", "cannot stand in where");
-  expect_error("f(float x) where x == 1", "1:18", "schema.where_type", "cannot stand in where");
+  expect_error("f(Tensor x[H]) where x == 1", "1:22", "schema.where_type",
+               "cannot be used in where");
+  expect_error("f(float x) where x == 1", "1:18", "schema.where_type", "cannot be used in where");
   expect_error("f(enum{a, b} m) where m == c", "1:28", "schema.enum_word", "expected one of a, b");
   expect_error("f(enum{a, b} m) where m + 1 == 2", "1:23", "schema.where_type", "is an enum");
   expect_error("f(Tensor x[H]) where", "1:21", "schema.syntax",

@@ -80,25 +80,28 @@ TEST(SchemaEvolution, allows_trailing_arguments_that_may_be_left_out) {
 
 TEST(SchemaEvolution, spells_out_the_first_difference) {
   EXPECT_EQ(evolution("f(Tensor x[H], int a)", "f(Tensor x[H], float a)"),
-            "not the f that is known here: argument 2 is 'int a', here it is 'float a'");
+            "differs from the registered f: argument 2 is 'int a', registered as 'float a'");
   EXPECT_EQ(evolution("g(Tensor x)", "f(Tensor x)"),
-            "not the f that is known here: it is called g");
+            "differs from the registered f: it is called g");
   EXPECT_EQ(evolution("f(Tensor x, int a = 1)", "f(Tensor x)"),
-            "not the f that is known here: argument 2 is 'int a = 1', here there are only 1");
+            "differs from the registered f: argument 2 is 'int a = 1', the registered number of "
+            "arguments is 1");
   EXPECT_EQ(evolution("f(Tensor x)", "f(Tensor x, int a)"),
-            "not the f that is known here: argument 2 'int a' is missing and has no default");
+            "differs from the registered f: argument 2 'int a' is missing and has no default");
   EXPECT_EQ(evolution("f(int a = 1)", "f(int a = 2)"),
-            "not the f that is known here: argument 1 is 'int a = 1', here it is 'int a = 2'");
+            "differs from the registered f: argument 1 is 'int a = 1', registered as 'int a = 2'");
 }
 
 TEST(SchemaEvolution, lets_where_grow_only_about_added_arguments) {
   EXPECT_EQ(evolution("f(Tensor x[H]) where H > 1",
                       "f(Tensor x[H], int n = 0, Tensor? w[W]) where H > 1 && n >= 0 && W > H"),
             "");
-  EXPECT_EQ(evolution("f(Tensor x[H])", "f(Tensor x[H]) where H > 1"),
-            "not the f that is known here: it has no where, here it has where H > 1");
-  EXPECT_EQ(evolution("f(Tensor x[H]) where H > 1", "f(Tensor x[H]) where H > 2"),
-            "not the f that is known here: it has where H > 1, here it has where H > 2");
+  EXPECT_EQ(
+      evolution("f(Tensor x[H])", "f(Tensor x[H]) where H > 1"),
+      "differs from the registered f: it has no where clause, the registered one has where H > 1");
+  EXPECT_EQ(
+      evolution("f(Tensor x[H]) where H > 1", "f(Tensor x[H]) where H > 2"),
+      "differs from the registered f: it has where H > 1, the registered one has where H > 2");
 }
 
 /// Cuts, doubles, swaps or replaces bytes.

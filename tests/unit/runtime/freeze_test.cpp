@@ -56,7 +56,8 @@ TEST_F(FreezeTest, refuses_what_would_change_the_choice_and_says_so) {
   const auto refused = [](const Status& status) {
     EXPECT_EQ(status.code(), Code::frozen);
     EXPECT_EQ(status.reason(), "runtime.frozen");
-    EXPECT_THAT(std::string(status.message()), HasSubstr("frozen; changes go into a new one"));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("frozen; create a new runtime to make changes"));
   };
   refused(stage.runtime.set_policy({.prefer = {"copy/b.x"}}));
   refused(stage.runtime.reset_policy());
