@@ -27,7 +27,7 @@ Relation relation_of(FactIs is) {
     case FactIs::at_least:
     case FactIs::below:
     case FactIs::absent:
-      return Relation::at_least;  // whether it is there is known where this is asked
+      return Relation::at_least;  // every predicate on the fact also tests its presence
     case FactIs::multiple:
     case FactIs::not_multiple: return Relation::multiple_of;
     default: return Relation::equals;

@@ -15,7 +15,7 @@
 
 namespace opmux::policy {
 
-/// One thing that is known of a class of calls: "dtype(x) == bf16", "H % 16 == 0", "T < 128".
+/// One property that all calls of a class share: "dtype(x) == bf16", "H % 16 == 0", "T < 128".
 struct ClassFact {
   enum class Is : uint8_t {
     equal,
@@ -25,12 +25,12 @@ struct ClassFact {
     multiple,
     not_multiple,
     absent,
-    answered,  ///< what the formula of a condition comes to
+    answered,  ///< a formula has a certain answer
   };
   registry::Fact fact = {};
   Is is = Is::equal;
-  int64_t value = 0;  ///< of no meaning for absent; an Answer for answered
-  std::shared_ptr<const registry::Formula> formula = nullptr;  ///< of answered
+  int64_t value = 0;  ///< unused for `absent`; an Answer for `answered`
+  std::shared_ptr<const registry::Formula> formula = nullptr;  ///< only for `answered`
 
   friend bool operator==(const ClassFact& a, const ClassFact& b) {
     const bool same_formula =
@@ -40,19 +40,20 @@ struct ClassFact {
 };
 using ClassFacts = std::vector<ClassFact>;
 
-/// Whether a call agrees with what is known.
+/// Whether a call has the property.
 bool holds(const ClassFact& known, const registry::Signature& signature);
 void add_dependencies(const ClassFact& known, registry::Dependencies& into);
 
-/// The fact that is called so, as registry::describe does.
+/// Finds a fact by the name that registry::describe() gives it.
 std::optional<registry::Fact> find_fact(const registry::Schema& schema, std::string_view name);
-/// "bf16", "cpu:0", "true", "tanh", "4096".
+/// A fact's value as text: "bf16", "cpu:0", "true", "tanh", "4096".
 std::string value_text(const registry::Schema& schema, registry::Fact fact, int64_t value);
 
-/// Joined by " && "; "always" if nothing is known. Reads back as the same facts.
+/// The facts as text, joined by " && "; "always" if there are none. parse_class_facts() is the
+/// inverse.
 std::string to_string(const registry::Schema& schema, const ClassFacts& facts);
-/// Fails with "lock.fact" if the text is none, names what the schema does not have, or a formula
-/// that is none of `formulas`.
+/// Fails with "lock.fact" if the text is malformed, names a fact that the schema does not have, or
+/// contains a formula that is not in `formulas`.
 Result<ClassFacts> parse_class_facts(const registry::Schema& schema,
                                      std::span<const registry::Formula> formulas,
                                      std::string_view text);

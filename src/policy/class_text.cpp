@@ -21,7 +21,7 @@ using FactIs = ClassFact::Is;
 
 constexpr std::string_view kBetween = " && ", kAlways = "always", kAbsentWord = "absent";
 constexpr std::array<std::string_view, 3> kAnswers{"false", "true", "unknown"};
-constexpr int kDeviceBits = 16;  // above them the fact has the device's number
+constexpr int kDeviceBits = 16;  // the bits above hold the device number
 
 struct Comparison {
   std::string_view sign;
@@ -63,7 +63,7 @@ std::string layout_text(int64_t packed) {
   return digits.substr(0, static_cast<size_t>(last) + 1);
 }
 
-/// A word may hold anything: what would end it is written as %41.
+/// Quotes a word, which may contain any byte; special characters are written as %41.
 std::string escaped(std::string_view word) {
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string text = "\"";
@@ -230,7 +230,7 @@ std::optional<ClassFact> parse_answer(const Schema& schema, std::span<const Form
   return std::nullopt;
 }
 
-/// "NAME IS VALUE", or "NAME % VALUE == 0", or "(FORMULA) == true".
+/// Parses "NAME SIGN VALUE", "NAME % VALUE == 0" or "(FORMULA) == true".
 std::optional<ClassFact> parse_fact(const Schema& schema, std::span<const Formula> formulas,
                                     std::string_view text) {
   const std::string_view name = take_word(text), sign = take_word(text), word = take_word(text);
@@ -270,9 +270,8 @@ Result<ClassFacts> parse_class_facts(const Schema& schema, std::span<const Formu
     const std::string_view part = rest.substr(0, end);
     auto fact = parse_fact(schema, formulas, part);
     if (!fact) {
-      return Status(
-          Code::invalid_argument, "lock.fact",
-          base::concat("'", part, "' is nothing that is known of a call of ", schema.name));
+      return Status(Code::invalid_argument, "lock.fact",
+                    base::concat("'", part, "' is not a valid property of calls of ", schema.name));
     }
     facts.push_back(*std::move(fact));
     if (end == std::string_view::npos) return facts;

@@ -10,7 +10,7 @@
 namespace opmux {
 namespace {
 
-/// A policy without those it stands on.
+/// A policy without its outer policies.
 Policy top_of(const Policy& policy) {
   Policy top = policy;
   top.outer = nullptr;
@@ -29,7 +29,7 @@ std::vector<const Policy*> chain_of(const Policy& policy) {
   return chain;
 }
 
-/// `chain`, innermost first, as one policy.
+/// Links the policies of `chain`, innermost first, into one.
 Policy linked(const std::vector<const Policy*>& chain) {
   std::shared_ptr<const Policy> outer;
   for (size_t i = chain.size(); i-- > 1;) {
@@ -51,7 +51,7 @@ bool Policy::empty() const {
 }
 
 Policy combine(const Policy& outer, const Policy& inner) {
-  // Code that enters the same scope again and again ends up with the same policy, not a longer one.
+  // Drop repeated policies, so that entering the same scope repeatedly does not grow the chain.
   std::vector<const Policy*> chain = chain_of(inner);
   for (const Policy* at : chain_of(outer)) chain.push_back(at);
   std::vector<const Policy*> kept;

@@ -51,7 +51,7 @@ std::string negated(const Condition& operand) {
              : base::concat("!(", text, ")");
 }
 
-/// Adds a condition's operands if it joins by `kind` too, else the condition itself.
+/// Adds a condition's operands if it is of the same kind (all_of or any_of), else the condition.
 void flatten_into(std::vector<Condition>& operands, const Condition& condition,
                   ConditionKind kind) {
   if (condition.node().kind != kind) return operands.push_back(condition);

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 4> kAmbient{"grad", "capturing", "determi
 
 std::string leaf_problem(const Condition::Node& node) {
   if (node.compare == Compare::multiple_of && node.value <= 0) {
-    return base::concat("a multiple of ", node.value, " is nothing to ask for");
+    return base::concat("a multiple of ", node.value, " is not a valid condition");
   }
   switch (node.kind) {
     case ConditionKind::ambient:
@@ -31,10 +31,10 @@ std::string leaf_problem(const Condition::Node& node) {
           std::has_single_bit(static_cast<uint64_t>(node.value))) {
         return {};
       }
-      return base::concat("an alignment is a power of two up to 4096, not ", node.value);
+      return base::concat("an alignment must be a power of two up to 4096, not ", node.value);
     case ConditionKind::layout:
       if (registry::parse_layout(node.text)) return {};
-      return base::concat("'", node.text, "' is no order of dimensions such as \"0213\"");
+      return base::concat("'", node.text, "' is not an order of dimensions such as \"0213\"");
     default: return {};
   }
 }

@@ -22,8 +22,8 @@ namespace {
 
 using ConditionKind = Condition::Kind;
 
-constexpr int64_t kDeviceTypeMask = 0xffff;  // above it the fact has the device's number
-/// Joins inside the right side of others: a tree's depth and that of a text in it.
+constexpr int64_t kDeviceTypeMask = 0xffff;  // the bits above hold the device number
+/// Maximum nesting of && and ||: the depth of a tree plus that of a parsed condition in it.
 constexpr size_t kMostKept = 256;
 
 FactKind fact_kind(ConditionKind kind) {
@@ -64,7 +64,7 @@ std::optional<Fact> fact_of(const registry::Schema& schema, const Condition::Nod
   const std::string_view name =
       node.kind == ConditionKind::rows ? "rows" : std::string_view(node.name);
   const auto fact = registry::resolve_fact(schema, fact_kind(node.kind), name);
-  // Floats are facts by their bits: nothing to compare numbers with.
+  // A float's fact is its bit pattern, which cannot be compared with integers.
   return fact && is_float(schema, *fact) ? std::nullopt : fact;
 }
 
@@ -81,7 +81,7 @@ Answer negation(Answer answer) {
   return answer == Answer::yes ? Answer::no : Answer::yes;
 }
 
-/// `deciding` on either side decides; else unknown on either side is unknown.
+/// `deciding` if either side is; else unknown if either side is.
 Answer joined(Answer a, Answer b, Answer deciding) {
   if (a == deciding || b == deciding) return deciding;
   return a == Answer::unknown ? a : b;
@@ -120,7 +120,8 @@ class ConditionProgram::Compiler {
     const auto fact = fact_of(schema_, node);
     if (!fact) {
       problem = {0,
-                 base::concat("operator ", schema_.name, " has no '", node.name, "' to ask about"),
+                 base::concat("operator ", schema_.name, " has no '", node.name,
+                              "' that a condition could read"),
                  true};
       return false;
     }

@@ -12,17 +12,18 @@
 
 namespace opmux::policy {
 
-/// A condition compiled against a schema: questions about facts with jumps between them, so that
-/// `&&` and `||` ask no more than they must. Immutable.
+/// A condition compiled against a schema: predicates on facts with jumps between them, so that `&&`
+/// and `||` short-circuit. Immutable.
 class ConditionProgram {
  public:
-  /// Nothing if the condition names something that the schema does not have, or compares what
-  /// cannot be compared; `problem` then says what and, for a text, where.
+  /// Returns nullopt if the condition names an argument or dimension that the schema does not have,
+  /// or compares incompatible types. `problem` then has the message and, for a parsed condition,
+  /// the position.
   static std::optional<ConditionProgram> compile(const Condition& condition,
                                                  const registry::Schema& schema,
                                                  ExpressionProblem* problem = nullptr);
 
-  /// Whether the answer is yes: what is absent, overflows or divides by zero makes it unknown.
+  /// Whether the answer is yes. Absent facts, overflow and division by zero make it unknown.
   bool holds(const registry::Signature& signature) const {
     return answer(signature) == registry::Answer::yes;
   }
@@ -32,14 +33,14 @@ class ConditionProgram {
 
  private:
   enum class Op : uint8_t {
-    constant,     ///< the answer `index`
-    ask,          ///< the question
-    compute,      ///< the formula `index`
-    match_tag,    ///< whether the tag's word matches the pattern `index`
-    negate,       ///< the last answer
-    skip_if_no,   ///< to step `index`, else keep the answer
-    skip_if_yes,  ///< to step `index`, else keep the answer
-    join_and,     ///< the kept answer with the last
+    constant,     ///< sets the answer to `index`
+    ask,          ///< evaluates `question`
+    compute,      ///< evaluates formula `index`
+    match_tag,    ///< matches the tag with pattern `index`
+    negate,       ///< negates the answer
+    skip_if_no,   ///< jumps to step `index`, else pushes the answer
+    skip_if_yes,  ///< jumps to step `index`, else pushes the answer
+    join_and,     ///< pops an answer and combines it with the last
     join_or,
   };
   struct Step {

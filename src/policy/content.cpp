@@ -79,7 +79,7 @@ void ContentWriter::add_all(const Policy& policy) {
 }
 
 uint64_t ContentWriter::hash() const {
-  // FNV-1a over words: eight bytes a step, then the rest, then a finisher that spreads the bits.
+  // Like FNV-1a, but eight bytes per step, then the remaining bytes, then the length.
   uint64_t hash = 0xcbf29ce484222325u;
   const char* at = bytes_.data();
   size_t left = bytes_.size();

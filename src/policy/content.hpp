@@ -9,7 +9,8 @@
 
 namespace opmux::policy {
 
-/// Unambiguous bytes: equal bytes are equal values. Strings carry their length.
+/// Serializes policies unambiguously: equal bytes mean equal values. Strings are written with their
+/// length.
 class ContentWriter {
  public:
   void add(std::string_view text);
@@ -18,11 +19,11 @@ class ContentWriter {
   void add_real(double number);
   void add(const std::optional<bool>& flag);
   void add(const Condition& condition);
-  /// What a rule does; not what it is called, who owns it or where it stands.
+  /// Adds the effect of a rule, without its name, owner, reason and location.
   void add_effect(const Rule& rule);
-  /// Everything that is not bound to one operator: neither per_op nor rules.
+  /// Adds the fields that apply to all operators: everything except per_op and rules.
   void add_general(const Policy& policy);
-  /// The whole policy with labels, and those it stands on.
+  /// Adds the whole policy with names, owners and locations of rules, and its outer policies.
   void add_all(const Policy& policy);
 
   const std::string& bytes() const { return bytes_; }

@@ -5,8 +5,8 @@
 
 namespace opmux::policy {
 
-/// Whether a layer denies something whatever the operator: its own `deny` and `deny_vendors`, and
-/// rules without a condition for operator "*".
+/// Whether a layer denies an implementation for all operators: by `deny`, `deny_vendors`, or a rule
+/// for operator "*" without a condition.
 bool denies(const PolicyLayer& layer, const Subject& subject);
 
 }  // namespace opmux::policy

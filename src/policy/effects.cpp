@@ -23,7 +23,7 @@ std::vector<std::string> ranked(const PolicyView& view, const OperatorPolicy& po
   return ids;
 }
 
-/// The list that ranks, else whoever takes others away.
+/// The origin of the list that ranks candidates or, without one, of the first drop.
 std::string author_of(const PolicyView& view) {
   if (view.has_list) return describe(view.list_by);
   for (const PolicyView::Drop& drop : view.drops) {
@@ -61,7 +61,7 @@ std::string describe_drops(const PolicyView& view, const registry::OperatorRecor
   }
   for (const Origin& require : view.requires_by) {
     if (told.insert(describe(require)).second) {
-      parts.push_back(base::concat("what is required by ", describe(require), " is denied"));
+      parts.push_back(base::concat("everything required by ", describe(require), " is denied"));
     }
   }
   return base::join(parts, "; ");

@@ -7,20 +7,20 @@
 
 namespace opmux::policy {
 
-/// What policies make of one operator where one condition is true, or none.
+/// The effect of the policies on one operator if exactly one condition is true, or none.
 struct Effect {
-  const Rule* rule = nullptr;      ///< whose condition is true; null: no condition is
-  std::string when;                ///< that condition; empty: none
-  std::vector<std::string> order;  ///< ids in the order in which they are tried
-  std::string by;                  ///< what gave the first its place, or took all away
+  const Rule* rule = nullptr;      ///< the rule whose condition is true; null = no condition is
+  std::string when;                ///< that condition; empty if `rule` is null
+  std::vector<std::string> order;  ///< ids in the order in which a call tries them
+  std::string by;                  ///< origin of the ranking or, without one, of the first drop
 };
 
-/// One effect without any condition, then one for each rule with a condition that the operator can
-/// meet, strongest first. Capabilities and health play no part.
+/// The effect if no condition is true, then one effect per rule whose condition applies to the
+/// operator's schema, strongest first. Ignores capabilities and health.
 std::vector<Effect> effects_of(const PolicySet& set,
                                const std::shared_ptr<const registry::OperatorRecord>& op);
 
-/// Why nothing is left of an operator: who denies, requires or excludes each candidate.
+/// Explains why no candidate is left: the origins of all drops and requirements.
 std::string describe_drops(const PolicyView& view, const registry::OperatorRecord& op);
 
 }  // namespace opmux::policy

@@ -46,7 +46,7 @@ Status read_boolean(const Variable& variable, bool& into) {
   const std::string& value = variable.value;
   const bool yes = value == "1" || value == "true" || value == "on";
   const bool no = value == "0" || value == "false" || value == "off";
-  if (!yes && !no) return refuse(variable, "allowed are 0, 1, true, false, on, off");
+  if (!yes && !no) return refuse(variable, "allowed values are 0, 1, true, false, on, off");
   into = yes;
   return {};
 }
@@ -67,13 +67,13 @@ Status read_vendors(const Variable& variable, std::vector<std::string>& into) {
   for (const std::string& name : into) {
     if (registry::valid_name(name)) continue;
     return refuse(variable, base::concat("'", name,
-                                         "' is no vendor's name; names are separated by "
+                                         "' is not a vendor name; names are separated by "
                                          "commas and have the form [a-z][a-z0-9_]*"));
   }
   return {};
 }
 
-/// "op=a|b;op2=c".
+/// Parses "op=a|b;op2=c".
 Status read_orders(const Variable& variable,
                    std::map<std::string, std::vector<std::string>>& into) {
   for (const std::string& part : split(variable.value, ';')) {
@@ -88,7 +88,7 @@ Status read_orders(const Variable& variable,
     const std::string_view list = std::string_view(part).substr(equals + 1);
     if (Status status = read_tokens(variable, list, '|', order); !status.ok()) return status;
     if (!into.emplace(op, std::move(order)).second) {
-      return refuse(variable, base::concat("'", op, "' has two orders"));
+      return refuse(variable, base::concat("'", op, "' has more than one order"));
     }
   }
   return {};
@@ -97,7 +97,7 @@ Status read_orders(const Variable& variable,
 Status read_word(const Variable& variable, std::span<const std::string_view> words,
                  std::string& into) {
   if (std::find(words.begin(), words.end(), variable.value) == words.end()) {
-    return refuse(variable, base::concat("allowed are ", base::join(words, ", "),
+    return refuse(variable, base::concat("allowed values are ", base::join(words, ", "),
                                          base::suggestion(variable.value, words)));
   }
   into = variable.value;
@@ -108,7 +108,7 @@ Status read_count(const Variable& variable, int& into) {
   const std::string& value = variable.value;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), into);
   const bool whole = error == std::errc() && end == value.data() + value.size();
-  if (!whole || into < 1 || into > 1024) return refuse(variable, "allowed are 1 to 1024");
+  if (!whole || into < 1 || into > 1024) return refuse(variable, "allowed values are 1 to 1024");
   return {};
 }
 
@@ -118,7 +118,7 @@ Status read_paths(const Variable& variable, char separator, std::vector<std::str
   return refuse(variable, base::concat("an entry between '", separator, "' is empty"));
 }
 
-/// "[inputs:]FOLDER".
+/// Parses "[inputs:]FOLDER".
 Status read_record(const Variable& variable, Environment& into) {
   constexpr std::string_view kInputs = "inputs";
   into.record = variable.value;
@@ -128,12 +128,12 @@ Status read_record(const Variable& variable, Environment& into) {
     if (word != kInputs) {
       return refuse(variable, base::concat("'", word, "' before the colon is not known",
                                            base::suggestion(word, std::span(&kInputs, 1)),
-                                           "; allowed are FOLDER and inputs:FOLDER"));
+                                           "; allowed values are FOLDER and inputs:FOLDER"));
     }
     into.record_inputs = true;
     into.record.erase(0, colon + 1);
   }
-  if (into.record.empty()) return refuse(variable, "no folder is named");
+  if (into.record.empty()) return refuse(variable, "the folder is missing");
   return {};
 }
 
@@ -179,7 +179,8 @@ constexpr std::array<Known, 18> kKnown{{
     {"OPMUX_DISABLE", [](const Variable& v, Environment& e) { return read_boolean(v, e.disable); }},
 }};
 
-/// The backend that a variable switches, in lower case; empty if its name is none.
+/// The name, in lower case, of the backend that a variable enables or disables; empty if the
+/// variable does not name one.
 std::string backend_of(std::string_view variable) {
   if (!variable.starts_with(kBackendPrefix)) return {};
   std::string name(variable.substr(kBackendPrefix.size()));
@@ -196,7 +197,7 @@ Status unknown(const Variable& variable) {
                  [](const Known& k) { return k.name; });
   names.back() = "OPMUX_BACKEND_<NAME>";
   return {Code::invalid_argument, "environment.unknown",
-          base::concat(variable.name, " is set, but opmux knows no such variable",
+          base::concat(variable.name, " is set, but opmux has no such variable",
                        base::suggestion(variable.name, names))};
 }
 

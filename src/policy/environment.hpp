@@ -11,16 +11,16 @@
 
 namespace opmux::policy {
 
-/// One variable as it was found.
+/// An environment variable.
 struct Variable {
   std::string name, value;
 };
 
-/// The OPMUX_* variables, parsed strictly. Unset and empty are the same.
+/// The OPMUX_* environment variables, strictly parsed. An empty variable counts as unset.
 struct Environment {
   Policy policy;  ///< PREFER, STRICT, PER_OP, ALLOW_VENDORS, DENY_VENDORS
   std::string config, lockfile, platform, state_dir;
-  std::string record;          ///< the folder of RECORD
+  std::string record;          ///< folder from RECORD
   bool record_inputs = false;  ///< RECORD began with "inputs:"
   std::string log;             ///< debug, info, warning, error
   std::string crash_journal;   ///< off, on, with_handler
@@ -28,22 +28,24 @@ struct Environment {
   std::vector<std::string> plugin_path, python_plugins;
   bool disable = false;
   bool state_page = false;
-  int num_threads = 0;                   ///< 0: not set
-  std::map<std::string, bool> backends;  ///< OPMUX_BACKEND_<NAME>, lower case
-  std::vector<Variable> seen;            ///< what was set, by name, for `config show`
+  int num_threads = 0;                   ///< 0 = not set
+  std::map<std::string, bool> backends;  ///< from OPMUX_BACKEND_<NAME>; names in lower case
+  std::vector<Variable> seen;            ///< variables that are set, by name, for `config show`
 };
 
-/// Unknown OPMUX_* names fail with the nearest known one ("environment.unknown"); bad values fail
-/// naming the variable, the value and what is allowed ("environment.value").
+/// Fails with "environment.unknown" for an unknown OPMUX_* variable and suggests the nearest name.
+/// Fails with "environment.value" for an invalid value; the message has the variable, its value and
+/// the allowed values.
 Result<Environment> parse_environment(const std::vector<Variable>& variables);
 
-/// Those of a null-terminated block of NAME=value that start with OPMUX_, by name.
+/// The variables of a null-terminated NAME=value block that start with OPMUX_, sorted by name.
 std::vector<Variable> variables_of(const char* const* block);
 
-/// Whether the process has more rights than whoever started it (set-user-id and the like).
+/// Whether the process has more privileges than the process that started it (set-user-ID programs
+/// and similar).
 bool raised_privileges();
 
-/// The process's variables that start with OPMUX_; none when it runs with raised privileges.
+/// The process's variables that start with OPMUX_; empty if it runs with raised privileges.
 std::vector<Variable> process_variables(bool raised = raised_privileges());
 
 }  // namespace opmux::policy

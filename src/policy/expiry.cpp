@@ -7,7 +7,7 @@
 namespace opmux::policy {
 namespace {
 
-/// The first moment at which it is over; nothing if it never is, or is already.
+/// The time at which a rule expires; nullopt if it never does or already has.
 std::optional<std::chrono::sys_seconds> end_of(const Rule& rule) {
   const auto end = rule.expired ? std::nullopt : base::end_of_day(rule.expires);
   if (!end) return std::nullopt;

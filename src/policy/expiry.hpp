@@ -7,11 +7,11 @@
 
 namespace opmux::policy {
 
-/// Marks the rules whose last day is over, those of outer policies too; true if some were not
-/// marked before. Marks are never taken back.
+/// Marks rules as expired whose last day is over, including those of outer policies. Returns true
+/// if it marked any. Never unmarks a rule.
 bool mark_expired(Policy& policy, std::chrono::sys_seconds now);
 
-/// When the next rule expires.
+/// The time at which the next rule expires; nullopt if none will.
 std::optional<std::chrono::sys_seconds> next_expiry(const Policy& policy);
 
 }  // namespace opmux::policy

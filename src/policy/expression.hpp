@@ -9,14 +9,14 @@
 
 namespace opmux::policy {
 
-/// What is wrong with the text of a condition, and where.
+/// An error in the text of a condition.
 struct ExpressionProblem {
-  size_t at = 0;  ///< bytes from the start of the text
+  size_t at = 0;  ///< byte offset in the text
   std::string text = {};
-  bool name = false;  ///< something is named that a schema does not have
+  bool name = false;  ///< the schema lacks a name that the condition uses
 };
 
-/// The text of a condition as a tree: what was written, before it meets a schema.
+/// Syntax tree of a condition, independent of a schema.
 struct Expression {
   enum class Op : uint8_t {
     integer,
@@ -45,9 +45,9 @@ struct Expression {
   };
   struct Node {
     Op op = Op::integer;
-    size_t at = 0;          ///< where it stands in the text; of an operator its sign
-    int64_t number = 0;     ///< of an integer or boolean
-    std::string text = {};  ///< of a text, a name or a call
+    size_t at = 0;          ///< byte offset in the text; of the sign for an operator
+    int64_t number = 0;     ///< value of an integer or boolean
+    std::string text = {};  ///< content of a string, or the name of a name or call
     std::vector<uint32_t> operands = {};
   };
 
@@ -63,8 +63,8 @@ inline constexpr size_t kLongestExpression = 16'384;
 inline constexpr size_t kMostExpressionNodes = 1024;
 inline constexpr int kDeepestExpression = 64;
 
-/// Reads the subset of CEL that docs/policy_conditions.md describes. What CEL has and the subset
-/// does not is named in the problem.
+/// Parses the subset of CEL that docs/policy_conditions.md describes. The problem names CEL
+/// features that the subset lacks.
 std::variant<Expression, ExpressionProblem> parse_expression(std::string_view text);
 
 }  // namespace opmux::policy

@@ -77,11 +77,11 @@ std::optional<Formula> ExpressionCompiler::finish(const std::optional<Type>& typ
   Formula formula = std::exchange(formula_, {});
   if (!type) return std::nullopt;
   if (type->domain != Domain::boolean) {
-    fail(at, base::concat("expected a truth value, found ", shown(*type)));
+    fail(at, base::concat("expected a boolean, found ", shown(*type)));
     return std::nullopt;
   }
   if (formula.steps.size() > registry::WhereExpression::kMaxSteps) {
-    fail(at, "too much in one comparison; join smaller ones by && and ||");
+    fail(at, "a comparison is too large; split it and combine the parts with && and ||");
     return std::nullopt;
   }
   return formula;
@@ -101,9 +101,9 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit(uint32_t index)
     case ExprOp::integer: push_constant(node.number); return Type{};
     case ExprOp::boolean: push_constant(node.number); return Type{Domain::boolean};
     case ExprOp::text:
-      return fail(node.at, base::concat("the text \"", node.text,
+      return fail(node.at, base::concat("the string \"", node.text,
                                         "\" can only be compared with ==, != and in"));
-    case ExprOp::list: return fail(node.at, "a list can only stand after 'in'");
+    case ExprOp::list: return fail(node.at, "a list is allowed only after 'in'");
     case ExprOp::name: return emit_name(node);
     case ExprOp::call: return emit_call(node);
     case ExprOp::negate:
@@ -138,8 +138,8 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_binary(const Ex
     const auto type = emit(operand);
     if (!type) return type;
     if (*type != wanted) {
-      return fail(node.at, base::concat("'", sign_of(node.op), "' joins ", shown(wanted),
-                                        " with another, found ", shown(*type)));
+      return fail(node.at, base::concat("'", sign_of(node.op), "' needs ", shown(wanted),
+                                        " on both sides, found ", shown(*type)));
     }
   }
   push({code_of(node.op)});
@@ -150,7 +150,7 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_conditional(con
   const auto condition = emit(node.operands[0]);
   if (!condition) return condition;
   if (condition->domain != Domain::boolean) {
-    return fail(node.at, base::concat("what stands before '?' has to be a truth value, found ",
+    return fail(node.at, base::concat("the condition before '?' must be a boolean, found ",
                                       shown(*condition)));
   }
   const auto yes = emit(node.operands[1]);
@@ -218,7 +218,7 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_equal(uint32_t 
     const auto other = emit(right);
     if (!other) return other;
     if (*other != *type) {
-      return fail(at, base::concat(shown(*type), " is never equal to ", shown(*other)));
+      return fail(at, base::concat(shown(*type), " cannot be compared with ", shown(*other)));
     }
   }
   push({Code::equal});

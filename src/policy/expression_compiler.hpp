@@ -14,20 +14,20 @@ namespace opmux::policy {
 
 using CpuFeatures = std::set<std::string, std::less<>>;
 
-/// Turns parts of a condition into formulas over the facts of one schema. Everything has a type:
-/// whole numbers, truth values, and words (element types, devices, layouts, words of an enum, tags)
-/// that only compare with words of their own kind. Both arguments must outlive it.
+/// Compiles parts of a condition to formulas over the facts of one schema. Values are typed:
+/// integers, booleans and words (dtypes, devices, layouts, enum values, tags). Words are comparable
+/// only with words of the same type. The constructor's arguments must outlive this object.
 class ExpressionCompiler {
  public:
   ExpressionCompiler(const Expression& expression, const registry::Schema& schema,
                      const CpuFeatures& cpu)
       : expression_(expression), schema_(schema), cpu_(cpu) {}
 
-  /// A truth value; nothing, and problem() set, if the node is none for this schema.
+  /// Compiles a boolean expression. On an error returns nullopt and sets problem().
   std::optional<registry::Formula> question(uint32_t node);
-  /// Whether two nodes are equal, as one element of a list asks.
+  /// Compiles the comparison of two nodes, for one element of a list after `in`.
   std::optional<registry::Formula> equality(uint32_t left, uint32_t right, size_t at);
-  /// The pattern if the node is glob(tag, "pattern"), which no formula can answer.
+  /// The pattern if the node is glob(tag, "pattern"), which a formula cannot express.
   std::optional<std::string> tag_pattern(uint32_t node);
 
   const ExpressionProblem& problem() const { return problem_; }
@@ -39,7 +39,7 @@ class ExpressionCompiler {
   enum class Domain : uint8_t { integer, boolean, dtype, device, layout, enumeration, tag };
   struct Type {
     Domain domain = Domain::integer;
-    int arg = -1;  ///< of an enumeration
+    int arg = -1;  ///< argument index of an enumeration
     friend bool operator==(const Type&, const Type&) = default;
   };
 
@@ -79,7 +79,7 @@ class ExpressionCompiler {
   ExpressionProblem problem_;
 };
 
-/// CPU features that may be asked for although this machine lacks them.
+/// CPU features that conditions may name even if this machine lacks them.
 const CpuFeatures& known_cpu_features();
 
 }  // namespace opmux::policy

@@ -12,7 +12,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_word(char c) { return is_word_start(c) || is_digit(c); }
 
-/// A code point in UTF-8.
+/// Appends a code point in UTF-8.
 void append_code_point(std::string& text, uint32_t code) {
   if (code < 0x80) {
     text.push_back(static_cast<char>(code));
@@ -26,7 +26,7 @@ void append_code_point(std::string& text, uint32_t code) {
   }
 }
 
-/// Cuts from left to right and stops at the first thing it does not understand.
+/// Splits a text into tokens from left to right and stops at the first error.
 class ExpressionLexer {
  public:
   ExpressionLexer(std::string_view text, ExpressionProblem& problem)
@@ -76,7 +76,7 @@ class ExpressionLexer {
       return cut_text(token, true);
     }
     if ((c == 'b' || c == 'B') && (peek(1) == '"' || peek(1) == '\'')) {
-      return fail(at_, "bytes are not supported in conditions; a text has no b before it");
+      return fail(at_, "byte strings are not supported in conditions; leave out the b");
     }
     return is_word_start(c) ? cut_word(token) : cut_sign(token);
   }
@@ -94,12 +94,12 @@ class ExpressionLexer {
     }
     if (rest == begin) return fail(start, "expected digits after 0x");
     if ((peek() == '.' && is_digit(peek(1))) || peek() == 'e' || peek() == 'E') {
-      return fail(start, "numbers with a fraction are not supported in conditions");
+      return fail(start, "floating-point numbers are not supported in conditions");
     }
     if (peek() == 'u' || peek() == 'U') {
       return fail(at_, "unsigned numbers are not supported in conditions; leave out the u");
     }
-    if (is_word(peek())) return fail(start, "a number ends in letters here");
+    if (is_word(peek())) return fail(start, "letters directly after a number");
     token.kind = Kind::integer;
     return true;
   }
@@ -131,15 +131,15 @@ class ExpressionLexer {
 
   static std::string unknown_sign(char c) {
     switch (c) {
-      case '=': return "'=' is no sign; equality is '=='";
-      case '&': return "'&' is no sign; and is '&&'";
-      case '|': return "'|' is no sign; or is '||'";
+      case '=': return "'=' is not an operator; use '==' for equality";
+      case '&': return "'&' is not an operator; use '&&' for and";
+      case '|': return "'|' is not an operator; use '||' for or";
       default: break;
     }
     const bool printable = c > ' ' && c <= '~';
-    return printable ? base::concat("'", c, "' has no meaning here")
+    return printable ? base::concat("'", c, "' is not allowed in conditions")
                      : base::concat("the byte ", int{static_cast<unsigned char>(c)},
-                                    " has no meaning here");
+                                    " is not allowed in conditions");
   }
 
   bool cut_text(ExpressionToken& token, bool raw) {
@@ -147,10 +147,11 @@ class ExpressionLexer {
     const char quote = text_[at_++];
     token.kind = Kind::text;
     if (peek() == quote && peek(1) == quote) {
-      return fail(start, "texts in three quotes are not supported in conditions");
+      return fail(start, "triple-quoted strings are not supported in conditions");
     }
     while (peek() != quote) {
-      if (at_ >= text_.size() || peek() == '\n') return fail(start, "this text has no end");
+      if (at_ >= text_.size() || peek() == '\n')
+        return fail(start, "this string has no closing quote");
       if (peek() == '\\' && !raw) {
         if (!cut_escape(token.text)) return false;
       } else {
@@ -174,8 +175,8 @@ class ExpressionLexer {
     if (name == 'u') return cut_code(into, start, 1, 4, 16);
     if (name >= '0' && name <= '3') return cut_code(into, start, 0, 3, 8);
     return fail(start,
-                "this escape is not supported in conditions; \\n, \\t, \\\\, \\\", \\', "
-                "\\x41 and \\u0041 are");
+                "this escape is not supported in conditions; use \\n, \\t, \\\\, \\\", \\', "
+                "\\x41 or \\u0041");
   }
 
   bool cut_code(std::string& into, size_t start, size_t skip, size_t digits, int base) {
@@ -186,7 +187,8 @@ class ExpressionLexer {
     const auto read = std::from_chars(begin, begin + code.size(), value, base);
     if (code.size() != digits || read.ptr != begin + digits ||
         (value >= 0xD800 && value < 0xE000)) {
-      return fail(start, base::concat("this escape needs ", digits, " digits of a character"));
+      return fail(start,
+                  base::concat("this escape needs ", digits, " digits of a valid character"));
     }
     append_code_point(into, value);
     at_ += digits;

@@ -10,16 +10,17 @@
 
 namespace opmux::policy {
 
-/// A piece of a condition's text.
+/// One token of a condition.
 struct ExpressionToken {
   enum class Kind : uint8_t { integer, text, word, sign, end };
   Kind kind = Kind::end;
   size_t at = 0;
-  uint64_t number = 0;    ///< of an integer
-  std::string text = {};  ///< a text without quotes and escapes; a word or sign as it stands
+  uint64_t number = 0;    ///< value of an integer
+  std::string text = {};  ///< content of a string, or the spelling of a word or sign
 };
 
-/// Cuts a text into tokens, the last of kind `end`; nothing, and `problem` set, if it cannot be.
+/// Splits a text into tokens; the last one is of kind `end`. On an error returns nullopt and sets
+/// `problem`.
 std::optional<std::vector<ExpressionToken>> cut_expression(std::string_view text,
                                                            ExpressionProblem& problem);
 

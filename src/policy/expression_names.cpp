@@ -21,14 +21,14 @@ constexpr std::array<std::string_view, 9> kFunctions{
 constexpr std::array<std::string_view, 4> kSurroundings{"grad", "capturing", "deterministic",
                                                         "training"};
 constexpr int64_t kWidestAlign = 4096;
-constexpr int64_t kDeviceTypes = 0x10000;  ///< above the type the fact has the device's number
+constexpr int64_t kDeviceTypes = 0x10000;  ///< the bits above the type hold the device number
 
 std::string_view kind_word(ArgType type) {
   switch (type) {
     case ArgType::tensor: return "a tensor";
     case ArgType::tensor_list: return "a list of tensors";
-    case ArgType::floating: return "a number with a fraction";
-    case ArgType::string: return "a free text";
+    case ArgType::floating: return "a float";
+    case ArgType::string: return "a string";
     case ArgType::int_list: return "a list of numbers";
     default: return "a value";
   }
@@ -43,7 +43,8 @@ bool ExpressionCompiler::push_fact(const ExprNode& node, FactKind kind, std::str
   const auto index = static_cast<size_t>(found - formula_.facts.begin());
   if (found == formula_.facts.end()) {
     if (index == registry::Formula::kMostFacts) {
-      return fail(node.at, "too many names in one comparison; join smaller ones by && and ||")
+      return fail(node.at,
+                  "a comparison has too many names; split it and combine the parts with && and ||")
           .has_value();
     }
     formula_.facts.push_back(*fact);
@@ -67,9 +68,10 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_name(const Expr
     return Type{Domain::boolean};
   }
   if (name == "rows" && !schema_.has_leading()) {
-    return fail(node.at,
-                base::concat("operator ", schema_.name, " has no leading dimensions, so no rows"),
-                true);
+    return fail(
+        node.at,
+        base::concat("operator ", schema_.name, " has no leading dimensions, so it has no rows"),
+        true);
   }
   if (registry::resolve_fact(schema_, FactKind::dim, name)) {
     if (!push_fact(node, FactKind::dim, name)) return std::nullopt;
@@ -87,9 +89,9 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_argument(const 
     case ArgType::boolean: type = {Domain::boolean}; break;
     case ArgType::enumeration: type = {Domain::enumeration, arg}; break;
     case ArgType::tensor:
-      return fail(node.at, base::concat("'", node.text, "' is a tensor; ask dtype(", node.text,
+      return fail(node.at, base::concat("'", node.text, "' is a tensor; use dtype(", node.text,
                                         "), rank(", node.text, "), device(", node.text,
-                                        ") and the like, or one of its dimensions by name"));
+                                        ") or a similar function, or the name of a dimension"));
     default:
       return fail(node.at, base::concat("'", node.text, "' is ",
                                         kind_word(schema_.args[static_cast<size_t>(arg)].type),
@@ -113,7 +115,7 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::unknown_name(const E
     if (schema_.has_leading()) names.emplace_back("rows");
   }
   const std::string near = base::suggestion(node.text, std::span<const std::string_view>(names));
-  const std::string all = base::concat("; there are ", base::join(names, ", "));
+  const std::string all = base::concat("; valid names are ", base::join(names, ", "));
   return fail(node.at,
               base::concat("operator ", schema_.name, " has no ",
                            tensor ? "tensor '" : "dimension or argument '", node.text, "'",
@@ -121,7 +123,7 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::unknown_name(const E
               true);
 }
 
-/// The name that is the first argument of a call with `count` of them; null after a problem.
+/// The name in the first argument of a call with `count` arguments; null after an error.
 const Expression::Node* ExpressionCompiler::argument_name(const ExprNode& call, size_t count) {
   if (call.operands.size() != count) {
     fail(call.at, base::concat(call.text, " takes ", count, count == 1 ? " argument" : " arguments",
@@ -130,7 +132,7 @@ const Expression::Node* ExpressionCompiler::argument_name(const ExprNode& call, 
   }
   const ExprNode& first = expression_[call.operands[0]];
   if (first.op == Expression::Op::name) return &first;
-  fail(first.at, base::concat(call.text, " asks about an argument of the operator by its name, as ",
+  fail(first.at, base::concat(call.text, " takes the name of an operator's argument, as in ",
                               call.text, "(x)"));
   return nullptr;
 }
@@ -149,9 +151,10 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_call(const Expr
   if (name == "glob") return emit_glob(node);
   if (name == "cpu") return emit_cpu(node);
   const std::string near = base::suggestion(name, kFunctions);
-  return fail(node.at,
-              base::concat("there is no function '", name, "' in conditions",
-                           near.empty() ? "; there are " + base::join(kFunctions, ", ") : near));
+  return fail(
+      node.at,
+      base::concat("there is no function '", name, "' in conditions",
+                   near.empty() ? "; valid functions are " + base::join(kFunctions, ", ") : near));
 }
 
 std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_tensor_fact(const ExprNode& node,
@@ -178,7 +181,7 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_aligned(const E
 
 std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_cpu(const ExprNode& node) {
   if (node.operands.size() != 1 || !is_text(node.operands[0])) {
-    return fail(node.at, "cpu takes the name of a feature as a text: cpu(\"avx2\")");
+    return fail(node.at, "cpu takes the name of a feature as a string: cpu(\"avx2\")");
   }
   const ExprNode& feature = expression_[node.operands[0]];
   const bool here = cpu_.contains(feature.text);
@@ -186,9 +189,9 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_cpu(const ExprN
     std::vector<std::string> names(known_cpu_features().begin(), known_cpu_features().end());
     names.insert(names.end(), cpu_.begin(), cpu_.end());
     return fail(feature.at,
-                base::concat("no CPU is known to have the feature '", feature.text, "'",
+                base::concat("unknown CPU feature '", feature.text, "'",
                              base::suggestion(feature.text, std::span<const std::string>(names)),
-                             " (names are those of /proc/cpuinfo)"));
+                             " (names are those in /proc/cpuinfo)"));
   }
   push_constant(here ? 1 : 0);
   return Type{Domain::boolean};
@@ -214,10 +217,10 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_glob(const Expr
   const auto type = emit(node.operands[0]);
   if (!type) return type;
   if (type->domain == Domain::tag) {
-    return fail(node.at, "glob(tag, ...) can be joined by &&, || and ! only");
+    return fail(node.at, "glob(tag, ...) can be combined only with &&, || and !");
   }
   if (type->domain <= Domain::boolean || type->domain == Domain::layout) {
-    return fail(node.at, base::concat("glob compares words with a pattern, not ", shown(*type)));
+    return fail(node.at, base::concat("glob matches a word with a pattern, found ", shown(*type)));
   }
   const std::vector<Step> subject(formula_.steps.begin() + static_cast<int64_t>(before),
                                   formula_.steps.end());
@@ -254,9 +257,10 @@ bool ExpressionCompiler::emit_word(const ExprNode& literal, Type type) {
   if (type.domain == Domain::layout) {
     const auto order = registry::parse_layout(literal.text);
     if (order) return push_constant(*order), true;
-    return fail(literal.at, base::concat("'", literal.text,
-                                         "' is no order of dimensions by falling stride, such as "
-                                         "\"0213\""))
+    return fail(literal.at,
+                base::concat("'", literal.text,
+                             "' is not an order of dimensions by descending stride, such as "
+                             "\"0213\""))
         .has_value();
   }
   std::vector<std::string> names;
@@ -265,26 +269,26 @@ bool ExpressionCompiler::emit_word(const ExprNode& literal, Type type) {
     names.push_back(word);
   }
   if (names.empty()) {
-    return fail(literal.at,
-                base::concat(shown(type), " is never equal to the text \"", literal.text, "\""))
+    return fail(literal.at, base::concat(shown(type), " cannot be compared with the string \"",
+                                         literal.text, "\""))
         .has_value();
   }
   const std::string near = base::suggestion(literal.text, std::span<const std::string>(names));
   return fail(literal.at,
-              base::concat(shown(type), " is never \"", literal.text, "\"",
-                           near.empty() ? "; there are " + base::join(names, ", ") : near))
+              base::concat(shown(type), " cannot be \"", literal.text, "\"",
+                           near.empty() ? "; valid values are " + base::join(names, ", ") : near))
       .has_value();
 }
 
 std::string ExpressionCompiler::shown(Type type) const {
   switch (type.domain) {
     case Domain::integer: return "a number";
-    case Domain::boolean: return "a truth value";
-    case Domain::dtype: return "an element type";
+    case Domain::boolean: return "a boolean";
+    case Domain::dtype: return "a dtype";
     case Domain::device: return "a device";
     case Domain::layout: return "a layout";
     case Domain::enumeration:
-      return base::concat("the word '", schema_.args[static_cast<size_t>(type.arg)].name, "'");
+      return base::concat("the argument '", schema_.args[static_cast<size_t>(type.arg)].name, "'");
     case Domain::tag: return "the tag";
   }
   return {};

@@ -17,7 +17,7 @@ struct Sign {
   ExprOp op;
 };
 
-/// Binary operators by how tightly they bind, loosest first; all join to the left.
+/// Binary operators by precedence, lowest first; all are left-associative.
 constexpr std::array<Sign, 1> kOr{{{"||", ExprOp::logical_or}}};
 constexpr std::array<Sign, 1> kAnd{{{"&&", ExprOp::logical_and}}};
 constexpr std::array<Sign, 7> kRelations{{{"==", ExprOp::equal},
@@ -35,8 +35,8 @@ constexpr std::array<std::span<const Sign>, 5> kBinding{kOr, kAnd, kRelations, k
 constexpr std::array<std::string_view, 3> kNoNames{"in", "true", "false"};
 constexpr std::array<std::string_view, 6> kEnglish{"and", "or", "not", "not_in", "is", "if"};
 
-/// Recursive descent. Functions give the index of the node they made; once something failed, what
-/// they give means nothing and nothing more is read.
+/// Recursive-descent parser. Functions return the index of the node they made. After an error their
+/// result is meaningless and no more tokens are read.
 class ExpressionParser {
  public:
   explicit ExpressionParser(std::vector<ExpressionToken> tokens) : tokens_(std::move(tokens)) {}
@@ -72,7 +72,7 @@ class ExpressionParser {
     switch (peek().kind) {
       case TokenKind::end: return "the end";
       case TokenKind::integer: return "a number";
-      case TokenKind::text: return base::concat("the text \"", peek().text.substr(0, 40), "\"");
+      case TokenKind::text: return base::concat("the string \"", peek().text.substr(0, 40), "\"");
       default: return base::concat("'", peek().text.substr(0, 40), "'");
     }
   }
@@ -80,9 +80,10 @@ class ExpressionParser {
   void after_the_end() {
     const std::string& text = peek().text;
     if (peek().kind == TokenKind::sign && (text == "." || text == "[")) {
-      fail(peek().at, base::concat("'", text,
-                                   "' is not supported in conditions: there are no fields, methods "
-                                   "or elements here"));
+      fail(peek().at,
+           base::concat("'", text,
+                        "' is not supported in conditions: values have no fields, methods "
+                        "or elements"));
     } else if (peek().kind == TokenKind::word && is_english(text)) {
       fail(peek().at, english_hint(text));
     } else {
@@ -99,12 +100,12 @@ class ExpressionParser {
                                   : text == "not_in" ? "!(x in [...])"
                                   : text == "is"     ? "=="
                                                      : "condition ? one : other";
-    return base::concat("'", text, "' is no word of conditions; write ", sign);
+    return base::concat("'", text, "' is not an operator of conditions; write ", sign);
   }
 
   uint32_t add(Expression::Node node) {
     if (expression_.nodes.size() >= kMostExpressionNodes) {
-      return fail(node.at, base::concat("a condition of more than ", kMostExpressionNodes,
+      return fail(node.at, base::concat("the condition has more than ", kMostExpressionNodes,
                                         " names, numbers and operators"));
     }
     expression_.nodes.push_back(std::move(node));
@@ -119,7 +120,7 @@ class ExpressionParser {
     const size_t at = peek().at;
     if (accept("?")) {
       const uint32_t yes = binary(0);
-      if (!accept(":")) return expected("':' and what holds otherwise");
+      if (!accept(":")) return expected("':' and the other value");
       const uint32_t no = conditional();
       result = add({.op = ExprOp::conditional, .at = at, .operands = {result, yes, no}});
     }
@@ -160,7 +161,7 @@ class ExpressionParser {
     return result;
   }
 
-  /// The lowest number has no positive counterpart, so a sign belongs to the number after it.
+  /// -2^63 has no positive counterpart, so it is parsed together with its sign.
   uint32_t negative(size_t at) {
     constexpr uint64_t kLowest = uint64_t{1} << 63;
     if (peek().kind == TokenKind::integer && peek().number == kLowest) {
@@ -187,7 +188,7 @@ class ExpressionParser {
     }
     if (at("[")) return list(token.at);
     if (at("{")) return fail(token.at, "maps are not supported in conditions");
-    return expected("a name, a number, a text or '('");
+    return expected("a name, a number, a string or '('");
   }
 
   uint32_t integer(const ExpressionToken& token) {
@@ -205,9 +206,9 @@ class ExpressionParser {
       return add({.op = ExprOp::boolean, .at = token.at, .number = token.text == "true" ? 1 : 0});
     }
     if (token.text == "null")
-      return fail(token.at, "null is not supported in conditions; ask has(x)");
+      return fail(token.at, "null is not supported in conditions; use has(x)");
     if (std::find(kNoNames.begin(), kNoNames.end(), token.text) != kNoNames.end()) {
-      return fail(token.at, base::concat("'", token.text, "' stands where a value should"));
+      return fail(token.at, base::concat("'", token.text, "' is not a value"));
     }
     if (is_english(token.text)) return fail(token.at, english_hint(token.text));
     if (!accept("(")) return add({.op = ExprOp::name, .at = token.at, .text = token.text});
@@ -245,8 +246,8 @@ class ExpressionParser {
 
 std::variant<Expression, ExpressionProblem> parse_expression(std::string_view text) {
   if (text.size() > kLongestExpression) {
-    return ExpressionProblem{
-        0, base::concat("a condition of ", text.size(), " bytes; at most ", kLongestExpression)};
+    return ExpressionProblem{0, base::concat("the condition has ", text.size(),
+                                             " bytes; the limit is ", kLongestExpression)};
   }
   ExpressionProblem problem;
   auto tokens = cut_expression(text, problem);

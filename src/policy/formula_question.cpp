@@ -14,7 +14,7 @@ namespace {
 using FormulaStep = registry::WhereExpression::Step;
 using FormulaOp = registry::WhereExpression::Op;
 
-/// No present fact has this value: the question nobody answers yes.
+/// A predicate that is always false, because no present fact has the value kAbsent.
 Predicate nobody(Fact fact) { return {fact, Relation::equals, registry::kAbsent}; }
 
 std::optional<Compare> compare_of(FormulaOp op) {
@@ -28,7 +28,7 @@ std::optional<Compare> compare_of(FormulaOp op) {
   }
 }
 
-/// With the sides exchanged.
+/// The comparison with its sides exchanged.
 Compare mirrored(Compare compare) {
   switch (compare) {
     case Compare::less: return Compare::greater;
@@ -53,7 +53,7 @@ std::optional<Predicate> comparison_of(Fact fact, std::span<const FormulaStep> s
   return std::nullopt;
 }
 
-/// fact % m == k: divisibility, or the type of a device.
+/// Recognizes `fact % m == k`: divisibility, or the type of a device.
 std::optional<Predicate> remainder_of(Fact fact, std::span<const FormulaStep> steps) {
   const bool form = is(steps[0], FormulaOp::scalar) && is(steps[1], FormulaOp::constant) &&
                     is(steps[2], FormulaOp::modulo) && is(steps[3], FormulaOp::constant) &&

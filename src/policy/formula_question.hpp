@@ -9,17 +9,17 @@
 
 namespace opmux::policy {
 
-/// A question, or its negation.
+/// A predicate, or its negation.
 struct SignedQuestion {
   registry::Predicate question;
   bool negated = false;
 };
 
-/// The question about one fact that a formula comes to, if it is no more than that: `T > 8192`,
-/// `16 <= H`, `H % 16 == 0`, `dtype(x) != "f16"`, `causal`.
+/// The predicate that a formula is equivalent to, if it only compares one fact with a constant:
+/// `T > 8192`, `16 <= H`, `H % 16 == 0`, `dtype(x) != "f16"`, `causal`.
 std::optional<SignedQuestion> as_question(const registry::Formula& formula);
 
-/// The question that a comparison with a number asks; != asks for equality.
+/// The predicate for a comparison with a number. For != it is equality, which the caller negates.
 registry::Predicate question_of(registry::Fact fact, Compare compare, int64_t value);
 
 }  // namespace opmux::policy

@@ -31,7 +31,7 @@ std::string_view sign_of(Op op) {
   }
 }
 
-/// Takes the last text away from those before it.
+/// Removes and returns the last text.
 std::string take_last(std::vector<std::string>& texts) {
   std::string last = std::move(texts.back());
   texts.pop_back();

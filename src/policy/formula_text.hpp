@@ -6,8 +6,8 @@
 
 namespace opmux::policy {
 
-/// A formula with the names of a schema and without blanks: "(T*2)>H". Different formulas may have
-/// the same text only if they ask the same.
+/// A formula as text, with a schema's names and without spaces: "((T*2)>H)". Formulas with the same
+/// text are equivalent.
 std::string to_string(const registry::Schema& schema, const registry::Formula& formula);
 
 }  // namespace opmux::policy

@@ -21,7 +21,7 @@ std::string title_of(const Rule& rule) {
                            : base::concat("\"", rule.name, "\"", place);
 }
 
-/// Whether `one` concerns every operator that `other` does.
+/// Whether the pattern `one` matches every operator that `other` matches.
 bool covers(const std::string& one, const std::string& other) {
   return one == other || one == "*" || (other.find('*') == other.npos && glob_match(one, other));
 }
@@ -65,12 +65,12 @@ class Linter {
     for (const Unmatched& one : unmatched_of(policy_, known_)) {
       const Rule& rule = policy_.rules[one.rule];
       find(rule, "policy.unmatched",
-           base::concat(one.field, ": nothing present here matches '", one.token, "'",
+           base::concat(one.field, ": no registered implementation matches '", one.token, "'",
                         rule.op == "*" ? "" : base::concat(" for ", rule.op)));
     }
   }
 
-  /// An ordering field that a stronger rule always sets first.
+  /// Finds ordering fields that a stronger rule always sets.
   void find_shadowed() {
     struct Field {
       std::string_view name;
@@ -92,8 +92,8 @@ class Linter {
         });
         if (by != stronger.end()) {
           find(*rule, "policy.shadowed",
-               base::concat(field.name, ": never takes effect, ", title_of(**by),
-                            " sets it first for all of these calls"));
+               base::concat(field.name, ": never takes effect, because ", title_of(**by),
+                            " sets it for all of these calls"));
         } else {
           stronger.push_back(rule);
         }
@@ -101,7 +101,7 @@ class Linter {
     }
   }
 
-  /// The rule that denies everything present that a token means, if one does.
+  /// A rule that denies implementations matching a token, if all of them are denied; else null.
   const Rule* denier_of(const Rule& rule, const std::string& text) const {
     const auto token = Token::parse(text);
     if (!token) return nullptr;
@@ -139,7 +139,8 @@ class Linter {
     const auto look = [&](std::string_view field, const std::string& token) {
       if (const Rule* by = denier_of(rule, token)) {
         find(rule, "policy.contradiction",
-             base::concat(field, ": all that '", token, "' matches is denied by ", title_of(*by)));
+             base::concat(field, ": everything that '", token, "' matches is denied by ",
+                          title_of(*by)));
       }
     };
     if (denying_.empty()) return;
@@ -154,18 +155,19 @@ class Linter {
     for (const Rule& rule : policy_.rules) {
       if (rule.expired) {
         find(rule, "policy.expired",
-             base::concat("expired at the end of ", rule.expires,
-                          ": its deny and require stay in force, the rest has lapsed"));
+             base::concat(
+                 "expired at the end of ", rule.expires,
+                 "; its deny and require remain in force, its other fields no longer apply"));
       }
       if (rule.breaker && rule.when) {
         find(rule, "policy.unread",
-             "breaker: read and checked; only rules without `when` set its numbers");
+             "breaker: has no effect in a rule with `when`; move it to a rule without one");
       }
       if (rule.name.empty()) continue;
       const auto [first, added] = names.emplace(rule.name, &rule);
       if (!added) {
         find(rule, "policy.duplicate_name",
-             base::concat("shares its name with ", title_of(*first->second)));
+             base::concat("has the same name as ", title_of(*first->second)));
       }
     }
   }
@@ -173,7 +175,8 @@ class Linter {
   const Policy& policy_;
   const registry::RegistrySnapshot& known_;
   std::vector<const Rule*> sorted_, denying_;
-  std::multimap<std::ptrdiff_t, Finding> findings_;  ///< by position of the rule, then as found
+  std::multimap<std::ptrdiff_t, Finding>
+      findings_;  ///< by position of the rule, then in the order found
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace opmux::policy {
 using registry::Reason;
 
 struct OperatorPolicy::Data {
-  std::vector<PolicyLayerPtr> layers;  ///< strongest first, scopes included
+  std::vector<PolicyLayerPtr> layers;  ///< strongest first, including scopes
   std::shared_ptr<const registry::OperatorRecord> op;
   std::vector<PolicyEntry> entries;  ///< strongest first
   std::vector<double> priorities;
@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kHighestScore = 1e6;
 
-/// Of several reasons the first in this order is told.
+/// Order in which reasons win if a candidate is dropped for several: lower first.
 int precedence_of(Reason reason) {
   switch (reason) {
     case Reason::policy_denied: return 0;
@@ -35,7 +35,7 @@ int precedence_of(Reason reason) {
   }
 }
 
-/// One evaluation: takes the entries that match, strongest first, and writes the view.
+/// One evaluation: applies the matching entries, strongest first, and fills the view.
 class Evaluation {
  public:
   Evaluation(const std::vector<double>& priorities, PolicyView& view) : view_(view) {
@@ -63,7 +63,7 @@ class Evaluation {
     choose_list();
     for (size_t i = 0; i < view_.scores.size(); ++i) {
       double& score = view_.scores[i];
-      // Without this test, 0 times a product beyond all bounds would be no number.
+      // The test avoids 0 * infinity, which is NaN.
       score = score <= 0 ? 0 : std::min(score * view_.multipliers[i], kHighestScore);
     }
   }
@@ -88,7 +88,7 @@ class Evaluation {
     drop(*entry.outside_require, Reason::policy_outside_require, view_.requires_by.back());
   }
 
-  /// The first entry that sets a field keeps it.
+  /// The first entry that sets an ordering field wins.
   void order(const PolicyEntry& entry) {
     if (entry.strict && view_.strict_by.layer == nullptr) {
       view_.strict = *entry.strict;
@@ -114,7 +114,8 @@ class Evaluation {
     }
   }
 
-  /// Of an order and a prefer the stronger layer's gives the tiers; within a layer the order.
+  /// The tiers come from `order` or `prefer`, whichever is in the stronger layer; within a layer
+  /// `order` wins.
   void choose_list() {
     const bool by_order =
         order_ != nullptr && (prefer_ == nullptr || order_->strength <= prefer_->strength);
@@ -144,7 +145,8 @@ std::vector<uint16_t> sorted_by_priority(
   return sorted;
 }
 
-/// False only if some candidate is surely left when the entry is added to what drops these.
+/// Returns false only if a candidate certainly remains when the entry applies in addition to the
+/// unconditional ones, whose drops are `general`.
 bool may_starve(const PolicyEntry& entry, const std::vector<PolicyView::Drop>& general) {
   if (entry.order || entry.outside_allow) return true;
   CandidateSet dropped;

@@ -14,47 +14,47 @@
 
 namespace opmux::policy {
 
-inline constexpr size_t kMaxCandidates = 256;  ///< implementations of one operator
+inline constexpr size_t kMaxCandidates = 256;  ///< implementations per operator
 using CandidateSet = std::bitset<kMaxCandidates>;
 
-/// Who said it: enough to print `"broken-driver" (policy.yaml:12, kernels@example.com, until
-/// 2027-02-01)`, `OPMUX_PREFER (environment)`, `set_policy (code)`, `prefer (policy.yaml)` or
-/// `scope`. Points into the layer that it came from.
+/// The source of a policy effect. describe() prints it as `"broken-driver" (policy.yaml:12,
+/// kernels@example.com, until 2027-02-01)`, `OPMUX_PREFER (environment)`, `set_policy (code)`,
+/// `prefer (policy.yaml)` or `scope`. Points into the layer.
 struct Origin {
   const PolicyLayer* layer = nullptr;
-  const Rule* rule = nullptr;  ///< null: the layer's own fields
+  const Rule* rule = nullptr;  ///< null = the layer's general fields
   const char* field = "";      ///< "prefer", "deny", "allow_vendors" ...
 };
 std::string describe(const Origin& origin);
 
-/// What the policy of one operator says about one call. Indices are those of
+/// Result of evaluating an operator's policy for one call. Candidates are indexed as in
 /// OperatorRecord::implementations.
 struct PolicyView {
   struct Drop {
     registry::Reason reason = registry::Reason::none;
     Origin by;
   };
-  /// Per candidate: why policy drops it, reason none if it does not.
+  /// Per candidate: why the policy drops it; reason `none` if it does not.
   std::vector<Drop> drops;
-  /// Per candidate: position in the winning order or prefer list; unlisted last.
+  /// Per candidate: position in the winning order or prefer list; unlisted candidates come last.
   std::vector<uint16_t> tiers;
   /// Per candidate: clamp((priority + adds) * multipliers, 0, 10^6).
   std::vector<double> scores;
   bool strict = false;
-  uint8_t transforms = 0;  ///< that are allowed: bits of transform_words.hpp
-  bool has_list = false;   ///< an order or prefer list gave the tiers
+  uint8_t transforms = 0;  ///< allowed transforms: bits of transform_words.hpp
+  bool has_list = false;   ///< the tiers come from an order or prefer list
   bool allow_none = false;
   Origin strict_by, list_by;
-  /// The require groups in force, for the error that names them when nothing is left.
+  /// Origins of the `require` lists that apply, for the error when no candidate is left.
   std::vector<Origin> requires_by;
-  /// Whether every candidate is dropped, and there is one.
+  /// Whether there are candidates and all of them are dropped.
   bool nothing_left() const;
-  /// Room that evaluate() works in.
+  /// Scratch space of evaluate().
   std::vector<double> multipliers;
 };
 
-/// The policy of one operator, compiled once for all sources and one scope: lists turned into sets
-/// of candidates, conditions into questions about facts. Immutable.
+/// The policy of one operator, compiled from all sources and one scope: token lists become sets of
+/// candidates, conditions become programs over facts. Immutable.
 class OperatorPolicy {
  public:
   /// `scope` may be null. Keeps the layers and the record alive.
@@ -62,24 +62,27 @@ class OperatorPolicy {
       const PolicySet& set, PolicyLayerPtr scope,
       std::shared_ptr<const registry::OperatorRecord> op);
 
-  /// Evaluates conditions and combines, exactly as semantics.md says. Pure.
+  /// Evaluates the conditions for a call and combines the layers as described in docs/policy.md and
+  /// docs/dev/decisions/003-policy-combination.md. Pure.
   void evaluate(const registry::Signature& signature, PolicyView& view) const;
 
-  /// As evaluate(), of calls about which nothing is known but that the condition of `rule` is true
-  /// and no other is; null: none is.
+  /// Like evaluate(), for a hypothetical call in which only the condition of `rule` is true. With
+  /// null, no condition is true.
   void assume(const Rule* rule, PolicyView& view) const;
 
-  /// The rules with a condition, strongest first.
+  /// Rules that have a condition, strongest first.
   std::vector<const Rule*> conditional() const;
-  /// Whether nothing is left where no condition is true, or just one rule's; `view` is then that.
+  /// Whether no candidate is left when no condition is true, or when only one rule's condition is
+  /// true, unless a rule has allow_none. On true, `rule` (null = no condition) and `view` describe
+  /// that case.
   bool starves(PolicyView& view, const Rule** rule) const;
 
-  /// The candidates by falling priority, equal ones by id.
+  /// Candidates by descending priority, then by id.
   const std::vector<uint16_t>& by_priority() const;
 
-  /// What the conditions look at.
+  /// The facts that the conditions read.
   const registry::Dependencies& dependencies() const;
-  /// Whether some calls may have their tensors transformed.
+  /// Whether the policy allows transforms for any calls.
   bool may_transform() const;
 
   ~OperatorPolicy();

@@ -8,8 +8,9 @@
 
 namespace opmux::policy {
 
-/// Asks `visit(name, record)` for each operator that a rule's `op` is about, by name, until it says
-/// true; whether it did. A name without '*' is looked up: files have thousands of rules.
+/// Calls `visit(name, record)` for each operator that a rule's `op` matches, in order of name,
+/// until one call returns true. Returns whether one did. Looks up names without '*', because policy
+/// files can have thousands of rules.
 template <class Visit>
 bool any_operator_of(std::string_view op, const registry::RegistrySnapshot& known, Visit&& visit) {
   if (op.find('*') == op.npos) {

@@ -13,7 +13,7 @@ using Tokens = std::vector<std::string>;
 
 constexpr std::string_view kBuiltIn = "built-in";
 
-/// Writes lines; reads the layers strongest first.
+/// Collects the lines of the report from the layers, strongest first.
 class Report {
  public:
   explicit Report(const PolicySet& set) {
@@ -22,7 +22,7 @@ class Report {
     }
   }
 
-  /// Only the strongest layer that sets it counts.
+  /// Adds one line for the strongest layer that sets the list.
   void ordering(const char* field, Tokens Policy::* list, std::string_view otherwise) {
     for (const PolicyLayerPtr& layer : layers_) {
       const Tokens& tokens = layer->policy().*list;
@@ -40,7 +40,7 @@ class Report {
     lines_.push_back({"strict", "false", std::string(kBuiltIn)});
   }
 
-  /// Every layer's counts.
+  /// Adds one line per layer that sets the list, because constraints of all layers apply.
   void constraint(const char* field, Tokens Policy::* list) {
     for (const PolicyLayerPtr& layer : layers_) {
       const Tokens& tokens = layer->policy().*list;

@@ -60,7 +60,7 @@ class Matcher {
   static std::vector<Token> parsed(const Tokens& texts) {
     std::vector<Token> tokens;
     for (const std::string& text : texts) {
-      // A layer holds only what validate() accepted.
+      // Parsing succeeds, because validate() accepted the layer.
       if (auto token = Token::parse(text)) tokens.push_back(std::move(*token));
     }
     return tokens;
@@ -85,7 +85,7 @@ void set_prefer(const Matcher& matcher, const Tokens& prefer, PolicyEntry& entry
   if (!prefer.empty()) entry.prefer = matcher.tiers(expand_prefer(prefer));
 }
 
-/// What lapses when a rule expires.
+/// Adds the fields that do not apply to expired rules.
 void add_ordering(const Matcher& matcher, const Rule& rule, PolicyEntry& entry) {
   set_prefer(matcher, rule.prefer, entry);
   if (!rule.order.empty()) entry.order = matcher.tiers(rule.order);
@@ -120,7 +120,7 @@ PolicyEntry general_entry(const Matcher& matcher, const Policy& policy) {
   return entry;
 }
 
-/// False if the rule's condition asks about something the operator does not have.
+/// Returns false if the rule's condition does not apply to the operator's schema.
 bool add_condition(const Rule& rule, const registry::OperatorRecord& op, PolicyEntry& entry) {
   if (!rule.when) return true;
   entry.when = ConditionProgram::compile(*rule.when, *op.schema);

@@ -41,7 +41,7 @@ uint64_t order_hash(const Policy& policy, std::string_view op) {
   return writer.hash();
 }
 
-/// What selection reads of a policy that is not in its rules.
+/// A copy of a policy for one operator without the rules.
 Policy without_rules(const Policy& whole, std::string_view op) {
   Policy part{.prefer = whole.prefer,
               .require = whole.require,
@@ -88,7 +88,7 @@ Result<PolicyLayerPtr> PolicyLayer::make(Source source, Policy policy, std::stri
 void PolicyLayer::index() {
   general_hash_ = general_hash(policy_);
   for (const Rule& rule : policy_.rules) ordered_.push_back(&rule);
-  // The rules lie in one vector: lower addresses come first in the list.
+  // All rules are in one vector, so address order is list order.
   std::sort(ordered_.begin(), ordered_.end(), [](const Rule* a, const Rule* b) {
     return a->rank != b->rank ? a->rank > b->rank : a < b;
   });

@@ -11,33 +11,34 @@
 
 namespace opmux::policy {
 
-/// Where a value comes from; strongest first.
+/// Source of a policy; the strongest first.
 enum class Source : uint8_t { scope, code, file, environment, platform, builtin };
 
 /// "scope", "code", "file", "environment", "platform", "built-in".
 std::string_view name_of(Source source);
 
-/// One source's policy, validated and indexed by operator. Immutable.
+/// The policy of one source, validated and indexed by operator. Immutable.
 class PolicyLayer {
  public:
-  /// Fails as validate() does.
+  /// Fails like validate().
   static Result<std::shared_ptr<const PolicyLayer>> make(Source source, Policy policy,
                                                          std::string name);
 
   Source source() const { return source_; }
   const Policy& policy() const { return policy_; }
-  /// What to call it in messages: "environment", "policy.yaml", "set_policy".
+  /// The name used in messages: "environment", "policy.yaml", "set_policy".
   const std::string& name() const { return name_; }
-  /// The layer of Policy::outer: same source, next in strength. Null if it stands alone.
+  /// The layer of Policy::outer, which has the same source and is next in strength. Null if there
+  /// is none.
   const std::shared_ptr<const PolicyLayer>& outer() const { return outer_; }
 
-  /// Rules whose `op` matches, higher rank first, then list order. Without those of outer().
+  /// Rules whose `op` matches, by descending rank, then in list order. Excludes rules of outer().
   std::vector<const Rule*> rules_for(std::string_view op) const;
-  /// Of everything in this layer and outer() that can concern the operator: equal hashes mean equal
-  /// effect. Names, owners, reasons and places of rules are not in it. 0 if nothing concerns it.
+  /// Hash of everything in this layer and outer() that affects the operator: equal hashes mean
+  /// equal effect. Excludes names, owners, reasons and locations of rules. 0 if nothing affects it.
   uint64_t hash_for(std::string_view op) const;
-  /// A layer that says the same about the operator and nothing about others: who keeps it does not
-  /// keep the whole. Null if nothing concerns the operator.
+  /// A copy with only the parts that affect the operator, so that holding it does not keep the
+  /// whole layer alive. Null if nothing affects the operator.
   std::shared_ptr<const PolicyLayer> part_for(std::string_view op) const;
 
  private:
@@ -58,21 +59,21 @@ class PolicyLayer {
   Policy policy_;
   std::string name_;
   std::shared_ptr<const PolicyLayer> outer_;
-  std::vector<const Rule*> ordered_;   ///< all rules, higher rank first
+  std::vector<const Rule*> ordered_;   ///< all rules, by descending rank
   std::vector<uint64_t> rule_hashes_;  ///< by position in ordered_
   uint64_t general_hash_ = 0;
   std::unordered_map<std::string, Positions, TextHash, std::equal_to<>> by_operator_;
-  std::vector<Pattern> by_pattern_;  ///< each different glob once
+  std::vector<Pattern> by_pattern_;  ///< each distinct glob once
 };
 
 using PolicyLayerPtr = std::shared_ptr<const PolicyLayer>;
 
-/// All sources in force but scopes. Immutable.
+/// The layers of all sources except scopes. Immutable.
 struct PolicySet {
   std::vector<PolicyLayerPtr> layers;  ///< strongest first
 
   uint64_t hash_for(std::string_view op) const;
-  /// What each layer says about one operator; see PolicyLayer::part_for().
+  /// The parts of all layers that affect one operator; see PolicyLayer::part_for().
   PolicySet part_for(std::string_view op) const;
 };
 

@@ -22,7 +22,7 @@ constexpr double kMostAdd = 1000, kLeastMultiply = 0.01, kMostMultiply = 100;
 
 using Tokens = std::vector<std::string>;
 
-/// Names the place in front of a failure's message: "rule \"x\" (policy.yaml:3): prefer: ...".
+/// Location that precedes an error message: "rule \"x\" (policy.yaml:3): prefer: ...".
 struct Place {
   std::string text;
 
@@ -42,7 +42,7 @@ Status check_tokens(const Place& place, std::string_view field, const Tokens& to
   if (tokens.size() > kLongestList) {
     return place.refuse("policy.token",
                         base::concat(field, ": ", tokens.size(), " tokens, at most ", kLongestList,
-                                     " are possible"));
+                                     " are allowed"));
   }
   for (const std::string& text : tokens) {
     const auto token = policy::Token::parse(text);
@@ -57,7 +57,7 @@ Status check_vendors(std::string_view field, const Tokens& names) {
   for (const std::string& name : names) {
     if (registry::valid_name(name)) continue;
     return Place{}.refuse("policy.vendor", base::concat(field, ": '", name,
-                                                        "' is no vendor's name: it has the form "
+                                                        "' is not a vendor name: the form is "
                                                         "[a-z][a-z0-9_]*, at most 64 bytes"));
   }
   return {};
@@ -65,21 +65,22 @@ Status check_vendors(std::string_view field, const Tokens& names) {
 
 Status check_transforms(const Place& place, const Tokens& words) {
   if (words.empty() || policy::transform_bits(words)) return {};
-  return place.refuse("policy.transforms",
-                      base::concat("transforms: '", base::join(words, ", "),
-                                   "' are not contiguous, widen, both, or none alone"));
+  return place.refuse(
+      "policy.transforms",
+      base::concat("transforms: '", base::join(words, ", "),
+                   "' is not allowed; use contiguous, widen, both of them, or none alone"));
 }
 
 Status check_boost(const Place& place, const Boost& boost) {
   if (Status status = check_tokens(place, "boost", {boost.impl}); !status.ok()) return status;
   if (!(std::abs(boost.add) <= kMostAdd)) {
     return place.refuse("policy.boost", base::concat("boost: add is ", base::number_text(boost.add),
-                                                     ", it must lie between -1000 and 1000"));
+                                                     ", it must be between -1000 and 1000"));
   }
   if (!(boost.multiply >= kLeastMultiply && boost.multiply <= kMostMultiply)) {
     return place.refuse("policy.boost",
                         base::concat("boost: multiply is ", base::number_text(boost.multiply),
-                                     ", it must lie between 0.01 and 100"));
+                                     ", it must be between 0.01 and 100"));
   }
   return {};
 }
@@ -92,11 +93,11 @@ Status check_rule_itself(const Place& place, const Rule& rule) {
   }
   if (rule.rank < 0 || rule.rank > kHighestRank) {
     return place.refuse("policy.rank",
-                        base::concat("rank: ", rule.rank, " does not lie between 0 and 1000"));
+                        base::concat("rank: ", rule.rank, " is not between 0 and 1000"));
   }
   if (!rule.expires.empty() && !base::is_date(rule.expires)) {
     return place.refuse("policy.expires", base::concat("expires: '", rule.expires,
-                                                       "' is no date of the form 2027-02-01"));
+                                                       "' is not a date of the form 2027-02-01"));
   }
   if (!rule.when) return {};
   const std::string problem = policy::condition_problem(*rule.when);
@@ -124,7 +125,7 @@ Status check_orders(const Policy& policy) {
   for (const auto& [op, tokens] : policy.per_op) {
     const Place place{base::concat("per_op ", op, ": ")};
     if (!registry::valid_operator_name(op)) {
-      return place.refuse("policy.op", "this is no operator's name");
+      return place.refuse("policy.op", "this is not an operator's name");
     }
     if (tokens.empty()) return place.refuse("policy.token", "an order needs at least one token");
     if (Status status = check_tokens(place, "order", tokens); !status.ok()) return status;
@@ -152,8 +153,7 @@ Status validate(const Policy& policy) {
   int depth = 0;
   for (const Policy* at = &policy; at != nullptr; at = at->outer.get()) {
     if (++depth > kDeepestNesting) {
-      return Place{}.refuse("policy.too_deep",
-                            "more than 64 different policies stand on each other");
+      return Place{}.refuse("policy.too_deep", "more than 64 different policies are nested");
     }
     if (Status status = check_general(*at); !status.ok()) return status;
     if (Status status = check_orders(*at); !status.ok()) return status;

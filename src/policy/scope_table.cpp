@@ -11,14 +11,14 @@
 namespace opmux::policy {
 namespace {
 
-// Of all tables: a thread's scope of one runtime must mean nothing to another.
+// Shared by all tables, so that a scope of one runtime is never valid in another.
 std::atomic<uint32_t> last_serial{0};
 
 }  // namespace
 
 struct ScopeRef::Scope {
   uint32_t serial = 0;
-  uint64_t hash = 0;  ///< of the content
+  uint64_t hash = 0;  ///< hash of the content
   std::string content;
   PolicyLayerPtr layer;
   std::shared_ptr<std::atomic<size_t>> alive;
@@ -44,15 +44,16 @@ ScopeRef::~ScopeRef() {
 uint32_t ScopeRef::serial() const { return scope_ ? scope_->serial : 0; }
 PolicyLayerPtr ScopeRef::layer() const { return scope_ ? scope_->layer : nullptr; }
 
-/// Immutable but for the counters in its scopes: a child forked at any moment sees a whole one.
+/// Immutable except for the counters in its scopes, so that a forked child always sees a complete
+/// state.
 struct ScopeTable::State {
   static constexpr size_t kSlots = 4096;
   static_assert(kSlots >= 2 * (kMostRemembered + kMostAlive));
 
-  std::vector<std::shared_ptr<Scope>> scopes;  ///< by serial
-  std::array<uint16_t, kSlots> slots{};        ///< by content: position in scopes + 1, 0 = free
+  std::vector<std::shared_ptr<Scope>> scopes;  ///< sorted by serial
+  std::array<uint16_t, kSlots> slots{};  ///< hash table by content: index in `scopes` + 1, 0 = free
 
-  /// Where the scope with this content is, or the free slot where it would be.
+  /// The slot of the scope with this content, or the free slot where it would go.
   size_t slot_of(uint64_t hash, std::string_view content) const {
     size_t slot = hash % kSlots;
     while (slots[slot] != 0 && scopes[slots[slot] - 1u]->content != content) {
@@ -89,8 +90,8 @@ constexpr std::string_view kTooMany =
 
 Status too_many() { return {Code::resource, "policy.too_many_scopes", std::string(kTooMany)}; }
 
-/// Takes out the least recently used of the scopes that nobody holds. A quarter goes at once, so
-/// that making room is rare.
+/// Evicts the least recently used scopes that have no references. Evicts a quarter at once, so that
+/// eviction is rare.
 template <class Scopes>
 void forget_oldest(Scopes& scopes, size_t most) {
   std::vector<uint64_t> uses;
@@ -117,7 +118,7 @@ Result<ScopeRef> ScopeTable::hold(const std::shared_ptr<Scope>& scope) {
   return held;
 }
 
-/// `old` with one more.
+/// A copy of `old` with one more scope.
 const ScopeTable::State* ScopeTable::extended(const State& old, std::shared_ptr<Scope> scope) {
   if (old.scopes.size() < kMostRemembered) {
     auto next = std::make_unique<State>(old);
@@ -140,7 +141,7 @@ Result<ScopeRef> ScopeTable::add(const ContentWriter& content, PolicyLayerPtr la
   scope->alive = alive_;
   const std::lock_guard lock(mutex_);
   const State* old = state_.load();
-  // Another thread may have been faster.
+  // Another thread may have added the scope since intern() looked.
   if (const auto known = old->find(scope->hash, scope->content)) return hold(known);
   if (alive_->load() >= kMostAlive || last_serial.load() == UINT32_MAX) return too_many();
   scope->serial = last_serial.fetch_add(1) + 1;

@@ -15,8 +15,8 @@
 
 namespace opmux::policy {
 
-/// A scope in use. Copies count; when the last one goes, the scope is no longer alive. An empty one
-/// (serial 0) means no scope. One value is not to be written from two threads.
+/// Counted reference to a scope, which is alive while references exist. An empty reference (serial
+/// 0) means no scope. Not safe for concurrent writes to one object.
 class ScopeRef {
  public:
   ScopeRef() = default;
@@ -30,7 +30,7 @@ class ScopeRef {
 
   explicit operator bool() const { return scope_ != nullptr; }
   uint32_t serial() const;
-  /// Null for no scope.
+  /// The scope's policy layer; null for no scope.
   PolicyLayerPtr layer() const;
 
  private:
@@ -40,11 +40,12 @@ class ScopeRef {
   std::shared_ptr<Scope> scope_;
 };
 
-/// Scopes by content. Thread-safe; after a fork the child goes on with what was there.
+/// Interns scopes by content. Thread-safe; a forked child continues with the parent's scopes.
 class ScopeTable {
  public:
   static constexpr size_t kMostAlive = 256;
-  /// Scopes that nobody uses any more keep their number while they are among the last of these.
+  /// Scopes without references keep their serial number while they are in this least-recently-used
+  /// cache.
   static constexpr size_t kMostRemembered = 1024;
 
   ScopeTable();
@@ -52,14 +53,15 @@ class ScopeTable {
   ScopeTable(const ScopeTable&) = delete;
   ScopeTable& operator=(const ScopeTable&) = delete;
 
-  /// The scope with this content: equal content, equal serial number; a number never comes to mean
-  /// another content, nor anything in another table. An empty policy is no scope. Fails as
-  /// validate() does, or with `resource`, "policy.too_many_scopes", if 256 others are alive.
+  /// Returns the scope with this content. Equal content gets an equal serial number while the table
+  /// remembers it. Serial numbers are never reused and are unique across tables. An empty policy
+  /// gives an empty reference. Fails like validate(), or with `resource`,
+  /// "policy.too_many_scopes", if 256 other scopes are alive.
   Result<ScopeRef> intern(const Policy& policy);
-  /// A scope inside another: combine() and intern().
+  /// A scope nested in another: intern() of combine().
   Result<ScopeRef> nest(const ScopeRef& outer, const Policy& inner);
 
-  /// What a serial number means; null for 0 and for a scope long gone.
+  /// The layer of a scope; null for serial 0 and for scopes that were evicted.
   PolicyLayerPtr find(uint32_t serial) const;
   size_t alive() const;
 
@@ -72,7 +74,7 @@ class ScopeTable {
   static const State* extended(const State& old, std::shared_ptr<Scope> scope);
 
   mutable base::ForkMutex mutex_;
-  std::atomic<const State*> state_;  ///< read and replaced under the mutex, as a whole
+  std::atomic<const State*> state_;  ///< read and replaced as a whole, under the mutex
   std::shared_ptr<std::atomic<size_t>> alive_;
   std::atomic<uint64_t> uses_{0};
 };

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 5> kWords{"default", "vendor", "reference
 constexpr std::array<std::string_view, 2> kPrefixes{"vendor", "impl"};
 constexpr std::array<std::string_view, 3> kKindWords{"default", "vendor", "reference"};
 constexpr std::string_view kForms =
-    "a token is default, vendor, reference, vendor:NAME, impl:ID, or a pattern with '/'";
+    "valid tokens are default, vendor, reference, vendor:NAME, impl:ID and patterns with '/'";
 
 std::optional<Kind> kind_of(std::string_view word) {
   if (word == "default" || word == "flaggems" || word == "flagos") return Kind::default_;
@@ -47,7 +47,7 @@ bool pattern_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '*';
 }
 
-constexpr size_t kLongestPattern = 2 * 64 + 1;  // of one side: two names and a dot
+constexpr size_t kLongestPattern = 2 * 64 + 1;  // one side: two names and a dot
 
 bool has_star(std::string_view text) { return text.find('*') != text.npos; }
 
@@ -56,21 +56,22 @@ bool pattern_side(std::string_view side) {
          std::all_of(side.begin(), side.end(), pattern_character);
 }
 
-/// Why a pattern with '/' could never match anything, or nothing.
+/// Why a pattern with '/' can never match; empty if it can.
 std::string pattern_problem(std::string_view text) {
   const size_t slash = text.find('/');
   const std::string_view op = text.substr(0, slash), impl = text.substr(slash + 1);
-  if (!valid_operator_pattern(op)) return "what stands before '/' is no operator nor a pattern";
-  if (!pattern_side(impl)) return "what stands after '/' is no provider.variant nor a pattern";
+  if (!valid_operator_pattern(op))
+    return "the part before '/' is neither an operator nor a pattern";
+  if (!pattern_side(impl)) return "the part after '/' is neither provider.variant nor a pattern";
   if (has_star(impl)) return {};
   if (registry::parse_implementation_id(base::concat("op/", impl))) return {};
   const std::string all = base::concat(op, "/", impl, ".*");
   return base::concat(
-      "what stands after '/' is no provider.variant",
+      "the part after '/' must be provider.variant",
       registry::valid_name(impl) ? base::concat("; did you mean '", all, "'?") : "");
 }
 
-/// One part between slashes. Pieces between stars are searched from the left, each once.
+/// Matches one part between slashes. The pieces between stars are found from left to right.
 bool match_part(std::string_view pattern, std::string_view text) {
   size_t star = pattern.find('*');
   if (star == pattern.npos) return pattern == text;
@@ -117,7 +118,7 @@ Result<Token> Token::parse(std::string_view text) {
     token.what_ = What::vendor;
     token.pattern_ = text.substr(sizeof("vendor:") - 1);
     if (!registry::valid_name(token.pattern_)) {
-      return refuse(text, "a vendor's name is [a-z][a-z0-9_]* of at most 64 bytes");
+      return refuse(text, "a vendor name must be [a-z][a-z0-9_]* of at most 64 bytes");
     }
   } else if (text.starts_with("impl:")) {
     token.what_ = What::glob;

@@ -9,7 +9,7 @@
 
 namespace opmux::policy {
 
-/// What of an implementation a token can match. `vendor:NAME` asks for kind vendor too.
+/// The properties of an implementation that tokens match. `vendor:NAME` also requires kind vendor.
 struct Subject {
   std::string_view id;
   Kind kind = Kind::vendor;
@@ -19,7 +19,8 @@ struct Subject {
 /// One word of a policy list: default, vendor, reference, vendor:NAME, impl:ID, or a glob with '/'.
 class Token {
  public:
-  /// Unknown words fail (`invalid_argument`, "policy.token") and suggest the nearest.
+  /// Fails with `invalid_argument`, "policy.token" for an unknown word and suggests the nearest
+  /// one.
   static Result<Token> parse(std::string_view text);
 
   bool matches(const Subject& subject) const;
@@ -29,19 +30,19 @@ class Token {
   enum class What { kind, vendor, glob };
   What what_ = What::kind;
   Kind kind_ = Kind::default_;
-  std::string pattern_;  ///< vendor's name, or glob
-  size_t slash_ = 0;     ///< where it is in a glob
+  std::string pattern_;  ///< vendor name or glob
+  size_t slash_ = 0;     ///< position of '/' in a glob
   std::string text_;
 };
 
 /// `*` matches any run of characters other than '/'. Linear in both lengths.
 bool glob_match(std::string_view pattern, std::string_view text);
 
-/// Whether a pattern over operators is well formed: a name, or one with `*` in it.
+/// Whether a pattern over operators is well formed: an operator's name, or a name with `*`.
 bool valid_operator_pattern(std::string_view pattern);
 
-/// The list a single `vendor` (or `default`, `reference`) stands for in `prefer`: that kind first,
-/// then the others in built-in order. Longer lists are taken as they are.
+/// Expands a `prefer` list that consists of one kind word (`vendor`, `default` or `reference`) to
+/// that kind followed by the others in built-in order. Returns other lists unchanged.
 std::vector<std::string> expand_prefer(const std::vector<std::string>& tokens);
 
 }  // namespace opmux::policy

@@ -14,7 +14,8 @@ inline constexpr uint8_t kContiguous = 1, kWiden = 2;
 
 inline constexpr std::array<std::string_view, 3> kTransformWords{"none", "contiguous", "widen"};
 
-/// The bits that a list names; nothing if it is empty or has another word.
+/// The bits for a list of words; nullopt if the list is empty, has an unknown word, or combines
+/// `none` with others.
 inline std::optional<uint8_t> transform_bits(const std::vector<std::string>& words) {
   if (words.empty()) return std::nullopt;
   uint8_t bits = 0;

@@ -12,14 +12,14 @@
 
 namespace opmux::policy {
 
-/// Answers whether tokens match anything that is registered. Not thread-safe; the snapshot must
-/// outlive it.
+/// Tests whether tokens match any registered implementation, and caches the results. Not
+/// thread-safe; the snapshot must outlive it.
 class PresentNames {
  public:
   explicit PresentNames(const registry::RegistrySnapshot& known);
 
-  /// Whether `token` matches an implementation of an operator that `op` matches. Words for kinds
-  /// name nothing that could be absent.
+  /// Whether `token` matches an implementation of an operator that `op` matches. Kind words such as
+  /// `vendor` always match.
   bool matches(std::string_view op, const std::string& token);
 
  private:
@@ -27,21 +27,21 @@ class PresentNames {
     std::string_view op;
     Subject subject;
   };
-  std::vector<Present> present_;  ///< by operator
+  std::vector<Present> present_;  ///< sorted by operator
   std::map<std::string, bool, std::less<>> known_;
 };
 
-/// A token that names nothing that is present.
+/// A token that matches no registered implementation.
 struct Unmatched {
   size_t rule = 0;  ///< position in Policy::rules
   std::string_view field;
   std::string token;
 };
 
-/// Of all rules, in their order. A deny is told too, though it is never a fault.
+/// The unmatched tokens of all rules, in order. Includes those in `deny`, where they are harmless.
 std::vector<Unmatched> unmatched_of(const Policy& policy, const registry::RegistrySnapshot& known);
 
-/// Rules of which no token at all is matched, although they name some, in their order.
+/// Rules that have tokens, none of which match anything, in order.
 std::vector<const Rule*> unmatched_rules(const Policy& policy,
                                          const registry::RegistrySnapshot& known);
 

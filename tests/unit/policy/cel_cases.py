@@ -184,7 +184,7 @@ def activation(bindings):
 
 
 def answer(bindings, condition):
-    """true, false or error, as CEL has it; a condition that is no truth value is an error too."""
+    """CEL's result: true, false or error. A result that is not a boolean counts as an error."""
     values, functions = activation(bindings)
     environment = celpy.Environment()
     try:

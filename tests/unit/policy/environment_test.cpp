@@ -77,11 +77,12 @@ TEST(Environment, a_folder_to_record_to_may_ask_for_inputs) {
     const auto read = parse_environment({{"OPMUX_RECORD", value}});
     return read ? "" : read.error().to_string();
   };
-  EXPECT_EQ(refused("input:/rec"),
-            "invalid_argument (environment.value): OPMUX_RECORD='input:/rec': 'input' before the "
-            "colon is not known; did you mean 'inputs'?; allowed are FOLDER and inputs:FOLDER");
+  EXPECT_EQ(
+      refused("input:/rec"),
+      "invalid_argument (environment.value): OPMUX_RECORD='input:/rec': 'input' before the "
+      "colon is not known; did you mean 'inputs'?; allowed values are FOLDER and inputs:FOLDER");
   EXPECT_EQ(refused("inputs:"),
-            "invalid_argument (environment.value): OPMUX_RECORD='inputs:': no folder is named");
+            "invalid_argument (environment.value): OPMUX_RECORD='inputs:': the folder is missing");
 }
 
 TEST(Environment, empty_is_the_same_as_unset) {
@@ -176,11 +177,11 @@ TEST(Environment, levels_of_the_log_are_a_closed_set) {
   }
   const Status status = error("OPMUX_LOG", "warnings");
   EXPECT_EQ(status.reason(), "environment.value");
-  EXPECT_EQ(
-      status.message(),
-      "OPMUX_LOG='warnings': allowed are debug, info, warning, error; did you mean 'warning'?");
+  EXPECT_EQ(status.message(),
+            "OPMUX_LOG='warnings': allowed values are debug, info, warning, error; did you mean "
+            "'warning'?");
   EXPECT_EQ(error("OPMUX_LOG", "1").message(),
-            "OPMUX_LOG='1': allowed are debug, info, warning, error");
+            "OPMUX_LOG='1': allowed values are debug, info, warning, error");
 }
 
 TEST(Environment, modes_are_a_closed_set) {

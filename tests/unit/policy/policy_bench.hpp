@@ -50,7 +50,7 @@ inline std::shared_ptr<const registry::OperatorRecord> norm_operator() {
        {"norm/simd.avx2", Kind::default_, "", 150}});
 }
 
-/// What a call of norm() looks like.
+/// The signature of a call of norm().
 struct NormCall {
   int64_t rows = 32, hidden = 4096, window = 0;
   DType dtype = f32;

@@ -15,7 +15,7 @@ namespace {
 
 Policy numbered(int i) { return {.deny = {"norm/acme.v" + std::to_string(i)}}; }
 
-/// What is left of norm() inside a scope.
+/// Candidates of norm() that remain inside a scope.
 std::string ranked_in(const ScopeRef& scope) {
   return scope ? ranked({{Source::scope, scope.layer()->policy()}}) : ranked({});
 }

@@ -34,7 +34,7 @@ TEST(Facts, are_resolved_by_what_the_schema_has) {
 TEST(Facts, that_do_not_fit_their_argument_are_none) {
   EXPECT_FALSE(resolve_fact(schema(), FactKind::dtype, "eps"));
   EXPECT_FALSE(resolve_fact(schema(), FactKind::scalar, "x"));
-  EXPECT_FALSE(resolve_fact(schema(), FactKind::scalar, "s")) << "a free text cannot be read";
+  EXPECT_FALSE(resolve_fact(schema(), FactKind::scalar, "s")) << "a string cannot be read";
   EXPECT_FALSE(resolve_fact(schema(), FactKind::dim, "K"));
   EXPECT_FALSE(resolve_fact(schema(), FactKind::ambient, "weather"));
   EXPECT_FALSE(resolve_fact(parse_schema("f(out Tensor y[N])").value(), FactKind::dim, "rows"));

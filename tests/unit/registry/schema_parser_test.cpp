@@ -216,15 +216,15 @@ TEST(SchemaParser, refuses_access_that_makes_no_sense) {
   expect_error("f(out const Tensor a)", "1:3", "schema.access", "const");
   expect_error("f(const int a)", "1:3", "schema.access", "const");
   expect_error("f(out(y) Tensor y)", "1:7", "schema.access", "share memory");
-  expect_error("f(out(a) Tensor y, int a)", "1:7", "schema.access", "not as 'a'");
+  expect_error("f(out(a) Tensor y, int a)", "1:7", "schema.access", "not with 'a'");
   expect_error("f(out(xx) Tensor y, Tensor x)", "1:7", "schema.unknown_name", "called 'xx'");
 }
 
 TEST(SchemaParser, refuses_misplaced_shapes) {
-  expect_error("f(Tensor x[H, ...])", "1:15", "schema.shape", "stands first");
+  expect_error("f(Tensor x[H, ...])", "1:15", "schema.shape", "at the start of a shape");
   expect_error("f(Tensor x[..., ...])", "1:17", "schema.shape", "once");
-  expect_error("f(int x[H])", "1:8", "schema.shape", "no single tensor");
-  expect_error("f(Tensor[] x[H])", "1:13", "schema.shape", "no single tensor");
+  expect_error("f(int x[H])", "1:8", "schema.shape", "not a single tensor");
+  expect_error("f(Tensor[] x[H])", "1:13", "schema.shape", "not a single tensor");
 }
 
 TEST(SchemaParser, refuses_bad_defaults) {

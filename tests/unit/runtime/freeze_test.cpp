@@ -208,7 +208,7 @@ TEST_F(FreezeTest, a_lockfile_that_does_not_fit_changes_nothing_and_lists_the_di
             "  copy has another schema: " +
                 copy->schema() +
                 "\n"
-                "  'W % 16 == 0' is nothing that is known of a call of copy\n"
+                "  'W % 16 == 0' is not a valid property of calls of copy\n"
                 "restore what it was written for, or write it anew with `opmux lock`");
   EXPECT_FALSE(stage.runtime.frozen());
   EXPECT_TRUE(stage.runtime.set_policy({.prefer = {"copy/b.x"}}).ok());
