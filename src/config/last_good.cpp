@@ -29,7 +29,7 @@ std::string digest_of(std::string_view text) {
   return base::sha256_hex(std::as_bytes(std::span(text)));
 }
 
-/// Digest of the rest, then for each file a line with its path and size, and its bytes.
+/// Title line, SHA-256 of the rest, then per file a line with its size and path, and its bytes.
 std::string pack(const std::vector<FileText>& files) {
   std::string body;
   for (const FileText& file : files) {
@@ -72,7 +72,7 @@ LastGood::LastGood(std::string folder, const std::string& config) : folder_(std:
 }
 
 Status LastGood::keep(const std::vector<FileText>& files) const {
-  if (path_.empty()) return cannot("cannot keep", "the policy", "there is no folder for state");
+  if (path_.empty()) return cannot("cannot store", "the policy", "there is no state folder");
   const std::string text = pack(files);
   if (const Status made = base::make_private_folder(folder_); !made.ok()) {
     return {Code::unavailable, "config.last_good", std::string(made.message())};
@@ -90,16 +90,17 @@ Status LastGood::keep(const std::vector<FileText>& files) const {
 }
 
 Result<std::vector<FileText>> LastGood::read() const {
-  if (path_.empty()) return cannot("cannot read", "the policy", "there is no folder for state");
+  if (path_.empty()) return cannot("cannot read", "the stored policy", "there is no state folder");
   struct stat found{};
-  if (::lstat(path_.c_str(), &found) != 0) return cannot("no", path_, std::strerror(errno));
+  if (::lstat(path_.c_str(), &found) != 0)
+    return cannot("cannot read", path_, std::strerror(errno));
   if (!S_ISREG(found.st_mode) || found.st_uid != ::geteuid()) {
-    return cannot("cannot use", path_, "it is no file of this user's own");
+    return cannot("cannot use", path_, "it is not a regular file of this user");
   }
   auto packed = read_policy_file(path_);
   if (!packed) return packed.error();
   std::vector<FileText> files;
-  if (!unpack(packed->text, files)) return cannot("cannot use", path_, "it was damaged");
+  if (!unpack(packed->text, files)) return cannot("cannot use", path_, "it is damaged");
   return files;
 }
 

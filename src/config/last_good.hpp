@@ -9,18 +9,19 @@
 
 namespace opmux::config {
 
-/// The last policy files that came into force, kept in a folder of the user's own so that a start
-/// with broken files has something to go on with. Each set of files has its place, by their path.
+/// Stores the last known good policy files, so that a process can start with them if the configured
+/// files are broken. Each configured path has a separate file in the folder.
 class LastGood {
  public:
-  /// `folder` is made when something is kept; 0700 and the user's own, or nothing is kept.
+  /// keep() creates `folder`, which must belong to the user and have mode 0700. `config` is the
+  /// configured path.
   LastGood(std::string folder, const std::string& config);
 
   const std::string& path() const { return path_; }
 
-  /// Replaces what was kept, whole or not at all. Does nothing if it is the same.
+  /// Atomically replaces the stored files. Does nothing if they are unchanged.
   Status keep(const std::vector<FileText>& files) const;
-  /// Fails with "config.last_good" if nothing is kept, or what is there was damaged.
+  /// Fails with "config.last_good" if nothing is stored or the file is damaged.
   Result<std::vector<FileText>> read() const;
 
  private:

@@ -47,10 +47,10 @@ bool is_hex(std::string_view text, size_t digits) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// An operator and what is known of its calls.
+/// Key of a class of calls: operator and condition (`when`).
 using ClassName = std::pair<std::string, std::string>;
 
-/// Reads a text line by line, and names lines in failures.
+/// Parses a lockfile line by line; errors name the line.
 class Reader {
  public:
   Reader(std::string_view text, std::string_view name)
@@ -59,7 +59,7 @@ class Reader {
   Result<Lockfile> read() {
     Lockfile lock;
     if (next_line() != kTitle)
-      return wrong("this is no lockfile: it does not begin with '", kTitle);
+      return wrong("this is not a lockfile: it does not begin with '", kTitle);
     if (!take(next_line(), "policy ", lock.policy_hash) || !is_hex(lock.policy_hash, 16)) {
       return wrong("the hash of the policy is missing", "");
     }
@@ -69,19 +69,19 @@ class Reader {
       if (take(line, "sha256 ", digest)) break;
       LockedChoice choice;
       if (!read_choice(line, choice)) {
-        return wrong("this is neither a choice nor the digest at the end: '", line.substr(0, 80));
+        return wrong("this line is neither a choice nor the digest: '", line.substr(0, 80));
       }
       if (lock.choices.size() == kMostChoices) return wrong("there are too many choices", "");
       if (!classes_.emplace(choice.op, choice.when).second) {
-        return wrong("another line is about the same calls: '", line.substr(0, 80));
+        return wrong("an earlier line is for the same calls: '", line.substr(0, 80));
       }
       lock.choices.push_back(std::move(choice));
     }
-    if (!rest_.empty()) return wrong("something stands behind the digest", "");
-    if (!ends_well_) return wrong("the last line has no end", "");
+    if (!rest_.empty()) return wrong("there is text after the digest", "");
+    if (!ends_well_) return wrong("the last line has no newline", "");
     const std::string found = lock.digest();
     if (!found.empty() && found != digest) {
-      return wrong("the text was changed after it was written: its SHA-256 is not '", digest);
+      return wrong("the file was changed after it was written: its SHA-256 is not '", digest);
     }
     return lock;
   }
@@ -99,7 +99,7 @@ class Reader {
     into = line.substr(key.size());
     return true;
   }
-  /// Everything up to `end`, which is passed over; false if it is not there.
+  /// Takes everything up to `end` and skips `end`; returns false if `end` is missing.
   static bool take_until(std::string_view& line, std::string_view end, std::string& into) {
     const size_t at = line.find(end);
     if (at == std::string_view::npos) return false;
@@ -174,22 +174,22 @@ std::vector<ChoiceChange> differences(const Lockfile& from, const Lockfile& to) 
     const auto other = after.find(key);
     if (other == after.end()) {
       changes.push_back(
-          {key.first, key.second, choice->implementation, "", "only the first has it"});
+          {key.first, key.second, choice->implementation, "", "only in the first lockfile"});
     } else if (other->second->implementation != choice->implementation) {
       changes.push_back({key.first, key.second, choice->implementation,
-                         other->second->implementation, "another choice was made"});
+                         other->second->implementation, "different implementation"});
     } else if (other->second->build_id != choice->build_id) {
       changes.push_back({key.first, key.second, choice->implementation, choice->implementation,
-                         "it comes from another build"});
+                         "different build"});
     } else if (other->second->schema_hash != choice->schema_hash) {
       changes.push_back({key.first, key.second, choice->implementation, choice->implementation,
-                         "the operator has another schema"});
+                         "different schema of the operator"});
     }
   }
   for (const auto& [key, choice] : after) {
     if (before.contains(key)) continue;
     changes.push_back(
-        {key.first, key.second, "", choice->implementation, "only the second has it"});
+        {key.first, key.second, "", choice->implementation, "only in the second lockfile"});
   }
   return changes;
 }

@@ -21,8 +21,8 @@ constexpr uint32_t kEvents = IN_CLOSE_WRITE | IN_MODIFY | IN_CREATE | IN_DELETE 
                              IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 constexpr int kMostLinks = 40;
 
-/// File systems whose other ends change files without this kernel's knowing: NFS, SMB, CIFS, FUSE,
-/// 9P, Ceph, Lustre, AFS.
+/// File systems on which other hosts change files without inotify events here: NFS, SMB, CIFS,
+/// FUSE, 9P, Ceph, Lustre, AFS.
 constexpr std::array<uint32_t, 9> kRemote{0x6969,     0x517B,     0xFF534D42,
                                           0xFE534D42, 0x65735546, 0x01021997,
                                           0x00C36400, 0x0BD00BD0, 0x5346414F};
@@ -34,8 +34,8 @@ bool is_remote(const std::string& path) {
   return std::ranges::find(kRemote, static_cast<uint32_t>(system.f_type)) != kRemote.end();
 }
 
-/// Every (folder, name) that is passed on the way to a path, links followed: a change of any of
-/// them may change what the path means.
+/// Every (folder, name) pair that resolving a path visits, including symbolic links. A change of
+/// any of them may change the file that the path refers to.
 class Steps {
  public:
   explicit Steps(const fs::path& path) { walk(fs::absolute(path).lexically_normal()); }
@@ -84,11 +84,11 @@ void PathWatch::watch_folder(const std::string& folder, const std::string& name)
     folders_[number].path = folder;
     folders_[number].names.insert(name);
   } else if (errno == ENOSPC || errno == ENOMEM) {
-    descriptor_ = {};  // no room: looks by itself from now on
+    descriptor_ = {};  // out of watches: poll from now on
   }
 }
 
-/// Watches what the path passes through now, and nothing else.
+/// Updates the watches to the folders that the path currently resolves through.
 void PathWatch::follow() {
   std::map<int, Folder> before = std::move(folders_);
   folders_.clear();

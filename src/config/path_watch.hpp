@@ -10,28 +10,28 @@
 
 namespace opmux::config {
 
-/// Notices that a file, or the policy files of a folder, may have others contents than before,
-/// however they came: written, renamed over, replaced behind a link, deleted and made again. Asks
-/// the kernel (inotify) where that tells, looks by itself where it does not: on network file
-/// systems, or when the kernel has no room. One thread at a time.
+/// Detects possible changes of a file, or of the policy files in a folder: a file is written,
+/// replaced by a rename, replaced behind a symbolic link, or deleted and created again. Uses
+/// inotify where it works and polls otherwise: on network file systems, or when inotify is out of
+/// watches. Not thread-safe.
 class PathWatch {
  public:
   enum class Way : uint8_t { kernel, looking };
-  static constexpr uint64_t kLookEvery = 100'000'000;
+  static constexpr uint64_t kLookEvery = 100'000'000;  ///< polling interval in ns
 
   explicit PathWatch(std::string path, Way wanted = Way::kernel);
 
   Way way() const { return descriptor_ ? Way::kernel : Way::looking; }
-  /// Readable when there may be something; -1 if it has to look.
+  /// Descriptor that is readable when there may be a change; -1 if changed() must be polled.
   int descriptor() const { return descriptor_.get(); }
 
   /// Whether something may have changed since the last call.
   bool changed();
-  /// Somebody wrote to a file and has not closed it yet.
+  /// Whether a file was modified and not closed yet.
   bool still_written() const { return !written_.empty(); }
 
  private:
-  /// Identity and times of everything on the way: links as links, files as files.
+  /// Per path: identity, size and times of the file that it resolves to, or the error number.
   using Looks = std::map<std::string, std::vector<int64_t>>;
 
   void follow();
@@ -44,10 +44,10 @@ class PathWatch {
   base::Descriptor descriptor_;
   struct Folder {
     std::string path;
-    std::set<std::string> names;  ///< that matter there; "*": every policy file
+    std::set<std::string> names;  ///< names to watch; "*" = every policy file
   };
-  std::map<int, Folder> folders_;  ///< by watch number
-  std::set<std::string> written_;
+  std::map<int, Folder> folders_;  ///< by inotify watch descriptor
+  std::set<std::string> written_;  ///< files that were modified and not closed yet
   Looks seen_;
 };
 

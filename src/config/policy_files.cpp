@@ -41,12 +41,12 @@ Status read_all(int descriptor, const std::string& path, std::string& text) {
 }  // namespace
 
 Result<FileText> read_policy_file(const std::string& path) {
-  // Without waiting: a pipe in the place of a file must not hold up anybody.
+  // Non-blocking, so that a pipe in place of the file does not block the caller.
   const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return cannot(path, std::strerror(errno));
   struct stat before{}, after{}, named{};
   if (::fstat(file.get(), &before) != 0) return cannot(path, std::strerror(errno));
-  if (!S_ISREG(before.st_mode)) return cannot(path, "it is no file");
+  if (!S_ISREG(before.st_mode)) return cannot(path, "it is not a regular file");
   FileText read{path, {}};
   if (Status status = read_all(file.get(), path, read.text); !status.ok()) return status;
   if (::fstat(file.get(), &after) != 0 || ::stat(path.c_str(), &named) != 0) {

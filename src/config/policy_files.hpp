@@ -8,28 +8,28 @@
 
 namespace opmux::config {
 
-/// A file as it was read.
+/// A path and the contents of the file.
 struct FileText {
   std::string path, text;
   friend bool operator==(const FileText&, const FileText&) = default;
 };
 
 inline constexpr size_t kMostFiles = 1024;
-inline constexpr size_t kMostBytes = size_t{16} << 20;  ///< of one file
+inline constexpr size_t kMostBytes = size_t{16} << 20;  ///< per file
 
-/// Whether files of this name in a folder are read: *.yaml and *.json, but for what starts with a
-/// dot, which is an editor's or a volume's own.
+/// Whether a file of this name in a policy folder is read: *.yaml and *.json. Names that start with
+/// a dot are excluded, because editors and mounted volumes use them for internal files.
 bool is_policy_name(std::string_view name);
 
-/// One file, whole; fails as below.
+/// Reads one file; fails like read_policy_files().
 Result<FileText> read_policy_file(const std::string& path);
 
-/// The file, or those of a folder that end in .yaml or .json, bytewise by name. All or nothing:
-/// fails with "config.file" if one cannot be read, and with `unavailable`, "config.changing", if
-/// something changed while it was read.
+/// Reads the file, or the policy files of a folder in bytewise order of name. Fails with
+/// "config.file" if any file cannot be read, and with `unavailable`, "config.changing", if a file
+/// or the folder changed in the meantime.
 Result<std::vector<FileText>> read_policy_files(const std::string& path);
 
-/// The paths that read_policy_files would read; the path itself if it is no folder.
+/// The paths that read_policy_files() reads; the path itself if it is not a folder.
 std::vector<std::string> policy_paths(const std::string& path);
 
 }  // namespace opmux::config

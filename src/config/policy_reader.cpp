@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kFormat = 1;
 
-/// Reads the map that a file is.
+/// Reads the top-level map of a file.
 class PolicyReader {
  public:
   explicit PolicyReader(const ReadContext& context)
@@ -28,7 +28,7 @@ class PolicyReader {
     if (rules_ != nullptr) read_rules(context_, *rules_, policy_.rules);
     if (!versioned_) {
       values_.refuse(node, "policy.version",
-                     "a policy starts with the number of its format: opmux: 1");
+                     "the format version is missing; start the policy with opmux: 1");
     }
     return std::move(policy_);
   }
@@ -48,7 +48,8 @@ class PolicyReader {
     if (int_of(node) == kFormat) return;
     values_.refuse(
         node, "policy.version",
-        base::concat("opmux: expected 1, the format that this library reads, found ", shown(node)));
+        base::concat("opmux: expected 1, the format version that this library reads, found ",
+                     shown(node)));
   }
 
   void read_defaults(const TextNode& node) {
@@ -69,7 +70,7 @@ class PolicyReader {
   ReadContext context_;
   ValueReader values_;
   Policy policy_;
-  const TextNode* rules_ = nullptr;  ///< read last: `names` may stand behind them
+  const TextNode* rules_ = nullptr;  ///< read last, because `names` may follow them
   bool versioned_ = false;
 };
 

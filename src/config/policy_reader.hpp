@@ -8,13 +8,13 @@
 
 namespace opmux::config {
 
-/// A policy from a text in YAML or JSON, format 1. `name` is what messages and Rule::where call
-/// it. Nothing is guessed: unknown keys and words, wrong types and duplicate keys are refused, all
-/// at once, each with file:line:column, the line and a caret.
+/// Parses a policy in YAML or JSON, format 1. `name` is the file name for messages and Rule::where.
+/// Unknown keys and words, wrong types and duplicate keys are errors. The message lists all of
+/// them, each with file:line:column, the line and a caret.
 ///
-/// With `known`, operators have to be among those registered (but those of a vendor, `acme.swish`,
-/// may be absent), conditions have to make sense for one of those that they are about and, under
-/// `names: strict` or `strict_names`, implementations have to be present, but for those denied.
+/// With `known`, operators must be registered, except operators of a vendor such as `acme.swish`. A
+/// condition must be valid for at least one operator that its rule matches. Under `names: strict`
+/// or `strict_names`, every token must match a registered implementation, except in `deny`.
 ///
 /// Reasons: "policy.syntax", "policy.limit", "policy.unknown_key", "policy.duplicate_key",
 /// "policy.type", "policy.version", "policy.rule", "policy.token", "policy.op", "policy.when",

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kLongestWait = 24 * 3'600'000;
 constexpr size_t kLongestText = 4096;
 
-/// Words that other formats take for a truth value.
+/// A hint for words that other formats accept as booleans.
 std::string_view bool_hint(const TextNode& node) {
   constexpr std::array<std::string_view, 4> kYes{"yes", "on", "1", "y"};
   constexpr std::array<std::string_view, 4> kNo{"no", "off", "0", "n"};
@@ -34,8 +34,8 @@ bool read_map(const TextNode& node, std::string_view what, std::span<const Field
   for (const Field& field : fields) keys.push_back(field.key);
   if (!node.is(TextNode::Kind::map)) {
     problems.add(node.at, "policy.type",
-                 base::concat(what, " is a map with the keys ", base::join(keys, ", "), "; found ",
-                              shown(node)));
+                 base::concat(what, " must be a map with the keys ", base::join(keys, ", "),
+                              "; found ", shown(node)));
     return false;
   }
   for (size_t i = 0; i + 1 < node.items.size(); i += 2) {
@@ -49,7 +49,7 @@ bool read_map(const TextNode& node, std::string_view what, std::span<const Field
     const std::string near = base::suggestion(key.text, std::span<const std::string_view>(keys));
     problems.add(key.at, "policy.unknown_key",
                  base::concat("unknown key '", key.text.substr(0, 64), "' in ", what,
-                              near.empty() ? "; there are " + base::join(keys, ", ") : near));
+                              near.empty() ? "; valid keys are " + base::join(keys, ", ") : near));
   }
   return true;
 }
@@ -68,12 +68,12 @@ void ValueReader::text(const TextNode& node, std::string_view key, std::string& 
   const auto found = text_of(node);
   if (!found) {
     const bool scalar = node.is(TextNode::Kind::scalar);
-    return expected(node, key, "a text",
-                    scalar ? base::concat("; quotes make it one: \"", node.text, "\"") : "");
+    return expected(node, key, "a string",
+                    scalar ? base::concat("; write it in quotes: \"", node.text, "\"") : "");
   }
   if (found->size() > kLongestText) {
     return refuse(node, "policy.limit",
-                  base::concat(key, ": ", found->size(), " bytes; at most ", kLongestText));
+                  base::concat(key, ": ", found->size(), " bytes; the limit is ", kLongestText));
   }
   into = *found;
 }
@@ -88,7 +88,7 @@ void ValueReader::integer(const TextNode& node, std::string_view key, int64_t le
                           std::optional<int>& into) {
   const auto found = int_of(node);
   if (!found || *found < least || *found > most) {
-    return expected(node, key, base::concat("a whole number from ", least, " to ", most));
+    return expected(node, key, base::concat("an integer from ", least, " to ", most));
   }
   into = static_cast<int>(*found);
 }
@@ -129,7 +129,7 @@ void ValueReader::short_time(const TextNode& node, std::string_view key,
 void ValueReader::date(const TextNode& node, std::string_view key, std::string& into) {
   const auto found = text_of(node);
   if (!found || !base::is_date(*found)) {
-    return expected(node, key, "a day of the calendar such as 2027-02-01");
+    return expected(node, key, "a date such as 2027-02-01");
   }
   into = *found;
 }
@@ -167,7 +167,8 @@ void ValueReader::transforms(const TextNode& node, std::vector<std::string>& int
     const auto found = word(item, "transforms", policy::kTransformWords);
     if (!found) continue;
     if (*found == 0 && node.items.size() > 1) {
-      return refuse(item, "policy.transforms", "transforms: none stands alone");
+      return refuse(item, "policy.transforms",
+                    "transforms: none cannot be combined with other words");
     }
     into.emplace_back(policy::kTransformWords[*found]);
   }
@@ -194,8 +195,8 @@ void ValueReader::breaker(const TextNode& node, BreakerOptions& into) {
   if (!read_map(node, "breaker", fields, problems_)) return;
   if (into.window && into.min_calls && *into.min_calls > *into.window) {
     refuse(node, "policy.breaker",
-           base::concat("breaker: min_calls (", *into.min_calls, ") is more than the window (",
-                        *into.window, ") ever holds"));
+           base::concat("breaker: min_calls (", *into.min_calls, ") is larger than the window (",
+                        *into.window, ")"));
   }
   if (into.open_for_ms && into.open_at_most_ms && *into.open_for_ms > *into.open_at_most_ms) {
     refuse(node, "policy.breaker", "breaker: open_for is longer than open_at_most");

@@ -14,19 +14,19 @@
 
 namespace opmux::config {
 
-/// A key of a map and what reads its value.
+/// A key of a map and the function that reads its value.
 struct Field {
   std::string_view key;
   std::function<void(const TextNode&)> read;
 };
 
-/// Gives each value of a map to the field of its key; unknown keys are problems. `what` names the
-/// map: "a rule". False if the node is no map.
+/// Passes each value of a map to the field with its key; unknown keys are problems. `what` names
+/// the map in messages: "a rule". Returns false if the node is not a map.
 bool read_map(const TextNode& node, std::string_view what, std::span<const Field> fields,
               Problems& problems);
 
-/// Reads values into places; what does not fit is a problem at the value and leaves the place as
-/// it was. `key` is what messages call it.
+/// Reads values into variables. A value that does not fit adds a problem and leaves the variable
+/// unchanged. `key` is the name of the value in messages.
 class ValueReader {
  public:
   explicit ValueReader(Problems& problems) : problems_(problems) {}
@@ -38,15 +38,15 @@ class ValueReader {
   void real(const TextNode& node, std::string_view key, double least, double most,
             std::optional<double>& into);
   void duration(const TextNode& node, std::string_view key, std::optional<int64_t>& into);
-  /// In microseconds.
+  /// Reads a time in microseconds.
   void short_time(const TextNode& node, std::string_view key, std::optional<int64_t>& into);
   void date(const TextNode& node, std::string_view key, std::string& into);
-  /// One token of a policy list.
+  /// Reads one token of a policy list.
   void token(const TextNode& node, std::string_view key, std::string& into);
   void tokens(const TextNode& node, std::string_view key, std::vector<std::string>& into);
-  /// The words of `transforms`.
+  /// Reads a `transforms` list.
   void transforms(const TextNode& node, std::vector<std::string>& into);
-  /// Where each token that was read stands, in the order of reading.
+  /// The location of each token that was read, in order.
   struct TokenPlace {
     std::string token;
     std::string_view field;
@@ -55,7 +55,7 @@ class ValueReader {
   const std::vector<TokenPlace>& token_places() const { return places_; }
   void breaker(const TextNode& node, BreakerOptions& into);
   void shadow(const TextNode& node, ShadowOptions& into);
-  /// One of some words, by its position.
+  /// Reads one of `words` and returns its position.
   std::optional<size_t> word(const TextNode& node, std::string_view key,
                              std::span<const std::string_view> words);
 

@@ -14,7 +14,7 @@ constexpr size_t kWidestLine = 96;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-/// The line with a caret under the column; of a long line the part around it.
+/// The line with a caret under the column. Shows only the part of a long line around the column.
 std::string excerpt(std::string_view line, int column) {
   size_t at = std::min(static_cast<size_t>(std::max(column, 1)) - 1, line.size());
   if (line.size() > kWidestLine && at > kWidestLine / 2) {
@@ -23,12 +23,12 @@ std::string excerpt(std::string_view line, int column) {
     at -= cut;
   }
   std::string shown(line.substr(0, kWidestLine));
-  // A tab is as wide in the second line as in the first, whatever that is.
+  // Keep tabs, so that the caret is aligned at any tab width.
   std::string below(shown.substr(0, at));
   for (char& c : below) c = c == '\t' ? '\t' : ' ';
   for (char& c : shown) {
     const auto byte = static_cast<unsigned char>(c);
-    if ((byte < ' ' && c != '\t') || byte >= 0xF8) c = '?';  // no part of a text in UTF-8
+    if ((byte < ' ' && c != '\t') || byte >= 0xF8) c = '?';  // not valid in UTF-8
   }
   return base::concat("\n  ", shown, "\n  ", below, "^");
 }
@@ -44,7 +44,7 @@ Status Problems::status(std::string_view file, std::string_view source) const {
   if (none()) return {};
   std::vector<const Problem*> sorted;
   for (const Problem& problem : problems_) sorted.push_back(&problem);
-  // Those at one place as they came, which is how they lie.
+  // Problems at the same location keep the order in which they were added, by address.
   std::sort(sorted.begin(), sorted.end(), [](const Problem* a, const Problem* b) {
     return std::tuple(a->at.line, a->at.column, a) < std::tuple(b->at.line, b->at.column, b);
   });

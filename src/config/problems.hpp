@@ -10,7 +10,7 @@
 
 namespace opmux::config {
 
-/// What is wrong with a text, in the order in which it is found. Not thread-safe.
+/// Collects the errors in a text. Not thread-safe.
 class Problems {
  public:
   void add(Mark at, std::string_view reason, std::string text);
@@ -18,8 +18,8 @@ class Problems {
   bool none() const { return problems_.empty(); }
   size_t count() const { return problems_.size(); }
 
-  /// `invalid_argument` with the reason of the first, by place, and a message that shows the line
-  /// of each with a caret under its column; ok if there is none. At most 20 are shown.
+  /// Ok if there are no problems. Otherwise `invalid_argument` with the reason of the first problem
+  /// by location. The message shows each problem's line with a caret under its column, at most 20.
   Status status(std::string_view file, std::string_view source) const;
 
  private:
@@ -30,14 +30,14 @@ class Problems {
   std::vector<Problem> problems_;
 };
 
-/// The lines of a text, for places in it. Points into the text.
+/// Converts between byte offsets and lines and columns of a text. Points into the text.
 class SourceLines {
  public:
   explicit SourceLines(std::string_view text);
 
-  /// Without its end; empty if there is no such line. Lines count from 1.
+  /// A line without its line end; empty if there is no such line. Lines count from 1.
   std::string_view line(int number) const;
-  /// Where a place is in the text; the end if there is no such place.
+  /// The byte offset of a mark; the text's size if there is no such line.
   size_t offset_of(Mark at) const;
   Mark mark_of(size_t offset) const;
 
@@ -46,8 +46,8 @@ class SourceLines {
   std::vector<size_t> starts_;
 };
 
-/// Where byte `index` of a scalar's text stands in its source. Quotes, escapes, folded lines and
-/// indentation are passed over.
+/// The source location of byte `index` of a scalar's text. Skips quotes, escapes, folded lines and
+/// indentation.
 Mark place_in_scalar(const SourceLines& lines, std::string_view source, const TextNode& scalar,
                      size_t index);
 

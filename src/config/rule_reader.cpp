@@ -29,7 +29,7 @@ class RuleReader {
     if (names_ != nullptr) check_names();
     if (!has_effect()) {
       values_.refuse(node, "policy.rule",
-                     "this rule changes nothing: it needs at least one of require, prefer, order, "
+                     "this rule has no effect: it needs at least one of require, prefer, order, "
                      "deny, allow, boost, transforms, strict, breaker, allow_none");
     }
     return std::move(rule_);
@@ -76,13 +76,13 @@ class RuleReader {
     if (!policy::valid_operator_pattern(rule_.op)) {
       return values_.refuse(node, "policy.op",
                             base::concat("op: '", rule_.op,
-                                         "' is neither an operator's name nor a pattern over "
+                                         "' is neither an operator's name nor a pattern for "
                                          "operators such as \"*_norm\""));
     }
     if (context_.known != nullptr && !is_known()) refuse_operator(node);
   }
 
-  /// An operator of a vendor comes with its plugin, which this host may not have.
+  /// A vendor's operator comes with a plugin that this host may not have, so it counts as known.
   bool is_known() const {
     if (rule_.op.find('.') != rule_.op.npos) return true;
     return policy::any_operator_of(rule_.op, *context_.known,
@@ -97,7 +97,7 @@ class RuleReader {
     values_.refuse(
         node, "policy.op",
         base::concat("op: ", pattern ? "no operator matches '" : "there is no operator '", rule_.op,
-                     "'", hint.empty() ? "; `opmux list` shows those that there are" : hint));
+                     "'", hint.empty() ? "; `opmux list` shows the registered operators" : hint));
   }
 
   void read_condition(const TextNode& node) {
@@ -117,7 +117,7 @@ class RuleReader {
     context_.problems.add(at, "policy.when", base::concat("when: ", problem.text));
   }
 
-  /// Names and types are those of the operators that the rule is about; one has to fit.
+  /// The condition must be valid for at least one operator that the rule matches.
   void check_condition() {
     size_t asked = 0;
     policy::ExpressionProblem shown_problem;
@@ -132,7 +132,7 @@ class RuleReader {
     if (fits || asked == 0) return;
     if (asked > 1) {
       shown_problem.text += base::concat(" (of the ", asked, " operators that '", rule_.op,
-                                         "' matches none has what this condition asks for)");
+                                         "' matches, none fits this condition)");
     }
     refuse_condition(*when_, shown_problem);
   }
@@ -142,9 +142,9 @@ class RuleReader {
       if (place.field == "deny" || names_->matches(rule_.op, place.token)) continue;
       context_.problems.add(
           place.at, "policy.unmatched",
-          base::concat(place.field, ": nothing present here matches '", place.token,
-                       "', and names: strict asks for all of them; `opmux list` "
-                       "shows what is present"));
+          base::concat(place.field, ": no registered implementation matches '", place.token,
+                       "', which names: strict requires; `opmux list` "
+                       "shows the registered ones"));
     }
   }
 
@@ -185,7 +185,7 @@ class RuleReader {
     if (context_.problems.count() != before) return;
     if (!add && !multiply) {
       return values_.refuse(node, "policy.boost",
-                            "this boost changes nothing: it needs add or "
+                            "this boost has no effect: it needs add or "
                             "multiply");
     }
     boost.add = add.value_or(0);
@@ -194,19 +194,20 @@ class RuleReader {
     boost_places_.push_back(node.at);
   }
 
-  /// A boost that names nothing is about what the rule is about.
+  /// A boost without `impl` applies to the rule's `impl`.
   void name_boosts(const TextNode& node) {
     for (size_t i = 0; i < rule_.boost.size(); ++i) {
       if (!rule_.boost[i].impl.empty()) continue;
       if (rule_.impl.empty()) {
-        context_.problems.add(boost_places_[i], "policy.boost",
-                              "this boost names no implementation: give it, or its rule, an impl");
+        context_.problems.add(
+            boost_places_[i], "policy.boost",
+            "this boost names no implementation: set impl in the boost or in the rule");
       }
       rule_.boost[i].impl = rule_.impl;
     }
     if (!rule_.impl.empty() && rule_.boost.empty() && !rule_.breaker) {
       values_.refuse(node, "policy.rule",
-                     "impl says what boost and breaker of a rule are about, and this rule has "
+                     "impl only selects the target of boost and breaker, and this rule has "
                      "neither; to choose implementations use require, prefer, order, deny or "
                      "allow");
     }
@@ -220,7 +221,7 @@ class RuleReader {
   Rule rule_;
   const TextNode* when_ = nullptr;
   std::vector<Mark> boost_places_;
-  bool mentioned_ = false;  ///< a list, a boost or allow_none, whatever became of it
+  bool mentioned_ = false;  ///< the rule has a list, a boost or allow_none, even if it is invalid
 };
 
 }  // namespace
@@ -233,8 +234,8 @@ void read_rules(const ReadContext& context, const TextNode& node, std::vector<Ru
   }
   if (node.items.size() > kMostRules) {
     return context.problems.add(node.at, "policy.limit",
-                                base::concat("rules: ", node.items.size(), " of them; at most ",
-                                             kMostRules, " are possible"));
+                                base::concat("rules: found ", node.items.size(), " rules; at most ",
+                                             kMostRules, " are allowed"));
   }
   into.reserve(node.items.size());
   std::optional<policy::PresentNames> names;

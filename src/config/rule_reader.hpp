@@ -11,16 +11,16 @@
 
 namespace opmux::config {
 
-/// What is known while a text is read.
+/// Inputs and outputs that all readers of one file share.
 struct ReadContext {
   std::string_view name, source;
   const SourceLines& lines;
   Problems& problems;
   const registry::RegistrySnapshot* known = nullptr;
-  bool strict_names = false;  ///< what is not present is a problem, but in `deny`
+  bool strict_names = false;  ///< unmatched tokens are problems, except in `deny`
 };
 
-/// The rules of a file. A rule without any effect is a problem.
+/// Reads the rules of a file. A rule without any effect is a problem.
 void read_rules(const ReadContext& context, const TextNode& node, std::vector<Rule>& into);
 
 }  // namespace opmux::config

@@ -19,7 +19,7 @@ bool one_of(std::string_view text, const std::array<std::string_view, count>& wo
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-/// All of the text as a number.
+/// The number that the whole text represents.
 template <class T>
 std::optional<T> whole(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -37,7 +37,7 @@ bool digits_only(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Words such as "inf" and "nan" are texts here.
+/// Words such as "inf" and "nan" count as strings.
 bool looks_real(std::string_view text) {
   return text.find_first_of("0123456789") != text.npos &&
          text.find_first_not_of("0123456789+-.eE") == text.npos && whole<double>(text);
@@ -67,7 +67,7 @@ std::string shown(const TextNode& node) {
     case ScalarType::boolean: return text;
     case ScalarType::text: break;
   }
-  return base::concat("the text '", text, "'");
+  return base::concat("the string '", text, "'");
 }
 
 std::optional<bool> bool_of(const TextNode& node) {

@@ -25,7 +25,7 @@ namespace {
 
 Mark mark_of(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
-/// Ends the reading of a text that is too much of something.
+/// Exception that ends parsing when a limit is exceeded or the document is not acceptable.
 struct Stopped {
   Mark at;
   std::string_view reason;
@@ -42,7 +42,7 @@ size_t count_nodes(const TextNode& node) {
   return count;
 }
 
-/// Builds nodes from the parser's events and stops at the first that passes a limit.
+/// Builds nodes from the parser's events and stops when a limit is exceeded.
 class Builder final : public YAML::EventHandler {
  public:
   Builder(const TextLimits& limits, Problems& problems) : limits_(limits), problems_(problems) {}
@@ -52,7 +52,7 @@ class Builder final : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ == 1) return;
     throw Stopped{mark_of(mark), "policy.syntax",
-                  "a second document starts here; a policy is one document"};
+                  "a second document starts here; a policy must be a single document"};
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -72,7 +72,7 @@ class Builder final : public YAML::EventHandler {
     }
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) {
-      throw Stopped{mark_of(mark), "policy.syntax", "an alias inside what it stands for"};
+      throw Stopped{mark_of(mark), "policy.syntax", "an alias inside the node that it refers to"};
     }
     count(mark, found->second.nodes - 1);
     TextNode copy = make(mark, TextNode::Kind::null);
@@ -123,7 +123,7 @@ class Builder final : public YAML::EventHandler {
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     if (tag.empty() || tag == "?" || tag == "!") return;
     problems_.add(mark_of(mark), "policy.syntax",
-                  base::concat("the tag '", tag, "': tags are not accepted, types are known here"));
+                  base::concat("the tag '", tag, "': tags are not allowed in a policy"));
   }
 
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -155,15 +155,14 @@ class Builder final : public YAML::EventHandler {
     for (size_t i = 0; i + 1 < map.items.size(); i += 2) {
       const TextNode& key = map.items[i];
       if (!key.is(TextNode::Kind::scalar)) {
-        problems_.add(key.at, "policy.syntax", "a key has to be a word");
+        problems_.add(key.at, "policy.syntax", "a key must be a scalar");
       } else if (key.text == "<<" && !key.quoted) {
         problems_.add(key.at, "policy.syntax",
-                      "merge keys are not accepted; an alias of a whole list or map is");
+                      "merge keys are not allowed; use an alias of a whole list or map");
       } else if (const auto [first, added] = seen.emplace(key.text, key.at); !added) {
-        problems_.add(
-            key.at, "policy.duplicate_key",
-            base::concat("the key '", key.text, "' stands here a second time, after line ",
-                         first->second.line, "; one of them has to go"));
+        problems_.add(key.at, "policy.duplicate_key",
+                      base::concat("the key '", key.text, "' occurs twice, first in line ",
+                                   first->second.line, "; remove one of them"));
       }
     }
   }
@@ -188,11 +187,12 @@ void parse(std::string_view text, Builder& builder, Problems& problems) {
     problems.add(mark_of(error.mark), "policy.limit", "nested too deep");
   } catch (const YAML::Exception& error) {
     problems.add(mark_of(error.mark), "policy.syntax",
-                 base::concat("this is neither YAML nor JSON: ", error.msg));
+                 base::concat("not valid YAML or JSON: ", error.msg));
   }
 }
 
-/// Whatever the parser would take for another encoding, or guess at.
+/// Refuses bytes that are not valid in UTF-8 and control characters, because the YAML parser would
+/// guess another encoding.
 bool check_characters(std::string_view text, Problems& problems) {
   const auto bad = std::find_if(text.begin(), text.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -202,7 +202,7 @@ bool check_characters(std::string_view text, Problems& problems) {
   const auto offset = static_cast<size_t>(bad - text.begin());
   problems.add(SourceLines(text).mark_of(offset), "policy.syntax",
                base::concat("the byte ", int{static_cast<unsigned char>(*bad)},
-                            " has no place in a policy; it is a text in UTF-8"));
+                            " is not allowed in a policy; a policy must be UTF-8 text"));
   return false;
 }
 
@@ -211,9 +211,9 @@ bool check_characters(std::string_view text, Problems& problems) {
 std::optional<TextNode> read_yaml(std::string_view text, Problems& problems,
                                   const TextLimits& limits) {
   if (text.size() > limits.bytes) {
-    problems.add(
-        {}, "policy.limit",
-        base::concat("a text of ", text.size(), " bytes; at most ", limits.bytes, " are read"));
+    problems.add({}, "policy.limit",
+                 base::concat("the policy has ", text.size(), " bytes; at most ", limits.bytes,
+                              " are read"));
     return std::nullopt;
   }
   if (!check_characters(text, problems)) return std::nullopt;
@@ -228,7 +228,7 @@ std::optional<TextNode> read_yaml(std::string_view text, Problems& problems,
 
 std::optional<TextNode> read_yaml(std::string_view, Problems& problems, const TextLimits&) {
   problems.add({}, "policy.unsupported",
-               "this build of opmux reads no policy files: it was made without yaml-cpp");
+               "this build of opmux cannot read policy files: it was built without yaml-cpp");
   return std::nullopt;
 }
 #endif

@@ -64,7 +64,7 @@ def check(opmux, text):
 def keys_in(opmux, text):
     """The keys that the command lists when it meets one that is like none of them."""
     message = check(opmux, text)["message"]
-    return set(re.search(r"; there are (.*)", message).group(1).split(", "))
+    return set(re.search(r"; valid keys are (.*)", message).group(1).split(", "))
 
 
 def check_keys(opmux, schema):

@@ -51,7 +51,7 @@ TEST(Lockfile, a_text_with_two_choices_for_the_same_calls_is_refused) {
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().reason(), "lock.text");
   EXPECT_EQ(read.error().message(),
-            "a.lock:6:1: another line is about the same calls: 'lock softmax/simd.avx512 build b1 "
+            "a.lock:6:1: an earlier line is for the same calls: 'lock softmax/simd.avx512 build b1 "
             "schema 2222222222222222 when always'");
 }
 
@@ -71,11 +71,12 @@ TEST(Lockfile, differences_are_told_by_class) {
   to.choices[1].when = "dtype(x) == f16";
   const std::vector<ChoiceChange> expected = {
       {"rms_norm", "dtype(x) == bf16 && H % 16 == 0", "rms_norm/simd.avx512", "rms_norm/onednn.jit",
-       "another choice was made"},
-      {"rms_norm", "dtype(x) == f32", "rms_norm/reference.scalar", "", "only the first has it"},
-      {"softmax", "always", "softmax/simd.avx2", "softmax/simd.avx2",
-       "it comes from another build"},
-      {"rms_norm", "dtype(x) == f16", "", "rms_norm/reference.scalar", "only the second has it"}};
+       "different implementation"},
+      {"rms_norm", "dtype(x) == f32", "rms_norm/reference.scalar", "",
+       "only in the first lockfile"},
+      {"softmax", "always", "softmax/simd.avx2", "softmax/simd.avx2", "different build"},
+      {"rms_norm", "dtype(x) == f16", "", "rms_norm/reference.scalar",
+       "only in the second lockfile"}};
   EXPECT_EQ(differences(from, to), expected);
   EXPECT_TRUE(differences(from, from).empty());
 }

@@ -89,18 +89,19 @@ TEST(PolicyReader, tells_all_that_is_wrong_with_its_place) {
   const std::string message = refusal(
       "opmux: 1\nrules:\n  - op: rms_norm\n    prefr: [vendor]\n"
       "    strict: on\n");
-  EXPECT_EQ(message,
-            "p.yaml:3:5: this rule changes nothing: it needs at least one of require, prefer, "
-            "order, deny, allow, boost, transforms, strict, breaker, allow_none\n"
-            "    - op: rms_norm\n"
-            "      ^\n"
-            "p.yaml:4:5: unknown key 'prefr' in a rule; did you mean 'prefer'?\n"
-            "      prefr: [vendor]\n"
-            "      ^\n"
-            "p.yaml:5:13: strict: expected true or false, found the text 'on'; did you mean true, "
-            "without quotes?\n"
-            "      strict: on\n"
-            "              ^");
+  EXPECT_EQ(
+      message,
+      "p.yaml:3:5: this rule has no effect: it needs at least one of require, prefer, "
+      "order, deny, allow, boost, transforms, strict, breaker, allow_none\n"
+      "    - op: rms_norm\n"
+      "      ^\n"
+      "p.yaml:4:5: unknown key 'prefr' in a rule; did you mean 'prefer'?\n"
+      "      prefr: [vendor]\n"
+      "      ^\n"
+      "p.yaml:5:13: strict: expected true or false, found the string 'on'; did you mean true, "
+      "without quotes?\n"
+      "      strict: on\n"
+      "              ^");
 }
 
 TEST(PolicyReader, refuses_what_is_too_much_before_building_it) {
