@@ -8,8 +8,8 @@
 namespace opmux::conformance {
 namespace {
 
-// Addresses only; pages come when they are touched. What traps is wide, so that a wrong stride does
-// not step over it.
+// Reserves only addresses; the kernel allocates pages when they are touched. The guard regions are
+// wide, so that a wrong stride does not step over them.
 constexpr size_t kCapacity = size_t{64} << 20;
 constexpr size_t kGuard = size_t{64} << 20;
 

@@ -6,7 +6,7 @@
 
 namespace opmux::conformance {
 
-/// Memory between addresses that trap on any access. Move-only.
+/// Memory between guard pages, which fault on any access. Move-only.
 class Arena {
  public:
   Arena();
@@ -22,8 +22,7 @@ class Arena {
   std::byte* end_ = nullptr;
 };
 
-/// One arena per tensor of a call, made when first needed and used again and again. Not
-/// thread-safe.
+/// One arena per tensor of a call, created on first use and reused by later calls. Not thread-safe.
 class Arenas {
  public:
   Arena& at(size_t index) {

@@ -103,7 +103,7 @@ verify::CallView Case::view() const {
 std::string Case::text() const {
   std::string text;
   for (const CaseArgument& argument : arguments) {
-    // What was left out for its default is left out here too.
+    // A scalar that takes its default is not printed.
     if (!argument.present && argument.info->type != ArgTag::tensor) continue;
     if (!text.empty()) text += " ";
     text += argument.info->name + "=" + value_text(argument);

@@ -13,25 +13,26 @@
 
 namespace opmux::conformance {
 
-/// A tensor of a case: what it looks like and where it shall lie, not the memory itself.
+/// A tensor of a case: values, layout and placement, but not the memory that a call uses.
 struct CaseTensor : verify::Tensor {
-  std::vector<int64_t> strides;   ///< in elements, never negative
-  std::vector<std::byte> packed;  ///< the values as they lie in memory without gaps
-  bool at_end = true;             ///< its last byte stands before a page that traps
-  int64_t skip = 0;               ///< elements after such a page, if it stands at the front
+  std::vector<int64_t> strides;   ///< in elements; never negative
+  std::vector<std::byte> packed;  ///< the values in the tensor's dtype, contiguous
+  bool at_end = true;             ///< place the last byte directly before a guard page
+  int64_t skip = 0;               ///< if not at_end: elements between guard page and tensor
 
   int64_t elements() const;
-  /// Elements from the first to the last in memory, both counted; 0 if there is none.
+  /// Elements from the first to the last in memory, inclusive; 0 if the tensor is empty.
   int64_t extent() const;
   /// Rounds the values to the dtype and packs them.
   void pack();
 };
 
+/// One argument of a case.
 struct CaseArgument {
   const ArgumentInfo* info = nullptr;
   bool present = false;
   CaseTensor tensor;
-  int64_t i64 = 0;  ///< also bool and enum position
+  int64_t i64 = 0;  ///< also holds a bool or an enum position
   double f64 = 0;
 
   bool is_tensor() const { return info->type == ArgTag::tensor; }
@@ -44,27 +45,27 @@ struct Case {
   std::string op;
   uint64_t seed = 0, number = 0;
   std::vector<CaseArgument> arguments;
-  std::vector<int64_t> leading;  ///< what "..." stands for
-  /// The data break a rule that the operator states: `invalid_argument` is the right answer.
+  std::vector<int64_t> leading;  ///< the dimensions of "..."
+  /// The data violate a rule of the operator, so that `invalid_argument` is the correct result.
   bool invalid = false;
 
-  /// By name. The argument must exist; a tensor must be present.
+  /// Finds an argument by name. The argument must exist; tensor() requires a present tensor.
   const CaseArgument& argument(std::string_view name) const;
   CaseArgument& argument(std::string_view name);
   const CaseTensor& tensor(std::string_view name) const { return argument(name).tensor; }
   bool has(std::string_view name) const { return argument(name).present; }
   int64_t rows() const;
-  /// No output has an element: nothing runs.
+  /// Whether all outputs are empty, so that no implementation runs.
   bool empty() const;
 
-  /// As whoever judges it sees it.
+  /// The view of the case that the verifier judges.
   verify::CallView view() const;
 
-  /// "x=bf16[3,5]{8,1} weight=none eps=1e-06": as `opmux explain` takes it.
+  /// The case in the syntax of `opmux explain`: "x=bf16[3,5]{8,1} weight=none eps=1e-06".
   std::string text() const;
 };
 
-/// Visits the innermost runs of a strided tensor: visit(offset in elements), row-major.
+/// Calls visit(offset in elements) for each innermost row of a strided tensor, in row-major order.
 template <class Visit>
 void for_each_run(const CaseTensor& tensor, Visit&& visit) {
   if (tensor.elements() == 0) return;

@@ -18,7 +18,8 @@ struct sigaction before[kCount];
 
 void on_fault(int fault) {
   if (way_out != nullptr) siglongjmp(*way_out, 1);
-  // Not ours: the instruction faults again, under the handler that was there.
+  // The fault is not inside survives(): restore the previous handler and let the instruction fault
+  // again.
   for (int i = 0; i < kCount; ++i) {
     if (kFaults[i] == fault) sigaction(fault, &before[i], nullptr);
   }

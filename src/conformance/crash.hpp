@@ -2,8 +2,8 @@
 
 namespace opmux::conformance {
 
-/// While one lives, a thread inside survives() outlives faults. Faults elsewhere end the process
-/// as they would have.
+/// While a CrashGuard exists, survives() catches faults on its thread. Faults in other code go to
+/// the previous signal handler.
 class CrashGuard {
  public:
   CrashGuard();
@@ -12,8 +12,8 @@ class CrashGuard {
   CrashGuard& operator=(const CrashGuard&) = delete;
 };
 
-/// Runs fn(context); false if it raised a fault (SIGSEGV, SIGBUS, SIGFPE, SIGILL) on this thread.
-/// Nothing between here and the fault is unwound.
+/// Runs fn(context). Returns false if it raised SIGSEGV, SIGBUS, SIGFPE or SIGILL on this thread.
+/// After a fault the stack frames of fn are not unwound, so that no destructors run.
 bool survives(void (*fn)(void* context), void* context);
 
 template <class Fn>

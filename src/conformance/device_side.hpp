@@ -13,18 +13,18 @@
 
 namespace opmux::conformance {
 
-/// Memory and a stream of a device, for the tensors of a call. Not thread-safe.
+/// Device memory and a stream for the tensors of a call. Not thread-safe.
 class DeviceSide {
  public:
-  /// On the first device of an implementation's backend. Fails if that gives no stream.
+  /// Uses the first device of a backend. Fails if a stream cannot be created.
   static Result<DeviceSide> create(const Runtime& runtime, const std::string& backend);
 
   void* stream() const { return stream_.get(); }
   Device device() const { return stream_.device(); }
-  /// Puts `size` bytes, in the order of the stream, into memory for one tensor, made or made larger
-  /// if needed; returns its handle.
+  /// Copies `size` bytes to the memory of one tensor, in stream order, and returns its handle.
+  /// Allocates or enlarges the memory if needed.
   Result<void*> send(size_t tensor, const std::byte* from, uint64_t size);
-  /// Gets them back, in the order of the stream.
+  /// Copies a tensor's bytes back, in stream order.
   Status fetch(size_t tensor, std::byte* to, uint64_t size);
   Status synchronize() const { return stream_.synchronize(); }
 
@@ -34,13 +34,13 @@ class DeviceSide {
 
   DeviceAccess access_;
   std::vector<DeviceMemory> memory_;
-  DeviceStream stream_;  ///< goes first: it waits for what uses the memory
+  DeviceStream stream_;  ///< destroyed first, because it waits for work that uses memory_
 };
 
-/// Where one caller keeps the tensors of its calls.
+/// Memory for the tensors of one calling thread.
 struct Place {
   Arenas arenas;
-  std::optional<DeviceSide> side;  ///< of an implementation whose memory the CPU cannot read
+  std::optional<DeviceSide> side;  ///< set if the CPU cannot read the implementation's memory
 };
 
 }  // namespace opmux::conformance

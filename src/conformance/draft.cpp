@@ -6,7 +6,7 @@
 namespace opmux::conformance {
 namespace {
 
-/// Most cases are small, so that many fit into the time; a few are large.
+/// Most cases are small, so that many can run; a few are large.
 int64_t draw_budget(Random& random) {
   const int64_t which = random.below(100);
   return which < 75 ? 2048 : which < 96 ? 16384 : 131072;
@@ -71,7 +71,7 @@ void Draft::draw_arguments() {
   }
 }
 
-/// Numbers are the shaper's: what it does not set keeps its default.
+/// Draws bools and enums. Numbers keep their default unless the shaper sets them.
 void Draft::draw_scalar(CaseArgument& argument) {
   const ArgTag type = argument.info->type;
   if (type == ArgTag::logical) {
@@ -83,8 +83,8 @@ void Draft::draw_scalar(CaseArgument& argument) {
   }
 }
 
-/// One type for all; or another one for what has no leading dimensions, as weights often have; or
-/// whatever comes.
+/// Draws one dtype for all tensors, or a second one for tensors without leading dimensions (often
+/// weights), or independent dtypes.
 void Draft::draw_dtypes() {
   const DType first = draw_float(random_), second = draw_float(random_);
   const int64_t which = random_.below(100);
@@ -146,7 +146,7 @@ void Draft::make_tensors() {
 
 namespace {
 
-/// Elements that share memory have one value: that of the first of them.
+/// Gives all elements that share memory the value of the first of them.
 void repeat_broadcast(CaseTensor& tensor) {
   for (size_t dim = 0; dim < tensor.shape.size(); ++dim) {
     if (tensor.strides[dim] != 0 || tensor.shape[dim] < 2) continue;
@@ -168,7 +168,7 @@ Case Draft::finish() {
     repeat_broadcast(argument.tensor);
     argument.tensor.pack();
   }
-  // Nobody looks at the data of a call that has nothing to write.
+  // A call without output elements does not examine its data.
   if (case_.empty()) case_.invalid = false;
   return std::move(case_);
 }

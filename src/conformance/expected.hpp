@@ -12,11 +12,11 @@ namespace opmux::conformance {
 
 using verify::Expected;
 
-/// Runs the reference, which must be what the thread's policy requires, and bounds the errors.
-/// Fails with what the reference says if it does not take the case.
+/// Runs the reference, which the thread's policy must require, and computes error bounds. Fails
+/// with the reference's status if it refuses the case.
 Result<Expected> expect(const Operator& op, const Case& c, Arenas& arenas);
 
-/// The first element that is not what it should be. `got` holds the elements of each output.
+/// The first element outside the bounds, if any. `got` has the elements of each output.
 std::optional<Problem> judge(const Case& c, const Expected& expected,
                              const std::vector<std::vector<std::byte>>& got);
 

@@ -6,7 +6,7 @@
 namespace opmux::conformance {
 namespace {
 
-/// Strides for dimensions that lie in memory in this order, outermost first, with gaps.
+/// Sets strides for dimensions that are in memory in this order, outermost first, with gaps.
 void lay_out(Random& random, const std::vector<size_t>& order, int64_t inner_step, int gaps,
              CaseTensor& tensor) {
   int64_t step = inner_step;
@@ -24,13 +24,13 @@ void shuffle(Random& random, std::vector<size_t>& order, size_t count) {
   }
 }
 
-/// One leading dimension whose elements are all the same memory.
+/// Makes one leading dimension a broadcast (stride 0).
 void broadcast(Random& random, CaseTensor& tensor) {
   const int64_t leading = static_cast<int64_t>(tensor.shape.size()) - 1;
   if (leading > 0) tensor.strides[static_cast<size_t>(random.below(leading))] = 0;
 }
 
-/// Nobody may look at the stride of a dimension that has one element.
+/// Sets random strides for dimensions of size 1, because implementations must ignore those.
 void disturb_ones(Random& random, CaseTensor& tensor) {
   for (size_t i = 0; i < tensor.shape.size(); ++i) {
     if (tensor.shape[i] == 1 && random.chance(25)) tensor.strides[i] = random.between(1, 99);

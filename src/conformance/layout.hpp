@@ -5,16 +5,16 @@
 
 namespace opmux::conformance {
 
-/// How adventurous the strides of a case's tensors are.
+/// The kinds of strides that the tensors of a case may have.
 enum class Layouts { contiguous, inner_contiguous, any };
 
 Layouts draw_layouts(Random& random);
 
-/// Row-major without gaps.
+/// Sets row-major strides without gaps.
 void set_contiguous(CaseTensor& tensor);
 
-/// Draws strides and where in its memory the tensor stands. Only tensors that are not written may
-/// be broadcast (stride 0).
+/// Draws strides and the placement in memory. Only tensors that are not written may be broadcast
+/// (stride 0).
 void draw_layout(Random& random, Layouts layouts, bool written, CaseTensor& tensor);
 
 }  // namespace opmux::conformance

@@ -6,9 +6,9 @@
 namespace opmux::conformance {
 namespace {
 
-constexpr int64_t kMargin = 2048;  ///< bytes watched on either side
+constexpr int64_t kMargin = 2048;  ///< watched bytes on either side
 
-/// Copies between memory with strides, at `strided`, and packed memory.
+/// Calls copy(strided offset, packed offset, size), in bytes, for the contiguous parts of a tensor.
 template <class Copy>
 void for_each_element(const CaseTensor& tensor, Copy&& copy) {
   const int64_t size = tensor.dtype.size_bytes();
@@ -37,8 +37,8 @@ Placed::Placed(Arenas& arenas, const Case& c, std::byte pattern, DeviceSide* sid
   }
 }
 
-/// On a device nothing traps, so that there is room to be watched on either side. A tensor that
-/// would stand before a trap ends at a round number of bytes.
+/// Device memory has no guard pages, so a margin on either side is watched instead. A tensor with
+/// at_end ends at a multiple of 64 bytes there.
 std::byte* Placed::first_of(const Arena& arena, const CaseTensor& tensor) const {
   constexpr int64_t kRound = 64;
   const int64_t size = tensor.dtype.size_bytes(), bytes = tensor.extent() * size;
@@ -84,7 +84,7 @@ void Placed::describe(size_t argument) {
 opmux_tensor Placed::tensor_of(size_t argument) {
   const CaseTensor& tensor = case_->arguments[argument].tensor;
   const Region& region = regions_[argument];
-  // DLPack's struct has no const; nobody writes to shapes.
+  // DLPack's struct lacks const; shapes and strides are not written.
   opmux_tensor placed{region.first,
                       {OPMUX_DEVICE_CPU, 0},
                       static_cast<int32_t>(tensor.shape.size()),
@@ -156,9 +156,9 @@ std::optional<Problem> Placed::damage_of(size_t argument) const {
   const int64_t at = differ - now.begin();
   const bool input = !inside.empty() && inside[static_cast<size_t>(at)];
   return Problem{input ? "input_changed" : "out_of_bounds",
-                 arg.info->name + ": the byte " + std::to_string(at - first) +
-                     " from its first element was written" +
-                     (input ? ", and it is an input" : ", and belongs to no element")};
+                 arg.info->name + ": byte " + std::to_string(at - first) +
+                     ", counted from its first element, was written" +
+                     (input ? ", but the tensor is an input" : ", but belongs to no element")};
 }
 
 }  // namespace opmux::conformance

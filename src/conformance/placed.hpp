@@ -13,37 +13,37 @@
 
 namespace opmux::conformance {
 
-/// What is wrong: a word for programs and a sentence for people.
+/// A defect: a stable word for programs and a sentence for people.
 struct Problem {
   std::string kind, detail;
 };
 
-/// A case in memory, ready to be called. Every byte that belongs to no input holds a pattern:
-/// outputs, gaps between rows, and what lies around. The case and the arenas must outlive it.
+/// A case in memory, ready to be called. All bytes outside of inputs hold a pattern: outputs, gaps
+/// between rows, and the surrounding memory. The case and the arenas must outlive this object.
 class Placed {
  public:
-  /// With a device's side the tensors lie there, each between bytes that are watched; what is here
-  /// is sent there and fetched again.
+  /// With `side`, the tensors are copied to device memory, each with a margin of watched bytes, and
+  /// fetch() copies them back.
   Placed(Arenas& arenas, const Case& c, std::byte pattern, DeviceSide* side = nullptr);
 
-  /// Whether everything is where it should be before a call.
+  /// Whether all tensors could be placed.
   const Status& ready() const { return ready_; }
-  /// Waits for the device, and gets what is there now. Fails with how the call ended there.
+  /// Waits for the device and copies its memory back. Fails with the error of the call, if any.
   Status fetch();
 
   std::span<const opmux_arg> arguments() const { return args_; }
-  /// A tensor's elements as they are now, row-major without gaps.
+  /// A tensor's current elements, row-major without gaps.
   std::vector<std::byte> elements(size_t argument) const;
-  /// Looks for bytes that changed and must not have.
+  /// Finds bytes that changed although they must not.
   std::optional<Problem> damage() const;
-  /// Whether all tensors hold what they held before the call.
+  /// Whether all tensors and their surroundings are unchanged since before the call.
   bool untouched() const;
 
  private:
   struct Region {
     std::byte* first = nullptr;       ///< the tensor's first element
-    std::byte* low = nullptr;         ///< of what is watched
-    std::vector<std::byte> pristine;  ///< what was there
+    std::byte* low = nullptr;         ///< start of the watched bytes
+    std::vector<std::byte> pristine;  ///< the watched bytes before the call
   };
   std::byte* first_of(const Arena& arena, const CaseTensor& tensor) const;
   void place(Arena& arena, std::byte pattern, size_t argument);

@@ -7,8 +7,8 @@
 
 namespace opmux::conformance {
 
-/// Threads to lend to an implementation: several start at the same moment and take the pieces from
-/// the last to the first, so that what relies on an order or on being alone goes wrong.
+/// Thread pool for an implementation under test. The threads start at the same moment and take the
+/// pieces of work from last to first, so that reliance on an order or on a single thread shows.
 class Pool {
  public:
   static constexpr int kThreads = 3;
@@ -20,7 +20,7 @@ class Pool {
     options.pool = this;
     return options;
   }
-  /// A piece of work raised a fault; it was stopped, the others went on.
+  /// Whether a piece of work faulted. The other pieces still ran.
   bool crashed() const { return crashed_; }
 
  private:

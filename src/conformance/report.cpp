@@ -30,7 +30,7 @@ std::string Finding::to_string() const {
   std::string text = implementation + " is wrong: " + kind + "\n  " + detail + "\n";
   if (arguments.empty()) return text;
   text += "  call: " + op + " " + arguments + "\n";
-  return text + "  again: opmux verify " + op + " --impl " + implementation + " --seed " +
+  return text + "  reproduce with: opmux verify " + op + " --impl " + implementation + " --seed " +
          std::to_string(seed) + " --case " + std::to_string(number) + "\n";
 }
 

@@ -7,7 +7,7 @@
 namespace opmux::conformance {
 namespace {
 
-/// Where the rows of a tensor lie in its packed form: `outer` times `rows` times `inner` elements.
+/// Position of the rows in a tensor's packed form: `outer` x `rows` x `inner` elements.
 struct Split {
   int64_t outer = 1, rows = 1, inner = 1;
   bool has_rows = false;

@@ -13,14 +13,15 @@
 namespace opmux::conformance {
 namespace {
 
-constexpr uint64_t kBatch = 32;          ///< cases that are kept with what is expected of them
-constexpr uint64_t kSmallestShare = 10;  ///< one case in so many must be usable
-constexpr uint64_t kPatience = 256;      ///< cases drawn for one that has taken none so far
+constexpr uint64_t kBatch = 32;          ///< cases that are drawn and kept at a time
+constexpr uint64_t kSmallestShare = 10;  ///< the reference must accept at least 1 in 10 cases
+constexpr uint64_t kPatience = 256;  ///< extra cases for implementations that accepted none so far
 
+/// A case with its expected result.
 struct DrawnCase {
   Case c;
   Expected expected;
-  std::string chosen;  ///< by a call without a policy; empty if nobody asked
+  std::string chosen;  ///< implementation that a call without a policy chooses; empty if not asked
 };
 
 Case draw_case(const Shaper& shaper, const std::string& op, const std::vector<ArgumentInfo>& infos,
@@ -36,7 +37,7 @@ bool chosen(const std::vector<std::string>& list, const std::string& name) {
   return list.empty() || std::ranges::find(list, name) != list.end();
 }
 
-/// Everything about one operator while it is verified.
+/// Verifies one operator.
 class OperatorRun {
  public:
   OperatorRun(Runtime& runtime, const Options& options, const OperatorInfo& info, Operator op)
@@ -63,7 +64,7 @@ class OperatorRun {
       report_.note = "it has no reference to compare with";
     } else {
       run_cases(0, options_->cases, [this](const auto& report) { return goes_on(report); });
-      // One case alone is a case that is looked at again.
+      // A run of a single case reproduces a finding, so it gets no extra cases.
       const uint64_t patience = options_->cases > 1 ? kPatience : 0;
       run_cases(options_->cases, patience, [this](const auto& report) { return idle(report); });
       finish();
@@ -79,7 +80,8 @@ class OperatorRun {
     return report.available && report.findings.empty() && !busy_.contains(report.id);
   }
 
-  /// Cases at..end, each batch for the implementations that still want some.
+  /// Runs the cases from `at` to `end` in batches, for the implementations for which `wants` is
+  /// true.
   template <class Wants>
   void run_cases(uint64_t at, uint64_t end, Wants&& wants) {
     for (; at < end && std::ranges::any_of(report_.implementations, wants); at += kBatch) {
@@ -90,8 +92,8 @@ class OperatorRun {
     }
   }
 
-  /// Draws cases and asks the reference; on a thread of its own, so that nothing of the caller's
-  /// scopes is in the way.
+  /// Draws cases and runs the reference. Uses a new thread, so that scopes of the caller do not
+  /// apply.
   void draw(uint64_t first, uint64_t count) {
     drawn_.clear();
     std::thread([&] {
@@ -111,7 +113,7 @@ class OperatorRun {
     }
   }
 
-  /// Who would have run a case that this one ran.
+  /// Counts which implementation a call without a policy would have run for this case.
   void count_chosen(const DrawnCase& drawn, ImplementationReport& report) {
     if (drawn.chosen.empty()) return;
     if (drawn.chosen == report.id) {
@@ -139,8 +141,8 @@ class OperatorRun {
     return *std::ranges::find(info_->implementations, report.id, &ImplementationInfo::id);
   }
 
-  /// A crash leaves the thread's dispatch state as it was inside of the call, so the rest is done
-  /// by another thread.
+  /// A crash leaves the thread's dispatch state as it was inside of the call, so a new thread runs
+  /// the remaining cases.
   void try_all(ImplementationReport& report) {
     size_t next = 0;
     while (next < drawn_.size() && goes_on(report)) {
@@ -153,7 +155,7 @@ class OperatorRun {
     }
   }
 
-  /// True if the thread cannot go on.
+  /// Returns true if the thread must not run more cases.
   bool try_one(Trial& trial, const DrawnCase& drawn, ImplementationReport& report) {
     const Verdict verdict = trial.run(drawn.c, drawn.expected);
     ++(verdict.refused ? report.refused : report.cases);
@@ -174,7 +176,7 @@ class OperatorRun {
     for (ImplementationReport& report : report_.implementations) {
       if (!idle(report)) continue;
       report.findings.push_back({report.id, "all_refused", options_->seed, 0, "",
-                                 "it took none of " + std::to_string(report.refused) + " cases"});
+                                 "it refused all " + std::to_string(report.refused) + " cases"});
     }
   }
 
@@ -187,9 +189,10 @@ class OperatorRun {
   Arenas arenas_;
   std::vector<DrawnCase> drawn_;
   OperatorReport report_;
-  std::string reference_;  ///< the id of the implementation that is right
-  std::map<std::string, std::map<std::string, uint64_t>> instead_;  ///< others, by id
-  std::set<std::string> busy_;  ///< who ran a case in which there is something to do
+  std::string reference_;  ///< id of the reference
+  std::map<std::string, std::map<std::string, uint64_t>>
+      instead_;                 ///< per implementation: how often others were chosen
+  std::set<std::string> busy_;  ///< ids that ran a valid case with output elements
 };
 
 template <class Has>

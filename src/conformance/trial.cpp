@@ -13,19 +13,20 @@
 namespace opmux::conformance {
 namespace {
 
-// Not a number in every float type, and a plausible number: what reads one of them is seen.
+// Fill patterns: NaN in every float type, and a plausible number. A result that depends on them
+// shows a read of uninitialised memory.
 constexpr std::byte kPoison{0xff}, kPlausible{0x3f};
 
-// Threads are lent by the trials that are about them.
+// One thread; check_threads() lends more.
 constexpr CallOptions kAlone{.max_threads = 1};
 
-constexpr int kRounds = 12;  ///< calls that two threads make beside each other
+constexpr int kRounds = 12;  ///< calls of each of two concurrent callers
 
 bool refusal(const Status& status) {
   return status.code() == Code::no_candidate || status.code() == Code::declined;
 }
 
-/// Bitwise, but for the payload of NaNs.
+/// Bitwise comparison, except that all NaNs are equal.
 bool same_elements(const std::vector<std::byte>& a, const std::vector<std::byte>& b, DType dtype) {
   if (a == b) return true;
   const auto size = static_cast<size_t>(dtype.size_bytes());
@@ -54,7 +55,7 @@ void Trial::judge_outcome(const Case& c, const Status& status, const CallReport&
   if (refusal(status)) {
     run.verdict.refused = true;
   } else if (c.invalid && status.ok()) {
-    run.verdict.problem = {"outcome", "it accepted data that the operator calls invalid"};
+    run.verdict.problem = {"outcome", "it accepted invalid data"};
   } else if (!status.ok() && !expected_failure) {
     run.verdict.problem = {"outcome", status.to_string()};
   } else if (report.implementation != info_->id && !c.empty()) {
@@ -63,7 +64,7 @@ void Trial::judge_outcome(const Case& c, const Status& status, const CallReport&
   const bool nothing_written =
       status.code() == Code::declined || (claims(OPMUX_IMPL_ATOMIC_OUTPUTS) && !status.ok());
   if (!run.verdict.problem && nothing_written && !placed.untouched()) {
-    run.verdict.problem = {"not_atomic", "it wrote although it ended with " + status.to_string()};
+    run.verdict.problem = {"not_atomic", "it wrote to a tensor but returned " + status.to_string()};
   }
   run.done = status.ok() && !run.verdict.problem;
 }
@@ -93,11 +94,11 @@ Trial::Run Trial::call(const Case& c, std::byte pattern, CallOptions options, Pl
   const auto body = [&] { status = op_.call_arguments(placed.arguments(), options, &report); };
   if (!survives(body)) {
     run.verdict.crashed = true;
-    run.verdict.problem = {"crash", "it read or wrote outside of its tensors, or trapped"};
+    run.verdict.problem = {"crash", "it accessed memory outside of its tensors, or trapped"};
     return run;
   }
   if (side != nullptr) {
-    // What was found after the call had returned is its outcome too.
+    // An error that the device reports after the call returned counts as the call's outcome.
     const Status later = placed.fetch();
     if (status.ok()) status = later;
   }
@@ -136,12 +137,13 @@ std::optional<Problem> Trial::compare(const Case& c, const Expected& expected, c
 Verdict Trial::check_again(const Case& c, const Expected& expected, const Run& first) {
   const Run second = call(c, kPlausible, kAlone, place_);
   Verdict verdict = second.verdict;
-  verdict.problem = compare(c, expected, first, second, "uninitialised",
-                            "what was in the outputs or around the tensors before shows in them");
+  verdict.problem =
+      compare(c, expected, first, second, "uninitialised",
+              "the results depend on memory that is uninitialised or outside of the tensors");
   if (!verdict.problem || !second.done) return verdict;
   const Run third = call(c, kPoison, kAlone, place_);
   if (third.done && !same(c, first.outputs, third.outputs)) {
-    verdict.problem = {"nondeterministic", "the same call twice gave different bits"};
+    verdict.problem = {"nondeterministic", "the same call gave different bits the second time"};
   }
   return verdict;
 }
@@ -150,16 +152,16 @@ Verdict Trial::check_threads(const Case& c, const Expected& expected, const Run&
   Pool pool;
   const Run second = call(c, kPoison, pool.options(), place_);
   Verdict verdict = second.verdict;
-  verdict.problem =
-      compare(c, expected, first, second, "threads", "several threads gave other bits than one");
-  if (pool.crashed()) verdict.problem = {"crash", "it crashed on a thread that was lent to it"};
+  verdict.problem = compare(c, expected, first, second, "threads",
+                            "several threads gave different bits than one thread");
+  if (pool.crashed()) verdict.problem = {"crash", "it crashed on a thread of the caller's pool"};
   return verdict;
 }
 
 Verdict Trial::check_batch(const Case& c, const Run& first) {
   const std::string_view batch = shaper_->batch;
   const int64_t rows = batch_size(c, batch);
-  // How a tensor of any shape has rows is not known.
+  // The rows of a tensor with any shape are unknown.
   const bool open = std::ranges::any_of(c.arguments, [](const CaseArgument& argument) {
     return argument.is_tensor() && argument.present && argument.info->any_shape;
   });
@@ -168,7 +170,7 @@ Verdict Trial::check_batch(const Case& c, const Run& first) {
   const Case single = alone(c, batch, row);
   const Run second = call(single, kPoison, {}, place_);
   Verdict verdict = second.verdict;
-  verdict.refused = false;  // what it takes for many rows it need not take for one
+  verdict.refused = false;  // it may accept many rows and refuse one
   if (!second.done) return verdict;
   Outputs part;
   for (const CaseArgument& argument : c.arguments) {
@@ -176,13 +178,13 @@ Verdict Trial::check_batch(const Case& c, const Run& first) {
     part.push_back(row_of(argument, c, batch, row, first.outputs[part.size()]));
   }
   if (!same(single, part, second.outputs)) {
-    verdict.problem = {"batch_variant",
-                       "row " + std::to_string(row) + " has other bits alone than among others"};
+    verdict.problem = {"batch_variant", "row " + std::to_string(row) +
+                                            " has different bits alone than in the batch"};
   }
   return verdict;
 }
 
-/// Two threads call at the same time, again and again, each with a case and memory of its own.
+/// Two threads call concurrently and repeatedly, each with a separate case and separate memory.
 Verdict Trial::check_callers(const Case& c, const Expected& expected, const Run& first) {
   std::latch start{2};
   Verdict verdicts[2];
@@ -194,7 +196,7 @@ Verdict Trial::check_callers(const Case& c, const Expected& expected, const Run&
       const Run run = call(mine, kPoison, {}, place);
       verdict.crashed = run.verdict.crashed;
       verdict.problem = compare(mine, right, before, run, "threads",
-                                "two calls at the same moment disturbed each other");
+                                "two concurrent calls interfered with each other");
     }
   };
   std::thread beside(

@@ -11,15 +11,15 @@
 
 namespace opmux::conformance {
 
-/// How one implementation did on one case.
+/// The result of one implementation on one case.
 struct Verdict {
   bool refused = false;
-  bool crashed = false;  ///< the thread's dispatch state is stuck: go on with another thread
+  bool crashed = false;  ///< the thread's dispatch state is unusable; continue on another
   std::optional<Problem> problem;
 };
 
-/// Runs one implementation on cases, several times each, and looks for everything that can be wrong
-/// with it. Uses the thread's arenas; one per thread.
+/// Runs one implementation on cases, several times each, and checks results, memory accesses,
+/// determinism, batch invariance and thread safety. Use one Trial per thread.
 class Trial {
  public:
   Trial(Runtime& runtime, const Operator& op, const Shaper& shaper, const ImplementationInfo& info)
@@ -27,10 +27,10 @@ class Trial {
     if (info.own_memory) find_sides();
   }
 
-  /// The thread's policy must require the implementation. What is given must outlive the trial.
+  /// The thread's policy must be policy(). The arguments must outlive the trial.
   Verdict run(const Case& c, const Expected& expected);
 
-  /// The policy under which run() must be called.
+  /// The policy that must be in force on the thread that calls run().
   Policy policy() const;
 
  private:
@@ -38,7 +38,7 @@ class Trial {
   struct Run {
     Verdict verdict;
     Outputs outputs;
-    bool done = false;  ///< the implementation ran to its end and touched nothing it must not
+    bool done = false;  ///< the call succeeded and wrote nothing out of bounds
   };
 
   void find_sides();
@@ -59,12 +59,12 @@ class Trial {
   Operator op_;
   const Shaper* shaper_;
   const ImplementationInfo* info_;
-  /// The case before, for a caller beside this one; null if there was none that ended well.
+  /// The previous successful case, which a concurrent caller repeats; null if there is none.
   const Case* other_ = nullptr;
   const Expected* other_expected_ = nullptr;
   Run other_first_;
   Place place_, other_place_;
-  Status no_device_;  ///< why there is no side of a device
+  Status no_device_;  ///< why device memory is not available
 };
 
 }  // namespace opmux::conformance

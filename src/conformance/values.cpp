@@ -10,7 +10,7 @@ namespace {
 
 using Draw = std::function<double(Random&)>;
 
-/// Between the smallest number of the type and 2^10 times that.
+/// Magnitudes between the smallest number of the dtype and 2^10 times that.
 Draw tiny(DType dtype) {
   return [low = verify::smallest(dtype)](Random& r) {
     return r.normal() * low * std::exp2(r.between(0, 10));

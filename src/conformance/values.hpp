@@ -5,11 +5,11 @@
 
 namespace opmux::conformance {
 
-/// Values beyond the finite ones that an operator defines.
+/// Non-finite values for which an operator defines a result.
 enum class Specials { none, nan, nan_and_infinity };
 
-/// Draws values for a float tensor: mostly of one scale, sometimes sparse, constant, tiny, large,
-/// far from zero, or with a few special values.
+/// Draws values for a float tensor: mostly normally distributed, sometimes sparse, constant, tiny,
+/// large, far from zero, or with a few special values.
 void draw_values(Random& random, Specials specials, CaseTensor& tensor);
 
 }  // namespace opmux::conformance

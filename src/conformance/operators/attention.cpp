@@ -6,7 +6,7 @@
 namespace opmux::conformance::operators {
 namespace {
 
-/// Aligned with the last of [B, HQ, S, T]; every dimension is whole or one.
+/// Shape of the mask: trailing dimensions of [B, HQ, S, T], each either full or 1.
 void shape_mask(Draft& draft) {
   Random& random = draft.random();
   draft.present("mask", random.chance(40));
@@ -18,7 +18,7 @@ void shape_mask(Draft& draft) {
   if (random.chance(50)) draft.dtype("mask", boolean);
 }
 
-/// Larger cases are prompts: some code takes only those, a block of queries at a time.
+/// Larger cases are prompts, because some implementations accept only blocks of queries.
 void shape_attention(Draft& draft) {
   shape_heads(draft);
   const bool large = draft.budget() > 16384, prompt = draft.budget() > 2048;

@@ -17,7 +17,7 @@ void shape_fused_moe(Draft& draft) {
   draft.dtype("topk_ids", draw_index_type(draft));
 }
 
-/// Values as a network has them. A negative id is no expert, whatever its weight is.
+/// Draws values of typical magnitude. A negative id selects no expert, whatever its weight.
 void fill_fused_moe(Draft& draft) {
   Random& random = draft.random();
   const auto normal = [&](const char* name, double scale) {

@@ -4,13 +4,13 @@
 
 #include "conformance/shaper.hpp"
 
-/// What both attentions draw alike.
+/// Shared by attention and paged_attention.
 namespace opmux::conformance::operators {
 
-/// Heads, head sizes and the numbers that both attentions have.
+/// Sets heads, head sizes and the scalars that both operators have.
 void shape_heads(Draft& draft);
 
-/// Queries and keys whose products stay within what an exponential can take.
+/// Scales queries and keys so that exponentials of their products do not overflow.
 void fill_queries(Draft& draft, const std::string& queries, const std::string& keys);
 
 }  // namespace opmux::conformance::operators

@@ -4,12 +4,12 @@
 #include "conformance/operators/shapers.hpp"
 #include "verify/element.hpp"
 
-/// Operators that the suite knows by their schema alone: those that plugins and programs bring.
+/// Generic shaper for operators of plugins and programs, of which only the schema is known.
 namespace opmux::conformance::operators {
 namespace {
 
-/// Sizes small enough for a few dimensions to be multiplied; half of the time they are multiples of
-/// one number, as conditions between dimensions want it.
+/// Draws small sizes. In 60% of the calls they are multiples of one number, because `where`
+/// conditions often relate dimensions.
 void draw_dims(Draft& draft, const ArgumentInfo& info) {
   const int64_t base = draft.random().pick<int64_t>({1, 2, 3, 4});
   const bool related = draft.random().chance(60);
@@ -40,7 +40,8 @@ void shape_own(Draft& draft) {
   }
 }
 
-/// Of one size: nothing is known of what the operator does with large and tiny ones.
+/// Draws normally distributed values, because the operator's handling of large and tiny values is
+/// unknown.
 void fill_own(Draft& draft) {
   for (const CaseArgument& argument : draft.arguments()) {
     if (!argument.read() || !verify::is_float(argument.tensor.dtype)) continue;

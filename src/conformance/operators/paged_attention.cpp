@@ -20,7 +20,7 @@ void shape_paged_attention(Draft& draft) {
   }
 }
 
-/// Decoding has one query per sequence; else any cuts, in rising order.
+/// Decoding has one query per sequence; otherwise the starts are random and ascending.
 void fill_starts(Draft& draft) {
   const int64_t sequences = draft.dim("B"), tokens = draft.dim("T");
   std::vector<double>& start = draft.tensor("query_start").values;
@@ -34,7 +34,7 @@ void fill_starts(Draft& draft) {
   start.back() = static_cast<double>(tokens);
 }
 
-/// Lengths are at least those of the queries where the table has room, now and then shorter or 0.
+/// Lengths are mostly at least the number of queries, as far as the table has room.
 void fill_lengths(Draft& draft) {
   const std::vector<double>& start = draft.tensor("query_start").values;
   std::vector<double>& lengths = draft.tensor("seq_lens").values;
@@ -46,7 +46,7 @@ void fill_lengths(Draft& draft) {
   }
 }
 
-/// Blocks that no key needs hold anything; so do places that no sequence reaches.
+/// Entries of blocks that no key uses are arbitrary, even out of range.
 void fill_blocks(Draft& draft) {
   Random& random = draft.random();
   const int64_t blocks = draft.dim("MB"), places = draft.dim("BS");
@@ -80,7 +80,7 @@ void poison_unreached(Draft& draft) {
   }
 }
 
-/// Whatever is broadcast must say the same everywhere before the rest is made to fit it.
+/// Removes broadcasts, because the fill functions assign independent values to all elements.
 void make_plain(Draft& draft) {
   for (const char* name : {"block_table", "seq_lens", "query_start", "k_cache", "v_cache"}) {
     CaseTensor& tensor = draft.tensor(name);

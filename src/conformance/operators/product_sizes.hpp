@@ -7,7 +7,8 @@
 
 namespace opmux::conformance::operators {
 
-/// Sizes of a product: `depth` terms per element, within what a reference can do in a moment.
+/// Sets the sizes of a matrix product with `depth` terms per element, small enough for the
+/// reference.
 inline void shape_linear(Draft& draft, const std::string& width, const std::string& depth) {
   draft.specials(Specials::nan);
   const int64_t most = draft.budget() > 16384 ? 1200 : 160;

@@ -15,7 +15,7 @@ void shape_reshape_and_cache(Draft& draft) {
   draft.dtype("slots", draw_index_type(draft));
 }
 
-/// Slots in any order, some skipped, each used once if there are enough, now and then one twice.
+/// Slots in random order; some are skipped (-1), and occasionally one is used twice.
 void fill_reshape_and_cache(Draft& draft) {
   Random& random = draft.random();
   const int64_t places = draft.dim("NB") * draft.dim("BS");

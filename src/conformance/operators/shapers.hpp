@@ -23,7 +23,7 @@ Shaper linear_w8a8();
 Shaper linear_w4a16();
 Shaper sample();
 
-/// For operators that the suite knows by their schema alone.
+/// The generic shaper, for operators of which only the schema is known.
 Shaper own();
 
 }  // namespace opmux::conformance::operators

@@ -55,14 +55,14 @@ TEST_F(ConformancePlaced, finds_a_write_between_rows) {
   data(placed, 0)[3] = 1;
   ASSERT_TRUE(placed.damage());
   EXPECT_EQ(placed.damage()->kind, "out_of_bounds");
-  EXPECT_THAT(placed.damage()->detail, testing::StartsWith("y: the byte 12 "));
+  EXPECT_THAT(placed.damage()->detail, testing::StartsWith("y: byte 12,"));
 }
 
 TEST_F(ConformancePlaced, finds_a_write_in_front_of_a_tensor) {
   const Placed placed(arenas_, case_, std::byte{0xff});
   data(placed, 0)[-1] = 1;
   ASSERT_TRUE(placed.damage());
-  EXPECT_THAT(placed.damage()->detail, testing::StartsWith("y: the byte -4 "));
+  EXPECT_THAT(placed.damage()->detail, testing::StartsWith("y: byte -4,"));
 }
 
 TEST_F(ConformancePlaced, finds_an_input_that_was_changed) {
