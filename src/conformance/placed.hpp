@@ -54,7 +54,7 @@ class Placed {
   const Case* case_;
   DeviceSide* side_;
   Status ready_;
-  std::vector<Region> regions_;  ///< by argument
+  std::vector<Region> regions_;  ///< indexed by argument
   std::vector<opmux_tensor> tensors_;
   std::vector<opmux_arg> args_;
 };

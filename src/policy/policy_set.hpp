@@ -14,7 +14,7 @@ namespace opmux::policy {
 /// Source of a policy; the strongest first.
 enum class Source : uint8_t { scope, code, file, environment, platform, builtin };
 
-/// "scope", "code", "file", "environment", "platform", "built-in".
+/// The name of a source: "scope", "code", "file", "environment", "platform" or "built-in".
 std::string_view name_of(Source source);
 
 /// The policy of one source, validated and indexed by operator. Immutable.

@@ -87,9 +87,10 @@ Status check_boost(const Place& place, const Boost& boost) {
 
 Status check_rule_itself(const Place& place, const Rule& rule) {
   if (!policy::valid_operator_pattern(rule.op)) {
-    return place.refuse("policy.op", base::concat("op: '", rule.op,
-                                                  "' is neither an operator's name nor a pattern "
-                                                  "over operators"));
+    return place.refuse("policy.op",
+                        base::concat("op: '", rule.op,
+                                     "' is neither an operator's name nor a pattern for "
+                                     "operators"));
   }
   if (rule.rank < 0 || rule.rank > kHighestRank) {
     return place.refuse("policy.rank",

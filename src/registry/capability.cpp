@@ -51,7 +51,7 @@ std::string word_for(const Schema& schema, Fact fact, int64_t value) {
   }
 }
 
-/// "f32", "f32 or bf16", "f32, f16 or bf16".
+/// Joins alternatives: "f32", "f32 or bf16", "f32, f16 or bf16".
 std::string alternatives(const Schema& schema, Fact fact, const std::vector<int64_t>& values) {
   std::string text;
   for (size_t i = 0; i < values.size(); ++i) {

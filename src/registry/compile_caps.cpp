@@ -124,7 +124,7 @@ Status Compiler::dtypes(const Caps& caps, const Caps::DTypes& rule) {
   const bool undefined = std::any_of(rule.allowed.begin(), rule.allowed.end(),
                                      [](DType d) { return d.bits == 0 || d.lanes == 0; });
   if (allowed.empty() || undefined) {
-    return bad_value(base::concat("the element types for '", rule.arg, "' are ",
+    return bad_value(base::concat("the dtypes for '", rule.arg, "' are ",
                                   allowed.empty() ? "an empty list" : "not all defined"));
   }
   if (!rule.arg.empty()) {

@@ -30,7 +30,7 @@ enum class FactKind : uint8_t {
 
 inline constexpr uint8_t kRowsDim = kMaxDims;  ///< index of "rows" among the dimensions
 
-/// Bits of the ambient word, in the order of their names below.
+/// Bits of Signature::ambient, in the order of kAmbientNames in facts.cpp.
 inline constexpr uint32_t kGrad = 1, kCapturing = 2, kDeterministic = 4, kTraining = 8;
 
 /// One fact of one schema: a kind and the argument, dimension or ambient bit it is about.

@@ -32,7 +32,7 @@ enum class Access : uint8_t { in, out, inout };
 /// One dimension of a tensor argument: a name (index into Schema::dims) or a number.
 struct DimSpec {
   int name = -1;
-  int64_t constant = 0;  ///< if name < 0
+  int64_t constant = 0;  ///< the size if name < 0
 };
 
 /// A default value; `tag` says which member holds it. `none` = absent.
@@ -84,7 +84,7 @@ class Schema {
   std::vector<ArgSpec> args;
   std::vector<std::string> dims;  ///< names in order of first appearance
   std::vector<std::string> dtype_variables;
-  std::vector<WhereExpression> where;  ///< conjuncts
+  std::vector<WhereExpression> where;  ///< conjuncts of the where clause
 
   int arg_index(std::string_view arg) const;  ///< -1 if unknown
   int dim_index(std::string_view dim) const;  ///< -1 if unknown

@@ -100,7 +100,7 @@ class WhereParser {
   int add(Node node) {
     if (nodes_.size() >= WhereExpression::kMaxSteps) {
       return fail(node.at, "schema.limit",
-                  concat("a where has at most ", WhereExpression::kMaxSteps,
+                  concat("a where clause has at most ", WhereExpression::kMaxSteps,
                          " names, numbers and operators"));
     }
     nodes_.push_back(node);
@@ -129,7 +129,8 @@ class WhereParser {
   }
 
   int parse_unary(int depth) {
-    if (depth > kDeepest) return fail(tokens_.peek(), "schema.limit", "where is nested too deeply");
+    if (depth > kDeepest)
+      return fail(tokens_.peek(), "schema.limit", "the where clause is nested too deeply");
     const bool negates = tokens_.at("-"), inverts = tokens_.at("!");
     if (!negates && !inverts) return parse_primary(depth);
     const Token at = tokens_.take();
