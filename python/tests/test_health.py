@@ -56,7 +56,7 @@ def test_what_fails_five_times_rests_and_is_tried_again(ward):
     report = ward.runtime.health()
     assert report.verdict == "degraded"
     assert [(b.implementation, b.state) for b in report.breakers] == [("heal/weak.v1", "open")]
-    assert report.breakers[0].why == "too many failures in a row"
+    assert report.breakers[0].why == "too many consecutive failures"
     assert 20_000 < report.breakers[0].next_probe_ms <= 33_000
     ward.fails = False
     assert ward.ran() == "heal/firm.v1"
@@ -77,7 +77,9 @@ def test_a_report_says_who_rests_and_until_when(ward):
     with opmux.report(ward.runtime) as calls:
         ward.runtime.op("heal")(X)
     assert calls.fell_back
-    assert calls.reason.startswith("heal/weak.v1 is open for the first time, next probe in ")
+    assert calls.reason.startswith(
+        "heal/weak.v1 is open: circuit breaker opened once, next probe in "
+    )
 
 
 def test_by_hand_an_implementation_is_isolated_and_closed(ward):

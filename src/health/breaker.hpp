@@ -13,30 +13,33 @@
 
 namespace opmux::health {
 
-/// What a breaker is built from, so that tests can put their own in its place and look between
-/// its steps.
+/// Mutex and atomic types of a breaker. Tests substitute types that let them interleave threads
+/// between the steps of a call.
 struct RealSync {
   using Mutex = base::ForkMutex;
   template <class T>
   using Atomic = std::atomic<T>;
 };
 
-/// Whether a call may run, and what it must give back.
+/// Whether a call may run. The caller hands the same Pass back to leave().
 struct Pass {
   bool admitted = true;
+  /// The call holds one of the half-open permits of `cell`; leave() returns it.
   bool permit = false;
   uint8_t cell = 0;
+  /// Period of the cell when the permit was taken; see BreakerCell::period.
   uint32_t period = 0;
-  uint64_t took_ns = 0;  ///< told by calls that were timed
+  uint64_t took_ns = 0;  ///< duration of the call; 0 unless the call was timed
 };
 
-/// How a call ended, as far as a breaker is concerned. `neither`: declined, the caller's fault, or
-/// short of memory.
+/// How a call ended, as far as a breaker is concerned. `neither`: the implementation declined, the
+/// caller passed wrong arguments, or memory ran out.
 enum class Ending : uint8_t { success, failure, neither };
 
 enum class Force : uint8_t { open, close, isolate };
 
-/// What an event did. `publish`: decisions of the operator must be made anew.
+/// The transitions that one event caused. `publish`: the decisions of the operator must be
+/// recomputed.
 struct BreakerChange {
   struct Step {
     uint8_t cell;
@@ -44,10 +47,12 @@ struct BreakerChange {
     uint32_t openings;
     uint64_t open_for_ns;
     Cause cause = Cause::none;
-    BreakerKey key = {};  ///< of a class with a cell of its own
+    BreakerKey key = {};  ///< class of the cell; empty for kOverflow and kWhole
   };
   bool publish = false;
-  bool at_once = false;  ///< calls that nobody watches must not go on until it is its turn
+  /// Publish without waiting for the publish gate, because calls with cached plans do not consult
+  /// the breaker yet.
+  bool at_once = false;
   uint8_t count = 0;
   std::array<Step, 20> steps{};
 
@@ -57,15 +62,17 @@ struct BreakerChange {
   }
 };
 
-/// The breaker of one implementation: a cell for each class of calls that failed, one for the
-/// classes that find no room, and one for the implementation as a whole. Thread-safe; a forked
-/// child finds it whole, or, if the fork came in the middle of a change, as new.
+/// The circuit breaker of one implementation. It has a cell for each of the first kClasses classes
+/// of calls that failed, one cell shared by all further classes, and one cell for the
+/// implementation as a whole. Thread-safe. A forked child finds a consistent breaker; if the fork
+/// interrupted a change, the child's breaker is reset.
 template <class Sync, class Rules = BreakerRules>
 class BasicBreaker {
  public:
   static constexpr uint8_t kClasses = 16;
-  static constexpr uint8_t kOverflow = kClasses;    ///< shared by all later classes
-  static constexpr uint8_t kWhole = kOverflow + 1;  ///< the implementation
+  /// Shared by the classes after the first kClasses.
+  static constexpr uint8_t kOverflow = kClasses;
+  static constexpr uint8_t kWhole = kOverflow + 1;  ///< the whole implementation
   static constexpr uint8_t kCells = kWhole + 1;
   static constexpr uint64_t kNever = UINT64_MAX;
 
@@ -75,7 +82,8 @@ class BasicBreaker {
     data_.random = seed;
   }
 
-  /// Asked by each call of an armed implementation. Calls that run give back what they got.
+  /// Called before each call of an armed implementation. If the call is admitted, its caller passes
+  /// the result to leave().
   Pass enter(const BreakerKey& key) {
     if (barred_.load(std::memory_order_acquire) == 0) return {};
     const Turn turn(*this);
@@ -91,7 +99,7 @@ class BasicBreaker {
     return pass;
   }
 
-  /// Told of every failure, and of every outcome of an armed implementation.
+  /// Records the outcome of a call: every failure, and every outcome of an armed implementation.
   BreakerChange leave(const BreakerKey& key, const Pass& pass, Ending ending, uint64_t now_ns) {
     const Turn turn(*this);
     BreakerChange change;
@@ -103,8 +111,8 @@ class BasicBreaker {
     return change;
   }
 
-  /// Opens the class of a call that computed something wrong, and ended before `ended_ns`. Calls
-  /// that ended before the class was opened last say nothing new.
+  /// Opens the class of a call whose result was wrong. The call ended before `ended_ns`; if the
+  /// class was opened after that, the result adds no information and nothing changes.
   BreakerChange trip(const BreakerKey& key, uint64_t ended_ns, uint64_t now_ns) {
     const Turn turn(*this);
     BreakerChange change;
@@ -121,7 +129,7 @@ class BasicBreaker {
     return change;
   }
 
-  /// Makes the transitions whose time has come.
+  /// Moves open cells whose open time has elapsed to half open.
   BreakerChange advance(uint64_t now_ns) {
     const Turn turn(*this);
     BreakerChange change;
@@ -132,7 +140,7 @@ class BasicBreaker {
     }
     return change;
   }
-  /// When advance() has something to do; kNever if nothing waits for a time.
+  /// The earliest time at which advance() has work; kNever if no cell is open.
   uint64_t next_due_ns() {
     const Turn turn(*this);
     uint64_t due = kNever;
@@ -142,7 +150,7 @@ class BasicBreaker {
     return due;
   }
 
-  /// By hand, for the whole implementation. The reference takes no force.
+  /// Manual override for the whole implementation. Has no effect on a reference, which never opens.
   BreakerChange force(Force what, uint64_t now_ns) {
     const Turn turn(*this);
     BreakerChange change;
@@ -160,7 +168,7 @@ class BasicBreaker {
     return change;
   }
 
-  /// Arms the breaker if its calls are to be timed.
+  /// Also arms the breaker if the limits require timed calls.
   BreakerChange set_limits(const BreakerLimits& limits) {
     const Turn turn(*this);
     data_.limits = limits;
@@ -170,10 +178,10 @@ class BasicBreaker {
     if (times && !data_.armed) data_.armed = change.publish = true;
     return change;
   }
-  /// Whether calls tell how long they took.
+  /// Whether callers must measure the duration of calls.
   bool times_calls() const { return times_.load(std::memory_order_relaxed); }
 
-  /// Before a publication: decisions will see what is open now.
+  /// Called before a publication: cached decisions will see the cells that are open now.
   void announce() {
     const Turn turn(*this);
     for (BreakerCell& cell : data_.cells) {
@@ -182,8 +190,8 @@ class BasicBreaker {
     }
     data_.announced_armed = data_.armed;
   }
-  /// After it: every call since then is told of. Failures before it were seen without the successes
-  /// between them, so that only one of them counts.
+  /// Called after a publication: from now on every outcome is recorded. Failures before it were
+  /// recorded without the successes between them, so each cell keeps at most one of them.
   void published() {
     const Turn turn(*this);
     if (data_.recording || !data_.announced_armed) return;
@@ -191,19 +199,19 @@ class BasicBreaker {
     for (BreakerCell& cell : data_.cells) cell.consecutive = std::min(cell.consecutive, 1u);
   }
 
-  /// Whether decisions that are kept make calls ask and tell.
+  /// Whether the published plans make calls use enter() and leave().
   bool announced_armed() {
     const Turn turn(*this);
     return data_.announced_armed;
   }
-  /// A copy of the cell that calls of this class have now.
+  /// A copy of the cell that currently governs this class; nullopt if the class has none.
   std::optional<BreakerCell> cell_of(const BreakerKey& key) {
     const Turn turn(*this);
     const uint8_t at = find(key);
     if (at == kCells) return std::nullopt;
     return data_.cells[at];
   }
-  /// Whether decisions that are kept refuse this class.
+  /// Whether the published decisions refuse this class.
   bool published_open(const BreakerKey& key) {
     const Turn turn(*this);
     if (data_.cells[kWhole].published_open) return true;
@@ -215,7 +223,8 @@ class BasicBreaker {
     return data_.failures;
   }
 
-  /// Calls visit(cell number, key, cell) for each cell that has anything to say.
+  /// Calls visit(cell number, key, cell) for each class that has a cell, and for the overflow and
+  /// whole cells unless they are closed.
   template <class Visit>
   void for_each_cell(Visit&& visit) {
     const Turn turn(*this);
@@ -229,18 +238,22 @@ class BasicBreaker {
   struct Data {
     std::array<BreakerKey, kClasses> keys{};
     std::array<BreakerCell, kCells> cells{};
-    uint8_t used = 0;  ///< classes with a cell of their own
+    uint8_t used = 0;  ///< classes that have a cell
+    /// `armed`: calls must consult the breaker. `announced_armed`: `armed` as of the last
+    /// announce().
     bool armed = false, announced_armed = false;
-    bool recording = false;  ///< all outcomes are told, since a publication
-    uint32_t clean = 0;      ///< outcomes since the last failure
-    uint64_t failures = 0;   ///< ever
+    bool recording = false;  ///< every outcome is recorded; set by published()
+    uint32_t clean = 0;      ///< good outcomes since the last failure or slow call
+    uint64_t failures = 0;   ///< in total, never reset
     uint64_t random = 0;
     BreakerLimits limits;
   };
-  /// For tests that compare whole states.
+  /// For tests that compare complete states.
   const Data& data() const { return data_; }
 
  private:
+  /// Holds the mutex. Resets data_ if a fork interrupted the previous holder, and updates barred_
+  /// on release.
   struct Turn {
     explicit Turn(BasicBreaker& breaker) : owner(breaker) {
       owner.mutex_.lock();
@@ -264,14 +277,14 @@ class BasicBreaker {
     BasicBreaker& owner;
   };
 
-  /// The cell of a class; kCells if it has none yet.
+  /// The cell of a class; kCells if the class has none yet.
   uint8_t find_class(const BreakerKey& key) const {
     for (uint8_t at = 0; at < data_.used; ++at) {
       if (data_.keys[at] == key) return at;
     }
     return data_.used == kClasses ? kOverflow : kCells;
   }
-  /// The cell that says whether a class may run.
+  /// The cell that decides whether calls of a class may run: the whole cell unless it is closed.
   uint8_t find(const BreakerKey& key) const {
     return data_.cells[kWhole].state == BreakerState::closed ? find_class(key) : kWhole;
   }
@@ -303,7 +316,7 @@ class BasicBreaker {
     }
   }
 
-  /// It ended well, but took too long.
+  /// Records a call that succeeded but took longer than `slow_call_ns`.
   void drag(const BreakerKey& key, uint64_t now_ns, BreakerChange& change) {
     data_.clean = 0;
     if (!Rules::can_open(is_reference_) || !data_.recording) return;
@@ -379,7 +392,7 @@ class BasicBreaker {
     cell.cause = cause;
     change.add({at, before, next, cell.openings, 0, cause, key_of(at)});
   }
-  /// The implementation is open as a whole: its classes have nothing to add.
+  /// Closes and forgets all classes, because the whole cell is about to open.
   void forget_classes(Cause cause, BreakerChange& change) {
     for (uint8_t at = 0; at < kWhole; ++at) {
       move(at, BreakerState::closed, cause, change);
@@ -387,6 +400,7 @@ class BasicBreaker {
     }
     data_.used = 0;
   }
+  /// Forgets all cells. The breaker stays armed if calls are timed.
   void disarm() {
     for (BreakerCell& cell : data_.cells) cell.forget();
     data_.used = 0;
@@ -403,6 +417,7 @@ class BasicBreaker {
 
   const bool is_reference_;
   typename Sync::Mutex mutex_;
+  /// True while a thread changes data_; a forked child that finds it true resets data_.
   bool changing_ = false;
   typename Sync::template Atomic<uint32_t> barred_{0};  ///< cells that are not closed
   typename Sync::template Atomic<bool> times_{false};

@@ -5,7 +5,8 @@
 namespace opmux::health {
 namespace {
 
-/// Code without a build id is what was registered, and nothing later.
+/// Implementations without a build id are identified by their registration number, so that a later
+/// registration of the same id gets a new breaker.
 std::string build_of(const registry::ImplementationRecord& implementation) {
   return implementation.build_id.empty() ? "#" + std::to_string(implementation.number)
                                          : implementation.build_id;
@@ -21,14 +22,14 @@ std::string class_text(const BoardEntry& entry, const BreakerChange::Step& step)
 
 std::string_view describe(Cause cause) {
   switch (cause) {
-    case Cause::failures: return "too many failures in a row";
-    case Cause::failure_rate: return "too many of the last calls failed";
-    case Cause::slow_rate: return "too many of the last calls were slow";
-    case Cause::probe: return "how it did when it was tried";
-    case Cause::classes: return "too many of its classes are open";
-    case Cause::time: return "its time is over";
-    case Cause::hand: return "by hand";
-    case Cause::mismatch: return "it computed something else than the reference";
+    case Cause::failures: return "too many consecutive failures";
+    case Cause::failure_rate: return "failure rate too high";
+    case Cause::slow_rate: return "slow-call rate too high";
+    case Cause::probe: return "result of the half-open probes";
+    case Cause::classes: return "too many open classes";
+    case Cause::time: return "open time elapsed";
+    case Cause::hand: return "manual override";
+    case Cause::mismatch: return "result differs from the reference";
     case Cause::none: break;
   }
   return "";
@@ -107,12 +108,12 @@ void BreakerBoard::trip(const registry::ImplementationRecord& implementation,
 Status BreakerBoard::force(const registry::ImplementationRecord& implementation, Force what) {
   if (implementation.kind == Kind::reference) {
     return {Code::unsupported, "health.reference",
-            implementation.id + " is the reference: it is the last resort and stays closed"};
+            implementation.id + " is a reference implementation: its breaker cannot be opened"};
   }
   const Place place = make(implementation);
   if (place.entry == nullptr) {
     return {Code::resource, "health.too_many",
-            "there are " + std::to_string(kMaxBreakers) + " breakers already"};
+            "limit of " + std::to_string(kMaxBreakers) + " circuit breakers reached"};
   }
   const uint64_t now = now_ns();
   follow(place, place.entry->breaker.force(what, now), now);

@@ -16,14 +16,14 @@
 
 namespace opmux::health {
 
-/// The breaker of one implementation of one build, and what it is called. Lives as long as the
-/// board.
+/// The breaker of one implementation of one build, with the names that messages need. Lives as long
+/// as the board.
 struct BoardEntry {
   std::string op, id, build_id, backend, vendor;
   Kind kind = Kind::vendor;
   std::shared_ptr<const registry::Schema> schema;
   Breaker breaker;
-  BoardEntry* next = nullptr;  ///< of the same operator
+  BoardEntry* next = nullptr;  ///< next entry of the same operator
 
   BoardEntry(const registry::ImplementationRecord& of, std::string build,
              std::shared_ptr<const registry::Schema> its_schema, uint64_t seed)
@@ -37,7 +37,8 @@ struct BoardEntry {
         breaker(of.kind == Kind::reference, {}, seed) {}
 };
 
-/// The entries of one operator: grows at the front, is read without a lock.
+/// Singly linked list of the entries of one operator. add() prepends; for_each() runs without a
+/// lock.
 class BoardEntries {
  public:
   void add(BoardEntry& entry) {
@@ -54,7 +55,7 @@ class BoardEntries {
   std::atomic<BoardEntry*> first_{nullptr};
 };
 
-/// A change of a breaker's state, for people and programs.
+/// A change of a breaker's state, as logged and passed to listeners.
 struct BreakerNotice {
   const BoardEntry* entry;
   std::string what;  ///< the class: "f32 H<=4096 rows<=32 on cpu:0", or "all calls"
@@ -64,53 +65,56 @@ struct BreakerNotice {
   Cause cause;
 };
 
-/// "too many failures in a row".
+/// "too many consecutive failures".
 std::string_view describe(Cause cause);
 
-/// All breakers of a runtime. A breaker is made at the first failure of its implementation and
-/// stays when the same build is registered again. Thread-safe.
+/// All breakers of a runtime. A breaker is created at the first failure of its implementation and
+/// is kept when the same build is registered again. Thread-safe.
 class BreakerBoard {
  public:
-  /// Implementations that fail after so many others are not watched; they are counted.
+  /// Limit for breakers. Implementations beyond it are not watched; not_watched() counts their
+  /// failures.
   static constexpr size_t kMaxBreakers = 16'384;
 
   struct Hooks {
     const base::Clock* clock = nullptr;
-    uint64_t seed = 0;  ///< of the spread of openings
-    /// Makes all decisions about an operator anew, for all calls that start after it returned.
+    uint64_t seed = 0;  ///< seed of the jitter of open times
+    /// Recomputes all decisions about an operator. Calls that start after it returned see the new
+    /// ones.
     std::function<void(const std::string& op)> publish = {};
     std::function<BreakerLimits(const BoardEntry&)> limits = {};
     std::function<std::shared_ptr<const registry::Schema>(const std::string& op)> schema = {};
-    /// Told of each change, never under a lock.
+    /// Called for each change of state, without any lock held.
     std::function<void(const BreakerNotice&)> tell = {};
-    /// Told that advance() may have something to do sooner than it said.
+    /// Called when advance() may have work earlier than it last returned.
     std::function<void()> wake = {};
   };
   explicit BreakerBoard(Hooks hooks) : hooks_(std::move(hooks)) {}
 
-  /// Null if it never failed.
+  /// Null if the implementation has no breaker yet.
   BoardEntry* find(const registry::ImplementationRecord& implementation) const;
 
-  /// How a call ended. `pass` is what its breaker let it in with, or nothing.
+  /// Records the outcome of a call. `pass` is the result of enter(), or default-constructed if the
+  /// call did not consult the breaker.
   void note(const registry::ImplementationRecord& implementation,
             const registry::Signature& signature, const Pass& pass, Ending ending);
 
-  /// What a call computed, which ended before `ended_ns`, was wrong: opens its class. Calls that
-  /// start after this returned do not run it, bound plans excepted.
+  /// Opens the class of a call whose result was wrong and that ended before `ended_ns`. Calls that
+  /// start after trip() returned do not run the implementation, except through bound plans.
   void trip(const registry::ImplementationRecord& implementation,
             const registry::Signature& signature, uint64_t ended_ns);
 
-  /// Makes a breaker before the first failure, for calls that are to be timed.
+  /// Creates a breaker before the first failure, for implementations whose calls must be timed.
   void prepare(const registry::ImplementationRecord& implementation) { (void)make(implementation); }
 
-  /// By hand, for all calls of an implementation; `unsupported` for the reference.
+  /// Manual override for all calls of an implementation. Fails with `unsupported` for a reference.
   Status force(const registry::ImplementationRecord& implementation, Force what);
 
-  /// Makes every transition whose time has come; returns when there is something to do next.
+  /// Makes every transition that is due; returns the time of the next one.
   uint64_t advance(uint64_t now_ns);
   uint64_t next_due_ns() const;
 
-  /// Asks for the limits of every breaker anew.
+  /// Fetches the limits of every breaker again after a policy change.
   void limits_changed();
 
   void for_each(const std::function<void(BoardEntry&)>& visit) const;
@@ -119,6 +123,7 @@ class BreakerBoard {
 
  private:
   using Group = BasicBreakerGroup<RealSync, BreakerRules, BoardEntries>;
+  /// Guarded by table_: all breakers by implementation id and build, and the groups by operator.
   struct Table {
     std::map<std::pair<std::string, std::string>, std::unique_ptr<BoardEntry>> entries;
     std::map<std::string, std::unique_ptr<Group>> groups;
@@ -130,6 +135,7 @@ class BreakerBoard {
 
   std::vector<Place> places() const;
   Place make(const registry::ImplementationRecord& implementation);
+  /// Publishes and reports a change that a breaker returned.
   void follow(const Place& place, const BreakerChange& change, uint64_t now_ns);
   uint64_t publish(const std::string& op) const;
 

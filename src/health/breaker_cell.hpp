@@ -7,12 +7,12 @@
 
 namespace opmux::health {
 
-/// The last outcomes of a class, newest over oldest.
+/// Ring buffer of the last outcomes of a class.
 class OutcomeWindow {
  public:
   void clear() { size_ = next_ = failures_ = 0; }
   void add(bool failed, uint32_t limit) {
-    if (size_ > limit) clear();  // the limit was lowered meanwhile
+    if (size_ > limit) clear();  // the limit was lowered
     if (next_ >= limit) next_ = 0;
     const uint64_t bit = uint64_t{1} << (next_ % 64);
     uint64_t& word = bits_[next_ / 64];
@@ -46,23 +46,25 @@ enum class Cause : uint8_t {
   mismatch
 };
 
-/// The state of one class of calls. Plain data; whoever holds the breaker's lock changes it.
+/// The state of one class of calls. Plain data, guarded by the breaker's mutex.
 struct BreakerCell {
   BreakerState state = BreakerState::closed;
-  /// As decisions that are kept see it: changes with a publication.
+  /// Whether published decisions see the cell as open; updated by announce() only.
   bool published_open = false;
-  uint32_t consecutive = 0;  ///< failures in a row
+  uint32_t consecutive = 0;  ///< consecutive failures
+  /// Half-open permits held by calls that have not ended.
   uint32_t permits_out = 0;
-  uint32_t successes = 0;  ///< of permits of this period
-  uint32_t period = 0;     ///< moves with the state: permits of an earlier one close nothing
-  uint32_t openings = 0;   ///< since it was last trusted
+  uint32_t successes = 0;  ///< successful calls with a permit of this period
+  /// Incremented at each transition, so that a permit of an earlier period cannot close the cell.
+  uint32_t period = 0;
+  uint32_t openings = 0;  ///< since the cell was last forgotten; the open time grows with it
   uint64_t open_until_ns = 0;
-  uint64_t opened_ns = 0;     ///< last
-  Cause cause = Cause::none;  ///< of the state
+  uint64_t opened_ns = 0;     ///< time of the last opening
+  Cause cause = Cause::none;  ///< reason for the current state
   OutcomeWindow window;
-  OutcomeWindow slow;  ///< the same, of calls that ended well: which were slow
+  OutcomeWindow slow;  ///< of the successful calls, which were slow
 
-  /// Permits stay out: whoever has one gives it back.
+  /// Resets the cell. `permits_out` stays, because the calls that hold permits still return them.
   void forget() {
     enter(BreakerState::closed);
     published_open = false;

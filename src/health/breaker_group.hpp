@@ -8,19 +8,19 @@
 
 namespace opmux::health {
 
-/// The breakers of one operator, and when it is published. `Breakers` calls a function for each;
-/// it may grow meanwhile.
+/// The breakers of one operator and the rate limit of its publications. `Breakers::for_each` visits
+/// them; breakers may be added concurrently.
 template <class Sync, class Rules, class Breakers>
 class BasicBreakerGroup {
  public:
   Breakers& breakers() { return breakers_; }
 
-  /// Publishes what a change asks for, now or when it is its turn. `publish` makes every decision
-  /// of the operator anew, for all calls that start after it returned, and returns the time.
+  /// Publishes a change, at once or when the gate permits. `publish` recomputes every decision of
+  /// the operator for all calls that start after it returned, and returns the current time.
   template <class Publish>
   void follow(const BreakerChange& change, uint64_t now_ns, Publish&& publish) {
     if (change.at_once) {
-      // Rare: something computed wrongly, and calls that are kept would go on with it.
+      // Rare: a result was wrong, and calls with cached plans would keep using the implementation.
       gate_.note(publish_all(std::forward<Publish>(publish)));
     } else if (change.publish && gate_.request(now_ns)) {
       gate_.done(publish_all(std::forward<Publish>(publish)));

@@ -8,8 +8,8 @@
 
 namespace opmux::health {
 
-/// What a class of calls has in common: device, element type, and each dimension up to a factor of
-/// two. Dimensions count in the order of the schema, `rows` last.
+/// Identifies a class of calls: device, element type, and each dimension rounded up to a power of
+/// two. Dimensions are in schema order, `rows` last.
 struct BreakerKey {
   static constexpr uint8_t kAbsentDim = 0xFF;
 
@@ -25,7 +25,7 @@ struct BreakerKey {
 /// "f32 H<=4096 rows<=32 on cpu:0"
 std::string describe(const BreakerKey& key, const registry::Schema& schema);
 
-/// The questions about dimensions that tell calls of this class from others.
+/// Adds the dependencies on facts that distinguish calls of this class from others.
 void add_questions(const BreakerKey& key, const registry::Schema& schema,
                    registry::Dependencies& dependencies);
 

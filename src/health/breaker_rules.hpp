@@ -10,36 +10,37 @@ namespace opmux::health {
 inline constexpr uint64_t kMillisecondNs = 1'000'000;
 inline constexpr uint64_t kSecondNs = 1'000 * kMillisecondNs;
 
-/// The numbers of a breaker, settable by policy.
+/// Thresholds of a breaker, set by policy.
 struct BreakerLimits {
   static constexpr uint32_t kMaxWindow = 1024;
 
-  uint32_t consecutive_failures = 5;  ///< in a row: opens
-  double failure_rate = 0.5;          ///< of the window: opens
-  uint32_t window = 100;              ///< outcomes that the rate looks back on, <= kMaxWindow
-  uint32_t min_calls = 20;            ///< in the window before the rate counts
+  uint32_t consecutive_failures = 5;  ///< consecutive failures that open a class
+  double failure_rate = 0.5;          ///< share of failures in the window that opens a class
+  uint32_t window = 100;              ///< outcomes in the window, <= kMaxWindow
+  uint32_t min_calls = 20;            ///< outcomes in the window before a rate counts
   uint64_t open_for_ns = 30 * kSecondNs;
   uint64_t open_at_most_ns = 300 * kSecondNs;
-  uint32_t permits = 3;           ///< calls at once while half open
-  uint32_t successes = 2;         ///< of permits, that close it
-  uint32_t open_classes = 3;      ///< that open the whole implementation
-  uint32_t clean_outcomes = 100;  ///< after which an armed implementation is trusted again
+  uint32_t permits = 3;       ///< concurrent calls while half open
+  uint32_t successes = 2;     ///< successful probes that close a half-open class
+  uint32_t open_classes = 3;  ///< open classes that open the whole implementation
+  /// Good outcomes after which an armed implementation is disarmed.
+  uint32_t clean_outcomes = 100;
   uint64_t jitter_permille = 100;
-  uint64_t slow_call_ns = 0;  ///< calls that take longer are slow; 0 = calls are not timed
-  double slow_rate = 0.5;     ///< of the window, that were slow: opens
+  uint64_t slow_call_ns = 0;  ///< slower calls count as slow; 0 = calls are not timed
+  double slow_rate = 0.5;     ///< share of slow calls in the window that opens a class
 
   friend bool operator==(const BreakerLimits&, const BreakerLimits&) = default;
 };
 
-/// At most one publication per operator in this time.
+/// Minimum time between two publications of an operator.
 inline constexpr uint64_t kPublicationGapNs = 100 * kMillisecondNs;
 
 using opmux::BreakerState;
 
-/// What each state lets happen: the decisions of a breaker in one place, without its data. The
-/// breaker takes them as a parameter, so that tests can break one at a time.
+/// The decisions of a breaker, separate from its data. BasicBreaker takes them as a template
+/// parameter so that tests can break one rule at a time.
 struct BreakerRules {
-  /// Whether calls run without asking further.
+  /// Whether calls run without a permit.
   static bool runs_freely(BreakerState state) { return state == BreakerState::closed; }
   static bool permit_is_free(uint32_t permits_out, const BreakerLimits& limits) {
     return permits_out < limits.permits;
@@ -61,11 +62,11 @@ struct BreakerRules {
     return outcomes >= std::min(limits.min_calls, limits.window) &&
            static_cast<double>(slow) >= limits.slow_rate * static_cast<double>(outcomes);
   }
-  /// How much one failure adds to the counts.
+  /// Amount by which one failure raises the counters.
   static uint32_t weight_of_failure() { return 1; }
-  /// The reference is the last resort: it is never taken away.
+  /// The reference is the fallback of last resort, so its breaker never opens.
   static bool can_open(bool is_reference) { return !is_reference; }
-  /// How long the n-th opening in a row lasts; `random` spreads it.
+  /// Duration of the n-th consecutive opening; `random` adds jitter.
   static uint64_t open_for_ns(uint32_t n, uint64_t random, const BreakerLimits& limits) {
     const uint64_t most = std::max(limits.open_at_most_ns, limits.open_for_ns);
     const uint64_t factor = std::max<uint64_t>(n, 1);

@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::array kFaults{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
-/// What was there before this handler, per signal. Written while the handler is not installed.
+/// The previous handler per signal. Written only while this handler is not installed.
 struct Before {
   struct sigaction action{};
-  bool taken = false;  ///< ours was installed over it and may still be called
+  bool taken = false;  ///< on_fault was installed over it and may still be called
 };
 std::array<Before, kFaults.size()> handlers_before;
 std::atomic<const JournalFile*> fault_journal{nullptr};
@@ -35,7 +35,8 @@ size_t index_of(int signal) {
 
 uint32_t thread_id() { return static_cast<uint32_t>(::syscall(SYS_gettid)); }
 
-/// Somebody cut the file off that this process maps: the marks go on in memory of its own.
+/// If the mapped journal file was truncated, maps anonymous memory over the lost page, so that
+/// marks can still be written.
 bool replace_lost_page(const siginfo_t& info) {
   const JournalFile* const file = fault_journal.load(std::memory_order_acquire);
   if (info.si_signo != SIGBUS || file == nullptr || !file->contains(info.si_addr)) return false;
@@ -44,12 +45,13 @@ bool replace_lost_page(const siginfo_t& info) {
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
-/// A fault, abort() or raise(), rather than another process's or thread's kill().
+/// True for a fault, abort() or raise(); false for a signal that kill() sent from elsewhere.
 bool own_fault(const siginfo_t& info) {
   return info.si_code > 0 || (info.si_code == SI_TKILL && info.si_pid == ::getpid());
 }
 
-/// Inside of which implementation this thread ended; trivial, so that it outlives all others.
+/// The implementation that the thread was in when it gave up its marks. Trivial, so that it
+/// outlives the other thread-locals.
 thread_local constinit uint32_t ended_inside = 0;
 
 uint32_t innermost() {
@@ -57,7 +59,7 @@ uint32_t innermost() {
   return marks != nullptr ? marks->innermost() : ended_inside;
 }
 
-/// The first thread that comes writes what follows; false for the others.
+/// Records `what` for the first thread that faults; returns false for all others.
 bool note(uint32_t what) {
   const JournalFile* const file = fault_journal.load(std::memory_order_acquire);
   if (file == nullptr) return false;
@@ -70,7 +72,7 @@ bool note(uint32_t what) {
   return true;
 }
 
-/// The handler that was there before dealt with it.
+/// Withdraws the record, because the previous handler handled the fault.
 void forget() {
   const JournalFile* const file = fault_journal.load(std::memory_order_acquire);
   if (file == nullptr) return;
@@ -78,7 +80,7 @@ void forget() {
   file->header().fault_claim.store(0, std::memory_order_release);
 }
 
-/// Returns true if a function was called and returned.
+/// Calls the previous handler; returns true if it was a function and returned.
 bool pass_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction& action = handlers_before[index_of(signal)].action;
   if ((action.sa_flags & SA_SIGINFO) != 0) {
@@ -91,14 +93,16 @@ bool pass_on(int signal, siginfo_t* info, void* context) {
   }
   const bool sent = info->si_code <= 0;
   if (sent && action.sa_handler == SIG_IGN) return false;
-  // A fault comes again as soon as this returns; what was sent is sent again.
+  // A hardware fault recurs as soon as the handler returns. A signal that was sent must be sent
+  // again.
   ::sigaction(signal, &action, nullptr);
   if (sent) ::syscall(SYS_tgkill, ::getpid(), thread_id(), signal);
   return false;
 }
 
-/// Whether the process ends all the same after a handler returned: by abort(), or because the
-/// handler left the signal to its default, or sent it again, to come when it is no longer blocked.
+/// Whether the process will still end after the previous handler returned: the signal is SIGABRT,
+/// the handler reset the signal to its default action, or the signal is pending again and will be
+/// delivered once it is unblocked.
 bool ends_it(int signal) {
   struct sigaction now{};
   sigset_t pending;
@@ -120,7 +124,7 @@ bool is_ours(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &on_fault;
 }
 
-/// A stack of the thread's own for handlers, given back when it ends.
+/// The alternate signal stack of a thread, released when the thread ends.
 class SignalStack {
  public:
   ~SignalStack() {
@@ -144,7 +148,7 @@ class SignalStack {
   }
 
  private:
-  // The state of wide registers is saved here too, 11 KB with AMX, and handlers before may be deep.
+  // Also holds the saved wide registers (11 KB with AMX) and the frames of previous handlers.
   static constexpr size_t kSize = 64 << 10;
   void* memory_ = nullptr;
 };
@@ -171,7 +175,7 @@ void remove_crash_handler() {
   for (size_t i = 0; i < kFaults.size(); ++i) {
     struct sigaction now{};
     if (!handlers_before[i].taken || ::sigaction(kFaults[i], nullptr, &now) != 0) continue;
-    // Whoever came later may call ours: it stays below, and passes on.
+    // A handler installed later may call on_fault, so it stays installed and passes signals on.
     if (!is_ours(now)) continue;
     handlers_before[i].taken = ::sigaction(kFaults[i], &handlers_before[i].action, nullptr) != 0;
   }

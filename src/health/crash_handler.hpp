@@ -4,24 +4,26 @@
 
 namespace opmux::health {
 
-/// Notes in the process's journal which implementation a thread was in when it faulted (SIGSEGV,
-/// SIGBUS, SIGILL, SIGFPE, SIGABRT), then does what would have been done without it: calls the
-/// handler that was there before, or lets the process end. Thread-safe.
+/// Installs a signal handler that records in the process's journal which implementation a thread
+/// was in when it faulted (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT). It then calls the previous
+/// handler or lets the process end. Thread-safe.
 void install_crash_handler();
-/// The handlers that were there before are there again, unless others came after this one.
+/// Restores the previous handlers, except where another handler was installed later.
 void remove_crash_handler();
 
-/// Where faults are noted from now on; null = nowhere. The object lives until the process ends.
+/// Sets the journal for later faults; null = none. The object must live until the process ends.
 void note_faults_in(const JournalFile* journal);
 
-/// Gives the calling thread a stack to note the overflow of its own on, unless it has one.
+/// Gives the calling thread an alternate signal stack unless it has one, so that a stack overflow
+/// can be recorded.
 void ensure_signal_stack();
 
-/// The calling thread gives up its marks inside of an implementation: it ends, and maybe the
-/// process with it, since exit() ends the thread that calls it first.
+/// Called when a thread that is inside an implementation gives up its marks because it ends. The
+/// process may be ending too, since exit() first ends the thread that calls it.
 void thread_ends_inside(uint32_t number);
 
-/// The process ends by exit() on this thread; returns whether that is inside of an implementation.
+/// Records that the process ends by exit() on this thread. Returns whether the thread is inside an
+/// implementation.
 bool note_exit();
 
 }  // namespace opmux::health

@@ -20,7 +20,7 @@ bool DeviceHealth::fatal(Device device) const {
 
 std::string DeviceHealth::refusal(Device device) const {
   if (!fatal(device)) return {};
-  return name_of(device) + " was lost; only a new process can use it again";
+  return name_of(device) + " was lost; restart the process to use it again";
 }
 
 bool DeviceHealth::on_outcome(Device device, Code outcome) {

@@ -12,17 +12,18 @@
 
 namespace opmux::health {
 
-/// Devices that were lost stay lost for the life of the process: nothing is run on them again. The
-/// CPU cannot be lost; a CPU implementation that says so only failed.
+/// Devices that were lost. A lost device is not used again for the life of the process. The CPU
+/// cannot be lost: `device_lost` from a CPU implementation counts as a failure.
 class DeviceHealth {
  public:
-  /// Why nothing may run on a device; empty if it may.
+  /// Why no call may run on a device; empty if calls may run.
   std::string refusal(Device device) const;
-  /// Whether an outcome of a call on this device is news about it.
+  /// Records the outcome of a call. Returns true if the device was lost by it and was not known to
+  /// be lost.
   bool on_outcome(Device device, Code outcome);
 
-  /// Notes an error that a device reported by itself. Nothing is refused for it: a device that is
-  /// gone says so by the outcome of the next call.
+  /// Records an error that the plugin reported asynchronously. It blocks no calls: if the device is
+  /// lost, the outcome of the next call says so.
   void mark(Device device, int32_t code, std::vector<std::string> suspects);
   std::vector<DeviceError> marks();
 
@@ -32,7 +33,7 @@ class DeviceHealth {
  private:
   static constexpr size_t kMaxDevices = 64;
   static uint64_t word_of(Device device);
-  std::array<std::atomic<uint64_t>, kMaxDevices> lost_{};  ///< 0 = free place
+  std::array<std::atomic<uint64_t>, kMaxDevices> lost_{};  ///< 0 = unused entry
   base::ForkGuarded<std::vector<DeviceError>> marks_;
 };
 

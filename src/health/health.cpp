@@ -9,7 +9,7 @@ namespace {
 
 using registry::Reason;
 
-/// Tenths of a second.
+/// Formats with one decimal.
 std::string seconds(uint64_t ns) {
   const uint64_t tenths = (ns + kSecondNs / 20) / (kSecondNs / 10);
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
@@ -26,19 +26,20 @@ std::string describe(const BreakerCell& cell, uint64_t now_ns) {
   switch (cell.state) {
     case BreakerState::closed:
       if (cell.slow.failures() > 0) {
-        return base::concat("watched, ", cell.slow.failures(), " of the last ", cell.slow.size(),
+        return base::concat("watched: ", cell.slow.failures(), " of the last ", cell.slow.size(),
                             " calls were slow");
       }
-      return "watched since a failure, " + std::to_string(cell.consecutive) + " in a row now";
+      return "watched after a failure, " + std::to_string(cell.consecutive) +
+             " consecutive failures so far";
     case BreakerState::half_open:
-      return "half open, " + std::to_string(cell.permits_out) + " probes out";
-    case BreakerState::isolated: return "isolated by hand until it is closed by hand";
+      return "half open, " + std::to_string(cell.permits_out) + " probes in flight";
+    case BreakerState::isolated: return "isolated by a manual override until it is closed manually";
     case BreakerState::open: break;
   }
   const uint64_t left = cell.open_until_ns > now_ns ? cell.open_until_ns - now_ns : 0;
-  return base::concat("open for the ",
-                      cell.openings == 1 ? "first" : std::to_string(cell.openings) + ".",
-                      " time, next probe in ", seconds(left));
+  return base::concat("open: circuit breaker opened ",
+                      cell.openings == 1 ? "once" : std::to_string(cell.openings) + " times",
+                      ", next probe in ", seconds(left));
 }
 
 HealthView::Answer Health::ask(const registry::ImplementationRecord& implementation,
@@ -50,7 +51,7 @@ HealthView::Answer Health::ask(const registry::ImplementationRecord& implementat
   const BreakerKey key = BreakerKey::of(signature);
   if (!now) {
     if (!entry->breaker.published_open(key)) return {};
-    return {Reason::health_open, "it failed too often and rests"};
+    return {Reason::health_open, "circuit breaker open"};
   }
   const auto cell = entry->breaker.cell_of(key);
   if (!cell || cell->state == BreakerState::closed || cell->state == BreakerState::half_open)
@@ -91,7 +92,8 @@ bool Health::on_outcome(const registry::ImplementationRecord& implementation,
                         const registry::Signature& signature, Code outcome, const Pass& pass) {
   const Device device = device_of(*signature.arguments);
   const Ending ending = ending_of(outcome);
-  // A device that is gone says nothing about the implementation; the CPU cannot be gone.
+  // A lost device is not the implementation's fault. The CPU cannot be lost, so there it counts as
+  // a failure.
   const bool failed = ending == Ending::failure ||
                       (outcome == Code::device_lost && device.type == OPMUX_DEVICE_CPU);
   if (failed || pass.permit || ending == Ending::success)

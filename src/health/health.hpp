@@ -6,7 +6,7 @@
 
 namespace opmux::health {
 
-/// Devices and breakers as decisions and calls see them.
+/// Health of devices and implementations, as decisions and calls see it.
 class Health final : public HealthView {
  public:
   explicit Health(BreakerBoard::Hooks hooks) : board_(std::move(hooks)) {}
@@ -30,7 +30,7 @@ class Health final : public HealthView {
   BreakerBoard board_;
 };
 
-/// "open after 3 openings, next probe in 12.5 s".
+/// "open: circuit breaker opened 3 times, next probe in 12.5 s".
 std::string describe(const BreakerCell& cell, uint64_t now_ns);
 
 }  // namespace opmux::health

@@ -9,35 +9,37 @@
 
 namespace opmux::health {
 
-/// What a decision asks about a candidate's health, and what a call tells about its outcome.
+/// The interface through which decisions query a candidate's health and calls report outcomes.
 /// Implementations are thread-safe.
 class HealthView {
  public:
   virtual ~HealthView() = default;
 
+  /// `text` explains the reason.
   struct Answer {
     registry::Reason reason = registry::Reason::none;
     std::string text = {};
   };
-  /// Whether a candidate may run for such a call; reason none = yes. Reads no clock unless `now`:
-  /// then it answers for this very moment, otherwise for decisions that are kept.
+  /// Whether a candidate may run for such a call; Reason::none = yes. With `now` it answers for the
+  /// current moment and reads the clock; otherwise it answers for decisions that are cached.
   virtual Answer ask(const registry::ImplementationRecord& implementation,
                      const registry::Signature& signature, bool now) const = 0;
-  /// Adds what ask() looks at to tell calls of this implementation apart.
+  /// Adds the facts by which ask() distinguishes calls of this implementation.
   virtual void add_dependencies(const registry::ImplementationRecord&, const registry::Schema&,
                                 registry::Dependencies&) const {}
-  /// What explain says of a candidate that is accepted; empty if there is nothing to say.
+  /// The remark that explain prints for an accepted candidate; may be empty.
   virtual std::string remark(const registry::ImplementationRecord&,
                              const registry::Signature&) const {
     return {};
   }
 
-  /// Not null: each call of it asks enter() and tells every outcome.
+  /// Null unless the implementation is armed. If not null, each call uses the breaker's enter() and
+  /// reports every outcome.
   virtual Breaker* watch(const registry::ImplementationRecord&) const { return nullptr; }
 
-  /// Told of every outcome that is not ok and of all outcomes of what is watched, once each, from
-  /// the calling thread. Returns true if later decisions about everything on this implementation's
-  /// type of device may differ: the engine then decides anew.
+  /// Called once per call on the calling thread, for every outcome that is not ok and for all
+  /// outcomes of watched implementations. Returns true if later decisions about all implementations
+  /// of this device type may differ; the engine then recomputes them.
   virtual bool on_outcome(const registry::ImplementationRecord& implementation,
                           const registry::Signature& signature, Code outcome, const Pass& pass) = 0;
 };

@@ -22,7 +22,8 @@ Status cannot(std::string_view what, const std::string& path, int why) {
           base::concat("cannot ", what, " ", path, ": ", std::strerror(why))};
 }
 
-/// Never the name of a file that is there: a process id may be met again.
+/// A name that was never used before: process ids are reused, so the name also has the time and a
+/// counter.
 std::string new_name() {
   static std::atomic<uint32_t> count{0};
   timespec now{};
@@ -50,7 +51,7 @@ Result<std::unique_ptr<JournalFile>> JournalFile::create(const std::string& fold
 
 Status JournalFile::fill(int64_t now) {
   if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) return cannot("lock", path_, errno);
-  // Room for all of it now: a mapped page without room would be fatal later.
+  // Allocate all blocks now: writing to a mapped page without a block would raise SIGBUS later.
   if (const int why = ::posix_fallocate(file_.get(), 0, kJournalMapped); why != 0) {
     return cannot("make room for", path_, why);
   }
@@ -102,7 +103,7 @@ Status JournalFile::append(std::span<const JournalName> names) {
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) {
       const int why = done == 0 ? ENOSPC : errno;
-      // What is torn is overwritten by the next names.
+      // The next append overwrites a partial write.
       [[maybe_unused]] const int cut = ::ftruncate(file_.get(), static_cast<off_t>(size_));
       return cannot("write names to", path_, why);
     }

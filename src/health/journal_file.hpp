@@ -14,13 +14,13 @@
 
 namespace opmux::health {
 
-/// The journal that a process writes: a file that it holds a lock on for as long as it lives. The
-/// memory is never given back, since threads mark in it without asking. Not thread-safe but for
-/// the slots.
+/// The crash journal that a process writes. The process holds a lock on the file for as long as it
+/// lives. The mapping is never released, because threads write marks into it without
+/// synchronization. Only the functions on slots are thread-safe.
 class JournalFile {
  public:
-  /// Makes one in a folder of the user's own. Others see the file when it is complete. Fails with
-  /// "journal.file". `lock` is of the folder, held by the caller.
+  /// Creates a journal in a private folder of this user. The caller holds the folder's lock. The
+  /// file gets its final name when it is complete. Fails with "journal.file".
   static Result<std::unique_ptr<JournalFile>> create(const std::string& folder, int64_t now);
 
   const std::string& path() const { return path_; }
@@ -32,17 +32,18 @@ class JournalFile {
     return at >= start && at < start + kJournalMapped;
   }
 
-  /// A slot that no thread has; null if there is none. Thread-safe.
+  /// A free slot; null if all are taken. Thread-safe.
   MarkSlot* take_slot();
   void give_back(MarkSlot* slot);
 
-  /// Appends names, all or none; they must be there before anything with these numbers runs.
+  /// Appends all names or none. Must be called before an implementation with one of these numbers
+  /// runs.
   Status append(std::span<const JournalName> names);
 
-  /// Ends it cleanly: nothing is left of it. Marks may still be made.
+  /// Clean end: deletes the file. Threads may still write marks into the mapping.
   void remove();
-  /// In a forked child: leaves the file to the parent, and keeps the marks in memory of its own.
-  /// Takes no lock and allocates nothing.
+  /// For a forked child: closes the file, which belongs to the parent, and replaces the mapping by
+  /// a private copy. Takes no lock and allocates nothing.
   void leave_to_parent();
 
  private:

@@ -14,12 +14,13 @@ inline constexpr uint32_t kJournalVersion = 1;
 inline constexpr uint32_t kJournalHeaderSize = 4096;
 inline constexpr uint32_t kJournalSlots = 512;
 inline constexpr uint32_t kJournalMapped = kJournalHeaderSize + kJournalSlots * sizeof(MarkSlot);
-/// Of an end by exit() from inside of an implementation, in the place of a signal.
+/// Stored in place of a signal number if the process ended by exit() inside an implementation.
 inline constexpr uint32_t kEndedByExit = 1000;
 
-/// How a journal begins; then the slots, then the names of implementations as checked lines.
+/// The header of a journal file. The slots follow, then the names of implementations as checked
+/// lines.
 struct JournalHeader {
-  // Written before anybody can see the file.
+  // Written before the file gets its final name.
   char magic[8];
   uint32_t version;
   uint32_t header_size;
@@ -28,36 +29,39 @@ struct JournalHeader {
   uint32_t levels;
   uint32_t process;
   int64_t started;  ///< seconds since 1970
-  char boot[40];    ///< the kernel's boot_id, without its line end
-  uint64_t check;   ///< of all before
+  char boot[40];    ///< the kernel's boot_id, without the newline
+  uint64_t check;   ///< checksum of the fields above
 
-  std::atomic<uint32_t> idle;          ///< 1 while no runtime keeps the journal: an end is clean
-  std::atomic<uint32_t> fault_claim;   ///< thread that writes what follows; the first one does
-  std::atomic<uint32_t> fault_known;   ///< 1: that thread has called implementations
-  std::atomic<uint32_t> fault_number;  ///< of the implementation that it was in
-  std::atomic<uint32_t> fault_signal;  ///< written last; 0 = none
+  /// 1 while no runtime uses the journal: such an end is clean.
+  std::atomic<uint32_t> idle;
+  /// Id of the thread that writes the fields below; the first thread that faults claims them.
+  std::atomic<uint32_t> fault_claim;
+  /// 1: that thread has marks, so fault_number is reliable.
+  std::atomic<uint32_t> fault_known;
+  std::atomic<uint32_t> fault_number;  ///< implementation that the thread was in; 0 = none
+  std::atomic<uint32_t> fault_signal;  ///< written last; 0 = no fault
 };
 
-/// Of the fields that do not change.
+/// Checksum of the fields that do not change.
 uint64_t check_of(const JournalHeader& header);
 
-/// The kernel's name for the time since the machine was started; empty if it has none.
+/// The kernel's id of the current boot; empty if it has none.
 std::string boot_id();
 
-/// What a journal knows of an implementation.
+/// The entry of an implementation in a journal.
 struct JournalName {
-  uint32_t number = 0;     ///< as marks have it
-  bool reference = false;  ///< of that kind: always left to call
+  uint32_t number = 0;     ///< number used in marks
+  bool reference = false;  ///< a reference, which is never quarantined
   std::string build, id;
 
   friend bool operator==(const JournalName&, const JournalName&) = default;
 };
 
 std::string line_of(const JournalName& name);
-/// False if the line is no name.
+/// Returns false if the line is not an entry.
 bool parse_name(std::string_view line, JournalName& name);
 
-/// A build id as it stands in files: without the characters that separate, "-" for none.
+/// A build id as written to files: separators are replaced by '_', an empty id by "-".
 std::string plain_build(std::string_view build);
 
 }  // namespace opmux::health

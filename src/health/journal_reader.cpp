@@ -41,29 +41,29 @@ Status damaged(std::string_view why) {
   return {Code::invalid_argument, "journal.damaged", std::string(why)};
 }
 
-/// Whether the header is one, and what it says is what follows.
+/// Checks the header and that the sizes it states match this version and the file.
 Status check_header(const JournalHeader& header, size_t size) {
   if (std::string_view(header.magic, sizeof header.magic) != kJournalMagic) {
-    return damaged("it does not begin as a journal does");
+    return damaged("the file does not begin with the journal magic");
   }
-  if (header.check != check_of(header)) return damaged("its header was changed");
+  if (header.check != check_of(header)) return damaged("the checksum of the header does not match");
   if (header.version != kJournalVersion) {
-    return {
-        Code::unsupported, "journal.version",
-        base::concat("it is of version ", header.version, ", this is version ", kJournalVersion)};
+    return {Code::unsupported, "journal.version",
+            base::concat("the journal has version ", header.version, ", this build reads version ",
+                         kJournalVersion)};
   }
   if (header.header_size != kJournalHeaderSize || header.slot_size != sizeof(MarkSlot) ||
       header.slot_count != kJournalSlots || header.levels != kMarkLevels) {
-    return damaged("its sizes are not those of its version");
+    return damaged("the sizes in the header do not match the version");
   }
-  if (size < kJournalMapped) return damaged("it was cut off");
+  if (size < kJournalMapped) return damaged("the file is truncated");
   return {};
 }
 
 }  // namespace
 
 Result<JournalEnd> read_journal(std::string_view bytes) {
-  if (bytes.size() < sizeof(JournalHeader)) return damaged("it was cut off");
+  if (bytes.size() < sizeof(JournalHeader)) return damaged("the file is truncated");
   alignas(JournalHeader) std::byte raw[sizeof(JournalHeader)];
   std::memcpy(raw, bytes.data(), sizeof raw);
   const auto& header = *reinterpret_cast<const JournalHeader*>(raw);

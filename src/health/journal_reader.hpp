@@ -11,24 +11,26 @@
 
 namespace opmux::health {
 
-/// What the journal of a process that is over says about its end.
+/// The state of a process at its end, as read from its journal.
 struct JournalEnd {
   uint32_t process = 0;
   int64_t started = 0;
   std::string boot;
-  bool idle = false;                   ///< nobody kept the journal any more
-  uint32_t signal = 0;                 ///< that a thread faulted with; 0 = not known
-  bool thread_known = false;           ///< that thread has called implementations
-  std::optional<JournalName> culprit;  ///< the implementation that it was in
-  std::vector<JournalName> in_flight;  ///< in any thread, each once
-  uint32_t unnamed = 0;                ///< marks of implementations whose names are lost
+  bool idle = false;  ///< no runtime used the journal any more
+  /// Fatal signal of a thread, or kEndedByExit; 0 = not known.
+  uint32_t signal = 0;
+  bool thread_known = false;           ///< that thread had marks
+  std::optional<JournalName> culprit;  ///< the implementation that the thread was in
+  /// Implementations in flight on any thread, without duplicates.
+  std::vector<JournalName> in_flight;
+  uint32_t unnamed = 0;  ///< marks whose implementation has no name in the journal
 };
 
-/// Reads the bytes of a journal, of which any part may be missing or wrong. Fails with
-/// "journal.damaged", or "journal.version" if it is whole but of another version.
+/// Parses the bytes of a journal, any part of which may be missing or corrupt. Fails with
+/// "journal.damaged", or with "journal.version" if the journal is intact but of another version.
 Result<JournalEnd> read_journal(std::string_view bytes);
 
-/// The word for an end: "SIGSEGV", "exit".
+/// "SIGSEGV", "exit".
 std::string name_of_end(uint32_t signal);
 
 }  // namespace opmux::health

@@ -13,13 +13,13 @@
 namespace opmux::health {
 namespace {
 
-// Lives as long as threads do.
+// Never destroyed, because threads may use it until the process ends.
 ProcessJournal& the_journal() {
   static auto* const journal = new ProcessJournal;
   return *journal;
 }
 
-// When the library is loaded, so that no fork falls into it.
+// Registered when the library is loaded, so that no fork can happen before it.
 [[maybe_unused]] const bool kWatchingForks = [] {
   base::at_fork_in_child([](void* journal) { static_cast<ProcessJournal*>(journal)->after_fork(); },
                          &the_journal());
@@ -68,7 +68,7 @@ void ProcessJournal::leave(bool handler) {
     const bool last = --state.users == 0;
     if (last) {
       version_.store(0, std::memory_order_release);
-      // Before the handler goes: the file may have been cut off.
+      // Before the handler is removed, because it is needed if the file was truncated.
       if (JournalFile* const file = file_.exchange(nullptr)) file->remove();
     }
     if (handler && --state.with_handler == 0) {
@@ -90,7 +90,7 @@ Status ProcessJournal::note(std::span<const JournalName> names) {
       if (!known && name.number != 0) fresh.push_back(name);
     }
     if (fresh.empty()) return {};
-    // A forked child that has no file yet writes them when it makes one.
+    // A forked child that has no file yet writes the names when it creates one.
     JournalFile* const file = file_.load(std::memory_order_acquire);
     Status status = file == nullptr ? Status() : file->append(fresh);
     if (!status.ok()) return status;

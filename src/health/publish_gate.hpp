@@ -9,18 +9,19 @@
 
 namespace opmux::health {
 
-/// Lets an operator be published by one thread at a time, and not within kPublicationGapNs of the
-/// last time; what comes sooner waits for flush(). Thread-safe.
+/// Admits one publishing thread per operator at a time, and no publication within kPublicationGapNs
+/// of the last one. Earlier requests stay pending until flush(). Thread-safe.
 template <class Sync, class Rules = BreakerRules>
 class BasicPublishGate {
  public:
-  /// Whether to publish now and then say done(); otherwise it is noted.
+  /// Returns true if the caller must publish now and then call done(). Otherwise the request stays
+  /// pending.
   bool request(uint64_t now_ns) {
     const std::lock_guard lock(mutex_);
     pending_ = true;
     return take(now_ns);
   }
-  /// Whether something waited and may be published now.
+  /// Returns true if a request is pending and the caller must publish now and then call done().
   bool flush(uint64_t now_ns) {
     const std::lock_guard lock(mutex_);
     return pending_ && take(now_ns);
@@ -31,7 +32,7 @@ class BasicPublishGate {
     published_ = true;
     last_ns_ = std::max(last_ns_, now_ns);
   }
-  /// It was published out of turn.
+  /// Records a publication that did not go through request().
   void note(uint64_t now_ns) {
     const std::lock_guard lock(mutex_);
     published_ = true;
@@ -45,7 +46,8 @@ class BasicPublishGate {
 
  private:
   bool take(uint64_t now_ns) {
-    // Whoever was at it in a process that forked is not in this one.
+    // A publisher in the parent process does not exist in a forked child, so its claim is ignored
+    // there.
     if (busy_ == base::process_number()) return false;
     if (published_ && !Rules::may_publish(now_ns, last_ns_)) return false;
     busy_ = base::process_number();

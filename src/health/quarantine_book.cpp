@@ -42,7 +42,7 @@ void quarantine(QuarantineBook& book, const UncleanEnd::Suspect& whom, std::stri
   book.entries.push_back({whom.id, whom.build, std::move(how), now, now + kQuarantineSeconds});
 }
 
-/// The one suspect that two ends share; null if there is none, or there are several.
+/// The single suspect that two ends share; null if they share none or several.
 const UncleanEnd::Suspect* alone_in_common(const UncleanEnd& a, const UncleanEnd& b) {
   const UncleanEnd::Suspect* common = nullptr;
   for (const UncleanEnd::Suspect& suspect : a.suspects) {
@@ -80,7 +80,7 @@ void QuarantineBook::forget_old(int64_t now) {
   if (ends.size() > kMostEnds) {
     ends.erase(ends.begin(), ends.end() - static_cast<ptrdiff_t>(kMostEnds));
   }
-  // Of a time that is still to come: the clock was set back since.
+  // Times in the future mean that the clock was set back.
   for (Quarantined& entry : entries) {
     entry.since = std::min(entry.since, now);
     entry.expires = std::min(entry.expires, now + kQuarantineSeconds);

@@ -11,63 +11,65 @@ namespace opmux::health {
 
 inline constexpr int64_t kQuarantineSeconds = 7 * 24 * 3600;
 
-/// An implementation that may not run, by id and build.
+/// An implementation that is excluded from dispatch, by id and build.
 struct Quarantined {
   std::string id, build;
-  std::string how;  ///< "SIGSEGV", "exit", or "suspect": alone in common to two unclean ends
+  /// "SIGSEGV", "exit", or "suspect" (the only implementation in flight at two unclean ends).
+  std::string how;
   int64_t since = 0, expires = 0;  ///< seconds since 1970
 
   friend bool operator==(const Quarantined&, const Quarantined&) = default;
 };
 
-/// A process that was killed, with what it was inside of.
+/// A process that was killed, and the implementations that were in flight then.
 struct UncleanEnd {
   struct Suspect {
     std::string id, build;
     friend bool operator==(const Suspect&, const Suspect&) = default;
   };
-  int64_t when = 0;  ///< it was found
+  int64_t when = 0;  ///< when its journal was read
   uint32_t process = 0;
   std::vector<Suspect> suspects;
 
   friend bool operator==(const UncleanEnd&, const UncleanEnd&) = default;
 };
 
-/// What is known of crashes, as it stands in the store. Plain data.
+/// The contents of the quarantine file. Plain data.
 struct QuarantineBook {
-  static constexpr size_t kMostEnds = 64;  ///< later ones push out the oldest
+  static constexpr size_t kMostEnds = 64;  ///< the oldest are dropped beyond this
 
   std::vector<Quarantined> entries;
   std::vector<UncleanEnd> ends;
-  uint32_t damaged = 0;  ///< lines that could not be read
+  uint32_t damaged = 0;  ///< lines that could not be parsed
 
-  /// The entry in force for an implementation; null if there is none.
+  /// The unexpired entry of an implementation; null if there is none.
   const Quarantined* find(std::string_view id, std::string_view build, int64_t now) const;
-  /// Drops what is expired.
+  /// Drops expired entries and ends.
   void forget_old(int64_t now);
 
   std::string text() const;
   static constexpr std::string_view kTitle = "opmux quarantine 1";
-  /// What can be read of a text; false if it is of another version.
+  /// Parses a text and skips lines that are damaged. Returns false if the text has another version.
   bool parse(std::string_view text);
 };
 
-/// What was made of the end of a process.
+/// The conclusion from the end of a process.
 struct Judgement {
   enum class Kind : uint8_t {
-    clean,      ///< nothing was in flight, or nobody kept the journal
-    elsewhere,  ///< a thread faulted outside of every implementation
-    blamed,     ///< the faulting thread's implementation is quarantined
-    reference,  ///< it is a reference, which always stays
-    suspects,   ///< killed with these in flight
-    alone,      ///< for the second time, and only one was in flight both times: quarantined
+    clean,      ///< nothing was in flight, or no runtime used the journal
+    elsewhere,  ///< a thread faulted outside every implementation
+    blamed,     ///< the implementation of the faulting thread is quarantined
+    reference,  ///< the faulting thread was in a reference, which is never quarantined
+    suspects,   ///< the process was killed while these were in flight
+    /// The second such kill with a single implementation in common, which is quarantined.
+    alone,
   };
   Kind kind = Kind::clean;
   std::string id, how;
   size_t suspects = 0;
 };
 
-/// Draws the conclusion from the end of a process and enters it.
+/// Draws the conclusion from the end of a process and records it in the book.
 Judgement judge(const JournalEnd& end, int64_t now, QuarantineBook& book);
 
 }  // namespace opmux::health

@@ -14,7 +14,7 @@ namespace opmux::health {
 namespace {
 
 constexpr int kLockWait = 2000;          // milliseconds
-constexpr size_t kMostBytes = 16 << 20;  // of a book
+constexpr size_t kMostBytes = 16 << 20;  // size limit of the file
 
 Status cannot(std::string_view what, const std::string& path, std::string_view why) {
   return {Code::unavailable, "quarantine.file", base::concat(what, " ", path, ": ", why)};
@@ -29,7 +29,7 @@ Result<QuarantineBook> QuarantineStore::read() const {
     return cannot("cannot read", path(), std::strerror(errno));
   }
   if (found.st_uid != ::geteuid()) {
-    return cannot("cannot use", path(), "it is no file of this user's own");
+    return cannot("cannot use", path(), "it is not owned by the current user");
   }
   const auto text = base::read_whole(path(), kMostBytes);
   if (!text) return cannot("cannot use", path(), text.error().message());
@@ -37,14 +37,14 @@ Result<QuarantineBook> QuarantineStore::read() const {
   if (book.parse(*text)) return book;
   return Status(Code::unsupported, "quarantine.version",
                 base::concat(path(), " does not begin with '", QuarantineBook::kTitle,
-                             "': it is damaged or of another version"));
+                             "': it is damaged or has another version"));
 }
 
 Status QuarantineStore::change(QuarantineBook& book,
                                const std::function<bool(QuarantineBook&)>& edit) const {
   book = {};
   const Status folder = folder_.empty()
-                            ? cannot("cannot keep", "quarantines", "there is no folder for state")
+                            ? cannot("cannot keep", "quarantines", "no state folder is set")
                             : base::make_private_folder(folder_);
   const base::FileLock lock(folder.ok() ? path() + ".lock" : "", kLockWait);
   const int why = errno;

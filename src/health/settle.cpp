@@ -24,7 +24,7 @@ std::vector<std::string> journals_in(const std::string& folder) {
     const dirent* const entry = ::readdir(all.get());
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
-    // Nobody is making one now: its maker was killed.
+    // The caller holds the folder's lock, so the process that was creating this file is gone.
     if (name.starts_with("new-journal-")) ::unlink(base::concat(folder, "/", name).c_str());
     if (name.starts_with("journal-")) found.push_back(base::concat(folder, "/", name));
   }
@@ -37,25 +37,26 @@ JournalNews news_of(const Judgement& found, const JournalEnd& end) {
   switch (found.kind) {
     case Judgement::Kind::blamed:
       return {Level::error, "journal.blamed", found.id,
-              base::concat(process, " ended by ", found.how, " inside of ", found.id,
+              base::concat(process, " ended by ", found.how, " inside ", found.id,
                            ", which is quarantined for 7 days")};
     case Judgement::Kind::reference:
       return {Level::error, "journal.blamed", found.id,
-              base::concat(process, " ended by ", found.how, " inside of ", found.id,
-                           ", which stays in use: it is a reference")};
+              base::concat(process, " ended by ", found.how, " inside ", found.id,
+                           ", which stays enabled because it is a reference")};
     case Judgement::Kind::elsewhere:
       return {Level::warning, "journal.elsewhere", "",
-              base::concat(process, " ended by ", found.how, " outside of every implementation")};
+              base::concat(process, " ended by ", found.how, " outside every implementation")};
     case Judgement::Kind::alone:
       return {Level::error, "journal.blamed", found.id,
-              base::concat(process, " was killed; of what ran then, only ", found.id,
-                           " also ran in another process that was killed, and is quarantined for "
+              base::concat(process, " was killed; ", found.id,
+                           " is the only implementation that was also in flight in an earlier "
+                           "killed process, and is quarantined for "
                            "7 days")};
     default:
       return {
           Level::warning, "journal.suspects", "",
           base::concat(process, " was killed inside of ", found.id,
-                       found.suspects > 1 ? " and others" : "", ": suspected, and still in use")};
+                       found.suspects > 1 ? " and others" : "", ": suspected, but still enabled")};
   }
 }
 
@@ -63,7 +64,7 @@ class Settling {
  public:
   Settling(Settlement& into, int64_t now) : into_(into), now_(now), boot_(boot_id()) {}
 
-  /// One journal, unless its process lives.
+  /// Reads one journal unless its process is alive.
   void look_at(const std::string& path) {
     base::Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return;
@@ -86,7 +87,7 @@ class Settling {
     const QuarantineBook before = book;
     book.forget_old(now_);
     for (const JournalEnd& end : ends_) {
-      // The machine was started anew: that, not a kernel, ended the process.
+      // The machine was rebooted since, so the end of the process is not blamed on a kernel.
       if (end.boot != boot_) continue;
       const Judgement found = judge(end, now_, book);
       if (found.kind != Judgement::Kind::clean) news_.push_back(news_of(found, end));
@@ -94,7 +95,7 @@ class Settling {
     return before.entries != book.entries || before.ends != book.ends;
   }
 
-  /// When the verdicts are kept.
+  /// Called after the verdicts were written.
   void remove_judged() {
     for (const std::string& path : done_) ::unlink(path.c_str());
   }
@@ -105,7 +106,7 @@ class Settling {
     const bool version = why.reason() == "journal.version";
     ++(version ? into_.other_version : into_.damaged);
     into_.news.push_back({Level::warning, std::string(why.reason()), "",
-                          base::concat("journal ", path, " is not judged: ", why.message())});
+                          base::concat("journal ", path, " is ignored: ", why.message())});
   }
 
   Settlement& into_;
@@ -133,13 +134,14 @@ Settlement settle(const std::string& run_folder, const QuarantineStore& store, i
   } else {
     if (kept.reason() == "quarantine.version") ++found.damaged;
     found.news.push_back({Level::warning, std::string(kept.reason()), "",
-                          base::concat("quarantines are kept in memory only: ", kept.message())});
+                          base::concat("quarantines cannot be stored and are kept in memory only: ",
+                                       kept.message())});
   }
   found.damaged += found.book.damaged;
   if (found.book.damaged != 0) {
     found.news.push_back({Level::warning, "quarantine.damaged", "",
                           base::concat(found.book.damaged, " lines of ", store.path(),
-                                       " are damaged and left out")});
+                                       " are damaged and were skipped")});
   }
   return found;
 }

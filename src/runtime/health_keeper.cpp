@@ -84,11 +84,11 @@ void add_backends(const registry::RegistrySnapshot& snapshot,
     if (device != lost.end()) {
       entry = {name, Health::fatal, name_of(*device) + " is lost"};
     } else if (whole[name] != 0 && whole[name] == implementations[name]) {
-      entry = {name, Health::unhealthy, "all of its implementations are open"};
+      entry = {name, Health::unhealthy, "all of its implementations have an open breaker"};
     } else if (some[name] != 0) {
       entry = {name, Health::degraded,
                base::concat(some[name], " of its ", implementations[name],
-                            " implementations are open or half open")};
+                            " implementations have an open or half-open breaker")};
     }
     all.push_back(std::move(entry));
   }

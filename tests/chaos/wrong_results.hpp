@@ -46,9 +46,9 @@ class WrongResults {
       return rest.by == event.implementation && rest.what == event.what;
     });
     // What is opened by hand is published when it is its turn, within 100 ms.
-    if (event.to != BreakerState::open || event.why == "by hand") return;
+    if (event.to != BreakerState::open || event.why == "manual override") return;
     rests_.push_back({event.implementation, event.what, event.openings, now});
-    mismatches_ += event.why == "it computed something else than the reference" ? 1 : 0;
+    mismatches_ += event.why == "result differs from the reference" ? 1 : 0;
   }
 
   /// It is withdrawn: what is registered in its place starts anew.

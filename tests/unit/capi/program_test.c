@@ -132,11 +132,11 @@ void listeners_are_told_what_opened(void) {
   opmux_arg args[2];
   make_args(&x, &y, args);
   for (int i = 0; i < 6; ++i) (void)opmux_call_operator(get(runtime, "twice"), args, 2, NULL);
-  CHECK_TEXT(told, "twice/acme.v1 0>1 too many failures in a row;");
+  CHECK_TEXT(told, "twice/acme.v1 0>1 too many consecutive failures;");
   told[0] = 0;
   const opmux_str id = opmux_str_of("twice/acme.v1");
   CHECK(opmux_force_breaker(runtime, id, OPMUX_BREAKER_CLOSE, NULL) == OPMUX_OK);
-  CHECK_TEXT(told, "twice/acme.v1 1>0 by hand;");
+  CHECK_TEXT(told, "twice/acme.v1 1>0 manual override;");
   CHECK(opmux_withdraw(held, NULL) == OPMUX_OK);
   opmux_runtime_destroy(runtime);
 }

@@ -9,7 +9,7 @@ TEST(DeviceHealth, a_device_is_well_until_it_is_lost) {
   DeviceHealth health;
   EXPECT_EQ(health.refusal(kFirst), "");
   EXPECT_TRUE(health.on_outcome(kFirst, Code::device_lost));
-  EXPECT_EQ(health.refusal(kFirst), "cuda:0 was lost; only a new process can use it again");
+  EXPECT_EQ(health.refusal(kFirst), "cuda:0 was lost; restart the process to use it again");
   EXPECT_EQ(health.refusal(kSecond), "");
   EXPECT_EQ(health.fatal_devices(), (std::vector<Device>{kFirst}));
 }

@@ -172,8 +172,9 @@ TEST(Health, explain_and_report_say_what_is_open_and_until_when) {
   EXPECT_TRUE(clinic.op.with(report)(clinic.rows.y, clinic.rows.x).ok());
   EXPECT_TRUE(report.fell_back);
   EXPECT_EQ(report.implementation, "copy/middle.one");
-  EXPECT_THAT(report.reason,
-              testing::StartsWith("copy/fast.one is open for the first time, next probe in "));
+  EXPECT_THAT(
+      report.reason,
+      testing::StartsWith("copy/fast.one is open: circuit breaker opened once, next probe in "));
   for (const bool published : {false, true}) {
     if (published) clinic.wait(seconds(1));
     const Explanation why = clinic.op.explain(clinic.rows.y, clinic.rows.x);
@@ -291,7 +292,7 @@ TEST(Health, slow_calls_open_what_a_policy_has_timed) {
   clinic.run(clinic.rows, 25);
   EXPECT_EQ(clinic.kernel("copy/fast.one").runs, 20u);
   EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
-  EXPECT_EQ(clinic.runtime.health().breakers.at(0).why, "too many of the last calls were slow");
+  EXPECT_EQ(clinic.runtime.health().breakers.at(0).why, "slow-call rate too high");
   EXPECT_EQ(clinic.stats("copy/fast.one").failed, 0u);
 }
 
@@ -334,8 +335,9 @@ TEST(Health, a_report_of_a_known_decision_says_who_rests) {
   EXPECT_TRUE(clinic.op.with(report)(clinic.rows.y, clinic.rows.x).ok());
   EXPECT_TRUE(report.cached);
   EXPECT_TRUE(report.fell_back);
-  EXPECT_THAT(report.reason,
-              testing::StartsWith("copy/fast.one is open for the first time, next probe in "));
+  EXPECT_THAT(
+      report.reason,
+      testing::StartsWith("copy/fast.one is open: circuit breaker opened once, next probe in "));
 }
 
 }  // namespace

@@ -127,8 +127,7 @@ TEST(Shadow, a_wrong_element_opens_its_class_and_is_named) {
   EXPECT_GT(fast.last->tolerance, 0);
   EXPECT_EQ(fast.last->what, "f32 H<=8 rows<=2 on cpu:0");
   EXPECT_TRUE(mirror.was_told("shadow.mismatch"));
-  EXPECT_EQ(mirror.runtime.health().breakers.at(0).why,
-            "it computed something else than the reference");
+  EXPECT_EQ(mirror.runtime.health().breakers.at(0).why, "result differs from the reference");
   EXPECT_EQ(mirror.runtime.health().verdict, Health::degraded);
 }
 
