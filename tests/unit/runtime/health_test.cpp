@@ -188,8 +188,9 @@ TEST(Health, explain_and_report_say_what_is_open_and_until_when) {
   EXPECT_EQ(health.breakers[0].implementation, "copy/fast.one");
   EXPECT_EQ(health.breakers[0].what, "f32 H<=8 rows<=2 on cpu:0");
   EXPECT_GT(health.breakers[0].next_probe_ms, 25'000u);
-  EXPECT_THAT(health.reasons, testing::ElementsAre("backend fast: 1 of its 1 implementations are "
-                                                   "open or half open"));
+  EXPECT_THAT(health.reasons,
+              testing::ElementsAre("backend fast: 1 of its 1 implementations have an "
+                                   "open or half-open breaker"));
 }
 
 TEST(Health, what_is_required_and_open_is_an_error) {
