@@ -15,6 +15,7 @@ using registry::Refusal;
 
 constexpr size_t kImplementationSize = OPMUX_SIZE_TO(opmux_impl, describe);
 
+/// Calls is_available; returns why the backend is not available, or nullopt if it is.
 std::optional<std::string> ask(int32_t (*is_available)(void*, opmux_error*), void* user_data) {
   const base::ThreadStateGuard guard;
   base::ErrorSink why;
@@ -22,7 +23,8 @@ std::optional<std::string> ask(int32_t (*is_available)(void*, opmux_error*), voi
   if (outcome == OPMUX_OK) return std::nullopt;
   std::string text = why.text();
   if (outcome != OPMUX_DECLINED) {
-    return base::concat("its probe ended with outcome ", outcome, text.empty() ? "" : ": ", text);
+    return base::concat("its is_available function returned outcome ", outcome,
+                        text.empty() ? "" : ": ", text);
   }
   return text.empty() ? "it gives no reason" : text;
 }
@@ -39,10 +41,12 @@ Result<std::optional<DeviceAccess>> read_device(const opmux_backend& from) {
   if (Status bad = check_reserved(table.reserved, "a device table"); !bad.ok()) return bad;
   const bool complete = table.count && table.alloc && table.free && table.copy &&
                         table.synchronize && table.stream_create && table.stream_destroy;
-  if (!complete) return malformed("null_function", "its device table lacks functions");
+  if (!complete) return malformed("null_function", "its device table lacks required functions");
   const int events = (table.event_record ? 1 : 0) + (table.event_elapsed_ns ? 1 : 0) +
                      (table.event_destroy ? 1 : 0);
-  if (events % 3 != 0) return malformed("null_function", "it has some event functions, not all");
+  if (events % 3 != 0)
+    return malformed("null_function",
+                     "its device table has some of the event functions, but not all");
   return std::optional(access);
 }
 
@@ -77,6 +81,7 @@ Status read_head(const opmux_backend& from, const Origin& origin, BackendDraft& 
   return check_reserved(from.reserved, "a backend");
 }
 
+/// The tag that an answer of this type must have.
 uint32_t expected_tag(registry::PointType type) {
   switch (type) {
     case registry::PointType::floating: return OPMUX_ARG_F64;
@@ -86,6 +91,7 @@ uint32_t expected_tag(registry::PointType type) {
   }
 }
 
+/// Whether an answer has the right tag and, if it is a string, a plausible size and pointer.
 bool acceptable(const opmux_arg& answer, uint32_t tag) {
   if (answer.tag != tag) return false;
   if (tag != OPMUX_ARG_STR) return true;

@@ -11,19 +11,19 @@
 
 namespace opmux::plugin {
 
-/// Who brings a backend.
+/// The plugin that a backend comes from. `owner` keeps the plugin's code loaded.
 struct Origin {
   std::string plugin, build_id;
   std::shared_ptr<void> owner;
 };
 
-/// One backend with its implementations from its C form. If any part of it is malformed, nothing is
-/// returned and every refusal is listed.
+/// Converts one backend and its implementations from the C structs. If any part is malformed,
+/// returns nullopt and appends every refusal to `refused`.
 std::optional<registry::Batch> read_backend(const opmux_backend& from, const Origin& origin,
                                             std::vector<registry::Refusal>& refused);
 
-/// One answer to a specialization point; a wrong type of answer counts as no answer. The name of
-/// its backend goes to `backend`.
+/// Converts one answer to a specialization point. An answer of the wrong type counts as no answer.
+/// Sets `backend` to the name of the answering backend.
 Result<registry::PointAnswerDraft> read_point(const opmux_point& from, const Origin& origin,
                                               std::string& backend);
 

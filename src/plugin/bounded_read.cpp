@@ -5,7 +5,7 @@
 namespace opmux::plugin {
 namespace {
 
-/// Bytes of the UTF-8 sequence at the front, 0 if it is malformed.
+/// Length in bytes of the UTF-8 sequence at the front; 0 if it is malformed.
 size_t sequence_length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -43,12 +43,13 @@ bool printable_text(std::string_view text, Lines lines) {
 
 Result<std::string> read_text(opmux_str text, std::string_view what, Lines lines) {
   if (text.size > kLongestText) {
-    return malformed("string", base::concat(what, " says it has ", text.size, " bytes; at most ",
-                                            kLongestText, " are read"));
+    return malformed("string", base::concat(what, " has a size of ", text.size, " bytes; at most ",
+                                            kLongestText, " are allowed"));
   }
   if (text.size == 0) return std::string();
   if (text.data == nullptr) {
-    return malformed("string", base::concat(what, " has ", text.size, " bytes at null"));
+    return malformed("string",
+                     base::concat(what, " has a size of ", text.size, " bytes but a null pointer"));
   }
   std::string copy(text.data, text.size);
   if (printable_text(copy, lines)) return copy;
@@ -59,14 +60,17 @@ Status check_array(const void* data, uint32_t count, uint32_t stride, size_t lea
                    std::string_view what) {
   if (count == 0) return {};
   if (count > kMostItems) {
-    return malformed("count", base::concat(what, ": ", count, " of them, at most ", kMostItems));
+    return malformed(
+        "count", base::concat(what, ": the count ", count, " exceeds the limit of ", kMostItems));
   }
   if (data == nullptr)
-    return malformed("null", base::concat(what, ": ", count, " of them at null"));
+    return malformed("null",
+                     base::concat(what, ": the count is ", count, " but the pointer is null"));
   const bool aligned = least % alignof(void*) != 0 || stride % alignof(void*) == 0;
   if (stride < least || stride > kLargestStride || !aligned) {
-    return malformed("stride", base::concat(what, ": ", stride, " bytes from one to the next; ",
-                                            least, " are needed, in steps of ", alignof(void*)));
+    return malformed("stride",
+                     base::concat(what, ": the stride is ", stride, " bytes; at least ", least,
+                                  " are required, in multiples of ", alignof(void*)));
   }
   return {};
 }

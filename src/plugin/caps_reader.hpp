@@ -5,8 +5,8 @@
 
 namespace opmux::plugin {
 
-/// Capabilities from their C form; null gives caps without restrictions on the backend's device.
-/// Values are judged later, against the schema. Fails with reasons of plugin/bounded_read.hpp.
+/// Converts capabilities from the C struct. Null means no restrictions on the backend's device. The
+/// values are checked against the schema later. Fails with the reasons of plugin/bounded_read.hpp.
 Result<Caps> read_caps(const opmux_caps* caps);
 
 }  // namespace opmux::plugin

@@ -50,7 +50,7 @@ ElfRules elf_rules(const TrustSettings& settings) {
           settings.sealed};
 }
 
-/// Opens the file; what is wrong with its path refuses it or becomes a warning.
+/// Opens the file. Problems with its path refuse it or become warnings, depending on the settings.
 Status take_path(const std::string& path, const TrustSettings& settings, CheckedFile& file) {
   Result<OpenedPath> opened = open_file(path, PathRules::of_process());
   if (!opened) return opened.error();
@@ -71,7 +71,7 @@ Status check_digest(const TrustSettings& settings, const CheckedFile& file) {
   if (std::ranges::find(settings.digests, file.digest) != settings.digests.end()) return {};
   return {Code::invalid_argument, "trust.digest",
           base::concat("the SHA-256 of ", file.path, " is ", file.digest,
-                       ", which is not among the ", settings.digests.size(), " that are allowed")};
+                       ", which is not among the ", settings.digests.size(), " allowed digests")};
 }
 
 Status take_contents(const TrustSettings& settings, CheckedFile& file) {
@@ -79,8 +79,8 @@ Status take_contents(const TrustSettings& settings, CheckedFile& file) {
   if (!before) return before.error();
   if (before->size > settings.max_bytes) {
     return {Code::invalid_argument, "trust.size",
-            base::concat(file.path, " has ", before->size, " bytes, at most ", settings.max_bytes,
-                         " are read")};
+            base::concat(file.path, " has ", before->size, " bytes; the limit is ",
+                         settings.max_bytes, " bytes")};
   }
   const Result<FileBytes> bytes = read_bytes(file.descriptor.get(), before->size);
   if (!bytes) return bytes.error();
@@ -135,7 +135,8 @@ Result<FileBytes> read_bytes(int descriptor, uint64_t size) {
     const ssize_t got = pread(descriptor, bytes.data.get() + at, size - at, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return unreadable();
-    if (got == 0) return Status(Code::failed, "trust.read", "the file became shorter");
+    if (got == 0)
+      return Status(Code::failed, "trust.read", "the file was truncated while it was read");
     at += static_cast<size_t>(got);
   }
   return bytes;

@@ -18,32 +18,33 @@
 
 namespace opmux::plugin {
 
-/// What a file must satisfy.
+/// The requirements on a plugin file.
 struct TrustSettings {
   enum class Paths {
     enforced,
-    reported,  ///< a path that others can write to is a warning: a developer's build folder
+    /// A path that others can write to is only a warning, for developers' build folders.
+    reported,
   };
 
   Trust trust = Trust::any;
   std::string keyring = {};
   std::vector<std::string> digests = {};  ///< in lower case
-  bool sealed = false;                    ///< the file will be loaded from memory
+  bool sealed = false;                    ///< the file will be loaded from a copy in memory
   uint64_t max_bytes = PluginOptions().max_bytes;
   Paths paths = Paths::enforced;
-  std::string day = {};  ///< on which keys must be good; empty: today
+  std::string day = {};  ///< day on which keys must be valid; empty: today
 };
 
-/// As the options say; sealed if signatures are enforced.
+/// Settings from the options. `sealed` is also set if signatures are required.
 TrustSettings trust_settings(const PluginOptions& options);
 
-/// Which file it is: another one in its place differs, and so does a changed one.
+/// Identifies a file and its version: a replaced or modified file has another identity.
 struct FileIdentity {
   dev_t device = 0;
   ino_t inode = 0;
   uint64_t size = 0;
   int64_t modified_ns = 0;
-  int64_t changed_ns = 0;  ///< of the inode
+  int64_t changed_ns = 0;  ///< last change of the inode
 
   bool operator==(const FileIdentity&) const = default;
 };
@@ -51,28 +52,32 @@ struct FileIdentity {
 /// The identity of an open file. Fails with "trust.read".
 Result<FileIdentity> identity_of(int descriptor);
 
-/// A file that passed every check that needs none of its code to run. Move-only.
+/// A file that passed every check that does not run its code. Move-only.
 struct CheckedFile {
-  base::Descriptor descriptor;  ///< for reading; everything below was read through it
-  std::string path;             ///< real: absolute, without links
+  base::Descriptor descriptor;  ///< open for reading; all fields below were read through it
+  std::string path;             ///< absolute and without symbolic links
   FileIdentity identity;
-  std::string digest;  ///< SHA-256; empty if built without: then nothing is remembered by it
-  std::string signer;  ///< name of the key that signed it; empty if that was not asked for
+  std::string digest;  ///< SHA-256; empty in builds without SHA-256, which cache no verdicts
+  /// Name of the key that signed the file; empty unless signatures are required.
+  std::string signer;
   ElfFacts elf;
-  std::vector<std::string> beside;  ///< paths of libraries that it needs and that lie beside it
-  std::vector<Status> warnings;     ///< what was found and did not refuse it
+  /// Paths of needed libraries that are in an $ORIGIN folder of the file.
+  std::vector<std::string> beside;
+  std::vector<Status> warnings;  ///< findings that do not refuse the file
 };
 
-/// Checks a file in this order, and refuses it with the first reason found:
-///  - path: absolute, of folders and links that only root and this user can change; "trust.*";
-///  - contents: a regular file, not too large, its digest or signature as asked; "trust.*";
-///  - library: read by our own reader; "elf.*", "plugin.no_query", "plugin.abi_major".
+/// Checks a file in this order and refuses it with the first reason found:
+/// - path: absolute, and only root and this user can change its folders and links; "trust.*";
+/// - contents: a regular file within the size limit, with the required digest or signature;
+///   "trust.*";
+/// - library: parsed without running its code; "elf.*", "plugin.no_query", "plugin.abi_major".
 Result<CheckedFile> check_file(const std::string& path, const TrustSettings& settings);
 
-/// Which of the three refused: "path", "contents" or "library"; empty for any other reason.
+/// Which of the three checks has this reason: "path", "contents" or "library"; empty if none.
 std::string_view check_of(std::string_view reason);
 
-/// All bytes of a file as it is now. Fails with "trust.read" if it has less than `size`.
+/// The contents of a file. read_bytes fails with "trust.read" if the file has fewer than `size`
+/// bytes.
 struct FileBytes {
   std::unique_ptr<std::byte[]> data;
   size_t size = 0;

@@ -38,8 +38,8 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return all;
 }
 
-/// The descriptors of the new process. They are first moved out of the way of each other: dup2 of a
-/// descriptor onto itself would leave it to be closed.
+/// File actions of the new process. The caller passes descriptors above the target numbers, because
+/// dup2 of a descriptor onto itself would keep its close-on-exec flag.
 struct Files {
   posix_spawn_file_actions_t actions{};
   Files(int report, int given) {
@@ -55,7 +55,7 @@ struct Files {
   Files& operator=(const Files&) = delete;
 };
 
-/// No signal blocked or ignored, a process group of its own.
+/// Spawn attributes: no signal is blocked or ignored, and the child gets a new process group.
 struct Attributes {
   posix_spawnattr_t all{};
   Attributes() {
@@ -91,7 +91,8 @@ int left(Clock::time_point until) {
   return time < 0 ? 0 : static_cast<int>(time);
 }
 
-/// Reads to the end of the stream, the limit or the deadline. False if time was up.
+/// Reads until the end of the stream, the size limit or the deadline. Returns false at the
+/// deadline.
 bool read_report(int from, Clock::time_point until, std::string& text) {
   std::array<char, 4096> piece;
   while (text.size() < kLongestVerdict) {
@@ -107,7 +108,7 @@ bool read_report(int from, Clock::time_point until, std::string& text) {
   return true;
 }
 
-/// Whether it ended by itself in time; it is not reaped yet.
+/// Whether the child ended before the deadline. Does not reap it.
 bool ended_in_time(pid_t child, Clock::time_point until) {
   const Descriptor handle(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   while (true) {
@@ -118,7 +119,7 @@ bool ended_in_time(pid_t child, Clock::time_point until) {
     const int time = left(until);
     if (time == 0) return false;
     pollfd waiting{handle.get(), POLLIN, 0};
-    // Without a handle of the process, one looks again every now and then.
+    // Without a pidfd, poll once per millisecond.
     if (handle.get() >= 0) {
       poll(&waiting, 1, time);
     } else {
@@ -127,7 +128,7 @@ bool ended_in_time(pid_t child, Clock::time_point until) {
   }
 }
 
-/// Private memory of a process in bytes, 0 if unknown.
+/// Private memory of a process in bytes; 0 if unknown.
 unsigned long data_of(pid_t process) {
   const std::string path = base::concat("/proc/", process, "/status");
   const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(path.c_str(), "re"), fclose);
@@ -153,13 +154,13 @@ Ending reap(pid_t child, bool in_time) {
     reaped = waitpid(child, &status, 0);
   } while (reaped < 0 && errno == EINTR);
   if (!in_time) return {Ending::How::hung, 0, false};
-  // The program may reap all children itself, or have told the system to.
+  // The program may reap all children in a handler or ignore SIGCHLD; then the status is lost.
   if (reaped != child) return {};
   if (WIFSIGNALED(status)) return {Ending::How::signalled, WTERMSIG(status), false};
   return {Ending::How::exited, WEXITSTATUS(status), false};
 }
 
-/// A copy of a descriptor above all numbers that the child's descriptors get.
+/// Duplicates a descriptor above all descriptor numbers that the child uses.
 int moved_up(int descriptor) {
   return descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, protocol::kPluginDescriptor + 1);
 }

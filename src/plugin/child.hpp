@@ -10,13 +10,14 @@
 
 namespace opmux::plugin {
 
-/// What to start, and what it gets.
+/// The program to start, with its arguments, environment and descriptor.
 struct ChildCommand {
   std::string program;
   std::vector<std::string> arguments;    ///< without the program's name
-  std::vector<std::string> environment;  ///< all of it
-  int given = -1;                        ///< becomes protocol::kPluginDescriptor there
-  unsigned long most_data = 0;           ///< bytes; near this an ending counts as memory_full
+  std::vector<std::string> environment;  ///< complete environment
+  int given = -1;                        ///< becomes protocol::kPluginDescriptor in the child
+  /// In bytes; a child that hangs near this limit counts as memory_full.
+  unsigned long most_data = 0;
 };
 
 struct ChildReport {
@@ -24,9 +25,9 @@ struct ChildReport {
   Ending ending;
 };
 
-/// Starts a program in a process group of its own, without forking this process; reads what it
-/// writes to protocol::kReportDescriptor until it ends or the time is up, then ends the whole
-/// group and takes its status. Standard streams are /dev/null there. Fails with "probe.spawn".
+/// Starts a program in a new process group with posix_spawn. Reads its report from
+/// protocol::kReportDescriptor until it ends or the deadline passes, then kills the group and reaps
+/// the child. The standard streams of the child are /dev/null. Fails with "probe.spawn".
 Result<ChildReport> run_child(const ChildCommand& command, std::chrono::milliseconds deadline);
 
 }  // namespace opmux::plugin

@@ -14,7 +14,7 @@ using registry::Batch;
 constexpr size_t kBackendSize = OPMUX_SIZE_TO(opmux_backend, device);
 constexpr size_t kLongestName = 64;
 
-/// Reads one descriptor into one PluginContents.
+/// Converts one descriptor to a PluginContents.
 class Reader {
  public:
   Reader(const opmux_plugin& from, std::shared_ptr<void> owner, std::string build_id)
@@ -57,7 +57,8 @@ Status Reader::head() {
     *field.into = *std::move(text);
   }
   if (contents_.name.empty() || contents_.name.size() > kLongestName) {
-    return malformed("name", base::concat("a plugin has a name of 1 to ", kLongestName, " bytes"));
+    return malformed("name",
+                     base::concat("the plugin's name must have 1 to ", kLongestName, " bytes"));
   }
   if ((from_.flags & ~OPMUX_PLUGIN_UNLOADABLE) != 0) {
     return malformed("flags", base::concat("plugin flags ", from_.flags, " are not all defined"));
@@ -102,7 +103,7 @@ Status Reader::operators() {
     if (Status bad = check_reserved(item.reserved, "an operator"); !bad.ok()) return bad;
     const Result<std::string> text = read_text(item.text, "schema of an operator", Lines::many);
     if (!text) return text.error();
-    // A schema that does not parse goes along, to be refused where all operators are judged.
+    // A schema that does not parse is kept, so that the registry reports the error.
     const Result<registry::Schema> schema = registry::parse_schema(*text);
     bool used = false;
     for (Batch& batch : contents_.batches) {
@@ -142,8 +143,8 @@ Result<PluginContents> read_plugin(const opmux_plugin& plugin, const std::shared
                                    const std::string& build_id) {
   if (plugin.abi_major != OPMUX_ABI_MAJOR) {
     return malformed("abi_major",
-                     base::concat("it was built for version ", plugin.abi_major,
-                                  " of the plugin contract, this is version ", OPMUX_ABI_MAJOR));
+                     base::concat("it was built for plugin ABI version ", plugin.abi_major,
+                                  "; this build supports version ", OPMUX_ABI_MAJOR));
   }
   opmux_plugin copy{};
   if (Status bad = read_struct(&plugin, OPMUX_SIZE_TO(opmux_plugin, reserved), sizeof(copy),
@@ -165,11 +166,11 @@ Result<opmux_plugin> query_plugin(opmux_plugin_query_fn query, const opmux_host&
   try {
     const int32_t outcome = query(&host, &room.plugin);
     if (outcome == OPMUX_OK) return room.plugin;
-    return malformed("query", base::concat("its query function ended with outcome ", outcome));
+    return malformed("query", base::concat("its query function returned outcome ", outcome));
   } catch (const std::exception& thrown) {
     return malformed("threw", base::concat("its query function threw: ", thrown.what()));
   } catch (...) {
-    return malformed("threw", "its query function threw something that is no std::exception");
+    return malformed("threw", "its query function threw an object that is not a std::exception");
   }
 }
 

@@ -8,19 +8,21 @@
 
 namespace opmux::plugin {
 
-/// The real path of libopmux, or of the program if it is part of that. Empty if the system does not
-/// say.
+/// The real path of libopmux, or of the program if libopmux is linked into it. Empty if it cannot
+/// be determined.
 std::string own_library();
 
-/// The folder of libopmux itself, or `../lib` from the program's folder if it is part of the
-/// program. Empty if the system does not say.
+/// The folder of libopmux, or `../lib` relative to the program's folder if libopmux is linked into
+/// the program. Empty if it cannot be determined.
 std::string installation_folder();
 
-/// Where the backends that come with this library lie: `opmux/backends` there.
+/// The folder of the backends that are installed with this library: `opmux/backends` in the
+/// installation folder.
 std::string default_folder();
 
-/// The paths of everything in a folder whose name ends so, in bytewise order, hidden names left
-/// out. Fails with "plugin.folder" if it cannot be read, with `not_found` if there is none.
+/// The paths of the entries of a folder whose names end with `suffix`, in bytewise order, without
+/// hidden ones. Fails with "plugin.folder" if the folder cannot be read; the code is `not_found` if
+/// it does not exist.
 Result<std::vector<std::string>> list_files(const std::string& folder, std::string_view suffix);
 
 }  // namespace opmux::plugin

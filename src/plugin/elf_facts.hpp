@@ -6,16 +6,17 @@
 
 namespace opmux::plugin {
 
-/// What a plugin's file says about itself before any of its code runs.
+/// Facts about a plugin's file that are known before any of its code runs.
 struct ElfFacts {
-  std::string build_id;                 ///< the linker's note in hexadecimal digits; may be empty
-  std::vector<std::string> needed;      ///< libraries that the system's loader will look for
-  std::vector<std::string> run_path;    ///< folders of RPATH and RUNPATH
+  /// The linker's build-id note in hexadecimal; may be empty.
+  std::string build_id;
+  std::vector<std::string> needed;      ///< libraries that the dynamic loader will look for
+  std::vector<std::string> run_path;    ///< folders in RPATH and RUNPATH
   std::vector<uint32_t> query;          ///< N of every exported opmux_plugin_query_vN
   std::vector<std::string> interposes;  ///< exported names that belong to the C library
-  std::vector<std::string> exported;    ///< the first other names that it exports
-  uint64_t exports = 0;                 ///< how many other names it exports
-  bool executable_stack = false;        ///< it asks that stacks of the process be executable
+  std::vector<std::string> exported;    ///< the first names of other exported symbols
+  uint64_t exports = 0;                 ///< number of other exported symbols
+  bool executable_stack = false;        ///< the library requires executable stacks
 };
 
 }  // namespace opmux::plugin

@@ -15,30 +15,31 @@ constexpr uint16_t kMachine = EM_RISCV;
 constexpr uint16_t kMachine = EM_PPC64;
 #endif
 
-constexpr uint64_t kPage = 4096;  // the smallest that there is
+constexpr uint64_t kPage = 4096;  // smallest page size of all supported machines
 
 }  // namespace
 
 Status ElfImage::take_header() {
   const auto ident = value_at<std::array<unsigned char, EI_NIDENT>>(file_, 0);
   if (!ident || std::memcmp(ident->data(), ELFMAG, SELFMAG) != 0) {
-    return bad_elf("magic", "the file is no library: it does not start as one");
+    return bad_elf("magic", "the file is not an ELF library: wrong magic number");
   }
   if ((*ident)[EI_CLASS] != ELFCLASS64) {
     return bad_elf("class", "the file is not a 64-bit library");
   }
   if ((*ident)[EI_DATA] != ELFDATA2LSB) {
-    return bad_elf("machine", "the library was built for a machine of the other byte order");
+    return bad_elf("machine", "the library was built for the other byte order");
   }
   const auto header = value_at<Elf64_Ehdr>(file_, 0);
   if (!header) return bad_elf("truncated", "the file ends inside its header");
   if (header->e_machine != kMachine) {
-    return bad_elf("machine", base::concat("the library was built for machine ", header->e_machine,
-                                           ", this is machine ", kMachine));
+    return bad_elf("machine",
+                   base::concat("the library was built for ELF machine ", header->e_machine,
+                                "; this process is of machine ", kMachine));
   }
   if (header->e_type != ET_DYN) {
-    return bad_elf("type", base::concat("the file is of type ", header->e_type,
-                                        ", a shared library has type ", ET_DYN));
+    return bad_elf("type", base::concat("the file has ELF type ", header->e_type,
+                                        "; a shared library has type ", ET_DYN));
   }
   header_ = *header;
   return {};
@@ -47,13 +48,13 @@ Status ElfImage::take_header() {
 Status ElfImage::take_segments() {
   if (header_.e_phentsize != sizeof(Elf64_Phdr) || header_.e_phnum == 0 ||
       header_.e_phnum > kMostSegments) {
-    return bad_elf("malformed",
-                   base::concat("the library says it has ", header_.e_phnum, " program headers of ",
-                                header_.e_phentsize, " bytes; 1 to ", kMostSegments, " are read"));
+    return bad_elf("malformed", base::concat("the library has ", header_.e_phnum,
+                                             " program headers of ", header_.e_phentsize,
+                                             " bytes; 1 to ", kMostSegments, " are supported"));
   }
-  uint64_t end = 0;  // of the pages of the segments so far
+  uint64_t end = 0;  // end of the pages of the segments so far
   for (uint64_t i = 0; i < header_.e_phnum; ++i) {
-    // The offset may be close to the largest number there is.
+    // e_phoff may be close to UINT64_MAX, so it is compared before it is used.
     const auto tail = header_.e_phoff <= file_.size() ? file_.subspan(header_.e_phoff)
                                                       : std::span<const std::byte>();
     const auto header = value_at<Elf64_Phdr>(tail, i * sizeof(Elf64_Phdr));
@@ -65,7 +66,7 @@ Status ElfImage::take_segments() {
       return bad_elf("malformed", "segments of the library overlap or are out of order");
     }
     if (header->p_filesz != 0 && part(header->p_offset, header->p_filesz).empty()) {
-      return bad_elf("truncated", "a segment of the library lies beyond the end of the file");
+      return bad_elf("truncated", "a segment of the library extends beyond the end of the file");
     }
     end = (header->p_vaddr + header->p_memsz + kPage - 1) / kPage * kPage;
   }

@@ -21,7 +21,7 @@ inline Status bad_elf(std::string_view reason, std::string_view message) {
   return {Code::invalid_argument, base::concat("elf.", reason), std::string(message)};
 }
 
-/// A value at an offset, if it lies inside.
+/// The value at an offset; nullopt if it is not completely inside.
 template <class T>
 std::optional<T> value_at(std::span<const std::byte> bytes, uint64_t offset) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return {};
@@ -30,18 +30,18 @@ std::optional<T> value_at(std::span<const std::byte> bytes, uint64_t offset) {
   return value;
 }
 
-/// A library's file and how its parts lie in memory. Borrows the bytes.
+/// A library's file and the mapping of its segments to addresses. Borrows the bytes.
 class ElfImage {
  public:
-  /// Checks the header and the segments; they may not overlap.
+  /// Checks the header and the segments, which must not overlap.
   static Result<ElfImage> read(std::span<const std::byte> file);
 
-  /// The program headers of a kind, in order.
+  /// The program headers of a type, in order.
   std::vector<Elf64_Phdr> headers(uint32_t type) const;
-  /// Bytes from the file that lie in memory from `address` to the end of their segment; empty if
-  /// nothing of the file lies there.
+  /// The file's bytes that are mapped from `address` to the end of the segment; empty if no part of
+  /// the file is mapped there.
   std::span<const std::byte> from(uint64_t address) const;
-  /// Bytes of the file; empty if they are not inside.
+  /// A range of the file; empty if it is not completely inside.
   std::span<const std::byte> part(uint64_t offset, uint64_t size) const;
 
  private:

@@ -13,10 +13,11 @@ namespace opmux::plugin {
 namespace {
 
 constexpr std::string_view kQueryPrefix = "opmux_plugin_query_v";
-constexpr size_t kLongestKnownName = 64;  // of symbols that mean something here
+constexpr size_t kLongestKnownName = 64;  // longest symbol name that has a meaning here
 constexpr size_t kLongestBuildId = 64;
 
-/// Names of the C library whose exporting would change what others call.
+/// C library functions that a plugin must not export, because calls of other libraries could
+/// resolve to them.
 constexpr auto kInterposing = std::to_array<std::string_view>(
     {"malloc",        "calloc",   "realloc",       "free",
      "cfree",         "memalign", "aligned_alloc", "posix_memalign",
@@ -27,8 +28,8 @@ constexpr auto kInterposing = std::to_array<std::string_view>(
      "_exit",         "abort",    "signal",        "sigaction",
      "pthread_create"});
 
-/// The dynamic section: one value for each tag, as the system's loader takes them, and the offsets
-/// of all file names.
+/// The dynamic section. `last` holds the last value of each tag, as the dynamic loader takes it;
+/// the others hold the offsets of all file names.
 struct Dynamic {
   std::map<int64_t, uint64_t> last;
   std::vector<uint64_t> needed, run_path;
@@ -51,7 +52,7 @@ Status take_entry(const Elf64_Dyn& entry, Dynamic& dynamic) {
   if (tag == DT_RPATH || tag == DT_RUNPATH) dynamic.run_path.push_back(entry.d_un.d_val);
   if (dynamic.needed.size() + dynamic.run_path.size() <= kMostNamedFiles) return {};
   return bad_elf("malformed",
-                 base::concat("the library names more than ", kMostNamedFiles, " other files"));
+                 base::concat("the library needs more than ", kMostNamedFiles, " files"));
 }
 
 Result<Dynamic> read_dynamic(const ElfImage& image) {
@@ -64,13 +65,13 @@ Result<Dynamic> read_dynamic(const ElfImage& image) {
   Dynamic dynamic;
   for (uint64_t at = 0;; at += sizeof(Elf64_Dyn)) {
     const auto entry = value_at<Elf64_Dyn>(bytes, at);
-    if (!entry) return bad_elf("malformed", "the dynamic section of the library has no end");
+    if (!entry) return bad_elf("malformed", "the dynamic section of the library is not terminated");
     if (entry->d_tag == DT_NULL) return dynamic;
     if (Status bad = take_entry(*entry, dynamic); !bad.ok()) return bad;
   }
 }
 
-/// The table of names.
+/// The string table.
 class Strings {
  public:
   static Result<Strings> read(const ElfImage& image, const Dynamic& dynamic) {
@@ -78,13 +79,14 @@ class Strings {
     const std::span<const std::byte> bytes = image.from(dynamic.get(DT_STRTAB));
     const uint64_t size = dynamic.get(DT_STRSZ);
     if (bytes.empty() || size == 0 || size > bytes.size()) {
-      return bad_elf("malformed", "the library's table of names is not in the file");
+      return bad_elf("malformed", "the library's string table is outside the file");
     }
     strings.text_ = {reinterpret_cast<const char*>(bytes.data()), size};
     return strings;
   }
 
-  /// The name at an offset, of which `limit` bytes are looked at; null data if it does not end.
+  /// The name at an offset. Reads at most `limit` bytes; returns null data if the name is not
+  /// terminated within them.
   std::string_view at(uint64_t offset, size_t limit) const {
     if (offset >= text_.size()) return {};
     const std::string_view rest = text_.substr(offset, limit + 1);
@@ -101,7 +103,7 @@ class Strings {
 Result<std::string> file_name(const Strings& strings, uint64_t offset) {
   const std::string_view name = strings.at(offset, kLongestFileName);
   if (name.data() != nullptr && printable_text(name, Lines::one)) return std::string(name);
-  return bad_elf("malformed", "the name of a needed file is not printable text with an end");
+  return bad_elf("malformed", "the name of a needed file is not terminated printable text");
 }
 
 Status take_files(const Strings& strings, const Dynamic& dynamic, ElfFacts& facts) {
@@ -119,20 +121,20 @@ Status take_files(const Strings& strings, const Dynamic& dynamic, ElfFacts& fact
       at = end + 1;
     }
     if (facts.run_path.size() > kMostNamedFiles) {
-      return bad_elf("malformed", "the library names too many folders");
+      return bad_elf("malformed", "the library has too many run-path folders");
     }
   }
   return {};
 }
 
-/// How many symbols the GNU hash table reaches: up to the end of the chain that starts last.
+/// Number of symbols that the GNU hash table reaches: up to the end of the last chain.
 Result<uint64_t> count_by_gnu_hash(std::span<const std::byte> table) {
   struct Head {
     uint32_t buckets, first, bloom_words, shift;
   };
   const auto head = value_at<Head>(table, 0);
   const auto bad = [] {
-    return bad_elf("malformed", "the library's hash table is not in the file");
+    return bad_elf("malformed", "the library's symbol hash table is outside the file");
   };
   if (!head) return bad();
   const uint64_t buckets = sizeof(Head) + uint64_t{head->bloom_words} * sizeof(uint64_t);
@@ -156,9 +158,9 @@ Result<uint64_t> count_symbols(const ElfImage& image, const Dynamic& dynamic) {
     return count_by_gnu_hash(image.from(gnu));
   }
   const uint64_t plain = dynamic.get(DT_HASH);
-  if (plain == 0) return uint64_t{0};  // nothing can be found in it by name
+  if (plain == 0) return uint64_t{0};  // no symbol can be found by name
   const auto count = value_at<uint32_t>(image.from(plain), sizeof(uint32_t));
-  if (!count) return bad_elf("malformed", "the library's hash table is not in the file");
+  if (!count) return bad_elf("malformed", "the library's symbol hash table is outside the file");
   return uint64_t{*count};
 }
 
@@ -205,21 +207,21 @@ Status take_symbols(const ElfImage& image, const Strings& strings, const Dynamic
   if (*count == 0) return {};
   const std::span<const std::byte> table = image.from(dynamic.get(DT_SYMTAB));
   if (dynamic.get(DT_SYMENT) != sizeof(Elf64_Sym) || *count > table.size() / sizeof(Elf64_Sym)) {
-    return bad_elf("malformed",
-                   base::concat("the library's table of ", *count, " symbols is not in the file"));
+    return bad_elf("malformed", base::concat("the library's symbol table of ", *count,
+                                             " entries is outside the file"));
   }
   for (uint64_t i = 0; i < *count; ++i) {
     const Elf64_Sym symbol = *value_at<Elf64_Sym>(table, i * sizeof(Elf64_Sym));
     if (!is_exported(symbol)) continue;
     if (!strings.inside(symbol.st_name)) {
-      return bad_elf("malformed", "the name of a symbol is not in the table of names");
+      return bad_elf("malformed", "the name of a symbol is outside the string table");
     }
     take_export(strings, symbol.st_name, facts);
   }
   return {};
 }
 
-/// The linker's build id in one segment of notes, or empty.
+/// The linker's build id in one note segment; empty if there is none.
 std::string build_id_in(std::span<const std::byte> notes) {
   const auto padded = [](uint64_t n) { return (n + 3) / 4 * 4; };
   uint64_t at = 0;
@@ -242,7 +244,7 @@ void take_headers(const ElfImage& image, ElfFacts& facts) {
       facts.build_id = build_id_in(image.part(notes.p_offset, notes.p_filesz));
     }
   }
-  // A library that does not say gets what the oldest ones wanted.
+  // Without PT_GNU_STACK the dynamic loader assumes that stacks must be executable.
   const std::vector<Elf64_Phdr> stacks = image.headers(PT_GNU_STACK);
   facts.executable_stack = stacks.empty() || (stacks.back().p_flags & PF_X) != 0;
 }

@@ -15,18 +15,18 @@ Status judge_query(const ElfFacts& facts, const std::string& path) {
   if (std::ranges::find(facts.query, uint32_t{OPMUX_ABI_MAJOR}) != facts.query.end()) return {};
   if (!facts.query.empty()) {
     return malformed("abi_major",
-                     base::concat(path, " was built for version ", facts.query.front(),
-                                  " of the plugin contract, this is version ", OPMUX_ABI_MAJOR));
+                     base::concat(path, " was built for plugin ABI version ", facts.query.front(),
+                                  "; this build supports version ", OPMUX_ABI_MAJOR));
   }
   return malformed("no_query", base::concat(path, " exports no ", OPMUX_PLUGIN_SYMBOL,
-                                            ": it is a library, but no opmux plugin"));
+                                            ": it is a library, but not an opmux plugin"));
 }
 
 Status judge_exports(const ElfFacts& facts, const std::string& path,
                      std::vector<Status>& warnings) {
   if (!facts.interposes.empty()) {
     return bad_elf("interposes", base::concat(path, " exports ", base::join(facts.interposes, ", "),
-                                              "; a plugin exports its query function alone"));
+                                              "; a plugin may export only its query function"));
   }
   if (facts.executable_stack) {
     return bad_elf("stack", base::concat(path,
@@ -42,7 +42,8 @@ Status judge_exports(const ElfFacts& facts, const std::string& path,
   return {};
 }
 
-/// Whether only those who are trusted can put something there, now or later.
+/// Checks that only trusted users can change a folder. A folder that does not exist is accepted if
+/// only trusted users can create it.
 Status judge_folder(const std::string& folder, std::string_view reason, std::string_view what,
                     const ElfRules& rules, std::vector<Status>& warnings) {
   const Result<OpenedPath> opened = open_folder(folder, rules.paths);
@@ -61,7 +62,7 @@ Status judge_run_path(const std::string& entry, const std::string& path, const E
   const std::optional<std::string> beside = origin_folder(entry, path);
   if (beside && rules.sealed) {
     return bad_elf("origin", base::concat(path, " looks for libraries in ", entry,
-                                          ", but a copy in sealed memory lies in no folder"));
+                                          ", but a sealed copy in memory has no folder"));
   }
   const std::string& folder = beside ? *beside : entry;
   if (!folder.starts_with('/') || folder.find('$') != folder.npos) {

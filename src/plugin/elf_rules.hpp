@@ -12,22 +12,24 @@
 
 namespace opmux::plugin {
 
+/// The rules that judge_elf enforces.
 struct ElfRules {
   PathRules paths;
-  bool paths_enforced = true;  ///< else folders that others can write to are warnings
-  bool sealed = false;         ///< it will be loaded from memory: $ORIGIN has no meaning there
+  bool paths_enforced = true;  ///< otherwise untrusted folders are only warnings
+  /// The library will be loaded from memory, where $ORIGIN has no meaning.
+  bool sealed = false;
 };
 
-/// Whether a library at a real path may be loaded. Refuses with "plugin.no_query",
-/// "plugin.abi_major", "elf.interposes" (it exports malloc or the like), "elf.stack" (it would make
-/// stacks executable), "elf.needed" (a library by an untrusted path), "elf.run_path" (other folders
-/// than $ORIGIN and absolute trusted ones), "elf.origin". Further exported symbols are a
-/// warning, "elf.exports".
+/// Whether a library at a real path may be loaded. Refuses it with "plugin.no_query",
+/// "plugin.abi_major", "elf.interposes" (it exports malloc or similar), "elf.stack" (it requires
+/// executable stacks), "elf.needed" (it needs a library by an untrusted path), "elf.run_path" (a
+/// run path other than $ORIGIN and trusted absolute folders) or "elf.origin" ($ORIGIN in a sealed
+/// copy). Further exported symbols are a warning, "elf.exports".
 Status judge_elf(const ElfFacts& facts, const std::string& path, const ElfRules& rules,
                  std::vector<Status>& warnings);
 
-/// The folder that an entry of a run path means if it begins with "$ORIGIN", for a library at a
-/// real path; nothing for any other entry.
+/// The folder that a run-path entry beginning with "$ORIGIN" denotes for a library at a real path;
+/// nullopt for any other entry.
 std::optional<std::string> origin_folder(std::string_view entry, const std::string& path);
 
 }  // namespace opmux::plugin

@@ -15,7 +15,7 @@ namespace {
 
 using Listeners = std::vector<std::shared_ptr<const HostEvents>>;
 
-/// Never destroyed: a plugin's thread may speak while the process ends.
+/// Never destroyed, because a plugin's thread may call the host while the process ends.
 base::Published<Listeners>& listeners() {
   static constinit base::Lazy<base::Published<Listeners>> all;
   return all.get();
@@ -25,18 +25,18 @@ template <class Tell>
 void tell_all(Tell&& tell) noexcept {
   try {
     for (const auto& listener : *listeners().get()) tell(*listener);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): nobody is left to be told
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a plugin cannot handle it
   }
 }
 
-/// No feature came after the minor version yet.
+/// No optional feature is defined beyond the minor version yet.
 int32_t has(void*, opmux_str) { return 0; }
 
 void log(void*, int32_t level, opmux_str text) {
   tell_all([&](const HostEvents& events) {
     if (!events.log) return;
     const Result<std::string> read = read_text(text, "text of a log line", Lines::many);
-    events.log(std::clamp(level, 0, 3), read ? *read : "(a log line that is not text)");
+    events.log(std::clamp(level, 0, 3), read ? *read : "(a log line that is not valid text)");
   });
 }
 

@@ -9,16 +9,17 @@
 
 namespace opmux::plugin {
 
-/// What plugins tell. Called from any thread; an exception ends there.
+/// Callbacks for log lines and errors that plugins report. Called on any thread; exceptions are
+/// swallowed.
 struct HostEvents {
   std::function<void(int level, std::string_view text)> log;  ///< 0 debug ... 3 error
   std::function<void(Device device, void* stream, int32_t code)> device_error;
 };
 
-/// What every plugin of this process is given; it lives as long as the process.
+/// The host table that every plugin of this process receives. It lives as long as the process.
 const opmux_host& process_host();
 
-/// Hears what plugins tell as long as it lives.
+/// Receives the events of all plugins for as long as it lives.
 class HostListener {
  public:
   explicit HostListener(HostEvents events);

@@ -12,7 +12,7 @@ using registry::ImplementationDraft;
 
 using Reads = std::optional<std::vector<FactName>>;
 
-/// A null list is no list; an empty one says that nothing is read.
+/// A null list is reported as absent; an empty list declares that no fact is read.
 Result<Reads> read_facts(const opmux_fact* data, uint32_t count, uint32_t stride,
                          std::string_view what) {
   if (data == nullptr && count == 0) return Reads();

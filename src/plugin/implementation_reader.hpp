@@ -10,7 +10,7 @@
 
 namespace opmux::plugin {
 
-/// One implementation from its C form. Fails as read_plugin does.
+/// Converts one implementation from the C struct. Fails as read_plugin does.
 Result<registry::ImplementationDraft> read_implementation(const opmux_impl& from,
                                                           const std::string& build_id,
                                                           const std::shared_ptr<void>& owner);

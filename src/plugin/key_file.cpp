@@ -13,7 +13,7 @@ namespace {
 struct Field {
   std::string_view name;
   std::string* value;
-  size_t digits;  ///< hexadecimal; 0: a name or a day
+  size_t digits;  ///< number of hexadecimal digits; 0: a name or a date
   bool optional = false;
 };
 
@@ -21,13 +21,14 @@ bool is_hexadecimal(std::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-/// What is wrong with one value; empty if nothing is.
+/// The error in one value; empty if there is none.
 std::string value_problem(const Field& field, std::string_view value) {
   if (field.digits != 0) {
     if (value.size() == field.digits && is_hexadecimal(value)) return {};
-    return base::concat("has not ", field.digits, " hexadecimal digits in lower case");
+    return base::concat("is not ", field.digits, " lower-case hexadecimal digits");
   }
-  if (field.name == "expires") return base::is_date(value) ? "" : "is no day like 2031-12-31";
+  if (field.name == "expires")
+    return base::is_date(value) ? "" : "is not a date such as 2031-12-31";
   const bool named = !value.empty() && value.size() <= 64 && printable_text(value, Lines::one);
   return named ? "" : "is not 1 to 64 bytes of printable text";
 }
@@ -36,8 +37,9 @@ std::string take_line(std::string_view line, std::vector<Field>& fields) {
   const size_t colon = line.find(": ");
   const std::string_view name = line.substr(0, std::min(colon, line.size()));
   const auto field = std::ranges::find(fields, name, &Field::name);
-  if (colon == line.npos || field == fields.end()) return "a line is none of this kind of file";
-  if (!field->value->empty()) return base::concat("'", name, "' is there twice");
+  if (colon == line.npos || field == fields.end())
+    return "a line has no field name that is known here";
+  if (!field->value->empty()) return base::concat("'", name, "' occurs twice");
   const std::string_view value = line.substr(colon + 2);
   const std::string problem = value_problem(*field, value);
   if (!problem.empty()) return base::concat("'", name, "' ", problem);
@@ -45,14 +47,14 @@ std::string take_line(std::string_view line, std::vector<Field>& fields) {
   return {};
 }
 
-/// What is wrong with the file; empty if nothing is.
+/// The error in the file; empty if there is none.
 std::string read_fields(std::string_view text, std::string_view kind, std::vector<Field> fields) {
   const std::string head = base::concat("opmux-", kind, " 1\n");
   if (!text.starts_with(head)) return base::concat("it does not start with 'opmux-", kind, " 1'");
   text.remove_prefix(head.size());
   while (!text.empty()) {
     const size_t end = text.find('\n');
-    if (end == text.npos) return "its last line has no end";
+    if (end == text.npos) return "its last line has no newline";
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + 1);
     if (line.empty() || line.starts_with('#')) continue;

@@ -26,7 +26,8 @@ bool in_library_path(const std::string& name) {
   return false;
 }
 
-/// Where it lies beside the file; empty if it does not, or is found before.
+/// The path of a needed library in an $ORIGIN folder of the file; empty if it is not there or an
+/// earlier run-path entry has it.
 std::string place_beside(const ElfFacts& facts, const std::string& path, const std::string& name) {
   for (const std::string& entry : facts.run_path) {
     const std::optional<std::string> beside = origin_folder(entry, path);

@@ -7,9 +7,9 @@
 
 namespace opmux::plugin {
 
-/// The libraries that a file at a real path needs and that lie where its run path says "$ORIGIN".
-/// The system's loader would not find them: it opens the file by its descriptor, which lies in no
-/// folder. Those that it finds without, in LD_LIBRARY_PATH or an absolute folder, are left to it.
+/// The needed libraries of a file at a real path that are in one of its "$ORIGIN" run-path folders.
+/// The dynamic loader would not find them, because it opens the file through a descriptor, which
+/// has no folder. Libraries that it finds in LD_LIBRARY_PATH or an absolute folder are not listed.
 std::vector<std::string> libraries_beside(const ElfFacts& facts, const std::string& path);
 
 }  // namespace opmux::plugin

@@ -15,15 +15,15 @@
 namespace opmux::plugin {
 namespace {
 
-/// Not by way of /proc/self: a debugger would look at itself.
+/// Not /proc/self, because a debugger would resolve that to itself.
 std::string path_of_descriptor(int descriptor) {
   return base::concat("/proc/", getpid(), "/fd/", descriptor);
 }
 
-/// What the system's loader said last, with the file's path where it told a descriptor's.
+/// The last error of the dynamic loader, with the file's path in place of the descriptor's path.
 Status cannot_open(std::string_view path, std::string_view opened_as) {
   const char* said = dlerror();
-  std::string text = said != nullptr ? said : "no reason";
+  std::string text = said != nullptr ? said : "no reason given";
   if (const size_t at = text.find(opened_as); at != std::string::npos && !path.empty()) {
     text.replace(at, opened_as.size(), path);
   }
@@ -31,20 +31,19 @@ Status cannot_open(std::string_view path, std::string_view opened_as) {
                    base::concat("cannot open ", path.empty() ? opened_as : path, ": ", text));
 }
 
-/// Why a library has no query function of this version.
+/// Explains why a library has no query function of this ABI version.
 Status no_query(void* handle, const std::string& path) {
   for (const int other : {2, 3, 4, 5, 6, 7, 8, 9}) {
     const std::string symbol = base::concat("opmux_plugin_query_v", other);
     if (dlsym(handle, symbol.c_str()) == nullptr) continue;
-    return malformed("abi_major",
-                     base::concat(path, " was built for version ", other,
-                                  " of the plugin contract, this is version ", OPMUX_ABI_MAJOR));
+    return malformed("abi_major", base::concat(path, " was built for plugin ABI version ", other,
+                                               "; this build supports version ", OPMUX_ABI_MAJOR));
   }
   return malformed("no_query", base::concat(path, " exports no ", OPMUX_PLUGIN_SYMBOL,
-                                            ": it is a library, but no opmux plugin"));
+                                            ": it is a library, but not an opmux plugin"));
 }
 
-/// One that the process has already, or the one at this path.
+/// Opens a needed library: the one of this name that is already loaded, else the one at this path.
 void* open_beside(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   if (void* known = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return known;
@@ -56,8 +55,9 @@ link_map* map_of(void* handle) {
   return dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 ? map : nullptr;
 }
 
-/// Plugins ask by dladdr where they lie, debuggers where their symbols are. Both read one pointer
-/// of the public list of libraries; the old text stays valid for who reads it now.
+/// Sets the name of the library in the dynamic loader's link map to its path, because plugins
+/// (through dladdr) and debuggers look for their files by it. The old text stays valid for
+/// concurrent readers.
 void call_by_path(const std::string& path, std::string_view opened_as, Library& library) {
   link_map* map = map_of(library.handle);
   if (path.empty() || map == nullptr || opened_as != map->l_name) return;
@@ -91,7 +91,7 @@ Result<Library> open_library(const LibraryFile& file) {
 }
 
 void close_library(const Library& library) {
-  // The system's loader frees the name that it made itself.
+  // The dynamic loader frees the name that it allocated, so that name is restored first.
   link_map* map = library.called != nullptr ? map_of(library.handle) : nullptr;
   if (map != nullptr) map->l_name = library.opened_as;
   dlclose(library.handle);

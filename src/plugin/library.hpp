@@ -8,32 +8,36 @@
 
 namespace opmux::plugin {
 
-/// A file that was checked, to be opened by its descriptor: whatever lies at its path by now.
+/// A checked file that is opened through its descriptor, so that a file that replaced it at its
+/// path is not used.
 struct LibraryFile {
-  std::string path;  ///< real; empty for a sealed copy, which lies in no folder
+  std::string path;  ///< real path; empty for a sealed copy, which has no folder
   int descriptor = -1;
-  /// Libraries that it looks for beside itself, by their paths: see libraries_beside().
+  /// Paths of needed libraries in its $ORIGIN folders: see libraries_beside().
   std::vector<std::string> beside = {};
 };
 
-/// An opened plugin file. Its code stays mapped until somebody closes it.
+/// An opened plugin file. Its code stays mapped until close_library().
 struct Library {
   void* handle = nullptr;
   opmux_plugin_query_fn query = nullptr;
-  std::vector<void*> beside = {};  ///< handles of libraries that were opened for it
-  char* opened_as = nullptr;       ///< the name by which the system's loader opened it, if ...
-  char* called = nullptr;          ///< ... it calls it by its path now
+  /// Handles of the needed libraries that were opened for it.
+  std::vector<void*> beside = {};
+  /// The dynamic loader's name of it if `called` replaced that name.
+  char* opened_as = nullptr;
+  char* called = nullptr;  ///< the path that is its name now; owned
 };
 
-/// Opens a file and finds its query function. Opening it again gives the same. The system's loader,
-/// and with it debuggers and dladdr, know it by its path afterwards; a sealed copy by that of its
-/// descriptor. The library's constructors run: hold a ThreadStateGuard. Fails with "plugin.open"
-/// (with what the system's loader said), "plugin.no_query", "plugin.abi_major", "plugin.swapped" if
-/// the code that was opened is another file's. But for "plugin.open" the descriptor must stay open
-/// for ever: a number that is used again makes the system's loader return the library that had it.
+/// Opens a file and finds its query function. Opening the same file again returns the same library.
+/// Afterwards the dynamic loader, debuggers and dladdr know the library by its path, or a sealed
+/// copy by the path of its descriptor. The library's constructors run: hold a ThreadStateGuard.
+/// Fails with "plugin.open" (and the dynamic loader's message), "plugin.no_query",
+/// "plugin.abi_major", or "plugin.swapped" if the opened code is from another file. Unless it fails
+/// with "plugin.open", the descriptor must stay open permanently: if its number were reused, the
+/// dynamic loader would return this library for another file.
 Result<Library> open_library(const LibraryFile& file);
 
-/// Hold a ThreadStateGuard.
+/// Closes the library and those opened for it. Hold a ThreadStateGuard.
 void close_library(const Library& library);
 
 }  // namespace opmux::plugin

@@ -14,7 +14,7 @@
 namespace opmux::plugin {
 namespace {
 
-/// Owns the time between a plugin's init and its shutdown.
+/// The lifetime of an initialised plugin: begin() calls init, the destructor calls shutdown.
 class Life {
  public:
   explicit Life(std::shared_ptr<void> code) : code_(std::move(code)) {}
@@ -37,14 +37,14 @@ Status Life::begin(const opmux_plugin& functions) {
       const int32_t outcome = functions.init(functions.user_data, &process_host(), error.c());
       const std::string text = error.text();
       if (outcome != OPMUX_OK) {
-        return {
-            Code::unavailable, "plugin.init",
-            base::concat("its init ended with outcome ", outcome, text.empty() ? "" : ": ", text)};
+        return {Code::unavailable, "plugin.init",
+                base::concat("its init function returned outcome ", outcome,
+                             text.empty() ? "" : ": ", text)};
       }
     } catch (const std::exception& thrown) {
-      return malformed("threw", base::concat("its init threw: ", thrown.what()));
+      return malformed("threw", base::concat("its init function threw: ", thrown.what()));
     } catch (...) {
-      return malformed("threw", "its init threw something that is no std::exception");
+      return malformed("threw", "its init function threw an object that is not a std::exception");
     }
   }
   user_data_ = functions.user_data;
@@ -57,7 +57,7 @@ Life::~Life() {
   const base::ThreadStateGuard guard;
   try {
     shutdown_(user_data_);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): a plugin that goes cannot fail any more
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a shutdown has no way to report failure
   }
 }
 
@@ -83,7 +83,7 @@ Result<ReadyPlugin> read(opmux_plugin_query_fn query, const std::string& build_i
 Result<ReadyPlugin> make_ready(opmux_plugin_query_fn query, const std::string& build_id,
                                std::shared_ptr<void> code) {
   std::optional<Result<ReadyPlugin>> ready;
-  // Others that want the same plugin wait here until it is initialised.
+  // Other threads that load the same plugin wait here until it is initialised.
   lives().update([&](Lives& all) {
     std::shared_ptr<Life> life = all[query].lock();
     const bool alive = life != nullptr;

@@ -10,18 +10,18 @@
 
 namespace opmux::plugin {
 
-/// A plugin that was described and initialised, ready to be registered.
+/// A plugin that was queried and initialised and can be registered.
 struct ReadyPlugin {
   PluginContents contents;
-  /// Shared by everything in this process that may call into the plugin; the last one to go calls
-  /// its shutdown.
+  /// Shared by everything in this process that may call into the plugin. The last owner calls the
+  /// plugin's shutdown.
   std::shared_ptr<void> life;
 };
 
-/// Asks a plugin to describe itself, reads that and calls its init, unless it is alive in this
-/// process already. Used for plugins in files and for those linked into the program. Fails with the
-/// reasons of plugin/descriptor_reader.hpp, or "plugin.init" with the plugin's text. `code` is kept
-/// as long as somebody may call into the plugin.
+/// Queries a plugin, reads its descriptor and calls its init unless it is already initialised in
+/// this process. Used for plugins in files and for plugins linked into the program. Fails with the
+/// reasons of plugin/descriptor_reader.hpp, or with "plugin.init" and the plugin's message. `code`
+/// is kept for as long as anything may call into the plugin.
 Result<ReadyPlugin> make_ready(opmux_plugin_query_fn query, const std::string& build_id = {},
                                std::shared_ptr<void> code = {});
 

@@ -189,8 +189,8 @@ Status Loader::load_folder(const std::string& folder, std::string_view found_in,
   if (!folder.starts_with('/')) {
     bad = {Code::invalid_argument, "trust.relative",
            base::concat("'", folder,
-                        "' is not an absolute path; what lies in the working directory "
-                        "is never loaded")};
+                        "' is not an absolute path; plugins are never loaded relative to the "
+                        "working directory")};
   }
   const auto paths = bad.ok() ? list_files(folder, ".so") : std::vector<std::string>();
   if (!paths) bad = paths.error();

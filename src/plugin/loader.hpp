@@ -13,70 +13,73 @@
 
 namespace opmux::plugin {
 
-/// What became of one plugin.
+/// The outcome of loading one plugin.
 struct PluginReport {
   enum class State { loaded, refused, waiting };
 
   std::string found_in;  ///< "built in", "installation", "OPMUX_PLUGIN_PATH", "options"
-  std::string path;      ///< real once the file was checked; empty for what is linked in
+  std::string path;      ///< real path once the file was checked; empty for linked-in plugins
   std::string name, version, vendor, build_id;
   State state = State::refused;
-  std::string reason;  ///< "plugin.no_query" ...; of the first refusal
+  std::string reason;  ///< reason of the first refusal, such as "plugin.no_query"
   std::string text;
-  std::string digest, signer;                ///< of the file, as far as they were asked for
-  std::vector<std::string> warnings;         ///< what was found in the file and did not refuse it
-  std::vector<std::string> backends;         ///< that were registered
-  std::vector<std::string> implementations;  ///< ids that were registered
-  std::vector<registry::Refusal> refused;    ///< everything that was not
+  /// Of the file; empty unless digests or signatures are required.
+  std::string digest, signer;
+  std::vector<std::string> warnings;         ///< findings about the file that did not refuse it
+  std::vector<std::string> backends;         ///< names of the registered backends
+  std::vector<std::string> implementations;  ///< ids of the registered implementations
+  /// Backends, implementations and answers that were refused.
+  std::vector<registry::Refusal> refused;
 };
 
-/// Checks files, takes them through the gates, opens them and puts what they bring into a registry,
-/// one backend after the other, each whole or not at all. Not thread-safe: its owner serialises
-/// calls.
+/// Checks plugin files, passes them through the gates, probes them, opens them and adds their
+/// backends to a registry. Each backend is added completely or not at all. Not thread-safe: the
+/// owner serialises calls.
 class Loader {
  public:
-  /// Looks at a checked file before any of its code runs here; refuses with a Status. Gates are
-  /// asked in order.
+  /// A check of a file before any of its code runs in this process; refuses the file by returning
+  /// an error. Gates are called in order.
   using Gate = std::function<Status(const CheckedFile& file)>;
 
   explicit Loader(registry::Registry& registry, TrustSettings trust = {},
                   std::vector<Gate> gates = {})
       : registry_(registry), trust_(std::move(trust)), gates_(std::move(gates)) {}
 
-  /// What the trial of a checked file gave, as it will be opened.
+  /// Probes a checked file; `as` is the form in which it will be opened.
   using TryOut = std::function<Verdict(const CheckedFile& file, const LibraryFile& as)>;
-  /// From now on files are tried before they are opened.
+  /// Enables probing: from now on files are probed before they are opened.
   void try_out_with(TryOut try_out) { try_out_ = std::move(try_out); }
 
-  /// Loads one file. A file that this loader has tried before is not tried again.
+  /// Loads one file. If this loader has already handled the file, returns the earlier report.
   PluginReport load(const std::string& path, std::string_view found_in = "options");
 
-  /// What waits, in the order of discovery.
+  /// A plugin that was probed but is not loaded until it is needed.
   struct Waiting {
     CheckedFile file;
     Manifest manifest;
   };
+  /// In order of discovery.
   const std::vector<Waiting>& waiting() const { return waiting_; }
-  /// Loads those that wait and are wanted; returns what became of them.
+  /// Loads the deferred plugins that `wanted` selects; returns their reports.
   std::vector<PluginReport> load_waiting(const std::function<bool(const Manifest&)>& wanted);
 
   /// Registers a plugin that is linked into the program.
   PluginReport load_static(opmux_plugin_query_fn query);
   /// Loads every `*.so` of a folder in bytewise order. A folder that is not absolute
-  /// ("trust.relative"), or that cannot be read ("plugin.folder"), is reported like a file.
-  /// When it says so, and try_out_with was called, what is found good waits until it is wanted.
+  /// ("trust.relative") or cannot be read ("plugin.folder") gets a report like a file. With
+  /// When::wanted, and if try_out_with() was called, plugins that pass the probe are deferred.
   enum class When { now, wanted };
   Status load_folder(const std::string& folder, std::string_view found_in = "options",
                      When when = When::now);
-  /// Reports a folder or file that is not even looked at.
+  /// Adds a report for a folder or file that was refused without being examined.
   void refuse(const std::string& path, std::string_view found_in, const Status& why);
 
-  /// Takes the backends of a plugin out of the registry. Its code stays mapped unless the plugin
-  /// says that it can go; then it goes when nothing refers to it. False if no such plugin is
-  /// loaded.
+  /// Removes the backends of a plugin from the registry. Its code stays mapped unless the plugin is
+  /// declared unloadable; then it is unmapped when the last reference is dropped. Returns false if
+  /// no such plugin is loaded.
   bool unload(std::string_view name);
 
-  /// All plugins in order of loading.
+  /// The reports of all plugins in order of loading.
   const std::vector<PluginReport>& reports() const { return reports_; }
 
  private:

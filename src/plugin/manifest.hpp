@@ -5,7 +5,7 @@
 
 namespace opmux::plugin {
 
-/// What of a plugin's contents others need to know to use it later.
+/// The part of a plugin's contents that is needed to decide later whether to load it.
 Manifest manifest_of(const PluginContents& contents);
 
 }  // namespace opmux::plugin

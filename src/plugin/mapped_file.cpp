@@ -12,19 +12,20 @@
 namespace opmux::plugin {
 namespace {
 
+/// Device and inode of a mapped file.
 struct Identity {
   unsigned major = 0, minor = 0;
   uint64_t number = 0;
   bool operator==(const Identity&) const = default;
 };
 
-/// What is mapped at two addresses.
+/// The files that are mapped at two addresses.
 std::array<std::optional<Identity>, 2> identities(std::array<uintptr_t, 2> addresses) {
   std::array<std::optional<Identity>, 2> found;
   const std::unique_ptr<FILE, int (*)(FILE*)> maps(fopen("/proc/self/maps", "re"), fclose);
   if (maps == nullptr) return found;
   std::array<char, 4096> line{};
-  bool continued = false;  // a path may be longer than the line
+  bool continued = false;  // a path may be longer than the buffer
   while (fgets(line.data(), line.size(), maps.get()) != nullptr) {
     const bool starts = !continued;
     continued = std::char_traits<char>::find(line.data(), line.size(), '\n') == nullptr;

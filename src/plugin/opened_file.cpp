@@ -16,6 +16,7 @@
 namespace opmux::plugin {
 namespace {
 
+/// An opened file, by the digest of its contents.
 struct Open {
   opmux_plugin_query_fn query = nullptr;
   std::string build_id;
@@ -40,7 +41,8 @@ std::string build_id_of(const CheckedFile& file) {
                       was.modified_ns % kSecond);
 }
 
-/// A file may have waited long. One that was moved, or has another name by now, is still the same.
+/// A deferred file may be opened long after it was checked. A file that was moved or renamed is
+/// still the same.
 Status still_as_checked(const CheckedFile& file) {
   const Result<FileIdentity> now = identity_of(file.descriptor.get());
   if (now && now->size == file.identity.size && now->modified_ns == file.identity.modified_ns) {
@@ -50,7 +52,7 @@ Status still_as_checked(const CheckedFile& file) {
           base::concat(file.path, " was written to since it was checked")};
 }
 
-/// The descriptor that is kept, and what is opened by it.
+/// The descriptor that stays open, and the file as open_library() gets it.
 struct Kept {
   base::Descriptor descriptor;
   LibraryFile as;
@@ -62,7 +64,7 @@ Result<Kept> to_be_kept(const CheckedFile& file, base::Descriptor sealed) {
     return Kept{std::move(sealed), {"", number}};
   }
   if (Status bad = still_as_checked(file); !bad.ok()) return bad;
-  constexpr int kFirst = 3;  // those before may be closed and opened again by the program
+  constexpr int kFirst = 3;  // 0 to 2 may be closed and reopened by the program
   Kept kept;
   kept.descriptor.reset(fcntl(file.descriptor.get(), F_DUPFD_CLOEXEC, kFirst));
   if (!kept.descriptor) {

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder for nobody but us that goes with all that is in it.
+/// A private temporary folder that is removed with its contents.
 class PrivateFolder {
  public:
   PrivateFolder() {
@@ -48,7 +48,7 @@ Verdict unusable(std::string_view code, std::string text) {
 std::string probe_program() {
   const std::string here = installation_folder();
   if (here.empty()) return {};
-  // Libraries may lie one folder deeper, in that of their architecture.
+  // Libraries may be one folder deeper, in a folder named after the architecture.
   for (const char* up : {"..", "../.."}) {
     std::error_code unknown;
     const fs::path program = (fs::path(here) / up / "libexec/opmux/opmux-probe").lexically_normal();
@@ -59,12 +59,12 @@ std::string probe_program() {
 
 Verdict probe(const std::string& program, const LibraryFile& file) {
   if (access(program.c_str(), X_OK) != 0) {
-    return unusable("probe.missing",
-                    base::concat("there is no program ", program, " to try plugins with"));
+    return unusable("probe.missing", base::concat("the plugin probe ", program,
+                                                  " does not exist or is not executable"));
   }
   const PrivateFolder folder;
   if (folder.path().empty()) {
-    return unusable("probe.spawn", "cannot make a folder for temporary files");
+    return unusable("probe.spawn", "cannot create a temporary folder");
   }
   std::vector<std::string> arguments{file.path};
   arguments.insert(arguments.end(), file.beside.begin(), file.beside.end());

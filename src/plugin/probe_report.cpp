@@ -36,7 +36,7 @@ std::string hex(uint64_t number) {
   return "0x" + std::string(digits.data(), end);
 }
 
-/// What the lines of a report say, up to a verdict.
+/// The lines of a report before its verdict.
 struct Progress {
   std::string stage = "start";
   std::string forbidden;
@@ -59,7 +59,8 @@ T number(std::string_view text) {
   return value;
 }
 
-/// Words of our own program are letters; what else stands there was written by somebody else.
+/// Drops all characters that the probe program never writes, because the plugin may have written to
+/// the report.
 std::string plain(std::string_view text) {
   std::string kept(text.substr(0, 32));
   std::erase_if(kept,
@@ -103,34 +104,34 @@ Verdict crash(int signal, const Progress& progress) {
 Verdict hang(const Progress& progress) {
   return verdict_of(
       "probe.hang",
-      base::concat("it had not ended ", progress.stage, " after ", protocol::kMostSeconds, " s"),
+      base::concat("it did not finish ", progress.stage, " within ", protocol::kMostSeconds, " s"),
       progress);
 }
 
 Verdict memory(const Progress& progress) {
-  return verdict_of(
-      "probe.memory",
-      base::concat("it took more than ", protocol::kMostData >> 20, " MiB in ", progress.stage),
-      progress);
+  return verdict_of("probe.memory",
+                    base::concat("it allocated more than ", protocol::kMostData >> 20, " MiB in ",
+                                 progress.stage),
+                    progress);
 }
 
 Verdict forbidden(std::string_view call, const Progress& progress) {
   return verdict_of("probe.forbidden",
                     base::concat("it called ", call, " in ", progress.stage,
-                                 ": no network, no programs, no processes there"),
+                                 ", but plugins must not use the network or start processes there"),
                     progress);
 }
 
 Verdict by_exit(int status, const Progress& progress) {
   switch (status) {
     case protocol::kReportLost:
-      return verdict_of("probe.files",
-                        base::concat("it closed files that are not its own in ", progress.stage),
-                        progress);
+      return verdict_of(
+          "probe.files",
+          base::concat("it closed a file descriptor of the probe in ", progress.stage), progress);
     case protocol::kUnconfined:
-      return verdict_of("probe.unconfined",
-                        "the system lets no process confine itself: seccomp filters are needed",
-                        progress);
+      return verdict_of(
+          "probe.unconfined",
+          "the probe cannot confine itself: the system does not allow seccomp filters", progress);
     case protocol::kReported:
     case protocol::kMisused:
       return verdict_of("probe.verdict", "the probe's report cannot be read", progress);
@@ -160,7 +161,7 @@ Verdict judge(std::string_view report, const Ending& ending) {
     case How::hung: return ending.memory_full ? memory(progress) : hang(progress);
     case How::exited: return by_exit(ending.number, progress);
     case How::signalled:
-      if (ending.number == SIGSYS) return forbidden("something", progress);
+      if (ending.number == SIGSYS) return forbidden("a forbidden function", progress);
       return ending.number == SIGXCPU ? hang(progress) : crash(ending.number, progress);
     case How::unknown: break;
   }

@@ -6,15 +6,17 @@
 
 namespace opmux::plugin {
 
-/// How the process that tried a plugin came to its end.
+/// How a probe process ended.
 struct Ending {
   enum class How { exited, signalled, hung, unknown };
   How how = How::unknown;
-  int number = 0;            ///< exit status or signal
-  bool memory_full = false;  ///< it had used what it may use when it was last seen
+  int number = 0;  ///< exit status or signal
+  /// The process was near its memory limit when it was last examined.
+  bool memory_full = false;
 };
 
-/// What a report and an ending amount to. Pure; the report is text from a stranger's process.
+/// The verdict that follows from a report and an ending. A pure function; the report is untrusted
+/// text.
 Verdict judge(std::string_view report, const Ending& ending);
 
 }  // namespace opmux::plugin

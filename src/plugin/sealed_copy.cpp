@@ -27,7 +27,7 @@ Status cannot(std::string_view what) {
 int make_file(const std::string& path) {
   const std::string name = "opmux:" + path.substr(path.rfind('/') + 1).substr(0, 64);
   const int made = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-  // Systems before 6.3 do not know that flag: everything is executable there.
+  // Kernels before 6.3 do not know MFD_EXEC; there every memory file is executable.
   if (made >= 0 || errno != EINVAL) return made;
   return memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
@@ -38,7 +38,7 @@ Result<base::Descriptor> sealed_copy(const CheckedFile& file) {
   const Result<FileBytes> bytes = read_bytes(file.descriptor.get(), file.identity.size);
   if (!bytes) return bytes.error();
   base::Descriptor copy(make_file(file.path));
-  if (!copy) return cannot("make a file");
+  if (!copy) return cannot("create a file");
   const std::span<const std::byte> all = bytes->view();
   if (!base::write_all(copy.get(), {reinterpret_cast<const char*>(all.data()), all.size()})) {
     return cannot("write a file");

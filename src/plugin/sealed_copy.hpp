@@ -5,9 +5,9 @@
 
 namespace opmux::plugin {
 
-/// A copy of a checked file in memory that nobody can change any more; its digest is that of the
-/// file when it was checked. Fails with "plugin.sealed", or "trust.changed" if the bytes are
-/// others.
+/// Copies a checked file to sealed memory, which can no longer be changed, and compares its digest
+/// with that of the check. Fails with "plugin.sealed", or with "trust.changed" if the digests
+/// differ.
 Result<base::Descriptor> sealed_copy(const CheckedFile& file);
 
 }  // namespace opmux::plugin

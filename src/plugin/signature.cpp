@@ -24,7 +24,7 @@ Result<std::string> read_small(const OpenedPath& file) {
   if (!identity) return identity.error();
   if (identity->size > kLargestKeyFile) {
     return Status(Code::invalid_argument, "trust.size",
-                  base::concat(file.real_path, " is too large for what it should be"));
+                  base::concat(file.real_path, " is too large for a key or signature file"));
   }
   const Result<FileBytes> bytes = read_bytes(file.descriptor.get(), identity->size);
   if (!bytes) return bytes.error();
@@ -45,7 +45,8 @@ Result<KeyFile> read_key(const std::string& path, const PathRules& rules) {
   return key;
 }
 
-/// All keys of the folder; one that is malformed spoils it, since nobody knows what it was for.
+/// All keys of the folder. A malformed key makes the whole keyring unusable, because it is unknown
+/// which plugins it was meant to admit.
 Result<std::vector<KeyFile>> read_keyring(const std::string& folder, const PathRules& rules) {
   const auto refuse = [&](std::string_view why) {
     return no_trust("keyring", base::concat("the keyring '", folder, "' cannot be used: ", why));
@@ -61,12 +62,12 @@ Result<std::vector<KeyFile>> read_keyring(const std::string& folder, const PathR
     if (!key) return key.error();
     keys.push_back(*std::move(key));
   }
-  if (keys.empty()) return refuse("it holds no *.pub");
+  if (keys.empty()) return refuse("it contains no *.pub file");
   return keys;
 }
 
 Result<SignatureFile> read_signature(const std::string& path, const PathRules& rules) {
-  // Who may write to it does not matter: what it says is proven or not.
+  // The permissions of the signature file do not matter, because its contents are verified.
   const Result<OpenedPath> file = open_file(path, rules);
   if (!file) {
     return no_trust("unsigned", base::concat("there is no signature: ", file.error().message()));
@@ -109,8 +110,9 @@ Result<std::string> find_signer(const std::string& path, std::string_view sha256
   }
   const bool holds = base::signature_holds(key->key, signed_text(sha256), signature->signature);
   if (signature->sha256 != sha256 || !holds) {
-    return no_trust("tampered", base::concat("the signature of ", path, " belongs to other bytes: ",
-                                             "it or the file was changed"));
+    return no_trust("tampered",
+                    base::concat("the signature of ", path, " does not match its contents: ",
+                                 "the file or the signature was changed"));
   }
   if (!key->expires.empty() && key->expires < day) {
     return no_trust("key_expired", base::concat("the key '", key->name, "' that signed ", path,

@@ -17,19 +17,20 @@
 namespace opmux::plugin {
 namespace {
 
-constexpr int kMostLinks = 40;  // as the system's own limit
+constexpr int kMostLinks = 40;  // the kernel's limit
 
 struct Folder {
   base::Descriptor descriptor;
   std::string name;
 };
 
-/// Everybody may write here, but only to what is theirs.
+/// Whether a folder is sticky and world-writable, like /tmp: users may add files, but only change
+/// theirs.
 bool is_shared(const struct stat& info) {
   return info.st_uid == 0 && (info.st_mode & S_ISVTX) != 0 && (info.st_mode & S_IWOTH) != 0;
 }
 
-/// One way from the root to a file or folder.
+/// Walks one path from the root, component by component.
 class PathWalk {
  public:
   explicit PathWalk(const PathRules& rules) : rules_(rules) {}
@@ -58,9 +59,9 @@ class PathWalk {
 
   const PathRules& rules_;
   std::string asked_;
-  std::vector<Folder> folders_;    ///< from the root to where the walk is
-  std::vector<std::string> rest_;  ///< components to go, the next one last
-  bool shared_ = false;            ///< the walk is in such a folder
+  std::vector<Folder> folders_;    ///< from the root to the current folder
+  std::vector<std::string> rest_;  ///< remaining components, the next one last
+  bool shared_ = false;            ///< the current folder is sticky and world-writable
   int links_ = 0;
   OpenedPath opened_;
 };
@@ -72,7 +73,7 @@ std::string PathWalk::here(std::string_view name) const {
   return path.empty() ? "/" : path;
 }
 
-/// The folder that libopmux lies in, and those above it.
+/// Whether a path is the folder of libopmux or one of its parents.
 bool PathWalk::of_own_way(const std::string& path) const {
   const std::string& own = rules_.own_folder;
   if (path == "/") return !own.empty();
@@ -81,20 +82,20 @@ bool PathWalk::of_own_way(const std::string& path) const {
 
 void PathWalk::judge(const struct stat& info, const std::string& path) {
   if (!trusted(info.st_uid)) {
-    problem("owner", base::concat(path, " belongs to user ", info.st_uid,
-                                  "; root and the user of this process are trusted"));
+    problem("owner", base::concat(path, " is owned by user ", info.st_uid,
+                                  "; only root and the user of this process are trusted"));
   } else if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    problem("mode", base::concat(path, " can be written to by ",
-                                 (info.st_mode & S_IWOTH) != 0 ? "everybody" : "its group",
-                                 "; take that right away with chmod go-w"));
+    problem("mode", base::concat(path, " is writable by ",
+                                 (info.st_mode & S_IWOTH) != 0 ? "everyone" : "its group",
+                                 "; revoke that with chmod go-w"));
   }
 }
 
 void PathWalk::judge_place(const struct stat& info, const std::string& path) {
   if (shared_) {
     problem("shared", base::concat(path,
-                                   " lies in a folder where everybody may write; put it "
-                                   "into one of its own"));
+                                   " is in a folder that everyone may write to; move it "
+                                   "to a private folder"));
   }
   judge(info, path);
 }
@@ -119,7 +120,7 @@ void PathWalk::push(std::string_view path) {
 Status PathWalk::missing(const std::string& name) const {
   if (shared_ && errno == ENOENT) {
     return {Code::not_found, "trust.shared",
-            base::concat("nothing is at ", here(name), ", where everybody may put something")};
+            base::concat("nothing exists at ", here(name), ", and everyone may create it")};
   }
   return {Code::not_found, "plugin.path",
           base::concat("cannot open ", here(name), ": ", std::generic_category().message(errno))};
@@ -131,8 +132,8 @@ Status PathWalk::start(const std::string& path) {
   if (!legal) {
     return {Code::invalid_argument, "trust.relative",
             base::concat("'", path,
-                         "' is not an absolute path; what lies in the working directory "
-                         "is never loaded")};
+                         "' is not an absolute path; plugins are never loaded relative to the "
+                         "working directory")};
   }
   base::Descriptor root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat info{};
@@ -146,12 +147,12 @@ Status PathWalk::follow(const base::Descriptor& link, const struct stat& info,
                         const std::string& name) {
   if (++links_ > kMostLinks) {
     return {Code::invalid_argument, "plugin.path",
-            base::concat(asked_, " leads through more than ", kMostLinks, " links")};
+            base::concat(asked_, " leads through more than ", kMostLinks, " symbolic links")};
   }
   if (shared_ || !trusted(info.st_uid)) {
-    problem("link", base::concat(here(name), " is a link that ",
-                                 shared_ ? "lies in a folder where everybody may write"
-                                         : "belongs to another user"));
+    problem("link", base::concat(here(name), " is a symbolic link that ",
+                                 shared_ ? "is in a folder that everyone may write to"
+                                         : "is owned by another user"));
   }
   std::array<char, PATH_MAX> target{};
   const ssize_t size = readlinkat(link.get(), "", target.data(), target.size());
@@ -165,7 +166,7 @@ Status PathWalk::follow(const base::Descriptor& link, const struct stat& info,
   return {};
 }
 
-/// Enters a folder or follows a link; a file is left to open_end.
+/// Enters a folder or follows a symbolic link; files are left to open_end().
 Status PathWalk::step(const std::string& name) {
   if (name == ".") return {};
   if (name == "..") {

@@ -11,32 +11,35 @@
 
 namespace opmux::plugin {
 
-/// Who may stand behind a path.
+/// The users that may own the components of a path.
 struct PathRules {
-  std::vector<uid_t> owners;  ///< of files, folders and links
-  /// A real folder whose own ways and those of its parents are not judged: the code that judges
-  /// lies there. Empty: there is none.
+  std::vector<uid_t> owners;  ///< user ids that may own files, folders and links
+  /// The real folder of libopmux. The permissions of it and its parents are not checked, because
+  /// this code is loaded from there. Empty if unknown.
   std::string own_folder;
 
-  /// Root, this user and whoever owns libopmux, in whose folder it lies.
+  /// Root, the user of this process and the owner of libopmux; the folder is that of libopmux.
   static PathRules of_process();
 };
 
-/// A file or folder that was reached step by step.
+/// A file or folder that was opened component by component.
 struct OpenedPath {
   base::Descriptor descriptor;
   std::string real_path;  ///< absolute, without links
+  /// Violations of the rules that did not prevent opening it.
   std::vector<Status> problems;
 };
 
-/// Opens a file for reading. Every folder and link on the way, and the file, must belong to one of
-/// the owners, and nobody else may write to them; a sticky folder of root may stand above a private
-/// one, and links in it are not followed. What breaks these rules is in `problems`: "trust.owner",
-/// "trust.mode", "trust.link", "trust.shared". Fails with "trust.relative", "plugin.path" (nothing
-/// there), "trust.kind" (not a regular file), "trust.changed" (replaced meanwhile).
+/// Opens a file for reading. The file and every folder and link on its path must be owned by a
+/// trusted user and writable by no other. A sticky folder of root, such as /tmp, may contain a
+/// private folder, but links in it are not trusted. Violations are listed in `problems`:
+/// "trust.owner", "trust.mode", "trust.link", "trust.shared". Fails with "trust.relative",
+/// "plugin.path" (not found), "trust.kind" (not a regular file) or "trust.changed" (replaced while
+/// it was opened).
 Result<OpenedPath> open_file(const std::string& path, const PathRules& rules);
 
-/// The same for a folder; its descriptor can list it. "trust.kind" if it is none.
+/// The same for a folder, whose descriptor can be used to list it. Fails with "trust.kind" if it is
+/// a file.
 Result<OpenedPath> open_folder(const std::string& path, const PathRules& rules);
 
 }  // namespace opmux::plugin

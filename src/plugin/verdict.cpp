@@ -35,7 +35,7 @@ void append_line(std::string& text, std::string_view word, const Fields&... fiel
   text += '\n';
 }
 
-/// The field without its escapes; nothing if it is malformed.
+/// Removes the escapes of a field; nullopt if it is malformed.
 std::optional<std::string> unescaped(std::string_view field) {
   std::string text;
   for (size_t i = 0; i < field.size(); ++i) {
@@ -55,7 +55,7 @@ std::optional<std::string> unescaped(std::string_view field) {
   return text;
 }
 
-/// One line: its word and its fields.
+/// One line: its keyword and its fields.
 struct Line {
   std::string_view word;
   std::vector<std::string> fields;
@@ -149,7 +149,7 @@ bool take(Line line, Verdict& into) {
 }
 
 Status not_a_verdict(std::string_view why) {
-  return {Code::invalid_argument, "probe.verdict", base::concat("no verdict: ", why)};
+  return {Code::invalid_argument, "probe.verdict", base::concat("not a valid verdict: ", why)};
 }
 
 void append_manifest(std::string& text, const Manifest& manifest) {
@@ -185,19 +185,20 @@ Result<Verdict> parse_verdict(std::string_view text) {
   bool headed = false;
   while (true) {
     const size_t end = text.find('\n');
-    if (end == std::string_view::npos) return not_a_verdict("it has no end");
+    if (end == std::string_view::npos) return not_a_verdict("it is truncated");
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + 1);
     if (!std::exchange(headed, true)) {
-      if (line != kHead) return not_a_verdict("it starts otherwise");
+      if (line != kHead) return not_a_verdict("its first line is wrong");
       continue;
     }
     if (line == "end") break;
     std::optional<Line> read = read_line(line);
     if (!read || !take(*std::move(read), verdict)) return not_a_verdict("a line is malformed");
   }
-  if (!text.empty()) return not_a_verdict("something follows its end");
-  if (verdict.ok() && verdict.manifest.name.empty()) return not_a_verdict("it says nothing");
+  if (!text.empty()) return not_a_verdict("data follows its end");
+  if (verdict.ok() && verdict.manifest.name.empty())
+    return not_a_verdict("it has neither an error nor a manifest");
   return verdict;
 }
 

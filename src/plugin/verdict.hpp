@@ -9,7 +9,8 @@
 
 namespace opmux::plugin {
 
-/// What a plugin brings, known without its code being in this process.
+/// Description of a plugin's backends and operators, known without loading its code into this
+/// process.
 struct Manifest {
   struct Implementation {
     std::string op, variant;
@@ -26,30 +27,32 @@ struct Manifest {
   std::string name, version, vendor, build_id;
   uint32_t flags = 0;                  ///< OPMUX_PLUGIN_*
   std::vector<std::string> operators;  ///< schema texts
-  std::vector<std::string> points;     ///< signatures of what it answers
+  /// Signatures of the specialization points that it answers.
+  std::vector<std::string> points;
   std::vector<Backend> backends;
   bool operator==(const Manifest&) const = default;
 };
 
-/// What became of a plugin in a process of its own.
+/// The result of probing a plugin in a child process.
 struct Verdict {
-  std::string code;  ///< empty if nothing is wrong; else "probe.crash", "plugin.abi_major" ...
+  std::string code;  ///< empty on success; else "probe.crash", "plugin.abi_major" ...
   std::string text;
-  std::string stage;     ///< where: "open", "query", "init", "self_test", "shutdown"
-  int32_t signal = 0;    ///< that ended it, 0 if none
-  uint64_t address = 0;  ///< that the signal was about
-  Manifest manifest;     ///< empty unless nothing is wrong
+  /// Stage of the failure: "open", "query", "init", "self_test", "shutdown".
+  std::string stage;
+  int32_t signal = 0;    ///< signal that ended the process; 0 = none
+  uint64_t address = 0;  ///< address that the signal reported
+  Manifest manifest;     ///< empty unless the probe succeeded
 
   bool ok() const { return code.empty(); }
   bool operator==(const Verdict&) const = default;
 };
 
-inline constexpr size_t kLongestVerdict = 1 << 20;  ///< as text, in bytes
+inline constexpr size_t kLongestVerdict = 1 << 20;  ///< limit for the text form, in bytes
 
-/// One line per fact, fields by tabs, ended by a line "end".
+/// One line per fact, fields separated by tabs, terminated by a line "end".
 std::string to_text(const Verdict& verdict);
-/// Reads what to_text wrote and nothing else; whatever follows its end is an error. Fails with
-/// "probe.verdict". For bytes from strangers.
+/// Parses the output of to_text(). Data after the end line is an error. Fails with "probe.verdict".
+/// Safe for untrusted bytes.
 Result<Verdict> parse_verdict(std::string_view text);
 
 }  // namespace opmux::plugin

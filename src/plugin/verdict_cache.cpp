@@ -32,9 +32,10 @@ constexpr std::string_view kEntryHead = "opmux-verdict-entry 1";
 constexpr int64_t kDay = 24 * 60 * 60;
 constexpr size_t kLongestEntry = kLongestVerdict + 4096;
 
-/// Codes that a busy machine can bring about: believed for a day.
+/// Codes that may result from a busy machine, so they are cached for one day.
 constexpr std::array<std::string_view, 2> kPassing{"probe.hang", "probe.memory"};
-/// Codes that say nothing of the file: what it needs may be installed later.
+/// Codes that do not depend on the file alone, so they are not cached: a missing dependency may be
+/// installed later.
 constexpr std::array<std::string_view, 6> kMomentary{"probe.missing",    "probe.spawn",
                                                      "probe.unconfined", "probe.verdict",
                                                      "plugin.open",      "plugin.swapped"};
@@ -47,7 +48,7 @@ std::string digest_of(std::string_view text) {
   return base::sha256_hex(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-/// Modules of the kernel that kernels' results and crashes depend on.
+/// Versions of the kernel and of device drivers, on which crashes and results of plugins depend.
 std::string driver_versions() {
   std::string all;
   for (const char* module : {"nvidia", "nvidia_uvm", "amdgpu", "i915", "xe", "habanalabs"}) {
@@ -61,7 +62,7 @@ std::string driver_versions() {
   return all;
 }
 
-/// Which build this is: the library's file.
+/// Identifies this build of opmux by the size and modification time of the library.
 std::string own_build() {
   struct stat file{};
   const std::string path = own_library();
@@ -70,7 +71,7 @@ std::string own_build() {
                       file.st_mtim.tv_nsec);
 }
 
-/// What this process knows already, by context and digest.
+/// Verdicts that this process knows, by context and digest.
 using Known = std::map<std::pair<std::string, std::string>, Verdict>;
 base::ForkGuarded<Known>& known() {
   static constinit base::Lazy<base::ForkGuarded<Known>> all;
@@ -78,7 +79,7 @@ base::ForkGuarded<Known>& known() {
 }
 
 Status unreadable(std::string_view why) {
-  return {Code::invalid_argument, "probe.verdict", base::concat("an entry that is ", why)};
+  return {Code::invalid_argument, "probe.verdict", base::concat("the cached verdict is ", why)};
 }
 
 std::string_view take_line(std::string_view& text) {
@@ -106,14 +107,15 @@ std::string to_entry(std::string_view digest, std::string_view context, int64_t 
 Result<Verdict> parse_entry(std::string_view text, std::string_view digest,
                             std::string_view context, int64_t now) {
   if (text.size() > kLongestEntry) return unreadable("too long");
-  if (take_line(text) != kEntryHead) return unreadable("of another form");
+  if (take_line(text) != kEntryHead) return unreadable("in another format");
   const std::string_view sum = take_line(text);
   if (sum != digest_of(text)) return unreadable("damaged");
-  if (take_line(text) != digest || take_line(text) != context) return unreadable("of another file");
+  if (take_line(text) != digest || take_line(text) != context)
+    return unreadable("for another file or context");
   const std::string_view when = take_line(text);
   int64_t time = 0;
   const auto [end, bad] = std::from_chars(when.data(), when.data() + when.size(), time);
-  if (bad != std::errc() || end != when.data() + when.size()) return unreadable("without a time");
+  if (bad != std::errc() || end != when.data() + when.size()) return unreadable("missing its time");
   Result<Verdict> verdict = parse_verdict(text);
   if (verdict && among(kPassing, verdict->code) && (now - time > kDay || time > now)) {
     return unreadable("too old");
@@ -130,7 +132,7 @@ VerdictCache::VerdictCache(std::string folder, std::string context, Now now)
     };
   }
   if (folder_.empty()) {
-    folder_state_ = {Code::failed, "store.folder", "there is no folder for state"};
+    folder_state_ = {Code::failed, "store.folder", "no state folder is set"};
     return;
   }
   folder_ += "/verdicts";

@@ -10,35 +10,35 @@
 
 namespace opmux::plugin {
 
-/// What a verdict depends on besides the file: this build of opmux, the processor's features, the
-/// versions of the system and its drivers, where libraries are looked for.
+/// Digest of everything that a verdict depends on besides the file: this build of opmux, the
+/// processor's features, the versions of the kernel and its drivers, and LD_LIBRARY_PATH.
 std::string verdict_context();
 
-/// A verdict as it is kept: for which file and context, since when, with a check of its bytes.
+/// The stored form of a verdict: digest of the file, context, time, and a checksum.
 std::string to_entry(std::string_view digest, std::string_view context, int64_t time,
                      const Verdict& verdict);
-/// Reads what to_entry wrote if it is for this file and context and not too old. Fails with
-/// "probe.verdict" if it is anything else; for bytes from anywhere.
+/// Parses the output of to_entry() if it is for this file and context and not too old; otherwise
+/// fails with "probe.verdict". Safe for untrusted bytes.
 Result<Verdict> parse_entry(std::string_view text, std::string_view digest,
                             std::string_view context, int64_t now);
 
-/// Remembers verdicts in this process and, if it can, in a folder. Thread-safe; processes may share
-/// the folder.
+/// Caches verdicts in this process and, if possible, in a folder that processes may share.
+/// Not thread-safe: the owner serialises calls.
 class VerdictCache {
  public:
   /// Seconds since 1970.
   using Now = std::function<int64_t()>;
 
-  /// `folder` empty: nothing outlives the process.
+  /// If `folder` is empty, verdicts are cached for this process only.
   VerdictCache(std::string folder, std::string context, Now now = {});
 
   std::optional<Verdict> find(const std::string& digest);
-  /// Verdicts that say more of this moment than of the file are forgotten at once.
+  /// Verdicts that do not depend on the file alone are not stored.
   void keep(const std::string& digest, const Verdict& verdict);
 
-  /// Why nothing outlives the process; ok if it does.
+  /// Why verdicts are not stored on disk; ok if they are.
   const Status& folder_state() const { return folder_state_; }
-  /// How many entries could not be read; they count as not there.
+  /// Number of stored entries that could not be parsed; they are ignored.
   uint64_t corrupt() const { return corrupt_; }
 
  private:

@@ -91,7 +91,7 @@ TEST(BoundedRead, refuses_elements_that_lie_about_their_size) {
   }
   const Item one{3, 1, 2};
   EXPECT_EQ(read(&one, 1, sizeof(Item)).error().message(),
-            "items 1 says it has 3 bytes; it must have 8 to 16");
+            "items 1 has a struct_size of 3 bytes; it must be 8 to 16");
 }
 
 }  // namespace

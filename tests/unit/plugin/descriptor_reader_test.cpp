@@ -338,7 +338,7 @@ TEST(DescriptorReader, a_probe_gives_the_plugins_reason) {
   descriptor.backends[1].is_available = [](void*, opmux_error*) -> int32_t { return 77; };
   const auto contents = descriptor.read();
   EXPECT_EQ(contents->batches[0].backend.probe(), "x");
-  EXPECT_EQ(contents->batches[1].backend.probe(), "its probe ended with outcome 77");
+  EXPECT_EQ(contents->batches[1].backend.probe(), "its is_available function returned outcome 77");
 }
 
 TEST(DescriptorReader, an_answer_of_the_wrong_type_is_no_answer) {

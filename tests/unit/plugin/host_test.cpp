@@ -38,7 +38,8 @@ TEST(Host, survives_lines_that_are_no_text_and_listeners_that_throw) {
   host.log(host.user_data, 0, {nullptr, 100});
   host.log(host.user_data, 0, {"x", SIZE_MAX});
   host.report_device_error(host.user_data, {1, 0}, nullptr, 1);
-  EXPECT_THAT(heard, ElementsAre("(a log line that is not text)", "(a log line that is not text)"));
+  EXPECT_THAT(heard, ElementsAre("(a log line that is not valid text)",
+                                 "(a log line that is not valid text)"));
   const HostListener thrower({[](int, std::string_view) { throw std::runtime_error("x"); }, {}});
   host.log(host.user_data, 0, opmux_str_of("a"));
 }

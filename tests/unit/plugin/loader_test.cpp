@@ -157,16 +157,16 @@ TEST_F(LoaderTest, refuses_a_library_without_the_query_symbol_with_a_sentence) {
   const PluginReport report = loader_.load(path_of("no_query"));
   EXPECT_EQ(report.reason, "plugin.no_query");
   EXPECT_THAT(report.text, EndsWith("/no_query.so exports no opmux_plugin_query_v1: it is a "
-                                    "library, but no opmux plugin"));
+                                    "library, but not an opmux plugin"));
 }
 
 TEST_F(LoaderTest, reads_the_version_a_plugin_was_built_for) {
   const PluginReport field = loader_.load(path_of("wrong_major"));
   EXPECT_EQ(field.reason, "plugin.abi_major");
-  EXPECT_EQ(field.text, "it was built for version 2 of the plugin contract, this is version 1");
+  EXPECT_EQ(field.text, "it was built for plugin ABI version 2; this build supports version 1");
   const PluginReport symbol = loader_.load(path_of("next_symbol"));
   EXPECT_EQ(symbol.reason, "plugin.abi_major");
-  EXPECT_THAT(symbol.text, EndsWith("was built for version 2 of the plugin contract, this is "
+  EXPECT_THAT(symbol.text, EndsWith("was built for plugin ABI version 2; this build supports "
                                     "version 1"));
 }
 
@@ -174,7 +174,7 @@ TEST_F(LoaderTest, refuses_a_plugin_whose_init_fails_with_its_text) {
   const PluginReport report = loader_.load(path_of("init_fails"));
   EXPECT_EQ(report.state, State::refused);
   EXPECT_EQ(report.reason, "plugin.init");
-  EXPECT_EQ(report.text, "its init ended with outcome 3: driver 3.1 is too old");
+  EXPECT_EQ(report.text, "its init function returned outcome 3: driver 3.1 is too old");
 }
 
 TEST_F(LoaderTest, survives_a_plugin_that_throws) {
