@@ -81,7 +81,7 @@ def test_a_lockfile_that_does_not_fit_is_refused_with_the_differences(world, run
     called(world, WIDE)
     lock = world.lock()
     stranger = opmux.create_runtime(environment=[])
-    with pytest.raises(opmux.Failed, match="operator pick is not here"):
+    with pytest.raises(opmux.Failed, match="operator pick does not exist"):
         stranger.freeze(lock)
     assert not stranger.frozen
 
@@ -133,4 +133,4 @@ def test_the_default_runtime_runs_by_the_lockfile_that_the_environment_names(tmp
     run = subprocess.run(
         [sys.executable, "-c", STATIC], env=variables, capture_output=True, text=True, check=False
     )
-    assert "does not fit this runtime any more" in run.stderr
+    assert "no longer matches this runtime" in run.stderr

@@ -23,7 +23,7 @@ namespace {
                                                        const opmux_arg& arg) {
   return Status(Code::invalid_argument, "c.argument",
                 base::concat(schema.name, ": argument ", i + 1, " with tag ", arg.tag,
-                             " is not one: an unknown tag, or null where data is needed"))
+                             " is malformed: its tag is unknown, or a required pointer is null"))
       .release();
 }
 
@@ -48,7 +48,8 @@ bool CArguments::put(const registry::ArgSpec* spec, const opmux_arg& arg, uint32
   ArgTag tag = static_cast<ArgTag>(arg.tag);
   switch (arg.tag) {
     case OPMUX_ARG_NONE:
-      // An absent tensor is a tensor to the fast path: one place of call, with it or without.
+      // The fast path treats an absent tensor as a tensor, so that a call site has the same tags
+      // with and without it.
       if (spec != nullptr && spec->is_tensor()) tag = ArgTag::tensor;
       values_[i].tensor = &detail::absent_tensor;
       break;

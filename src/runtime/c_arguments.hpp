@@ -11,15 +11,15 @@
 
 namespace opmux::runtime {
 
-/// The arguments of a call from C as the engine takes them. The views lie inside, so it must stay
-/// where it is while they are used; only lists of tensors allocate.
+/// Converts the arguments of a C call to the engine's form. The views are stored inside, so the
+/// object must not move while they are used. Only lists of tensors allocate.
 class CArguments {
  public:
   CArguments() noexcept = default;
   CArguments(const CArguments&) = delete;
   CArguments& operator=(const CArguments&) = delete;
 
-  /// Null is success. Once per object.
+  /// Null on success. Call it once per object.
   Status::Detail* read(const registry::Schema& schema, const opmux_arg* args,
                        uint32_t count) noexcept;
 
@@ -27,7 +27,8 @@ class CArguments {
   const ArgValue* values() const { return values_; }
 
  private:
-  /// What one argument holds besides its value; most calls use few of them, none is initialised.
+  /// Storage for the view or list of one argument. Left uninitialised, because most calls use few
+  /// of them.
   union Storage {
     Storage() noexcept {}
     TensorView view;

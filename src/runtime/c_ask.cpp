@@ -77,7 +77,7 @@ int32_t opmux_policy_check(opmux_runtime* runtime, opmux_str text, opmux_str nam
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
     if ((flags & ~OPMUX_CHECK_STRICT_NAMES) != 0) {
-      return {Code::invalid_argument, "c.flags", "flags has bits that are no OPMUX_CHECK_*"};
+      return {Code::invalid_argument, "c.flags", "flags has bits that are not OPMUX_CHECK_* flags"};
     }
     const auto check = runtime->cpp.check_policy(
         view_of(text), view_of(name), {.strict_names = (flags & OPMUX_CHECK_STRICT_NAMES) != 0});
@@ -114,7 +114,7 @@ int32_t opmux_force_breaker(opmux_runtime* runtime, opmux_str implementation, ui
     if (Status bad = none_null("runtime, implementation", runtime, implementation.data); !bad.ok())
       return bad;
     if (what > OPMUX_BREAKER_ISOLATE)
-      return {Code::invalid_argument, "c.breaker", "what is not an OPMUX_BREAKER_*"};
+      return {Code::invalid_argument, "c.breaker", "`what` is not an OPMUX_BREAKER_* value"};
     return runtime->cpp.force_breaker({implementation.data, implementation.size},
                                       static_cast<opmux::BreakerForce>(what));
   });

@@ -13,10 +13,10 @@
 namespace opmux::runtime {
 namespace {
 
-/// Reason words are few; what a plugin makes up without end is not kept.
+/// Limit for stored reason codes. There are few, but a plugin could invent new ones without end.
 constexpr size_t kMostWords = 4096;
 
-/// A copy of the word that lives as long as the process; empty if there were too many.
+/// A copy of the reason code that lives as long as the process; empty beyond the limit.
 opmux_str lasting(std::string_view word) noexcept try {
   if (word.empty()) return {nullptr, 0};
   using Words = std::set<std::string, std::less<>>;

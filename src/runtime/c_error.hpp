@@ -8,14 +8,14 @@
 #include <opmux/abi.h>
 #include <opmux/status.hpp>
 
-/// How the C face reports: a Status becomes a number and a filled-in opmux_error.
+/// Error reporting of the C API: a Status becomes an error number and a filled-in opmux_error.
 namespace opmux::runtime {
 
-/// Writes a failure to the caller's error, which may be null; returns its number.
+/// Writes a failure to the caller's error, which may be null. Returns the error number.
 int32_t write_failure(opmux_error* error, Code code, std::string_view reason,
                       std::string_view message) noexcept;
 
-/// Reports what a call returned, and frees it; null is success.
+/// Reports the result of a call and frees it; null is success.
 inline int32_t report(Status::Detail* detail, opmux_error* error) noexcept {
   if (detail != nullptr) [[unlikely]] {
     const Status status(detail);
@@ -28,7 +28,7 @@ inline int32_t report(Status::Detail* detail, opmux_error* error) noexcept {
   return OPMUX_OK;
 }
 
-/// Runs a part of the C face that returns a Status; whatever is thrown becomes a failure.
+/// Runs a body of the C API that returns a Status. Exceptions become failures.
 template <class Body>
 int32_t guarded(opmux_error* error, Body&& body) noexcept {
   try {
@@ -42,7 +42,8 @@ int32_t guarded(opmux_error* error, Body&& body) noexcept {
   }
 }
 
-/// `invalid_argument` that names the first of these that is null, in the order of `names` ("a, b").
+/// Returns `invalid_argument` with the name of the first null pointer. `names` lists them in order
+/// ("a, b").
 template <class... Pointers>
 Status none_null(std::string_view names, Pointers... pointers) {
   size_t at = 0;

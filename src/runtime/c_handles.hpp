@@ -9,8 +9,8 @@
 #include "dispatch/operator_slot.hpp"
 #include "runtime/c_arguments.hpp"
 
-/// What stands behind the opaque types of opmux.h. An opmux_operator is an OperatorSlot by another
-/// name.
+/// Definitions of the opaque types of opmux.h. An opmux_operator is a reinterpreted
+/// dispatch::OperatorSlot.
 struct opmux_runtime {
   opmux::Runtime cpp;
 };
@@ -26,7 +26,7 @@ struct opmux_constant {
 struct opmux_plan {
   opmux::Plan cpp;
   opmux::dispatch::OperatorSlot* slot;
-  /// What opmux_plan_run_unchecked runs on.
+  /// The arguments that opmux_plan_run_unchecked uses.
   std::unique_ptr<opmux::runtime::CArguments> arguments;
 };
 

@@ -24,7 +24,7 @@ void write_text(std::string_view text, char (&to)[size]) {
   to[length] = '\0';
 }
 
-/// Writes as much as the caller's struct has.
+/// Writes as many bytes as the caller's struct has.
 void write_report(const opmux::CallReport& from, opmux_report* to) {
   opmux_report full{};
   full.struct_size = to->struct_size;

@@ -32,7 +32,7 @@ Status read_orders(const opmux_policy& from, Policy& to) {
     if (Status bad = read_sized(given, sizeof(entry), "policy.per_op", entry); !bad.ok())
       return bad;
     if (from.per_op_stride < given.struct_size) {
-      return {Code::invalid_argument, "c.stride", "policy.per_op_stride is less than an entry"};
+      return {Code::invalid_argument, "c.stride", "policy.per_op_stride is smaller than an entry"};
     }
     auto order = read_list(entry.order, "policy.per_op");
     if (!order) return order.error();

@@ -10,8 +10,8 @@
 
 namespace opmux::runtime {
 
-/// Copies what a caller filled in, zeros where its struct is shorter than ours. Fails with
-/// "c.struct_size" if it is shorter than the first version's, which ends at `least`.
+/// Copies a struct that the caller filled in; missing fields at the end become zero. Fails with
+/// "c.struct_size" if it is shorter than in the first version, which has `least` bytes.
 template <class T>
 Status read_sized(const T& from, size_t least, const char* what, T& into) {
   if (from.struct_size < least) {
@@ -24,7 +24,7 @@ Status read_sized(const T& from, size_t least, const char* what, T& into) {
   return {};
 }
 
-/// Fails with "c.null" for a list without items.
+/// Fails with "c.null" if the list has a count but no items.
 Result<std::vector<std::string>> read_list(const opmux_str_list& list, const char* what);
 
 Result<Policy> read_policy(const opmux_policy* policy);

@@ -16,7 +16,7 @@ using opmux::runtime::none_null;
 
 using Scope = std::variant<std::unique_ptr<PolicyScope>, std::unique_ptr<AmbientScope>>;
 
-/// The scopes of this thread that were pushed from C; a thread that ends inside them ends them.
+/// The scopes that were pushed from C on this thread. A thread that ends pops them.
 struct Stack {
   Stack() { opmux::runtime::make_room_for_scopes(); }
   ~Stack() {
@@ -54,7 +54,8 @@ int32_t opmux_ambient_push(uint32_t facts, opmux_error* error) {
     constexpr uint32_t kKnown = OPMUX_AMBIENT_GRAD | OPMUX_AMBIENT_CAPTURING |
                                 OPMUX_AMBIENT_DETERMINISTIC | OPMUX_AMBIENT_TRAINING;
     if ((facts & ~kKnown) != 0) {
-      return {Code::invalid_argument, "c.ambient", "facts has bits that are no OPMUX_AMBIENT_*"};
+      return {Code::invalid_argument, "c.ambient",
+              "facts has bits that are not OPMUX_AMBIENT_* flags"};
     }
     push(std::make_unique<AmbientScope>(
         opmux::Ambient{.grad = (facts & OPMUX_AMBIENT_GRAD) != 0,

@@ -11,7 +11,7 @@
 
 namespace opmux::runtime {
 
-/// Where a text goes, as snprintf has it.
+/// A buffer for a text, with the semantics of snprintf.
 struct Destination {
   char* buffer;
   size_t capacity;
@@ -28,7 +28,7 @@ struct Destination {
   }
 };
 
-/// Answers with the JSON of what `about` returns.
+/// Writes the JSON of the result of `about`.
 template <class Ask>
 int32_t ask(opmux_runtime* runtime, const Destination& to, opmux_error* error, Ask&& about) {
   return guarded(error, [&]() -> Status {

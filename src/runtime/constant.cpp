@@ -18,7 +18,7 @@ Constant& Constant::operator=(Constant&& other) noexcept {
   return *this;
 }
 Constant::~Constant() {
-  // Plans that were bound with it keep the object, not the copies.
+  // Plans bound with this constant keep the object alive, but not its packed copies.
   if (owner_ != nullptr) owner_->release();
 }
 

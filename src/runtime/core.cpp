@@ -27,7 +27,7 @@ EventSink sink_of(const Options& options, const policy::Environment& environment
   return telemetry::stderr_sink(least);
 }
 
-/// 0 if nobody said how many.
+/// The configured thread limit; 0 if neither options nor environment set one.
 int thread_limit_of(const Options& options, const policy::Environment& environment) {
   return options.threads > 0 ? options.threads : environment.num_threads;
 }
@@ -40,13 +40,13 @@ CrashJournal journal_of(const Options& options, const policy::Environment& envir
   return CrashJournal::off;
 }
 
-/// Takes rules out of force when they expire.
+/// Deactivates rules when they expire.
 class LapseJob final : public Maintenance::Job {
  public:
   LapseJob(PolicySources& sources, std::function<std::chrono::sys_seconds()> utc)
       : sources_(sources), utc_(std::move(utc)) {}
   uint64_t run(uint64_t now_ns) override {
-    // The time of day may be set: looks at it every minute, however far the next date is.
+    // The system time may be changed, so this checks at least once a minute.
     constexpr std::chrono::seconds kAtMost{60};
     const auto next = sources_.lapse();
     const auto left = next ? std::clamp(*next - utc_(), std::chrono::seconds(0), kAtMost) : kAtMost;
@@ -205,7 +205,7 @@ Status Core::apply_backend_switches() {
     if (std::ranges::find(names, name) != names.end()) continue;
     for (const auto& entry : snapshot->backends) names.push_back(entry.first);
     return {Code::invalid_argument, "environment.backend",
-            "OPMUX_BACKEND_* names backend '" + name + "', which is not here" +
+            "OPMUX_BACKEND_* names backend '" + name + "', which does not exist" +
                 base::suggestion(name, names)};
   }
   return {};
@@ -233,7 +233,7 @@ void Core::note_device_error(Device device, const void* stream, int32_t code) {
   log_.tell(Level::error, "device.error", "", "", what, [&] {
     std::string text = what + " after the call had returned";
     for (size_t i = 0; i < ids.size(); ++i)
-      text += (i == 0 ? "; last on its stream: " : ", ") + ids[i];
+      text += (i == 0 ? "; most recent on its stream: " : ", ") + ids[i];
     return text;
   });
 }
@@ -260,8 +260,8 @@ Status Core::use_openmp() {
   const base::OpenMp* const found = base::loaded_openmp();
   if (found == nullptr) {
     return {Code::unsupported, "threads.openmp",
-            "the process has no OpenMP runtime that is known (libgomp), or was forked; calls keep "
-            "the runtime's own threads"};
+            "no supported OpenMP runtime (libgomp) is loaded, or the process was forked; calls "
+            "keep using the thread pool of this runtime"};
   }
   threads_.use_openmp(*found, thread_limit_);
   return {};
@@ -295,7 +295,8 @@ bool Core::denied(const plugin::Manifest::Backend& backend, std::string_view op)
 }
 
 bool Core::backend_denied(const registry::Backend& backend) {
-  // A point has no operator: the layers' general denials count, tried on an id of this backend.
+  // A point has no operator, so only denials that are not specific to an operator apply. They are
+  // evaluated for a made-up implementation id of this backend.
   const std::string id = "point/" + backend.name() + ".answer";
   const std::shared_ptr<const policy::PolicySet> set = sources_.set();
   for (const policy::PolicyLayerPtr& layer : set->layers) {

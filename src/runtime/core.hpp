@@ -32,7 +32,7 @@
 
 namespace opmux::runtime {
 
-/// Everything a runtime consists of, wired together. Thread-safe.
+/// All parts of a runtime, wired together. Thread-safe.
 class Core {
  public:
   static Result<std::unique_ptr<Core>> create(const Options& options);
@@ -49,32 +49,32 @@ class Core {
 
   PolicySources& sources() { return sources_; }
   Maintenance& maintenance() { return maintenance_; }
-  /// Does what is due, on this thread.
+  /// Runs all due maintenance on the calling thread.
   void tick(uint64_t now_ns);
   FollowedFiles& files() { return files_; }
   QuarantineKeeper& quarantine() { return quarantine_; }
   CallRecorder& recorder() { return recorder_; }
 
-  /// Makes what the registry and the policies hold now the state in force; returns its generation.
+  /// Publishes the current registry and policies to the engine; returns the new generation.
   uint64_t publish();
-  /// Null takes it back.
+  /// Null removes the selector.
   Status set_selector(std::shared_ptr<const Selector> selector);
-  /// The choices that were made so far outside of scopes.
+  /// The decisions that were made so far outside scopes.
   Lockfile lock();
-  /// Takes no more changes, and chooses as it did so far or, in mode static, as its file says.
+  /// Refuses all later changes. Decisions follow the current ones or, in mode static, the lockfile.
   Result<Lockfile> freeze();
-  /// Takes no more changes, and chooses as a lockfile says.
+  /// Refuses all later changes. Decisions follow the given lockfile.
   Status freeze(const Lockfile& lock, std::string_view name);
   Status check_lock(const Lockfile& lock, std::string_view name);
   bool frozen() const { return registry_.frozen(); }
 
-  /// Lends calls the threads of the process's OpenMP runtime instead of its own.
+  /// Runs parallel work on the threads of the process's OpenMP runtime instead of the thread pool.
   Status use_openmp();
 
   Result<Registration> implement(const Implementation& implementation);
   uint32_t tag(std::string_view word);
   PluginShelf& plugins() { return plugins_; }
-  /// Backends that some policy of the runtime denies may not answer points.
+  /// Whether a policy of the runtime denies this backend, so that it may not answer points.
   bool backend_denied(const registry::Backend& backend);
 
  private:
@@ -89,7 +89,7 @@ class Core {
   LockSurroundings surroundings() { return {registry_.snapshot(), sources_.set()}; }
   Status apply_backend_switches();
   bool denied(const plugin::Manifest::Backend& backend, std::string_view op);
-  /// An error that a device found after the call that caused it had returned.
+  /// Records an error that a device reported after the call that caused it had returned.
   void note_device_error(Device device, const void* stream, int32_t code);
   std::vector<std::string> suspects(Device device, const void* stream);
 
@@ -103,32 +103,33 @@ class Core {
   ShadowKeeper shadow_;
   policy::ScopeTable scopes_;
   std::shared_ptr<dispatch::PackStore> packs_;
-  const int thread_limit_;  ///< as somebody said, or 0
+  const int thread_limit_;  ///< from options or environment; 0 = not set
   base::ThreadPool threads_;
   dispatch::Engine engine_;
   registry::Registry registry_;
   plugin::HostListener listener_;
 
-  /// A child forked at any moment must find them: a deny holds there too.
+  /// Must be usable in a child that was forked at any moment, because denials apply there too.
   PolicySources sources_;
   PluginShelf plugins_;
   FollowedFiles files_;
   struct Lock {
     Lockfile file;
-    std::shared_ptr<const dispatch::LockSet> set;  ///< null: not frozen
+    std::shared_ptr<const dispatch::LockSet> set;  ///< null unless frozen
   };
   base::ForkMutex freezing_;
   base::Published<Lock> lock_;
   base::Published<std::shared_ptr<const Selector>> selector_;
-  Maintenance maintenance_;  ///< last of all that jobs use
+  Maintenance maintenance_;  ///< declared last, because its jobs use the members above
   std::atomic<bool> lapsing_{false};
 };
 
-/// Makes what the scopes of this thread refer to. What a thread makes later goes before it.
+/// Creates the thread-local objects that scopes use. Thread-locals that are created later are
+/// destroyed earlier.
 void make_room_for_scopes();
 
-/// Whether the condition of every rule can be asked of one of the operators that it is for, as far
-/// as there are any yet.
+/// Checks that each rule's condition compiles for at least one of the existing operators of the
+/// rule.
 Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& registry);
 
 }  // namespace opmux::runtime

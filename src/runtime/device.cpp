@@ -13,7 +13,7 @@ Status outcome(const registry::Backend& backend, int32_t returned, std::string_v
   if (returned == OPMUX_OK) return {};
   const Code code = dispatch::outcome_of(returned);
   return {code, "device.function",
-          base::concat(backend.name(), ": ", what, " ended with ", name_of(code))};
+          base::concat(backend.name(), ": ", what, " returned ", name_of(code))};
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace opmux::runtime {
 
 namespace {
 
-/// The first operator that a rule is for, if none of them has what its condition asks for.
+/// The first operator of a rule if the rule's condition compiles for none of its operators;
+/// otherwise null.
 const std::string* in_vain_for(const Rule& rule, const registry::RegistrySnapshot& registry) {
   const std::string* first = nullptr;
   const bool fits =
@@ -34,10 +35,10 @@ Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& 
                                               &problem);
       const std::string head = rule.name.empty() ? "rule for " + rule.op : '"' + rule.name + '"';
       return {Code::invalid_argument, "policy.when",
-              head + ": when: it asks for a dimension or an argument that " +
+              head + ": when: the condition uses a dimension or an argument that " +
                   (rule.op == *op
                        ? *op + " does not have: " + registry.operators.at(*op)->schema->canonical()
-                       : "no operator it is for has") +
+                       : "none of the rule's operators has") +
                   (problem.text.empty() ? "" : "; " + problem.text)};
     }
   }

@@ -56,7 +56,7 @@ std::string Explanation::to_string() const {
   if (!candidates.empty()) {
     const std::string facts = depends_on.empty() ? "nothing" : base::join(depends_on, ", ");
     text += "depends on: " + facts;
-    // A sentence after many facts would be lost at the end of a long line.
+    // On a long line of facts the sentence would be overlooked, so it gets a line.
     constexpr size_t kFewFacts = 60;
     const std::string_view gap = facts.size() > kFewFacts ? "\n            " : "         ";
     if (!independent.empty()) text.append(gap).append(freedom(independent));

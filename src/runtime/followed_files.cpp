@@ -25,14 +25,14 @@ const std::string& first_of(const std::string& a, const std::string& b) {
   return a.empty() ? b : a;
 }
 
-/// Seen from where the process stands now: it may go elsewhere while a file is followed.
+/// Made absolute now, because the process may change its working directory while a file is watched.
 std::string absolute(const std::string& path) {
   std::error_code error;
   const fs::path made = path.empty() ? fs::path() : fs::absolute(path, error);
   return error ? path : made.lexically_normal().native();
 }
 
-/// As somebody said, or else what lies beside the policy file.
+/// The configured lockfile, else opmux.lock beside the policy file.
 std::string find_lockfile(const std::string& said, const std::string& config) {
   if (!said.empty() || config.empty()) return said;
   std::error_code error;
@@ -58,14 +58,14 @@ Status check(const Mode& mode) {
                         " needs a policy file: set OPMUX_CONFIG or Options::sources.config");
   }
   if (mode.kind == Mode::Kind::dynamic && !mode.config.empty()) {
-    return does_not_fit("dynamic", base::concat(" reads no policy file, but ", mode.config,
-                                                " is named as one; unset one of them"));
+    return does_not_fit("dynamic", base::concat(" does not read a policy file, but ", mode.config,
+                                                " is configured; unset the mode or the file"));
   }
   if (mode.kind != Mode::Kind::locked) {
     if (mode.lockfile_origin.empty()) return {};
     return does_not_fit(name_of(mode.kind),
-                        base::concat(" runs by no lockfile, but ", mode.lockfile,
-                                     " is named as one; unset one of them"));
+                        base::concat(" does not use a lockfile, but ", mode.lockfile,
+                                     " is configured; unset the mode or the lockfile"));
   }
   if (mode.lockfile.empty()) {
     return does_not_fit("static",
@@ -99,8 +99,8 @@ Result<Mode> mode_of(const SourceOptions& options, const policy::Environment& en
   const std::string& word = first_of(options.mode, environment.mode);
   if (!word.empty() && std::ranges::find(kModes, word) == kModes.end()) {
     return Status(Code::invalid_argument, "mode.value",
-                  base::concat("'", word, "' is no mode; there are ", base::join(kModes, ", "),
-                               base::suggestion(word, kModes)));
+                  base::concat("'", word, "' is not a mode; the modes are ",
+                               base::join(kModes, ", "), base::suggestion(word, kModes)));
   }
   mode.kind = kind_of(word, mode);
   mode.origin = !options.mode.empty()       ? "Options (code)"
@@ -121,9 +121,10 @@ Result<std::string> find_platform(const std::string& named, const std::string& i
     names.push_back(at->path().stem());
     if (names.back() == named) return at->path().native();
   }
-  return Status(Code::not_found, "config.platform",
-                base::concat("there is no platform '", named, "' in ", installed,
-                             "; a path has a '/'", base::suggestion(named, names)));
+  return Status(
+      Code::not_found, "config.platform",
+      base::concat("there is no platform '", named, "' in ", installed,
+                   "; to name a file, write its path with a '/'", base::suggestion(named, names)));
 }
 
 Status FollowedFiles::start(const Mode& mode, const SourceOptions& options) {
@@ -136,7 +137,7 @@ Status FollowedFiles::start(const Mode& mode, const SourceOptions& options) {
 
 Status FollowedFiles::read_platform() {
   if (mode_.platform.empty()) return {};
-  // Beside the folder with backends: lib/opmux/backends and share/opmux/platforms.
+  // The folder beside lib/opmux/backends: share/opmux/platforms.
   const fs::path installed = fs::path(plugin::default_folder()) / "../../../share/opmux/platforms";
   auto path = find_platform(mode_.platform, installed.lexically_normal());
   if (!path) return path.error();
@@ -163,9 +164,10 @@ Status FollowedFiles::take_last_good(const Status& why) {
   const auto files = last.read();
   if (!files) return why;
   if (!load(*files, mode_.config, "last known good").ok()) return why;
-  parts_.log->announce(Level::error, "policy.last_known_good",
-                       base::concat(mode_.config, " cannot be used, the last known good from ",
-                                    last.path(), " is in force: ", why.message()));
+  parts_.log->announce(
+      Level::error, "policy.last_known_good",
+      base::concat(mode_.config, " cannot be used; the last known good policy from ", last.path(),
+                   " is in force: ", why.message()));
   return {};
 }
 
@@ -174,7 +176,7 @@ void FollowedFiles::keep(const Files& files) {
   const config::LastGood last(base::store_folder(mode_.state_dir), mode_.config);
   const Status status = last.keep(files);
   if (status.ok()) return;
-  // Works without; said once.
+  // The runtime works without it, so this is logged only once.
   keeping_ = false;
   parts_.log->announce(Level::warning, "policy.not_kept", std::string(status.message()));
 }

@@ -15,26 +15,29 @@
 
 namespace opmux::runtime {
 
-/// How a runtime takes its policy, from options and environment.
+/// How a runtime gets its policy: the result of options and environment.
 struct Mode {
   enum class Kind : uint8_t { dynamic, config, hot_reload, locked };
   Kind kind = Kind::dynamic;
-  std::string config, platform, lockfile, state_dir;  ///< paths; empty if there is none
-  std::string origin;                                 ///< who said so
-  std::string lockfile_origin;                        ///< who named the lockfile; empty: nobody
+  std::string config, platform, lockfile, state_dir;  ///< paths; empty if not set
+  /// Source of the mode, such as "OPMUX_MODE (environment)".
+  std::string origin;
+  /// Source of the lockfile's path; empty if it was found beside the policy file.
+  std::string lockfile_origin;
 };
 /// "dynamic", "config", "hot_reload", "static".
 std::string_view name_of(Mode::Kind kind);
 
-/// Fails with "mode.value" for a word that is none, "mode.files" for one that does not go with the
-/// files there are.
+/// Fails with "mode.value" for an unknown mode, and with "mode.files" if the mode does not match
+/// the configured files.
 Result<Mode> mode_of(const SourceOptions& options, const policy::Environment& environment);
 
-/// Where a platform's file is: a path, or the name of one that was installed.
+/// The path of a platform file: `named` itself if it is a path, else an installed platform of that
+/// name.
 Result<std::string> find_platform(const std::string& named, const std::string& installed);
 
-/// The policy files of a runtime: read at the start, kept as last known good when they came into
-/// force, and followed. Thread-safe once started.
+/// The policy files of a runtime. They are read at start, stored as last known good once they are
+/// in force, and watched for changes. Thread-safe once started.
 class FollowedFiles {
  public:
   using Files = std::vector<config::FileText>;
@@ -46,18 +49,18 @@ class FollowedFiles {
   };
   explicit FollowedFiles(Parts parts) : parts_(std::move(parts)) {}
 
-  /// Reads platform and policy files as the mode wants it.
+  /// Reads the platform and policy files that the mode requires.
   Status start(const Mode& mode, const SourceOptions& options);
-  /// From now on changes of the files are noticed.
+  /// Starts watching the files in mode hot_reload.
   void follow();
 
-  /// Puts a text in force.
+  /// Puts the policy of these files in force.
   Status load(const Files& files, std::string name, std::string origin);
-  /// All policies as they would be with these files in the place of those in force.
+  /// The policies of the runtime with these files in place of the current ones.
   Result<policy::PolicySet> set_with(const Files& files, std::string name) const;
   const Mode& mode() const { return mode_; }
 
-  /// What `opmux config show` says about mode, files and what became of them.
+  /// The lines of `opmux config show` about mode and files.
   std::vector<policy::Setting> settings() const;
 
  private:
@@ -71,7 +74,8 @@ class FollowedFiles {
   Parts parts_;
   Mode mode_;
   bool looking_ = false, keeping_ = true;
-  base::Published<Files> seen_;  ///< last, for a child's own watch
+  /// Last contents read, for the watch that a forked child creates.
+  base::Published<Files> seen_;
 };
 
 }  // namespace opmux::runtime

@@ -28,7 +28,7 @@ Result<Lockfile> Core::freeze() {
   if (frozen()) return lock();
   if (files_.mode().kind == Mode::Kind::locked) return freeze_by_file(files_.mode().lockfile);
   plugins_.warm_up();
-  // First of all: what is locked must not change any more.
+  // Before the lockfile is made, so that the locked state cannot change any more.
   refuse_changes(true);
   Lockfile made = lock();
   if (Status status = take_lock(made, "the frozen runtime"); !status.ok()) return status;

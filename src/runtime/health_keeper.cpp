@@ -52,7 +52,7 @@ void add_breakers(health::BreakerBoard& board, std::vector<BreakerInfo>& all) {
   });
 }
 
-/// What the classes of an implementation that do not run leave of it.
+/// Whether the breaker of an implementation is not closed for some classes or for all calls.
 struct Closed {
   bool some = false, all = false;
 };
@@ -99,14 +99,15 @@ void add_devices(health::DeviceHealth& health, std::vector<DeviceState>& all) {
   for (const Device device : lost) all.push_back({device, Health::fatal, "lost"});
   for (const DeviceError& error : health.marks()) {
     if (std::ranges::find(lost, error.device) != lost.end()) continue;
-    all.push_back({error.device, Health::degraded,
-                   base::concat("reported error ", error.code, ", ", error.count, " in all")});
+    all.push_back(
+        {error.device, Health::degraded,
+         base::concat("reported error ", error.code, ", ", error.count, " errors so far")});
   }
 }
 
 }  // namespace
 
-/// Makes the timed transitions.
+/// Makes the transitions of breakers that are due at a time.
 class HealthKeeper::Job final : public Maintenance::Job {
  public:
   explicit Job(HealthKeeper& keeper)
@@ -118,7 +119,7 @@ class HealthKeeper::Job final : public Maintenance::Job {
     [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &calls, sizeof(calls));
     health::BreakerBoard& board = keeper_.health_.breakers();
     const uint64_t now = board.now_ns(), next = board.advance(now);
-    // Asked for in the time of whoever calls.
+    // Converted to the clock of `now_ns`, which may differ from that of the board.
     return next == Maintenance::kNever ? next : now_ns + (next > now ? next - now : 0);
   }
   int descriptor() const override { return wake_.get(); }
@@ -174,7 +175,7 @@ void HealthKeeper::tell(const health::BreakerNotice& notice) {
   parts_.log->tell(level, code_for(notice.to), entry.op, entry.id, notice.what, [&] {
     std::string text = base::concat(notice.what, ": ", name_of(notice.to), ", ", event.why);
     if (notice.to == BreakerState::open)
-      text += base::concat("; for ", event.open_for_ms / 1000, " s, then a few calls try it again");
+      text += base::concat("; next probe in ", event.open_for_ms / 1000, " s");
     return text;
   });
   const auto listeners = listeners_.get();
@@ -210,7 +211,7 @@ void HealthKeeper::limits_changed() {
       for (const auto& implementation : op->implementations) {
         const policy::Subject subject{implementation->id, implementation->kind,
                                       implementation->vendor};
-        // What only enqueues is not timed.
+        // Implementations that only enqueue work on a stream are not timed.
         if (implementation->kind != Kind::reference &&
             implementation->backend->history() == nullptr &&
             breaker_limits(*policies, name, subject).slow_call_ns != 0) {
@@ -224,7 +225,7 @@ void HealthKeeper::limits_changed() {
 
 std::map<std::string, BreakerState> HealthKeeper::states() {
   std::map<std::string, BreakerState> worst;
-  // As bad as each is: closed, half open, open, isolated.
+  // From best to worst: closed, half open, open, isolated.
   constexpr std::array<int, 4> kRank{0, 2, 1, 3};
   const auto rank = [&](BreakerState state) { return kRank[static_cast<size_t>(state)]; };
   std::vector<BreakerInfo> all;

@@ -21,10 +21,11 @@
 
 namespace opmux::runtime {
 
-/// Health as a runtime has it: who is published, told and woken when it changes. Thread-safe.
+/// Connects breakers and device health to a runtime: publishes, logs and schedules their changes.
+/// Thread-safe.
 class HealthKeeper {
  public:
-  /// Everything outlives it, and is asked only while calls run.
+  /// Must outlive the HealthKeeper. The functions are called only after the runtime is constructed.
   struct Parts {
     const base::Clock* clock = nullptr;
     telemetry::EventLog* log = nullptr;
@@ -41,13 +42,13 @@ class HealthKeeper {
   health::Health& view() { return health_; }
 
   HealthReport report();
-  /// The worst state of each implementation that failed lately.
+  /// The worst breaker state of each implementation that has a breaker.
   std::map<std::string, BreakerState> states();
-  /// Policies or registrations are others now.
+  /// Called when policies or registrations changed.
   void limits_changed();
-  /// The time of a program that has one of its own.
+  /// Advances the breakers' clock for programs that supply their time through tick().
   void tick(uint64_t now_ns) { clock_.tick(now_ns); }
-  /// The time that breakers go by.
+  /// The clock of the breakers.
   const base::Clock& clock() const { return clock_; }
   void on_breaker(BreakerListener listener);
   Status force(std::string_view implementation, BreakerForce what);
@@ -62,15 +63,15 @@ class HealthKeeper {
   health::Health health_;
   base::Published<std::vector<BreakerListener>> listeners_;
   std::atomic<bool> started_{false};
-  std::atomic<int> wake_{-1};  ///< descriptor of this process's job
+  std::atomic<int> wake_{-1};  ///< eventfd of the job in this process
 };
 
-/// The numbers that policies give a breaker: field by field, the strongest layer that sets one. Of
-/// a layer the first rule without a condition that is about the implementation, then its general
-/// ones.
+/// The limits that the policies set for a breaker. Each field comes from the strongest layer that
+/// sets it. Within a layer, the first unconditional rule for the implementation precedes the
+/// general settings.
 health::BreakerLimits breaker_limits(const policy::PolicySet& policies, std::string_view op,
                                      const policy::Subject& subject);
-/// Whether the policies have calls of anything timed.
+/// Whether any policy requires timed calls.
 bool times_calls(const policy::PolicySet& policies);
 
 }  // namespace opmux::runtime

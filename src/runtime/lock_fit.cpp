@@ -23,7 +23,7 @@ std::string schema_hash(const registry::Schema& schema) {
   return hex16(schema.prefix_hash(schema.args.size()));
 }
 
-/// Why an implementation cannot run here, whatever it is called with; empty if it can.
+/// Why an implementation cannot run on this machine for any arguments; empty if it can.
 std::string why_not(const registry::ImplementationRecord& implementation) {
   const registry::Backend& backend = *implementation.backend;
   if (!backend.enabled()) return base::concat("backend ", backend.name(), " is switched off");
@@ -31,10 +31,11 @@ std::string why_not(const registry::ImplementationRecord& implementation) {
   return implementation.capability.machine_text;
 }
 
-/// Compares one operator's lines with what is there.
+/// Compares the locked choices of one operator with the runtime.
 class OperatorFit {
  public:
-  /// `same_policy`: what policy drops under conditions was so when the lockfile was written.
+  /// `same_policy`: the policy is unchanged since the lockfile was written, so its conditional
+  /// drops were already taken into account.
   OperatorFit(std::string op, const LockSurroundings& now, bool same_policy)
       : op_(std::move(op)), same_policy_(same_policy) {
     const auto found = now.registry->operators.find(op_);
@@ -45,15 +46,15 @@ class OperatorFit {
     compiled->assume(nullptr, view_);
   }
 
-  /// What is in the way of a choice; empty if it fits and is put to the others.
+  /// Why a choice does not match; empty if it matches and was added.
   std::string add(const LockedChoice& choice) {
-    if (record_ == nullptr) return base::concat("operator ", op_, " is not here");
+    if (record_ == nullptr) return base::concat("operator ", op_, " does not exist");
     if (choice.schema_hash != schema_hash(*record_->schema)) {
       return base::concat(op_, " has another schema: ", record_->schema->canonical());
     }
     const auto at = std::ranges::find(record_->implementations, choice.implementation,
                                       [](const auto& each) { return each->id; });
-    if (at == record_->implementations.end()) return choice.implementation + " is not here";
+    if (at == record_->implementations.end()) return choice.implementation + " is not registered";
     const registry::ImplementationRecord& implementation = **at;
     if (implementation.build_id != choice.build_id) {
       const auto text = [](const std::string& id) { return id.empty() ? "none" : id; };
@@ -87,7 +88,7 @@ class OperatorFit {
   std::vector<dispatch::LockedClass> classes_;
 };
 
-/// Each different difference once, with how many classes have it.
+/// Distinct differences, each with the number of classes that have it.
 class Differences {
  public:
   void add(std::string text) {
@@ -102,7 +103,7 @@ class Differences {
   bool empty() const { return all_.empty(); }
 
   Status status(std::string_view name) const {
-    std::string text = base::concat(name, " does not fit this runtime any more, ", all_.size(),
+    std::string text = base::concat(name, " no longer matches this runtime, ", all_.size(),
                                     all_.size() == 1 ? " difference:" : " differences:");
     for (size_t i = 0; i < std::min(all_.size(), kMostDifferences); ++i) {
       text += "\n  " + all_[i].text;
@@ -112,7 +113,7 @@ class Differences {
       text += base::concat("\n  and ", all_.size() - kMostDifferences, " more");
     }
     return {Code::failed, "lock.misfit",
-            text + "\nrestore what it was written for, or write it anew with `opmux lock`"};
+            text + "\nrestore the setup it was written for, or write a new one with `opmux lock`"};
   }
 
  private:
@@ -159,7 +160,7 @@ Result<std::shared_ptr<const dispatch::LockSet>> fit(const Lockfile& lock, std::
   const bool same_policy = hash == lock.policy_hash;
   if (!same_policy) {
     differences.add(base::concat("another policy is in force: ", hash, ", was ", lock.policy_hash,
-                                 "; `opmux config show` has it"));
+                                 "; `opmux config show` prints it"));
   }
   std::map<std::string, OperatorFit> by_op;
   for (const LockedChoice& choice : lock.choices) {

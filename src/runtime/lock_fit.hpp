@@ -14,22 +14,22 @@
 
 namespace opmux::runtime {
 
-/// What a lockfile is written from and read against.
+/// The state that a lockfile is made from and compared with.
 struct LockSurroundings {
   registry::RegistrySnapshotPtr registry;
   std::shared_ptr<const policy::PolicySet> policies;
 };
 
-/// Of what the policies mean for the operators there are: 16 hexadecimal digits.
+/// Hash of the policies' effect on the existing operators, as 16 hexadecimal digits.
 std::string policy_hash(const LockSurroundings& now);
 
-/// The choices as a lockfile has them, sorted.
+/// Converts decisions to the sorted choices of a lockfile.
 Lockfile lockfile_of(const std::vector<dispatch::Engine::DecidedClass>& decided,
                      const LockSurroundings& now);
 
-/// The choices of a lockfile as decisions look them up. Fails with `failed`, "lock.misfit" and all
-/// differences if it was written for another policy, for other operators or implementations, or for
-/// what may not run here.
+/// Converts a lockfile to the form in which decisions look up its choices. Fails with `failed`,
+/// "lock.misfit" and a list of all differences if the lockfile was written for another policy, for
+/// other operators or implementations, or for implementations that may not run here.
 Result<std::shared_ptr<const dispatch::LockSet>> fit(const Lockfile& lock, std::string_view name,
                                                      const LockSurroundings& now);
 

@@ -13,7 +13,7 @@ namespace opmux::runtime {
 namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
-/// A wait ends at least this often, whatever the clock does.
+/// Upper bound of a wait, in case the clock is not steady.
 constexpr uint64_t kLongestWait = 60'000 * kMillisecond;
 
 }  // namespace
@@ -35,7 +35,8 @@ Maintenance::~Maintenance() { stop(); }
 void Maintenance::stop() {
   Thread* const own = thread_.exchange(nullptr);
   if (own == nullptr) return;
-  // A thread of the parent: this process has none to wait for, and its object is left as it is.
+  // A forked child does not have the parent's thread, so there is nothing to join; the object is
+  // leaked.
   if (own->process != base::process_number()) return;
   own->ending.store(true);
   own->call();
@@ -69,7 +70,7 @@ void Maintenance::start() {
   try {
     own->thread = std::thread([this, thread = own.get()] { serve(*thread); });
   } catch (const std::system_error&) {
-    return;  // the system gives no thread: tick() still does it all
+    return;  // no thread could be created: tick() still runs the jobs
   }
   thread_.store(own.release());
 }
@@ -117,7 +118,8 @@ uint64_t Maintenance::run_due(uint64_t now_ns, const std::vector<const Entry*>& 
   const std::shared_ptr<const Entries> entries = entries_.get();
   for (const auto& entry : *entries) {
     if (entry->made_in != base::process_number()) {
-      (void)entry->job.release();  // the fork may have come in the middle of its run
+      // The fork may have interrupted its run, so it is not destroyed.
+      (void)entry->job.release();
       entry->job = entry->make();
       entry->made_in = base::process_number();
       entry->due.store(0, std::memory_order_relaxed);

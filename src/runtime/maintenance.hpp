@@ -14,23 +14,24 @@
 
 namespace opmux::runtime {
 
-/// Does what is due at a time of its own: jobs with a next time, and jobs that wait for a
-/// descriptor. On one thread, which starts with the first job, or inside tick(). A forked child has
-/// no such thread until revive(), and makes its jobs anew. Thread-safe.
+/// Runs background jobs that are due at a time or when a descriptor becomes readable. They run on
+/// one thread, which starts with the first job, or inside tick(). A forked child has no such thread
+/// until revive(), and recreates its jobs. Thread-safe.
 class Maintenance {
  public:
   static constexpr uint64_t kNever = UINT64_MAX;
 
-  /// One thing that is done again and again, one run at a time.
+  /// A recurring task. Runs of a job never overlap.
   class Job {
    public:
     virtual ~Job() = default;
-    /// Returns when it wants to run next; kNever: when its descriptor is ready.
+    /// Returns the time of the next run; kNever: only when the descriptor is ready.
     virtual uint64_t run(uint64_t now_ns) = 0;
-    /// Asked before each wait; -1 if there is none.
+    /// Queried before each wait; -1 if the job has no descriptor.
     virtual int descriptor() const { return -1; }
   };
-  /// Called when the job is added, and again in a forked child; what it uses must outlive this.
+  /// Called when the job is added, and again in a forked child. Objects that it uses must outlive
+  /// the Maintenance.
   using MakeJob = std::function<std::unique_ptr<Job>()>;
 
   Maintenance(const base::Clock& clock, bool own_thread) : clock_(clock), own_thread_(own_thread) {}
@@ -38,17 +39,17 @@ class Maintenance {
   Maintenance(const Maintenance&) = delete;
   Maintenance& operator=(const Maintenance&) = delete;
 
-  /// The first run is as soon as possible.
+  /// Adds a job; its first run is as soon as possible.
   void add(MakeJob make);
-  /// Runs what is due, unless another thread is at it.
+  /// Runs the jobs that are due, unless another thread is running jobs.
   void tick(uint64_t now_ns);
-  /// On cold paths: starts the thread again if a fork lost it. Costs a comparison otherwise.
+  /// Called on slow paths: restarts the thread if a fork lost it. Otherwise costs one comparison.
   void revive() {
     const uint64_t started = started_in_.load(std::memory_order_relaxed);
     if (started != 0 && started != base::process_number()) [[unlikely]]
       start();
   }
-  /// Ends the thread; nothing runs any more.
+  /// Ends the thread. No job runs afterwards, except inside tick().
   void stop();
 
  private:
@@ -56,14 +57,14 @@ class Maintenance {
     MakeJob make;
     std::unique_ptr<Job> job;
     std::atomic<uint64_t> due{0};
-    uint64_t made_in = 0;  ///< the process that the job belongs to
+    uint64_t made_in = 0;  ///< number of the process that created the job
   };
   struct Thread;
   using Entries = std::vector<std::shared_ptr<Entry>>;
 
   void start();
   void serve(Thread& own);
-  /// Returns when the next job is due. The caller holds running_.
+  /// Runs the jobs that are due; returns when the next one is. The caller holds running_.
   uint64_t run_due(uint64_t now_ns, const std::vector<const Entry*>& ready);
   void wait(Thread& own, uint64_t due_ns, std::vector<const Entry*>& ready);
 
@@ -71,7 +72,8 @@ class Maintenance {
   const bool own_thread_;
   base::Published<Entries> entries_;
   base::ForkMutex running_, starting_;
-  std::atomic<uint64_t> started_in_{0};  ///< number of the process that has, or should have, one
+  /// Number of the process that started the thread; 0 = not started.
+  std::atomic<uint64_t> started_in_{0};
   std::atomic<Thread*> thread_{nullptr};
 };
 

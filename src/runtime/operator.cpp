@@ -20,8 +20,8 @@ dispatch::CallSettings settings_of(const CallOptions& options) {
           options.pool};
 }
 
-/// Arguments with absent outputs replaced by views of the inferred shapes. An optional output that
-/// is absent stays so: a call could leave it out too.
+/// Replaces absent required outputs by views of the inferred shapes. Absent optional outputs stay
+/// absent, because a call may omit them too.
 class WithInferredOutputs {
  public:
   Status infer(const registry::Schema& schema, const CallSite& site, const ArgValue* values) {
@@ -77,7 +77,7 @@ Result<Plan> bind(dispatch::OperatorSlot& slot, const CallSite& site, const ArgV
 
 namespace {
 
-/// An explanation that there is nothing to explain.
+/// An explanation that only has a note with the error.
 Explanation not_explained(const dispatch::OperatorSlot& slot, const Status& status) {
   Explanation none;
   none.op = slot.name();

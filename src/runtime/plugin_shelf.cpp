@@ -27,11 +27,11 @@ struct PluginFolder {
   std::string_view found_in;
 };
 
-/// Where plugins are looked for, in this order; never the working directory.
+/// The folders that are searched for plugins, in this order; never the working directory.
 std::vector<PluginFolder> plugin_folders(const Options& options,
                                          const policy::Environment& environment) {
   std::vector<PluginFolder> folders;
-  // An installation may come without backends; a folder that somebody named should be there.
+  // The installation may lack backends, but a folder that was named explicitly must exist.
   const std::string own = options.backends ? plugin::default_folder() : std::string();
   if (std::error_code ignored; !own.empty() && std::filesystem::exists(own, ignored)) {
     folders.push_back({own, kOwn});
@@ -43,15 +43,15 @@ std::vector<PluginFolder> plugin_folders(const Options& options,
   return folders;
 }
 
-/// Where signatures are enforced, whoever sets variables does not choose code.
+/// Where signatures are required, environment variables must not select code.
 Status environment_may_name_code(const PluginOptions& options) {
   if (options.trust != Trust::signed_only) return {};
   return {Code::invalid_argument, "trust.environment",
-          "the program takes signed plugins only, from the folders that it names itself: "
-          "OPMUX_PLUGIN_PATH is not followed"};
+          "the program loads only signed plugins from the folders that it names itself; "
+          "OPMUX_PLUGIN_PATH is ignored"};
 }
 
-/// Remembered, or found out now.
+/// The cached verdict, or the result of probing the file now.
 plugin::Verdict verdict_of(plugin::VerdictCache& verdicts, const plugin::CheckedFile& file,
                            const plugin::LibraryFile& target) {
   if (std::optional<plugin::Verdict> known = verdicts.find(file.digest)) return *std::move(known);
@@ -86,11 +86,11 @@ void PluginShelf::start(const Options& options) {
     read_folders(mine, options);
     if (mine.verdicts != nullptr && !mine.verdicts->folder_state().ok()) {
       log_.tell(Level::warning, "store.folder", "", "", "", [&] {
-        return "verdicts about plugins are kept in memory only: " +
+        return "probe verdicts of plugins cannot be stored and are kept in memory only: " +
                std::string(mine.verdicts->folder_state().message());
       });
     }
-    // What answers specialization points is asked without a decision.
+    // Specialization points are answered without a decision, so their plugins cannot be deferred.
     mine.loader->load_waiting([](const Manifest& manifest) { return !manifest.points.empty(); });
     for (const PluginReport& report : mine.loader->reports()) tell(report);
     define_operators(*mine.loader);
@@ -135,7 +135,7 @@ void PluginShelf::define_operators(const plugin::Loader& loader) {
     batches.emplace_back().operators = waiting.manifest.operators;
     batches.back().backend.plugin = waiting.manifest.name;
   }
-  // One that is refused here is refused, and told, when it is loaded.
+  // A refused operator is refused again, and logged, when its plugin is loaded.
   (void)registry_.add_each(batches);
 }
 
@@ -204,7 +204,7 @@ void PluginShelf::load_for(dispatch::OperatorSlot& slot) {
       return implements(backend, op) && !denied_(backend, op);
     });
   });
-  // Those that are denied are looked at again when the policy changes.
+  // Denied plugins are considered again when the policy changes.
   slot.plugins_wait.store(false);
 }
 

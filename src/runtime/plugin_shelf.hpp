@@ -20,40 +20,42 @@
 
 namespace opmux::runtime {
 
-/// The plugins of one runtime. Those of the installation are loaded at once; others are tried in a
-/// process of their own and loaded when a decision could use them. Thread-safe.
+/// The plugins of one runtime. Those of the installation are loaded at once. Others are probed in a
+/// child process and loaded when a decision could use them. Thread-safe.
 class PluginShelf {
  public:
-  /// Whether nothing of this backend for this operator may be used.
+  /// Whether policy denies all implementations of this operator in this backend.
   using Denied = std::function<bool(const plugin::Manifest::Backend& backend, std::string_view op)>;
 
   PluginShelf(registry::Registry& registry, dispatch::Engine& engine, telemetry::EventLog& log,
               const policy::Environment& environment, Denied denied);
 
-  /// Finds what there is. Call it once.
+  /// Finds and probes the plugins. Call it once.
   void start(const Options& options);
-  /// Names of backends that wait.
+  /// Names of the backends of deferred plugins.
   std::vector<std::string> waiting_backends();
-  /// Tells the engine which operators have implementations that wait.
+  /// Marks the operators that have implementations in deferred plugins, so that the engine loads
+  /// them on demand.
   void mark_waiting();
 
-  /// Loads what waits and could run this operator.
+  /// Loads the deferred plugins that implement this operator, unless policy denies them.
   void load_for(dispatch::OperatorSlot& slot);
-  /// Loads everything that waits.
+  /// Loads all deferred plugins.
   void warm_up();
 
-  /// Everything found and what became of it; loads what waits.
+  /// The reports of all plugins; loads deferred plugins first.
   std::vector<PluginInfo> report();
 
  private:
   struct Held {
-    std::unique_ptr<plugin::VerdictCache> verdicts;  ///< null if nothing is tried
+    std::unique_ptr<plugin::VerdictCache> verdicts;  ///< null if plugins are not probed
     std::unique_ptr<plugin::Loader> loader;
   };
 
   void read_folders(Held& held, const Options& options);
   void load(const std::function<bool(const plugin::Manifest&)>& wanted);
-  /// In one go: each publication copies what is there.
+  /// Defines the operators of deferred plugins in one batch, because each publication copies the
+  /// registry.
   void define_operators(const plugin::Loader& loader);
   void note_waiting(const plugin::Loader& loader);
   void tell(const plugin::PluginReport& report);
@@ -65,9 +67,11 @@ class PluginShelf {
   const policy::Environment& environment_;
   Denied denied_;
   std::atomic<bool> some_wait_{false};
-  /// Operators with implementations that wait; apart, so that publishing takes no lock of loading.
+  /// Operators with implementations in deferred plugins. Separate from held_, so that publishing
+  /// does not wait for the lock that loading holds.
   base::Published<std::vector<std::string>> waiting_ops_;
-  /// A plugin that calls operators while it is loaded waits for nobody.
+  /// The thread that is loading. A plugin that calls operators while it is loaded would otherwise
+  /// wait for itself.
   std::atomic<std::thread::id> loading_{};
   base::ForkGuarded<Held> held_;
 };

@@ -22,7 +22,7 @@ Kind kind_named(std::string_view word) {
   return Kind::vendor;
 }
 
-/// A described machine: schemas and names without anything to run.
+/// A registry snapshot of a described machine, with schemas and names but no code.
 Result<registry::RegistrySnapshotPtr> described(const std::vector<OperatorInfo>& machine) {
   auto snapshot = std::make_shared<registry::RegistrySnapshot>();
   for (const OperatorInfo& info : machine) {
@@ -61,7 +61,7 @@ std::string first_of(const policy::Effect& effect) {
   return effect.order.empty() ? "" : effect.order.front();
 }
 
-/// What was tried first where the same condition was true, or where none was.
+/// The earlier effect under the same condition, else the unconditional one.
 const policy::Effect& counterpart(const std::vector<policy::Effect>& effects,
                                   const policy::Effect& other) {
   const auto same = std::find_if(effects.begin(), effects.end(),
@@ -77,7 +77,7 @@ void add_changes(const policy::PolicySet& now, const policy::PolicySet& next,
   const std::string general = first_of(after.front());
   for (const policy::Effect& effect : after) {
     const std::string was = first_of(counterpart(before, effect)), is = first_of(effect);
-    // Where a condition makes no difference of its own, the line without one says it.
+    // If the condition makes no difference, the unconditional line already reports the change.
     if (was == is || (!effect.when.empty() && is == general)) continue;
     changes.push_back({op->schema->name, effect.when, was, is, effect.by});
   }
@@ -111,7 +111,7 @@ Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
   if (policy->shadow != ShadowOptions{} && !policy->shadow.every) {
     check.findings.push_back(
         {"policy.unread", std::string(name), "",
-         "shadow: without every, no call is compared unless another policy says how many are"});
+         "shadow: every is not set, so no call is compared unless another policy sets it"});
   }
   auto file =
       policy::PolicyLayer::make(policy::Source::file, std::move(*policy), std::string(name));

@@ -11,8 +11,8 @@
 
 namespace opmux::runtime {
 
-/// What would become of a policy text as the file of a runtime with these policies. Fails as
-/// loading it would. Rules that have expired `today` are treated so.
+/// Predicts the effect of loading a policy text as the file of a runtime with these policies. Fails
+/// as loading it would. Rules that are expired on `today` are treated as expired.
 Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
                                  const PolicyCheckOptions& options, const policy::PolicySet& now,
                                  const registry::RegistrySnapshotPtr& known,

@@ -17,7 +17,7 @@ using policy::PolicySet;
 using registry::Reason;
 using RecordPtr = std::shared_ptr<const registry::OperatorRecord>;
 
-/// Conditions that rules for an operator have, as texts.
+/// The texts of the conditions of all rules for an operator.
 void add_conditions(const PolicySet& set, const registry::OperatorRecord& op,
                     std::set<std::string>& into) {
   for (const PolicyLayerPtr& layer : set.layers) {
@@ -28,7 +28,8 @@ void add_conditions(const PolicySet& set, const registry::OperatorRecord& op,
   }
 }
 
-/// The layer as it is where of all conditions this one alone holds; none if it is empty.
+/// The layer with the rules that apply if only this condition holds. An empty condition stands for
+/// calls where none holds.
 PolicyLayerPtr where_holds(const PolicyLayerPtr& layer, const std::string& condition) {
   Policy policy = layer->policy();
   std::erase_if(policy.rules, [&](const Rule& rule) {
@@ -45,7 +46,7 @@ bool can_run(const registry::ImplementationRecord& implementation) {
          implementation.capability.machine == Reason::none;
 }
 
-/// A choice by policy alone, with what led to it. Keeps the layers that origins point into.
+/// The decision by policy alone, with its causes. Keeps the layers alive that origins point into.
 struct Ruling {
   Ruling(const PolicySet& set, const RecordPtr& op, const std::string& condition) {
     for (const PolicyLayerPtr& layer : set.layers) {
@@ -77,7 +78,7 @@ struct Ruling {
   int chosen = -1;
 };
 
-/// The rules that change scores of an operator, by name.
+/// The names of the rules that change scores of an operator.
 std::string boosting_rules(const PolicySet& set, const std::string& op) {
   std::vector<std::string> names;
   for (const PolicyLayerPtr& layer : set.layers) {

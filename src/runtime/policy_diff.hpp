@@ -9,9 +9,9 @@
 
 namespace opmux::runtime {
 
-/// Which choices differ between two sets of policies, for every operator: where no condition of
-/// theirs holds, and where each of their conditions holds alone. Looks at policies and at what is
-/// available, not at capabilities: those depend on the arguments of calls.
+/// The decisions that differ between two sets of policies, for every operator: once where no
+/// condition holds, and once for each condition alone. Considers policies and availability, but not
+/// capabilities, because those depend on the arguments of calls.
 std::vector<ChoiceChange> compare(const policy::PolicySet& from, const policy::PolicySet& to,
                                   const registry::RegistrySnapshot& registry);
 

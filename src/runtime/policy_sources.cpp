@@ -84,7 +84,7 @@ Status PolicySources::change(std::string_view what, Edit&& edit) {
   edit(next);
   Status status = dry_run(next.set(), now->set(), *parts_.registry());
   if (!status.ok() && parts_.load_waiting) {
-    // What waits to be loaded may be what it asks for.
+    // A deferred plugin may have the implementation that the policy requires.
     parts_.load_waiting();
     status = dry_run(next.set(), now->set(), *parts_.registry());
   }
@@ -193,8 +193,7 @@ Status PolicySources::rollback() {
   });
   if (!status.ok()) return status;
   if (version == 0) {
-    return {Code::not_found, "policy.no_previous",
-            "there is no policy before this one to go back to"};
+    return {Code::not_found, "policy.no_previous", "there is no previous policy to roll back to"};
   }
   rolled_back_.fetch_add(1, std::memory_order_relaxed);
   note_generation(version, parts_.publish());
@@ -215,9 +214,9 @@ void PolicySources::tell(const PolicyChange& change) const {
         Level::info, "policy.loaded",
         base::concat(who, " is in force as version ", told.version, ", by ", change.origin));
   } else {
-    parts_.log->announce(
-        Level::error, "policy.refused",
-        base::concat(who, " was refused, nothing changed: ", change.status.message()));
+    parts_.log->announce(Level::error, "policy.refused",
+                         base::concat(who, " was refused and the policy in force is unchanged: ",
+                                      change.status.message()));
   }
   for (const PolicyListener& listener : *listeners_.get()) listener(told);
 }
@@ -269,7 +268,7 @@ std::optional<std::chrono::sys_seconds> PolicySources::lapse() {
         PolicyLayerPtr& layer = layers.of(source);
         if (layer == nullptr) continue;
         if (const auto due = policy::next_expiry(layer->policy()); due && *due <= now) {
-          // What was valid stays so; constraints stay in force, so candidates only come back.
+          // A valid policy stays valid: constraints stay in force, so expiry only adds candidates.
           if (auto made = make_layer(source, layer->policy(), layer->name())) layer = *made;
           any = true;
         }
@@ -283,7 +282,7 @@ std::optional<std::chrono::sys_seconds> PolicySources::lapse() {
   lapsed_.fetch_add(1, std::memory_order_relaxed);
   parts_.publish();
   parts_.log->announce(Level::warning, "policy.expired",
-                       "rules have expired: their deny and require stay in force, the rest lapsed");
+                       "rules have expired; of these rules only deny and require stay in force");
   return next;
 }
 

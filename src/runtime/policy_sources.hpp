@@ -18,40 +18,41 @@
 
 namespace opmux::runtime {
 
-/// A policy that was read from text, and what the text was.
+/// A parsed policy, with name, digest and origin of its text.
 struct PolicyDraft {
   Policy policy;
   std::string name, digest, origin;
 };
 
-/// The policies of a runtime by source, and what becomes of new ones: each is checked, tried on
-/// every operator that it concerns, and put in force as a whole or not at all. Thread-safe; a child
-/// forked at any moment finds the old or the new ones.
+/// The policies of a runtime by source. A new policy is checked, dry-run on every operator that it
+/// concerns, and put in force completely or not at all. Thread-safe; a child forked at any moment
+/// finds either the old or the new policies.
 class PolicySources {
  public:
   struct Parts {
     std::function<registry::RegistrySnapshotPtr()> registry;
     std::function<uint64_t()> publish;        ///< returns the new generation
-    std::function<void()> load_waiting = {};  ///< loads plugins that wait; may be empty
+    std::function<void()> load_waiting = {};  ///< loads deferred plugins; may be empty
     const telemetry::EventLog* log = nullptr;
     std::function<std::chrono::sys_seconds()> utc;
-    std::function<void()> on_expiring;  ///< a policy with rules that will expire is in force
+    /// Called when a policy with expiring rules is put in force.
+    std::function<void()> on_expiring;
   };
   explicit PolicySources(Parts parts) : parts_(std::move(parts)) {}
 
-  /// All layers but scopes, strongest first.
+  /// All layers except scopes, strongest first.
   std::shared_ptr<const policy::PolicySet> set() const;
 
-  /// The same with this one in the place of the text in force.
+  /// The same with `policy` in place of the current file policy.
   Result<policy::PolicySet> set_with(Policy policy, std::string name) const;
 
-  /// Sources that are read once, before anything is published.
+  /// For sources that are read once, before the first publication.
   Status set_at_start(policy::Source source, Policy policy, std::string name);
   Status set_code(const Policy& policy);
   Policy code() const;
 
-  /// Puts a text in force, or refuses it: then nothing changes but a counter, and listeners and the
-  /// log are told, as they are of success.
+  /// Puts a policy in force or refuses it. If it is refused, only the counters change. Both
+  /// outcomes are logged and passed to the listeners.
   Status load(Result<Policy> parsed, PolicyDraft draft);
   Status rollback();
   PolicyState state() const;
@@ -59,14 +60,14 @@ class PolicySources {
   void add_validator(PolicyValidator validator);
   void on_change(PolicyListener listener);
 
-  /// Takes what expired out of force. Returns when the next rule expires.
+  /// Deactivates expired rules. Returns when the next rule expires.
   std::optional<std::chrono::sys_seconds> lapse();
 
-  /// While frozen every change is refused with `frozen`, and nothing lapses.
+  /// While frozen, every change is refused with `frozen` and no rule expires.
   void freeze(bool on);
 
  private:
-  /// One text in force.
+  /// A file policy, current or previous.
   struct Text {
     policy::PolicyLayerPtr layer;
     std::string digest, origin;
@@ -85,7 +86,7 @@ class PolicySources {
   Result<policy::PolicyLayerPtr> make_layer(policy::Source source, Policy policy,
                                             std::string name) const;
   Status approve(const Policy& policy) const;
-  /// Changes a copy of the layers, tries it, and keeps it.
+  /// Edits a copy of the layers, dry-runs it, and keeps it on success.
   template <class Edit>
   Status change(std::string_view what, Edit&& edit);
   Status put(PolicyDraft draft);
@@ -94,7 +95,8 @@ class PolicySources {
   void note_expiry(const policy::PolicyLayer& layer) const;
 
   Parts parts_;
-  base::ForkMutex writers_;  ///< one trial at a time; never held while others' code runs
+  /// Serialises changes; not held while validators and listeners run.
+  base::ForkMutex writers_;
   base::Published<Layers> layers_;
   base::Published<std::vector<PolicyValidator>> validators_;
   base::Published<std::vector<PolicyListener>> listeners_;
@@ -102,8 +104,8 @@ class PolicySources {
   std::atomic<bool> frozen_{false};
 };
 
-/// Whether a policy leaves every operator a candidate where no condition applies, or says
-/// allow_none. Operators for which `next` means what `now` does are not tried.
+/// Checks that a policy leaves every operator a candidate where no condition applies, or sets
+/// allow_none. Operators for which `next` and `now` have the same effect are skipped.
 Status dry_run(const policy::PolicySet& next, const policy::PolicySet& now,
                const registry::RegistrySnapshot& registry);
 

@@ -14,7 +14,7 @@ std::string sha256_of(std::string_view text) {
   return base::sha256_hex(std::as_bytes(std::span(text)));
 }
 
-/// Puts what one file says for all rules to what others said; false if it was said before.
+/// Moves a setting of one file to the merged policy; false if an earlier file has set it.
 template <class T>
 bool take(T& into, T& from) {
   if (from == T()) return true;
@@ -27,7 +27,7 @@ Status join(Policy& whole, Policy part, const std::string& path) {
   const auto twice = [&](std::string_view key) {
     return Status(Code::invalid_argument, "policy.said_twice",
                   base::concat(path, ":1:1: ", key,
-                               " is set here and in a file before; one of them may set it"));
+                               " is already set in an earlier file; only one file may set it"));
   };
   if (!take(whole.prefer, part.prefer)) return twice("defaults.prefer");
   if (!take(whole.allow, part.allow)) return twice("defaults.allow");

@@ -10,12 +10,12 @@
 
 namespace opmux::runtime {
 
-/// The policy of one or several files: their rules in one list. What holds for a whole file may be
-/// said in one of them only ("policy.said_twice").
+/// Parses one or several files into one policy with all their rules. Only one of them may set a
+/// given setting other than rules ("policy.said_twice").
 Result<Policy> parse_files(const std::vector<config::FileText>& files,
                            const registry::RegistrySnapshot& registry);
 
-/// SHA-256 of the text; of several files, of what sha256sum prints for them.
+/// SHA-256 of the text; for several files, of the output of sha256sum for them.
 std::string digest_of(const std::vector<config::FileText>& files);
 
 }  // namespace opmux::runtime

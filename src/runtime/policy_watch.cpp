@@ -5,7 +5,7 @@
 namespace opmux::runtime {
 
 uint64_t PolicyWatch::run(uint64_t now_ns) {
-  // The first time too: something may have changed before the watch was there.
+  // Also on the first run, because a file may have changed before the watch existed.
   if (watch_.changed() || !started_) debounce_.note(now_ns);
   started_ = true;
   if (debounce_.due(watch_.still_written()) <= now_ns) {
@@ -18,7 +18,7 @@ uint64_t PolicyWatch::run(uint64_t now_ns) {
 }
 
 void PolicyWatch::read_again() {
-  // Something that changes while it is read gives another event, or looks different next time.
+  // A change during the read causes another event, or is noticed at the next comparison.
   Result<Files> files = config::read_policy_files(path_);
   if (!files && files.error().code() == Code::unavailable) return;
   if (!files) {

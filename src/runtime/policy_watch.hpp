@@ -11,14 +11,14 @@
 
 namespace opmux::runtime {
 
-/// Follows policy files: waits until a burst of changes is over, reads them all, and hands them on
-/// if they are not what was read before. What cannot be read is told once.
+/// Watches policy files. After a burst of changes it reads all files and reports them if they
+/// differ from the last ones. A read error is reported once.
 class PolicyWatch final : public Maintenance::Job {
  public:
   using Files = std::vector<config::FileText>;
   using Reload = std::function<void(Result<Files> files)>;
 
-  /// `seen` is what is in force already.
+  /// `seen` are the contents that are already in force.
   PolicyWatch(std::string path, config::PathWatch::Way way, Files seen, Reload reload)
       : path_(path),
         watch_(std::move(path), way),
@@ -35,7 +35,7 @@ class PolicyWatch final : public Maintenance::Job {
   config::PathWatch watch_;
   config::Debounce debounce_;
   Files seen_;
-  std::string failure_;  ///< told last
+  std::string failure_;  ///< the read error that was reported last
   Reload reload_;
   bool started_ = false;
 };

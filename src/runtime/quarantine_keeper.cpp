@@ -30,7 +30,8 @@ void for_each_implementation(const registry::RegistrySnapshot& snapshot, Visit&&
   }
 }
 
-/// Takes an implementation, or all if `id` is empty, out of a book; returns how often it was there.
+/// Removes an implementation, or all if `id` is empty, from a book; returns the number of entries
+/// removed.
 size_t take_out(health::QuarantineBook& book, std::string_view id) {
   const auto concerned = [&](const auto& one) { return id.empty() || one.id == id; };
   size_t count = std::erase_if(book.entries, concerned);
@@ -85,7 +86,7 @@ void QuarantineKeeper::read_store() {
   if (!found) {
     ++at_start_.damaged;
     return tell({{Level::warning, std::string(found.error().reason()), "",
-                  base::concat("quarantines are not known: ", found.error().message())}});
+                  base::concat("the quarantine list cannot be read: ", found.error().message())}});
   }
   at_start_.damaged += found->damaged;
   book_.update([&](health::QuarantineBook& book) {
@@ -103,7 +104,7 @@ void QuarantineKeeper::tell(const std::vector<health::JournalNews>& news) {
 void QuarantineKeeper::tell_problem(const Status& why) {
   at_start_.problem = why.message();
   tell({{Level::warning, "journal.off", "",
-         base::concat("there is no crash journal: ", why.message())}});
+         base::concat("the crash journal is off: ", why.message())}});
 }
 
 void QuarantineKeeper::apply(const registry::RegistrySnapshotPtr& snapshot) {
@@ -124,7 +125,7 @@ void QuarantineKeeper::note_names(const registry::RegistrySnapshot& snapshot) {
   if (status.ok()) return;
   unnoted_.fetch_add(1, std::memory_order_relaxed);
   parts_.log->tell(Level::warning, "journal.names", "", "", "", [&] {
-    return base::concat("ends inside of new implementations cannot be blamed on them: ",
+    return base::concat("crashes in new implementations cannot be attributed to them: ",
                         status.message());
   });
 }
@@ -144,10 +145,10 @@ void QuarantineKeeper::mark(const registry::RegistrySnapshot& snapshot) {
 
 const std::string* QuarantineKeeper::text_for(const health::Quarantined& entry) {
   auto text = std::make_unique<const std::string>(
-      base::concat(entry.how == "suspect" ? "two processes were killed inside of it"
-                                          : "a process ended inside of it by " + entry.how,
+      base::concat(entry.how == "suspect" ? "two processes were killed inside it"
+                                          : "a process ended inside it by " + entry.how,
                    " (", day_of(entry.since), "); quarantined until ", day_of(entry.expires),
-                   " or 'opmux quarantine clear ", entry.id, "'"));
+                   " or until 'opmux quarantine clear ", entry.id, "'"));
   return texts_.with([&](Texts& texts) {
     texts.kept.push_back(std::move(text));
     return texts.kept.back().get();
@@ -155,7 +156,7 @@ const std::string* QuarantineKeeper::text_for(const health::Quarantined& entry) 
 }
 
 Quarantine QuarantineKeeper::list(const registry::RegistrySnapshot& snapshot) {
-  // Others may have changed it; without a store that can be read, what holds here.
+  // Other processes may have changed the store. If it cannot be read, use the book of this runtime.
   const auto stored = store_.read();
   const auto held = book_.get();
   health::QuarantineBook book = stored ? *stored : *held;

@@ -19,7 +19,7 @@
 
 namespace opmux::runtime {
 
-/// A runtime's share in the process's crash journal, and the quarantines that hold for it.
+/// A runtime's use of the process's crash journal, and the quarantines that apply to it.
 /// Thread-safe once started.
 class QuarantineKeeper {
  public:
@@ -32,18 +32,18 @@ class QuarantineKeeper {
   QuarantineKeeper(const QuarantineKeeper&) = delete;
   QuarantineKeeper& operator=(const QuarantineKeeper&) = delete;
 
-  /// Judges the ends of earlier processes if there is to be a journal, and opens it. Whatever goes
-  /// wrong is told and counted.
+  /// If a journal is wanted, evaluates the journals of ended processes and opens one. Problems are
+  /// logged and counted.
   void start(const std::string& state_dir, CrashJournal wish);
 
-  /// Before a snapshot is published: names its implementations in the journal, and marks those
-  /// that are quarantined.
+  /// Called before a snapshot is published: writes the names of its implementations to the journal
+  /// and marks the quarantined ones.
   void apply(const registry::RegistrySnapshotPtr& snapshot);
 
-  /// As it stands in the store now; of `snapshot` are those that are here.
+  /// The current contents of the store. Entries of implementations in `snapshot` are marked `here`.
   Quarantine list(const registry::RegistrySnapshot& snapshot);
-  /// Lifts quarantines and forgets suspicions of one implementation, or of all if `id` is empty;
-  /// returns how many. Later decisions of this runtime may differ.
+  /// Removes quarantines and suspicions of one implementation, or of all if `id` is empty; returns
+  /// how many. Later decisions of this runtime may differ.
   Result<size_t> clear(std::string_view id, const registry::RegistrySnapshot& snapshot);
   CrashJournalState state() const;
 
@@ -59,12 +59,13 @@ class QuarantineKeeper {
 
   Parts parts_;
   health::QuarantineStore store_;
-  base::Published<health::QuarantineBook> book_;  ///< what holds here
+  base::Published<health::QuarantineBook> book_;  ///< quarantines that apply to this runtime
   std::atomic<bool> joined_{false}, handler_{false};
   CrashJournalState at_start_;
   std::atomic<uint64_t> unnoted_{0};
   struct Texts {
-    std::vector<std::unique_ptr<const std::string>> kept;  ///< records point to them
+    /// Referenced by ImplementationRecord::quarantined.
+    std::vector<std::unique_ptr<const std::string>> kept;
     registry::RegistrySnapshotPtr applied;
   };
   base::ForkGuarded<Texts> texts_;

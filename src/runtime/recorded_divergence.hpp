@@ -6,8 +6,8 @@
 
 namespace opmux::runtime {
 
-/// Takes cause, element and arguments of a call whose result was wrong: elements are those from
-/// before the call, also of tensors that it wrote to.
+/// Fills in cause, element and arguments of a call whose result was wrong. The elements are those
+/// before the call, also for tensors that it wrote to.
 void describe_divergence(const verify::Divergence& divergence, const record::CaptureRules& rules,
                          record::Recording& recording);
 

@@ -28,7 +28,7 @@ std::string machine_features() {
   return all;
 }
 
-/// What makes two calls alike: one file is enough for both.
+/// Calls with the same key are recorded once.
 std::string key_of(const registry::ImplementationRecord& implementation, std::string_view reason,
                    std::string_view call_class) {
   return base::concat(implementation.id, " ", implementation.build_id, " ", reason, " ",
@@ -46,7 +46,7 @@ Result<RecordOptions> record_options(RecordOptions options, const std::string& e
   if (options.folder.empty()) return options;
   if (base::sha256_hex({}).empty()) {
     return Status(Code::unsupported, "record.unsupported",
-                  "calls cannot be recorded: the library was built without digests");
+                  "calls cannot be recorded: the library was built without SHA-256");
   }
   std::error_code error;
   const auto absolute = std::filesystem::absolute(options.folder, error).lexically_normal();
@@ -141,7 +141,7 @@ void CallRecorder::write(const std::string& key, const record::Recording& record
     parts_.log->tell(Level::warning, "record.written", recording.op, recording.implementation, name,
                      [&] {
                        return base::concat("a call that ", record::name_of(recording.cause),
-                                           " was recorded; look at it with 'opmux replay ",
+                                           " was recorded; replay it with 'opmux replay ",
                                            folder_.path_of(name), "'");
                      });
   }
@@ -155,7 +155,7 @@ void CallRecorder::tell_failure(const Status& why) {
     return true;
   });
   parts_.log->tell(Level::warning, why.reason(), "", "", "", [&] {
-    return base::concat("calls that go wrong are not recorded: ", why.message());
+    return base::concat("failed calls cannot be recorded: ", why.message());
   });
 }
 

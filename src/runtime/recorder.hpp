@@ -19,27 +19,28 @@
 
 namespace opmux::runtime {
 
-/// Writes calls that went wrong into the folder of a runtime's recordings, on the thread that met
-/// them: each implementation, class and reason once. Thread-safe.
+/// Writes failed and diverging calls to the recordings folder of a runtime, on the thread that
+/// observed them. Each combination of implementation, class and reason is recorded once.
+/// Thread-safe.
 class CallRecorder final : public verify::Witness {
  public:
   struct Parts {
     telemetry::EventLog* log = nullptr;
     std::function<std::string()> policy_hash;
   };
-  /// `options` with an empty folder records nothing.
+  /// If the folder in `options` is empty, nothing is recorded.
   CallRecorder(Parts parts, const RecordOptions& options);
 
   bool on() const { return !options_.folder.empty(); }
   void note(const dispatch::FailedCall& call);
-  /// A call whose result was wrong.
+  /// Records a call whose result was wrong.
   void saw(const verify::Divergence& divergence) override;
   RecordState state() const;
 
  private:
   enum class Turn : uint8_t { first, again, crowded };
   Turn take_turn(const std::string& key);
-  /// Whether it is the first time; counts the others.
+  /// Whether the key is new; counts keys that are not.
   bool is_first(const std::string& key);
   record::CaptureRules rules(bool spoilt) const;
   record::Recording describe(const registry::ImplementationRecord& implementation,
@@ -55,8 +56,8 @@ class CallRecorder final : public verify::Witness {
   base::Published<std::string> problem_;
 };
 
-/// The options that hold: those of the program or else of the environment, with an absolute folder.
-/// Fails with `unsupported`, "record.unsupported", if the library was built without digests.
+/// The effective options: those of the program, else of the environment, with an absolute folder.
+/// Fails with `unsupported`, "record.unsupported", if the library was built without SHA-256.
 Result<RecordOptions> record_options(RecordOptions options, const std::string& environment_folder,
                                      bool environment_inputs);
 

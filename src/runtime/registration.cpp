@@ -28,7 +28,7 @@ Status Registration::withdraw() {
   const std::unique_ptr<Held> held = std::move(held_);
   held->unpublish();
   Status status = held->core->engine().wait_for_retired();
-  // A call that was inside may have packed meanwhile.
+  // A call that was in flight may have packed constants since.
   held->core->packs()->drop_withdrawn();
   return status;
 }

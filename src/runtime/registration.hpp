@@ -10,7 +10,8 @@
 
 namespace opmux {
 
-/// What a Registration holds: the implementations to withdraw, or another way to take it back.
+/// Contents of a Registration: the implementations to withdraw, or a function that undoes the
+/// registration.
 struct Registration::Held {
   Held(runtime::Core& owner, std::vector<registry::ImplementationPtr> added)
       : core(&owner), implementations(std::move(added)) {}

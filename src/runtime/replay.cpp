@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMostTries = 1000;
 constexpr std::array<std::string_view, 4> kVerdicts{"agrees", "differs", "fails", "cannot"};
 
-/// One file in one runtime.
+/// The replay of one file in one runtime.
 class Replay {
  public:
   Replay(Runtime& runtime, record::Recording call, const registry::OperatorRecord& op)
@@ -39,7 +39,7 @@ class Replay {
   }
 
  private:
-  /// The arguments must be the first ones of the operator as it is here.
+  /// Checks that the recorded arguments are the first ones of the operator in this runtime.
   Status fit_schema() {
     const auto& args = op_.schema->args;
     const bool fits =
@@ -48,11 +48,11 @@ class Replay {
                            &record::RecordedArgument::name, &registry::ArgSpec::name);
     registry::BoundDims dims{};
     Status status = fits ? record::check_recorded(*op_.schema, call_.arguments, dims)
-                         : Status(Code::invalid_argument, "", "it has other arguments");
+                         : Status(Code::invalid_argument, "", "it has different arguments");
     if (status.ok()) return {};
     return {Code::unsupported, "replay.schema",
-            base::concat("the call does not fit the operator ", call_.op,
-                         " as it is here: ", status.message())};
+            base::concat("the recorded call does not match the operator ", call_.op,
+                         " of this runtime: ", status.message())};
   }
 
   void describe() {
@@ -78,11 +78,13 @@ class Replay {
     if (!drawn.empty()) {
       report_.other_values = true;
       report_.notes.push_back(base::concat("the file does not have the elements of ",
-                                           base::join(drawn, ", "), ": these are other values"));
+                                           base::join(drawn, ", "),
+                                           ": generated values are used instead"));
     }
     const registry::ImplementationRecord* const here = find(call_.implementation);
     if (here != nullptr && here->build_id != call_.build_id) {
-      report_.notes.push_back(base::concat(call_.implementation, " is of another build here"));
+      report_.notes.push_back(
+          base::concat(call_.implementation, " comes from another build in this runtime"));
     }
     const std::string missing = base::missing_features(call_.cpu, base::cpu_features());
     if (!missing.empty()) {
@@ -104,8 +106,8 @@ class Replay {
     }
     if (const record::RecordedArgument* odd = not_comparable()) {
       return {id, ReplayVerdict::cannot,
-              base::concat(odd->name, " is of ", name_of(odd->tensor.dtype),
-                           ", of which results cannot be compared")};
+              base::concat(odd->name, " has dtype ", name_of(odd->tensor.dtype),
+                           ", whose results cannot be compared")};
     }
     return stage.judge(call_, id);
   }
@@ -170,7 +172,8 @@ std::string ReplayReport::to_string() const {
     text += base::concat(name_of(one.verdict), "  ", one.text, "\n");
   }
   if (!smaller.empty()) {
-    text += base::concat("smallest of ", tried, " calls  ", smaller_arguments, "\n");
+    text +=
+        base::concat("smallest failing call after ", tried, " tries  ", smaller_arguments, "\n");
   }
   return text;
 }

@@ -17,7 +17,7 @@ namespace {
 
 Ambient ambient_of(uint32_t bits) {
   return {.grad = (bits & registry::kGrad) != 0,
-          .capturing = false,  // nothing is captured here
+          .capturing = false,  // replays do not capture
           .deterministic = (bits & registry::kDeterministic) != 0,
           .training = (bits & registry::kTraining) != 0};
 }
@@ -53,7 +53,7 @@ bool ReplayStage::written(const record::Recording& call, size_t argument) const 
   return call.arguments[argument].tag == ArgTag::tensor && schema_->args[argument].written();
 }
 
-/// On a thread of its own, so that nothing of the caller's scopes is in the way.
+/// Runs on a new thread, so that scopes of the calling thread do not apply.
 ReplayStage::Run ReplayStage::run(const record::Recording& call,
                                   const std::vector<record::RecordedArgument>& arguments,
                                   const std::string& id) const {
@@ -133,14 +133,14 @@ ReplayedImplementation ReplayStage::judge(const record::Recording& call,
   judged.id = id;
   ReplayTarget target;
   if (const Status status = expect(call, target); !status.ok()) {
-    judged.text = base::concat("there is nothing to compare ", id, " with: ", status.message());
+    judged.text = base::concat("no reference result to compare ", id, " with: ", status.message());
     return judged;
   }
   const Run made = run(call, call.arguments, id);
   if (!made.status.ok()) {
     const bool asked = made.ran == id && !refused(made.status);
     judged.verdict = asked ? ReplayVerdict::fails : ReplayVerdict::cannot;
-    judged.text = base::concat(asked ? "it ends with " : "it does not take the call: ",
+    judged.text = base::concat(asked ? "it returned " : "it does not accept the call: ",
                                made.status.to_string());
     return judged;
   }
@@ -157,8 +157,8 @@ ReplayedImplementation ReplayStage::judge(const record::Recording& call,
       mismatch->got, mismatch->expected, mismatch->tolerance};
   judged.text =
       base::concat(id, " differs from the reference at ", mismatch->place(target.view), ": ",
-                   short_number(mismatch->got), " where ", short_number(mismatch->expected),
-                   " is right (allowed ", short_number(mismatch->tolerance), ")");
+                   short_number(mismatch->got), " instead of ", short_number(mismatch->expected),
+                   " (tolerance ", short_number(mismatch->tolerance), ")");
   return judged;
 }
 

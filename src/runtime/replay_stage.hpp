@@ -12,28 +12,29 @@
 
 namespace opmux::runtime {
 
-/// What a recorded call should give: that of the reference, with how far right results may be away.
+/// The expected results of a recorded call: those of the reference, with tolerances.
 struct ReplayTarget {
-  std::vector<verify::Tensor> tensors;  ///< of each argument; empty for what is none
-  verify::CallView view;                ///< points into `tensors` and the recording
+  /// One per argument; empty for arguments that are not tensors.
+  std::vector<verify::Tensor> tensors;
+  verify::CallView view;  ///< points into `tensors` and the recording
   verify::Expected expected;
 };
 
-/// Makes one recorded call with one implementation after another. Everything outlives it.
+/// Runs one recorded call with one implementation after another. Its arguments must outlive it.
 class ReplayStage {
  public:
   ReplayStage(Runtime& runtime, const Operator& op, const registry::Schema& schema,
               std::string reference)
       : runtime_(&runtime), op_(op), schema_(&schema), reference_(std::move(reference)) {}
 
-  /// One implementation against the reference. What the call has no elements for must have been
-  /// drawn before.
+  /// Compares one implementation with the reference. Missing elements of the call must have been
+  /// generated before.
   ReplayedImplementation judge(const record::Recording& call, const std::string& id) const;
 
  private:
   struct Run {
     Status status;
-    std::string ran;  ///< id; empty if nothing did
+    std::string ran;  ///< id of the implementation that ran; empty if none did
     std::vector<std::vector<std::byte>> outputs;
   };
   Run run(const record::Recording& call, const std::vector<record::RecordedArgument>& arguments,

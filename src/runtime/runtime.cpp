@@ -179,7 +179,7 @@ Result<DeviceAccess> Runtime::device_access(std::string_view name) const {
   const registry::Backend& found = **backend;
   if (found.device() == nullptr) {
     return Status(Code::not_found, "device.none",
-                  "the CPU reads the memory of backend " + found.name() + " itself");
+                  "backend " + found.name() + " uses host memory and has no device functions");
   }
   const bool forked = found.lost_by_fork();
   if (forked || !found.available()) {
@@ -271,7 +271,7 @@ std::vector<Device> Runtime::lost_devices() const {
 
 namespace {
 
-// Found by a child forked at any moment: whole or not yet there. Lives until the process ends.
+// A child forked at any moment finds it either complete or null. Lives until the process ends.
 base::ForkMutex default_mutex;
 std::atomic<Runtime*> default_instance{nullptr};
 

@@ -9,15 +9,15 @@ namespace {
 
 constexpr uint64_t kAmbientBits = 0xFFFFFFFFu;
 
-/// The scopes this thread is in, outermost first, with the runtime each belongs to.
+/// The scopes that this thread is in, outermost first, each with its runtime.
 struct ActiveScope {
   const runtime::Core* core;
   policy::ScopeRef scope;
 };
 thread_local std::vector<ActiveScope> active;
 
-/// The scope that was entered last, and how many of `active` were begun before it. Reached without
-/// a call: EnteredScope is for every call of a face.
+/// The scope that was entered last, and the size of `active` at that time. Uses initial-exec TLS,
+/// because language bindings create an EnteredScope for every call.
 struct Entered {
   const Scope* scope = nullptr;
   size_t depth = 0;
@@ -25,7 +25,7 @@ struct Entered {
 };
 thread_local constinit Entered entered __attribute__((tls_model("initial-exec")));
 
-/// The innermost scope of a runtime among those that were begun since one was entered.
+/// The innermost scope of a runtime among those that were opened since the last EnteredScope.
 policy::ScopeRef innermost_active(const runtime::Core* core) {
   for (size_t i = entered.active; i > entered.depth; --i) {
     if (active[i - 1].core == core) return active[i - 1].scope;
@@ -85,7 +85,7 @@ Result<Scope> Scope::make(Runtime& runtime, const Policy& policy, const Scope& a
 
 EnteredScope::EnteredScope(const Scope& scope) noexcept
     : outer_(entered.scope), outer_depth_(entered.depth) {
-  // A block without lines may be the one that nobody owns.
+  // A block without lines may be the shared default block, which no thread owns.
   dispatch::ThreadBlock& block = dispatch::thread_block->line_count != 0
                                      ? *dispatch::thread_block
                                      : dispatch::own_thread_block();

@@ -10,7 +10,7 @@ namespace {
 
 Status check(const Selector& selector, const registry::RegistrySnapshot& registry) {
   if (!selector.pick) {
-    return {Code::invalid_argument, "selector.function", "a selector needs a function that picks"};
+    return {Code::invalid_argument, "selector.function", "a selector needs a pick function"};
   }
   for (const std::string& name : selector.reads) {
     const bool known = std::ranges::any_of(registry.operators, [&](const auto& op) {
@@ -19,7 +19,7 @@ Status check(const Selector& selector, const registry::RegistrySnapshot& registr
     if (known) continue;
     return {Code::invalid_argument, "selector.reads",
             base::concat("no operator has a fact '", name,
-                         "'; facts are called as `opmux explain` prints them behind 'depends on'")};
+                         "'; use the names that `opmux explain` prints after 'depends on'")};
   }
   return {};
 }

@@ -74,7 +74,7 @@ ShadowVerdict compare_with_reference(dispatch::OperatorSlot& slot, const verify:
     const CallAgain again(copy, judged.view());
     Status status = dispatch::run_reference(slot, again.arguments(), copy.tag());
     if (!status.ok() && attempt == 0 && again.widened()) {
-      judged.tie_outputs();  // a reference that does not write f32
+      judged.tie_outputs();  // the reference does not write f32
       continue;
     }
     if (!status.ok()) return {std::move(status)};

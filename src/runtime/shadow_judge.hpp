@@ -13,17 +13,17 @@
 
 namespace opmux::runtime {
 
-/// A copied call's arguments with room for the results of another implementation.
+/// The arguments of a copied call with separate memory for the results of another implementation.
 class CallAgain {
  public:
-  /// Outputs that `view` lets widen are f32. Refers to the copy.
+  /// Outputs that `view` allows to widen become f32. Refers to the copy.
   CallAgain(const verify::CallCopy& copy, const verify::CallView& view);
   CallAgain(const CallAgain&) = delete;
   CallAgain& operator=(const CallAgain&) = delete;
 
   const registry::Arguments& arguments() const { return arguments_; }
   bool widened() const { return widened_; }
-  /// What was written, as numbers, in the order of arguments.
+  /// The written values, in the order of the arguments.
   std::vector<std::vector<double>> results() const;
 
  private:
@@ -33,20 +33,20 @@ class CallAgain {
   registry::Arguments arguments_;
   bool widened_ = false;
   std::vector<TensorView> tensors_;
-  std::vector<std::vector<std::byte>> memory_;  ///< of what is written
+  std::vector<std::vector<std::byte>> memory_;  ///< memory of the written arguments
 };
 
-/// What the reference makes of a call that it did not run.
+/// The result of comparing a copied call with the reference.
 struct ShadowVerdict {
-  Status compared;  ///< not ok: there is nothing to compare with, and why
+  Status compared;  ///< not ok: the reference did not run, and why
   std::optional<verify::Mismatch> mismatch = {};
 };
 
-/// Runs the reference on a copied call and compares.
+/// Runs the reference on a copied call and compares the results.
 ShadowVerdict compare_with_reference(dispatch::OperatorSlot& slot, const verify::CallCopy& copy,
                                      verify::JudgedCall& judged);
 
-/// The first element that is NaN or infinite although nothing that was read is.
+/// The first output element that is NaN or infinite although all inputs are finite.
 std::optional<verify::Mismatch> not_finite(const verify::CallCopy& copy,
                                            const verify::CallView& view);
 

@@ -67,7 +67,7 @@ ShadowOptions shadow_options(const policy::PolicySet& policies) {
   return options;
 }
 
-/// Compares what waits.
+/// Compares the queued samples.
 class ShadowKeeper::Job final : public Maintenance::Job {
  public:
   explicit Job(ShadowKeeper& keeper)
@@ -164,9 +164,9 @@ void ShadowKeeper::look_at(const ShadowSample& sample) {
       found == snapshot->operators.end()
           ? nullptr
           : find_implementation(*found->second, sample.implementation);
-  if (implementation == nullptr || slot == nullptr) return;  // withdrawn meanwhile
+  if (implementation == nullptr || slot == nullptr) return;  // it was withdrawn
   const registry::Schema& schema = *found->second->schema;
-  if (schema.args.size() != sample.call.arguments().size()) return;  // it has more by now
+  if (schema.args.size() != sample.call.arguments().size()) return;  // the schema has changed
   verify::JudgedCall judged(schema, sample.call);
   tell_not_finite(sample, *implementation, judged);
   const ShadowVerdict verdict = compare_with_reference(*slot, sample.call, judged);
@@ -188,7 +188,7 @@ void ShadowKeeper::tell_not_finite(const ShadowSample& sample,
   parts_.log->tell(Level::warning, "shadow.not_finite", of.op, of.id, "", [&] {
     return base::concat(
         found->place(judged.view()), " is ", std::to_string(found->got),
-        " although nothing that was read is NaN or infinite; the reference is asked");
+        " although all inputs are finite; the result will be compared with the reference");
   });
 }
 
@@ -196,7 +196,7 @@ void ShadowKeeper::tell_mismatch(const ShadowSample& sample,
                                  const registry::ImplementationRecord& of,
                                  const registry::Schema& schema, verify::JudgedCall& judged,
                                  const verify::Mismatch& mismatch) {
-  judged.tie_outputs();  // the class of the call is that of the dtypes it had
+  judged.tie_outputs();  // the class depends on the original dtypes
   const CallAgain call(sample.call, judged.view());
   registry::BoundDims dims;
   if (!check_arguments(schema, call.arguments(), dims).ok()) return;

@@ -22,11 +22,11 @@
 
 namespace opmux::runtime {
 
-/// The shadow check of a runtime: copies of some calls are computed again by the reference, on a
-/// thread of its own or inside tick(), and what differs is told. Thread-safe.
+/// The shadow check of a runtime: the reference computes copies of sampled calls again, on a
+/// background thread or inside tick(), and mismatches are reported. Thread-safe.
 class ShadowKeeper final : public dispatch::TapView {
  public:
-  /// Everything outlives it, and is asked only while calls run.
+  /// Must outlive the ShadowKeeper. The functions are called only after the runtime is constructed.
   struct Parts {
     const base::Clock* clock = nullptr;
     telemetry::EventLog* log = nullptr;
@@ -43,31 +43,35 @@ class ShadowKeeper final : public dispatch::TapView {
       const registry::ImplementationPtr& implementation) const override;
   uint64_t version() const override { return version_.load(std::memory_order_acquire); }
 
-  /// Takes the settings of these policies; before decisions are made anew.
+  /// Applies the shadow settings of these policies. Called before decisions are recomputed.
   void follow(const policy::PolicySet& policies);
   ShadowReport report() const;
 
-  /// Compares what waits and is due, unless a thread of its own does.
+  /// Compares queued samples that are due, unless the background thread does.
   void tick(uint64_t now_ns);
-  /// Ends the thread.
+  /// Ends the background thread.
   void stop() { thread_.stop(); }
-  /// After a fork.
+  /// Restarts the background thread after a fork.
   void revive() { thread_.revive(); }
 
-  /// Who is told of each mismatch, after the event; null: nobody. Outlives the calls.
+  /// Sets the observer that is called for each mismatch after the event was logged; null: none. It
+  /// must outlive all calls.
   void set_witness(verify::Witness* witness) { witness_.store(witness, std::memory_order_release); }
 
  private:
   class Job;
   struct Known {
-    std::map<uint32_t, std::weak_ptr<ShadowTap>> taps;  ///< by number of their implementation
-    std::map<std::string, std::shared_ptr<ShadowCounts>, std::less<>> counts;  ///< by id
-    std::map<std::string, ShadowMismatch, std::less<>> last;                   ///< by id
+    std::map<uint32_t, std::weak_ptr<ShadowTap>> taps;  ///< by implementation number
+    /// By implementation id.
+    std::map<std::string, std::shared_ptr<ShadowCounts>, std::less<>> counts;
+    /// By implementation id.
+    std::map<std::string, ShadowMismatch, std::less<>> last;
   };
 
   void turn(bool on);
   void wake();
-  /// Compares one call or, without a limit, all that wait; returns when it may do the next.
+  /// Compares one sample or, if the share is unlimited, all queued samples. Returns the time of the
+  /// next comparison.
   uint64_t work(uint64_t now_ns);
   void look_at(const ShadowSample& sample);
   void tell_not_finite(const ShadowSample& sample, const registry::ImplementationRecord& of,
@@ -83,13 +87,14 @@ class ShadowKeeper final : public dispatch::TapView {
   std::atomic<double> share_{0};
   std::atomic<bool> opens_{true};
   std::atomic<verify::Witness*> witness_{nullptr};
-  uint64_t allowed_ns_ = 0;  ///< when the share lets it compare again; of whoever works
+  /// Earliest time of the next comparison; used only by the comparing thread.
+  uint64_t allowed_ns_ = 0;
   std::atomic<bool> started_{false};
-  std::atomic<int> wake_{-1};  ///< descriptor of this process's job
+  std::atomic<int> wake_{-1};  ///< eventfd of the job in this process
   Maintenance thread_;
 };
 
-/// What the policies say of the shadow check: field by field, the strongest that sets one.
+/// The effective shadow options: each field from the strongest policy that sets it.
 ShadowOptions shadow_options(const policy::PolicySet& policies);
 
 }  // namespace opmux::runtime

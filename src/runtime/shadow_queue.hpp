@@ -14,31 +14,31 @@
 
 namespace opmux::runtime {
 
-/// A copied call that waits to be compared.
+/// A copied call that is queued for comparison.
 struct ShadowSample {
   std::string op;
-  uint32_t implementation = 0;  ///< its number
+  uint32_t implementation = 0;  ///< implementation number
   std::shared_ptr<ShadowCounts> counts;
   verify::CallCopy call;
   uint64_t ended_ns = 0;
 };
 
-/// Copied calls in the order in which they ended, within a number of bytes and, so that what is
-/// compared is not of long ago, of calls of each implementation. A forked child starts with none.
-/// Thread-safe.
+/// Queue of copied calls in the order in which they ended. Bounded in bytes, and per implementation
+/// so that samples stay recent. A forked child starts with an empty queue. Thread-safe.
 class ShadowQueue {
  public:
   static constexpr uint32_t kMostOfOne = 32;
 
-  /// Why there is no room for another call of this size; nothing: it is taken until give_back().
+  /// Reserves room for a call of this size until give_back(). Returns why there is none, or nullopt
+  /// on success.
   std::optional<ShadowSkip> take_room(uint32_t implementation, size_t bytes, size_t limit);
   void give_back(uint32_t implementation, size_t bytes);
 
-  /// Returns whether it was empty before.
+  /// Returns whether the queue was empty before.
   bool push(std::unique_ptr<ShadowSample> sample);
-  /// Null if there is none; its room stays taken.
+  /// The oldest sample; null if the queue is empty. Its room stays reserved until give_back().
   std::unique_ptr<ShadowSample> pop();
-  /// Forgets all that wait.
+  /// Drops all queued samples.
   void clear();
 
   size_t waiting();
@@ -47,7 +47,8 @@ class ShadowQueue {
   struct State {
     uint64_t process = 0;
     size_t taken = 0;
-    std::map<uint32_t, uint32_t> calls;  ///< that have room, by implementation
+    /// Number of calls with reserved room, by implementation.
+    std::map<uint32_t, uint32_t> calls;
 
     void give_back(uint32_t implementation, size_t bytes);
     std::deque<std::unique_ptr<ShadowSample>> samples;

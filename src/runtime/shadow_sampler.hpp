@@ -9,8 +9,8 @@
 
 namespace opmux::runtime {
 
-/// How many calls there are to one that is compared: few while an implementation is not proven,
-/// `every` once it is. 0: none is.
+/// Average number of calls per compared call: small until an implementation has agreed often, then
+/// `every` rounded down to a power of two. 0: no call is compared.
 inline uint32_t shadow_interval(uint32_t every, uint32_t agreed, bool was_wrong) {
   if (every == 0) return 0;
   const uint32_t most = std::bit_floor(every);
@@ -20,20 +20,20 @@ inline uint32_t shadow_interval(uint32_t every, uint32_t agreed, bool was_wrong)
   return most;
 }
 
-/// Picks calls at random distances, so that those that come in a rhythm all have their turn.
-/// Thread-safe; threads that count at the same moment may count as one.
+/// Selects calls at random distances, so that periodic call patterns are sampled evenly.
+/// Thread-safe; concurrent calls may be counted as one.
 class ShadowSampler {
  public:
   explicit ShadowSampler(uint64_t seed) : random_(seed) {}
 
-  /// Whether it is the turn of this call.
+  /// Whether the current call is selected.
   bool due() {
     const uint32_t left = left_.load(std::memory_order_relaxed);
     if (left <= 1) return true;
     left_.store(left - 1, std::memory_order_relaxed);
     return false;
   }
-  /// Picks the next one. `interval` of 0: none for a while.
+  /// Draws the distance to the next selected call. `interval` 0: none for a long while.
   void pick_next(uint32_t interval) {
     uint64_t word = random_.load(std::memory_order_relaxed) + 0x9E3779B97F4A7C15;
     random_.store(word, std::memory_order_relaxed);

@@ -10,18 +10,18 @@
 
 namespace opmux::runtime {
 
-/// What taps need of whoever keeps them; outlives them.
+/// State that all taps of a ShadowKeeper share; outlives them.
 struct ShadowSite {
   ShadowQueue queue;
   std::atomic<uint32_t> every{0};
   std::atomic<size_t> memory_limit{0};
   const base::Clock* clock = nullptr;
-  /// A sample waits where none did.
+  /// Called when a sample is pushed to the empty queue.
   std::function<void()> wake;
 };
 
-/// Copies the arguments of some calls of one implementation before and after they run, on the
-/// caller's thread; everything else happens elsewhere. Thread-safe.
+/// Copies the arguments of sampled calls of one implementation before and after they run, on the
+/// caller's thread. The comparison runs elsewhere. Thread-safe.
 class ShadowTap final : public dispatch::CallTap {
  public:
   ShadowTap(ShadowSite& site, registry::ImplementationPtr implementation,
@@ -33,7 +33,7 @@ class ShadowTap final : public dispatch::CallTap {
   static int32_t run(void* self, const opmux_call* call);
   int32_t run_picked(const opmux_call& call);
   std::unique_ptr<ShadowSample> copy(const opmux_call& call);
-  /// Whether the next call in line is this one; picks another after it.
+  /// Whether the due call is to be copied; also selects the next one.
   bool picked();
 
   ShadowSite& site_;

@@ -47,8 +47,9 @@ bool fits(const registry::ArgSpec& spec, ParameterKind kind) {
 Status compare_signature(const Operator& op, const std::vector<ParameterKind>& parameters) {
   const registry::Schema& schema = *op.slot().schema;
   const auto differs = [&](std::string text) {
-    return Status(Code::invalid_argument, "schema.signature",
-                  "the C++ signature does not fit " + schema.canonical() + ": " + std::move(text));
+    return Status(
+        Code::invalid_argument, "schema.signature",
+        "the C++ signature does not match " + schema.canonical() + ": " + std::move(text));
   };
   if (parameters.size() > schema.args.size()) {
     return differs("it has " + std::to_string(parameters.size()) + " parameters, the schema " +

@@ -14,10 +14,10 @@ namespace {
 
 using registry::Reason;
 
-/// Of one operator; the others are counted.
+/// Limit for listed choices per operator; the others are only counted.
 constexpr size_t kMostChoices = 256;
 
-/// Why an implementation cannot run, whatever it is called with.
+/// Why an implementation cannot run for any arguments.
 struct Refusal {
   Reason reason = Reason::none;
   std::string text = {};
@@ -42,7 +42,7 @@ Refusal refusal_of(const registry::ImplementationRecord& implementation,
   }
   const registry::Capability& needs = implementation.capability;
   if (needs.machine != Reason::none) return {needs.machine, needs.machine_text};
-  if (open) return {Reason::health_open, "it failed too often"};
+  if (open) return {Reason::health_open, "circuit breaker open"};
   return {};
 }
 
@@ -78,7 +78,7 @@ BackendPageState backend_state(const registry::Backend& backend, const BackendHe
   return {backend.name(), std::string(name_of(health.health)), health.reason};
 }
 
-/// Implementations of which no call runs.
+/// Implementations whose breaker is open for all calls.
 using Shut = std::map<std::string, bool, std::less<>>;
 
 Shut add_health(Core& core, const registry::RegistrySnapshot& registry, RuntimeState& state) {
@@ -91,7 +91,7 @@ Shut add_health(Core& core, const registry::RegistrySnapshot& registry, RuntimeS
     }
   }
   for (std::string& name : core.plugins().waiting_backends()) {
-    state.backends.push_back({std::move(name), "not loaded", "no call could use it yet"});
+    state.backends.push_back({std::move(name), "not loaded", "no call has needed it yet"});
   }
   std::ranges::sort(state.backends, {}, &BackendPageState::name);
   Shut shut;

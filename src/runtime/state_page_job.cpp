@@ -15,11 +15,12 @@ namespace opmux::runtime {
 namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
-/// How soon a change shows; after a while without one, half as often.
+/// Time until a change is written; doubled while nothing changes.
 constexpr uint64_t kPageInterval = 250 * kMillisecond;
-/// A page is written this often although nothing changed, so that its age means something.
+/// The file is rewritten this often even without a change, so that its age shows that the process
+/// is alive.
 constexpr int64_t kOldestPageMs = 10'000;
-/// So many times what a page took to make is the least time to the next one.
+/// The time between two writes is at least this many times the cost of one.
 constexpr uint64_t kRestFactor = 100;
 
 int64_t system_ms() {
@@ -33,6 +34,7 @@ uint64_t next_page_number() {
   return ++count;
 }
 
+/// Writes the status file of a runtime periodically.
 class StatePageJob final : public Maintenance::Job {
  public:
   StatePageJob(Core& core, const std::string& folder, uint64_t number, int64_t since)
@@ -52,7 +54,7 @@ class StatePageJob final : public Maintenance::Job {
   }
 
  private:
-  /// Returns whether there was anything new.
+  /// Returns whether the contents changed.
   bool write() {
     page_.process.name = telemetry::own_name();
     page_.process.runtimes.assign(1, state_of(core_));
@@ -68,10 +70,12 @@ class StatePageJob final : public Maintenance::Job {
     return changed;
   }
 
+  /// Logs a failure; returns whether the status is ok.
   bool told(const Status& status) {
     if (status.ok()) return true;
-    core_.log().tell(Level::warning, "state_page.file", "", "", status.reason(),
-                     [&] { return "no state page is kept: " + std::string(status.message()); });
+    core_.log().tell(Level::warning, "state_page.file", "", "", status.reason(), [&] {
+      return "the status file cannot be written: " + std::string(status.message());
+    });
     return false;
   }
 

@@ -9,12 +9,12 @@ namespace opmux::runtime {
 
 class Core;
 
-/// Keeps the state page of a runtime up to date, in a folder of the user's own. Takes at most a
-/// hundredth of its thread's time, and never a call's.
+/// Keeps the status file of a runtime up to date, in a private folder of this user. Uses at most
+/// one percent of the maintenance thread's time and none of a call's.
 Maintenance::MakeJob state_page_job(Core& core, std::string folder);
 
-/// What a runtime does now, as far as it is known without asking a backend, loading a plugin or
-/// deciding anything.
+/// The current state of a runtime, without querying a backend, loading a plugin or making a
+/// decision.
 RuntimeState state_of(Core& core);
 
 }  // namespace opmux::runtime

@@ -10,8 +10,8 @@
 
 namespace opmux::runtime {
 
-/// A clock that a program with a time of its own pushes on: between two ticks as much passes as
-/// between their times, at least. Thread-safe.
+/// A clock that a program with simulated time can advance. Between two ticks it advances by at
+/// least the difference of their times. Thread-safe.
 class TickedClock final : public base::Clock {
  public:
   explicit TickedClock(const base::Clock& clock) : clock_(clock) {}
@@ -19,7 +19,8 @@ class TickedClock final : public base::Clock {
   uint64_t now_ns() const override {
     return clock_.now_ns() + ahead_ns_.load(std::memory_order_relaxed);
   }
-  /// The first one says where the program's time starts. If it is this clock's, it may be ahead.
+  /// The first tick defines the start of the program's time. A first tick that is at most an hour
+  /// ahead of the real clock counts as the same time scale.
   void tick(uint64_t time_ns) {
     const std::lock_guard lock(mutex_);
     const uint64_t real = clock_.now_ns();
@@ -40,7 +41,8 @@ class TickedClock final : public base::Clock {
   const base::Clock& clock_;
   base::ForkMutex mutex_;
   bool ticked_ = false;
-  uint64_t last_tick_ns_ = 0, last_ns_ = 0;  ///< the same moment, in both times
+  /// The time of the last tick, on the program's clock and on this one.
+  uint64_t last_tick_ns_ = 0, last_ns_ = 0;
   std::atomic<uint64_t> ahead_ns_{0};
 };
 

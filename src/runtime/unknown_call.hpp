@@ -4,7 +4,7 @@
 
 namespace opmux::runtime {
 
-/// A call about which nothing is known: conditions do not hold.
+/// A call about which no fact is known, so that no condition holds.
 struct UnknownCall {
   explicit UnknownCall(const registry::Schema& schema)
       : signature{&schema, &arguments, &dims, 0, 0} {

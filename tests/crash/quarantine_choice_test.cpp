@@ -77,9 +77,10 @@ TEST_F(QuarantineChoice, what_is_quarantined_is_refused_with_a_sentence_until_it
   EXPECT_FALSE(fast_is_used());
   const Candidate refused = candidate("op/fast.kernel");
   EXPECT_EQ(refused.code, "health.quarantined");
-  EXPECT_EQ(refused.reason,
-            "a process ended inside of it by SIGSEGV (2023-11-14); quarantined until 2023-11-21 or "
-            "'opmux quarantine clear op/fast.kernel'");
+  EXPECT_EQ(
+      refused.reason,
+      "a process ended inside it by SIGSEGV (2023-11-14); quarantined until 2023-11-21 or until "
+      "'opmux quarantine clear op/fast.kernel'");
   const Result<size_t> cleared = runtime->clear_quarantine("op/fast.kernel");
   ASSERT_TRUE(cleared) << cleared.error().message();
   EXPECT_EQ(*cleared, 2u) << "its entry and a suspicion";

@@ -159,7 +159,8 @@ TEST_F(OpenCl, an_error_after_the_call_reaches_whoever_synchronizes_and_the_runt
   EXPECT_LT(errors[0].code, 0);
   EXPECT_EQ(errors[0].count, 1u);
   EXPECT_THAT(errors[0].suspects, ElementsAre("silu_and_mul/opencl.kernel"));
-  EXPECT_THAT(events(), Contains(HasSubstr("last on its stream: silu_and_mul/opencl.kernel")));
+  EXPECT_THAT(events(),
+              Contains(HasSubstr("most recent on its stream: silu_and_mul/opencl.kernel")));
   // None is counted, and the device is not lost.
   for (const CallStats& stats : runtime.stats()) EXPECT_EQ(stats.failed, 0u);
   EXPECT_TRUE(runtime.lost_devices().empty());

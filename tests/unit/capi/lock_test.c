@@ -58,7 +58,7 @@ void a_lockfile_is_written_and_taken_or_refused(void) {
   CHECK(opmux_policy_load(third, opmux_str_of("opmux: 1\ndefaults: {strict: true}\n"),
                           opmux_str_of("p.yaml"), NULL) == OPMUX_OK);
   CHECK(opmux_runtime_freeze_by(third, opmux_str_of(text), name, &error) == OPMUX_FAILED);
-  CHECK_HAS(error.text, "a.lock does not fit this runtime any more, 1 difference:");
+  CHECK_HAS(error.text, "a.lock no longer matches this runtime, 1 difference:");
   CHECK(opmux_runtime_frozen(third) == 0);
   opmux_runtime_destroy(third);
   opmux_runtime_destroy(other);

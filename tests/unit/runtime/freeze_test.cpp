@@ -199,17 +199,17 @@ TEST_F(FreezeTest, a_lockfile_that_does_not_fit_changes_nothing_and_lists_the_di
   const Status refused = stage.runtime.freeze(lock, "old.lock");
   EXPECT_EQ(refused.reason(), "lock.misfit");
   EXPECT_EQ(std::string(refused.message()),
-            "old.lock does not fit this runtime any more, 6 differences:\n"
+            "old.lock no longer matches this runtime, 6 differences:\n"
             "  another policy is in force: 0000000000000000, was ffffffffffffffff; "
-            "`opmux config show` has it\n"
-            "  copy/gone.x is not here (2 classes)\n"
+            "`opmux config show` prints it\n"
+            "  copy/gone.x is not registered (2 classes)\n"
             "  copy/a.x comes from another build: none, was b17\n"
-            "  operator paste is not here\n"
+            "  operator paste does not exist\n"
             "  copy has another schema: " +
                 copy->schema() +
                 "\n"
                 "  'W % 16 == 0' is not a valid property of calls of copy\n"
-                "restore what it was written for, or write it anew with `opmux lock`");
+                "restore the setup it was written for, or write a new one with `opmux lock`");
   EXPECT_FALSE(stage.runtime.frozen());
   EXPECT_TRUE(stage.runtime.set_policy({.prefer = {"copy/b.x"}}).ok());
   EXPECT_EQ(runs(wide), "copy/b.x");
@@ -297,7 +297,7 @@ TEST_F(StaticModeTest, a_lockfile_that_is_named_and_that_the_mode_does_not_read_
   const Status refused = Runtime::create(options(both)).error();
   EXPECT_EQ(refused.reason(), "mode.files");
   EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("mode dynamic runs by no lockfile, but " + folder.at("opmux.lock")));
+              HasSubstr("mode dynamic does not use a lockfile, but " + folder.at("opmux.lock")));
 }
 
 TEST_F(StaticModeTest, settings_name_the_lockfile_once_and_who_named_it) {
