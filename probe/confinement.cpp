@@ -23,7 +23,8 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr unsigned kArchitecture = AUDIT_ARCH_X86_64;
-constexpr unsigned kLargestCall = 0x40000000;  // from here on the numbers of another ABI
+// System call numbers from here on belong to the x32 ABI.
+constexpr unsigned kLargestCall = 0x40000000;
 #elif defined(__aarch64__)
 constexpr unsigned kArchitecture = AUDIT_ARCH_AARCH64;
 constexpr unsigned kLargestCall = 0xffffffff;
@@ -36,7 +37,7 @@ struct Call {
   std::string_view name;
 };
 
-/// Calls that no plugin needs in order to be read; each raises SIGSYS.
+/// System calls that no plugin needs for being probed; each raises SIGSYS.
 constexpr Call kForbidden[] = {
 #ifdef SYS_fork
     {SYS_fork, "fork"},
@@ -72,15 +73,16 @@ constexpr Call kForbidden[] = {
     {SYS_kexec_load, "kexec_load"},
     {SYS_bpf, "bpf"},
 };
-/// Calls with an argument that decides.
+/// System calls that are allowed or forbidden depending on an argument.
 constexpr Call kDepends[] = {
     {SYS_clone, "clone"}, {SYS_kill, "kill"}, {SYS_tgkill, "tgkill"}, {SYS_socket, "socket"}};
 
 constexpr unsigned offset_of_argument(unsigned index) {
-  return static_cast<unsigned>(offsetof(seccomp_data, args)) + index * 8;  // its low half
+  // The low half of the argument.
+  return static_cast<unsigned>(offsetof(seccomp_data, args)) + index * 8;
 }
 
-/// Builds the filter. Jumps go over the instructions of one rule only.
+/// Builds the seccomp filter. Jumps only skip the instructions of one rule.
 class Filter {
  public:
   std::vector<sock_filter> build(unsigned self) {
@@ -89,9 +91,10 @@ class Filter {
     load(offsetof(seccomp_data, nr));
     add(BPF_JMP | BPF_JGE | BPF_K, kLargestCall, 0, 1);
     give(SECCOMP_RET_KILL_PROCESS);
-    // Its flags are in memory that a filter cannot read; the C library then uses clone.
+    // The flags of clone3 are in memory that a filter cannot read. With ENOSYS the C library falls
+    // back to clone.
     on(SYS_clone3, [&] { give(SECCOMP_RET_ERRNO | ENOSYS); });
-    // What goes through a ring is not filtered.
+    // Operations submitted through io_uring would bypass the filter.
     on(SYS_io_uring_setup, [&] { give(SECCOMP_RET_ERRNO | ENOSYS); });
     for (const Call& call : kForbidden) on(call.number, [&] { give(SECCOMP_RET_TRAP); });
     on(SYS_clone, [&] {
@@ -113,7 +116,7 @@ class Filter {
         add(BPF_JMP | BPF_JEQ | BPF_K, family, 0, 1);
         give(SECCOMP_RET_TRAP);
       }
-      // The C library asks local services of the system and does without them.
+      // The C library tries local sockets of system services and works without them.
       give(SECCOMP_RET_ERRNO | EACCES);
     });
     give(SECCOMP_RET_ALLOW);
@@ -131,7 +134,7 @@ class Filter {
     add(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0);
     give(answer);
   }
-  /// The rule must end with an answer.
+  /// The rule must end with a return.
   template <class Rule>
   void on(unsigned number, Rule&& rule) {
     const size_t jump = code_.size();
@@ -179,7 +182,7 @@ std::string_view forbidden_call(int number) {
   for (const Call& call : kDepends) {
     if (call.number == static_cast<unsigned>(number)) return call.name;
   }
-  return "something";
+  return "unknown_system_call";
 }
 
 }  // namespace opmux::probe

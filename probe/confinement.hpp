@@ -4,13 +4,13 @@
 
 namespace opmux::probe {
 
-/// Limits this process for ever: processor time, memory, size and number of files; no new rights;
-/// it dies with whoever started it; and system calls that reach the network, start programs or
-/// processes, or touch other processes or the system raise SIGSYS. Threads are allowed. False if
-/// the system cannot do that.
+/// Permanently limits this process: processor time, memory, size and number of files, and no new
+/// privileges. The process dies with its parent. System calls that reach the network, start
+/// programs or processes, or affect other processes or the system raise SIGSYS. Threads are
+/// allowed. Returns false if the system does not support this.
 bool confine();
 
-/// The name of a system call that the filter knows, "something" for others.
+/// The name of a system call that the filter knows, else "unknown_system_call".
 std::string_view forbidden_call(int number);
 
 }  // namespace opmux::probe

@@ -19,7 +19,7 @@ namespace protocol = plugin::protocol;
 constexpr size_t kStackSize = 64 * 1024;
 alignas(16) char stack[kStackSize];
 
-/// A line of fixed size: a handler cannot allocate.
+/// A line of fixed size, because a signal handler must not allocate.
 class Line {
  public:
   Line& operator<<(std::string_view text) {
@@ -40,7 +40,7 @@ class Line {
   size_t size_ = 0;
 };
 
-/// Whether the limit of memory is reached: then a failed allocation is what led here.
+/// Whether the memory limit is reached, so that a failed allocation caused the crash.
 bool memory_is_full() {
   constexpr size_t kPiece = 64 << 20;
   void* piece = mmap(nullptr, kPiece, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

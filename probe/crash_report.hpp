@@ -4,15 +4,15 @@
 
 namespace opmux::probe {
 
-/// From now on a signal that would end this process is reported first, from a stack of its own.
+/// Installs handlers, on an alternate stack, that report a fatal signal before the process ends.
 void report_crashes();
 
-/// Writes to the report; ends the process if that was closed.
+/// Writes to the report; ends the process if the descriptor was closed.
 void tell(std::string_view text);
-/// "at STAGE": what follows happens there.
+/// Writes "at STAGE", which applies to everything that follows.
 void enter(std::string_view stage);
 
-/// Ends the process without running anything of a plugin's.
+/// Ends the process without running exit handlers of a plugin.
 [[noreturn]] void leave(int status);
 
 }  // namespace opmux::probe

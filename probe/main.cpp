@@ -14,7 +14,7 @@ namespace {
 
 namespace protocol = opmux::plugin::protocol;
 
-/// Whatever the process that started this one had open and did not mark to be closed.
+/// Closes descriptors that the parent process had open without close-on-exec.
 void close_others() {
   constexpr unsigned kFirst = protocol::kPluginDescriptor + 1;
   if (syscall(SYS_close_range, kFirst, ~0u, 0) == 0) return;
@@ -26,20 +26,21 @@ void go_to_private_folder() {
   if (folder == nullptr || chdir(folder) != 0) opmux::probe::leave(protocol::kMisused);
 }
 
-/// The verdict as text. What our own code throws ends the process, and is told as a crash.
+/// The verdict as text. An exception in this program's code ends the process, and the parent
+/// reports a crash.
 std::string report_on(opmux::plugin::LibraryFile file) noexcept {
   return to_text(opmux::probe::Trial(std::move(file)).run());
 }
 
 }  // namespace
 
-/// opmux-probe PATH LIBRARY...: tries the plugin that was given as a descriptor; PATH is where it
-/// lies, empty for a sealed copy, and each LIBRARY is one that it needs and that lies beside it.
-/// Started by libopmux only.
+/// opmux-probe PATH LIBRARY...: probes the plugin that is passed as a descriptor. PATH is its path,
+/// empty for a sealed copy. Each LIBRARY is the path of a needed library in an $ORIGIN folder of
+/// the plugin. Started by libopmux only.
 int main(int count, char** words) {
   if (count < 2 || fcntl(protocol::kReportDescriptor, F_GETFD) < 0 ||
       fcntl(protocol::kPluginDescriptor, F_GETFD) < 0) {
-    constexpr char kText[] = "opmux-probe is started by libopmux, to try plugins\n";
+    constexpr char kText[] = "opmux-probe probes plugins and is started by libopmux only\n";
     (void)!write(2, kText, sizeof(kText) - 1);
     return protocol::kMisused;
   }

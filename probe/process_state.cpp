@@ -17,9 +17,9 @@ namespace opmux::probe {
 namespace {
 
 constexpr int kSignals = 65;
-constexpr int kRestorer = 0x04000000;  // the C library adds this flag to what it passes on
+constexpr int kRestorer = 0x04000000;  // SA_RESTORER, which the C library adds to the flags
 
-/// The names in a folder of /proc that are numbers.
+/// The entries of a /proc folder whose names are numbers.
 std::vector<int> numbers_in(const char* folder, int* own = nullptr) {
   std::vector<int> all;
   const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(folder), closedir);
@@ -46,7 +46,8 @@ std::array<uint32_t, 3> floating_point() {
   std::array<uint32_t, 3> modes{static_cast<uint32_t>(fegetround()),
                                 static_cast<uint32_t>(fegetexcept()), 0};
 #if defined(__x86_64__)
-  constexpr uint32_t kSticky = 0x3f;  // which exceptions occurred: every computation changes them
+  // Flags of exceptions that occurred, which every computation changes.
+  constexpr uint32_t kSticky = 0x3f;
   fenv_t all{};
   fegetenv(&all);
   modes[1] = all.__control_word;
@@ -129,9 +130,9 @@ std::vector<Difference> differences(const ProcessState& before, const ProcessSta
     if (!same) all.push_back({code, std::move(text)});
   };
   unless(!lost_files(before, after), "probe.files",
-         "it closed or replaced files that are not its own");
-  unless(before.folder == after.folder, "probe.folder", "it changed the working folder");
-  unless(before.file_mask == after.file_mask, "probe.umask", "it changed the mask of new files");
+         "it closed or replaced file descriptors of the process");
+  unless(before.folder == after.folder, "probe.folder", "it changed the working directory");
+  unless(before.file_mask == after.file_mask, "probe.umask", "it changed the umask");
   unless(before.environment == after.environment, "probe.environment",
          "it changed the environment");
   unless(before.locale == after.locale, "probe.locale", "it changed the locale");
@@ -142,8 +143,7 @@ std::vector<Difference> differences(const ProcessState& before, const ProcessSta
          "it changed which signals are blocked");
   unless(before.handlers == after.handlers && before.on_terminate == after.on_terminate &&
              before.on_no_memory == after.on_no_memory,
-         "probe.handlers",
-         "it changed how signals, uncaught exceptions or lack of memory are handled");
+         "probe.handlers", "it changed a signal handler, the terminate handler or the new handler");
   unless(!set_timers(before, after), "probe.timers",
          "it set a timer that will interrupt the process");
   unless(before.limits == after.limits, "probe.limits", "it changed the limits of the process");

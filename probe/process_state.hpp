@@ -15,33 +15,35 @@
 
 namespace opmux::probe {
 
-/// Which of a process's files, folder, signals, environment and modes something may have changed.
+/// The state of a process that a plugin must not change: files, folder, signals, environment,
+/// modes.
 struct ProcessState {
   std::map<int, std::pair<dev_t, ino_t>> files;
   std::string folder;
   mode_t file_mask = 0;
   std::vector<std::string> environment;
   std::string locale;
-  std::array<uint32_t, 3> floating_point{};                ///< rounding, trapping, flushing to zero
-  std::array<bool, 65> blocked{};                          ///< signals of the calling thread
-  std::array<std::pair<const void*, int>, 65> handlers{};  ///< function and flags by signal
+  std::array<uint32_t, 3> floating_point{};  ///< rounding, trapping, flushing to zero
+  /// Blocked signals of the calling thread.
+  std::array<bool, 65> blocked{};
+  std::array<std::pair<const void*, int>, 65> handlers{};  ///< function and flags per signal
   std::terminate_handler on_terminate = nullptr;
   std::new_handler on_no_memory = nullptr;
-  std::array<long, 3> timers{};  ///< microseconds that are left
+  std::array<long, 3> timers{};  ///< remaining microseconds
   std::array<std::pair<rlim_t, rlim_t>, RLIM_NLIMITS> limits{};
   size_t threads = 0;
 };
 
-/// The state of this process now.
+/// The current state of this process.
 ProcessState look();
 
-/// What differs, and a sentence about it.
+/// One difference between two states.
 struct Difference {
   std::string_view code;  ///< "probe.files", "probe.folder" ...
   std::string text;
 };
 
-/// What somebody changed between two looks; fewer threads and more files are no change.
+/// The changes between two states. Fewer threads and additional files do not count.
 std::vector<Difference> differences(const ProcessState& before, const ProcessState& after);
 
 }  // namespace opmux::probe

@@ -13,7 +13,7 @@
 namespace opmux::probe {
 namespace {
 
-/// Runs one of the plugin's functions; an exception out of it is a refusal.
+/// Calls a function of the plugin; an exception becomes a refusal.
 template <class Function>
 Status guarded(std::string_view what, Function&& function) {
   const auto threw = [&](std::string_view text) {
@@ -25,7 +25,7 @@ Status guarded(std::string_view what, Function&& function) {
   } catch (const std::exception& thrown) {
     return threw(base::concat(": ", thrown.what()));
   } catch (...) {
-    return threw(" something that is no std::exception");
+    return threw(" an object that is not a std::exception");
   }
 }
 
@@ -35,7 +35,7 @@ Status outcome_of(std::string_view what, std::string_view code, int32_t outcome,
   const std::string text = error.text();
   return {
       Code::unavailable, std::string(code),
-      base::concat("its ", what, " ended with outcome ", outcome, text.empty() ? "" : ": ", text)};
+      base::concat("its ", what, " returned outcome ", outcome, text.empty() ? "" : ": ", text)};
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ Status Trial::steps() {
             base::concat(first.what, ": ", first.why.message())};
   }
   manifest_ = plugin::manifest_of(*contents);
-  // A pool of threads may outlive its plugin's shutdown as long as the code stays.
+  // A thread pool may outlive the plugin's shutdown if the plugin cannot be unloaded.
   threads_allowed_ = (contents->functions.flags & OPMUX_PLUGIN_UNLOADABLE) == 0;
   return start_and_test(contents->functions);
 }

@@ -8,8 +8,8 @@
 
 namespace opmux::probe {
 
-/// Opens a plugin, asks what it brings, initialises it, runs its self test and shuts it down, and
-/// looks after each step at what it did to this process.
+/// Opens a plugin, queries it, initialises it, runs its self test and shuts it down. After each
+/// stage it checks the changes to the state of this process.
 class Trial {
  public:
   explicit Trial(plugin::LibraryFile file);
@@ -18,9 +18,9 @@ class Trial {
 
  private:
   Status steps();
-  /// Says which stage begins.
+  /// Reports that a stage begins.
   void begin(std::string_view stage);
-  /// What the stage that ends left behind.
+  /// The first forbidden change that the current stage made to the process.
   Status left_behind();
   Status start_and_test(const opmux_plugin& functions);
 
