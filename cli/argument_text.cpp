@@ -23,7 +23,7 @@ std::optional<T> number_of(std::string_view text) {
   return value;
 }
 
-/// "1,2,3"; nothing if some part is no number.
+/// "1,2,3"; nullopt if a part is not a number.
 std::optional<std::vector<int64_t>> numbers_of(std::string_view text) {
   std::vector<int64_t> numbers;
   while (!text.empty()) {
@@ -37,7 +37,7 @@ std::optional<std::vector<int64_t>> numbers_of(std::string_view text) {
   return numbers;
 }
 
-/// Takes "[...]" or "{...}" from the front of `text`; nothing if it does not stand there.
+/// Takes "[...]" or "{...}" from the front of `text`; nullopt if it is not there.
 std::optional<std::string_view> take_brackets(std::string_view& text, char open, char close) {
   const size_t end = text.find(close);
   if (!text.starts_with(open) || end == std::string_view::npos) return {};
@@ -46,7 +46,7 @@ std::optional<std::string_view> take_brackets(std::string_view& text, char open,
   return inside;
 }
 
-/// "cuda:1", or "cuda" for the first.
+/// "cuda:1", or "cuda" for cuda:0.
 std::optional<Device> device_of(std::string_view text) {
   constexpr int32_t kMostTypes = 64;
   const std::string wanted = std::string(text) + (text.find(':') == text.npos ? ":0" : "");
@@ -66,7 +66,7 @@ Status not_a_tensor(std::string_view text) {
 }
 
 Status not_a(std::string_view what, const ArgumentInfo& info, std::string_view value) {
-  return wrong("'" + info.name + "' wants " + std::string(what) + ", not '" + std::string(value) +
+  return wrong("'" + info.name + "' must be " + std::string(what) + ", not '" + std::string(value) +
                "'");
 }
 
@@ -85,8 +85,7 @@ Result<const opmux_tensor*> ArgumentTexts::read_tensor(std::string_view text) {
   if (dtype.bits == 0) {
     return wrong(
         "'" + std::string(rest.substr(0, bracket)) +
-        "' is not an element type; there are f64, f32, f16, bf16, i64, i32, i16, i8, u8 and "
-        "bool");
+        "' is not a dtype; the dtypes are f64, f32, f16, bf16, i64, i32, i16, i8, u8 and bool");
   }
   rest.remove_prefix(bracket);
   const auto shape_text = take_brackets(rest, '[', ']');
@@ -94,7 +93,8 @@ Result<const opmux_tensor*> ArgumentTexts::read_tensor(std::string_view text) {
   Device device;
   if (rest.starts_with('@')) {
     const auto found = device_of(rest.substr(1));
-    if (!found) return wrong("'" + std::string(rest.substr(1)) + "' is not a device, as cuda:0 is");
+    if (!found)
+      return wrong("'" + std::string(rest.substr(1)) + "' is not a device such as cuda:0");
     device = *found;
   } else if (!rest.empty()) {
     return not_a_tensor(text);
@@ -110,7 +110,7 @@ Result<const opmux_tensor*> ArgumentTexts::read_tensor(std::string_view text) {
   Tensor& tensor = tensors_.emplace_back();
   std::copy(shape->begin(), shape->end(), tensor.shape.begin());
   std::copy(strides->begin(), strides->end(), tensor.strides.begin());
-  // Never read: an explanation looks at addresses, not at data.
+  // The address is never dereferenced: explain uses addresses, not data.
   tensor.c = {reinterpret_cast<void*>(kFirstAddress * tensors_.size()),  // NOLINT(*-no-int-to-ptr)
               {device.type, device.id},
               static_cast<int32_t>(shape->size()),
@@ -175,7 +175,7 @@ Status ArgumentTexts::read_value(const ArgumentInfo& info, const std::string& va
       return {};
     case ArgTag::integer_list: return read_integers(value, arg);
     case ArgTag::tensor_list: return read_tensors(value, arg);
-    default: {  // Words are judged with the schema's list of them.
+    default: {  // Words are checked against the schema later.
       const std::string& kept = texts_.emplace_back(value);
       arg = opmux_arg_str({kept.data(), kept.size()});
       return {};

@@ -10,24 +10,24 @@
 
 namespace opmux::cli {
 
-/// Arguments of an operator as a person writes them, in any order:
+/// Arguments of an operator as a user writes them, in any order:
 ///
 ///     x=bf16[32,4096]  x=f32[32,64]{128,1}  x=f16[8]@cuda:1  eps=1e-6  style=gptj  causal=true
 ///     weight=none      sizes=[1,2,3]        parts=f32[2];f32[3]
 ///
-/// Tensors have an address of their own each and no data.
+/// Each tensor gets a distinct address and no data.
 class ArgumentTexts {
  public:
-  /// Outputs that stand first are left out unless they are read.
+  /// Leading outputs are omitted unless they are given.
   explicit ArgumentTexts(const Operator& op);
 
-  /// Reads "name=value". Fails with a sentence on what is wrong and what would help.
+  /// Reads "name=value". Fails with a message that says what is wrong and how to write it.
   Status read(std::string_view text);
-  /// What was read, in the order of the schema, up to the last one given.
+  /// The arguments in schema order, up to the last one given.
   std::span<const opmux_arg> arguments() const { return {args_.data(), count_}; }
 
  private:
-  /// A tensor whose shape and strides it owns.
+  /// A tensor with the storage for its shape and strides.
   struct Tensor {
     std::array<int64_t, OPMUX_MAX_RANK> shape{}, strides{};
     opmux_tensor c{};
@@ -42,7 +42,7 @@ class ArgumentTexts {
   std::vector<ArgumentInfo> infos_;
   std::vector<opmux_arg> args_;
   size_t count_ = 0;
-  // What the arguments point to; elements do not move.
+  // Storage that the arguments point to. Deques, because elements must not move.
   std::deque<Tensor> tensors_;
   std::deque<std::string> texts_;
   std::deque<std::vector<int64_t>> lists_;

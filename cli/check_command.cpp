@@ -23,7 +23,7 @@ std::optional<std::string> contents_of(const std::string& path) {
   return text;
 }
 
-/// What `opmux list --json` wrote on the machine that is meant.
+/// Parses the output of `opmux list --json` from another machine.
 std::vector<OperatorInfo> read_machine(const std::string& text) {
   std::vector<OperatorInfo> operators;
   const auto saved = nlohmann::json::parse(text);
@@ -75,7 +75,7 @@ int run_check(const CheckCommand& command) {
     try {
       options.machine = read_machine(*saved);
     } catch (const nlohmann::json::exception& error) {
-      return wrong_use(base::concat(command.machine, " is not what `opmux list --json` writes: ",
+      return wrong_use(base::concat(command.machine, " is not output of `opmux list --json`: ",
                                     std::string_view(error.what())));
     }
   }
@@ -97,13 +97,14 @@ int run_check(const CheckCommand& command) {
 void add_check(CLI::App& app, Action& action) {
   auto options = std::make_shared<CheckCommand>();
   CLI::App* command = app.add_subcommand(
-      "check", "Whether a policy file would apply here, what is odd about it, and what it changes");
+      "check",
+      "Check a policy file: whether it applies, warnings, and the decisions that it changes");
   command->add_option("FILE", options->file, "a policy in YAML or JSON")->required();
-  command->add_flag("--strict", options->strict,
-                    "a rule that names what is not present is an error");
-  command->add_option("--machine", options->machine,
-                      "check against what `opmux list --json` wrote elsewhere; implies --strict");
-  command->add_flag("--json", options->json, "as docs/schemas/check.json describes it");
+  command->add_flag("--strict", options->strict, "report rules that name unknown things as errors");
+  command->add_option(
+      "--machine", options->machine,
+      "check against the output of `opmux list --json` of another machine; implies --strict");
+  command->add_flag("--json", options->json, "print JSON as described in docs/schemas/check.json");
   command->callback([options, &action] { action = [options] { return run_check(*options); }; });
 }
 

@@ -13,7 +13,7 @@ using plugin::Manifest;
 using plugin::TrustSettings;
 using plugin::Verdict;
 
-/// What was found and refused nothing, of one kind of check.
+/// A step with the warnings of one kind of check.
 CheckStep step_of(std::string_view name, std::string_view check, const CheckedFile& file) {
   CheckStep step{std::string(name), Mark::passed, "", ""};
   for (const Status& warning : file.warnings) {
@@ -29,7 +29,7 @@ std::string facts_of(const CheckedFile& file) {
   const plugin::ElfFacts& elf = file.elf;
   return base::concat("build id ", elf.build_id.empty() ? "none" : elf.build_id,
                       elf.needed.empty() ? "" : ", needs ", base::join(elf.needed, " "),
-                      elf.run_path.empty() ? "" : ", looks in ", base::join(elf.run_path, " "));
+                      elf.run_path.empty() ? "" : ", run path ", base::join(elf.run_path, " "));
 }
 
 void add_file_steps(const CheckedFile& file, CheckReport& report) {
@@ -53,7 +53,7 @@ void take(const Manifest& manifest, CheckReport& report) {
 
 CheckStep step_of(const Verdict& verdict) {
   if (verdict.ok()) return {"probe", Mark::passed, "", "opened, queried, initialised, tested"};
-  // Without the program nothing is known of the plugin: the rest of the report will tell.
+  // Without the probe program nothing is known yet; the later steps examine the plugin.
   const Mark mark = verdict.code == "probe.missing" ? Mark::skipped : Mark::failed;
   return {"probe", mark, verdict.code, verdict.text};
 }

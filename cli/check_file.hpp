@@ -6,9 +6,9 @@
 
 namespace opmux::cli {
 
-/// What can be said of a file without running its code here: where it lies, which is reported and
-/// refuses nothing, what it is, and how it did in a process that tries plugins. Adds the steps, and
-/// what the plugin says of itself. False if there is no use in going on.
+/// Checks a file without running its code in this process: its path, whose problems are only
+/// reported, its contents, and the verdict of the probe. Adds these steps and the plugin's manifest
+/// to the report. Returns false if further checks are pointless.
 bool look_at_file(const std::string& real_path, CheckReport& report);
 
 }  // namespace opmux::cli

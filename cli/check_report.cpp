@@ -26,7 +26,7 @@ bool CheckReport::passed() const {
 
 namespace {
 
-/// Lines after the first stand under the first; an end of line at the end goes.
+/// Indents the lines after the first, and drops a trailing newline.
 std::string indented(std::string_view text, size_t width) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   std::string made;
@@ -53,7 +53,7 @@ std::string summary_of(const CheckedImplementation& one) {
 std::string never_chosen(const CheckedImplementation& one) {
   return base::concat(
       "the built-in policy would never choose it on this machine: ", one.report.instead,
-      " stands before its priority of ", one.priority, " in every call that it takes");
+      " ranks above its priority of ", one.priority, " in every call that it accepts");
 }
 
 std::string lines_of(const CheckedImplementation& one, size_t width) {

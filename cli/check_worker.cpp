@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The plugin that lies in the folder, as the runtime found it.
+/// The runtime's report about the plugin in the folder.
 PluginInfo plugin_in(const Runtime& runtime, const fs::path& folder) {
   const fs::path file = fs::directory_iterator(folder)->path();
   for (const PluginInfo& plugin : runtime.plugins()) {
@@ -27,7 +27,7 @@ PluginInfo plugin_in(const Runtime& runtime, const fs::path& folder) {
     if (fs::equivalent(plugin.path, file, unknown)) return plugin;
   }
   PluginInfo none;
-  none.reason = "it was not found where plugins are looked for";
+  none.reason = "the plugin was not found in the plugin path";
   return none;
 }
 
@@ -67,7 +67,7 @@ Json verify(Runtime& runtime, const WorkerOrder& order) {
   return made;
 }
 
-/// False if somebody closed the descriptor.
+/// Returns false if the descriptor was closed.
 bool write_report(const std::string& text) {
   size_t at = 0;
   while (at < text.size()) {
@@ -100,7 +100,7 @@ WorkerAnswer ended(const plugin::Ending& ending, std::chrono::seconds deadline) 
   if (ending.how == How::signalled) {
     return {{}, "crash", signal_name(ending.number) + " ended the process"};
   }
-  return {{}, "exit", base::concat("the process ended by itself with status ", ending.number)};
+  return {{}, "exit", base::concat("the process exited with status ", ending.number)};
 }
 
 }  // namespace

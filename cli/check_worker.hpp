@@ -8,23 +8,24 @@
 
 namespace opmux::cli {
 
-/// What the process that loads a plugin and runs its kernels is told. It is this program again.
+/// The order for a worker: a child process of this program that loads a plugin and runs its
+/// kernels.
 struct WorkerOrder {
-  std::string folder;  ///< that holds the plugin and nothing else
-  std::string id;      ///< implementation to verify; empty: say what there is
+  std::string folder;  ///< folder that contains only the plugin
+  std::string id;      ///< implementation to verify; empty: describe the plugin
   uint64_t cases = 1000, seed = 1;
 };
 
-/// Does as it is told and writes what it found to the descriptor of its report. An exit code.
+/// Executes an order and writes the result to the report descriptor. Returns an exit code.
 int work(const WorkerOrder& order);
 
-/// How a worker ended, and what it wrote.
+/// The result of a worker.
 struct WorkerAnswer {
-  Json found;              ///< null if it did not come to that
-  std::string code, text;  ///< "crash", "hang", "exit", "spawn": why not
+  Json found;              ///< null if the worker failed
+  std::string code, text;  ///< why it failed: "crash", "hang", "exit", "spawn"
 };
 
-/// Runs a worker to its end or the deadline.
+/// Runs a worker until it ends or the deadline passes.
 WorkerAnswer ask_worker(const WorkerOrder& order, std::chrono::seconds deadline);
 
 }  // namespace opmux::cli

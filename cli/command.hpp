@@ -10,24 +10,24 @@
 
 namespace opmux::cli {
 
-// What a command ends with.
+// Exit codes.
 inline constexpr int kFine = 0;
-inline constexpr int kFound = 1;  ///< it found something that a person should look at
+inline constexpr int kFound = 1;  ///< a finding that a person should look at
 inline constexpr int kWrongUse = 2;
 
-/// What a command does once its options are read.
+/// The action of a command, run after its options were parsed.
 using Action = std::function<int()>;
 
 /// Prints "opmux: MESSAGE" to standard error.
 int wrong_use(std::string_view message);
 
-/// A runtime as a program in this environment would have it; prints why if there is none.
+/// A runtime with the settings of this environment; prints the error if it cannot be created.
 std::optional<Runtime> make_runtime(const Options& options = {});
 
-/// A file as it is; nothing, and why it cannot be read printed, if it cannot be.
+/// The contents of a file; prints the error if it cannot be read.
 std::optional<std::string> read_text(const std::string& path);
 
-/// Each adds its subcommand, which sets `action` when it is given.
+/// Each adds its subcommand, which sets `action` if it is given on the command line.
 void add_list(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_config(CLI::App& app, Action& action);

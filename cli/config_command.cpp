@@ -33,11 +33,11 @@ int show(bool json) {
 
 void add_config(CLI::App& app, Action& action) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* config = app.add_subcommand("config", "Settings");
+  CLI::App* config = app.add_subcommand("config", "Show settings");
   config->require_subcommand(1);
   CLI::App* command =
-      config->add_subcommand("show", "Every effective setting and where it came from");
-  command->add_flag("--json", *json, "as docs/schemas/config.json describes it");
+      config->add_subcommand("show", "Print every effective setting and its origin");
+  command->add_flag("--json", *json, "print JSON as described in docs/schemas/config.json");
   command->callback([json, &action] { action = [json] { return show(*json); }; });
 }
 

@@ -17,7 +17,8 @@ struct DiffOptions {
 
 using Changes = std::vector<ChoiceChange>;
 
-/// What runs by priority alone, of what a saved `opmux list --json` says is available.
+/// The implementation with the highest priority of each operator, among the available ones of a
+/// saved `opmux list --json`.
 std::map<std::string, const Json*> first_choices(const Json& list) {
   std::map<std::string, const Json*> chosen;
   for (const Json& op : list.at("operators")) {
@@ -25,7 +26,7 @@ std::map<std::string, const Json*> first_choices(const Json& list) {
     for (const Json& each : op.at("implementations")) {
       if (!each.at("available").get<bool>()) continue;
       const auto priority = [](const Json& of) { return of.at("priority").get<int>(); };
-      // Equal ones stand in the order of their ids.
+      // Implementations of equal priority are ordered by id.
       if (best == nullptr || priority(each) > priority(*best)) best = &each;
     }
   }
@@ -47,9 +48,9 @@ std::string why(const Json& list, const std::string& op, const std::string& id) 
       text += reason.empty() ? implementation.at("priority").dump() : reason;
       return text;
     }
-    return id + " is not there";
+    return id + " does not exist";
   }
-  return op + " is not there";
+  return op + " does not exist";
 }
 
 Changes compare_builds(const Json& from, const Json& to) {
@@ -60,16 +61,17 @@ Changes compare_builds(const Json& from, const Json& to) {
     const std::string first = id_of(implementation);
     const std::string second = other == after.end() ? "" : id_of(other->second);
     if (first == second) continue;
-    changes.push_back({op, "always", first, second, "in the second " + why(to, op, first)});
+    changes.push_back({op, "always", first, second, "in the second file " + why(to, op, first)});
   }
   for (const auto& [op, implementation] : after) {
     if (before.contains(op)) continue;
-    changes.push_back({op, "always", "", id_of(implementation), "the first has no such operator"});
+    changes.push_back(
+        {op, "always", "", id_of(implementation), "the first file has no such operator"});
   }
   return changes;
 }
 
-/// Of "op/provider.variant" what stands behind the operator, which stands beside it anyway.
+/// "provider.variant" of an id; the operator is printed in another column.
 std::string short_name(const std::string& id) {
   return id.empty() ? "nothing" : id.substr(id.find('/') + 1);
 }
@@ -124,9 +126,10 @@ Result<Changes> compare(const DiffOptions& options, const std::string& from,
                         const std::string& to) {
   const FileKind kind = kind_of(from);
   if (kind != kind_of(to)) {
-    return Status(Code::invalid_argument, "cli.diff",
-                  "these are not of one kind; give two policies, two lockfiles, or two files that "
-                  "`opmux list --json` wrote");
+    return Status(
+        Code::invalid_argument, "cli.diff",
+        "the files are of different kinds; give two policies, two lockfiles, or two outputs "
+        "of `opmux list --json`");
   }
   if (kind == FileKind::policy) return compare_policies(options, from, to);
   if (kind == FileKind::build) {
@@ -162,11 +165,11 @@ int diff(const DiffOptions& options) {
 void add_diff(CLI::App& app, Action& action) {
   auto options = std::make_shared<DiffOptions>();
   CLI::App* command = app.add_subcommand(
-      "diff", "Which choices differ between two policies, lockfiles or builds, and why");
-  command->add_option("A", options->from, "a policy, a lockfile, or what `opmux list --json` wrote")
+      "diff", "Show which decisions differ between two policies, lockfiles or builds, and why");
+  command->add_option("A", options->from, "a policy, a lockfile, or output of `opmux list --json`")
       ->required();
-  command->add_option("B", options->to, "another one of the same kind")->required();
-  command->add_flag("--json", options->json, "as docs/schemas/diff.json describes it");
+  command->add_option("B", options->to, "a second file of the same kind")->required();
+  command->add_flag("--json", options->json, "print JSON as described in docs/schemas/diff.json");
   command->callback([options, &action] { action = [options] { return diff(*options); }; });
 }
 

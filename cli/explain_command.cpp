@@ -22,8 +22,8 @@ int explain_process(const ExplainOptions& options) {
   if (options.process.all()) return print_processes(options.json);
   if (!options.arguments.empty()) {
     return wrong_use(
-        "a running process tells which calls run what, not of calls that are "
-        "described; leave out '" +
+        "--pid and --page show the decisions that a process has made, not those for other "
+        "arguments; leave out '" +
         options.arguments.front() + "'");
   }
   const std::optional<ProcessState> process = find_process(options.process, options.op);
@@ -58,7 +58,7 @@ int explain(const ExplainOptions& options) {
   const PolicyScope scope(*runtime, policy);
   if (!scope.status().ok()) return wrong_use(scope.status().message());
   const Explanation explanation = op->explain_arguments(texts.arguments());
-  // Arguments that the schema refuses have no device: nothing was decided.
+  // Without a device, the schema refused the arguments and no decision was made.
   if (explanation.device.empty()) return wrong_use(explanation.note);
   std::cout << (options.json ? to_json(explanation) + "\n" : explanation.to_string());
   return explanation.chosen.empty() ? kFound : kFine;
@@ -68,23 +68,28 @@ int explain(const ExplainOptions& options) {
 
 void add_explain(CLI::App& app, Action& action) {
   auto options = std::make_shared<ExplainOptions>();
-  CLI::App* command = app.add_subcommand("explain", "Which implementation would run, and why");
-  command->add_option("OP", options->op, "operator; may be left out with --pid");
+  CLI::App* command =
+      app.add_subcommand("explain", "Show which implementation would run for a call, and why");
+  command->add_option("OP", options->op, "operator; optional with --pid");
   command->add_option("ARG", options->arguments,
-                      "arguments, as x=bf16[32,4096] eps=1e-6; outputs may be left out");
+                      "arguments such as x=bf16[32,4096] eps=1e-6; outputs are optional");
   const auto tokens = [&](const char* flag, std::vector<std::string>& list, const char* what) {
     command->add_option(flag, list, what)->type_name("TOKEN")->allow_extra_args(false);
   };
-  tokens("--require", options->policy.require, "only what matches may run (may be repeated)");
-  tokens("--prefer", options->policy.prefer, "what matches comes first (may be repeated)");
-  tokens("--deny", options->policy.deny, "what matches may not run (may be repeated)");
+  tokens("--require", options->policy.require,
+         "run only implementations that match (may be repeated)");
+  tokens("--prefer", options->policy.prefer,
+         "try implementations that match first (may be repeated)");
+  tokens("--deny", options->policy.deny, "never run implementations that match (may be repeated)");
   command
       ->add_option("--policy", options->policy_file,
-                   "what would happen with this policy file in the place of the one in force")
+                   "use this policy file instead of the one in force")
       ->type_name("FILE");
   add_process_option(*command, options->process);
-  command->add_flag("--strict", options->strict, "no fallback beyond what is preferred");
-  command->add_flag("--json", options->json, "as docs/schemas/explain.json describes it");
+  command->add_flag("--strict", options->strict,
+                    "no fallback to implementations that are not preferred");
+  command->add_flag("--json", options->json,
+                    "print JSON as described in docs/schemas/explain.json");
   command->callback([options, &action] { action = [options] { return explain(*options); }; });
 }
 

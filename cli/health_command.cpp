@@ -23,7 +23,7 @@ size_t widest(const Json& list, const char* key) {
   return width;
 }
 
-/// Backends or devices, each with how it does and why.
+/// Prints backends or devices with their health and its reason.
 void print_parts(const Json& list, const char* name) {
   for (const Json& each : list) {
     const std::string reason = word(each, "reason");
@@ -45,7 +45,7 @@ void print_breaker(const Json& breaker, size_t width) {
   if (state == "open") {
     std::cout << "; next probe in " << seconds(breaker.at("next_probe_ms").get<uint64_t>());
   } else if (state == "closed") {
-    std::cout << ": watched, " << breaker.at("failures_in_a_row") << " failures in a row";
+    std::cout << ": watched, " << breaker.at("failures_in_a_row") << " consecutive failures";
   }
   std::cout << "\n";
 }
@@ -74,7 +74,7 @@ void print(const Json& health) {
   for (const Json& one : compared) print_shadow(one, widest(compared, "implementation"));
 }
 
-/// What a runtime of this environment says, or what was saved of another one.
+/// The health report of a runtime in this environment, or a saved one.
 std::optional<std::string> text_of(const std::string& file) {
   if (file == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
   if (!file.empty()) return read_text(file);
@@ -96,7 +96,7 @@ int health(const HealthOptions& options) {
     }
     return verdict == "healthy" ? kFine : kFound;
   } catch (const Json::exception&) {
-    return wrong_use(options.file + " is not what Runtime::health tells as JSON");
+    return wrong_use(options.file + " is not a health report in JSON");
   }
 }
 
@@ -104,11 +104,13 @@ int health(const HealthOptions& options) {
 
 void add_health(CLI::App& app, Action& action) {
   auto options = std::make_shared<HealthOptions>();
-  CLI::App* command = app.add_subcommand("health", "How everything is doing, and what rests");
-  command->add_option("FILE", options->file,
-                      "what a service tells of itself as JSON; - is standard input; without it, a "
-                      "new process here");
-  command->add_flag("--json", options->json, "as docs/schemas/health.json describes it");
+  CLI::App* command =
+      app.add_subcommand("health", "Show the health of backends, devices and circuit breakers");
+  command->add_option(
+      "FILE", options->file,
+      "a health report in JSON that a service returned; - is standard input; default: "
+      "the report of a new process");
+  command->add_flag("--json", options->json, "print JSON as described in docs/schemas/health.json");
   command->callback([options, &action] { action = [options] { return health(*options); }; });
 }
 

@@ -67,11 +67,12 @@ int list(const ListOptions& options) {
 
 void add_list(CLI::App& app, Action& action) {
   auto options = std::make_shared<ListOptions>();
-  CLI::App* command = app.add_subcommand("list", "Operators and their implementations");
+  CLI::App* command = app.add_subcommand("list", "List operators and their implementations");
   command->add_option("OP", options->op, "only this operator");
   add_process_option(*command, options->process);
-  command->add_flag("--json", options->json,
-                    "as docs/schemas/list.json, of processes process_state.json, describes it");
+  command->add_flag(
+      "--json", options->json,
+      "print JSON as described in docs/schemas/list.json, with --pid in process_state.json");
   command->callback([options, &action] { action = [options] { return list(*options); }; });
 }
 

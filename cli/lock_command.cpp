@@ -17,7 +17,7 @@ struct LockOptions {
   bool json = false;
 };
 
-/// "rms_norm x=bf16[32,4096] weight=bf16[4096]".
+/// Decides one call, such as "rms_norm x=bf16[32,4096] weight=bf16[4096]".
 Status decide_call(const Runtime& runtime, const std::string& call) {
   std::istringstream words(call);
   std::string word;
@@ -31,7 +31,7 @@ Status decide_call(const Runtime& runtime, const std::string& call) {
   return op->decide_arguments(texts.arguments()).error();
 }
 
-/// The calls of the command line and, behind them, the lines of a file; # starts a remark.
+/// The calls of the command line, then the lines of the file; # starts a comment.
 std::optional<std::vector<std::string>> calls_of(const LockOptions& options) {
   std::vector<std::string> calls = options.calls;
   if (options.calls_file.empty()) return calls;
@@ -53,7 +53,8 @@ int check_lock(const Runtime& runtime, const LockOptions& options) {
     std::cout << Json{{"fits", fits.ok()}, {"why", fits.message()}}.dump() << "\n";
   } else if (fits.ok()) {
     const size_t count = lock->choices.size();
-    std::cout << options.check << " fits, " << count << (count == 1 ? " choice\n" : " choices\n");
+    std::cout << options.check << " matches this runtime, " << count
+              << (count == 1 ? " choice\n" : " choices\n");
   } else {
     std::cout << fits.message() << "\n";
   }
@@ -72,7 +73,7 @@ Json json_of(const Lockfile& lock) {
   return {{"policy_hash", lock.policy_hash}, {"digest", lock.digest()}, {"choices", list}};
 }
 
-/// False, and why printed, if the file cannot be written.
+/// Prints an error and returns false if the file cannot be written.
 bool write_header(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   if (file << text && file.flush()) return true;
@@ -97,7 +98,8 @@ int write_lock(const Lockfile& lock, const LockOptions& options) {
 }
 
 int lock_calls(const LockOptions& options) {
-  // Neither by a lockfile that is about to be written anew, nor by one that does not fit.
+  // The runtime must not freeze by the lockfile, which may be about to be replaced or may not
+  // match.
   Options unfrozen;
   unfrozen.sources.freeze_at_start = false;
   const std::optional<Runtime> runtime = make_runtime(unfrozen);
@@ -107,8 +109,8 @@ int lock_calls(const LockOptions& options) {
   if (!calls) return kWrongUse;
   if (calls->empty()) {
     return wrong_use(
-        "which calls? give them as \"rms_norm x=bf16[32,4096] weight=bf16[4096]\", or a file with "
-        "--calls");
+        "no calls were given; write them as \"rms_norm x=bf16[32,4096] weight=bf16[4096]\", or "
+        "give a file with --calls");
   }
   for (const std::string& call : *calls) {
     if (const Status bad = decide_call(*runtime, call); !bad.ok()) {
@@ -122,23 +124,26 @@ int lock_calls(const LockOptions& options) {
 
 void add_lock(CLI::App& app, Action& action) {
   auto options = std::make_shared<LockOptions>();
-  CLI::App* command =
-      app.add_subcommand("lock", "Which implementations run for which calls, as a lockfile");
+  CLI::App* command = app.add_subcommand(
+      "lock", "Write a lockfile with the implementations that run for the given calls");
   command->add_option("CALL", options->calls,
                       "an operator with arguments, in quotes: \"softmax x=f32[32,4096]\"");
   const auto file = [&](const char* flag, std::string& into, const char* what) {
     return command->add_option(flag, into, what)->type_name("FILE");
   };
-  file("--calls", options->calls_file, "more calls, one in a line; # starts a remark");
-  file("-o,--output", options->output, "write the lockfile there");
+  file("--calls", options->calls_file, "file with more calls, one per line; # starts a comment");
+  file("-o,--output", options->output, "write the lockfile to this file");
   CLI::Option* header =
-      file("--emit-header", options->header, "write a C++ header with constants and checks there");
-  command->add_option("--namespace", options->name_space, "of that header (opmux_lock)")
+      file("--emit-header", options->header, "write a C++ header with constants and checks");
+  command
+      ->add_option("--namespace", options->name_space,
+                   "namespace of that header, default opmux_lock")
       ->needs(header);
-  file("--check", options->check, "only say whether a lockfile fits; exit 1 and why if not")
+  file("--check", options->check,
+       "only check a lockfile; exit code 1 and the differences if it does not match")
       ->excludes("CALL")
       ->excludes("--calls");
-  command->add_flag("--json", options->json, "as docs/schemas/lock.json describes it");
+  command->add_flag("--json", options->json, "print JSON as described in docs/schemas/lock.json");
   command->callback([options, &action] { action = [options] { return lock_calls(*options); }; });
 }
 

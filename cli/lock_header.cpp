@@ -9,7 +9,7 @@ namespace opmux::cli {
 namespace {
 
 constexpr std::string_view kStart =
-    R"(// What a lockfile of opmux has, as constants. Not to be edited.
+    R"(// Constants of an opmux lockfile. Generated; do not edit.
 #pragma once
 
 #include <opmux/opmux.hpp>
@@ -20,7 +20,7 @@ constexpr std::string_view kStart =
 
 namespace @SPACE@ {
 
-/// What runs for one class of calls.
+/// The implementation that runs for one class of calls.
 struct Choice {
   std::string_view op, when, implementation, build_id, schema_hash;
 };
@@ -28,7 +28,7 @@ struct Choice {
 )";
 
 constexpr std::string_view kEnd = R"(
-/// The choices as a lockfile has them.
+/// The lockfile with these choices.
 inline opmux::Lockfile lockfile() {
   opmux::Lockfile lock;
   lock.policy_hash = kPolicyHash;
@@ -40,14 +40,14 @@ inline opmux::Lockfile lockfile() {
   return lock;
 }
 
-/// For the start of a program: whether a runtime can make all these choices. If not, the reason is
-/// "lock.misfit" and the message has all differences.
+/// Call this when a program starts. Checks that a runtime can make all these choices; otherwise
+/// the reason is "lock.misfit" and the message lists all differences.
 inline opmux::Status check(const opmux::Runtime& runtime) {
   return runtime.check_lock(lockfile(), "@SPACE@");
 }
 
-/// For a plan that was just bound: whether it runs what was chosen. If not, the reason is
-/// "lock.plan".
+/// Call this after binding a plan. Checks that the plan runs the locked implementation; otherwise
+/// the reason is "lock.plan".
 inline opmux::Status check(const opmux::Plan& plan, const Choice& choice) {
   if (plan.implementation() == choice.implementation) return {};
   return {opmux::Code::failed, "lock.plan",
@@ -67,7 +67,7 @@ std::string with_space(std::string_view text, std::string_view name_space) {
   return result;
 }
 
-/// Of "rms_norm" or "acme.scan": "RmsNorm", "AcmeScan".
+/// "kRmsNorm" for "rms_norm", "kAcmeScan" for "acme.scan".
 std::string constant_of(std::string_view op) {
   std::string name = "k";
   bool upper = true;

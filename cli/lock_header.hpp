@@ -7,8 +7,8 @@
 
 namespace opmux::cli {
 
-/// A C++ header with the choices of a lockfile as constants in a namespace, and with the checks
-/// that a program makes when it starts and when it binds plans.
+/// Generates a C++ header with the choices of a lockfile as constants in a namespace, and functions
+/// with which a program checks them at start and when it binds plans.
 std::string header_of(const Lockfile& lock, std::string_view name_space);
 
 }  // namespace opmux::cli

@@ -32,7 +32,7 @@ std::optional<std::string> read_text(const std::string& path) {
 
 namespace {
 
-/// What is wrong with the first word that stands where a command should, if one does.
+/// The error message if the first unparsed word should be a command; otherwise empty.
 std::string unknown_command(const CLI::App& app) {
   const CLI::App* at = &app;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
@@ -42,7 +42,7 @@ std::string unknown_command(const CLI::App& app) {
   if (names.empty() || words.empty() || words.front().starts_with('-')) return {};
   const std::string hint = base::suggestion(words.front(), names);
   return base::concat("there is no command '", words.front(), "'",
-                      hint.empty() ? "; there are " + base::join(names, ", ") : hint);
+                      hint.empty() ? "; the commands are " + base::join(names, ", ") : hint);
 }
 
 int run(int argc, char** argv) {
@@ -50,7 +50,7 @@ int run(int argc, char** argv) {
   app.name("opmux");
   app.set_version_flag("--version", "opmux " OPMUX_VERSION);
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 fine, 1 found something, 2 wrong use.");
+  app.footer("Exit codes: 0 success, 1 findings, 2 usage error.");
   Action action;
   add_list(app, action);
   add_explain(app, action);
@@ -66,7 +66,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const bool asked = error.get_exit_code() == 0;  // for help or the version
+    const bool asked = error.get_exit_code() == 0;  // --help or --version
     const std::string unknown = asked ? "" : unknown_command(app);
     if (!unknown.empty()) return wrong_use(unknown);
     return app.exit(error) == 0 ? kFine : kWrongUse;

@@ -5,7 +5,7 @@
 
 namespace opmux::cli {
 
-/// The text, with spaces behind it up to a width.
+/// Pads the text with spaces on the right.
 inline std::string padded(std::string text, size_t width) {
   text.resize(std::max(text.size(), width), ' ');
   return text;

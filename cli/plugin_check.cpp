@@ -26,14 +26,14 @@ struct CheckOptions {
   std::chrono::seconds deadline() const { return std::chrono::seconds(timeout); }
 };
 
-/// A private folder that holds the plugin alone, under its own name; it goes at the end. A file
-/// that lies where others can write is copied: a runtime would not take it from there.
+/// A private temporary folder that contains only the plugin, under its name. A file in a folder
+/// that others can write to is copied instead of linked, because a runtime would refuse its path.
 class Bench {
  public:
   Bench(const fs::path& file, bool copied) {
     std::string name = fs::temp_directory_path() / "opmux-check-XXXXXX";
     if (mkdtemp(name.data()) == nullptr) {
-      throw fs::filesystem_error("cannot make a folder", name,
+      throw fs::filesystem_error("cannot create a folder", name,
                                  std::error_code(errno, std::generic_category()));
     }
     folder_ = name;
@@ -111,7 +111,7 @@ CheckedImplementation announced(const Json& from) {
   return one;
 }
 
-/// Loads it in a process of its own and takes down what it brings.
+/// Loads the plugin in a worker and records its backends and implementations.
 CheckStep load(const CheckOptions& options, const WorkerOrder& order, CheckReport& report) {
   const WorkerAnswer answer = ask_worker(order, options.deadline());
   if (!answer.code.empty()) return {"load", Mark::failed, answer.code, answer.text};
@@ -161,7 +161,7 @@ int check(const CheckOptions& options) {
   const CheckReport report = look_at(options, file);
   if (!options.order.id.empty() && report.implementations.empty()) {
     std::cout << to_text(report);
-    return wrong_use(base::concat("it brings no implementation '", options.order.id, "'"));
+    return wrong_use(base::concat("the plugin has no implementation '", options.order.id, "'"));
   }
   if (!options.junit.empty()) {
     std::ofstream stream(options.junit);
@@ -178,20 +178,20 @@ int check(const CheckOptions& options) {
 void add_plugin_check(CLI::App& group, Action& action) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* command = group.add_subcommand(
-      "check", "A plugin's file, what it brings, and its kernels against the reference");
+      "check", "Check a plugin's file and compare its kernels with the reference");
   CLI::Option* file = command->add_option("FILE", options->file, "the shared library");
   command->add_option("--impl", options->order.id, "only this implementation")->type_name("ID");
-  command
-      ->add_option("--cases", options->order.cases, "calls per implementation, 1000 if not given")
+  command->add_option("--cases", options->order.cases, "calls per implementation, default 1000")
       ->type_name("N");
-  command->add_option("--seed", options->order.seed, "other calls for other seeds")->type_name("N");
+  command->add_option("--seed", options->order.seed, "seed of the generated calls")->type_name("N");
   command
       ->add_option("--timeout", options->timeout,
-                   "seconds for one implementation, 120 if not given")
+                   "time limit per implementation in seconds, default 120")
       ->check(CLI::Range(1, 86400))
       ->type_name("S");
-  command->add_flag("--json", options->json, "as docs/schemas/plugin_check.json describes it");
-  command->add_option("--junit", options->junit, "write JUnit XML to this file too")
+  command->add_flag("--json", options->json,
+                    "print JSON as described in docs/schemas/plugin_check.json");
+  command->add_option("--junit", options->junit, "also write JUnit XML to this file")
       ->type_name("FILE");
   CLI::Option* worker = command->add_option("--worker", options->order.folder)->group("");
   command->callback([options, file, worker, &action] {

@@ -3,7 +3,7 @@
 namespace opmux::cli {
 
 void add_plugin(CLI::App& app, Action& action) {
-  CLI::App* group = app.add_subcommand("plugin", "Libraries that bring implementations");
+  CLI::App* group = app.add_subcommand("plugin", "Create, check, list and sign plugins");
   group->require_subcommand(1);
   add_plugin_new(*group, action);
   add_plugin_check(*group, action);

@@ -4,7 +4,7 @@
 
 namespace opmux::cli {
 
-/// Each adds its subcommand to `opmux plugin`, and sets `action` when it is given.
+/// Each adds its subcommand to `opmux plugin`; it sets `action` if it is given on the command line.
 void add_plugin_check(CLI::App& group, Action& action);
 void add_plugin_keygen(CLI::App& group, Action& action);
 void add_plugin_list(CLI::App& group, Action& action);

@@ -22,7 +22,7 @@ struct KeygenOptions {
   std::string name, folder = ".", expires;
 };
 
-/// Writes a file that must not be there; says what went wrong.
+/// Writes a file that must not exist yet; returns the error, or an empty text.
 std::string write_new(const fs::path& path, const std::string& text, mode_t mode) {
   const base::Descriptor file(
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
@@ -34,7 +34,7 @@ std::string write_new(const fs::path& path, const std::string& text, mode_t mode
 
 int keygen(const KeygenOptions& options) {
   if (!options.expires.empty() && !base::is_date(options.expires)) {
-    return wrong_use(base::concat("'", options.expires, "' is no day like 2031-12-31"));
+    return wrong_use(base::concat("'", options.expires, "' is not a date such as 2031-12-31"));
   }
   const auto key = base::make_signing_key();
   if (!key) return wrong_use("this opmux was built without signatures");
@@ -44,7 +44,8 @@ int keygen(const KeygenOptions& options) {
     return wrong_use(read.error().message());
   }
   const fs::path folder(options.folder), file(options.name);
-  if (file.filename() != file) return wrong_use("a key's name is also its file's: no '/' in it");
+  if (file.filename() != file)
+    return wrong_use("the name of a key is also a file name and must not contain '/'");
   for (const auto& [path, text, mode] :
        {std::tuple{folder / (options.name + ".key"), plugin::text_of(secret), mode_t{0600}},
         std::tuple{folder / (options.name + ".pub"), plugin::text_of(open_key), mode_t{0644}}}) {
@@ -60,11 +61,13 @@ int keygen(const KeygenOptions& options) {
 void add_plugin_keygen(CLI::App& group, Action& action) {
   auto options = std::make_shared<KeygenOptions>();
   CLI::App* command = group.add_subcommand(
-      "keygen", "Makes a key: NAME.key signs and is secret, NAME.pub goes into keyrings");
-  command->add_option("NAME", options->name, "of the key")->required();
-  command->add_option("--folder", options->folder, "where to write both, here if not given")
+      "keygen", "Create a key pair: NAME.key is secret and signs, NAME.pub goes into keyrings");
+  command->add_option("NAME", options->name, "name of the key")->required();
+  command
+      ->add_option("--folder", options->folder,
+                   "folder for both files, default the working directory")
       ->type_name("DIR");
-  command->add_option("--expires", options->expires, "last day on which the key is good, in UTC")
+  command->add_option("--expires", options->expires, "last day on which the key is valid, in UTC")
       ->type_name("YYYY-MM-DD");
   command->callback([options, &action] { action = [options] { return keygen(*options); }; });
 }

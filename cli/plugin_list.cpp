@@ -54,24 +54,24 @@ int list_plugins(PluginListOptions& options) {
 void add_plugin_list(CLI::App& group, Action& action) {
   auto options = std::make_shared<PluginListOptions>();
   CLI::App* command = group.add_subcommand(
-      "list", "Everything found where plugins are looked for, loaded or refused, and why");
+      "list", "List all plugins that were found, whether they were loaded, and why not");
   const std::map<std::string, Trust> words{
       {"any", Trust::any}, {"digest", Trust::digest}, {"signed", Trust::signed_only}};
   PluginOptions& plugins = options->plugins;
-  command->add_option("--folder", plugins.folders, "look here too (may be repeated)")
+  command->add_option("--folder", plugins.folders, "also search this folder (may be repeated)")
       ->type_name("DIR")
       ->allow_extra_args(false);
-  command->add_option("--trust", plugins.trust, "any, digest or signed; any if not given")
+  command->add_option("--trust", plugins.trust, "any, digest or signed; default any")
       ->type_name("WORD")
       ->transform(CLI::Transformer(words));
   command->add_option("--keyring", plugins.keyring, "folder with public keys")->type_name("DIR");
   command->add_option("--digest", plugins.digests, "an allowed SHA-256 (may be repeated)")
       ->type_name("HEX")
       ->allow_extra_args(false);
-  command->add_flag("--sealed", plugins.sealed, "load copies in sealed memory");
-  command->add_flag("--no-probe", options->no_probe,
-                    "do not try plugins in a process of their own");
-  command->add_flag("--json", options->json, "as docs/schemas/plugins.json describes it");
+  command->add_flag("--sealed", plugins.sealed, "load plugins from sealed copies in memory");
+  command->add_flag("--no-probe", options->no_probe, "do not probe plugins in a child process");
+  command->add_flag("--json", options->json,
+                    "print JSON as described in docs/schemas/plugins.json");
   command->callback([options, &action] { action = [options] { return list_plugins(*options); }; });
 }
 

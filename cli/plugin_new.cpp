@@ -21,21 +21,21 @@ struct NewOptions {
   std::string_view project() const { return cpp ? "cpp" : python ? "python" : "c"; }
 };
 
-/// Words that CMake, Python or the projects themselves use for something else.
+/// Names that CMake, Python or the generated projects already use.
 constexpr std::string_view kTaken[] = {"all",    "build",     "clean", "help", "install",
                                        "m",      "numpy",     "opmux", "own",  "package",
                                        "pytest", "reference", "src",   "test", "tests"};
 
-/// What is wrong with the name: asked of the code that will judge the plugin's backend.
+/// The error in a name. Asks the registry, because it will check the name of the plugin's backend.
 std::string name_problem(const std::string& name) {
   if (std::ranges::find(kTaken, name) != std::end(kTaken)) {
-    return base::concat("'", name, "' means something else here; choose another name");
+    return base::concat("'", name, "' is a reserved word; choose another name");
   }
   Result<Runtime> runtime = Runtime::create({.environment = {{}}});
   if (!runtime) return std::string(runtime.error().message());
   for (const PluginInfo& plugin : runtime->plugins()) {
     if (std::ranges::find(plugin.backends, name) == plugin.backends.end()) continue;
-    return base::concat("opmux has a backend '", name, "' already; choose another name");
+    return base::concat("opmux already has a backend '", name, "'; choose another name");
   }
   const auto added = runtime->implement({.id = base::concat("rms_norm/", name, ".scalar"),
                                          .vendor = name,
@@ -50,14 +50,14 @@ std::string replaced(std::string text, std::string_view word, std::string_view b
   return text;
 }
 
-/// A template is the project of a plugin named acme.
+/// Renames a template, which is the project of a plugin named acme.
 std::string renamed(std::string_view text, const std::string& name) {
   std::string upper = name;
   std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
   return replaced(replaced(std::string(text), "acme", name), "ACME", upper);
 }
 
-/// Writes the project into a folder that is new or empty; prints the files.
+/// Writes the project to a new or empty folder; prints the names of the files.
 void write_project(const NewOptions& options, const fs::path& folder) {
   for (const TemplateFile& file : template_files()) {
     if (file.project != options.project()) continue;
@@ -92,15 +92,15 @@ int make_project(const NewOptions& options) {
 void add_plugin_new(CLI::App& group, Action& action) {
   auto options = std::make_shared<NewOptions>();
   CLI::App* command = group.add_subcommand(
-      "new", "A project that builds alone: one working operator, its verifier, its tests");
-  command->add_option("NAME", options->name, "of the plugin and its backend: [a-z][a-z0-9_]*")
+      "new", "Create a standalone project with one working operator, its verifier and tests");
+  command->add_option("NAME", options->name, "name of the plugin and its backend: [a-z][a-z0-9_]*")
       ->required();
   CLI::Option_group* language = command->add_option_group("language");
-  language->add_flag("--c", options->c, "in C (if nothing is given)");
+  language->add_flag("--c", options->c, "in C (default)");
   language->add_flag("--cpp", options->cpp, "in C++");
   language->add_flag("--python", options->python, "in Python, a package with an entry point");
   language->require_option(0, 1);
-  command->add_option("--folder", options->folder, "where to write it; NAME if not given");
+  command->add_option("--folder", options->folder, "folder of the project, default NAME");
   command->callback([options, &action] { action = [options] { return make_project(*options); }; });
 }
 

@@ -41,7 +41,7 @@ int sign(const SignOptions& options) {
 
 void add_plugin_sign(CLI::App& group, Action& action) {
   auto options = std::make_shared<SignOptions>();
-  CLI::App* command = group.add_subcommand("sign", "Writes FILE.sig next to a plugin");
+  CLI::App* command = group.add_subcommand("sign", "Sign a plugin: write FILE.sig next to it");
   command->add_option("FILE", options->file, "the plugin")->required();
   command->add_option("--key", options->key, "the secret key, NAME.key of `opmux plugin keygen`")
       ->required()

@@ -12,7 +12,8 @@ struct PluginVerifyOptions {
   std::string file, keyring;
 };
 
-/// Everything that needs none of the plugin's code to run; who may write to its path is told only.
+/// Runs all checks that do not run the plugin's code. Problems with the permissions of its path are
+/// only warnings.
 int verify_plugin(const PluginVerifyOptions& options) {
   PluginOptions wanted;
   wanted.trust = Trust::signed_only;
@@ -36,7 +37,7 @@ int verify_plugin(const PluginVerifyOptions& options) {
 void add_plugin_verify(CLI::App& group, Action& action) {
   auto options = std::make_shared<PluginVerifyOptions>();
   CLI::App* command =
-      group.add_subcommand("verify", "Whether a key of a keyring signed a plugin as it is now");
+      group.add_subcommand("verify", "Verify the signature of a plugin with the keys of a keyring");
   command->add_option("FILE", options->file, "the plugin")->required();
   command->add_option("--keyring", options->keyring, "folder with public keys")
       ->required()

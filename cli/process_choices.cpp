@@ -23,7 +23,7 @@ Facts facts_of(std::string_view when) {
   return facts;
 }
 
-/// What all of an operator's classes have in common; nothing if there is but one.
+/// The facts that all classes of an operator share; none if there is only one class.
 Facts common_facts(const std::vector<const ChoicePageState*>& choices) {
   if (choices.size() < 2) return {};
   Facts common = facts_of(choices.front()->when);
@@ -35,7 +35,7 @@ Facts common_facts(const std::vector<const ChoicePageState*>& choices) {
   return common;
 }
 
-/// Joined, in lines that are not too long.
+/// The facts joined with "&&", wrapped to kColumns columns.
 std::string wrapped(const Facts& facts, std::string_view indent) {
   std::string text, line;
   for (const std::string& fact : facts) {
@@ -62,7 +62,7 @@ void print_choice(const ChoicePageState& choice, const Facts& common) {
     std::cout << "    then    " << base::join(others, ", ") << "\n";
   }
   if (!choice.rests.empty()) {
-    std::cout << "    rests   " << choice.rests << ", which failed too often\n";
+    std::cout << "    open    " << choice.rests << ", whose circuit breaker is open\n";
   }
   if (!choice.note.empty()) std::cout << "    note    " << choice.note << "\n";
 }
@@ -72,7 +72,7 @@ void print_refused(const OperatorPageState& op) {
   for (const ImplementationPageState& each : op.implementations) {
     if (!each.code.empty()) width = std::max(width, each.id.size());
   }
-  if (width != 0) std::cout << "  whatever it is called with\n";
+  if (width != 0) std::cout << "  for all arguments\n";
   for (const ImplementationPageState& each : op.implementations) {
     if (each.code.empty()) continue;
     std::cout << "    refused " << padded(each.id, width + 2) << refusal_text(each) << "\n";

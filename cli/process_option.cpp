@@ -19,7 +19,7 @@ Result<ProcessState> read_process(const ProcessOption& option) {
   const auto [at, error] = std::from_chars(option.pid.data(), end, pid);
   if (error != std::errc() || at != end) {
     return Status(Code::invalid_argument, "cli.pid",
-                  "--pid takes the number of a process, not '" + option.pid + "'");
+                  "--pid takes a process id, not '" + option.pid + "'");
   }
   return process_state(pid);
 }
@@ -46,11 +46,12 @@ Status keep_only(ProcessState& process, const std::string& op) {
 void add_process_option(CLI::App& command, ProcessOption& option) {
   option.pid_option =
       command
-          .add_option("--pid", option.pid,
-                      "what this running process does; without a number, which processes tell")
+          .add_option(
+              "--pid", option.pid,
+              "show this running process; without a number, list those that write a status file")
           ->type_name("[PID]")
           ->expected(0, 1);
-  command.add_option("--page", option.page, "the same from a copy of its state page")
+  command.add_option("--page", option.page, "show a copy of a status file")
       ->type_name("FILE")
       ->excludes(option.pid_option);
 }
@@ -82,8 +83,8 @@ int print_processes(bool json) {
               << (process.elsewhere ? ", in another pid namespace" : "") << "\n";
   }
   if (all.empty()) {
-    std::cout << "no process keeps a state page in " << state_page_folder()
-              << "; OPMUX_STATE_PAGE=1 makes one\n";
+    std::cout << "no process writes a status file in " << state_page_folder()
+              << "; enable it with OPMUX_STATE_PAGE=1\n";
   }
   return kFine;
 }

@@ -10,25 +10,24 @@
 
 namespace opmux::cli {
 
-/// Whose state a command is asked to show instead of what a new process here would do.
+/// The options that select a running process, in place of a new runtime in this process.
 struct ProcessOption {
   CLI::Option* pid_option = nullptr;
   std::string pid, page;
 
-  /// Whether some process was asked for.
+  /// Whether a process was selected.
   bool given() const { return !page.empty() || pid_option->count() > 0; }
-  /// Without a number: every one.
+  /// --pid without a number: all processes.
   bool all() const { return page.empty() && pid.empty(); }
 };
 
 /// --pid [PID] and --page FILE.
 void add_process_option(CLI::App& command, ProcessOption& option);
 
-/// The process that is asked for; nothing, and why printed, if there is none. With `op`, only that
-/// operator is left of it.
+/// The selected process; prints the error if there is none. With `op`, only that operator is kept.
 std::optional<ProcessState> find_process(const ProcessOption& option, const std::string& op);
 
-/// One line for each process that keeps a page.
+/// Prints one line for each process that writes a status file.
 int print_processes(bool json);
 
 }  // namespace opmux::cli

@@ -11,7 +11,7 @@
 namespace opmux::cli {
 namespace {
 
-constexpr size_t kShownDigits = 12;  ///< of a digest
+constexpr size_t kShownDigits = 12;  ///< printed digits of a digest
 
 std::string policy_line(const RuntimeState& runtime) {
   if (runtime.policy_name.empty()) return "no policy file";
@@ -66,7 +66,7 @@ std::string trouble_of(const ImplementationPageState& own) {
   const auto add = [&](uint64_t count, std::string_view what) {
     if (count != 0) text += base::concat(", ", count, " ", what);
   };
-  add(own.stood_in, "in the place of another");
+  add(own.stood_in, "as a fallback");
   add(own.declined, "declined");
   add(own.failed, "failed");
   add(own.resource, "out of memory");
@@ -77,7 +77,7 @@ std::string state_text(const ImplementationPageState& own, bool chosen) {
   return (!own.code.empty() ? refusal_text(own) : chosen ? "chosen" : "ready") + trouble_of(own);
 }
 
-/// `all`: those that nothing is to be said of, too.
+/// `all`: also prints implementations without calls that are ready.
 void print_operator(const OperatorPageState& op, const std::set<std::string>& chosen, size_t width,
                     bool all) {
   std::cout << padded(op.name, width + 2) << right(std::to_string(op.calls()), 12) << "\n";
@@ -129,7 +129,7 @@ std::string moment(int64_t seconds) {
 void print_process(const ProcessState& process) {
   std::cout << "process " << process.pid << " (" << process.name << ") since "
             << moment(process.started);
-  if (!process.alive) std::cout << ", has ended or this is a copy of its page";
+  if (!process.alive) std::cout << ", has ended, or this is a copy of its status file";
   std::cout << "\n";
 }
 
@@ -138,8 +138,8 @@ void print_runtime(const RuntimeState& runtime) {
             << moment(runtime.since) << "\n";
   std::cout << "  now       generation " << runtime.generation << ", mode " << runtime.mode
             << (runtime.frozen ? ", frozen" : "")
-            << (runtime.disabled ? ", disabled: nothing is chosen, the reference runs" : "") << ", "
-            << runtime.health << "; page of " << moment(runtime.written / 1000) << "\n";
+            << (runtime.disabled ? ", disabled: the reference runs" : "") << ", " << runtime.health
+            << "; status file of " << moment(runtime.written / 1000) << "\n";
   print_policy(runtime);
   print_backends(runtime);
   for (const BreakerPageState& each : runtime.breakers) {
@@ -149,7 +149,7 @@ void print_runtime(const RuntimeState& runtime) {
   }
   if (runtime.left_out != 0) {
     std::cout << "  left out  " << plural(runtime.left_out, "line")
-              << " for which the page has no room\n";
+              << " that did not fit into the status file\n";
   }
 }
 

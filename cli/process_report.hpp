@@ -17,14 +17,15 @@ std::string plural(uint64_t count, std::string_view what);
 std::string refusal_text(const ImplementationPageState& own);
 
 void print_process(const ProcessState& process);
-/// All but operators and choices.
+/// Prints everything except operators and choices.
 void print_runtime(const RuntimeState& runtime);
 
-/// What a process runs, and how often. Operators that were never called are counted, unless the
-/// process has but one.
+/// Prints the implementations that a process runs, with their calls. Operators that were never
+/// called are only counted, unless the process has a single operator.
 void print_calls(const ProcessState& process);
 
-/// Which calls run what, who stands behind it, and who cannot run.
+/// Prints for each class of calls the chosen implementation and its fallbacks, and the
+/// implementations that cannot run.
 void print_choices(const ProcessState& process);
 
 }  // namespace opmux::cli

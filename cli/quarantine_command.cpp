@@ -17,7 +17,7 @@ struct QuarantineOptions {
   bool json = false, all = false;
 };
 
-/// A runtime that judges the ends of processes as the next start of a program would.
+/// A runtime that evaluates crash journals as the next start of a program would.
 std::optional<Runtime> make_judging_runtime() {
   Options options;
   options.state.crash_journal = CrashJournal::on;
@@ -43,11 +43,11 @@ void print(const Quarantine& quarantine) {
   for (const QuarantineEntry& entry : quarantine.entries) {
     std::cout << padded(entry.implementation, width + 2) << padded(entry.how, 9) << "since "
               << time_text(entry.since) << ", until " << time_text(entry.expires) << ", build "
-              << entry.build << (entry.here ? "" : ", not here") << "\n";
+              << entry.build << (entry.here ? "" : ", not registered here") << "\n";
   }
   for (const SuspectedEnd& end : quarantine.suspected) {
     std::cout << "suspected: process " << end.process << ", found killed " << time_text(end.found)
-              << ", was inside of " << base::join(end.implementations, ", ") << "\n";
+              << ", was inside " << base::join(end.implementations, ", ") << "\n";
   }
   if (quarantine.entries.empty()) std::cout << "nothing is quarantined\n";
 }
@@ -66,7 +66,7 @@ int list(const QuarantineOptions& options) {
 
 int clear(const QuarantineOptions& options) {
   if (options.id.empty() != options.all) {
-    return wrong_use("name one implementation, or --all");
+    return wrong_use("name one implementation or give --all");
   }
   std::optional<Runtime> runtime = make_judging_runtime();
   if (!runtime) return kWrongUse;
@@ -81,7 +81,7 @@ int clear(const QuarantineOptions& options) {
                                   base::suggestion(options.id, known)));
   }
   std::cout << "cleared " << (options.all ? "everything" : options.id)
-            << "; programs that run now notice when they start next\n";
+            << "; running programs notice it after a restart\n";
   return kFine;
 }
 
@@ -89,16 +89,18 @@ int clear(const QuarantineOptions& options) {
 
 void add_quarantine(CLI::App& app, Action& action) {
   auto options = std::make_shared<QuarantineOptions>();
-  CLI::App* quarantine =
-      app.add_subcommand("quarantine", "Implementations that processes ended inside of");
+  CLI::App* quarantine = app.add_subcommand(
+      "quarantine", "Implementations that are disabled because processes crashed in them");
   quarantine->require_subcommand(1);
   CLI::App* listing = quarantine->add_subcommand(
-      "list", "What is quarantined, and what is suspected; exit code 1 if anything is quarantined");
-  listing->add_flag("--json", options->json, "as docs/schemas/quarantine.json describes it");
+      "list", "List quarantined and suspected implementations; exit code 1 if any is quarantined");
+  listing->add_flag("--json", options->json,
+                    "print JSON as described in docs/schemas/quarantine.json");
   listing->callback([options, &action] { action = [options] { return list(*options); }; });
-  CLI::App* clearing = quarantine->add_subcommand("clear", "Lets an implementation run again");
+  CLI::App* clearing =
+      quarantine->add_subcommand("clear", "Lift the quarantine of an implementation");
   clearing->add_option("ID", options->id, "OPERATOR/PROVIDER.VARIANT");
-  clearing->add_flag("--all", options->all, "all, and every suspicion");
+  clearing->add_flag("--all", options->all, "lift all quarantines and suspicions");
   clearing->callback([options, &action] { action = [options] { return clear(*options); }; });
 }
 

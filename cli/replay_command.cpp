@@ -23,7 +23,8 @@ int exit_code(ReplayVerdict verdict) {
   return verdict == ReplayVerdict::agrees ? kFine : kFound;
 }
 
-/// Elements are for this user alone, as in the file that they came from.
+/// The file is readable by this user only, as the recording is, because it may contain elements of
+/// tensors.
 bool write_smaller(const std::string& path, const std::string& bytes) {
   if (bytes.empty() || path.empty()) return true;
   if (base::replace_file(path, bytes, 0600)) return true;
@@ -33,7 +34,7 @@ bool write_smaller(const std::string& path, const std::string& bytes) {
 
 int replay(const ReplayCommand& command) {
   if (!command.out.empty() && !command.options.minimize) {
-    return wrong_use("--out is where --minimize writes the smaller call; give both");
+    return wrong_use("--out names the file that --minimize writes; give both");
   }
   std::optional<Runtime> runtime = make_runtime();
   if (!runtime) return kWrongUse;
@@ -49,17 +50,17 @@ int replay(const ReplayCommand& command) {
 void add_replay(CLI::App& app, Action& action) {
   auto options = std::make_shared<ReplayCommand>();
   CLI::App* command =
-      app.add_subcommand("replay", "Makes a recorded call again, and compares with the reference");
+      app.add_subcommand("replay", "Run a recorded call again and compare it with the reference");
   command->add_option("FILE", options->file, "a .opmux-replay file")->required();
   command
       ->add_option("--impl", options->options.implementations,
-                   "instead of the recorded implementation (may be repeated)")
+                   "run this implementation instead of the recorded one (may be repeated)")
       ->type_name("ID")
       ->allow_extra_args(false);
   command->add_flag("--minimize", options->options.minimize,
-                    "look for the smallest dimensions with which it still goes wrong");
-  command->add_option("--out", options->out, "where to write the smaller call")->type_name("FILE");
-  command->add_flag("--json", options->json, "as docs/schemas/replay.json describes it");
+                    "find the smallest dimensions with which the call still fails");
+  command->add_option("--out", options->out, "file for the smaller call")->type_name("FILE");
+  command->add_flag("--json", options->json, "print JSON as described in docs/schemas/replay.json");
   command->callback([options, &action] { action = [options] { return replay(*options); }; });
 }
 

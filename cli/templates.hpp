@@ -5,8 +5,8 @@
 
 namespace opmux::cli {
 
-/// One file of a project that `opmux plugin new` writes. Projects are those under cli/templates,
-/// whole ones of a plugin named "acme".
+/// One file of a project that `opmux plugin new` writes. The projects in cli/templates are complete
+/// projects of a plugin named "acme".
 struct TemplateFile {
   std::string_view project;  ///< "c", "cpp", "python"
   std::string_view path, text;

@@ -40,22 +40,25 @@ int verify(VerifyOptions& options) {
 void add_verify(CLI::App& app, Action& action) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App* command =
-      app.add_subcommand("verify", "Implementations against the reference, on generated calls");
+      app.add_subcommand("verify", "Compare implementations with the reference on generated calls");
   conformance::Options& suite = options->suite;
-  command->add_option("OP", suite.operators, "operators");
-  command->add_flag("--all", options->all, "every operator");
-  command->add_option("--backend", suite.backends, "only of this backend (may be repeated)")
+  command->add_option("OP", suite.operators, "operators to verify");
+  command->add_flag("--all", options->all, "verify every operator");
+  command
+      ->add_option("--backend", suite.backends,
+                   "only implementations of this backend (may be repeated)")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  command->add_option("--impl", suite.implementations, "only this one (may be repeated)")
+  command->add_option("--impl", suite.implementations, "only this implementation (may be repeated)")
       ->type_name("ID")
       ->allow_extra_args(false);
-  command->add_option("--cases", suite.cases, "calls drawn per operator, 1000 if not given")
+  command->add_option("--cases", suite.cases, "generated calls per operator, default 1000")
       ->type_name("N");
-  command->add_option("--seed", suite.seed, "other calls for other seeds, 1 if not given")
+  command->add_option("--seed", suite.seed, "seed of the generated calls, default 1")
       ->type_name("N");
-  command->add_option("--case", options->only, "only the call of this number")->type_name("N");
-  command->add_flag("--json", options->json, "as docs/schemas/verify.json describes it");
+  command->add_option("--case", options->only, "run only the case with this number")
+      ->type_name("N");
+  command->add_flag("--json", options->json, "print JSON as described in docs/schemas/verify.json");
   command->callback([options, &action] { action = [options] { return verify(*options); }; });
 }
 

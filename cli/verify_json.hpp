@@ -6,7 +6,7 @@
 
 namespace opmux::cli {
 
-/// As docs/schemas/verify.json describes them.
+/// In the format of docs/schemas/verify.json.
 Json to_json(const conformance::Finding& finding);
 Json to_json(const conformance::ImplementationReport& report);
 Json to_json(const conformance::Report& report);

@@ -1,4 +1,4 @@
-/* rms_norm/acme.scalar: an implementation of rms_norm for f32, and what it can do. */
+/* rms_norm/acme.scalar: an implementation of rms_norm for f32, and its capabilities. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #define ACME_VERSION "0.1.0"
 #endif
 
-/* The first element of a tensor argument, null if it was left out. */
+/* The first element of a tensor argument; null if the argument was omitted. */
 static float* elements(const opmux_call* call, uint32_t position) {
   const opmux_arg* arg = &call->args[position];
   if (arg->tag != OPMUX_ARG_TENSOR) return NULL;
@@ -22,7 +22,7 @@ static void normalise(float* y, const float* x, const float* weight, int64_t wid
   for (int64_t i = 0; i < width; ++i) y[i] = (float)(x[i] * scale * (weight ? weight[i] : 1));
 }
 
-/* Arguments stand in the order of the signature below: y, x, weight, eps, round_before_weight. */
+/* Arguments are in the order of the signature below: y, x, weight, eps, round_before_weight. */
 static int32_t run(void* user_data, const opmux_call* call) {
   const opmux_tensor* x = call->args[1].value.tensor;
   const int64_t width = x->shape[x->ndim - 1];
@@ -45,7 +45,7 @@ static int32_t refuse(opmux_error* why, const char* code, const char* text) {
   return OPMUX_DECLINED;
 }
 
-/* What capabilities cannot say. Cheap and pure; it sees facts, never data. */
+/* Checks conditions that capabilities cannot express. Cheap and pure: it gets facts, not data. */
 static int32_t verify(void* user_data, const opmux_facts* facts, opmux_error* why) {
   const opmux_str name = OPMUX_STR("eps");
   int64_t bits = 0;
@@ -60,7 +60,7 @@ static int32_t verify(void* user_data, const opmux_facts* facts, opmux_error* wh
 static const opmux_fact verify_reads[] = {
     {sizeof(opmux_fact), OPMUX_FACT_SCALAR, OPMUX_STR("eps")}};
 
-/* What the host checks, and explains, without asking. */
+/* The host checks and explains these capabilities without calling the plugin. */
 static const opmux_dtype f32[] = {{OPMUX_DTYPE_FLOAT, 32, 1}};
 static const opmux_dtype_rule dtypes[] = {{sizeof(opmux_dtype_rule), 1, OPMUX_STR(""), f32}};
 static const opmux_tensor_rule tensors[] = {
@@ -86,7 +86,7 @@ static const opmux_impl impls[] = {
      .variant = OPMUX_STR("scalar"),
      .signature = OPMUX_STR("rms_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], "
                             "float eps = 1e-6, bool round_before_weight = false)"),
-     .priority = -1, /* a vendor's own: 100 */
+     .priority = -1, /* the default of a vendor: 100 */
      .caps = &caps,
      .verify = verify,
      .verify_reads = verify_reads,
@@ -114,7 +114,7 @@ static const opmux_plugin plugin = {.struct_size = sizeof(opmux_plugin),
                                     .backend_count = 1,
                                     .backend_stride = sizeof backends[0]};
 
-/* Writes as much as the host knows: an older one has a shorter struct. */
+/* Writes only the fields that the host knows, because an older host has a shorter struct. */
 OPMUX_PLUGIN_ENTRY(acme) {
   const uint32_t room = out->struct_size;
   (void)host;

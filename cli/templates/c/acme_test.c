@@ -1,4 +1,4 @@
-/* The plugin in a program: which implementation ran, what it computed, what it refuses. */
+/* Tests the plugin in a program: which implementation ran, its results, and what it refuses. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void refuses_eps_of_zero(opmux_operator* rms_norm) {
 }
 
 int main(void) {
-  /* Nothing but this plugin may run: another implementation would prove nothing about it. */
+  /* Only this plugin may run, because results of another implementation would prove nothing. */
   const opmux_str only[] = {OPMUX_STR("rms_norm/acme.*")};
   opmux_policy policy;
   opmux_runtime* runtime;

@@ -1,4 +1,4 @@
-/// rms_norm/acme.scalar: an implementation of rms_norm for f32, and what it can do.
+/// rms_norm/acme.scalar: an implementation of rms_norm for f32, and its capabilities.
 #include <bit>
 #include <cmath>
 
@@ -25,7 +25,7 @@ void normalise(float* y, const float* x, const float* weight, int64_t width, dou
   }
 }
 
-/// Arguments stand in the order of the signature.
+/// Arguments are in the order of the signature.
 void run(const op::Call& call) {
   const op::TensorArg y = call.tensor(0), x = call.tensor(1), weight = call.optional_tensor(2);
   const int64_t width = x.dim(-1);
@@ -35,7 +35,8 @@ void run(const op::Call& call) {
   }
 }
 
-/// What capabilities cannot say. Cheap and pure; it sees facts, never data.
+/// Checks conditions that capabilities cannot express. Must be cheap and pure: it gets facts, not
+/// data.
 int32_t verify(const op::Facts& facts, opmux_error* why) {
   const auto eps = std::bit_cast<double>(facts.scalar("eps").value_or(0));
   if (eps > 0) return OPMUX_OK;

@@ -1,4 +1,4 @@
-/// The plugin in a program: which implementation ran, what it computed, what it refuses.
+/// Tests the plugin in a program: which implementation ran, its results, and what it refuses.
 #include <cmath>
 #include <iostream>
 #include <string>
@@ -39,7 +39,7 @@ void refuses_eps_of_zero(const opmux::Runtime& runtime) {
 
 int main() {
   opmux::Runtime runtime = opmux::Runtime::create().value();
-  // Nothing but this plugin may run: another implementation would prove nothing about it.
+  // Only this plugin may run, because results of another implementation would prove nothing.
   const opmux::PolicyScope scope(runtime, {.require = {"rms_norm/acme.*"}});
   computes_a_row(runtime);
   refuses_eps_of_zero(runtime);

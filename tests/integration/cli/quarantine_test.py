@@ -27,7 +27,7 @@ def main(folder):
     assert run(folder, "list", code=0) == "nothing is quarantined\n"
     subprocess.run([SERVER, folder, "fault", "segv", "3"], stderr=subprocess.DEVNULL)
     text = run(folder, "list", code=1)
-    assert text.startswith("op3/fast.kernel  SIGSEGV  since ") and text.endswith(", not here\n"), text
+    assert text.startswith("op3/fast.kernel  SIGSEGV  since ") and text.endswith(", not registered here\n"), text
     document = json.loads(run(folder, "list", "--json", code=1))
     jsonschema.validate(document, json.loads(pathlib.Path(SCHEMA).read_text()))
     assert [entry["implementation"] for entry in document["quarantined"]] == ["op3/fast.kernel"]

@@ -44,7 +44,7 @@ def wait_for(what):
 
 
 def main(folder):
-    assert run(folder, "list", "--pid", code=0).startswith("no process keeps a state page in ")
+    assert run(folder, "list", "--pid", code=0).startswith("no process writes a status file in ")
     server = subprocess.Popen([SERVER, folder, "serve", "2"], stdout=subprocess.PIPE, text=True,
                               env=CLEAN | {"OPMUX_STATE_PAGE": "1"})
     pid = str(server.pid)

@@ -1,4 +1,4 @@
-"""The plugin in a program: which implementation ran, what it computed, what it refuses."""
+"""Tests the plugin: which implementation ran, its results, and what it refuses."""
 
 import numpy as np
 import opmux
