@@ -165,7 +165,7 @@ class TestConditions:
         rule = opmux.rule(op=op, when=Condition.dim("NOWHERE", ">", 4), prefer=["vendor"])
         for attempt in (lambda: opmux.set_policy(opmux.policy(rules=[rule])),
                         lambda: opmux.scope(rules=[rule]).__enter__()):  # fmt: skip
-            with pytest.raises(opmux.InvalidArgument, match="when: it asks for") as raised:
+            with pytest.raises(opmux.InvalidArgument, match="when: the condition uses") as raised:
                 attempt()
             assert raised.value.reason == "policy.when"
 

@@ -55,7 +55,7 @@ JournalNews news_of(const Judgement& found, const JournalEnd& end) {
     default:
       return {
           Level::warning, "journal.suspects", "",
-          base::concat(process, " was killed inside of ", found.id,
+          base::concat(process, " was killed inside ", found.id,
                        found.suspects > 1 ? " and others" : "", ": suspected, but still enabled")};
   }
 }

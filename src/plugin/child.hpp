@@ -16,7 +16,7 @@ struct ChildCommand {
   std::vector<std::string> arguments;    ///< without the program's name
   std::vector<std::string> environment;  ///< complete environment
   int given = -1;                        ///< becomes protocol::kPluginDescriptor in the child
-  /// In bytes; a child that hangs near this limit counts as memory_full.
+  /// Memory limit in bytes; a child that hangs near it counts as memory_full.
   unsigned long most_data = 0;
 };
 

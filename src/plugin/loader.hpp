@@ -23,7 +23,7 @@ struct PluginReport {
   State state = State::refused;
   std::string reason;  ///< reason of the first refusal, such as "plugin.no_query"
   std::string text;
-  /// Of the file; empty unless digests or signatures are required.
+  /// SHA-256 of the file, and the name of the key that signed it; may be empty.
   std::string digest, signer;
   std::vector<std::string> warnings;         ///< findings about the file that did not refuse it
   std::vector<std::string> backends;         ///< names of the registered backends

@@ -83,7 +83,7 @@ bool PathWalk::of_own_way(const std::string& path) const {
 void PathWalk::judge(const struct stat& info, const std::string& path) {
   if (!trusted(info.st_uid)) {
     problem("owner", base::concat(path, " is owned by user ", info.st_uid,
-                                  "; only root and the user of this process are trusted"));
+                                  "; root and the user of this process are trusted"));
   } else if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     problem("mode", base::concat(path, " is writable by ",
                                  (info.st_mode & S_IWOTH) != 0 ? "everyone" : "its group",

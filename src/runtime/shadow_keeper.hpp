@@ -62,9 +62,9 @@ class ShadowKeeper final : public dispatch::TapView {
   class Job;
   struct Known {
     std::map<uint32_t, std::weak_ptr<ShadowTap>> taps;  ///< by implementation number
-    /// By implementation id.
+    /// Counters by implementation id.
     std::map<std::string, std::shared_ptr<ShadowCounts>, std::less<>> counts;
-    /// By implementation id.
+    /// Last mismatch by implementation id.
     std::map<std::string, ShadowMismatch, std::less<>> last;
   };
 

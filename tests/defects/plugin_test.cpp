@@ -51,7 +51,7 @@ TEST(Defects, the_version_field_of_a_plugin_is_never_read) {
   const PluginInfo other = info_of(runtime, "other_version");
   EXPECT_FALSE(other.loaded);
   EXPECT_EQ(other.code, "plugin.abi_major");
-  EXPECT_THAT(other.reason, testing::HasSubstr("version 2 of the plugin contract"));
+  EXPECT_THAT(other.reason, testing::HasSubstr("plugin ABI version 2"));
   EXPECT_EQ(copied_by(runtime), "defect.copy/plain.v1");
 }
 

@@ -62,7 +62,7 @@ def main(folder):
         server.kill()
         server.wait()
     assert "left a page behind" in run(folder, "list", "--pid", pid, code=2)
-    assert run(folder, "explain", "--pid", code=0).startswith("no process keeps")
+    assert run(folder, "explain", "--pid", code=0).startswith("no process writes")
 
 
 with tempfile.TemporaryDirectory() as state:

@@ -143,10 +143,10 @@ TEST(KeyFiles, say_what_is_wrong_with_them) {
   const std::string good = "opmux-key 1\n# ours\nname: acme\nkey: " + digits + "\n";
   EXPECT_EQ(problem(good), "");
   EXPECT_EQ(problem(good + "expires: 2031-12-31\n"), "");
-  EXPECT_THAT(problem(good + "expires: 2031-02-30\n"), HasSubstr("no day"));
+  EXPECT_THAT(problem(good + "expires: 2031-02-30\n"), HasSubstr("not a date"));
   EXPECT_THAT(problem(good + "name: again\n"), HasSubstr("twice"));
-  EXPECT_THAT(problem(good + "owner: x\n"), HasSubstr("none of this kind"));
-  EXPECT_THAT(problem(good + "# no end"), HasSubstr("no end"));
+  EXPECT_THAT(problem(good + "owner: x\n"), HasSubstr("no field name"));
+  EXPECT_THAT(problem(good + "# no end"), HasSubstr("no newline"));
   EXPECT_THAT(problem("opmux-key 1\nname: acme\n"), HasSubstr("'key' is missing"));
   EXPECT_THAT(problem("opmux-key 1\nname: acme\nkey: xyz\n"), HasSubstr("64 hexadecimal"));
 }
