@@ -55,7 +55,7 @@ def test_what_was_not_decided_is_a_deviation_and_refused_with_strict(world):
     world.freeze()
     other = called(world, NARROW)
     assert (other.implementation, other.fell_back) == ("pick/green.v1", True)
-    assert "has no choice for such calls of pick" in other.reason
+    assert "has no entry for this call of pick" in other.reason
     with (
         opmux.scope(strict=True, runtime=world),
         pytest.raises(opmux.Frozen, match="strict allows no other"),

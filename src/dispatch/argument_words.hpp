@@ -6,9 +6,10 @@
 #include "dispatch/guarded_plan.hpp"
 #include "dispatch/thread_block.hpp"
 
-/// Calls whose arguments travel in registers: one to four, tensors first.
 namespace opmux::dispatch {
 
+/// The arguments of a call that passes one to four of them in registers, tensors first. Compares
+/// them with a plan without building an ArgValue array.
 template <int kTensors, int kScalars>
 struct ArgumentWords {
   static_assert(kTensors >= 1 && kTensors + kScalars <= 4);
@@ -16,10 +17,11 @@ struct ArgumentWords {
 
   const TensorView& tensor(int i) const { return *reinterpret_cast<const TensorView*>(words[i]); }
 
-  /// As every other path has them.
+  /// Converts to the form that all other paths use.
   void unpack(ArgValue* values) const { std::memcpy(values, words, sizeof words); }
 
-  /// Views that the plan met last time, or whose shapes were found to be those.
+  /// True if every view has the layout number that the plan saw in the last call. Equal numbers
+  /// imply equal device, element type, shape and strides.
   [[gnu::always_inline]] bool same_layouts(const GuardedPlan& plan) const {
     uint64_t differs = 0;
 #pragma GCC unroll 4
@@ -27,8 +29,8 @@ struct ArgumentWords {
     return differs == 0;
   }
 
-  /// The plan and views of the layouts that it keeps agree on the lower of their numbers, so that
-  /// in the end all plans and views that meet have the same one.
+  /// Called when the views equal the tensors in `plan.exact`: gives plan and view the lower of
+  /// their layout numbers, so that plans and views used together converge on one number.
   void share_layouts(GuardedPlan& plan, ThreadBlock& block) const {
     const uint64_t fresh = plan.exact_layouts[0] == kNoLayout ? block.new_layouts() : 0;
 #pragma GCC unroll 4
@@ -44,7 +46,8 @@ struct ArgumentWords {
     }
   }
 
-  /// The plan has taken over the views' shapes, so it takes their numbers too.
+  /// Called after the plan stored the views' shapes: takes over their layout numbers and assigns
+  /// new ones to views that have none.
   void adopt_layouts(GuardedPlan& plan, ThreadBlock& block) const {
     uint64_t fresh = 0;
 #pragma GCC unroll 4
@@ -60,7 +63,7 @@ struct ArgumentWords {
     plan.met->add<kTensors>(plan.layouts, plan.plan_id);
   }
 
-  /// Views that the plan met before: it holds for them.
+  /// True if the plan has already accepted views with these layout numbers.
   [[gnu::always_inline]] bool met_before(GuardedPlan& plan) const {
     uint64_t layouts[kTensors];
 #pragma GCC unroll 4
@@ -81,14 +84,15 @@ struct ArgumentWords {
     return is_zero(differs);
   }
 
-  /// Exactly the tensors of last time, up to rank 4, where nothing but tensors counts.
+  /// True if the tensors equal those of the last call. Always false for ranks above 4 and for plans
+  /// that guard more than tensors.
   [[gnu::always_inline]] bool same(const GuardedPlan& plan) const {
     if (plan.compare == Comparison::pairs) return same_tensors<2>(plan);
     if (plan.compare == Comparison::quads) return same_tensors<4>(plan);
     return false;
   }
 
-  /// Device, rank and element type of every tensor are those of last time.
+  /// True if device, rank and element type of every tensor match the last call.
   template <int kWords>
   [[gnu::always_inline]] bool same_kinds(const GuardedPlan& plan) const {
     WordPair differs{};
@@ -99,7 +103,7 @@ struct ArgumentWords {
     return is_zero(differs);
   }
 
-  /// Everything is as last time but free dimensions, which are still those of the first tensor.
+  /// True if only free dimensions differ from the last call, and these are equal in all tensors.
   template <int kWords>
   [[gnu::always_inline]] bool differ_freely(const GuardedPlan& plan) const {
     const FreeDims& dims = plan.free;
@@ -135,7 +139,7 @@ struct ArgumentWords {
     return is_zero(differs);
   }
 
-  /// Keeps shapes and strides; kinds are the same.
+  /// Stores shapes and strides in the plan. Device, rank and element type must be unchanged.
   template <int kWords>
   [[gnu::always_inline]] void remember(GuardedPlan& plan) const {
 #pragma GCC unroll 4
@@ -158,7 +162,7 @@ struct ArgumentWords {
   }
 };
 
-/// The combinations that the library has; Packed::kInRegisters knows them too.
+/// The instantiated combinations of tensors and scalars. Keep in sync with Packed::kInRegisters.
 #define OPMUX_FOR_ARGUMENT_WORDS(entry)                                                           \
   entry(1, 0) entry(1, 1) entry(1, 2) entry(1, 3) entry(2, 0) entry(2, 1) entry(2, 2) entry(3, 0) \
       entry(3, 1) entry(4, 0)

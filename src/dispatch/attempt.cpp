@@ -16,7 +16,8 @@ std::byte* aligned(std::byte* memory) {
                                       ~(kWorkspaceAlignment - 1));
 }
 
-/// The prepared state of a call, or why there is none.
+/// Gets or builds the prepared state of a call and puts it into the frame. Does nothing if the
+/// implementation has no plan().
 Status prepare(OperatorSlot& slot, const PlanRecord& plan, const registry::Signature& signature,
                opmux_call& call, PreparedPtr& prepared) {
   if (plan.candidate->prepared == nullptr) return {};
@@ -29,7 +30,8 @@ Status prepare(OperatorSlot& slot, const PlanRecord& plan, const registry::Signa
   return {};
 }
 
-/// Copies of tensors are not looked at: what was computed of them is not what the caller has.
+/// Returns the entry to run: the tap's if calls are sampled. Transformed calls bypass the tap,
+/// because it would compare copies of the tensors instead of the caller's.
 const registry::RunEntry& entry_of(const PlanRecord& plan) {
   CallTap* const tap = plan.candidate->tap.get();
   if (tap == nullptr) return plan.candidate->implementation->entry;
@@ -65,7 +67,8 @@ void* workspace_for(uint64_t size, bool nested, std::unique_ptr<std::byte[]>& ow
     own = std::move(memory);
     return start;
   }
-  // Plans of this thread may point into earlier ones: all are kept until the thread ends.
+  // Plans of this thread may point into earlier workspaces, so keep all of them until the thread
+  // ends.
   block.workspace.push_back(std::move(memory));
   block.workspace_size = size;
   return start;
@@ -139,8 +142,8 @@ Next after(Code outcome, bool strict, bool retried, const registry::OperatorReco
   if (strict || outcome == Code::device_lost) return Next::give_up;
   if (outcome == Code::declined) return Next::next_candidate;
   if (outcome == Code::invalid_argument) {
-    // Our own check passed: unless this operator's kernels look at data, it is a hole in a
-    // verifier.
+    // The schema check passed. Unless this operator's kernels check data, the implementation's
+    // verifier should have refused the call, so try the next candidate.
     return op.data_checked ? Next::give_up : Next::next_candidate;
   }
   if (!implementation.has(OPMUX_IMPL_ATOMIC_OUTPUTS) &&

@@ -14,49 +14,51 @@
 
 namespace opmux::dispatch {
 
-/// One try of one candidate.
+/// The result of running one candidate.
 struct Attempt {
   Code outcome = Code::ok;
-  std::string text;      ///< what the implementation said
-  PreparedPtr prepared;  ///< that it ran with, if any
-  PackPtr pack;          ///< the same
+  std::string text;      ///< error text of the implementation
+  PreparedPtr prepared;  ///< prepared state it ran with; may be null
+  PackPtr pack;          ///< packed constant it ran with; may be null
 };
 
-/// Runs a candidate on a frame: prepared state and workspace first, then the kernel. Counts nothing
-/// but prepared states.
+/// Runs a candidate on a frame: sets up pack, prepared state and workspace, then runs the kernel.
+/// Does not count the outcome.
 Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const registry::Signature& signature,
                 StackFrame& frame);
 
-/// The same around a plan's transforms: copies of the tensors before, results brought back after.
+/// attempt() with the plan's transforms: copies the tensors first, and copies the results back
+/// afterwards.
 Attempt attempt_transformed(OperatorSlot& slot, const PlanRecord& plan,
                             const registry::Signature& signature, const CallSettings& settings);
 
-/// Puts the packed copy of the call's constant into the frame, if there is one and the
-/// implementation makes them; makes it at first use. Fails with the implementation's outcome.
+/// Puts the packed copy of the call's constant into the frame and packs it on first use. Does
+/// nothing if the call has no constant or the implementation does not pack. Fails with the
+/// implementation's outcome.
 Status load_pack(const PlanRecord& plan, const registry::Signature& signature, opmux_call& call,
                  PackPtr& pack);
 
-/// Memory for a kernel's workspace, kept by the thread; null if there is none to be had. Calls
-/// inside calls get memory of their own, which `own` keeps.
+/// Returns memory for a kernel's workspace, owned by the calling thread. A nested call gets
+/// separate memory, which `own` keeps. Null if `size` is 0 or the allocation fails.
 void* workspace_for(uint64_t size, bool nested, std::unique_ptr<std::byte[]>& own);
 
-/// What the host does after an outcome that is not ok.
+/// The next step after an outcome other than ok.
 enum class Next : uint8_t { give_up, next_candidate, retry };
 
-/// The table of outcome classes. `retried` says that this candidate was already tried again.
+/// Chooses the next step by outcome class. `retried`: this candidate was already retried once.
 Next after(Code outcome, bool strict, bool retried, const registry::OperatorRecord& op,
            const registry::ImplementationRecord& implementation,
            const registry::Arguments& arguments);
 
-/// Whether something the operator writes shares memory with something it reads: then a second
-/// implementation must not run on what the first one left behind.
+/// True if an output overlaps an input in memory. A failed implementation may then have overwritten
+/// its inputs, so no other implementation may run on them.
 bool inputs_may_be_spoilt(const registry::Schema& schema, const registry::Arguments& arguments);
 
-/// Says that the next candidate is asked, and why.
+/// Logs that the call falls back to the next candidate, and why.
 void tell_fallback(const OperatorSlot& slot, const registry::ImplementationRecord& implementation,
                    Code outcome, std::string_view why);
 
-/// Adds an outcome to an implementation's counters; ok counts as a call.
+/// Increments the counter for an outcome; ok counts as a call.
 void count(ImplementationCounters& counters, Code outcome);
 
 }  // namespace opmux::dispatch

@@ -13,8 +13,8 @@ namespace {
 
 using registry::Reason;
 
-/// Whether a verdict means that the implementation must not run any more, rather than that another
-/// one would be chosen.
+/// True if the reason forbids the implementation to run, so that bound plans are revoked. Other
+/// reasons only mean that a new decision would choose another implementation.
 bool forbids(Reason reason) {
   switch (reason) {
     case Reason::policy_denied:
@@ -35,14 +35,14 @@ bool forbids(Reason reason) {
 Status transforms_not_bound(const registry::ImplementationRecord& implementation) {
   return {Code::unsupported, "plan.transforms",
           implementation.id +
-              " takes these arguments only transformed, which a bound plan does not "
-              "do; call the operator instead"};
+              " accepts these arguments only after a transform, which a bound plan does not "
+              "support; call the operator instead"};
 }
 
 }  // namespace
 
-/// The first of a decision's order, those left out that could not be prepared for the example or
-/// need what a bound plan does not do.
+/// The first accepted candidate of a decision that a bound plan can use. Skips candidates that need
+/// transforms or could not be prepared for the example.
 const registry::ImplementationRecord* PlanControl::chosen_by(const Decision& decision) const {
   for (const uint16_t index : decision.order) {
     if (decision.verdicts[index].transforms.any()) continue;
@@ -103,7 +103,7 @@ void PlanControl::reconsider() {
       guard_outdated.store(true, std::memory_order_release);
     }
   }
-  // Revoked is final, also when another thread found it meanwhile.
+  // Revoked is final, even if another thread stored it since the load above.
   if (word == 0) word = static_cast<uint32_t>(next);
   uint32_t seen = hot.state.load(std::memory_order_relaxed);
   while (seen != static_cast<uint32_t>(PlanState::revoked) &&
@@ -171,7 +171,8 @@ Status BoundPlan::take_candidate(const ChosenForPlan& chosen, Installation what)
       last = transforms_not_bound(*plans[at++].candidate->implementation);
       continue;
     }
-    // Whether an earlier one declines depends on the exact arguments.
+    // A fallback is valid only for exactly these arguments, because an earlier candidate may accept
+    // others.
     what.exact_only = at != 0;
     if (!can_be_kept(schema, what)) {
       return {Code::unsupported, "plan.arguments",
@@ -283,8 +284,8 @@ Status::Detail* BoundPlan::revoked() const {
 Status::Detail* BoundPlan::not_packed() const {
   return new Status::Detail{Code::outside_plan, "plan.constant",
                             control_->implementation->id +
-                                " has no packed copy of this constant where the plan was bound "
-                                "with one, or the reverse; bind again"};
+                                ": this constant has no packed copy and the plan was bound with "
+                                "one, or the reverse; bind again"};
 }
 
 Status::Detail* BoundPlan::refuse(const CallSite& site, const ArgValue* values) const {
@@ -327,7 +328,7 @@ Status::Detail* BoundPlan::run_watched() noexcept {
 
 void BoundPlan::tell_failed(std::string_view says) const {
   if (!slot_->engine->parts().on_failed) return;
-  // The arguments of this call; those it was bound with may be gone.
+  // Use the arguments of this call; the example's tensors may be freed.
   std::array<ArgValue, OPMUX_MAX_ARGS> values;
   guarded_.get_arguments(values.data());
   CheckedArguments checked;
@@ -383,7 +384,7 @@ void BoundPlan::renew_guard() {
   if (state == nullptr) return;
   const auto& all = state->sources().op->implementations;
   const auto at = std::find(all.begin(), all.end(), control_->implementation);
-  if (at == all.end()) return;  // withdrawn, and revoked for that
+  if (at == all.end()) return;  // withdrawn, so the plan is revoked
   renewed_candidates_ = space_of(*slot_, *state, control_->context).candidates();
   renewed_ = {guarded_.plan->id, &(*renewed_candidates_)[static_cast<size_t>(at - all.begin())]};
   const GuardFacts& guard = renewed_.candidate->guard;
@@ -397,7 +398,7 @@ void BoundPlan::renew_guard() {
   *guarded_.met = {};
   guarded_.remember(example);
   if (guard.too_many) {
-    // More facts than can be kept: no tensor has this device, so nothing fits any more.
+    // Too many facts to store. No tensor has this device, so the plan accepts no call any more.
     guarded_.exact[0] = ~uint64_t{0};
   } else {
     guarded_.keep_guard_values(example);

@@ -21,8 +21,8 @@ namespace opmux::dispatch {
 enum class PlanState : uint32_t { current, stale, revoked };
 static_assert(static_cast<uint32_t>(PlanState::revoked) == detail::HotPlan::kRevoked);
 
-/// What a bound plan shares with the engine: the arguments it was decided for, and
-/// whether it may still run.
+/// The part of a bound plan that it shares with the engine: the example arguments it was decided
+/// for, and whether it may still run. The engine re-evaluates it after every publish.
 struct PlanControl {
   OperatorSlot* slot = nullptr;
   uint64_t context = 0;
@@ -30,21 +30,23 @@ struct PlanControl {
   registry::ImplementationPtr implementation;
   uint32_t tag = 0;
   detail::HotPlan hot;  ///< its `state` says whether the plan may still run
-  std::atomic<PlanState> unwatched{PlanState::current};  ///< what it would be if not watched
-  /// The operator was compiled anew: decisions may depend on more than the plan's guard compares.
+  std::atomic<PlanState> unwatched{
+      PlanState::current};  ///< the state while `hot.state` is kWatched
+  /// Set when the operator was recompiled: decisions may now depend on facts that the plan's guard
+  /// does not compare.
   std::atomic<bool> guard_outdated{false};
-  std::atomic<uint64_t> considered{0};  ///< serial of the state that was asked last
-  PlanRoll::Place* place = nullptr;     ///< among those that a fork may end
+  std::atomic<uint64_t> considered{0};  ///< serial of the OperatorState evaluated last
+  PlanRoll::Place* place = nullptr;     ///< entry in the list of fork-sensitive plans; may be null
 
-  base::ForkMutex counting;  ///< held while the calls are read or handed over
-  const ImplementationCounters* counts_for = nullptr;  ///< null once its calls are handed over
+  base::ForkMutex counting;  ///< held while `hot.calls` is read or added to the counters
+  const ImplementationCounters* counts_for = nullptr;  ///< null once `hot.calls` was added to them
 
-  // The example, owned.
+  // The example arguments, owned.
   registry::Arguments arguments;
   registry::BoundDims dims;
   std::array<TensorView, OPMUX_MAX_ARGS> tensors;
   std::vector<std::shared_ptr<const PackedConstant>> constants;
-  /// Candidates that stood before it and could not be prepared for the example.
+  /// Better candidates that could not be prepared for the example.
   std::vector<registry::ImplementationPtr> passed_over;
 
   PlanControl() = default;
@@ -62,8 +64,9 @@ struct PlanControl {
   registry::Signature signature() const {
     return {slot->schema.get(), &arguments, &dims, static_cast<uint32_t>(context), tag};
   }
-  /// Decides again for the example and sets the state. Revoked stays revoked.
+  /// Repeats the decision for the example and updates the state. Revoked is final.
   void reconsider();
+  /// Copies the example arguments.
   void keep(const registry::Arguments& given, const registry::BoundDims& bound);
 
  private:
@@ -71,7 +74,12 @@ struct PlanControl {
   const registry::ImplementationRecord* chosen_by(const Decision& decision) const;
 };
 
-/// A decision kept by the program: called without a lookup. Belongs to one thread at a time.
+/// A decision that the program holds and calls without a lookup. It pins its choice, so it stays
+/// usable across epochs until the engine revokes it. Used by one thread at a time.
+///
+/// run_marked() follows the protocol of ThreadBlock with `hot.state` in place of the epoch: it
+/// stores the plan id in a hazard slot, then loads the state. Engine::wait_for_retired() issues a
+/// membarrier after the state was set to revoked and waits for slots that hold the plan's id.
 class BoundPlan {
  public:
   struct Options {
@@ -84,9 +92,9 @@ class BoundPlan {
   BoundPlan(const BoundPlan&) = delete;
   BoundPlan& operator=(const BoundPlan&) = delete;
 
-  /// Checks that the plan may run and fits, then runs it: null is ok.
+  /// Checks that the plan accepts the arguments and may still run, then runs it. Null is ok.
   Status::Detail* call(const CallSite& site, const ArgValue* values) noexcept;
-  /// The same for arguments in registers; `Words` is an ArgumentWords.
+  /// call() for arguments in registers; `Words` is an ArgumentWords.
   template <class Words>
   Status::Detail* call(uint64_t site, const Words& words) noexcept {
     if (guarded_.site.word() != site || guard_outdated() || !words.same_layouts(guarded_))
@@ -96,17 +104,17 @@ class BoundPlan {
     words.set(guarded_);
     return run();
   }
-  /// The same without looking at the arguments, which set_frame() put there before; finds the
-  /// thread's mark and keeps it for the inline form in plan.hpp.
+  /// Runs on the arguments that set_frame() stored, without checking them. Finds the thread's
+  /// hazard slot and stores it in `hot` for the inline form in plan.hpp.
   Status::Detail* run_slowly() noexcept;
-  /// After a run that did not end ok, or was not started because the plan is revoked (-1): clears
-  /// the mark.
+  /// Finishes a run whose outcome is not ok, or that was not started (-1) because the plan is
+  /// revoked or watched. Clears the hazard slot.
   Status::Detail* end(int32_t outcome) noexcept { return end(*control_->hot.mark, outcome); }
   detail::HotPlan& hot() const { return control_->hot; }
-  /// Puts arguments into the frame for run_unchecked; fails as call() does.
+  /// Stores arguments in the frame for run_unchecked(). Fails as call() does.
   Status set_frame(const CallSite& site, const ArgValue* values);
 
-  /// A plan for the same arguments as they would be decided now; this one stays as it is.
+  /// Binds a new plan for the example arguments under the current policy. This plan is unchanged.
   Result<std::unique_ptr<BoundPlan>> decided_anew() const;
 
   PlanState state() const { return control_->state(); }
@@ -123,14 +131,14 @@ class BoundPlan {
   Status prepare(const registry::Signature& signature, const PlanRecord& plan);
   Status load_pack(const registry::Signature& signature, const PlanRecord& plan);
   void run_with(const PlanRecord& plan);
-  /// Runs from now on with the packed copy of the constant among these arguments, which the frame
-  /// holds; false if it cannot.
+  /// Switches to the packed copy of the constant among these arguments, which must be in the frame.
+  /// False if that fails.
   bool follow_constant(const ArgValue* values);
   bool accepts(const CallSite& site, const ArgValue* values);
   bool guard_outdated() const { return control_->guard_outdated.load(std::memory_order_acquire); }
-  /// Compares from now on what decisions depend on now, with the values of the example.
+  /// Rebuilds the guard from the facts that decisions depend on now and the example's values.
   void renew_guard();
-  /// Why it does not run. `values` may be null if only revocation is in question.
+  /// Returns the error for arguments that the plan does not accept.
   Status::Detail* refuse(const CallSite& site, const ArgValue* values) const;
   Status::Detail* revoked() const;
   Status::Detail* not_packed() const;
@@ -173,7 +181,7 @@ class BoundPlan {
   }
   Status::Detail* finish(int32_t outcome) const;
   void tell_failed(std::string_view says) const;
-  /// Runs and tells how it ended.
+  /// Runs and reports the outcome and duration to the breaker.
   Status::Detail* run_watched() noexcept;
   Status::Detail* end(std::atomic<uint64_t>& mark, int32_t outcome) noexcept;
 
@@ -182,13 +190,13 @@ class BoundPlan {
   std::shared_ptr<PlanControl> control_;
   PreparedPtr prepared_;
   PackPtr pack_;
-  const PackedConstant* packed_ = nullptr;  ///< whose copy pack_ is, of this version
+  const PackedConstant* packed_ = nullptr;  ///< the constant that pack_ was made from
   uint64_t packed_version_ = 0;
   std::unique_ptr<std::byte[]> memory_, workspace_;
   std::optional<ShapeChecks> checks_;
   GuardedPlan guarded_;
   std::shared_ptr<const CandidateTable> renewed_candidates_;
-  PlanRecord renewed_;  ///< what it was bound with, as one of these
+  PlanRecord renewed_;  ///< the bound candidate, as an entry of renewed_candidates_
 };
 
 }  // namespace opmux::dispatch

@@ -9,8 +9,8 @@
 namespace opmux::dispatch {
 namespace {
 
-/// Runs a plan whose frame is filled in; the mark is set. Only the plan is needed afterwards:
-/// whatever is not ok is handled from what it holds.
+/// Runs a plan whose frame is filled in and whose mark is in hazard slot 0. On success clears the
+/// slot; on any other outcome recover() continues with the arguments in the plan's frame.
 [[gnu::always_inline]] inline Status::Detail* run(GuardedPlan& plan) {
   plan.error.text_size = 0;
   const int32_t outcome = plan.run(plan.user_data, &plan.call);
@@ -22,26 +22,31 @@ namespace {
   return nullptr;
 }
 
-/// Marks the thread as inside of a plan, before the epoch says whether the plan may be used.
+/// Stores the plan id in hazard slot 0. The store must precede the epoch load in current(): the
+/// compiler fence keeps their order in the program, and the writer's membarrier orders them in
+/// hardware (see ThreadBlock).
 [[gnu::always_inline]] inline void mark(ThreadBlock& block, const GuardedPlan& plan) {
   block.marks[0].store(plan.plan_id, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
-/// Whether the plan, marked before, was made for this epoch, context and kinds of arguments. Before
-/// this holds nobody knows which arguments are tensors.
+/// True if the plan was built for this epoch, context and call site. Call it after mark(); while it
+/// is true and the mark is set, everything the plan points to stays alive. The call site gives the
+/// kinds of the arguments, so no argument may be read as a tensor before this check.
 [[gnu::always_inline]] inline bool current(const GuardedPlan& plan, const OperatorSlot& slot,
                                            const ThreadBlock& block, uint64_t site) {
   const uint64_t epoch = slot.epoch.load(std::memory_order_acquire);
   return ((plan.epoch ^ epoch) | (plan.context ^ block.context) | (plan.site.word() ^ site)) == 0;
 }
 
-/// A mark that is set means a call inside a call: the frames of this thread's plans may be in use.
+/// True if the fast path may use this thread's plans for the operator. A mark in hazard slot 0
+/// means a nested call; the frame of any plan of this thread may be in use then.
 [[gnu::always_inline]] inline bool has_line(const ThreadBlock& block, const OperatorSlot& slot) {
   return slot.number < block.line_count && block.marks[0].load(std::memory_order_relaxed) == 0;
 }
 
-/// Whether a plan takes these arguments; if their shapes are not those of last time, keeps them.
+/// True if a current plan accepts these arguments. If their shapes differ from the last call, the
+/// plan stores them for the next comparison.
 bool takes(GuardedPlan& plan, const ArgValue* values) {
   if (plan.same_tensors(values) && (!plan.value_guarded || plan.same_values(values))) return true;
   const GuardedPlan::Fit fit = plan.fit(values);
@@ -51,11 +56,12 @@ bool takes(GuardedPlan& plan, const ArgValue* values) {
   return true;
 }
 
-/// Puts options of a call into a plan's frame. Decisions depend on the tag, and what was prepared
-/// on the number of threads; the rest may differ from call to call.
+/// Copies the options of a call into a plan's frame. False if the tag or the number of threads
+/// differs, because decisions depend on the tag and prepared states on the number of threads. The
+/// other options may change from call to call.
 bool takes_settings(GuardedPlan& plan, const CallSettings& settings) {
   if (plan.call.max_threads != settings.max_threads || plan.call.tag != settings.tag) return false;
-  // The workspace may depend on whether threads are lent.
+  // The workspace size may depend on whether the caller lends threads.
   if ((plan.call.parallel_for == nullptr) != (settings.parallel_for == nullptr)) return false;
   plan.call.stream = settings.stream;
   plan.call.parallel_for = settings.parallel_for;
@@ -63,7 +69,8 @@ bool takes_settings(GuardedPlan& plan, const CallSettings& settings) {
   return true;
 }
 
-/// Any plan of this operator in this thread, and other shapes of the same plan.
+/// Tries every cached plan of this operator in this thread, including for new shapes; otherwise
+/// takes the slow path.
 Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const ArgValue* values) {
   ThreadBlock& block = *thread_block;
   GuardedPlan* const first = block.recent[slot.number];
@@ -81,7 +88,7 @@ Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const Ar
   return call_slowly(slot, site, values, nullptr, nullptr);
 }
 
-/// The same for calls with options, of which `site` says so, or with a constant.
+/// call_any_plan() for calls with options (flagged in `site`) or with a constant.
 Status::Detail* call_any_plan_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                                    const CallSettings* settings) {
   ThreadBlock& block = *thread_block;
@@ -102,8 +109,8 @@ Status::Detail* call_any_plan_with(OperatorSlot& slot, const CallSite& site, con
   return call_slowly(slot, site, values, settings, nullptr);
 }
 
-/// Other dimensions than last time, checked one by one. True if the plan, or that of the new
-/// shapes' class, holds for them.
+/// Checks dimensions that differ from the last call one by one. True if this plan, or the plan of
+/// the new shapes' class, is valid for them.
 template <class Words>
 [[gnu::noinline]] bool takes_dims(GuardedPlan& plan, const Words& words) {
   ArgValue values[4];
@@ -116,7 +123,8 @@ template <class Words>
   return true;
 }
 
-/// Views that a marked, current plan has not met: of the same shapes, or of others that it takes.
+/// True if a marked, current plan accepts views whose layout numbers it does not know: they have
+/// the same shapes as last time, or other shapes that the plan is valid for.
 template <int kWords, class Words>
 [[gnu::always_inline]] inline bool takes_views(GuardedPlan& plan, const Words& words) {
   ThreadBlock& block = *thread_block;
@@ -133,6 +141,8 @@ template <int kWords, class Words>
   return true;
 }
 
+/// Second stage of call_words(), out of line: the plan is marked and current, but the views have
+/// other layout numbers than in the last call.
 template <class Words>
 [[gnu::noinline]] Status::Detail* call_with_other_views(OperatorSlot& slot, uint64_t site,
                                                         uint64_t a, uint64_t b, uint64_t c,
@@ -157,7 +167,7 @@ template <class Words>
   return call(slot, CallSite::from_word(site), values);
 }
 
-/// Arguments in registers on the way that every other call takes.
+/// Unpacks arguments from registers and takes the general path.
 [[gnu::noinline]] Status::Detail* call_unpacked(OperatorSlot& slot, uint64_t site, uint64_t a,
                                                 uint64_t b, uint64_t c, uint64_t d) {
   const uint64_t words[4] = {a, b, c, d};

@@ -12,27 +12,28 @@ namespace opmux::dispatch {
 struct CallSettings {
   uint32_t tag = 0;
   void* stream = nullptr;
-  int32_t max_threads = 0;  ///< 0: as many as the host has
+  int32_t max_threads = 0;  ///< 0: as many as the host's pool has
   opmux_parallel_for_fn parallel_for = nullptr;
   void* pool = nullptr;
 
-  /// With the host's threads, which may be none (null), where the caller lent no others.
+  /// Returns the settings with the host's thread pool filled in where the caller lends no threads.
+  /// `host` may be null.
   CallSettings with_threads_of(base::ThreadPool* host) const;
 };
 
-/// Writes arguments as abi.h has them, access flags from the schema included.
+/// Converts arguments to the form of abi.h, with access flags from the schema.
 void fill_args(const registry::Schema& schema, const registry::Arguments& arguments,
                opmux_arg* out);
 
-/// Everything of an opmux_call but workspace and prepared state.
+/// Fills in an opmux_call except for workspace, prepared state and instance.
 void fill_call(const registry::Schema& schema, const registry::Arguments& arguments,
                const CallSettings& settings, const opmux_arg* args, opmux_error* error,
                opmux_call& call);
 
-/// Maps what a kernel returned to an outcome class; numbers that mean nothing are failures.
+/// Maps the return value of a kernel to an outcome; unknown numbers map to `failed`.
 Code outcome_of(int32_t returned);
 
-/// A frame on the stack: for first calls, calls inside calls, and whoever stands in.
+/// A call frame on the stack, for the slow path: first calls, nested calls and fallbacks.
 class StackFrame {
  public:
   StackFrame(const registry::Schema& schema, const registry::Arguments& arguments,

@@ -6,8 +6,8 @@
 
 namespace opmux::dispatch {
 
-/// Stands between the plans of an implementation and its kernel, and looks at some of its calls.
-/// Thread-safe.
+/// Wraps the kernel of an implementation to sample some of its calls (shadow check). Plans call the
+/// tap's entry instead of the kernel. Thread-safe.
 class CallTap {
  public:
   explicit CallTap(registry::RunEntry entry) : entry_(entry) {}
@@ -15,24 +15,24 @@ class CallTap {
   CallTap(const CallTap&) = delete;
   CallTap& operator=(const CallTap&) = delete;
 
-  /// What runs in the place of the implementation's own entry.
+  /// The entry that plans call in place of the implementation's.
   const registry::RunEntry& entry() const { return entry_; }
-  /// Told of calls that run without it because their tensors are transformed.
+  /// Called for each call that bypasses the tap because its tensors are transformed.
   virtual void pass_transformed() noexcept = 0;
 
  private:
   registry::RunEntry entry_;
 };
 
-/// Whose calls are looked at. Thread-safe.
+/// Says which implementations have a tap. Thread-safe.
 class TapView {
  public:
   virtual ~TapView() = default;
-  /// Null if nobody looks at the calls of this one.
+  /// Returns the tap of an implementation; null if its calls are not sampled.
   virtual std::shared_ptr<CallTap> tap_of(
       const registry::OperatorRecord& op,
       const registry::ImplementationPtr& implementation) const = 0;
-  /// Changes when tap_of() may answer otherwise.
+  /// Changes whenever results of tap_of() may change.
   virtual uint64_t version() const = 0;
 };
 

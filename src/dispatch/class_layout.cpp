@@ -13,7 +13,7 @@ using registry::FactKind;
 using registry::Predicate;
 using registry::Relation;
 
-/// The same for all calls with the same kinds of arguments in the same surroundings.
+/// True for facts that are equal in all calls with the same argument kinds and context.
 bool is_of_kinds(FactKind kind) {
   switch (kind) {
     case FactKind::dtype:
@@ -26,7 +26,7 @@ bool is_of_kinds(FactKind kind) {
   }
 }
 
-/// Takes a key apart as a KeyPacker put it together.
+/// Reads the values of a key in the order in which KeyPacker packed them.
 class KeyReader {
  public:
   explicit KeyReader(const ClassKey& key) : key_(key) {}
@@ -48,7 +48,7 @@ class KeyReader {
   uint32_t word_ = 0, taken_ = 0;
 };
 
-/// What pack_small made these 16 bits of.
+/// The inverse of pack_small().
 int64_t unpack_small(FactKind kind, uint64_t packed) {
   if (packed == 0xFFFF) return registry::kAbsent;
   constexpr int64_t kOneLane = 1 << 16;
@@ -61,7 +61,7 @@ void add_exact(Fact fact, int64_t value, ClassFacts& facts) {
       {fact, absent ? ClassFact::Is::absent : ClassFact::Is::equal, absent ? 0 : value});
 }
 
-/// Whether enough is known of this dimension that answers about it say nothing more.
+/// True if the value of this dimension is known, so that answers about it add nothing.
 bool settled(const ClassFacts& facts, Fact dim) {
   return std::ranges::any_of(facts, [&](const ClassFact& known) {
     const bool final = known.is == ClassFact::Is::equal || known.is == ClassFact::Is::absent;
@@ -156,7 +156,7 @@ ClassFacts ClassLayout::facts_of(const ClassKey& key) const {
 
 void ClassLayout::Intervals::add_facts(uint64_t index, ClassFacts& facts) const {
   if (index == 0xFFFF) return facts.push_back({dim, ClassFact::Is::absent});
-  // No dimension is negative.
+  // Skip the lower bound 0, because no dimension is negative.
   if (index > 0 && cuts[index - 1] > 0)
     facts.push_back({dim, ClassFact::Is::at_least, cuts[index - 1]});
   if (index < cuts.size()) facts.push_back({dim, ClassFact::Is::below, cuts[index]});
@@ -202,7 +202,7 @@ ClassLayout::ClassLayout(const registry::Dependencies& dependencies)
         if (question.value != INT64_MAX) cuts[question.fact].push_back(question.value + 1);
         break;
       default:
-        // Questions come by dimension.
+        // Questions are sorted by dimension.
         if (asked_.empty() || asked_.back().dim != question.fact) asked_.push_back({question.fact});
         asked_.back().add(question);
     }

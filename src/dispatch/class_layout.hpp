@@ -13,7 +13,7 @@
 
 namespace opmux::dispatch {
 
-/// The class of a call: two calls with equal keys get the same decision.
+/// The key of a call's class. Two calls with equal keys get the same decision.
 struct ClassKey {
   static constexpr size_t kMaxWords = 8;
   std::array<uint64_t, kMaxWords> words{};
@@ -32,7 +32,7 @@ struct ClassKey {
   }
 };
 
-/// Several small values in one word of a key.
+/// Packs small values into the words of a key. The destructor appends the last, partial word.
 class KeyPacker {
  public:
   explicit KeyPacker(ClassKey& key) : key_(key) {}
@@ -42,7 +42,7 @@ class KeyPacker {
   KeyPacker(const KeyPacker&) = delete;
   KeyPacker& operator=(const KeyPacker&) = delete;
 
-  /// At most 32 bits.
+  /// Appends the lowest `width` bits; at most 32.
   void push(uint64_t value, uint32_t width) {
     word_ |= value << filled_;
     filled_ += width;
@@ -58,22 +58,24 @@ class KeyPacker {
   uint32_t filled_ = 0;
 };
 
-/// How arguments are mapped to their class: the yes/no answers about divisibility and equality, the
-/// interval that a dimension falls into, and the exact value of what counts exactly. Immutable.
+/// Maps the facts of a call to its class key. The key holds only what decisions depend on: yes/no
+/// answers about divisibility and equality, the interval that a dimension falls into, and the exact
+/// value of facts that count exactly. Immutable.
 class ClassLayout {
  public:
   explicit ClassLayout(const registry::Dependencies& dependencies);
 
-  /// The class of a call whose facts `fact_of` gives. False if the key has no room, or
-  /// none for these arguments: such calls are decided each time.
+  /// Builds the key of a call whose facts `fact_of` returns. False if the facts do not fit into a
+  /// key; such calls are decided each time.
   template <class FactOf>
   bool key_of(const FactOf& fact_of, ClassKey& key) const {
     key.count = 0;
     return start(fact_of, key) && finish(fact_of, key);
   }
 
-  /// The key in two parts: first what depends on the kinds of arguments alone (dtype, rank, device,
-  /// presence, what surrounds the call), which a plan keeps; then the rest.
+  /// Builds the key in two steps. start() adds the facts that depend only on the kinds of arguments
+  /// and the context (dtype, rank, device, presence, ambient facts, tag); a plan stores this part.
+  /// finish() adds the rest.
   template <class FactOf>
   bool start(const FactOf& fact_of, ClassKey& key) const {
     return fits_ && append_exact(kinds_, fact_of, key);
@@ -86,20 +88,21 @@ class ClassLayout {
 
   bool fits() const { return fits_; }
 
-  /// A fact, and a word that differs where keys say different things about it.
+  /// The part of a key that concerns one fact. Keys that differ in this part have different words.
   struct Part {
     registry::Fact fact;
-    bool exact;  ///< its value counts, not only answers about it
+    bool exact;  ///< the key holds the fact's value; otherwise only answers about it
     uint64_t word;
   };
-  /// What a key of this layout says; for every key the same facts in the same places.
+  /// Splits a key of this layout; every key yields the same facts in the same order.
   std::vector<Part> parts_of(const ClassKey& key) const;
-  /// What is known of calls that have a key of this layout.
+  /// Returns the facts that all calls with this key have in common.
   policy::ClassFacts facts_of(const ClassKey& key) const;
 
-  /// Facts whose values are told apart by 16 bits, and how.
+  /// True for facts whose values fit into 16 bits of a key.
   static bool is_small(registry::FactKind kind);
-  /// False for what 16 bits cannot tell apart: element types of several lanes.
+  /// Packs a small fact. False if its value does not fit into 16 bits: element types with several
+  /// lanes.
   static bool pack_small(registry::FactKind kind, int64_t value, uint16_t& packed) {
     packed = value == registry::kAbsent ? 0xFFFF : static_cast<uint16_t>(value);
     if (value == registry::kAbsent || kind != registry::FactKind::dtype) return true;
@@ -110,7 +113,7 @@ class ClassLayout {
   /// Thresholds on one dimension, ascending: the index of the interval replaces the value.
   struct Intervals {
     registry::Fact dim;
-    std::vector<int64_t> cuts;  ///< a value v lies in interval #{cut <= v}
+    std::vector<int64_t> cuts;  ///< the interval of v is the number of cuts <= v
 
     void add_facts(uint64_t index, policy::ClassFacts& facts) const;
   };
@@ -118,18 +121,18 @@ class ClassLayout {
   /// The yes/no questions about one dimension.
   struct Asked {
     registry::Fact dim;
-    uint64_t powers = 0;  ///< of two whose multiples are asked for, answered all at once
-    uint32_t lowest_power = 0, power_bits = 0;  ///< where they start, how many bits they span
+    uint64_t powers = 0;  ///< powers of two in "multiple of" questions, answered all at once
+    uint32_t lowest_power = 0, power_bits = 0;  ///< exponent of the lowest, bits up to the highest
     std::vector<registry::Predicate> others = {};
 
     static constexpr uint64_t kHighestPower = 1 << 15;
     void add(const registry::Predicate& question);
-    /// What the bits of a key say, in the order in which they were put there.
+    /// Translates the bits of a key, in the order in which push_answers() packed them.
     void add_facts(const std::vector<bool>& bits, policy::ClassFacts& facts) const;
     size_t bits() const { return 1 + power_bits + others.size(); }
   };
 
-  /// Facts that count with their exact value.
+  /// Facts whose exact value is part of the key.
   struct Exact {
     std::vector<registry::Fact> small;  ///< packed in 16 bits each
     std::vector<registry::Fact> wide;   ///< one word each
@@ -159,8 +162,8 @@ class ClassLayout {
 };
 
 inline void ClassLayout::push_answers(const Asked& asked, int64_t size, KeyPacker& packer) {
-  // An absent one answers no to all, which is not what a size that answers no to all means:
-  // capabilities pass over what is absent.
+  // Absence is encoded separately, because capability checks skip absent dimensions. A present
+  // dimension that answers no to all questions is a different class.
   const uint64_t absent = size == registry::kAbsent ? 1 : 0;
   const auto word = static_cast<uint64_t>(size);
   const uint64_t dividing_powers = (asked.powers & (word ^ (word - 1))) >> asked.lowest_power;

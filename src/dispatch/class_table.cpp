@@ -34,7 +34,7 @@ ClassTable::Step* ClassTable::make_step(size_t index) {
 }
 
 const ClassTable::Entry* ClassTable::insert_into(Step& at, std::unique_ptr<Entry>& entry) {
-  // At most half full, so that a search for what is not there ends soon.
+  // A step stays at most half full, so that probing for an absent key ends after a few slots.
   if (at.used.load(std::memory_order_relaxed) * 2 > at.mask) return nullptr;
   for (uint64_t probe = entry->hash >> 20;; ++probe) {
     const Entry* there = nullptr;

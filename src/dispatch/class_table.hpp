@@ -10,23 +10,28 @@
 
 namespace opmux::dispatch {
 
-/// Classes and their choices: insert-only, read and written without a lock. Grows in steps, each
-/// four times the one before; earlier steps stay where they are.
+/// The decision cache of one DecisionSpace: maps a class key to its Choice. An insert-only,
+/// lock-free hash table with linear probing.
+///
+/// The table consists of up to four steps of growing size. A full step is never rehashed; inserts
+/// continue in the next step. Entries are immutable and published by one CAS into an empty slot, so
+/// the acquire load in find() sees a complete entry. Entries and steps are freed only with the
+/// table, so readers need no protection beyond the hazard slot that keeps the OperatorState alive.
 class ClassTable {
  public:
   static constexpr uint32_t kCapacity = 4096;
-  static constexpr uint32_t kMany = 256;  ///< more is told to whoever listens
+  static constexpr uint32_t kMany = 256;  ///< above this, "dispatch.many_classes" is logged
 
   ClassTable() = default;
   ~ClassTable();
   ClassTable(const ClassTable&) = delete;
   ClassTable& operator=(const ClassTable&) = delete;
 
-  /// The choice for a class, or null.
+  /// Returns the cached choice for a class, or null.
   const Choice* find(const ClassKey& key) const;
 
-  /// Keeps a choice and returns the one in force: an earlier one if another thread was faster.
-  /// Null, and the choice untouched, if the table is full.
+  /// Caches a choice and returns the one in the table, which is an earlier one if another thread
+  /// inserted the key first. Returns null and leaves `choice` untouched if the table is full.
   const Choice* insert(const ClassKey& key, std::shared_ptr<const Choice>& choice);
 
   uint32_t size() const { return size_.load(std::memory_order_relaxed); }
@@ -60,7 +65,8 @@ class ClassTable {
 
   const Step* step(size_t index) const { return steps_[index].load(std::memory_order_acquire); }
   Step* make_step(size_t index);
-  /// Null if the step has no room left.
+  /// Inserts the entry into one step, or returns the entry that already has this key. Null if the
+  /// step is full.
   const Entry* insert_into(Step& step, std::unique_ptr<Entry>& entry);
 
   std::array<std::atomic<Step*>, kStepSizes.size()> steps_{};

@@ -4,8 +4,12 @@
 
 namespace opmux::dispatch {
 
-/// The in-flight mark of a call that reads its operator's state: set before, cleared after. Without
-/// room (kMaxDepth calls deep) it marks nothing, and nothing may be read.
+/// Guard for reading an OperatorState outside of the fast path. The constructor stores a cold mark
+/// in the thread's next free hazard slot; the destructor clears it. Load `OperatorSlot::current`
+/// only while the guard is alive: the state is not freed before the mark is cleared.
+///
+/// If all kMaxDepth slots are in use, the guard protects nothing and depth() == kMaxDepth. The
+/// caller must check this and must not read any state.
 class ColdMark {
  public:
   ColdMark() : block_(own_thread_block()), depth_(block_.depth()) {

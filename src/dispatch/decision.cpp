@@ -11,7 +11,8 @@ namespace {
 using registry::ImplementationRecord;
 using registry::Reason;
 
-/// An argument that was added after the implementation was built must have its default.
+/// Refuses a call that sets an argument which was added to the schema after the implementation was
+/// built.
 Reason check_known_arguments(const ImplementationRecord& implementation,
                              const registry::Signature& signature, std::string& text) {
   const registry::Schema& schema = *signature.schema;
@@ -32,13 +33,15 @@ Reason check_backend(const registry::Backend& backend, std::string& text) {
     return Reason::backend_disabled;
   }
   if (backend.lost_by_fork()) {
-    text = "backend " + backend.name() + " was used before the fork and cannot live in the child";
+    text = "backend " + backend.name() +
+           " was used before the fork and does not work in the child process";
     return Reason::backend_forked;
   }
   return Reason::none;
 }
 
-/// Nothing of what ended a process is called, its probe and verifier neither.
+/// Refuses a quarantined implementation. This comes before any code of it is called, including its
+/// probe and verifier, because it has crashed a process.
 Reason check_quarantine(const ImplementationRecord& implementation, std::string& text) {
   const std::string* const why = implementation.quarantined.load(std::memory_order_acquire);
   if (why == nullptr) return Reason::none;
@@ -55,17 +58,17 @@ Reason check_available(const registry::Backend& backend, std::string& text) {
 Reason check_surroundings(const ImplementationRecord& implementation, uint32_t ambient,
                           std::string& text) {
   if ((ambient & registry::kDeterministic) != 0 && !implementation.has(OPMUX_IMPL_DETERMINISTIC)) {
-    text = "deterministic results are asked for, and it does not promise them";
+    text = "deterministic results are required, and it does not guarantee them";
     return Reason::caps_deterministic;
   }
   if ((ambient & registry::kCapturing) != 0 && !implementation.has(OPMUX_IMPL_CAPTURE_SAFE)) {
-    text = "a graph is being captured, and it may not run then";
+    text = "a graph is being captured, and it is not capture-safe";
     return Reason::caps_capture_safe;
   }
   return Reason::none;
 }
 
-/// Whether one whose capabilities refuse the tensors as they are takes them transformed.
+/// True if a candidate whose capabilities refuse the tensors accepts them after transforms.
 bool transform(const registry::Signature& signature, uint8_t allowed, Verdict& verdict) {
   if (allowed == 0) return false;
   TransformedArguments arguments(signature);
@@ -96,7 +99,7 @@ void judge(const DecisionInput& input, const registry::Signature& signature,
   if (!verdict.accepted()) return;
   verdict.reason = check_quarantine(implementation, verdict.text);
   if (!verdict.accepted()) return;
-  // To ask whether it is available may start a driver: not for tensors of another device.
+  // Check the device first, because the availability check may start a driver.
   verdict.check = failing_device(implementation.capability, signature);
   if (verdict.check != nullptr) {
     verdict.reason = verdict.check->reason;
@@ -125,12 +128,14 @@ void judge(const DecisionInput& input, const registry::Signature& signature,
   if (!verdict.accepted()) verdict.text = std::move(answer.text);
 }
 
-/// Tier and score, of the one total order; then come priority and id.
+/// Compares by tier, then score. Candidates that are equal here keep their order by priority and
+/// id.
 bool stands_before(const Verdict& left, const Verdict& right) {
   return left.tier != right.tier ? left.tier < right.tier : left.score > right.score;
 }
 
-/// Boosts are few, so that most candidates stand where their priority puts them.
+/// Sorts the accepted candidates by insertion. Few candidates have a boost, so most are already in
+/// order.
 void order_accepted(const std::vector<uint16_t>& by_priority, Decision& decision) {
   std::vector<uint16_t>& order = decision.order;
   const auto before = [&](uint16_t a, uint16_t b) {
@@ -143,7 +148,7 @@ void order_accepted(const std::vector<uint16_t>& by_priority, Decision& decision
   }
 }
 
-/// Who would be first if nobody were open; nothing if that is who is first.
+/// The winner if no breaker were open; nullopt if that is the current winner.
 std::optional<uint16_t> first_open(const std::vector<uint16_t>& by_priority,
                                    const std::vector<Verdict>& verdicts) {
   std::optional<uint16_t> first;
@@ -171,7 +176,7 @@ void apply_tuning(const tune::TuningView& tuning, const registry::Signature& sig
               decision.order.begin() + static_cast<ptrdiff_t>(winner) + 1);
 }
 
-/// With dispatch bypassed an operator is its reference: the first one that can take the arguments.
+/// Selects the operator's first reference implementation, for bypassed dispatch.
 void take_reference(Decision& decision) {
   decision.policy = {};
   for (size_t i = 0; i < decision.verdicts.size(); ++i) {

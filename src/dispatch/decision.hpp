@@ -17,23 +17,23 @@
 
 namespace opmux::dispatch {
 
-/// What a decision found out about one candidate.
+/// The verdict on one candidate.
 struct Verdict {
   const registry::ImplementationRecord* implementation = nullptr;
   registry::Reason reason = registry::Reason::none;  ///< none = accepted
-  // At most one of these says more; text is made only when somebody asks.
+  // At most one of these has the details of the reason. describe() turns it into text.
   const registry::CapabilityCheck* check = nullptr;
   policy::Origin by;
   std::string text;
 
   uint16_t tier = 0;
   double score = 0;
-  bool tuned = false;          ///< chosen by a measured time over a higher score
-  Transforms transforms = {};  ///< without which it would be refused
+  bool tuned = false;          ///< preferred over a higher score because it was measured faster
+  Transforms transforms = {};  ///< needed for the candidate to be accepted
 
   bool accepted() const { return reason == registry::Reason::none; }
 
-  /// Nothing is found out yet about this one; the text's memory is kept.
+  /// Resets the verdict for a candidate; keeps the capacity of `text`.
   void start(const registry::ImplementationRecord& candidate) {
     implementation = &candidate;
     reason = registry::Reason::none;
@@ -47,44 +47,46 @@ struct Verdict {
   }
 };
 
-/// Everything that a decision reads. Pure data and views: no file, no clock, no environment.
+/// The inputs of a decision: data and views only. A decision reads no file, clock or environment.
 struct DecisionInput {
   const registry::OperatorRecord* op = nullptr;
   const policy::OperatorPolicy* policy = nullptr;
   const health::HealthView* health = nullptr;
   const tune::TuningView* tuning = nullptr;  ///< may be null
-  bool disabled = false;                     ///< dispatch is bypassed: the reference, nothing else
-  bool now = false;  ///< health of this moment, which may read a clock: for explain
-  const Selector* selector = nullptr;  ///< the program's own; may be null
-  const LockSet* lock = nullptr;       ///< of a frozen runtime
+  bool disabled = false;                     ///< dispatch is bypassed: only the reference runs
+  bool now = false;  ///< use the current health, which may read a clock; for explain
+  const Selector* selector = nullptr;  ///< the program's selector; may be null
+  const LockSet* lock = nullptr;       ///< the lock of a frozen runtime; null: not frozen
 };
 
 /// The outcome of a decision, with a reason for every candidate.
 struct Decision {
-  std::vector<Verdict> verdicts;       ///< in the order of the operator's implementations
-  std::vector<uint16_t> order;         ///< the accepted ones, best first
-  std::optional<uint16_t> rests = {};  ///< who would be first, but for its breaker
+  std::vector<Verdict> verdicts;  ///< indexed like the operator's implementations
+  std::vector<uint16_t> order;    ///< indices of the accepted candidates, best first
+  std::optional<uint16_t> rests =
+      {};  ///< the winner if no breaker were open, unless it is order[0]
   policy::PolicyView policy;
-  bool picked = false;           ///< the selector picked the first
-  std::string selector_problem;  ///< it failed: why
+  bool picked = false;           ///< the selector picked the winner
+  std::string selector_problem;  ///< why the selector failed; or empty
   LockVerdict lock = LockVerdict::free;
-  const LockedClass* locked = nullptr;  ///< what the lock says of such calls; null: nothing
+  const LockedClass* locked = nullptr;  ///< the lock's entry for this call; null: none
 };
 
-/// Chooses: drops candidates, each with its reason, and orders the rest. The one place where the
-/// rules of choosing stand; calls, plans and explain all come here.
+/// Makes a decision: refuses candidates, each with a reason, and orders the others. This is the
+/// only place with the rules of selection; calls, bound plans and explain all use it.
 void decide(const DecisionInput& input, const registry::Signature& signature, Decision& decision);
 
-/// Everything that decide() can look at for this operator.
+/// All facts that decide() can read for this operator.
 registry::Dependencies dependencies_of(const DecisionInput& input);
-/// What it looks at for this implementation's sake alone.
+/// The facts that decide() reads because of this implementation.
 registry::Dependencies dependencies_of(const registry::Schema& schema,
                                        const registry::ImplementationRecord& implementation);
 
-/// The sentence for a verdict: "H must be a multiple of 4100, is 4096", "" if accepted.
+/// The text of a verdict: "H must be a multiple of 4100, is 4096"; empty if accepted.
 std::string describe(const Verdict& verdict, const registry::Signature& signature);
 
-/// Why nothing is left: names what was required, and each candidate with its reason.
+/// The error if no candidate was accepted. Names the rules that require an implementation, and each
+/// candidate with its reason.
 Status nothing_left(const DecisionInput& input, const Decision& decision,
                     const registry::Signature& signature);
 

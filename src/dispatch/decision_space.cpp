@@ -12,8 +12,8 @@ namespace {
 using registry::Fact;
 using registry::FactKind;
 
-/// Compared by every call in whole words, or part of the context: no guard needed. Plans of calls
-/// that pass strings or lists are not kept.
+/// True for facts that every plan compares anyway, as whole words or as part of the context, so
+/// that they need no guard. (`is_default` concerns strings and lists, whose plans are not cached.)
 bool always_compared(FactKind kind) {
   switch (kind) {
     case FactKind::dtype:
@@ -27,8 +27,8 @@ bool always_compared(FactKind kind) {
   }
 }
 
-/// Scalars whose range the schema limits, or that `where` reads, must be looked at again when they
-/// change.
+/// True for scalars that the schema restricts to a range or that a `where` clause reads. A changed
+/// value must be checked again.
 bool checked_scalar(const registry::Schema& schema, size_t arg) {
   const registry::ArgType type = schema.args[arg].type;
   if (type == registry::ArgType::enumeration || type == registry::ArgType::boolean) return true;
@@ -47,14 +47,14 @@ void add_unique(std::vector<Fact>& facts, Fact fact) {
   if (std::find(facts.begin(), facts.end(), fact) == facts.end()) facts.push_back(fact);
 }
 
-/// How much somebody with these dependencies has to do with a part of the classes' keys.
+/// Number of times that these dependencies read the fact of this key part.
 size_t times_asked(const registry::Dependencies& own, const ClassLayout::Part& part) {
   return static_cast<size_t>(
       part.exact ? std::ranges::count(own.exact(), part.fact)
                  : std::ranges::count(own.questions(), part.fact, &registry::Predicate::fact));
 }
 
-/// The first preferred candidate that was refused although the policy's list names it.
+/// Describes the first refused candidate that the policy's list prefers over the winner.
 std::string unmet_preference(const Decision& decision, const registry::Signature& signature) {
   if (!decision.policy.has_list || decision.order.empty()) return {};
   const uint16_t chosen_tier = decision.verdicts[decision.order[0]].tier;
@@ -116,7 +116,7 @@ DecisionSpace::Crowding DecisionSpace::crowding() const {
   return most;
 }
 
-/// Whether some candidate has a reason, or is chosen, that was not told before.
+/// True if the decision has a reason or a winner that was not logged before.
 bool DecisionSpace::tell_first_time(const Decision& decision) const {
   bool first = false;
   const auto note = [&](size_t candidate, registry::Reason reason) {
@@ -205,15 +205,15 @@ Status DecisionSpace::remember(const registry::Signature& signature,
                                std::shared_ptr<const Choice> choice) {
   const auto refused = [&](std::string_view why) {
     return Status(Code::unsupported, "lock.class",
-                  base::concat("such calls of ", op_->schema->name, " cannot be locked: ", why));
+                  base::concat("this call of ", op_->schema->name, " cannot be locked: ", why));
   };
   ClassKey key;
-  if (!layout_.fits()) return refused("more facts tell them apart than a class can have");
+  if (!layout_.fits()) return refused("decisions depend on more facts than a class key can hold");
   if (!layout_.key_of(registry::FactsOf{signature}, key)) {
-    return refused("no class has an element type of several lanes");
+    return refused("a class key cannot hold an element type with several lanes");
   }
   if (table_.find(key) != nullptr || table_.insert(key, choice) != nullptr) return {};
-  return refused(base::concat(ClassTable::kCapacity, " classes are the most"));
+  return refused(base::concat(ClassTable::kCapacity, " classes are already cached, the maximum"));
 }
 
 DecisionSpace::Answer DecisionSpace::choose(const registry::Signature& signature,

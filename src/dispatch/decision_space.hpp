@@ -14,17 +14,17 @@
 
 namespace opmux::dispatch {
 
-/// What is known of an implementation beyond its record; shared by all epochs of its operator.
+/// Counters and prepared states of an implementation; shared by all epochs of its operator.
 struct ImplementationState {
   std::shared_ptr<ImplementationCounters> counters = std::make_shared<ImplementationCounters>();
-  std::shared_ptr<PreparedCache> prepared;  ///< null if it has no plan()
+  std::shared_ptr<PreparedCache> prepared;  ///< null if the implementation has no plan()
 };
 using ImplementationStates = std::vector<std::shared_ptr<ImplementationState>>;
 
-/// What everything about one operator is compiled from; the views must outlive it.
+/// The inputs from which one OperatorState is compiled. The raw pointers must outlive it.
 struct OperatorSources {
   std::shared_ptr<const registry::OperatorRecord> op;
-  std::shared_ptr<const policy::PolicySet> policies;  ///< what concerns the operator
+  std::shared_ptr<const policy::PolicySet> policies;  ///< the operator's part of the policies
   uint64_t policy_hash = 0;
   ImplementationStates states;
   uint64_t generation = 0;
@@ -32,35 +32,38 @@ struct OperatorSources {
   const tune::TuningView* tuning = nullptr;
   bool disabled = false;
   std::shared_ptr<const LockSet> lock = nullptr;       ///< null: not frozen
-  std::shared_ptr<const Selector> selector = nullptr;  ///< null: none
+  std::shared_ptr<const Selector> selector = nullptr;  ///< null: no selector
   const TapView* taps = nullptr;                       ///< may be null
   uint64_t taps_version = 0;
 };
 
-/// All decisions about one operator under one scope, during one epoch. Thread-safe, without locks.
+/// The decisions for one operator under one scope during one epoch. Thread-safe and lock-free: the
+/// inputs are immutable, and decisions are cached in a ClassTable.
 class DecisionSpace {
  public:
-  /// `ids` must outlive it.
+  /// `ids` must outlive the space.
   DecisionSpace(const OperatorSources& sources,
                 std::shared_ptr<const policy::OperatorPolicy> policy, PlanIds& ids);
 
-  /// Called when a decision has a reason or a choice that none before had: for the log.
+  /// Called if a decision has a reason or a winner that no decision in this space had before; for
+  /// the log.
   using OnDecision = std::function<void(const Decision&, const registry::Signature&)>;
 
   struct Answer {
     const Choice* choice = nullptr;
-    std::shared_ptr<const Choice> uncached;  ///< owns it if it could not be kept
-    bool cached = false;                     ///< the class was known
-    bool crowded = false;                    ///< the first class that makes them too many
+    std::shared_ptr<const Choice> uncached;  ///< owns `choice` if it could not be cached
+    bool cached = false;                     ///< the class was already decided
+    bool crowded = false;  ///< this class is the first beyond ClassTable::kMany; set once
   };
+  /// Returns the choice for a call; makes and caches the decision if its class is new.
   Answer choose(const registry::Signature& signature, const OnDecision& on_decision);
 
-  /// Decides without looking into the table or adding to it.
+  /// Makes a decision without reading or changing the cache.
   std::shared_ptr<const Choice> decide_anew(const registry::Signature& signature,
                                             const OnDecision& on_decision) const;
 
-  /// Keeps a choice for the class of a call, unless one is known. Fails with "lock.class" if none
-  /// can be kept: such calls are decided each time.
+  /// Caches a choice for the class of a call, unless the class is already decided. Fails with
+  /// "lock.class" if the call has no class key or the cache is full.
   Status remember(const registry::Signature& signature, std::shared_ptr<const Choice> choice);
 
   /// Calls visit(facts, choice) for each class that was decided.
@@ -70,7 +73,7 @@ class DecisionSpace {
         [&](const ClassKey& key, const Choice& choice) { visit(layout_.facts_of(key), choice); });
   }
 
-  /// The choice for a class, if it is known.
+  /// The cached choice for a class, or null.
   const Choice* known(const ClassKey& key) const { return table_.find(key); }
   const ClassLayout& layout() const { return layout_; }
 
@@ -79,11 +82,11 @@ class DecisionSpace {
   const std::shared_ptr<const CandidateTable>& candidates() const { return candidates_; }
   uint32_t classes() const { return table_.size(); }
 
-  /// The fact that tells the most classes apart, and who asks about it.
+  /// The fact that splits calls into the most classes, and the implementation that reads it.
   struct Crowding {
     registry::Fact fact;
     size_t values = 0;
-    const registry::ImplementationRecord* asked_by = nullptr;  ///< null: rules or tuning alone
+    const registry::ImplementationRecord* asked_by = nullptr;  ///< null: only rules or tuning
   };
   Crowding crowding() const;
 
@@ -104,7 +107,7 @@ class DecisionSpace {
   std::shared_ptr<const CandidateTable> candidates_;
   uint64_t generation_;
   PlanIds& ids_;
-  mutable std::vector<std::atomic<uint64_t>> told_;  ///< by candidate: a bit per reason
+  mutable std::vector<std::atomic<uint64_t>> told_;  ///< per candidate: bit mask of logged reasons
   std::atomic<bool> crowded_{false};
 };
 

@@ -10,9 +10,11 @@
 namespace opmux::dispatch {
 namespace {
 
-/// Retired batches above which publishing says who holds them up.
+/// Number of waiting retired batches from which publishing logs a warning.
 constexpr size_t kManyRetired = 64;
 
+/// Prepared states that were evicted from a cache. A call may use one if it runs any plan of the
+/// operator state that was current at the eviction.
 class RetiredPrepared final : public Retired {
  public:
   RetiredPrepared(std::vector<PreparedPtr> states, const OperatorState& owner)
@@ -42,7 +44,8 @@ Engine::~Engine() {
   });
 }
 
-/// Decisions that rest on a backend which does not survive a fork are made anew in the child.
+/// Runs in a forked child: revokes bound plans of lost backends and discards the decisions of
+/// operators that have a fork-sensitive backend.
 void Engine::after_fork() {
   fork_sensitive_.for_each([](PlanControl& plan) {
     if (!plan.implementation->backend->lost_by_fork()) return;
@@ -54,7 +57,7 @@ void Engine::after_fork() {
     if (state == nullptr) return;
     for (const auto& implementation : state->sources().op->implementations) {
       if ((implementation->backend->flags() & kSensitive) == 0) continue;
-      // The old state stays: the forking thread may be inside a call.
+      // Leak the old state, because the forking thread may be inside a call that uses it.
       (void)slot.replace(std::make_unique<OperatorState>(state->sources())).release();
       return;
     }
@@ -107,7 +110,8 @@ ImplementationStates Engine::states_of(Published& published, const registry::Ope
 std::unique_ptr<OperatorState> Engine::compile(Published& published, const Published::Op& op) {
   const std::shared_ptr<const policy::PolicySet> all = policies();
   const std::string& name = op.record->schema->name;
-  // Only its own part: an operator that no change concerns keeps no policy of long ago alive.
+  // Copy only the operator's part, so that an operator without changes does not keep a whole old
+  // policy alive.
   auto own = std::make_shared<const policy::PolicySet>(all->part_for(name));
   return std::make_unique<OperatorState>(OperatorSources{
       op.record, std::move(own), all->hash_for(name), states_of(published, *op.record),
@@ -128,8 +132,9 @@ auto Engine::with_published(Use&& use) {
   });
 }
 
-/// A child that was forked while a thread changed this starts with an empty one: operators' states
-/// are whole and hold all it was made from.
+/// Rebuilds `published` from the operator states. Needed in a child that was forked while a thread
+/// was changing it, because ForkGuarded starts empty there. The states are always consistent and
+/// hold all their inputs.
 void Engine::restore(Published& published) const {
   uint64_t newest = 0;
   names_.for_each([&](OperatorSlot& slot) {
@@ -156,8 +161,8 @@ void Engine::tell_if_waiting() {
   parts_.log->tell(Level::warning, "dispatch.retired_waiting", "", "", "", [&] {
     const size_t marks =
         published_.with([](Published& published) { return published.reclaimer.blockers().size(); });
-    return std::to_string(batches) + " retired snapshots wait for " + std::to_string(marks) +
-           " calls that do not end";
+    return std::to_string(batches) + " retired snapshots cannot be freed because " +
+           std::to_string(marks) + " calls that may use them have not returned";
   });
 }
 
@@ -203,7 +208,7 @@ std::vector<Engine::DecidedClass> Engine::decided() {
       if (space == nullptr) continue;
       space->for_each_class([&](policy::ClassFacts facts, const Choice& choice) {
         if (choice.plans.empty()) return;
-        // Who stands in for what rests is no choice.
+        // Report the winner by policy, not its fallback while a breaker is open.
         const CandidateParts* const chosen =
             choice.rests != nullptr ? choice.rests : choice.plans.front().candidate;
         std::vector<registry::ImplementationPtr> order;
@@ -328,7 +333,9 @@ namespace {
 
 using ThreadCounts = std::unordered_map<const ImplementationCounters*, uint64_t>;
 
-/// What one thread counted; read again if it handed a counter over meanwhile.
+/// Adds the call counts of one thread's plans. Reads under the sequence lock `moving`: retries if
+/// the thread moved a count to its implementation meanwhile. The caller holds the list's lock, so
+/// the plans stay alive.
 void add_thread_counts(const ThreadBlock& block, ThreadCounts& counts) {
   ThreadCounts mine;
   uint32_t before = 0;

@@ -25,32 +25,35 @@ namespace opmux::dispatch {
 
 struct PlanControl;
 
-/// What an engine works with; everything outlives it.
+/// The services that an engine uses. All of them must outlive it.
 struct EngineParts {
   telemetry::EventLog* log = nullptr;
   health::HealthView* health = nullptr;
   const tune::TuningView* tuning = nullptr;  ///< may be null
   const base::Clock* clock = nullptr;
-  /// The policy of a scope by its serial; null if it is gone.
+  /// Returns the policy of the scope with this serial; null if the scope has ended.
   std::function<policy::PolicyLayerPtr(uint32_t serial)> scope_layer;
-  base::ThreadPool* threads = nullptr;  ///< for calls that were lent none; may be null
-  std::function<void()> on_cold_path;   ///< called where a call has to decide; may be empty
-  /// Loads plugins that wait and implement this operator; its slot's mark says that there are any.
+  base::ThreadPool* threads = nullptr;  ///< for calls whose caller lends no threads; may be null
+  std::function<void()> on_cold_path;   ///< called on every slow-path call; may be empty
+  /// Loads the deferred plugins that implement this operator. Called only if the slot's
+  /// `plugins_wait` is set.
   std::function<void(OperatorSlot& slot)> load_waiting = {};
   std::function<void(const FailedCall& call)> on_failed = {};  ///< may be empty
   bool disabled = false;
   const TapView* taps = nullptr;  ///< may be null
 };
 
-/// Folded counters of one implementation.
+/// Counters of one implementation, summed over all threads and bound plans.
 struct ImplementationStats {
   std::string id;
   uint64_t calls = 0, declined = 0, failed = 0, resource = 0, invalid_argument = 0, device_lost = 0,
            stood_in = 0, packed_bytes = 0;
 };
 
-/// Compiles snapshots into operators' states and publishes them. Readers never wait; writers take
-/// turns, build aside, and publish by one store per operator.
+/// Compiles registry, policy, lock and selector into one OperatorState per operator and publishes
+/// the states. Calls never wait: they read the state under a hazard slot (see ThreadBlock). Writers
+/// are serialized by `published_`; each builds new states aside, stores them into the
+/// OperatorSlots, and gives the old ones to the Reclaimer.
 class Engine {
  public:
   explicit Engine(EngineParts parts);
@@ -60,52 +63,54 @@ class Engine {
 
   const EngineParts& parts() const { return parts_; }
 
-  /// What operators' states are compiled from.
+  /// The inputs from which operator states are compiled.
   struct Sources {
     registry::RegistrySnapshotPtr registry;
     std::shared_ptr<const policy::PolicySet> policies;
     std::shared_ptr<const LockSet> lock = nullptr;       ///< null: not frozen
-    std::shared_ptr<const Selector> selector = nullptr;  ///< null: none
+    std::shared_ptr<const Selector> selector = nullptr;  ///< null: no selector
   };
-  /// Makes a registry and a policy the ones in force. Only operators that they change get a new
-  /// epoch. Returns the generation. `latest` is asked when it is this writer's turn: whoever comes
-  /// last publishes the newest.
+  /// Publishes a registry and a policy. Only operators that they change get a new state and epoch.
+  /// Returns the new generation. `latest` is called under the writer lock, so that the last of
+  /// several concurrent writers publishes the newest sources.
   uint64_t publish(const std::function<Sources()>& latest);
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
-  /// The policy in force; for an operator that it does not change, its state has a part of an older
-  /// one.
+  /// The published policy. The state of an operator that the last change did not concern still
+  /// holds its part of an older policy with the same effect.
   std::shared_ptr<const policy::PolicySet> policies() const { return policies_.get(); }
 
-  /// The operator of that name, or null. No lock.
+  /// Returns the operator with this name, or null. Takes no lock.
   OperatorSlot* find(std::string_view op) const { return names_.find(op); }
 
-  /// A class of calls that was decided outside of scopes, and what runs for it.
+  /// A class of calls that was decided outside of scopes, with its decision.
   struct DecidedClass {
     std::shared_ptr<const registry::OperatorRecord> op;
     policy::ClassFacts when;
     registry::ImplementationPtr implementation;
-    bool beside_lock;  ///< the lock of a frozen runtime says nothing of it
-    std::vector<registry::ImplementationPtr> order;  ///< who is tried, best first
-    std::string note;  ///< of a preference that was not met, or another deviation
+    bool beside_lock;  ///< the lock of a frozen runtime has no entry for this class
+    std::vector<registry::ImplementationPtr> order;  ///< accepted candidates, best first
+    std::string note;  ///< unmet preference, deviation from the lock, or selector error
     uint64_t generation;
   };
-  /// All that were decided since their operators changed.
+  /// Returns all classes that were decided since the state of their operator was published.
   std::vector<DecidedClass> decided();
 
-  /// Decides anew for every operator that has an implementation on this one's type of device.
+  /// Discards the decisions of every operator that has an implementation on the same device type.
   void health_changed(const registry::ImplementationRecord& implementation);
-  /// Decides anew for one operator.
+  /// Discards the decisions of one operator.
   void operator_changed(const std::string& op);
-  /// Decides anew for every operator that has an implementation of this backend.
+  /// Discards the decisions of every operator that has an implementation of this backend.
   void backend_changed(const registry::Backend& backend);
 
-  /// Waits until no call is inside of implementations that were unpublished before.
+  /// Blocks until no call in flight can use an implementation or bound plan that was unpublished or
+  /// revoked before this call.
   Status wait_for_retired();
 
-  /// Takes over prepared states that were evicted from an operator's cache.
+  /// Retires prepared states that were evicted from a cache of this operator. Gives the operator a
+  /// new epoch first, so that cached plans which point to them become stale.
   void retire_prepared(OperatorSlot& slot, std::vector<PreparedPtr> evicted);
-  /// Gives back what is idle: memory is short.
+  /// Drops all cached prepared states to free memory.
   void trim();
 
   void add_plan(const std::shared_ptr<PlanControl>& control);
@@ -138,11 +143,11 @@ class Engine {
   void decide_anew(const std::function<bool(const registry::OperatorRecord&)>& concerned);
   void replace(Published& published, const Published::Op& op,
                std::vector<std::unique_ptr<Retired>>& retired);
-  /// Gives each writer its turn, on what the engine published last.
+  /// Runs `use` under the writer lock, on the last published data.
   template <class Use>
   auto with_published(Use&& use);
   void restore(Published& published) const;
-  /// Says who holds up what was retired, if that is much.
+  /// Logs a warning if many retired batches cannot be freed.
   void tell_if_waiting();
   void refresh_plans(const std::vector<std::shared_ptr<PlanControl>>& plans);
   std::vector<std::shared_ptr<PlanControl>> live_plans(Published& published);

@@ -10,6 +10,7 @@
 
 namespace opmux::dispatch {
 
+/// Passes every property of a tensor except its data to `word`.
 template <class Word>
 void tensor_words(const TensorView& tensor, Word&& word) {
   word(int64_t{tensor.dtype().packed()});
@@ -20,7 +21,7 @@ void tensor_words(const TensorView& tensor, Word&& word) {
   for (const int64_t stride : tensor.strides()) word(stride);
 }
 
-/// What a string or a list says; where it stands in memory does not count.
+/// Passes the contents of a string or list to `word`; its address does not matter.
 template <class Word>
 void list_words(ArgTag tag, const opmux_list& list, Word&& word) {
   word(static_cast<int64_t>(list.size));
@@ -44,8 +45,8 @@ void list_words(ArgTag tag, const opmux_list& list, Word&& word) {
   }
 }
 
-/// Hands over everything about arguments that a kernel can know without looking at data, word by
-/// word: kinds, shapes, strides, alignments, scalars, what strings and lists say.
+/// Passes to `word` everything about arguments that a kernel can know without reading tensor data:
+/// kinds, shapes, strides, alignments, scalars, and the contents of strings and lists.
 template <class Word>
 void exact_words(const registry::Arguments& arguments, Word&& word) {
   for (uint32_t i = 0; i < arguments.count; ++i) {

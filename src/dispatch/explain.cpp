@@ -88,7 +88,7 @@ void add_candidates(const Decision& decision, const registry::Signature& signatu
   }
 }
 
-/// Takes out what declined exactly these arguments, as a call does.
+/// Removes candidates that declined exactly these arguments before, as a call does.
 void drop_declined(const OperatorState& state, const registry::Arguments& arguments,
                    Decision& decision) {
   if (state.declines().load(std::memory_order_acquire) == 0) return;
@@ -97,7 +97,7 @@ void drop_declined(const OperatorState& state, const registry::Arguments& argume
     Verdict& first = decision.verdicts[decision.order[0]];
     if (!state.declined(hash, first.implementation->number)) return;
     first.reason = registry::Reason::call_declined;
-    first.text = "it declined these arguments when it was called";
+    first.text = "it declined these arguments in an earlier call";
     decision.order.erase(decision.order.begin());
   }
 }
@@ -119,8 +119,8 @@ void add_dependencies(const registry::Schema& schema, const registry::Dependenci
   }
 }
 
-/// The policy in force where it does what the state's does but may be written anew, so that rules
-/// have the names and places of the latest text; null where it does something else.
+/// Compiles the published policy if it has the same effect as the state's policy, so that rules are
+/// shown with the names and positions of the latest policy text. Null if the effect differs.
 std::shared_ptr<const policy::OperatorPolicy> latest_words(const OperatorSlot& slot,
                                                            const OperatorState& state,
                                                            uint64_t context) {

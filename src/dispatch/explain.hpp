@@ -10,7 +10,8 @@
 
 namespace opmux::dispatch {
 
-/// Makes the decision for these arguments, as a call would, and tells all of it.
+/// Makes the decision for these arguments as a call would, and returns all verdicts and reasons.
+/// Runs nothing.
 Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                             uint32_t tag);
 

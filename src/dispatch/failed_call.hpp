@@ -8,13 +8,13 @@
 
 namespace opmux::dispatch {
 
-/// An implementation's `failed`, told while the call's arguments are still there and before anybody
-/// runs in its place.
+/// Describes a call that returned `failed`, for EngineParts::on_failed. The handler runs before any
+/// fallback, while the arguments are valid.
 struct FailedCall {
   const registry::ImplementationRecord& implementation;
   const registry::Signature& signature;
   int32_t max_threads = 0;
-  std::string_view says;  ///< the implementation's own words
+  std::string_view says;  ///< error text of the implementation
 };
 
 }  // namespace opmux::dispatch

@@ -10,7 +10,8 @@ namespace {
 using registry::Fact;
 using registry::FactKind;
 
-/// Every dimension of the tensors, and which of them are one by the schema's names.
+/// The dimensions of all tensors, grouped by the schema's names: dimensions with one name are
+/// equal.
 class Places {
  public:
   explicit Places(const ShapeChecks& checks) {
@@ -26,7 +27,7 @@ class Places {
  private:
   static constexpr size_t kCount = size_t{OPMUX_MAX_ARGS} * OPMUX_MAX_RANK;
   static size_t at(DimPlace place) { return size_t{place.arg} * OPMUX_MAX_RANK + place.dim; }
-  /// The first place of each equality is that where a name was met first.
+  /// The first place of each equality is the first occurrence of the name, so one step suffices.
   size_t root(DimPlace place) const { return root_[at(place)]; }
 
   std::array<size_t, kCount> root_;
@@ -41,8 +42,8 @@ bool few_and_first(const ShapeChecks& checks, const registry::Arguments& example
   return !checks.tensors.empty() && checks.tensors.front().arg == 0;
 }
 
-/// A dimension that is in another place than in the first tensor, or in two of one, has more to it
-/// than one comparison.
+/// Fixes dimensions that one comparison with the first tensor cannot check: those at another index
+/// than in the first tensor, and those that occur twice in one tensor.
 void fix_what_is_elsewhere(const ShapeChecks& checks, Places& places) {
   const uint8_t first_rank = checks.tensors.front().rank;
   for (const ShapeChecks::Tensor& tensor : checks.tensors) {
@@ -68,7 +69,7 @@ FreeDims FreeDims::compile(const registry::Schema& schema, const ShapeChecks& ch
   Places places(checks);
   fix_what_is_elsewhere(checks, places);
   for (const ShapeChecks::Constant& constant : checks.constant) places.fix(constant.place);
-  // `where` speaks of names only.
+  // `where` clauses can read any named dimension, so fix all of them.
   for (const DimPlace& place : checks.named) {
     if (!schema.where.empty() && place.arg != 255) places.fix(place);
   }
@@ -85,8 +86,9 @@ FreeDims FreeDims::compile(const registry::Schema& schema, const ShapeChecks& ch
       return dims;
     }
   }
-  // With the same strides and another first dimension what is contiguous stays so, but for a size
-  // of one, which may have any stride; the other dimensions are part of the strides.
+  // With equal strides, a contiguous tensor stays contiguous if only its first dimension changes,
+  // except from or to size 1, which may have any stride. The strides depend on the other
+  // dimensions, so those are fixed.
   dims.least = contiguity ? 2 : 1;
   for (uint8_t d = 1; contiguity && d < checks.tensors.front().rank; ++d) places.fix({0, d});
   const uint8_t rank = std::ranges::max(checks.tensors, {}, &ShapeChecks::Tensor::rank).rank;

@@ -74,7 +74,8 @@ bool same_shape_facts(const GuardedPlan& plan, const ArgValue* values) {
 
 namespace {
 
-/// Never destroyed: threads may end after static objects are gone. A ring of one, as every line is.
+/// Holds GuardedPlan::none(). Never destroyed, because threads may end after static destruction.
+/// The plan is a ring of one, like any line with a single plan.
 union NoPlan {
   constexpr NoPlan() : plan() { plan.next_of_line = &plan; }
   ~NoPlan() {}  // NOLINT(modernize-use-equals-default): the plan stays
@@ -95,7 +96,8 @@ bool GuardedPlan::same_tensors(const ArgValue* values) const {
 bool GuardedPlan::same_scalars(const ArgValue* values) const {
   for (uint32_t i = 0; i < arg_count; ++i) {
     if (schema->args[i].is_tensor()) continue;
-    // The frame never held others. All bytes of a scalar are set, whichever member it is.
+    // With exact_scalars the frame holds the scalars the plan was built for. Every member of the
+    // union sets all bytes, so memcmp is exact.
     // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
     if (std::memcmp(&args[i].value, &values[i], sizeof(ArgValue)) != 0) return false;
   }
@@ -135,7 +137,7 @@ bool GuardedPlan::move_to_class(const ArgValue* values) {
   if (space == nullptr || plan->candidate->prepared != nullptr) return false;
   ClassKey key = kinds;
   if (!space->layout().finish(RawFacts(*this, values), key)) return false;
-  // Scalars may be what changed: an enum's range, say, was not checked again.
+  // If a guarded scalar changed, leave the call to the slow path, which checks ranges of scalars.
   if (value_guarded && !same_values(values)) return false;
   if (!key.equals(of_class) && !take_plan_of(key)) return false;
   keep_guard_values(values);

@@ -20,84 +20,89 @@ namespace opmux::dispatch {
 class DecisionSpace;
 struct OperatorSlot;
 
-/// How a plan compares tensors with those of the last call: in words per shape, or not in one go
-/// (ranks above 4; scalars, alignments or aliasing that count).
+/// How a plan compares tensors with those of the last call: in two or four words per shape, or by
+/// the general path (ranks above 4, or guards on scalars, alignment or aliasing).
 enum class Comparison : uint8_t { pairs, quads, otherwise };
 
-/// A plan with the facts it holds for, and the frame that a call fills in: what a thread keeps per
-/// operator and what a bound plan consists of. Belongs to one thread at a time.
+/// A cached plan: the guard that says which calls it is valid for, and the call frame that each
+/// call fills in. Threads cache up to four per operator; a BoundPlan contains one.
+///
+/// Used by one thread at a time. Other threads read only `calls`, `counted_for` and
+/// `next_of_thread`. Pointers into the OperatorState (`checks`, `plan`, `space`, `declines`) may be
+/// followed only after the epoch was compared under a mark, because the state may otherwise be
+/// freed. A BoundPlan owns these objects or pins them instead.
 ///
 /// Fields are in the order in which a call touches them.
 struct alignas(64) GuardedPlan {
   CallSite site;
-  uint64_t epoch = 0;    ///< 0 never equals an operator's epoch
-  uint64_t context = 0;  ///< scope and ambient facts it was decided for
+  uint64_t epoch = 0;    ///< 0: stale; the epoch of a published operator is never 0
+  uint64_t context = 0;  ///< scope and ambient facts of the decision
   uint64_t plan_id = 0;
   int32_t (*run)(void*, const opmux_call*) = nullptr;
   void* user_data = nullptr;
   std::atomic<uint64_t> calls{0};
 
-  /// Of the views of the last call, as TensorView::layout numbers them.
+  /// Layout numbers (TensorView::layout) of the views of the last call.
   uint64_t layouts[kMaxLayouts] = {kNoLayout, kNoLayout, kNoLayout, kNoLayout};
   opmux_arg* args = nullptr;
   uint64_t* exact = nullptr;  ///< per tensor: device, rank, dtype, shape, strides
   Comparison compare = Comparison::otherwise;
   uint8_t tensor_count = 0;
-  uint8_t arg_count = 0;       ///< that the site passes
-  uint8_t rank_words = 2;      ///< 2, 4 or 8: words kept per shape and per strides
-  bool value_guarded = false;  ///< some scalar, alignment or aliasing must be compared too
-  bool exact_only = false;     ///< holds for exactly these shapes and strides
-  bool exact_scalars = false;  ///< and for exactly these scalars
+  uint8_t arg_count = 0;       ///< number of arguments that the call site passes
+  uint8_t rank_words = 2;      ///< 2, 4 or 8: words stored per shape and per strides
+  bool value_guarded = false;  ///< scalars, alignments or aliasing must be compared too
+  bool exact_only = false;     ///< valid only for exactly these shapes and strides
+  bool exact_scalars = false;  ///< valid only for exactly these scalars
   opmux_error error{};
   opmux_call call{};
   uint8_t tensor_at[OPMUX_MAX_ARGS] = {};  ///< argument index of each tensor
 
-  uint64_t exact_layouts[kMaxLayouts] = {};  ///< of what `exact` keeps; kNoLayout: none yet
-  MetLayouts* met = nullptr;
-  bool varies_freely = false;  ///< `free` can be used from the shapes that are kept now
+  uint64_t exact_layouts[kMaxLayouts] = {};  ///< layout numbers of `exact`; kNoLayout: none yet
+  MetLayouts* met = nullptr;                 ///< cache of layouts the plan is known to accept
+  bool varies_freely = false;                ///< `free` applies to the shapes in `exact`
   FreeDims free;
-  ShapeProgram program;    ///< the whole guard in a few steps, if it can be said so
-  int8_t pack_at = -1;     ///< argument whose packed copy it runs with; -1: none
-  bool with_pack = false;  ///< prepared for one; without if there was no room for it
+  ShapeProgram program;    ///< the whole guard as a short program, if `usable`
+  int8_t pack_at = -1;     ///< index of the constant whose packed copy is used; -1: none
+  bool with_pack = false;  ///< prepared with a pack; false if the budget had no room for one
 
-  // What the guard means; followed only while the epoch is current.
+  // The guard. May be followed only while the epoch is current.
   const ShapeChecks* checks = nullptr;
   const PlanRecord* plan = nullptr;
-  const DecisionSpace* space = nullptr;             ///< null if it stays with its class
-  ClassKey kinds;                                   ///< how the keys of its classes start
-  ClassKey of_class;                                ///< that it moved to last
-  const std::atomic<uint32_t>* declines = nullptr;  ///< of the operator's state
-  std::shared_ptr<const Choice> pinned;             ///< of bound plans, which outlive an epoch
+  const DecisionSpace* space = nullptr;  ///< where move_to_class() looks; null: it may not move
+  ClassKey kinds;                        ///< first part of the class key, fixed by argument kinds
+  ClassKey of_class;                     ///< class that the plan moved to last
+  const std::atomic<uint32_t>* declines = nullptr;  ///< OperatorState::declines()
+  std::shared_ptr<const Choice> pinned;  ///< keeps a bound plan's choice alive across epochs
   OperatorSlot* slot = nullptr;
   const registry::Schema* schema = nullptr;
   int64_t guard_values[kMaxGuardFacts] = {};
-  uint32_t aliases = 0;
-  uint16_t room_for_args = 0, room_for_tensors = 0;  ///< of `args` and `exact`
+  uint32_t aliases = 0;  ///< bit i: argument i starts where its `alias_of` argument does
+  uint16_t room_for_args = 0, room_for_tensors = 0;  ///< capacities of `args` and `exact`
 
   std::shared_ptr<ImplementationCounters> counters;
-  /// For readers in other threads.
+  /// Same as `counters`, for Engine::stats() in other threads.
   std::atomic<const ImplementationCounters*> counted_for{nullptr};
-  GuardedPlan* next_of_line = nullptr;  ///< ring of the plans of one operator in one thread
-  GuardedPlan* next_of_thread = nullptr;
+  GuardedPlan* next_of_line = nullptr;    ///< ring of the plans of one operator in one thread
+  GuardedPlan* next_of_thread = nullptr;  ///< next in ThreadBlock::all_plans
 
-  /// The plan that nothing fits: what an operator's line holds before its first call.
+  /// A plan that accepts no call; `recent` points to it before an operator's first call.
   static GuardedPlan& none();
 
-  /// Device, rank, element type, shape and strides of every tensor are those of the last call.
+  /// True if device, rank, element type, shape and strides of every tensor match the last call.
   bool same_tensors(const ArgValue* values) const;
 
-  /// The rest of an exact match: scalars, alignments and aliasing that the choice depends on.
+  /// The rest of an exact match: compares the scalars, alignments and aliasing in the guard.
   bool same_values(const ArgValue* values) const;
 
-  /// What a change of shapes leaves of the guard.
+  /// Result of checking new shapes against the guard.
   enum class Fit : uint8_t {
-    no,          ///< other kinds of tensors, or the schema's conditions do not hold
-    same_class,  ///< every fact that the choice depends on is as it was
-    other_class  ///< some fact differs: the class decides
+    no,          ///< other kinds of tensors, or a check of the schema fails
+    same_class,  ///< every fact that the choice depends on is unchanged
+    other_class  ///< some fact differs; the decision for the new class applies
   };
   Fit fit(const ArgValue* values) const;
 
-  /// From now on only for exactly the shapes that are kept.
+  /// Restricts the plan to exactly the shapes in `exact`.
   void hold_exactly() {
     exact_only = true;
     varies_freely = program.usable = free.usable = false;
@@ -110,27 +115,29 @@ struct alignas(64) GuardedPlan {
                                                : Comparison::quads;
   }
 
-  /// Once anything was declined, who runs depends on the exact arguments.
+  /// False once any call of the operator was declined: the choice then depends on the exact
+  /// arguments, which only the slow path looks up.
   bool nothing_declined() const {
     return declines == nullptr || declines->load(std::memory_order_relaxed) == 0;
   }
 
-  /// Whether the plan of another class of this operator can be kept here as it is: same candidate,
-  /// without prepared state. Then takes its place.
+  /// Switches to the plan of the class of these arguments. Returns false unless that class is
+  /// already decided for the same candidate and the candidate has no prepared state. The thread's
+  /// mark stays valid, because plan ids of one state share its serial.
   bool move_to_class(const ArgValue* values);
 
-  /// pack_at where it is known not to be negative.
+  /// `pack_at` as an index. Requires pack_at >= 0.
   uint32_t pack_index() const { return static_cast<uint32_t>(pack_at); }
-  /// Puts the packed copy of the constant among these arguments into the frame, and makes it if
-  /// that was not done yet. False if it cannot be had, or is not what the plan was prepared for.
-  /// The frame holds the arguments; the thread has a mark.
+  /// Puts the packed copy of the constant among these arguments into the frame; packs it first if
+  /// needed. False if packing fails, or if the plan was prepared with a pack and there is none, or
+  /// the reverse. The frame must hold the arguments, and the thread must have a mark set.
   bool load_pack(const ArgValue* values);
 
-  /// Keeps the shapes and strides of these arguments for the next comparison.
+  /// Stores the shapes and strides of these arguments for the next comparison.
   void remember(const ArgValue* values);
-  /// May move to other classes of this space from now on.
+  /// Lets the plan move to other classes of this space; null forbids it.
   void move_within(const DecisionSpace* classes, const ArgValue* values);
-  /// Keeps the facts of these arguments that the choice depends on.
+  /// Stores the guard facts of these arguments.
   void keep_guard_values(const ArgValue* values);
 
   void set_arguments(const ArgValue* values) {
@@ -140,16 +147,17 @@ struct alignas(64) GuardedPlan {
   void set_argument(size_t i, const ArgValue& value) {
     std::memcpy(&args[i].value, &value, sizeof value);
   }
-  /// What the frame holds, as a call passed it.
+  /// Copies the arguments of the last call out of the frame.
   void get_arguments(ArgValue* values) const;
 
   void count_call() {
     calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  /// Hands its counter over to the implementation's and counts for another from now on.
+  /// Adds the plan's call count to its implementation's counters and starts counting for `next`.
+  /// The caller holds the sequence lock ThreadBlock::moving if other threads may read the counts.
   void count_for(std::shared_ptr<ImplementationCounters> next);
 
-  /// Compares one tensor with what is kept of it.
+  /// Compares one tensor with its words in `exact`; all zero if they are equal.
   template <int kWords>
   static WordPair tensor_differs(const uint64_t* kept, const TensorView& tensor) {
     WordPair differs = load_pair(&tensor.c().device) ^ load_aligned(kept);

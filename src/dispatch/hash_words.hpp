@@ -4,7 +4,7 @@
 
 namespace opmux::dispatch {
 
-/// The hash of some words and one more.
+/// Extends a hash by one more word.
 constexpr uint64_t mix(uint64_t hash, uint64_t word) {
   hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
   return hash ^ (hash >> 29);

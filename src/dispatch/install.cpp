@@ -33,8 +33,8 @@ GuardedPlan* new_plan(ThreadBlock& block) {
   return plan;
 }
 
-/// A plan of this line that may be overwritten: a new one while there are few, a stale one, or the
-/// one that was not used for longest.
+/// Returns the plan to overwrite: a stale plan of the ring, else a new plan while the ring has
+/// fewer than kPlansPerLine, else the successor of the most recently used plan.
 GuardedPlan& place_in_line(ThreadBlock& block, OperatorSlot& slot) {
   GuardedPlan* first = block.recent[slot.number];
   const uint64_t epoch = slot.epoch.load(std::memory_order_relaxed);
@@ -58,7 +58,7 @@ GuardedPlan& place_in_line(ThreadBlock& block, OperatorSlot& slot) {
 }  // namespace
 
 bool can_be_kept(const registry::Schema& schema, const Installation& what) {
-  // Copies are made for each call, where a frame is built for each.
+  // Transforms make copies per call, which needs a frame per call.
   if (what.plan->candidate->guard.too_many || what.plan->transforms.any()) return false;
   for (uint32_t i = 0; i < what.arguments->count; ++i) {
     if (what.arguments->tags[i] >= ArgTag::string) return false;
@@ -95,7 +95,7 @@ std::unique_ptr<std::byte[]> make_room(GuardedPlan& plan, const registry::Schema
 
 void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const ShapeChecks& checks,
                const Installation& what) {
-  // What is captured now runs later, and many times.
+  // Bypass the tap during graph capture: the captured kernel runs later, without the host.
   const bool captured = (what.context & registry::kCapturing) != 0;
   CallTap* const tap = captured ? nullptr : what.plan->candidate->tap.get();
   const registry::RunEntry& entry =
@@ -161,9 +161,10 @@ void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state,
     std::unique_ptr<std::byte[]> unused;
     plan.call.workspace_size = kernel.workspace(kernel.user_data, &plan.call);
     plan.call.workspace = workspace_for(plan.call.workspace_size, false, unused);
-    // Another shape may want another size.
+    // Another shape may need another workspace size.
     plan.hold_exactly();
-    // Without memory nothing is kept: the next call asks anew, and falls back if it must.
+    // Without memory for the workspace the plan stays stale. The next call takes the slow path,
+    // which can fall back.
     if (plan.call.workspace == nullptr && plan.call.workspace_size != 0) plan.epoch = 0;
   }
   block.recent[slot.number] = &plan;

@@ -9,7 +9,8 @@ namespace opmux::dispatch {
 
 class Pack;
 
-/// What a plan is kept with.
+/// Input for caching or binding a plan: the decision and the call it was made for. Borrows
+/// everything.
 struct Installation {
   uint64_t epoch;
   uint64_t context;
@@ -24,18 +25,21 @@ struct Installation {
   const CallSettings& settings;
 };
 
-/// Whether arguments of this site can be taken over word by word.
+/// True if a plan can be cached for this call: its arguments can be copied into the frame word by
+/// word, it needs no transforms, and its guard has few enough facts.
 bool can_be_kept(const registry::Schema& schema, const Installation& what);
 
-/// Keeps a plan in the thread's line of the operator, in place of its oldest if there are four.
+/// Caches a plan in the calling thread's ring of plans for the operator. If the ring is full, it
+/// replaces the successor of the most recently used plan.
 void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state,
              const Installation& what);
 
-/// Fills in a plan for a site; its memory must have room for the schema's arguments.
+/// Fills in a plan for a call site. make_room() must have been called for the schema.
 void fill_plan(GuardedPlan& plan, const registry::Schema& schema, const ShapeChecks& checks,
                const Installation& what);
 
-/// Room for the frame and the exact words of a plan of this schema; null if it has enough.
+/// Allocates the frame and the `exact` words for a plan of this schema. Returns the memory, which
+/// the caller must keep as long as the plan; null if the plan already has enough room.
 std::unique_ptr<std::byte[]> make_room(GuardedPlan& plan, const registry::Schema& schema);
 
 }  // namespace opmux::dispatch

@@ -28,7 +28,7 @@ LockVerdict verdict_on(const LockedClass* locked, Decision& decision) {
     return LockVerdict::overruled;
   }
   std::rotate(decision.order.begin(), place, place + 1);
-  decision.rests.reset();  // whoever would be first, this one should be
+  decision.rests.reset();  // the locked implementation is the winner regardless of open breakers
   return LockVerdict::kept;
 }
 
@@ -49,7 +49,8 @@ void apply_lock(const LockSet& lock, const registry::Signature& signature, Decis
   for (const uint16_t index : decision.order) {
     Verdict& verdict = decision.verdicts[index];
     verdict.reason = Reason::lock_deviation;
-    verdict.text = base::concat("it is not what ", lock.name, " has, and strict allows no other");
+    verdict.text = base::concat("it is not locked by ", lock.name,
+                                " for this call, and strict allows no other");
   }
   decision.order.clear();
 }
@@ -57,20 +58,21 @@ void apply_lock(const LockSet& lock, const registry::Signature& signature, Decis
 std::string describe_deviation(const LockSet& lock, const Decision& decision,
                                const registry::Signature& signature) {
   if (decision.lock == LockVerdict::unknown_class) {
-    return base::concat(lock.name, " has no choice for such calls of ", signature.schema->name);
+    return base::concat(lock.name, " has no entry for this call of ", signature.schema->name);
   }
   if (decision.lock != LockVerdict::refused) return {};
   const std::string& id = decision.locked->implementation;
   const auto at = std::ranges::find_if(
       decision.verdicts, [&](const Verdict& verdict) { return verdict.implementation->id == id; });
-  if (at == decision.verdicts.end()) return base::concat(lock.name, " has ", id, ", which is gone");
-  return base::concat(lock.name, " has ", id, ", which is refused: ", code_of(at->reason), " ",
+  if (at == decision.verdicts.end())
+    return base::concat(lock.name, " locks ", id, ", which is not registered");
+  return base::concat(lock.name, " locks ", id, ", which is refused: ", code_of(at->reason), " ",
                       describe(*at, signature));
 }
 
 Status no_deviation(std::string_view why, LockVerdict verdict) {
   const std::string_view help = verdict == LockVerdict::unknown_class
-                                    ? "lock such calls too (`opmux lock`)"
+                                    ? "add the call to the lock (`opmux lock`)"
                                     : "make it usable again, lock another (`opmux lock`)";
   return {Code::frozen, "lock.deviation",
           base::concat(why, "; the runtime is frozen, and strict allows no other: ", help,

@@ -13,30 +13,30 @@ namespace opmux::dispatch {
 
 struct Decision;
 
-/// What runs for one class of calls of a frozen runtime.
+/// One entry of a lock: the implementation that runs for one class of calls.
 struct LockedClass {
   policy::ClassFacts when;
   std::string implementation;
 };
 
-/// The locked classes of one operator, found by the facts of a call. Immutable.
+/// The locked classes of one operator, looked up by the facts of a call. Immutable.
 class LockedClasses {
  public:
   LockedClasses() = default;
   explicit LockedClasses(std::vector<LockedClass> classes);
 
-  /// The first class that a call is of; null if there is none.
+  /// Returns the first class that matches the call, or null.
   const LockedClass* find(const registry::Signature& signature) const;
-  /// What find() looks at.
+  /// The facts that find() reads.
   const registry::Dependencies& dependencies() const { return dependencies_; }
 
  private:
-  /// Some of the classes, a bit each.
+  /// A set of classes as a bit mask.
   using Some = std::vector<uint64_t>;
-  /// Classes that give a fact one value; all of them at once are looked up by it.
+  /// The classes that require an exact value of one fact, indexed by that value.
   struct Exact {
     registry::Fact fact;
-    Some any;
+    Some any;  ///< union of `by_value`
     std::unordered_map<int64_t, Some> by_value;
   };
   struct Question {
@@ -55,31 +55,32 @@ class LockedClasses {
 
 /// The choices of a frozen runtime. Immutable.
 struct LockSet {
-  std::string name;  ///< of the lockfile; "the frozen runtime" if there is none
+  std::string name;  ///< name of the lockfile, or "the frozen runtime" if there is no file
   std::map<std::string, LockedClasses, std::less<>> by_op;
 
-  /// Null if nothing of the operator is locked.
+  /// The locked classes of an operator; null if it has none.
   const LockedClasses* of(std::string_view op) const;
 };
 
-/// What became of a decision of a frozen runtime.
+/// How the lock of a frozen runtime affected a decision.
 enum class LockVerdict : uint8_t {
-  free,           ///< it is not frozen
-  kept,           ///< the choice of the lockfile comes first
-  overruled,      ///< by a scope, which may
-  unknown_class,  ///< the lockfile says nothing of such calls
-  refused,        ///< what it says may not run
+  free,           ///< the runtime is not frozen
+  kept,           ///< the locked implementation is the winner
+  overruled,      ///< a scope chose another implementation, which is allowed
+  unknown_class,  ///< the lock has no entry for the call
+  refused,        ///< the locked implementation was refused
 };
 
-/// Puts what the set says first. Where strict is set and it says nothing, or that may not run, no
-/// candidate is left.
+/// Moves the locked implementation to the front of the order. With strict, refuses all candidates
+/// if the lock has no entry for the call or the locked implementation was refused.
 void apply_lock(const LockSet& lock, const registry::Signature& signature, Decision& decision);
 
-/// Why a decision is not what the set says; empty if it is, or a scope wants it so.
+/// Describes how a decision deviates from the lock. Empty if it does not deviate or a scope
+/// overruled the lock.
 std::string describe_deviation(const LockSet& lock, const Decision& decision,
                                const registry::Signature& signature);
 
-/// What a strict call of a frozen runtime returns instead of a deviation.
+/// The error of a strict call in a frozen runtime that would deviate from the lock.
 Status no_deviation(std::string_view why, LockVerdict verdict);
 
 }  // namespace opmux::dispatch

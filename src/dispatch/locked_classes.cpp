@@ -9,7 +9,7 @@ namespace {
 using policy::ClassFact;
 
 constexpr size_t kWordBits = 64;
-/// Up to here a question for each value of a dimension makes shorter keys than the value itself.
+/// Up to this many values, one yes/no question per value makes shorter class keys than the value.
 constexpr size_t kFewValues = 8;
 
 void put(std::vector<uint64_t>& bits, size_t index) {

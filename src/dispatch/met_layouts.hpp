@@ -5,14 +5,14 @@
 
 namespace opmux::dispatch {
 
-/// Tensors of a call whose arguments travel in registers.
+/// Maximum number of tensors in a call whose arguments are passed in registers.
 inline constexpr size_t kMaxLayouts = 4;
 
-/// No view has it.
+/// A layout number that no view has.
 inline constexpr uint64_t kNoLayout = ~uint64_t{0};
 
-/// Views that a plan was found to hold for, by their layouts: a program that goes round among a few
-/// batch sizes meets the same ones again.
+/// A small direct-mapped cache of layout numbers that a plan has accepted. A program that
+/// alternates between a few batch sizes passes the same layouts again.
 class MetLayouts {
  public:
   static constexpr size_t kSets = 16;
@@ -35,12 +35,13 @@ class MetLayouts {
   }
 
  private:
-  /// A plan's id stands for the class that it was decided for.
+  /// `plan_id` identifies the class for which the layouts were accepted.
   struct Set {
     uint64_t layouts[kMaxLayouts] = {};
     uint64_t plan_id = 0;
   };
-  /// Layouts that were met together are numbered together, in fours.
+  /// Index of the set. Layouts are numbered in groups of four per call, so the group number of the
+  /// first layout spreads calls over the sets.
   static size_t place(const uint64_t* layouts) { return layouts[0] / kMaxLayouts % kSets; }
 
   Set sets_[kSets];

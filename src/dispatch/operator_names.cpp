@@ -3,7 +3,7 @@
 namespace opmux::dispatch {
 namespace {
 
-/// Names are short: a call by name pays for this.
+/// FNV-1a, because it is fast for short names and every call by name computes it.
 uint64_t hash_of(std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325ull;
   for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3ull;

@@ -10,7 +10,10 @@
 
 namespace opmux::dispatch {
 
-/// Operators by name: insert-only, found without a lock. One writer at a time.
+/// Maps names to operators: an insert-only hash table with lock-free lookup. The owner serializes
+/// insert(). A slot is published by a release store into an empty entry. When the table grows, the
+/// writer fills a larger copy and publishes it by one release store; readers of the old table may
+/// miss only operators that are inserted after their load.
 class OperatorNames {
  public:
   ~OperatorNames();
@@ -30,7 +33,7 @@ class OperatorNames {
     explicit Table(uint32_t size) : mask(size - 1), slots(new std::atomic<OperatorSlot*>[size]()) {}
     uint32_t mask;
     std::unique_ptr<std::atomic<OperatorSlot*>[]> slots;
-    std::unique_ptr<Table> smaller;  ///< kept: readers may still look into it
+    std::unique_ptr<Table> smaller;  ///< previous table, kept because readers may still use it
   };
   static void put(Table& table, OperatorSlot* slot);
 

@@ -17,7 +17,7 @@ base::ForkGuarded<Numbers>& numbers() {
   return guarded.get();
 }
 
-// Outside of what a forked child may lose: a number must never be given out twice.
+// Separate from Numbers, which a forked child may lose: a number must never be given out twice.
 std::atomic<uint32_t> next_number{0};
 
 }  // namespace

@@ -11,25 +11,29 @@ namespace opmux::dispatch {
 
 class Engine;
 
-/// One operator of one engine: the word that every call reads, and what it stands for. Its address
-/// does not change while the engine lives.
+/// One operator of one engine: the published state and its epoch. The address is stable for the
+/// engine's lifetime. Calls load these atomics only after they set a hazard slot (see ThreadBlock):
+/// the fast path loads `epoch`, the slow path `current`.
 struct alignas(64) OperatorSlot {
-  std::atomic<uint64_t> epoch{0};
-  uint32_t number = 0;  ///< index of its line in every thread; reused when its engine is gone
+  std::atomic<uint64_t> epoch{0};  ///< epoch of `current`; 0: no state is published
+  uint32_t number = 0;  ///< index into ThreadBlock::recent; reused after the engine is destroyed
   Engine* engine = nullptr;
   std::atomic<OperatorState*> current{nullptr};
   std::shared_ptr<const registry::Schema> schema;
   uint64_t name_hash = 0;
-  std::atomic<bool> plugins_wait{false};  ///< that implement it and are not loaded yet
+  std::atomic<bool> plugins_wait{false};  ///< deferred plugins implement this operator
 
   const std::string& name() const { return schema->name; }
 
-  /// Makes a state the current one; returns the one before. Readers that still see the old epoch
-  /// word with the new state look once more, no harm done.
+  /// Publishes a state and returns the previous one, which the caller must retire. Stores `current`
+  /// before `epoch`. In between, a fast call still matches the old epoch and runs the old state,
+  /// which its mark protects. A slow call already uses the new state; its cached plan does not
+  /// match `epoch` until the second store, so the next call may take the slow path again.
   std::unique_ptr<OperatorState> replace(std::unique_ptr<OperatorState> next);
 };
 
-/// Takes and gives back slot numbers, low ones first: threads keep an array of that length.
+/// Allocates and frees slot numbers. The lowest free number is taken first, because every thread
+/// has an array indexed by slot number.
 uint32_t take_slot_number();
 void give_back_slot_number(uint32_t number);
 

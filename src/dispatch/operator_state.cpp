@@ -69,7 +69,7 @@ const ShapeChecks& OperatorState::checks_for(const registry::Arguments& argument
   }
   auto made =
       std::make_unique<RankPattern>(RankPattern{ranks, ShapeChecks(schema(), arguments), first});
-  // Losing a race only leaves the same pattern twice.
+  // If two threads race, the list has the same pattern twice, which is harmless.
   while (!patterns_.compare_exchange_weak(made->next, made.get(), std::memory_order_acq_rel)) {
   }
   return made.release()->checks;

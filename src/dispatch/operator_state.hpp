@@ -11,10 +11,10 @@
 
 namespace opmux::dispatch {
 
-/// A number that no other epoch, state or plan of this process has or will have.
+/// Returns a number that is unique in the process; used for epochs and state serials.
 uint64_t next_epoch();
 
-/// Dimension checks of arguments with certain ranks; made once for each combination.
+/// The dimension checks for one combination of argument ranks; built once per combination.
 struct RankPattern {
   /// Four bits per argument: rank + 1 of a tensor, 0 for anything else.
   using Ranks = std::array<uint64_t, 2>;
@@ -24,8 +24,9 @@ struct RankPattern {
   RankPattern* next = nullptr;
 };
 
-/// Everything compiled for one operator between two changes that concern it: its record, its
-/// policy, its decisions. Readers hold it by an in-flight mark; it is retired as a whole.
+/// Everything compiled for one operator between two changes that concern it: record, policy and
+/// decisions. Readers keep it alive by a mark in a hazard slot; it is retired as a whole. The lists
+/// inside are insert-only and lock-free: nodes are published by CAS and freed with the state.
 class OperatorState final : public Retired {
  public:
   explicit OperatorState(OperatorSources sources);
@@ -34,24 +35,26 @@ class OperatorState final : public Retired {
   const OperatorSources& sources() const { return sources_; }
   const registry::Schema& schema() const { return *sources_.op->schema; }
 
-  /// Changes when prepared states are evicted, and only then; read before anything else of a call.
+  /// Changes only when prepared states are evicted. A call that caches a plan must read it before
+  /// it takes a prepared state.
   uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   void set_epoch(uint64_t epoch) { epoch_.store(epoch, std::memory_order_release); }
 
-  /// Decisions under a scope, compiled at first use; `layer_of` is asked then, and not for serial
-  /// 0.
+  /// The decisions under a scope, compiled on first use. `layer_of` returns the scope's policy; it
+  /// is not called for serial 0.
   using LayerOf = std::function<policy::PolicyLayerPtr(uint32_t serial)>;
   DecisionSpace& space(uint32_t scope_serial, const LayerOf& layer_of);
 
-  /// Decisions outside of scopes; null if there was none yet.
+  /// The decisions outside of scopes; null if there are none yet.
   const DecisionSpace* unscoped() const;
 
+  /// The dimension checks for the ranks of these arguments, compiled on first use.
   const ShapeChecks& checks_for(const registry::Arguments& arguments);
 
   bool owns_plan(uint64_t plan_id) const override { return PlanIds::is_of(plan_id, serial()); }
   uint64_t serial() const { return ids_.serial(); }
 
-  /// Remembers that an implementation declined exactly these arguments; false if there is no room.
+  /// Records that an implementation declined exactly these arguments. False if the table is full.
   bool remember_decline(uint64_t signature_hash, uint32_t implementation_number);
   bool declined(uint64_t signature_hash, uint32_t implementation_number) const;
   const std::atomic<uint32_t>& declines() const { return declines_; }
@@ -77,7 +80,7 @@ class OperatorState final : public Retired {
   std::array<std::atomic<uint64_t>, kMaxDeclines> declined_{};
 };
 
-/// Of everything about arguments that a kernel could decline for without looking at data.
+/// Hash of everything in the arguments that a kernel can decline for without reading tensor data.
 uint64_t exact_hash(const registry::Arguments& arguments);
 
 }  // namespace opmux::dispatch

@@ -14,7 +14,7 @@ namespace {
 
 using SomeArguments = std::array<opmux_arg, OPMUX_MAX_ARGS>;
 
-/// The arguments of a call of which only some are left.
+/// The arguments of a call that `keep` accepts; the others are left empty.
 template <class Keep>
 SomeArguments only(const opmux_call& call, Keep keep) {
   SomeArguments result{};
@@ -48,13 +48,14 @@ Result<std::shared_ptr<Pack>> make_pack(const PlanRecord& plan, const opmux_call
   return pack;
 }
 
-/// Reads the attribute that says how large an instance is.
+/// Reads the attribute "packed_bytes", the size of an instance.
 void read_attribute(void* context, opmux_str key, opmux_str value) {
   if (std::string_view(key.data, key.size) != "packed_bytes") return;
   std::from_chars(value.data, value.data + value.size, *static_cast<uint64_t*>(context));
 }
 
-/// A mark does not say which constants its call uses, so any call may hold them.
+/// Unlinked packs. A mark does not say which constants its call uses, so every call in flight
+/// blocks them.
 class RetiredPacks final : public Retired {
  public:
   explicit RetiredPacks(std::vector<PackPtr> packs) : packs_(std::move(packs)) {}
@@ -167,7 +168,8 @@ void PackedConstant::drop(Gone gone) {
     std::ranges::partition_copy(packs, std::back_inserter(stay), std::back_inserter(dropped),
                                 [&](const PackPtr& pack) { return !gone(*pack); });
     packs.swap(stay);
-    // Whoever stands on one that is dropped finds its way to those that stay.
+    // Relink the remaining packs before the dropped ones are retired. The `next` pointers of
+    // dropped packs are unchanged, so a reader that is on one still reaches live packs.
     const Pack* next = nullptr;
     for (const PackPtr& pack : packs) {
       pack->set_next(next);
@@ -180,7 +182,7 @@ void PackedConstant::drop(Gone gone) {
 
 void PackedConstant::changed() {
   drop([](const Pack&) { return true; });
-  // Afterwards: whoever sees it finds no copy from before.
+  // Increment the version after unlinking, so that a reader of the new version finds no old pack.
   version_.fetch_add(1, std::memory_order_acq_rel);
 }
 

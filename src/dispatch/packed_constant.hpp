@@ -16,11 +16,11 @@
 
 namespace opmux::dispatch {
 
-/// Bytes of packed copies in one runtime. Thread-safe.
+/// The memory budget for packed constants of one runtime. Thread-safe.
 class PackBudget {
  public:
   explicit PackBudget(uint64_t limit) : limit_(limit) {}
-  /// False, and nothing is taken, if they would be too many.
+  /// Reserves bytes. Returns false and reserves nothing if the limit would be exceeded.
   bool take(uint64_t bytes);
   void give_back(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
   uint64_t used() const { return used_.load(std::memory_order_relaxed); }
@@ -30,7 +30,8 @@ class PackBudget {
   std::atomic<uint64_t> used_{0};
 };
 
-/// What an implementation made of a constant: an instance, or that there is no room for one.
+/// The packed copy of a constant for one implementation: an instance, or a record that the budget
+/// has no room for one.
 class Pack {
  public:
   Pack(const PlanRecord& plan, void* instance)
@@ -41,17 +42,17 @@ class Pack {
   Pack(const Pack&) = delete;
   Pack& operator=(const Pack&) = delete;
 
-  /// Null if there was no room.
+  /// Null if the budget had no room.
   void* instance() const { return instance_; }
   const registry::ImplementationRecord* implementation() const { return implementation_.get(); }
   uint64_t bytes() const { return bytes_; }
   const Pack* next() const { return next_.load(std::memory_order_acquire); }
 
-  /// What the implementation says that it takes, or else `otherwise`.
+  /// The size that the implementation reports for the instance; `otherwise` if it reports none.
   uint64_t size(uint64_t otherwise) const;
-  /// Says that `bytes` were taken from the budget for it.
+  /// Records that `bytes` were reserved from the budget for this pack.
   void count(std::shared_ptr<PackBudget> budget, uint64_t bytes);
-  /// Destroys the instance and gives its bytes back.
+  /// Destroys the instance and returns its bytes to the budget.
   void drop();
   void set_next(const Pack* next) const { next_.store(next, std::memory_order_release); }
 
@@ -60,28 +61,29 @@ class Pack {
   std::shared_ptr<ImplementationCounters> counters_;
   void* instance_;
   uint64_t bytes_ = 0;
-  std::shared_ptr<PackBudget> budget_;              ///< that bytes_ were taken from
-  mutable std::atomic<const Pack*> next_{nullptr};  ///< of the same constant
+  std::shared_ptr<PackBudget> budget_;              ///< budget that bytes_ were reserved from
+  mutable std::atomic<const Pack*> next_{nullptr};  ///< next pack of the same constant
 };
 
 using PackPtr = std::shared_ptr<const Pack>;
 
 class PackedConstant;
 
-/// The packed copies of one runtime: whose they are, how many bytes they may take, and those that
-/// were dropped while calls may be using them. Thread-safe.
+/// Bookkeeping for the packed constants of one runtime: the live constants, the memory budget, and
+/// retired packs that calls in flight may still use. Thread-safe.
 class PackStore {
  public:
   explicit PackStore(uint64_t limit) : budget_(std::make_shared<PackBudget>(limit)) {}
 
-  /// Makes room for a copy of this size in the budget; false if there is none.
+  /// Reserves bytes from the budget; frees retired packs first if it is exhausted. False if there
+  /// is no room.
   bool take(uint64_t bytes);
   const std::shared_ptr<PackBudget>& budget() const { return budget_; }
-  /// Frees copies that no call can find any more, once those that found them are over.
+  /// Takes ownership of unlinked packs and frees them once no call in flight can use them.
   void retire(std::vector<PackPtr> packs);
-  /// Drops what implementations made that are withdrawn.
+  /// Drops the packs of withdrawn implementations.
   void drop_withdrawn();
-  /// Bytes of all copies, after what can be freed was.
+  /// Bytes of all packs, after freeing retired packs that are no longer in use.
   uint64_t used();
 
   void add(PackedConstant& constant);
@@ -95,8 +97,12 @@ class PackStore {
   base::ForkGuarded<Reclaimer> retired_;
 };
 
-/// The tensor of a constant and its packed copies, one per implementation, of its present version.
-/// Calls find it by the view that it derives from. Thread-safe.
+/// A constant tensor with its packed copies, one per implementation, for the current version of the
+/// data. Callers pass it as its base class TensorView. Thread-safe.
+///
+/// `packs_` owns the packs under a lock; `first_` links them in a list that calls read without one.
+/// A call may follow the list only while its thread has a mark set, because unlinked packs go
+/// through the Reclaimer.
 class PackedConstant : public TensorView, public std::enable_shared_from_this<PackedConstant> {
  public:
   PackedConstant(const TensorView& view, std::shared_ptr<PackStore> store)
@@ -111,23 +117,24 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
     return static_cast<const PackedConstant&>(view);
   }
 
-  /// What an implementation made of it, or null if it was not asked yet. The caller's thread has a
-  /// mark, which keeps it alive.
+  /// Returns the pack of an implementation, or null if there is none yet. The calling thread must
+  /// have a mark set, which keeps the pack alive.
   const Pack* find(const registry::ImplementationRecord* implementation) const {
     const Pack* pack = first_.load(std::memory_order_acquire);
     while (pack != nullptr && pack->implementation() != implementation) pack = pack->next();
     return pack;
   }
 
-  /// The same, made at first use: create() sees the call's arguments without its tensors, load()
-  /// argument `index` alone. Null once the constant is released. Fails with the implementation's
-  /// outcome.
+  /// Returns the pack of an implementation and makes it on first use. create() gets the call's
+  /// arguments without tensors, load() only argument `index`. Null once the constant is released.
+  /// Fails with the implementation's outcome.
   Result<PackPtr> pack_for(const PlanRecord& plan, const opmux_call& call, uint32_t index) const;
 
-  /// The data are others now.
+  /// Drops all packs because the data has changed.
   void changed();
-  /// Its owner is gone: nothing is packed any more.
+  /// Drops all packs and refuses new ones, because the owner has released the constant.
   void release();
+  /// Drops the packs of withdrawn implementations.
   void drop_withdrawn();
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
   size_t packs() const;
@@ -142,12 +149,13 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
   std::shared_ptr<PackStore> store_;
   std::atomic<uint64_t> version_{0};
   std::atomic<bool> released_{false};
-  mutable std::atomic<const Pack*> first_{nullptr};  ///< of what packs_ owns
+  mutable std::atomic<const Pack*> first_{nullptr};  ///< head of the list of packs in packs_
   mutable base::ForkGuarded<Packs> packs_;
 };
 
-/// The argument whose packed copy a call of an implementation runs with: the first `const` one that
-/// is a constant. -1 if there is none or the implementation makes no copies.
+/// The index of the argument that the implementation runs with in packed form: the first argument
+/// that the schema declares `const` and the call passes as a constant. -1 if there is none or the
+/// implementation does not pack.
 int packed_argument(const registry::ImplementationRecord& implementation,
                     const registry::Schema& schema, const registry::Arguments& arguments);
 

@@ -7,8 +7,8 @@ namespace opmux::dispatch {
 
 struct PlanControl;
 
-/// Bound plans that a fork may end: entered from any thread, walked in a forked child without a
-/// lock. Places are used again and live as long as the roll.
+/// A lock-free list of bound plans whose backend does not survive a fork. Any thread may enter a
+/// plan; a forked child walks the list to revoke them. Places are reused and freed with the list.
 class PlanRoll {
  public:
   using Place = std::atomic<PlanControl*>;
@@ -23,7 +23,7 @@ class PlanRoll {
   PlanRoll(const PlanRoll&) = delete;
   PlanRoll& operator=(const PlanRoll&) = delete;
 
-  /// The plan leaves by storing null into its place.
+  /// Adds a plan. To remove it, store null into the returned place.
   Place& enter(PlanControl* plan) {
     for (Node* at = first_.load(std::memory_order_acquire); at != nullptr; at = at->next) {
       PlanControl* nobody = nullptr;

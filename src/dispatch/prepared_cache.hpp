@@ -15,7 +15,7 @@
 
 namespace opmux::dispatch {
 
-/// What an implementation's plan() returned; freed by its plan_free().
+/// Owns the state that an implementation's plan() returned; frees it with plan_free().
 class PreparedState {
  public:
   PreparedState(registry::ImplementationPtr implementation, void* state)
@@ -39,42 +39,44 @@ struct PreparedKey {
   friend bool operator==(const PreparedKey&, const PreparedKey&) = default;
 };
 
-/// What `plan_reads` lists or, without a list, everything about the arguments; the number of
-/// threads that the call allows; whether it has an instance; for a serial implementation also the
-/// thread.
+/// Builds the key of a call: the facts in `plan_reads` or, without a list, everything about the
+/// arguments; the number of threads; whether the call has a packed instance; and the thread, if the
+/// implementation is serial.
 PreparedKey prepared_key(const registry::ImplementationRecord& implementation,
                          const registry::Signature& signature, const opmux_call& call);
 
-/// Prepared states of one implementation: the 1,024 used last, each built once even if several
-/// threads want it at the same time. Thread-safe.
+/// An LRU cache of the prepared states of one implementation, at most 1,024. Each state is built
+/// once even if several threads need it at the same time. Thread-safe.
 class PreparedCache {
  public:
   static constexpr size_t kCapacity = 1024;
-  static constexpr size_t kEvictAtOnce = 256;  ///< each eviction makes all threads look anew
+  /// Evict many states at once, because each eviction makes the cached plans of all threads stale.
+  static constexpr size_t kEvictAtOnce = 256;
 
   explicit PreparedCache(registry::ImplementationPtr implementation)
       : implementation_(std::move(implementation)) {}
 
   struct Found {
     PreparedPtr state;
-    std::vector<PreparedPtr> evicted;  ///< to be retired: plans of other threads may point to them
+    std::vector<PreparedPtr> evicted;  ///< the caller must retire them: other plans may use them
   };
-  /// The state for a call, built by plan() if needed. Fails with plan()'s outcome.
+  /// Returns the state for a call; calls plan() if it is not cached. Fails with plan()'s outcome.
   Result<Found> get(const PreparedKey& key, const opmux_call& call);
 
-  /// A state that nobody else gets: a bound plan may move between threads, and a serial
-  /// implementation's states must not be used by two at a time.
+  /// Builds a state that is not shared, for a bound plan of a serial implementation. Such a plan
+  /// may move between threads, and two threads must not use one state at the same time.
   Result<PreparedPtr> make_own(const opmux_call& call);
 
-  /// Everything not in use by a bound plan, to be retired: memory is short.
+  /// Removes all finished states to free memory. The caller must retire them. Bound plans keep the
+  /// states that they use.
   std::vector<PreparedPtr> trim();
 
   size_t size();
 
  private:
   struct Slot {
-    std::atomic<uint32_t> done{0};
-    uint64_t process = 0;  ///< that builds it
+    std::atomic<uint32_t> done{0};  ///< 1 once `state` or `failure` is set
+    uint64_t process = 0;           ///< process_number() of the process that builds it
     PreparedPtr state;
     Status failure;
   };
@@ -87,10 +89,11 @@ class PreparedCache {
   };
   struct Entries {
     std::unordered_map<PreparedKey, Entry, KeyHash> by_key;
-    std::list<PreparedKey> by_age;  ///< used last first
+    std::list<PreparedKey> by_age;  ///< most recently used first
   };
 
-  /// The slot of a key and whether this caller has to build it.
+  /// Returns the slot of a key, and whether the caller has to build it. A slot that a thread of the
+  /// parent process was building at a fork is built by the caller.
   std::pair<std::shared_ptr<Slot>, bool> claim(const PreparedKey& key,
                                                std::vector<PreparedPtr>& evicted);
   void build(Slot& slot, const opmux_call& call);

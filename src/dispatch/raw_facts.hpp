@@ -7,13 +7,13 @@
 
 namespace opmux::dispatch {
 
-/// The facts of a call whose arguments are of the kinds that a plan was made for, read straight
-/// from what the caller passed.
+/// Reads facts directly from the values of a call, without normalising the arguments. The arguments
+/// must have the kinds that the plan was built for.
 class RawFacts {
  public:
   RawFacts(const GuardedPlan& plan, const ArgValue* values) : plan_(plan), values_(values) {}
 
-  /// Of dimensions and strides.
+  /// A fact of dimensions or strides.
   int64_t shape(registry::Fact fact) const {
     if (fact.kind != registry::FactKind::dim) return of_tensor(fact);
     if (fact.index == registry::kRowsDim) return plan_.checks->rows(values_);
@@ -21,10 +21,10 @@ class RawFacts {
     return size < 0 ? registry::kAbsent : size;
   }
 
-  /// Scalars and alignments.
+  /// A scalar or an alignment.
   int64_t value(registry::Fact fact) const {
     if (fact.kind == registry::FactKind::alignment) return of_tensor(fact);
-    // What the site leaves out has its default.
+    // An argument that the call site omits has its default, which is in the frame.
     if (fact.index >= plan_.arg_count) {
       const opmux_arg& given = plan_.args[fact.index];
       return given.tag == OPMUX_ARG_NONE ? registry::kAbsent : given.value.i64;
@@ -32,7 +32,7 @@ class RawFacts {
     return std::bit_cast<int64_t>(values_[fact.index]);
   }
 
-  /// Any fact, for the class of the call.
+  /// Any fact, for the class key.
   int64_t operator()(registry::Fact fact) const {
     using registry::FactKind;
     if (fact.kind == FactKind::dim) [[likely]]

@@ -8,7 +8,9 @@ namespace opmux::dispatch {
 
 namespace {
 
-/// Visits the marks of a thread in all places where it has some.
+/// Visits every non-zero hazard slot of a thread, in all of its MarkSlots. The acquire load pairs
+/// with the release store in ThreadBlock::clear(): when the scan reads 0, all reads of the ended
+/// call happen before the object is freed.
 template <class Visit>
 void for_each_mark(const ThreadBlock& block, Visit&& visit) {
   for (uint32_t place = 0; place < health::MarkPlaces::kMost; ++place) {
@@ -36,7 +38,8 @@ std::vector<Blocker> marks_in_flight(const std::function<bool(uint64_t mark)>& r
 void drop_finished(std::vector<Blocker>& blockers) {
   if (blockers.empty()) return;
   std::vector<Blocker> still;
-  // Only blocks that are on the list are looked into: others belonged to threads that ended.
+  // Visit only blocks on the thread list. A block that is not listed belonged to a thread that has
+  // ended, so its marks are over and its memory is gone.
   for_each_thread([&](ThreadBlock& block) {
     for (const Blocker& blocker : blockers) {
       if (blocker.block != &block) continue;
@@ -52,7 +55,7 @@ Status wait_until_left(std::vector<Blocker> blockers) {
   for (const Blocker& blocker : blockers) {
     if (blocker.block == thread_block) {
       return {Code::failed, "withdraw.inside",
-              "cannot wait for a call to end from inside that call; let the registration die "
+              "cannot wait for a call to end from inside that call; destroy the registration "
               "instead, which does not wait"};
     }
   }

@@ -11,15 +11,17 @@ namespace {
 
 using registry::Reason;
 
-/// Whom a policy wants to run concerns calls, and this is none.
+/// True if the reference may run. Ignores policy rules that select among implementations, because
+/// they apply only to calls of the program; rules that deny the reference count.
 bool may_run(Reason reason) {
   return reason == Reason::none || reason == Reason::policy_outside_require ||
          reason == Reason::policy_outside_order || reason == Reason::policy_not_allowed;
 }
 
 Status no_reference(const OperatorSlot& slot, std::string_view why) {
-  return {Code::no_candidate, "dispatch.no_reference",
-          base::concat("no reference of ", slot.name(), " runs such a call: ", why)};
+  return {
+      Code::no_candidate, "dispatch.no_reference",
+      base::concat("no reference implementation of ", slot.name(), " can run this call: ", why)};
 }
 
 }  // namespace
@@ -36,7 +38,7 @@ Status run_reference(OperatorSlot& slot, const registry::Arguments& arguments, u
   const DecisionSpace& space = space_of(slot, *state, 0);
   Decision decision;
   decide(space.input(), signature, decision);
-  std::string why = "there is none";
+  std::string why = "none is registered";
   for (size_t i = 0; i < decision.verdicts.size(); ++i) {
     const Verdict& verdict = decision.verdicts[i];
     if (verdict.implementation->kind != Kind::reference) continue;

@@ -7,10 +7,11 @@
 
 namespace opmux::dispatch {
 
-/// Runs the operator's reference on arguments of the caller's own, beside all calls: nothing is
-/// counted or remembered, nobody stands in, and it stays on this thread. Whom a policy requires or
-/// prefers does not matter; a reference that is denied does not run. Fails with `no_candidate`,
-/// "dispatch.no_reference", if there is none or it may not run; else as the reference ended.
+/// Runs the operator's reference implementation, independent of normal calls: the run is not
+/// counted, nothing is cached, there is no fallback, and only the calling thread is used. Policy
+/// rules that require or prefer implementations are ignored, but a denied reference does not run.
+/// Fails with `no_candidate`, "dispatch.no_reference", if no reference can run; otherwise returns
+/// the outcome of the reference.
 Status run_reference(OperatorSlot& slot, const registry::Arguments& arguments, uint32_t tag);
 
 }  // namespace opmux::dispatch

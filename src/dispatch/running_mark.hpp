@@ -7,8 +7,10 @@
 
 namespace opmux::dispatch {
 
-/// Says on slow paths, whose marks name no plan, that the calling thread is inside of an
-/// implementation: for the crash journal.
+/// Records for the crash journal that the calling thread runs code of an implementation. Needed on
+/// slow paths, because a cold mark does not name a plan and thus no implementation. The signal
+/// fences keep the compiler from moving the implementation's code out of the recorded section; a
+/// signal handler on this thread reads the number.
 class RunningMark {
  public:
   explicit RunningMark(const registry::ImplementationRecord& implementation) {

@@ -36,7 +36,8 @@ std::vector<Candidate> accepted_by(const Decision& decision) {
   return accepted;
 }
 
-/// Its answer; a problem is written down, and the answer is none.
+/// Calls the selector. If it throws or returns an invalid index, stores the problem and returns
+/// nullopt.
 std::optional<size_t> ask(const Selector& selector, const Selection& selection,
                           std::string& problem) {
   try {

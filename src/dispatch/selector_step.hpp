@@ -11,11 +11,11 @@ namespace opmux::dispatch {
 
 struct Decision;
 
-/// Asks the program's selector, and puts what it picks first.
+/// Calls the program's selector and moves the candidate that it picks to the front of the order.
 void apply_selector(const Selector& selector, const registry::Signature& signature,
                     Decision& decision);
 
-/// What a selector looks at in calls of this operator.
+/// Adds the facts that the selector reads in calls of this operator.
 void add_dependencies(const Selector& selector, const registry::Schema& schema,
                       registry::Dependencies& into);
 

@@ -10,7 +10,7 @@
 
 namespace opmux::dispatch {
 
-/// A dimension of a tensor argument.
+/// The position of a dimension: tensor argument and index.
 struct DimPlace {
   uint8_t arg = 255;  ///< 255 = none
   uint8_t dim = 0;
@@ -18,8 +18,8 @@ struct DimPlace {
   int64_t in(const ArgValue* values) const { return values[arg].tensor->dim(dim); }
 };
 
-/// What the schema asks of dimensions, for arguments with certain ranks: the places that must be
-/// equal. Compiled once for each combination of ranks.
+/// The schema's conditions on dimensions for one combination of argument ranks: dimensions that
+/// must be equal and dimensions with a constant size.
 struct ShapeChecks {
   struct Equal {
     DimPlace a, b;
@@ -33,27 +33,26 @@ struct ShapeChecks {
   struct Tensor {
     uint8_t arg, rank;
   };
-  std::vector<Tensor> tensors;    ///< that are present
-  std::vector<DimPlace> named;    ///< where each name of the schema is read
-  std::vector<DimPlace> leading;  ///< whose product is `rows`
+  std::vector<Tensor> tensors;    ///< tensor arguments that are present
+  std::vector<DimPlace> named;    ///< per dimension name of the schema: where its size is read
+  std::vector<DimPlace> leading;  ///< leading dimensions, whose product is `rows`
   bool has_leading = false;
 
   ShapeChecks(const registry::Schema& schema, const registry::Arguments& example);
 
-  /// Equalities and numbers hold, and no size is zero, negative or close to overflow: those are for
-  /// the full check to judge.
+  /// True if all conditions hold and no size is zero, negative or overflows. Such sizes are left to
+  /// the full check of the slow path.
   bool hold(const ArgValue* values) const;
 
-  /// A named dimension; -1 if it is not bound.
+  /// The size of a named dimension; -1 if the name is not bound.
   int64_t dim(size_t name, const ArgValue* values) const {
     return named[name].arg == 255 ? -1 : named[name].in(values);
   }
   int64_t rows(const ArgValue* values) const;
 };
 
-/// The checks of a plan for another shape as a short program without lists: equal places,
-/// dimensions that must stay as they are, and bounds that rule out empty, negative and overflowing
-/// sizes.
+/// The guard of a plan for new shapes, compiled into fixed arrays: dimensions that must be equal,
+/// dimensions that must not change, and bounds that exclude empty, negative and overflowing sizes.
 struct ShapeProgram {
   static constexpr size_t kMostSteps = 8;
   struct Step {
@@ -61,17 +60,18 @@ struct ShapeProgram {
   };
   bool usable = false;
   uint8_t equal_count = 0, fixed_count = 0, single_count = 0;
-  uint8_t size_bits = 0;  ///< every dimension must be below 2^size_bits
+  uint8_t size_bits = 0;  ///< every dimension must be in [1, 2^size_bits]
   Step equal[kMostSteps] = {};
-  DimPlace fixed[kMostSteps] = {};   ///< must equal the guard values, in order
-  DimPlace single[kMostSteps] = {};  ///< every dimension equals one of these
+  DimPlace fixed[kMostSteps] = {};   ///< dimensions that must equal the guard values, in order
+  DimPlace single[kMostSteps] = {};  ///< one dimension of each group of equal ones
 
-  /// Not usable if a guard needs more than dimensions by name, or ranks are above 4.
+  /// The result is not `usable` if the guard needs more than named dimensions, a rank is above 4,
+  /// or the checks do not fit into the arrays.
   static ShapeProgram compile(const registry::Schema& schema, const ShapeChecks& checks,
                               const registry::Arguments& example,
                               const std::vector<registry::Fact>& guard_facts);
 
-  /// What the schema asks, and sizes that are plain.
+  /// True if the schema's conditions hold and all sizes are within the bounds.
   bool holds(const ArgValue* values) const {
     uint64_t wrong = 0;
     for (uint32_t i = 0; i < equal_count; ++i) {
@@ -82,13 +82,13 @@ struct ShapeProgram {
     }
     return wrong == 0;
   }
-  /// Every dimension that the choice depends on is as it was.
+  /// True if every dimension that the choice depends on is unchanged.
   bool same_class(const ArgValue* values, const int64_t* guard_values) const {
     int64_t differs = 0;
     for (uint32_t i = 0; i < fixed_count; ++i) differs |= fixed[i].in(values) ^ guard_values[i];
     return differs == 0;
   }
-  /// Keeps them for same_class().
+  /// Stores the dimensions that same_class() compares.
   void keep(const ArgValue* values, int64_t* guard_values) const {
     for (uint32_t i = 0; i < fixed_count; ++i) guard_values[i] = fixed[i].in(values);
   }

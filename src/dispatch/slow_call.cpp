@@ -13,12 +13,14 @@
 namespace opmux::dispatch {
 namespace {
 
-/// An attempt on the fast path that did not end well: where the slow one goes on.
+/// A failed attempt of the fast path, from which the slow path continues.
 struct Failed {
   uint32_t implementation_number;
   Attempt attempt;
 };
 
+/// One call on the slow path. `mark_` is constructed before run() loads the operator's state and
+/// keeps the state alive until the call returns.
 class SlowCall {
  public:
   SlowCall(OperatorSlot& slot, const CallSettings* settings, CallReport* report)
@@ -33,7 +35,8 @@ class SlowCall {
     const uint64_t started = now();
     state_ = slot_.current.load(std::memory_order_acquire);
     if (state_ == nullptr) return withdrawn(slot_);
-    // Read first: an eviction in between must make the plan kept below useless.
+    // Read the epoch before taking prepared states. If an eviction retires one of them later, it
+    // also changes the epoch, so the plan cached below is stale and never runs.
     epoch_ = state_->epoch();
     if (Status status = check(state_->schema(), site, values, checked_); !status.ok())
       return status;
@@ -67,9 +70,10 @@ class SlowCall {
     const std::string impl = most.asked_by == nullptr ? "" : most.asked_by->id;
     engine_.parts().log->tell(Level::warning, "dispatch.many_classes", slot_.name(), impl, "", [&] {
       return base::concat(
-          "calls fall into more than ", ClassTable::kMany, " classes, because ",
-          impl.empty() ? "a rule or the tuning" : "it", " tells apart ", most.values, " values of ",
-          registry::describe(state_->schema(), most.fact), " so far; each class is decided once");
+          "calls fall into more than ", ClassTable::kMany, " decision classes, because ",
+          impl.empty() ? "a rule or the tuning" : "it", " distinguishes ", most.values,
+          " values of ", registry::describe(state_->schema(), most.fact),
+          " so far; each class costs one decision");
     });
   }
 
@@ -117,7 +121,8 @@ class SlowCall {
       const PlanRecord& plan = choice.plans[at];
       health::Pass pass;
       if (plan.candidate->watch != nullptr) {
-        // Whoever is watched is asked each time: nothing is kept beyond it.
+        // An armed breaker is consulted on every call, so neither this plan nor a fallback after it
+        // is cached.
         kept = false;
         if (failed == nullptr) pass = plan.candidate->watch->enter(breaker_key());
         if (!pass.admitted) {
@@ -136,7 +141,7 @@ class SlowCall {
       failed = nullptr;
       if (tried.outcome == Code::ok) {
         if (plan.candidate->watch != nullptr) tell_health(plan, Code::ok, pass);
-        // After a failure the next call starts with the first choice again.
+        // Do not cache a fallback after a failure, so that the next call tries the first choice.
         if (kept && report_ == nullptr && only_declined && mark_.depth() == 0) {
           keep_plan(plan, at != 0, tried, site, values);
         }
@@ -159,7 +164,7 @@ class SlowCall {
     return last;
   }
 
-  /// Where to start: behind candidates that declined exactly these arguments before.
+  /// Returns the first candidate to try: skips those that declined exactly these arguments before.
   size_t skip_declined(const Choice& choice, size_t at, bool resumed) {
     if (resumed || state_->declines().load(std::memory_order_acquire) == 0) return at;
     const uint64_t hash = exact_hash(checked_.arguments);
@@ -221,10 +226,11 @@ class SlowCall {
   std::string what_rests(const CandidateParts& candidate) const {
     const registry::ImplementationRecord& implementation = *candidate.implementation;
     const std::string how = engine_.parts().health->remark(implementation, signature_);
-    return implementation.id + (how.empty() ? " rests" : " is " + how);
+    return implementation.id + (how.empty() ? " has an open circuit breaker" : " is " + how);
   }
 
-  /// A candidate whose class opened since the decision, or is half open and has no permit left.
+  /// Handles a candidate whose breaker rejects the call: the breaker opened after the decision, or
+  /// it is half open and has no probe permit left.
   Status not_admitted(const PlanRecord& plan) {
     const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
     const std::string text = what_rests(*plan.candidate);
@@ -299,12 +305,12 @@ void load_waiting_plugins(OperatorSlot& slot) {
 
 Status too_deep(const OperatorSlot& slot) {
   return {Code::failed, "call.too_deep",
-          "a call of " + slot.name() + " is the ninth inside other calls; eight is the limit"};
+          "call of " + slot.name() + " is nested 9 levels deep; the limit is 8"};
 }
 
 Status withdrawn(const OperatorSlot& slot) {
   return {Code::no_candidate, "dispatch.no_candidate",
-          "operator " + slot.name() + " belongs to a runtime that is gone"};
+          "operator " + slot.name() + " belongs to a runtime that was destroyed"};
 }
 
 void tell_oddities(const OperatorSlot& slot, const Choice& choice) {
@@ -348,7 +354,7 @@ Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgV
 }
 
 Status::Detail* recover(GuardedPlan& plan, int32_t outcome) noexcept {
-  // Counted as a call by the fast path before it knew better.
+  // The fast path counted the call before it looked at the outcome; undo that.
   plan.calls.store(plan.calls.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   std::array<ArgValue, OPMUX_MAX_ARGS> values;
   plan.get_arguments(values.data());
@@ -357,7 +363,8 @@ Status::Detail* recover(GuardedPlan& plan, int32_t outcome) noexcept {
                 {outcome_of(outcome), {}, nullptr, nullptr}};
   failed.attempt.text.assign(plan.error.text,
                              std::min(plan.error.text_size, plan.error.text_capacity));
-  // Whoever runs instead is found by the slow way next time too.
+  // A declined plan must not run for these arguments again, so drop it; the next call takes the
+  // slow path, which skips the candidates that declined.
   if (failed.attempt.outcome == Code::declined ||
       failed.attempt.outcome == Code::invalid_argument) {
     plan.epoch = 0;

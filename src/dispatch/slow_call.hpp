@@ -10,46 +10,50 @@
 
 namespace opmux::dispatch {
 
-/// The way of a call that no plan of its thread fits: check, classify, decide if needed, run, and
-/// keep the plan for the next time. `settings` null = the engine's own; `report` may be null.
+/// The slow path, for calls that no cached plan of the thread accepts: checks the arguments, looks
+/// up or makes the decision for their class, runs it, and caches the plan in the thread. Null
+/// `settings` means the engine's defaults; `report` may be null.
 Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                             const CallSettings* settings, CallReport* report) noexcept;
 
-/// What follows an outcome that is not ok: the next candidate, or the error.
-/// The plan holds the arguments; its mark, at level 0, is cleared at the end.
+/// Continues a call whose fast-path plan returned an outcome other than ok: runs the next candidate
+/// or returns the error. The plan's frame holds the arguments. The plan's mark stays in hazard
+/// slot 0 until the end, so the plan and its state remain valid; the slow path uses level 1.
 Status::Detail* recover(GuardedPlan& plan, int32_t outcome) noexcept;
 
-/// Arguments checked against the schema, with their dimensions.
+/// Arguments that were checked against the schema, with their dimensions.
 struct CheckedArguments {
   registry::Arguments arguments;
   registry::BoundDims dims;
-  bool empty = false;  ///< no output has an element: nothing to run
+  bool empty = false;  ///< all outputs have zero elements, so there is nothing to run
 };
 Status check(const registry::Schema& schema, const CallSite& site, const ArgValue* values,
              CheckedArguments& checked);
 
-/// The error of a call inside too many others, and of one whose runtime is gone.
+/// The error for a call nested deeper than kMaxDepth.
 Status too_deep(const OperatorSlot& slot);
+/// The error for an operator whose runtime was destroyed.
 Status withdrawn(const OperatorSlot& slot);
 
-/// The decisions of an operator in a context (scope << 32 | ambient); the caller holds a mark.
+/// The decisions of an operator in a context (scope serial << 32 | ambient bits). The caller must
+/// hold a mark, which keeps `state` alive.
 DecisionSpace& space_of(const OperatorSlot& slot, OperatorState& state, uint64_t context);
 
-/// Says that something else is chosen than the lock of a frozen runtime has, and that a selector
-/// failed.
+/// Logs a choice that deviates from the lock of a frozen runtime, and a failed selector.
 void tell_oddities(const OperatorSlot& slot, const Choice& choice);
 
-/// The decision for a plan that the program keeps. Owned by the caller: it outlives the epoch.
+/// The decision for a bound plan. The caller owns it, because a bound plan outlives the epoch.
 struct ChosenForPlan {
   std::shared_ptr<const Choice> choice;
   std::shared_ptr<const registry::OperatorRecord> op;
   uint64_t context = 0;
-  Status kept = {};  ///< why it is not kept for its class, if it is not
+  Status kept = {};  ///< ok, or why the decision could not be cached for its class
 };
 Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
                                       uint32_t tag, bool capturing);
 
-/// Before a decision: loads plugins that wait for it, unless a graph is being captured.
+/// Loads deferred plugins that implement the operator, unless a graph is being captured. Call it
+/// before reading the operator's state, so that the decision sees the new implementations.
 void load_waiting_plugins(OperatorSlot& slot);
 
 }  // namespace opmux::dispatch

@@ -8,8 +8,8 @@
 
 namespace opmux::dispatch {
 
-/// Room for a decision that the thread keeps from one to the next. A decision inside another one
-/// (verifiers may call operators) gets its own.
+/// A Decision whose memory the thread reuses. A nested decision (a verifier may call an operator)
+/// allocates a new one.
 class SpareDecision {
  public:
   SpareDecision() : decision_(std::move(own_thread_block().spare_decision)) {

@@ -16,11 +16,13 @@
 namespace opmux::dispatch {
 namespace {
 
+/// The shared block of threads that have not called own_thread_block() yet. Never written.
 constinit ThreadBlock nobody;
 
 long membarrier(int command) { return syscall(__NR_membarrier, command, 0, 0); }
 
-/// Takes the thread's block out of the list when the thread ends.
+/// Unlists and frees the thread's block when the thread ends. If the thread ends inside an
+/// implementation, the crash journal keeps its slot.
 struct Leaving {
   ThreadBlock* block = nullptr;
   ~Leaving() {
@@ -71,7 +73,8 @@ uint64_t ThreadBlock::new_layouts() {
 
 namespace {
 
-/// Moves the marks of the calling thread, which is inside of no call, into the crash journal.
+/// Moves the hazard slots of the calling thread into the crash journal. The thread must have no
+/// call in flight.
 void follow_journal(ThreadBlock& block) {
   health::ProcessJournal& journal = health::ProcessJournal::instance();
   block.journal_version = journal.version();
@@ -95,7 +98,8 @@ ThreadBlock& own_thread_block() {
   if (thread_block == &nobody) {
     static std::atomic<uint64_t> blocks{0};
     auto* block = new ThreadBlock;
-    // Cold marks are unique in the process, so that a new block at an old address is told apart.
+    // Cold marks are unique in the process, so that a Blocker cannot match a new thread whose block
+    // reuses the address of an ended thread's block.
     block->cold_sequence = blocks.fetch_add(1, std::memory_order_relaxed) << 36 & ~kColdBit;
     block->places.places[0].store(&block->own_slot, std::memory_order_relaxed);
     leaving.block = block;
@@ -125,7 +129,7 @@ namespace {
 
 constinit ThreadList all_threads;
 
-// When the library is loaded: a fork must not fall into it.
+// Runs when the library is loaded rather than on first use, so that no fork can interrupt it.
 [[maybe_unused]] const bool kWatching = [] {
   base::at_fork_in_child([](void*) { all_threads.keep_only(thread_block); }, &all_threads);
   return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
@@ -158,7 +162,7 @@ void ThreadList::keep_only(ThreadBlock* survivor) {
 
 void synchronize_all_threads() {
   if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
-  // Kernels before 4.14 have only the slow form.
+  // Kernels before 4.14 have only the global form, which waits for all CPUs.
   membarrier(MEMBARRIER_CMD_GLOBAL);
 }
 

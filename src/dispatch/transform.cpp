@@ -42,8 +42,8 @@ void copy_element(std::byte* to, DType to_type, const std::byte* from, DType fro
   }
 }
 
-/// Every element of `from` to its place in `to`, which has the same shape; f16 and bf16 become f32
-/// or come of it where the types differ.
+/// Copies every element of `from` to `to`, which has the same shape. If the types differ, converts
+/// between f32 and f16 or bf16.
 void copy_elements(const TensorView& from, const TensorView& to) {
   const int64_t count = from.elements(), from_size = from.dtype().size_bytes(),
                 to_size = to.dtype().size_bytes();
@@ -105,14 +105,15 @@ bool TransformedArguments::changed(size_t arg) const {
   return ((transforms_.contiguous | transforms_.widened) >> arg & 1) != 0;
 }
 
-/// Only tensors on the CPU, and none that is read and written: its caller may look at it meanwhile.
+/// True if the argument may be replaced by a copy: a tensor on the CPU that is not inout, because
+/// the caller may observe an inout tensor during the call.
 bool TransformedArguments::may_change(size_t arg) const {
   return has_tensor(*original_.arguments, arg) &&
          original_.schema->args[arg].access != registry::Access::inout &&
          original_.arguments->values[arg].tensor->device().type == OPMUX_DEVICE_CPU;
 }
 
-/// The view of a copy that is not there yet: row-major, well aligned.
+/// Replaces the argument by the view of a copy that fill() will allocate: row-major and aligned.
 void TransformedArguments::change(size_t arg) {
   const TensorView& own = *original_.arguments->values[arg].tensor;
   const DType dtype = (transforms_.widened >> arg & 1) != 0 ? f32 : own.dtype();
@@ -122,7 +123,8 @@ void TransformedArguments::change(size_t arg) {
   arguments_.constants &= ~(uint32_t{1} << arg);
 }
 
-/// All at once, so that element types that the schema ties stay equal.
+/// Widens all f16 and bf16 arguments at once, so that element types that the schema requires to be
+/// equal stay equal.
 bool TransformedArguments::widen_all() {
   if (transforms_.widened != 0) return false;
   uint32_t bits = 0;
@@ -154,7 +156,7 @@ bool TransformedArguments::step(const registry::CapabilityCheck& failing, uint8_
 }
 
 bool TransformedArguments::fit(const registry::Capability& capability, uint8_t allowed) {
-  // Every step changes an argument that was not changed before.
+  // Terminates, because every step changes an argument that was not changed before.
   while (const registry::CapabilityCheck* failing = first_failing(capability, changed_)) {
     if (!step(*failing, allowed)) return false;
   }

@@ -12,22 +12,22 @@
 
 namespace opmux::dispatch {
 
-/// What is done around a kernel so that it can take a call's tensors: a step of its plan.
+/// Copies and conversions around a kernel that let it accept a call's tensors; part of a plan.
 struct Transforms {
-  uint32_t contiguous = 0;  ///< bit i: argument i goes by way of a row-major copy
-  uint32_t widened = 0;     ///< bit i: argument i, f16 or bf16, goes by way of f32
+  uint32_t contiguous = 0;  ///< bit i: argument i is passed as a row-major copy
+  uint32_t widened = 0;     ///< bit i: argument i, f16 or bf16, is passed as a copy in f32
 
   bool any() const { return (contiguous | widened) != 0; }
   friend bool operator==(const Transforms&, const Transforms&) = default;
 };
 
-/// In points of priority.
+/// The cost of transforms in points of priority, which is subtracted from the score.
 double cost_of(const Transforms& transforms);
 
 /// "contiguous(x), widen(y, x, weight)"; empty if there are none.
 std::string describe(const Transforms& transforms, const registry::Schema& schema);
 
-/// A call's arguments as a kernel behind transforms sees them. The original must outlive it.
+/// A call's arguments after transforms, as the kernel sees them. The original must outlive them.
 class TransformedArguments {
  public:
   explicit TransformedArguments(const registry::Signature& original);
@@ -35,15 +35,15 @@ class TransformedArguments {
   TransformedArguments(const TransformedArguments&) = delete;
   TransformedArguments& operator=(const TransformedArguments&) = delete;
 
-  /// Takes the steps of `allowed` (policy::kContiguous, kWiden) that an implementation's
-  /// capabilities ask for. False if they do not help.
+  /// Applies the transforms in `allowed` (policy::kContiguous, kWiden) that an implementation's
+  /// capabilities need. False if that is not enough.
   bool fit(const registry::Capability& capability, uint8_t allowed);
   const Transforms& transforms() const { return transforms_; }
   const registry::Signature& signature() const { return changed_; }
 
-  /// Makes the copies and fills those that are read; false if there is no memory.
+  /// Allocates the copies and fills those that the kernel reads. False if allocation fails.
   bool fill();
-  /// Brings what the kernel wrote to where the caller wants it.
+  /// Copies the kernel's results back to the caller's tensors.
   void write_back() const;
 
  private:
@@ -60,7 +60,7 @@ class TransformedArguments {
   std::array<std::unique_ptr<std::byte[]>, OPMUX_MAX_ARGS> memory_;
 };
 
-/// What fit() can look at besides capabilities.
+/// Adds the facts that fit() can read besides capabilities.
 void add_transform_facts(const registry::Schema& schema, registry::Dependencies& into);
 
 }  // namespace opmux::dispatch

@@ -47,7 +47,7 @@ Reason run_verifier(const registry::ImplementationRecord& implementation,
     if (text.empty()) text = "its verifier gave no reason";
     return Reason::verify_refused;
   }
-  text = "its verifier returned " + std::to_string(outcome) + " instead of an answer" +
+  text = "its verifier returned " + std::to_string(outcome) + ", which is not a valid outcome" +
          (text.empty() ? "" : ": " + text);
   return Reason::verify_broken;
 }

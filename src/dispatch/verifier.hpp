@@ -8,12 +8,12 @@
 
 namespace opmux::dispatch {
 
-/// Asks an implementation's verifier. It sees the facts that its `verify_reads` lists and nothing
-/// else. Returns none (accepted, or no verifier), verify_refused or verify_broken, with the text.
+/// Runs an implementation's verifier, which can read only the facts in its `verify_reads`. Returns
+/// none (accepted, or no verifier), verify_refused or verify_broken, with the text.
 registry::Reason run_verifier(const registry::ImplementationRecord& implementation,
                               const registry::Signature& signature, std::string& text);
 
-/// What registry::has_default looks at for argument `index`.
+/// Adds the facts that registry::has_default reads for argument `index`.
 void add_known_default(const registry::Schema& schema, size_t index, registry::Dependencies& into);
 
 }  // namespace opmux::dispatch

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-/// Sixteen bytes at a time, in registers that every x86-64 and every arm64 has.
+/// Compares and copies 16 bytes at a time in SIMD registers that every x86-64 and arm64 CPU has.
 namespace opmux::dispatch {
 
 using WordPair = uint64_t __attribute__((vector_size(16)));
@@ -14,7 +14,7 @@ inline WordPair load_pair(const void* from) {
   return pair;
 }
 
-/// From memory that is aligned to 16 bytes: shapes and strides of views, and what plans keep.
+/// Loads from memory aligned to 16 bytes: shapes and strides of views, and the copies in plans.
 inline WordPair load_aligned(const void* from) {
   using Aliasing = WordPair __attribute__((may_alias));
   return *static_cast<const Aliasing*>(from);

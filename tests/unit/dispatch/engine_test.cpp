@@ -171,9 +171,10 @@ TEST(Engine, names_once_the_implementation_that_makes_more_than_256_classes) {
   EXPECT_EQ(event.level, Level::warning);
   EXPECT_EQ(event.op, "copy");
   EXPECT_EQ(event.impl, "copy/picky.one");
-  EXPECT_EQ(event.text,
-            "calls fall into more than 256 classes, because it tells apart 257 values of H so far; "
-            "each class is decided once");
+  EXPECT_EQ(
+      event.text,
+      "calls fall into more than 256 decision classes, because it distinguishes 257 values of H "
+      "so far; each class costs one decision");
   ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"vendor"}}).ok());
   for (int64_t h = 1; h <= 300; ++h) call(h);
   EXPECT_EQ(stage.told("dispatch.many_classes"), 1u);

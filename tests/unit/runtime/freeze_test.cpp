@@ -98,10 +98,10 @@ TEST_F(FreezeTest, a_class_that_was_not_decided_is_a_deviation_that_runs) {
   const CallReport other = report(narrow);
   EXPECT_EQ(other.implementation, "copy/b.x");
   EXPECT_TRUE(other.fell_back);
-  EXPECT_EQ(other.reason, "the frozen runtime has no choice for such calls of copy");
+  EXPECT_EQ(other.reason, "the frozen runtime has no entry for this call of copy");
   EXPECT_EQ(runs(narrow), "copy/b.x");
   EXPECT_EQ(events.count("lock.deviation"), 1u);
-  EXPECT_THAT(copy->explain(narrow.y, narrow.x).note, HasSubstr("no choice for such calls"));
+  EXPECT_THAT(copy->explain(narrow.y, narrow.x).note, HasSubstr("no entry for this call"));
   EXPECT_THAT(copy->explain(wide.y, wide.x).candidates[0].reason, HasSubstr("locked"));
 }
 
@@ -127,7 +127,7 @@ TEST_F(FreezeTest, a_withdrawn_choice_is_replaced_and_told_but_not_with_strict) 
   ASSERT_TRUE(stage.kernel("copy/a.x").registration.withdraw().ok());
   const CallReport after = report(wide);
   EXPECT_EQ(after.implementation, "copy/b.x");
-  EXPECT_EQ(after.reason, "the frozen runtime has copy/a.x, which is gone");
+  EXPECT_EQ(after.reason, "the frozen runtime locks copy/a.x, which is not registered");
   const PolicyScope strict(stage.runtime, {.strict = true});
   Status status;
   EXPECT_EQ(ran_by([&] { report(wide, &status); }), "");

@@ -43,7 +43,7 @@ TEST_F(LockedClassesTest, strict_while_frozen_refuses_for_a_refused_choice_and_n
   ASSERT_TRUE(stage.runtime.freeze(lock).ok());
   EXPECT_EQ(runs(narrow), "copy/b.x");
   EXPECT_TRUE(filled.fell_back);
-  EXPECT_THAT(filled.reason, HasSubstr("opmux.lock has copy/a.x, which is refused: "
+  EXPECT_THAT(filled.reason, HasSubstr("opmux.lock locks copy/a.x, which is refused: "
                                        "caps.multiple_of H must be a multiple of 16"));
   const PolicyScope strict(stage.runtime, {.strict = true});
   Status refused;
@@ -51,7 +51,7 @@ TEST_F(LockedClassesTest, strict_while_frozen_refuses_for_a_refused_choice_and_n
   EXPECT_EQ(refused.code(), Code::frozen);
   EXPECT_EQ(refused.reason(), "lock.deviation");
   EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("opmux.lock has copy/a.x, which is refused: caps.multiple_of"));
+              HasSubstr("opmux.lock locks copy/a.x, which is refused: caps.multiple_of"));
   EXPECT_THAT(std::string(refused.message()),
               HasSubstr("strict allows no other: make it usable again, lock another (`opmux "
                         "lock`), or call without strict"));
@@ -139,8 +139,8 @@ TEST_F(LockedClassesTest, a_call_that_has_no_class_is_not_locked_and_decide_says
   const Status refused = eight.decide(none, x).error();
   EXPECT_EQ(refused.reason(), "lock.class");
   EXPECT_EQ(std::string(refused.message()),
-            "such calls of eight cannot be locked: more facts tell them apart than a class can "
-            "have");
+            "this call of eight cannot be locked: decisions depend on more facts than a class key "
+            "can hold");
   EXPECT_TRUE(eight.bind(y, x));
   EXPECT_TRUE(eight(y, x).ok());
   EXPECT_TRUE(stage.runtime.freeze().value().choices.empty());
