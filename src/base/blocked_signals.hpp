@@ -5,9 +5,9 @@
 
 namespace opmux::base {
 
-/// Signals of the program are for its own threads: while one of these lives, none is taken here,
-/// nor by threads that are started meanwhile. Faults are: blocked, they end the process without a
-/// word to its handlers.
+/// Blocks signals in the calling thread, and in threads that it starts meanwhile, because the
+/// program's signal handlers expect to run on the program's threads. Fault signals stay unblocked:
+/// a blocked fault would kill the process without calling its handler.
 class BlockedSignals {
  public:
   BlockedSignals() {

@@ -6,14 +6,16 @@
 
 namespace opmux::base {
 
-/// The text with a check sum behind it and a line end: what was torn or changed shows.
+/// Returns the text with a checksum and a newline appended, so that readers can detect torn or
+/// changed lines.
 std::string checked_line(std::string_view text);
 
-/// The text of such a line, which has no line end; nothing if it is not as it was written.
+/// Returns the text of a checked line, which must be passed without its newline. Nullopt if the
+/// checksum does not match.
 std::optional<std::string_view> text_of_checked(std::string_view line);
 
-/// Takes the part before the first `end` off the front of a text, the separator too; all of it if
-/// there is none.
+/// Removes and returns the part of `rest` before the first `end`, and removes `end` too. Takes all
+/// of `rest` if it does not contain `end`.
 std::string_view take_until(std::string_view& rest, char end);
 
 }  // namespace opmux::base

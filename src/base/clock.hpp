@@ -5,11 +5,11 @@
 
 namespace opmux::base {
 
-/// Time comes in from outside, so that tests can set it.
+/// A source of time that tests can replace.
 class Clock {
  public:
   virtual ~Clock() = default;
-  /// Nanoseconds since some fixed moment; never goes back.
+  /// Nanoseconds since an arbitrary fixed moment; monotonic.
   virtual uint64_t now_ns() const = 0;
 };
 

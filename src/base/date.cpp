@@ -8,7 +8,7 @@
 namespace opmux::base {
 namespace {
 
-/// All digits, no sign; -1 for anything else.
+/// Parses an unsigned decimal number; -1 for anything else.
 int number_of(std::string_view digits) {
   unsigned number = 0;
   const char* const begin = digits.data();

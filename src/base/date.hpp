@@ -7,13 +7,13 @@
 
 namespace opmux::base {
 
-/// Whether a text is a day of the calendar: "2027-02-01".
+/// True if the text is a valid calendar date such as "2027-02-01".
 bool is_date(std::string_view text);
 
 /// Today in UTC.
 std::string today();
 
-/// The first second (UTC, since 1970) that is after that day; nothing if it is none.
+/// The first second after that day, as UTC seconds since 1970. Nullopt if the date is not valid.
 std::optional<int64_t> end_of_day(std::string_view date);
 
 }  // namespace opmux::base

@@ -6,7 +6,7 @@
 
 namespace opmux::base {
 
-/// An open file descriptor that closes itself. Move-only.
+/// Owns a file descriptor and closes it in the destructor. Move-only.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -20,7 +20,7 @@ class Descriptor {
 
   explicit operator bool() const noexcept { return number_ >= 0; }
   int get() const noexcept { return number_; }
-  /// Gives it to the caller, who closes it or keeps it open for ever.
+  /// Transfers ownership of the descriptor to the caller.
   int release() noexcept { return std::exchange(number_, -1); }
   void reset(int number = -1) noexcept {
     if (number_ >= 0) close(number_);

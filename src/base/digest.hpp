@@ -6,7 +6,7 @@
 
 namespace opmux::base {
 
-/// Two lower-case digits for each byte.
+/// Encodes bytes as lower-case hexadecimal digits.
 std::string hex(std::span<const std::byte> bytes);
 
 /// SHA-256 in 64 hexadecimal digits; empty if the library was built without signatures.

@@ -29,7 +29,7 @@ std::string digits(const std::array<unsigned char, Size>& bytes) {
   return hex(std::as_bytes(std::span(bytes)));
 }
 
-/// Whether the text is exactly these bytes in lower-case digits.
+/// Decodes lower-case hexadecimal digits. False unless the text has exactly the right length.
 template <size_t Size>
 bool read_digits(std::string_view text, std::array<unsigned char, Size>& into) {
   size_t size = 0;

@@ -23,7 +23,7 @@ ErrorSink::ErrorSink() {
 }
 
 std::string ErrorSink::text() const {
-  // The pointer in the struct may have been changed; the buffer is ours.
+  // Read from buffer_, because foreign code may have changed the pointer in the struct.
   std::string text(buffer_.data(), std::min(error_.text_size, buffer_.size()));
   std::replace_if(text.begin(), text.end(), [](char c) { return !printable(c); }, '?');
   return text;

@@ -9,10 +9,11 @@
 
 namespace opmux::base {
 
-/// Longest text that is read from a function of abi.h.
+/// Maximum length of an error text from a function of abi.h.
 inline constexpr size_t kErrorCapacity = 1024;
 
-/// An opmux_error with room for its text, to be handed to foreign code and then read with care.
+/// An opmux_error with a buffer for its text. Foreign code fills it in, so the accessors validate
+/// every field.
 class ErrorSink {
  public:
   ErrorSink();
@@ -20,17 +21,17 @@ class ErrorSink {
   ErrorSink& operator=(const ErrorSink&) = delete;
 
   opmux_error* c() { return &error_; }
-  /// What was written, unprintable bytes replaced by '?'; whatever sizes the writer left behind.
+  /// The text that was written, limited to the buffer, with unprintable bytes replaced by '?'.
   std::string text() const;
-  /// The stable word, if it is one: at most 64 bytes of [a-z0-9_.]; else empty.
+  /// The reason code if it is valid: at most 64 characters of [a-z0-9_.]; otherwise empty.
   std::string code() const;
 
  private:
-  std::array<char, kErrorCapacity> buffer_;  ///< as far as text_size says
+  std::array<char, kErrorCapacity> buffer_;  ///< initialized up to error_.text_size
   opmux_error error_{};
 };
 
-/// Fills in a caller's sink, which may be null, as far as it has room.
+/// Writes an error to a caller's opmux_error, which may be null. Truncates the text if needed.
 void write_error(opmux_error* error, int32_t outcome, std::string_view text) noexcept;
 
 }  // namespace opmux::base

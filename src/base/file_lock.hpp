@@ -11,10 +11,12 @@
 
 namespace opmux::base {
 
-/// A lock between processes: a file that is made if need be and never removed. Held until it goes.
+/// A lock between processes, by flock() on a file that is created if needed and never removed. Held
+/// for the lifetime of the object.
 class FileLock {
  public:
-  /// Waits at most so long for whoever holds it; false with errno set if it is not to be had.
+  /// Waits at most this long for the current holder. Converts to false, with errno set, if the lock
+  /// was not acquired.
   FileLock(const std::string& path, int milliseconds)
       : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
     if (!file_) return;

@@ -7,8 +7,9 @@
 
 namespace opmux::base {
 
-/// A value behind a lock for rare paths. A child forked while some thread was changing the value
-/// cannot trust it: it starts with a new one, and the old one is left as it is.
+/// A value behind a lock, for rare paths. If a process forks while another thread is inside with(),
+/// the value may be inconsistent in the child. The child then starts with a new, empty value and
+/// leaks the old one.
 template <class T>
 class ForkGuarded {
  public:

@@ -7,7 +7,7 @@
 namespace opmux::base {
 namespace {
 
-/// How many bytes a well-formed UTF-8 sequence at the start of `text` has; 0 if there is none.
+/// Length in bytes of the UTF-8 sequence at the start of `text`; 0 if it is not well-formed.
 size_t sequence_length(std::string_view text) {
   const auto byte = [&](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;

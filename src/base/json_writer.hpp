@@ -7,7 +7,8 @@
 
 namespace opmux::base {
 
-/// Writes JSON, members in the order of the calls. Bytes that are not UTF-8 become U+FFFD.
+/// Writes JSON with members in the order of the calls. Bytes that are not valid UTF-8 become
+/// U+FFFD.
 ///
 ///     JsonWriter json;
 ///     json.open('{').key("op").text("rms_norm").key("calls").number(3).close('}');
@@ -20,7 +21,7 @@ class JsonWriter {
   JsonWriter& texts(const std::vector<std::string>& values);
   JsonWriter& number(int64_t value);
   JsonWriter& number(uint64_t value);
-  /// Not finite: null, since JSON has no word for it.
+  /// Writes null if the value is not finite, because JSON cannot represent it.
   JsonWriter& number(double value);
   JsonWriter& boolean(bool value);
 

@@ -5,8 +5,9 @@
 
 namespace opmux::base {
 
-/// An object made at first use and never destroyed. Unlike a static local it has no lock that a
-/// forked child could find held: threads that race make one each, and all but one are thrown away.
+/// An object that is created on first use and never destroyed. Unlike a static local it has no lock
+/// that a forked child could find held: threads that race each create an object, and all but one
+/// are deleted.
 template <class T>
 class Lazy {
  public:

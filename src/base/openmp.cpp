@@ -30,7 +30,7 @@ bool find_function(void* library, const char* name, Function*& function) {
 const OpenMp* find_functions() {
   std::string path;
   if (dl_iterate_phdr(find_gomp, &path) == 0) return nullptr;
-  // Held from now on: the functions must stay.
+  // Pin the library, because the function pointers must stay valid.
   void* const library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   if (library == nullptr) return nullptr;
   static OpenMp found;
@@ -44,7 +44,7 @@ const OpenMp* find_functions() {
 const OpenMp* loaded_openmp() {
   constexpr uint64_t kLoadedIn = 1;  // the number of the process that loaded this library
   if (process_number() != kLoadedIn) return nullptr;
-  // A process that has none may get one later.
+  // Cache only success, because the process may load OpenMP later.
   static std::atomic<const OpenMp*> found{nullptr};
   if (const OpenMp* known = found.load(std::memory_order_acquire)) return known;
   static ForkMutex mutex;

@@ -7,7 +7,7 @@
 namespace opmux::base {
 namespace {
 
-// A fixed table: handlers are added under contention never, and a child must not allocate here.
+// A fixed table of atomics, so that a forked child can walk it without a lock.
 struct Handler {
   std::atomic<void (*)(void*)> function{nullptr};
   std::atomic<void*> context{nullptr};
@@ -25,7 +25,7 @@ void after_fork() {
   }
 }
 
-// When the library is loaded, so that no fork falls into it.
+// Runs when the library is loaded rather than on first use, so that no fork can interrupt it.
 [[maybe_unused]] const int kInstalled = pthread_atfork(nullptr, nullptr, after_fork);
 
 }  // namespace
@@ -52,7 +52,8 @@ void forget_fork_handler(void* context) {
 
 bool ForkMutex::take(uint64_t mine) {
   uint64_t owner = owner_.load(std::memory_order_relaxed);
-  // Held by another process number: by a thread of the parent that this child does not have.
+  // A different process number means that a thread of the parent held the lock at the fork. That
+  // thread does not exist here, so the lock can be taken.
   if (owner == mine) return false;
   return owner_.compare_exchange_strong(owner, mine, std::memory_order_acquire);
 }

@@ -8,15 +8,15 @@ namespace opmux::base {
 /// A number that differs between a process and its forked children; at least 1.
 uint64_t process_number();
 
-/// Called in every forked child, in the order of registration, before any other code of this
-/// library runs there. Handlers take no lock and survive until the process ends.
+/// Registers a handler that runs in every forked child before fork() returns there. Handlers must
+/// not take locks. A handler stays registered until forget_fork_handler().
 void at_fork_in_child(void (*handler)(void* context), void* context);
-/// Forgets the handlers with this context.
+/// Unregisters the handlers with this context.
 void forget_fork_handler(void* context);
 
-/// A lock for rare paths that a forked child may find held by a thread it does not have: the child
-/// starts with it free. What it protects is replaced as a whole (built aside, then swapped), so a
-/// fork in between leaves it as it was.
+/// A lock for rare paths that is free in a forked child even if another thread of the parent held
+/// it at the fork. Replace the protected data as a whole (build aside, then swap), so that a fork
+/// in the middle leaves it consistent.
 class ForkMutex {
  public:
   void lock();
@@ -25,7 +25,7 @@ class ForkMutex {
 
  private:
   bool take(uint64_t mine);
-  std::atomic<uint64_t> owner_{0};  ///< number of the process that holds it, 0 = free
+  std::atomic<uint64_t> owner_{0};  ///< process_number() of the holder; 0: free
 };
 
 }  // namespace opmux::base

@@ -9,13 +9,13 @@
 
 namespace opmux::base {
 
-/// An immutable value that readers share and writers replace as a whole. Thread-safe; a child
-/// forked at any moment finds the old or the new value and free locks.
+/// An immutable value that readers share and writers replace as a whole. Thread-safe. A child that
+/// is forked at any moment finds either the old or the new value, and free locks.
 template <class T>
 class Published {
  public:
   Published() : current_(new Pointer(std::make_shared<const T>())) {
-    (void)process_number();  // counts forks from now on
+    (void)process_number();  // make sure that forks are counted
   }
   ~Published() { delete current_.load(); }
   Published(const Published&) = delete;
@@ -26,8 +26,8 @@ class Published {
     return *current_.load(std::memory_order_acquire);
   }
 
-  /// Lets `edit` change a copy and publishes it if `edit` returns true; returns the same. Writers
-  /// wait for each other, readers do not wait for `edit`.
+  /// Calls `edit` on a copy and publishes the copy if `edit` returns true. Returns the result of
+  /// `edit`. Writers are serialized; readers do not wait for `edit`.
   template <class Edit>
   bool update(Edit&& edit) {
     const std::scoped_lock lock(writers_);
@@ -46,12 +46,13 @@ class Published {
       const std::scoped_lock lock(pointer_);
       node = current_.exchange(node, std::memory_order_acq_rel);
     }
-    delete node;  // followed only under the lock
+    delete node;  // safe, because readers dereference it only under the lock
   }
 
   ForkMutex writers_;
-  mutable ForkMutex pointer_;  ///< held while the pointer below is followed or moved
-  /// One word: a shared_ptr itself is two, and a fork may come between them.
+  mutable ForkMutex pointer_;  ///< held while `current_` is dereferenced or replaced
+  /// A pointer to the shared_ptr, because a shared_ptr has two words and a fork may happen between
+  /// the two stores.
   std::atomic<const Pointer*> current_;
 };
 

@@ -52,7 +52,7 @@ Status make_private_folder(const std::string& path) {
   }
   if (facts.st_uid != geteuid() || (facts.st_mode & 077) != 0) {
     return {Code::failed, "store.folder",
-            path + " must be a folder of this user's own with mode 0700"};
+            path + " must be a folder that belongs to this user and has mode 0700"};
   }
   if (faccessat(folder.get(), ".", W_OK, AT_EACCESS) != 0) {
     return cannot("write to", path, errno);

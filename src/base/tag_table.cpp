@@ -16,10 +16,10 @@ struct Tags {
 
 struct TagTable {
   ForkGuarded<Tags> tags;
-  std::atomic<uint32_t> last{0};  ///< apart: a number never comes to mean another word
+  std::atomic<uint32_t> last{0};  ///< outside of `tags`, so that a fork cannot reset it
 };
 
-/// Lives as long as the process: conditions may be read while it ends.
+/// Never destroyed, because conditions may be evaluated during process exit.
 TagTable& table() {
   static TagTable* const one = new TagTable;
   return *one;

@@ -17,9 +17,10 @@ std::string join_all(std::span<const T> items, std::string_view separator) {
   return text;
 }
 
-/// Longer words are never compared: the table grows with the product of both lengths.
+/// Longer words are not compared, because the cost is the product of both lengths.
 constexpr size_t kLongestWord = 128;
 
+/// Edits are insertion, deletion, replacement, and swapping of neighbours.
 size_t edit_distance(std::string_view a, std::string_view b) {
   const size_t width = b.size() + 1;
   std::vector<size_t> before_last(width), last(width), row(width);
@@ -38,7 +39,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-/// A third of the word may be wrong, at least one letter, but never the whole word.
+/// Maximum number of edits for a suggestion: a third of the word, at least one letter, but never
+/// the whole word.
 size_t most_edits(std::string_view word, std::string_view candidate) {
   const size_t length = std::max(word.size(), candidate.size());
   return std::min(std::max<size_t>(1, length / 3), length - 1);

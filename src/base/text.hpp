@@ -8,20 +8,20 @@
 
 namespace opmux::base {
 
-/// The elements with `separator` between them.
+/// Joins the elements with `separator` between them.
 std::string join(std::span<const std::string> words, std::string_view separator);
 std::string join(std::span<const std::string_view> words, std::string_view separator);
 std::string join(std::span<const int64_t> numbers, std::string_view separator);
 
-/// The shortest text that reads back as the same number: "1e-06", "0.5", "1".
+/// The shortest text that parses back to the same number: "1e-06", "0.5", "1".
 std::string number_text(double number);
 
-/// The candidate with the fewest edits (insert, delete, replace, swap neighbours) from `word`, the
-/// first of equals; empty if none is close enough to be what was meant.
+/// The candidate with the fewest edits (insert, delete, replace, swap neighbours) from `word`; the
+/// first one of equals. Empty if none is close enough to be a likely typo.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 std::string_view nearest(std::string_view word, std::span<const std::string> candidates);
 
-/// "; did you mean 'x'?" with the nearest candidate, or nothing.
+/// "; did you mean 'x'?" with the nearest candidate; empty if there is none.
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates);
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 
@@ -32,7 +32,7 @@ void append_piece(std::string& text, T piece) {
   text.append(std::to_string(piece));
 }
 
-/// One text from strings, characters and integers: the body of a message.
+/// Concatenates strings, characters and integers into one text.
 template <class... Pieces>
 std::string concat(const Pieces&... pieces) {
   std::string text;

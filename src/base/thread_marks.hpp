@@ -2,11 +2,12 @@
 
 namespace opmux::base {
 
-/// What tells what the calling thread is inside of (health::MarkPlaces); null if it was never
-/// inside of anything. A pool lends the caller's to its threads for as long as they help.
+/// The health::MarkPlaces that say which implementation the calling thread is running; null before
+/// the thread's first call. A thread pool lends the caller's marks to its threads while they work
+/// for the caller, so that a crash is attributed to the right implementation.
 extern thread_local constinit const void* thread_marks __attribute__((tls_model("initial-exec")));
 
-/// The marks of another thread, for as long as this lives.
+/// Uses the marks of another thread for the lifetime of this object.
 class LentMarks {
  public:
   explicit LentMarks(const void* marks) : before_(thread_marks) { thread_marks = marks; }

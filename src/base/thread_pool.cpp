@@ -16,7 +16,8 @@
 namespace opmux::base {
 namespace {
 
-// How often a thread looks before it sleeps: some 20 microseconds, about what waking it costs.
+// Number of polls before a thread sleeps: about 20 microseconds, which is about the cost of waking
+// it.
 constexpr int kLooks = 400;
 
 void pause_briefly() {
@@ -25,7 +26,7 @@ void pause_briefly() {
 #endif
 }
 
-/// Returns when `word` is no longer `old`.
+/// Blocks until `word` differs from `old`. Spins first, then sleeps.
 void wait_for_change(const std::atomic<uint32_t>& word, uint32_t old) {
   for (int i = 0; i < kLooks; ++i) {
     if (word.load(std::memory_order_acquire) != old) return;
@@ -36,12 +37,12 @@ void wait_for_change(const std::atomic<uint32_t>& word, uint32_t old) {
 
 }  // namespace
 
-/// The threads of one process.
+/// The worker threads of one process. A forked child starts a new Crew.
 class ThreadPool::Crew {
  public:
   explicit Crew(int helpers) {
     const BlockedSignals blocked;
-    // If the system gives no more, those that are there, or the caller alone, do the work.
+    // If no more threads can be started, the existing ones, or the caller alone, do the work.
     while (helpers-- > 0 && start_one()) {
     }
   }
@@ -61,7 +62,7 @@ class ThreadPool::Crew {
     door_.store(kOpen | helpers * kMost, std::memory_order_release);
     call();
     take_pieces();
-    // Nobody comes in any more; who is inside has a piece to finish.
+    // Close the door: no further helper enters. Wait for the helpers inside to finish their pieces.
     uint32_t door = door_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
     while (door % kMost != 0) {
       wait_for_change(door_, door);
@@ -74,9 +75,10 @@ class ThreadPool::Crew {
     int64_t count;
     void* context;
     void (*body)(void*, int64_t);
-    const void* marks;  ///< of whoever loops
+    const void* marks;  ///< thread_marks of the thread that called parallel_for
   };
-  // The door: whether it is open, how many may be inside, how many are.
+  // Layout of door_: kOpen while helpers may enter, then the maximum number of helpers (in units of
+  // kMost), then the number of helpers inside (below kMost).
   static constexpr uint32_t kOpen = 1u << 31, kMost = 1u << 15;
 
   bool start_one() {
@@ -122,7 +124,7 @@ class ThreadPool::Crew {
     for (int64_t i = take(); i < loop_.count; i = take()) loop_.body(loop_.context, i);
   }
 
-  // Apart from each other: threads look at one while others change the next.
+  // On separate cache lines, because threads poll one while others write the next.
   alignas(64) std::atomic<uint32_t> signal_{0};
   alignas(64) std::atomic<uint32_t> door_{0};
   alignas(64) std::atomic<int64_t> next_{0};
@@ -136,12 +138,12 @@ namespace {
 
 constexpr int kMostThreads = 1 << 14;
 
-/// A loop whose pieces the threads of OpenMP take one by one.
+/// A loop whose iterations OpenMP's threads take one by one.
 struct SharedLoop {
   int64_t count;
   void* context;
   void (*body)(void*, int64_t);
-  const void* marks;  ///< of whoever loops
+  const void* marks;  ///< thread_marks of the thread that called parallel_for
   std::atomic<int64_t> next{0};
 
   static void take_pieces(void* loop) {
@@ -159,7 +161,7 @@ ThreadPool::ThreadPool(int threads) {
 }
 
 ThreadPool::~ThreadPool() {
-  // Threads of the parent are not here to be joined.
+  // In a forked child, leak the parent's Crew: its threads do not exist here and cannot be joined.
   if (crew_ != nullptr && crew_->process() != process_number()) (void)crew_.release();
 }
 

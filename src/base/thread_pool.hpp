@@ -10,35 +10,36 @@
 
 namespace opmux::base {
 
-/// Threads that help with one loop at a time. They start with the first loop that is shared out,
-/// sleep when there was nothing to do for a while, and end with the pool. Whoever comes while they
-/// are at work, be it from inside a piece of work, loops alone. A forked child gets threads of its
-/// own. Instead of its own, a pool may use the threads of OpenMP. Thread-safe.
+/// A pool of threads that work on one loop at a time. The threads start with the first parallel
+/// loop, sleep while there is no work, and end with the pool. A loop that starts while the pool is
+/// busy, including a nested loop, runs on its calling thread alone. A forked child starts new
+/// threads. The pool can use OpenMP's threads instead. Thread-safe.
 class ThreadPool {
  public:
-  /// `threads` counts the one that loops; below two there is never another.
+  /// `threads` includes the calling thread; with less than two, all loops run on it alone.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// From now on loops run on OpenMP's threads, on as many as it allows the thread that loops, but
-  /// not more than `limit` (0: no limit). In a forked child, where OpenMP's threads are not, they
-  /// run on the pool's own again. The first call counts.
+  /// Runs later loops on OpenMP's threads: as many as OpenMP allows the calling thread, at most
+  /// `limit` (0: no limit). A forked child does not have OpenMP's threads and uses the pool's
+  /// again. Only the first call has an effect.
   void use_openmp(const OpenMp& openmp, int limit);
 
-  /// On which a loop of the calling thread may run now.
+  /// Number of threads that a loop of the calling thread may use now.
   int threads() const;
 
-  /// What parallel_for takes for a loop on at most so many threads. Lives as long as the pool.
+  /// Returns the handle that parallel_for takes for a loop on at most `threads` threads. Valid as
+  /// long as the pool.
   void* lend(int threads);
 
-  /// body(context, i) for each i in [0, count), in any order; returns when all have returned. Has
-  /// the type that abi.h wants. The body throws nothing.
+  /// Calls body(context, i) for each i in [0, count), in any order, and returns when all calls have
+  /// returned. Has the type of opmux_parallel_for_fn in abi.h. The body must not throw.
   static void parallel_for(void* lent, int64_t count, void* context,
                            void (*body)(void* context, int64_t index));
 
-  /// As many as this process has processors, but not more than eight.
+  /// The number of processors available to this process, at most eight.
   static int default_threads();
 
  private:
@@ -48,17 +49,17 @@ class ThreadPool {
   };
   class Crew;
   Crew* crew();
-  /// Null if the pool's own threads are used.
+  /// Null if the pool uses its threads rather than OpenMP's.
   const OpenMp* openmp() const;
   int own_threads() const { return static_cast<int>(lent_.size()) - 1; }
 
   std::vector<Lent> lent_;
-  std::vector<Lent> lent_openmp_;  ///< written before openmp_
+  std::vector<Lent> lent_openmp_;  ///< published by the release store of openmp_
   std::atomic<const OpenMp*> openmp_{nullptr};
   uint64_t openmp_process_ = 0;
   ForkMutex switching_;
   ForkMutex busy_;
-  std::unique_ptr<Crew> crew_;  ///< belongs to whoever holds busy_
+  std::unique_ptr<Crew> crew_;  ///< guarded by busy_
 };
 
 }  // namespace opmux::base

@@ -6,8 +6,9 @@
 
 namespace opmux::base {
 
-/// Restores the calling thread's floating-point environment and signal mask when it goes: foreign
-/// code may change both (a library linked with -ffast-math does so while it is loaded).
+/// Restores the calling thread's floating-point environment and signal mask in the destructor.
+/// Foreign code may change both; for example, loading a library that was linked with -ffast-math
+/// changes the floating-point environment.
 class ThreadStateGuard {
  public:
   ThreadStateGuard();

@@ -6,7 +6,7 @@
 
 namespace opmux::base {
 
-/// What the calling thread has had of a processor, however busy others are.
+/// CPU time used by the calling thread; independent of the load from other threads.
 inline uint64_t thread_time_ns() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

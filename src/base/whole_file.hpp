@@ -7,14 +7,17 @@
 
 namespace opmux::base {
 
-/// Writes all of it where a descriptor stands. False, errno set, if that fails.
+/// Writes all bytes to a descriptor at its current position. Returns false with errno set on
+/// failure.
 bool write_all(int descriptor, std::string_view bytes);
 
-/// Writes a text beside a file and puts it in its place, so that readers find the old or the new
-/// one. False, errno set, if that fails; then the file is as it was.
+/// Replaces a file atomically: writes a temporary file next to it and renames it, so that readers
+/// find either the old or the new text. On failure returns false with errno set and leaves the file
+/// unchanged.
 bool replace_file(const std::string& path, std::string_view text, unsigned mode);
 
-/// The contents of a regular file of at most `most` bytes that is no link. Fails with "store.read".
+/// Reads a regular file of at most `most` bytes; does not follow a symbolic link. Fails with
+/// "store.read".
 Result<std::string> read_whole(const std::string& path, size_t most);
 
 }  // namespace opmux::base

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdint>
 
-/// The two short float types to f32 and back; back is to nearest even.
+/// Conversions between f32 and the 16-bit float types. Narrowing rounds to nearest even.
 namespace opmux::tensor {
 
 inline float from_bf16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
@@ -21,7 +21,8 @@ inline float from_f16(uint16_t bits) {
   if (magnitude >= 0x7c00u) {
     return std::bit_cast<float>(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
   }
-  // Read as an f32 the bits are a number 2^112 too small, subnormal ones included.
+  // Interpreted as f32, the shifted bits are too small by a factor of 2^112, also for subnormals.
+  // The multiplication is exact.
   const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
   return std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | sign);
 }
@@ -34,7 +35,8 @@ inline uint16_t to_f16(float value) {
   if (magnitude > kInfinity) return sign | 0x7e00u;
   if (magnitude >= kTooLarge) return sign | 0x7c00u;
   if (magnitude < kNormal) {
-    // Beside 0.5 neighbours are as far apart as the smallest numbers of f16 are.
+    // At 0.5 the spacing of f32 equals the spacing of f16 subnormals, so the addition rounds the
+    // value to a multiple of the smallest f16 number.
     const float rounded = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(rounded) - 0x3f000000u));
   }

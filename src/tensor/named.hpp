@@ -6,15 +6,15 @@
 
 namespace opmux::tensor {
 
-/// A word and the number it stands for.
+/// A name and the number that it denotes.
 struct Named {
   std::string_view name;
   int64_t number;
 };
 
-/// Element types with a name of their own, by DType::packed().
+/// All named element types; `number` is DType::packed().
 std::vector<Named> named_dtypes();
-/// Device types with a name.
+/// All named device types; `number` is Device::type.
 std::vector<Named> named_devices();
 
 }  // namespace opmux::tensor

@@ -6,7 +6,8 @@
 namespace opmux {
 namespace {
 
-/// Wraps instead of overflowing: a view whose size does not fit is refused by every call anyway.
+/// A product that wraps, because signed overflow is undefined. Every call refuses a view whose size
+/// does not fit, so the wrong value is never used.
 int64_t wrapping_product(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
