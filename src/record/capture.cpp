@@ -10,6 +10,7 @@
 namespace opmux::record {
 namespace {
 
+/// Converts the arguments of one call. `left_` limits the bytes that are read in total.
 class Capture {
  public:
   Capture(const registry::Schema& schema, const registry::Arguments& arguments,
@@ -60,7 +61,7 @@ class Capture {
     return recorded;
   }
 
-  /// The input whose very memory an output is.
+  /// The name of the input that this output shares its memory with; empty if it shares none.
   std::string same_as(size_t i, const TensorView& view) const {
     const int other = schema_.args[i].alias_of;
     if (other < 0 || arguments_.tags[static_cast<size_t>(other)] != ArgTag::tensor) return {};

@@ -8,19 +8,20 @@
 
 namespace opmux::record {
 
+/// Options of capture().
 struct CaptureRules {
-  bool inputs = false;             ///< keep the elements, not only their digests
-  bool spoilt = true;              ///< what the call writes may have been written to
-  size_t most = size_t{16} << 20;  ///< bytes that are read in all
+  bool inputs = false;             ///< store the elements, not only their digests
+  bool spoilt = true;              ///< the call has run and may have overwritten its inputs
+  size_t most = size_t{16} << 20;  ///< maximum number of bytes to read in total
 };
 
-/// The arguments of a call that has ended, as far as they can be told; nothing if one of them is a
-/// list of tensors.
+/// Converts the arguments of a call to a recording. Inputs that the call may have overwritten are
+/// recorded without elements. Nullopt if an argument is a list of tensors.
 std::optional<std::vector<RecordedArgument>> capture(const registry::Schema& schema,
                                                      const registry::Arguments& arguments,
                                                      const CaptureRules& rules);
 
-/// Digest, and the elements themselves if they are wanted.
+/// Stores the digest of the elements in `tensor`, and the elements too if `inputs` is true.
 void keep_elements(RecordedTensor& tensor, std::vector<std::byte> elements, bool inputs);
 
 }  // namespace opmux::record

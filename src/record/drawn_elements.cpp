@@ -18,7 +18,8 @@ uint64_t seed_of(const RecordedArgument& argument) {
   return seed;
 }
 
-/// splitmix64; between -2 and 2, in steps that every float type has.
+/// Random number in [-2, 2) from splitmix64, a multiple of 1/32, which every float type can
+/// represent.
 float next_number(uint64_t& state) {
   uint64_t z = state += 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -71,9 +72,9 @@ Result<std::vector<std::string>> draw_missing_elements(Recording& recording) {
     const int64_t elements = tensor.elements(), size = tensor.dtype.size_bytes();
     if (!tensor.bytes.empty() || elements == 0) continue;
     if (elements > left / size) {
-      return Status(Code::resource, "replay.size",
-                    base::concat(argument.name, " has ", elements,
-                                 " elements, too many to make the call again"));
+      return Status(
+          Code::resource, "replay.size",
+          base::concat(argument.name, " has ", elements, " elements, too many to replay the call"));
     }
     left -= elements * size;
     draw(argument);

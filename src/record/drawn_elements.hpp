@@ -4,10 +4,9 @@
 
 namespace opmux::record {
 
-/// Gives elements to tensors that are read and have none in the file: numbers around zero for
-/// floating point, zeros for whole numbers, which are mostly positions. The same file always gets
-/// the same ones. Returns the names of those tensors. Fails with "replay.size" for tensors that are
-/// too large.
+/// Generates elements for input tensors that have none in the file: small random numbers for
+/// floating-point types, zeros for integers, which are mostly positions. The result depends only on
+/// the file. Returns the names of these tensors. Fails with "replay.size" if a tensor is too large.
 Result<std::vector<std::string>> draw_missing_elements(Recording& recording);
 
 }  // namespace opmux::record

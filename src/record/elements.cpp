@@ -30,7 +30,8 @@ void for_each_row(std::span<const int64_t> shape, std::span<const int64_t> strid
   }
 }
 
-/// Calls copy(byte offset in the tensor, byte offset without gaps, bytes).
+/// Calls copy(byte offset in the strided tensor, byte offset in packed memory, bytes) for each
+/// contiguous piece.
 template <class Copy>
 void for_each_piece(std::span<const int64_t> shape, std::span<const int64_t> strides, size_t size,
                     Copy&& copy) {

@@ -46,7 +46,7 @@ bool whole_size(const RecordedTensor& tensor, size_t bytes) {
          static_cast<size_t>(wanted) == bytes;
 }
 
-/// What the writer never writes: sizes, strides and digests that go with nothing.
+/// False for combinations that the writer never produces, such as a digest without known contents.
 bool consistent(const RecordedTensor& tensor, size_t bytes) {
   const bool shaped = tensor.shape.size() == tensor.strides.size() && tensor.dtype.bits != 0 &&
                       std::ranges::all_of(tensor.shape, [](int64_t size) { return size >= 0; });
@@ -79,7 +79,8 @@ bool read_logical(LineReader& line, int64_t& into) {
   return into == 1 || line.skip("false");
 }
 
-/// A value of an argument by its kind; `bytes` are those of a tensor that stand behind the header.
+/// Reads the value of an argument by its kind. `bytes` is the size of a tensor's data after the
+/// header.
 bool read_value(LineReader& line, RecordedArgument& argument, size_t& bytes) {
   std::string_view kind;
   if (!line.word(kind)) return false;
@@ -110,16 +111,16 @@ bool read_value(LineReader& line, RecordedArgument& argument, size_t& bytes) {
   return found && line.ended();
 }
 
-/// Reads the header line by line, then the elements behind it.
+/// Reads the header line by line, then the tensor data that follows it.
 class FileReader {
  public:
   FileReader(std::string_view bytes, std::string_view name) : rest_(bytes), name_(name) {}
 
   Result<Recording> read() {
-    if (rest_.size() > kMostFileBytes) return wrong("it is larger than any file of this kind");
+    if (rest_.size() > kMostFileBytes) return wrong("the file is larger than any replay file");
     if (Status status = read_seal(); !status.ok()) return status;
-    if (!read_facts()) return wrong("this is not the line that belongs here");
-    if (!read_arguments()) return wrong("this is no argument of such a call");
+    if (!read_facts()) return wrong("unexpected or malformed header line");
+    if (!read_arguments()) return wrong("malformed argument line");
     if (Status status = read_elements(); !status.ok()) return status;
     return std::move(recording_);
   }
@@ -127,7 +128,7 @@ class FileReader {
  private:
   Status wrong(std::string_view what) const {
     return {Code::invalid_argument, "replay.file",
-            base::concat(name_, ":", line_, ": not a replay file that can be used: ", what)};
+            base::concat(name_, ":", line_, ": invalid replay file: ", what)};
   }
 
   std::string_view next_line() {
@@ -135,7 +136,7 @@ class FileReader {
     const size_t end = rest_.substr(0, kMostHeaderBytes).find('\n');
     if (end == rest_.npos) {
       rest_ = {};
-      return "\n";  // no line: nothing takes it
+      return "\n";  // not a valid line: every parser rejects it
     }
     const std::string_view line = rest_.substr(0, end);
     rest_.remove_prefix(end + 1);
@@ -147,20 +148,20 @@ class FileReader {
     const std::string_view title = next_line();
     if (title != kTitle) {
       return wrong(title.starts_with("opmux replay ")
-                       ? base::concat("it is of another version, '", title.substr(0, 40),
-                                      "'; this one reads '", kTitle, "'")
-                       : base::concat("it does not begin with '", kTitle, "'"));
+                       ? base::concat("the file has version '", title.substr(0, 40),
+                                      "', this build reads '", kTitle, "'")
+                       : base::concat("the file does not begin with '", kTitle, "'"));
     }
     LineReader line(next_line());
     if (!line.skip("sha256 ") || !is_hex(line.rest(), kDigestDigits)) {
-      return wrong("its digest is missing");
+      return wrong("the SHA-256 digest is missing");
     }
     const std::string found = base::sha256_hex(std::as_bytes(std::span(rest_)));
     if (found.empty()) {
       return {Code::unsupported, "replay.file",
-              "this library was built without digests, and cannot check replay files"};
+              "this library was built without digests, so it cannot check replay files"};
     }
-    return line.rest() == found ? Status() : wrong("it was changed after it was written");
+    return line.rest() == found ? Status() : wrong("the SHA-256 digest does not match");
   }
 
   bool text(std::string_view key, std::string& into) {
@@ -202,7 +203,7 @@ class FileReader {
     return id && id->op == recording_.op;
   }
 
-  /// May be left out.
+  /// Reads the optional line "element".
   bool read_element() {
     if (!rest_.starts_with("element ")) return true;
     LineReader line(next_line());
@@ -247,14 +248,15 @@ class FileReader {
     });
   }
 
-  /// Sizes are summed up before anything is copied.
+  /// Copies the tensor data. Checks the sum of all sizes first.
   Status read_elements() {
     size_t wanted = 0;
     for (const size_t size : sizes_) {
-      if (size > rest_.size()) return wrong("elements of its tensors are missing");
+      if (size > rest_.size()) return wrong("tensor data is missing at the end of the file");
       wanted += size;
     }
-    if (wanted != rest_.size()) return wrong("its tensors have another size than their elements");
+    if (wanted != rest_.size())
+      return wrong("the tensor data does not have the size in the header");
     for (size_t i = 0; i < sizes_.size(); ++i) {
       const auto bytes = std::as_bytes(std::span(rest_.substr(0, sizes_[i])));
       recording_.arguments[i].tensor.bytes.assign(bytes.begin(), bytes.end());
@@ -266,7 +268,7 @@ class FileReader {
   std::string_view rest_, name_;
   size_t line_ = 0, header_ = 0;
   Recording recording_;
-  std::vector<size_t> sizes_;  ///< bytes of each argument behind the header
+  std::vector<size_t> sizes_;  ///< size in bytes of each argument's data after the header
 };
 
 }  // namespace

@@ -8,34 +8,35 @@
 
 namespace opmux::record {
 
-/// How texts and numbers stand in the header of a file: one line each, ASCII, words separated by
-/// one blank.
+/// Encoding of text and numbers in the header of a replay file: ASCII lines of words separated by
+/// one space.
 
 inline constexpr std::string_view kTitle = "opmux replay 1";
 
-/// Control characters, bytes beyond ASCII and backslashes as \xHH.
+/// Encodes control characters, non-ASCII bytes and backslashes as \xHH.
 std::string escaped(std::string_view text);
-/// False if it is not what escaped() makes.
+/// Decodes the result of escaped(); false for any other text.
 bool unescape(std::string_view escaped, std::string& text);
 
 /// "[3,4]"
 std::string list_text(const std::vector<int64_t>& numbers, char open, char close);
 
-/// Takes words and numbers off the front of a line. Everything returns false, and means nothing
-/// further, if it does not find what it looks for.
+/// Parses a line from left to right. Each function returns false if the next characters do not
+/// match; the reader must not be used afterwards.
 class LineReader {
  public:
   explicit LineReader(std::string_view line) : rest_(line) {}
 
-  /// Exactly this text.
+  /// Skips exactly this text.
   bool skip(std::string_view text) {
     if (!rest_.starts_with(text)) return false;
     rest_.remove_prefix(text.size());
     return true;
   }
-  /// Up to the next blank, which stays, or the end; not empty.
+  /// Reads up to the next space, which is not consumed, or the end. False if that is empty.
   bool word(std::string_view& into) { return until(" ", into); }
-  /// Up to one of these characters, which stays, or the end; not empty.
+  /// Reads up to one of these characters, which is not consumed, or the end. False if that is
+  /// empty.
   bool until(std::string_view ends, std::string_view& into) {
     into = rest_.substr(0, rest_.find_first_of(ends));
     rest_.remove_prefix(into.size());
@@ -48,7 +49,7 @@ class LineReader {
     rest_.remove_prefix(static_cast<size_t>(stop - rest_.data()));
     return true;
   }
-  /// Numbers between brackets, at most `most`.
+  /// Reads comma-separated numbers between brackets, at most `most`.
   bool list(char open, char close, size_t most, std::vector<int64_t>& into);
   std::string_view rest() const { return rest_; }
   bool ended() const { return rest_.empty(); }

@@ -9,9 +9,11 @@
 namespace opmux::record {
 namespace {
 
-/// Named dimensions in the order of the schema, then the leading ones.
+/// Sizes of the named dimensions in the order of the schema, then of the leading dimensions.
 using Sizes = std::vector<int64_t>;
 
+/// Holds the smallest failing call found so far and its sizes. `left_` is the number of trials
+/// left.
 class Minimizer {
  public:
   Minimizer(const registry::Schema& schema, Recording recording, const StillWrong& wrong,
@@ -27,7 +29,7 @@ class Minimizer {
   Recording run() {
     for (bool smaller = true; smaller && left_ > 0;) {
       smaller = false;
-      // The rows first: whatever is left is faster then.
+      // Shrink leading dimensions first, because later trials are faster then.
       for (size_t dim = sizes_.size(); dim > 0; --dim) smaller |= shrink(dim - 1);
     }
     return std::move(now_);
@@ -36,6 +38,7 @@ class Minimizer {
   size_t left() const { return left_; }
 
  private:
+  /// Shrinks one dimension as far as the call still fails. True if it became smaller.
   bool shrink(size_t dim) {
     const int64_t before = sizes_[dim];
     while (sizes_[dim] > 1 && try_size(dim, sizes_[dim] / 2)) {
@@ -49,6 +52,8 @@ class Minimizer {
     return sizes_[dim] < before;
   }
 
+  /// Tries one dimension with a new size. If the schema does not accept the size alone, also
+  /// shrinks another dimension that a `where` clause relates to it.
   bool try_size(size_t dim, int64_t size) {
     Sizes next = sizes_;
     next[dim] = size;
@@ -65,6 +70,7 @@ class Minimizer {
     return false;
   }
 
+  /// True if a `where` clause mentions both dimensions.
   bool tied(size_t dim, size_t other) const {
     using Op = registry::WhereExpression::Op;
     return std::ranges::any_of(schema_.where, [&](const registry::WhereExpression& where) {
@@ -81,6 +87,7 @@ class Minimizer {
     return sizes_[other] - (sizes_[dim] - size);
   }
 
+  /// Keeps the smaller call if it still fails.
   bool take(const Recording& smaller, const Sizes& sizes) {
     if (left_ == 0) return false;
     --left_;
@@ -90,7 +97,7 @@ class Minimizer {
     return true;
   }
 
-  /// The call with these sizes, if the schema takes it.
+  /// The call cut to these sizes; nullopt if the schema does not accept it.
   std::optional<Recording> fitting(const Sizes& sizes) const {
     Recording smaller = now_;
     for (size_t i = 0; i < smaller.arguments.size() && i < schema_.args.size(); ++i) {
@@ -114,7 +121,8 @@ class Minimizer {
     if (shape.size() == tensor.shape.size() && shape != tensor.shape) cut_to(shape, tensor);
   }
 
-  /// Strides of a tensor without gaps follow; others stay, and so do the gaps.
+  /// Cuts a tensor to a smaller shape. A tensor without gaps stays without gaps; other tensors keep
+  /// their strides.
   static void cut_to(const std::vector<int64_t>& shape, RecordedTensor& tensor) {
     const std::vector<int64_t> packed = packed_strides(tensor.shape);
     if (!tensor.bytes.empty()) {

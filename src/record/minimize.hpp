@@ -7,13 +7,13 @@
 
 namespace opmux::record {
 
-/// Whether a call still goes wrong. Asked only of calls that fit the schema.
+/// Returns true if the call still fails or diverges. Called only for calls that fit the schema.
 using StillWrong = std::function<bool(const Recording& smaller)>;
 
-/// Looks for the smallest dimensions with which a call still goes wrong: halves each of them, then
-/// takes smaller steps down to one, while the schema's equalities and `where` hold. Elements are
-/// those of the first rows and columns. Dimensions that a condition ties together shrink together.
-/// Asks at most `most` times; `asked` says how often it did.
+/// Searches for the smallest dimensions with which a call still goes wrong. Halves each dimension,
+/// then reduces it in smaller steps down to 1, as long as the schema accepts the call. Keeps the
+/// elements of the first rows and columns. Dimensions that one `where` clause relates shrink
+/// together. Calls `wrong` at most `most` times; `asked` receives the number of calls.
 Recording minimize(const registry::Schema& schema, Recording recording, const StillWrong& wrong,
                    size_t most, size_t& asked);
 

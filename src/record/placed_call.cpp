@@ -10,18 +10,18 @@
 namespace opmux::record {
 namespace {
 
-constexpr int64_t kRoom = 64;  ///< bytes on either side of every tensor
-constexpr int kPattern = 0xff;
+constexpr int64_t kRoom = 64;   ///< padding in bytes before and after every tensor
+constexpr int kPattern = 0xff;  ///< fill byte; a NaN in every float type
 
 Status too_much() {
   return {Code::resource, "replay.size",
-          base::concat("its tensors take more than ", kMostPlacedBytes >> 20, " MB")};
+          base::concat("the tensors need more than ", kMostPlacedBytes >> 20, " MB")};
 }
 
 Status not_here(const RecordedArgument& argument) {
   return {Code::unsupported, "replay.device",
-          base::concat(argument.name, " lay on ", opmux::name_of(argument.tensor.device),
-                       "; only calls on the CPU can be made again")};
+          base::concat(argument.name, " was on ", opmux::name_of(argument.tensor.device),
+                       "; only calls on the CPU can be replayed")};
 }
 
 bool same_layout(const RecordedTensor& a, const RecordedTensor& b) {
@@ -56,7 +56,7 @@ std::byte* PlacedCall::memory_for(const RecordedTensor& tensor, int64_t bytes, i
   const auto size = static_cast<size_t>(bytes + 2 * kRoom + 2 * step);
   std::byte* const memory = memory_.emplace_back(new std::byte[size]).get();
   std::memset(memory, kPattern, size);
-  // No better aligned than it was.
+  // Align the first element to exactly the recorded alignment, not better.
   const auto lowest = reinterpret_cast<uintptr_t>(memory) + static_cast<uintptr_t>(kRoom + before);
   const auto unit = static_cast<uintptr_t>(step);
   const uintptr_t first = (lowest + unit - 1) / unit * unit + unit / 2;
@@ -91,7 +91,8 @@ void PlacedCall::add(size_t argument) {
   switch (from.tag) {
     case ArgTag::none: break;
     case ArgTag::tensor:
-      // DLPack's struct has no const; nobody writes to shapes.
+      // The const_casts are safe, because kernels do not write to shapes or strides. DLPack's
+      // struct has no const.
       tensors_[argument] = {
           first_[argument],
           {OPMUX_DEVICE_CPU, 0},

@@ -12,20 +12,20 @@
 
 namespace opmux::record {
 
-/// Beyond this a call is not made again.
+/// Maximum total size of the tensors of a call that can be replayed.
 inline constexpr int64_t kMostPlacedBytes = int64_t{1} << 29;
 
-/// The arguments of a recorded call in memory, laid out as they were: strides, alignment, an output
-/// in the memory of an input. What belongs to no element that was read holds the bits of a NaN. The
-/// arguments must outlive it.
+/// The arguments of a recorded call, placed in memory with the recorded strides, alignment and
+/// aliasing of outputs with inputs. Padding, gaps and outputs are filled with bytes that are NaN in
+/// every float type. The recorded arguments must outlive it.
 class PlacedCall {
  public:
-  /// Fails with "replay.size" if they take too much memory, and with "replay.device" if they do not
-  /// lie in the CPU's.
+  /// Fails with "replay.size" if the tensors need too much memory, and with "replay.device" if one
+  /// of them was not in CPU memory.
   static Result<PlacedCall> place(const std::vector<RecordedArgument>& arguments);
 
   std::span<const opmux_arg> arguments() const { return args_; }
-  /// A tensor's elements as they are now, row-major without gaps.
+  /// Returns the current elements of a tensor, row-major without gaps.
   std::vector<std::byte> elements(size_t argument) const;
 
  private:
@@ -37,12 +37,13 @@ class PlacedCall {
   const std::vector<RecordedArgument>* recorded_;
   int64_t left_ = kMostPlacedBytes;
   std::vector<std::unique_ptr<std::byte[]>> memory_;
-  std::vector<std::byte*> first_;  ///< element of each argument; null if it is no tensor
+  std::vector<std::byte*> first_;  ///< first element of each argument; null for non-tensors
   std::vector<opmux_tensor> tensors_;
   std::vector<opmux_arg> args_;
 };
 
-/// What the schema says of recorded arguments, elements aside: as registry::check_arguments.
+/// Checks recorded arguments against the schema as registry::check_arguments does. Ignores
+/// elements.
 Status check_recorded(const registry::Schema& schema,
                       const std::vector<RecordedArgument>& arguments, registry::BoundDims& dims);
 

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Replay files in a folder; as many as `enough` if there are more.
+/// Counts the replay files in a folder; stops at `enough`.
 size_t count_files(const std::string& folder, size_t enough) {
   size_t count = 0;
   std::error_code error;
@@ -37,11 +37,11 @@ Status RecordFolder::write(std::string_view name, std::string_view bytes) const 
   }
   const std::string path = path_of(name);
   if (::access(path.c_str(), F_OK) == 0) {
-    return {Code::already_exists, "record.known", path + " is there already"};
+    return {Code::already_exists, "record.known", path + " already exists"};
   }
   if (count_files(path_, most_files_) >= most_files_) {
     return {Code::resource, "record.full",
-            base::concat(path_, " has ", most_files_, " files, and takes no more")};
+            base::concat(path_, " has ", most_files_, " replay files, which is the limit")};
   }
   if (base::replace_file(path, bytes, 0600)) return {};
   return {Code::unavailable, "record.write",

@@ -13,26 +13,26 @@
 
 namespace opmux::record {
 
-/// What is known of the elements that a tensor had before the call.
+/// Whether the elements that a tensor had before the call are recorded.
 enum class Contents : uint8_t {
-  known,      ///< they were read: their digest, and the bytes themselves if that was asked for
-  written,    ///< nothing: it is only written
-  unknown,    ///< nothing: the call that failed may have written to them
-  elsewhere,  ///< nothing: they lie on a device
-  large,      ///< nothing: there were too many
+  known,      ///< recorded: the digest, and optionally the elements
+  written,    ///< not recorded: the tensor is only written
+  unknown,    ///< not recorded: the failed call may have overwritten them
+  elsewhere,  ///< not recorded: the tensor is not in CPU memory
+  large,      ///< not recorded: too many bytes
 };
 
 struct RecordedTensor {
   DType dtype{};
   std::vector<int64_t> shape, strides;  ///< strides in elements
-  int64_t alignment = 1;                ///< of the first element, a power of two up to 4096
+  int64_t alignment = 1;                ///< alignment of the first element; at most 4096
   Device device{};
-  std::string same_as;  ///< an output in the memory of this argument; empty if in its own
+  std::string same_as;  ///< argument whose memory this output shares; empty if none
   Contents contents = Contents::written;
-  std::string sha256;            ///< of the elements, row-major without gaps; if known
-  std::vector<std::byte> bytes;  ///< these elements; empty if they were not asked for
+  std::string sha256;            ///< digest of the elements, row-major without gaps; if known
+  std::vector<std::byte> bytes;  ///< the elements; empty if they are not stored
 
-  /// Elements that it has; the largest number if that does not fit.
+  /// Number of elements; INT64_MAX on overflow.
   int64_t elements() const;
 };
 
@@ -46,7 +46,7 @@ struct RecordedArgument {
   std::vector<int64_t> list;
 };
 
-/// Where a result was not what the reference has.
+/// The first element of a result that differs from the reference.
 struct RecordedElement {
   std::string argument;
   std::vector<int64_t> index;
@@ -55,41 +55,42 @@ struct RecordedElement {
 
 enum class Cause : uint8_t { failed, diverged };
 
-/// One call that went wrong, with all that is needed to make it again.
+/// A failed or diverged call, with all data that is needed to replay it.
 struct Recording {
-  std::string version;  ///< of opmux
+  std::string version;  ///< version of opmux that recorded the call
   std::string op, schema, implementation, build_id;
   Cause cause = Cause::failed;
-  std::string reason;  ///< a word for programs: "call.failed"
-  std::string says;    ///< and what the implementation or the check said
+  std::string reason;  ///< reason code: "call.failed"
+  std::string says;    ///< error text of the implementation or of the check
   std::optional<RecordedElement> element;
   std::string call_class;   ///< "f32 H<=4096 rows<=32 on cpu:0"
   std::string policy_hash;  ///< 16 hexadecimal digits
-  std::string cpu;          ///< features of the machine, by comma
-  uint32_t ambient = 0;     ///< bits of registry::kGrad and so on
+  std::string cpu;          ///< CPU features of the machine, comma-separated
+  uint32_t ambient = 0;     ///< ambient bits such as registry::kGrad
   int32_t max_threads = 0;
   std::vector<RecordedArgument> arguments;  ///< in the order of the schema
 
   const RecordedArgument* find(std::string_view argument) const;
-  /// Whether the elements of every tensor that is read are in it.
+  /// True if the elements of every input tensor are recorded.
   bool complete() const;
   /// "x=f32[32,4096]{8192,1} weight=none eps=1e-06"
   std::string arguments_text() const;
 };
 
-/// Beyond these a file is neither written nor read.
+/// Size limits of replay files.
 inline constexpr size_t kMostHeaderBytes = size_t{64} << 10;
 inline constexpr size_t kMostElementBytes = size_t{32} << 20;
 inline constexpr size_t kMostFileBytes = kMostHeaderBytes + kMostElementBytes;
 
-/// The words of a file, by the numbers of their enums.
+/// The names of the enum values in a replay file.
 std::string_view name_of(Cause cause);
 std::string_view name_of(Contents contents);
 
-/// A recording as the bytes of a file, as docs/replay.md describes it.
+/// Serializes a recording in the format that docs/replay.md describes.
 std::string to_file(const Recording& recording);
-/// Fails with "replay.file", the name and the line for what is no such file, was changed, or is of
-/// another version; with `unsupported` if the library was built without digests.
+/// Parses a replay file. Fails with "replay.file", and the name and line in the message, if the
+/// bytes are not a valid replay file, were changed, or have another version. The code is
+/// `unsupported` if the library was built without digests.
 Result<Recording> parse_file(std::string_view bytes, std::string_view name);
 Result<Recording> read_file(const std::string& path);
 

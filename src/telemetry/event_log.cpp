@@ -70,7 +70,7 @@ EventSink stderr_sink(Level least) {
       line += " " + event.op;
     }
     line += ": " + event.text + "\n";
-    // One write, so that lines of several threads do not mix; a lost line is no failure.
+    // Use a single write(), so that lines of several threads do not mix. Ignore a failed write.
     [[maybe_unused]] const ssize_t written = ::write(2, line.data(), line.size());
   };
 }

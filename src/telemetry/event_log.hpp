@@ -13,23 +13,24 @@
 
 namespace opmux::telemetry {
 
-/// Tells each distinct event once and counts the rest. Thread-safe; the sink is called outside of
-/// its lock.
+/// Logs each distinct event once and counts its repetitions. Thread-safe. Calls the sink without
+/// holding a lock.
 class EventLog {
  public:
-  /// Distinct events that are remembered; later new ones are counted as dropped, not told.
+  /// Maximum number of distinct events. Further ones are counted as dropped and not logged.
   static constexpr size_t kMaxDistinct = 8192;
 
   explicit EventLog(EventSink sink) : sink_(std::move(sink)) {}
 
-  /// `reason` tells apart events of equal code, op and impl; `make_text` runs only if it is told.
+  /// Logs an event unless an equal one was logged before. Events are equal if code, op, impl and
+  /// reason are equal. `make_text` is called only if the event is logged.
   void tell(Level level, std::string_view code, std::string_view op, std::string_view impl,
             std::string_view reason, const std::function<std::string()>& make_text);
 
-  /// Tells each time: for what happens rarely, and counts of its own.
+  /// Logs an event every time. For rare events, and for events that callers count themselves.
   void announce(Level level, std::string_view code, std::string text) const;
 
-  /// How often an event was told or suppressed.
+  /// Number of times that an event occurred, logged or suppressed.
   uint64_t count(std::string_view code, std::string_view op, std::string_view impl,
                  std::string_view reason);
   uint64_t suppressed() const { return suppressed_.load(std::memory_order_relaxed); }
@@ -44,8 +45,8 @@ class EventLog {
   std::atomic<uint64_t> suppressed_{0}, dropped_{0};
 };
 
-/// A sink that writes lines such as "opmux info dispatch.chosen ..." to standard error, by
-/// write(2).
+/// Returns a sink that writes lines such as "opmux info dispatch.chosen ..." to standard error, for
+/// events of at least this level.
 EventSink stderr_sink(Level least);
 
 }  // namespace opmux::telemetry

@@ -7,7 +7,7 @@
 
 namespace opmux::telemetry {
 
-/// The text as a field has it: without tabs and line ends.
+/// Escapes tabs, newlines and backslashes in the text of a field.
 std::string escaped_field(std::string_view text);
 
 inline std::string page_field(std::string_view text) { return escaped_field(text); }
@@ -17,7 +17,7 @@ std::string page_field(T number) {
   return std::to_string(number);
 }
 
-/// One line of a state page: the kind of record, and its fields.
+/// One line of a status file: the kind of record and its fields, separated by tabs.
 template <class... Fields>
 std::string page_record(std::string_view kind, const Fields&... fields) {
   std::string line(kind);
@@ -25,8 +25,8 @@ std::string page_record(std::string_view kind, const Fields&... fields) {
   return line + "\n";
 }
 
-/// The fields of such a line, one after the other. Those that are missing, as in a page of an
-/// earlier version, read as empty and 0.
+/// Reads the fields of a line in order. Missing fields, as in a status file of an older version,
+/// read as empty or 0.
 class PageFields {
  public:
   explicit PageFields(std::string_view line, char separator = '\t')
@@ -35,7 +35,7 @@ class PageFields {
   std::string text();
   int64_t number() { return integer<int64_t>(); }
   uint64_t count() { return integer<uint64_t>(); }
-  /// Whether every number was one, and nobody refused them.
+  /// False if a field was malformed or refuse() was called.
   bool good() const { return good_; }
   void refuse() { good_ = false; }
 

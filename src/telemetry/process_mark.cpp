@@ -14,7 +14,7 @@
 namespace opmux::telemetry {
 namespace {
 
-/// The beginning of a file of the kernel's; empty if it cannot be read.
+/// The first kilobyte of a file in /proc; empty if it cannot be read.
 std::string kernel_text(const std::string& path) {
   const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 1024> text;
@@ -32,7 +32,8 @@ int64_t seconds_of(clockid_t clock) {
 
 uint64_t start_ticks_of(int64_t pid) {
   const std::string text = kernel_text(base::concat("/proc/", pid, "/stat"));
-  // The name, in brackets, may hold anything; the start is the twentieth field behind it.
+  // The process name, in parentheses, may contain any character. The start time is the twentieth
+  // field after it.
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos || name_end + 2 > text.size()) return 0;
   std::string_view rest = std::string_view(text).substr(name_end + 2);

@@ -4,14 +4,15 @@
 
 namespace opmux::telemetry {
 
-/// What tells this process from all others, and from those that have its number later.
+/// Identifies the calling process, even if its pid is reused later.
 ProcessMark own_mark();
-/// When a process of this pid namespace started, in ticks since the boot; 0 if there is none.
+/// Start time of a process in this pid namespace, in clock ticks since boot; 0 if it does not
+/// exist.
 uint64_t start_ticks_of(int64_t pid);
 
-/// As the kernel has it; may change.
+/// The name of the calling process in /proc/self/comm, which the process may change.
 std::string own_name();
-/// When this process started, in seconds since 1970.
+/// Start time of the calling process in seconds since 1970.
 int64_t own_start(const ProcessMark& mark);
 
 }  // namespace opmux::telemetry

@@ -20,7 +20,8 @@
 namespace opmux::telemetry {
 namespace {
 
-/// Never the name of a file that is there: processes of other pid namespaces may share the folder.
+/// Returns a file name that is unique in the folder. The pid alone is not enough, because processes
+/// of other pid namespaces may share the folder.
 std::string new_page_name() {
   static std::atomic<uint32_t> count{0};
   timespec now{};
@@ -31,13 +32,13 @@ std::string new_page_name() {
 
 using OpenPages = base::Published<std::vector<StatePageFile*>>;
 
-// Lives as long as threads do.
+// Never destroyed, because threads may use it during process exit.
 OpenPages& open_pages() {
   static auto* const pages = new OpenPages;
   return *pages;
 }
 
-/// What exit() would leave behind: runtimes that live until the process ends.
+/// Makes exit() remove the file, for runtimes that are never destroyed.
 void remove_at_exit(StatePageFile* page) {
   open_pages().update([&](std::vector<StatePageFile*>& pages) {
     pages.push_back(page);
@@ -117,7 +118,7 @@ void StatePageFile::remove() {
 }
 
 void StatePageFile::leave_to_parent() {
-  // Both may be the same file, in the middle of a change.
+  // Both may be the same descriptor if the fork happened inside replace().
   if (lock_.load() == next_lock_.load()) next_lock_.store(-1);
   close_in_child(lock_);
   close_in_child(next_lock_);

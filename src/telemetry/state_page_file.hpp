@@ -12,14 +12,14 @@
 namespace opmux::telemetry {
 
 inline constexpr std::string_view kStatePagePrefix = "state-";
-inline constexpr std::string_view kNewStatePage = ".new";  ///< ends the name of one on its way
+inline constexpr std::string_view kNewStatePage = ".new";  ///< suffix while it is being written
 
-/// The file in which a runtime tells what it does: replaced as a whole, so that readers find an old
-/// or a new one, and locked for as long as its process lives. It goes with this object, or when the
-/// process ends by exit(). A forked child leaves it to the parent. Thread-safe.
+/// The status file of a runtime. Each update replaces it atomically, so that readers find either
+/// the old or the new text. The process holds a lock on the file as long as it lives. The file is
+/// removed with this object or by exit(). In a forked child this object does nothing. Thread-safe.
 class StatePageFile {
  public:
-  /// Nothing is made before the first page.
+  /// Does not create the file; the first replace() does.
   explicit StatePageFile(std::string folder);
   ~StatePageFile();
   StatePageFile(const StatePageFile&) = delete;
@@ -27,16 +27,17 @@ class StatePageFile {
 
   const std::string& path() const { return path_; }
 
-  /// Makes the folder, if it is not there, and removes pages of processes that have ended. Fails as
+  /// Creates the folder if needed and removes status files of processes that have ended. Fails as
   /// make_private_folder does.
   Status prepare();
-  /// Fails with "state_page.file"; then the page before stays.
+  /// Replaces the file. Fails with "state_page.file" and leaves the previous file in place.
   Status replace(std::string_view text);
-  /// For good: later pages are dropped.
+  /// Removes the file. Later calls of replace() have no effect.
   void remove();
 
  private:
-  /// The descriptor of a file beside the page that holds the text and the lock; -1 with errno set.
+  /// Writes and locks a temporary file and renames it to `path_`. Returns its descriptor, which
+  /// holds the lock; -1 with errno set on failure.
   int write_aside(const std::string& aside, std::string_view text);
   void leave_to_parent();
 
@@ -44,18 +45,20 @@ class StatePageFile {
   const uint64_t process_;
   base::ForkMutex writing_;
   bool removed_ = false;
-  // Locks that a child must let go of: its own copies would hold them beyond the parent's end.
+  // Descriptors that hold the locks. A forked child must close its copies, because they would keep
+  // the file locked after the parent has ended.
   std::atomic<int> lock_{-1}, next_lock_{-1};
 };
 
-/// What is in a page's file, and whether its process still holds it. Fails with "state_page.read".
+/// The text of a status file, and whether a process holds its lock.
 struct FoundPage {
   std::string text;
   bool held = false;
 };
+/// Fails with "state_page.read".
 Result<FoundPage> read_state_page_file(const std::string& path);
 
-/// Removes the pages in a folder that no process holds any more; returns how many.
+/// Removes the status files in a folder that no process holds. Returns the number of removed files.
 size_t sweep_state_pages(const std::string& folder);
 
 }  // namespace opmux::telemetry

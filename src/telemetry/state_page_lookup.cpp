@@ -19,7 +19,8 @@
 namespace opmux::telemetry {
 namespace {
 
-/// A page may be replaced while it is looked at; far more often in a row than that would happen.
+/// Maximum number of retries if the file is replaced while it is being read; practically never
+/// reached.
 constexpr int kMostReplacements = 16;
 constexpr time_t kOldSeconds = 60;
 
@@ -29,15 +30,16 @@ bool same_file(int descriptor, const std::string& path) {
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-/// Whether a process holds a page's file. A file that was replaced is held by nobody although its
-/// process lives: nothing, then.
+/// True if a process holds the lock of a status file. Nullopt if the file was replaced since it was
+/// opened: then no process holds this file, although its process may be alive.
 std::optional<bool> held(int descriptor, const std::string& path, int lock) {
   if (::flock(descriptor, lock | LOCK_NB) != 0) return true;
   if (!same_file(descriptor, path)) return {};
   return false;
 }
 
-/// A page on its way is opened a moment before it is locked; what is left of one is old.
+/// True for a new file that is being written. Such a file is not locked yet for a moment after its
+/// creation; one that is older than kOldSeconds was abandoned.
 bool on_its_way(int descriptor, std::string_view name) {
   struct stat file{};
   return name.ends_with(kNewStatePage) && ::fstat(descriptor, &file) == 0 &&
@@ -74,7 +76,8 @@ size_t sweep_state_pages(const std::string& folder) {
     const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!file || on_its_way(file.get(), entry->d_name)) continue;
     if (held(file.get(), path, LOCK_EX).value_or(true)) continue;
-    // Nobody holds the file that has this name, so nobody will replace it.
+    // This descriptor now holds the lock of the file at `path`, so no process owns it and none will
+    // replace it.
     if (::unlink(path.c_str()) == 0) ++swept;
   }
   return swept;

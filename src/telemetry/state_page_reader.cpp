@@ -17,7 +17,7 @@ namespace {
 
 using telemetry::StatePage;
 
-/// A page, with whether its process lives.
+/// Reads a status file and determines whether its process is alive.
 Result<StatePage> read_page(const std::string& path, const std::string& own_namespace) {
   auto found = telemetry::read_state_page_file(path);
   if (!found) return found.error();
@@ -28,7 +28,8 @@ Result<StatePage> read_page(const std::string& path, const std::string& own_name
   }
   ProcessState& process = page->process;
   process.elsewhere = page->mark.pid_namespace != own_namespace;
-  // A child may hold the lock of a parent that was killed in the middle of writing.
+  // The lock alone is not enough: a child that was forked while the parent wrote the file may still
+  // hold it after the parent was killed.
   process.alive = found->held && (process.elsewhere ||
                                   telemetry::start_ticks_of(process.pid) == page->mark.start_ticks);
   return page;
@@ -48,7 +49,7 @@ std::vector<StatePage> read_pages(const std::string& folder) {
   return pages;
 }
 
-/// One entry for each process, with all of its runtimes.
+/// Merges the status files of each process into one entry with all of its runtimes.
 std::vector<ProcessState> join_by_process(std::vector<StatePage> pages) {
   std::map<std::tuple<int64_t, std::string, uint64_t>, ProcessState> by_process;
   for (StatePage& page : pages) {
@@ -67,14 +68,14 @@ std::vector<ProcessState> join_by_process(std::vector<StatePage> pages) {
 Status no_page(int64_t pid, const std::string& folder, bool ended) {
   const bool there = ::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
   if (ended || pid <= 0 || !there) {
-    return {
-        Code::not_found, "state_page.process",
-        base::concat("there is no process ", pid, ended ? " any more; it left a page behind" : "")};
+    return {Code::not_found, "state_page.process",
+            base::concat("there is no process ", pid,
+                         ended ? "; it ended and left a status file" : "")};
   }
   return {Code::not_found, "state_page.none",
-          base::concat("process ", pid, " keeps no state page in ", folder,
-                       "; start it with OPMUX_STATE_PAGE=1, and ask as its user with its "
-                       "OPMUX_STATE_DIR and XDG_RUNTIME_DIR")};
+          base::concat("process ", pid, " has no status file in ", folder,
+                       "; start it with OPMUX_STATE_PAGE=1, and run this command as the same user "
+                       "with the same OPMUX_STATE_DIR and XDG_RUNTIME_DIR")};
 }
 
 }  // namespace

@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::string_view kTitle = "opmux state page ";
 constexpr std::string_view kVersion = "1";
-/// For what stands last: how much was left out.
+/// Bytes reserved for the last record, `left_out`.
 constexpr size_t kRoomAtTheEnd = 256;
 
-/// Appends records while there is room, and counts the others.
+/// Appends records up to kMaxStatePage and counts the records that do not fit.
 class Body {
  public:
   template <class... Fields>
@@ -176,7 +176,7 @@ constexpr std::array<RecordKind, 9> kRecordKinds{{
     {"left_out", [](PageFields& f, RuntimeState& own) { own.left_out = f.count(); }},
 }};
 
-/// False if the line is none that was written.
+/// Reads one line; ignores unknown kinds of records. False if the line is malformed.
 bool read_record(std::string_view line, StatePage& page) {
   PageFields fields(line);
   const std::string name = fields.text();
@@ -187,7 +187,8 @@ bool read_record(std::string_view line, StatePage& page) {
 }
 
 Status damaged(std::string_view what) {
-  return {Code::invalid_argument, "state_page.damaged", base::concat("no state page: ", what)};
+  return {Code::invalid_argument, "state_page.damaged",
+          base::concat("invalid status file: ", what)};
 }
 
 }  // namespace
@@ -210,27 +211,28 @@ std::string state_page_text(std::string_view body, int64_t written, uint64_t upd
 }
 
 Result<StatePage> parse_state_page(std::string_view text) {
-  if (!text.starts_with(kTitle)) return damaged("it does not start like one");
-  if (!text.ends_with('\n')) return damaged("it is cut off");
+  if (!text.starts_with(kTitle)) return damaged("the title line is missing");
+  if (!text.ends_with('\n')) return damaged("the file is truncated");
   text.remove_suffix(1);
   const auto whole = base::text_of_checked(text);
-  if (!whole || !whole->starts_with(kTitle)) return damaged("it is not as it was written");
+  if (!whole || !whole->starts_with(kTitle)) return damaged("the checksum does not match");
   std::string_view rest = whole->substr(kTitle.size());
   std::string_view title = base::take_until(rest, '\n');
   if (const std::string_view version = base::take_until(title, ' '); version != kVersion) {
     return Status(Code::unsupported, "state_page.version",
-                  base::concat("the page has version ", version.substr(0, 16),
-                               ", and this opmux reads version ", kVersion));
+                  base::concat("the status file has version ", version.substr(0, 16),
+                               ", this opmux reads version ", kVersion));
   }
   StatePage page;
   RuntimeState& own = page.process.runtimes.emplace_back();
   PageFields times(title, ' ');
   own.written = times.number();
   own.updates = times.count();
-  if (!times.good()) return damaged("its first line says not when it was written");
+  if (!times.good()) return damaged("the title line has no valid time");
   while (!rest.empty()) {
     const std::string_view line = base::take_until(rest, '\n');
-    if (!read_record(line, page)) return damaged(base::concat("'", line.substr(0, 80), "'"));
+    if (!read_record(line, page))
+      return damaged(base::concat("malformed record '", line.substr(0, 80), "'"));
   }
   return page;
 }

@@ -8,27 +8,29 @@
 
 namespace opmux::telemetry {
 
-/// A page holds no more; what does not fit is counted.
+/// Maximum size of a status file. Records that do not fit are counted.
 inline constexpr size_t kMaxStatePage = size_t{4} << 20;
 
-/// Which process a page is of, so that one that got the same number later is not taken for it.
+/// Identifies a process together with its pid, so that a later process with the same pid is not
+/// mistaken for it.
 struct ProcessMark {
   std::string pid_namespace;  ///< "pid:[4026531836]"
-  uint64_t start_ticks = 0;   ///< since the boot
+  uint64_t start_ticks = 0;   ///< start time in clock ticks since boot
 };
 
+/// The contents of one status file.
 struct StatePage {
   ProcessMark mark;
-  ProcessState process;  ///< with one runtime
+  ProcessState process;  ///< has exactly one runtime
 };
 
-/// Everything but when it was written: differs if there is something to tell.
+/// Formats everything except the time of writing, so that callers can compare it with the last body
+/// and skip unchanged updates.
 std::string state_page_body(const StatePage& page);
-/// The text of a page with such a body.
+/// Formats the whole file from such a body.
 std::string state_page_text(std::string_view body, int64_t written, uint64_t updates);
 
-/// Fails with "state_page.damaged" or "state_page.version". Records of a kind that is not known are
-/// passed over.
+/// Fails with "state_page.damaged" or "state_page.version". Ignores unknown kinds of records.
 Result<StatePage> parse_state_page(std::string_view text);
 
 }  // namespace opmux::telemetry

@@ -61,7 +61,7 @@ def main(folder):
     finally:
         server.kill()
         server.wait()
-    assert "left a page behind" in run(folder, "list", "--pid", pid, code=2)
+    assert "left a status file" in run(folder, "list", "--pid", pid, code=2)
     assert run(folder, "explain", "--pid", code=0).startswith("no process writes")
 
 

@@ -119,12 +119,12 @@ TEST(ReplayFile, refuses_every_changed_byte_and_every_shorter_file) {
 }
 
 TEST(ReplayFile, names_line_and_version) {
-  EXPECT_EQ(problem("opmux replay 2\n"),
-            "a file:1: not a replay file that can be used: it is of another version, 'opmux replay "
-            "2'; this one reads 'opmux replay 1'");
   EXPECT_EQ(
-      problem("rubbish"),
-      "a file:1: not a replay file that can be used: it does not begin with 'opmux replay 1'");
+      problem("opmux replay 2\n"),
+      "a file:1: invalid replay file: the file has version 'opmux replay 2', this build reads "
+      "'opmux replay 1'");
+  EXPECT_EQ(problem("rubbish"),
+            "a file:1: invalid replay file: the file does not begin with 'opmux replay 1'");
   EXPECT_NE(problem(changed("cause diverged", "cause bored")).find("a file:8: "),
             std::string::npos);
 }

@@ -107,7 +107,7 @@ TEST(CallRecorder, each_class_has_a_file_of_its_own_up_to_the_limit) {
   const RecordState state = stage.runtime.recordings();
   EXPECT_EQ(state.written, 2u);
   EXPECT_EQ(state.left_out, 1u);
-  EXPECT_NE(state.problem.find("takes no more"), std::string::npos);
+  EXPECT_NE(state.problem.find("which is the limit"), std::string::npos);
 }
 
 TEST(CallRecorder, what_another_process_wrote_is_not_written_again) {

@@ -233,7 +233,7 @@ TEST(StatePage, of_a_killed_process_is_told_as_such_and_swept) {
   const auto dead = process_state(child, folder.path());
   ASSERT_FALSE(dead);
   EXPECT_EQ(dead.error().reason(), "state_page.process");
-  EXPECT_THAT(std::string(dead.error().message()), HasSubstr("left a page behind"));
+  EXPECT_THAT(std::string(dead.error().message()), HasSubstr("left a status file"));
   EXPECT_THAT(process_states(folder.path()), IsEmpty());
   const auto page = std::filesystem::directory_iterator(folder.path() + "/run")->path().string();
   const auto left = open_state_page(page);
