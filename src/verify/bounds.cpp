@@ -22,7 +22,8 @@ const Bounds& find_bounds(std::string_view op) {
       operators::fused_moe(),
       operators::linear_w8a8(),
       operators::linear_w4a16(),
-      // Copied and rounded once at most, or defined in whole numbers: there is nothing to bound.
+      // These operators copy elements, round them at most once, or compute with integers, so
+      // results are exact.
       {.op = "embedding"},
       {.op = "reshape_and_cache"},
       {.op = "sample"},

@@ -17,7 +17,7 @@ size_t packed_size(const TensorView& tensor) {
   return static_cast<size_t>(tensor.elements()) * static_cast<size_t>(tensor.dtype().size_bytes());
 }
 
-/// The same with what is lost so that the next one starts at a round address.
+/// packed_size() rounded up to 64 bytes, so that the next copy is aligned.
 size_t place_of(const TensorView& tensor) {
   constexpr size_t kRound = 64;
   return (packed_size(tensor) + kRound - 1) / kRound * kRound;

@@ -15,22 +15,22 @@
 
 namespace opmux::verify {
 
-/// One argument of a call, with elements of its own.
+/// A copy of one argument of a call. The elements are in the memory of the CallCopy.
 struct CopiedArgument {
   uint32_t tag = OPMUX_ARG_NONE;
-  bool read = false, written = false;  ///< of tensors
-  int64_t i64 = 0;                     ///< also bool and enum position
+  bool read = false, written = false;  ///< access to a tensor
+  int64_t i64 = 0;                     ///< integer, bool, or index of an enum value
   double f64 = 0;
 
-  // As the call had it.
+  // Properties of the original tensor.
   DType dtype{};
   Device device{};
   uint32_t rank = 0;
   std::array<int64_t, OPMUX_MAX_RANK> shape{}, strides{};
-  uint32_t misalignment = 0;  ///< of its first element, to 4096 bytes
+  uint32_t misalignment = 0;  ///< address of the first element modulo 4096
 
-  std::span<std::byte> before;  ///< its elements when the call began, packed; if it is read
-  std::span<std::byte> after;   ///< and when it ended; if it is written
+  std::span<std::byte> before;  ///< packed elements before the call; empty if it is not read
+  std::span<std::byte> after;   ///< packed elements after the call; empty if it is not written
 
   bool is_tensor() const { return tag == OPMUX_ARG_TENSOR; }
   std::span<const int64_t> dims() const { return {shape.data(), rank}; }
@@ -39,25 +39,25 @@ struct CopiedArgument {
 /// Why a call cannot be copied.
 enum class NoCopy : uint8_t { none, device, arguments };
 
-/// The arguments of a call, copied before and after it ran. Never refers to the caller's memory
-/// beyond these two moments. Move-only.
+/// A copy of a call's arguments, taken before and after the call. Keeps no reference to the
+/// caller's memory. Move-only.
 class CallCopy {
  public:
-  /// Whether such a call can be copied: tensors that this thread can read, of types that can be
-  /// compared; no strings, no lists.
+  /// Returns why a call cannot be copied. It can be copied if its tensors are in CPU memory and
+  /// have comparable types, and it has no strings or lists.
   static NoCopy obstacle(const opmux_call& call);
-  /// Bytes that the copies of a call take.
+  /// Number of bytes that the copy of a call needs.
   static size_t bytes_of(const opmux_call& call);
 
-  /// Copies what the call reads. Throws std::bad_alloc.
+  /// Copies the inputs, before the call. Throws std::bad_alloc.
   explicit CallCopy(const opmux_call& call);
-  /// Copies what it wrote.
+  /// Copies the outputs, after the call.
   void take_outputs(const opmux_call& call);
 
   const std::vector<CopiedArgument>& arguments() const { return arguments_; }
   uint32_t tag() const { return tag_; }
   size_t bytes() const { return bytes_; }
-  /// Elements of each written tensor, in the order of arguments.
+  /// The packed elements of each written tensor, in the order of the arguments.
   std::vector<std::vector<std::byte>> outputs() const;
 
  private:
@@ -67,7 +67,7 @@ class CallCopy {
   uint32_t tag_ = 0;
 };
 
-/// A copied call as whoever judges it sees it: plain numbers.
+/// Converts a copied call to the CallView that the comparison uses.
 class JudgedCall {
  public:
   JudgedCall(const registry::Schema& schema, const CallCopy& copy);
@@ -75,7 +75,7 @@ class JudgedCall {
   JudgedCall& operator=(const JudgedCall&) = delete;
 
   const CallView& view() const { return view_; }
-  /// From now on outputs are judged as if the reference must have their dtype.
+  /// Makes the comparison treat all outputs as if the reference had to compute them in their dtype.
   void tie_outputs();
 
  private:

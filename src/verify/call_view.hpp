@@ -9,38 +9,41 @@
 
 namespace opmux::verify {
 
-/// The elements of a tensor as plain numbers.
+/// A tensor whose elements are converted to double.
 struct Tensor {
   DType dtype{};
   std::vector<int64_t> shape;
-  std::vector<double> values;  ///< row-major; empty if it is only written
+  std::vector<double> values;  ///< row-major; empty if the tensor is only written
 };
 
-/// An argument of a call that is judged.
+/// An argument of a call whose results are compared.
 struct ArgumentView {
   std::string_view name;
   bool present = false;
-  const Tensor* tensor = nullptr;  ///< null for scalars and what is absent
+  const Tensor* tensor = nullptr;  ///< null for scalars and absent arguments
   bool written = false;
-  bool tied = false;  ///< its dtype is that of other arguments too
-  int64_t i64 = 0;    ///< also bool and enum position
+  bool tied = false;  ///< the schema requires the same dtype for another argument
+  int64_t i64 = 0;    ///< integer, bool, or index of an enum value
   double f64 = 0;
 };
 
-/// A call that is judged: what it was given, before it wrote. Borrows everything.
+/// A call whose results are compared: its arguments as they were before the call. Borrows
+/// everything.
 struct CallView {
   std::string_view op;
   std::vector<ArgumentView> arguments;
 
-  /// By name. What a caller of an older schema does not know is absent; a tensor must be present.
+  /// Returns an argument by name. An argument that the caller's older schema does not have is
+  /// absent.
   const ArgumentView& argument(std::string_view name) const {
     static constexpr ArgumentView kAbsent;
     const auto found = std::ranges::find(arguments, name, &ArgumentView::name);
     return found == arguments.end() ? kAbsent : *found;
   }
+  /// Returns a tensor by name; it must be present.
   const Tensor& tensor(std::string_view name) const { return *argument(name).tensor; }
   bool has(std::string_view name) const { return argument(name).present; }
-  /// A number, or what it defaults to if it was left out.
+  /// Returns a scalar, or `otherwise` if it is absent.
   double real(std::string_view name, double otherwise) const {
     const ArgumentView& found = argument(name);
     return found.present ? found.f64 : otherwise;

@@ -9,17 +9,18 @@
 
 namespace opmux::verify {
 
-/// A call whose result is not the reference's. Borrows everything; valid while it is told.
+/// A call whose result differs from the reference. Borrows everything; valid only during the
+/// callback.
 struct Divergence {
-  const registry::ImplementationRecord& implementation;  ///< that ran
+  const registry::ImplementationRecord& implementation;  ///< implementation that ran
   const registry::Schema& schema;
-  const CallCopy& call;      ///< its arguments before, and what it wrote
-  const Mismatch& mismatch;  ///< the first element that is wrong
-  std::string_view text;     ///< the same in words
-  std::string_view what;     ///< the class of such calls: "f32 H<=4096 rows<=32 on cpu:0"
+  const CallCopy& call;      ///< inputs before the call, and outputs after it
+  const Mismatch& mismatch;  ///< first wrong element
+  std::string_view text;     ///< text of `mismatch`
+  std::string_view what;     ///< class of the call: "f32 H<=4096 rows<=32 on cpu:0"
 };
 
-/// Is told of divergences, on the thread that compares; never under a lock. Thread-safe.
+/// Receives divergences on the thread that compares, without any lock held. Must be thread-safe.
 class Witness {
  public:
   virtual ~Witness() = default;

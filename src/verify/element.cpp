@@ -10,8 +10,9 @@
 namespace opmux::verify {
 namespace {
 
+/// Parameters of a binary floating-point format.
 struct Format {
-  int digits;    ///< of the significand
+  int digits;    ///< bits of the significand
   int smallest;  ///< exponent of the smallest normal number
   double largest;
 };
@@ -22,7 +23,7 @@ Format format_of(DType dtype) {
   return {24, -126, std::numeric_limits<float>::max()};
 }
 
-/// The power of two that is the distance of neighbours around `value`.
+/// The distance between neighbouring numbers around `value`, a power of two.
 double step(double value, const Format& format) {
   int exponent = format.smallest;  // of zero too
   if (value != 0) exponent = std::max(std::ilogb(value), format.smallest);
@@ -91,7 +92,7 @@ void write_integer(std::byte* at, DType dtype, double value) {
 double clamped(double value, DType dtype) {
   if (dtype == boolean) return value != 0 ? 1 : 0;
   const int digits = dtype.code == OPMUX_DTYPE_INT ? dtype.bits - 1 : dtype.bits;
-  // 2^63 is no int64_t; numbers near it are never drawn.
+  // Limit to 62 bits, because 2^63 does not fit into int64_t. Test data has no numbers near it.
   const double high = std::ldexp(1.0, std::min(digits, 62)) - 1;
   return std::clamp(std::nearbyint(value), dtype.code == OPMUX_DTYPE_INT ? -high - 1 : 0.0, high);
 }
@@ -140,7 +141,7 @@ void write_element(std::byte* at, DType dtype, double value) {
   } else if (dtype == f16) {
     store(at, to_half(value));
   } else if (dtype == bf16) {
-    // A NaN of a double may have its payload below what is kept.
+    // Write a fixed NaN, because the payload of a double NaN may be in the bits that are cut off.
     const uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(value));
     store(at, std::isnan(value) ? uint16_t{0x7fc0} : static_cast<uint16_t>(bits >> 16));
   } else {

@@ -7,7 +7,7 @@
 
 namespace opmux::verify {
 
-/// Where the element of that number stands in a tensor of that shape, counted row by row.
+/// Converts a row-major element number to the index in a tensor of this shape.
 inline std::vector<int64_t> index_of(std::span<const int64_t> shape, size_t element) {
   std::vector<int64_t> index(shape.size());
   auto left = static_cast<int64_t>(element);

@@ -10,7 +10,8 @@
 namespace opmux::verify {
 namespace {
 
-/// Both computations may be off by the bound; tiny results may be flushed to zero.
+/// Doubles the bounds, because the reference may be off by the bound too, and allows tiny results
+/// to be flushed to zero.
 void finish_bounds(const CallView& c, ExpectedOutput& output) {
   const ArgumentView& argument = c.arguments[output.argument];
   const DType dtype = argument.tensor->dtype;
@@ -43,7 +44,7 @@ std::string number_text(double value) {
 
 bool fits(double got, double value, double bound, DType dtype) {
   if (std::isnan(value)) return std::isnan(got);
-  if (!std::isfinite(bound)) return true;  // nothing is known about this one
+  if (!std::isfinite(bound)) return true;  // no bound is known for this element
   if (got == rounded(value, dtype)) return true;
   if (std::isinf(value)) return false;
   return got >= rounded(value - bound, dtype) && got <= rounded(value + bound, dtype);

@@ -11,30 +11,31 @@
 
 namespace opmux::verify {
 
-/// What one written tensor should hold: the reference's values, and how far from them the result of
-/// a right implementation may be before it is rounded to the tensor's dtype.
+/// The expected contents of one output: the reference's values, and how far a correct result may
+/// differ from them before it is rounded to the tensor's dtype.
 struct ExpectedOutput {
   size_t argument = 0;
   std::vector<double> values, bounds;  ///< row-major
 
-  /// The bound of every element is `relative` times its value.
+  /// Sets the bound of every element to `relative` times the magnitude of its value.
   void bound_relative(double relative);
 };
 
+/// The expected contents of all outputs of a call.
 struct Expected {
   std::vector<ExpectedOutput> outputs;
 
-  /// Of a tensor that is written; by the position of its argument.
+  /// The output with this argument name, which must be written.
   ExpectedOutput& of(const CallView& c, std::string_view name);
 };
 
-/// One element that is not what it should be.
+/// One element of a result that is outside of its bound.
 struct Mismatch {
-  size_t argument = 0;  ///< that was written
-  size_t element = 0;   ///< row-major
+  size_t argument = 0;  ///< index of the output
+  size_t element = 0;   ///< row-major element number
   double got = 0;
   double expected = 0;   ///< the reference's value
-  double tolerance = 0;  ///< how far from it a right result may be
+  double tolerance = 0;  ///< allowed difference from it
 
   /// "y[3,5] is 2, expected 1 (the reference has 1 +- 1e-06, in f32 from 0.99 to 1.01)".
   std::string describe(const CallView& c) const;
@@ -42,20 +43,21 @@ struct Mismatch {
   std::string place(const CallView& c) const;
 };
 
-/// Elements, packed and row-major, as numbers.
+/// Converts packed elements to double.
 std::vector<double> values_of(std::span<const std::byte> packed, DType dtype);
 
-/// Whether the reference is asked for an output in f32, so that what an implementation rounds can
-/// be judged.
+/// True if the reference computes this output in f32, so that the rounding of an implementation can
+/// be checked.
 bool widens(const CallView& c, const ArgumentView& argument);
 
-/// Bounds what the reference computed: `values` of each written tensor, in the order of arguments.
+/// Adds the operator's bounds to the reference's results: `values` of each written tensor, in the
+/// order of the arguments.
 Expected bounded(const CallView& c, std::vector<std::vector<double>> values);
 
-/// The same without any tolerance, for calls that write nothing or should not have run.
+/// bounded() without tolerance, for calls that write nothing or should not have run.
 Expected exactly(const CallView& c, std::vector<std::vector<double>> values);
 
-/// The first element that is not what it should be. `got` holds the packed elements of each output.
+/// Returns the first element outside of its bound. `got` has the packed elements of each output.
 std::optional<Mismatch> judge(const CallView& c, const Expected& expected,
                               std::span<const std::vector<std::byte>> got);
 

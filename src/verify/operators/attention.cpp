@@ -16,7 +16,7 @@ double mask_at(const CallView& c, std::vector<int64_t> index) {
   return mask.dtype == boolean ? (value != 0 ? 0 : -INFINITY) : value;
 }
 
-/// The elements of [b, row, head] of a tensor of four dimensions.
+/// The elements [b, row, head, :] of a four-dimensional tensor.
 std::vector<double> vector_at(const Tensor& tensor, int64_t b, int64_t row, int64_t head) {
   const int64_t size = tensor.shape[3];
   const auto from =

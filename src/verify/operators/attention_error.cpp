@@ -6,11 +6,11 @@ namespace opmux::verify::operators {
 namespace {
 
 struct Logit {
-  double value = 0, error = 0;  ///< absolute
+  double value = 0, error = 0;  ///< `error` is absolute
 };
 
-/// cap(scale * q.k) + mask: a sum relative to its magnitudes, a tanh with slope 1 at most, and
-/// single steps.
+/// cap(scale * q.k) + mask. The error of the sum is relative to its magnitudes, tanh has a slope of
+/// at most 1, and each further step adds one rounding.
 Logit logit_of(const Query& query, size_t key, double scale, double softcap) {
   double sum = 0, magnitude = 0;
   for (size_t d = 0; d < query.q.size(); ++d) {
@@ -29,7 +29,7 @@ Logit logit_of(const Query& query, size_t key, double scale, double softcap) {
   return logit;
 }
 
-/// Weights of the keys and the relative error of each.
+/// The softmax weights of the keys and their relative errors.
 struct Weights {
   std::vector<double> weight, error;
 
@@ -43,7 +43,8 @@ struct Weights {
       sum += weight.back();
       off += weight.back() * error.back();
     }
-    // A running maximum scales what was added again and again: as if every sum were two.
+    // An implementation with a running maximum rescales the partial sums repeatedly, so allow twice
+    // the error of each sum.
     const double always = off / sum + 2 * kUnit * std::abs(sink == -INFINITY ? 0 : sink) +
                           4 * sum_error(static_cast<int64_t>(logits.size())) + 4 * kFunction;
     for (size_t t = 0; t < weight.size(); ++t) {
@@ -74,7 +75,7 @@ void bound_query(const CallView& c, const Query& query, DType values, double* bo
   const double flushed = values == f32 ? kSmallest : smallest(values) + kSmallest;
   for (size_t t = 0; t < query.v.size(); ++t) {
     const double relative = weights.error[t] + rounding;
-    // Engines may flush subnormal values and products to zero.
+    // Implementations may flush subnormal values and products to zero.
     const double lost = kSmallest * (1 + weights.weight[t]);
     for (size_t d = 0; d < query.v[t].size(); ++d) {
       bounds[d] += std::abs(query.v[t][d]) * (weights.weight[t] * relative + flushed) + lost;

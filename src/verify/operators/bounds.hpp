@@ -20,7 +20,7 @@ Bounds fused_moe();
 Bounds linear_w8a8();
 Bounds linear_w4a16();
 
-/// For operators of which only the schema is known.
+/// Generic bounds, for operators of which only the schema is known.
 Bounds own();
 
 }  // namespace opmux::verify::operators

@@ -4,8 +4,8 @@
 namespace opmux::verify::operators {
 namespace {
 
-/// The sum of two numbers in f32 has one right value, so the residual is exact; the norm is that of
-/// the residual as it was stored.
+/// The sum of two f32 numbers has a single correct value, so the residual is exact. The norm is
+/// computed from the residual as it is stored.
 void bound_fused_add_rms_norm(const CallView& c, Expected& expected) {
   const std::span<const double> sum(expected.of(c, "residual").values);
   ExpectedOutput& x = expected.of(c, "x");

@@ -16,7 +16,7 @@ double activation(int64_t kind, double v) {
   return v / (1 + std::exp(-2 * 0.7978845608028654 * (v + 0.044715 * v * v * v)));
 }
 
-/// One row of weights times one vector whose elements are rough.
+/// The dot product of a row of weights and a vector with errors.
 Rough product(const double* weight, const std::vector<Rough>& x) {
   Rough sum;
   double magnitude = 0;
@@ -29,7 +29,7 @@ Rough product(const double* weight, const std::vector<Rough>& x) {
   return sum;
 }
 
-/// May be rounded to the dtype of x on the way.
+/// Adds the error of rounding an intermediate value to the dtype of x, which is allowed.
 Rough rounded_to(Rough rough, DType dtype) {
   if (dtype != f32) rough.error += unit_roundoff(dtype) * std::abs(rough.value) + smallest(dtype);
   return rough;
@@ -45,7 +45,7 @@ std::vector<Rough> expert(const CallView& c, size_t which, const std::vector<Rou
     const Rough gate = rounded_to(product(first + i * outer, x), c.tensor("x").dtype);
     const Rough up = rounded_to(product(first + (inner + i) * outer, x), c.tensor("x").dtype);
     const double active = activation(c.integer("activation", 0), gate.value);
-    // No activation is steeper than 1.2.
+    // The slope of every activation is at most 1.2.
     hidden[i] = {active * up.value, 1.2 * gate.error * std::abs(up.value) +
                                         std::abs(active) * up.error +
                                         (kFunction + 6 * kUnit) * std::abs(gate.value * up.value)};

@@ -6,7 +6,8 @@
 
 namespace opmux::verify::operators {
 
-/// Of what is rounded to 16 bits, an exponential may have that relative error more.
+/// Additional relative error that is allowed for the exponential if the result is rounded to 16
+/// bits.
 inline double shortened_function(DType dtype) { return dtype == f32 ? 0 : 0x1p-18; }
 
 /// Calls set(gate, factor, y's value, y's bound) for every element of y.

@@ -6,12 +6,12 @@
 namespace opmux::verify::operators {
 namespace {
 
-/// The error of the mean is relative to the mean magnitude, and every centred value has it. Through
-/// the variance it changes the factor of the whole row.
+/// The errors that all elements of a row share. The error of the mean is relative to the mean
+/// magnitude and is part of every centred value. Through the variance it also changes the factor.
 struct RowError {
   double mean = 0, factor = 0;
-  double centred = 0;   ///< absolute error of x - mean, beyond its own rounding
-  double relative = 0;  ///< of the factor
+  double centred = 0;   ///< absolute error of x - mean, without the rounding of the subtraction
+  double relative = 0;  ///< relative error of the factor
 
   RowError(std::span<const double> row, double eps) {
     const auto n = static_cast<double>(row.size());
@@ -41,7 +41,8 @@ void bound_layer_norm_row(const CallView& c, std::span<const double> row,
     bounds[i] = error.factor * weight *
                     (error.centred + centred * (error.relative + 4 * kUnit) + kSmallest) +
                 2 * kUnit * bias + kSmallest * weight;
-    // Noise as large as the variance: all that is left is that a normalized row has length sqrt(H).
+    // The error is as large as the variance. The only remaining bound is the norm of a normalized
+    // row, which is sqrt(H).
     if (error.relative > 0.1) {
       bounds[i] = 2 * std::sqrt(static_cast<double>(row.size())) * weight + kUnit * bias;
     }

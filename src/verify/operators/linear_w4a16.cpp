@@ -5,8 +5,8 @@
 namespace opmux::verify::operators {
 namespace {
 
-/// Sums of x * w * scale and of x * zero_point * scale may be kept apart, so the magnitudes are
-/// those of both. The weight may be rounded to the dtype of x.
+/// Implementations may sum x * w * scale and x * zero_point * scale separately, so the magnitudes
+/// of both count. They may round the weight to the dtype of x.
 void bound_linear_w4a16(const CallView& c, Expected& expected) {
   const Tensor &weight = c.tensor("weight"), &scale = c.tensor("scale");
   const int64_t depth = 2 * weight.shape[1], groups = scale.shape[1];
@@ -19,7 +19,7 @@ void bound_linear_w4a16(const CallView& c, Expected& expected) {
   ExpectedOutput& y = expected.of(c, "y");
   bound_linear(c, c.tensor("x").values, depth, magnitude, y);
   const double narrow = c.tensor("x").dtype == f32 ? 0 : unit_roundoff(c.tensor("x").dtype);
-  // sum_error(depth) + 2 units of the magnitudes are in the bound already.
+  // The bound already contains sum_error(depth) + 2 * kUnit of the magnitudes.
   const double more = (narrow + 2 * kUnit) / (sum_error(depth) + 2 * kUnit);
   for (double& one : y.bounds) one *= 1 + more;
 }

@@ -4,7 +4,7 @@
 namespace opmux::verify::operators {
 namespace {
 
-/// The sum of integers is exact; two or three products and the bias round.
+/// The sum of integers is exact. Two or three products and the addition of the bias are rounded.
 void bound_linear_w8a8(const CallView& c, Expected& expected) {
   ExpectedOutput& y = expected.of(c, "y");
   const auto width = static_cast<size_t>(c.tensor("y").shape.back());

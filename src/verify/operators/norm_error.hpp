@@ -8,20 +8,20 @@
 
 namespace opmux::verify::operators {
 
-/// A vector argument, or one value in every place if it was left out.
+/// Element i of a vector argument, or `otherwise` if the argument is absent.
 inline double at_or(const CallView& c, std::string_view name, size_t i, double otherwise) {
   return c.has(name) ? c.tensor(name).values[i] : otherwise;
 }
 
-/// One over the root mean square of a row.
+/// The reciprocal of the root mean square of a row.
 inline double rms_factor(std::span<const double> row, double eps) {
   double sum = 0;
   for (const double value : row) sum += value * value;
   return 1 / std::sqrt(sum / static_cast<double>(row.size()) + eps);
 }
 
-/// What rounding a normalized value before it meets the weight may add to an error: nothing unless
-/// the value, give or take its error, can be rounded to either of two neighbours.
+/// The error added by rounding a normalized value before it is multiplied by the weight. Zero
+/// unless the value, within its error, can be rounded to two different numbers.
 inline double rounding_between(const CallView& c, double normal, double relative) {
   if (c.integer("round_before_weight", 0) == 0) return 0;
   const DType dtype = c.has("weight") ? c.tensor("weight").dtype : c.tensor("x").dtype;
@@ -29,13 +29,13 @@ inline double rounding_between(const CallView& c, double normal, double relative
                   rounded(normal * (1 - relative), dtype));
 }
 
-/// round_before_weight.
+/// True if the call sets `round_before_weight`.
 inline bool rounds_first(const CallView& c) { return c.integer("round_before_weight", 0) != 0; }
 
-/// Bounds of y = row * factor * weight: squares are positive, so the error of their sum is relative
-/// and the root halves it; then come a root, a quotient and two products. Elements that are flushed
-/// to zero before they are multiplied are off by what they were. Where the normalized value is
-/// rounded and a tie is in reach, it may end on either side.
+/// Bounds y = row * factor * weight. Squares are positive, so the error of their sum is relative,
+/// and the square root halves it. The root, a quotient and two products add one rounding each. An
+/// element that is flushed to zero before the multiplication is off by its value. If the normalized
+/// value is rounded and a tie is within its error, it may be rounded to either side.
 inline void bound_rms_row(const CallView& c, std::span<const double> row, double eps,
                           std::span<const double> values, std::span<double> bounds) {
   const double relative =

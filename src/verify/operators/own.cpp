@@ -4,12 +4,11 @@
 #include "verify/element.hpp"
 #include "verify/operators/bounds.hpp"
 
-/// Operators that the suite knows by their schema alone: those that plugins and programs bring.
-/// For operators of which only the schema is known: those that plugins and programs bring.
+/// Generic bounds for operators that plugins and programs define; only their schema is known.
 namespace opmux::verify::operators {
 namespace {
 
-/// How far results may be from the reference's, relative to the largest of the same output.
+/// Allowed difference from the reference, relative to the largest element of the same output.
 constexpr double kTolerance = 0x1p-10;
 
 void bound_own(const CallView&, Expected& expected) {

@@ -7,12 +7,12 @@
 namespace opmux::verify::operators {
 
 /// The bound of a sum of `count` products whose magnitudes add up to `magnitude`. `factors` is the
-/// sum of the magnitudes of all factors: engines may flush subnormal ones to zero.
+/// sum of the magnitudes of all factors, because implementations may flush subnormal ones to zero.
 inline double product_error(int64_t count, double magnitude, double factors) {
   return (sum_error(count) + 2 * kUnit) * magnitude + kSmallest * (1 + factors);
 }
 
-/// Bounds of y = x times the rows of `weight`, where weight(n, k) gives its elements, plus bias.
+/// Bounds y = x * weight^T + bias, where weight(n, k) returns the elements of the weight.
 template <class Weight>
 void bound_linear(const CallView& c, const std::vector<double>& x, int64_t depth,
                   const Weight& weight, ExpectedOutput& y) {

@@ -3,8 +3,8 @@
 namespace opmux::verify::operators {
 namespace {
 
-/// a * c - b * s and b * c + a * s: two products and a sum, relative to the sum of magnitudes.
-/// Elements that are not rotated are copied.
+/// a * c - b * s and b * c + a * s: two products and a sum, with an error relative to the sum of
+/// magnitudes. Elements that are not rotated are copied exactly.
 void bound_heads(const CallView& c, std::string_view name, Expected& expected) {
   ExpectedOutput& output = expected.of(c, name);
   const Tensor& heads = c.tensor(name);

@@ -4,8 +4,8 @@
 namespace opmux::verify::operators {
 namespace {
 
-/// v / (1 + exp(-v)) * b: nothing cancels, so every step adds a relative error. An exponential
-/// that overflows stands for a quotient that is flushed to zero.
+/// v / (1 + exp(-v)) * b: nothing cancels, so every step adds a relative error. If the exponential
+/// overflows, the quotient is flushed to zero.
 void bound_silu_and_mul(const CallView& c, Expected& expected) {
   const double shortened = shortened_function(c.tensor("y").dtype);
   for_each_gate(c, expected, [&](double v, double b, double value, double& bound) {

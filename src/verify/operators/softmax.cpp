@@ -10,7 +10,7 @@ void bound_softmax_row(std::span<const double> x, double scale, std::span<const 
                        std::span<double> bounds) {
   const std::vector<double> error = softmax_error(x, scale);
   for (size_t i = 0; i < x.size(); ++i) {
-    // What is masked is exactly zero; what underflows may be flushed.
+    // Masked elements are exactly zero. Elements that underflow may be flushed to zero.
     bounds[i] = std::isinf(x[i]) ? 0 : p[i] * error[i] + kSmallest;
   }
 }

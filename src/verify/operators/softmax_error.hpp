@@ -8,8 +8,8 @@
 
 namespace opmux::verify::operators {
 
-/// The relative error of each weight of exp(s x - m) / sum: an absolute error of the exponent is a
-/// relative one of the power, and the same errors, weighted, are in the sum.
+/// The relative error of each weight exp(s x - m) / sum. An absolute error of the exponent becomes
+/// a relative error of the exponential, and the sum has the weighted mean of these errors.
 inline std::vector<double> softmax_error(std::span<const double> x, double scale) {
   double largest = -INFINITY, sum = 0, in_sum = 0;
   for (const double value : x) largest = std::max(largest, scale * value);

@@ -4,8 +4,8 @@
 namespace opmux::verify::operators {
 namespace {
 
-/// Weights have the error of a softmax, and that of their sum if they are divided by it. Ids are
-/// exact: the choice is made by the logits.
+/// The weights have the error of a softmax, plus the error of their sum if they are renormalized.
+/// The ids are exact, because the experts are chosen by the logits.
 void bound_topk_softmax(const CallView& c, Expected& expected) {
   ExpectedOutput& weights = expected.of(c, "weights");
   const std::vector<double>& ids = expected.of(c, "ids").values;
