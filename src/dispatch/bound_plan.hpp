@@ -18,6 +18,8 @@
 
 namespace opmux::dispatch {
 
+/// current: a new decision would choose the same implementation. stale: it would choose another,
+/// but this one may still run. revoked: the implementation must not run any more.
 enum class PlanState : uint32_t { current, stale, revoked };
 static_assert(static_cast<uint32_t>(PlanState::revoked) == detail::HotPlan::kRevoked);
 
@@ -124,7 +126,7 @@ class BoundPlan {
  private:
   BoundPlan() = default;
   Status decide(const CallSite& site, const ArgValue* values);
-  /// Takes the first candidate that can be prepared.
+  /// Fills in the plan with the first candidate that can be prepared.
   Status take_candidate(const ChosenForPlan& chosen, Installation what);
   Next after_failed_preparation(const ChosenForPlan& chosen, const PlanRecord& plan,
                                 const Status& why, bool retried);

@@ -110,7 +110,8 @@ class ClassLayout {
   }
 
  private:
-  /// Thresholds on one dimension, ascending: the index of the interval replaces the value.
+  /// Ascending thresholds on one dimension. The key holds the index of the interval instead of the
+  /// value.
   struct Intervals {
     registry::Fact dim;
     std::vector<int64_t> cuts;  ///< the interval of v is the number of cuts <= v
@@ -118,7 +119,7 @@ class ClassLayout {
     void add_facts(uint64_t index, policy::ClassFacts& facts) const;
   };
 
-  /// The yes/no questions about one dimension.
+  /// The yes/no questions that capabilities and rules ask about one dimension.
   struct Asked {
     registry::Fact dim;
     uint64_t powers = 0;  ///< powers of two in "multiple of" questions, answered all at once

@@ -119,6 +119,7 @@ class Engine {
   size_t retired_waiting();
 
  private:
+  /// The last published data and the retired states; accessed under the writer lock.
   struct Published {
     registry::RegistrySnapshotPtr registry;
     std::shared_ptr<const LockSet> lock;

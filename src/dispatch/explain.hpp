@@ -15,7 +15,7 @@ namespace opmux::dispatch {
 Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                             uint32_t tag);
 
-/// "y=bf16[32,4096] x=bf16[32,4096] eps=1e-06": absent arguments are left out.
+/// Formats arguments as "y=bf16[32,4096] x=bf16[32,4096] eps=1e-06". Omits absent arguments.
 std::string describe_arguments(const registry::Schema& schema,
                                const registry::Arguments& arguments);
 

@@ -92,7 +92,8 @@ FreeDims FreeDims::compile(const registry::Schema& schema, const ShapeChecks& ch
   dims.least = contiguity ? 2 : 1;
   for (uint8_t d = 1; contiguity && d < checks.tensors.front().rank; ++d) places.fix({0, d});
   const uint8_t rank = std::ranges::max(checks.tensors, {}, &ShapeChecks::Tensor::rank).rank;
-  // Two dimensions below 2^28, or four below 2^14, times sixteen bytes stay below 2^63.
+  // The size in bytes cannot overflow: two dimensions below 2^28, or four below 2^14, times 16
+  // bytes per element are below 2^63.
   dims.size_bits = rank <= 2 ? 28 : 14;
   bool any = false;
   for (const ShapeChecks::Tensor& tensor : checks.tensors) {

@@ -142,7 +142,7 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
 
  private:
   using Packs = std::vector<PackPtr>;
-  /// Drops the copies that `gone` accepts.
+  /// Unlinks and retires the packs for which `gone` returns true.
   template <class Gone>
   void drop(Gone gone);
 

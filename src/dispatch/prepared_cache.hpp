@@ -33,7 +33,7 @@ class PreparedState {
 
 using PreparedPtr = std::shared_ptr<const PreparedState>;
 
-/// The facts a prepared state was built for.
+/// The cache key of a prepared state: values of the facts it was built for.
 struct PreparedKey {
   std::vector<int64_t> facts;
   friend bool operator==(const PreparedKey&, const PreparedKey&) = default;

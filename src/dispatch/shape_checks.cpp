@@ -51,7 +51,8 @@ ShapeProgram ShapeProgram::compile(const registry::Schema& schema, const ShapeCh
   }
   if (element > 16 || !schema.where.empty() || !checks.constant.empty() || rank > 4) return program;
   if (checks.equal.size() > kMostSteps || guard_facts.size() > kMostSteps) return program;
-  // Two dimensions below 2^28, or four below 2^14, times sixteen bytes stay below 2^63.
+  // The size in bytes cannot overflow: two dimensions below 2^28, or four below 2^14, times 16
+  // bytes per element are below 2^63.
   program.size_bits = rank <= 2 ? 28 : 14;
   for (const ShapeChecks::Equal& equal : checks.equal) {
     program.equal[program.equal_count++] = {equal.a, equal.b};

@@ -24,7 +24,7 @@ struct Transforms {
 /// The cost of transforms in points of priority, which is subtracted from the score.
 double cost_of(const Transforms& transforms);
 
-/// "contiguous(x), widen(y, x, weight)"; empty if there are none.
+/// Formats transforms as "contiguous(x), widen(y, x, weight)"; empty if there are none.
 std::string describe(const Transforms& transforms, const registry::Schema& schema);
 
 /// A call's arguments after transforms, as the kernel sees them. The original must outlive them.

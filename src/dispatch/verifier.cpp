@@ -11,11 +11,13 @@ namespace {
 using registry::FactKind;
 using registry::Reason;
 
+/// Context of get_fact().
 struct Listed {
   const registry::ImplementationRecord* implementation;
   const registry::Signature* signature;
 };
 
+/// Gives a verifier the value of a fact. Returns 0 if the fact is absent or not in `verify_reads`.
 int32_t get_fact(const void* context, uint32_t kind, opmux_str name, int64_t* value) {
   const auto& listed = *static_cast<const Listed*>(context);
   const auto fact =

@@ -18,7 +18,7 @@ std::string escaped(std::string_view text);
 /// Decodes the result of escaped(); false for any other text.
 bool unescape(std::string_view escaped, std::string& text);
 
-/// "[3,4]"
+/// Formats numbers as "[3,4]", with the given brackets.
 std::string list_text(const std::vector<int64_t>& numbers, char open, char close);
 
 /// Parses a line from left to right. Each function returns false if the next characters do not

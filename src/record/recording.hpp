@@ -40,7 +40,7 @@ struct RecordedArgument {
   std::string name;
   ArgTag tag = ArgTag::none;
   RecordedTensor tensor;
-  int64_t i64 = 0;  ///< also bool and enum position
+  int64_t i64 = 0;  ///< integer, bool, or index of an enum value
   double f64 = 0;
   std::string text;
   std::vector<int64_t> list;
@@ -73,7 +73,7 @@ struct Recording {
   const RecordedArgument* find(std::string_view argument) const;
   /// True if the elements of every input tensor are recorded.
   bool complete() const;
-  /// "x=f32[32,4096]{8192,1} weight=none eps=1e-06"
+  /// Formats the arguments as "x=f32[32,4096]{8192,1} weight=none eps=1e-06".
   std::string arguments_text() const;
 };
 

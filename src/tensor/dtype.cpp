@@ -41,7 +41,7 @@ constexpr std::array kDevices{
     NamedDevice{OPMUX_DEVICE_OPENCL, "opencl"},
 };
 
-/// Reads a number that `end` follows and removes both from `text`.
+/// Parses a number followed by `end` and removes both from `text`.
 template <class T>
 bool take_number(std::string_view& text, std::string_view end, T& number) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -25,7 +25,7 @@ Format format_of(DType dtype) {
 
 /// The distance between neighbouring numbers around `value`, a power of two.
 double step(double value, const Format& format) {
-  int exponent = format.smallest;  // of zero too
+  int exponent = format.smallest;  // also used for zero
   if (value != 0) exponent = std::max(std::ilogb(value), format.smallest);
   return std::ldexp(1.0, exponent - (format.digits - 1));
 }
