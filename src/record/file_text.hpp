@@ -22,7 +22,7 @@ bool unescape(std::string_view escaped, std::string& text);
 std::string list_text(const std::vector<int64_t>& numbers, char open, char close);
 
 /// Parses a line from left to right. Each function returns false if the next characters do not
-/// match; the reader must not be used afterwards.
+/// match; skip() consumes nothing then, and the position after the others is unspecified.
 class LineReader {
  public:
   explicit LineReader(std::string_view line) : rest_(line) {}
