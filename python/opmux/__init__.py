@@ -1,12 +1,12 @@
-"""opmux: routes each call of an operator to the best implementation that may take it.
+"""opmux: routes each call of an operator to the best implementation that accepts the call.
 
     import torch, opmux
     y = opmux.ops.rms_norm(x, weight, eps=1e-6)      # or out=y, which is faster
-    print(opmux.explain("rms_norm", x, weight))      # what runs, and why
-    with opmux.require("reference"):                 # for this block, in this task
+    print(opmux.explain("rms_norm", x, weight))      # the decision and its reasons
+    with opmux.require("reference"):                 # only in this block and this task
         y = opmux.ops.rms_norm(x, weight)
 
-All functions of this module use one runtime, that of `default_runtime()`, unless given another.
+The functions of this module use the runtime that `default_runtime()` returns, unless you pass one.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    """`opmux.torch` and the like, which are imported when they are asked for."""
+    """Imports `opmux.torch` and the other optional submodules on first access."""
     if name in ("torch", "torch_backend", "transformers", "vllm"):
         return _importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

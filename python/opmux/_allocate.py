@@ -1,4 +1,4 @@
-"""Makes outputs: tensors of the library that the inputs belong to."""
+"""Allocates outputs as tensors of the library that the inputs belong to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _torch_dtype(name: str) -> Any:
 
 def _numpy_dtype(name: str) -> Any:
     if name == "bf16" or name not in _TORCH_NAMES:
-        raise Unsupported(f"numpy has no dtype for {name}: give out=", "python.dtype")
+        raise Unsupported(f"numpy has no dtype for {name}: pass out=", "python.dtype")
     return _TORCH_NAMES[name]
 
 
@@ -35,7 +35,7 @@ def _is_torch(like: Any) -> bool:
 
 
 def allocate(like: Any, shape: tuple[int, ...], dtype: str, device: int, index: int) -> Any:
-    """A new tensor of the library of `like`, for the output of a call that was given none."""
+    """Returns a new tensor of the library of `like`, for an output that the caller did not pass."""
     if _is_torch(like):
         torch = sys.modules["torch"]
         return torch.empty(shape, dtype=_torch_dtype(dtype), device=like.device)
@@ -46,11 +46,12 @@ def allocate(like: Any, shape: tuple[int, ...], dtype: str, device: int, index: 
         return numpy.empty(shape, dtype=_numpy_dtype(dtype))
     if module == "cupy":
         return sys.modules["cupy"].empty(shape, dtype=_numpy_dtype(dtype))
-    raise Unsupported(f"opmux cannot make tensors of {module}: give out=", "python.allocate")
+    raise Unsupported(f"opmux cannot allocate tensors of {module}: pass out=", "python.allocate")
 
 
 def adopt(borrowed: Any) -> Any:
-    """A tensor that a C++ caller lent, as torch has them, or numpy if there is no torch."""
+    """Converts a tensor lent by a C++ caller to a torch tensor, or to a numpy array if torch is not
+    imported."""
     torch = sys.modules.get("torch")
     if torch is not None:
         return torch.from_dlpack(borrowed)

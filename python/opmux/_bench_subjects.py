@@ -1,4 +1,4 @@
-"""What `python -m opmux.bench` measures: each subject is a call, in a loop of its own."""
+"""The subjects of `python -m opmux.bench`: each is a call, timed in a separate loop."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Subject:
     rounds: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        # A loop per subject: the interpreter adapts each to what it calls.
+        # Each subject gets a separate loop because CPython specializes bytecode for its callee.
         space: dict[str, Any] = {}
         exec(_LOOP.format(names=", ".join(self.given), call=self.call), space)
         self._loop = space["loop"]
 
     def run(self) -> float:
-        """Nanoseconds of a call, in a batch of `number`."""
+        """Returns the mean nanoseconds per call over a batch of `number` calls."""
         with self.around():
             self._loop(20, self.function, **self.given)
             begun = time.perf_counter_ns()
@@ -53,7 +53,8 @@ class Subject:
 
 
 def use_module_reader() -> str:
-    """The reader made for torch, compiled if it is not there; why not, or nothing."""
+    """Loads the torch reader, compiling it first if needed; returns the reason if it cannot be
+    used, else an empty string."""
     if reason := _torch_reader.use():
         if "not built" not in reason and "built for another" not in reason:
             return reason
@@ -71,7 +72,7 @@ def _by_exchange() -> Iterator[None]:
         _torch_reader.use()
 
 
-_kept: list[Any] = []  # what is defined while it lives
+_kept: list[Any] = []  # torch libraries, whose operators exist only while the library lives
 
 
 def _write_nothing(x: Any, w: Any, *, out: Any) -> None:
@@ -79,7 +80,7 @@ def _write_nothing(x: Any, w: Any, *, out: Any) -> None:
 
 
 def calls() -> list[Subject]:
-    """Three torch tensors and `out=`, one after the other through everything that takes them."""
+    """Subjects that call each entry point with the same three torch tensors and `out=`."""
     import torch
 
     define("bench_native(out Tensor y[N, M], Tensor x[N, M], Tensor w[M])")
@@ -111,7 +112,7 @@ def calls() -> list[Subject]:
 
 
 def _takes(q: Any, k: Any, v: Any, g: Any, beta: Any, scale: Any = None) -> tuple[bool, str | None]:
-    """As many checks as the verifiers of linear attention make."""
+    """A verifier with as many checks as those of FLA's linear attention."""
     if q.dtype not in _takes_dtypes() or k.dtype != q.dtype or v.dtype != q.dtype:
         return False, "dtype"
     if q.dim() != 4 or k.shape != q.shape or v.shape[-1] % 16 != 0:
@@ -135,7 +136,7 @@ def _attention(q: Any, k: Any, v: Any, g: Any, beta: Any, scale: Any = None) -> 
 
 
 def dispatchables() -> list[Subject]:
-    """Three backends, the first of which accepts: here and in fla.backends."""
+    """Subjects with three backends, the first of which accepts: in opmux and in fla.backends."""
     import torch
 
     q = torch.zeros(1, 8, 2, 64)
@@ -154,7 +155,7 @@ def dispatchables() -> list[Subject]:
 
 
 def _of_fla(call: str, given: dict[str, Any]) -> list[Subject]:
-    os.environ.setdefault("TRITON_INTERPRET", "1")  # there need be no GPU
+    os.environ.setdefault("TRITON_INTERPRET", "1")  # so that importing fla works without a GPU
     try:
         import fla.backends as theirs
     except ImportError:

@@ -1,4 +1,5 @@
-"""The `opmux` command: the program inside the package, and `doctor`, which asks Python too."""
+"""The `opmux` command: runs the packaged program; `doctor` runs in Python, which it inspects
+too."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from ._information import installed
 
 
 def main() -> int:
-    """Runs the command; returns only if Python does the work itself."""
+    """Runs the command. Returns only for `doctor` and errors; otherwise the program replaces this
+    process."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["doctor"]:
         from . import doctor
@@ -17,7 +19,7 @@ def main() -> int:
         return doctor.main(arguments[1:])
     program = installed("bin", "opmux")
     if not os.access(program, os.X_OK):
-        print(f"opmux: there is no program at {program}: install the wheel", file=sys.stderr)
+        print(f"opmux: no executable at {program}: install the wheel", file=sys.stderr)
         return 2
     sys.stdout.flush()
     os.execv(program, ["opmux", *arguments])

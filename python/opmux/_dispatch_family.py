@@ -1,4 +1,4 @@
-"""A dispatchable function without a schema: its implementations, and how one of them is chosen."""
+"""The implementations of a dispatchable function without a schema, and the choice among them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ class FunctionStats:
 
     implementation: str
     calls: int
-    refused: int  # decisions that it was refused in
+    refused: int  # decisions in which its verifier or availability check refused the call
     declined: int
     failed: int
 
 
 @dataclass
 class Decision:
-    """Who may serve a call, best first, and why others may not."""
+    """The candidates that policy allows, best first, and the reasons for those that were
+    refused."""
 
     ordered: list[FunctionImplementation[..., Any]]
     strict: bool
@@ -45,11 +46,11 @@ class Decision:
 
 
 class Family:
-    """What stands behind a dispatchable function."""
+    """The state of a dispatchable function: its implementations, runtime and cached orders."""
 
     def __init__(self, name: str, body: Callable[..., Any], backends: tuple[str, ...]) -> None:
         if not _NAME.fullmatch(name):
-            raise ValueError(f"'{name}' is no name for a dispatchable: give name=, in lower case")
+            raise ValueError(f"'{name}' is not a valid dispatchable name: pass name= in lower case")
         self.name, self.body = name, body
         self.implementations: dict[str, FunctionImplementation[..., Any]] = {}
         self.function = _core.Dispatchable(self._call, self._take_over)
@@ -71,7 +72,7 @@ class Family:
         atomic_outputs: bool = False,
         available: Callable[[], Any] | None = None,
     ) -> FunctionImplementation[..., Any]:
-        """Adds an implementation, or replaces the one of that name."""
+        """Adds an implementation, or replaces the existing one with that name."""
         id = f"{self.name}/{name}"
         if vendor is None:
             vendor = name.partition(".")[0] if kind == "vendor" else ""
@@ -96,12 +97,13 @@ class Family:
         self.forget()
 
     def forget(self) -> None:
-        """Every call decides anew."""
+        """Drops all cached decisions, so that the next calls decide again."""
         self._orders.clear()
         _core.dispatchable_clear(self.function)
 
     def attach(self, runtime: _core.Runtime) -> None:
-        """Makes a runtime's policy that of this function."""
+        """Registers the function and its implementations with a runtime, whose policy then
+        decides."""
         with _lock:
             if self._runtime is runtime:
                 return
@@ -132,7 +134,7 @@ class Family:
         return runtime
 
     def _order(self, runtime: _core.Runtime, scope: int, generation: int) -> tuple[list[str], bool]:
-        """The candidates that policy leaves, best first, and whether it is strict."""
+        """The ids of the candidates that policy accepts, best first, and whether it is strict."""
         known = self._orders.get((scope, generation))
         if known is None:
             explanation = _core.explain(runtime.op(self.name))
@@ -152,7 +154,7 @@ class Family:
     def accepted(
         self, decision: Decision, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Iterator[FunctionImplementation[..., Any]]:
-        """Those who take the call, best first; each is asked when it is reached."""
+        """Yields the implementations that accept the call, best first. Verifiers run lazily."""
         recorder = decision.recorder
         recorder.name_more(len(args), kwargs)
         shown = tuple(seen(Place(recorder, i), arg) for i, arg in enumerate(args))
@@ -177,7 +179,7 @@ class Family:
             _log.log(level, "%s: %s: %s", code, id, reason, extra=extra)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The slow way: decides, remembers what it decided, runs."""
+        """The slow path: decides, caches the decision and runs the implementation."""
         runtime = self._ready()
         if runtime.disabled:
             return self.body(*args, **kwargs)
@@ -205,7 +207,8 @@ class Family:
     def _take_over(
         self, id: str, args: tuple[Any, ...], kwargs: dict[str, Any], raised: Exception | None
     ) -> Any:
-        """A remembered one raised, or returned NotImplemented."""
+        """Continues after the implementation of a cached decision raised or returned
+        NotImplemented."""
         if raised is not None and not isinstance(raised, Exception):
             raise raised
         decision = self.decide(self._ready())
@@ -217,10 +220,10 @@ class Family:
         rows = [f"{id}: {code}: {reason}" for id, (code, reason) in decision.refusals.items()]
         explanation = _core.explain(_runtime.default_runtime().op(self.name))
         rows += [f"{c.id}: {c.code}: {c.reason}" for c in explanation.candidates if not c.accepted]
-        return NoCandidate(f"nothing is left to run {self.name}: {'; '.join(rows)}", "no_candidate")
+        return NoCandidate(f"no candidate can run {self.name}: {'; '.join(rows)}", "no_candidate")
 
     def explain(self, *args: Any, **kwargs: Any) -> _core.Explanation:
-        """The decision that a call with these arguments would make, with a reason for every
+        """Returns the decision that a call with these arguments would make, with a reason for every
         candidate."""
         runtime = self._ready()
         decision = self.decide(runtime)
@@ -245,7 +248,7 @@ class Family:
 
 
 class _Run:
-    """One call on its way from the best candidate to whoever does it."""
+    """One call: tries the candidates in order until one of them completes it."""
 
     def __init__(
         self,
@@ -277,10 +280,10 @@ class _Run:
         return self.go_on(one)
 
     def ended(self, one: FunctionImplementation[..., Any], raised: Exception | None) -> None:
-        """Counts an end that was not ok; raises if nobody may stand in."""
+        """Counts a declined or failed attempt; raises if no fallback is allowed."""
         self._tried.append(one.id)
         declined = raised is None or isinstance(raised, Declined)
-        self._why = f"{type(raised).__name__}: {raised}" if raised else "it returned NotImplemented"
+        self._why = f"{type(raised).__name__}: {raised}" if raised else "returned NotImplemented"
         code = "declined" if declined else "failed"
         if declined:
             one.declined += 1
@@ -298,7 +301,7 @@ class _Run:
         for one in self._candidates:
             if one.id not in self._tried:
                 return self.start(one)
-        raise NoCandidate(f"{before.id}: {self._why}; nobody is left after it", "no_candidate")
+        raise NoCandidate(f"{before.id}: {self._why}; no candidate is left", "no_candidate")
 
     def reported(
         self,
@@ -307,7 +310,7 @@ class _Run:
         begun: int,
         cached: bool,
     ) -> Any:
-        """The same, with a report for whoever asked."""
+        """Like `start`, and adds a report to the scopes that collect them."""
         selected = time.perf_counter_ns()
         outcome = "ok"
         try:
@@ -342,13 +345,13 @@ def _shown(value: Any) -> str:
 
 
 def declare(family: Family, body: Callable[..., Any]) -> None:
-    """Makes a family known by its name; one of the same function is replaced."""
+    """Registers a family by name; replaces an earlier one of the same function."""
     with _lock:
         before: Family | None = _runtime.families.get(family.name)
         if before is not None:
             where = (before.body.__module__, before.body.__qualname__)
             if where != (body.__module__, body.__qualname__):
-                raise AlreadyExists(f"{family.name} is dispatchable already, in {where[0]}", "name")
+                raise AlreadyExists(f"{family.name} is already dispatchable in {where[0]}", "name")
             before.detach()
         _runtime.families[family.name] = family
         runtime = _runtime.existing_runtime()

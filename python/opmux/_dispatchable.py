@@ -1,4 +1,4 @@
-"""`@opmux.dispatchable`: a function whose own body is the meaning and the last candidate."""
+"""`@opmux.dispatchable`: a function whose body is both the reference and the last fallback."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def _without_schema(
     function: Callable[..., Any], name: str | None, backends: str | Sequence[str]
 ) -> _core.Dispatchable:
-    from ._dispatch_family import Family, declare  # not before there is a function to make
+    from ._dispatch_family import Family, declare  # imported lazily to keep `import opmux` fast
 
     modules = (backends,) if isinstance(backends, str) else tuple(backends)
     family = Family(name or function.__name__, function, modules)
@@ -26,13 +26,13 @@ def _without_schema(
     made.family = family
     made.explain = family.explain
     made.stats = family.stats
-    # What torch.compiler.disable leaves on a function: torch need not be imported for it. The
-    # extension does the rest once a compiled function calls this one.
+    # The attributes that torch.compiler.disable sets, set here without importing torch. The
+    # extension does the rest when compiled code first calls this function.
     made._torchdynamo_disable = True
     made._torchdynamo_disable_msg = f"{family.name} chooses among Python functions at run time"
 
     def register(variant: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-        """Makes a function an implementation: `@f.implementation("provider.variant")`."""
+        """Registers a function as an implementation: `@f.implementation("provider.variant")`."""
         return lambda candidate: family.add(candidate, variant, **options)
 
     made.implementation = register
@@ -59,22 +59,23 @@ def dispatchable(
     name: str | None = None,
     backends: str | Sequence[str] = (),
 ) -> Any:
-    """Lets implementations stand in for a function; its own body is `NAME/own.body`, the last
-    resort.
+    """Routes calls of a function to registered implementations. The function's body is the
+    implementation `NAME/own.body`, the last fallback.
 
-    Without a schema it takes any arguments and returns what an implementation returns. Others
-    register by `@opmux.implementation(NAME, "provider.variant")` or
-    `@function.implementation("provider.variant")`; modules named by `backends`, and entry points of
-    the group `opmux.plugins.NAME`, are imported when it is first called. `function.explain(...)`
-    shows a decision, `function.last` who ran last, `function.stats()` counts.
+    Without a schema, the function takes any arguments and returns whatever the implementation
+    returns. Register implementations with `@opmux.implementation(NAME, "provider.variant")` or
+    `@function.implementation("provider.variant")`. The first call imports the modules named in
+    `backends` and the entry points of the group `opmux.plugins.NAME`. `function.explain(...)` shows
+    a decision, `function.last` is the id of the last implementation called, and `function.stats()`
+    returns counters.
 
-    With a schema, `@opmux.dispatchable("f(out Tensor y[N], Tensor x[N])")`, it is an operator like
-    any other and the body one of its implementations.
+    With a schema, `@opmux.dispatchable("f(out Tensor y[N], Tensor x[N])")`, the function becomes an
+    operator and its body one of the operator's implementations.
     """
     if callable(function):
         return _without_schema(function, name, backends)
     if isinstance(function, str):
         if name is not None or backends:
-            raise TypeError("a schema has the name, and backends register by themselves")
+            raise TypeError("name= and backends= cannot be combined with a schema")
         return functools.partial(_with_schema, function)
     return lambda decorated: _without_schema(decorated, name, backends)

@@ -1,4 +1,4 @@
-"""The exceptions of opmux: one class per code, so that they can be told apart by `except`."""
+"""The exceptions of opmux: one class per error code, so that `except` can distinguish them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from . import _core
 
 
 class Error(Exception):
-    """Something that opmux refused or that failed. `reason` is a stable word for programs."""
+    """Base class of all opmux errors. `reason` is a stable reason code for programs."""
 
     code = "error"
 
@@ -16,19 +16,20 @@ class Error(Exception):
 
 
 class Declined(Error):
-    """An implementation refused before it touched anything. Raise it in one to decline a call."""
+    """An implementation declined the call before it wrote anything. Raise it inside an
+    implementation to decline a call."""
 
     code = "declined"
 
 
 class InvalidArgument(Error, ValueError, TypeError):
-    """The caller's fault: the message names the argument and what was expected of it."""
+    """The caller passed a wrong argument: the message names the argument and the expectation."""
 
     code = "invalid_argument"
 
 
 class Failed(Error, RuntimeError):
-    """An implementation went wrong and nothing could stand in for it."""
+    """An implementation failed and no fallback could run."""
 
     code = "failed"
 
@@ -40,61 +41,62 @@ class ResourceExhausted(Error, MemoryError):
 
 
 class DeviceLost(Error, RuntimeError):
-    """A device is in a state from which this process cannot bring it back."""
+    """A device failed in a way that this process cannot recover from."""
 
     code = "device_lost"
 
 
 class NotFound(Error, LookupError):
-    """There is no operator, argument, backend or implementation of that name."""
+    """No operator, argument, backend or implementation has that name."""
 
     code = "not_found"
 
 
 class AlreadyExists(Error):
-    """The name is taken."""
+    """The name is already in use."""
 
     code = "already_exists"
 
 
 class NoCandidate(Error, RuntimeError):
-    """Policy, capabilities or health left nothing to run; the message lists every candidate."""
+    """Policy, capabilities or health excluded every candidate; the message lists the reasons."""
 
     code = "no_candidate"
 
 
 class OutsidePlan(Error, ValueError):
-    """The arguments are not those that the plan was bound for."""
+    """The arguments do not match those that the plan was bound for."""
 
     code = "outside_plan"
 
 
 class Revoked(Error, RuntimeError):
-    """The plan may not run any more: denied, withdrawn, or its device lost."""
+    """The plan may no longer run: policy denies its implementation, the implementation was
+    withdrawn, or its device was lost."""
 
     code = "revoked"
 
 
 class Frozen(Error, RuntimeError):
-    """The runtime takes no more changes."""
+    """The runtime is frozen and rejects changes."""
 
     code = "frozen"
 
 
 class Unsupported(Error, NotImplementedError):
-    """opmux cannot do this, here or at all."""
+    """opmux does not support this operation, or not on this machine."""
 
     code = "unsupported"
 
 
 class Unavailable(Error, RuntimeError):
-    """It exists, and cannot be used now."""
+    """The object exists but cannot be used now."""
 
     code = "unavailable"
 
 
 class Unexpected(Error, AssertionError):
-    """Raised by `expect` when another implementation ran than the one that was expected."""
+    """Raised by `expect` when a different implementation ran than expected."""
 
     code = "unexpected"
 

@@ -1,4 +1,4 @@
-"""An explanation for the eye: colours in a terminal, a table in a notebook."""
+"""Renders an explanation: coloured text in a terminal, an HTML table in a notebook."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _colour(line: str, verdicts: dict[str, str]) -> str:
 
 
 def as_text(explanation: Any) -> str:
-    """The table that `opmux explain` prints."""
+    """Returns the table that `opmux explain` prints, coloured if stdout is a terminal."""
     text: str = explanation.to_text().rstrip("\n")
     if not _in_colours():
         return text
@@ -42,7 +42,7 @@ def _row(candidate: Any) -> str:
 
 
 def as_html(explanation: Any) -> str:
-    """The same for a notebook."""
+    """Returns the table as HTML for a notebook."""
     import html
 
     head = f"{explanation.op}  {explanation.arguments}"
@@ -58,7 +58,7 @@ def as_html(explanation: Any) -> str:
 
 
 def install(explanation: Any) -> None:
-    """Gives the extension's class its looks."""
+    """Adds the text and HTML representations to the extension's Explanation class."""
     explanation.__str__ = as_text
     explanation.__repr__ = as_text
     explanation._repr_html_ = as_html

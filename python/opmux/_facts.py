@@ -1,7 +1,8 @@
-"""What the verifiers of a dispatchable function see: arguments that note what is read of them.
+"""Proxies for the arguments that the verifiers of a dispatchable function see. A proxy records
+which facts of its argument a verifier reads.
 
-A decision holds for every later call whose noted facts are the same. Whatever cannot be noted makes
-the decision one for this call only.
+A cached decision applies to every later call with the same recorded facts. If a verifier reads
+something that cannot be recorded, the decision is not cached.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Question = tuple[int, tuple[int, ...], int, int, str | None]
 
 
 class Recorder:
-    """The facts that the verifiers of one call read, in the order of reading."""
+    """The facts that the verifiers of one call read, in the order in which they were read."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = list(names)
@@ -28,7 +29,7 @@ class Recorder:
         self.complete = True
 
     def name_more(self, positional: int, named: Iterable[str]) -> None:
-        """How the arguments of this call are called, for people."""
+        """Sets the names of this call's arguments, for `words`."""
         more = [f"args[{i}]" for i in range(len(self._names), positional)]
         self._names = [*self._names[:positional], *more, *named]
 
@@ -36,7 +37,7 @@ class Recorder:
         self._noted.setdefault((place.argument, place.path, kind, index, name))
 
     def give_up(self) -> None:
-        """Something was read that a later call cannot be compared by."""
+        """Marks the record as incomplete: a value was read that cannot be compared later."""
         self.complete = False
 
     @property
@@ -44,7 +45,7 @@ class Recorder:
         return list(self._noted)
 
     def words(self) -> list[str]:
-        """The facts for people: "dtype(q)", "q.shape[-1]", "scale"."""
+        """Returns the facts as readable text: "dtype(q)", "q.shape[-1]", "scale"."""
         return list(dict.fromkeys(self._word(*question) for question in self._noted))
 
     def _word(
@@ -61,7 +62,7 @@ class Recorder:
 
 
 class Place:
-    """Where an argument, or an item of a list that is one, stands in a call."""
+    """The position of an argument in a call, or of an item inside a list argument."""
 
     __slots__ = ("argument", "path", "recorder")
 
@@ -76,7 +77,8 @@ class Place:
 
 
 class _Shown:
-    """Looks like the object behind it to isinstance(); that is a fact as well."""
+    """Base of the proxies. isinstance() sees the real object's type, which is recorded as a
+    fact."""
 
     def __init__(self, place: Place, real: Any) -> None:
         self.__dict__.update(_place=place, _real=real)
@@ -88,7 +90,7 @@ class _Shown:
 
 
 class NumberFacts(_Shown):
-    """An int or float: its value is noted as soon as anything is done with it."""
+    """An int or float. Any operation on it records its value."""
 
     def _value(self) -> Any:
         self.__dict__["_place"].note(VALUE)
@@ -129,7 +131,7 @@ setattr(NumberFacts, "__format__", lambda self, spec: format(self._value(), spec
 
 
 class ShapeFacts(Sequence[int]):
-    """A shape, or strides: each dimension is a fact of its own."""
+    """A shape or strides. Each dimension is a separate fact."""
 
     def __init__(self, place: Place, real: Sequence[int], kind: int = DIM) -> None:
         self._place, self._real, self._kind = place, real, kind
@@ -170,7 +172,7 @@ def _product(numbers: Sequence[int]) -> int:
 
 
 class TensorFacts(_Shown):
-    """A tensor: dtype, shape, device and the like are facts; its data are not."""
+    """A tensor. Its dtype, shape, device and similar attributes are facts; its data is not."""
 
     def __getattr__(self, name: str) -> Any:
         place, real = self.__dict__["_place"], self.__dict__["_real"]
@@ -235,7 +237,7 @@ _TENSOR_READERS: dict[str, Callable[[Place, Any], Any]] = {
 
 
 class SequenceFacts(_Shown, Sequence[Any]):
-    """A list or tuple: its length and what is read of its items."""
+    """A list or tuple. Records its length and the facts that are read from its items."""
 
     def __len__(self) -> int:
         self.__dict__["_place"].note(LENGTH)
@@ -256,7 +258,7 @@ class SequenceFacts(_Shown, Sequence[Any]):
 
 
 class ObjectFacts(_Shown):
-    """Anything else: attributes that are numbers, words or None are facts."""
+    """Any other object. Attributes that are numbers, strings or None are facts."""
 
     def __getattr__(self, name: str) -> Any:
         place, real = self.__dict__["_place"], self.__dict__["_real"]
@@ -278,10 +280,10 @@ _CONSTANTS = ("dtype", "device", "layout", "memory_format", "function",
 
 
 def seen(place: Place, real: Any) -> Any:
-    """An argument as a verifier sees it."""
+    """Returns the proxy that a verifier sees instead of an argument."""
     kind = type(real)
     if real is None or kind in (bool, str, bytes):
-        place.note(VALUE)  # compared by identity, or often by the interpreter itself
+        place.note(VALUE)  # no proxy: `is` and other interpreter checks need the real object
         return real
     if kind in (int, float):
         return NumberFacts(place, real)
@@ -293,6 +295,6 @@ def seen(place: Place, real: Any) -> Any:
         place.note(SAME)
         return real
     if kind.__module__ == "builtins":
-        place.recorder.give_up()  # dictionaries, sets: what is done with them is not seen
+        place.recorder.give_up()  # reads of dictionaries and sets cannot be recorded
         return real
     return ObjectFacts(place, real)

@@ -1,4 +1,4 @@
-"""Implementations of dispatchable functions that have no schema: Python functions, all of them."""
+"""Python functions as implementations of dispatchable functions that have no schema."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ _ATOMIC = 2
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a candidate is not for a call; `code` is a stable word."""
+    """The reason why a candidate does not accept a call; `code` is a stable reason code."""
 
     code: str
     reason: str
 
 
 def _reason_in(answer: Any) -> str | None:
-    """The sentence of a verifier that refuses; None if it accepts."""
+    """Returns the reason given by a verifier that refuses; None if it accepts."""
     if answer is True or (isinstance(answer, tuple) and answer == (True, None)):
         return None
     if isinstance(answer, tuple) and len(answer) == 2 and answer[0] is False:
         answer = answer[1]
     if isinstance(answer, str):
         return answer
-    raise TypeError(f"a verifier answers True or a sentence, not {answer!r}")
+    raise TypeError(f"a verifier must return True or a str with the reason, not {answer!r}")
 
 
 class FunctionImplementation(Generic[P, R]):
-    """One implementation of a dispatchable function; the function itself can still be called."""
+    """One implementation of a dispatchable function. Calling the object calls the decorated
+    function directly, without dispatch."""
 
     def __init__(
         self,
@@ -69,15 +70,16 @@ class FunctionImplementation(Generic[P, R]):
         return self.id.partition("/")[2].partition(".")[0]
 
     def verifier(self, check: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorates a function of the call's arguments: `True` or `(True, None)` accepts, a str or
-        `(False, str)` refuses, anything else and an exception make it a broken verifier. Its
-        answer is remembered for calls that have the facts in common that it read."""
+        """Decorates a function that takes the call's arguments. It returns `True` or `(True, None)`
+        to accept, or a str or `(False, str)` to refuse with that reason. Any other result, and any
+        exception, refuses the call as `verify.broken`. The decision is cached for calls that agree
+        in the facts that the verifier read."""
         self._check = check
         self._family.forget()
         return check
 
     def withdraw(self) -> None:
-        """Takes it away from the function."""
+        """Removes this implementation from the function."""
         self.detach()
         self._family.remove(self)
 
@@ -93,16 +95,18 @@ class FunctionImplementation(Generic[P, R]):
             registration.withdraw()
 
     def ask_available(self) -> Refusal | None:
-        """Why it cannot be used here; asks only once."""
+        """Returns why the implementation is unavailable here, or None. Calls `available` once."""
         if self._available is not None:
             asked, self._available = self._available, None
             self._unavailable = _ask(
-                "backend.unavailable", "backend.unavailable", lambda: asked() or "it says no"
+                "backend.unavailable",
+                "backend.unavailable",
+                lambda: asked() or "available() is false",
             )
         return self._unavailable
 
     def verify(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Refusal | None:
-        """Why it does not take arguments like these."""
+        """Returns why the verifier refuses these arguments, or None if it accepts them."""
         if self._check is None:
             return None
         check = self._check

@@ -1,4 +1,4 @@
-"""Python functions as implementations, and operators made of Python functions."""
+"""Python functions as implementations of operators, and operators defined from Python."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _takes_out(function: Callable[..., Any]) -> bool:
 
 
 def _with_out(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that returns its result, as one that writes it."""
+    """Wraps a function that returns its result so that it writes the result to `out` instead."""
 
     @functools.wraps(function)
     def write(*args: Any, out: Any) -> None:
@@ -56,7 +56,8 @@ def _has_outputs(operator: _core.Operator) -> bool:
 
 
 class PythonImplementation(Generic[P, R]):
-    """An implementation that is a Python function; the function itself can still be called."""
+    """An implementation that is a Python function. Calling the object calls the decorated function
+    directly, without dispatch."""
 
     def __init__(
         self,
@@ -75,9 +76,9 @@ class PythonImplementation(Generic[P, R]):
         return self._function(*args, **kwargs)
 
     def verifier(self, check: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorates a function of the inputs, by name: `True` accepts, a str refuses with that
-        sentence, anything else and an exception make it a broken verifier. It sees shapes, dtypes
-        and scalars, never data."""
+        """Decorates a function that takes the operator's inputs in schema order. It returns `True`
+        to accept, or a str to refuse with that reason. Any other result, and any exception, refuses
+        the call as a broken verifier. The verifier sees shapes, dtypes and scalars, never data."""
         operator = self._runtime.op(self.id.partition("/")[0])
         self._verifier = Verifier(operator, check)
         self.withdraw()
@@ -85,7 +86,7 @@ class PythonImplementation(Generic[P, R]):
         return check
 
     def withdraw(self) -> None:
-        """Takes it out of the runtime; returns when no call is inside any more."""
+        """Removes the implementation from the runtime; returns when no call is running it."""
         _core.withdraw(self._runtime, self.id)
 
     def _register(self) -> None:
@@ -123,12 +124,13 @@ def implementation(
     available: Callable[[], Any] | None = None,
     runtime: _core.Runtime | None = None,
 ) -> Callable[[Callable[P, R]], PythonImplementation[P, R]]:
-    """Makes a Python function an implementation of an operator, or of a dispatchable function.
+    """Registers a Python function as an implementation of an operator or a dispatchable function.
 
-    The function gets the inputs in the order of the schema and the outputs as `out=`; without a
-    parameter `out` it returns them instead. An exception is the outcome `failed`, `Declined` the
-    outcome `declined`. `available`, for dispatchable functions without a schema, is asked once,
-    when it is first a candidate: True, or a sentence that says why not.
+    The function gets the inputs in schema order and the outputs as `out=`; without an `out`
+    parameter it returns the outputs instead. Raising `Declined` gives the outcome `declined`, any
+    other exception the outcome `failed`. `available` is for dispatchable functions without a
+    schema: it is called once, when the implementation is first a candidate, and returns True or a
+    str with the reason why the implementation cannot be used.
     """
     caps: dict[str, Any] = {"contiguous": contiguous}
     for key, value in (("multiple_of", multiple_of), ("at_least", at_least), ("at_most", at_most)):
@@ -144,7 +146,7 @@ def implementation(
     def decorate(function: Callable[P, R]) -> PythonImplementation[P, R]:
         family = families.get(op) if runtime is None else None
         if family is not None:
-            # Of another class with the same methods.
+            # A FunctionImplementation, which has the same methods.
             added: PythonImplementation[P, R] = family.add(
                 function, name, kind=kind, vendor=vendor, priority=priority,
                 atomic_outputs=atomic_outputs, available=available,
@@ -165,6 +167,7 @@ def implementation(
 
 
 def define(schema: str, *, data_checked: bool = False) -> _core.Operator:
-    """Defines an operator by its schema; the same text again is the same operator."""
+    """Defines an operator by its schema. Defining the same schema again returns the same
+    operator."""
     default_runtime().define(schema, data_checked=data_checked)
     return default_runtime().op(schema.partition("(")[0].strip())

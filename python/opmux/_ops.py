@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ._standard_operators import StandardOperators
 
 listeners: list[Callable[[str, Any], None]] = []
-"""Told of each operator that is looked up for the first time, with its function."""
+"""Called as listener(name, function) when `ops` looks up an operator for the first time."""
 
 
 class _Namespace:
-    """Operators by name; `vendor.name` is an attribute of an attribute."""
+    """Operators as attributes; the operator `vendor.name` is `ops.vendor.name`."""
 
     def __init__(self, prefix: str = "") -> None:
         self.__dict__["_prefix"] = prefix
@@ -54,7 +54,7 @@ ops = cast("StandardOperators", _Namespace())
 
 
 def function_of(name: str) -> Any:
-    """The function that `ops` has for an operator; the same one each time."""
+    """Returns the function that `ops` caches for an operator; the same object each time."""
     found: Any = ops
     for part in name.split("."):
         found = getattr(found, part)
@@ -62,10 +62,11 @@ def function_of(name: str) -> Any:
 
 
 def op(name: str) -> _core.Operator:
-    """An operator as an object: callable like `ops.name`, with `bind`, `schema`, `signature`."""
+    """Returns an operator as an object: callable like `ops.name`, with `bind`, `schema` and
+    `signature`."""
     return default_runtime().op(name)
 
 
 def bind(name: str, *args: Any, **kwargs: Any) -> _core.Plan:
-    """Decides once for arguments like these; the plan is called without a lookup."""
+    """Decides once for arguments like these. Calls of the returned plan skip the lookup."""
     return op(name).bind(*args, **kwargs)

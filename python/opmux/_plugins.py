@@ -1,4 +1,5 @@
-"""Python plugins: found by entry point or by OPMUX_PYTHON_PLUGINS; a bad one harms nobody else."""
+"""Python plugins, found by entry point or OPMUX_PYTHON_PLUGINS. A plugin that fails to load is
+logged and skipped."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ GROUP = "opmux.plugins"
 
 
 class PythonPlugin(NamedTuple):
-    """A plugin that was found, and what became of it."""
+    """A plugin that was found, and whether it was loaded or why not."""
 
     name: str
     source: str
@@ -24,7 +25,7 @@ found: list[PythonPlugin] = []
 
 
 def _entry_points() -> Iterator[tuple[str, str, Callable[[], object]]]:
-    import importlib.metadata  # takes longer than all of this package
+    import importlib.metadata  # imported lazily: it takes longer to import than all of opmux
 
     for entry in importlib.metadata.entry_points(group=GROUP):
         yield entry.name, "entry point", entry.load
@@ -45,7 +46,7 @@ def _register(runtime: _core.Runtime, load: Callable[[], object], must_register:
     if callable(register):
         register(runtime)
     elif must_register:
-        raise TypeError("it has no function register(runtime)")
+        raise TypeError("the plugin has no function register(runtime)")
 
 
 def _load_one(
@@ -66,8 +67,8 @@ def _load_one(
 
 
 def load_for(runtime: _core.Runtime, name: str, modules: Sequence[str]) -> None:
-    """Loads what was kept until the first call of one function: entry points of the group
-    `opmux.plugins.NAME`, and modules that it names."""
+    """Loads the plugins of one dispatchable function at its first call: the entry points of the
+    group `opmux.plugins.NAME` and the modules listed in `backends=`."""
     import functools
     import importlib
     import importlib.metadata
@@ -86,7 +87,7 @@ def _warn(form: str, *words: str) -> None:
 
 
 def load(runtime: _core.Runtime) -> None:
-    """Loads every plugin that is found; called once for the default runtime."""
+    """Loads every plugin that is found. Called once for each default runtime."""
     found.clear()
     for name, source, loader in [*_entry_points(), *_modules()]:
         _load_one(runtime, name, source, loader)

@@ -10,7 +10,7 @@ from ._runtime import default_runtime
 
 
 class Point:
-    """A question such as `gemm.tile_n(Device) -> int`. A device is a pair (type, id)."""
+    """A typed question such as `gemm.tile_n(Device) -> int`. A device is a pair (type, id)."""
 
     def __init__(self, signature: str, runtime: _core.Runtime | None = None) -> None:
         self.signature = signature
@@ -22,17 +22,17 @@ class Point:
         return self._given or default_runtime()
 
     def ask(self, *args: Any) -> Any:
-        """The answer, or None if nobody has one; an answer of 0 or False is an answer."""
+        """Returns the answer, or None if no backend answers. 0 and False are valid answers."""
         answer = _core.ask_point(self._runtime, self.signature, *args)
         return None if answer is None else answer[0]
 
     def ask_or(self, otherwise: Callable[..., Any], *args: Any) -> Any:
-        """The answer, or that of `otherwise`, which is called only if it is needed."""
+        """Returns the answer, or `otherwise(*args)` if no backend answers."""
         answer = _core.ask_point(self._runtime, self.signature, *args)
         return otherwise(*args) if answer is None else answer[0]
 
     def answer(self, backend: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Decorates a function that answers on behalf of a backend; None means no answer."""
+        """Decorates a function that answers for a backend; returning None means no answer."""
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             registration = _core.answer_point(self._runtime, self.signature, backend, function)
@@ -46,5 +46,5 @@ class Point:
 
 
 def point(signature: str) -> Point:
-    """Declares a point of the default runtime."""
+    """Declares a specialization point of the default runtime."""
     return Point(signature)

@@ -1,4 +1,4 @@
-"""The runtime that the module's own functions use, made when the first of them needs it."""
+"""The default runtime of the package, created when a function first needs it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ._errors import InvalidArgument, NotFound, Unsupported
 
 _lock = threading.RLock()
 _default: _core.Runtime | None = None
-_making: _core.Runtime | None = None  # while its plugins are loaded, which may ask for it
+_making: _core.Runtime | None = None  # set while plugins load, because they may ask for it
 _beside_torch = False
 _keeps_page = False
 
 
 def _tell(level: str, code: str, op: str, impl: str, text: str) -> None:
-    import logging  # not before there is something to tell
+    import logging  # imported lazily, when the first event is logged
 
     log = logging.getLogger("opmux")
     levels = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
@@ -29,7 +29,7 @@ def _tell(level: str, code: str, op: str, impl: str, text: str) -> None:
 
 
 def create_runtime(**options: Any) -> _core.Runtime:
-    """A runtime of its own, whose events go to the logger "opmux"."""
+    """Creates a separate runtime whose events go to the logger "opmux"."""
     options.setdefault("sink", _tell)
     return _core.Runtime(**options)
 
@@ -40,14 +40,15 @@ families: dict[str, Any] = {}  # dispatchable functions without a schema, by nam
 
 
 def _frozen_later() -> _core.SourceOptions:
-    """Mode static waits for what Python brings."""
+    """Defers freezing in mode static until Python plugins and functions are registered."""
     sources = _core.SourceOptions()
     sources.freeze_at_start = False
     return sources
 
 
 def _create_default() -> _core.Runtime:
-    """Switches of backends that are not here may be those of Python implementations to come."""
+    """Creates the default runtime. OPMUX_BACKEND_* variables that name an unknown backend are kept,
+    because a Python implementation may register that backend later."""
     _switches.clear()
     state = _core.StateOptions(
         state_page=_keeps_page and not os.environ.get("OPMUX_STATE_PAGE", "")
@@ -64,16 +65,18 @@ def _create_default() -> _core.Runtime:
     for name, value in own.items():
         if name.startswith(prefix) and value:
             if value not in _BOOLEANS:
-                raise InvalidArgument(f"{name} is on or off, not '{value}'", "environment.value")
+                raise InvalidArgument(
+                    f"{name} must be on or off, not '{value}'", "environment.value"
+                )
             _switches[name[len(prefix) :].lower()] = _BOOLEANS[value]
     for backend in list(_switches):
         if not apply_switch(made, backend):
-            _tell("warning", "environment.backend", "", "", f"no backend '{backend}' is here yet")
+            _tell("warning", "environment.backend", "", "", f"backend '{backend}' is not known yet")
     return made
 
 
 def apply_switch(runtime: _core.Runtime, backend: str) -> bool:
-    """Switches a backend as the environment has it; False if it is not there."""
+    """Enables or disables a backend as the environment says; returns False if it is unknown."""
     if backend not in _switches:
         return True
     try:
@@ -84,9 +87,9 @@ def apply_switch(runtime: _core.Runtime, backend: str) -> bool:
 
 
 def share_threads_with_torch() -> None:
-    """Lets the default runtime run on torch's threads, now or when it is made.
+    """Makes the default runtime run on torch's OpenMP threads, now or when it is created.
 
-    Each having threads of its own, they would take processors from each other.
+    Two separate thread pools would compete for the same cores.
     """
     global _beside_torch
     with _lock:
@@ -96,24 +99,24 @@ def share_threads_with_torch() -> None:
 
 
 def keep_state_page() -> None:
-    """Lets the default runtime, if it is not made yet, tell other processes what it does; unless
-    OPMUX_STATE_PAGE says whether it should."""
+    """Makes the default runtime publish a status file when it is created, unless OPMUX_STATE_PAGE
+    is set."""
     global _keeps_page
     _keeps_page = True
 
 
 def _use_openmp(runtime: _core.Runtime) -> None:
-    with contextlib.suppress(Unsupported):  # a torch without OpenMP, or with one that is not known
+    with contextlib.suppress(Unsupported):  # torch has no OpenMP, or opmux does not know its OpenMP
         runtime.use_openmp()
 
 
 def existing_runtime() -> _core.Runtime | None:
-    """The default runtime if it was made already."""
+    """Returns the default runtime, or None if it has not been created."""
     return _default
 
 
 def default_runtime() -> _core.Runtime:
-    """The runtime behind `opmux.ops` and the functions of this module."""
+    """Returns the runtime behind `opmux.ops` and the functions of this module."""
     if _default is None:
         with _lock:
             return _default or _making or _make_default()
@@ -140,7 +143,8 @@ def _make_default() -> _core.Runtime:
 
 
 def reset_default_runtime() -> None:
-    """For tests: the next call makes a new one. Operators that are held keep the old one."""
+    """For tests: drops the default runtime, so that the next call creates a new one. Operator
+    objects that you hold keep using the old runtime."""
     global _default
     with _lock:
         _default = None

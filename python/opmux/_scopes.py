@@ -1,4 +1,4 @@
-"""What surrounds calls: policies, options and observers, for a block, in this task or thread."""
+"""Scopes: policies, call options and reports for a block, in this task or thread."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def policy(
     transforms: Sequence[str] = (),
     rules: Sequence[_core.Rule] = (),
 ) -> _core.Policy:
-    """What a program or a block wants of selection. Lists hold tokens: `default`, `vendor`,
-    `reference`, `vendor:NAME`, `impl:ID`, or a glob with `/`. `transforms` holds `contiguous`,
-    `widen`, or `none` alone: what may be done to tensors for an implementation's sake."""
+    """Makes a policy. Lists hold tokens: `default`, `vendor`, `reference`, `vendor:NAME`,
+    `impl:ID`, or a glob with `/`. `transforms` lists the conversions that opmux may apply to
+    tensors so that an implementation can accept them: `contiguous` and `widen`, or `none` alone."""
     made = _core.Policy()
     given = (prefer, require, deny, allow, allow_vendors, deny_vendors, transforms)
     for name, tokens in zip(_LISTS, given, strict=True):
         if isinstance(tokens, str):
-            raise TypeError(f"{name} is a list of tokens, not a str")
+            raise TypeError(f"{name} must be a list of tokens, not a str")
         setattr(made, name, list(tokens))
     if strict is not None:
         made.strict = strict
@@ -48,7 +48,8 @@ def policy(
 
 
 def rule(**fields: Any) -> _core.Rule:
-    """One rule: `rule(op="rms_norm", when=Condition.dim("H", ">", 4096), prefer=["vendor"])`."""
+    """Makes a rule: `rule(op="rms_norm", when=Condition.dim("H", ">", 4096),
+    prefer=["vendor"])`."""
     made = _core.Rule()
     for name, value in fields.items():
         if not hasattr(made, name):
@@ -58,8 +59,8 @@ def rule(**fields: Any) -> _core.Rule:
 
 
 class scope:
-    """A policy for a block, on top of those around it. Follows tasks and threads as context
-    variables do; can be entered again and again."""
+    """A policy for a block, combined with the scopes around it. Follows tasks and threads as
+    context variables do, and can be entered any number of times."""
 
     def __init__(
         self,
@@ -94,54 +95,55 @@ class scope:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # One object may be entered by several tasks and threads: each ends its own entry.
+        # Several tasks and threads may have entered this object: each resets the entry it made.
         current = _variable.get(None)
         entry = current if current in self._tokens else next(reversed(self._tokens))
         _variable.reset(self._tokens.pop(entry))
 
 
 def prefer(*tokens: str) -> scope:
-    """These first, others if they cannot."""
+    """Prefers these implementations; others run if none of these accepts the call."""
     return scope(prefer=tokens)
 
 
 def require(*tokens: str) -> scope:
-    """These and no others: an error if none of them can."""
+    """Allows only these implementations; a call raises if none of them accepts it."""
     return scope(require=tokens)
 
 
 def deny(*tokens: str) -> scope:
-    """Never these, not even as the last resort."""
+    """Never runs these implementations, not even as the last fallback."""
     return scope(deny=tokens)
 
 
 def strict(on: bool = True) -> scope:
-    """The first outcome that is not ok is the call's: no fallback."""
+    """Disables fallback: a call raises if the first implementation declines or fails."""
     return scope(strict=on)
 
 
 def allow_vendors(*names: str) -> scope:
-    """Of the vendors' implementations only those of these."""
+    """Allows, of the vendor implementations, only those of these vendors."""
     return scope(allow_vendors=names)
 
 
 def deny_vendors(*names: str) -> scope:
-    """No implementations of these vendors."""
+    """Excludes the implementations of these vendors."""
     return scope(deny_vendors=names)
 
 
 def policy_scope(wanted: _core.Policy) -> scope:
-    """A policy that was made before."""
+    """A scope with an existing policy."""
     return scope(wanted)
 
 
 def options(*, tag: str | None = None, max_threads: int | None = None) -> scope:
-    """Options of the calls in a block: a tag that rules can see, how many threads they may use."""
+    """Sets options of the calls in a block: a tag that rules can match, and a limit on threads."""
     return scope(tag=tag, max_threads=max_threads)
 
 
 class thread_scope:
-    """A policy for this thread that C++ code called from it sees too; other scopes are Python's."""
+    """A policy for this thread that also applies to C++ code called from it. Other scopes apply
+    only to calls from Python."""
 
     def __init__(
         self,
@@ -157,7 +159,7 @@ class thread_scope:
         runtime = self._runtime or default_runtime()
         native = _core.ThreadScope(runtime, self._policy)
         native.__enter__()
-        around = scope(self._policy, runtime=runtime)  # scopes inside of it build on this one
+        around = scope(self._policy, runtime=runtime)  # Python scopes inside combine with this one
         try:
             around.__enter__()
         except BaseException:
@@ -178,7 +180,7 @@ class thread_scope:
 
 
 class Report:
-    """What one call did."""
+    """The report of one call: which implementation ran, and how."""
 
     __slots__ = (
         "op", "implementation", "fell_back", "reason", "cached", "generation", "select_ns",
@@ -205,7 +207,8 @@ class Report:
 
 
 class Reports(Sequence[Report]):
-    """The reports of the calls in a block, oldest first; the last one's fields are its own too."""
+    """The reports of the calls in a block, oldest first. The fields of the last report are also
+    attributes of this object."""
 
     def __init__(self, raw: list[dict[str, Any]]) -> None:
         self._raw = raw
@@ -222,17 +225,17 @@ class Reports(Sequence[Report]):
         if name.startswith("_"):
             raise AttributeError(name)
         if not self._raw:
-            raise AttributeError(f"no call was made, so there is no {name}")
+            raise AttributeError(f"no call was made, so no report has '{name}'")
         return getattr(self[-1], name)
 
     def implementations(self) -> list[str]:
-        """Which implementation each call ran."""
+        """Returns the id of the implementation that each call ran."""
         return [fields["implementation"] for fields in self._raw]
 
 
 @contextmanager
 def report(runtime: _core.Runtime | None = None) -> Iterator[Reports]:
-    """Reports of the calls in a block: `with opmux.report() as calls: ...`."""
+    """Collects reports of the calls in a block: `with opmux.report() as calls: ...`."""
     raw: list[dict[str, Any]] = []
     with scope(_reports=raw, runtime=runtime):
         yield Reports(raw)
@@ -240,8 +243,8 @@ def report(runtime: _core.Runtime | None = None) -> Iterator[Reports]:
 
 @contextmanager
 def expect(*patterns: str, runtime: _core.Runtime | None = None) -> Iterator[Reports]:
-    """For tests: fails if a call in the block ran anything that none of the globs matches, or if
-    no call was made."""
+    """For tests: raises Unexpected if a call in the block ran an implementation that matches none
+    of the globs, or if no call was made."""
     import fnmatch
 
     with report(runtime) as calls:

@@ -1,7 +1,7 @@
-"""The reader made for torch: where it lies, whether it may be used, and how it is built.
+"""The native reader for torch tensors: its location in the cache, its checks, and its build.
 
-It is compiled on request (`python -m opmux.torch build`) into a folder that only the user can
-write to, and used if it was built for the torch that runs. Nothing is ever compiled unasked.
+`python -m opmux.torch build` compiles it into a folder that only the user can write to. It is used
+if it was built for the running torch. opmux never compiles it without being asked.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _made_for() -> dict[str, str]:
 
 
 def folder() -> pathlib.Path:
-    """Where the reader for the running torch and Python belongs."""
+    """Returns the cache folder of the reader for the running torch and Python."""
     root = os.environ.get("XDG_CACHE_HOME", "")
     cache = pathlib.Path(root) if os.path.isabs(root) else pathlib.Path.home() / ".cache"
     key = _made_for()
@@ -52,14 +52,14 @@ def folder() -> pathlib.Path:
 
 
 def _distrust(path: pathlib.Path, wanted: str) -> str:
-    """Why somebody else could have written here; empty if only this user could."""
+    """Returns why another user could have written to `path`; empty if only this user could."""
     try:
         found = path.lstat()
     except OSError as error:
         return f"{path}: {error.strerror}"
     kind = stat.S_ISDIR if wanted == "folder" else stat.S_ISREG
     if not kind(found.st_mode):
-        return f"{path} is no {wanted}"
+        return f"{path} is not a {wanted}"
     if found.st_uid != os.geteuid():
         return f"{path} belongs to another user"
     if found.st_mode & _OTHERS_WRITE:
@@ -72,10 +72,10 @@ def _digest(path: pathlib.Path) -> str:
 
 
 def refusal() -> str:
-    """Why the reader in the cache is not used; empty if it can be."""
+    """Returns why the cached reader cannot be used; empty if it can."""
     place = folder()
     if not place.exists():
-        return "it was not built: python -m opmux.torch build"
+        return "not built: run python -m opmux.torch build"
     library, note = place / f"{_MODULE}.so", place / "built.json"
     for path, wanted in ((place.parent, "folder"), (place, "folder"), (library, "file"),
                          (note, "file")):  # fmt: skip
@@ -84,14 +84,14 @@ def refusal() -> str:
     try:
         built = json.loads(note.read_text())
     except ValueError:
-        return f"{note} cannot be read"
+        return f"{note} is not valid JSON"
     if built.get("made_for") != _made_for():
-        return "it was built for another torch, Python or opmux"
-    return "" if built.get("sha256") == _digest(library) else f"{library} was changed"
+        return "built for another version of torch, Python or opmux: rebuild it"
+    return "" if built.get("sha256") == _digest(library) else f"{library} was modified"
 
 
 def use() -> str:
-    """Reads torch's tensors with the reader in the cache; returns why not, or nothing."""
+    """Switches torch tensors to the cached reader; returns why it cannot be used, else ""."""
     if reason := refusal():
         return reason
     path = str(folder() / f"{_MODULE}.so")
@@ -144,7 +144,7 @@ def _command(output: pathlib.Path) -> list[str]:
 
 
 def _private(place: pathlib.Path) -> None:
-    """Makes the folder, for this user alone; what others could write to is not taken over."""
+    """Creates the folder with mode 0700. Raises if it exists and other users could write to it."""
     place.parent.parent.mkdir(parents=True, exist_ok=True)
     for path in (place.parent, place):
         path.mkdir(mode=0o700, exist_ok=True)
@@ -153,7 +153,7 @@ def _private(place: pathlib.Path) -> None:
 
 
 def build() -> pathlib.Path:
-    """Compiles the reader for the running torch, about 20 s, and returns where it lies."""
+    """Compiles the reader for the running torch, which takes about 20 s, and returns its path."""
     import torch  # noqa: F401
 
     place = folder()
@@ -162,7 +162,7 @@ def build() -> pathlib.Path:
         made = pathlib.Path(scratch) / f"{_MODULE}.so"
         done = subprocess.run(_command(made), capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise Unavailable(f"the reader does not compile:\n{done.stderr}", "python.compile")
+            raise Unavailable(f"compiling the reader failed:\n{done.stderr}", "python.compile")
         made.chmod(0o600)
         note = pathlib.Path(scratch) / "built.json"
         note.write_text(json.dumps({"made_for": _made_for(), "sha256": _digest(made)}))

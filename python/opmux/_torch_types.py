@@ -1,4 +1,5 @@
-"""Tells the extension which types of torch it may read by itself; imported once torch is."""
+"""Registers torch's tensor types with the extension. The extension imports this module once torch
+is imported."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from ._runtime import share_threads_with_torch
 
 
 def _reroute(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Calls that torch must see: subclasses, fake tensors, and tensors that require grad."""
+    """Sends a call through torch.ops, for subclasses, fake tensors and tensors that require
+    grad."""
     from .torch import reroute
 
     return reroute(name, args, kwargs)
@@ -30,4 +32,4 @@ _core.learn_torch(
 _core.set_reroute_hook(_reroute)
 share_threads_with_torch()
 not_used_because = _torch_reader.use()
-"""Why the reader made for torch is not used; empty if it is."""
+"""The reason why the torch reader is not used; empty if it is used."""

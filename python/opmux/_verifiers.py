@@ -1,4 +1,5 @@
-"""What a Python verifier sees of a call: facts, and nothing that could differ for equal facts."""
+"""The view of a call that a Python verifier gets. It exposes facts only, so that calls with equal
+facts get equal answers."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _DTYPES = {
 
 
 def all_facts(operator: _core.Operator) -> list[tuple[int, str]]:
-    """Everything that a verifier of this operator may read."""
+    """Returns every fact that a verifier of this operator may read."""
     facts: list[tuple[int, str]] = []
     dims: set[str] = set()
     for argument in _core.arguments(operator):
@@ -66,7 +67,7 @@ class TensorFacts:
 
 
 class ShapeFacts:
-    """A shape whose named dimensions can be read; those behind `...` only as their product."""
+    """A shape. A verifier may read its named dimensions, and those of `...` only as a product."""
 
     def __init__(self, facts: Any, argument: _core.ArgumentInfo, rank: int) -> None:
         self._facts, self._argument, self._rank = facts, argument, rank
@@ -93,7 +94,7 @@ class ShapeFacts:
 
 
 class Verifier:
-    """A Python verifier as the extension calls it: None accepts, a str refuses."""
+    """Adapts a Python verifier to the extension, where None accepts and a str refuses."""
 
     def __init__(self, operator: _core.Operator, check: Callable[..., Any]) -> None:
         self._inputs = [a for a in _core.arguments(operator) if not a.output]
@@ -110,7 +111,7 @@ class Verifier:
                 return answer[1]
         if isinstance(answer, str):
             return answer
-        raise TypeError(f"a verifier answers True or a sentence, not {answer!r}")
+        raise TypeError(f"a verifier must return True or a str with the reason, not {answer!r}")
 
     @staticmethod
     def _value(facts: Any, argument: _core.ArgumentInfo) -> Any:

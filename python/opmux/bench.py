@@ -1,7 +1,7 @@
-"""`python -m opmux.bench`: what a call from Python costs, beside what else there is.
+"""`python -m opmux.bench`: measures the cost of a call from Python and of its alternatives.
 
-Subjects take turns, one round after the other, so that whatever the machine does meanwhile hits
-all alike; over the rounds the median counts. Limits are ratios within one run.
+The subjects run in turn, round by round, so that noise on the machine affects all of them alike.
+The result of a subject is the median of its rounds. Limits are ratios within one run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from . import _bench_subjects as subjects
 
-# Nanoseconds of a call that was decided before; another machine, quiet, no-op implementations.
+# Nanoseconds per cached call of no-op implementations, measured on another, idle machine.
 MEASURED_ELSEWHERE = {
     "vllm-plugin-FL, CachedOp": 489,
     "vllm-plugin-FL, call_op strict": 1716,
@@ -38,7 +38,7 @@ _FLA = "fla.backends, three backends"
 
 @dataclass
 class Figure:
-    """One limit and what was measured; `at_most` is False where more is better."""
+    """One limit and the measured value; `at_most` is False where more is better."""
 
     name: str
     measured: float
@@ -53,7 +53,7 @@ class Figure:
 
 
 def measure(all: list[subjects.Subject], rounds: int) -> dict[str, float]:
-    """The median of each subject's rounds, in nanoseconds."""
+    """Returns the median of each subject's rounds, in nanoseconds."""
     gc.collect()
     gc.disable()
     try:
@@ -66,7 +66,7 @@ def measure(all: list[subjects.Subject], rounds: int) -> dict[str, float]:
 
 
 def figures(ns: dict[str, float]) -> list[Figure]:
-    """The limits, from the medians of one run."""
+    """Compares the medians of one run with the limits."""
     empty, own = ns["empty FASTCALL"], ns["operator, torch reader"]
     found = [
         Figure("torch reader / empty FASTCALL", own / empty, 4, "x"),
@@ -81,7 +81,7 @@ def figures(ns: dict[str, float]) -> list[Figure]:
         Figure("native operator, below every figure from elsewhere", own,
                min(MEASURED_ELSEWHERE.values()), "ns"),
     ]  # fmt: skip
-    # What cannot be compared counts as missed.
+    # A missing fla.backends gives the ratio 0, which counts as a missed limit.
     ratio = ns.get(_FLA, 0) / ns["dispatchable, three backends"]
     return [*found, Figure("fla.backends / dispatchable", ratio, 10, "x", at_most=False)]
 
@@ -91,7 +91,7 @@ def _print(ns: dict[str, float], found: list[Figure], slack: float) -> None:
         print(f"{name:<52} {value:10.1f} ns")
     if _FLA not in ns:
         print("fla.backends is not installed: pip install 'fla-core==0.6.*' einops triton")
-    print("\nmeasured elsewhere, on another machine:")
+    print("\nmeasured on another machine:")
     for name, number in MEASURED_ELSEWHERE.items():
         print(f"{name:<52} {number:10d} ns")
     print()
@@ -104,22 +104,22 @@ def _print(ns: dict[str, float], found: list[Figure], slack: float) -> None:
 def _arguments(words: list[str] | None) -> Any:
     parser = argparse.ArgumentParser(prog="python -m opmux.bench", description=__doc__)
     parser.add_argument("--check", action="store_true", help="exit with 1 if a limit is missed")
-    parser.add_argument("--json", action="store_true", help="print the figures as data")
-    parser.add_argument("--slack", type=float, default=1.0, help="multiplies the limits")
-    parser.add_argument("--rounds", type=int, default=61, help="how often subjects take turns")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument("--slack", type=float, default=1.0, help="factor for the limits")
+    parser.add_argument("--rounds", type=int, default=61, help="number of rounds")
     return parser.parse_args(words)
 
 
 def main(words: list[str] | None = None) -> int:
-    """Measures and prints; 1 if a limit was missed and `--check` was asked for."""
+    """Measures and prints. Returns 1 on errors, and with `--check` if a limit was missed."""
     options = _arguments(words)
     try:
         import torch
     except ImportError:
-        print("opmux.bench compares with torch, which is not installed", file=sys.stderr)
+        print("opmux.bench needs torch, which is not installed", file=sys.stderr)
         return 1
     if reason := subjects.use_module_reader():
-        print(f"the reader made for torch cannot be used: {reason}", file=sys.stderr)
+        print(f"the torch reader cannot be used: {reason}", file=sys.stderr)
         return 1
     torch.set_num_threads(1)
     with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""What opmux finds on this machine: `python -m opmux doctor [--json]`."""
+"""Reports versions, settings, backends, tensor readers and plugins: `opmux doctor [--json]`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import _core, _information
 from ._plugins import PythonPlugin
 
 _PATHS = {
-    "module": "read in place by the module made for this torch",
+    "module": "read in place by the reader built for this torch",
     "exchange": "read through the DLPack C exchange API",
     "protocol": "read through __dlpack__",
 }
@@ -40,7 +40,7 @@ def _versions() -> dict[str, str | None]:
 
 
 def _backends() -> list[dict[str, Any]]:
-    """One entry per backend: how much of it can run here, and why the rest cannot."""
+    """One entry per backend: how many implementations are available, and why the others are not."""
     found: dict[str, dict[str, Any]] = {}
     for operator in _information.list_operators():
         for one in operator.implementations:
@@ -54,7 +54,8 @@ def _backends() -> list[dict[str, Any]]:
 
 
 def _meet(library: str) -> str | None:
-    """Reads one small tensor of a library, so that its type gets a reader; or why it cannot."""
+    """Reads a small tensor of a library, so that its type gets a reader. Returns the reason if that
+    fails, else None."""
     if importlib.util.find_spec(library) is None:
         return "not installed"
     try:
@@ -67,7 +68,7 @@ def _meet(library: str) -> str | None:
 
 
 def _readers() -> list[dict[str, Any]]:
-    """How the tensors of each library are read; loads those libraries."""
+    """How the tensors of each library are read. Imports the libraries."""
     missing = {library: _meet(library) for library in _LIBRARIES}
     types = _information.readers()
     found = [{"type": name, "path": path, "detail": text} for name, path, text in types]
@@ -79,7 +80,7 @@ def _plugin(plugin: _core.PluginInfo | PythonPlugin) -> dict[str, Any]:
     native = isinstance(plugin, _core.PluginInfo)
     source = plugin.path if isinstance(plugin, _core.PluginInfo) else plugin.source
     return {
-        "name": plugin.name or os.path.basename(source),  # one that did not load said no name
+        "name": plugin.name or os.path.basename(source),  # a plugin that did not load has no name
         "kind": "native" if native else "python",
         "source": source,
         "loaded": plugin.loaded,
@@ -88,7 +89,7 @@ def _plugin(plugin: _core.PluginInfo | PythonPlugin) -> dict[str, Any]:
 
 
 def examine() -> dict[str, Any]:
-    """Everything that doctor tells, as data."""
+    """Returns the whole report as data."""
     settings = _information.settings()
     return {
         "versions": _versions(),
@@ -100,7 +101,7 @@ def examine() -> dict[str, Any]:
 
 
 def healthy(found: dict[str, Any]) -> bool:
-    """Whether every plugin that was found could be loaded."""
+    """Returns whether every plugin that was found was loaded."""
     return all(plugin["loaded"] for plugin in found["plugins"])
 
 
@@ -137,9 +138,9 @@ def as_text(found: dict[str, Any]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prints the report; 0 is fine, 1 found something."""
+    """Prints the report. Returns 0 if every plugin was loaded, else 1."""
     parser = argparse.ArgumentParser(prog="opmux doctor", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print data for programs")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
     given = parser.parse_args(arguments)
     found = examine()
     print(json.dumps(found, indent=2) if given.json else as_text(found))

@@ -308,7 +308,7 @@ class TestProtocol:
         np.testing.assert_allclose(out.array, X, rtol=1e-5)
 
     def test_outputs_of_unknown_libraries_are_to_be_given(self):
-        refused("opmux cannot make tensors of test_arguments: give out=", Lender(X),
+        refused("opmux cannot allocate tensors of test_arguments: pass out=", Lender(X),
                 error=opmux.Unsupported)  # fmt: skip
 
     def test_what_was_lent_is_given_back(self):

@@ -57,14 +57,14 @@ def test_what_belongs_to_another_user_is_not_used(cache, monkeypatch):
 
 def test_a_changed_library_is_not_used(cache):
     (cache / "_opmux_torch_reader.so").write_bytes(b"another one")
-    assert "was changed" in _torch_reader.use()
+    assert "was modified" in _torch_reader.use()
 
 
 def test_a_link_is_not_followed(cache, tmp_path):
     moved = tmp_path / "elsewhere"
     cache.rename(moved)
     cache.symlink_to(moved)
-    assert "is no folder" in _torch_reader.use()
+    assert "is not a folder" in _torch_reader.use()
 
 
 def test_one_built_for_another_torch_is_not_used(cache):
@@ -72,7 +72,7 @@ def test_one_built_for_another_torch_is_not_used(cache):
     built = json.loads(note.read_text())
     built["made_for"]["torch_revision"] = "another"
     note.write_text(json.dumps(built))
-    assert "another torch" in _torch_reader.use()
+    assert "another version of torch" in _torch_reader.use()
 
 
 def test_one_that_does_not_load_is_not_used(cache):

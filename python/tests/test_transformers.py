@@ -130,7 +130,7 @@ def test_the_summary_says_what_was_replaced_and_what_was_not_and_why():
         text = str(done)
         assert torch.equal(generate(model, prompt(1, 5) % 128, tokens=4), wanted)
     assert "5 x MixtralRMSNorm -> rms_norm" in text
-    assert "MixtralRotaryEmbedding: it was not asked for" in text
+    assert "MixtralRotaryEmbedding: it was not requested" in text
     assert "MixtralExperts: it has no layer" in text
 
 
@@ -184,7 +184,7 @@ def test_a_call_that_would_train_is_refused_with_advice(llama):
 
 
 def test_what_is_asked_for_is_checked(llama):
-    with pytest.raises(ValueError, match="'norms' is none of"):
+    with pytest.raises(ValueError, match="'norms' is not one of"):
         use(llama, only=("norms",))
 
 

@@ -1,4 +1,4 @@
-"""`python -m opmux.torch build` compiles the reader made for torch; `status` says what is used."""
+"""`python -m opmux.torch build` compiles the torch reader; `status` says whether it is in use."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .._errors import Error
 
 
 def main() -> int:
-    """Runs the command; 0 is fine, 1 is not."""
+    """Runs the command. Returns 0 if the reader is in use, else 1."""
     parser = argparse.ArgumentParser(prog="python -m opmux.torch")
     parser.add_argument(
         "command",
         choices=("build", "status"),
-        help="build: compile the reader for the installed torch; status: say what is used",
+        help="build: compile the reader for the installed torch; status: show if it is in use",
     )
     command = parser.parse_args().command
     try:

@@ -1,4 +1,4 @@
-"""Derivatives of the operators that have one here, in torch's own functions."""
+"""Derivatives of four operators, computed with torch functions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Gradients = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Formula:
-    """What the backward pass keeps of a call, and what it makes of it."""
+    """The derivative of an operator: what it saves from the forward call, and the backward pass."""
 
     keep: Callable[[Any, tuple[Any, ...], Any], None]
     backward: Callable[..., Gradients]
 
     def register(self, name: str, library: torch.library.Library) -> None:
-        """Tells torch of it."""
+        """Registers the derivative with torch."""
 
         def setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
             self.keep(ctx, inputs, output)

@@ -1,5 +1,5 @@
-// Reads torch's tensors in place. Compiled against one version of torch by `python -m opmux.torch
-// build`; never part of a wheel.
+// Reads torch tensors in place through torch's C++ API. `python -m opmux.torch build` compiles it
+// against the installed torch; wheels contain only the source.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -46,7 +46,7 @@ constexpr DispatchKeySet kForeign({DispatchKey::Python, DispatchKey::FuncTorchBa
 constexpr DispatchKeySet kModes({DispatchKey::Python, DispatchKey::Functionalize});
 constexpr DispatchKeySet kAutograd(DispatchKey::AutogradFunctionality);
 constexpr DispatchKeySet kVersions(DispatchKey::ADInplaceOrView);
-/// Memory of the CPU, strided.
+/// Strided tensors in CPU memory.
 constexpr DispatchKeySet kPlain(DispatchKey::CPU);
 constexpr DispatchKeySet kLookedAt = kForeign | kLazy | kPlain;
 constexpr int32_t kCpu = 1;
@@ -55,7 +55,8 @@ bool has(DispatchKeySet keys, DispatchKeySet any) {
   return (keys.raw_repr() & any.raw_repr()) != 0;
 }
 
-/// What surrounds a call, for all of its tensors alike.
+/// The torch modes around a call, read once for all of its tensors: whether a dispatch mode is
+/// active, whether autograd records, and whether inference tensors may not be written to.
 struct Around {
   bool mode, records, locks;
 
@@ -77,7 +78,7 @@ uint32_t dtype_of(const c10::TensorImpl& tensor) {
   return dtypes.packed[static_cast<size_t>(c10::typeMetaToScalarType(tensor.dtype()))];
 }
 
-/// Null if there is none. Memory that several tensors share until one is written to becomes theirs.
+/// The tensor's memory; null if it has none. Copies copy-on-write storage first (mutable_data).
 void* data_of(const c10::TensorImpl& tensor) {
   c10::StorageImpl* const storage = tensor.unsafe_storage().unsafeGetStorageImpl();
   if (storage == nullptr) return nullptr;
@@ -167,7 +168,7 @@ c10::ScalarType type_of(uint32_t dtype) {
 PyObject* allocate(const int64_t* shape, int32_t ndim, uint32_t dtype) {
   const c10::ScalarType type = type_of(dtype);
   if (dtype == 0 || type == c10::ScalarType::Undefined) {
-    PyErr_SetString(PyExc_TypeError, "torch has no such dtype");
+    PyErr_SetString(PyExc_TypeError, "torch does not have this dtype");
     return nullptr;
   }
   try {

@@ -1,4 +1,5 @@
-"""Operators as `torch.ops.opmux.*`: for compiled and exported code, fake tensors and autograd."""
+"""Registers operators as `torch.ops.opmux.*`, for compiled and exported code, fake tensors and
+autograd."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _TAGS = (torch.Tag.pt2_compliant_tag,)
 
 
 def _dispatch_of(kind: type[torch.Tensor]) -> Any:
-    """What a subclass does with operators; of those that do nothing, the same object."""
+    """Returns a subclass's `__torch_dispatch__`; subclasses without one share torch.Tensor's."""
     return getattr(kind, "__torch_dispatch__", None)
 
 
@@ -42,16 +43,16 @@ def _needs_grad(values: Iterable[Any]) -> bool:
 
 
 def refuse_grad(operator: str) -> InvalidArgument:
-    """What a call is told that autograd would have to see, of an operator without a formula."""
+    """Makes the error for a call with tensors that require grad when opmux has no derivative."""
     return InvalidArgument(
-        f"{operator}: a tensor requires grad and the operator has no formula for it here: call it "
+        f"{operator}: a tensor requires grad, but opmux has no derivative for this call: make it "
         "under torch.no_grad() or torch.inference_mode()",
         "python.requires_grad",
     )
 
 
 class Entry:
-    """One operator that torch knows."""
+    """One operator that is registered with torch."""
 
     def __init__(self, operator: _core.Operator) -> None:
         self.schema = TorchSchema.of(operator)
@@ -100,7 +101,7 @@ class Entry:
         self._inference.check(dict(zip(self._names, args, strict=False)))
 
     def _make_traceable(self) -> Callable[..., Any]:
-        """The operator's function, in Python that a compiler of torch can follow."""
+        """Returns the operator's function as Python code that torch.compile can trace."""
         name, functional, write = self.schema.name, self.functional, self.out
         rest = tuple((a.name, default_of(a)) for a in self.schema.inputs)
         names = self.schema.out_names()
@@ -112,10 +113,10 @@ class Entry:
                 used += argument in kwargs
                 full.append(kwargs.get(argument, default))
             if used != len(kwargs) or len(full) > len(rest):
-                raise InvalidArgument(f"{name}: arguments that it does not have")
+                raise InvalidArgument(f"{name}: unknown or too many arguments")
             if out is None:
                 if functional is None:
-                    raise InvalidArgument(f"{name}: give out=, its shape cannot be inferred")
+                    raise InvalidArgument(f"{name}: pass out=, its shape cannot be inferred")
                 return functional(*full)
             if len(names) == 1:
                 write(*full, out=out)
@@ -126,14 +127,14 @@ class Entry:
         return call
 
     def use(self, function: Callable[..., Any]) -> None:
-        """Calls this function from now on, and has compilers put the operator in its place."""
+        """Calls this function from now on, and makes torch.compile replace it by the operator."""
         self.function = function
         torch.compiler.substitute_in_graph(function, skip_signature_check=True)(self.traceable)
 
 
 def register(operator: _core.Operator | str) -> Any:
-    """Makes an operator known to torch and returns it: `torch.ops.opmux.NAME`. The standard ones
-    are; those that a program defines are registered once they are defined."""
+    """Registers an operator with torch and returns `torch.ops.opmux.NAME`. Importing `opmux.torch`
+    registers the operators that exist; register those that you define later."""
     if isinstance(operator, str):
         operator = default_runtime().op(operator)
     name = operator.name
@@ -142,7 +143,9 @@ def register(operator: _core.Operator | str) -> Any:
         if entry is None:
             entry = _entries[name] = Entry(operator)
         elif entry.text != operator.schema:
-            raise AlreadyExists(f"torch knows {name} with another schema: {entry.text}", "torch")
+            raise AlreadyExists(
+                f"{name} is registered with torch under another schema: {entry.text}", "torch"
+            )
         _follow(name, _ops.function_of(name))
     return getattr(torch.ops.opmux, torch_name(name))
 
@@ -154,7 +157,7 @@ def _follow(name: str, function: Any) -> None:
 
 
 def follow_functions() -> None:
-    """Has torch use the functions that `opmux.ops` will have, once there is another runtime."""
+    """Makes torch use the new functions of `opmux.ops` when the default runtime is replaced."""
     _ops.listeners.append(_follow)
 
 
@@ -170,14 +173,14 @@ def _bare(value: Any) -> Any:
 
 
 def reroute(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call with tensors that torch must see."""
+    """Makes a call through `torch.ops`, for tensors that torch has to handle."""
     if name not in _entries:
         register(name)
     entry = _entries[name]
     if _needs_grad((*args, *kwargs.values())):
         if not entry.formula or kwargs.get("out") is not None:
             raise refuse_grad(name)
-    elif getattr(_inside, "name", None) == name:  # torch has seen it: a subclass without a dispatch
+    elif getattr(_inside, "name", None) == name:  # torch came back here: a plain subclass
         bare = {key: _bare(value) for key, value in kwargs.items()}
         return entry.function(*_bare(args), **bare)
     before, _inside.name = getattr(_inside, "name", None), name
@@ -188,7 +191,7 @@ def reroute(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def register_all() -> None:
-    """Registers every operator that the runtime has and torch does not know yet."""
+    """Registers every operator of the runtime that is not yet registered with torch."""
     for info in default_runtime().list():
-        if info.name not in families:  # those are called as Python functions only
+        if info.name not in families:  # those without a schema are Python-only
             register(info.name)

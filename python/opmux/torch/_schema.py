@@ -1,4 +1,4 @@
-"""An operator's schema as torch.library writes it."""
+"""Converts an operator's schema to the syntax of torch.library."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ _TYPES = {
 
 
 def torch_name(operator: str) -> str:
-    """The name in `torch.ops.opmux`: those of vendors have a dot, which torch does not take."""
+    """Returns the name in `torch.ops.opmux`. Vendor operators contain a dot, which torch
+    rejects."""
     return operator.replace(".", "__")
 
 
 def default_of(argument: _core.ArgumentInfo) -> Any:
-    """The value that stands for an argument that is left out."""
+    """Returns the default value of an argument."""
     text = argument.default_text
     if not text:
         return None
@@ -36,7 +37,7 @@ def _written(argument: _core.ArgumentInfo) -> str:
 
 
 class _Aliases:
-    """A letter for each argument that is written to."""
+    """Assigns an alias letter to each argument that is written to."""
 
     def __init__(self) -> None:
         self._letters = iter("abcdefghijklmnopqrstuvwxyz")
@@ -50,7 +51,7 @@ class _Aliases:
 
 @dataclass(frozen=True)
 class TorchSchema:
-    """What torch.library needs to know of an operator."""
+    """An operator's name and arguments, for torch.library."""
 
     name: str
     inputs: tuple[_core.ArgumentInfo, ...]
@@ -64,11 +65,11 @@ class TorchSchema:
 
     @property
     def made(self) -> tuple[_core.ArgumentInfo, ...]:
-        """The outputs that a call without `out=` makes and returns."""
+        """The outputs that a call without `out=` allocates and returns."""
         return tuple(a for a in self.outputs if not a.optional)
 
     def out_names(self) -> tuple[str, ...]:
-        """How the `out` overload calls the outputs."""
+        """Returns the names of the outputs in the `out` overload."""
         return ("out",) if len(self.outputs) == 1 else tuple(a.name for a in self.outputs)
 
     def _inputs(self, aliases: _Aliases) -> list[str]:
@@ -81,13 +82,13 @@ class TorchSchema:
         return texts
 
     def functional(self) -> str:
-        """The overload that returns fresh tensors; of operators that only update, the one."""
+        """Returns the overload that returns new tensors. In-place operators have only this one."""
         returns = ["Tensor"] * len(self.made)
         result = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
         return f"{torch_name(self.name)}({', '.join(self._inputs(_Aliases()))}) -> {result}"
 
     def out(self) -> str:
-        """The overload that writes to tensors that it is given."""
+        """Returns the overload that writes to the tensors passed by the caller."""
         aliases = _Aliases()
         texts = [*self._inputs(aliases), "*"]
         for name, argument in zip(self.out_names(), self.outputs, strict=True):

@@ -1,4 +1,4 @@
-"""Shapes of outputs, from a schema's dimensions and conditions, also where sizes are symbols."""
+"""Infers output shapes from a schema's dimensions and conditions, also for symbolic sizes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Dims = dict[str, Any]
 
 
 class _NotLinear(Exception):
-    """An expression that is not a multiple of the unknown dimension plus something known."""
+    """The expression is not linear in the unknown dimension."""
 
 
 def _multiply(left: tuple[int, Any], right: tuple[int, Any]) -> tuple[int, Any]:
@@ -29,7 +29,7 @@ def _multiply(left: tuple[int, Any], right: tuple[int, Any]) -> tuple[int, Any]:
 
 
 def _linear(node: ast.expr, dims: Dims, unknown: str) -> tuple[int, Any]:
-    """(k, c) for which the expression is k * unknown + c."""
+    """Returns (k, c) such that the expression equals k * unknown + c."""
     match node:
         case ast.Constant(value=int() as value):
             return 0, value
@@ -54,13 +54,13 @@ def _linear(node: ast.expr, dims: Dims, unknown: str) -> tuple[int, Any]:
 
 
 def equalities(schema: str) -> list[ast.Compare]:
-    """The conditions of a schema that are equalities, as expressions."""
+    """Returns those conditions of a schema that are equalities."""
     _, _, conditions = schema.partition(") where ")
     found = []
     for text in conditions.split("&&"):
         try:
             node = ast.parse(text.strip(), mode="eval").body
-        except SyntaxError:  # conditions may have other forms, which solve nothing
+        except SyntaxError:  # other forms of conditions do not determine a dimension
             continue
         if isinstance(node, ast.Compare) and [type(o) for o in node.ops] == [ast.Eq]:
             found.append(node)
@@ -68,7 +68,7 @@ def equalities(schema: str) -> list[ast.Compare]:
 
 
 class Inference:
-    """Infers an operator's outputs as the engine does."""
+    """Infers an operator's outputs by the same rules as the engine."""
 
     def __init__(self, operator: _core.Operator) -> None:
         self._name = operator.name
@@ -78,7 +78,7 @@ class Inference:
         self._equalities = equalities(operator.schema)
 
     def possible(self) -> bool:
-        """Whether the inputs tell the shape of every output."""
+        """Returns whether the inputs determine the shape of every output."""
         named = {d for a in self._read for d in a.dims}
         dims: Dims = {d: 2 for d in named if d != "..."}
         self._solve(dims)
@@ -91,13 +91,13 @@ class Inference:
         )
 
     def outputs(self, tensors: Mapping[str, Any]) -> list[torch.Tensor]:
-        """Fresh tensors for the outputs of a call with these tensors, by argument."""
+        """Returns new tensors for the outputs of a call with these tensors, given by argument."""
         dims, leading = self._bind(tensors)
         self._solve(dims)
         return [self._empty(output, tensors, dims, leading) for output in self._made]
 
     def check(self, tensors: Mapping[str, Any]) -> None:
-        """Refuses shapes that disagree."""
+        """Raises if the shapes contradict each other."""
         self._bind(tensors)
 
     def _bind(self, tensors: Mapping[str, Any]) -> tuple[Dims, Sequence[Any]]:
@@ -113,7 +113,7 @@ class Inference:
             if wrong:
                 raise InvalidArgument(
                     f"{self._name}: '{argument.name}' has {len(shape)} dimensions, "
-                    f"[{', '.join(argument.dims)}] is wanted",
+                    f"expected [{', '.join(argument.dims)}]",
                     "schema.rank",
                 )
             rest = shape[: len(shape) - len(names)]
@@ -170,7 +170,7 @@ class Inference:
     ) -> torch.Tensor:
         given = [a for a in self._read if tensors.get(a.name) is not None]
         if not given:
-            raise InvalidArgument(f"{self._name}: no tensor is given", "schema.not_inferable")
+            raise InvalidArgument(f"{self._name}: no tensor was passed", "schema.not_inferable")
         variable = output.dtype_variable
         tied = [a for a in given if variable and a.dtype_variable == variable]
         like = tensors[(tied or given)[0].name]

@@ -1,4 +1,4 @@
-"""torch's own functions as implementations: `NAME/torch.eager` and `NAME/torch.compiled`.
+"""torch functions as implementations: `NAME/torch.eager` and `NAME/torch.compiled`.
 
     import opmux.torch_backend
 
@@ -6,8 +6,9 @@
     with opmux.prefer("vendor:torch"):
         y = opmux.ops.rms_norm(x, w)     # torch.nn.functional.rms_norm
 
-They are of the kind `vendor`, of the vendor `torch`, and stand behind opmux's own: they run where a
-policy or a measurement chooses them. What is compiled is compiled by the first call that runs it.
+They have the kind `vendor` and the vendor `torch`. Their priority is below opmux's implementations,
+so they run where a policy or a measurement chooses them. The first call of a compiled
+implementation compiles it.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ OPERATORS = (
     "silu_and_mul",
     "softmax",
 )
-"""Those that torch has a function for."""
+"""The operators that torch has a function for."""
 
 _EAGER_PRIORITY = 20
 _COMPILED_PRIORITY = 10
 
 
 def _tensor(value: Any) -> Any:
-    """An argument as torch has it: calls may come with tensors of other libraries."""
+    """Converts a tensor of another library to a torch tensor; returns other values unchanged."""
     if isinstance(value, torch.Tensor) or not hasattr(value, "__dlpack__"):
         return value
     return torch.utils.dlpack.from_dlpack(value)
@@ -85,8 +86,8 @@ def _add(
 def register(
     runtime: _core.Runtime | None = None, *, compiled: bool = True
 ) -> list[PythonImplementation[..., None]]:
-    """Adds torch's functions to a runtime, the default one if none is named; returns what was
-    added, each of which can be withdrawn. `compiled=False` leaves out those that are compiled."""
+    """Adds torch's functions to a runtime, by default the default runtime. Returns the added
+    implementations, each of which has `withdraw()`. `compiled=False` omits the compiled ones."""
     added = []
     for name in OPERATORS:
         added.append(_add(name, "eager", getattr(_eager, name), runtime))

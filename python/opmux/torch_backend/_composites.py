@@ -1,4 +1,4 @@
-"""The operators in torch's elementary functions: what is compiled, and what eager code lacks."""
+"""The operators written in elementary torch functions, for torch.compile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators as torch's own functions."""
+"""The operators as calls of the corresponding torch functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What torch's functions cannot do as the operators ask for it."""
+"""Verifiers that refuse the calls for which torch's functions differ from the operators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 def _same_dtype(*tensors: Any) -> bool | str:
     found = {t.dtype for t in tensors if t is not None}
-    return len(found) == 1 or "torch wants one dtype for all tensors"
+    return len(found) == 1 or "torch requires one dtype for all tensors"
 
 
 def rms_norm(x: Any, weight: Any, eps: float, round_before_weight: bool) -> bool | str:
@@ -43,7 +43,7 @@ def attention(
     if causal and q.shape[1] != k.shape[1]:
         return "torch aligns the first query with the first key, the operator the last ones"
     if mask is not None:
-        return "rows that see no key are NaN in torch and zeros here"
+        return "fully masked rows are NaN in torch but zero in the operator"
     return _attention(q, k, v, window, sink, softcap)
 
 

@@ -3,11 +3,12 @@
     import opmux.transformers
 
     done = opmux.transformers.use(model)     # norms, gated layers, rotary embeddings, attention
-    print(done)                              # what was replaced, what was not, and why
+    print(done)                              # lists the modules replaced and kept, with reasons
     done.undo()
 
-`with opmux.transformers.use(model):` does it for a block. Attention alone:
-`AutoModelForCausalLM.from_pretrained(path, attn_implementation="opmux")` once this is imported.
+`with opmux.transformers.use(model):` undoes it at the end of the block. To use only the attention,
+import this module and call
+`AutoModelForCausalLM.from_pretrained(path, attn_implementation="opmux")`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`python -m opmux.transformers`: a small Llama with and without opmux, eager and compiled.
+"""`python -m opmux.transformers`: times a small Llama with and without opmux, eager and compiled.
 
-`--check` ends with 1 if tokens differ or if opmux is slower in eager mode.
+`--check` exits with 1 if the tokens differ or if opmux is slower in eager mode.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TOKENS = 64
 
 
 def small_llama(dtype: torch.dtype = torch.float32) -> Any:
-    """Four layers with weights by chance."""
+    """A Llama of four layers with random weights."""
     torch.manual_seed(0)
     config: Any = LlamaConfig(
         vocab_size=512,
@@ -37,13 +37,13 @@ def small_llama(dtype: torch.dtype = torch.float32) -> Any:
 
 
 def prompt(batch: int = 1, length: int = 32) -> torch.Tensor:
-    """Token ids by chance."""
+    """Random token ids."""
     generator = torch.Generator().manual_seed(1)
     return torch.randint(3, 500, (batch, length), generator=generator)
 
 
 def generate(model: Any, ids: torch.Tensor, tokens: int = TOKENS, **options: Any) -> torch.Tensor:
-    """Greedy tokens behind a prompt."""
+    """Generates tokens after a prompt, greedily."""
     made: torch.Tensor = model.generate(
         ids, max_new_tokens=tokens, do_sample=False, eos_token_id=None, pad_token_id=0, **options
     )
@@ -59,7 +59,7 @@ def _seconds(run: Callable[[], object]) -> float:
 def compare(
     model: Any, run: Callable[[], object], rounds: int, only: tuple[str, ...]
 ) -> tuple[float, float]:
-    """The shortest of several runs without and with opmux, in turn."""
+    """Returns the shortest time without and with opmux over several alternating rounds."""
     plain, ours = [], []
     for _ in range(rounds):
         run()
@@ -76,7 +76,7 @@ def _show(what: str, plain: float, ours: float) -> None:
 
 
 def eager(model: Any, rounds: int) -> list[float]:
-    """Figures of a prompt and of decoding; returns by how much opmux is faster."""
+    """Times prefill and decoding in eager mode; returns the speed-ups of opmux."""
     long, ids = prompt(1, 256), prompt()
     found = []
     with torch.inference_mode():
@@ -94,7 +94,7 @@ def eager(model: Any, rounds: int) -> list[float]:
 
 
 def compiled(model: Any, rounds: int) -> None:
-    """Figures of decoding by compiled code."""
+    """Times decoding with compiled code."""
     ids, times = prompt(), []
     forward = model.forward
     for with_opmux in (False, True):
@@ -111,11 +111,11 @@ def compiled(model: Any, rounds: int) -> None:
 
 
 def main() -> int:
-    """Prints what was found; 0 is fine."""
+    """Prints the timings. Returns 1 if `--check` was passed and a check failed, else 0."""
     parser = argparse.ArgumentParser(prog="python -m opmux.transformers", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="1 if anything is not as it should be")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a check fails")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--no-compile", action="store_true", help="leave out compiled code")
+    parser.add_argument("--no-compile", action="store_true", help="skip compiled code")
     options = parser.parse_args()
     model = small_llama()
     with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""opmux's attention as Hugging Face models call it."""
+"""opmux's attention with the signature that Hugging Face models call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .. import ops
 
 NAME = "opmux"
 _NOT_OURS = ("position_bias", "cache")
-"""What a call may bring that the operator has no argument for: torch's function is called."""
+"""Keyword arguments that the operator does not support: calls with them use torch's function."""
 
 
 def attention(
@@ -29,8 +29,9 @@ def attention(
     is_causal: bool | None = None,
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Attention of [B, heads, tokens, D]; keys and values may have fewer heads. What hides keys,
-    windows among it, is in the mask; without one, queries see what stands before them."""
+    """Attention of tensors [B, heads, tokens, D]; keys and values may have fewer heads. The mask
+    hides keys, also those outside of a sliding window. Without a mask, attention is causal if the
+    module is."""
     if dropout or any(kwargs.get(name) is not None for name in _NOT_OURS):
         kwargs.update(softcap=softcap)
         return sdpa_attention_forward(
@@ -39,7 +40,7 @@ def attention(
     rows = query.shape[2]
     decoder: bool = getattr(module, "is_causal", True) if is_causal is None else is_causal
     causal = rows > 1 and attention_mask is None and decoder
-    if causal and key.shape[2] != rows:  # a cache that is longer than what was written to it
+    if causal and key.shape[2] != rows:  # a static cache, longer than the tokens in it
         key, value = key[:, :, :rows], value[:, :, :rows]
     elif attention_mask is not None and attention_mask.shape[-1] != key.shape[2]:
         attention_mask = attention_mask[..., : key.shape[2]]
@@ -58,6 +59,6 @@ def attention(
 
 
 def register() -> None:
-    """Makes `attn_implementation="opmux"` known, with the masks that it needs."""
+    """Registers `attn_implementation="opmux"` with transformers, and the masks that it needs."""
     AttentionInterface.register(NAME, attention)
     AttentionMaskInterface.register(NAME, sdpa_mask)

@@ -1,4 +1,4 @@
-"""Forward functions that stand in for those of norms and gated feed-forward layers."""
+"""Replacement forward functions for norms, linear layers and gated feed-forward layers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Forward = Callable[..., Any]
 
 
 def llama_norm(self: Any, hidden_states: torch.Tensor) -> Any:
-    """Rounded before it is multiplied by the weight."""
+    """Rounds the normalized values before multiplying by the weight."""
     return ops.rms_norm(hidden_states, self.weight, self.variance_epsilon, True)
 
 
 def gemma_norm(self: Any, x: torch.Tensor) -> Any:
-    """The weight is an offset from one, in f32."""
+    """Gemma's norm: the factor is 1 + weight, computed in f32."""
     return ops.rms_norm(x, 1.0 + self.weight.float(), self.eps)
 
 
@@ -33,13 +33,13 @@ def linear(self: Any, input: torch.Tensor) -> Any:
 
 
 def _is_plain(layer: Any) -> bool:
-    """Whether a layer is nothing but a product with its weight."""
+    """Returns whether a layer is an nn.Linear without hooks and without a replaced forward."""
     hooked = layer._forward_hooks or layer._forward_pre_hooks or "forward" in layer.__dict__
     return type(layer) is nn.Linear and not hooked
 
 
 def _halves(self: Any, x: torch.Tensor) -> torch.Tensor:
-    """The outputs of both projections, side by side."""
+    """Returns the outputs of both projections, concatenated."""
     gate, up = self.gate_proj, self.up_proj
     direct = not torch.compiler.is_compiling() and not torch.is_grad_enabled()
     if not direct or gate.bias is not None or not (_is_plain(gate) and _is_plain(up)):
@@ -76,16 +76,16 @@ _ACTIVATIONS: tuple[tuple[Forward, tuple[str, ...]], ...] = (
 
 
 def mlp_forward(module: Any) -> tuple[Forward | None, str]:
-    """What stands in for a gated layer's forward, or why nothing does. Its name is the
-    operator's."""
+    """Returns a replacement for a gated layer's forward, named after the operator, or None and the
+    reason."""
     joined = hasattr(module, "gate_up_proj")
     parts = ("gate_up_proj",) if joined else ("gate_proj", "up_proj")
     for part in (*parts, "down_proj"):
         if not isinstance(getattr(module, part, None), nn.Module):
-            return None, f"it has no layer {part}"
+            return None, f"it has no submodule {part}"
     act = getattr(module, "activation_fn" if joined else "act_fn", None)
     if act is None:
-        return None, "its activation is not known"
+        return None, "its activation is unknown"
     points = torch.linspace(-4, 4, 65)
     values = act(points)
     for activation, (operator, *options) in _ACTIVATIONS:
@@ -94,22 +94,22 @@ def mlp_forward(module: Any) -> tuple[Forward | None, str]:
         forward = _gated(operator, _joined if joined else _halves, *options)
         if agrees(module, forward, getattr(module, parts[0]).in_features):
             return forward, ""
-        return None, "its results are not those of a gated layer"
-    return None, f"its activation is {type(act).__name__}"
+        return None, "its results differ from those of a gated layer"
+    return None, f"its activation {type(act).__name__} is not supported"
 
 
 def linear_forward(module: Any) -> tuple[Forward | None, str]:
-    """What stands in for a product with a weight, or why nothing does."""
+    """Returns a replacement for a linear layer's forward, or None and the reason."""
     if agrees(module, linear, module.in_features):
         return linear, ""
-    return None, "its results are not those of a product"
+    return None, "its results differ from those of a linear layer"
 
 
 def norm_forward(module: nn.Module) -> tuple[Forward | None, str]:
-    """What stands in for a norm's forward, or why nothing does."""
+    """Returns a replacement for a norm's forward, or None and the reason."""
     weight = getattr(module, "weight", None)
     if not isinstance(weight, torch.Tensor) or weight.dim() != 1:
-        return None, "it has no weight of one dimension"
+        return None, "it has no one-dimensional weight"
     candidates: list[Forward] = []
     if isinstance(module, nn.LayerNorm):
         candidates.append(layer_norm)
@@ -122,11 +122,11 @@ def norm_forward(module: nn.Module) -> tuple[Forward | None, str]:
     for forward in candidates:
         if agrees(module, forward, weight.shape[0]):
             return forward, ""
-    return None, "its results are not those of a norm that opmux has"
+    return None, "its results differ from those of the norms that opmux has"
 
 
 def agrees(module: Any, forward: Forward, size: int) -> bool:
-    """Whether a stand-in gives what a module gives, tried on a few numbers."""
+    """Returns whether a replacement forward gives the module's results on a small random input."""
     example = next(iter(module.parameters()))
     if example.is_meta or example.dtype not in (torch.float32, torch.bfloat16, torch.float16):
         return False

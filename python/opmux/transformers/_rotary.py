@@ -1,4 +1,5 @@
-"""Rotary embeddings: the angles of a step are laid out once, and applied in place by each layer."""
+"""Rotary embeddings: the table of angles is made once per step, and each layer applies it in
+place."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ _patched: dict[str, tuple[int, Callable[..., Any]]] = {}
 
 
 def angles(self: Any, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """A table of cosines and sines with a row for each token of the step, and the tokens' rows;
-    stands in for the cosines and sines that the model's own module gives."""
+    """Replaces the forward of the model's rotary module. Instead of (cos, sin) it returns a table
+    of cosines and sines with one row per token of the step, and the row of each token."""
     cos, sin = type(self).forward(self, *args, **kwargs)
     half = cos.shape[-1] // 2
     table = torch.cat((cos[..., :half], sin[..., :half]), dim=-1).reshape(-1, 2 * half)
@@ -34,7 +35,7 @@ def _apply(q: torch.Tensor, k: torch.Tensor, table: torch.Tensor, rows: torch.Te
 
 def _stand_in(original: Callable[..., Any]) -> Callable[..., Any]:
     def apply_rotary_pos_emb(q: Any, k: Any, cos: Any, sin: Any, *args: Any, **kwargs: Any) -> Any:
-        if sin.dtype != torch.int64:  # of a model that is not ours
+        if sin.dtype != torch.int64:  # real sines: the call is from a model that does not use opmux
             return original(q, k, cos, sin, *args, **kwargs)
         _apply(q, k, cos, sin)
         return q, k
@@ -57,23 +58,23 @@ def _agrees(original: Callable[..., Any]) -> bool:
 
 
 def reason_against(module: ModuleType, attentions: list[type]) -> str:
-    """Why the rotary embedding of a family of models is left alone; empty if it need not be."""
+    """Returns why a model family's rotary embedding cannot be replaced; empty if it can."""
     original = getattr(module, "apply_rotary_pos_emb", None)
     if original is None:
         return "its family has no apply_rotary_pos_emb"
     for attention in attentions:
         if _CALL not in inspect.getsource(attention):
-            return f"{attention.__name__} applies it in another way"
+            return f"{attention.__name__} applies it in a different way"
     if module.__name__ in _patched:
         return ""
     try:
-        return "" if _agrees(original) else "its pairs of elements are laid out in another way"
-    except Exception as error:  # whatever a family's own function thinks of our arguments
-        return f"its function takes other arguments: {error}"
+        return "" if _agrees(original) else "it pairs the elements in a different way"
+    except Exception as error:  # the family's function may reject our arguments in any way
+        return f"its function takes different arguments: {error}"
 
 
 def patch(module: ModuleType) -> None:
-    """Puts opmux's function in the place of a family's own; counts how often."""
+    """Replaces a model family's function by opmux's; `_patched` counts the uses."""
     times, original = _patched.get(module.__name__, (0, module.apply_rotary_pos_emb))
     if times == 0:
         module.__dict__["apply_rotary_pos_emb"] = _stand_in(original)

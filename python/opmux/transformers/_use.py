@@ -1,4 +1,4 @@
-"""Puts opmux's operators in the place of parts of a Hugging Face model, and takes them out."""
+"""Replaces parts of a Hugging Face model by opmux's operators, and restores them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL = (*KINDS, "linear")
 
 
 def _kind_of(module: nn.Module) -> str:
-    """What a module is for, by what it has and by how such classes are called."""
+    """Returns the kind of a module, judged by its class name and attributes; "" if none fits."""
     name = type(module).__name__
     if type(module) is nn.Linear:
         return "linear"
@@ -35,7 +35,8 @@ def _kind_of(module: nn.Module) -> str:
 
 
 class Use:
-    """What `use` did to a model: print it; `undo()` takes it back, as does leaving a `with`."""
+    """The changes that `use` made to a model. Print it to list them; `undo()` or the end of a
+    `with` block reverts them."""
 
     def __init__(self, model: nn.Module, kinds: tuple[str, ...]) -> None:
         self.replaced: Counter[str] = Counter()
@@ -51,7 +52,7 @@ class Use:
             if kind in kinds:
                 getattr(self, f"_use_{kind}")()
             elif kind in KINDS:
-                self._keep(self._modules[kind], "it was not asked for")
+                self._keep(self._modules[kind], "it was not requested")
 
     def _keep(self, modules: list[nn.Module], reason: str) -> None:
         for module in modules:
@@ -65,16 +66,17 @@ class Use:
     def _stand_in(
         self, module: nn.Module, find: Callable[[nn.Module], tuple[Forward | None, str]]
     ) -> Forward | None:
-        """What stands in for a module; looked for once for each class and shape."""
+        """Returns the replacement forward of a module, found once per class and parameter
+        shapes."""
         if "forward" in module.__dict__:
-            self.kept[type(module).__name__] = "its forward was replaced before"
+            self.kept[type(module).__name__] = "its forward is already replaced"
             return None
         shapes = repr([(p.shape, p.dtype) for p in module.parameters()])
         key = type(module), shapes
         if key not in self._tried:
             try:
                 self._tried[key] = find(module)
-            except Exception as error:  # a module of a kind that was not foreseen
+            except Exception as error:  # an unexpected kind of module
                 self._tried[key] = None, f"trying it failed: {error}"
         forward, reason = self._tried[key]
         if forward is None:
@@ -129,7 +131,7 @@ class Use:
         return None
 
     def undo(self) -> None:
-        """Makes the model what it was."""
+        """Restores the model."""
         while self._undo:
             self._undo.pop()()
 
@@ -156,17 +158,18 @@ class Use:
 
 
 def use(model: nn.Module, *, only: tuple[str, ...] = KINDS) -> Use:
-    """Has a Hugging Face model call opmux for its norms, gated layers, rotary embeddings and
-    attention, where they are of a known form; each kind of module is tried on a few numbers first.
+    """Makes a Hugging Face model call opmux for its norms, gated layers, rotary embeddings and
+    attention where they have a known form. Each kind of module is first compared with its
+    replacement on a small random input.
 
-    Returns what was replaced and what was not, and why; `undo()` takes it back. `only` names what
-    to replace: "norm", "mlp", "rotary", "attention", and "linear", which is left out if nothing is
-    named because an implementation may keep a packed copy of each weight. The model is for
-    inference: rotary embeddings and attention refuse tensors that require grad, so call it under
-    `torch.no_grad()`.
+    Returns an object that lists what was replaced, what was kept and why; its `undo()` reverts the
+    changes. `only` names the kinds to replace: "norm", "mlp", "rotary", "attention" and "linear".
+    The default omits "linear" because an implementation may keep a packed copy of each weight. Use
+    the model for inference only: rotary embeddings and attention refuse tensors that require grad,
+    so call it under `torch.no_grad()`.
     """
     unknown = [kind for kind in only if kind not in ALL]
     if unknown:
-        raise ValueError(f"{unknown[0]!r} is none of {', '.join(ALL)}")
+        raise ValueError(f"{unknown[0]!r} is not one of {', '.join(ALL)}")
     with torch.no_grad():
         return Use(model, tuple(only))

@@ -1,11 +1,12 @@
-"""opmux inside vLLM: installed beside it, opmux is its plugin; nothing has to be imported.
+"""opmux inside vLLM. If both are installed, vLLM loads opmux as a plugin; nothing has to be
+imported.
 
-    llm = LLM("...")                                      # norms, activations, rotary embeddings,
-    llm.generate(...)                                     # linear layers and attention are opmux's
-    print(llm.collective_rpc("opmux_state"))              # what each worker runs, and how often
+    llm = LLM("...")                             # opmux runs norms, activations, rotary embeddings,
+    llm.generate(...)                            # linear layers and attention
+    print(llm.collective_rpc("opmux_state"))     # what each worker runs, and how often
 
-`LLM(..., additional_config={"opmux": {"kinds": ["norm", "rotary"], "exact": True}})` takes over
-less, and rounds where vLLM rounds. `OPMUX_DISABLE=1` leaves vLLM as it is.
+`LLM(..., additional_config={"opmux": {"kinds": ["norm", "rotary"], "exact": True}})` replaces fewer
+layers, and rounds where vLLM rounds. `OPMUX_DISABLE=1` leaves vLLM unchanged.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Attention over vLLM's paged cache, and how keys and values get there: both or neither, because
-the order of elements inside a block is theirs alone."""
+"""Attention over vLLM's paged cache, and the writing of keys and values to the cache. opmux
+replaces both or neither, because vLLM's and opmux's kernels order the elements of a block
+differently."""
 
 from __future__ import annotations
 
@@ -16,15 +17,15 @@ _FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def _halves(cache: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Keys and values of a cache [blocks, heads, places, 2 * size]: each [blocks, places, heads,
-    size], with the rows of a head one behind the other."""
+    """Splits a cache [blocks, heads, places, 2 * size] into keys and values, each a view [blocks,
+    places, heads, size] in which the rows of a head are contiguous."""
     blocks, heads, places, both = cache.shape
     rows = cache.view(blocks, heads, 2 * places, both // 2)
     return rows[:, :, :places].transpose(1, 2), rows[:, :, places:].transpose(1, 2)
 
 
 def _multiplies_tiles() -> bool:
-    """Whether vLLM has a kernel for tiles here and now, while a model is made."""
+    """Returns whether vLLM would use its AMX tile kernel for the model that is being created."""
     dtype: torch.dtype = torch.get_default_dtype()
     return dtype == torch.bfloat16 and torch.cpu._is_amx_tile_supported()
 
@@ -40,17 +41,18 @@ class Attention(_vllm.CPUAttentionBackendImpl):  # type: ignore[misc]
         self._keys = self._values = torch.empty(0)
 
     def _reason_against(self, settings: Settings) -> str:
-        """All of it holds for a whole model: layers that share a cache agree."""
+        """Returns why vLLM keeps this layer; empty if opmux takes it. The result is the same for
+        all layers of a model that share a cache."""
         if self.attn_type != "decoder":
             return f"it is {self.attn_type} attention"
         if self.alibi_slopes is not None:
-            return "it has slopes (ALiBi)"
+            return "it uses ALiBi slopes"
         if self.is_fp8_kv_cache:
             return "its cache is quantized"
         if settings.exact:
-            return "vLLM adds up in another order than opmux"
+            return "vLLM sums in a different order than opmux"
         if not settings.asked and _multiplies_tiles():
-            return "vLLM keeps its cache in the order of tiles (AMX), which is faster for prompts"
+            return "vLLM's AMX tile layout of the cache is faster for prompts"
         return settings.reason_against("attention")
 
     def _split(self, cache: torch.Tensor) -> None:
@@ -61,7 +63,7 @@ class Attention(_vllm.CPUAttentionBackendImpl):  # type: ignore[misc]
     def do_kv_cache_update(
         self, layer: Any, key: Any, value: Any, kv_cache: Any, slot_mapping: Any
     ) -> None:
-        """Writes the keys and values of a step's tokens."""
+        """Writes the keys and values of a step's tokens to the cache."""
         if self.opmux_reason:
             super().do_kv_cache_update(layer, key, value, kv_cache, slot_mapping)
             return
@@ -75,8 +77,8 @@ class Attention(_vllm.CPUAttentionBackendImpl):  # type: ignore[misc]
         self, layer: Any, query: Any, key: Any, value: Any, kv_cache: Any, attn_metadata: Any,
         output: Any, output_scale: Any = None, output_block_scale: Any = None,
     ) -> Any:  # fmt: skip
-        """Attends to what the cache holds."""
-        if attn_metadata is None:  # nothing is computed while vLLM warms up
+        """Attends to the keys and values in the cache."""
+        if attn_metadata is None:  # vLLM's warm-up computes nothing
             return output
         if self.opmux_reason:
             return super().forward(
@@ -84,7 +86,7 @@ class Attention(_vllm.CPUAttentionBackendImpl):  # type: ignore[misc]
                 output_block_scale,
             )  # fmt: skip
         if attn_metadata.dynamic_causal is not None or output_scale is not None:
-            raise NotImplementedError("opmux: attention that is causal for some tokens only")
+            raise NotImplementedError("opmux: per-token causal attention or scaled output")
         self._split(kv_cache)
         count = attn_metadata.num_actual_tokens
         result = output
@@ -99,9 +101,10 @@ class Attention(_vllm.CPUAttentionBackendImpl):  # type: ignore[misc]
 
 
 class Backend(_vllm.CPUAttentionBackend):  # type: ignore[misc]
-    """Keeps vLLM's name, by which its registry finds it."""
+    """vLLM's CPU attention backend with opmux's layer class. It keeps the name that vLLM's registry
+    looks for."""
 
     @staticmethod
     def get_impl_cls() -> type:
-        """The class of a layer's attention."""
+        """Returns the class of a layer's attention."""
         return Attention

@@ -1,4 +1,4 @@
-"""Linear layers whose weights are not quantized."""
+"""Linear layers with unquantized weights."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ _FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> Any:
-    """The weight is a parameter, so implementations may pack it once."""
+    """Calls opmux's linear. The weight is a Parameter, so implementations may keep a packed
+    copy."""
     return ops.linear(x, weight, bias)
 
 
 def reason_against(layer: Any, settings: Settings) -> str:
-    """Why a layer is left to vLLM; empty if it is not."""
+    """Returns why vLLM keeps a layer; empty if opmux takes it."""
     weight = layer.weight
     if weight.is_meta:
-        return "its weight is elsewhere"
+        return "its weight is on the meta device"
     if weight.ndim != 2:
-        return "its weight is no matrix"
+        return "its weight is not a matrix"
     if weight.dtype not in _FLOATS:
-        return f"its weight is {weight.dtype}"
+        return f"its weight has dtype {weight.dtype}"
     if settings.exact:
-        return "vLLM adds up in another order than opmux"
+        return "vLLM sums in a different order than opmux"
     return settings.reason_against("linear")
 
 
 def hook() -> None:
-    """Stands in for the function by which vLLM packs a weight and chooses a product."""
+    """Replaces the vLLM function that packs a layer's weight and chooses its GEMM."""
     utils: Any = import_module("vllm.model_executor.layers.utils")
     original = utils.dispatch_cpu_unquantized_gemm
 
@@ -42,7 +43,7 @@ def hook() -> None:
         if layer.opmux_reason:
             original(layer, remove_weight)
             return
-        # As torch's own type: those of vLLM tell its loaders where a shard belongs.
+        # opmux packs only plain Parameters; vLLM's subclass is needed only for loading shards.
         layer.weight = torch.nn.Parameter(layer.weight.data, requires_grad=False)
         layer.cpu_linear = linear
 

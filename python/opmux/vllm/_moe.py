@@ -1,4 +1,4 @@
-"""Mixtures of experts whose weights are not quantized: the choice of experts, and the experts."""
+"""Mixtures of experts with unquantized weights: the routing and the experts."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _LAYERS = "vllm.model_executor.layers.fused_moe"
 
 
 def reason_against(layer: Any, settings: Settings) -> str:
-    """Why a layer's experts are left to vLLM; empty if they are not."""
+    """Returns why vLLM keeps a layer's experts; empty if opmux takes them."""
     weight = layer.w13_weight
     if weight.is_meta or weight.dtype not in _FLOATS:
-        return f"its weights are {'elsewhere' if weight.is_meta else weight.dtype}"
+        return f"its weights are {'on the meta device' if weight.is_meta else weight.dtype}"
     if layer.activation.value not in _ACTIVATIONS:
-        return f"opmux has no experts with {layer.activation.value}"
+        return f"opmux has no experts with activation {layer.activation.value}"
     if hasattr(layer, "w13_bias") or any(getattr(layer, c, None) is not None for c in _CLAMPS):
-        return "its experts have biases or limits"
+        return "its experts have biases or SwiGLU limits"
     if layer.expert_map is not None:
-        return "its experts are spread over processes"
+        return "its experts are distributed over processes"
     if layer.apply_router_weight_on_input:
-        return "its inputs are weighted, not its results"
+        return "it applies the router weights to the inputs"
     if settings.exact:
-        return "vLLM adds up in another order than opmux"
+        return "vLLM sums in a different order than opmux"
     return settings.reason_against("moe")
 
 
 def _experts(base: Any) -> type:
-    """The class that vLLM makes instead of its own."""
+    """Returns the class that replaces vLLM's method class for experts."""
 
     def process_weights_after_loading(self: Any, layer: Any) -> None:
         self.opmux_reason = reason_against(layer, Settings.current())
@@ -62,7 +62,7 @@ def _experts(base: Any) -> type:
         "process_weights_after_loading": process_weights_after_loading,
         "apply": apply,
         "opmux_operator": "fused_moe",
-        "opmux_reason": "its weights are not there yet",
+        "opmux_reason": "its weights are not loaded yet",
         "__module__": __name__,
     }
     return type(f"Opmux{base.__name__}", (base,), members)
@@ -70,11 +70,11 @@ def _experts(base: Any) -> type:
 
 def _reason_against_router(router: Any, settings: Settings) -> str:
     if router.use_grouped_topk or router.custom_routing_function is not None:
-        return "it chooses by groups or a function of its own"
+        return "it uses grouped top-k or a custom routing function"
     if router.scoring_func != "softmax":
-        return f"its scores are {router.scoring_func}"
+        return f"its scoring function is {router.scoring_func}"
     if settings.exact:
-        return "vLLM adds up in another order than opmux"
+        return "vLLM sums in a different order than opmux"
     return settings.reason_against("moe")
 
 
@@ -102,7 +102,7 @@ def _hook_router() -> None:
 
 
 def hook() -> None:
-    """Has vLLM choose experts by opmux, and make opmux's class of experts."""
+    """Replaces vLLM's routing and its method class for unquantized experts."""
     taken = import_module("vllm.model_executor.custom_op").op_registry_oot
     base = import_module(f"{_LAYERS}.unquantized_fused_moe_method").UnquantizedFusedMoEMethod
     if base.__name__ not in taken:  # another plugin may have it

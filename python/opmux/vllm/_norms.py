@@ -1,4 +1,4 @@
-"""RMS norms, as providers of vLLM's own operators for them."""
+"""RMS norms, registered as providers of vLLM's IR operators."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PROVIDER, EXACT = "opmux", "opmux_exact"
 EAGER = "rms_norm/vllm.eager"
 _offered: list[Any] = []
 
-# vLLM compares names, types and defaults of these functions with those of its own.
+# vLLM requires the parameter names, types and defaults of these functions to match its operators.
 
 
 def rms_norm(
     x: Tensor, weight: Tensor | None, epsilon: float, variance_size: int | None = None
 ) -> Tensor:
-    """Rounded before it is multiplied by the weight, as vLLM's."""
+    """Rounds before multiplying by the weight, as vLLM does."""
     normalized: Tensor = ops.rms_norm(x, weight, epsilon, True)
     return normalized
 
@@ -35,7 +35,7 @@ def fused_add_rms_norm(
     epsilon: float,
     variance_size: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Normalizes the sum as it is stored, in place."""
+    """Normalizes the rounded sum that is stored as the residual, in place."""
     ops.fused_add_rms_norm(x, x_residual, weight, epsilon, True)
     return x, x_residual
 
@@ -47,7 +47,7 @@ def exact_fused_add_rms_norm(
     epsilon: float,
     variance_size: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Normalizes the sum before it is rounded to be stored, as vLLM's."""
+    """Normalizes the f32 sum before it is rounded to the residual, as vLLM does."""
     total = x.float() + x_residual.float()
     x_residual.copy_(total)
     x.copy_(ops.rms_norm(total, weight, epsilon, True))
@@ -55,18 +55,19 @@ def exact_fused_add_rms_norm(
 
 
 def as_eager(x: Tensor, weight: Tensor | None, eps: float, round_before_weight: bool) -> Tensor:
-    """As vLLM's eager layer has it, so that sums are added up in torch's order."""
+    """Computes the norm as vLLM's eager layer does, so that torch's summation order is kept."""
     wide = x.float()
     wide = wide * torch.rsqrt(wide.pow(2).mean(dim=-1, keepdim=True) + eps)
     return wide if weight is None else wide.to(weight.dtype) * weight
 
 
 def _takes_eager(x: Any, weight: Any, eps: float, round_before_weight: bool) -> bool | str:
-    return round_before_weight or "it rounds before the weight"
+    return round_before_weight or "it always rounds before multiplying by the weight"
 
 
 def offer_eager() -> None:
-    """Puts an implementation before all others that has the bits of vLLM's eager layer."""
+    """Registers an implementation with the highest priority that is bit-identical to vLLM's eager
+    layer."""
     if not _offered:
         _offered.append(
             implementation("rms_norm", "vllm.eager", vendor="vllm", priority=900)(as_eager)
@@ -77,7 +78,7 @@ def offer_eager() -> None:
 def takes_norm(
     x: Tensor, weight: Tensor | None, epsilon: float, variance_size: int | None = None
 ) -> bool:
-    """Whether rms_norm can have this call."""
+    """Returns whether opmux's rms_norm supports this call."""
     floats = x.dtype in _FLOATS and (weight is None or weight.dtype in _FLOATS)
     return variance_size is None and floats
 
@@ -89,7 +90,7 @@ def takes_fused_norm(
     epsilon: float,
     variance_size: int | None = None,
 ) -> bool:
-    """Whether fused_add_rms_norm can have this call."""
+    """Returns whether opmux's fused_add_rms_norm supports this call."""
     return x_residual.dtype == x.dtype and takes_norm(x, weight, epsilon, variance_size)
 
 
@@ -117,14 +118,14 @@ def _put_first(platform: Any) -> None:
 
 
 def hook() -> None:
-    """Offers the norms to vLLM and has it ask for them first."""
-    import_module("vllm.kernels")  # vLLM's own providers are listed before others
+    """Registers the norms with vLLM and puts them first in its priority list."""
+    import_module("vllm.kernels")  # registers vLLM's providers first
     _register_providers(import_module("vllm.ir").ops)
     _put_first(type(import_module("vllm.platforms").current_platform))
 
 
 def reason_against(module: Any, settings: Settings) -> str:
-    """Why a norm of a model is left alone; empty if it is not."""
+    """Returns why vLLM keeps a norm; empty if opmux takes it."""
     if getattr(module, "variance_size_override", None) is not None:
-        return "it normalizes by a part of the row"
+        return "it computes the variance from part of the row"
     return settings.reason_against("norm")

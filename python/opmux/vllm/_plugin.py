@@ -26,23 +26,23 @@ def _hook(name: str) -> None:
 
 
 def disabled() -> bool:
-    """Whether the environment says that vLLM is to be left as it is."""
+    """Returns whether OPMUX_DISABLE turns the plugin off."""
     return os.environ.get("OPMUX_DISABLE", "") in ("1", "true", "on")
 
 
 def register() -> None:
-    """Puts opmux into this process's vLLM. May be called again; never raises: what cannot be
-    put in is logged and left to vLLM."""
+    """Hooks opmux into vLLM in this process. May be called again. Never raises: a hook that fails
+    is logged, and vLLM keeps those layers."""
     if disabled():
         return
     try:
         if not import_module("vllm.platforms").current_platform.is_cpu():
-            _log.info("opmux: vLLM is left as it is: its platform is not the CPU")
+            _log.info("opmux: not used: the platform of vLLM is not the CPU")
             return
         keep_state_page()
-        import_module("opmux.torch")  # its operators, for compiled graphs
+        import_module("opmux.torch")  # registers the operators with torch, for compiled graphs
     except Exception as error:
-        _log.warning("opmux: vLLM is left as it is: %s", error)
+        _log.warning("opmux: not used: %s", error)
         return
     for name in ("norms", "stand_ins", "linear", "attention", "moe", "report"):
         if name in _done:
@@ -51,4 +51,4 @@ def register() -> None:
             _hook(name)
             _done.add(name)
         except Exception as error:
-            _log.warning("opmux: %s are left to vLLM: %s: %s", name, type(error).__name__, error)
+            _log.warning("opmux: vLLM keeps its %s: %s: %s", name, type(error).__name__, error)

@@ -1,4 +1,5 @@
-"""What of a model runs on opmux, what does not, and why; said once when a worker has its model."""
+"""Reports which layers of a model run on opmux, which do not, and why. Logged once per loaded
+model."""
 
 from __future__ import annotations
 
@@ -15,19 +16,19 @@ from . import _norms
 from ._settings import Settings
 
 _NORMS = ("RMSNorm", "GemmaRMSNorm")
-_UNSEEN = {"ApplyRotaryEmb"}  # parts of layers that are looked at as a whole
+_UNSEEN = {"ApplyRotaryEmb"}  # parts of layers that the report already counts
 
 
 @dataclass
 class Report:
-    """Calls per step of a model's layers, by operator, and what is left to vLLM."""
+    """Calls per step of a model's layers by operator, and the layers that vLLM keeps."""
 
     calls: Counter[str] = field(default_factory=Counter)
     operators: set[str] = field(default_factory=set)
     left: dict[str, str] = field(default_factory=dict)
 
     def add(self, module: Any, reason: str, *operators: str, calls: int = 1) -> None:
-        """Notes a layer that calls these operators, or why it does not."""
+        """Adds a layer that calls these operators, or the reason why it does not."""
         if reason:
             self.left.setdefault(type(module).__name__.removeprefix("Opmux"), reason)
         else:
@@ -49,11 +50,11 @@ def _look_at(report: Report, name: str, module: Any, settings: Settings) -> None
         reason = _norms.reason_against(module, settings)
         report.add(module, reason, "rms_norm", "fused_add_rms_norm")
     elif kind == "VocabParallelEmbedding" and not name.endswith("lm_head"):
-        report.add(module, "vLLM offers no place to put it")
+        report.add(module, "vLLM has no hook for it")
     elif hasattr(module, "opmux_operator"):
         report.add(module, module.opmux_reason, module.opmux_operator)
     elif hasattr(module, "cpu_linear"):
-        report.add(module, getattr(module, "opmux_reason", "it has a way of its own"), "linear")
+        report.add(module, getattr(module, "opmux_reason", "vLLM gave it another GEMM"), "linear")
     elif hasattr(impl := getattr(module, "impl", module), "opmux_reason"):
         report.add(module, impl.opmux_reason, "paged_attention", "reshape_and_cache", calls=2)
     elif kind not in _UNSEEN and isinstance(module, _custom_op()):
@@ -68,11 +69,11 @@ def _custom_op() -> Any:
 
 
 def look_at(model: Any, settings: Settings) -> Report:
-    """Walks through a model; a layer that stands in several places is called in each."""
+    """Makes the report of a model. A layer that is used in several places counts once for each."""
     report = Report()
     for name, module in model.named_modules(remove_duplicate=False):
         _look_at(report, name, module, settings)
-    report.left["Sampler"] = "it is no layer of the model"
+    report.left["Sampler"] = "it is not a layer of the model"
     return report
 
 
@@ -80,7 +81,7 @@ _latest = Report()
 
 
 def worker_state(worker: Any) -> dict[str, Any]:
-    """For `LLM.collective_rpc("opmux_state")`: what this worker took over, and its counters."""
+    """For `LLM.collective_rpc("opmux_state")`: this worker's report and its call counters."""
     found = stats()
     return {
         "pid": os.getpid(),
@@ -93,7 +94,7 @@ def worker_state(worker: Any) -> dict[str, Any]:
 
 
 def hook() -> None:
-    """Looks at each model that is loaded, and answers for it."""
+    """Makes vLLM report on each model that it loads, and adds `opmux_state` to its workers."""
     loader = import_module("vllm.model_executor.model_loader.base_loader").BaseModelLoader
     original = loader.load_model
 

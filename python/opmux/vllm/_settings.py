@@ -1,4 +1,4 @@
-"""What an engine's configuration says about opmux."""
+"""The opmux settings in a vLLM engine's configuration."""
 
 from __future__ import annotations
 
@@ -17,37 +17,41 @@ class Settings:
     """The entry "opmux" of vLLM's `additional_config`."""
 
     kinds: tuple[str, ...] = KINDS
-    """The kinds of layers that are taken over; the others stay vLLM's."""
+    """The kinds of layers that opmux replaces; vLLM keeps the others."""
     asked: bool = False
-    """Whether the kinds were named: then they are taken over even where vLLM's are faster."""
+    """Whether the configuration names the kinds. If so, opmux replaces them even where vLLM's
+    layers are faster."""
     exact: bool = False
-    """Whether values are rounded where vLLM's own eager layers round, at some cost: then norms,
-    activations and rotary embeddings are taken over only."""
+    """Whether opmux rounds where vLLM's eager layers round, at some cost. If so, it replaces only
+    norms, activations and rotary embeddings."""
     compiled: bool = False
-    """Whether torch's compiler joins small layers into one loop, which no call is faster than."""
+    """Whether vLLM compiles the model with Inductor, which fuses small layers into one loop that is
+    faster than separate calls."""
 
     @staticmethod
     def read(config: Any) -> Settings:
-        """The settings of a `VllmConfig`; of none, the defaults."""
+        """Returns the settings of a `VllmConfig`, or the defaults for None."""
         given = getattr(config, "additional_config", None) or {}
         entry = given.get("opmux", {}) if isinstance(given, dict) else {}
         if not isinstance(entry, dict) or not set(entry) <= {"kinds", "exact"}:
-            raise InvalidArgument(f"opmux: {entry!r} is not a table of 'kinds' and 'exact'")
+            raise InvalidArgument(
+                f"opmux: additional_config['opmux'] takes 'kinds' and 'exact', not {entry!r}"
+            )
         kinds = entry.get("kinds", KINDS)
         if isinstance(kinds, str) or not set(kinds) <= set(KINDS):
-            raise InvalidArgument(f"opmux: kinds are {', '.join(KINDS)}, not {kinds!r}")
+            raise InvalidArgument(f"opmux: kinds must be among {', '.join(KINDS)}, not {kinds!r}")
         exact = bool(entry.get("exact", False))
         return Settings(tuple(kinds), "kinds" in entry, exact, _is_compiled(config))
 
     @staticmethod
     def current() -> Settings:
-        """Those of the engine whose model is being made."""
+        """Returns the settings of the engine whose model is being created."""
         return Settings.read(import_module("vllm.config").get_current_vllm_config_or_none())
 
     def reason_against(self, kind: str) -> str:
-        """Why a kind of layers is left alone; empty if it is not."""
+        """Returns why vLLM keeps a kind of layers; empty if opmux takes it."""
         if kind not in self.kinds:
-            return "it was not asked for"
+            return "it was not requested"
         if self.compiled and kind in _FUSED and not self.asked and not self.exact:
             return "the compiler fuses it with its neighbours, which is faster"
         return ""

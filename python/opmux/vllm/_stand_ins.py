@@ -1,4 +1,4 @@
-"""Activations and rotary embeddings, as classes that vLLM makes instead of its own."""
+"""Replacement classes for vLLM's activations and rotary embeddings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def gelu_and_mul(self: Any, x: torch.Tensor) -> Any:
 
 
 def _rounded_between(activation: Forward) -> Forward:
-    """As vLLM's composites: what was activated is rounded before it is multiplied."""
+    """Rounds the activated half before the multiplication, as vLLM's eager code does."""
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         half = x.shape[-1] // 2
@@ -42,7 +42,7 @@ EXACT = {one: _rounded_between(one) for one in (silu_and_mul, gelu_and_mul)}
 def rotary_embedding(
     self: Any, positions: torch.Tensor, query: torch.Tensor, key: torch.Tensor | None = None
 ) -> Any:
-    """In place: queries and keys are slices of one product's output."""
+    """Rotates in place: queries and keys are slices of the output of one linear layer."""
     rows = positions.flatten()
     q = query.view(rows.shape[0], -1, self.head_size)
     k = None if key is None else key.view(rows.shape[0], -1, self.head_size)
@@ -64,7 +64,8 @@ def _stand_in(base: Any, kind: str, forward: Forward) -> type:
 
 
 def _rotary_classes() -> Iterator[Any]:
-    """Those whose way to apply the angles is the common one, however they are computed."""
+    """Yields the classes that apply the angles with the base class's methods. They may differ in
+    how they compute the angles."""
     found = import_module("vllm.model_executor.layers.rotary_embedding")
     common = found.RotaryEmbedding
     methods = ("forward", "forward_native", "forward_cpu", "_match_cos_sin_cache_dtype")
@@ -84,7 +85,7 @@ def _bases() -> Iterator[tuple[Any, str, Forward]]:
 
 
 def hook() -> None:
-    """Has vLLM make opmux's classes."""
+    """Registers the replacement classes with vLLM."""
     taken = import_module("vllm.model_executor.custom_op").op_registry_oot
     for base, kind, forward in _bases():
         if base.__name__ not in taken:  # another plugin may have it

@@ -73,7 +73,7 @@ def settings(**entry):
 def test_settings_are_those_of_the_engines_configuration():
     assert Settings.read(None) == Settings(KINDS, asked=False, exact=False)
     assert settings(kinds=["norm"], exact=True) == Settings(("norm",), asked=True, exact=True)
-    assert settings(kinds=["norm"]).reason_against("linear") == "it was not asked for"
+    assert settings(kinds=["norm"]).reason_against("linear") == "it was not requested"
 
 
 @pytest.mark.parametrize("entry", [{"kinds": ["gemm"]}, {"kinds": "norm"}, {"exactly": True}])

@@ -99,7 +99,7 @@ def test_exact_bf16_tokens_with_norms_are_those_of_plain_eager_vllm(engine):
     assert ours.backends() == {
         "rms_norm": {"vllm"}, "silu_and_mul": {"simd"}, "rotary_embedding": {"simd"},
     }  # fmt: skip
-    assert ours.after["left"]["QKVParallelLinear"] == "vLLM adds up in another order than opmux"
+    assert ours.after["left"]["QKVParallelLinear"] == "vLLM sums in a different order than opmux"
 
 
 @pytest.mark.full
@@ -126,4 +126,4 @@ def test_only_the_kinds_that_are_asked_for_are_taken_over(engine):
     ours = engine("float32", 32, opmux={"kinds": ["rotary"]})
     assert ours.tokens == engine("float32", 32, plain=True).tokens
     assert set(ours.per_operator()) == {"rotary_embedding"}
-    assert ours.after["left"]["RMSNorm"] == "it was not asked for"
+    assert ours.after["left"]["RMSNorm"] == "it was not requested"
