@@ -1,4 +1,4 @@
-"""The extension module: calls of operators, and what a runtime tells about itself."""
+"""The extension module: calls of operators, and access to runtimes and their state."""
 
 import builtins
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ __version__: str
 
 @final
 class Operator:
-    """An operator: call it, bind it, ask it."""
+    """An operator. Call it, or bind it to get a plan."""
 
     @property
     def name(self) -> str:
@@ -18,24 +18,24 @@ class Operator:
 
     @property
     def schema(self) -> str:
-        """The canonical text of its schema."""
+        """The canonical text of the operator's schema."""
 
     @property
     def signature(self) -> str:
-        """How it is called from Python."""
+        """The Python call signature as text."""
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The call as a builtin function."""
+        """The operator as a builtin function."""
 
     def bind(self, *args: Any, **kwargs: Any) -> Plan:
-        """Decides once for arguments like these: a plan, which is called without a lookup."""
+        """Decides once for arguments like these and returns a plan, whose calls skip the lookup."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 @final
 class Dispatchable:
-    """A function whose calls are routed to implementations."""
+    """A function whose calls are dispatched to registered implementations."""
 
     @property
     def last(self) -> str | None:
@@ -43,11 +43,11 @@ class Dispatchable:
 
     @property
     def calls(self) -> dict[str, int]:
-        """How often each implementation was called, by id."""
+        """The number of calls of each implementation, by id."""
 
     @property
     def remembered(self) -> int:
-        """How many decisions are remembered."""
+        """The number of cached decisions."""
 
     def __init__(self, slow: Callable[..., Any], after: Callable[..., Any], /) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -57,15 +57,15 @@ class Dispatchable:
 
 @final
 class Plan:
-    """One decision, kept: called without a lookup."""
+    """A bound decision: calls run its implementation without a lookup."""
 
     @property
     def operator(self) -> Operator:
-        """The operator that it runs."""
+        """The operator of the plan."""
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The call as a builtin function, which the interpreter reaches faster."""
+        """The plan as a builtin function, which CPython calls faster than the object."""
 
     @property
     def state(self) -> str:
@@ -73,25 +73,25 @@ class Plan:
 
     @property
     def implementation(self) -> str:
-        """The implementation that it runs."""
+        """The id of the implementation that the plan runs."""
 
     @property
     def generation(self) -> int:
-        """Of the snapshot that decided."""
+        """The generation of the snapshot that the decision was made in."""
 
     def refresh(self) -> None:
-        """Decides anew for arguments like those it was bound with."""
+        """Decides again for arguments like those the plan was bound with."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 @final
 class Scope:
-    """What surrounds calls; made by opmux.scope and its kin."""
+    """The policy, options and reports of calls in a block; made by opmux.scope and similar."""
 
 scope_variable: ContextVar[Scope | None]
 
 class Candidate:
-    """One candidate of a decision, and what became of it."""
+    """One candidate of a decision and its verdict."""
 
     @property
     def id(self) -> str: ...
@@ -111,7 +111,7 @@ class Candidate:
     def accepted(self) -> bool: ...
 
 class Explanation:
-    """Why an operator runs what it runs; print it, or read its fields."""
+    """The reasons for a decision. Print it, or read its fields."""
 
     @property
     def op(self) -> str: ...
@@ -204,7 +204,7 @@ class OperatorInfo:
     def implementations(self) -> list[ImplementationInfo]: ...
 
 class CallStats:
-    """Folded counters of one implementation."""
+    """Counters of one implementation, summed over all threads."""
 
     @property
     def implementation(self) -> str: ...
@@ -226,7 +226,7 @@ class CallStats:
     def packed_bytes(self) -> int: ...
 
 class PluginInfo:
-    """What was found where plugins are looked for."""
+    """A plugin that was found, and whether it was loaded."""
 
     @property
     def path(self) -> str: ...
@@ -256,7 +256,7 @@ class PluginInfo:
     def warnings(self) -> list[str]: ...
 
 class SettingInfo:
-    """One effective setting and where it came from."""
+    """One effective setting and its origin."""
 
     @property
     def key(self) -> str: ...
@@ -266,11 +266,11 @@ class SettingInfo:
     def origin(self) -> str: ...
 
 class Condition:
-    """A question about a call, for a rule; joined by &, | and ~."""
+    """A condition of a rule on a call; combine conditions with &, | and ~."""
 
     @staticmethod
     def parse(text: str) -> Condition:
-        """A condition as policy files have it."""
+        """Parses a condition in the syntax of policy files."""
 
     @staticmethod
     def dim(name: str, compare: str, value: int, /) -> Condition: ...
@@ -297,7 +297,7 @@ class Condition:
     def __invert__(self) -> Condition: ...
 
 class Boost:
-    """Changes the score of the implementations that match."""
+    """Changes the score of the matching implementations."""
 
     def __init__(self, impl: str, add: float = 0.0, multiply: float = 1.0) -> None: ...
 
@@ -328,7 +328,7 @@ class Rule:
     allow_none: bool
 
 class Policy:
-    """What a program or a scope wants of selection."""
+    """Preferences and constraints for choosing implementations."""
 
     def __init__(self) -> None: ...
 
@@ -344,7 +344,7 @@ class Policy:
     rules: list[Rule]
 
 class PluginOptions:
-    """Where plugins are looked for and what they must prove."""
+    """The folders to search for plugins, and the trust that they need."""
 
     def __init__(
         self,
@@ -367,7 +367,7 @@ class PluginOptions:
     max_bytes: int
 
 class StateOptions:
-    """What a runtime keeps beyond the life of its process, and where."""
+    """The state files that a runtime writes, and their folder."""
 
     def __init__(
         self, *, folder: str = "", crash_journal: str = "off", state_page: bool = False
@@ -377,7 +377,7 @@ class StateOptions:
     state_page: bool
 
 class PolicySourceState:
-    """A policy source in force."""
+    """A policy source that is in force."""
 
     @property
     def source(self) -> str: ...
@@ -387,7 +387,7 @@ class PolicySourceState:
     def rules(self) -> int: ...
 
 class BackendPageState:
-    """A backend of a process, as far as it is known without asking it."""
+    """A backend of a process and its last known state."""
 
     @property
     def name(self) -> str: ...
@@ -397,7 +397,7 @@ class BackendPageState:
     def reason(self) -> str: ...
 
 class ImplementationPageState:
-    """An implementation of a process: how often it ran, or why it cannot."""
+    """An implementation of a process: its counters, or why it cannot run."""
 
     @property
     def id(self) -> str: ...
@@ -421,7 +421,7 @@ class ImplementationPageState:
     def reason(self) -> str: ...
 
 class OperatorPageState:
-    """An operator of a process with all that implement it."""
+    """An operator of a process with its implementations."""
 
     @property
     def name(self) -> str: ...
@@ -431,7 +431,7 @@ class OperatorPageState:
     def calls(self) -> int: ...
 
 class ChoicePageState:
-    """What runs for one class of calls of a process."""
+    """The implementations chosen for one class of calls of a process."""
 
     @property
     def op(self) -> str: ...
@@ -447,7 +447,7 @@ class ChoicePageState:
     def generation(self) -> int: ...
 
 class BreakerPageState:
-    """A class of calls of a process whose breaker is not closed."""
+    """A breaker of a process that is not closed, for one class of calls."""
 
     @property
     def implementation(self) -> str: ...
@@ -510,10 +510,10 @@ class RuntimeState:
     @property
     def left_out(self) -> int: ...
     def calls(self, implementation: str) -> int:
-        """Calls of one implementation that ended ok."""
+        """Returns the number of successful calls of an implementation."""
 
 class ProcessState:
-    """What a running process tells of itself."""
+    """The state of a running process, read from its status file."""
 
     @property
     def pid(self) -> int: ...
@@ -530,13 +530,13 @@ class ProcessState:
     def to_json(self) -> str: ...
 
 def process_state(pid: int, state_dir: str = "") -> ProcessState:
-    """What a running process that keeps a state page does."""
+    """Returns the state of a running process that publishes a status file."""
 
 def process_states(state_dir: str = "") -> list[ProcessState]:
-    """Every running process that keeps a state page."""
+    """Returns the state of every running process that publishes a status file."""
 
 class RecordOptions:
-    """Where calls that went wrong are written, and how much of them."""
+    """Where failed and diverging calls are recorded, and how much of each."""
 
     def __init__(
         self, *, folder: str = "", inputs: bool = False, max_files: int = 64, max_bytes: int = ...
@@ -547,7 +547,7 @@ class RecordOptions:
     max_bytes: int
 
 class RecordState:
-    """How many calls that went wrong were recorded."""
+    """The folder and counters of recorded calls."""
 
     @property
     def folder(self) -> str: ...
@@ -565,7 +565,7 @@ class RecordState:
     def problem(self) -> str: ...
 
 class ReplayDifference:
-    """The first element that is not what it should be."""
+    """The first element that differs from the reference."""
 
     @property
     def argument(self) -> str: ...
@@ -579,7 +579,7 @@ class ReplayDifference:
     def allowed(self) -> float: ...
 
 class ReplayedImplementation:
-    """How one implementation did on a recorded call."""
+    """The result of one implementation on a recorded call."""
 
     @property
     def id(self) -> str: ...
@@ -591,7 +591,7 @@ class ReplayedImplementation:
     def difference(self) -> ReplayDifference | None: ...
 
 class ReplayReport:
-    """What a recorded call did when it was made again."""
+    """The result of replaying a recorded call."""
 
     @property
     def op(self) -> str: ...
@@ -615,7 +615,7 @@ class ReplayReport:
     def implementations(self) -> list[ReplayedImplementation]: ...
     @property
     def smaller(self) -> bytes:
-        """The smaller call that was looked for, as the bytes of a file."""
+        """The minimized call, as the bytes of a replay file."""
 
     @property
     def smaller_arguments(self) -> str: ...
@@ -626,7 +626,7 @@ class ReplayReport:
     def to_json(self) -> str: ...
 
 class QuarantineEntry:
-    """An implementation that may not run: a process ended inside of it."""
+    """A quarantined implementation: a process crashed inside it."""
 
     @property
     def implementation(self) -> str: ...
@@ -642,7 +642,7 @@ class QuarantineEntry:
     def here(self) -> bool: ...
 
 class SuspectedEnd:
-    """A process that was killed, with what it was inside of."""
+    """A process that was killed, with the implementations that were running."""
 
     @property
     def found(self) -> int: ...
@@ -652,7 +652,7 @@ class SuspectedEnd:
     def implementations(self) -> list[str]: ...
 
 class Quarantine:
-    """What is quarantined, and what is suspected."""
+    """The quarantined implementations, and the processes that were killed inside one."""
 
     @property
     def entries(self) -> list[QuarantineEntry]: ...
@@ -661,7 +661,7 @@ class Quarantine:
     def to_json(self) -> str: ...
 
 class CrashJournalState:
-    """What became of a runtime's crash journal."""
+    """The state of a runtime's crash journal."""
 
     @property
     def on(self) -> bool: ...
@@ -683,7 +683,7 @@ class CrashJournalState:
     def threads_left_out(self) -> int: ...
 
 class SourceOptions:
-    """Where policy comes from besides code, and how it is followed."""
+    """The sources of policy besides code, and how they are watched."""
 
     def __init__(self) -> None: ...
 
@@ -697,7 +697,7 @@ class SourceOptions:
     look_at_files: bool
 
 class LockedChoice:
-    """What runs for one class of calls of one operator."""
+    """The implementation locked for one class of calls of an operator."""
 
     @property
     def op(self) -> str: ...
@@ -711,7 +711,7 @@ class LockedChoice:
     def schema_hash(self) -> str: ...
 
 class Lockfile:
-    """Choices that were made once and are to be made again; `str()` gives the text of the file."""
+    """Choices that another runtime can repeat; `str()` gives the text of the file."""
 
     @property
     def policy_hash(self) -> str: ...
@@ -721,17 +721,17 @@ class Lockfile:
     def choices(self) -> list[LockedChoice]: ...
     @staticmethod
     def parse(text: str, name: str = "opmux.lock") -> Lockfile:
-        """Reads a text; fails with file and line for what is no lockfile or was changed by hand."""
+        """Parses a lockfile; the error names the line if it is invalid or was edited by hand."""
 
     @staticmethod
     def read(path: str) -> Lockfile:
-        """Reads a file."""
+        """Reads a lockfile."""
 
     def write(self, path: str) -> None:
-        """Replaces the file as a whole."""
+        """Writes the lockfile, replacing the file atomically."""
 
 class PolicyState:
-    """The policy text in force, and what became of those before and after it."""
+    """The policy text in force, and counters of loaded and refused texts."""
 
     @property
     def name(self) -> str: ...
@@ -766,7 +766,7 @@ class PolicyState:
     def to_json(self) -> str: ...
 
 class PolicyChange:
-    """A text that came into force, or did not."""
+    """A policy text that was put in force or refused."""
 
     @property
     def name(self) -> str: ...
@@ -786,7 +786,7 @@ class PolicyChange:
     def reason(self) -> str: ...
 
 class PolicyFinding:
-    """Something about a policy that would apply, but perhaps not as meant."""
+    """A warning about a valid policy that may not do what its author meant."""
 
     @property
     def code(self) -> str: ...
@@ -798,7 +798,7 @@ class PolicyFinding:
     def text(self) -> str: ...
 
 class DecisionChange:
-    """What is tried first for an operator now, and what would be."""
+    """The first implementation of an operator before and after a policy change."""
 
     @property
     def op(self) -> str: ...
@@ -812,7 +812,7 @@ class DecisionChange:
     def by(self) -> str: ...
 
 class PolicyCheck:
-    """What check_policy found."""
+    """The result of check_policy."""
 
     @property
     def rules(self) -> int: ...
@@ -826,7 +826,7 @@ _Health = Literal["healthy", "degraded", "unhealthy", "fatal"]
 _BreakerState = Literal["closed", "open", "half open", "isolated"]
 
 class BreakerInfo:
-    """One class of calls of an implementation that failed lately."""
+    """The breaker of an implementation for one class of calls that failed recently."""
 
     @property
     def implementation(self) -> str: ...
@@ -846,7 +846,7 @@ class BreakerInfo:
     def why(self) -> str: ...
 
 class BreakerEvent:
-    """A breaker that changed its state."""
+    """A state change of a breaker."""
 
     @property
     def implementation(self) -> str: ...
@@ -866,7 +866,7 @@ class BreakerEvent:
     def why(self) -> str: ...
 
 class BackendHealth:
-    """How a backend is doing, and why."""
+    """The health of a backend, with the reason."""
 
     @property
     def name(self) -> str: ...
@@ -876,7 +876,7 @@ class BackendHealth:
     def reason(self) -> str: ...
 
 class DeviceState:
-    """How a device is doing, and why."""
+    """The health of a device, with the reason."""
 
     @property
     def device(self) -> str: ...
@@ -886,7 +886,7 @@ class DeviceState:
     def reason(self) -> str: ...
 
 class ShadowMismatch:
-    """An element that was computed otherwise than by the reference."""
+    """An element that differs from the reference's result."""
 
     @property
     def what(self) -> str: ...
@@ -902,7 +902,7 @@ class ShadowMismatch:
     def text(self) -> str: ...
 
 class ShadowInfo:
-    """What the shadow check found about an implementation."""
+    """The results of the shadow check for an implementation."""
 
     @property
     def implementation(self) -> str: ...
@@ -918,7 +918,7 @@ class ShadowInfo:
     def last(self) -> ShadowMismatch | None: ...
 
 class ShadowReport:
-    """The shadow check of a runtime."""
+    """The settings and results of a runtime's shadow check."""
 
     @property
     def every(self) -> int: ...
@@ -928,7 +928,7 @@ class ShadowReport:
     def implementations(self) -> list[ShadowInfo]: ...
 
 class HealthReport:
-    """For a server's own health endpoint."""
+    """The health of a runtime, for a server's health endpoint."""
 
     @property
     def verdict(self) -> _Health: ...
@@ -945,10 +945,10 @@ class HealthReport:
     def to_json(self) -> str: ...
 
 class Constant:
-    """A tensor with an owner: packed once, by the first call that can."""
+    """A tensor that implementations may pack once; the packed copies belong to it."""
 
     def changed(self) -> None:
-        """The data are others now: packed copies are dropped."""
+        """Drops the packed copies; call it after changing the tensor's data."""
 
     @property
     def version(self) -> int: ...
@@ -960,7 +960,7 @@ class Constant:
     def tensor(self) -> Any: ...
 
 class Runtime:
-    """Operators, implementations and policy."""
+    """A runtime: operators, implementations and policy."""
 
     def __init__(
         self,
@@ -976,7 +976,7 @@ class Runtime:
         sink: Callable[[str, str, str, str, str], object] | None = None,
     ) -> None: ...
     def op(self, name: str) -> Operator:
-        """The operator of that name."""
+        """Returns the operator with that name."""
 
     def define(self, schema: str, *, data_checked: bool = False) -> None: ...
     def set_policy(self, policy: Policy, /) -> None: ...
@@ -988,21 +988,21 @@ class Runtime:
         reads: Sequence[str] = ...,
         name: str = "selector",
     ) -> None:
-        """Asks the function when something is decided; None takes it back."""
+        """Calls function(op, accepted, facts) for each decision; None removes the selector."""
 
     def lock(self) -> Lockfile:
-        """The choices that were made so far outside of scopes."""
+        """Returns the choices made so far outside of scopes."""
 
     def freeze(self, lock: Lockfile | None = None, name: str = "opmux.lock") -> Lockfile:
-        """Takes no more changes; chooses as so far, or as a lockfile says."""
+        """Freezes the runtime with the choices made so far, or with those of a lockfile."""
 
     def check_lock(self, lock: Lockfile, name: str = "opmux.lock") -> None:
-        """Raises with all differences if freeze would not take that lockfile."""
+        """Raises an error that lists all differences if freeze would reject the lockfile."""
 
     @property
     def frozen(self) -> bool: ...
     def load_policy(self, text: str, name: str = "policy") -> None:
-        """Puts the text of a policy file in force; one that is refused changes nothing."""
+        """Puts the text of a policy file in force; a refused text changes nothing."""
 
     def check_policy(
         self,
@@ -1012,62 +1012,62 @@ class Runtime:
         strict_names: bool = False,
         machine: Sequence[OperatorInfo] = ...,
     ) -> PolicyCheck:
-        """What would become of a text: what is odd about it, which decisions change."""
+        """Checks a policy text without loading it: returns warnings and changed decisions."""
 
     def rollback(self) -> None:
-        """Goes back to the text before."""
+        """Restores the previous policy text."""
 
     def policy_state(self) -> PolicyState: ...
     def add_validator(self, function: Callable[[Policy], str | bool | None]) -> None:
-        """Asks function(policy) before each text; a text as answer, or an exception, refuses."""
+        """Calls function(policy) before each load; a str or an exception refuses the policy."""
 
     def on_policy(self, function: Callable[[PolicyChange], object]) -> None:
-        """Tells function(change) of each text that is loaded or refused."""
+        """Calls function(change) for each policy text that is loaded or refused."""
 
     def health(self) -> HealthReport:
-        """How everything is doing, in one verdict and in detail."""
+        """Returns the health verdict and its details."""
 
     def force_breaker(self, implementation: str, what: Literal["open", "close", "isolate"]) -> None:
-        """Opens, closes or isolates an implementation by hand."""
+        """Opens, closes or isolates the breaker of an implementation by hand."""
 
     def on_breaker(self, function: Callable[[BreakerEvent], object]) -> None:
-        """Tells function(event) of each breaker that changes its state."""
+        """Calls function(event) for each breaker state change."""
 
     def tick(self, now: float) -> None:
-        """Does what is due at `now`, in seconds, on this thread."""
+        """Runs the maintenance due at `now`, in seconds, on the calling thread."""
 
     def warm_up(self) -> None:
-        """Loads the plugins that wait until a decision could use them."""
+        """Loads the deferred plugins now."""
 
     def enable_backend(self, name: str, on: bool = True) -> None: ...
     def use_openmp(self) -> None:
-        """Runs calls on the threads of the OpenMP runtime that the process has, as torch does."""
+        """Runs calls on the threads of the process's OpenMP runtime, which torch also uses."""
 
     def list(self) -> builtins.list[OperatorInfo]: ...
     def plugins(self) -> builtins.list[PluginInfo]: ...
     def stats(self) -> builtins.list[CallStats]: ...
     def settings(self) -> builtins.list[SettingInfo]: ...
     def quarantine(self) -> Quarantine:
-        """What may not run because processes ended inside of it, and what is suspected."""
+        """Returns the quarantined implementations and the processes that were killed inside one."""
 
     def clear_quarantine(self, implementation: str = "") -> int:
-        """Lets an implementation, or all, run again; returns how often it was listed."""
+        """Clears the quarantine of one implementation or of all; returns the entries removed."""
 
     def crash_journal(self) -> CrashJournalState: ...
     def recordings(self) -> RecordState:
-        """Where calls that went wrong are recorded, and how many were."""
+        """Returns where failed and diverging calls are recorded, and how many were."""
 
     def replay(
         self, path: str, implementations: Sequence[str] = ..., minimize: bool = False
     ) -> ReplayReport:
-        """Makes a recorded call again, and compares with the reference."""
+        """Repeats a recorded call and compares the outputs with the reference."""
 
     def constant(self, tensor: Any) -> Constant: ...
     @property
     def packed_bytes(self) -> int: ...
     @property
     def parameters(self) -> int:
-        """How many parameters of torch modules are remembered as constants."""
+        """The number of torch parameters that are cached as constants."""
 
     @property
     def generation(self) -> int: ...
@@ -1075,7 +1075,7 @@ class Runtime:
     def disabled(self) -> bool: ...
 
 class ThreadScope:
-    """A policy for this thread that C++ code called from it sees too."""
+    """A policy for this thread that also applies to C++ code called from it."""
 
     def __init__(self, runtime: Runtime, policy: Policy, /) -> None: ...
     def __enter__(self) -> ThreadScope: ...
@@ -1098,24 +1098,24 @@ def make_scope(
 ) -> Scope: ...
 
 class FactsView:
-    """What a verifier may ask, while it runs."""
+    """The facts that a verifier may read while it runs."""
 
     def get(self, kind: int, name: str, /) -> int | None: ...
 
 class BorrowedTensor:
-    """A tensor of a call that did not come from Python."""
+    """A tensor that a C++ caller passed, for a Python implementation."""
 
     def __dlpack__(self, **kwargs: Any) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 class Registration:
-    """Keeps an implementation registered."""
+    """The registration of an implementation."""
 
     def withdraw(self) -> None:
-        """Unpublishes it, and returns when no call is inside any more."""
+        """Removes the implementation; returns when no call is running it."""
 
     def keep(self) -> None:
-        """Keeps it for as long as the runtime lives."""
+        """Keeps the implementation registered as long as the runtime lives."""
 
 def implement(
     runtime: Runtime,

@@ -19,12 +19,12 @@ const Names& names() {
   return all;
 }
 
-/// A list or tuple itself, not one of its kin, whose items may come from anywhere.
+/// Whether the object is exactly a list or tuple. Subclasses may override item access.
 bool is_plain_sequence(PyObject* object) {
   return PyTuple_CheckExact(object) != 0 || PyList_CheckExact(object) != 0;
 }
 
-/// Objects that are the same whenever they are equal.
+/// Whether the object is immutable and can be compared by value.
 bool is_value(PyObject* object) {
   return object == Py_None || PyBool_Check(object) != 0 || PyLong_CheckExact(object) != 0 ||
          PyFloat_CheckExact(object) != 0 || PyUnicode_CheckExact(object) != 0 ||
@@ -35,7 +35,7 @@ bool equal_values(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
   if (PyFloat_CheckExact(a) != 0) {
-    // A NaN is itself, and -0.0 is not 0.0.
+    // Compared by bits, so that NaN equals NaN and -0.0 differs from 0.0.
     return std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(a)) ==
            std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(b));
   }
@@ -60,7 +60,7 @@ bool is_contiguous(const opmux_read_tensor& tensor) {
   return true;
 }
 
-/// A number of a tensor that was read; false if it has no such dimension.
+/// Reads a numeric fact of a tensor; false if the tensor has no such dimension.
 bool read_number(const Fact& fact, const opmux_read_tensor& tensor, int64_t& number) {
   const int32_t at = fact.index < 0 ? fact.index + tensor.ndim : fact.index;
   const bool inside = at >= 0 && at < tensor.ndim;
@@ -98,8 +98,8 @@ Reference rank_of(PyObject* object) {
   return size < 0 ? Reference() : Reference::steal(PyLong_FromSsize_t(size));
 }
 
-/// The answer as an object, for whatever is not read in place; null, without an exception, if
-/// there is none.
+/// Reads a fact through Python attributes, for arguments that are not read in place. Returns null,
+/// without an exception, if the fact has no value.
 Reference read_object(const Fact& fact, PyObject* object) {
   Reference answer;
   switch (fact.kind) {

@@ -7,28 +7,28 @@
 
 #include "type_readers.hpp"
 
-/// What a decision of a dispatchable function looked at, so that a later call can be compared with
-/// it without running any verifier. All with the GIL held.
+/// The facts that a decision of a dispatchable function read. A later call is compared with them
+/// without running a verifier. All functions need the GIL.
 namespace opmux::python {
 
-/// What can be asked of an argument; the numbers are those of `_facts.py`.
+/// The kinds of facts of an argument. The numbers match `_facts.py`.
 enum class FactKind : uint8_t {
   type = 0,
-  value = 1,  ///< of a number, a str, bytes, None
+  value = 1,  ///< value of a number, str, bytes or None
   dtype = 2,
   rank = 3,
-  dim = 4,  ///< `index` counts from the end if it is negative
+  dim = 4,  ///< a negative `index` counts from the end
   contiguous = 5,
   requires_grad = 6,
   device = 7,
   stride = 8,
   attribute = 9,
-  length = 10,  ///< of a list or a tuple
-  same = 11,    ///< the very object: a type, a dtype, a function
+  length = 10,  ///< length of a list or tuple
+  same = 11,    ///< identity of the object: a type, a dtype, a function
 };
 inline constexpr int kFactKinds = 12;
 
-/// One question about an argument and its answer: a number, or an object to compare with.
+/// One fact of an argument and its value: a number, or an object to compare with.
 struct Fact {
   FactKind kind = FactKind::type;
   int32_t index = 0;
@@ -36,16 +36,16 @@ struct Fact {
   Reference object = {}, name = {};
 };
 
-/// Everything that was asked about one argument, or about one item of a list that is one.
+/// The facts that were read from one argument, or from one item of a list argument.
 class ArgumentFacts {
  public:
   ArgumentFacts(uint32_t argument, std::vector<uint32_t> path)
       : argument_(argument), path_(std::move(path)) {}
 
-  /// Adds a question, answered from the call's own arguments. False if it has no answer that could
-  /// be kept; no exception is set then.
+  /// Adds a fact with its value in the call `args`. Returns false, without an exception, if the
+  /// value cannot be stored for comparison.
   bool ask(PyObject* const* args, FactKind kind, int32_t index, PyObject* name);
-  /// Whether another call gives the same answers. Never leaves an exception.
+  /// Whether another call has the same values. Never leaves an exception set.
   bool agree(PyObject* const* args) const;
 
   uint32_t argument() const { return argument_; }
@@ -58,8 +58,8 @@ class ArgumentFacts {
   uint32_t argument_;
   std::vector<uint32_t> path_;
   Reference type_;
-  const TypeReader* reader_ = nullptr;  ///< null: not a tensor that can be read in place
-  bool layout_ = false;                 ///< some fact wants the tensor to be read
+  const TypeReader* reader_ = nullptr;  ///< null if the argument cannot be read as a tensor
+  bool layout_ = false;                 ///< some fact needs the tensor's layout
   std::vector<Fact> facts_;
 };
 

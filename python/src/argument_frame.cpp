@@ -10,7 +10,7 @@
 
 namespace opmux::python {
 
-/// Arguments of variable length: few operators have one.
+/// Storage for list and string arguments, allocated on first use because few operators have one.
 struct ArgumentFrame::Lists {
   struct One {
     opmux_list list{};
@@ -22,7 +22,7 @@ struct ArgumentFrame::Lists {
   std::array<One, OPMUX_MAX_ARGS> all;
 };
 
-/// A call in numbers: equal ones have outputs of equal shapes.
+/// The inputs of the last shape inference. Calls with equal inputs have outputs of equal shapes.
 struct ArgumentFrame::Inputs {
   uint32_t count = 0;
   std::array<ArgTag, OPMUX_MAX_ARGS> tags{};
@@ -37,7 +37,7 @@ const char* wanted_by(ArgTag type) {
     case ArgTag::integer: return "an int";
     case ArgTag::floating: return "a float";
     case ArgTag::logical: return "a bool";
-    case ArgTag::enumeration: return "a word";
+    case ArgTag::enumeration: return "a str";
     case ArgTag::string: return "a str";
     case ArgTag::integer_list: return "a list of ints";
     case ArgTag::tensor_list: return "a list of tensors";
@@ -65,7 +65,7 @@ bool read_number(PyObject* object, double& value) {
   return true;
 }
 
-/// numpy's own bool is no number.
+/// numpy's bool does not support __index__, so it is recognized by its type name.
 bool is_numpy_bool(PyObject* object) {
   const std::string_view name = Py_TYPE(object)->tp_name;
   return name == "numpy.bool" || name == "numpy.bool_";
@@ -190,7 +190,7 @@ ArgumentFrame::Converted ArgumentFrame::convert_scalar(size_t i, PyObject* objec
   return Converted::ok;
 }
 
-/// A word, by its place if it is known; the engine says what is wrong with others.
+/// Converts a known enum word to its index. The engine reports the error for unknown words.
 ArgumentFrame::Converted ArgumentFrame::convert_enum(size_t i, PyObject* object) {
   const Signature::Parameter& parameter = signature_->parameters()[i];
   if (PyUnicode_Check(object) == 0)
@@ -256,8 +256,8 @@ ArgumentFrame::Converted ArgumentFrame::convert_tensors(size_t i, PyObject* obje
 ArgumentFrame::Converted ArgumentFrame::refuse_type(size_t i, PyObject* object,
                                                     const std::string& wanted) const {
   raise(Code::invalid_argument, "python.argument_type",
-        signature_->name() + ": '" + signature_->parameters()[i].name + "' wants " + wanted +
-            ", a " + Py_TYPE(object)->tp_name + " was given");
+        signature_->name() + ": '" + signature_->parameters()[i].name + "' must be " + wanted +
+            ", not '" + Py_TYPE(object)->tp_name + "'");
   return Converted::failed;
 }
 
@@ -275,7 +275,7 @@ ArgumentFrame::Converted ArgumentFrame::refuse_tensor(size_t i, PyObject* object
       raise(Code::invalid_argument, "python.lazy",
             head +
                 "has its conjugate or negative bit set, so its memory does not hold its values: "
-                "give it resolve_conj() or resolve_neg()");
+                "call resolve_conj() or resolve_neg() on it");
       break;
     case OPMUX_READ_PLACE:
       if (slot.how().path == ReadPath::none) return refuse_type(i, object, "a tensor");
@@ -286,7 +286,7 @@ ArgumentFrame::Converted ArgumentFrame::refuse_tensor(size_t i, PyObject* object
   return Converted::failed;
 }
 
-/// What its library says stays the cause, so that nothing is lost.
+/// The exception of the tensor's library becomes the cause of ours.
 ArgumentFrame::Converted ArgumentFrame::refuse_reading(size_t i) const {
   if (PyErr_ExceptionMatches(PyExc_Exception) == 0) return Converted::failed;
   const Caught caught = catch_exception();
@@ -310,20 +310,20 @@ void ArgumentFrame::raise_not_taken() const {
   if (rerouted_.outcome == OPMUX_READ_GRAD) {
     raise(Code::invalid_argument, "python.requires_grad",
           head +
-              "requires grad, which this call would not record: import opmux.torch, detach() "
-              "it, or call under torch.no_grad() or torch.inference_mode()");
+              "requires grad, but autograd would not record this call: import opmux.torch, "
+              "detach() it, or call under torch.no_grad() or torch.inference_mode()");
     return;
   }
   if (rerouted_.outcome == OPMUX_READ_MODE) {
     raise(Code::invalid_argument, "python.reroute",
           head +
-              "is given inside of a mode of torch that must see the call: import opmux.torch, or "
-              "leave the mode");
+              "was passed inside a torch dispatch mode that must see the call: import "
+              "opmux.torch, or leave the mode");
     return;
   }
   raise(Code::invalid_argument, "python.reroute",
         head + "is a " + rerouted_.type +
-            ", which torch itself must see: import opmux.torch, or give a plain torch.Tensor");
+            ", which needs torch's dispatcher: import opmux.torch, or pass a plain torch.Tensor");
 }
 
 void ArgumentFrame::give_back() {
@@ -381,7 +381,7 @@ bool ArgumentFrame::infers_as_before() {
     const ArgTag tag = tags_[i];
     if (is_list(tag)) return false;
     const bool tensor = tag == ArgTag::tensor || tag == ArgTag::constant;
-    // The view of a constant that the caller made is not one of ours.
+    // The view of a caller's Constant is not in a slot, so its layout number is unknown.
     if (tensor && given[i] != nullptr && held_constant(given[i]) != nullptr) return false;
     const bool absent = given[i] == nullptr || given[i] == Py_None;
     const uint64_t word = absent   ? 0

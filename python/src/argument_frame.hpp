@@ -16,44 +16,45 @@
 
 namespace opmux::python {
 
-/// The arguments of one call on their way from Python to the engine. Kept between calls, used by
-/// one call at a time; all with the GIL held.
+/// Converts the arguments of a Python call for the engine. Frames are reused across calls, and one
+/// call uses a frame at a time. All functions need the GIL.
 class ArgumentFrame {
  public:
   ArgumentFrame(const Signature& signature, ParameterConstants& constants);
 
   enum class Converted : uint8_t { ok, failed, reroute };
-  /// Turns the arguments of a call, as vectorcall has them, into what the engine takes. `failed`
-  /// has a Python exception set; `reroute` wants the call to be made by the tensors' own library.
+  /// Converts arguments in vectorcall layout. `failed` sets a Python exception; `reroute` means
+  /// that the call must go through the tensors' library.
   Converted take(PyObject* const* args, Py_ssize_t count, PyObject* keywords);
-  /// An output that the call was not given, made for it; false with an exception set.
+  /// Adds an allocated output that the caller did not pass. Returns false with an exception set on
+  /// failure.
   bool add_output(size_t i, PyObject* object);
-  /// Gives back what the call was lent.
+  /// Releases the DLPack capsules that the call borrowed.
   void finish() {
     if (lent_) [[unlikely]]
       give_back();
   }
 
-  /// As the C face takes them: for whatever is not the fast path.
+  /// The arguments in the form of the C API, for everything but the fast path.
   std::vector<opmux_arg> c_arguments() const;
-  /// Whether a required output was not given.
+  /// Whether the caller did not pass a required output.
   bool lacks_output() const;
   /// The largest number of elements that the call writes to one tensor.
   int64_t elements_written() const;
 
-  PyObject* given[OPMUX_MAX_ARGS] = {};  ///< borrowed, by position in the schema; null: left out
+  PyObject* given[OPMUX_MAX_ARGS] = {};  ///< borrowed, by schema position; null if not passed
   ArgValue values[OPMUX_MAX_ARGS] = {};
   CallSite site;
-  uint32_t tensors = 0;         ///< of the first arguments
-  bool words_possible = false;  ///< few arguments, tensors first: the engine's shortest way
+  uint32_t tensors = 0;         ///< number of tensor arguments
+  bool words_possible = false;  ///< the call fits the engine's fastest entry: few, tensors first
 
-  /// Whether everything that the shapes of outputs follow from is as it was when this was asked
-  /// last. Keeps `inferred` good for as long as it says so.
+  /// Whether all inputs of shape inference are the same as at the previous call of this function.
+  /// If so, `inferred` is still valid.
   bool infers_as_before();
-  std::vector<OutputInfo> inferred;  ///< what outputs look like
+  std::vector<OutputInfo> inferred;  ///< inferred shapes and dtypes of the outputs
 
   const TensorSlot& slot(size_t i) const { return slots_[i]; }
-  /// Raises why a call that should be rerouted cannot be made: nobody takes it.
+  /// Raises the error for a call that must be rerouted when no reroute hook is set.
   void raise_not_taken() const;
   const Signature& signature() const { return *signature_; }
 
@@ -85,16 +86,16 @@ class ArgumentFrame {
   CallForm form_;
   std::array<ArgTag, OPMUX_MAX_ARGS> tags_{};
   uint32_t count_ = 0;
-  std::array<ArgTag, OPMUX_MAX_ARGS> site_tags_{};  ///< that `site` was made of
+  std::array<ArgTag, OPMUX_MAX_ARGS> site_tags_{};  ///< the tags that `site` was made of
   uint32_t site_count_ = 0;
   struct Inputs;
-  std::unique_ptr<Inputs> inputs_;  ///< that `inferred` follows from
+  std::unique_ptr<Inputs> inputs_;  ///< the inputs of `inferred`
   bool lent_ = false;
   struct {
     size_t argument;
     const char* type;
     int32_t outcome;
-  } rerouted_{};  ///< what the last call was rerouted for
+  } rerouted_{};  ///< the argument that caused the last reroute
   TorchModes modes_;
   struct Lists;
   std::unique_ptr<Lists> lists_;

@@ -5,13 +5,13 @@
 
 namespace nb = nanobind;
 
-/// What calls are compared with by `python -m opmux.bench`.
+/// Baseline functions for `python -m opmux.bench`.
 namespace opmux::python {
 namespace {
 
 PyObject* call_nothing(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) { Py_RETURN_NONE; }
 
-/// Three tensors by DLPack's exchange and nothing else.
+/// Reads three tensors through the DLPack C exchange API and does nothing else.
 PyObject* exchange_three(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   if (count + (keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords)) != 3) Py_RETURN_NONE;
   static PyTypeObject* type = nullptr;
@@ -29,9 +29,9 @@ PyObject* exchange_three(PyObject*, PyObject* const* args, Py_ssize_t count, PyO
 
 PyMethodDef methods[] = {
     {"call_nothing", as_method(call_nothing), METH_FASTCALL | METH_KEYWORDS,
-     "Takes anything and does nothing."},
+     "Accepts any arguments and does nothing."},
     {"exchange_three", as_method(exchange_three), METH_FASTCALL | METH_KEYWORDS,
-     "Reads three tensors by DLPack's exchange and does nothing else."},
+     "Reads three tensors through the DLPack C exchange API and does nothing else."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace {
 
 Dispatcher& dispatcher(nb::handle object) {
   Dispatcher* const own = dispatcher_of(object.ptr());
-  if (own == nullptr) throw nb::type_error("a dispatchable function is wanted");
+  if (own == nullptr) throw nb::type_error("expected a dispatchable function");
   return *own;
 }
 
@@ -44,7 +44,7 @@ void attach(nb::handle self, nb::handle_t<HeldRuntime> runtime, bool decides) {
   }
 }
 
-/// The arguments of a call as vectorcall has them.
+/// The arguments of a call in vectorcall layout; borrows the objects.
 struct Given {
   Given(const nb::tuple& args, const nb::dict& kwargs)
       : count(static_cast<Py_ssize_t>(args.size())) {
@@ -57,7 +57,7 @@ struct Given {
   Reference keywords;
 };
 
-/// What a decision asked: argument, path to an item of it, kind, index, name.
+/// A fact that a decision read: argument, path to an item of it, kind, index, name.
 using Question = std::tuple<uint32_t, std::vector<uint32_t>, int, int, nb::object>;
 
 bool ask(const Given& given, const std::vector<Question>& questions,
@@ -75,7 +75,8 @@ bool ask(const Given& given, const std::vector<Question>& questions,
   return true;
 }
 
-/// Whether the decision could be kept.
+/// Caches a decision. Returns false if it cannot be cached, for example because a fact has no value
+/// that can be compared, or because the runtime's generation changed meanwhile.
 bool remember(nb::handle self, const std::string& id, uint32_t scope, uint64_t generation,
               const std::vector<Question>& questions, const nb::tuple& args,
               const nb::dict& kwargs) {
@@ -111,7 +112,8 @@ void note_call(nb::handle self, const std::string& id) {
   ++target->calls;
 }
 
-/// An implementation that stands for a Python function: policy sees it, the engine never runs it.
+/// Registers a placeholder for a Python function, so that policy can rank it. The engine never runs
+/// it.
 Registration implement_marker(HeldRuntime& held, const std::string& id, const std::string& kind,
                               const std::string& vendor, int priority, uint32_t flags) {
   Implementation marker{.id = id, .kind = kind_of(kind), .vendor = vendor, .priority = priority};
@@ -122,7 +124,7 @@ Registration implement_marker(HeldRuntime& held, const std::string& id, const st
 
 using Refusals = std::map<std::string, std::pair<std::string, std::string>>;
 
-/// An explanation in which some more candidates were refused.
+/// Adds the refusals of Python verifiers to an explanation and moves refused candidates to the end.
 Explanation revise(Explanation explanation, std::string arguments, const Refusals& refusals,
                    std::vector<std::string> depends_on) {
   explanation.arguments = std::move(arguments);
@@ -142,12 +144,13 @@ Explanation revise(Explanation explanation, std::string arguments, const Refusal
   explanation.chosen = first->id;
   if (first->verdict != "chosen") {
     first->verdict = "chosen";
-    first->reason = "priority " + std::to_string(first->priority) + ", the first that is left";
+    first->reason =
+        "priority " + std::to_string(first->priority) + ", first of the remaining candidates";
   }
   return explanation;
 }
 
-/// The scope around a call of this runtime: its number, and whether somebody wants reports.
+/// The number of the scope around a call of this runtime, and whether it collects reports.
 std::pair<uint32_t, bool> scope_around(const HeldRuntime& held) {
   const CurrentScope scope = scopes_alive == 0 ? CurrentScope() : current_scope(*held.runtime);
   if (scope.content == nullptr) return {current_scope_number(), false};

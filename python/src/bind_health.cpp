@@ -24,7 +24,7 @@ BreakerForce force_of(std::string_view word) {
   for (const auto& [name, what] : kWords) {
     if (name == word) return what;
   }
-  throw nb::value_error("a breaker is told to open, close or isolate");
+  throw nb::value_error("a breaker can be forced to 'open', 'close' or 'isolate'");
 }
 
 void force_breaker(HeldRuntime& own, std::string_view implementation, std::string_view what) {
@@ -43,8 +43,9 @@ HealthReport health(const HeldRuntime& own) {
 }
 
 void bind_breakers(nb::module_& module) {
-  nb::class_<BreakerInfo>(module, "BreakerInfo",
-                          "One class of calls of an implementation that failed lately.")
+  nb::class_<BreakerInfo>(
+      module, "BreakerInfo",
+      "The breaker of an implementation for one class of calls that failed recently.")
       .def_ro("implementation", &BreakerInfo::implementation)
       .def_ro("op", &BreakerInfo::op)
       .def_ro("what", &BreakerInfo::what)
@@ -56,7 +57,7 @@ void bind_breakers(nb::module_& module) {
       .def("__repr__", [](const BreakerInfo& own) {
         return "<BreakerInfo " + own.implementation + " " + std::string(name_of(own.state)) + ">";
       });
-  nb::class_<BreakerEvent>(module, "BreakerEvent", "A breaker that changed its state.")
+  nb::class_<BreakerEvent>(module, "BreakerEvent", "A state change of a breaker.")
       .def_ro("implementation", &BreakerEvent::implementation)
       .def_ro("op", &BreakerEvent::op)
       .def_ro("what", &BreakerEvent::what)
@@ -72,7 +73,7 @@ void bind_breakers(nb::module_& module) {
 
 void bind_shadow(nb::module_& module) {
   nb::class_<ShadowMismatch>(module, "ShadowMismatch",
-                             "An element that was computed otherwise than by the reference.")
+                             "An element that differs from the reference's result.")
       .def_ro("what", &ShadowMismatch::what)
       .def_ro("element", &ShadowMismatch::element)
       .def_ro("got", &ShadowMismatch::got)
@@ -82,7 +83,7 @@ void bind_shadow(nb::module_& module) {
       .def("__repr__",
            [](const ShadowMismatch& own) { return "<ShadowMismatch " + own.element + ">"; });
   nb::class_<ShadowInfo>(module, "ShadowInfo",
-                         "What the shadow check found about an implementation.")
+                         "The results of the shadow check for an implementation.")
       .def_ro("implementation", &ShadowInfo::implementation)
       .def_ro("compared", &ShadowInfo::compared)
       .def_ro("mismatches", &ShadowInfo::mismatches)
@@ -97,7 +98,8 @@ void bind_shadow(nb::module_& module) {
       .def_ro("last", &ShadowInfo::last)
       .def("__repr__",
            [](const ShadowInfo& own) { return "<ShadowInfo " + own.implementation + ">"; });
-  nb::class_<ShadowReport>(module, "ShadowReport", "The shadow check of a runtime.")
+  nb::class_<ShadowReport>(module, "ShadowReport",
+                           "The settings and results of a runtime's shadow check.")
       .def_ro("every", &ShadowReport::every)
       .def_ro("waiting", &ShadowReport::waiting)
       .def_ro("implementations", &ShadowReport::implementations);
@@ -108,15 +110,16 @@ void bind_shadow(nb::module_& module) {
 void bind_health(nb::module_& module) {
   bind_breakers(module);
   bind_shadow(module);
-  nb::class_<BackendHealth>(module, "BackendHealth", "How a backend is doing, and why.")
+  nb::class_<BackendHealth>(module, "BackendHealth", "The health of a backend, with the reason.")
       .def_ro("name", &BackendHealth::name)
       .def_prop_ro("health", [](const BackendHealth& own) { return name_of(own.health); })
       .def_ro("reason", &BackendHealth::reason);
-  nb::class_<DeviceState>(module, "DeviceState", "How a device is doing, and why.")
+  nb::class_<DeviceState>(module, "DeviceState", "The health of a device, with the reason.")
       .def_prop_ro("device", [](const DeviceState& own) { return name_of(own.device); })
       .def_prop_ro("health", [](const DeviceState& own) { return name_of(own.health); })
       .def_ro("reason", &DeviceState::reason);
-  nb::class_<HealthReport>(module, "HealthReport", "For a server's own health endpoint.")
+  nb::class_<HealthReport>(module, "HealthReport",
+                           "The health of a runtime, for a server's health endpoint.")
       .def_prop_ro("verdict", [](const HealthReport& own) { return name_of(own.verdict); })
       .def_ro("reasons", &HealthReport::reasons)
       .def_ro("backends", &HealthReport::backends)
@@ -130,15 +133,15 @@ void bind_health(nb::module_& module) {
 }
 
 void bind_breakers_of(nb::class_<HeldRuntime>& runtime) {
-  runtime.def("health", &health, "How everything is doing, in one verdict and in detail.")
+  runtime.def("health", &health, "Returns the health verdict and its details.")
       .def("force_breaker", &force_breaker, nb::arg("implementation"), nb::arg("what"),
-           "Opens, closes or isolates an implementation by hand.")
+           "Opens, closes or isolates the breaker of an implementation by hand.")
       .def(
           "on_breaker",
           [](HeldRuntime& own, const nb::object& function) {
             own.runtime->on_breaker(listener_of<BreakerEvent>(function));
           },
-          nb::arg("function"), "Tells function(event) of each breaker that changes its state.");
+          nb::arg("function"), "Calls function(event) for each breaker state change.");
 }
 
 }  // namespace opmux::python

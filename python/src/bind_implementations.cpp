@@ -15,16 +15,17 @@ namespace nb = nanobind;
 namespace opmux::python {
 namespace {
 
+/// The facts that a Python verifier may read; `facts` is null after the verifier returned.
 struct FactsView {
   const Facts* facts;
 };
 
-/// A tensor of a call that did not come from Python.
+/// A tensor that a C++ caller passed, for a Python implementation. Valid during the call.
 struct BorrowedTensor {
   TensorView view;
 };
 
-/// Shape and strides that live as long as the tensor that was handed out.
+/// A DLPack tensor handed out to Python, with the storage of its shape and strides.
 struct HandedOut {
   ManagedTensor managed;
   int64_t shape[OPMUX_MAX_RANK], strides[OPMUX_MAX_RANK];
@@ -52,7 +53,7 @@ nb::object capsule_of(const BorrowedTensor& own, const nb::kwargs&) {
 }
 
 std::optional<int64_t> get_fact(const FactsView& own, uint32_t kind, const std::string& name) {
-  if (own.facts == nullptr) throw nb::value_error("facts are for the verifier, while it runs");
+  if (own.facts == nullptr) throw nb::value_error("facts can be read only while the verifier runs");
   return own.facts->get(kind, name);
 }
 
@@ -64,7 +65,8 @@ Caps caps_of(const nb::dict& given) {
       std::vector<DType> allowed;
       for (const std::string& word : nb::cast<std::vector<std::string>>(value)) {
         allowed.push_back(parse_dtype(word));
-        if (allowed.back().bits == 0) throw nb::value_error(("no dtype '" + word + "'").c_str());
+        if (allowed.back().bits == 0)
+          throw nb::value_error(("unknown dtype '" + word + "'").c_str());
       }
       caps.dtypes(allowed);
     } else if (key == "contiguous") {
@@ -94,7 +96,7 @@ void keep_registration(HeldRuntime& held, const std::string& id, Registration& r
   held.registrations.insert_or_assign(id, std::move(registration));
 }
 
-/// Whether there was one of that name.
+/// Withdraws a registration kept under `id`; returns false if there is none.
 bool withdraw_kept(HeldRuntime& held, const std::string& id) {
   auto kept = held.registrations.extract(id);
   if (kept.empty()) return false;
@@ -123,14 +125,14 @@ Registration implement(HeldRuntime& held, const std::string& id, const nb::objec
   return held.runtime->implement(implementation).value();
 }
 
-/// An implementation in C++ that does nothing: what is measured with it is all but the kernel.
+/// A C++ implementation that does nothing, to measure the cost of a call without a kernel.
 Registration implement_nothing(HeldRuntime& held, const std::string& id) {
   Implementation implementation{.id = id, .kind = Kind::default_};
   implementation.kernel.run = [](void*, const opmux_call*) -> int32_t { return OPMUX_OK; };
   return held.runtime->implement(implementation).value();
 }
 
-/// Never destroyed: the interpreter ends before the process does.
+/// Never destroyed, because the interpreter is gone when static destructors run.
 nb::object& adopt_hook() {
   static auto* const hook = new nb::object;
   return *hook;
@@ -164,11 +166,12 @@ void bind_implementations(nb::module_& module) {
       .def("__dlpack_device__", [](const BorrowedTensor& own) {
         return std::make_pair(own.view.device().type, own.view.device().id);
       });
-  nb::class_<Registration>(module, "Registration", "Keeps an implementation registered.")
+  nb::class_<Registration>(module, "Registration", "The registration of an implementation.")
       .def(
           "withdraw", [](Registration& own) { withdraw(std::move(own)); },
-          "Unpublishes it, and returns when no call is inside any more.")
-      .def("keep", &Registration::keep, "Keeps it for as long as the runtime lives.");
+          "Removes the implementation; returns when no call is running it.")
+      .def("keep", &Registration::keep,
+           "Keeps the implementation registered as long as the runtime lives.");
   module.def("implement", &implement, nb::arg("runtime"), nb::arg("id"), nb::arg("function"),
              nb::arg("verifier").none(), nb::arg("kind"), nb::arg("vendor"), nb::arg("priority"),
              nb::arg("caps"), nb::arg("reads"), nb::arg("flags"), nb::keep_alive<0, 1>());

@@ -14,7 +14,7 @@ namespace opmux::python {
 namespace {
 
 void bind_explanation(nb::module_& module) {
-  nb::class_<Candidate>(module, "Candidate", "One candidate of a decision, and what became of it.")
+  nb::class_<Candidate>(module, "Candidate", "One candidate of a decision and its verdict.")
       .def_ro("id", &Candidate::id)
       .def_ro("verdict", &Candidate::verdict)
       .def_ro("code", &Candidate::code)
@@ -26,7 +26,7 @@ void bind_explanation(nb::module_& module) {
       .def("__repr__",
            [](const Candidate& own) { return "<Candidate " + own.id + " " + own.verdict + ">"; });
   nb::class_<Explanation>(module, "Explanation",
-                          "Why an operator runs what it runs; print it, or read its fields.")
+                          "The reasons for a decision. Print it, or read its fields.")
       .def_ro("op", &Explanation::op)
       .def_ro("arguments", &Explanation::arguments)
       .def_ro("device", &Explanation::device)
@@ -75,7 +75,7 @@ void bind_arguments(nb::module_& module) {
       });
   module.def("arguments", [](nb::handle op) {
     const OperatorCall* const call = operator_of(op.ptr());
-    if (call == nullptr) throw nb::type_error("an operator is wanted");
+    if (call == nullptr) throw nb::type_error("expected an operator");
     return call->op().arguments();
   });
 }
@@ -102,7 +102,8 @@ void bind_lists(nb::module_& module) {
 }
 
 void bind_stats(nb::module_& module) {
-  nb::class_<CallStats>(module, "CallStats", "Folded counters of one implementation.")
+  nb::class_<CallStats>(module, "CallStats",
+                        "Counters of one implementation, summed over all threads.")
       .def_ro("implementation", &CallStats::implementation)
       .def_ro("calls", &CallStats::calls)
       .def_ro("declined", &CallStats::declined)
@@ -118,7 +119,8 @@ void bind_stats(nb::module_& module) {
 }
 
 void bind_process(nb::module_& module) {
-  nb::class_<PluginInfo>(module, "PluginInfo", "What was found where plugins are looked for.")
+  nb::class_<PluginInfo>(module, "PluginInfo",
+                         "A plugin that was found, and whether it was loaded.")
       .def_ro("path", &PluginInfo::path)
       .def_ro("name", &PluginInfo::name)
       .def_ro("loaded", &PluginInfo::loaded)
@@ -135,7 +137,7 @@ void bind_process(nb::module_& module) {
       .def("__repr__", [](const PluginInfo& own) {
         return "<PluginInfo " + own.name + (own.loaded ? " loaded>" : " refused>");
       });
-  nb::class_<SettingInfo>(module, "SettingInfo", "One effective setting and where it came from.")
+  nb::class_<SettingInfo>(module, "SettingInfo", "One effective setting and its origin.")
       .def_ro("key", &SettingInfo::key)
       .def_ro("value", &SettingInfo::value)
       .def_ro("origin", &SettingInfo::origin)

@@ -21,21 +21,22 @@ void check(const Status& status) {
 }
 
 Lockfile freeze(HeldRuntime& own, const std::optional<Lockfile>& lock, std::string_view name) {
-  // Listeners may wait for the interpreter.
+  // Released because listeners on other threads may wait for the GIL.
   const nb::gil_scoped_release released;
   if (!lock) return own.runtime->freeze().value();
   check(own.runtime->freeze(*lock, name));
   return *lock;
 }
 
-/// What a Python function answered: an id, a candidate, or None; throws for anything else.
+/// The position of the candidate that a Python selector returned, given as an id, a candidate or
+/// None. An unknown id gives accepted.size(); other types throw.
 std::optional<size_t> position_of(nb::handle answer, std::span<const Candidate> accepted) {
   if (answer.is_none()) return std::nullopt;
   Candidate candidate;
   std::string id;
   if (nb::try_cast(answer, candidate, false)) id = candidate.id;
   if (id.empty() && !nb::try_cast(answer, id, false)) {
-    throw nb::type_error("a selector answers a candidate, its id, or None");
+    throw nb::type_error("a selector must return a candidate, its id, or None");
   }
   for (size_t i = 0; i < accepted.size(); ++i) {
     if (accepted[i].id == id) return i;
@@ -62,8 +63,8 @@ nb::dict facts_of(const Selection& asked) {
 void set_selector(HeldRuntime& own, const nb::object& function,
                   const std::vector<std::string>& reads, const std::string& name) {
   if (function.is_none()) return check(own.runtime->reset_selector());
-  if (PyCallable_Check(function.ptr()) == 0) throw nb::type_error("a function is wanted");
-  // Never given back: it may be needed as long as the process lives.
+  if (PyCallable_Check(function.ptr()) == 0) throw nb::type_error("expected a function");
+  // Leaked on purpose: the runtime may call it until the process ends.
   PyObject* const pick = nb::object(function).release().ptr();
   Selector selector{
       name, reads, [pick](const Selection& asked) -> std::optional<size_t> {
@@ -75,7 +76,7 @@ void set_selector(HeldRuntime& own, const nb::object& function,
           const nb::object answer = nb::borrow(pick)(op, nb::cast(accepted), facts_of(asked));
           return position_of(answer, asked.accepted);
         } catch (nb::python_error& error) {
-          throw std::runtime_error(error.what());  // while the interpreter is held
+          throw std::runtime_error(error.what());  // copies the text while the GIL is held
         }
       }};
   check(own.runtime->set_selector(selector));
@@ -85,7 +86,7 @@ void set_selector(HeldRuntime& own, const nb::object& function,
 
 void bind_locks(nb::module_& module) {
   nb::class_<LockedChoice>(module, "LockedChoice",
-                           "What runs for one class of calls of one operator.")
+                           "The implementation locked for one class of calls of an operator.")
       .def_ro("op", &LockedChoice::op)
       .def_ro("when", &LockedChoice::when)
       .def_ro("implementation", &LockedChoice::implementation)
@@ -95,8 +96,8 @@ void bind_locks(nb::module_& module) {
         return "<LockedChoice " + own.implementation + " when " + own.when + ">";
       });
   nb::class_<Lockfile>(module, "Lockfile",
-                       "Choices that were made once and are to be made again; `str()` gives the "
-                       "text of the file.")
+                       "Choices that another runtime can repeat; `str()` gives the text of the "
+                       "file.")
       .def_ro("policy_hash", &Lockfile::policy_hash)
       .def_ro("choices", &Lockfile::choices)
       .def_prop_ro("digest", &Lockfile::digest)
@@ -106,13 +107,13 @@ void bind_locks(nb::module_& module) {
             return Lockfile::parse(text, name).value();
           },
           nb::arg("text"), nb::arg("name") = "opmux.lock",
-          "Reads a text; fails with file and line for what is no lockfile or was changed by hand.")
+          "Parses a lockfile; the error names the line if it is invalid or was edited by hand.")
       .def_static(
           "read", [](const std::string& path) { return Lockfile::read(path).value(); },
-          nb::arg("path"), "Reads a file.")
+          nb::arg("path"), "Reads a lockfile.")
       .def(
           "write", [](const Lockfile& own, const std::string& path) { check(own.write(path)); },
-          nb::arg("path"), "Replaces the file as a whole.")
+          nb::arg("path"), "Writes the lockfile, replacing the file atomically.")
       .def("__str__", &Lockfile::to_string)
       .def("__repr__", [](const Lockfile& own) {
         return "<Lockfile of " + std::to_string(own.choices.size()) + " choices>";
@@ -123,20 +124,20 @@ void bind_freezing(nb::class_<HeldRuntime>& runtime) {
   runtime
       .def(
           "lock", [](const HeldRuntime& own) { return own.runtime->lock(); },
-          "The choices that were made so far outside of scopes.")
+          "Returns the choices made so far outside of scopes.")
       .def("freeze", &freeze, nb::arg("lock").none() = nb::none(), nb::arg("name") = "opmux.lock",
-           "Takes no more changes; chooses as so far, or as a lockfile says.")
+           "Freezes the runtime with the choices made so far, or with those of a lockfile.")
       .def(
           "check_lock",
           [](const HeldRuntime& own, const Lockfile& lock, std::string_view name) {
             check(own.runtime->check_lock(lock, name));
           },
           nb::arg("lock"), nb::arg("name") = "opmux.lock",
-          "Raises with all differences if freeze would not take that lockfile.")
+          "Raises an error that lists all differences if freeze would reject the lockfile.")
       .def("set_selector", &set_selector, nb::arg("function").none(),
            nb::arg("reads") = std::vector<std::string>(), nb::arg("name") = "selector",
-           "Asks function(op, accepted, facts) when something is decided; it answers one of the "
-           "accepted candidates, or None to leave the choice. None as function takes it back.")
+           "Calls function(op, accepted, facts) for each decision. It returns one of the accepted "
+           "candidates, or None to keep the default choice. Passing None removes the selector.")
       .def_prop_ro("frozen", [](const HeldRuntime& own) { return own.runtime->frozen(); });
 }
 

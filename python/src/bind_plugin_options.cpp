@@ -15,7 +15,7 @@ Trust trust_of(const std::string& word) {
   for (const Trust trust : {Trust::any, Trust::digest, Trust::signed_only}) {
     if (name_of(trust) == word) return trust;
   }
-  throw nb::value_error("trust is 'any', 'digest' or 'signed'");
+  throw nb::value_error("trust must be 'any', 'digest' or 'signed'");
 }
 
 void make(PluginOptions* own, std::vector<std::string> folders, const std::string& trust,
@@ -31,7 +31,7 @@ void make(PluginOptions* own, std::vector<std::string> folders, const std::strin
 void bind_plugin_options(nb::module_& module) {
   const PluginOptions usual;
   nb::class_<PluginOptions>(module, "PluginOptions",
-                            "Where plugins are looked for and what they must prove.")
+                            "The folders to search for plugins, and the trust that they need.")
       .def("__init__", &make, nb::kw_only(), nb::arg("folders") = usual.folders,
            nb::arg("trust") = "any", nb::arg("keyring") = "", nb::arg("digests") = usual.digests,
            nb::arg("sealed") = usual.sealed, nb::arg("probe") = usual.probe,

@@ -13,13 +13,14 @@ namespace nb = nanobind;
 namespace opmux::python {
 namespace {
 
-/// "gemm.tile_n(Device, int) -> int" as the words of its types, the answer's last.
+/// Returns the type names of a signature such as "gemm.tile_n(Device, int) -> int", with the result
+/// type last.
 std::vector<std::string> types_of(const std::string& signature) {
   std::vector<std::string> types;
   std::string word;
   const size_t open = signature.find('('), arrow = signature.find("->");
   if (open == std::string::npos || arrow == std::string::npos) {
-    throw nb::value_error("a point is written as name(types) -> type");
+    throw nb::value_error("a point's signature must have the form name(types) -> type");
   }
   const auto end_word = [&] {
     if (!word.empty()) types.push_back(std::exchange(word, {}));
@@ -76,7 +77,7 @@ nb::object ask(HeldRuntime& held, const std::string& signature, const nb::args& 
   return answered ? nb::make_tuple(object_of(types.back(), answer)) : nb::object(nb::none());
 }
 
-/// Calls a Python function as the answer of a backend; None means no answer.
+/// Calls the Python function that answers for a backend; None means no answer.
 bool answer_with(PyObject* function, const std::vector<std::string>& types, const opmux_arg* args,
                  uint32_t count, opmux_arg& answer) {
   const WithGil gil;
@@ -85,7 +86,7 @@ bool answer_with(PyObject* function, const std::vector<std::string>& types, cons
     for (uint32_t i = 0; i < count; ++i) given.append(object_of(types[i], args[i]));
     const nb::object result = nb::borrow(function)(*nb::tuple(given));
     if (result.is_none()) return false;
-    thread_local std::string kept;  // whoever asks copies it at once
+    thread_local std::string kept;  // the caller copies it before the next call on this thread
     answer = argument_of(types.back(), result, kept);
     return true;
   } catch (nb::python_error& error) {
@@ -98,7 +99,7 @@ bool answer_with(PyObject* function, const std::vector<std::string>& types, cons
 
 Registration answer(HeldRuntime& held, const std::string& signature, const std::string& backend,
                     const nb::object& function) {
-  // Kept for good: answers may be asked for from any thread until the process ends.
+  // Leaked on purpose: any thread may ask the point until the process ends.
   PyObject* const kept = nb::object(function).release().ptr();
   return detail::answer_point(*held.runtime, signature, backend,
                               [kept, types = types_of(signature)](

@@ -21,12 +21,12 @@ Compare compare_of(const std::string& word) {
   for (const auto& [text, compare] : words) {
     if (word == text) return compare;
   }
-  throw nb::value_error("a comparison is one of == != < <= > >= %");
+  throw nb::value_error("a comparison must be one of == != < <= > >= %");
 }
 
 void bind_condition(nb::module_& module) {
   nb::class_<Condition>(module, "Condition",
-                        "A question about a call, for a rule; joined by &, | and ~.")
+                        "A condition of a rule on a call; combine conditions with &, | and ~.")
       .def_static(
           "parse",
           [](std::string_view text) {
@@ -34,7 +34,7 @@ void bind_condition(nb::module_& module) {
             if (!parsed) throw Error(parsed.error());
             return *parsed;
           },
-          nb::arg("text"), "A condition as policy files have it.")
+          nb::arg("text"), "Parses a condition in the syntax of policy files.")
       .def_static("dim",
                   [](std::string name, const std::string& compare, int64_t value) {
                     return Condition::dim(std::move(name), compare_of(compare), value);
@@ -45,7 +45,7 @@ void bind_condition(nb::module_& module) {
                   [](std::string arg, const std::string& dtype) {
                     const DType parsed = parse_dtype(dtype);
                     if (parsed.bits == 0)
-                      throw nb::value_error(("no dtype '" + dtype + "'").c_str());
+                      throw nb::value_error(("unknown dtype '" + dtype + "'").c_str());
                     return Condition::dtype(std::move(arg), parsed);
                   })
       .def_static("rank",
@@ -69,7 +69,7 @@ void bind_condition(nb::module_& module) {
 }
 
 void bind_rule(nb::module_& module) {
-  nb::class_<Boost>(module, "Boost", "Changes the score of the implementations that match.")
+  nb::class_<Boost>(module, "Boost", "Changes the score of the matching implementations.")
       .def(
           "__init__",
           [](Boost* self, std::string impl, double add, double multiply) {
@@ -104,7 +104,7 @@ void bind_rule(nb::module_& module) {
 void bind_policy(nb::module_& module) {
   bind_condition(module);
   bind_rule(module);
-  nb::class_<Policy>(module, "Policy", "What a program or a scope wants of selection.")
+  nb::class_<Policy>(module, "Policy", "Preferences and constraints for choosing implementations.")
       .def(nb::init<>())
       .def_rw("prefer", &Policy::prefer)
       .def_rw("require", &Policy::require)

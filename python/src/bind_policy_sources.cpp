@@ -32,13 +32,13 @@ PolicyValidator validator_of(const nb::object& function) {
         PyUnicode_Check(answer.get()) != 0 ? PyUnicode_AsUTF8(answer.get()) : nullptr;
     if (text != nullptr) return {Code::invalid_argument, "policy.validator", text};
     return {Code::invalid_argument, "policy.validator",
-            "a validator answers None to accept, or a text that says why not"};
+            "a validator must return None to accept, or a str with the reason to refuse"};
   };
 }
 
 void bind_state(nb::module_& module) {
   nb::class_<PolicyState>(module, "PolicyState",
-                          "The policy text in force, and what became of those before and after it.")
+                          "The policy text in force, and counters of loaded and refused texts.")
       .def_ro("name", &PolicyState::name)
       .def_ro("digest", &PolicyState::digest)
       .def_ro("origin", &PolicyState::origin)
@@ -59,7 +59,8 @@ void bind_state(nb::module_& module) {
       .def("__repr__", [](const PolicyState& own) {
         return "<PolicyState " + own.name + " version=" + std::to_string(own.version) + ">";
       });
-  nb::class_<PolicyChange>(module, "PolicyChange", "A text that came into force, or did not.")
+  nb::class_<PolicyChange>(module, "PolicyChange",
+                           "A policy text that was put in force or refused.")
       .def_ro("name", &PolicyChange::name)
       .def_ro("digest", &PolicyChange::digest)
       .def_ro("origin", &PolicyChange::origin)
@@ -75,7 +76,7 @@ void bind_state(nb::module_& module) {
 
 void bind_check(nb::module_& module) {
   nb::class_<PolicyFinding>(module, "PolicyFinding",
-                            "Something about a policy that would apply, but perhaps not as meant.")
+                            "A warning about a valid policy that may not do what its author meant.")
       .def_ro("code", &PolicyFinding::code)
       .def_ro("where", &PolicyFinding::where)
       .def_ro("rule", &PolicyFinding::rule)
@@ -83,8 +84,9 @@ void bind_check(nb::module_& module) {
       .def("__repr__", [](const PolicyFinding& own) {
         return "<PolicyFinding " + own.where + ": " + own.text + " [" + own.code + "]>";
       });
-  nb::class_<DecisionChange>(module, "DecisionChange",
-                             "What is tried first for an operator now, and what would be.")
+  nb::class_<DecisionChange>(
+      module, "DecisionChange",
+      "The first implementation of an operator before and after a policy change.")
       .def_ro("op", &DecisionChange::op)
       .def_ro("when", &DecisionChange::when)
       .def_ro("before", &DecisionChange::before)
@@ -93,7 +95,7 @@ void bind_check(nb::module_& module) {
       .def("__repr__", [](const DecisionChange& own) {
         return "<DecisionChange " + own.op + ": " + own.before + " -> " + own.after + ">";
       });
-  nb::class_<PolicyCheck>(module, "PolicyCheck", "What check_policy found.")
+  nb::class_<PolicyCheck>(module, "PolicyCheck", "The result of check_policy.")
       .def_ro("rules", &PolicyCheck::rules)
       .def_ro("findings", &PolicyCheck::findings)
       .def_ro("changes", &PolicyCheck::changes)
@@ -116,7 +118,7 @@ PolicyCheck check_policy(const HeldRuntime& own, std::string_view text, std::str
 
 void bind_policy_sources(nb::module_& module) {
   nb::class_<SourceOptions>(module, "SourceOptions",
-                            "Where policy comes from besides code, and how it is followed.")
+                            "The sources of policy besides code, and how they are watched.")
       .def(nb::init<>())
       .def_rw("mode", &SourceOptions::mode)
       .def_rw("config", &SourceOptions::config)
@@ -143,14 +145,14 @@ void bind_policy_texts(nb::class_<HeldRuntime>& runtime) {
             require_done(status);
           },
           nb::arg("text"), nb::arg("name") = "policy",
-          "Puts the text of a policy file in force; one that is refused changes nothing.")
+          "Puts the text of a policy file in force; a refused text changes nothing.")
       .def("check_policy", &check_policy, nb::arg("text"), nb::arg("name") = "policy",
            nb::kw_only(), nb::arg("strict_names") = false,
            nb::arg("machine") = std::vector<OperatorInfo>(),
-           "What would become of a text: what is odd about it, which decisions change.")
+           "Checks a policy text without loading it: returns warnings and changed decisions.")
       .def(
           "rollback", [](HeldRuntime& own) { require_done(own.runtime->rollback()); },
-          "Goes back to the text before.")
+          "Restores the previous policy text.")
       .def("policy_state", [](const HeldRuntime& own) { return own.runtime->policy_state(); })
       .def(
           "add_validator",
@@ -158,20 +160,21 @@ void bind_policy_texts(nb::class_<HeldRuntime>& runtime) {
             own.runtime->add_validator(validator_of(function));
           },
           nb::arg("function"),
-          "Asks function(policy) before each text; a text as answer, or an exception, refuses.")
+          "Calls function(policy) before each load; a str or an exception refuses the policy.")
       .def(
           "on_policy",
           [](HeldRuntime& own, const nb::object& function) {
             own.runtime->on_policy(listener_of<PolicyChange>(function));
           },
-          nb::arg("function"), "Tells function(change) of each text that is loaded or refused.")
+          nb::arg("function"),
+          "Calls function(change) for each policy text that is loaded or refused.")
       .def(
           "tick",
           [](HeldRuntime& own, double now) {
             const nb::gil_scoped_release released;
             own.runtime->tick(std::chrono::nanoseconds(static_cast<int64_t>(now * 1e9)));
           },
-          nb::arg("now"), "Does what is due at `now`, in seconds, on this thread.");
+          nb::arg("now"), "Runs the maintenance due at `now`, in seconds, on the calling thread.");
 }
 
 }  // namespace opmux::python

@@ -16,14 +16,14 @@ CrashJournal crash_journal_of(const std::string& word) {
   for (const CrashJournal one : {CrashJournal::off, CrashJournal::on, CrashJournal::with_handler}) {
     if (name_of(one) == word) return one;
   }
-  throw nb::value_error("crash_journal is 'off', 'on' or 'with_handler'");
+  throw nb::value_error("crash_journal must be 'off', 'on' or 'with_handler'");
 }
 
 }  // namespace
 
 void bind_state_options(nb::module_& module) {
   nb::class_<StateOptions>(module, "StateOptions",
-                           "What a runtime keeps beyond the life of its process, and where.")
+                           "The state files that a runtime writes, and their folder.")
       .def(
           "__init__",
           [](StateOptions* own, std::string folder, const std::string& journal, bool page) {
@@ -40,7 +40,7 @@ void bind_state_options(nb::module_& module) {
             own.crash_journal = crash_journal_of(word);
           });
   nb::class_<QuarantineEntry>(module, "QuarantineEntry",
-                              "An implementation that may not run: a process ended inside of it.")
+                              "A quarantined implementation: a process crashed inside it.")
       .def_ro("implementation", &QuarantineEntry::implementation)
       .def_ro("build", &QuarantineEntry::build)
       .def_ro("how", &QuarantineEntry::how)
@@ -48,16 +48,18 @@ void bind_state_options(nb::module_& module) {
       .def_ro("expires", &QuarantineEntry::expires)
       .def_ro("here", &QuarantineEntry::here);
   nb::class_<SuspectedEnd>(module, "SuspectedEnd",
-                           "A process that was killed, with what it was inside of.")
+                           "A process that was killed, with the implementations that were running.")
       .def_ro("found", &SuspectedEnd::found)
       .def_ro("process", &SuspectedEnd::process)
       .def_ro("implementations", &SuspectedEnd::implementations);
-  nb::class_<Quarantine>(module, "Quarantine", "What is quarantined, and what is suspected.")
+  nb::class_<Quarantine>(
+      module, "Quarantine",
+      "The quarantined implementations, and the processes that were killed inside one.")
       .def_ro("entries", &Quarantine::entries)
       .def_ro("suspected", &Quarantine::suspected)
       .def("to_json", [](const Quarantine& own) { return to_json(own); });
   nb::class_<CrashJournalState>(module, "CrashJournalState",
-                                "What became of a runtime's crash journal.")
+                                "The state of a runtime's crash journal.")
       .def_ro("on", &CrashJournalState::on)
       .def_ro("handler", &CrashJournalState::handler)
       .def_ro("path", &CrashJournalState::path)
@@ -77,7 +79,7 @@ void bind_quarantine(nb::class_<HeldRuntime>& runtime) {
             return own.runtime->clear_quarantine(implementation).value();
           },
           nb::arg("implementation") = "",
-          "Lets an implementation, or all, run again; returns how often it was listed.")
+          "Clears the quarantine of one implementation or of all; returns the entries removed.")
       .def("crash_journal", [](const HeldRuntime& own) { return own.runtime->crash_journal(); });
 }
 

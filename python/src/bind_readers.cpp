@@ -18,7 +18,7 @@ void use_reader(const nb::object& capsule) {
       static_cast<const opmux_reader*>(PyCapsule_GetPointer(capsule.ptr(), OPMUX_READER_CAPSULE));
   if (reader == nullptr) nb::raise_python_error();
   if (reader->version != OPMUX_READER_VERSION) {
-    throw nb::value_error("the reader was built for another version of opmux");
+    throw nb::value_error("the reader was built for another version of opmux: rebuild it");
   }
   use_torch_reader(reader);
 }

@@ -16,22 +16,21 @@ namespace {
 
 void bind_reports(nb::module_& module) {
   nb::class_<ReplayDifference>(module, "ReplayDifference",
-                               "The first element that is not what it should be.")
+                               "The first element that differs from the reference.")
       .def_ro("argument", &ReplayDifference::argument)
       .def_ro("index", &ReplayDifference::index)
       .def_ro("got", &ReplayDifference::got)
       .def_ro("expected", &ReplayDifference::expected)
       .def_ro("allowed", &ReplayDifference::allowed);
   nb::class_<ReplayedImplementation>(module, "ReplayedImplementation",
-                                     "How one implementation did on a recorded call.")
+                                     "The result of one implementation on a recorded call.")
       .def_ro("id", &ReplayedImplementation::id)
       .def_prop_ro(
           "verdict",
           [](const ReplayedImplementation& own) { return std::string(name_of(own.verdict)); })
       .def_ro("text", &ReplayedImplementation::text)
       .def_ro("difference", &ReplayedImplementation::difference);
-  nb::class_<ReplayReport>(module, "ReplayReport",
-                           "What a recorded call did when it was made again.")
+  nb::class_<ReplayReport>(module, "ReplayReport", "The result of replaying a recorded call.")
       .def_ro("op", &ReplayReport::op)
       .def_ro("recorded", &ReplayReport::recorded)
       .def_ro("cause", &ReplayReport::cause)
@@ -57,7 +56,7 @@ void bind_reports(nb::module_& module) {
 
 void bind_recording(nb::module_& module) {
   nb::class_<RecordOptions>(module, "RecordOptions",
-                            "Where calls that went wrong are written, and how much of them.")
+                            "Where failed and diverging calls are recorded, and how much of each.")
       .def(
           "__init__",
           [](RecordOptions* own, std::string folder, bool inputs, uint32_t max_files,
@@ -71,7 +70,7 @@ void bind_recording(nb::module_& module) {
       .def_rw("inputs", &RecordOptions::inputs)
       .def_rw("max_files", &RecordOptions::max_files)
       .def_rw("max_bytes", &RecordOptions::max_bytes);
-  nb::class_<RecordState>(module, "RecordState", "How many calls that went wrong were recorded.")
+  nb::class_<RecordState>(module, "RecordState", "The folder and counters of recorded calls.")
       .def_ro("folder", &RecordState::folder)
       .def_ro("inputs", &RecordState::inputs)
       .def_ro("written", &RecordState::written)
@@ -88,13 +87,13 @@ void bind_replay(nb::class_<HeldRuntime>& runtime) {
           "replay",
           [](HeldRuntime& own, const std::string& path, std::vector<std::string> implementations,
              bool minimize) {
-            // Implementations may be Python functions, and run on a thread of their own.
+            // Released because implementations may be Python functions that run on another thread.
             nb::gil_scoped_release unlocked;
             return own.runtime->replay(path, {std::move(implementations), minimize}).value();
           },
           nb::arg("path"), nb::arg("implementations") = std::vector<std::string>(),
           nb::arg("minimize") = false,
-          "Makes a recorded call again, and compares with the reference.");
+          "Repeats a recorded call and compares the outputs with the reference.");
 }
 
 }  // namespace opmux::python

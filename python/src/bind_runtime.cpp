@@ -27,10 +27,10 @@ void require_ok(const Status& status) {
   if (!status.ok()) throw Error(status);
 }
 
-/// Tells events to a Python function, from whatever thread they come.
+/// Makes a sink that passes events to a Python function. Events may come from any thread.
 EventSink sink_of(const nb::object& function) {
   if (function.is_none()) return {};
-  // Never given back: events may come as long as the process lives.
+  // Leaked on purpose: events may come until the process ends.
   PyObject* const told = nb::object(function).release().ptr();
   return [told](const Event& event) {
     if (Py_IsInitialized() == 0) return;
@@ -68,7 +68,7 @@ nb::object get_operator(nb::handle_t<HeldRuntime> self, const std::string& name)
   return nb::steal(made);
 }
 
-/// Positional and named arguments as vectorcall has them.
+/// Positional and named arguments in vectorcall layout.
 struct Unpacked {
   Unpacked(const nb::args& args, const nb::kwargs& kwargs) {
     for (const nb::handle arg : args) objects.push_back(arg.ptr());
@@ -85,12 +85,12 @@ struct Unpacked {
   Py_ssize_t count;
 };
 
-/// Calls use(op, frame) on converted arguments, in the scope that a call would have.
+/// Converts the arguments and calls use(op, frame) in the scope that a call would run in.
 template <class Use>
 auto with_arguments(nb::handle op_object, const nb::args& args, const nb::kwargs& kwargs,
                     Use&& use) {
   OperatorCall* const op = operator_of(op_object.ptr());
-  if (op == nullptr) throw nb::type_error("an operator is wanted");
+  if (op == nullptr) throw nb::type_error("expected an operator");
   const Unpacked unpacked(args, kwargs);
   const OperatorCall::Lease frame(*op);
   const ArgumentFrame::Converted converted =
@@ -98,7 +98,7 @@ auto with_arguments(nb::handle op_object, const nb::args& args, const nb::kwargs
   if (converted == ArgumentFrame::Converted::reroute) frame->raise_not_taken();
   if (converted != ArgumentFrame::Converted::ok) nb::raise_python_error();
   const CurrentScope scope = current_scope(*op->runtime().runtime);
-  std::optional<EnteredScope> entered;  // else that of the thread holds
+  std::optional<EnteredScope> entered;  // if empty, the thread's scope applies
   if (scope.content != nullptr) entered.emplace(scope.content->scope);
   return use(*op, *frame);
 }
@@ -146,12 +146,12 @@ HeldConstant* make_constant(HeldRuntime& held, const nb::object& tensor) {
   const int32_t outcome = slot.read(tensor.ptr(), modes);
   if (outcome == OPMUX_READ_GRAD) return make_constant(held, tensor.attr("detach")());
   if (outcome == OPMUX_READ_ERROR) nb::raise_python_error();
-  if (outcome != OPMUX_READ_OK) throw nb::type_error("a constant is made of a plain tensor");
+  if (outcome != OPMUX_READ_OK) throw nb::type_error("a constant needs a plain tensor");
   return new HeldConstant{Reference::borrow(tensor.ptr()),
                           held.runtime->constant(slot.view()).value()};
 }
 
-/// A policy for this thread, for C++ code that is called from it too.
+/// A policy for this thread that also applies to C++ code called from it.
 struct ThreadScope {
   ThreadScope(HeldRuntime& held, Policy wanted)
       : runtime(held.runtime), policy(std::move(wanted)) {}
@@ -165,11 +165,12 @@ struct ThreadScope {
 };
 
 void bind_constant(nb::module_& module) {
-  nb::class_<HeldConstant>(module, "Constant",
-                           "A tensor with an owner: packed once, by the first call that can.")
+  nb::class_<HeldConstant>(
+      module, "Constant",
+      "A tensor that implementations may pack once; the packed copies belong to it.")
       .def(
           "changed", [](HeldConstant& own) { own.constant.changed(); },
-          "The data are others now: packed copies are dropped.")
+          "Drops the packed copies; call it after changing the tensor's data.")
       .def_prop_ro("version", [](const HeldConstant& own) { return own.constant.version(); })
       .def_prop_ro("packs", [](const HeldConstant& own) { return own.constant.packs(); })
       .def_prop_ro("packed_bytes",
@@ -192,7 +193,8 @@ void bind_thread_scope(nb::module_& module) {
 
 void bind_runtime(nb::module_& module) {
   bind_constant(module);
-  nb::class_<HeldRuntime> runtime(module, "Runtime", "Operators, implementations and policy.");
+  nb::class_<HeldRuntime> runtime(module, "Runtime",
+                                  "A runtime: operators, implementations and policy.");
   bind_policy_texts(runtime);
   bind_quarantine(runtime);
   bind_replay(runtime);
@@ -204,7 +206,7 @@ void bind_runtime(nb::module_& module) {
            nb::arg("policy") = Policy(), nb::arg("sources") = SourceOptions(),
            nb::arg("threads") = 0, nb::arg("state") = StateOptions(),
            nb::arg("record") = RecordOptions(), nb::arg("sink") = nb::none())
-      .def("op", &get_operator, nb::arg("name"), "The operator of that name.")
+      .def("op", &get_operator, nb::arg("name"), "Returns the operator with that name.")
       .def(
           "define",
           [](HeldRuntime& own, const std::string& schema, bool data_checked) {
@@ -224,7 +226,7 @@ void bind_runtime(nb::module_& module) {
           nb::arg("name"), nb::arg("on") = true)
       .def(
           "use_openmp", [](HeldRuntime& own) { require_ok(own.runtime->use_openmp()); },
-          "Runs calls on the threads of the OpenMP runtime that the process has, as torch does.")
+          "Runs calls on the threads of the process's OpenMP runtime, which torch also uses.")
       .def("list", [](const HeldRuntime& own) { return own.runtime->list(); })
       .def("plugins", [](const HeldRuntime& own) { return own.runtime->plugins(); })
       .def("stats", [](const HeldRuntime& own) { return own.runtime->stats(); })
@@ -234,7 +236,7 @@ void bind_runtime(nb::module_& module) {
                    [](const HeldRuntime& own) { return own.runtime->packed_bytes(); })
       .def_prop_ro(
           "parameters", [](const HeldRuntime& own) { return own.constants.size(); },
-          "How many parameters of torch modules are remembered as constants.")
+          "The number of torch parameters that are cached as constants.")
       .def_prop_ro("generation", [](const HeldRuntime& own) { return own.runtime->generation(); })
       .def_prop_ro("disabled", [](const HeldRuntime& own) { return own.runtime->disabled(); });
   bind_thread_scope(module);

@@ -11,18 +11,18 @@ namespace opmux::python {
 namespace {
 
 void bind_page_parts(nb::module_& module) {
-  nb::class_<PolicySourceState>(module, "PolicySourceState", "A policy source in force.")
+  nb::class_<PolicySourceState>(module, "PolicySourceState", "A policy source that is in force.")
       .def_ro("source", &PolicySourceState::source)
       .def_ro("name", &PolicySourceState::name)
       .def_ro("rules", &PolicySourceState::rules);
   nb::class_<BackendPageState>(module, "BackendPageState",
-                               "A backend of a process, as far as it is known without asking it.")
+                               "A backend of a process and its last known state.")
       .def_ro("name", &BackendPageState::name)
       .def_ro("state", &BackendPageState::state)
       .def_ro("reason", &BackendPageState::reason);
   nb::class_<ImplementationPageState>(
       module, "ImplementationPageState",
-      "An implementation of a process: how often it ran, or why it cannot.")
+      "An implementation of a process: its counters, or why it cannot run.")
       .def_ro("id", &ImplementationPageState::id)
       .def_ro("kind", &ImplementationPageState::kind)
       .def_ro("priority", &ImplementationPageState::priority)
@@ -34,12 +34,12 @@ void bind_page_parts(nb::module_& module) {
       .def_ro("code", &ImplementationPageState::code)
       .def_ro("reason", &ImplementationPageState::reason);
   nb::class_<OperatorPageState>(module, "OperatorPageState",
-                                "An operator of a process with all that implement it.")
+                                "An operator of a process with its implementations.")
       .def_ro("name", &OperatorPageState::name)
       .def_ro("implementations", &OperatorPageState::implementations)
       .def_prop_ro("calls", &OperatorPageState::calls);
   nb::class_<ChoicePageState>(module, "ChoicePageState",
-                              "What runs for one class of calls of a process.")
+                              "The implementations chosen for one class of calls of a process.")
       .def_ro("op", &ChoicePageState::op)
       .def_ro("when", &ChoicePageState::when)
       .def_ro("accepted", &ChoicePageState::accepted)
@@ -47,7 +47,7 @@ void bind_page_parts(nb::module_& module) {
       .def_ro("note", &ChoicePageState::note)
       .def_ro("generation", &ChoicePageState::generation);
   nb::class_<BreakerPageState>(module, "BreakerPageState",
-                               "A class of calls of a process whose breaker is not closed.")
+                               "A breaker of a process that is not closed, for one class of calls.")
       .def_ro("implementation", &BreakerPageState::implementation)
       .def_ro("what", &BreakerPageState::what)
       .def_ro("state", &BreakerPageState::state)
@@ -82,8 +82,10 @@ void bind_process(nb::module_& module) {
       .def_ro("left_out", &RuntimeState::left_out)
       .def(
           "calls", [](const RuntimeState& own, const std::string& id) { return own.calls(id); },
-          nb::arg("implementation"), "Calls of one implementation that ended ok.");
-  nb::class_<ProcessState>(module, "ProcessState", "What a running process tells of itself.")
+          nb::arg("implementation"),
+          "Returns the number of successful calls of an implementation.");
+  nb::class_<ProcessState>(module, "ProcessState",
+                           "The state of a running process, read from its status file.")
       .def_ro("pid", &ProcessState::pid)
       .def_ro("name", &ProcessState::name)
       .def_ro("started", &ProcessState::started)
@@ -104,10 +106,11 @@ void bind_state_pages(nb::module_& module) {
         return process_state(pid, state_dir).value();
       },
       nb::arg("pid"), nb::arg("state_dir") = "",
-      "What a running process that keeps a state page does.");
+      "Returns the state of a running process that publishes a status file.");
   module.def(
       "process_states", [](const std::string& state_dir) { return process_states(state_dir); },
-      nb::arg("state_dir") = "", "Every running process that keeps a state page.");
+      nb::arg("state_dir") = "",
+      "Returns the state of every running process that publishes a status file.");
 }
 
 }  // namespace opmux::python

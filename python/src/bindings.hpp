@@ -2,7 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
-/// The parts of the module, one file each.
+/// Each function binds one part of the extension module and lives in the file of its name.
 namespace opmux::python {
 
 struct HeldRuntime;
@@ -12,21 +12,21 @@ void bind_policy(nanobind::module_& module);
 void bind_plugin_options(nanobind::module_& module);
 void bind_policy_sources(nanobind::module_& module);
 void bind_state_options(nanobind::module_& module);
-/// What processes tell of themselves.
+/// The status files of processes.
 void bind_state_pages(nanobind::module_& module);
 void bind_runtime(nanobind::module_& module);
 void bind_locks(nanobind::module_& module);
-/// Lockfiles, freezing, and the program's own selector.
+/// Locking, freezing and the selector of a runtime.
 void bind_freezing(nanobind::class_<HeldRuntime>& runtime);
-/// What a runtime does with texts of policy files.
+/// Loading, checking and observing policy texts.
 void bind_policy_texts(nanobind::class_<HeldRuntime>& runtime);
-/// The crash journal and who it blames.
+/// The crash journal and the quarantine.
 void bind_quarantine(nanobind::class_<HeldRuntime>& runtime);
 void bind_recording(nanobind::module_& module);
-/// Recorded calls, and making them again.
+/// Recordings and their replay.
 void bind_replay(nanobind::class_<HeldRuntime>& runtime);
 void bind_health(nanobind::module_& module);
-/// What a runtime does with breakers.
+/// The health report and the breakers of a runtime.
 void bind_breakers_of(nanobind::class_<HeldRuntime>& runtime);
 void bind_implementations(nanobind::module_& module);
 void bind_points(nanobind::module_& module);

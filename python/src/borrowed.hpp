@@ -5,13 +5,14 @@
 #include <opmux/implementation.hpp>
 #include <opmux/tensor.hpp>
 
-/// Python objects around what the engine lends for the length of a call.
+/// Python objects that wrap data which the engine lends for the duration of a call.
 namespace opmux::python {
 
-/// A tensor for a Python implementation, as its favourite library has them.
+/// Wraps a tensor for a Python implementation: as a torch tensor if torch is imported, else as a
+/// numpy array. Null with an exception set on failure.
 Reference borrowed_tensor(const TensorView& view);
 
-/// Facts for a Python verifier; they are gone after end_facts_view.
+/// Wraps facts for a Python verifier. end_facts_view invalidates the object.
 Reference facts_view(const Facts& facts);
 void end_facts_view(const Reference& view);
 

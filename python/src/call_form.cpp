@@ -5,7 +5,7 @@
 namespace opmux::python {
 namespace {
 
-/// Whether the very object always has the value that it had.
+/// Whether the object is immutable, so that the same object always has the same value.
 bool is_fixed(PyObject* object) {
   return object == Py_None || PyBool_Check(object) != 0 || PyLong_CheckExact(object) != 0 ||
          PyFloat_CheckExact(object) != 0 || PyUnicode_CheckExact(object) != 0;
@@ -59,7 +59,7 @@ bool ArgumentFrame::repeats_otherwise(CallForm::Argument& argument, PyObject* ob
   }
   const ArgTag before = tags_[argument.position];
   const bool fits = convert_one(argument.position) == Converted::ok;
-  PyErr_Clear();  // what is wrong is told by whoever looks at all arguments
+  PyErr_Clear();  // the full conversion in take() reports the error
   return fits && tags_[argument.position] == before;
 }
 
@@ -73,7 +73,7 @@ void ArgumentFrame::remember(PyObject* const* args, Py_ssize_t count, PyObject* 
     if (at < 0) return;
     remember_argument(form.arguments[static_cast<size_t>(k)], static_cast<uint8_t>(at), args[k]);
   }
-  if (form.tensors == 0) return;  // all would be read as if they had never been
+  if (form.tensors == 0) return;  // without tensors, repeats() would save nothing
   form.left_out = 0;
   for (const uint8_t i : signature_->outputs()) {
     if (given[i] == nullptr) form.outputs[form.left_out++] = i;

@@ -9,29 +9,30 @@
 
 namespace opmux::python {
 
-/// How the last call was written and what its arguments were like. A call like it has its tensors
-/// compared in one go and nothing else looked at.
+/// The form of the last call: the number and names of its arguments, and the layouts of its
+/// tensors. For a call of the same form, the reader compares all tensors at once and nothing else
+/// is checked.
 struct CallForm {
   struct Argument {
-    PyTypeObject* type = nullptr;  ///< of a tensor that is compared in place; null for others
-    Reference same;                ///< a number, a word or None: the very object means no change
-    uint8_t position = 0;          ///< in the schema
-    bool number = false;           ///< any float will do
+    PyTypeObject* type = nullptr;  ///< type of a tensor that the reader compares; null for others
+    Reference same;                ///< number, str or None: the same object needs no conversion
+    uint8_t position = 0;          ///< position in the schema
+    bool number = false;           ///< a float parameter: any float object fits
   };
 
-  Py_ssize_t count = -1;  ///< of arguments without a name; -1: nothing is known
-  Reference names;        ///< a tuple, or null
-  uint64_t readers = 0;   ///< readers_generation then
+  Py_ssize_t count = -1;  ///< number of positional arguments; -1 if no call is remembered
+  Reference names;        ///< tuple of keyword names, or null
+  uint64_t readers = 0;   ///< readers_generation at that call
   uint32_t size = 0;
   uint32_t tensors = 0;
-  uint32_t left_out = 0;  ///< outputs that the call was not given
+  uint32_t left_out = 0;  ///< number of outputs that the caller did not pass
   const opmux_reader* reader = nullptr;
   std::array<Argument, OPMUX_MAX_ARGS> arguments;
   std::array<opmux_known_tensor, OPMUX_MAX_ARGS> known{};
-  std::array<uint8_t, OPMUX_MAX_ARGS> places{};   ///< of `known`, in the schema
-  std::array<uint8_t, OPMUX_MAX_ARGS> outputs{};  ///< those left out
+  std::array<uint8_t, OPMUX_MAX_ARGS> places{};   ///< schema positions of `known`
+  std::array<uint8_t, OPMUX_MAX_ARGS> outputs{};  ///< schema positions of the outputs not passed
 
-  /// Names are interned and mostly in the very tuple of the line that calls.
+  /// Compares by identity: names are interned, and a call site mostly passes the same tuple.
   bool has_names(PyObject* keywords) const {
     if (keywords == names.get()) [[likely]]
       return true;

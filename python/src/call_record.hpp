@@ -8,20 +8,20 @@
 
 namespace opmux::python {
 
-/// A call that came from Python and is inside of the engine now: implementations that are Python
-/// functions get the very objects that the caller gave.
+/// A call from Python that is now inside the engine. Python implementations use it to get the same
+/// objects that the caller passed.
 struct CallRecord {
   const dispatch::OperatorSlot* slot = nullptr;
   ArgumentFrame* frame = nullptr;
-  Reference raised = {};  ///< what a Python implementation raised last
+  Reference raised = {};  ///< last exception of a Python implementation
   CallRecord* outer = nullptr;
-  bool stopped = false;  ///< that was no error: the program is to end
+  bool stopped = false;  ///< `raised` is not an Exception (KeyboardInterrupt, SystemExit)
 };
 
-/// The innermost one of this thread; null if there is none.
+/// The innermost call of this thread; null if there is none.
 extern thread_local constinit CallRecord* current_call __attribute__((tls_model("initial-exec")));
 
-/// How many Python implementations are registered: while there are none, calls keep no record.
+/// Number of registered Python implementations. While it is 0, calls skip the record.
 extern std::atomic<int> python_kernels;
 
 }  // namespace opmux::python

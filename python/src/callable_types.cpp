@@ -22,10 +22,10 @@ struct PlanObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   Plan* plan;
   PyObject* op;
-  bool busy;  ///< a call is inside: it may have given the GIL away
+  bool busy;  ///< a call is running, possibly without the GIL
 };
 
-/// A plan belongs to one call at a time.
+/// Reserves a plan for one call; false if another call is running it.
 class Occupied {
  public:
   explicit Occupied(PlanObject& plan) : plan_(plan.busy ? nullptr : &plan) {
@@ -43,7 +43,8 @@ class Occupied {
 };
 
 PyObject* raise_busy() {
-  raise(Code::failed, "python.plan_busy", "a call is inside this plan: bind one per thread");
+  raise(Code::failed, "python.plan_busy",
+        "another call is running this plan: bind one plan per thread");
   return nullptr;
 }
 
@@ -89,7 +90,7 @@ PyObject* vectorcall_plan(PyObject* self, PyObject* const* args, size_t count, P
   }
   if (converted == ArgumentFrame::Converted::reroute) {
     raise(Code::outside_plan, "python.reroute",
-          "a plan takes plain tensors that autograd does not watch");
+          "a plan accepts only plain torch tensors that do not require grad");
   }
   return nullptr;
 }
@@ -99,7 +100,7 @@ PyMemberDef operator_members[] = {
     {nullptr, 0, 0, 0, nullptr}};
 PyMemberDef plan_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(PlanObject, vectorcall), READONLY, nullptr},
-    {"operator", T_OBJECT, offsetof(PlanObject, op), READONLY, "The operator that it runs."},
+    {"operator", T_OBJECT, offsetof(PlanObject, op), READONLY, "The operator of the plan."},
     {nullptr, 0, 0, 0, nullptr}};
 
 PyObject* text(const std::string& words) {
@@ -117,9 +118,9 @@ PyObject* get_function(PyObject* self, void*) { return as_operator(self)->call->
 
 PyGetSetDef operator_fields[] = {
     {"name", get_name, nullptr, "The operator's name.", nullptr},
-    {"schema", get_schema, nullptr, "The canonical text of its schema.", nullptr},
-    {"signature", get_signature, nullptr, "How it is called from Python.", nullptr},
-    {"function", get_function, nullptr, "The call as a builtin function.", nullptr},
+    {"schema", get_schema, nullptr, "The canonical text of the operator's schema.", nullptr},
+    {"signature", get_signature, nullptr, "The Python call signature as text.", nullptr},
+    {"function", get_function, nullptr, "The operator as a builtin function.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyObject* get_state(PyObject* self, void*) {
@@ -147,10 +148,12 @@ PyObject* get_plan_function(PyObject* self, void*) {
 
 PyGetSetDef plan_fields[] = {
     {"function", get_plan_function, nullptr,
-     "The call as a builtin function, which the interpreter reaches faster.", nullptr},
+     "The plan as a builtin function, which CPython calls faster than the object.", nullptr},
     {"state", get_state, nullptr, "'current', 'stale' or 'revoked'.", nullptr},
-    {"implementation", get_implementation, nullptr, "The implementation that it runs.", nullptr},
-    {"generation", get_generation, nullptr, "Of the snapshot that decided.", nullptr},
+    {"implementation", get_implementation, nullptr,
+     "The id of the implementation that the plan runs.", nullptr},
+    {"generation", get_generation, nullptr,
+     "The generation of the snapshot that the decision was made in.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyObject* refresh_plan(PyObject* self, PyObject*) {
@@ -163,7 +166,7 @@ PyObject* refresh_plan(PyObject* self, PyObject*) {
 }
 
 PyMethodDef plan_methods[] = {{"refresh", refresh_plan, METH_NOARGS,
-                               "Decides anew for arguments like those it was bound with."},
+                               "Decides again for arguments like those the plan was bound with."},
                               {nullptr, nullptr, 0, nullptr}};
 
 PyObject* bind_arguments(PyObject* self, PyObject* const* args, Py_ssize_t count,
@@ -178,7 +181,7 @@ PyObject* bind_arguments(PyObject* self, PyObject* const* args, Py_ssize_t count
   if (frame->lacks_output() && !allocate_outputs(op.op(), *frame, made)) return nullptr;
   const CurrentScope scope =
       scopes_alive == 0 ? CurrentScope() : current_scope(*op.runtime().runtime);
-  std::optional<EnteredScope> entered;  // else that of the thread holds
+  std::optional<EnteredScope> entered;  // if empty, the thread's scope applies
   if (scope.content != nullptr) entered.emplace(scope.content->scope);
   auto plan = op.bind(*frame, false);
   if (plan) return new_plan(self, std::move(*plan));
@@ -188,7 +191,7 @@ PyObject* bind_arguments(PyObject* self, PyObject* const* args, Py_ssize_t count
 
 PyMethodDef operator_methods[] = {
     {"bind", as_method(bind_arguments), METH_FASTCALL | METH_KEYWORDS,
-     "Decides once for arguments like these: a plan, which is called without a lookup."},
+     "Decides once for arguments like these and returns a plan, whose calls skip the lookup."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyObject* show_operator(PyObject* self) {
@@ -210,14 +213,15 @@ constexpr unsigned kFlags =
 }  // namespace
 
 PyTypeObject* make_operator_type() {
-  PyType_Slot slots[] = {{Py_tp_dealloc, slot_function(free_operator)},
-                         {Py_tp_call, slot_function(PyVectorcall_Call)},
-                         {Py_tp_repr, slot_function(show_operator)},
-                         {Py_tp_members, operator_members},
-                         {Py_tp_getset, operator_fields},
-                         {Py_tp_methods, operator_methods},
-                         {Py_tp_doc, const_cast<char*>("An operator: call it, bind it, ask it.")},
-                         {0, nullptr}};
+  PyType_Slot slots[] = {
+      {Py_tp_dealloc, slot_function(free_operator)},
+      {Py_tp_call, slot_function(PyVectorcall_Call)},
+      {Py_tp_repr, slot_function(show_operator)},
+      {Py_tp_members, operator_members},
+      {Py_tp_getset, operator_fields},
+      {Py_tp_methods, operator_methods},
+      {Py_tp_doc, const_cast<char*>("An operator. Call it, or bind it to get a plan.")},
+      {0, nullptr}};
   PyType_Spec spec = {"opmux.Operator", sizeof(OperatorObject), 0, kFlags, slots};
   return operator_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
 }
@@ -230,7 +234,8 @@ PyTypeObject* make_plan_type() {
       {Py_tp_members, plan_members},
       {Py_tp_getset, plan_fields},
       {Py_tp_methods, plan_methods},
-      {Py_tp_doc, const_cast<char*>("One decision, kept: called without a lookup.")},
+      {Py_tp_doc,
+       const_cast<char*>("A bound decision: calls run its implementation without a lookup.")},
       {0, nullptr}};
   PyType_Spec spec = {"opmux.Plan", sizeof(PlanObject), 0, kFlags, slots};
   return plan_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));

@@ -4,18 +4,19 @@
 
 #include "operator_call.hpp"
 
-/// Operator and Plan as Python types of their own: called by vectorcall, without a wrapper between.
+/// The Python types Operator and Plan, written against the C API so that vectorcall reaches them
+/// without a nanobind wrapper.
 namespace opmux::python {
 
-/// Both types, ready to be put into the module; null with an exception set.
+/// Create the types; null with an exception set on failure.
 PyTypeObject* make_operator_type();
 PyTypeObject* make_plan_type();
 
-/// A new Operator, which keeps the runtime's object alive.
+/// Returns a new Operator, which keeps the runtime object alive.
 PyObject* new_operator(PyObject* runtime_object, HeldRuntime& held, const Operator& op);
-/// A new Plan of an operator.
+/// Returns a new Plan, which keeps the operator object alive.
 PyObject* new_plan(PyObject* operator_object, Plan plan);
-/// Null if the object is something else.
+/// The operator or plan inside a Python object; null if the object has another type.
 OperatorCall* operator_of(PyObject* object);
 Plan* plan_of(PyObject* object);
 

@@ -9,19 +9,19 @@ namespace opmux::python {
 struct ParameterConstants::Entry {
   Constant constant;
   uint64_t version;
-  Reference watch;  ///< weak reference that tells when the parameter goes
+  Reference watch;  ///< weak reference whose callback removes the entry
 };
 
 struct ParameterConstants::Table {
   std::unordered_map<PyObject*, Entry> entries;
-  std::vector<Constant> retired;  ///< calls may still be inside
+  std::vector<Constant> retired;  ///< replaced constants that running calls may still use
 };
 
 namespace {
 
 constexpr const char* kCapsule = "opmux.parameter";
 
-/// What a weak reference's callback needs; owned by the capsule it is in.
+/// Data of the weak reference's callback; owned by its capsule.
 struct Watch {
   ParameterConstants* constants;
   PyObject* parameter;
@@ -69,7 +69,7 @@ const Constant* ParameterConstants::find(PyObject* parameter, const TensorSlot& 
   if (found == table_->entries.end()) return add(parameter, slot);
   Entry& entry = found->second;
   if (!same_tensor(entry.constant.view(), slot.view())) {
-    // Its data moved: what was kept belongs to what it was before.
+    // The parameter has new storage, so the constant of the old storage is retired.
     if (calls_without_gil == 0) table_->retired.clear();
     table_->retired.push_back(std::move(entry.constant));
     table_->entries.erase(found);
@@ -98,7 +98,7 @@ void ParameterConstants::forget(PyObject* parameter) {
   if (table_ == nullptr) return;
   const auto found = table_->entries.find(parameter);
   if (found == table_->entries.end()) return;
-  // The weak reference is what is calling: it goes last.
+  // The weak reference's callback is running, so the reference must outlive the entry.
   const Reference watch = std::move(found->second.watch);
   table_->entries.erase(found);
 }

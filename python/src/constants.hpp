@@ -10,17 +10,17 @@
 
 namespace opmux::python {
 
-/// A tensor with an owner: what opmux.constant() returns. Keeps the tensor alive.
+/// The object that opmux.constant() returns. Keeps the tensor alive.
 struct HeldConstant {
   Reference tensor;
   Constant constant;
 };
 
-/// How many calls run while others have the GIL: they may use constants that are replaced.
+/// Number of calls that are running without the GIL and may still use a replaced constant.
 extern Py_ssize_t calls_without_gil;
 
-/// Parameters of torch modules as constants: each remembered by its object and version, and dropped
-/// when the object goes. Belongs to one runtime; used with the GIL held.
+/// Caches a constant for each torch parameter, keyed by object and version. An entry is removed
+/// when its parameter is destroyed. Belongs to one runtime; used with the GIL held.
 class ParameterConstants {
  public:
   explicit ParameterConstants(Runtime& runtime) : runtime_(&runtime) {}
@@ -28,7 +28,8 @@ class ParameterConstants {
   ParameterConstants& operator=(const ParameterConstants&) = delete;
   ~ParameterConstants();
 
-  /// The constant of a parameter that was read into `slot`; null if it cannot have one.
+  /// Returns the constant of a parameter that was read into `slot`. Null if the tensor has no
+  /// version counter or the runtime refuses it.
   const Constant* find(PyObject* parameter, const TensorSlot& slot);
   void forget(PyObject* parameter);
   size_t size() const;

@@ -37,7 +37,7 @@ void DecisionCache::remember(Entry entry) {
 }
 
 void DecisionCache::clear() {
-  std::array<Entry, kEntries> forgotten;  // what goes may call back
+  std::array<Entry, kEntries> forgotten;  // destroyed last: destructors may call back into Python
   std::swap(forgotten, entries_);
   used_ = 0;
 }

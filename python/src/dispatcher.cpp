@@ -46,7 +46,7 @@ PyObject* call_slowly(Dispatcher& own, PyObject* const* args, Py_ssize_t count,
                                       all.named.get(), nullptr);
 }
 
-/// An implementation raised or returned NotImplemented: others may take over.
+/// Calls `after`, because an implementation raised or returned NotImplemented and another may run.
 PyObject* call_others(Dispatcher& own, const std::string& id, PyObject* const* args,
                       Py_ssize_t count, PyObject* keywords) {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
@@ -61,13 +61,13 @@ PyObject* call_others(Dispatcher& own, const std::string& id, PyObject* const* a
                                all.named.get(), raised ? raised.get() : Py_None);
 }
 
-/// Whether frames are evaluated by somebody else than the interpreter: torch.compile.
+/// Whether torch.compile has replaced the interpreter's frame evaluation function.
 bool is_watched() {
   return _PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Get()) != _PyEval_EvalFrameDefault;
 }
 
-/// What torch.compiler.disable does: neither we nor implementations are compiled. torch is not
-/// imported for it, and no Python of ours may run before it.
+/// Does what torch.compiler.disable does, so that neither our Python code nor the implementations
+/// are compiled. It does not import torch, and it must run before any Python code of ours.
 void disable_compiling(Dispatcher& own) {
   PyObject* const dynamo = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._dynamo");
   if (dynamo == nullptr || own.not_compiled) return;
@@ -195,8 +195,8 @@ PyMemberDef members[] = {
 PyGetSetDef fields[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {"last", get_last, nullptr, "The id of the implementation that was called last.", nullptr},
-    {"calls", get_calls, nullptr, "How often each implementation was called, by id.", nullptr},
-    {"remembered", get_remembered, nullptr, "How many decisions are remembered.", nullptr},
+    {"calls", get_calls, nullptr, "The number of calls of each implementation, by id.", nullptr},
+    {"remembered", get_remembered, nullptr, "The number of cached decisions.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 template <class F>
@@ -248,7 +248,8 @@ PyTypeObject* make_dispatcher_type() {
       {Py_tp_methods, methods},
       {Py_tp_members, members},
       {Py_tp_getset, fields},
-      {Py_tp_doc, const_cast<char*>("A function whose calls are routed to implementations.")},
+      {Py_tp_doc,
+       const_cast<char*>("A function whose calls are dispatched to registered implementations.")},
       {0, nullptr}};
   PyType_Spec spec = {"opmux.Dispatchable", sizeof(DispatcherObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_HAVE_GC |

@@ -18,25 +18,25 @@ namespace opmux::python {
 struct DispatchTarget {
   Reference function;
   std::string id;
-  bool body = false;   ///< the function's own: whatever it does is what the call does
-  uint64_t calls = 0;  ///< that it was called for
+  bool body = false;   ///< the function's body: its result and exceptions are those of the call
+  uint64_t calls = 0;  ///< number of calls
 };
 
-/// The decisions that a dispatchable function remembers, most recently used first. Used with the
-/// GIL.
+/// The cached decisions of a dispatchable function, most recently used first. Used with the GIL
+/// held.
 class DecisionCache {
  public:
   static constexpr size_t kEntries = 8;
   static constexpr size_t kMostArguments = 64;
 
-  /// Which of the arguments are None, one bit each.
+  /// A bit mask of the arguments that are None.
   static uint64_t absent(PyObject* const* args, size_t count) {
     uint64_t bits = 0;
     for (size_t i = 0; i < count; ++i) bits |= uint64_t{args[i] == Py_None} << i;
     return bits;
   }
 
-  /// The target for arguments like these; null if nobody asked for such ones yet.
+  /// Returns the target cached for arguments like these; null if there is none.
   DispatchTarget* find(uint32_t scope, PyObject* const* args, Py_ssize_t count,
                        PyObject* keywords) {
     for (size_t i = 0; i < used_; ++i) {
@@ -48,7 +48,7 @@ class DecisionCache {
     uint32_t scope = 0;
     Py_ssize_t count = 0;
     Reference keywords = {};  ///< tuple of names, or null
-    uint64_t absent = 0;      ///< which arguments are None
+    uint64_t absent = 0;      ///< bit mask of the arguments that are None
     std::vector<ArgumentFacts> facts = {};
     DispatchTarget* target = nullptr;
   };
@@ -71,10 +71,10 @@ class DecisionCache {
   size_t used_ = 0;
 };
 
-/// What a dispatchable function consists of.
+/// The state of a dispatchable function.
 struct Dispatcher {
-  /// Decisions are those of a runtime, its policy and its implementations: false, and all are
-  /// forgotten, if any of these is another one now.
+  /// Whether the cached decisions are still valid. If the runtime, its policy or its
+  /// implementations changed, clears the cache and returns false.
   bool is_current();
   void attach(PyObject* object, const Runtime& to);
   DispatchTarget* find(std::string_view id);
@@ -84,12 +84,13 @@ struct Dispatcher {
   const Runtime* runtime = nullptr;
   uint64_t forgotten = 0;
   uint64_t generation = 0;
-  DispatchTarget* body = nullptr;  ///< set if no decisions are made: it runs always
+  DispatchTarget* body = nullptr;  ///< set if opmux is disabled: every call runs it
   DispatchTarget* last = nullptr;
   std::vector<std::unique_ptr<DispatchTarget>> targets;  ///< withdrawn ones keep their counters
-  Reference slow;             ///< (args, kwargs): decides, runs, remembers
-  Reference after;            ///< (id, args, kwargs, exception or None): that one did not do it
-  bool not_compiled = false;  ///< torch.compile was told to leave these two alone
+  Reference slow;  ///< (args, kwargs): decides, runs and caches the decision
+  Reference
+      after;  ///< (id, args, kwargs, exception or None): continues after `id` declined or failed
+  bool not_compiled = false;  ///< torch.compile is disabled for these two functions
 };
 
 /// The dispatcher of a dispatchable function; null if the object is something else.
@@ -98,7 +99,8 @@ Dispatcher* dispatcher_of(PyObject* object);
 /// The type of dispatchable functions; null with an exception set.
 PyTypeObject* make_dispatcher_type();
 
-/// Every dispatchable function decides anew: the default runtime is another one.
+/// Invalidates the cached decisions of all dispatchable functions, because the default runtime was
+/// replaced.
 void forget_decisions();
 
 }  // namespace opmux::python

@@ -4,9 +4,9 @@
 
 #include <opmux/abi.h>
 
-/// DLPack's way to exchange tensors between C functions of Python modules: the type attribute
-/// `__dlpack_c_exchange_api__` of DLPack 1.3, and what `__dlpack__` wraps. opmux_tensor has the
-/// layout of a DLTensor; a test compares all of it with the real dlpack.h.
+/// Declarations of the DLPack 1.3 C exchange API (the type attribute `__dlpack_c_exchange_api__`)
+/// and of the structs inside `__dlpack__` capsules. opmux_tensor has the layout of a DLTensor; a
+/// test compares all layouts with the real dlpack.h.
 namespace opmux::python {
 
 struct DlpackVersion {

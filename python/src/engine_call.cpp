@@ -10,13 +10,13 @@
 namespace opmux::python {
 namespace {
 
-/// The engine's entries for arguments in registers, by the number of tensors and of scalars.
+/// The engine's entry points for arguments in registers, by number of tensors and of scalars.
 using Words = Status::Detail* (*)(dispatch::OperatorSlot&, uint64_t, uint64_t, uint64_t, uint64_t,
                                   uint64_t) noexcept;
 using PlanWords = Status::Detail* (*)(dispatch::BoundPlan&, uint64_t, uint64_t, uint64_t, uint64_t,
                                       uint64_t) noexcept;
 
-// NOLINTBEGIN(bugprone-macro-parentheses): it is given the name of a template
+// NOLINTBEGIN(bugprone-macro-parentheses): the argument is the name of a template
 #define OPMUX_ENTRIES(name)                                                                        \
   {                                                                                                \
     {nullptr, nullptr, nullptr, nullptr}, {name<1, 0>, name<1, 1>, name<1, 2>, name<1, 3>},        \
@@ -49,7 +49,7 @@ Status::Detail* enter_plan(Plan& plan, const ArgumentFrame& frame) {
   return detail::call_plan(plan.bound(), frame.site, frame.values);
 }
 
-/// Gives the GIL away for a block, if the call is worth it.
+/// Releases the GIL for a block if the call writes enough elements.
 class WithoutGil {
  public:
   explicit WithoutGil(const ArgumentFrame& frame) {
@@ -69,7 +69,7 @@ class WithoutGil {
   PyThreadState* state_ = nullptr;
 };
 
-/// Lets Python implementations find the call that they serve.
+/// Publishes the call in `current_call`, so that Python implementations find it.
 class Recorded {
  public:
   Recorded(const dispatch::OperatorSlot* slot, ArgumentFrame& frame) {
@@ -113,7 +113,7 @@ PyObject* run(const OperatorCall& op, ArgumentFrame& frame, Enter&& into) {
   return finish(frame, failure, recorded);
 }
 
-/// A call inside of a scope that wants reports or sets options.
+/// Makes a call inside a scope that collects reports.
 PyObject* run_reported(const OperatorCall& op, ArgumentFrame& frame,
                        const ScopeObject::Content& scope) {
   CallReport report;

@@ -6,11 +6,11 @@
 
 namespace opmux::python {
 
-/// The operator behind an object of type Operator.
+/// The operator inside an object of type Operator; null if the object has another type.
 OperatorCall* operator_of(PyObject* self);
 
-/// Calls the engine with a frame that was converted: in the scope around, with the GIL given away
-/// for large outputs. What the call returns, or null with an exception set.
+/// Calls the engine with a converted frame, in the current scope. Releases the GIL for large
+/// outputs. Returns the call's result, or null with an exception set.
 PyObject* call_engine(const OperatorCall& op, ArgumentFrame& frame);
 /// The same for a bound plan.
 PyObject* call_plan(const OperatorCall& op, Plan& plan, ArgumentFrame& frame);

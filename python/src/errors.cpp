@@ -15,7 +15,8 @@ PyObject* type_of(Code code) {
   return found == types().end() ? PyExc_RuntimeError : found->second;
 }
 
-/// The first of our classes that an exception is an instance of.
+/// The code of the first opmux class that the exception is an instance of; other exceptions are
+/// `resource` (MemoryError) or `failed`.
 Code code_of(PyObject* exception) {
   for (const auto& [code, type] : types()) {
     if (PyObject_IsInstance(exception, type) == 1) return code;

@@ -6,17 +6,17 @@
 
 #include <opmux/status.hpp>
 
-/// Statuses as Python exceptions and back. All with the GIL held.
+/// Conversion between Status and Python exceptions. All functions need the GIL.
 namespace opmux::python {
 
-/// The class to raise for a code; given by the package when it is imported.
+/// Sets the exception class for a code. The package calls it at import.
 void set_error_type(Code code, PyObject* type);
 
-/// Sets the exception of a status that is not ok; `cause`, if not null, becomes its __cause__.
+/// Raises the exception of a status that is not ok; `cause`, if not null, becomes its __cause__.
 void raise(const Status& status, PyObject* cause = nullptr);
 void raise(Code code, const char* reason, const std::string& message);
 
-/// What the exception that is set now means as an outcome of a kernel.
+/// A Python exception as a kernel outcome. catch_exception() takes and clears the current one.
 struct Caught {
   Code code;
   std::string text;     ///< "ValueError: no such size"

@@ -6,7 +6,7 @@
 
 namespace opmux::python {
 
-/// The constant inside of what opmux.constant() returned; null if it is something else.
+/// The constant inside an object of type Constant; null if the object has another type.
 const HeldConstant* held_constant(PyObject* object);
 
 }  // namespace opmux::python

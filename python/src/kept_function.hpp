@@ -9,14 +9,14 @@
 
 namespace opmux::python {
 
-/// A function that is called from any thread; never given back, it may be needed as long as the
-/// process lives.
+/// Takes a reference to a function that any thread may call. Leaked on purpose, because the runtime
+/// may call it until the process ends.
 inline PyObject* kept_function(const nanobind::object& function) {
-  if (PyCallable_Check(function.ptr()) == 0) throw nanobind::type_error("a function is wanted");
+  if (PyCallable_Check(function.ptr()) == 0) throw nanobind::type_error("expected a function");
   return nanobind::object(function).release().ptr();
 }
 
-/// Tells a Python function of each `Told`.
+/// Makes a listener that calls a Python function with each object of type `Told`.
 template <class Told>
 std::function<void(const Told&)> listener_of(const nanobind::object& function) {
   PyObject* const hear = kept_function(function);

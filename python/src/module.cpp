@@ -26,7 +26,7 @@ void translate(const std::exception_ptr& thrown, void*) {
 }
 
 void fill(nb::module_& module) {
-  nb::set_leak_warnings(false);  // a runtime may live as long as the process
+  nb::set_leak_warnings(false);  // the default runtime lives until the process ends
   nb::register_exception_translator(translate);
   module.attr("__version__") = OPMUX_VERSION;
   add_type(module, "Operator", make_operator_type());

@@ -13,8 +13,8 @@
 
 namespace opmux::python {
 
-/// An operator as Python calls it. Used with the GIL, which a call may give away while a kernel
-/// runs.
+/// An operator that Python can call. Used with the GIL held; a call may release the GIL while a
+/// kernel runs.
 class OperatorCall {
  public:
   OperatorCall(Reference runtime_object, HeldRuntime& held, Operator op);
@@ -22,21 +22,22 @@ class OperatorCall {
   OperatorCall& operator=(const OperatorCall&) = delete;
   ~OperatorCall();
 
-  /// As vectorcall has it: `count` positional arguments, then those named by `keywords`.
+  /// Makes a call. `args` has vectorcall layout: `count` positional arguments, then those named by
+  /// `keywords`.
   PyObject* call(PyObject* const* args, Py_ssize_t count, PyObject* keywords);
-  /// A plan for arguments like these; null with an exception set.
+  /// Binds a plan for arguments like these.
   Result<Plan> bind(ArgumentFrame& frame, bool for_capture) const;
   Explanation explain(ArgumentFrame& frame) const;
   Result<std::string> decide(ArgumentFrame& frame) const;
 
-  /// The call as a builtin function, which torch can replace when it compiles.
+  /// Returns the operator as a builtin function, which torch.compile can substitute.
   PyObject* function(PyObject* self);
 
   const Operator& op() const { return op_; }
   const Signature& signature() const { return signature_; }
   HeldRuntime& runtime() const { return *held_; }
 
-  /// A frame for one call, given back at its end.
+  /// A frame for one call, taken from the list of idle frames and returned to it at the end.
   class Lease {
    public:
     explicit Lease(OperatorCall& op) : op_(&op), frame_(op.take_frame()) {}
@@ -76,10 +77,11 @@ class OperatorCall {
   PyMethodDef method_{};
 };
 
-/// What a call returns: its outputs, or None if it writes to its arguments.
+/// The return value of a call: its outputs, or None for in-place operators.
 PyObject* outputs_of(const ArgumentFrame& frame);
 
-/// Makes the outputs that a call was not given; false with an exception set.
+/// Allocates the outputs that the caller did not pass. Returns false with an exception set on
+/// failure.
 bool allocate_outputs(const Operator& op, ArgumentFrame& frame, std::vector<Reference>& made);
 
 }  // namespace opmux::python

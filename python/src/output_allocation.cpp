@@ -5,7 +5,7 @@
 namespace opmux::python {
 namespace {
 
-/// The input whose library makes the outputs; null if there is none.
+/// The first tensor input, whose library allocates the outputs; null if there is none.
 PyObject* like_of(const ArgumentFrame& frame) {
   for (const uint8_t i : frame.signature().inputs()) {
     if (frame.signature().traits(i).type != ArgTag::tensor || frame.given[i] == nullptr ||
@@ -22,7 +22,7 @@ void set_error(void*, const char*, const char* message) {
   PyErr_SetString(PyExc_RuntimeError, message);
 }
 
-/// By DLPack's exchange, without a detour through Python.
+/// Allocates through the DLPack C exchange API, without calling Python code.
 Reference allocate_by_exchange(const ExchangeApi& exchange, const OutputInfo& output) {
   opmux_tensor prototype{};
   prototype.dtype = {output.dtype.code, output.dtype.bits, output.dtype.lanes};
@@ -64,7 +64,7 @@ Reference allocate(PyObject* like, const OutputInfo& output) {
                                                 output.device.type, output.device.id));
 }
 
-/// A missing input is told by its name, before anything is inferred from it.
+/// Raises an error that names the first missing input, because shape inference would not name it.
 bool has_inputs(const ArgumentFrame& frame) {
   const Signature& signature = frame.signature();
   for (const uint8_t i : signature.inputs()) {

@@ -40,7 +40,7 @@ Reference tensors_object(const opmux_list& list) {
   return all;
 }
 
-/// An argument that no Python object was given for.
+/// Makes a Python object for an argument that did not come from Python.
 Reference object_of(const opmux_arg& arg, const Signature::Parameter& parameter) {
   switch (arg.tag) {
     case OPMUX_ARG_TENSOR: return borrowed_tensor(TensorView(*arg.value.tensor));
@@ -57,7 +57,7 @@ Reference object_of(const opmux_arg& arg, const Signature::Parameter& parameter)
   }
 }
 
-/// Functions get tensors, also where the caller gave a constant.
+/// Returns the tensor of a constant; Python implementations always get plain tensors.
 PyObject* plain_tensor(PyObject* given) {
   const HeldConstant* const held = held_constant(given);
   return held == nullptr ? given : held->tensor.get();
@@ -85,7 +85,7 @@ PythonKernel::PythonKernel(const Operator& op, Reference function, Reference ver
 
 PythonKernel::~PythonKernel() {
   --python_kernels;
-  if (Py_IsInitialized() == 0) {  // the interpreter took its objects along
+  if (Py_IsInitialized() == 0) {  // the interpreter is gone, so the references must be leaked
     static_cast<void>(function_.release());
     static_cast<void>(verifier_.release());
     return;
@@ -95,7 +95,7 @@ PythonKernel::~PythonKernel() {
   verifier_ = {};
 }
 
-/// Whether a call is the one that Python made last: the operator and every tensor's memory agree.
+/// Whether `call` is the call in `record`: the operator and the memory of every tensor agree.
 bool PythonKernel::serves(const CallRecord* record, const CallFrame& call) const {
   if (record == nullptr || record->slot != slot_) return false;
   for (size_t i = 0; i < call.size(); ++i) {
@@ -113,7 +113,8 @@ Outcome PythonKernel::run(const CallFrame& call) const {
   return run_with_gil(call, record);
 }
 
-/// What the function is called with: borrowed from the caller, as far as it gave them.
+/// The arguments of the Python function: borrowed from the Python caller, or owned if they had to
+/// be created.
 struct PythonKernel::Arguments {
   Arguments() = default;
   Arguments(const Arguments&) = delete;
@@ -131,7 +132,7 @@ struct PythonKernel::Arguments {
   }
   PyObject* last() const { return objects[count]; }
 
-  PyObject* objects[OPMUX_MAX_ARGS + 1];  ///< the first is vectorcall's to use
+  PyObject* objects[OPMUX_MAX_ARGS + 1];  ///< element 0 is scratch space for vectorcall
   PyObject* own[OPMUX_MAX_ARGS];
   size_t count = 0, made = 0;
 };
@@ -178,11 +179,10 @@ Outcome PythonKernel::end(const CallFrame& call, const Reference& result, PyObje
                           CallRecord* record) const {
   if (result.get() == Py_None || (result && result.get() == out)) return Outcome::ok;
   if (result.get() == Py_NotImplemented) {
-    return call.end(Outcome::declined, "it returned NotImplemented");
+    return call.end(Outcome::declined, "returned NotImplemented");
   }
   if (result) {
-    return call.end(Outcome::failed, std::string("it returned a ") +
-                                         Py_TYPE(result.get())->tp_name +
+    return call.end(Outcome::failed, std::string("returned a ") + Py_TYPE(result.get())->tp_name +
                                          " instead of writing to out");
   }
   Caught caught = catch_exception();
@@ -206,9 +206,9 @@ std::string PythonKernel::verify(const Facts& facts) const {
       PyUnicode_Check(answer.get()) != 0 ? PyUnicode_AsUTF8(answer.get()) : nullptr;
   if (text == nullptr) {
     PyErr_Clear();
-    throw std::runtime_error("it answered neither yes nor no");
+    throw std::runtime_error("the verifier returned neither None nor a str");
   }
-  return *text == 0 ? "it gave no reason" : text;
+  return *text == 0 ? "no reason given" : text;
 }
 
 }  // namespace opmux::python

@@ -11,8 +11,7 @@
 
 namespace opmux::python {
 
-/// A Python function as an implementation. Lives until the engine has let go of it, on whatever
-/// thread that is.
+/// A Python function as an implementation. The engine may destroy it on any thread.
 class PythonKernel {
  public:
   /// `function` takes the inputs in the order of the schema and, if there are outputs, `out`.
@@ -22,7 +21,7 @@ class PythonKernel {
   ~PythonKernel();
 
   Outcome run(const CallFrame& call) const;
-  /// Empty: accepts. Throws if the verifier is broken.
+  /// Returns the reason for a refusal; empty if the verifier accepts. Throws if it is broken.
   std::string verify(const Facts& facts) const;
 
  private:

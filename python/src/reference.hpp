@@ -7,7 +7,7 @@
 
 namespace opmux::python {
 
-/// A counted reference to a Python object. Copied and destroyed with the GIL held only.
+/// An owning reference to a Python object. May be copied and destroyed only with the GIL held.
 class Reference {
  public:
   Reference() = default;
@@ -36,13 +36,13 @@ class Reference {
   PyObject* object_ = nullptr;
 };
 
-/// A METH_FASTCALL | METH_KEYWORDS function as method tables have them.
+/// Casts a METH_FASTCALL | METH_KEYWORDS function to the type of method tables.
 inline PyCFunction as_method(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t,
                                                    PyObject*)) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
-/// Holds the GIL for a block, whoever the thread is.
+/// Acquires the GIL for a block, on any thread.
 class WithGil {
  public:
   WithGil() : state_(PyGILState_Ensure()) {}

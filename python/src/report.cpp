@@ -18,7 +18,7 @@ Reference dictionary_of(const std::string& op, const CallReport& report) {
       std::string(name_of(report.outcome)).c_str(), "transforms", report.transforms.c_str()));
 }
 
-/// Sets the exception of a call that failed aside for a block.
+/// Saves the exception of a failed call during a block and restores it afterwards.
 class ExceptionAside {
  public:
   ExceptionAside() { PyErr_Fetch(&type_, &value_, &trace_); }

@@ -10,7 +10,8 @@
 
 namespace opmux::python {
 
-/// Gives the report of a call to everyone around it who asked. Returns `result`.
+/// Appends the report of a call to the lists of all enclosing scopes that collect reports. Returns
+/// `result`.
 PyObject* hand_over(const std::string& op, const CallReport& report,
                     const ScopeObject::Content& scope, PyObject* result);
 

@@ -12,34 +12,34 @@
 
 namespace opmux::python {
 
-/// A runtime as Python holds it.
+/// The content of a Python object of type Runtime.
 struct HeldRuntime {
   explicit HeldRuntime(Runtime made)
       : own(std::make_unique<Runtime>(std::move(made))), runtime(own.get()), constants(*runtime) {}
   explicit HeldRuntime(Runtime& shared) : runtime(&shared), constants(shared) {}
   ~HeldRuntime() {
     if (own == nullptr) return;
-    // Its thread may wait for the GIL, to tell a listener.
+    // The maintenance thread may wait for the GIL to call a listener, so release it.
     PyThreadState* const state = PyEval_SaveThread();
     own->end_thread();
     PyEval_RestoreThread(state);
   }
 
-  std::unique_ptr<Runtime> own;  ///< null for the process's default one
+  std::unique_ptr<Runtime> own;  ///< null if the runtime is shared
   Runtime* runtime;
   ParameterConstants constants;
-  /// Implementations in Python, by id: they go with the runtime, or when they are withdrawn.
+  /// Registrations of Python implementations, by id; dropped with the runtime or when withdrawn.
   std::map<std::string, Registration> registrations;
 };
 
-/// Functions that the package gives to the extension.
+/// Python functions that the package registers with the extension.
 struct Hooks {
-  Reference allocate;  ///< (like, shape, dtype name, device) -> tensor of the library of `like`
-  Reference reroute;   ///< (operator name, args, kwargs): the call, made by torch
+  Reference allocate;  ///< (like, shape, dtype, device type, id) -> tensor of the library of `like`
+  Reference reroute;   ///< (operator name, args, kwargs): makes the call through torch.ops
 };
 Hooks& hooks();
 
-/// Calls that write this many elements to a tensor give the GIL away.
+/// A call releases the GIL if it writes at least this many elements to one tensor.
 extern int64_t release_gil_from;
 
 }  // namespace opmux::python

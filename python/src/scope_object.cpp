@@ -16,7 +16,9 @@ void deallocate(PyObject* self) {
 
 PyType_Slot slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
-    {Py_tp_doc, const_cast<char*>("What surrounds calls; made by opmux.scope and its kin.")},
+    {Py_tp_doc,
+     const_cast<char*>(
+         "The policy, options and reports of calls in a block; made by opmux.scope and similar.")},
     {0, nullptr},
 };
 PyType_Spec spec = {"opmux._core.Scope", sizeof(ScopeObject), 0,

@@ -39,10 +39,10 @@ bool Signature::bind(PyObject* const* args, Py_ssize_t count, PyObject* keywords
                      PyObject** given) const {
   if (static_cast<size_t>(count) > inputs_.size()) [[unlikely]] {
     raise_arguments(text() + " takes " + std::to_string(inputs_.size()) +
-                    " positional arguments, " + std::to_string(count) + " were given");
+                    " positional arguments, but " + std::to_string(count) + " were passed");
     return false;
   }
-  // Most operators have few arguments, which are cleared without a call of memset.
+  // Most operators have few arguments: a fixed count lets the compiler avoid calling memset.
   for (size_t i = 0; i < 8; ++i) given[i] = nullptr;
   for (size_t i = 8; i < traits_.size() && i < size_; ++i) given[i] = nullptr;
   for (Py_ssize_t i = 0; i < count; ++i) given[inputs_[static_cast<size_t>(i)]] = args[i];
@@ -101,7 +101,7 @@ bool Signature::bind_outputs(PyObject* value, PyObject** given) const {
   if (PyTuple_Check(value) == 0 ||
       static_cast<size_t>(PyTuple_GET_SIZE(value)) != outputs_.size()) {
     raise_arguments(name_ + " writes " + std::to_string(outputs_.size()) +
-                    " tensors: out= takes a tuple of as many");
+                    " tensors: out= must be a tuple of that size");
     return false;
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {

@@ -10,8 +10,8 @@
 
 namespace opmux::python {
 
-/// How an operator is called from Python: its inputs in the order of the schema, by position or by
-/// name, and its outputs through `out`.
+/// The Python signature of an operator: inputs in schema order, by position or by name, and outputs
+/// through `out`.
 class Signature {
  public:
   explicit Signature(const Operator& op);
@@ -19,10 +19,10 @@ class Signature {
   struct Parameter {
     std::string name;
     Reference interned;
-    std::vector<std::string> words;  ///< of an enum
+    std::vector<std::string> words;  ///< the values of an enum
     std::string default_text;
   };
-  /// What every call looks at, close together.
+  /// The properties that every call reads, stored together for locality.
   struct Traits {
     ArgTag type = ArgTag::none;
     bool optional = false;
@@ -31,11 +31,11 @@ class Signature {
     bool constant = false;
   };
 
-  /// Puts the arguments of a call where the schema has them; what was not given is null. False
-  /// with a Python exception set.
+  /// Stores the arguments of a call at their schema positions in `given`; arguments not passed are
+  /// null. Returns false with a Python exception set on failure.
   bool bind(PyObject* const* args, Py_ssize_t count, PyObject* keywords, PyObject** given) const;
 
-  /// Where the schema has a named argument; -1 if that is not one place.
+  /// The schema position of a named argument; -1 if it is unknown or names several outputs.
   int place_of(PyObject* keyword, PyObject* value) const;
 
   const std::string& name() const { return name_; }
@@ -44,7 +44,7 @@ class Signature {
   size_t size() const { return size_; }
   const std::vector<uint8_t>& inputs() const { return inputs_; }
   const std::vector<uint8_t>& outputs() const { return outputs_; }
-  /// Outputs, and what is updated in place.
+  /// Positions of the outputs and of the arguments that are updated in place.
   const std::vector<uint8_t>& written() const { return written_; }
   /// "rms_norm(x, weight=None, eps=1e-06, round_before_weight=False, *, out=None)".
   std::string text() const;
@@ -59,7 +59,7 @@ class Signature {
   std::string name_;
   std::vector<Parameter> parameters_;
   std::vector<uint8_t> inputs_, outputs_, written_;
-  Reference out_;  ///< the word `out`
+  Reference out_;  ///< the interned string "out"
 };
 
 }  // namespace opmux::python

@@ -6,7 +6,8 @@ namespace {
 constexpr const char* kOldCapsule = "dltensor";
 constexpr const char* kVersionedCapsule = "dltensor_versioned";
 
-/// What `__dlpack__` gives: versioned by those who know how, else the old form.
+/// Calls `__dlpack__` for a versioned capsule, or for an unversioned one if the type does not
+/// accept max_version.
 Reference capsule_of(PyObject* object) {
   static PyObject* const method = PyUnicode_InternFromString("__dlpack__");
   static PyObject* const keyword = Py_BuildValue("(s)", "max_version");

@@ -8,8 +8,8 @@
 
 namespace opmux::python {
 
-/// One tensor argument of a call, kept from call to call: a tensor of the same shape costs a
-/// comparison and its data pointer.
+/// One tensor argument, reused across calls: reading a tensor of the same layout only compares the
+/// layout and stores the data pointer.
 class TensorSlot {
  public:
   TensorSlot() = default;
@@ -17,7 +17,7 @@ class TensorSlot {
   TensorSlot& operator=(const TensorSlot&) = delete;
   ~TensorSlot() { drop(); }
 
-  /// Reads a tensor; one of OPMUX_READ_*. What it reads is borrowed until drop().
+  /// Reads a tensor and returns one of OPMUX_READ_*. The view borrows the tensor until drop().
   int32_t read(PyObject* object, TorchModes& modes) {
     PyTypeObject* const type = Py_TYPE(object);
     if (how_ == nullptr || how_->type != type) [[unlikely]]
@@ -31,13 +31,13 @@ class TensorSlot {
     put(read);
     version_ = read.version;
     locked_ = read.locked != 0;
-    // A tensor that has a shape but no memory is a description of one.
+    // A tensor with elements but without memory is a meta or fake tensor.
     if (read.data == nullptr && elements_ != 0) [[unlikely]]
       return OPMUX_READ_PLACE;
     return OPMUX_READ_OK;
   }
 
-  /// Gives back what `__dlpack__` lent.
+  /// Releases the capsule that `__dlpack__` returned.
   void drop() {
     if (lent_) [[unlikely]] {
       lent_ = {};
@@ -47,21 +47,22 @@ class TensorSlot {
 
   const TensorView& view() const { return view_; }
   int64_t elements() const { return elements_; }
-  /// Grows with every other layout that is read: equal numbers, equal layouts.
+  /// A counter that increases whenever a different layout is read; equal numbers mean equal
+  /// layouts.
   uint64_t layout() const { return layout_; }
   const TypeReader& how() const { return *how_; }
-  /// Of the data, as far as its library counts; 0 if it does not.
+  /// The version counter of the data; 0 if the tensor's library has none.
   uint64_t version() const { return version_; }
-  /// The very same layout at another place.
+  /// Keeps the layout and changes the data pointer.
   void move_to(void* data) { view_.set_data(data); }
-  /// Why nothing may be written to it; null if it may.
+  /// The reason why the tensor cannot be written; null if it can.
   const char* not_writable(PyObject* object, TorchModes& modes) const {
     if (read_only_) return "is read-only";
     if (locked_ || is_locked(*how_, object, modes)) {
-      return "is an inference tensor, which torch writes to inside of inference_mode() only: "
+      return "is an inference tensor, which torch can write to only inside inference_mode(): "
              "clone() it outside";
     }
-    return overlaps_ ? "has elements that share their memory: a stride of 0" : nullptr;
+    return overlaps_ ? "has a stride of 0, so its elements share memory" : nullptr;
   }
 
  private:
@@ -91,10 +92,10 @@ class TensorSlot {
   uint64_t version_ = 0;
   uint64_t layout_ = 0;
   const TypeReader* how_ = nullptr;
-  Reference lent_;  ///< capsule of `__dlpack__`
+  Reference lent_;  ///< capsule returned by `__dlpack__`
   bool read_only_ = false;
-  bool overlaps_ = false;  ///< a dimension of stride 0
-  bool locked_ = false;    ///< torch would not write to it here
+  bool overlaps_ = false;  ///< a dimension has stride 0
+  bool locked_ = false;    ///< an inference tensor outside of inference mode
 };
 
 }  // namespace opmux::python

@@ -40,7 +40,7 @@ const ExchangeApi* exchange_of(PyTypeObject* type) {
   return usable ? exchange : nullptr;
 }
 
-/// torch may be imported before or after opmux, or never.
+/// Imports opmux._torch_types once torch is imported, which may be before or after opmux, or never.
 void look_for_torch() {
   if (torch.tensor != nullptr) return;
   PyObject* const modules = PyImport_GetModuleDict();
@@ -83,7 +83,8 @@ bool has_true_attribute(PyObject* object, PyObject* name) {
   return says_yes(Reference::steal(PyObject_GetAttr(object, name)));
 }
 
-/// Values with the negative bit come from the imaginary part of a conjugate, which is never dense.
+/// Only the imaginary part of a conjugate has the negative bit, and it is never dense. This check
+/// avoids calling is_neg() for most tensors.
 bool may_be_negated(const opmux_tensor& tensor) {
   for (int32_t i = 0; i < tensor.ndim; ++i) {
     if (tensor.strides[i] == 1) return false;
@@ -95,7 +96,7 @@ bool method_says_yes(PyObject* object, PyObject* name) {
   return says_yes(Reference::steal(PyObject_CallMethodNoArgs(object, name)));
 }
 
-/// Torch's own functions are called without a detour through the interpreter.
+/// Calls torch's C functions directly, without going through the interpreter.
 bool function_says_yes(PyObject* function) {
   if (function == nullptr) return false;
   if (PyCFunction_CheckExact(function) != 0 && PyCFunction_GET_FLAGS(function) == METH_NOARGS) {
@@ -116,7 +117,8 @@ uint64_t version_of(PyObject* object) {
   return number;
 }
 
-/// The flag costs little to ask; it also stands while a mode makes calls of its own.
+/// Reads a cheap flag first. The flag is also set while a mode's handler runs, so the modes are
+/// counted too.
 bool is_in_dispatch_mode() {
   if (torch.mode_flags == nullptr) return false;
   if (PyDict_GetItemWithError(torch.mode_flags, names().in_mode) != Py_True) return false;
@@ -126,7 +128,7 @@ bool is_in_dispatch_mode() {
   return modes > 0;
 }
 
-/// What the exchange lets through and a call must not take.
+/// Checks for properties that the DLPack exchange ignores but that a call must refuse.
 int32_t check_torch(PyObject* object, TorchModes& modes, const opmux_tensor& tensor) {
   if (modes.dispatch()) return OPMUX_READ_MODE;
   if (modes.grad() && has_true_attribute(object, names().requires_grad)) return OPMUX_READ_GRAD;
@@ -177,7 +179,7 @@ std::string detail_of(const TypeReader& how) {
     case ReadPath::reroute: return "through torch.ops";
     case ReadPath::none: break;
   }
-  return "no tensor";
+  return "not a tensor";
 }
 
 std::string full_name(PyTypeObject* type) {
@@ -200,7 +202,7 @@ const TypeReader& reader_of(PyTypeObject* type) {
   look_for_torch();
   std::unique_ptr<TypeReader>& how = known()[type];
   if (how == nullptr) {
-    Py_INCREF(type);  // its address must not come to mean another one
+    Py_INCREF(type);  // so that the address is not reused for another type
     how = std::make_unique<TypeReader>(classify(type));
   }
   return *how;
@@ -251,7 +253,7 @@ bool read_layout(const TypeReader& how, PyObject* object, opmux_read_tensor& out
 
 bool TorchModes::grad() {
   if (grad_ == Answer::unknown) {
-    // Nothing is recorded in inference mode, whatever the other one says.
+    // Inference mode records nothing, even if is_grad_enabled() is true.
     const bool records = !inference() && function_says_yes(torch.is_grad_enabled);
     grad_ = records ? Answer::yes : Answer::no;
   }

@@ -75,7 +75,7 @@ class TestRefusals:
             plan(X, np.ones(7, "f4"), out=X.copy())
         with pytest.raises(opmux.InvalidArgument, match="no argument"):
             plan(X, wait=W)
-        with pytest.raises(opmux.InvalidArgument, match="'x' wants a tensor"):
+        with pytest.raises(opmux.InvalidArgument, match="'x' must be a tensor"):
             plan(3, W)
 
     def test_bind_itself(self):

@@ -108,9 +108,9 @@ def test_numbers(call):
 def test_what_is_no_number_is_refused_after_one_that_was(call):
     x, out = torch.randn(4, 8), torch.empty(4, 8)
     call(x, eps=0.5, out=out)
-    with pytest.raises(opmux.InvalidArgument, match="'eps' wants a float"):
+    with pytest.raises(opmux.InvalidArgument, match="'eps' must be a float"):
         call(x, eps="much", out=out)
-    with pytest.raises(opmux.InvalidArgument, match="'x' wants a tensor"):
+    with pytest.raises(opmux.InvalidArgument, match="'x' must be a tensor"):
         call(3, eps=0.5, out=out)
     close(call(x, eps=0.5, out=out), norm(x, eps=0.5))
 

@@ -14,7 +14,7 @@ Gradients = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Formula:
-    """The derivative of an operator: what it saves from the forward call, and the backward pass."""
+    """The derivative of an operator: the function that saves tensors, and the backward pass."""
 
     keep: Callable[[Any, tuple[Any, ...], Any], None]
     backward: Callable[..., Gradients]

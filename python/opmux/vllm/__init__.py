@@ -3,7 +3,7 @@ imported.
 
     llm = LLM("...")                             # opmux runs norms, activations, rotary embeddings,
     llm.generate(...)                            # linear layers and attention
-    print(llm.collective_rpc("opmux_state"))     # what each worker runs, and how often
+    print(llm.collective_rpc("opmux_state"))     # each worker's report and call counters
 
 `LLM(..., additional_config={"opmux": {"kinds": ["norm", "rotary"], "exact": True}})` replaces fewer
 layers, and rounds where vLLM rounds. `OPMUX_DISABLE=1` leaves vLLM unchanged.
