@@ -1,4 +1,4 @@
-"""What every test of the package shares."""
+"""Fixtures shared by the tests of the package."""
 
 import gc
 import importlib.util
@@ -19,7 +19,8 @@ _ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def _vllm_is_installed():
-    """The folder of its tests, which has the same name, is no sign of it."""
+    """Whether the vllm package is installed. The test folder `vllm` alone, which has no origin,
+    does not count."""
     found = importlib.util.find_spec("vllm")
     return found is not None and found.origin is not None
 
@@ -29,13 +30,13 @@ collect_ignore = [] if _vllm_is_installed() else ["vllm"]
 
 @pytest.fixture
 def runtime():
-    """A runtime of the test's own, without the machine's settings."""
+    """A new runtime that ignores the environment."""
     return opmux.create_runtime(environment=[])
 
 
 @pytest.fixture
 def scan():
-    """A function with nobody but its body."""
+    """A dispatchable function without implementations besides its body."""
 
     @opmux.dispatchable
     def test_scan(q, k=None, scale=1.0):
@@ -46,7 +47,7 @@ def scan():
 
 @pytest.fixture(autouse=True)
 def nothing_is_left():
-    """No test leaves a policy or a scope behind."""
+    """Resets the policy after each test, and asserts that no scope is still entered."""
     yield
     opmux.reset_policy()
     assert opmux._core.scope_variable.get(None) is None
@@ -55,7 +56,7 @@ def nothing_is_left():
 
 @pytest.fixture
 def world():
-    """An operator with a reference in Python, in a runtime of its own."""
+    """A new runtime with one operator and its reference in Python."""
     made = opmux.create_runtime(environment=[])
     made.define("twice(out Tensor y[N], Tensor x[N], float factor = 2, enum{a, b} mode = a)")
 
@@ -68,7 +69,7 @@ def world():
 
 @pytest.fixture(scope="session")
 def compiled_reader(tmp_path_factory):
-    """The reader made for this torch, compiled once for all tests."""
+    """The torch reader, compiled once for all tests."""
     torch = pytest.importorskip("torch")
     source = _ROOT / "python/opmux/torch/_reader.cpp"
     built = tmp_path_factory.mktemp("reader") / "_opmux_torch_reader.so"
@@ -91,7 +92,7 @@ def compiled_reader(tmp_path_factory):
 
 @pytest.fixture(params=["exchange", pytest.param("module", marks=pytest.mark.full)])
 def reader(request):
-    """Which way tensors are read in this test."""
+    """Selects how this test reads torch tensors."""
     if request.param == "module":
         _core.use_torch_reader(request.getfixturevalue("compiled_reader"))
     else:

@@ -1,8 +1,8 @@
-"""Verifiers that count how often they are asked."""
+"""Verifiers that count their calls."""
 
 
 class Counted:
-    """A verifier that counts how often it is asked."""
+    """A verifier that counts its calls."""
 
     def __init__(self, check):
         self.check, self.asked = check, 0

@@ -1,4 +1,4 @@
-"""The standard operators in double precision, by torch: what the tests compare with."""
+"""The standard operators in double precision with torch, as expected values for tests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def gelu_and_mul(x, approximate="none"):
 
 
 def rotary(x, positions, cos_sin, style="neox"):
-    """Of one tensor [..., heads, D]; returns a new one."""
+    """Rotates a tensor [..., heads, D]; returns a new one."""
     size = cos_sin.shape[1]
     cos, sin = cos_sin.double()[positions.long()].unsqueeze(-2).chunk(2, -1)
     y = x.double().clone()
@@ -50,7 +50,8 @@ def linear(x, weight, bias=None):
 
 
 def seen(queries, keys, causal, window):
-    """Which keys each query sees, [queries, keys]; the last query is level with the last key."""
+    """A mask [queries, keys] of the keys that each query attends to. The last query is aligned with
+    the last key."""
     place = torch.arange(queries)[:, None] + keys - queries
     key = torch.arange(keys)[None, :]
     mask = torch.ones(queries, keys, dtype=torch.bool)
@@ -134,7 +135,7 @@ def linear_w4a16(x, weight, scale, zero_point=None, bias=None):
 
 
 def _philox(seed, offset):
-    """64 random bits by Philox4x32-10."""
+    """64 random bits from Philox4x32-10."""
     word = 0xFFFFFFFF
     c = [offset & word, offset >> 32, 0, 0]
     k = [seed & word, seed >> 32]
@@ -150,7 +151,7 @@ _COEFFICIENTS = [round(2**31 * math.log(2) ** i / math.factorial(i)) for i in ra
 
 
 def _weight(logit, largest, temperature):
-    """Of one logit, in whole numbers; the steps of docs/operators.md in single precision."""
+    """The integer weight of one logit, computed in the steps of docs/operators.md."""
     if logit == largest:
         return 1 << 40
     f32 = torch.float32

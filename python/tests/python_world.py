@@ -1,4 +1,4 @@
-"""Implementations of the operator of the fixture `world`, and calls of it."""
+"""Helpers that implement and call the operator of the fixture `world`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What calls take and what they refuse: every refusal names the argument and what was wrong."""
+"""Accepted and refused arguments: every error names the argument and the problem."""
 
 import gc
 import re
@@ -280,7 +280,7 @@ class TestOutputs:
 
 
 class Lender:
-    """Only `__dlpack__`."""
+    """A tensor type that supports only `__dlpack__`."""
 
     def __init__(self, array, keywords=True):
         self.array, self.keywords, self.asked = array, keywords, 0

@@ -1,4 +1,4 @@
-"""The benchmark: it measures what it says, and its limits hold with room for a busy machine."""
+"""The benchmark: its figures, and its limits with slack for a busy machine."""
 
 import collections
 import json

@@ -1,4 +1,4 @@
-"""Calls: arguments in, outputs out, and which implementation ran."""
+"""Calls: arguments, outputs, and the implementation that ran."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Weights with an owner: packed once, packed anew when they change, dropped when they go."""
+"""Constants: packed once, packed again when the data changes, dropped with their tensor."""
 
 import gc
 

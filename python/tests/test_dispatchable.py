@@ -1,4 +1,4 @@
-"""Dispatchable functions: which implementation runs, why, and how seldom anybody is asked."""
+"""Dispatchable functions: the choice, its reasons, and how rarely verifiers run."""
 
 import copy
 import logging
@@ -167,7 +167,7 @@ def test_an_exception_is_failed_with_its_cause(scan):
     def fast(q):
         raise ValueError("out of luck")
 
-    for _ in range(2):  # decided, then remembered
+    for _ in range(2):  # the second call uses the cached decision
         with pytest.raises(opmux.Failed, match=r"acme\.fast: ValueError: out of luck") as raised:
             scan(1)
         assert isinstance(raised.value.__cause__, ValueError)

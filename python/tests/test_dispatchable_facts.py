@@ -1,4 +1,5 @@
-"""What verifiers of dispatchable functions read: noted, and compared instead of asking again."""
+"""The facts that verifiers of dispatchable functions read: recorded, and compared by later
+calls."""
 
 import math
 import sys

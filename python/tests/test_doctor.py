@@ -1,4 +1,4 @@
-"""`opmux doctor`: what is found on this machine."""
+"""The report of `opmux doctor`."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Why an operator runs what it runs: as data, as text, in colours, as HTML and as JSON."""
+"""Explanations of decisions: as data, text, coloured text, HTML and JSON."""
 
 import json
 import os
@@ -73,7 +73,7 @@ class TestText:
         assert "\x1b" not in text and repr(opmux.explain("rms_norm", X, W)) == text
 
     def run_in_terminal(self, **environment):
-        """What a terminal shows of one explanation."""
+        """Prints an explanation in a terminal and returns the output."""
         script = (
             "import numpy, opmux\n"
             "with opmux.deny('rms_norm/simd.sse4'):\n"

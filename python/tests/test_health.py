@@ -1,4 +1,4 @@
-"""Implementations that fail rest, are tried again, and can be told so by hand."""
+"""Circuit breakers: opened by failures, probed again, and forced by hand."""
 
 import json
 import time
@@ -12,7 +12,7 @@ X = np.ones((4, 8), "f4")
 
 
 class Ward:
-    """Two implementations of one operator; the first fails while it is told to."""
+    """Two implementations of one operator; the first fails while `fails` is set."""
 
     def __init__(self):
         sources = opmux.SourceOptions()

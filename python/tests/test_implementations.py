@@ -1,4 +1,4 @@
-"""Python functions as implementations: what their ends mean, and what they never cost."""
+"""Python functions as implementations: their outcomes, and that they leak nothing."""
 
 import gc
 import sys
@@ -211,14 +211,14 @@ class TestArguments:
         assert call(world, x)[0].sum() == size
 
     def test_the_function_can_still_be_called(self, world):
-        """Says what it does."""
+        """The decorated object calls the function and keeps its docstring."""
 
         @implement(world)
         def mine(x):
-            """Its own words."""
+            """Adds one."""
             return x + 1
 
-        assert mine(1) == 2 and mine.__doc__ == "Its own words." and mine.id == "twice/mine.v1"
+        assert mine(1) == 2 and mine.__doc__ == "Adds one." and mine.id == "twice/mine.v1"
         assert repr(mine) == "<implementation twice/mine.v1>"
 
 
@@ -248,7 +248,7 @@ class TestNesting:
         def mine(x, factor, mode, *, out):
             world.op("twice")(x, factor, out=out)
 
-        y = world.op("twice")(X)  # the ninth is refused, so the reference serves
+        y = world.op("twice")(X)  # the ninth nested call is refused, so the reference runs
         assert y.tolist() == (X * 2).tolist()
 
     def test_scopes_left_inside_do_not_hurt(self, world):
@@ -272,7 +272,7 @@ class TestRegistration:
         call(world)
         mine.withdraw()
         call(world, expect="twice/own.body")
-        mine.withdraw()  # again is nothing
+        mine.withdraw()  # withdrawing again has no effect
 
     def test_the_same_name_twice_is_refused(self, world):
         implement(world)(lambda x, factor, mode: x)
@@ -321,7 +321,7 @@ class TestRegistration:
         mine.withdraw()
         del mine
         gc.collect()
-        world.set_policy(opmux.policy())  # a change lets go of what was retired
+        world.set_policy(opmux.policy())  # a change reclaims retired implementations
         call(world, expect="twice/own.body")
         gc.collect()
         assert gone() is None or sys.getrefcount(gone()) <= 3

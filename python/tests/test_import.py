@@ -1,4 +1,4 @@
-"""What importing the package costs and brings."""
+"""The cost and the effects of importing the package."""
 
 import json
 import subprocess

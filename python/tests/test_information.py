@@ -1,4 +1,4 @@
-"""What a runtime tells about itself."""
+"""The functions that query a runtime."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""The package as a wheel leaves it: nothing of the tree is needed to use it."""
+"""The installed package: it works without the source tree."""
 
 import importlib.metadata
 import json

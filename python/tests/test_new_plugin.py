@@ -10,7 +10,7 @@ import pytest
 import opmux
 
 PACKAGE = pathlib.Path(opmux.__file__).parent
-# A wheel carries the command; a build tree has it beside the package.
+# A wheel contains the command; a build tree has it next to the package.
 COMMANDS = [PACKAGE / "bin/opmux", PACKAGE.parent.parent / "bin/opmux"]
 COMMAND = next((command for command in COMMANDS if command.exists()), None)
 pytestmark = pytest.mark.skipif(COMMAND is None, reason="the opmux command was not built")

@@ -1,4 +1,5 @@
-"""The 18 standard operators against torch in double precision, and which implementation ran."""
+"""Compares the 18 standard operators with torch in double precision, and checks which
+implementation ran."""
 
 import fnmatch
 import math
@@ -12,7 +13,7 @@ import formulas  # noqa: E402
 import opmux  # noqa: E402
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
-#: Of a result that is rounded once to the dtype: relative and absolute.
+#: Relative and absolute tolerance of a result that is rounded once to the dtype.
 TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 8e-3, torch.float16: 1.5e-3}
 HOW = ["chosen", "reference"]
 ROWS = [(1, 8), (3, 7), (5, 64), (2, 3, 33), (17,), (0, 16), (4, 1)]
@@ -34,9 +35,10 @@ def best_of(op, globs):
 
 
 def call(how, op, *args, by=("simd.*", "reference.*"), nothing=False, declined=False, **kwargs):
-    """Calls the operator as it is, or by its reference, and asserts who ran."""
+    """Calls the operator by default choice or by its reference, and asserts which implementation
+    ran."""
     function = getattr(opmux.ops, op)
-    if nothing:  # no element to write: the call is ok and nothing runs
+    if nothing:  # no element to write: the call succeeds without running a kernel
         with opmux.report() as calls:
             result = function(*args, **kwargs)
         assert calls.implementations() == [""]
@@ -132,7 +134,7 @@ class TestEveryDtype:
         x, w = rand(rows, 24, dtype=dtype), rand(17, 24, dtype=dtype)
         b = rand(17, dtype=dtype) if bias else None
         by = ("simd.*",) if rows <= 4 else ("onednn.*", "openblas.*", "reference.*")
-        declined = dtype == torch.float16 and bias and rows > 4  # oneDNN has no code for it
+        declined = dtype == torch.float16 and bias and rows > 4  # oneDNN does not support it
         y = call(how, "linear", x, w, b, by=by[1:] if declined else by, declined=declined)
         close(y, formulas.linear(x, w, b), times=2)
 
@@ -232,7 +234,7 @@ def halves_of(x):
 
 
 def paged(dtype):
-    """A decoding, a prefilling and an empty sequence over a cache with holes."""
+    """A decoding, a prefilling and an empty sequence over a cache with unused blocks."""
     k_cache, v_cache = (rand(6, 4, 2, size, dtype=dtype) for size in (16, 8))
     tables = torch.tensor([[5, 1, 0], [2, 3, 4], [0, 0, 0]], dtype=torch.int32)
     lengths = torch.tensor([9, 6, 0], dtype=torch.int32)
@@ -359,7 +361,7 @@ class TestMixedDtypes:
 
 @pytest.mark.parametrize("how", HOW)
 class TestData:
-    """Contents that are wrong: invalid_argument, from whoever looks, and nothing was written."""
+    """Invalid tensor contents: every implementation returns invalid_argument and writes nothing."""
 
     @pytest.mark.parametrize("bad", [-1, 10])
     def test_embedding_ids(self, how, bad):

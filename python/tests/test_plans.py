@@ -1,4 +1,4 @@
-"""Bound plans: one decision, kept; what makes them stale, what revokes them."""
+"""Bound plans: their calls, and the events that make them stale or revoke them."""
 
 import threading
 

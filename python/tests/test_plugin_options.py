@@ -1,4 +1,4 @@
-"""What a program asks of plugins, and where it looks for them."""
+"""Plugin options: folders and required trust."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Python plugins: found by entry point and by variable; a bad one removes nobody else."""
+"""Python plugins: found by entry point and by variable; a broken one does not affect others."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def register(runtime):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder on the path of the interpreter that the test starts."""
+    """A folder on the module search path of the interpreter that the test starts."""
 
     def write(name, text):
         (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))

@@ -13,7 +13,7 @@ def point(runtime, signature="gemm.tile_n(Device) -> int"):
 
 
 def backend(runtime, name, priority=100):
-    """A provider exists once it has an implementation."""
+    """Registers an implementation, because a backend exists only once it has one."""
     opmux.implementation("softmax", f"{name}.v1", priority=priority, runtime=runtime)(
         lambda x, scale, *, out: None
     )

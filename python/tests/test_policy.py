@@ -1,4 +1,4 @@
-"""Policies in code: lists of tokens, rules with conditions, boosts; set, shown and taken back."""
+"""Policies in code: lists of tokens, rules with conditions, boosts; set, shown and reset."""
 
 import numpy as np
 import pytest
@@ -219,7 +219,7 @@ class TestRules:
 
 
 class TestTransforms:
-    # A column of each row: what vector code does not take.
+    # Transposed: the last dimension is strided, which the vector kernels refuse.
     COLUMNS = np.arange(32, dtype="f4").reshape(8, 4).T
 
     def test_are_off_unless_allowed_and_told_when_made(self):

@@ -1,4 +1,4 @@
-"""Policy as text and as files: loaded, refused, taken back, followed."""
+"""Policy texts and files: loaded, refused, rolled back and reloaded."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Processes: fork in the middle of work, spawn, forkserver, and workers that load data."""
+"""Processes: fork during calls, spawn, forkserver, and data loader workers."""
 
 import multiprocessing
 import os
@@ -11,7 +11,7 @@ import pytest
 import opmux
 
 SHORT, LONG = 50, 1000
-SECONDS = 120  # far above what any of it takes: reached only by a deadlock
+SECONDS = 120  # much longer than any case takes: reached only by a deadlock
 
 
 def norm(x):
@@ -19,7 +19,7 @@ def norm(x):
 
 
 def work(seed):
-    """What a worker does: calls small and large, in scopes, with an error in between."""
+    """The work of a worker: small and large calls, in scopes, and one call that raises."""
     rng = np.random.default_rng(seed)
     for rows in (2, 64):
         x = rng.standard_normal((rows, 512), "f4")
@@ -37,7 +37,7 @@ def work(seed):
 
 
 def load(tasks, results):
-    """A worker as data loaders have them: takes indices until there are no more."""
+    """A worker like those of data loaders: takes indices until it gets None."""
     while (index := tasks.get()) is not None:
         results.put((index, work(index)))
 
@@ -86,7 +86,7 @@ def fork_while_others_call(count):
 
 
 def wait_for(child):
-    """Ends with an error instead of waiting for ever."""
+    """Waits for the processes; fails instead of waiting forever."""
     done = queue.Queue()
     threading.Thread(target=lambda: done.put(os.waitpid(child, 0)), daemon=True).start()
     try:

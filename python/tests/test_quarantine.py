@@ -1,4 +1,4 @@
-"""Who is blamed when a process ends inside of an implementation."""
+"""Quarantine of implementations in which a process crashed."""
 
 import subprocess
 import sys

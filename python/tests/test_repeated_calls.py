@@ -1,4 +1,4 @@
-"""Calls like the last one are told by their tensors alone: whatever differs must be noticed."""
+"""The fast path for repeated calls: it must notice every difference from the last call."""
 
 import functools
 
@@ -20,7 +20,7 @@ def close(y, wanted):
 
 @pytest.fixture
 def call(reader):
-    """rms_norm, called like this before."""
+    """rms_norm after some calls with the same form of arguments."""
     x, out = torch.randn(4, 8), torch.empty(4, 8)
     for _ in range(3):
         opmux.ops.rms_norm(x, out=out)

@@ -1,4 +1,4 @@
-"""Calls that went wrong are recorded, and made again."""
+"""Recording of failed calls, and their replay."""
 
 import numpy as np
 import pytest

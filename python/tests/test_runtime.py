@@ -1,4 +1,4 @@
-"""Runtimes: how they are made, what their environment may say, and how many there may be."""
+"""Runtimes: creation, environment variables, and several runtimes in one process."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Scopes: they nest, they end, they follow tasks and threads, and nothing of them leaks."""
+"""Scopes: they nest, end, follow tasks and threads, and do not leak."""
 
 import asyncio
 import contextvars
@@ -15,7 +15,7 @@ X, W = np.ones((4, 8), "f4"), np.ones(8, "f4")
 
 
 def ran(op="rms_norm", *args, runtime=None):
-    """Which implementation one call runs here."""
+    """The id of the implementation that a call runs in the current scope."""
     function = getattr(opmux.ops, op) if runtime is None else runtime.op(op)
     with opmux.report(runtime) as calls:
         function(*(args or (X, W)))
@@ -316,7 +316,7 @@ _KINDS = ["reference.scalar", "simd.avx2", "simd.sse4", "simd.avx512"]
 
 
 class TestTasksAndThreads:
-    """Each call ran what its own scope says, whatever the others do meanwhile."""
+    """Each call runs the implementation of its scope, independent of concurrent scopes."""
 
     def test_64_tasks(self):
         random.seed(3)
@@ -339,7 +339,7 @@ class TestTasksAndThreads:
 
     def test_64_threads(self):
         barrier = threading.Barrier(8)
-        large = np.ones((64, 512), "f4")  # gives the GIL away
+        large = np.ones((64, 512), "f4")  # large enough that calls release the GIL
 
         def work(i):
             kind = _KINDS[i % 4]

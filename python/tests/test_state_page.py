@@ -1,4 +1,4 @@
-"""What a process tells of itself, asked from another one."""
+"""The status file of a process, read by another process."""
 
 import json
 import os
@@ -24,12 +24,12 @@ with opmux.require("reference"):
 print("ready", flush=True)
 sys.stdin.read()
 """
-SECONDS = 60  # far above what it takes
+SECONDS = 60  # much longer than the test takes
 
 
 @pytest.fixture
 def serving(tmp_path):
-    """A process that keeps a page, and waits."""
+    """A process that publishes a status file, makes some calls and waits."""
     environment = {**os.environ, "OPMUX_STATE_DIR": str(tmp_path), "OPMUX_STATE_PAGE": "1"}
     with subprocess.Popen(
         [sys.executable, "-c", _SERVING], env=environment, stdin=subprocess.PIPE,
@@ -63,7 +63,7 @@ def test_another_process_is_asked_what_it_runs(serving, tmp_path):
     assert runtime.calls(choice.accepted[0]) == 7
     assert choice.accepted[0].startswith("rms_norm/simd.")
     assert choice.accepted[-1] == "rms_norm/reference.scalar"
-    # A scope's choices are nobody else's.
+    # The status file omits choices made inside scopes.
     assert not [c for c in runtime.choices if c.op == "softmax"]
     assert "simd" in {b.name for b in runtime.backends if b.state == "healthy"}
     assert json.loads(state.to_json())["pid"] == serving.pid

@@ -1,4 +1,4 @@
-"""Stubs say what the extension and the operators are."""
+"""The stubs match the extension and the operators."""
 
 import ast
 import pathlib
@@ -12,7 +12,7 @@ from opmux import _core
 
 PACKAGE = pathlib.Path(opmux.__file__).parent
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What every object has, and what the stub leaves to `object`.
+# Attributes that every object has, and those that the stub omits.
 COMMON = set(dir(object)) | {"__module__", "__doc__", "__dict__", "__weakref__"}
 UNTOLD = COMMON | {"__vectorcalloffset__", "__new__", "__nb_signature__"}
 UNTOLD |= {"__dictoffset__", "__weaklistoffset__"}

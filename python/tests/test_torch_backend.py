@@ -1,4 +1,4 @@
-"""torch's own functions as implementations, against the reference."""
+"""torch functions as implementations, compared with the reference."""
 
 # ruff: noqa: E402
 import numpy as np

@@ -1,4 +1,4 @@
-"""The reader made for torch: where it is looked for, when it is used, and when it is not."""
+"""The torch reader: its folder, and the checks before it is used."""
 # ruff: noqa: E402
 
 import hashlib
@@ -17,7 +17,7 @@ from opmux import _torch_reader
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """A folder as `build` leaves it, but for the library, which is none."""
+    """A folder like one made by `build`, except that the library is not a shared object."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     place = _torch_reader.folder()
     _torch_reader._private(place)

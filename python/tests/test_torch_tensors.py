@@ -1,4 +1,4 @@
-"""What the exchange with torch lets through and a call must not take; by both readers."""
+"""torch tensors that DLPack accepts but a call must refuse, with both readers."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Calls with torch's tensors run on torch's threads; each case in a process of its own."""
+"""Calls with torch tensors run on torch's threads. Each case runs in a separate process."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""opmux in Hugging Face models: same tokens, which operators ran, and nothing left behind."""
+"""opmux in Hugging Face models: same tokens, the operators that ran, and a complete undo."""
 
 # ruff: noqa: E402
 from collections import Counter

@@ -1,8 +1,9 @@
-"""The Python code in the documents runs and prints what they say.
+"""Runs the Python code in the documents and compares its output with the output shown there.
 
-A block ```python is run; a block ```text after it is what it prints, nothing if there is none, on
-any CPU or, with cpu=FLAG, on one that has this flag. Blocks of a page share their names and a
-process; those in comments are run too. ```python theirs is somebody else's.
+The test runs each ```python block. A ```text block after it is the expected output; without one,
+the block must print nothing. With cpu=FLAG, the output is compared only on a CPU with that flag.
+The blocks of a page share one namespace and one process; blocks in comments are run too. A
+```python theirs block is code of another project and is not run.
 """
 
 import contextlib
@@ -25,7 +26,7 @@ import gen_docs  # noqa: E402
 
 
 def blocks_of(page):
-    """(line, language, words, body) of each block of a page, in order."""
+    """Yields (line, language, words, body) for each block of a page, in order."""
     lines, at = page.read_text().splitlines(), 0
     while at < len(lines):
         fence, line = check_snippets.FENCE.match(lines[at]), at + 1
@@ -36,7 +37,8 @@ def blocks_of(page):
 
 
 def runnable(page):
-    """Each block to run as (line, code, what it prints or None where that differs by machine)."""
+    """Each block to run as (line, code, expected output). The output is None if it depends on a CPU
+    flag that this machine does not have."""
     found = []
     for line, language, words, body in blocks_of(page):
         if language == "python" and "theirs" not in words:
@@ -52,7 +54,7 @@ PAGES = [page for page in FILES if runnable(page)]
 
 
 def run(page):
-    """Runs a page's blocks; ends the process at the first that prints something else."""
+    """Runs a page's blocks; exits at the first block that prints something unexpected."""
     names = {"__name__": "__main__"}
     for line, code, expected in runnable(page):
         printed = io.StringIO()

@@ -1,4 +1,4 @@
-"""What a type checker tells people who use the package."""
+"""The errors and types that a type checker reports to users of the package."""
 
 import subprocess
 import sys

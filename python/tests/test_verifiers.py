@@ -1,4 +1,4 @@
-"""Verifiers in Python: what they see, and what their answers mean; capabilities beside them."""
+"""Python verifiers: the facts that they see, the meaning of their results, and capabilities."""
 
 import threading
 
@@ -134,7 +134,7 @@ class TestVerifiers:
             kept[0].dtype
 
     def test_verifiers_and_small_calls_do_not_wait_for_each_other(self, world):
-        """One thread decides without the GIL and wants it for the verifier; another holds it."""
+        """One thread decides without the GIL and acquires it for the verifier; another holds it."""
         mine = implement(world)(lambda x, factor, mode: x)
         mine.verifier(lambda x, factor, mode: x.shape[0] % 3 != 0 or "a multiple of 3")
         op, done = world.op("twice"), []

@@ -1,4 +1,5 @@
-"""From a source distribution to a wheel in an empty environment outside of the tree."""
+"""Builds a source distribution and a wheel, and installs the wheel in an empty environment outside
+of the tree."""
 
 import os
 import pathlib
@@ -33,7 +34,7 @@ print(opmux.explain("rms_norm", x, weight).chosen)
 
 
 def run(*command, cwd, **more):
-    """Runs a command without this tree in sight; its output if it went well."""
+    """Runs a command without this tree's environment; asserts success and returns its output."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "OPMUX"))}
     words = [str(word) for word in command]
     ran = subprocess.run(
@@ -50,7 +51,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sdist(folder):
-    """The source distribution of what is committed or would be."""
+    """The source distribution of the working tree."""
     code = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
     run(sys.executable, "-c", code, folder, cwd=ROOT)
     return next(folder.glob("opmux-*.tar.gz"))
@@ -58,7 +59,8 @@ def sdist(folder):
 
 @pytest.fixture(scope="module")
 def wheel(folder, sdist):
-    """The wheel that pip makes of it, with build requirements that pip fetches by itself."""
+    """The wheel that pip builds from the source distribution; pip fetches the build
+    requirements."""
     pip = (sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder, sdist)
     run(*pip, cwd=folder)
     return next(folder.glob("opmux-*linux_x86_64.whl"))

@@ -1,10 +1,10 @@
-"""Arguments for a call of each standard operator, as torch's tensors."""
+"""Arguments for a call of each standard operator, as torch tensors."""
 
 import torch
 
 
 def samples():
-    """By operator: the arguments of a call, and those of its outputs that cannot be inferred."""
+    """Sample arguments of a call, by operator."""
     torch.manual_seed(0)
     f = torch.randn
     q, k, v = f(2, 3, 4, 8), f(2, 5, 2, 8), f(2, 5, 2, 8)
@@ -48,7 +48,7 @@ def samples():
 
 
 def given_outputs(name):
-    """The outputs that a caller must make."""
+    """The outputs that the caller must allocate because their shape cannot be inferred; or None."""
     if name == "topk_softmax":
         return torch.empty(3, 2), torch.empty(3, 2, dtype=torch.int64)
     return None

@@ -1,7 +1,8 @@
-"""Kernels that compute as they should, and while a file is there, misbehave once a second.
+"""Correct kernels that inject a fault once a second while a file exists.
 
-A plugin for OPMUX_PYTHON_PLUGINS. CHAOS_FILE names the file; each fault adds a line to it. With
-CHAOS_GATE=corrupt or die one of them has every result wrong, or ends the process, instead.
+A plugin for OPMUX_PYTHON_PLUGINS. CHAOS_FILE names the file; each fault appends a line to it. With
+CHAOS_GATE=corrupt, one kernel instead writes wrong results at every call; with CHAOS_GATE=die, it
+crashes the process.
 """
 
 import ctypes
@@ -13,18 +14,18 @@ import torch
 
 import opmux
 
-STALL, BURST = 0.2, 6  # seconds; failures in a row, one more than a breaker bears
+STALL, BURST = 0.2, 6  # seconds; consecutive failures, one more than opens a breaker
 
 
 class Schedule:
-    """What the next call is to do."""
+    """Decides which fault the next call injects."""
 
     def __init__(self, path):
         self.path, self.due, self.left = path, 0.0, 0
         self.kinds = itertools.cycle(("fail", "decline", "stall", "memory"))
 
     def fault(self):
-        """The word for what is due now; empty if nothing is."""
+        """The name of the fault that is due now; empty if none is."""
         if self.left:
             self.left -= 1
             return "fail"
@@ -38,7 +39,7 @@ class Schedule:
         return kind
 
     def strike(self):
-        """Before anything is written."""
+        """Injects the fault that is due. Kernels call it before they write anything."""
         kind = self.fault()
         if kind == "fail":
             raise RuntimeError("chaos: a kernel fails")
@@ -51,7 +52,7 @@ class Schedule:
 
 
 def norm(x, weight, eps):
-    """Of f32."""
+    """The RMS norm of f32 tensors."""
     scaled = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
     return scaled if weight is None else scaled * weight
 
@@ -60,13 +61,13 @@ OPTIONS = {"priority": 900, "dtypes": ["f32"], "atomic_outputs": True}
 
 
 def register_gate(runtime, how):
-    """One that does the same wrong thing at each call."""
+    """Registers a kernel that misbehaves in the same way at every call."""
 
     @opmux.implementation("silu_and_mul", "chaos.gate", runtime=runtime, **OPTIONS)
     def gate(x, *, out):
         armed = os.path.exists(os.environ["CHAOS_FILE"])
         if armed and how == "die":
-            ctypes.string_at(0)  # a fault of the process
+            ctypes.string_at(0)  # a segmentation fault
         half = x.shape[-1] // 2
         torch.mul(torch.nn.functional.silu(x[..., :half]), x[..., half:], out=out)
         if armed and how == "corrupt":
@@ -74,7 +75,7 @@ def register_gate(runtime, how):
 
 
 def register(runtime):
-    """Puts them before all others."""
+    """Registers the kernels with the highest priority."""
     always = os.environ.get("CHAOS_GATE", "")
     if always:
         register_gate(runtime, always)

@@ -1,4 +1,4 @@
-"""Engines of vLLM for tests: each runs in processes of its own, as for anybody who uses it."""
+"""vLLM engines for tests. Each runs in separate processes, as in normal use."""
 
 import json
 
@@ -47,5 +47,5 @@ def engine(model, tmp_path_factory):
 
 
 def start(folder, request, more):
-    """One engine, with more in its environment."""
+    """Starts one engine with additional environment variables."""
     return Answer(**run_script(engine_run, folder, request, more))

@@ -1,4 +1,4 @@
-"""Engines of vLLM in processes of their own, and what they answer."""
+"""Runs vLLM engines in separate processes and collects their answers."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Answer:
-    """What an engine gave."""
+    """The tokens and the worker states of an engine."""
 
     tokens: list
     logprobs: list
@@ -18,14 +18,14 @@ class Answer:
     after: dict | None
 
     def calls(self):
-        """How often each implementation ran in the worker while it generated, by its state page."""
+        """Calls of each implementation in the worker during generation, from its status file."""
         earlier = self.before["implementations"]
         later = self.after["implementations"]
         counts = {name: calls - earlier.get(name, 0) for name, calls in later.items()}
         return {name: calls for name, calls in counts.items() if calls}
 
     def per_operator(self):
-        """The same, by operator."""
+        """Calls during generation, by operator."""
         found = {}
         for name, calls in self.calls().items():
             operator = name.partition("/")[0]
@@ -33,7 +33,7 @@ class Answer:
         return found
 
     def backends(self):
-        """Who ran each operator."""
+        """The backends that ran each operator."""
         found = {}
         for name in self.calls():
             operator, _, implementation = name.partition("/")
@@ -42,7 +42,8 @@ class Answer:
 
 
 def run_script(script, folder, request, more):
-    """What a script answers to a request. Its processes keep their state in the folder."""
+    """Runs a script on a request and returns its answer. Its processes keep their state in the
+    folder."""
     asked, given = folder / "request.json", folder / "answer.json"
     asked.write_text(request)
     environment = {

@@ -1,4 +1,4 @@
-"""Runs one vLLM engine and writes what came out of it, as JSON: engine_run.py REQUEST ANSWER."""
+"""Runs one vLLM engine and writes its results as JSON: engine_run.py REQUEST ANSWER."""
 
 import json
 import os
@@ -10,12 +10,12 @@ PROMPTS = (
     "the sea", "a list of numbers: 1, 2, 3,", "def add(a, b):", "Once upon a time there was",
     "x", "Everything flows and", "0123456789 0123456789", "One row of weights and",
 )  # fmt: skip
-SETTLED = 1.5  # seconds without news: a page is written twice a second
-SECONDS = 60  # far above what any of it takes
+SETTLED = 1.5  # seconds without an update; a status file is written twice a second
+SECONDS = 60  # much longer than any step takes
 
 
 def make_model(folder, weights=True, family="Llama", **changes):
-    """A Llama, small unless told otherwise, of random weights or none, and a tokenizer of bytes."""
+    """Writes a model, by default a small Llama, with random or no weights, and a byte tokenizer."""
     import torch
     import transformers
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -43,24 +43,24 @@ def make_model(folder, weights=True, family="Llama", **changes):
 
 
 def settled_page(pid, state_dir=""):
-    """The state page of a process that has nothing to do any more."""
+    """The status file of a process once it no longer changes."""
     import opmux
 
     end, page = time.monotonic() + SECONDS, None
     while time.monotonic() < end:
         try:
             (now,) = opmux.process_state(pid, state_dir).runtimes
-        except opmux.NotFound:  # the worker has called nothing yet
+        except opmux.NotFound:  # the worker has made no call yet
             now = None
         if page is not None and now is not None and now.updates == page.updates:
             return now
         page = now
         time.sleep(SETTLED)
-    raise AssertionError("the page does not come to rest")
+    raise AssertionError("the status file keeps changing")
 
 
 def told_by(page):
-    """What a page says of calls and choices."""
+    """The calls and choices in a status file."""
     found = [each for op in page.operators for each in op.implementations]
     return {
         "implementations": {each.id: each.calls for each in found if each.calls},
@@ -71,8 +71,7 @@ def told_by(page):
 
 
 def state(llm):
-    """What the worker took over, by its own word, and what ran in it, by its state page; nothing
-    where opmux is switched off."""
+    """The worker's report, and the calls in its status file; None if opmux is disabled."""
     if os.environ.get("OPMUX_DISABLE"):
         return None
     said = llm.collective_rpc("opmux_state")[0]
@@ -80,8 +79,8 @@ def state(llm):
 
 
 def run(request):
-    """Greedy tokens of every prompt, the worker's state before and after, and the first
-    logarithms of probabilities."""
+    """Returns the greedy tokens and log probabilities of every prompt, and the worker's state
+    before and after."""
     from vllm import LLM, SamplingParams
 
     llm = LLM(seed=0, max_model_len=256, disable_log_stats=True, **request["engine"])

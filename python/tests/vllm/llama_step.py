@@ -1,6 +1,6 @@
-"""What a step of the Llama of the tests runs."""
+"""The operators that one step of the test Llama runs."""
 
-# One step of a Llama with four layers, and how often each operator runs in it.
+# Calls of each operator in one step of a Llama with four layers.
 STEP = {
     "rms_norm": 1, "fused_add_rms_norm": 8, "silu_and_mul": 4, "rotary_embedding": 4,
     "linear": 17, "paged_attention": 4, "reshape_and_cache": 4,
@@ -8,7 +8,8 @@ STEP = {
 
 
 def assert_steps(answer, tokens, step):
-    """Prompts may come in with the first steps one after the other, so a few more than tokens."""
+    """Asserts that whole steps ran. Prompts may enter one by one in the first steps, so there may
+    be a few more steps than tokens."""
     calls = answer.per_operator()
     steps = calls["paged_attention"] // 4
     assert tokens <= steps <= tokens + 8

@@ -10,7 +10,7 @@ import time
 
 import engine_run
 
-# Which implementation multiplies changes; both are legal, and nothing else is touched.
+# Each round denies one of two valid implementations of `linear` and changes nothing else.
 POLICY = """opmux: 1
 rules:
   - {{name: round-{round}, op: linear, deny: ["linear/{denied}.*"]}}
@@ -18,7 +18,7 @@ rules:
 
 
 class Changes(threading.Thread):
-    """Replaces the file and waits until every process that keeps a page has followed."""
+    """Replaces the file and waits until every process with a status file has loaded it."""
 
     def __init__(self, path, count):
         super().__init__(daemon=True)
@@ -33,7 +33,7 @@ class Changes(threading.Thread):
             self.problem = f"{type(error).__name__}: {error}"
 
     def change(self, number):
-        """How long the last of the processes took."""
+        """Replaces the file once; returns the seconds until the last process has loaded it."""
         text = POLICY.format(round=number, denied=("onednn", "simd")[number % 2])
         aside = self.path.with_suffix(".new")
         aside.write_text(text)
@@ -57,7 +57,7 @@ class Changes(threading.Thread):
 
 
 def run(request):
-    """The tokens of every round, and how long processes took to follow."""
+    """Returns the tokens of every round, and how long the processes took to load each file."""
     from vllm import LLM, SamplingParams
 
     llm = LLM(seed=0, max_model_len=256, disable_log_stats=True, **request["engine"])

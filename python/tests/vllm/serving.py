@@ -16,14 +16,14 @@ import opmux
 
 
 def free_port():
-    """One that nobody listens on."""
+    """A free TCP port."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         return listening.getsockname()[1]
 
 
 class Server:
-    """Runs until the block ends; its processes keep their state in a folder."""
+    """A server that runs until the block ends; its processes keep their state in a folder."""
 
     def __init__(self, model, folder, **environment):
         self.model, self.folder, self.port = str(model), folder, free_port()
@@ -34,8 +34,8 @@ class Server:
         }  # fmt: skip
 
     def __enter__(self):
-        # What `vllm serve` runs; that command asks for the name of a package that the one for the
-        # CPU does not have.
+        # Runs the module behind `vllm serve`, because that command looks up a package name that the
+        # CPU build of vLLM does not have.
         command = [
             sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", self.model,
             "--dtype", "float32", "--enforce-eager", "--max-model-len", "256", "--host",
@@ -57,11 +57,11 @@ class Server:
         self.log.close()
 
     def said(self):
-        """The end of its log."""
+        """The end of the server's log."""
         return (self.folder / "serve.log").read_text()[-4000:]
 
     def healthy(self):
-        """Whether it answers."""
+        """Whether the server answers."""
         try:
             connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
             connection.request("GET", "/health")
@@ -70,7 +70,7 @@ class Server:
             return False
 
     def ask(self, prompt, tokens):
-        """Greedy tokens; None if the request failed."""
+        """Returns greedy tokens; None if the request failed."""
         body = {
             "model": self.model, "prompt": prompt, "max_tokens": tokens, "temperature": 0,
             "ignore_eos": True, "return_token_ids": True,
@@ -89,18 +89,18 @@ class Server:
             connection.close()
 
     def ask_many(self, prompts, tokens, at_a_time=16):
-        """The same of many, some at a time, in their order."""
+        """Asks many prompts concurrently; returns the answers in the order of the prompts."""
         with ThreadPoolExecutor(at_a_time) as pool:
             return list(pool.map(lambda prompt: self.ask(prompt, tokens), prompts))
 
     def worker(self):
-        """The runtime of the process that has called most."""
+        """The runtime of the process with the most calls."""
         runtimes = [r for p in opmux.process_states(self.state) for r in p.runtimes]
         return max(runtimes, key=lambda r: sum(op.calls for op in r.operators))
 
 
 class Watch(threading.Thread):
-    """Notes which breakers are seen on the worker's page."""
+    """Collects the breakers that appear in the worker's status file."""
 
     def __init__(self, server):
         super().__init__(daemon=True)

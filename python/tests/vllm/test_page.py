@@ -1,4 +1,4 @@
-"""What docs/python/vllm.md shows runs as it is printed."""
+"""The code in docs/python/vllm.md runs as printed."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/python/vllm.md"
 
 
 def code_with(first_line):
-    """The code of the page that begins with this line."""
+    """The code block of the page that begins with this line."""
     found = re.search(
         rf"```python theirs\n({re.escape(first_line)}\n.*?)```", PAGE.read_text(), re.DOTALL
     )

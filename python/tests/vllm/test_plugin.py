@@ -1,4 +1,4 @@
-"""How opmux gets into a process of vLLM, without an engine."""
+"""Loading opmux into a vLLM process, without an engine."""
 
 import os
 import subprocess

@@ -27,5 +27,5 @@ def test_all_processes_follow_a_policy_file_while_they_generate(model, tmp_path)
     assert answer.backends()["linear"] >= {"onednn", "simd"}
     assert "reference" not in set().union(*answer.backends().values())
     chosen = {each.partition(".")[0] for each in answer.after["chosen"]}
-    assert "linear/onednn" in chosen and "linear/simd" not in chosen  # as the last file says
+    assert "linear/onednn" in chosen and "linear/simd" not in chosen  # as in the last policy file
     print(f"{len(rounds)} rounds, followed after {max(found['seconds']):.2f} s at most")

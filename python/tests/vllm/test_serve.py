@@ -14,13 +14,13 @@ CHAOS = ("silu_and_mul/chaos.gate", "fused_add_rms_norm/chaos.norm")
 
 
 def implementation(runtime, wanted):
-    """One of those that a page has."""
+    """The implementation with this id in a status file."""
     (found,) = [i for op in runtime.operators for i in op.implementations if i.id == wanted]
     return found
 
 
 def chaotic_server(model, folder, policy, **more):
-    """With kernels that misbehave as soon as a file is there."""
+    """A server with kernels that misbehave while a file exists."""
     (folder / "policy.yaml").write_text(policy)
     environment = {
         "OPMUX_CONFIG": str(folder / "policy.yaml"), "OPMUX_PYTHON_PLUGINS": "chaos_kernels",
@@ -30,7 +30,7 @@ def chaotic_server(model, folder, policy, **more):
 
 
 def settled(server):
-    """What the worker's page says when nothing is asked any more."""
+    """The worker's status file once it no longer changes."""
     page = server.worker()
     while True:
         time.sleep(engine_run.SETTLED)
@@ -61,8 +61,8 @@ def serve_through_chaos(server):
         assert answers.count(None) == 0, server.said()
         other = [(p, a) for p, a in zip(prompts, answers, strict=True) if a != quiet[p]]
         assert len(other) <= REQUESTS * 0.005
-        # Batches differ, and with them the order of sums; alone the tokens are the same.
-        server.ask_many(prompts[:200], TOKENS)  # so that what rests is tried again
+        # Some answers may differ because batches, and so the order of sums, differ.
+        server.ask_many(prompts[:200], TOKENS)  # gives open breakers calls to probe with
     after = settled(server)
     assert all(server.ask(prompt, TOKENS) == quiet[prompt] for prompt, _ in other)
     assert {"fail", "decline", "stall", "memory"} <= set(faults)
@@ -72,7 +72,7 @@ def serve_through_chaos(server):
     stood_in = sum(i.stood_in for op in after.operators for i in op.implementations)
     assert stood_in >= faults.count("fail") + faults.count("decline")
     assert any(one in CHAOS and state == "open" for one, state in watch.seen)
-    assert not after.breakers  # all were tried again, and trusted
+    assert not after.breakers  # all were probed and closed again
     print(f"{len(faults)} faults, {len(other)} of {REQUESTS} answers differ from the quiet run")
 
 
@@ -86,10 +86,10 @@ def test_a_kernel_with_wrong_results_is_found_and_left_out(model, tmp_path):
         end = time.monotonic() + engine_run.SECONDS
         while not server.worker().breakers:
             assert None not in server.ask_many(engine_run.PROMPTS, TOKENS), server.said()
-            assert time.monotonic() < end, "nobody notices"
+            assert time.monotonic() < end, "no breaker opened"
         for breaker in server.worker().breakers:
             assert (breaker.implementation, breaker.state) == (CHAOS[0], "open")
-        answers = server.ask_many(engine_run.PROMPTS, TOKENS)  # classes that were not met before
+        answers = server.ask_many(engine_run.PROMPTS, TOKENS)  # may include new classes of calls
         while answers != list(quiet.values()):
             assert time.monotonic() < end, "results stay wrong"
             answers = server.ask_many(engine_run.PROMPTS, TOKENS)

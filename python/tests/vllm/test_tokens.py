@@ -1,10 +1,10 @@
-"""Tokens of vLLM with opmux are those without. What ran is read from the worker's state page, from
-outside of it."""
+"""vLLM generates the same tokens with and without opmux. The tests read the implementations that
+ran from the worker's status file."""
 
 import pytest
 from llama_step import STEP, assert_own_kernels_ran, assert_steps
 
-# The compiler fuses the others.
+# The operators that remain in a compiled graph; the compiler fuses the others.
 COMPILED_STEP = {"linear": 17, "paged_attention": 4, "reshape_and_cache": 4}
 
 
@@ -60,7 +60,7 @@ def test_a_mixture_of_experts_has_the_tokens_of_plain_vllm(engine, mixture, eage
 
 
 def assert_near(ours, plain, tolerance):
-    """The logarithms of the best tokens' probabilities, up to where the tokens differ."""
+    """Compares the log probabilities of the best tokens, up to the first differing token."""
     for a, b, p, q in zip(plain.tokens, ours.tokens, plain.logprobs, ours.logprobs, strict=True):
         same = next((i for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y), len(a) - 1)
         pairs = zip(p[: same + 1], q[: same + 1], strict=True)
@@ -73,7 +73,7 @@ def test_exact_bf16_tokens_are_those_of_plain_eager_vllm(engine, eager):
     plain = engine("bfloat16", 200, plain=True)
     settings = {"exact": True, "kinds": ["activation", "rotary"]}
     ours = engine("bfloat16", 200, eager=eager, opmux=settings)
-    if eager:  # a compiled graph rounds what is left to vLLM in other places
+    if eager:  # a compiled graph rounds vLLM's layers in other places
         assert ours.tokens == plain.tokens
     calls = ours.per_operator()
     steps = calls["silu_and_mul"] // 4
@@ -84,7 +84,7 @@ def test_exact_bf16_tokens_are_those_of_plain_eager_vllm(engine, eager):
 
 @pytest.mark.full
 def test_exact_bf16_tokens_with_norms_are_those_of_plain_eager_vllm(engine):
-    """Norms, activations and rotary embeddings; linear layers and attention are left to vLLM."""
+    """opmux replaces norms, activations and rotary embeddings, not linear layers or attention."""
     plain = engine("bfloat16", 200, plain=True)
     ours = engine("bfloat16", 200, opmux={"exact": True})
     assert ours.tokens == plain.tokens
@@ -104,7 +104,7 @@ def test_exact_bf16_tokens_with_norms_are_those_of_plain_eager_vllm(engine):
 
 @pytest.mark.full
 def test_norms_of_their_own_kernel_are_a_rounding_away_from_those_of_plain_vllm(engine):
-    """The sum in the mean has another order: two of a million elements are rounded elsewhere."""
+    """opmux sums the mean in a different order, so two of a million elements round differently."""
     plain = engine("bfloat16", 200, plain=True)
     ours = engine("bfloat16", 200, opmux={"exact": True}, OPMUX_DENY_VENDORS="vllm")
     assert_near(ours, plain, 2.0**-5)
@@ -115,7 +115,7 @@ def test_norms_of_their_own_kernel_are_a_rounding_away_from_those_of_plain_vllm(
 def test_bf16_probabilities_are_near_those_of_plain_vllm(engine):
     settings = {"kinds": ["norm", "activation", "rotary", "linear", "attention"]}
     plain, ours = engine("bfloat16", 200, plain=True), engine("bfloat16", 200, opmux=settings)
-    # bf16 has 8 bits; each of 4 layers rounds some ten values one after the other.
+    # bf16 has 8 significant bits; each of the 4 layers rounds about ten values in sequence.
     assert_near(ours, plain, 10 * 4 * 2.0**-8)
     assert_steps(ours, 200, STEP)
     assert_own_kernels_ran(ours)
