@@ -213,7 +213,7 @@ class TestOutputs:
 
     @pytest.mark.parametrize("count", [0, 2, 3])
     def test_a_tuple_of_another_number(self, count):
-        refused("writes 1 tensors: out= takes a tuple", X, out=(X.copy(),) * count)
+        refused("writes 1 tensors: out= must be a tuple", X, out=(X.copy(),) * count)
 
     def test_two_outputs_want_a_tuple(self):
         refused("writes 2 tensors", X, out=X.copy(), op="topk_softmax")
@@ -262,7 +262,7 @@ class TestOutputs:
 
     def test_a_stride_of_zero_for_an_argument_that_is_updated(self):
         x = torch.ones(8).expand(4, 8)
-        refused("'x' has elements that share", x, torch.ones(4, 8), op="fused_add_rms_norm")
+        refused("'x' has a stride of 0", x, torch.ones(4, 8), op="fused_add_rms_norm")
 
     def test_inputs_may_have_a_stride_of_zero(self):
         with opmux.expect("rms_norm/*"):

@@ -94,7 +94,7 @@ def test_by_hand_an_implementation_is_isolated_and_closed(ward):
 
 
 def test_wrong_force_is_refused(ward):
-    with pytest.raises(ValueError, match="open, close or isolate"):
+    with pytest.raises(ValueError, match="'open', 'close' or 'isolate'"):
         ward.runtime.force_breaker("heal/weak.v1", "shut")
     with pytest.raises(opmux.NotFound, match="heal/weak.v1"):
         ward.runtime.force_breaker("heal/weak.v2", "open")

@@ -140,7 +140,7 @@ class TestOneCallAtATime:
         other.start()
         assert inside.wait(30)
         for attempt in (lambda: plan(W), plan.refresh):
-            with pytest.raises(opmux.Failed, match="bind one per thread") as raised:
+            with pytest.raises(opmux.Failed, match="bind one plan per thread") as raised:
                 attempt()
             assert raised.value.reason == "python.plan_busy"
         go.set()

@@ -185,7 +185,7 @@ class TestNesting:
         assert picked(three) == "red.v1"
 
     def test_a_token_is_no_list(self):
-        with pytest.raises(TypeError, match="deny is a list of tokens"):
+        with pytest.raises(TypeError, match="deny must be a list of tokens"):
             opmux.policy(deny="reference")
 
     def test_runtimes_do_not_meet(self, three):

@@ -94,7 +94,7 @@ class TestGrad:
         with pytest.raises(opmux.InvalidArgument, match="'weight' requires grad"):
             opmux.bind("rms_norm", torch.ones(4, 8), weight)
         plan = opmux.bind("rms_norm", torch.ones(4, 8), weight.detach())
-        with pytest.raises(opmux.OutsidePlan, match="autograd"):
+        with pytest.raises(opmux.OutsidePlan, match="require grad"):
             plan(torch.ones(4, 8), weight)
         assert plan.implementation.startswith("rms_norm/simd.")
 
@@ -152,7 +152,7 @@ class TestSubclasses:
     def test_are_for_torch_which_explain_and_bind_do_not_ask(self, reader):
         x = torch.ones(4, 8).as_subclass(Mine)
         for attempt in (opmux.explain, opmux.bind):
-            with pytest.raises(opmux.InvalidArgument, match="'x' is a Mine, which torch") as raised:
+            with pytest.raises(opmux.InvalidArgument, match="'x' is a Mine, which needs") as raised:
                 attempt("rms_norm", x)
             assert raised.value.reason == "python.reroute"
 

@@ -131,7 +131,7 @@ def test_the_summary_says_what_was_replaced_and_what_was_not_and_why():
         assert torch.equal(generate(model, prompt(1, 5) % 128, tokens=4), wanted)
     assert "5 x MixtralRMSNorm -> rms_norm" in text
     assert "MixtralRotaryEmbedding: it was not requested" in text
-    assert "MixtralExperts: it has no layer" in text
+    assert "MixtralExperts: it has no submodule" in text
 
 
 def test_heads_may_have_a_sink():

@@ -130,7 +130,7 @@ class TestVerifiers:
         mine = implement(world)(lambda x, factor, mode: x)
         mine.verifier(lambda x, factor, mode: kept.append(x) or True)
         call(world)
-        with pytest.raises(ValueError, match="while it runs"):
+        with pytest.raises(ValueError, match="while the verifier runs"):
             kept[0].dtype
 
     def test_verifiers_and_small_calls_do_not_wait_for_each_other(self, world):
