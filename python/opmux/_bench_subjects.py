@@ -27,7 +27,7 @@ def loop(n, f, {names}):
 
 @dataclass
 class Subject:
-    """A call that is timed: `call` is its text, over the names in `given`."""
+    """A call to time. `call` is the text of its arguments, which uses the names in `given`."""
 
     name: str
     function: Callable[..., Any]

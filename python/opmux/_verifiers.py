@@ -33,7 +33,8 @@ def all_facts(operator: _core.Operator) -> list[tuple[int, str]]:
 
 
 class TensorFacts:
-    """A tensor as a verifier sees it: `shape`, `dtype`, `ndim`, `device`, `is_contiguous()`."""
+    """The tensor facts that a verifier may read: `shape`, `dtype`, `ndim`, `device` and
+    `is_contiguous()`."""
 
     def __init__(self, facts: Any, argument: _core.ArgumentInfo) -> None:
         self._facts, self._argument = facts, argument

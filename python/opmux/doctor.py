@@ -126,7 +126,7 @@ def _section(title: str, rows: list[tuple[str, str]]) -> list[str]:
 
 
 def as_text(found: dict[str, Any]) -> str:
-    """The report for a terminal."""
+    """Formats the report for a terminal."""
     versions = [(name, text or "not installed") for name, text in found["versions"].items()]
     settings = [(s["key"], f"{s['value']}  from {s['origin']}") for s in found["settings"]]
     backends = [(b["name"], _backend_line(b)) for b in found["backends"]]

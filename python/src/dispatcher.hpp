@@ -80,23 +80,23 @@ struct Dispatcher {
   DispatchTarget* find(std::string_view id);
 
   DecisionCache cache;
-  Reference held;  ///< the runtime's object
+  Reference held;  ///< keeps the runtime object alive
   const Runtime* runtime = nullptr;
   uint64_t forgotten = 0;
   uint64_t generation = 0;
   DispatchTarget* body = nullptr;  ///< set if opmux is disabled: every call runs it
   DispatchTarget* last = nullptr;
-  std::vector<std::unique_ptr<DispatchTarget>> targets;  ///< withdrawn ones keep their counters
+  std::vector<std::unique_ptr<DispatchTarget>> targets;  ///< includes withdrawn ones
   Reference slow;  ///< (args, kwargs): decides, runs and caches the decision
   Reference
       after;  ///< (id, args, kwargs, exception or None): continues after `id` declined or failed
   bool not_compiled = false;  ///< torch.compile is disabled for these two functions
 };
 
-/// The dispatcher of a dispatchable function; null if the object is something else.
+/// The dispatcher of a dispatchable function; null if the object has another type.
 Dispatcher* dispatcher_of(PyObject* object);
 
-/// The type of dispatchable functions; null with an exception set.
+/// Creates the type of dispatchable functions; null with an exception set on failure.
 PyTypeObject* make_dispatcher_type();
 
 /// Invalidates the cached decisions of all dispatchable functions, because the default runtime was

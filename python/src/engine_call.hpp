@@ -12,7 +12,7 @@ OperatorCall* operator_of(PyObject* self);
 /// Calls the engine with a converted frame, in the current scope. Releases the GIL for large
 /// outputs. Returns the call's result, or null with an exception set.
 PyObject* call_engine(const OperatorCall& op, ArgumentFrame& frame);
-/// The same for a bound plan.
+/// Like call_engine, for a bound plan.
 PyObject* call_plan(const OperatorCall& op, Plan& plan, ArgumentFrame& frame);
 
 }  // namespace opmux::python

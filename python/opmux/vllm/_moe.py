@@ -105,6 +105,6 @@ def hook() -> None:
     """Replaces vLLM's routing and its method class for unquantized experts."""
     taken = import_module("vllm.model_executor.custom_op").op_registry_oot
     base = import_module(f"{_LAYERS}.unquantized_fused_moe_method").UnquantizedFusedMoEMethod
-    if base.__name__ not in taken:  # another plugin may have it
+    if base.__name__ not in taken:  # unless another plugin registered a class
         base.register_oot(_experts(base))
     _hook_router()

@@ -88,5 +88,5 @@ def hook() -> None:
     """Registers the replacement classes with vLLM."""
     taken = import_module("vllm.model_executor.custom_op").op_registry_oot
     for base, kind, forward in _bases():
-        if base.__name__ not in taken:  # another plugin may have it
+        if base.__name__ not in taken:  # unless another plugin registered a class
             base.register_oot(_stand_in(base, kind, forward))
