@@ -1,4 +1,4 @@
-// The activations of gated layers, in f32.
+// Activation functions of gated layers, in f32.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,8 @@ namespace opmux::backends {
 
 inline float silu(float v) { return v / (1 + std::exp(-v)); }
 
-// Both are written so that nothing cancels for large negative values: 1 + erf(v) is erfc(-v), and
-// (1 + tanh(u)) / 2 is 1 / (1 + exp(-2u)).
+// Both avoid cancellation for large negative values: 1 + erf(v) is computed as erfc(-v), and (1 +
+// tanh(u)) / 2 as 1 / (1 + exp(-2u)).
 inline float gelu(float v) { return 0.5f * v * std::erfc(-v / std::numbers::sqrt2_v<float>); }
 
 inline float gelu_tanh(float v) {

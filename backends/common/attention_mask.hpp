@@ -1,4 +1,4 @@
-// The optional mask of attention, seen as [B, HQ, S, T] whatever its rank.
+// The optional mask argument of attention, broadcast to [B, HQ, S, T] from any rank up to 4.
 #pragma once
 
 #include <opmux/abi.h>
@@ -15,11 +15,11 @@ namespace opmux::backends {
 
 class AttentionMask {
  public:
-  // Without a tensor nothing is masked.
+  // A default-constructed mask masks nothing.
   AttentionMask() = default;
 
-  // Aligns the tensor's dimensions with the last of `shape`; one of size 1 serves all. False if
-  // that is not possible.
+  // Aligns the tensor's dimensions with the trailing dimensions of `shape`; a dimension of size 1
+  // is repeated. Returns false if the shapes do not broadcast. Keeps a pointer to `tensor`.
   bool broadcast(const opmux_tensor& tensor, const std::array<int64_t, 4>& shape) {
     if (tensor.ndim > 4) return false;
     const auto absent = static_cast<size_t>(4 - tensor.ndim);
@@ -34,14 +34,15 @@ class AttentionMask {
 
   explicit operator bool() const { return tensor_ != nullptr; }
 
-  // What is added to one logit: 0, -inf for a bool that is false, or the element of a float mask.
+  // The term added to one logit: the element of a float mask; for a bool mask, 0 if true and -inf
+  // if false; 0 without a mask.
   float at(int64_t batch, int64_t head, int64_t query, int64_t key) const {
     float value = 0;
     if (tensor_) load(batch, head, query, key, 1, &value);
     return value;
   }
 
-  // The same for keys [key, key + count). There must be a tensor.
+  // Writes the terms for keys [key, key + count). Requires a tensor.
   void load(int64_t batch, int64_t head, int64_t query, int64_t key, int64_t count,
             float* to) const {
     const int64_t first =

@@ -1,4 +1,5 @@
-// The arguments that attention and paged_attention end with, and what they do to logits.
+// The trailing arguments that attention and paged_attention share, and the logit arithmetic they
+// control.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 namespace opmux::backends {
 
-// The logit of a key that is not seen.
+// Logit of a key that the query may not see.
 inline constexpr float kExcluded = -std::numeric_limits<float>::infinity();
 
 struct AttentionOptions {
@@ -20,8 +21,8 @@ struct AttentionOptions {
   int64_t window;
   float softcap;
 
-  // From the product of a query and a key; `added` comes from the mask. A key that the mask
-  // excludes is out even if its logit is NaN.
+  // Computes a logit from a query-key product; `added` is the mask's term. A key that the mask
+  // excludes is excluded even if its logit is NaN.
   float logit(float product, float added) const {
     float value = product * scale;
     if (softcap > 0) value = softcap * std::tanh(value / softcap);
@@ -36,14 +37,14 @@ inline float default_attention_scale(int64_t size) {
 inline bool is_softcap(float value) { return value >= 0 && std::isfinite(value); }
 
 inline std::string softcap_refusal(float value) {
-  return "softcap must be 0, for none, or a positive number, is " + std::to_string(value);
+  return "softcap must be 0 (disabled) or a positive number, got " + std::to_string(value);
 }
 
-// Logits become weights, in place; `sink` is one more logit. False, and nothing is changed, if all
-// keys are excluded.
+// Converts logits to softmax weights in place; `sink` is one additional logit. Returns false and
+// changes nothing if all keys are excluded.
 inline bool weights_of_logits(float* logits, int64_t count, float sink) {
   if (std::all_of(logits, logits + count, [](float l) { return l == kExcluded; })) return false;
-  // A NaN may or may not become the largest: the sum is NaN either way.
+  // max_element may skip a NaN, but then the sum is NaN anyway.
   const float largest = std::max(sink, *std::max_element(logits, logits + count));
   for (int64_t j = 0; j < count; ++j) logits[j] = std::exp(logits[j] - largest);
   const float sum = pairwise_sum(0, count, [&](int64_t j) { return logits[j]; });

@@ -1,5 +1,5 @@
-// Whether indices that come as data lie where they must. Every backend checks them before it writes
-// anything, and says the same of those that do not.
+// Range checks of indices that a call passes as data (token ids, positions, slots). Every backend
+// runs them before it writes any output and reports the same error codes and texts.
 #pragma once
 
 #include <opmux/abi.h>
@@ -14,14 +14,14 @@
 
 namespace opmux::backends {
 
-// What is wrong with the data of a call; true if something is.
+// An error in a call's data: reason code and text. Converts to true if there is an error.
 struct Wrong {
   std::string_view code;
   std::string text;
   explicit operator bool() const { return !code.empty(); }
 };
 
-// The integers of a tensor, numbered row-major.
+// The integers of a tensor, indexed in row-major order.
 class Indices {
  public:
   explicit Indices(const opmux_tensor& tensor) : tensor_(&tensor), places_(tensor, 0) {}
@@ -29,7 +29,7 @@ class Indices {
   int64_t count() const { return places_.count(); }
   int64_t operator[](int64_t i) const { return integer_at(*tensor_, places_.offset(i)); }
 
-  // The number of the first that is not in [first, last); count() if all are.
+  // Index of the first value outside [first, last); count() if all are inside.
   int64_t first_outside(int64_t first, int64_t last) const {
     int64_t i = 0;
     while (i < count() && (*this)[i] >= first && (*this)[i] < last) ++i;
@@ -41,7 +41,7 @@ class Indices {
   Rows places_;
 };
 
-// "position 7 of token 0 is outside [0, 2)"
+// Reports the first index outside [0, size), e.g. "position 7 of token 0 is outside [0, 2)".
 inline Wrong outside(const Indices& indices, int64_t size, std::string_view code,
                      std::string_view noun) {
   const int64_t i = indices.first_outside(0, size);
@@ -50,17 +50,17 @@ inline Wrong outside(const Indices& indices, int64_t size, std::string_view code
                     std::to_string(i) + " is outside [0, " + std::to_string(size) + ")"};
 }
 
-// The ids of embedding.
+// Checks the ids of embedding.
 inline Wrong wrong_id(const opmux_tensor& weight, const Indices& ids) {
   return outside(ids, weight.shape[0], "embedding.id", "id");
 }
 
-// The positions of rotary_embedding.
+// Checks the positions of rotary_embedding.
 inline Wrong wrong_position(const opmux_tensor& cos_sin, const Indices& positions) {
   return outside(positions, cos_sin.shape[0], "rotary.position", "position");
 }
 
-// The slots of reshape_and_cache; a negative one is none.
+// Checks the slots of reshape_and_cache; a negative slot is valid and means "do not store".
 inline Wrong wrong_slot(const opmux_tensor& cache, const Indices& slots) {
   const int64_t places = cache.shape[0] * cache.shape[1];
   const int64_t i = slots.first_outside(std::numeric_limits<int64_t>::min(), places);

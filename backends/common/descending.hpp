@@ -1,4 +1,4 @@
-// The order in which the largest values of a row are taken.
+// The order in which the largest values of a row are selected.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,12 @@
 
 namespace opmux::backends {
 
-// NaN counts as -inf, so that every row of floats has an order.
+// NaN counts as -inf, so that every row of floats has a total order.
 inline float rank_value(float value) {
   return value == value ? value : -std::numeric_limits<float>::infinity();
 }
 
-// Larger values first, of equal ones that with the lower index.
+// Sorts larger values first; equal values keep the order of their indices.
 struct Descending {
   const float* values;
 

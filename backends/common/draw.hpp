@@ -1,4 +1,4 @@
-// The parameters of `sample` that come as tensors: how each row is drawn.
+// The sampling parameters of `sample`, which the call passes as one tensor each.
 #pragma once
 
 #include <opmux/abi.h>
@@ -13,7 +13,7 @@
 
 namespace opmux::backends {
 
-// How one row is drawn.
+// Sampling parameters of one row.
 struct Draw {
   float temperature = 1;
   int64_t top_k = 0;
@@ -23,7 +23,7 @@ struct Draw {
   bool filters() const { return top_k > 0 || top_p < 1; }
 };
 
-// The draws of all rows; a tensor that is absent is null.
+// Sampling parameters of all rows; an absent tensor is null.
 struct Draws {
   const opmux_tensor *temperature, *top_k, *top_p, *seed, *offset;
 
@@ -52,7 +52,7 @@ struct Draws {
     };
     if (!(draw.temperature >= 0) || std::isinf(draw.temperature)) {
       return {"sample.temperature",
-              refusal("temperature ", draw.temperature, " is no number from 0 on")};
+              refusal("temperature ", draw.temperature, " is not a finite number >= 0")};
     }
     if (draw.top_p >= 0 && draw.top_p <= 1) return {};
     return {"sample.top_p", refusal("top_p ", draw.top_p, " is outside [0, 1]")};

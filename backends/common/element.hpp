@@ -1,4 +1,4 @@
-// Element types of float tensors and their conversion to and from f32, bit exact on every x86-64.
+// Element types of float tensors and their conversion to and from f32, bit-exact on every x86-64.
 #pragma once
 
 #include <opmux/abi.h>
@@ -32,7 +32,7 @@ inline float to_float(F16 value) {
   return std::bit_cast<float>(sign | ((magnitude << 13) + kRebias));
 }
 
-// Round to nearest, ties to even; overflow gives infinity; NaN stays a (quiet) NaN.
+// Rounds to nearest, ties to even. Overflow gives infinity; NaN stays NaN and becomes quiet.
 template <class T>
 T from_float(float value);
 
@@ -58,14 +58,15 @@ inline F16 from_float<F16>(float value) {
   if (magnitude > 0x7f800000u) return {uint16_t(sign | 0x7e00u | (magnitude >> 13 & 0x03ffu))};
   if (magnitude >= 0x477ff000u) return {uint16_t(sign | 0x7c00u)};  // 65520 and above
   if (magnitude < 0x38800000u) {
-    // Below 2^-14: adding 0.5 puts the last place of the sum at 2^-24, so the addition rounds.
+    // Below 2^-14: the last bit of a sum with 0.5 has the value 2^-24, so the addition rounds
+    // correctly.
     const float sum = std::bit_cast<float>(magnitude) + 0.5f;
     return {uint16_t(sign | (std::bit_cast<uint32_t>(sum) - 0x3f000000u))};
   }
   return {uint16_t(sign | ((magnitude - kRebias + 0x0fffu + (magnitude >> 13 & 1u)) >> 13))};
 }
 
-// Stands for a C++ type in an argument.
+// Passes a C++ type as a function argument.
 template <class T>
 struct Tag {
   using type = T;

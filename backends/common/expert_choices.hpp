@@ -1,4 +1,4 @@
-// Which experts a router chose for each token.
+// The experts that a router selected for each token.
 #pragma once
 
 #include <opmux/abi.h>
@@ -12,7 +12,7 @@
 
 namespace opmux::backends {
 
-// Choices of all tokens, token by token.
+// Reads the selected experts of all tokens from the `ids` tensor.
 class ExpertChoices {
  public:
   explicit ExpertChoices(const opmux_tensor& ids) : ids_(ids), rows_(ids) {}
@@ -21,12 +21,12 @@ class ExpertChoices {
   int64_t per_token() const { return ids_.shape[ids_.ndim - 1]; }
   int64_t count() const { return tokens() * per_token(); }
 
-  // -1 = none.
+  // Expert i of a token; -1 if the slot is empty.
   int64_t expert(int64_t token, int64_t i) const {
     return std::max<int64_t>(integer_at(ids_, rows_.offset(token) + i * inner_stride(ids_)), -1);
   }
 
-  // What is wrong if one is not among the experts; empty if nothing.
+  // Error text for the first expert index that is not below `experts`; empty if all are valid.
   std::string complaint(int64_t experts) const {
     for (int64_t t = 0; t < tokens(); ++t) {
       for (int64_t i = 0; i < per_token(); ++i) {

@@ -1,4 +1,4 @@
-// Indices, lengths and the like: tensors of i32 or i64 read element by element.
+// Element access to i32 and i64 tensors (indices, lengths).
 #pragma once
 
 #include <opmux/abi.h>
@@ -9,7 +9,7 @@
 
 namespace opmux::backends {
 
-// The integer `offset` elements behind the tensor's first.
+// The integer `offset` elements after the tensor's first element.
 inline int64_t integer_at(const opmux_tensor& tensor, int64_t offset) {
   return tensor.dtype.bits == 32 ? first_element<const int32_t>(tensor)[offset]
                                  : first_element<const int64_t>(tensor)[offset];

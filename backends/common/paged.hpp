@@ -1,4 +1,4 @@
-// The arguments of paged_attention by name, and whether its indices lie where they must.
+// The sequences of a paged_attention call and the range checks of its indices.
 #pragma once
 
 #include <opmux/abi.h>
@@ -26,10 +26,10 @@ class PagedSequences {
 
   int64_t count() const { return seq_lens_->shape[0]; }
   int64_t keys(int64_t b) const { return integer_at(*seq_lens_, b * seq_lens_->strides[0]); }
-  // The first query of sequence b; that of the one behind it is the end.
+  // Index of the first query of sequence b. start(b + 1) is the end of sequence b.
   int64_t start(int64_t b) const { return integer_at(*query_start_, b * query_start_->strides[0]); }
   int64_t queries(int64_t b) const { return start(b + 1) - start(b); }
-  // The sequence that a query belongs to.
+  // The sequence that contains query `token`.
   int64_t of(int64_t token) const {
     int64_t b = 0;
     for (int64_t last = count(); last - b > 1;) {
@@ -46,7 +46,7 @@ class PagedSequences {
   int64_t block(int64_t b, int64_t i) const {
     return integer_at(*block_table_, b * block_table_->strides[0] + i * block_table_->strides[1]);
   }
-  // Where key j of sequence b lies in a cache, in elements.
+  // Offset, in elements, of key j of sequence b in a cache.
   int64_t offset(const opmux_tensor& cache, int64_t b, int64_t j) const {
     return block(b, j / places_) * cache.strides[0] + j % places_ * cache.strides[1];
   }

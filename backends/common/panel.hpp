@@ -1,5 +1,5 @@
-// Products of matrices in f32, 64 columns at a time: plain loops of a fixed length, which every
-// compiler turns into vectors, in an order that does not depend on the other rows or columns.
+// Matrix products in f32, 64 columns at a time. The loops have a fixed length, so every compiler
+// vectorizes them, and the order of additions does not depend on the other rows or columns.
 #pragma once
 
 #include <opmux/abi.h>
@@ -16,8 +16,8 @@ namespace opmux::backends {
 
 inline constexpr int64_t kPanelWidth = 64;
 
-// A matrix somewhere in a tensor: element (k, c) lies k * depth_stride + c * width_stride elements
-// behind `offset`. A product adds over k.
+// A matrix inside a tensor: element (k, c) is at `offset` + k * depth_stride + c * width_stride.
+// Products sum over k.
 struct Matrix {
   const opmux_tensor* tensor;
   int64_t offset;
@@ -25,12 +25,13 @@ struct Matrix {
   int64_t width, width_stride;
 };
 
-// Up to 64 columns of a matrix as f32.
+// Up to 64 columns of a matrix, converted to f32.
 class Panel {
  public:
   explicit Panel(int64_t depth) : values_(static_cast<size_t>(depth * kPanelWidth)) {}
 
-  // Element (k, c) becomes value(k, c) for k < depth and c < width; the others keep what they hold.
+  // Sets element (k, c) to value(k, c) for k < depth and c < width; other elements keep their
+  // values.
   template <class Value>
   void fill(int64_t depth, int64_t width, const Value& value) {
     for (int64_t k = 0; k < depth; ++k) {
@@ -39,7 +40,7 @@ class Panel {
     }
   }
 
-  // The columns of `matrix` from `column` on, as many as there are up to 64; returns their number.
+  // Loads up to 64 columns of `matrix`, starting at `column`; returns the number of columns loaded.
   int64_t load(const Matrix& matrix, int64_t column) {
     const int64_t width = std::min(kPanelWidth, matrix.width - column);
     const bool known = with_element(matrix.tensor->dtype, [&]<class T>(Tag<T>) {
@@ -52,8 +53,9 @@ class Panel {
     return width;
   }
 
-  // to[c] = sum of weights[k] * element (first + k, c) over k < count, for all 64 columns, added
-  // pairwise as pairwise_sum does. With kSkipZeros a weight of zero hides its row, even NaN in it.
+  // to[c] = sum of weights[k] * element (first + k, c) over k < count, for all 64 columns, summed
+  // pairwise as in pairwise_sum. With kSkipZeros, a zero weight skips its row, so that NaN in that
+  // row does not propagate.
   template <bool kSkipZeros = false>
   void weighted_sum(const float* weights, int64_t first, int64_t count, float* to) const {
     constexpr int64_t kBlock = 32;
@@ -78,8 +80,8 @@ class Panel {
   std::vector<float> values_;
 };
 
-// to[r][c] = sum over k of rows[r][k] * matrix(k, c); both row-major and without gaps. `panel` has
-// the depth of the matrix; nothing is allocated.
+// to[r][c] = sum over k of rows[r][k] * matrix(k, c); both are row-major and dense. `panel` must
+// have the depth of the matrix. Does not allocate.
 inline void multiply(const float* rows, int64_t count, const Matrix& matrix, Panel& panel,
                      float* to) {
   float sums[kPanelWidth];

@@ -1,5 +1,5 @@
-// Philox4x32-10, a random generator without state: the same key and counter give the same numbers
-// on every machine and in every order.
+// Philox4x32-10, a counter-based random generator: the same key and counter give the same numbers
+// on every machine and in any order of calls.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ inline std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter,
   return counter;
 }
 
-// 64 random bits of a seed: its `offset`-th number.
+// The `offset`-th 64-bit random number of a seed.
 inline uint64_t random_bits(uint64_t seed, uint64_t offset) {
   const auto numbers = philox({uint32_t(offset), uint32_t(offset >> 32), 0, 0},
                               {uint32_t(seed), uint32_t(seed >> 32)});

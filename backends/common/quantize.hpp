@@ -1,4 +1,5 @@
-// Rows of floats as 8-bit integers times a scale, defined so that every backend gets the same ones.
+// Quantizes rows of floats to 8-bit integers and a scale. All backends use this definition, so that
+// they produce the same integers.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +9,8 @@
 
 namespace opmux::backends {
 
-// The scale that maps the largest magnitude of a row to 127; 0 if there are only zeros, NaN if the
-// row holds a NaN or an infinity.
+// The scale that maps the largest magnitude of a row to 127; 0 if all elements are zero, NaN if the
+// row contains a NaN or an infinity.
 inline float row_scale(const float* row, int64_t count) {
   float largest = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -19,8 +20,8 @@ inline float row_scale(const float* row, int64_t count) {
   return largest / 127;
 }
 
-// value / scale to the nearest integer, ties to even, within [-128, 127]. NaN, also that of 0 / 0,
-// gives 0.
+// value / scale, rounded to the nearest integer (ties to even) and clamped to [-128, 127]. A NaN
+// quotient, including 0 / 0, gives 0.
 inline int8_t quantize(float value, float scale) {
   const float quotient = value / scale;
   if (std::isnan(quotient)) return 0;

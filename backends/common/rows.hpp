@@ -1,4 +1,5 @@
-// A strided tensor as rows: the last `inner` dimensions are a row, all others count rows.
+// Views a strided tensor as rows: the last `inner` dimensions form a row, the others number the
+// rows.
 #pragma once
 
 #include <opmux/abi.h>
@@ -20,14 +21,15 @@ class Rows {
 
   int64_t count() const { return count_; }
 
-  // Elements from the tensor's first to the row's first; rows are numbered row-major.
+  // Offset, in elements, of a row's first element from the tensor's first element; rows are
+  // numbered in row-major order.
   int64_t offset(int64_t row) const {
     int64_t offset = 0;
     for (int i = leading_ - 1; i > 0; --i) {
       offset += row % tensor_->shape[i] * tensor_->strides[i];
       row /= tensor_->shape[i];
     }
-    // What is left is below the first size: most tensors need no division.
+    // The remaining index is below shape[0], so the common 2-D case needs no division.
     return leading_ > 0 ? offset + row * tensor_->strides[0] : 0;
   }
 
@@ -42,10 +44,10 @@ T* first_element(const opmux_tensor& tensor) {
   return reinterpret_cast<T*>(static_cast<char*>(tensor.data) + tensor.byte_offset);
 }
 
-// Distance of neighbours in the last dimension.
+// Stride of the last dimension, in elements.
 inline int64_t inner_stride(const opmux_tensor& tensor) { return tensor.strides[tensor.ndim - 1]; }
 
-// One element as f32.
+// Reads one element as f32.
 inline float element_at(const opmux_tensor& tensor, int64_t offset) {
   float value = 0;
   const bool known = with_element(tensor.dtype, [&]<class T>(Tag<T>) {
@@ -55,7 +57,7 @@ inline float element_at(const opmux_tensor& tensor, int64_t offset) {
   return value;
 }
 
-// Copies `count` elements, `stride` apart, from `offset` on, to f32.
+// Loads `count` elements as f32, starting at `offset` and `stride` elements apart.
 inline void load_strided(const opmux_tensor& tensor, int64_t offset, int64_t stride, int64_t count,
                          float* to) {
   const bool known = with_element(tensor.dtype, [&]<class T>(Tag<T>) {
@@ -65,12 +67,12 @@ inline void load_strided(const opmux_tensor& tensor, int64_t offset, int64_t str
   if (!known) throw std::invalid_argument("a tensor is neither f32 nor f16 nor bf16");
 }
 
-// The same for neighbours in the last dimension.
+// Like load_strided, along the last dimension.
 inline void load_row(const opmux_tensor& tensor, int64_t offset, int64_t count, float* to) {
   load_strided(tensor, offset, inner_stride(tensor), count, to);
 }
 
-// The reverse, rounding to nearest even.
+// Stores f32 values along the last dimension, rounding to nearest even.
 inline void store_row(const opmux_tensor& tensor, int64_t offset, int64_t count,
                       const float* from) {
   const bool known = with_element(tensor.dtype, [&]<class T>(Tag<T>) {
@@ -81,7 +83,7 @@ inline void store_row(const opmux_tensor& tensor, int64_t offset, int64_t count,
   if (!known) throw std::invalid_argument("a tensor is neither f32 nor f16 nor bf16");
 }
 
-// Copies a row to another tensor: bit by bit if both have one dtype, else through f32.
+// Copies a row to another tensor: bitwise if the dtypes are equal, otherwise through f32.
 inline void copy_row(const opmux_tensor& from, int64_t from_offset, const opmux_tensor& to,
                      int64_t to_offset, int64_t count) {
   const bool known = with_element(from.dtype, [&]<class From>(Tag<From>) {

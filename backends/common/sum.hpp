@@ -1,11 +1,12 @@
-// Sums in f32 whose error grows with the logarithm of the length, not with the length.
+// f32 sums whose rounding error grows with the logarithm of the length instead of the length.
 #pragma once
 
 #include <cstdint>
 
 namespace opmux::backends {
 
-// Adds term(i) for i in [first, first + count), pairwise: always in the same order.
+// Adds term(i) for i in [first, first + count) pairwise. The order of additions depends only on
+// count.
 template <class Term>
 float pairwise_sum(int64_t first, int64_t count, const Term& term) {
   constexpr int64_t kBlock = 32;

@@ -1,4 +1,4 @@
-// Which keys a query may see by its position: causal and sliding-window attention.
+// The keys that a query may attend to, by position: causal and sliding-window attention.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@ struct KeyRange {
   int64_t first, last;
 };
 
-// Query i of `queries` stands at position i + keys - queries: the last query sees the last key. A
-// window w > 0 leaves the keys less than w away; 0 means there is none.
+// Query i of `queries` has position i + keys - queries, so that the last query is aligned with the
+// last key. A window w > 0 keeps only the keys less than w positions away; 0 disables the window.
 inline KeyRange visible_keys(int64_t query, int64_t queries, int64_t keys, bool causal,
                              int64_t window) {
   const int64_t position = query + keys - queries;

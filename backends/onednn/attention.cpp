@@ -14,7 +14,7 @@
 namespace opmux::backends::onednn {
 namespace {
 
-// Queries and keys whose logits are in the cache at a time.
+// Size of a block of logits, chosen so that it stays in the cache.
 constexpr int64_t kQueries = 128, kKeys = 256;
 constexpr int64_t kFewestQueries = 16;
 
@@ -37,15 +37,16 @@ struct AttentionSizes {
   int64_t all_elements() const { return batches * key_heads * head_elements(); }
 
   int64_t batches, queries, heads, keys, key_heads;
-  int64_t all_keys, key_size, value_size;  // with the zeros that fill panels
+  int64_t all_keys, key_size, value_size;  // Including the zero padding to whole panels.
 };
 
-// Both products for so many queries and so many keys.
+// The two matrix products of one block: query x key and weight x value.
 struct BlockProducts {
   std::unique_ptr<Prepared> logits, values;
 };
 
-// For whole blocks and for what is left of queries and of keys.
+// Products for full blocks and for the remainders, indexed [query block full, rest][key block full,
+// rest].
 struct AttentionProducts {
   std::array<std::array<BlockProducts, 2>, 2> all;
   uint64_t scratchpad = 0;
@@ -83,7 +84,8 @@ std::shared_ptr<void> plan_attention(const plugin::Call& call) {
   return plan;
 }
 
-// What one thread keeps while it works on some queries. Without a workspace it counts its bytes.
+// Scratch memory of one thread while it processes a block of queries. Without a workspace the
+// constructor only counts the bytes.
 template <class T>
 struct QueryRoom {
   QueryRoom(const AttentionSizes& sizes, uint64_t scratchpad_bytes, void* workspace) {
@@ -109,12 +111,13 @@ int64_t workers_of(const plugin::Call& call, const AttentionSizes& sizes) {
   return call.parallel() ? std::min<int64_t>(call.c().max_threads, sizes.pieces()) : 1;
 }
 
-// Some queries of one head.
+// A block of queries of one head.
 struct QueryPiece {
   QueryPiece(const AttentionSizes& sizes, int64_t number)
       : batch(number / sizes.heads % sizes.batches),
         head(number % sizes.heads),
-        // The last queries see most keys: they come first, lest one thread is left with them.
+        // The last queries see the most keys. Start with them, so that no thread is left with the
+        // longest piece at the end.
         first((sizes.query_blocks() - 1 - number / sizes.heads / sizes.batches) * kQueries),
         count(std::min(kQueries, sizes.queries - first)) {}
   int64_t batch, head, first, count;
@@ -149,7 +152,7 @@ class Attention {
   }
 
  private:
-  // Packed keys of a head stand before its packed values; both are blocks of kKeys keys.
+  // The packed keys of a head precede its packed values; both are stored in blocks of kKeys keys.
   T* keys_of(int64_t head, int64_t block) const {
     return heads_ + head * sizes_.head_elements() + block * kKeys * sizes_.key_size;
   }
@@ -216,7 +219,7 @@ class Attention {
     }
   }
 
-  // Keys that the query does not see get the weight 0.
+  // Converts the logits of one query to weights; keys that the query does not see get weight 0.
   void weigh(const QueryPiece& piece, int64_t block, int64_t i, int64_t keys,
              const QueryRoom<T>& room) {
     const int64_t first = block * kKeys, query = piece.first + i;
@@ -229,7 +232,7 @@ class Attention {
     std::fill(weights, weights + from, T{});
     std::fill(weights + to, weights + keys, T{});
     float scale = options_.scale;
-    // Below that, a hidden key's logit of -inf would not survive it.
+    // Multiplying the -inf logit of a hidden key by a smaller scale, or by 0, would not give -inf.
     constexpr float kSmallestScale = 1e-30f;
     if (mask_ || options_.softcap > 0 || !(scale > kSmallestScale)) {
       cap_row(logits + from, to - from, scale, options_.softcap);
@@ -244,7 +247,7 @@ class Attention {
     weigh_row(logits + from, to - from, scale, room.rows[i], weights + from);
   }
 
-  // The sink is one more logit; a row that saw no key is zeros.
+  // Adds the sink as one more logit and stores the row; a row that saw no key becomes zeros.
   void finish(const QueryPiece& piece, int64_t i, const QueryRoom<T>& room) {
     const plugin::TensorArg y = call_.tensor(0), sinks = call_.optional_tensor(8);
     const float sink = sinks ? element_at(sinks.c(), piece.head * sinks.stride(0)) : kExcluded;
@@ -265,12 +268,12 @@ class Attention {
   const AttentionOptions& options_;
   const AttentionMask& mask_;
   const AttentionProducts& products_;
-  T* heads_;     // packed
-  char* rooms_;  // one for each thread
+  T* heads_;     // Packed keys and values.
+  char* rooms_;  // One QueryRoom per thread.
   uint64_t room_bytes_;
 };
 
-// Calls fn with the Tag of the two types that there are.
+// Calls fn with the Tag of the call's element type: f32 or bf16.
 template <class Fn>
 void with_type(const plugin::Call& call, const Fn& fn) {
   if (call.tensor(1).is(plugin::f32)) {

@@ -27,9 +27,9 @@ OPMUX_INLINE void store(Floats lanes, BF16* to) {
   std::memcpy(to, &halves, sizeof halves);
 }
 
-// 2^x of what is not above some tens. NaN stays one, and what is not normal any more is zero.
+// 2^x for x up to a few tens. NaN stays NaN; results that would be subnormal are zero.
 OPMUX_INLINE Floats power_of_two(Floats x) {
-  constexpr float kRounds = 0x1.8p23f;  // adding it leaves no place behind the point
+  constexpr float kRounds = 0x1.8p23f;  // Adding it rounds to an integer.
   const Floats shifted = x + kRounds, r = x - (shifted - kRounds);
   Floats series = r * 1.327647212e-03f + 9.675541328e-03f;
   series = series * r + 5.550713273e-02f;
@@ -40,7 +40,7 @@ OPMUX_INLINE Floats power_of_two(Floats x) {
   return x < -126.0f ? Floats{} : series * power;
 }
 
-// By the series of Cephes if it is small, else by (1 - e^-2x) / (1 + e^-2x).
+// Uses the Cephes polynomial for small x, otherwise (1 - e^-2x) / (1 + e^-2x).
 OPMUX_INLINE Floats tanh_of(Floats x) {
   const Floats size = x < 0.0f ? -x : x, square = x * x;
   Floats series = square * -5.70498872745e-3f + 2.06390887954e-2f;

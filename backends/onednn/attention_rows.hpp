@@ -1,5 +1,5 @@
-// What attention does between its two products, row by row: loops that the compiler turns into
-// vectors of AVX-512, which the implementation asks for as a capability.
+// The row operations of attention between its two matrix products. The compiler vectorizes these
+// loops with AVX-512, which the implementation requires as a capability.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,32 @@ namespace opmux::backends::onednn {
 
 inline constexpr const char* kRowFeatures = "avx512f,avx512bw,avx512dq,avx512vl,avx512_bf16";
 
-// Rows are worked on so many elements at a time.
+// Rows are processed in steps of this many elements.
 inline constexpr int64_t kRowStep = 16;
 
-// What is known of one query's softmax after some blocks of keys.
+// Running softmax state of one query after some blocks of keys.
 struct RunningRow {
-  float largest = kExcluded;  // logit
-  float sum = 0;              // of exp(logit - largest)
-  float factor = 1;           // of what was summed before the last block
+  float largest = kExcluded;  // Largest logit.
+  float sum = 0;              // Sum of exp(logit - largest).
+  float factor = 1;           // Rescales the sums of earlier blocks.
 };
 
-// Products become logits: scaled, capped if softcap is above 0. `count` is a multiple of kRowStep.
+// Converts products to logits: scales them and, if softcap > 0, caps them. `count` must be a
+// multiple of kRowStep.
 void cap_row(float* products, int64_t count, float scale, float softcap);
 
-// What the mask adds. See AttentionOptions::logit.
+// Adds the mask's terms; see AttentionOptions::logit.
 void add_mask(float* logits, int64_t count, const float* added);
 
-// scale * logits become weights relative to the largest so far, rounded to the type of the values.
-// `count` is a multiple of kRowStep.
+// Converts scale * logits to weights relative to the largest logit so far, rounded to the values'
+// type. `count` must be a multiple of kRowStep.
 template <class T>
 void weigh_row(const float* logits, int64_t count, float scale, RunningRow& row, T* weights);
 
 // sums = sums * factor + part
 void add_part(float* sums, int64_t count, float factor, const float* part);
 
-// to = sums * factor, rounded once.
+// to = sums * factor, rounded to T.
 template <class T>
 void store_scaled(const float* sums, int64_t count, float factor, T* to);
 

@@ -16,14 +16,15 @@ namespace {
 
 using Desc = dnnl::memory::desc;
 using Activation = float (*)(float);
-constexpr Activation kActivations[] = {silu, gelu, gelu_tanh};  // in the order of the schema
+// In the order of the schema's enum.
+constexpr Activation kActivations[] = {silu, gelu, gelu_tanh};
 
-// How many tokens meet in one expert is known when the call runs, and primitives are made before:
-// one for each power of two, the rows behind the last token being zeros. More than kMostRows are
-// multiplied in several goes.
+// The number of tokens per expert is known only when the call runs, but primitives are created
+// before. So there is one primitive per power of two, and rows after the last token are zeros. More
+// than kMostRows rows are multiplied in several steps.
 constexpr int64_t kMostRows = 256;
 
-// Sizes of one call.
+// Dimensions of one call.
 struct Sizes {
   explicit Sizes(const plugin::Call& call)
       : tokens(Rows(call.tensor(0).c()).count()),
@@ -34,7 +35,7 @@ struct Sizes {
   int64_t tokens, hidden, inner, experts, choices;
 };
 
-// Both products of an expert for up to that many rows.
+// Both products of an expert for up to `rows` rows.
 struct Products {
   int64_t rows;
   std::unique_ptr<Prepared> up, down;
@@ -71,7 +72,7 @@ std::shared_ptr<void> plan_moe(const plugin::Call& call) {
   return plan;
 }
 
-// Where a call keeps what it computes.
+// Layout of a call's workspace.
 struct Places {
   Places(const plugin::Call& call, const Sizes& sizes, void* workspace) : parts(workspace) {
     const int64_t size = call.tensor(1).dtype().bits / 8;
@@ -86,7 +87,8 @@ struct Places {
         parts.take<char>(static_cast<int64_t>(call.prepared<ExpertProducts>()->scratchpad));
   }
   Parts parts;
-  int64_t *begins, *order;  // choices sorted by expert, and where each expert's begin
+  // Choices sorted by expert, and the index at which each expert's choices begin.
+  int64_t *begins, *order;
   float *sums, *results;
   char *rows, *gates, *gated, *scratchpad;
 };
@@ -103,13 +105,14 @@ void sort_by_expert(const ExpertChoices& choices, int64_t experts, Places& place
   };
   each([&](int64_t expert, int64_t) { ++places.begins[expert + 1]; });
   for (int64_t e = 0; e < experts; ++e) places.begins[e + 1] += places.begins[e];
-  // Each expert's begin moves to its end while it is filled, and is the next one's begin then.
+  // Filling advances each expert's begin to its end, which is the next expert's begin; the copy
+  // shifts the array back into place.
   each([&](int64_t expert, int64_t choice) { places.order[places.begins[expert]++] = choice; });
   std::copy_backward(places.begins, places.begins + experts, places.begins + experts + 1);
   places.begins[0] = 0;
 }
 
-// activation(gate) * up, rounded to the type of the rows.
+// to = activation(gate) * up, rounded to the rows' type.
 template <class T>
 void gate_row(const T* gates, int64_t width, Activation activation, T* to) {
   for (int64_t i = 0; i < width; ++i) {

@@ -1,11 +1,12 @@
-// One function per operator of this backend; each adds its variants.
+// One function per operator of this backend; each adds the operator's variants.
 #pragma once
 
 #include <opmux/plugin.hpp>
 
 namespace opmux::backends::onednn {
 
-// Capabilities that all have in common: element types that this machine's oneDNN has fast code for.
+// Capabilities shared by all implementations: the element types for which oneDNN has fast code on
+// this machine.
 plugin::Caps float_caps();
 
 void add_attention(plugin::Backend& backend);

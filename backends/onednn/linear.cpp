@@ -39,22 +39,22 @@ std::shared_ptr<Prepared> plan_linear(const plugin::Call& call) {
   });
 }
 
-// How many elements the rows of x must have that the weight is multiplied with.
+// Row length of x that the prepared product expects, including padding.
 int64_t depth_of(const plugin::Call& call) {
   const bool packed = call.prepared<Prepared>()->takes_packed;
   return packed ? call.instance<PackedWeight>()->depth : call.tensor(2).dim(1);
 }
 
-// Bytes of a copy of x, if it needs zeros behind its rows.
+// Bytes of the padded copy of x; 0 if x is used in place.
 uint64_t copied_bytes(const plugin::Call& call) {
   const plugin::TensorArg x = call.tensor(1);
   const int64_t depth = depth_of(call);
   return depth == x.dim(-1) ? 0 : static_cast<uint64_t>(rows_in(x) * depth) * sizeof(uint16_t);
 }
 
-// x as it lies, or its copy at the beginning of the workspace.
+// Returns x itself, or a padded copy at the start of the workspace.
 void* padded_rows(const plugin::Call& call) {
-  constexpr int64_t kRows = 64;  // that one thread copies at a time
+  constexpr int64_t kRows = 64;  // Rows copied per task.
   const plugin::TensorArg x = call.tensor(1);
   const int64_t size = x.dim(-1), padded = depth_of(call), rows = rows_in(x);
   if (size == padded) return x.data();
@@ -94,7 +94,7 @@ int32_t verify_linear(const plugin::Facts& facts, opmux_error* why) {
 void add_linear(plugin::Backend& backend) {
   plugin::Impl impl{"linear", "dense"};
   impl.signature(kLinearSignature)
-      // oneDNN leaves the output as it is if there is nothing to add up.
+      // oneDNN does not write the output if K is 0.
       .caps(float_caps().contiguous().at_least("K", 1))
       .verify(verify_linear, {{OPMUX_FACT_DTYPE, "y"},
                               {OPMUX_FACT_DTYPE, "x"},

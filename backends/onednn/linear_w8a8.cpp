@@ -15,8 +15,7 @@ constexpr std::string_view kW8a8Signature =
     "linear_w8a8(out Tensor y[..., N], Tensor x[..., K], const Tensor weight[N, K], "
     "const Tensor weight_scale[N], Tensor? x_scale[...], Tensor? bias[N]) where K < 131072";
 
-// Rows that are multiplied at a time, so that their sums are still in the cache when they are
-// scaled.
+// Rows multiplied at a time, so that their sums are still in the cache when they are scaled.
 constexpr int64_t kBlockRows = 256;
 
 std::shared_ptr<Prepared> w8a8_product(const plugin::Call& call, int64_t rows) {
@@ -35,7 +34,7 @@ std::shared_ptr<Prepared> w8a8_product(const plugin::Call& call, int64_t rows) {
   });
 }
 
-// W8a8Products of whole blocks of rows, and of those that are left.
+// Prepared products for full blocks of rows and for the remaining rows.
 struct W8a8Products {
   std::shared_ptr<Prepared> block, rest;
 
@@ -54,7 +53,7 @@ std::shared_ptr<void> plan_w8a8(const plugin::Call& call) {
   return made;
 }
 
-// How the workspace is divided; every part starts at a multiple of 64 bytes.
+// Layout of the workspace; every part is aligned to 64 bytes.
 struct W8a8Room {
   uint64_t values = 0, sums, scales, bias, scratchpad, size;
 

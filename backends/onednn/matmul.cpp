@@ -9,8 +9,8 @@ using Desc = dnnl::memory::desc;
 constexpr std::string_view kMatmulSignature =
     "matmul(out Tensor y[..., M, N], Tensor a[..., M, K], Tensor b[..., K, N])";
 
-// Row-major matrices with gaps at most, or their transposes, one behind the other. oneDNN takes
-// some other layouts at first and then fails to run, so they are refused here.
+// Describes a batch of row-major matrices (or their transposes) with optional row padding. oneDNN
+// accepts some other layouts at creation and then fails to run, so they are declined here.
 Desc strided(const plugin::TensorArg& tensor) {
   const auto declined = [] {
     return plugin::Declined("onednn.layout", "matrices must be dense or have padded rows");
@@ -29,7 +29,7 @@ Desc strided(const plugin::TensorArg& tensor) {
   return {dims, data_type_of(tensor.dtype()), strides};
 }
 
-// Leading dimensions joined into one, or none if there is one matrix only.
+// Joins the leading dimensions into one; a single matrix has none.
 Desc contiguous(const plugin::TensorArg& tensor) {
   const int64_t rows = tensor.dim(-2), columns = tensor.dim(-1);
   const int64_t matrices = tensor.elements() / (rows * columns);
@@ -63,7 +63,7 @@ int32_t verify_matmul(const plugin::Facts& facts, opmux_error* why) {
   return plugin::decline(why, "verify.dtype", "y, a and b must have one dtype");
 }
 
-// oneDNN leaves the output as it is if there is nothing to add up.
+// oneDNN does not write the output if K is 0.
 plugin::Impl implementation(std::string_view variant, plugin::Caps caps) {
   plugin::Impl impl{"matmul", variant};
   impl.signature(kMatmulSignature)
@@ -77,7 +77,8 @@ plugin::Impl implementation(std::string_view variant, plugin::Caps caps) {
 }  // namespace
 
 void add_matmul(plugin::Backend& backend) {
-  // Its primitives depend on sizes alone, so that any memory and any leading shape share one.
+  // The primitives depend on the matrix sizes only, so tensors with other addresses or leading
+  // shapes share one plan.
   plugin::Impl dense = implementation("dense", float_caps().contiguous());
   backend.add(prepared_by(dense,
                           [](const plugin::Call& call) { return plan_matmul(call, contiguous); },

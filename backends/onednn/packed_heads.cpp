@@ -8,14 +8,14 @@ namespace opmux::backends::onednn {
 namespace {
 
 template <class T>
-constexpr int64_t kGroup = int64_t{4 / sizeof(T)};  // rows whose elements stand together
+constexpr int64_t kGroup = int64_t{4 / sizeof(T)};  // Rows whose elements are interleaved.
 
 template <class T>
 struct Group {
   T rows[kGroup<T>];
 };
 
-// As many rows as stand together, of whole columns.
+// Packs one group of interleaved rows across a full panel.
 template <class T>
 OPMUX_AVX512 void pack_group(const T* row, int64_t stride, Group<T>* to) {
 #pragma omp simd
@@ -32,7 +32,8 @@ dnnl::memory::desc panels_desc(int64_t rows, int64_t columns, dnnl::memory::data
   return {{rows, columns}, type, is_f32 ? Tag::BA16a64b : Tag::BA16a64b2a};
 }
 
-// Reads whole vectors: those of neighbouring columns often lie a power of two apart.
+// Reads along each column's vector, because vectors of neighbouring columns are often a power of
+// two apart and would compete for the same cache sets.
 template <class T>
 void pack_transposed(const T* from, int64_t stride, int64_t rows, int64_t columns, int64_t all_rows,
                      T* panel) {

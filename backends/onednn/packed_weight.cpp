@@ -16,7 +16,8 @@ Memory::desc plain_desc(const plugin::TensorArg& weight) {
   return {{weight.dim(1), weight.dim(0)}, data_type_of(weight.dtype()), {1, weight.dim(1)}};
 }
 
-// With the zeros that keep rows of x apart. Those of f32 and i8 gain nothing.
+// Depth including the padding described at PackedWeight. Only bf16 weights of one page per row are
+// padded, because f32 and i8 gain nothing from it.
 int64_t packed_depth(const plugin::TensorArg& weight) {
   constexpr int64_t kPage = 2048, kZeros = 32;  // elements
   const int64_t depth = weight.dim(1);
@@ -29,12 +30,12 @@ void* large_pages(size_t bytes) {
   const size_t whole = (bytes + page - 1) / page * page;
   void* const room = std::aligned_alloc(page, whole);
   if (room == nullptr) throw std::bad_alloc();
-  // A system that has none leaves it as it is.
+  // madvise is a hint: without huge pages the memory stays as it is.
   if (page == kLarge) static_cast<void>(madvise(room, whole, MADV_HUGEPAGE));
   return room;
 }
 
-// Asked for a number of rows at which the blocks pay most.
+// The blocks that oneDNN prefers for 64 rows, where blocking pays off most.
 Memory::desc packed_desc(const plugin::TensorArg& weight) {
   constexpr int64_t kRows = 64;
   const auto type = data_type_of(weight.dtype());
@@ -48,7 +49,7 @@ Memory::desc packed_desc(const plugin::TensorArg& weight) {
   return descriptor.weights_desc();
 }
 
-// The weight as it lies, or a copy with zeros behind its depth.
+// The weight in place, or a copy with zero padding after its depth.
 Memory plain_weight(const plugin::TensorArg& weight) {
   const int64_t width = weight.dim(0), depth = weight.dim(1), all = packed_depth(weight);
   if (all == depth) return {plain_desc(weight), cpu(), weight.data()};

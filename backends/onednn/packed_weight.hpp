@@ -1,4 +1,5 @@
-// A weight [N, K] as the second factor of a product: as it lies in memory, or in oneDNN's blocks.
+// A weight [N, K] as the right-hand side of a product: in place, or packed in oneDNN's blocked
+// layout.
 #pragma once
 
 #include <opmux/plugin.hpp>
@@ -11,30 +12,33 @@
 
 namespace opmux::backends::onednn {
 
-// A weight in the blocks that oneDNN multiplies with; all numbers of rows like the same ones. If
-// rows of x are one page long, too many of them share a place in the cache, which costs up to a
-// tenth of the speed: such a weight gets some zeros behind its depth, and x must have them too.
-// Longer rows gain nothing. The blocks lie in large pages where the system has them: products of
-// few rows read them once, and looking up small pages takes a twentieth of that time.
+// A weight in oneDNN's blocked layout, which is the same for every number of rows.
+//
+// If rows of x are exactly one page long, too many of them map to the same cache sets, which costs
+// up to 10 % of the speed. Such a weight is padded with zeros along its depth, and x must be padded
+// too. Longer rows gain nothing from padding.
+//
+// The blocks are allocated in huge pages where the system provides them: products of few rows read
+// the weight once, and TLB misses of small pages take about 5 % of that time.
 struct PackedWeight {
   std::unique_ptr<void, void (*)(void*)> room{nullptr, std::free};
   dnnl::memory memory;
   int64_t depth = 0;
 };
 
-// Of a tensor whose last dimension is not empty.
+// Number of rows of a tensor whose last dimension is not empty.
 inline int64_t rows_in(const plugin::TensorArg& x) { return x.elements() / x.dim(-1); }
 
-// A product with the weight of a call, argument 2: made for its packed copy or, if there is none or
-// oneDNN has no fast code for those blocks, for the weight as it lies.
+// Creates a product with the weight of a call (argument 2) through `make`: for its packed copy, or
+// for the weight in place if there is no packed copy or oneDNN has no fast code for it.
 std::shared_ptr<Prepared> with_weight(
     const plugin::Call& call,
     const std::function<std::shared_ptr<Prepared>(const dnnl::memory::desc& weight)>& make);
-// Rows of 16-bit elements, with zeros behind each.
+// Copies rows of 16-bit elements and pads each with zeros to `padded` elements.
 void copy_rows(const uint16_t* from, int64_t rows, int64_t size, int64_t padded, uint16_t* to);
 void* weight_data(const plugin::Call& call, const Prepared& prepared);
 
-// Lets the host keep packed copies of argument 2.
+// Declares that the host may cache packed copies of argument 2.
 plugin::Impl& packs_weight(plugin::Impl& impl);
 
 }  // namespace opmux::backends::onednn

@@ -1,11 +1,11 @@
-// The workspace of a call, divided into parts.
+// Divides the workspace of a call into parts.
 #pragma once
 
 #include <cstdint>
 
 namespace opmux::backends::onednn {
 
-// Hands out parts that begin at multiples of 64 bytes; without a workspace it counts their bytes.
+// Allocates parts aligned to 64 bytes. With a null workspace it only counts their bytes.
 class Parts {
  public:
   explicit Parts(void* workspace) : first_(reinterpret_cast<uintptr_t>(workspace)) {}

@@ -16,7 +16,7 @@ op::Caps onednn::float_caps() {
 
 OPMUX_PLUGIN_ENTRY(onednn) {
   return op::answer(host, out, [] {
-    // Threads of OpenMP do not survive a fork, and the runtime does not notice.
+    // OpenMP threads do not survive a fork, and the OpenMP runtime does not detect it.
     op::Backend backend{"onednn", OPMUX_KIND_VENDOR};
     backend.vendor("intel").flags(OPMUX_BACKEND_FORK_LOST);
     onednn::add_attention(backend);

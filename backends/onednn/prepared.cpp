@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-// The two functions of OpenMP that are needed, declared here: omp.h comes with one compiler only.
+// Declares the two OpenMP functions used here, because not every compiler ships omp.h.
 extern "C" {
 int omp_get_max_threads(void);
 void omp_set_num_threads(int);
@@ -14,7 +14,7 @@ namespace opmux::backends::onednn {
 namespace {
 
 std::string refusal(dnnl_status_t status) {
-  return "oneDNN could not run: status " + std::to_string(status);
+  return "oneDNN execution failed with status " + std::to_string(status);
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ dnnl::memory::data_type data_type_of(opmux_dtype dtype) {
   if (plugin::same(dtype, plugin::bf16)) return Type::bf16;
   if (plugin::same(dtype, plugin::f16)) return Type::f16;
   if (plugin::same(dtype, plugin::i8)) return Type::s8;
-  throw plugin::Declined("onednn.dtype", "oneDNN has no such element type");
+  throw plugin::Declined("onednn.dtype", "oneDNN does not support this element type");
 }
 
 ThreadLimit::ThreadLimit(int threads)

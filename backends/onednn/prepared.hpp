@@ -1,4 +1,4 @@
-// What oneDNN needs to run: made by plan(), used by run() without making anything.
+// oneDNN primitives created by plan() and executed by run(), which creates no primitives.
 #pragma once
 
 #include <opmux/plugin.hpp>
@@ -14,13 +14,14 @@
 
 namespace opmux::backends::onednn {
 
-// The CPU as oneDNN knows it; lives until the process ends.
+// oneDNN's CPU engine; never destroyed.
 const dnnl::engine& cpu();
 
-// Throws plugin::Declined for a type that oneDNN has not.
+// Throws plugin::Declined for a type that oneDNN does not support.
 dnnl::memory::data_type data_type_of(opmux_dtype dtype);
 
-// Lets the calling thread start as many OpenMP threads as the call allows, until it goes.
+// Limits the OpenMP threads that the calling thread may start; the destructor restores the previous
+// limit.
 class ThreadLimit {
  public:
   explicit ThreadLimit(const plugin::Call& call) : ThreadLimit(call.c().max_threads) {}
@@ -33,8 +34,8 @@ class ThreadLimit {
   int before_, allowed_;
 };
 
-// Turns what oneDNN says it cannot do, and its slow way of doing it, into a plugin::Declined.
-// `make` returns a primitive descriptor.
+// Creates a primitive descriptor with `make`. Throws plugin::Declined if oneDNN does not support
+// the case or has only slow reference code for it.
 template <class Make>
 auto described(Make make) -> decltype(make(dnnl::primitive_attr())) {
   dnnl::primitive_attr attributes;
@@ -54,8 +55,8 @@ auto described(Make make) -> decltype(make(dnnl::primitive_attr())) {
   }
 }
 
-// A primitive with the descriptors of its arguments. Re-entrant: each run borrows its own set of
-// memory objects, of which as many are kept as ran at the same time, up to a limit.
+// A primitive with the descriptors of its arguments. Thread-safe: each run borrows one set of
+// memory objects; up to idle_.size() sets are kept for reuse.
 class Prepared {
  public:
   using Argument = std::pair<int, dnnl::memory::desc>;  // DNNL_ARG_*
@@ -66,16 +67,17 @@ class Prepared {
   Prepared(const Prepared&) = delete;
   Prepared& operator=(const Prepared&) = delete;
 
-  bool takes_packed = false;  // a packed copy of the weight, where it has one
+  bool takes_packed = false;  // Whether it multiplies with the packed copy of the weight.
 
   uint64_t workspace() const { return scratchpad_.get_size(); }
-  // `data` in the order of `arguments`.
+  // `data` has the order of `arguments` in the constructor.
   int32_t run(const plugin::Call& call, std::initializer_list<void*> data) const {
     return run(call, data, call.workspace());
   }
-  // The same with its own part of the workspace.
+  // Like run() above, with an explicit scratchpad.
   int32_t run(const plugin::Call& call, std::initializer_list<void*> data, void* scratchpad) const;
-  // The same on this thread alone, for one of several that share a call. Throws if it fails.
+  // Runs on the calling thread only, for one of several threads that share a call. Throws on
+  // failure.
   void run_here(std::initializer_list<void*> data, void* scratchpad) const;
 
  private:
@@ -90,12 +92,13 @@ class Prepared {
   mutable std::array<std::atomic<Binding*>, 16> idle_{};
 };
 
-// y = x w, whose data run() takes in this order.
+// Prepares y = x w; run() takes their data in this order.
 std::unique_ptr<Prepared> prepared_product(const dnnl::memory::desc& y, const dnnl::memory::desc& x,
                                            const dnnl::memory::desc& w);
 
-// Adds plan() and workspace() to an implementation whose `plan` returns a Prepared. A primitive
-// divides its work by the number of threads that it is made under.
+// Adds plan() and workspace() to an implementation whose `plan` returns a Prepared. oneDNN divides
+// a primitive's work by the number of threads at creation, so plan() runs under the call's thread
+// limit.
 template <class Plan>
 plugin::Impl& prepared_by(plugin::Impl& impl, Plan plan, plugin::Impl::Reads reads) {
   const auto limited = [plan](const plugin::Call& call) -> std::shared_ptr<void> {

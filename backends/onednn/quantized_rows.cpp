@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint32_t kInfinity = 0x7f800000u;
 
-// The bits of the largest magnitude; above those of infinity if there is a NaN. Whole numbers,
-// since a maximum of floats may lose a NaN.
+// Bits of the largest magnitude in a row; greater than the bits of infinity if the row contains a
+// NaN. Compares integers because a maximum of floats may drop a NaN.
 template <class T>
 OPMUX_AVX512 uint32_t largest_bits(const T* row, int64_t count) {
   uint32_t largest = 0;
@@ -24,7 +24,7 @@ OPMUX_AVX512 uint32_t largest_bits(const T* row, int64_t count) {
 
 template <class T>
 OPMUX_AVX512 void quantize_all(const T* row, int64_t count, float scale, int8_t* to) {
-  constexpr float kRounds = 0x1.8p23f;  // adding it leaves no place behind the point
+  constexpr float kRounds = 0x1.8p23f;  // Adding it rounds to an integer.
   for (int64_t i = 0; i < count; ++i) {
     float quotient = to_float(row[i]) / scale;
     quotient = quotient != quotient ? 0.0f : quotient;

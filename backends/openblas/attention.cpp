@@ -10,7 +10,7 @@
 namespace opmux::backends::openblas {
 namespace {
 
-constexpr int64_t kQueries = 64;  // whose logits are in memory at a time
+constexpr int64_t kQueries = 64;  // Queries whose logits are in memory at a time.
 
 // Rows [first, first + count) of one head.
 Block head_of(const plugin::TensorArg& t, int64_t batch, int64_t head, int64_t first,
@@ -41,7 +41,8 @@ struct Attention {
   AttentionMask mask;
 };
 
-// What one thread keeps: copies of what OpenBLAS cannot read or write in place, and the logits.
+// Scratch layout of one thread, in floats: copies of operands that OpenBLAS cannot read or write in
+// place, and the logits.
 struct Rooms {
   explicit Rooms(const Attention& a) {
     const int64_t queries = std::min(kQueries, a.q.dim(1)), keys = a.k.dim(1);
@@ -54,10 +55,10 @@ struct Rooms {
     result = query + floats(q, needs_copy(q));
     all = result + floats(y, !is_row_major(y));
   }
-  int64_t logits, values, query, result, all;  // the keys come first
+  int64_t logits, values, query, result, all;  // Offsets; the copy of the keys is at 0.
 };
 
-// One piece of work: some queries of the heads that share a head of k and v.
+// One task: a block of queries of all heads that share a head of k and v.
 struct Piece {
   Piece(const Attention& a, int64_t number)
       : batch(number / a.blocks() / a.k.dim(2)),
@@ -69,10 +70,11 @@ struct Piece {
   int64_t key_count() const { return keys.last - keys.first; }
 
   int64_t batch, key_head, first, count;
-  KeyRange keys;  // that at least one of the queries may see
+  KeyRange keys;  // Keys that at least one of the queries may see.
 };
 
-// Products of one query with the keys of the piece become weights; keys that are not seen get 0.
+// Converts the products of one query with the task's keys to weights; keys that the query does not
+// see get weight 0.
 void weigh(const Attention& a, const Piece& piece, int64_t head, int64_t query, float* row) {
   const KeyRange seen = a.range(query);
   float* const logits = row + (seen.first - piece.keys.first);
@@ -100,7 +102,7 @@ void attend(const Attention& a, const Piece& piece, int64_t head, const Operand&
   }
   multiply(y.rows, y.columns, key_count, row_major(weights, key_count), values, result, stride);
   for (int64_t i = 0; i < y.rows; ++i) {
-    // No key is seen: zeros, whatever the values are.
+    // A query that sees no key gets zeros, even if the values contain NaN.
     const float* row = weights + i * key_count;
     if (std::all_of(row, row + key_count, [](float w) { return w == 0; })) {
       std::fill_n(result + i * stride, y.columns, 0.0f);

@@ -1,4 +1,4 @@
-// Matrices as OpenBLAS wants them: f32, neighbours in a row or in a column side by side.
+// Matrices in the layouts that OpenBLAS accepts: f32, with contiguous rows or contiguous columns.
 #pragma once
 
 #include <cblas.h>
@@ -12,7 +12,7 @@
 
 namespace opmux::backends::openblas {
 
-// Part of a tensor: element (r, c) lies r * row_stride + c * column_stride behind `offset`.
+// Part of a tensor: element (r, c) is at `offset` + r * row_stride + c * column_stride.
 struct Block {
   const opmux_tensor* tensor;
   int64_t offset;
@@ -25,8 +25,8 @@ inline bool is_f32(const opmux_tensor& tensor) {
          tensor.dtype.lanes == 1;
 }
 
-// Whether lines of `length` elements that are side by side, one `distance` behind the other, are a
-// matrix to OpenBLAS. Of a single one, or of elements that are alone, the stride means nothing.
+// Whether OpenBLAS can read `lines` lines of `length` elements, `distance` apart and with stride
+// `step` inside a line. The stride of a dimension of size 1 does not matter.
 inline bool are_lines(int64_t lines, int64_t distance, int64_t length, int64_t step) {
   if (length > 1 && step != 1) return false;
   return lines <= 1 || (distance >= std::max<int64_t>(1, length) &&
@@ -40,7 +40,7 @@ inline bool is_column_major(const Block& m) {
 }
 inline bool needs_copy(const Block& m) { return !is_row_major(m) && !is_column_major(m); }
 
-// An argument of sgemm.
+// A matrix argument of sgemm.
 struct Operand {
   const float* data;
   CBLAS_TRANSPOSE order;
@@ -60,17 +60,18 @@ inline Operand transposed(Operand m) {
   return m;
 }
 
-// Copies a block to f32, row-major and without gaps, reading along the smaller stride.
+// Copies a block to a dense row-major f32 matrix, reading along the smaller stride.
 void copy_block(const Block& m, float* to);
 
-// The reverse, rounding to nearest even. The columns are the tensor's last dimension.
+// Copies a dense row-major f32 matrix back to a block, rounding to nearest even. The block's
+// columns must be the tensor's last dimension.
 inline void store_block(const Block& m, const float* from) {
   for (int64_t r = 0; r < m.rows; ++r) {
     store_row(*m.tensor, m.offset + r * m.row_stride, m.columns, from + r * m.columns);
   }
 }
 
-// The block where it lies if OpenBLAS can read it there, else its copy in `room`.
+// The block itself if OpenBLAS can read it in place, otherwise a copy in `room`.
 inline Operand operand(const Block& m, float* room) {
   const float* data = first_element<const float>(*m.tensor) + m.offset;
   if (is_row_major(m)) {
@@ -83,7 +84,7 @@ inline Operand operand(const Block& m, float* room) {
   return row_major(room, m.columns);
 }
 
-// One row: sgemv reads b once, sgemm would pack it first.
+// Multiplies a single row with sgemv, which reads b once; sgemm would pack it first.
 inline void multiply_row(int64_t columns, int64_t depth, const Operand& a, const Operand& b,
                          float* y) {
   const bool by_rows = b.order == CblasNoTrans;
@@ -92,7 +93,7 @@ inline void multiply_row(int64_t columns, int64_t depth, const Operand& a, const
               b.stride, a.data, a.order == CblasNoTrans ? 1 : a.stride, 0, y, 1);
 }
 
-// y[rows, columns] = a[rows, depth] * b[depth, columns]; neighbours in a row of y are side by side.
+// y[rows, columns] = a[rows, depth] * b[depth, columns]; rows of y must be contiguous.
 inline void multiply(int64_t rows, int64_t columns, int64_t depth, const Operand& a,
                      const Operand& b, float* y, int64_t y_stride) {
   if (rows == 0 || columns == 0) return;

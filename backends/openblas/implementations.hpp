@@ -1,5 +1,5 @@
-// Operators by sgemm of OpenBLAS. f32 is read and written in place if its strides allow; everything
-// else goes through copies in the workspace. One operator per file.
+// Operators implemented with OpenBLAS' sgemm. f32 tensors are read and written in place if their
+// strides allow it; all others are copied through the workspace. One operator per file.
 #pragma once
 
 #include <opmux/plugin.hpp>
@@ -13,9 +13,9 @@ plugin::Impl matmul();
 plugin::Impl linear();
 plugin::Impl attention();
 
-// What all of them share. `depth` is the dimension that products add over. Not batch invariant:
-// OpenBLAS chooses code by the number of rows. Not capture safe: OpenBLAS takes memory when it
-// pleases.
+// Common declarations of all implementations. `depth` names the dimension that products sum over.
+// Not batch invariant, because OpenBLAS selects kernels by the number of rows. Not capture safe,
+// because OpenBLAS may allocate memory during any call.
 inline plugin::Impl by_gemm(std::string_view op, std::string_view signature, std::string_view depth,
                             plugin::Caps caps = {}) {
   plugin::Impl impl{op, "gemm"};

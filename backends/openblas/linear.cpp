@@ -4,7 +4,7 @@
 namespace opmux::backends::openblas {
 namespace {
 
-// All leading dimensions as the rows of one matrix; false if rows are not evenly spaced.
+// Views all leading dimensions as the rows of one matrix; false if the rows are not evenly spaced.
 bool as_one_matrix(const plugin::TensorArg& t, Block& m) {
   m = {&t.c(), 0, 1, 0, t.dim(-1), t.stride(-1)};
   for (int i = t.rank() - 2; i >= 0; --i) {

@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-// There only if OpenBLAS itself brought OpenMP along.
+// Defined only if OpenBLAS was built with OpenMP.
 extern "C" {
 [[gnu::weak]] int omp_get_max_threads();
 [[gnu::weak]] void omp_set_num_threads(int);
@@ -14,7 +14,8 @@ namespace opmux::backends::openblas {
 namespace {
 
 std::mutex mutex;
-std::recursive_mutex only_caller;  // of a library without threads
+// Serializes calls to an OpenBLAS that was built without threads.
+std::recursive_mutex only_caller;
 int users = 0;
 int found = 1;
 

@@ -1,19 +1,19 @@
-// Keeps OpenBLAS on the thread that calls it.
+// Keeps OpenBLAS on the calling thread.
 #pragma once
 
 namespace opmux::backends::openblas {
 
-// While one lives, OpenBLAS starts no other thread for a call of this one. Work is divided by the
-// operators, over the threads that the host lends, so `max_threads` holds whatever OpenBLAS is set
-// to, and the division, and with it every bit, does not depend on how many they are.
+// While an instance exists, OpenBLAS starts no threads for calls of this thread. The operators
+// divide the work over the threads that the host lends, so `max_threads` holds whatever OpenBLAS is
+// configured to, and results do not depend on the number of threads.
 //
-// How OpenBLAS is told depends on how it was built:
-// - with threads of its own the number is one for the process. The first that needs it sets it to
-//   1, the last puts back what the first found, unless somebody else set it meanwhile. Calls that
-//   the program makes to OpenBLAS itself at that moment run on one thread too; nothing else of them
-//   changes.
-// - with OpenMP it is the calling thread's own number of OpenMP threads, put back afterwards.
-// - without threads it cannot stand two callers at a time: one waits for the other.
+// The mechanism depends on how OpenBLAS was built:
+// - With its internal thread pool, the number of threads is a process-wide setting. The first
+//   instance sets it to 1 and the last one restores the previous value, unless other code changed
+//   it meanwhile. OpenBLAS calls that the program makes during that time also run on one thread;
+//   nothing else changes for them.
+// - With OpenMP, it is the calling thread's OpenMP thread limit, which is restored afterwards.
+// - Without threads, OpenBLAS is not safe for concurrent callers, so callers wait for each other.
 class OneThread {
  public:
   OneThread();
@@ -25,7 +25,7 @@ class OneThread {
   int openmp_threads_ = 0;
 };
 
-// Whether several threads may call OpenBLAS at the same moment.
+// Whether several threads may call OpenBLAS at the same time.
 bool takes_several_callers();
 
 }  // namespace opmux::backends::openblas

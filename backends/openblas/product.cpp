@@ -25,18 +25,20 @@ void copy_block(const Block& m, float* to) {
 
 namespace {
 
-// One product is cut into tiles, always the same ones, that threads take one by one.
+// A product is cut into tiles that do not depend on the number of threads; threads take them one by
+// one.
 struct Tiling {
-  int64_t height, width;                              // of a tile
-  int64_t down, across;                               // tiles of one matrix
-  int64_t count;                                      // of all
-  int64_t a_floats, b_floats, y_floats, bias_floats;  // copies for one tile
+  int64_t height, width;                              // Size of a tile.
+  int64_t down, across;                               // Tiles per matrix.
+  int64_t count;                                      // Tiles in total.
+  int64_t a_floats, b_floats, y_floats, bias_floats;  // Floats copied for one tile.
 
   int64_t floats() const { return a_floats + b_floats + y_floats + bias_floats; }
 };
 
-// Large tiles, since OpenBLAS packs both matrices anew for each; small ones where copies are made,
-// so that these stay in the cache. One row is packed nowhere: long lines of b are read faster.
+// Large tiles, because OpenBLAS packs both matrices again for each tile; small tiles if copies are
+// made, so that the copies stay in the cache. A single row is not packed, and long lines of b are
+// read faster.
 Tiling tiling(const Product& p) {
   constexpr int64_t kLine = 8192, kLarge = 1024, kSmall = 256;
   const bool copy_a = needs_copy(p.a), copy_b = needs_copy(p.b), copy_y = !is_row_major(p.y);

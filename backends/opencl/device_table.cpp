@@ -18,7 +18,7 @@ int32_t alloc(void*, opmux_device device, uint64_t size, uint64_t alignment, voi
   return attempted(nullptr, [&]() -> int32_t {
     if (alignment > find(device).alignment()) return OPMUX_RESOURCE;
     cl_int status = CL_SUCCESS;
-    // OpenCL has no buffers of nothing.
+    // OpenCL does not allow empty buffers.
     *memory = clCreateBuffer(find(device).context(), CL_MEM_READ_WRITE, std::max<size_t>(size, 1),
                              nullptr, &status);
     return outcome_of(status);
@@ -29,7 +29,7 @@ void free_memory(void*, opmux_device, void* memory) {
   clReleaseMemObject(static_cast<cl_mem>(memory));
 }
 
-// Non-blocking: memory of the CPU must stay until the stream is synchronized.
+// Does not block: CPU memory must stay valid until the stream is synchronized.
 cl_int enqueue_copy(cl_command_queue queue, void* to, bool to_cpu, const void* from, bool from_cpu,
                     size_t size, cl_event* event) {
   auto* target = static_cast<cl_mem>(to);
@@ -46,7 +46,7 @@ int32_t copy(void*, void* to, opmux_device to_device, const void* from, opmux_de
   return attempted(nullptr, [&]() -> int32_t {
     const bool to_cpu = to_device.type == OPMUX_DEVICE_CPU;
     const bool from_cpu = from_device.type == OPMUX_DEVICE_CPU;
-    // Memory of one device's context is unknown to another's.
+    // Each device has a separate context, so buffers cannot be copied directly between devices.
     const bool apart = !to_cpu && !from_cpu && to_device.id != from_device.id;
     if (apart || (to_cpu && from_cpu)) return OPMUX_DECLINED;
     if (size == 0) return OPMUX_OK;

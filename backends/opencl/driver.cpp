@@ -5,7 +5,7 @@
 namespace opmux::backends::opencl {
 namespace {
 
-// What the kernels need: groups of 16 by 16 items.
+// Minimum work-group size: the kernels use groups of up to 16 by 16 items.
 constexpr size_t kItems = 256;
 
 template <class T>
@@ -104,7 +104,7 @@ Driver::Driver() {
   }
   if (!devices_.empty()) return;
   missing_ = seen == 0 ? "the OpenCL platforms have no device"
-                       : "no OpenCL device has a compiler and groups of 256 items";
+                       : "no OpenCL device has a compiler and work-groups of 256 items";
 }
 
 Device& Driver::device(int32_t id) const {

@@ -1,4 +1,4 @@
-// The devices of all OpenCL platforms, found once.
+// The devices of all OpenCL platforms, enumerated once per process.
 #pragma once
 
 #include <opmux/abi.h>
@@ -15,22 +15,23 @@
 
 namespace opmux::backends::opencl {
 
-// One device with a context of its own: its number is the id in opmux_device. Thread-safe.
+// One device with a separate context. `id` is the device id in opmux_device. Thread-safe.
 class Device {
  public:
   Device(cl_device_id device, int32_t id);
 
   opmux_device c() const { return {OPMUX_DEVICE_OPENCL, id_}; }
   cl_context context() const { return context_.get(); }
-  // That every buffer has, in bytes.
+  // Alignment of every buffer, in bytes.
   uint64_t alignment() const;
-  // The stream of a call: its queue or, if it names none, the device's own.
+  // The stream of a call: `queue`, or the device's default queue if it is null.
   Stream& stream(void* queue) {
     return streams_.of(queue != nullptr ? static_cast<cl_command_queue>(queue) : queue_.get(),
                        queue);
   }
   Queue make_queue() const;
-  // Compiles at the first call with these options. Throws with what the compiler said.
+  // Compiles on the first call with these options and caches the result. Throws with the compiler's
+  // log.
   cl_program program(std::string_view source, const std::string& options);
 
  private:
@@ -45,13 +46,14 @@ class Device {
 
 class Driver {
  public:
-  // Looks for devices at the first call. Never destroyed: threads of OpenCL may still run.
+  // Enumerates the devices on the first call. Never destroyed, because driver threads may still be
+  // running.
   static Driver& get();
 
-  // Why there is no device; empty if there is one.
+  // Why no device was found; empty if there is at least one.
   const std::string& missing() const { return missing_; }
   int32_t count() const { return static_cast<int32_t>(devices_.size()); }
-  // Throws if there is no such device.
+  // Throws if the device does not exist.
   Device& device(int32_t id) const;
 
  private:

@@ -1,4 +1,4 @@
-// Objects of OpenCL that release themselves, and its errors as exceptions.
+// RAII handles for OpenCL objects, and OpenCL errors as exceptions.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 120
@@ -28,7 +28,7 @@ using Program = Handle<cl_program, clReleaseProgram>;
 using Kernel = Handle<cl_kernel, clReleaseKernel>;
 using Event = Handle<cl_event, clReleaseEvent>;
 
-// What a status of OpenCL means to the host.
+// Maps an OpenCL status to an opmux outcome.
 inline int32_t outcome_of(cl_int status) {
   switch (status) {
     case CL_SUCCESS: return OPMUX_OK;
@@ -55,7 +55,7 @@ inline void check(cl_int status, const char* what) {
   if (status != CL_SUCCESS) throw Error(what, status);
 }
 
-// Runs body; an Error becomes its outcome.
+// Runs body and converts an Error to its outcome.
 template <class Body>
 int32_t attempted(opmux_error* error, const Body& body) {
   return plugin::guarded(error, [&] {

@@ -5,7 +5,7 @@ namespace opmux::backends::opencl {
 plugin::Impl implementation(const Operator& op) {
   plugin::Impl impl{op.name, "kernel"};
   plugin::Caps caps = op.caps;
-  // run() enqueues and never waits, so it may be called again as it was.
+  // Capture safe because run() only enqueues commands and never waits.
   impl.signature(op.signature)
       .flags(OPMUX_IMPL_DETERMINISTIC | OPMUX_IMPL_BATCH_INVARIANT | OPMUX_IMPL_CAPTURE_SAFE)
       .caps(caps.dtypes({plugin::f32, plugin::f16, plugin::bf16}).device_type(OPMUX_DEVICE_OPENCL));

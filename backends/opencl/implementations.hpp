@@ -1,4 +1,4 @@
-// The operators of this backend, one per file, and what they promise.
+// The operators of this backend, one per file, and their common declarations.
 #pragma once
 
 #include <opmux/plugin.hpp>
@@ -15,8 +15,8 @@ void add_rotary_embedding(plugin::Backend& backend);
 void add_silu_and_mul(plugin::Backend& backend);
 void add_softmax(plugin::Backend& backend);
 
-// An operator of this backend. Tensors that are named in `alike` have one dtype. A row is always
-// computed alone and in one order.
+// An operator of this backend. Tensors named in `alike` must have the same dtype. Each row is
+// computed alone and in a fixed order.
 struct Operator {
   std::string_view name, signature;
   plugin::Impl::Reads alike;
@@ -24,7 +24,7 @@ struct Operator {
 };
 plugin::Impl implementation(const Operator& op);
 
-// How memory and queues of OpenCL are reached.
+// The device functions (memory, copies, streams) of this backend.
 const opmux_device_table& device_table();
 
 }  // namespace opmux::backends::opencl

@@ -1,4 +1,4 @@
-// The texts of kernels/, each behind that of elements.cl.
+// The source texts of kernels/*.cl, each preceded by elements.cl.
 #pragma once
 
 #include <string_view>

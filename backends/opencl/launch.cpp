@@ -5,8 +5,8 @@
 namespace opmux::backends::opencl {
 namespace {
 
-// Items in a direction stay below 2^16, where drivers may compile a kernel once more; kernels loop
-// over what is left.
+// Limits the global size to below 2^16 items per dimension, because drivers may compile a kernel a
+// second time for larger sizes; the kernels loop over the rest.
 constexpr size_t kMostItems = 65535;
 
 }  // namespace
@@ -52,7 +52,7 @@ Event Launch::enqueue_kernel(cl_command_queue queue, const Grid& grid) {
 
 void wait_for(const Event& event) {
   cl_event handle = event.get();
-  check(clWaitForEvents(1, &handle), "running a kernel on nothing");
+  check(clWaitForEvents(1, &handle), "running a kernel on empty tensors");
 }
 
 const char* word_of(opmux_dtype dtype) {
@@ -68,8 +68,9 @@ int32_t check_devices(const plugin::Call& call) {
     if (!call.holds_tensor(i)) continue;
     const opmux_device device = call.tensor(i).c().device;
     if (device.type == wanted.type && device.id == wanted.id) continue;
-    return plugin::decline(call.error(), "opencl.device",
-                           "argument " + std::to_string(i) + " must be on the device of the first");
+    return plugin::decline(
+        call.error(), "opencl.device",
+        "argument " + std::to_string(i) + " must be on the same device as the first");
   }
   return OPMUX_OK;
 }

@@ -1,4 +1,4 @@
-// Kernels made ready by plan() and enqueued by run().
+// Kernels prepared by plan() and enqueued by run().
 #pragma once
 
 #include <opmux/plugin.hpp>
@@ -16,24 +16,24 @@
 
 namespace opmux::backends::opencl {
 
-// What a kernel gets for a tensor that the call leaves out.
+// Kernel argument for a tensor that the call leaves out.
 struct NoTensor {};
 
-// How many groups work, and of how many items each.
+// Number of work-groups and items per group.
 struct Grid {
   size_t groups;
   size_t items;
-  bool square = false;  // items by items
+  bool square = false;  // Groups of items x items.
 };
 Grid grid_for(cl_long groups, size_t items, bool square = false);
 
-// A kernel with its arguments to be set: clSetKernelArg and the enqueuing after it belong together,
-// so one thread at a time does them.
+// A kernel whose arguments are set at each launch. A mutex serializes launches, because
+// clSetKernelArg and the enqueue that follows must not interleave with another thread's.
 class Launch {
  public:
   Launch(Device& device, std::string_view source, const char* kernel, const std::string& options);
 
-  // Sets all arguments in order and enqueues.
+  // Sets all arguments in order and enqueues the kernel.
   template <class... Args>
   Event enqueue(cl_command_queue queue, const Grid& grid, const Args&... args) {
     const std::lock_guard lock(mutex_);
@@ -59,24 +59,26 @@ class Launch {
   Kernel kernel_;
 };
 
-// Waits for a command of plan(): a driver may finish compiling when a kernel first runs, and that
-// must not be a call's first time.
+// Waits for a command that plan() enqueued. Drivers may finish compiling a kernel when it first
+// runs, so plan() runs it once to keep that delay out of the first call.
 void wait_for(const Event& event);
 
-// A group's items where a group makes a row.
+// Items per group in kernels that process one row per group.
 inline constexpr size_t kRowItems = 64;
 
-// The word of a dtype in the kernels' texts: "f16".
+// The name of a dtype in the kernel sources, e.g. "f16".
 const char* word_of(opmux_dtype dtype);
 
-// "-D LOCAL=64 -D X=f16"
+// Formats build options, e.g. "-D LOCAL=64 -D X=f16".
 std::string options(size_t local,
                     std::initializer_list<std::pair<const char*, const char*>> defined);
 
-// Declines a call whose tensors are not all on its device: their handles would mean nothing there.
+// Declines a call whose tensors are not all on its device, because memory handles are valid on one
+// device only.
 int32_t check_devices(const plugin::Call& call);
 
-// Runs enqueue(queue, pending), which returns the event of the last command, and watches that.
+// Calls enqueue(queue, pending), which returns the event of the last command, and watches that
+// event.
 template <class Enqueue>
 int32_t on_stream(const plugin::Call& call, const Enqueue& enqueue) {
   if (const int32_t other = check_devices(call); other != OPMUX_OK) return other;

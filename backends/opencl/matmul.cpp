@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kTile = 16;
 
-// As in kernels/matmul.cl.
+// Must match kernels/matmul.cl.
 struct Sizes {
   cl_long matrices, height, width, depth;
   cl_long y_row, a_row, b_row;

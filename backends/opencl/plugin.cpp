@@ -8,7 +8,7 @@ namespace opencl = opmux::backends::opencl;
 
 OPMUX_PLUGIN_ENTRY(opencl) {
   return op::answer(host, out, [] {
-    // Threads of a driver do not survive a fork.
+    // Driver threads do not survive a fork.
     op::Backend backend{"opencl", OPMUX_KIND_VENDOR, OPMUX_DEVICE_OPENCL};
     backend.vendor("khronos")
         .flags(OPMUX_BACKEND_FORK_LOST | OPMUX_BACKEND_STREAM)

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kGptj = 1;
 
-// As in kernels/rotary_embedding.cl.
+// Must match kernels/rotary_embedding.cl.
 struct Turns {
   cl_long tokens, heads, head_step;
   cl_long pairs, neighbours;
@@ -24,8 +24,8 @@ Memory make_flag(Device& device) {
   return flag;
 }
 
-// Positions lie on the device, so whether they are right is known when the stream gets there: one
-// kernel looks at them all, the others turn nothing if it found a wrong one.
+// Positions are in device memory, so they can be checked only on the stream: the first kernel
+// checks them all, and the others change nothing if it found an invalid position.
 class Rotary {
  public:
   explicit Rotary(const plugin::Call& call)
@@ -47,7 +47,7 @@ class Rotary {
     const plugin::TensorArg positions = call.tensor(2), cos_sin = call.tensor(3);
     const cl_long tokens = Rows(positions.c(), 0).count();
     pending.flag = make_flag(device_);
-    pending.wrong_text = "rotary_embedding: a position is outside of the table";
+    pending.wrong_text = "rotary_embedding: a position is outside the cos_sin table";
     constexpr auto kGroup = static_cast<cl_long>(kRowItems);
     pending.before.push_back(
         check_.enqueue(queue, grid_for((tokens + kGroup - 1) / kGroup, kRowItems), positions,

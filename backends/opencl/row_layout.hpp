@@ -1,4 +1,4 @@
-// How the kernels see a tensor: the struct RowLayout of kernels/elements.cl.
+// The layout of a tensor as passed to kernels; must match struct RowLayout in kernels/elements.cl.
 #pragma once
 
 #include <opmux/plugin.hpp>
@@ -8,15 +8,15 @@
 namespace opmux::backends::opencl {
 
 struct RowLayout {
-  cl_long offset = 0;  // bytes
-  cl_long step = 1;    // elements
+  cl_long offset = 0;  // In bytes.
+  cl_long step = 1;    // In elements.
   cl_long rank = 0;
   cl_long shape[7] = {};
   cl_long strides[7] = {};
 };
 
-// The last `inner` dimensions are a row, all others count rows; neighbours that lie as one
-// dimension would are joined. With inner 0 every element is a row.
+// The last `inner` dimensions form a row, the others number the rows; adjacent dimensions that can
+// be merged are merged. With inner 0 every element is a row.
 inline RowLayout layout_of(const plugin::TensorArg& tensor, int inner = 1) {
   RowLayout rows;
   rows.offset = static_cast<cl_long>(tensor.c().byte_offset);

@@ -9,7 +9,7 @@ namespace {
 
 std::atomic<const opmux_host*> told_host{nullptr};
 
-// Commands kept per stream before those that ended are looked for.
+// Watched commands per stream before completed ones are removed.
 constexpr size_t kManyWatched = 32;
 
 void tell(opmux_device device, void* stream, int32_t code, const std::string& text) {

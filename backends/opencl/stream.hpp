@@ -1,4 +1,4 @@
-// Queues, and what becomes of what was put into them.
+// Command queues and the results of the commands enqueued in them.
 #pragma once
 
 #include <opmux/abi.h>
@@ -13,23 +13,25 @@
 
 namespace opmux::backends::opencl {
 
-// The host, once it has introduced itself; errors found later are told to it.
+// Sets the host, to which errors of asynchronous commands are reported.
 void set_host(const opmux_host* host);
 
-// A command that was enqueued; whoever first learns how it ended tells the host, once.
+// An enqueued command. The first thread that sees how it ended reports an error to the host, once.
 class Pending {
  public:
   Pending(opmux_device device, void* stream) : device_(device), stream_(stream) {}
 
-  // Where a kernel's finding is read to: anything but 0 means that the call's data were wrong.
+  // A kernel's error flag is copied here: nonzero means that the call's data were invalid.
   cl_int wrong = 0;
-  // What `wrong` stands for; a literal.
+  // Error text if `wrong` is nonzero; a string literal.
   const char* wrong_text = "";
-  Memory flag;  // where the kernel writes it, alive until the command ended
-  // Of the same call's commands before: a driver may not survive that one fails which nobody holds.
+  Memory flag;  // Device copy of `wrong`; must live until the command has ended.
+  // Earlier commands of the same call. Kept because some drivers crash if a command fails whose
+  // event has been released.
   std::vector<Event> before;
 
-  // The outcome of a command that ended with this status; returns when the host was told.
+  // Returns the outcome of a command that ended with this status, after reporting an error to the
+  // host.
   int32_t settle(cl_int status);
 
  private:
@@ -38,18 +40,18 @@ class Pending {
   std::once_flag told_;
 };
 
-// One queue and the commands of it that nobody has asked about yet. Thread-safe.
+// One queue and its commands whose outcomes finish() has not yet returned. Thread-safe.
 class Stream {
  public:
-  // `named` is what calls name it by.
+  // `named` is the handle by which calls refer to this stream.
   Stream(opmux_device device, cl_command_queue queue, void* named)
       : device_(device), queue_(queue), named_(named) {}
 
   cl_command_queue queue() const { return queue_; }
   std::shared_ptr<Pending> pending() const { return std::make_shared<Pending>(device_, named_); }
-  // Hears when the command ends, and keeps it for finish().
+  // Registers a completion callback and keeps the command for finish().
   void watch(Event event, std::shared_ptr<Pending> pending);
-  // Waits until everything is done. The first outcome that was not ok since the last time.
+  // Waits for all commands. Returns the first outcome since the last finish() that was not ok.
   int32_t finish();
 
  private:
@@ -58,9 +60,10 @@ class Stream {
     std::shared_ptr<Pending> pending;
   };
   using Ended = std::vector<Watched>;
-  // Takes out what ended; the lock must be held.
+  // Removes and returns the completed commands; requires mutex_.
   Ended take_ended();
-  // The host may ask something of this stream when it is told, so the lock must not be held.
+  // Reports errors to the host, which may call back into this stream; must be called without
+  // mutex_.
   void settle(const Ended& ended);
 
   opmux_device device_;
@@ -71,11 +74,11 @@ class Stream {
   int32_t first_bad_ = OPMUX_OK;
 };
 
-// The streams of one device, known by their queues; a program may bring queues of its own.
+// The streams of one device, keyed by queue; a program may pass queues that it created.
 class Streams {
  public:
   explicit Streams(opmux_device device) : device_(device) {}
-  // Lives as long as this: a callback may come late.
+  // The stream lives as long as this object, because completion callbacks may arrive late.
   Stream& of(cl_command_queue queue, void* named);
 
  private:

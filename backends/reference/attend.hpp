@@ -1,5 +1,5 @@
-// Attention of one query to the keys and values of one head: what attention and paged_attention
-// share.
+// Attention of one query to the keys and values of one head; shared by attention and
+// paged_attention.
 #pragma once
 
 #include <opmux/plugin.hpp>
@@ -15,19 +15,22 @@
 namespace opmux::backends::reference {
 
 struct AttendOptions : AttentionOptions {
-  std::vector<float> sink;  // one per head of q; -inf, which adds nothing, if it is absent
+  // One per head of q; -inf, which adds nothing, if the argument is absent.
+  std::vector<float> sink;
 };
 
-// Reads them from position `first` on. Not ok if softcap is negative or not finite.
+// Reads the options from argument `first` on. Returns an error if softcap is negative or not
+// finite.
 int32_t read_options(const plugin::Call& call, uint32_t first, bool causal_by_default,
                      AttendOptions& options);
 
 class Attend {
  public:
-  // Takes all memory that up to `most_keys` keys will need.
+  // Allocates all memory needed for up to `most_keys` keys.
   Attend(const AttendOptions& options, int64_t most_keys, int64_t key_size, int64_t value_size);
 
-  // From now on there are `keys` keys: element d of key j is key(j, d), of its value value(j, d).
+  // Loads the keys and values of one head: key(j, d) is element d of key j, value(j, d) element d
+  // of its value.
   template <class Key, class Value>
   void load(int64_t keys, const Key& key, const Value& value) {
     keys_ = keys;
@@ -43,7 +46,8 @@ class Attend {
     }
   }
 
-  // The result of query `query` of `queries`, of head `head`; added(j) comes from the mask.
+  // Computes the result of query number `query` of `queries` for `head`; added(j) is the mask's
+  // term for key j.
   template <class Added>
   void query(const float* q, int64_t query, int64_t queries, int64_t head, const Added& added,
              float* y) {

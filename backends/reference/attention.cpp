@@ -14,7 +14,8 @@ int32_t read_mask(const plugin::Call& call, const plugin::TensorArg& q, const pl
   return plugin::invalid(call.error(), "attention.mask", mask_refusal(given.c()));
 }
 
-// One head of one batch entry of k or v, by key and place.
+// Returns a function (j, d) that reads element d of key j, for one head of one batch entry of k or
+// v.
 auto head_of(const plugin::TensorArg& tensor, int64_t batch, int64_t head) {
   return
       [&tensor, offset = batch * tensor.stride(0) + head * tensor.stride(2)](int64_t j, int64_t d) {

@@ -4,8 +4,8 @@
 namespace opmux::backends::reference {
 namespace {
 
-// The norm is taken of the sum as it was stored, so that a later layer that reads the residual sees
-// what was normalized here.
+// Normalizes the sum as it was rounded and stored, so that a later layer that reads the residual
+// sees the same values that were normalized here.
 void run_fused_add_rms_norm(const plugin::Call& call) {
   const plugin::TensorArg x = call.tensor(0), residual = call.tensor(1);
   const int64_t hidden = x.dim(-1);

@@ -10,9 +10,10 @@ namespace opmux::backends::reference {
 namespace {
 
 using Activation = float (*)(float);
-constexpr Activation kActivations[] = {silu, gelu, gelu_tanh};  // in the order of the schema
+// In the order of the schema's enum.
+constexpr Activation kActivations[] = {silu, gelu, gelu_tanh};
 
-// One expert applied to `count` rows: out <- (activation(gate) * up) w2.
+// Applies one expert to `count` rows: out = (activation(gate) * up) w2.
 class Expert {
  public:
   Expert(const plugin::TensorArg& w1, const plugin::TensorArg& w2, Activation activation)
@@ -34,7 +35,7 @@ class Expert {
   }
 
  private:
-  // Weights have one row per output.
+  // Expert weights are stored as one row per output.
   static Matrix matrix(const plugin::TensorArg& w, int64_t expert) {
     return {&w.c(), expert * w.stride(0), w.dim(2), w.stride(2), w.dim(1), w.stride(1)};
   }
@@ -44,8 +45,8 @@ class Expert {
   Panel first_, second_;
 };
 
-// What each choice of each token gives, before its weight; zeros where there is no expert. Each
-// expert's weights are read once.
+// The output of every selected expert for every token, before it is multiplied by the router
+// weight; zeros where no expert is selected. Reads each expert's weights once.
 std::vector<float> apply_experts(const plugin::Call& call, const std::vector<float>& x,
                                  const std::vector<int64_t>& choices, size_t per_token) {
   const plugin::TensorArg w1 = call.tensor(2), w2 = call.tensor(3);

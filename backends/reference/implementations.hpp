@@ -1,5 +1,6 @@
-// The reference: what each operator means, in plain loops. f32, f16 and bf16 in any mixture and
-// with any strides, computed in f32 and rounded once. One operator per file.
+// The reference backend: it defines the meaning of each operator with plain loops. It takes f32,
+// f16 and bf16 in any mixture and with any strides, computes in f32 and rounds once. One operator
+// per file.
 #pragma once
 
 #include <opmux/plugin.hpp>
@@ -27,9 +28,10 @@ plugin::Impl linear_w8a8();
 plugin::Impl linear_w4a16();
 plugin::Impl sample();
 
-// What all of them share: the variant's name, float tensors on the CPU, and the promises. They are
-// deterministic and batch invariant because every row is computed alone and in one order; nothing
-// is written unless they succeed because memory is taken and indices are checked beforehand.
+// Common declarations of all reference implementations: variant name, float tensors on the CPU, and
+// flags. They are deterministic and batch invariant because each row is computed alone and in a
+// fixed order. Outputs are atomic because memory is allocated and indices are checked before the
+// first write.
 inline plugin::Impl scalar(std::string_view op, std::string_view signature,
                            plugin::Caps caps = {}) {
   plugin::Impl impl{op, "scalar"};
@@ -40,22 +42,22 @@ inline plugin::Impl scalar(std::string_view op, std::string_view signature,
   return impl;
 }
 
-// A vector argument as f32; `if_absent` in every place when it was not given.
+// A vector argument as f32; filled with `if_absent` if the call does not pass it.
 std::vector<float> load_vector(const plugin::TensorArg& vector, int64_t size, float if_absent);
 
-// All rows of a tensor as f32, without gaps.
+// All rows of a tensor as f32, dense.
 std::vector<float> load_rows(const plugin::TensorArg& x);
 
-// y <- products, row by row, plus the bias if there is one.
+// y = products + bias, row by row; the bias is optional.
 void add_bias_and_store(const plugin::TensorArg& y, std::vector<float>& products,
                         const plugin::TensorArg& bias);
 
-// The weight of a root-mean-square norm, argument 2, and how its product is rounded, argument 4.
+// The weight of an RMS norm (argument 2) and its round_before_weight option (argument 4).
 class NormWeight {
  public:
   NormWeight(const plugin::Call& call, const plugin::TensorArg& x);
 
-  // row <- row / sqrt(mean(row^2) + eps) * weight
+  // row = row / sqrt(mean(row^2) + eps) * weight
   void normalize(std::vector<float>& row, float eps) const;
 
  private:
@@ -64,10 +66,10 @@ class NormWeight {
   opmux_dtype dtype_;
 };
 
-// row <- exp(scale * row) / sum(exp(scale * row))
+// row = exp(scale * row) / sum(exp(scale * row))
 void softmax_row(std::vector<float>& row, float scale);
 
-// y <- activation(first half of x) * second half of x, row by row.
+// y = activation(first half of x) * second half of x, row by row.
 void gate_rows(const plugin::TensorArg& y, const plugin::TensorArg& x, float (*activation)(float));
 
 }  // namespace opmux::backends::reference

@@ -7,8 +7,8 @@
 namespace opmux::backends::reference {
 namespace {
 
-// Two passes: the variance is that of the centred values, which loses nothing when the mean is
-// large. It is the biased one (divided by H).
+// Two passes: the variance is computed from the centred values, so that a large mean costs no
+// precision. It is the biased variance (divided by H).
 void normalize(std::vector<float>& row, const std::vector<float>& weight,
                const std::vector<float>& bias, float eps) {
   const int64_t size = int64_t(row.size());

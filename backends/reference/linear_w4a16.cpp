@@ -8,7 +8,8 @@
 namespace opmux::backends::reference {
 namespace {
 
-// The weight as f32: (4-bit integer - zero point) * scale, both those of the group of k.
+// Dequantizes the weight to f32: (4-bit integer - zero point) * scale, with the zero point and
+// scale of the group that contains k.
 class Int4Weight {
  public:
   explicit Int4Weight(const plugin::Call& call)

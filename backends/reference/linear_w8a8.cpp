@@ -10,7 +10,7 @@
 namespace opmux::backends::reference {
 namespace {
 
-// Rows of 8-bit integers without gaps, each with its scale.
+// Dense rows of 8-bit integers, each with its scale.
 struct QuantizedRows {
   std::vector<int8_t> values;
   std::vector<float> scales;
@@ -21,7 +21,7 @@ void copy_bytes(const plugin::TensorArg& x, int64_t offset, int8_t* to) {
   for (int64_t i = 0; i < x.dim(-1); ++i) to[i] = from[i * x.stride(-1)];
 }
 
-// A row that has a NaN gets the scale NaN: what 8 bits cannot say must not get lost.
+// A row that contains a NaN gets the scale NaN, because 8-bit integers cannot represent it.
 void quantize_row(const std::vector<float>& row, const plugin::TensorArg& x_scale, float& scale,
                   int8_t* to) {
   const int64_t size = int64_t(row.size());
@@ -51,7 +51,8 @@ QuantizedRows quantized_rows(const plugin::TensorArg& x, const plugin::TensorArg
   return result;
 }
 
-// Exact: fewer than 2^17 products of at most 2^14 each. The blocks let compilers use vectors.
+// Exact in int32: fewer than 2^17 products of at most 2^14 each. Fixed-size blocks let compilers
+// vectorize.
 int32_t dot(const int8_t* a, const int8_t* b, int64_t count) {
   constexpr int64_t kBlock = 64;
   int32_t sum = 0;

@@ -9,7 +9,7 @@
 namespace opmux::backends::reference {
 namespace {
 
-// The arguments by name.
+// The arguments of paged_attention by name.
 struct Paged {
   explicit Paged(const plugin::Call& call)
       : y(call.tensor(0)),
@@ -22,7 +22,7 @@ struct Paged {
   PagedSequences sequences;
 };
 
-// One head of one sequence in a cache, by key and place.
+// Returns a function (j, d) that reads element d of key j, for one head of one sequence in a cache.
 auto cached_head(const Paged& args, const plugin::TensorArg& cache, int64_t b, int64_t head) {
   return [&args, &cache, b, head](int64_t j, int64_t d) {
     return element_at(cache.c(), args.sequences.offset(cache.c(), b, j) + head * cache.stride(2) +
@@ -30,7 +30,7 @@ auto cached_head(const Paged& args, const plugin::TensorArg& cache, int64_t b, i
   };
 }
 
-// All queries of one head of one sequence.
+// Computes all queries of one head of one sequence.
 void attend_head(const Paged& args, int64_t b, int64_t head, Attend& attend,
                  std::vector<float>& row, std::vector<float>& result) {
   const int64_t first = args.sequences.start(b), queries = args.sequences.queries(b);

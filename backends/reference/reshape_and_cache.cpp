@@ -5,7 +5,7 @@
 namespace opmux::backends::reference {
 namespace {
 
-// Slot s is place s % BS of block s / BS.
+// Slot s is position s % BS of block s / BS.
 void write_token(const plugin::TensorArg& cache, const plugin::TensorArg& from, int64_t token,
                  int64_t slot) {
   const int64_t at = slot / cache.dim(1) * cache.stride(0) + slot % cache.dim(1) * cache.stride(1);

@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t kGptj = 1;
 
-// Turns pair i by the angle whose cosine and sine stand at table[i] and table[pairs + i]. A pair is
-// (i, i + pairs) in the neox style and (2i, 2i + 1), neighbours, in the gptj style.
+// Rotates pair i by the angle whose cosine is table[i] and whose sine is table[pairs + i]. A pair
+// is (i, i + pairs) in the neox style and (2i, 2i + 1) in the gptj style.
 void rotate(std::vector<float>& head, const std::vector<float>& table, bool neighbours) {
   const size_t pairs = table.size() / 2;
   for (size_t i = 0; i < pairs; ++i) {
@@ -22,7 +22,7 @@ void rotate(std::vector<float>& head, const std::vector<float>& table, bool neig
   }
 }
 
-// Rotates the first table.size() elements of each head of one token and leaves the rest alone.
+// Rotates the first table.size() elements of each head of one token; the rest is unchanged.
 void rotate_token(const plugin::TensorArg& heads, int64_t offset, const std::vector<float>& table,
                   bool neighbours, std::vector<float>& head) {
   for (int64_t h = 0; h < heads.dim(-2); ++h) {

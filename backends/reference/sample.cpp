@@ -12,7 +12,8 @@
 namespace opmux::backends::reference {
 namespace {
 
-// Sets the weights to zero that top_k and top_p leave out. `order` has the tokens by falling logit.
+// Zeroes the weights of tokens that top_k and top_p exclude. `order` lists the tokens by descending
+// logit.
 void filter(const Draw& draw, const std::vector<int64_t>& order, std::vector<uint64_t>& weights) {
   const size_t kept = draw.top_k > 0 ? std::min(order.size(), size_t(draw.top_k)) : order.size();
   for (size_t i = kept; i < order.size(); ++i) weights[size_t(order[i])] = 0;
@@ -27,7 +28,7 @@ void filter(const Draw& draw, const std::vector<int64_t>& order, std::vector<uin
   }
 }
 
-// The first token whose weight, added to those before it, exceeds the number that was drawn.
+// The first token at which the running sum of weights exceeds the drawn number.
 int64_t draw_token(const Draw& draw, const std::vector<uint64_t>& weights) {
   const uint64_t total = std::accumulate(weights.begin(), weights.end(), uint64_t{0});
   uint64_t left = draw_below(total, random_bits(draw.seed, draw.offset));
@@ -42,7 +43,7 @@ class Sampler {
 
   float* logits() { return logits_.data(); }
 
-  // -1 if no token has a logit above -inf.
+  // Returns the chosen token; -1 if no token has a logit above -inf.
   int64_t choose(const Draw& draw) {
     const auto largest = std::max_element(logits_.begin(), logits_.end(), [](float a, float b) {
       return rank_value(a) < rank_value(b);

@@ -8,7 +8,8 @@
 
 namespace opmux::backends::reference {
 
-// A row of nothing but -inf (everything masked) becomes zeros. A NaN anywhere makes the row NaN.
+// A row in which every element is -inf (everything masked) becomes zeros. A NaN anywhere makes the
+// whole row NaN.
 void softmax_row(std::vector<float>& row, float scale) {
   float largest = -std::numeric_limits<float>::infinity();
   for (float& value : row) {

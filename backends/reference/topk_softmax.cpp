@@ -9,7 +9,7 @@
 namespace opmux::backends::reference {
 namespace {
 
-// The weights of the chosen experts, in their order.
+// Writes the weights of the selected experts, in the order of selection.
 void choose_weights(const std::vector<float>& softmax, const std::vector<int64_t>& order,
                     bool renormalize, std::vector<float>& weights) {
   float sum = 0;

@@ -1,5 +1,5 @@
-// Vectors of AVX-512 beside tiles. Plain forms of some intrinsics start from an undefined value,
-// which g++ warns of: those with a mask stand for them.
+// AVX-512 helpers for the AMX kernels. The unmasked forms of some intrinsics start from an
+// undefined value, about which g++ warns, so the masked forms are used instead.
 #pragma once
 
 #include <immintrin.h>

@@ -1,5 +1,5 @@
-// Attention of some queries to the keys and values of one head, a block of keys at a time: what
-// attention and paged_attention share.
+// Attention of a few queries to the keys and values of one head, one block of keys at a time;
+// shared by attention and paged_attention.
 #if defined(OPMUX_BACKENDS_SIMD_ATTEND_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPMUX_BACKENDS_SIMD_ATTEND_INL_HPP
 #undef OPMUX_BACKENDS_SIMD_ATTEND_INL_HPP
@@ -16,7 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
 
-// Before the first key. Zeros behind the query let it be multiplied in whole vectors.
+// Initializes a row before its first key. The query is padded with zeros, so that it can be
+// multiplied in whole vectors.
 template <class T>
 void begin_row(AttendRow<T>& row, const T* q, const HeadSizes& sizes) {
   map(row.q, sizes.key, [](V v) { return v; }, q);
@@ -26,10 +27,11 @@ void begin_row(AttendRow<T>& row, const T* q, const HeadSizes& sizes) {
   row.largest = kExcluded;
 }
 
-// Highway's own takes NaN for a number.
+// Highway's Tanh returns a number for NaN.
 HWY_INLINE V tanh_or_nan(V v) { return hn::IfThenElse(hn::IsNaN(v), v, hn::Tanh(F32(), v)); }
 
-// Products become logits; `added` comes from the mask, or is null. See AttentionOptions::logit.
+// Converts products to logits; `added` holds the mask's terms, or is null. See
+// AttentionOptions::logit.
 inline void shape_logits(float* logits, size_t count, const AttentionOptions& options,
                          const float* added) {
   const F32 d;
@@ -47,8 +49,8 @@ inline void shape_logits(float* logits, size_t count, const AttentionOptions& op
   map(logits, count, add, logits, added);
 }
 
-// Logits become weights relative to the largest so far. True if each of them is above zero. NaN
-// may be lost on the way to the largest, but spoils the sum and with it the row.
+// Converts logits to weights relative to the largest logit so far. Returns true if all weights are
+// above zero. The maximum may drop a NaN, but the sum, and with it the row, still becomes NaN.
 template <class T>
 bool weigh(AttendRow<T>& row, float* logits, size_t count) {
   const auto same = [](V v) { return v; };
@@ -62,7 +64,8 @@ bool weigh(AttendRow<T>& row, float* logits, size_t count) {
   return max_over(logits, count, [](V v) { return hn::Neg(v); }) < 0;
 }
 
-// The values of weights [from, from + count), without those of weight zero: that hides NaN.
+// Adds the values of weights [from, from + count), skipping those of weight zero so that NaN in
+// them does not propagate.
 template <class T>
 void add_seen_values(AttendRow<T>& row, const T* const* values, size_t from, size_t count,
                      size_t size) {
@@ -76,7 +79,7 @@ void add_seen_values(AttendRow<T>& row, const T* const* values, size_t from, siz
   add_values<1>(&row, seen, kept, size);
 }
 
-// The sink is one more logit; a row that saw no key is zeros.
+// Adds the sink as one more logit and stores the row; a row that saw no key becomes zeros.
 template <class T>
 void finish(const AttendRow<T>& row, size_t size) {
   const float largest = std::max(row.largest, row.sink);
@@ -86,7 +89,7 @@ void finish(const AttendRow<T>& row, size_t size) {
   map(row.y, size, [&](V v) { return hn::Mul(v, factor); }, row.values);
 }
 
-// Keys [first, first + count), which are one block or less, to rows that see all or some of them.
+// Processes keys [first, first + count), at most one block, for rows that see all or some of them.
 template <class T, class Mask>
 void attend_to_block(AttendRow<T>* rows, size_t row_count, const HeadSizes& sizes,
                      const AttentionOptions& options, const KeyBlock<T>& block, int64_t first,
@@ -121,8 +124,8 @@ void attend_to_block(AttendRow<T>* rows, size_t row_count, const HeadSizes& size
   });
 }
 
-// locate(first, count, block) finds keys and values; mask(r, first, count, to) writes what the mask
-// adds to the logits of row r, or returns false.
+// Processes all keys that the rows see. locate(first, count, block) finds keys and values; mask(r,
+// first, count, to) writes the mask's terms for row r, or returns false if there is no mask.
 template <class T, class Locate, class Mask>
 void attend(AttendRow<T>* rows, size_t row_count, const HeadSizes& sizes,
             const AttentionOptions& options, const Locate& locate, const Mask& mask) {
@@ -131,7 +134,7 @@ void attend(AttendRow<T>* rows, size_t row_count, const HeadSizes& sizes,
     first = std::min(first, rows[r].range.first);
     last = std::max(last, rows[r].range.last);
   }
-  // Blocks begin at multiples of their size, so that a row's sums do not depend on other rows.
+  // Blocks begin at multiples of their size, so that a row's sums do not depend on the other rows.
   KeyBlock<T> block;
   while (first < last) {
     const int64_t end = std::min(last, (first / kKeyBlock + 1) * kKeyBlock);

@@ -1,4 +1,4 @@
-// What attention and paged_attention share outside of vector code.
+// Scalar parts that attention and paged_attention share.
 #pragma once
 
 #include <opmux/plugin.hpp>
@@ -12,36 +12,37 @@
 
 namespace opmux::backends::simd {
 
-// Rows of queries are kept on the stack: this many, of at most this size.
+// Limits of the query rows kept on the stack: their number and the size of a head.
 inline constexpr int64_t kMostRows = 8;
 inline constexpr int64_t kMostHeadSize = 640;
-inline constexpr int64_t kKeyBlock = 64;  // keys whose logits are kept
+inline constexpr int64_t kKeyBlock = 64;  // Keys whose logits are kept.
 
 struct HeadSizes {
   size_t key, value;
 };
 
-// One query of one head, and what came of the keys so far.
+// One query of one head, and its running result over the keys so far.
 template <class T>
 struct AttendRow {
   float q[kMostHeadSize];
-  float values[kMostHeadSize];  // sum of exp(logit - largest) * value
-  float logits[kKeyBlock];      // of the block of keys at hand; then its weights
-  float sum;                    // of exp(logit - largest)
+  float values[kMostHeadSize];  // Sum of exp(logit - largest) * value.
+  float logits[kKeyBlock];      // Logits of the current block, then its weights.
+  float sum;                    // Sum of exp(logit - largest).
   float largest;
-  float factor;  // of what was summed before this block
+  float factor;  // Rescales the sums of earlier blocks.
   float sink;
   KeyRange range;
   T* y;
 };
 
-// Where the keys and values of a block lie.
+// Addresses of the keys and values of one block.
 template <class T>
 struct KeyBlock {
   const T *keys[kKeyBlock], *values[kKeyBlock];
 };
 
-// The arguments from `first` on: causal, scale, window, sink, softcap. Not ok if softcap is none.
+// Reads the arguments from `first` on: causal, scale, window, sink, softcap. Returns an error if
+// softcap is negative or not finite.
 inline int32_t read_options(const plugin::Call& call, uint32_t first, bool causal_by_default,
                             AttentionOptions& options) {
   options.causal = call.boolean(first, causal_by_default);
@@ -53,13 +54,13 @@ inline int32_t read_options(const plugin::Call& call, uint32_t first, bool causa
   return plugin::invalid(call.error(), "attention.softcap", softcap_refusal(options.softcap));
 }
 
-// What rows cost that look at so many keys together, in elements as for_each_row counts them: keys
-// and values are loaded once and multiplied for each row.
+// Cost of `rows` rows that share `keys` keys, in the unit of for_each_row (elements): keys and
+// values are loaded once and multiplied once per row.
 inline int64_t cost_of_rows(int64_t rows, int64_t keys, int64_t key_size, int64_t value_size) {
   return keys * (key_size + value_size) * (2 + rows) / 8;
 }
 
-// The sink of a head; that of an absent one adds nothing.
+// The sink of a head; -inf, which adds nothing, if the argument is absent.
 inline float sink_of(const plugin::TensorArg& sink, int64_t head) {
   return sink ? element_at(sink.c(), head * sink.stride(0)) : kExcluded;
 }

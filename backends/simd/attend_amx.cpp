@@ -11,8 +11,8 @@
 namespace opmux::backends::simd {
 namespace {
 
-// Tiles 0 and 1 are products of keys and queries, 2 keys or values, 3 queries, 4 and 5 sums of
-// values or, of a few rows, products too, 6 weights or keys, 7 keys or values.
+// Tile registers: 0 and 1 hold products of keys and queries; 2 keys or values; 3 queries; 4 and 5
+// sums of values or, if there are few rows, more products; 6 weights or keys; 7 keys or values.
 OPMUX_TILES void shape_tiles(int64_t width, bool narrow) {
   TileShapes shapes;
   const auto line = static_cast<uint16_t>(4 * width);
@@ -25,7 +25,7 @@ OPMUX_TILES void shape_tiles(int64_t width, bool narrow) {
   use_tiles(shapes);
 }
 
-// A function of its own because g++ does not give a destructor its attribute.
+// A separate function, because g++ does not apply the target attribute to destructors.
 OPMUX_TILES void release_tiles() { _tile_release(); }
 
 }  // namespace

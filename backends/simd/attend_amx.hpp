@@ -1,8 +1,9 @@
-// Attention of up to sixteen rows of queries to the bf16 keys and values of one head, on tiles.
+// Attention of up to sixteen rows of queries to the bf16 keys and values of one head, on AMX tiles.
 //
-// Sixteen keys are one operand as they lie in memory, and queries the other, so that a product has
-// a row per key and a column per query. There are as many columns as the next power of two: lane i
-// of a vector of logits belongs to row i % width, and no lane is idle where heads share keys.
+// Sixteen keys, in place, are one operand and the queries are the other, so that a product has one
+// row per key and one column per query. The number of columns, `width`, is the number of rows
+// rounded up to a power of two: lane i of a vector of logits belongs to row i % width, so no lane
+// is idle where heads share keys.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +14,31 @@
 
 namespace opmux::backends::simd {
 
-inline constexpr int64_t kTileBlock = 64;  // keys whose logits are kept
+inline constexpr int64_t kTileBlock = 64;  // Keys whose logits are kept.
 inline constexpr int64_t kMostTileDepth = 256;
 
-// Where the keys and values of a block lie, sixteen by sixteen; null where no row sees one.
+// Addresses of the keys and values of a block, one per sixteen keys; null where no row sees them.
 struct TileKeys {
   const BF16 *keys[kTileBlock / kTileSide], *values[kTileBlock / kTileSide];
-  int64_t key_stride, value_stride;  // in elements
-  int64_t first, last;               // those that a row sees, counted from the block's first
+  int64_t key_stride, value_stride;  // In elements.
+  int64_t first, last;               // Keys that some row sees, relative to the start of the block.
 };
 
-// Has the tiles of its thread while it lives.
+// Owns the tile registers of its thread during its lifetime.
 class AttendTiles {
  public:
-  // Both depths are multiples of 32; `scale` multiplies the products of queries and keys.
+  // Both depths must be multiples of 32; `scale` multiplies the products of queries and keys.
   AttendTiles(int64_t rows, int64_t depth, int64_t value_depth, float scale);
   ~AttendTiles();
   AttendTiles(const AttendTiles&) = delete;
   AttendTiles& operator=(const AttendTiles&) = delete;
 
-  // Row r: its query, and the keys that it sees.
+  // Sets the query of row r and the range of keys that it sees.
   void set_row(int64_t r, const BF16* q, KeyRange range);
-  // Keys from `first` on, one block; blocks come in rising order. `next` is on its way into the
-  // cache meanwhile.
+  // Processes one block of keys that starts at `first`; blocks must come in ascending order.
+  // Prefetches `next` into the cache meanwhile.
   void attend(int64_t first, const TileKeys& keys, const TileKeys& next);
-  // Writes row r; `sink` is one more logit. False if there is NaN in it.
+  // Writes row r; `sink` is one more logit. Returns false if the result contains a NaN.
   bool finish(int64_t r, float sink, BF16* y) const;
 
  private:
@@ -49,7 +50,7 @@ class AttendTiles {
   void turn_weights();
   void pack_values(const TileKeys& keys);
   void scale_sums();
-  // Fewer rows gain nothing from tiles of values, which have to be packed.
+  // With few rows, tiles of values do not pay for the packing that they need.
   bool is_narrow() const { return width_ <= 4; }
   void add_packed_values();
   void add_values(const TileKeys& keys, const TileKeys& next);
@@ -60,18 +61,19 @@ class AttendTiles {
 
   static constexpr int64_t kMostChunks = kTileBlock / kTileDepth;
 
-  alignas(64) uint32_t q_[kMostTileDepth / 2 * kTileSide];  // pairs of elements, of all rows
-  alignas(64) float logits_[kTileBlock * kTileSide];        // by key, then by row
-  alignas(64) BF16 weights_[kMostChunks * kTileSide * kTileDepth];  // by chunk of keys, row, key
-  alignas(64) uint32_t values_[kTileBlock / 2 * kMostTileDepth];    // by chunk, tile, pair of keys
-  alignas(64) float sums_[kMostTileDepth * kTileSide];              // by tile, then by row
-  alignas(64) float total_[kTileSide] = {};  // of the weights of row i % width
-  alignas(64) float largest_[kTileSide];     // logit of row i % width by now
-  alignas(64) float factor_[kTileSide];      // of what was summed before this block, likewise
-  alignas(64) int32_t first_[kTileSide] = {}, last_[kTileSide] = {};  // likewise
+  alignas(64) uint32_t q_[kMostTileDepth / 2 * kTileSide];          // Pairs of elements, all rows.
+  alignas(64) float logits_[kTileBlock * kTileSide];                // By key, then by row.
+  alignas(64) BF16 weights_[kMostChunks * kTileSide * kTileDepth];  // By chunk of keys, row, key.
+  alignas(64) uint32_t values_[kTileBlock / 2 * kMostTileDepth];    // By chunk, tile, pair of keys.
+  alignas(64) float sums_[kMostTileDepth * kTileSide];              // By tile, then by row.
+  alignas(64) float total_[kTileSide] = {};  // Sum of the weights of row i % width.
+  alignas(64) float largest_[kTileSide];     // Largest logit of row i % width so far.
+  alignas(64) float factor_[kTileSide];  // Rescales the sums of earlier blocks of row i % width.
+  // Range of keys that row i % width sees.
+  alignas(64) int32_t first_[kTileSide] = {}, last_[kTileSide] = {};
   int64_t rows_, width_, depth_, value_depth_;
-  int64_t chunks_ = 0;  // of 32 keys, in this block
-  float scale_;         // logits are those of powers of 2
+  int64_t chunks_ = 0;  // Chunks of 32 keys in this block.
+  float scale_;         // Includes log2(e), because weights are powers of 2.
 };
 
 }  // namespace opmux::backends::simd

@@ -1,4 +1,4 @@
-// From keys to weights.
+// First half of AttendTiles: from keys to weights.
 #include <algorithm>
 #include <bit>
 
@@ -10,8 +10,8 @@
 namespace opmux::backends::simd {
 namespace {
 
-// 2^t for t up to 0, two units of f32's last place off; zero where it would be subnormal, which
-// takes a processor longer than all the rest. NaN stays.
+// 2^t for t <= 0, accurate to two units in the last place of f32. Results that would be subnormal
+// are zero, because subnormals take a processor longer than everything else here. NaN stays NaN.
 OPMUX_TILES inline __m512 power_of_two(__m512 t) {
   const __m512 least = _mm512_set1_ps(-126);
   const __mmask16 normal = _mm512_cmp_ps_mask(t, least, _CMP_NLT_UQ);
@@ -26,7 +26,7 @@ OPMUX_TILES inline __m512 lanes_at_distance(__m512 v, int64_t step) {
   return _mm512_maskz_permutexvar_ps(kAllLanes, other, v);
 }
 
-// The largest of all lanes that belong to one row, in each of them.
+// The maximum over all lanes that belong to the same row, in each of these lanes.
 OPMUX_TILES inline __m512 largest_of_row(__m512 v, int64_t width) {
   for (int64_t step = kTileSide / 2; step >= width; step /= 2) {
     v = _mm512_maskz_max_ps(kAllLanes, v, lanes_at_distance(v, step));
@@ -36,12 +36,12 @@ OPMUX_TILES inline __m512 largest_of_row(__m512 v, int64_t width) {
 
 }  // namespace
 
-// The order of additions is that of elements, always.
+// Adds in the order of the elements, so that results do not depend on the other rows.
 OPMUX_TILES void AttendTiles::multiply_panels(const TileKeys& keys) {
   const int64_t line = 4 * width_, tile = kTileSide * width_;
   const int64_t stride = keys.key_stride * int64_t{sizeof(BF16)};
   for (int64_t panel = 0; panel < 2 * chunks_; panel += 2) {
-    // Of an absent one, the other's: what it gives is hidden.
+    // For an absent panel, multiply the other one; its logits are masked out later.
     const BF16* const a = keys.keys[panel] ? keys.keys[panel] : keys.keys[panel + 1];
     const BF16* const b = keys.keys[panel + 1] ? keys.keys[panel + 1] : a;
     if (!a) continue;
@@ -59,7 +59,7 @@ OPMUX_TILES void AttendTiles::multiply_panels(const TileKeys& keys) {
   }
 }
 
-// Of a few rows, with no tiles left for values.
+// Variant for few rows, which uses the tiles that many rows need for values.
 OPMUX_TILES void AttendTiles::multiply_block(const TileKeys& keys) {
   const int64_t line = 4 * width_, tile = kTileSide * width_;
   const int64_t stride = keys.key_stride * int64_t{sizeof(BF16)};
@@ -94,7 +94,7 @@ bool AttendTiles::all_is_seen(int64_t first) const {
          std::all_of(last_, last_ + rows_, [&](int64_t l) { return l >= last; });
 }
 
-// Which lanes of the vector of logits at `at` are of keys that their row sees.
+// The lanes of the logits at `at` whose keys their row sees.
 OPMUX_TILES inline uint16_t AttendTiles::seen_lanes(int64_t first, int64_t at) const {
   const __m128i shift = _mm_cvtsi32_si128(std::countr_zero(static_cast<uint64_t>(width_)));
   const __m512i place = _mm512_add_epi32(lanes(), _mm512_set1_epi32(static_cast<int>(at)));
@@ -104,8 +104,8 @@ OPMUX_TILES inline uint16_t AttendTiles::seen_lanes(int64_t first, int64_t at) c
          _mm512_cmplt_epi32_mask(key, _mm512_load_si512(last_));
 }
 
-// Products become weights relative to the largest so far. NaN may be lost on the way to the
-// largest, but spoils the sum and with it the row.
+// Converts products to weights relative to the largest logit so far. The maximum may drop a NaN,
+// but the sum, and with it the row, still becomes NaN.
 OPMUX_TILES void AttendTiles::weigh(int64_t first) {
   const int64_t count = chunks_ * kTileDepth * width_;
   const __m512 scale = _mm512_set1_ps(scale_), before = _mm512_load_ps(largest_);

@@ -1,4 +1,5 @@
-// Weighted sums of values: many rows on tiles, few in vectors.
+// Second half of AttendTiles: weighted sums of values, on tiles for many rows and in vectors for
+// few.
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +11,7 @@ namespace {
 
 #define OPMUX_UNROLL _Pragma("GCC unroll 4")
 
-// Elements at even places, then those at odd ones, of 2 * pairs vectors.
+// Splits each pair of vectors into the elements at even and at odd positions.
 OPMUX_TILES void part_evens_and_odds(const float* from, float* to, int64_t pairs) {
   const __m512i even = _mm512_add_epi32(lanes(), lanes());
   const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
@@ -27,7 +28,7 @@ OPMUX_TILES inline __m512i load_or_zero(const BF16* from, int64_t at) {
 
 }  // namespace
 
-// Weights by key and row become rows of bf16.
+// Transposes the weights from [key][row] to rows of bf16.
 OPMUX_TILES void AttendTiles::turn_weights() {
   alignas(64) float other[kTileDepth * kTileSide];
   for (int64_t c = 0; c < chunks_; ++c) {
@@ -44,8 +45,8 @@ OPMUX_TILES void AttendTiles::turn_weights() {
   }
 }
 
-// Neighbouring keys become pairs. Of 32 columns, blocks of four go to one tile and to the next in
-// turn, which finish() undoes.
+// Interleaves neighbouring keys as pairs. Blocks of four out of 32 columns go alternately to one
+// tile and the next; finish() reverses this order.
 OPMUX_TILES void AttendTiles::pack_values(const TileKeys& keys) {
   const int64_t tile = kTileSide * kTileSide;
   const auto seen = [&](int64_t key) { return key >= keys.first && key < keys.last; };
@@ -92,8 +93,8 @@ OPMUX_TILES void AttendTiles::add_packed_values() {
   }
 }
 
-// Some columns of all rows. Of 32, those at even places go to one vector and the others to the
-// next, which finish() undoes.
+// Adds some columns of all rows. Of 32 columns, those at even positions go to one vector and the
+// others to the next; finish() reverses this order.
 template <int kRows, int kVectors>
 OPMUX_TILES void AttendTiles::add_columns(int64_t column, const TileKeys& keys,
                                           const TileKeys& next) {

@@ -3,7 +3,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/attention.cpp"
-#include <hwy/foreach_target.h>  // this file again, once per target
+#include <hwy/foreach_target.h>  // includes this file again, once per target
 
 #include <hwy/highway.h>
 
@@ -13,15 +13,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
 
-// The arguments by name.
+// The arguments of attention by name.
 struct AttentionCall {
   plugin::TensorArg y, q, k, v, sink;
   AttentionOptions options;
   AttentionMask mask;
 };
 
-// Rows [first, first + count) of one batch entry and one head of k and v: all its queries, of each
-// the heads of its group.
+// Computes rows [first, first + count) of one batch entry and one head of k and v. A row is one
+// query of one head of the group; the heads of a query are adjacent.
 template <class T>
 void attend_group(const AttentionCall& call, int64_t b, int64_t kv_head, int64_t first,
                   int64_t count) {

@@ -1,4 +1,4 @@
-// Rows of one float type written as another, or copied bit by bit if they are one.
+// Converts rows from one float type to another, or copies them bitwise if the types are equal.
 #if defined(OPMUX_BACKENDS_SIMD_COPY_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPMUX_BACKENDS_SIMD_COPY_INL_HPP
 #undef OPMUX_BACKENDS_SIMD_COPY_INL_HPP
@@ -27,7 +27,7 @@ void copy_elements(const char* from, char* to, size_t count) {
   }
 }
 
-// Null if there is no code for these types.
+// Null if one of the types is not f32, f16 or bf16.
 inline CopyFn copy_function(opmux_dtype from, opmux_dtype to) {
   CopyFn fn = nullptr;
   with_element(from, [&]<class From>(Tag<From>) {

@@ -1,4 +1,4 @@
-// One row of topk_softmax, outside of vector code.
+// Scalar part of topk_softmax: one row of router logits.
 #pragma once
 
 #include <cstddef>
@@ -6,18 +6,19 @@
 
 namespace opmux::backends::simd {
 
-inline constexpr int64_t kMostExperts = 2048;  // whose rows are kept on the stack
+inline constexpr int64_t kMostExperts = 2048;  // Limited because a row is kept on the stack.
 
 struct Experts {
-  float ranks[kMostExperts];    // logits, NaN as -inf
-  float powers[kMostExperts];   // the softmax before it is divided by the sum
-  int64_t order[kMostExperts];  // the chosen ones first, by falling rank
-  float weights[kMostExperts];  // of the chosen ones
+  float ranks[kMostExperts];    // Logits with NaN replaced by -inf.
+  float powers[kMostExperts];   // exp(logit - largest), not yet divided by the sum.
+  int64_t order[kMostExperts];  // The selected experts come first, by descending rank.
+  float weights[kMostExperts];  // Weights of the selected experts.
   float largest, sum;
   size_t count;
 };
 
-// The weights of the chosen experts, in their order; divided by their sum on request.
+// Computes the weights of the selected experts in their order; with `renormalize`, divides them by
+// their sum.
 inline void take_weights(Experts& row, size_t chosen, bool renormalize) {
   const float share = row.sum == 0 ? 0 : 1 / row.sum;
   float sum = 0;

@@ -1,4 +1,4 @@
-// Gated activations: the first half of a row, activated, times the second.
+// Gated activations: y = activation(first half of a row) * second half.
 #if defined(OPMUX_BACKENDS_SIMD_GATE_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPMUX_BACKENDS_SIMD_GATE_INL_HPP
 #undef OPMUX_BACKENDS_SIMD_GATE_INL_HPP
@@ -13,17 +13,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
 
-// exp(-u), two units of f32's last place off and |u| / 9 more. Infinite where f32 is, and a number
-// near 1e-38 from 87 on.
+// exp(-u), with an error of up to 2 + |u| / 9 units in the last place of f32. Infinite where the
+// f32 result is; about 1e-38 for u >= 87.
 HWY_INLINE V nearly_exp_of_minus(V u) {
   const F32 d;
   const V log2e = hn::Set(d, 1.44269504f);
-  // The last bits of a number of this size are its integer part, which is the exponent of 2 here.
+  // The low bits of a number of this size are its integer part, which is the exponent of 2 here.
   const V shift = hn::Set(d, 0x1.8p23f + 126);
   const V clamped = hn::Max(hn::Min(u, hn::Set(d, 87)), hn::Set(d, -89));
   const V shifted = hn::NegMulAdd(clamped, log2e, shift);
   const V fraction = hn::NegMulAdd(clamped, log2e, hn::Sub(shift, shifted));
-  // Twice the power of 2: its exponent is one less than that of the result, and never too large.
+  // `shift` uses the exponent bias 126 instead of 127, so that the exponent never overflows; the
+  // doubled coefficients compensate for it.
   const auto step = [&](V power, int term) {
     return hn::MulAdd(power, fraction, hn::Set(d, 2 * kPowerOfTwo[term]));
   };
@@ -32,7 +33,8 @@ HWY_INLINE V nearly_exp_of_minus(V u) {
   return hn::Mul(power, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(U32(), shifted))));
 }
 
-// a / b for b from 1 to infinity, nearly: a division of 16 lanes takes as long as 16 other steps.
+// Approximates a / b for b in [1, infinity]: a 16-lane division takes as long as 16 other
+// instructions.
 HWY_INLINE V nearly_divide(V a, V b) {
 #if HWY_TARGET <= HWY_AVX3
   const V infinity = hn::Set(F32(), std::numeric_limits<float>::infinity());
@@ -44,8 +46,8 @@ HWY_INLINE V nearly_divide(V a, V b) {
 #endif
 }
 
-// v / (1 + exp(-u)) as precise as T can hold it. From 89 on the exponential is infinite and the
-// quotient zero; Highway's is defined up to 104.
+// v / (1 + exp(-u)), as precise as T can represent. For -u >= 89 the exponential is infinite and
+// the quotient zero; Highway's Exp is defined up to 104.
 template <class T>
 HWY_INLINE V times_sigmoid(Tag<T>, V v, V u) {
   const V one = hn::Set(F32(), 1);

@@ -2,7 +2,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/gelu_and_mul.cpp"
-#include <hwy/foreach_target.h>  // this file again, once per target
+#include <hwy/foreach_target.h>  // includes this file again, once per target
 
 #include <hwy/highway.h>
 
@@ -11,15 +11,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
 
-// v times the normal distribution's share below v. The share beyond |v| is exp(-v^2 / 2) times a
-// function that varies little: a polynomial of (|v| - 3) / (|v| + 3), within 5 units of f32's last
-// place, so that nothing cancels for large negative values.
+// v * P(X < v) for a standard normal X. The tail beyond |v| is exp(-v^2 / 2) times a slowly varying
+// function, which is a polynomial in (|v| - 3) / (|v| + 3). This is accurate to 5 units in the last
+// place of f32 and avoids cancellation for large negative values.
 HWY_INLINE V gelu(V v) {
   constexpr float kTerms[] = {0.121513948f,    -0.20640263f,   0.123225063f,     -0.0462131873f,
                               0.00613172445f,  0.002904027f,   -0.000982597005f, -0.000338251994f,
                               0.000114344599f, 5.25168653e-05f};
   const F32 d;
-  const V magnitude = hn::Min(hn::Abs(v), hn::Set(d, 20));  // nothing is left beyond
+  const V magnitude = hn::Min(hn::Abs(v), hn::Set(d, 20));  // The tail is zero beyond 20.
   const V three = hn::Set(d, 3);
   const V q = hn::Div(hn::Sub(magnitude, three), hn::Add(magnitude, three));
   V factor = hn::Set(d, kTerms[9]);
@@ -30,7 +30,7 @@ HWY_INLINE V gelu(V v) {
   return hn::Mul(v, below);
 }
 
-// (1 + tanh(u)) / 2 is 1 / (1 + exp(-2u)).
+// Uses (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)).
 template <class T>
 HWY_INLINE V gelu_tanh(Tag<T> tag, V v) {
   const F32 d;

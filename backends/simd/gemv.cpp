@@ -1,10 +1,10 @@
-// Products with few rows: every element of the matrix is read once and used at once, so that memory
-// is the limit and packing it would only cost.
+// Products with few rows. Every element of the matrix is read once and used immediately, so memory
+// bandwidth is the limit and packing the matrix would only add work.
 #include "backends/simd/implementation.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/gemv.cpp"
-#include <hwy/foreach_target.h>  // this file again, once per target
+#include <hwy/foreach_target.h>  // includes this file again, once per target
 
 #include <hwy/highway.h>
 
@@ -18,9 +18,10 @@
 namespace opmux::backends::simd {
 
 constexpr int64_t kMostRows = 4;
-constexpr int64_t kMostSums = 4096;  // of a block of a matmul: they stay in the first cache
+// Sums of one block of a matmul, chosen so that they stay in the L1 cache.
+constexpr int64_t kMostSums = 4096;
 
-// Rows of x as f32, each padded with zeros to whole vectors of any target.
+// Rows of x are converted to f32 and padded with zeros to whole vectors of the widest target.
 inline int64_t padded(int64_t depth) { return (depth + 15) / 16 * 16; }
 inline uint64_t widened_bytes(int64_t rows, int64_t depth) {
   return static_cast<uint64_t>(rows * padded(depth)) * sizeof(float);
@@ -38,9 +39,9 @@ void widen_row(const T* from, int64_t count, float* to) {
   std::fill(to + count, to + padded(count), 0.0f);
 }
 
-// sums[r][c] = row r of x times row c of the weight. Always one sum per lane, whatever the numbers
-// of rows: a row's result does not depend on its neighbours. Several rows of the weight at once,
-// since one alone does not keep the memory busy.
+// sums[r][c] = row r of x times row c of the weight. Each lane accumulates one sum whatever the
+// number of rows, so a row's result does not depend on the others. Processes several rows of the
+// weight at once, because a single stream does not saturate memory bandwidth.
 template <int kRows, int kColumns, class T>
 HWY_INLINE void dot_products(const float* x, int64_t x_stride, const T* weight, int64_t stride,
                              size_t depth, float sums[][kColumns]) {
@@ -67,7 +68,7 @@ HWY_INLINE void dot_products(const float* x, int64_t x_stride, const T* weight, 
   }
 }
 
-// What all blocks of a linear's columns have in common.
+// Arguments shared by all column blocks of a linear call.
 template <class T>
 struct LinearRows {
   const float* x;
@@ -94,7 +95,7 @@ void linear_block(const LinearRows<T>& l, int64_t column) {
 
 template <int kRows, class T>
 void linear_columns(const LinearRows<T>& l, int64_t first, int64_t last) {
-  // As many sums as there are registers for.
+  // As many sums as fit into the registers.
   constexpr int kSums = hn::MaxLanes(F32()) == 16 ? 24 : 8;
   constexpr int kColumns = std::min(8, kSums / kRows);
   int64_t n = first;
@@ -131,15 +132,15 @@ int32_t run_linear_gemv(const plugin::Call& call) {
                           weight.stride(0),
                           bias ? &bias.c() : nullptr,
                           to};
-    constexpr int64_t kBlock = 32;  // columns
+    constexpr int64_t kBlock = 32;  // In columns.
     call.for_each((width + kBlock - 1) / kBlock, [&](int64_t b) {
       linear_columns(l, b * kBlock, std::min(width, (b + 1) * kBlock));
     });
   });
 }
 
-// Adds kStep rows of a matrix, times the elements of each row of `a`, to sums in the cache: the
-// matrix is read as it lies in memory. Sums are padded to whole vectors.
+// Adds kStep rows of a matrix, multiplied by the elements of each row of `a`, to sums in the cache,
+// so that the matrix is read in memory order. Sums are padded to whole vectors.
 template <int kRows, int kStep, class T>
 HWY_INLINE void add_matrix_rows(const float* a, int64_t a_stride, const T* b, int64_t stride,
                                 size_t width, float* sums, int64_t sums_stride) {
@@ -163,7 +164,7 @@ HWY_INLINE void add_matrix_rows(const float* a, int64_t a_stride, const T* b, in
           HWY_ATTR { add(n, [&](const T* from) HWY_ATTR { return load_part(from, rest); }); });
 }
 
-// Some columns of a product with a matrix [K, N].
+// A block of columns of a product with a matrix [K, N].
 template <class T>
 struct MatrixColumns {
   const float* a;
@@ -209,7 +210,8 @@ void matmul_columns(int64_t rows, const MatrixColumns<T>& m) {
 int32_t run_matmul_gemv(const plugin::Call& call) {
   const plugin::TensorArg y = call.tensor(0), a = call.tensor(1), b = call.tensor(2);
   const int64_t rows = a.dim(-2), depth = a.dim(-1), width = b.dim(-1);
-  // Long pieces of the matrix' rows, but enough blocks for all threads.
+  // Wide blocks read long runs of the matrix' rows; with several threads, blocks are narrower so
+  // that every thread gets some.
   const int64_t most = call.parallel() ? kMostSums / 4 : kMostSums;
   const int64_t block = most / rows / 16 * 16;
   const int64_t blocks = (width + block - 1) / block;

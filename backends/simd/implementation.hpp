@@ -1,5 +1,5 @@
-// What the operators of this backend share outside of vector code: a table of variants, promises,
-// and the loop over rows.
+// Scalar code that the operators of this backend share: registration of variants, their flags, and
+// the loop over rows.
 #pragma once
 
 #include <opmux/plugin.hpp>
@@ -17,8 +17,8 @@ namespace opmux::backends::simd {
 using plugin::dtype_of;
 using RunFn = int32_t (*)(const plugin::Call& call);
 
-// One operator. Tensors named in `alike` have one dtype; all are inner contiguous and f32, f16 or
-// bf16 unless `caps` says something else of them by name.
+// One operator. Tensors named in `alike` must have the same dtype. All tensors are inner contiguous
+// and f32, f16 or bf16 unless `caps` states otherwise by name.
 struct Operator {
   std::string_view name, signature;
   plugin::Impl::Reads alike;
@@ -27,8 +27,9 @@ struct Operator {
   bool batch_invariant = true;
 };
 
-// Deterministic and mostly batch invariant because a row is always computed alone, by one thread,
-// in one order; nothing can fail once the first element is written.
+// Deterministic and (unless `op` says otherwise) batch invariant because a row is always computed
+// alone, by one thread, in a fixed order. Outputs are atomic because nothing can fail after the
+// first write.
 inline plugin::Impl implementation(const Operator& op, const Target& target) {
   plugin::Impl impl{op.name, target.variant};
   plugin::Caps caps = op.caps;
@@ -43,7 +44,8 @@ inline plugin::Impl implementation(const Operator& op, const Target& target) {
   return op.alike.size() == 0 ? impl : impl.same_dtype(op.alike);
 }
 
-// Adds one implementation for each target that was compiled; `run` is the function of that target.
+// Adds one implementation for each compiled target; the RunFn arguments are null for targets that
+// were not compiled.
 inline void add(plugin::Backend& backend, const Operator& op, RunFn avx512, RunFn avx2,
                 RunFn sse4) {
   const std::pair<const Target&, RunFn> variants[] = {
@@ -53,15 +55,17 @@ inline void add(plugin::Backend& backend, const Operator& op, RunFn avx512, RunF
   }
 }
 
-// The functions of all targets, from behind HWY_AFTER_NAMESPACE.
+// The run functions of all targets; use it after HWY_AFTER_NAMESPACE.
 #define OPMUX_SIMD_VARIANTS(function) \
   HWY_CHOOSE_AVX3(function), HWY_CHOOSE_AVX2(function), HWY_CHOOSE_SSE4(function)
 
 inline int32_t decline_dtype(const plugin::Call& call) {
-  return plugin::decline(call.error(), "simd.dtype", "no code for these dtypes");
+  return plugin::decline(call.error(), "simd.dtype",
+                         "the simd backend does not support these dtypes");
 }
 
-// Calls fn with the Tag of the tensors' one dtype; declines if they differ or are no floats.
+// Calls fn with the Tag of the tensors' common dtype; declines if the dtypes differ or are not
+// floats.
 template <class Fn>
 int32_t with_dtype(const plugin::Call& call, std::initializer_list<plugin::TensorArg> tensors,
                    const Fn& fn) {
@@ -72,7 +76,7 @@ int32_t with_dtype(const plugin::Call& call, std::initializer_list<plugin::Tenso
   return with_element(dtype, fn) ? int32_t{OPMUX_OK} : decline_dtype(call);
 }
 
-// The first elements of a tensor's rows of type T.
+// Typed pointers to the rows of a tensor.
 template <class T>
 class RowsOf {
  public:
@@ -86,11 +90,12 @@ class RowsOf {
   T* first_;
 };
 
-// Calls body(i) for i in [0, count), several at a time on several threads if the host lent them and
-// there is enough to do: each i costs as much as `elements` elements.
+// Calls body(i) for i in [0, count), on several threads if the host lends them and there is enough
+// work; each i costs as much as processing `elements` elements.
 template <class Body>
 void for_each_row(const plugin::Call& call, int64_t count, int64_t elements, const Body& body) {
-  constexpr int64_t kWorthAThread = 32768;  // elements: less is done before a thread wakes up
+  // In elements; less is finished before a thread wakes up.
+  constexpr int64_t kWorthAThread = 32768;
   const int64_t block = std::max<int64_t>(1, kWorthAThread / std::max<int64_t>(1, elements));
   call.for_each((count + block - 1) / block, [&](int64_t b) {
     for (int64_t i = b * block; i < std::min(count, (b + 1) * block); ++i) body(i);

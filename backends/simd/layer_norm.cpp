@@ -2,7 +2,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/layer_norm.cpp"
-#include <hwy/foreach_target.h>  // this file again, once per target
+#include <hwy/foreach_target.h>  // includes this file again, once per target
 
 #include <hwy/highway.h>
 
@@ -13,8 +13,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
 
-// Two passes: the variance is that of the centred values, which loses nothing when the mean is
-// large.
+// Two passes: the variance is computed from the centred values, so that a large mean costs no
+// precision.
 template <class T>
 void layer_norm_row(const T* x, T* y, size_t count, const AnyFloats& weight, const AnyFloats& bias,
                     float eps) {

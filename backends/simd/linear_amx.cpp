@@ -1,5 +1,5 @@
-// Products of bf16 with more than a few rows, on the tiles of AMX. Sixteen rows of the weight are
-// one operand as they lie in memory, so that only x, which is smaller, is laid out anew.
+// bf16 products with more than a few rows, on AMX tiles. Sixteen rows of the weight, in place, are
+// one operand, so only x, which is smaller, has to be repacked.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -11,16 +11,16 @@
 namespace opmux::backends::simd {
 namespace {
 
-constexpr int64_t kLeastRows = 5;  // fewer are read as fast without tiles: gemv.cpp
+constexpr int64_t kLeastRows = 5;  // With fewer rows, gemv.cpp is as fast.
 constexpr int64_t kMostRows = 1024;
 constexpr int64_t kSide = kTileSide, kDepth = kTileDepth, kLine = kTileLine;
-constexpr int64_t kColumns = 64;  // of y that one thread computes at a time
+constexpr int64_t kColumns = 64;  // Columns of y per task.
 constexpr int64_t kSums = kSide * kSide;
 
 constexpr int64_t padded(int64_t depth) { return (depth + kDepth - 1) / kDepth * kDepth; }
 
-// Sixteen rows of x are a group: pair after pair of K, the pair of all its rows. What is missing of
-// the last pairs and of the last group is zero.
+// Packs a group of sixteen rows of x: for each pair of elements along K, the pairs of all sixteen
+// rows. Missing pairs and rows are zero.
 void pack_group(const RowsOf<const BF16>& x, int64_t group, int64_t depth, uint32_t* to) {
   const int64_t rows = std::min(kSide, x.count() - group * kSide), whole = depth / 2;
   if (rows < kSide) std::fill_n(to, padded(depth) / 2 * kSide, 0u);
@@ -37,14 +37,15 @@ void pack_group(const RowsOf<const BF16>& x, int64_t group, int64_t depth, uint3
 struct Product {
   const BF16* weight;
   int64_t stride, depth;
-  const uint32_t* x;  // groups of rows
+  const uint32_t* x;  // Packed groups of rows.
   const opmux_tensor* bias;
   const RowsOf<BF16>& y;
 
   int64_t group_size() const { return padded(depth) / 2 * kSide; }
 };
 
-// The last elements of some rows, with zeros behind them: a tile would read on.
+// Copies the last elements of some rows and pads them with zeros, because a tile load would read
+// past the end.
 OPMUX_TILES void copy_ends(const BF16* from, int64_t stride, int64_t count, int64_t rows,
                            BF16* to) {
   const __mmask32 rest = (1u << count) - 1;
@@ -53,8 +54,9 @@ OPMUX_TILES void copy_ends(const BF16* from, int64_t stride, int64_t count, int6
   }
 }
 
-// The sums of one or two panels of sixteen rows of the weight and one or two groups of x, each as
-// sixteen columns of y for sixteen rows of x. The order of additions is that of K, always.
+// Computes the sums of kPanels panels (sixteen rows of the weight each) and kGroups groups of x.
+// Each pair gives sixteen columns of y for sixteen rows of x. Adds in the order of K, so that
+// results do not depend on the other rows.
 template <int kPanels, int kGroups>
 OPMUX_TILES void add_up(const Product& p, int64_t column, int64_t group, float* sums) {
   const BF16* weight = p.weight + column * p.stride;
@@ -91,7 +93,7 @@ OPMUX_TILES void add_up(const Product& p, int64_t column, int64_t group, float* 
   if constexpr (kPanels * kGroups == 4) _tile_stored(3, sums + 3 * kSums, kLine);
 }
 
-// Writes one tile of sums, columns of y in its rows, to the rows of y.
+// Writes one tile of sums, whose rows are columns of y, to the rows of y.
 OPMUX_TILES void store_tile(const Product& p, int64_t column, int64_t group, const float* sums) {
   alignas(64) float bias[kSide];
   if (p.bias) load_strided(*p.bias, column * p.bias->strides[0], p.bias->strides[0], kSide, bias);
@@ -99,7 +101,7 @@ OPMUX_TILES void store_tile(const Product& p, int64_t column, int64_t group, con
       _mm512_setr_epi32(0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240);
   const int64_t rows = std::min(kSide, p.y.count() - group * kSide);
   for (int64_t r = 0; r < rows; ++r) {
-    // The plain form starts from an undefined value, which g++ warns of.
+    // The unmasked form starts from an undefined value, about which g++ warns.
     __m512 row = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, columns, sums + r, 4);
     if (p.bias) row = _mm512_add_ps(row, _mm512_load_ps(bias));
     const __m256bh rounded = _mm512_cvtneps_pbh(row);

@@ -3,7 +3,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/linear_w4a16.cpp"
-#include <hwy/foreach_target.h>  // this file again, once per target
+#include <hwy/foreach_target.h>  // includes this file again, once per target
 
 #include <hwy/highway.h>
 
@@ -15,7 +15,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
 
-constexpr size_t kOutputs = 4, kInputs = 4;  // whose sums are in registers at a time
+// Outputs and input rows whose sums are in registers at a time.
+constexpr size_t kOutputs = 4, kInputs = 4;
 
 template <class T>
 void split_row(const T* x, size_t bytes, float* to) {
@@ -32,7 +33,7 @@ void split_row(const T* x, size_t bytes, float* to) {
   });
 }
 
-// The weights of one output as f32, some bytes at a time.
+// Dequantizes the weights of one output to f32, some bytes at a time.
 class Int4Row {
  public:
   Int4Row(const plugin::Call& call, int64_t n)
@@ -42,7 +43,8 @@ class Int4Row {
         n_(n),
         group_(static_cast<size_t>(call.tensor(2).dim(1) / scale_.dim(1))) {}
 
-  // Bytes [first, first + count): even inputs to `even`, odd ones to `odd`, zeros behind them.
+  // Dequantizes bytes [first, first + count): even inputs to `even`, odd inputs to `odd`, both
+  // padded with zeros.
   void widen(size_t first, size_t count, float* even, float* odd) const {
     for (size_t done = 0; done < count;) {
       const size_t g = (first + done) / group_;
@@ -95,11 +97,11 @@ class Int4Row {
   const uint8_t* bytes_;
   plugin::TensorArg scale_, zero_point_;
   int64_t n_;
-  size_t group_;  // bytes
+  size_t group_;  // In bytes.
 };
 
-// sums[i][j] += x[i] . w[j] over `count` floats, a multiple of every vector's length. Each sum is
-// added up in the same order whatever stands beside it.
+// sums[i][j] += x[i] . w[j] over `count` floats, a multiple of every vector length. The order of
+// additions does not depend on the other rows and outputs.
 template <size_t kRows>
 HWY_INLINE void add_products(const float* x, size_t x_stride, const float* w, size_t count,
                              float* sums, size_t sums_stride, size_t outputs) {
@@ -122,7 +124,7 @@ HWY_INLINE void add_products(const float* x, size_t x_stride, const float* w, si
   }
 }
 
-// What one call multiplies: x split and widened, sums of all rows and outputs.
+// Operands of one call: x, split and widened, and the sums of all rows and outputs.
 struct Int4Product {
   const float* x;
   size_t rows, bytes;
@@ -130,7 +132,7 @@ struct Int4Product {
   size_t width;
 };
 
-// All rows by `outputs` neighbouring outputs.
+// Multiplies all rows with `outputs` adjacent outputs.
 void multiply_outputs(const plugin::Call& call, const Int4Product& p, size_t n, size_t outputs) {
   const size_t stride = row_floats(p.bytes);
   alignas(64) float w[kOutputs][2 * kTileBytes] = {};
@@ -194,7 +196,7 @@ HWY_AFTER_NAMESPACE();
 namespace opmux::backends::simd {
 namespace {
 
-// A byte's two inputs belong to one group.
+// Requires even groups, so that the two inputs of a byte belong to the same group.
 int32_t verify_groups(const plugin::Facts& facts, opmux_error* why) {
   const auto k = facts.dim("K"), g = facts.dim("G");
   if (facts.dtype("x") != facts.dtype("y")) {

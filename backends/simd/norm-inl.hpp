@@ -1,4 +1,4 @@
-// The root-mean-square norm of one row, which rms_norm and fused_add_rms_norm share.
+// The RMS norm of one row; shared by rms_norm and fused_add_rms_norm.
 #if defined(OPMUX_BACKENDS_SIMD_NORM_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPMUX_BACKENDS_SIMD_NORM_INL_HPP
 #undef OPMUX_BACKENDS_SIMD_NORM_INL_HPP
@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
 
-// The arguments behind the tensors that are normalized.
+// The non-tensor arguments of both operators, and the weight.
 struct NormOptions {
   explicit NormOptions(const plugin::Call& call)
       : weight(call.optional_tensor(2)),
@@ -24,7 +24,8 @@ struct NormOptions {
 
   plugin::TensorArg weight;
   float eps;
-  bool round;  // normalized values, before they meet the weight, to its type or else to that of y
+  // Round normalized values to the weight's type (y's type without a weight) before weighting.
+  bool round;
 };
 
 template <class T, class Weight>
@@ -35,7 +36,7 @@ void rms_norm_row(const T* x, T* y, size_t count, const Weight* weight,
   const auto normalize = [&](V v) { return hn::Mul(v, factor); };
   const auto weigh = [](V v, V w) { return hn::Mul(v, w); };
   if constexpr (std::is_void_v<Weight>) {
-    map(y, count, normalize, x);  // stored, it is rounded
+    map(y, count, normalize, x);  // Storing rounds the values.
   } else if (options.round) {
     map(y, count, [&](V v, V w) { return weigh(rounded<Weight>(normalize(v)), w); }, x, weight);
   } else {
@@ -43,7 +44,7 @@ void rms_norm_row(const T* x, T* y, size_t count, const Weight* weight,
   }
 }
 
-// Calls row(weight) with the weight's first element, typed; or with a null of type void.
+// Calls fn with a typed pointer to the weight, or with a null `const void*` if there is no weight.
 template <class Fn>
 bool with_weight(const plugin::TensorArg& weight, const Fn& fn) {
   if (!weight) return fn(static_cast<const void*>(nullptr)), true;

@@ -1,4 +1,4 @@
-// Places in a row of floats, NaN counting as -inf: see backends/common/descending.hpp.
+// Searches in rows of floats where NaN counts as -inf: see backends/common/descending.hpp.
 #if defined(OPMUX_BACKENDS_SIMD_ORDER_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPMUX_BACKENDS_SIMD_ORDER_INL_HPP
 #undef OPMUX_BACKENDS_SIMD_ORDER_INL_HPP
@@ -16,7 +16,7 @@ HWY_INLINE V rank_values(V v) {
   return hn::IfThenElse(hn::IsNaN(v), lowest, v);
 }
 
-// The first i < count for which test(x[i]), a mask of lanes, is true; count if there is none.
+// The first i < count for which test(x[i]), a mask of lanes, is true; count if it is never true.
 template <class T, class Test>
 HWY_INLINE size_t find_first(const T* x, size_t count, const Test& test) {
   const F32 d;

@@ -2,7 +2,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/paged_attention.cpp"
-#include <hwy/foreach_target.h>  // this file again, once per target
+#include <hwy/foreach_target.h>  // includes this file again, once per target
 
 #include <hwy/highway.h>
 
@@ -11,7 +11,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
 
-// Keys and values of one head of sequence b.
+// Finds the keys and values of one head of sequence b.
 template <class T>
 void locate_paged(const PagedCall& call, int64_t b, int64_t kv_head, int64_t first, size_t count,
                   KeyBlock<T>& block) {
@@ -33,8 +33,8 @@ void locate_paged(const PagedCall& call, int64_t b, int64_t kv_head, int64_t fir
   }
 }
 
-// Rows [first, first + count) of the queries of sequence b, of each the heads that share a head of
-// the cache.
+// Computes rows [first, first + count) of sequence b. A row is one query of one head of those that
+// share a head of the cache.
 template <class T>
 void attend_rows(const PagedCall& call, int64_t b, int64_t kv_head, int64_t first, int64_t count) {
   const HeadSizes sizes = call.sizes();

@@ -1,4 +1,4 @@
-// paged_attention of bf16 on the tiles of AMX.
+// paged_attention of bf16 on AMX tiles.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -10,8 +10,8 @@
 namespace opmux::backends::simd {
 namespace {
 
-// A block of the keys and values of one head of sequence b; rows see no others than `seen`. Sixteen
-// never cross a block of the cache, whose size is a multiple of that.
+// Finds one block of keys and values of one head of sequence b, limited to the keys in `seen`.
+// Sixteen keys never cross a cache block, because the block size is a multiple of sixteen.
 TileKeys locate_tiles(const PagedCall& call, int64_t b, int64_t kv_head, int64_t first,
                       KeyRange seen) {
   const auto head_at = [&](const plugin::TensorArg& cache, int64_t key) {
@@ -31,7 +31,7 @@ TileKeys locate_tiles(const PagedCall& call, int64_t b, int64_t kv_head, int64_t
   return keys;
 }
 
-// Rows [first, first + count) of the queries of sequence b. False if a result has NaN.
+// Computes rows [first, first + count) of sequence b. Returns false if a result contains a NaN.
 bool attend_rows_in_tiles(const PagedCall& call, int64_t kv_head, int64_t b, int64_t first,
                           int64_t count) {
   AttendTiles tiles(count, call.q.dim(2), call.v_cache.dim(3), call.options.scale);
@@ -42,7 +42,7 @@ bool attend_rows_in_tiles(const PagedCall& call, int64_t kv_head, int64_t b, int
     tiles.set_row(r, call.row_of<const BF16>(call.q, token, h), range);
     seen = {std::min(seen.first, range.first), std::max(seen.last, range.last)};
   }
-  // Blocks begin at multiples of their size, so that a row's sums do not depend on other rows.
+  // Blocks begin at multiples of their size, so that a row's sums do not depend on the other rows.
   int64_t at = seen.first / kTileBlock * kTileBlock;
   TileKeys keys = locate_tiles(call, b, kv_head, at, seen);
   for (; at < seen.last; at += kTileBlock) {
@@ -66,13 +66,14 @@ int32_t run_paged_attention_amx(const plugin::Call& call) {
                    [&](int64_t kv_head, int64_t b, int64_t row, int64_t count) {
                      if (!attend_rows_in_tiles(args, kv_head, b, row, count)) nan = true;
                    });
-  // Tiles multiply by zero what a row does not see: NaN may have come from there.
+  // Tiles multiply values that a row does not see by zero, so a NaN may come from there. Compute
+  // the call again without tiles.
   return nan ? paged_attention_without_tiles()(call) : int32_t{OPMUX_OK};
 }
 
 int32_t verify_paged_tiles(const plugin::Facts& facts, opmux_error* why) {
   const double softcap = std::bit_cast<double>(facts.scalar("softcap").value_or(0));
-  if (softcap != 0) return plugin::decline(why, "simd.softcap", "no tanh on tiles");
+  if (softcap != 0) return plugin::decline(why, "simd.softcap", "softcap is not supported");
   return tiles_are_lent(why);
 }
 
@@ -95,7 +96,7 @@ void add_paged_attention_amx(plugin::Backend& backend) {
                                 .at_least("DV", kTileDepth)
                                 .at_most("DV", kMostTileDepth)
                                 .multiple_of("DV", kTileDepth),
-                    // Weights of a few rows are not rounded, those of many are.
+                    // The weights of few rows stay f32, those of many rows are rounded to bf16.
                     .batch_invariant = false};
   backend.add(implementation(op, kAmx)
                   .verify(verify_paged_tiles, {{OPMUX_FACT_SCALAR, "softcap"}})

@@ -1,4 +1,4 @@
-// The arguments of paged_attention by name, and how its rows are shared out.
+// The arguments of paged_attention by name, and the division of its rows into tasks.
 #pragma once
 
 #include <opmux/plugin.hpp>
@@ -21,13 +21,13 @@ struct PagedCall {
         sink(call.optional_tensor(10)),
         sequences(q.c(), k_cache.c(), call.tensor(4).c(), call.tensor(5).c(), call.tensor(6).c()) {}
 
-  // Heads of q that look at one head of the cache.
+  // Number of heads of q that share one head of the cache.
   int64_t group() const { return q.dim(1) / k_cache.dim(2); }
   int64_t kv_heads() const { return k_cache.dim(2); }
   HeadSizes sizes() const {
     return {static_cast<size_t>(q.dim(2)), static_cast<size_t>(v_cache.dim(3))};
   }
-  // Row r of a sequence is head r % group() of its query r / group().
+  // Row r of a sequence is head r % group() of query r / group().
   int64_t token(int64_t b, int64_t row) const { return sequences.start(b) + row / group(); }
   int64_t head(int64_t kv_head, int64_t row) const { return kv_head * group() + row % group(); }
   KeyRange range(int64_t b, int64_t row) const {
@@ -44,7 +44,7 @@ struct PagedCall {
   AttentionOptions options{};
 };
 
-// Not ok if an argument is none that the operator takes.
+// Reads and checks the options and indices; returns an error if one is invalid.
 inline int32_t read_paged_options(const plugin::Call& call, PagedCall& args) {
   if (const int32_t outcome = read_options(call, 7, true, args.options); outcome != OPMUX_OK) {
     return outcome;
@@ -55,8 +55,8 @@ inline int32_t read_paged_options(const plugin::Call& call, PagedCall& args) {
   return OPMUX_OK;
 }
 
-// Tokens [first, last), which may belong to several sequences: attend(b, row, count) gets at most
-// `most` rows of one sequence at a time.
+// Splits tokens [first, last), which may belong to several sequences: calls attend(b, row, count)
+// with at most `most` rows of one sequence at a time.
 template <class Attend>
 void for_each_block_of_rows(const PagedCall& call, int64_t first, int64_t last, int64_t most,
                             const Attend& attend) {
@@ -71,12 +71,12 @@ void for_each_block_of_rows(const PagedCall& call, int64_t first, int64_t last, 
   }
 }
 
-// attend(kv_head, b, row, count) for all of a call, on the threads that were lent.
+// Calls attend(kv_head, b, row, count) for all rows of a call, on the threads that the host lends.
 template <class Attend>
 void attend_in_blocks(const plugin::Call& call, const PagedCall& args, int64_t most,
                       const Attend& attend) {
   const int64_t kv_heads = args.kv_heads(), group = args.group(), tokens = args.q.dim(0);
-  const int64_t step = std::max<int64_t>(1, most / group);  // tokens at a time
+  const int64_t step = std::max<int64_t>(1, most / group);  // Tokens per task.
   const int64_t cost = cost_of_rows(step * group, args.sequences.most_keys(), args.k_cache.dim(3),
                                     args.v_cache.dim(3));
   for_each_row(call, (tokens + step - 1) / step * kv_heads, cost, [&](int64_t i) {
@@ -105,7 +105,7 @@ inline plugin::Caps paged_caps() {
       .dtypes("query_start", {plugin::i32, plugin::i64});
 }
 
-// The variant for AVX-512; null if it was not compiled.
+// The AVX-512 variant; null if it was not compiled.
 RunFn paged_attention_without_tiles();
 
 }  // namespace opmux::backends::simd

@@ -1,11 +1,11 @@
-// 2^f for f from -1/2 to 1/2, two units of f32's last place off, as a polynomial.
+// 2^f for f in [-1/2, 1/2] as a polynomial, accurate to two units in the last place of f32.
 #pragma once
 
 #include <immintrin.h>
 
 namespace opmux::backends::simd {
 
-// Of f^5, f^4, ... f^0.
+// Coefficients of f^5, f^4, ... f^0.
 inline constexpr float kPowerOfTwo[] = {0.0013276472f, 0.009675541f, 0.05550713f,
                                         0.2402212f,    0.69314694f,  1.0000001f};
 

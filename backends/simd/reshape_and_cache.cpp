@@ -2,7 +2,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/reshape_and_cache.cpp"
-#include <hwy/foreach_target.h>  // this file again, once per target
+#include <hwy/foreach_target.h>  // includes this file again, once per target
 
 #include <hwy/highway.h>
 
@@ -12,8 +12,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
 
-// One head of all tokens of k or v into its cache, in the order of the tokens, so that of two with
-// one slot the later stays.
+// Writes one head of all tokens of k or v to its cache, in token order, so that the later of two
+// tokens with the same slot wins.
 void write_head(const plugin::TensorArg& cache, const plugin::TensorArg& from, int64_t head,
                 const Indices& slots, CopyFn copy) {
   const int64_t from_size = from.dtype().bits / 8, size = cache.dtype().bits / 8;

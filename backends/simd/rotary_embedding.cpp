@@ -2,7 +2,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/rotary_embedding.cpp"
-#include <hwy/foreach_target.h>  // this file again, once per target
+#include <hwy/foreach_target.h>  // includes this file again, once per target
 
 #include <hwy/highway.h>
 
@@ -14,13 +14,13 @@ namespace opmux::backends::simd::HWY_NAMESPACE {
 
 constexpr int64_t kGptj = 1;
 
-// Cosines and sines of some pairs of one token, in f32, as the heads need them.
+// Cosines and sines of some pairs of one token, in f32 and in the order of the head's elements.
 struct Turn {
   static constexpr size_t kMost = 128;
   float cos[kMost], sin[kMost];
 };
 
-// first[i] and second[i] are a pair.
+// Rotates the pairs (first[i], second[i]).
 template <class T>
 void rotate_halves(T* first, T* second, size_t pairs, const Turn& turn) {
   const auto lower = [](V a, V b, V c, V s) { return hn::NegMulAdd(b, s, hn::Mul(a, c)); };
@@ -41,7 +41,8 @@ void rotate_halves(T* first, T* second, size_t pairs, const Turn& turn) {
       });
 }
 
-// Neighbours are a pair; cosines stand twice, sines twice with the first one negative.
+// Rotates pairs of neighbours. Each cosine is stored twice; each sine is stored twice, first
+// negated.
 template <class T>
 void rotate_neighbours(T* head, size_t pairs, const Turn& turn) {
   const auto rotate = [](V v, V c, V s) {
@@ -50,7 +51,7 @@ void rotate_neighbours(T* head, size_t pairs, const Turn& turn) {
   map(head, 2 * pairs, rotate, head, turn.cos, turn.sin);
 }
 
-// The table's elements from `at` on: R / 2 cosines, then as many sines.
+// Reads from the table, which has R / 2 cosines from `at` on, followed by as many sines.
 Turn read_turn(const AnyFloats& table, int64_t at, int64_t half, int64_t pairs, bool neighbours) {
   Turn turn;
   table.widen(at, static_cast<size_t>(pairs), turn.cos);
@@ -63,7 +64,7 @@ Turn read_turn(const AnyFloats& table, int64_t at, int64_t half, int64_t pairs, 
   return turn;
 }
 
-// Pairs [first, first + pairs) of all heads of one token.
+// Rotates pairs [first, first + pairs) of all heads of one token.
 template <class T>
 void rotate_heads(T* token, const plugin::TensorArg& heads, int64_t first, int64_t pairs,
                   int64_t half, bool neighbours, const Turn& turn) {

@@ -2,7 +2,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/sample.cpp"
-#include <hwy/foreach_target.h>  // this file again, once per target
+#include <hwy/foreach_target.h>  // includes this file again, once per target
 
 #include <hwy/highway.h>
 
@@ -10,14 +10,14 @@
 #include "backends/simd/order-inl.hpp"
 #include "backends/simd/sampler.hpp"
 
-#if HWY_TARGET != HWY_SCALAR  // has no lanes of 64 bits, and nobody calls it
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR has no 64-bit lanes and is never called.
 
 HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
 
 using U64 = hn::RepartitionToWide<U32>;
 
-// Where logits stand below the largest, as sampling_weight has it.
+// Distance of logits below the largest, as defined by sampling_weight.
 HWY_INLINE hn::Vec<U32> steps_below(V logits, const Weighing& weighing) {
   const F32 d;
   const U32 u;
@@ -29,7 +29,7 @@ HWY_INLINE hn::Vec<U32> steps_below(V logits, const Weighing& weighing) {
   return choose(most, hn::Zero(u), choose(some, steps, hn::Set(u, kNoWeight)));
 }
 
-// sampling_power, or 0 for kNoWeight.
+// sampling_power of each lane; 0 for kNoWeight.
 HWY_INLINE hn::Vec<U64> powers_of(hn::Vec<U64> steps) {
   const U64 d;
   const U32 u;
@@ -44,7 +44,7 @@ HWY_INLINE hn::Vec<U64> powers_of(hn::Vec<U64> steps) {
   return hn::Shr(hn::ShiftLeft<9>(power), hn::ShiftRight<24>(steps));
 }
 
-// The weights of the even lanes and of the odd ones.
+// The weights of the even lanes, and of the odd lanes.
 HWY_INLINE hn::Vec<U64> even_powers(hn::Vec<U32> steps) {
   return powers_of(hn::And(hn::BitCast(U64(), steps), hn::Set(U64(), 0xffffffff)));
 }
@@ -52,7 +52,7 @@ HWY_INLINE hn::Vec<U64> odd_powers(hn::Vec<U32> steps) {
   return powers_of(hn::ShiftRight<32>(hn::BitCast(U64(), steps)));
 }
 
-// Calls fn(i, steps) for every i at which a vector begins; lanes behind the end have no weight.
+// Calls fn(i, steps) for every i at which a vector begins; lanes past the end have no weight.
 template <class T, class Fn>
 HWY_INLINE void for_each_steps(const T* logits, size_t count, const Weighing& weighing,
                                const Fn& fn) {
@@ -75,7 +75,7 @@ uint64_t sum_of_weights(const T* logits, size_t count, const Weighing& weighing)
   return hn::GetLane(hn::SumOfLanes(U64(), hn::Add(even, odd)));
 }
 
-// Draws among all tokens: first the part of the row, by the sums of the parts, then the token.
+// Draws from all tokens: selects first a part of the row by the sums of the parts, then the token.
 template <class T>
 int64_t draw_token(const T* logits, size_t count, const Draw& draw, const Weighing& weighing) {
   constexpr size_t kParts = 256;
@@ -110,7 +110,7 @@ void fill(Histogram& histogram, const T* logits, size_t count, const Weighing& w
   });
 }
 
-// The tokens of buckets up to `last`; returns the end of what was written.
+// Collects the tokens of buckets up to `last`; returns the end of the written candidates.
 template <class T>
 Candidate* collect(const T* logits, size_t count, const Weighing& weighing, size_t last,
                    Candidate* to) {
@@ -128,7 +128,8 @@ Candidate* collect(const T* logits, size_t count, const Weighing& weighing, size
   return to;
 }
 
-// -1 if no token has a logit above -inf. `room` is for as many candidates as there are tokens.
+// Returns the drawn token; -1 if no token has a logit above -inf. `room` has space for one
+// candidate per token.
 template <class T>
 int64_t sample_row(const T* logits, size_t count, const Draw& draw, Candidate* room) {
   const float largest = max_over(logits, count, [](V v) { return rank_values(v); });
@@ -141,7 +142,7 @@ int64_t sample_row(const T* logits, size_t count, const Draw& draw, Candidate* r
   if (!draw.filters()) return draw_token(logits, count, draw, weighing);
   Histogram histogram;
   fill(histogram, logits, count, weighing);
-  // Tokens without weight are behind all others and are never drawn.
+  // Tokens without weight come after all others and are never drawn.
   const uint64_t asked = draw.top_k > 0 ? static_cast<uint64_t>(draw.top_k) : count;
   const uint64_t top_k = asked < histogram.tokens() ? asked : 0, total = histogram.total();
   if (top_k == 0 && draw.top_p >= 1) return draw_token(logits, count, draw, weighing);

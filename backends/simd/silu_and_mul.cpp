@@ -2,7 +2,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/silu_and_mul.cpp"
-#include <hwy/foreach_target.h>  // this file again, once per target
+#include <hwy/foreach_target.h>  // includes this file again, once per target
 
 #include <hwy/highway.h>
 

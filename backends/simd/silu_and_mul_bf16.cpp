@@ -1,4 +1,4 @@
-// silu_and_mul of bf16 on processors that convert to it.
+// silu_and_mul of bf16 on processors with AVX512_BF16 conversions.
 #include <immintrin.h>
 
 #include <limits>
@@ -13,16 +13,16 @@ namespace {
 
 constexpr Target kAvx512Bf16{"avx512bf16", "avx512f,avx512bw,avx512dq,avx512_bf16", 155};
 constexpr __mmask16 kEveryLane = 0xffff;
-constexpr int64_t kStep = 32;  // elements at a time
+constexpr int64_t kStep = 32;  // Elements per step.
 
-// v / (1 + exp(-v)), some units of f32's last place off. Forms with a mask stand for plain ones,
-// which start from an undefined value that g++ warns of.
+// v / (1 + exp(-v)), accurate to a few units in the last place of f32. Masked intrinsics are used
+// because the unmasked forms start from an undefined value, about which g++ warns.
 OPMUX_BF16 inline __m512 silu(__m512 v) {
-  constexpr int kSmallerOfMagnitudes = 2;  // and the sign of the first
+  constexpr int kSmallerOfMagnitudes = 2;  // With the sign of the first operand.
   const __m512 minus_log2e = _mm512_set1_ps(-1.44269504f);
   const __m512 bounded =
       _mm512_maskz_range_ps(kEveryLane, v, _mm512_set1_ps(87.9f), kSmallerOfMagnitudes);
-  // The last bits of a number of this size are its integer part, which is the exponent of 2 here.
+  // The low bits of a number of this size are its integer part, which is the exponent of 2 here.
   const __m512 size = _mm512_set1_ps(0x1.8p23f);
   const __m512 shifted = _mm512_fmadd_ps(bounded, minus_log2e, size);
   const __m512 part = _mm512_fmadd_ps(bounded, minus_log2e, _mm512_sub_ps(size, shifted));
@@ -33,7 +33,7 @@ OPMUX_BF16 inline __m512 silu(__m512 v) {
   const __m512 divisor = _mm512_add_ps(_mm512_set1_ps(1), exponential);
   const __m512 guess = _mm512_maskz_rcp14_ps(kEveryLane, divisor);
   const __m512 off = _mm512_fnmadd_ps(divisor, guess, _mm512_set1_ps(1));
-  // Of -infinity the exponential is infinite, and the product NaN as that of the reference.
+  // For -infinity the exponential is infinite and the product is NaN, as in the reference.
   const __m512 lowest = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
   const __mmask16 above = _mm512_cmp_ps_mask(v, lowest, _CMP_NEQ_UQ);
   return _mm512_mul_ps(v, _mm512_maskz_fmadd_ps(above, guess, off, guess));
@@ -47,7 +47,7 @@ OPMUX_BF16 inline __m512 odd_places(__m512i both) {
       _mm512_and_si512(both, _mm512_set1_epi32(static_cast<int>(0xffff0000))));
 }
 
-// 32 elements of a row, those at even and at odd places apart.
+// Computes 32 elements of a row; those at even and odd positions are converted separately.
 OPMUX_BF16 inline __m512i gate(__m512i x, __m512i factors) {
   const __m512 even = _mm512_mul_ps(silu(even_places(x)), even_places(factors));
   const __m512 odd = _mm512_mul_ps(silu(odd_places(x)), odd_places(factors));

@@ -2,7 +2,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/softmax.cpp"
-#include <hwy/foreach_target.h>  // this file again, once per target
+#include <hwy/foreach_target.h>  // includes this file again, once per target
 
 #include <hwy/highway.h>
 
@@ -14,11 +14,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
 
-// A row of nothing but -inf becomes zeros. A NaN may be lost on the way to the largest, but spoils
-// the sum and with it the row; so does +inf, whose difference to itself is NaN.
+// A row in which every element is -inf becomes zeros. The maximum may drop a NaN, but the sum, and
+// with it the row, still becomes NaN. The same holds for +inf, because inf - inf is NaN.
 template <class T>
 void softmax_row(const T* x, T* y, size_t count, float factor) {
-  constexpr size_t kMost = 4096;  // powers that are kept; of longer rows they are computed again
+  constexpr size_t kMost = 4096;  // Exponentials kept on the stack; longer rows compute them twice.
   float kept[kMost];
   const V scale = hn::Set(F32(), factor);
   const float largest = max_over(x, count, [&](V v) { return hn::Mul(v, scale); });

@@ -1,5 +1,6 @@
-// The families of vector instructions that this backend is compiled for, one variant each. Every
-// variant runs the code of its own family, never "the best": the host chooses, and can explain.
+// The instruction sets that this backend is compiled for, one variant each. A variant always runs
+// the code of its target and never selects a better one, because the host does that and can explain
+// its choice.
 #pragma once
 
 #include <opmux/plugin.hpp>
@@ -7,15 +8,15 @@
 #include <cstdint>
 #include <string_view>
 
-// Read by Highway before its first header. What is left: AVX3 (AVX-512), AVX2, SSE4 and the
-// emulation that it always compiles.
+// Highway reads this before its first header. The remaining targets are AVX3 (AVX-512), AVX2, SSE4
+// and the emulation, which Highway always compiles.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 
 namespace opmux::backends::simd {
 
 struct Target {
   std::string_view variant;
-  // What the compiler was told it may use, in the words of /proc/cpuinfo.
+  // Features that the compiler may use for this target, named as in /proc/cpuinfo.
   std::string_view cpu_features;
   int32_t priority;
 };
@@ -25,7 +26,7 @@ inline constexpr Target kAvx512{
 inline constexpr Target kAvx2{"avx2", "avx2,bmi1,bmi2,fma,f16c,aes,pclmulqdq", 145};
 inline constexpr Target kSse4{"sse4", "sse4_1,sse4_2,ssse3,aes,pclmulqdq", 140};
 
-// Adds one implementation per target to the backend.
+// Each function adds one implementation per target to the backend.
 void add_rms_norm(plugin::Backend& backend);
 void add_fused_add_rms_norm(plugin::Backend& backend);
 void add_silu_and_mul(plugin::Backend& backend);

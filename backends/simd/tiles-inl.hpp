@@ -1,5 +1,5 @@
-// Products of a few rows with a few keys or values, each of whose vectors is loaded once for all
-// rows. What a row gets does not depend on the others.
+// Products of a few rows with a few keys or values; each vector of a key or value is loaded once
+// for all rows. A row's result does not depend on the other rows.
 #if defined(OPMUX_BACKENDS_SIMD_TILES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPMUX_BACKENDS_SIMD_TILES_INL_HPP
 #undef OPMUX_BACKENDS_SIMD_TILES_INL_HPP
@@ -16,7 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
 
 constexpr size_t kKeyTile = 4;
-constexpr size_t kRowTile = hn::MaxLanes(F32()) > 8 ? 4 : 2;  // as many as have registers
+// As many rows as fit into the registers.
+constexpr size_t kRowTile = hn::MaxLanes(F32()) > 8 ? 4 : 2;
 
 #if HWY_TARGET == HWY_SCALAR
 
@@ -26,7 +27,7 @@ HWY_INLINE void store_sums(const V (&v)[4], float* to) {
 
 #else
 
-// to[i] = the sum of the i-th lanes of all blocks of four.
+// to[i] = the sum of lane i over all blocks of four lanes.
 template <class D>
 HWY_INLINE void store_sum_of_blocks(D d, hn::Vec<D> v, float* to) {
   if constexpr (hn::MaxLanes(D()) <= 4) {
@@ -52,7 +53,7 @@ HWY_INLINE void store_sums(const V (&v)[4], float* to) {
 
 #endif
 
-// Logits [at, at + 4) of R rows: their products with four keys.
+// Computes logits [at, at + 4) of R rows: their products with four keys.
 template <size_t R, class T>
 void multiply_keys(AttendRow<T>* rows, const T* const* keys, size_t at, size_t size) {
   const size_t lanes = hn::Lanes(F32());
@@ -78,7 +79,7 @@ void multiply_keys(AttendRow<T>* rows, const T* const* keys, size_t at, size_t s
   for (size_t r = 0; r < R; ++r) store_sums(sums[r], rows[r].logits + at);
 }
 
-// N vectors of R rows, from element `d` on: their sums, scaled, plus the weighted values.
+// For N vectors of R rows, starting at element `d`: rescales the sums and adds the weighted values.
 template <size_t R, size_t N, class T, class Load>
 HWY_INLINE void add_columns(AttendRow<T>* rows, const T* const* values, size_t count, size_t d,
                             const Load& load_value) {
@@ -109,7 +110,7 @@ HWY_INLINE void add_columns(AttendRow<T>* rows, const T* const* values, size_t c
   }
 }
 
-// Of R rows: values = values * factor + sum over j < count of logits[j] * values[j].
+// For R rows: values = values * factor + sum over j < count of logits[j] * values[j].
 template <size_t R, class T>
 void add_values(AttendRow<T>* rows, const T* const* values, size_t count, size_t size) {
   const size_t lanes = hn::Lanes(F32());
@@ -125,7 +126,7 @@ void add_values(AttendRow<T>* rows, const T* const* values, size_t count, size_t
                     [&](const T* value) { return load_part(value, size - d); });
 }
 
-// Calls fn(number of rows, first row) with a constant number, for all rows.
+// Calls fn(number of rows, first row) for all rows; the number is a compile-time constant.
 template <class Fn>
 HWY_INLINE void for_each_tile(size_t rows, const Fn& fn) {
   size_t r = 0;

@@ -2,7 +2,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/topk_softmax.cpp"
-#include <hwy/foreach_target.h>  // this file again, once per target
+#include <hwy/foreach_target.h>  // includes this file again, once per target
 
 #include <hwy/highway.h>
 
@@ -17,7 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace opmux::backends::simd::HWY_NAMESPACE {
 
-// A NaN spoils the sum, and so does +inf, whose difference to itself is NaN.
+// Computes ranks and exponentials. A NaN makes the sum NaN, and so does +inf, because inf - inf is
+// NaN.
 template <class T>
 void read_experts(const T* logits, Experts& row) {
   map(row.ranks, row.count, [](V v) { return rank_values(v); }, logits);
@@ -27,14 +28,15 @@ void read_experts(const T* logits, Experts& row) {
   row.sum = sum_over(row.powers, row.count, [](V v, V sum) { return hn::Add(sum, v); });
 }
 
-// The first expert from `from` on that has this rank; row.count if there is none.
+// The first expert from `from` on with this rank; row.count if there is none.
 size_t find_rank(const Experts& row, size_t from, float rank) {
   const V wanted = hn::Set(F32(), rank);
   return from +
          find_first(row.ranks + from, row.count - from, [&](V v) { return hn::Eq(v, wanted); });
 }
 
-// The expert behind one in the order: an equal one to its right, or the first of the next rank.
+// The expert after `expert` in descending order: the next one of equal rank, otherwise the first of
+// the next lower rank.
 size_t next_expert(const Experts& row, size_t expert) {
   const float rank = row.ranks[expert];
   const size_t equal = find_rank(row, expert + 1, rank);
@@ -45,7 +47,8 @@ size_t next_expert(const Experts& row, size_t expert) {
   return find_rank(row, 0, max_over(row.ranks, row.count, smaller));
 }
 
-// Puts the `chosen` largest in front of the order. A search for each is faster while they are few.
+// Moves the `chosen` largest experts to the front of row.order. For few experts, one search each is
+// faster than sorting.
 void choose(Experts& row, size_t chosen) {
   constexpr size_t kFew = 32;
   if (chosen > kFew) {

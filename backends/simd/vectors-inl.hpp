@@ -1,5 +1,5 @@
-// Vectors of f32 from and to memory of any float type, once per target. Rounds to nearest even on
-// every target, as backends/common/element.hpp does, which Highway's own conversions do not.
+// Loads and stores of f32 vectors in any float type, compiled once per target. All targets round to
+// nearest even like backends/common/element.hpp, which Highway's conversions do not.
 #if defined(OPMUX_BACKENDS_SIMD_VECTORS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPMUX_BACKENDS_SIMD_VECTORS_INL_HPP
 #undef OPMUX_BACKENDS_SIMD_VECTORS_INL_HPP
@@ -30,7 +30,7 @@ using U32 = hn::RebindToUnsigned<F32>;
 using U16 = hn::Rebind<uint16_t, F32>;
 using V = hn::Vec<F32>;
 
-// Targets from AVX2 on convert f16 in hardware; Highway numbers the better ones lower.
+// Targets from AVX2 on convert f16 in hardware. Highway gives better targets lower numbers.
 #define OPMUX_SIMD_HAS_F16C (HWY_TARGET <= HWY_AVX2)
 
 HWY_INLINE hn::Vec<U32> load_u16(const void* from) {
@@ -50,7 +50,7 @@ HWY_INLINE void store(V value, float* to) { hn::StoreU(value, F32(), to); }
 HWY_INLINE V load(const BF16* from) {
   return hn::BitCast(F32(), hn::ShiftLeft<16>(load_u16(from)));
 }
-// The bits of the nearest bf16, in the lower half of a lane.
+// The bits of the nearest bf16, in the lower half of each lane.
 HWY_INLINE hn::Vec<U32> to_bf16(V value) {
   const U32 d;
   const auto bits = hn::BitCast(d, value);
@@ -98,7 +98,7 @@ HWY_INLINE void store(V value, F16* to) {
   const auto odd = hn::And(shifted, hn::Set(d, 1));
   const auto rebased = hn::Sub(magnitude, hn::Set(d, (127 - 15) << 23));
   const auto normal = hn::ShiftRight<13>(hn::Add(rebased, hn::Add(odd, hn::Set(d, 0x0fff))));
-  // Below 2^-14 the addition of 0.5 rounds to a multiple of 2^-24.
+  // Below 2^-14, adding 0.5 rounds to a multiple of 2^-24.
   const auto sum = hn::Add(hn::BitCast(F32(), magnitude), hn::Set(F32(), 0.5f));
   const auto small = hn::Sub(hn::BitCast(d, sum), hn::Set(d, 0x3f000000));
   const auto nan = hn::Or(hn::And(shifted, hn::Set(d, 0x03ff)), hn::Set(d, 0x7e00));
@@ -111,7 +111,8 @@ HWY_INLINE void store(V value, F16* to) {
 #endif
 #undef OPMUX_SIMD_HAS_F16C
 
-// The same for the first `count` lanes; the others are zero, and are not touched in memory.
+// Loads or stores the first `count` lanes. Memory past them is not accessed; the other lanes load
+// as zero.
 template <class T>
 HWY_INLINE V load_part(const T* from, size_t count) {
   T lanes[hn::MaxLanes(F32())] = {};
@@ -125,7 +126,7 @@ HWY_INLINE void store_part(V value, T* to, size_t count) {
   std::memcpy(to, lanes, count * sizeof(T));
 }
 
-// To the nearest value of type T and back.
+// Rounds to the nearest value of type T, as f32.
 template <class T>
 HWY_INLINE V rounded(V value) {
   if constexpr (std::is_same_v<T, float>) {
@@ -139,8 +140,8 @@ HWY_INLINE V rounded(V value) {
   }
 }
 
-// Calls whole(i) for every i at which a vector of `count` elements begins, then part(i, rest) for
-// what is left, be it nothing.
+// Calls whole(i) at the start of every full vector of `count` elements, then part(i, rest) for the
+// remaining elements, if any.
 template <class Whole, class Part>
 HWY_INLINE void for_each_vector(size_t count, const Whole& whole, const Part& part) {
   const size_t lanes = hn::Lanes(F32());
@@ -157,8 +158,8 @@ HWY_INLINE void map(Y* y, size_t count, const Fn& fn, const X*... x) {
       [&](size_t i, size_t rest) { store_part(fn(load_part(x + i, rest)...), y + i, rest); });
 }
 
-// The sum of a term of x[i] over i < count: term(v, sum) adds it to a sum. Four of them in flight
-// hide the latency of the addition.
+// The sum over i < count of a term of x[i]; term(v, sum) returns sum plus the term. Four
+// accumulators hide the latency of the addition.
 template <class T, class Term>
 HWY_INLINE float sum_over(const T* x, size_t count, const Term& term) {
   const size_t lanes = hn::Lanes(F32());
@@ -172,15 +173,15 @@ HWY_INLINE float sum_over(const T* x, size_t count, const Term& term) {
   }
   for (; i + lanes <= count; i += lanes) a = term(load(x + i), a);
   if (i < count) {
-    // The lanes behind the end add nothing, whatever the term of zero is.
+    // Lanes past the end must add nothing, even if the term of zero is not zero.
     const V added = term(load_part(x + i, count - i), hn::Zero(F32()));
     b = hn::Add(b, hn::IfThenElseZero(hn::FirstN(F32(), count - i), added));
   }
   return hn::GetLane(hn::SumOfLanes(F32(), hn::Add(hn::Add(a, b), hn::Add(c, d))));
 }
 
-// The largest of term(x[i]) over i < count, -inf if there is none. If one is NaN, it may be NaN or
-// the largest of some of the others.
+// The maximum of term(x[i]) over i < count; -inf if count is 0. If a term is NaN, the result may be
+// NaN or the maximum of some of the other terms.
 template <class T, class Term>
 HWY_INLINE float max_over(const T* x, size_t count, const Term& term) {
   const V lowest = hn::Set(F32(), -std::numeric_limits<float>::infinity());
@@ -194,14 +195,14 @@ HWY_INLINE float max_over(const T* x, size_t count, const Term& term) {
   return hn::GetLane(hn::MaxOfLanes(F32(), largest));
 }
 
-// exp(v) for v up to 104; Highway's own takes NaN for a number far below zero.
+// exp(v) for v up to 104; Highway's Exp treats NaN as a large negative number.
 HWY_INLINE V exp_or_nan(V v) { return hn::IfThenElse(hn::IsNaN(v), v, hn::Exp(F32(), v)); }
 
-// The elements of a tensor's row whose type is asked for at every load: for what would else
-// multiply the number of functions, and is not most of the work.
+// The elements of a 1-D tensor, with the dtype checked at every load. For arguments that are a
+// small part of the work, this avoids one more template parameter.
 class AnyFloats {
  public:
-  // `if_absent` stands for every element if there is no tensor.
+  // Without a tensor, every element is `if_absent`.
   AnyFloats(const opmux_tensor* tensor, float if_absent) : if_absent_(if_absent) {
     if (!tensor) return;
     first_ = first_element<const char>(*tensor);

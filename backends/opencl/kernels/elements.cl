@@ -1,16 +1,16 @@
-// Elements of tensors and where they lie. Goes before the text of every kernel.
-// LOCAL, the number of items of a group, is given when a program is built.
+// Element access and helper functions; prepended to every kernel source. LOCAL, the number of items
+// per group, is defined when a program is built.
 
-// Rows of a strided tensor, as the host describes them: see row_layout.hpp.
+// Rows of a strided tensor; must match RowLayout in row_layout.hpp.
 typedef struct {
-  long offset;  // bytes to the first element
-  long step;    // elements between neighbours in a row
+  long offset;  // Bytes to the first element.
+  long step;  // Elements between neighbours in a row.
   long rank;
   long shape[7];
   long strides[7];
 } RowLayout;
 
-// Elements from the tensor's first to the row's first; rows are numbered row-major.
+// Offset, in elements, of a row's first element; rows are numbered in row-major order.
 long row_start(const RowLayout* rows, long row) {
   long start = 0;
   for (long i = rows->rank - 1; i >= 0; --i) {
@@ -31,7 +31,8 @@ void store_f16(float value, global char* at, long i) {
 float load_bf16(global const char* at, long i) {
   return as_float((uint)((global const ushort*)at)[i] << 16);
 }
-// To nearest, ties to even; rounding up a NaN would carry into its exponent.
+// Rounds to nearest, ties to even. A NaN is handled apart because rounding it up would carry into
+// its exponent.
 ushort bits_bf16(float value) {
   const uint bits = as_uint(value);
   if (isnan(value)) return (ushort)(bits >> 16 | 0x40u);
@@ -53,8 +54,8 @@ float round_bf16(float value) { return as_float((uint)bits_bf16(value) << 16); }
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 
-// Adds up, or takes the largest of, what the items of a group hold; all of them get the result.
-// The order does not depend on anything but LOCAL.
+// Sum, or maximum, of the values of all items in a group; every item gets the result. The order of
+// operations depends only on LOCAL.
 float group_sum(float mine, local float* room) {
   const uint item = get_local_id(0);
   room[item] = mine;

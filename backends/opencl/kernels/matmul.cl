@@ -1,5 +1,6 @@
-// X is the dtype of all three. A group makes tiles of LOCAL by LOCAL elements of y, and reads a and
-// b through local memory. Rows are matrices: their rows lie a.row, b.row and y.row elements apart.
+// X is the dtype of all three tensors. A group computes tiles of LOCAL x LOCAL elements of y and
+// reads a and b through local memory. Each row of a RowLayout is a matrix whose rows are a_row,
+// b_row or y_row elements apart.
 #define load_x JOIN(load_, X)
 #define store_y JOIN(store_, X)
 

@@ -1,4 +1,4 @@
-// X is the dtype of x and y, W that of the weight. One group per row.
+// X is the dtype of x and y, W the dtype of the weight. One group per row.
 #define load_x JOIN(load_, X)
 #define store_y JOIN(store_, X)
 #define load_weight JOIN(load_, W)

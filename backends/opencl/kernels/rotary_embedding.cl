@@ -1,4 +1,4 @@
-// X is the dtype of q and k, T that of the table, P the integer type of positions.
+// X is the dtype of q and k, T the dtype of the table, P the integer type of positions.
 #define load_x JOIN(load_, X)
 #define store_x JOIN(store_, X)
 #define load_table JOIN(load_, T)
@@ -7,7 +7,7 @@ long position_at(global const char* positions, const RowLayout* places, long tok
   return ((global const P*)(positions + places->offset))[row_start(places, token)];
 }
 
-// *wrong becomes 1 if a position is outside [0, end).
+// Sets *wrong to 1 if a position is outside [0, end).
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void check_positions(
     global const char* positions, RowLayout places, long tokens, long end, global int* wrong) {
   for (long token = get_global_id(0); token < tokens; token += get_global_size(0)) {
@@ -18,11 +18,12 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void check_positions(
 
 typedef struct {
   long tokens, heads, head_step;
-  long pairs, neighbours;  // pairs are (2i, 2i + 1), else (i, i + pairs)
+  // If neighbours is set, pairs are (2i, 2i + 1), otherwise (i, i + pairs).
+  long pairs, neighbours;
   long table_row;
 } Turns;
 
-// One group per token. Writes nothing if a position is wrong.
+// One group per token. Writes nothing if *wrong is set.
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void rotate_heads(
     global char* x, RowLayout rows, global const char* positions, RowLayout places,
     global const char* cos_sin, RowLayout table, Turns turns, global const int* wrong) {

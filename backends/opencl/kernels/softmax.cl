@@ -1,4 +1,4 @@
-// X is the dtype of x and y. One group per row. A row of nothing but -inf becomes zeros.
+// X is the dtype of x and y. One group per row. A row in which every element is -inf becomes zeros.
 #define load_x JOIN(load_, X)
 #define store_y JOIN(store_, X)
 

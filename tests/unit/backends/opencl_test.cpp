@@ -85,7 +85,7 @@ TEST_F(OpenCl, positions_outside_of_the_table_are_found_by_the_device_and_nothin
   EXPECT_EQ(there.fetch().bytes(), q.bytes());
   ASSERT_EQ(runtime.device_errors().size(), 1u);
   EXPECT_THAT(runtime.device_errors()[0].suspects, ElementsAre("rotary_embedding/opencl.kernel"));
-  EXPECT_THAT(events(), Contains(HasSubstr("a position is outside of the table")));
+  EXPECT_THAT(events(), Contains(HasSubstr("a position is outside the cos_sin table")));
 }
 
 TEST_F(OpenCl, a_call_returns_before_the_device_is_done_and_streams_keep_their_order) {
