@@ -1,4 +1,5 @@
-// Calls an operator, says which implementation ran, and asks why another one would not.
+// Calls an operator, prints the implementation that ran, and explains why the others were not
+// chosen.
 #include <iostream>
 
 #include <opmux/opmux.hpp>
@@ -18,7 +19,8 @@ int main() {
   }
   std::cout << y[0] << " " << y[1] << "\n";
 
-  // Which vector code ran depends on this machine; with the reference required, nothing does.
+  // The implementation that ran above depends on this machine. Requiring the reference makes the
+  // output the same everywhere.
   const opmux::PolicyScope only_reference(runtime, {.require = {"reference"}});
   if (const opmux::Status status = rms_norm.with(report)(out, in); !status.ok()) {
     return std::cerr << status.to_string() << "\n", 1;

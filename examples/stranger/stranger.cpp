@@ -1,5 +1,5 @@
-// A program that brings an operator of its own: one schema, two implementations, a policy for one
-// block, and the reasons for each choice.
+// A program that defines an operator: one schema, two implementations, a policy for one block, and
+// the reasons for each choice.
 #include <cmath>
 #include <iostream>
 #include <vector>
@@ -18,7 +18,7 @@ opmux::Outcome run_plain(opmux::CallFrame& call) {
   return opmux::Outcome::ok;
 }
 
-// Four at a time, which is why it wants N to be a multiple of 4 and no gaps.
+// Processes four elements at a time, so it requires a multiple of 4 and contiguous tensors.
 opmux::Outcome run_fours(opmux::CallFrame& call) {
   float* y = call.data<float>(0);
   const float* x = call.data<const float>(1);
@@ -37,7 +37,7 @@ void call(const opmux::Operator& op, int64_t size) {
   const opmux::Status status = op.with(report)(out, in);
   std::cout << "N = " << size << ": ";
   if (status.ok()) {
-    std::cout << report.implementation << " says " << y.back() << "\n";
+    std::cout << report.implementation << " returned " << y.back() << "\n";
   } else {
     std::cout << status.message() << "\n";
   }

@@ -1,5 +1,5 @@
-// A test of kernels by those who wrote them: the conformance suite against a right softmax and one
-// that forgets to take off the largest value. Kernels of a plugin are verified in the same way:
+// Shows how authors test their kernels: runs the conformance suite against a correct softmax and
+// one that forgets to subtract the largest value. Kernels of a plugin are verified in the same way:
 // name its folder in Options::plugins and its backend in the suite's options.
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,8 @@
 
 namespace {
 
-// Contiguous f32 only: the capabilities say so, and the suite counts what they refuse.
+// Takes contiguous f32 only. The capabilities declare this, and the suite counts the calls that
+// they refuse.
 template <class Shift>
 opmux::Outcome softmax(const opmux::CallFrame& call, Shift shift) {
   const opmux::TensorView y = call.tensor(0);
@@ -29,7 +30,7 @@ opmux::Outcome softmax(const opmux::CallFrame& call, Shift shift) {
   return opmux::Outcome::ok;
 }
 
-// A row of nothing but -inf becomes zeros, as docs/operators.md says.
+// A row in which every element is -inf becomes zeros, as docs/operators.md specifies.
 float largest_of(const float* row, int64_t count) {
   const float largest = *std::max_element(row, row + count);
   return largest == -std::numeric_limits<float>::infinity() ? 0 : largest;
@@ -67,5 +68,6 @@ int main() {
       std::cout << "wrong (" << implementation.findings[0].kind << ")\n";
     }
   }
-  std::cout << (report.passed() ? "all is well\n" : "report.to_string() says more\n");
+  std::cout << (report.passed() ? "all implementations passed\n"
+                                : "report.to_string() has the details\n");
 }

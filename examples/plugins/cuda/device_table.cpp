@@ -7,7 +7,7 @@ namespace {
 
 cudaStream_t of(void* stream) { return static_cast<cudaStream_t>(stream); }
 
-// Makes a device the thread's own while it lives.
+// Makes a device current for the calling thread; the destructor restores the previous one.
 class On {
  public:
   explicit On(opmux_device device) {
@@ -34,7 +34,7 @@ int32_t count(void*) {
 }
 
 int32_t alloc(void*, opmux_device device, uint64_t size, uint64_t alignment, void** memory) {
-  constexpr uint64_t kAlignment = 256;  // of cudaMalloc
+  constexpr uint64_t kAlignment = 256;  // Guaranteed by cudaMalloc.
   if (alignment > kAlignment) return OPMUX_RESOURCE;
   return On(device).run([&] { return cudaMalloc(memory, size); });
 }

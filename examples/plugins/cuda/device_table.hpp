@@ -1,4 +1,4 @@
-// How memory and streams of CUDA are reached.
+// The device functions (memory, copies, streams, events) of this backend.
 #pragma once
 
 #include <opmux/abi.h>

@@ -50,7 +50,8 @@ int32_t report(opmux_error* into, cudaError_t error) {
 
 void set_host(const opmux_host* host) { told_host.store(host); }
 
-// cudaLaunchHostFunc would not be called after an error; a callback is, with that error.
+// Uses cudaStreamAddCallback because a function queued by cudaLaunchHostFunc is not called after an
+// error, while a callback is and receives the error.
 cudaError_t watch(opmux_device device, cudaStream_t stream) {
   auto watched = std::make_unique<Watched>(Watched{device});
   const cudaError_t error = cudaStreamAddCallback(stream, on_done, watched.get(), 0);

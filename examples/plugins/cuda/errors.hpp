@@ -1,4 +1,4 @@
-// What an error of CUDA means to the host, and errors that are found after a call has returned.
+// Maps CUDA errors to opmux outcomes, and reports errors that occur after a call has returned.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -6,16 +6,16 @@
 
 namespace cuda_example {
 
-// Errors that leave a device unusable for this process are OPMUX_DEVICE_LOST.
+// Errors after which the process cannot use the device any more map to OPMUX_DEVICE_LOST.
 int32_t outcome_of(cudaError_t error);
 
-// The same with the text of the error.
+// Writes the error's text to `into` and returns outcome_of(error).
 int32_t report(opmux_error* into, cudaError_t error);
 
-// The host, once it has introduced itself.
+// Sets the host to which asynchronous errors are reported.
 void set_host(const opmux_host* host);
 
-// Tells the host if what was put into the stream so far ends with an error.
+// Enqueues a callback that reports to the host if the commands enqueued so far end with an error.
 cudaError_t watch(opmux_device device, cudaStream_t stream);
 
 }  // namespace cuda_example

@@ -28,7 +28,7 @@ __device__ __nv_bfloat16 narrow<__nv_bfloat16>(float value) {
   return __float2bfloat16_rn(value);
 }
 
-// All threads of the block get the sum; added in the same order every time.
+// Sum over all threads of the block, in a fixed order; every thread gets the result.
 __device__ float block_sum(float mine) {
   __shared__ float of_warps[kThreads / kWarp];
   __shared__ float total;

@@ -1,4 +1,4 @@
-// The kernels, as the plugin sees them: plain functions that enqueue.
+// Host functions that enqueue the kernels.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,8 +9,8 @@ namespace cuda_example {
 
 enum class Element { f32, f16, bf16 };
 
-// Contiguous rows of `hidden` elements. Returns the error of the launch; what goes wrong later
-// shows on the stream.
+// Contiguous rows of `hidden` elements. rms_norm returns the error of the launch; later errors show
+// up on the stream.
 struct RmsNorm {
   void* y;
   const void* x;

@@ -1,4 +1,4 @@
-// Two operators on CUDA: what a plugin for a device with streams looks like.
+// Two operators on CUDA: an example of a plugin for a device with streams.
 #include <opmux/plugin.hpp>
 
 #include "device_table.hpp"
@@ -15,7 +15,7 @@ Element element_of(opmux_dtype dtype) {
   return op::same(dtype, op::f16) ? Element::f16 : Element::bf16;
 }
 
-// Whether all tensors are where the call is.
+// Whether all tensors are on the call's device.
 bool on_one_device(const op::Call& call) {
   const opmux_device wanted = call.c().device;
   for (uint32_t i = 0; i < call.c().arg_count; ++i) {
@@ -26,7 +26,7 @@ bool on_one_device(const op::Call& call) {
   return true;
 }
 
-// Runs enqueue(stream) on the call's device and watches what it enqueued.
+// Calls enqueue(stream) on the call's device and watches the commands that it enqueued.
 template <class Enqueue>
 int32_t enqueued(const op::Call& call, const Enqueue& enqueue) {
   if (!on_one_device(call)) {
@@ -76,7 +76,7 @@ int32_t available(opmux_error* why) {
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
   if (error != cudaSuccess) return op::decline(why, "cuda.missing", cudaGetErrorString(error));
-  return devices > 0 ? OPMUX_OK : op::decline(why, "cuda.missing", "there is no CUDA device");
+  return devices > 0 ? OPMUX_OK : op::decline(why, "cuda.missing", "no CUDA device found");
 }
 
 }  // namespace

@@ -6,10 +6,10 @@
 
 namespace quarry {
 
-inline constexpr int64_t kPanel = 8;  ///< outputs that are computed side by side
+inline constexpr int64_t kPanel = 8;  ///< outputs computed together
 
-/// A weight as the kernel reads it: panels of eight outputs, for each input their eight numbers
-/// side by side, zeros behind the last output.
+/// A weight packed for the kernel: panels of eight outputs, with the eight weights of each input
+/// adjacent, padded with zeros after the last output.
 class Panels {
  public:
   /// `weight` has one row per output, `stride` elements apart.
@@ -20,7 +20,7 @@ class Panels {
   int64_t count() const { return (outputs_ + kPanel - 1) / kPanel; }
   uint64_t bytes() const { return data_.size() * sizeof(float); }
 
-  /// Outputs of panel `panel` for rows of x; `bias` may be null.
+  /// Computes the outputs of panel `panel` for rows of x; `bias` may be null.
   struct Rows {
     const float* x;
     float* y;

@@ -1,6 +1,7 @@
-/// linear/quarry.panels: an operator with state. The weight is packed once per constant: create
-/// makes an empty instance, load packs, plan decides how rows are cut into pieces, run multiplies,
-/// describe says what the instance holds, and the host destroys it with the constant.
+/// linear/quarry.panels: an implementation with state. The weight is packed once per constant:
+/// create makes an empty instance, load packs the weight, plan decides how rows are split into
+/// pieces, run multiplies, describe reports the instance's contents, and the host destroys the
+/// instance together with the constant.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -15,7 +16,7 @@ namespace op = opmux::plugin;
 namespace quarry {
 namespace {
 
-// Positions in the signature.
+// Argument positions in the signature.
 constexpr uint32_t kY = 0, kX = 1, kWeight = 2, kBias = 3;
 constexpr const char* kSignature =
     "linear(out Tensor y[..., N], Tensor x[..., K], const Tensor weight[N, K], Tensor? bias[N])";
@@ -28,7 +29,7 @@ struct Packed {
   }
 };
 
-/// What run() needs to know of calls of this shape.
+/// Prepared state of calls with this number of rows.
 struct Pieces {
   int64_t rows, rows_per_piece;
   int64_t count() const { return (rows + rows_per_piece - 1) / rows_per_piece; }
@@ -36,7 +37,8 @@ struct Pieces {
 
 std::shared_ptr<void> create(op::Impl::Args) { return std::make_shared<Packed>(); }
 
-/// Argument kWeight alone is given; the copy is the host's to count and to drop.
+/// `params` contains the constant argument kWeight only. The host counts the packed copy and
+/// decides when to drop it.
 int32_t load(void* instance, op::Impl::Args params) {
   static_cast<Packed*>(instance)->pack(op::TensorArg{params[kWeight].value.tensor});
   return OPMUX_OK;
@@ -50,14 +52,14 @@ void describe(void* instance, const op::Node& node) {
   node.attribute("inputs", std::to_string(panels.inputs()));
 }
 
-/// Depends on the number of rows alone, and says so.
+/// Depends on the number of rows only, as declared in the registration.
 std::shared_ptr<void> plan(const op::Call& call) {
   const op::TensorArg x = call.tensor(kX);
   const int64_t rows = x.elements() / std::max<int64_t>(x.dim(-1), 1);
   return std::make_shared<Pieces>(Pieces{rows, 16});
 }
 
-/// A weight without an owner has no instance: it is packed for this call alone.
+/// A weight that is not a Constant has no instance, so it is packed for this call only.
 void run(const op::Call& call) {
   Packed once;
   const auto* packed = call.instance<Packed>();

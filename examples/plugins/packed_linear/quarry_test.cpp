@@ -1,5 +1,5 @@
-/// The life of packed weights: packed at first use, shared by calls, dropped when the data change
-/// and when the constant goes; for a weight without an owner nothing is kept.
+/// Lifetime of packed weights: packed at first use, shared by calls, dropped when the data change
+/// and when the constant is destroyed; a weight that is not a Constant leaves no copy behind.
 #include <cmath>
 #include <iostream>
 #include <string>
@@ -10,7 +10,7 @@
 namespace {
 
 constexpr int64_t kRows = 5, kInputs = 7, kOutputs = 11;
-// Two panels of eight outputs, seven inputs, four bytes.
+// Two panels of eight outputs, seven inputs, four bytes each.
 constexpr uint64_t kPackedBytes = 2 * 8 * 7 * 4;
 
 int failures = 0;
@@ -34,7 +34,7 @@ struct Tensors {
       w{weight.data(), opmux::f32, {kOutputs, kInputs}}, b{bias.data(), opmux::f32, {kOutputs}},
       out{y.data(), opmux::f32, {kRows, kOutputs}};
 
-  /// Small whole numbers: exact in f32.
+  /// Compares exactly, because small integers are exact in f32.
   bool right() const {
     for (int64_t r = 0; r < kRows; ++r) {
       for (int64_t n = 0; n < kOutputs; ++n) {
@@ -73,13 +73,15 @@ int main() {
     }
     t.weight[3] += 1;
     weight.changed();
-    ran_with(runtime, t, weight);  // right only if it was packed again
-    expect(runtime.packed_bytes() == kPackedBytes, "the old copy is gone", "both");
+    ran_with(runtime, t, weight);  // Correct only if the weight was packed again.
+    expect(runtime.packed_bytes() == kPackedBytes, "only the new copy", "both copies");
   }
-  expect(runtime.packed_bytes() == 0, "nothing is left", std::to_string(runtime.packed_bytes()));
+  expect(runtime.packed_bytes() == 0, "0 bytes after the constant was destroyed",
+         std::to_string(runtime.packed_bytes()));
 
-  const std::string ran = ran_with(runtime, t, t.w);  // a weight without an owner
+  const std::string ran = ran_with(runtime, t, t.w);  // A weight that is not a Constant.
   expect(ran == "linear/quarry.panels", "linear/quarry.panels", ran);
-  expect(runtime.packed_bytes() == 0, "nothing was kept", std::to_string(runtime.packed_bytes()));
+  expect(runtime.packed_bytes() == 0, "0 bytes kept without a Constant",
+         std::to_string(runtime.packed_bytes()));
   return failures == 0 ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 /*
- * softmax/harbor.online in C: f32, one pass over each row for maximum and sum, rows on the engine's
- * threads, a probe that says why the backend is not there, and a self-test.
+ * softmax/harbor.online in C: f32, one pass over each row for maximum and sum, rows divided
+ * over the engine's threads, a probe that says why the backend is unavailable, and a self-test.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ typedef struct rows {
   float scale;
 } rows;
 
-/* Without a finite value a row is zeros; with NaN or infinity it is NaN. */
+/* Result of a row without a finite value: zeros; of a row with NaN or +infinity: NaN. */
 static void fill(float* y, int64_t width, float value) {
   for (int64_t i = 0; i < width; ++i) y[i] = value;
 }
@@ -46,7 +46,7 @@ static float* elements(const opmux_tensor* tensor) {
   return (float*)((char*)tensor->data + tensor->byte_offset);
 }
 
-/* Rows of a matrix; capabilities let nothing else through. Arguments: y, x, scale. */
+/* Processes the rows of a matrix; the capabilities refuse other ranks. Arguments: y, x, scale. */
 static int32_t run(void* user_data, const opmux_call* call) {
   const opmux_tensor *y = call->args[0].value.tensor, *x = call->args[1].value.tensor;
   rows all = {.y = elements(y),
@@ -85,7 +85,7 @@ static int32_t verify(void* user_data, const opmux_facts* facts, opmux_error* wh
   return decline(why, "harbor.scale", "the running maximum needs a finite scale above 0");
 }
 
-/* A vendor would ask for its chip here. */
+/* A vendor would check for its hardware here. */
 static int32_t available(void* user_data, opmux_error* why) {
   (void)user_data;
   if (!getenv("HARBOR_CLOSED")) return OPMUX_OK;
@@ -102,7 +102,7 @@ static int32_t self_test(void* user_data, opmux_error* error) {
   return y[0] == 0.5F && y[1] == 0.5F ? OPMUX_OK : OPMUX_FAILED;
 }
 
-/* ---- What it can do, as data ---------------------------------------------------------------- */
+/* ---- Capabilities and descriptors ----------------------------------------------------------- */
 
 static const opmux_fact verify_reads[] = {
     {sizeof(opmux_fact), OPMUX_FACT_SCALAR, OPMUX_STR("scale")}};
@@ -156,7 +156,7 @@ static const opmux_plugin plugin = {.struct_size = sizeof(opmux_plugin),
                                     .backend_stride = sizeof backends[0],
                                     .self_test = self_test};
 
-/* Writes as much as the host knows: an older one has a shorter struct. */
+/* Writes only as many bytes as the host's struct has, because an older host has a shorter one. */
 OPMUX_PLUGIN_ENTRY(harbor) {
   const uint32_t room = out->struct_size;
   (void)host;

@@ -1,4 +1,5 @@
-/* Which implementation ran, what it computed, what it refuses, and when it is not there. */
+/* Tests the implementation that ran, its result, the calls it declines, and an unavailable
+   backend. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ typedef struct answer {
   float y[6];
 } answer;
 
-/* softmax of {{0, ln 3, -inf}, {1, 1, 1}}, with a scale. */
+/* Computes softmax of {{0, ln 3, -inf}, {1, 1, 1}} with a scale. */
 static answer call(opmux_runtime* runtime, double scale) {
   float x[6] = {0, logf(3), -INFINITY, 1, 1, 1};
   int64_t shape[2] = {2, 3};
@@ -44,7 +45,7 @@ static answer call(opmux_runtime* runtime, double scale) {
   return said;
 }
 
-/* A runtime in which nothing but harbor may run softmax. */
+/* A runtime in which only harbor may run softmax. */
 static opmux_runtime* runtime_for_harbor(opmux_error* error) {
   const opmux_str only[] = {OPMUX_STR("softmax/harbor.*")};
   opmux_policy policy;
@@ -64,8 +65,8 @@ static void computes(opmux_runtime* runtime) {
   expect(strcmp(said.report.implementation, "softmax/harbor.online") == 0, "softmax/harbor.online",
          said.report.implementation[0] ? said.report.implementation : said.text);
   expect(fabsf(said.y[0] - 0.25F) < 1e-6F && fabsf(said.y[1] - 0.75F) < 1e-6F && said.y[2] == 0,
-         "0.25 0.75 0", "another row");
-  expect(fabsf(said.y[4] - 1.0F / 3) < 1e-6F, "a third", "another number");
+         "0.25 0.75 0", "different values");
+  expect(fabsf(said.y[4] - 1.0F / 3) < 1e-6F, "1/3", "a different value");
 }
 
 static void refuses(opmux_runtime* runtime, double scale, const char* why) {

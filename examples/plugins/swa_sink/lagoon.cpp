@@ -1,11 +1,11 @@
-/// A plugin that brings an operator of its own, its reference, and a faster implementation.
+/// A plugin that adds a new operator, its reference, and a faster implementation.
 #include "problem.hpp"
 
 namespace op = opmux::plugin;
 
 namespace {
 
-/// f32, and heads without gaps; everything else may have any strides.
+/// Common capabilities: f32 and contiguous heads; all other strides are arbitrary.
 op::Caps common() {
   return op::Caps{}
       .dtypes({op::f32})

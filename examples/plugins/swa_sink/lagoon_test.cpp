@@ -1,5 +1,5 @@
-/// An operator that opmux does not have: which implementation answers, whether both mean the same,
-/// whether that is what opmux's own attention with the same window and sink computes.
+/// Tests an operator that opmux does not have: which implementation runs, whether both give the
+/// same results, and whether these equal opmux's attention with the same window and sink.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -44,7 +44,7 @@ struct Call {
         v({2, keys, kGroups, kWidth}, 2.1F),
         sink({kHeads}, 3.3F) {}
 
-  /// What an implementation says; it must be the one that is wanted.
+  /// Result of the implementation `wanted`; fails if another one ran.
   std::vector<float> ask(opmux::Runtime& runtime, const std::string& wanted, int64_t window) {
     Tensor y(q.sizes, 0);
     opmux::CallReport report;
@@ -85,7 +85,8 @@ void means_the_same(opmux::Runtime& runtime, int64_t queries, int64_t keys, int6
          std::to_string(distance(plain, standard)));
 }
 
-/// Without a policy the vendor's implementation is chosen, since it stands above the reference.
+/// Without a policy the vendor's implementation is chosen, because its priority is above the
+/// reference's.
 void is_chosen(const opmux::Runtime& runtime) {
   Call call(1, 8);
   Tensor y(call.q.sizes, 0);
@@ -106,7 +107,7 @@ int main() {
   for (const int64_t window : {0, 1, 3, 64}) {
     means_the_same(runtime, 9, 9, window);   // prefill
     means_the_same(runtime, 1, 33, window);  // decode
-    means_the_same(runtime, 4, 20, window);  // a piece of a longer prompt
+    means_the_same(runtime, 4, 20, window);  // A chunk of a longer prompt.
   }
   is_chosen(runtime);
   return failures == 0 ? 0 : 1;

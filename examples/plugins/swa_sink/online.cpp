@@ -7,7 +7,7 @@ namespace {
 
 inline constexpr int64_t kWidest = 256;
 
-/// The weighted mean of values so far. It starts with the sink: weight 1 and no value.
+/// Running weighted mean of the values. It starts with the sink, which has weight 1 and no value.
 struct Mean {
   explicit Mean(float sink) : most(sink) {}
 

@@ -8,14 +8,14 @@
 
 namespace lagoon {
 
-/// Causal attention of the last S of T positions, each over the keys of its window, with one logit
-/// per head that takes its share of the weight and brings no value.
+/// Causal attention of the last S of T positions, each over the keys of its window. One logit per
+/// head, the sink, takes a share of the weight and contributes no value.
 inline constexpr const char* kSchema =
     "lagoon.attention_swa_sink(out Tensor y[B, S, HQ, D], Tensor q[B, S, HQ, D], "
     "Tensor k[B, T, HKV, D], Tensor v[B, T, HKV, D], Tensor sink[HQ], int window = 0) "
     "where HQ % HKV == 0 && T >= S && window >= 0";
 
-/// The arguments of one call, as both kernels read them.
+/// The arguments of one call; used by both kernels.
 struct Problem {
   explicit Problem(const opmux::plugin::Call& call)
       : y(call.tensor(0)),
@@ -30,17 +30,17 @@ struct Problem {
   double scale() const { return 1 / std::sqrt(static_cast<double>(width())); }
 
   opmux::plugin::TensorArg y, q, k, v, sink;
-  int64_t window;  ///< how many keys a query sees, itself included; 0 = all before it
+  int64_t window;  ///< keys a query sees, up to and including its position; 0 = no limit
 };
 
-/// Elements of one head, `step` apart from one position to the next.
+/// The vectors of one head, `step` elements apart from one position to the next.
 struct Rows {
   const float* first;
   int64_t step;
   const float* at(int64_t position) const { return first + position * step; }
 };
 
-/// What one query sees: keys and values at positions [begin, end).
+/// One query and the keys and values that it sees, at positions [begin, end).
 struct Query {
   Query(const Problem& problem, int64_t number)
       : head(number % problem.q.dim(2)),
@@ -67,9 +67,10 @@ struct Query {
   Rows keys{}, values{};
 };
 
-/// Two passes in f64: what the operator means.
+/// The reference: two passes in f64.
 void run_reference(const opmux::plugin::Call& call);
-/// One pass over the window, rescaled as the maximum grows; queries on the engine's threads.
+/// One pass over the window, rescaled as the maximum grows; queries are divided over the engine's
+/// threads.
 void run_online(const opmux::plugin::Call& call);
 
 }  // namespace lagoon
