@@ -1,4 +1,4 @@
-"""Single operators for bench_vllm: vLLM's eager way and opmux's, on the same numbers."""
+"""Single operators for bench_vllm: vLLM's eager code and opmux on the same data."""
 import functools
 import itertools
 
@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from vllm.model_executor.layers import utils
 
 import opmux
-import opmux.torch  # noqa: F401  # calls go the way that the plugin's go
+import opmux.torch  # noqa: F401  # so that calls take the same path as in the vLLM plugin
 import opmux.vllm
 
 PLAIN = utils.dispatch_cpu_unquantized_gemm
@@ -44,7 +44,7 @@ def rotary(rows):
     qkv = numbers(rows, (HEADS + 2 * KV_HEADS) * SIZE)
     q, k = qkv[:, : HEADS * SIZE], qkv[:, HEADS * SIZE : (HEADS + KV_HEADS) * SIZE]
     heads, kv_heads = q.view(rows, HEADS, SIZE), k.view(rows, KV_HEADS, SIZE)
-    # A rotation, done again and again in place, neither grows nor vanishes.
+    # Rotations preserve magnitude, so repeated in-place calls neither overflow nor vanish.
     angles = torch.rand(4096, SIZE // 2)
     table = torch.cat([angles.cos(), angles.sin()], dim=1).bfloat16()
     positions = torch.arange(rows) + 100
@@ -54,7 +54,7 @@ def rotary(rows):
 
 
 def layers(dispatch, weights):
-    """Layers as vLLM makes them of weights, by its own function or the one in its place."""
+    """Layers made from weights by `dispatch`: vLLM's function or opmux's replacement."""
     made = []
     for weight in weights:
         layer = torch.nn.Module()
@@ -65,7 +65,7 @@ def layers(dispatch, weights):
 
 
 def linears(rows):
-    """Weights take turns, so that they come from memory as in a model."""
+    """Cycles through several weights, so that they are read from memory as in a model."""
     for name, outputs, inputs in (("qkv", 3072, HIDDEN), ("o", HIDDEN, HIDDEN),
                                   ("gate_up", 2 * INNER, HIDDEN), ("down", HIDDEN, INNER)):
         first = numbers(outputs, inputs)
@@ -82,7 +82,7 @@ def linears(rows):
 
 
 def attention(rows):
-    """One query of each sequence, a cache of vLLM's own order for it and one of opmux's."""
+    """One query per sequence, with one cache in vLLM's layout and one in opmux's."""
     from vllm import _custom_ops
     from vllm.v1.attention.backends.cpu_attn import _get_attn_isa
 
@@ -118,7 +118,7 @@ def attention(rows):
 
 
 def experts(rows):
-    """Eight of 1,024 by 2,048, two for each row; weights as vLLM lays them out, and as they are."""
+    """Eight experts of 1,024 by 2,048, two per row; vLLM gets packed weights, opmux plain ones."""
     from vllm import _custom_ops
     from vllm.model_executor.layers.fused_moe.router import cpu_router
 
@@ -137,8 +137,8 @@ def experts(rows):
 
 
 def subjects():
-    """(name, vLLM's, opmux's, the least ratio) of each operator, for 1, 8 and 32 rows."""
-    torch.cpu._init_amx()  # as a worker does: its kernels take the permission for granted
+    """(name, vLLM call, opmux call, lowest accepted ratio) of each operator for 1, 8 and 32 rows."""
+    torch.cpu._init_amx()  # as a worker does, because vLLM's kernels assume the permission
     for rows in (1, 8, 32):
         for group in (norms, activations, rotary, linears, attention, experts):
             for name, plain, ours in group(rows):

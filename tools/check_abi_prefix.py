@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Proves that plugins built with the released C header still fit today's.
+"""Checks that plugins built with the released C header stay compatible with the current one.
 
-Every struct of tests/abi/v1/abi.h must be a prefix of its namesake in include/opmux/abi.h: the same
-fields, types and order, with new fields only at the end. Frozen value types must be identical, and
-constants and function types unchanged. Field texts are compared as written, parameter names included.
+Every struct in tests/abi/v1/abi.h must be a prefix of the struct of the same name in
+include/opmux/abi.h: the same fields, types and order, with new fields only at the end. Frozen value
+types, constants and function types must be identical. Fields are compared as source text, including
+parameter names.
 
-  check_abi_prefix.py             compare; prints what broke and exits with 1
+  check_abi_prefix.py             compare; print incompatibilities and exit with 1
   check_abi_prefix.py --layout    rewrite tests/abi/layout.inc after fields were appended
-  check_abi_prefix.py --freeze    make today's header the reference, and rewrite the layout
+  check_abi_prefix.py --freeze    make the current header the reference and rewrite the layout
 
---freeze forgets the contract it replaces: it is for the time before the first release of a major
-version, never after.
+--freeze discards the previous reference, so use it only before the first release of a major version.
 """
 
 import argparse
@@ -38,7 +38,7 @@ FIELD_NAME = re.compile(r"\(\*(\w+)\)|(\w+)(?:\[\d+\])?$")
 
 
 class Header:
-    """Records ({name: (kind, [(field, text)])}), function types and constants of a header."""
+    """Parsed header: records ({name: (kind, [(field, text)])}), function types and constants."""
 
     def __init__(self, text):
         text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
@@ -53,14 +53,14 @@ class Header:
             self.records[name] = (kind, [self._field(f) for f in body.split(";") if f.strip()])
         found = len(re.findall(r"\btypedef (?:struct|union)\b", text))
         if found != len(self.records):
-            raise ValueError(f"{found} structs and unions, but only {len(self.records)} understood")
+            raise ValueError(f"{found} structs and unions, but only {len(self.records)} parsed")
 
     @staticmethod
     def _field(text):
         text = text.strip()
         match = FIELD_NAME.search(text)
         if not match:
-            raise ValueError(f"field not understood: {text}")
+            raise ValueError(f"cannot parse the field: {text}")
         return match[1] or match[2], text
 
 
@@ -75,7 +75,7 @@ def compare_record(name, old, new):
         if found != text:
             problems.append(f"{name}.{field}: field {i} was '{text}', is '{found}'")
     if name in FROZEN and len(new[1]) > len(old[1]):
-        problems.append(f"{name}: frozen, yet has a new field '{new[1][len(old[1])][1]}'")
+        problems.append(f"{name}: frozen, but has a new field '{new[1][len(old[1])][1]}'")
     return problems
 
 
@@ -97,7 +97,7 @@ def unsized(header):
 
 
 def compare(released_text, today_text):
-    """A list of sentences, empty if every released plugin still fits."""
+    """A list of incompatibilities; empty if every released plugin still works."""
     old, new = Header(released_text), Header(today_text)
     problems = []
     for name, record in old.records.items():
@@ -141,7 +141,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--layout", action="store_true", help="rewrite tests/abi/layout.inc")
     parser.add_argument("--freeze", action="store_true",
-                        help="make today's header the reference (only before a release)")
+                        help="make the current header the reference (only before a release)")
     options = parser.parse_args()
     if options.freeze:
         shutil.copyfile(TODAY, RELEASED)

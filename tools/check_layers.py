@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fails on an #include that the layering of opmux forbids.
+"""Fails on an #include that the layering rules forbid.
 
 usage: check_layers.py [ROOT]
 
-Layers are the folders of src/; each public header of include/opmux belongs to one. A file may
-include its own layer and those listed for it in MAY_INCLUDE, nothing else.
+The layers are the folders of src/; each public header in include/opmux belongs to one of them. A file
+may include its layer and the layers listed for it in MAY_INCLUDE, and no others.
 """
 import pathlib
 import re
@@ -103,7 +103,7 @@ CLI_INTERNAL = {  # compiled into the command as well
     "src/plugin/signature.hpp",
 }
 
-# Folders in which a third-party library may be seen; all others are closed to it.
+# The folders that may include a third-party library.
 THIRD_PARTY = {
     "CL": ("backends/opencl",),
     "CLI": ("cli",),
@@ -114,7 +114,7 @@ THIRD_PARTY = {
     "yaml-cpp": ("src/config",),
     "sodium": ("src/base",),
 }
-TORCH_READER = pathlib.Path("python/opmux/torch/_reader.cpp")  # built against torch alone
+TORCH_READER = pathlib.Path("python/opmux/torch/_reader.cpp")  # built against torch only
 SYSTEM_FOLDERS = {"sys", "linux", "asm"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -122,14 +122,14 @@ SUFFIXES = {".h", ".hpp", ".c", ".cpp"}
 
 
 def unit_of(path):
-    """The folder that is judged as one: src/tensor, backends/simd, cli, python, include/opmux."""
+    """The unit of a file: src/tensor, backends/simd, cli, python, include/opmux."""
     parts = path.parts
     depth = 1 if parts[0] in ("cli", "python") else 2
     return "/".join(parts[:depth])
 
 
 def resolve(root, path, name):
-    """The file inside the tree that `name` means in `path`, or None."""
+    """The file in the tree that `name` refers to when included from `path`, or None."""
     for folder in (path.parent, pathlib.Path("."), pathlib.Path("src"), pathlib.Path("backends")):
         candidate = folder / name
         if (root / candidate).is_file():
@@ -144,7 +144,7 @@ def judge_layer(own, other):
 
 
 def judge_public(path, header):
-    """Whether `path` may include <opmux/header>."""
+    """Why `path` may not include <opmux/header>; None if it may."""
     if header not in PUBLIC:
         return f"unknown public header opmux/{header}: give it a layer in PUBLIC of check_layers.py"
     unit = unit_of(path)
@@ -157,7 +157,7 @@ def judge_public(path, header):
 
 
 def public_name(path):
-    """A public header as it is included, without "opmux/"."""
+    """The include path of a public header, without "opmux/"."""
     return "/".join(path.parts[2:])
 
 
@@ -168,7 +168,7 @@ def layer_of(path):
 
 
 def judge_internal(path, target):
-    """Whether `path` may include `target`, a file of the tree outside include/."""
+    """Why `path` may not include `target`, a file of the tree outside include/; None if it may."""
     own, other = unit_of(path), unit_of(target)
     if own == other and own != "include/opmux":
         return None

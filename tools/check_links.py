@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that links of the documents within the project lead somewhere.
+"""Checks the links between the documents of the project.
 
 usage: check_links.py [ROOT]
 
-Files must exist; `#heading` must be a heading of the file it points into.
+The target file must exist, and `#heading` must be a heading in it.
 """
 import pathlib
 import re
@@ -15,7 +15,7 @@ FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 def anchors(page):
-    """The names that headings of a page get: lower case, dashes for blanks, no punctuation."""
+    """The anchors of a page's headings: lower case, dashes for blanks, no punctuation."""
     text = FENCED.sub("", page.read_text())
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
             for heading in HEADING.findall(text)}
@@ -28,7 +28,7 @@ def problems_of(page, root):
             continue
         target = (page.parent / path).resolve() if path else page
         if not target.exists():
-            yield f"{page.relative_to(root)}: {link} leads nowhere"
+            yield f"{page.relative_to(root)}: {link} does not exist"
         elif anchor and anchor not in anchors(target):
             yield f"{page.relative_to(root)}: {target.name} has no heading for #{anchor}"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # usage: check_plugin_symbols.sh FILE
-# A plugin exports its query function and nothing else.
+# Checks that a plugin exports only its query function.
 set -u
 [ $# -eq 1 ] || { echo "usage: $0 FILE" >&2; exit 2; }
 symbols=$(nm -D --defined-only --format=posix "$1") || exit 2

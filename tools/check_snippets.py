@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
-"""Compiles and runs the code in the documents and compares what it prints.
+"""Compiles and runs the code in the documents and compares its output.
 
 usage: check_snippets.py --include DIR --lib DIR --work DIR [--cxx C] [--cc C] [--flag F]... PAGE...
 
-A block's first line says what it is for:
+The first line of a block states its purpose:
 
     ```cpp run=NAME           part of the program NAME; blocks of one name are joined in order
-    ```c plugin=NAME          a shared library built against the headers alone
-    ```cpp run=X with=NAME    the program X finds the plugin NAME
-    ```cpp run=X file=PATH    the block equals that file of the project, too
-    ```text of=NAME           what the program NAME prints
-    ```text of=NAME cpu=FLAG  the same, on a CPU that has this flag; elsewhere it only has to run
+    ```c plugin=NAME          a shared library built against the headers only
+    ```cpp run=X with=NAME    run the program X with the plugin NAME
+    ```cpp run=X file=PATH    the block must also equal that file of the project
+    ```text of=NAME           the output of the program NAME
+    ```text of=NAME cpu=FLAG  the same on a CPU with this flag; elsewhere it only has to run
 
-What a reader need not see stands in comments, before and after the blocks of that name:
+Code that readers need not see is in comments; it goes before or after the blocks of that name:
 
     <!-- before NAME              <!-- after NAME
     code                          code
     -->                           -->
 
-Every block in C or C++ must have such a name.
+Every C or C++ block must have a name.
 """
 import argparse
 import os
@@ -52,17 +52,17 @@ class Problem(Exception):
 
 
 def read_until(lines, at, end):
-    """The lines from `at` up to the one that equals `end`, and where that one stands."""
+    """The lines from `at` up to the one that equals `end`, and the index of that line."""
     for stop in range(at, len(lines)):
         if lines[stop] == end:
             return lines[at:stop], stop
-    raise Problem(f"line {at}: nothing closes this block")
+    raise Problem(f"line {at}: no line closes this block")
 
 
 def add_code(snippets, language, words, body, line):
     kind = next((k for k in ("run", "plugin") if k in words), None)
     if kind is None:
-        raise Problem(f"line {line}: a block of {language} that is neither run= nor plugin=")
+        raise Problem(f"line {line}: this {language} block has neither run= nor plugin=")
     name = words[kind]
     snippet = snippets.setdefault(name, Snippet(kind, name, language))
     if (snippet.kind, snippet.language) != (kind, language):
@@ -92,11 +92,11 @@ def parse(text):
         at += 1
     for where, name, body in hidden:
         if name not in snippets:
-            raise Problem(f"hidden lines for {name}, which no block has")
+            raise Problem(f"hidden lines for {name}, but no block has that name")
         getattr(snippets[name], where).extend(body)
     for name, body in expected.items():
         if name not in snippets:
-            raise Problem(f"output of {name}, which no block has")
+            raise Problem(f"output of {name}, but no block has that name")
         snippets[name].expected = body
     return snippets
 
@@ -110,7 +110,7 @@ def run(command, **options):
     done = subprocess.run(command, text=True, capture_output=True, timeout=300, **options)
     if done.returncode != 0:
         said = (done.stdout + done.stderr).strip()
-        raise Problem(f"{pathlib.Path(command[0]).name} ended with {done.returncode}\n{said}")
+        raise Problem(f"{pathlib.Path(command[0]).name} exited with {done.returncode}\n{said}")
     return done.stdout
 
 
@@ -143,7 +143,7 @@ def check_output(snippet, target, folder):
         environment["OPMUX_PLUGIN_PATH"] = ":".join(paths)
     printed = run([str(target)], env=environment).splitlines()
     if snippet.expected is not None and snippet.expected != printed:
-        raise Problem("prints\n" + "\n".join(printed) + "\nand not\n" + "\n".join(snippet.expected))
+        raise Problem("prints\n" + "\n".join(printed) + "\ninstead of\n" + "\n".join(snippet.expected))
 
 
 def check_file(snippet):
@@ -154,7 +154,7 @@ def check_file(snippet):
 
 
 def check(page, options):
-    """The number of snippets of a page that did what the page says, and what went wrong."""
+    """The number of snippets of a page that passed, and the problems of the others."""
     snippets = parse(page.read_text())
     folder = pathlib.Path(options.work) / page.stem
     folder.mkdir(parents=True, exist_ok=True)
@@ -186,7 +186,7 @@ def main():
             good, problems = check(page, options)
         except Problem as problem:
             good, problems = 0, [str(problem)]
-        print(f"{page.name}: {good} snippets hold")
+        print(f"{page.name}: {good} snippets passed")
         for problem in problems:
             print(f"{page.name}: {problem}")
         failed |= bool(problems)

@@ -3,8 +3,8 @@
 
 usage: check_sources.py [ROOT]
 
-Above 600 lines a file fails, above 400 it is named. C and C++ stay within 100 columns; every
-source is ASCII.
+A file with more than 600 lines fails, one with more than 400 gets a note. C and C++ files must stay
+within 100 columns, and every source must be ASCII.
 """
 import pathlib
 import sys
@@ -17,12 +17,12 @@ MOST_LINES, MANY_LINES, MOST_COLUMNS = 600, 400, 100
 
 
 def problems_of(name, data, suffix):
-    """What is wrong with a file's bytes."""
+    """Problems found in a file's bytes."""
     try:
         lines = data.decode("ascii").splitlines()
     except UnicodeDecodeError as error:
         line = data[:error.start].count(b"\n") + 1
-        return [f"{name}:{line}: a character that is not ASCII"]
+        return [f"{name}:{line}: non-ASCII character"]
     found = []
     if len(lines) > MOST_LINES:
         found.append(f"{name}: {len(lines)} lines, {MOST_LINES} allowed")

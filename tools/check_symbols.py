@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Checks what the built library shows to its users and asks of its system.
+"""Checks the exported and imported symbols of the built library.
 
 usage: check_symbols.py LIBRARY [OBJECT...]
 
-The library exports opmux_* and opmux:: only and needs only the C and C++ run-time libraries; its
-objects import nothing that prints, aborts or exits.
+The library may export only opmux_* and opmux::, and may depend only on the C and C++ run-time
+libraries. Its objects must not import functions that print, abort or exit.
 """
 import re
 import subprocess
 import sys
 
-# What the compiler writes before the name that a demangled symbol belongs to.
+# Names that belong to opmux, after the prefix of a demangled special symbol.
 OWNER = re.compile(r"^(?:(?:typeinfo|typeinfo name|vtable|VTT|guard variable) for )?"
                    r"(?:opmux::|opmux_)")
 
@@ -27,7 +27,7 @@ NEEDED = re.compile(r"^(libc|libm|libstdc\+\+|libgcc_s|ld-linux-[a-z0-9-]+)\.so(
 
 
 def foreign_exports(names):
-    """Demangled names that are not opmux's."""
+    """Demangled names outside opmux:: and opmux_."""
     return [name for name in names if not OWNER.match(name)]
 
 
@@ -45,7 +45,7 @@ def run(*command):
 
 
 def exports(library):
-    """Demangled names of every dynamic symbol that is defined."""
+    """Demangled names of all defined dynamic symbols."""
     for line in run("nm", "--dynamic", "--defined-only", "--demangle", library):
         yield line.split(maxsplit=2)[2]
 
@@ -71,7 +71,7 @@ def main():
     problems += [f"{path} imports {name}" for path, name in imported if forbidden_imports([name])]
     problems += [f"{library} needs {name}" for name in foreign_libraries(needed(library))]
     if not exported or (objects and not imported):
-        problems.append("no symbols were read")
+        problems.append("no symbols found")
     for problem in problems:
         print(problem)
     print(f"symbols: {len(exported)} exported, {len(objects)} objects, {len(problems)} problems")

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""Writes the parts of the documents that repeat what the sources say.
+"""Generates the parts of the documents that repeat information from the sources.
 
 usage: gen_docs.py [--check] [ROOT]
 
-A page holds `<!-- generated NAME [WORD] -->` ... `<!-- end -->`; what stands between is replaced:
+The text between `<!-- generated NAME [WORD] -->` and `<!-- end -->` in a page is replaced:
 
     arguments OP        the argument table of operators/OP.schema
     python OP           how the operator is called from Python
-    dimensions OP       where its named dimensions stand
-    implementations OP  those that `opmux list` knows
-    operators           all of them, with their backends
+    dimensions OP       the arguments in which its named dimensions occur
+    implementations OP  the implementations that `opmux list` shows
+    operators           all operators with their backends
     reasons             the catalogue of src/registry/reason.cpp
-    limits              numbers that stand in the sources
+    limits              constants from the sources
 
-The site has a page for each operator, made of these parts and its section of docs/operators.md by
-operator_page().
+The site has a page for each operator; operator_page() builds it from these parts and the operator's
+section of docs/operators.md.
 
---check changes nothing and fails if a page would change. It also fails if docs/environment.md or
-docs/reasons.md leaves out, or invents, a variable or a status reason of the sources.
+--check changes nothing and fails if a page would change. It also fails if docs/environment.md lacks an
+environment variable of the sources or docs/reasons.md a status reason, or if they list unknown ones.
 """
 import pathlib
 import re
@@ -27,7 +27,7 @@ BLOCK = re.compile(r"(<!-- generated (\w+) ?(\w*) -->\n).*?(<!-- end -->)", re.D
 STATUS_FAMILIES = ("schema|plan|policy|environment|registry|plugin|point|call|dispatch|withdraw|"
                    "device|constant|c|python|trust|elf|probe|config|mode|lock|runtime|store|"
                    "journal|quarantine|health|selector|shadow|record|replay")
-# Names of fields, and a file's, that look like reasons.
+# Names of fields and of a file that look like reasons but are not.
 NO_REASON = re.compile(r"policy\.(prefer|require|deny|allow|(allow|deny)_vendors|per_op|yaml)")
 STATUS_CODE = re.compile(rf'"((?:{STATUS_FAMILIES})\.[a-z_]+)"')
 LIMITS = (
@@ -52,7 +52,7 @@ LIMITS = (
 
 
 def split_outside(text, separator=","):
-    """Splits where no bracket is open."""
+    """Splits at separators outside brackets."""
     parts, depth, start = [], 0, 0
     for i, c in enumerate(text):
         depth += (c in "([{") - (c in ")]}")
@@ -70,25 +70,25 @@ class Argument:
         match = re.fullmatch(
             r"(?:(inout|out|in) )?(const )?(Tensor|enum\{.*?\}|\w+)(\?)? (\w+)(\[.*\])?", declared)
         if match is None:
-            raise ValueError(f"cannot read the argument '{text}'")
+            raise ValueError(f"cannot parse the argument '{text}'")
         access, constant, kind, optional, self.name, self.shape = match.groups()
         self.access = access or "in"
         self.type = (constant or "") + kind
         self.optional = optional is not None
 
     def row(self):
-        """The cells name, access, type, shape, default."""
+        """A table row: name, access, type, shape, default."""
         default = f"`{self.default}`" if self.default else "absent" if self.optional else "required"
         shape = f"`{self.shape}`" if self.shape else ""
         return f"| `{self.name}` | {self.access} | `{self.type}` | {shape} | {default} |"
 
     def dims(self):
-        """Names of dimensions in the shape, `...` among them."""
+        """Names of dimensions in the shape, including `...`."""
         return re.findall(r"\.\.\.|[A-Z]\w*", self.shape or "")
 
 
 class Schema:
-    """operators/OP.schema."""
+    """Parsed operators/OP.schema."""
 
     def __init__(self, root, op):
         lines = (root / "operators" / f"{op}.schema").read_text().splitlines()
@@ -99,7 +99,7 @@ class Schema:
         match = re.fullmatch(rf"{op}\((.*)\)(?: where (.*))?",
                              " ".join(line.strip() for line in self.text))
         if match is None:
-            raise ValueError(f"cannot read operators/{op}.schema")
+            raise ValueError(f"cannot parse operators/{op}.schema")
         self.arguments = [Argument(part) for part in split_outside(match[1])]
         self.where = match[2] or ""
 
@@ -110,7 +110,7 @@ class Schema:
         return [a for a in self.arguments if a.access != "out"]
 
     def inferable(self):
-        """Whether inputs tell every dimension of the outputs, by themselves or by `D == ...`."""
+        """Whether inputs determine all dimensions of the outputs, directly or by `D == ...`."""
         known = {dim for a in self.inputs() for dim in a.dims()}
         for condition in self.where.split(" && "):
             left, equal, right = condition.partition(" == ")
@@ -129,7 +129,7 @@ def arguments_table(root, op):
     table = ["| argument | access | type | shape | default |", "|---|---|---|---|---|"]
     table += [argument.row() for argument in schema.arguments]
     if schema.where:
-        table += ["", f"Holds on every call: `{schema.where}`."]
+        table += ["", f"Required for every call: `{schema.where}`."]
     return table
 
 
@@ -142,7 +142,7 @@ def python_default(argument):
 
 
 def python_signature(root, op):
-    """Inputs in the schema's order, outputs by `out`; nothing after a default lacks one."""
+    """Inputs in schema order, outputs as `out`; only trailing parameters have defaults."""
     schema, words, defaults = Schema(root, op), [], True
     for argument in reversed(schema.inputs()):
         defaults = defaults and bool(argument.default or argument.optional)
@@ -160,11 +160,11 @@ def python_signature(root, op):
 def python_result(schema):
     written = [f"`{a.name}`" for a in schema.inputs() if a.access == "inout"]
     given = [f"`{a.name}`" for a in schema.outputs()]
-    text = f"Works in place on {' and '.join(written)}." if written else ""
+    text = f"Modifies {' and '.join(written)} in place." if written else ""
     if given:
         text += f" Returns {' and '.join(given)}"
-        text += ", written into `out` if that is given." if schema.inferable() else \
-            f", which the caller gives as `out`: no input tells the shape of {given[0]}."
+        text += ", written into `out` if you pass it." if schema.inferable() else \
+            f", which you must pass as `out` because no input determines the shape of {given[0]}."
         text += f" `out` is a tuple of {len(given)}." if len(given) > 1 else ""
     else:
         text += " Returns `None`."
@@ -179,11 +179,11 @@ def dimensions_table(root, op):
         for dim in argument.dims():
             places.setdefault(dim, []).append(f"`{argument.name}`")
     rows = [f"| `{dim}` | {', '.join(dict.fromkeys(names))} |" for dim, names in places.items()]
-    return ["| dimension | stands in |", "|---|---|", *rows]
+    return ["| dimension | used in |", "|---|---|", *rows]
 
 
 def implementations(root):
-    """What `opmux list` says, as a test keeps it: (id, kind, vendor, priority) by operator."""
+    """Output of `opmux list` from a golden file: (id, kind, vendor, priority) by operator."""
     text = (root / "tests/integration/cli/golden/lists_everything.golden").read_text()
     found = {}
     for row in re.findall(r"^  (\S+/\S+) +(\w+)(?: \((\w+)\))? +(\d+) ", text, re.MULTILINE):
@@ -198,7 +198,7 @@ def implementations_table(root, op):
 
 
 def operators_table(root, _):
-    table = ["| operator | what it does | backends |", "|---|---|---|"]
+    table = ["| operator | description | backends |", "|---|---|---|"]
     known = implementations(root)
     for op in operators(root):
         backends = sorted({row[0].partition("/")[2].partition(".")[0] for row in known.get(op, [])})
@@ -208,7 +208,7 @@ def operators_table(root, _):
 
 
 def sections(root):
-    """The text of each operator's section of docs/operators.md, without what is generated."""
+    """Each operator's section of docs/operators.md, without the generated parts."""
     parts = re.split(r"^## (.+)\n", (root / "docs/operators.md").read_text(), flags=re.MULTILINE)
     prose = [re.sub(r"<!-- generated .*?<!-- end -->\n*", "", part, flags=re.DOTALL).strip()
              for part in parts]
@@ -216,37 +216,37 @@ def sections(root):
 
 
 def without_operators(root, text):
-    """docs/operators.md without the sections of operators, which are pages of their own."""
+    """docs/operators.md without the sections of the operators, which get separate pages."""
     names = "|".join(operators(root))
     return re.sub(rf"^## (?:{names})\n.*?(?=^## |\Z)", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def operator_page(root, op):
-    """The site's page of one operator; its links are those of a page in docs/."""
+    """The site's page for one operator, with links relative to docs/."""
     schema, prose = Schema(root, op), sections(root)
     if not prose.get(op):
-        raise ValueError(f"docs/operators.md says nothing about {op}")
+        raise ValueError(f"docs/operators.md has no section about {op}")
     words = ", ".join(argument.name for argument in schema.arguments)
-    checked = ["", "`data_checked`: kernels look at the contents of tensors, and what they find wrong "
+    checked = ["", "`data_checked`: kernels check the contents of tensors, and an error they find "
                "is [final](concepts.md#outcomes)."] if schema.data_checked else []
     return "\n".join([
         f"# {op}", "", schema.summary, "", "```", *schema.text, "```", "",
-        "## Meaning", "", prose[op], "", "[What holds for all operators](operators.md).", "",
+        "## Meaning", "", prose[op], "", "[Rules for all operators](operators.md).", "",
         "## Python", "", *python_signature(root, op), "",
         "## C++", "", "```cpp", f'opmux::Operator {op} = runtime.op("{op}").value();',
         f"opmux::Status status = {op}({words});", "```", "",
         "## Arguments", "", *arguments_table(root, op), *checked, "",
         "## Dimensions", "", *dimensions_table(root, op), "",
         "## Implementations", "", *implementations_table(root, op), "",
-        f"`opmux list {op}` says which of them this machine has, `opmux explain {op} ...` which one a "
-        "call gets and why."]) + "\n"
+        f"`opmux list {op}` shows which of them this machine has; `opmux explain {op} ...` shows which "
+        "one a call gets and why."]) + "\n"
 
 
 def reasons_table(root, _):
     text = (root / "src/registry/reason.cpp").read_text()
     rows = re.findall(r'ReasonInfo\{Reason::\w+,\s*"([^"]*)",\s*"([^"]*)"\s*\}', text)
     if len(rows) != text.count("ReasonInfo{"):
-        raise ValueError("cannot read src/registry/reason.cpp")
+        raise ValueError("cannot parse src/registry/reason.cpp")
     return ["| code | meaning |", "|---|---|"] + [f"| `{c}` | {t} |" for c, t in rows if c]
 
 
@@ -255,7 +255,7 @@ def limits_table(root, _):
     for what, file, name in LIMITS:
         match = re.search(rf"\b{name}\b\s*=?\s*([0-9']+)", (root / file).read_text())
         if match is None:
-            raise ValueError(f"{file} has no number {name}")
+            raise ValueError(f"{file} does not define {name}")
         number = int(match[1].replace("'", ""))
         table.append(f"| {what} | {number:,} |")
     return table
@@ -279,12 +279,12 @@ def source_text(root):
 
 
 def differences(what, page, said, meant):
-    return [f"{page}: leaves out the {what} {x}" for x in sorted(meant - said)] + \
-           [f"{page}: {x} is no {what} of the sources" for x in sorted(said - meant)]
+    return [f"{page}: lacks the {what} {x}" for x in sorted(meant - said)] + \
+           [f"{page}: the sources have no {what} {x}" for x in sorted(said - meant)]
 
 
 def check_names(root):
-    """Pages written by hand that must name all of something and nothing else."""
+    """Checks that hand-written pages list exactly the variables and reasons of the sources."""
     environment = (root / "src/policy/environment.cpp").read_text()
     variables = set(re.findall(r'\{"(OPMUX_[A-Z_]+)"', environment)) | {"OPMUX_BACKEND_<NAME>"}
     page = (root / "docs/environment.md").read_text()

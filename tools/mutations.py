@@ -1,9 +1,9 @@
-"""Draws changes of single lines of C++ code, as tools/mutants tries them.
+"""Generates single-line changes of C++ code for tools/mutants.
 
 Kinds: relation (== != < <= > >=), logic (&& ||), arithmetic (+ -), truth (true false), condition (an
-`if` turned round), constant (a number plus one), return (`return {}`), statement (a call or an
-assignment removed). Lines are read as tools/format leaves them; comments, literals, directives,
-static_asserts and whatever is not inside a function are left alone.
+inverted `if`), constant (a number plus one), return (`return {}`), statement (a call or an
+assignment removed). Expects code formatted by tools/format. Comments, literals, directives,
+static_asserts and code outside functions are not changed.
 """
 import collections
 import re
@@ -22,12 +22,12 @@ SKIPPED = re.compile(r"\s*(using|template|friend|typedef|case .*: return \"|asse
 
 
 def blanked(text):
-    """The text with comments, literals and directives replaced by blanks, place for place."""
+    """The text with comments, literals and directives replaced by blanks of the same length."""
     return HIDDEN.sub(lambda hit: re.sub(r"[^\n]", " ", hit[0]), text)
 
 
 def in_functions(code):
-    """The code with all blanked that is not inside a function's body."""
+    """The code with everything outside function bodies replaced by blanks."""
     kept, stack, since = [], [], 0
     for place, c in enumerate(code):
         if c == "{":
@@ -45,7 +45,7 @@ def in_functions(code):
 
 
 def closing(code, start):
-    """Where the parenthesis that opens at `start` ends in this line, or -1."""
+    """Index of the parenthesis that closes the one at `start` in this line, or -1."""
     depth = 0
     for place in range(start, len(code)):
         depth += {"(": 1, ")": -1}.get(code[place], 0)
@@ -75,7 +75,7 @@ def statement_edits(line, code, before):
 
 
 def edits(line, code, before):
-    """All (kind, new line) of a line; `before` is the last character of code above it."""
+    """All (kind, new line) for a line; `before` is the last code character above it."""
     def replaced(hit, word):
         return line[:hit.start(1)] + word + line[hit.end(1):]
     for hit in re.finditer(r" (==|!=|<=|>=|<|>)(?= )", code):
@@ -93,7 +93,7 @@ def edits(line, code, before):
 
 
 def mutants_of(root, layer, only, draw):
-    """One mutant for each line of a layer that can be changed, in random order."""
+    """One mutant for each changeable line of a layer, in random order."""
     found = []
     for file in sorted((root / "src" / layer).glob("*.[ch]pp")):
         name = file.relative_to(root)
@@ -116,7 +116,7 @@ def mutants_of(root, layer, only, draw):
 
 
 def shares(sizes, count):
-    """Splits `count` by size, none above its own; what division leaves goes to the nearest to one."""
+    """Splits `count` in proportion to sizes, at most each size; largest remainders round up."""
     whole = max(1, sum(sizes.values()))
     exact = {key: count * size / whole for key, size in sizes.items()}
     given = {key: int(part) for key, part in exact.items()}

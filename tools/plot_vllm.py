@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Draws what tools/bench_vllm measured: plot_vllm.py TOKENS.json KERNELS.json FOLDER
+"""Draws the results of tools/bench_vllm: plot_vllm.py TOKENS.json KERNELS.json FOLDER
 
 Writes FOLDER/vllm_tokens.svg (tokens per second of whole engines) and FOLDER/vllm_operators.svg
-(microseconds of single operators), a pair of bars for each case: vLLM alone, and with opmux. Bars of
-a case are as long as their part of the longer one, since cases differ by a thousand times.
+(microseconds of single operators), with a pair of bars for each case: vLLM alone and vLLM with opmux.
+Bars are scaled to the longer one of each case, because cases differ by a factor of a thousand.
 """
 import json
 import pathlib
@@ -28,7 +28,7 @@ def number(value):
 
 
 def case(y, name, plain, ours, better):
-    """Two bars with their figures, and how much better the second is."""
+    """Two bars with their values, and the ratio between them."""
     longest = max(plain, ours)
     lines = [text(LABEL - 8, y + BAR + 3, name, "end")]
     for row, (value, colour) in enumerate(((plain, PLAIN), (ours, OURS))):
@@ -40,7 +40,7 @@ def case(y, name, plain, ours, better):
 
 
 def chart(title, results):
-    """One picture as text."""
+    """One chart as SVG text."""
     width, height = LABEL + BARS + VALUE + 20, TOP + len(results) * (2 * BAR + GAP) + 8
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
              f'font-family="sans-serif" font-size="11" role="img" aria-label="{escape(title)}">',

@@ -1,5 +1,5 @@
-"""What mkdocs.yml cannot say: pages made of files outside docs/, a page for each operator, and links
-that hold on the site as they do in the repository."""
+"""mkdocs hooks: add pages from files outside docs/ and a page for each operator, and rewrite links so
+that they work both on the site and in the repository."""
 import pathlib
 import posixpath
 import re
@@ -11,7 +11,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import gen_docs  # noqa: E402
 from mkdocs.structure.files import File  # noqa: E402
 
-# Files of the repository that are pages under another name.
+# Repository files that are pages under another name.
 RENAMED = {"README.md": "index.md", "docs/README.md": "documents.md",
            "CONTRIBUTING.md": "dev/contributing.md", "SECURITY.md": "dev/security.md"}
 SOURCES = {page: source for source, page in RENAMED.items()}
@@ -27,7 +27,7 @@ def on_config(config):
 
 
 def fill(nav, title, pages):
-    """Adds pages to the section of that title, wherever it is."""
+    """Adds pages to the section with that title, at any depth."""
     for entry in nav:
         for name, section in entry.items() if isinstance(entry, dict) else ():
             if name == title:
@@ -48,7 +48,7 @@ def on_files(files, config):
 def on_page_markdown(markdown, page, config, files):
     uri = page.file.src_uri
     if uri.startswith("migrating/"):
-        page.meta["hide"] = ["toc"]   # two columns of code need its place
+        page.meta["hide"] = ["toc"]   # make room for two columns of code
     markdown = HIDDEN.sub("", markdown)
     if uri == "operators.md":
         markdown = gen_docs.without_operators(ROOT, markdown)
@@ -62,14 +62,14 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def shown(fence):
-    """A block of code without the words for its test, and from the first column on."""
+    """A code block without its test attributes, dedented."""
     first, *body, last = fence.split("\n")
     words = first.split(" ")
     return "\n".join([words[0], textwrap.dedent("\n".join(body)), last])
 
 
 def relinked(text, folder, uri):
-    """Links written from a folder of the repository, as links from a page of the site."""
+    """Rewrites links relative to a repository folder as links from a page of the site."""
     def link(match):
         text, target = match.groups()
         path, _, anchor = target.partition("#")
@@ -86,7 +86,7 @@ def relinked(text, folder, uri):
 
 
 def title_of(page):
-    """The heading of a page: its name on the site, where files have none."""
+    """The title of a page: its first heading, or the operator's name."""
     if page.startswith("operators/"):
         return posixpath.basename(page).removesuffix(".md")
     source = ROOT / SOURCES.get(page, f"docs/{page}")
@@ -94,7 +94,7 @@ def title_of(page):
 
 
 def page_of(source, anchor):
-    """The page and its anchor for a path of the repository; no page for what the site leaves out."""
+    """The page and anchor for a repository path; None if the site does not include it."""
     if source == "docs/operators.md" and anchor in gen_docs.operators(ROOT):
         return f"operators/{anchor}.md", ""
     if source in RENAMED:

@@ -38,12 +38,12 @@ class Snippets(unittest.TestCase):
             program = pathlib.Path(folder, "program")
             program.write_text("#!/bin/sh\necho two\n")
             program.chmod(0o700)
-            with self.assertRaisesRegex(check_snippets.Problem, "two\nand not\none"):
+            with self.assertRaisesRegex(check_snippets.Problem, "two\ninstead of\none"):
                 check_snippets.check_output(snippet, program, pathlib.Path(folder))
 
     def test_notices_a_program_that_fails(self):
         snippet = check_snippets.Snippet("run", "a", "cpp")
-        with self.assertRaisesRegex(check_snippets.Problem, "ended with 1"):
+        with self.assertRaisesRegex(check_snippets.Problem, "exited with 1"):
             check_snippets.check_output(snippet, pathlib.Path("/bin/false"), pathlib.Path("/"))
 
     def test_notices_a_difference_from_the_file(self):
@@ -94,7 +94,7 @@ class Generated(unittest.TestCase):
 
     def test_names_what_a_page_leaves_out_and_invents(self):
         self.assertEqual(gen_docs.differences("word", "page", {"a"}, {"b"}),
-                         ["page: leaves out the word b", "page: a is no word of the sources"])
+                         ["page: lacks the word b", "page: the sources have no word a"])
 
 
 class Links(unittest.TestCase):
@@ -103,7 +103,7 @@ class Links(unittest.TestCase):
             root = pathlib.Path(folder).resolve()
             (root / "a.md").write_text("# Top line\n[x](b.md) [y](#top-line) [z](#other)\n")
             problems = list(check_links.problems_of(root / "a.md", root))
-        self.assertEqual(problems, ["a.md: b.md leads nowhere", "a.md: a.md has no heading for #other"])
+        self.assertEqual(problems, ["a.md: b.md does not exist", "a.md: a.md has no heading for #other"])
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ class Sources(unittest.TestCase):
         self.assertEqual(check_sources.problems_of("a.cpp", b"\n" + b"x" * 101, ".cpp"),
                          ["a.cpp:2: 101 columns, 100 allowed"])
         self.assertEqual(check_sources.problems_of("a.cpp", b"\n\xc3\xa9", ".cpp"),
-                         ["a.cpp:2: a character that is not ASCII"])
+                         ["a.cpp:2: non-ASCII character"])
 
 
 if __name__ == "__main__":
