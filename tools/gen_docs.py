@@ -280,7 +280,7 @@ def source_text(root):
 
 def differences(what, page, said, meant):
     return [f"{page}: lacks the {what} {x}" for x in sorted(meant - said)] + \
-           [f"{page}: the sources have no {what} {x}" for x in sorted(said - meant)]
+           [f"{page}: {x} is not a {what} in the sources" for x in sorted(said - meant)]
 
 
 def check_names(root):

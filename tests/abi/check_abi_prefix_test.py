@@ -1,4 +1,4 @@
-"""The comparison of headers notices each way to break a plugin, and allows each way to grow."""
+"""check_abi_prefix detects every incompatible change and allows every compatible extension."""
 
 import pathlib
 import sys

@@ -1,4 +1,5 @@
-/* The value types equal those of the real dlpack.h; read by a C and by a C++ file. */
+/* Checks that the value types equal those of the real dlpack.h; included by a C and by a C++
+   file. */
 #include <dlpack/dlpack.h>
 #include <opmux/abi.h>
 

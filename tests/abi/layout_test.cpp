@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-// What crosses the line is copied byte by byte.
+// Types in the ABI are copied byte by byte, so they must be trivial and standard layout.
 template <class... Types>
 constexpr bool plain = ((std::is_trivial_v<Types> && std::is_standard_layout_v<Types>) && ...);
 

@@ -1,4 +1,4 @@
-/* Compares the header with the table in layout.inc; read by a C and by a C++ file. */
+/* Compares the header with the table in layout.inc; included by a C and by a C++ file. */
 #include <opmux/abi.h>
 
 #ifndef __cplusplus
@@ -9,8 +9,8 @@
 #define FIELD(type, field, offset, size)                                                   \
   static_assert(offsetof(type, field) == (offset), #type "." #field " is somewhere else"); \
   static_assert(sizeof(((type*)0)->field) == (size), #type "." #field " has another size");
-/* Padding at the end would be inside the size that an old plugin states, and so would be read as
-   the first field that is appended. */
+/* Structs must not end with padding: an old plugin would include it in its struct_size, and the
+   host would read it as the first appended field. */
 #define LAST(type, field)                                                          \
   static_assert(offsetof(type, field) + sizeof(((type*)0)->field) == sizeof(type), \
                 #type " ends in padding");

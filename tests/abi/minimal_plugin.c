@@ -1,4 +1,4 @@
-/* The smallest plugin; LEAK adds a symbol and MUTE takes the entry away. */
+/* The smallest plugin; LEAK exports an extra symbol and MUTE removes the entry function. */
 #include <opmux/abi.h>
 
 #ifdef LEAK

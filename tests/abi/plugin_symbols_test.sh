@@ -1,6 +1,7 @@
 #!/bin/sh
 # usage: plugin_symbols_test.sh CHECKER LEAKY MUTE
-# The checker refuses, with status 1 and the reason, a plugin that leaks and one without an entry.
+# The checker must refuse, with status 1 and the reason, a plugin that exports too much and one
+# without an entry function.
 refuses() {
   text=$("$1" "$2" 2>&1)
   status=$?

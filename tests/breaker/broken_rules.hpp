@@ -2,7 +2,7 @@
 
 #include "health/breaker_rules.hpp"
 
-/// Rules of a breaker with one thing wrong each, for tests that must find it.
+/// Breaker rules with one deliberate error each; the tests must find it.
 namespace opmux::test {
 
 using health::BreakerLimits;

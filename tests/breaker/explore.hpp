@@ -10,17 +10,17 @@
 
 namespace opmux::test {
 
-/// What each thread does, in order.
+/// The events of each thread, in order.
 using Script = std::vector<std::vector<Event>>;
 
-/// All orders in which a few threads can take the steps of their events. States that were met
-/// before are not left again.
+/// Explores all interleavings of the steps of a few threads. States seen before are not explored
+/// again.
 template <class Rules>
 class Explorer {
  public:
   struct Found {
     uint64_t states = 0;
-    int broken = 0;  ///< the invariant that did not hold
+    int broken = 0;  ///< number of the violated invariant
     std::string how;
   };
 
@@ -57,7 +57,7 @@ class Explorer {
 
  private:
   using World = ExploredWorld<Rules>;
-  using Path = std::vector<uint8_t>;  ///< whose turn it is
+  using Path = std::vector<uint8_t>;  ///< the thread that takes each step
 
   alignas(64) static inline std::array<std::byte, sizeof(World)> memory_;
   static World& world() { return *std::launder(reinterpret_cast<World*>(memory_.data())); }

@@ -12,7 +12,7 @@ namespace {
 
 using health::BreakerRules;
 
-/// Mostly calls; the first thread lets time pass.
+/// Draws mostly calls; the first thread advances time.
 Script draw_script(std::mt19937_64& random, size_t threads, size_t events) {
   using enum Event;
   static constexpr std::array kDrawn{begin, begin,    begin,    end_ok, end_fail,
@@ -25,7 +25,7 @@ Script draw_script(std::mt19937_64& random, size_t threads, size_t events) {
   return script;
 }
 
-/// Scripts that come to each state, then drawn ones.
+/// Scripts that reach each state, then random ones.
 std::vector<Script> scripts(size_t threads, size_t events, size_t drawn) {
   using enum Event;
   std::vector<Script> all;
@@ -68,7 +68,7 @@ void expect_all_hold(size_t threads, size_t events) {
 TEST(BreakerModel, invariants_hold_in_all_interleavings_of_two_threads) { expect_all_hold(2, 8); }
 TEST(BreakerModel, invariants_hold_in_all_interleavings_of_three_threads) { expect_all_hold(3, 5); }
 
-/// The first invariant that is found broken in one of the scripts.
+/// The first invariant found violated in the script.
 template <class Rules>
 int caught(size_t script, bool is_reference = false) {
   return Explorer<Rules>(scripts(2, 8, 2)[script], is_reference).run().broken;

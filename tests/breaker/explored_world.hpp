@@ -14,10 +14,10 @@ using health::BreakerChange;
 using health::BreakerState;
 using health::kSecondNs;
 
-/// What a thread of the model does. An end without a beginning does nothing.
+/// Events of a model thread. An end without a begin does nothing.
 enum class Event : uint8_t { begin, end_ok, end_fail, tick };
 
-/// Few enough to reach every state within a few events.
+/// Limits small enough to reach every state within a few events.
 inline health::BreakerLimits small_limits() {
   health::BreakerLimits limits;
   limits.consecutive_failures = 2;
@@ -28,8 +28,8 @@ inline health::BreakerLimits small_limits() {
   return limits;
 }
 
-/// One implementation with its breaker, the publication of its operator, and who calls it; with
-/// counts of its own, to which the breaker is held.
+/// One implementation with its breaker, the publication of its operator, and its callers. Keeps
+/// separate counts, against which the breaker is checked.
 template <class Rules>
 class ExploredWorld {
  public:
@@ -57,14 +57,15 @@ class ExploredWorld {
     }
   }
 
-  /// Calls use(from, to) for the parts of this object that can differ: one class is called.
+  /// Calls use(from, to) for the parts of this object that can change. Only one class is called, so
+  /// the other cells are skipped.
   template <class Use>
   void changing_parts(Use&& use) const {
     use(bytes(this), bytes(&breaker_.data()));
     use(bytes(&breaker_.data().cells[0]), bytes(&breaker_.data().cells[1]));
     use(bytes(&breaker_.data().cells[Breaker::kWhole]), bytes(this + 1));
   }
-  /// Those of them that locks guard.
+  /// The changing parts that are guarded by locks.
   template <class Use>
   void guarded_parts(Use&& use) const {
     use(bytes(&breaker_.data().cells[0]), bytes(&breaker_.data().cells[1]));
@@ -72,7 +73,7 @@ class ExploredWorld {
     use(bytes(&group_), bytes(&group_ + 1));
   }
 
-  /// The number of the invariant that does not hold; 0 if all do.
+  /// The number of the violated invariant; 0 if all hold.
   int broken() const { return broken_; }
 
  private:
@@ -108,7 +109,8 @@ class ExploredWorld {
     Call call;
     call.told = watched_.load(std::memory_order_acquire);
     if (!call.told) {
-      // The hot path: nobody is asked. Nothing that waits for its lock has opened yet.
+      // The hot path does not consult the breaker. Therefore the breaker must not be open, except
+      // while the thread that opens it still waits for the publication lock.
       expect(1, !is_open() || bumping_);
     } else {
       const uint32_t before = cell().permits_out;
@@ -123,11 +125,11 @@ class ExploredWorld {
   }
 
   void end(Caller& own, health::Ending ending) {
-    if (own.held == 0) return;  // was not let in
+    if (own.held == 0) return;  // The call was not admitted.
     const Call call = own.passes[--own.held];
     own.passes[own.held] = {};
     const bool failed = ending == health::Ending::failure;
-    // A plain success of the hot path is told to nobody.
+    // The hot path does not report successes.
     if (!call.told && !failed) return;
     failures_begun_ += failed ? 1 : 0;
     if (call.pass.permit && !failed) ++successes_begun_;

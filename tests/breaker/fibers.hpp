@@ -11,18 +11,18 @@
 
 namespace opmux::test {
 
-/// Threads of a model: each runs until it is about to touch something shared, and goes on when it
-/// is told to.
+/// Threads of a model: each one runs until just before it accesses shared state, and continues when
+/// step() is called.
 class Fibers {
  public:
-  /// The one whose steps are being taken; what the model's locks and atomics talk to.
+  /// The instance that is currently running; used by the model's locks and atomics.
   static inline Fibers* current = nullptr;
 
   explicit Fibers(size_t count) : fibers_(count) {
     for (Fiber& fiber : fibers_) fiber.stack = std::make_unique<std::byte[]>(kStack);
   }
 
-  /// All threads from the beginning; none has taken a step.
+  /// Restarts all threads; none has taken a step.
   void restart(const std::function<void(size_t)>& body) {
     body_ = &body;
     for (Fiber& fiber : fibers_) {
@@ -55,7 +55,8 @@ class Fibers {
     setcontext(&own.context);
   }
 
-  /// Called by a thread of the model before each step. `waits_for`: cannot go on while it is true.
+  /// Called by a model thread before each step. The thread cannot continue while *waits_for is
+  /// true.
   void pause(const bool* waits_for = nullptr) {
     Fiber& own = fibers_[running_];
     own.waits_for = waits_for;

@@ -8,21 +8,21 @@
 
 namespace opmux::test {
 
-/// Threads of a model that is explored.
+/// Maximum number of threads in an explored model.
 inline constexpr size_t kMaxExplored = 3;
 
-/// What each thread of a model has read since its event began: with it, where it stands and what
-/// its local variables hold.
+/// Hash of the values that each thread has read since its event began. It determines the thread's
+/// position and its local variables.
 struct Progress {
   std::array<uint64_t, kMaxExplored> read{};
   std::array<uint32_t, kMaxExplored> steps{};
-  uint64_t (*guarded)() = nullptr;  ///< a number for all that locks guard
+  uint64_t (*guarded)() = nullptr;  ///< hash of all state that locks guard
 
   void note(uint64_t value) {
     const auto fiber = Fibers::current->running();
     read[fiber] = (read[fiber] ^ value) * 0x9E3779B97F4A7C15 + ++steps[fiber];
   }
-  /// Nothing that was read matters any more, but for this.
+  /// Resets the hash to `value`, because earlier reads no longer matter.
   void keep(uint64_t value) {
     const auto fiber = Fibers::current->running();
     read[fiber] = 0;
@@ -31,17 +31,18 @@ struct Progress {
 };
 inline Progress progress;
 
-/// Locks and atomics that stop before each step.
+/// Locks and atomics that pause before each step.
 struct ModelSync {
   class Mutex {
    public:
     void lock() {
       Fibers::current->pause(&held_);
       held_ = true;
-      // From here to unlock() the thread reads what nobody else can change.
+      // From here to unlock() the thread reads state that no other thread can change.
       progress.note(progress.guarded());
     }
-    /// No step of its own: to others it makes no difference whether they wait a little longer.
+    /// Unlocking is not a separate step, because it makes no difference to waiting threads if they
+    /// wait a little longer.
     void unlock() { held_ = false; }
 
    private:

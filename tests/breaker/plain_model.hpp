@@ -12,9 +12,8 @@
 
 namespace opmux::test {
 
-/// What a breaker should do, said once more as plainly as possible: one thread, no limits on
-/// memory, a list of outcomes for each class. Whether an opening lasted long enough is judged, not
-/// computed.
+/// A second, simple implementation of the breaker: one thread, no memory limits, a list of outcomes
+/// per class. The duration of an opening is checked against bounds instead of computed.
 class PlainModel {
  public:
   using State = health::BreakerState;
@@ -29,7 +28,7 @@ class PlainModel {
     int period = 0;
   };
 
-  /// The class that a call of `name` belongs to now; null if nothing is known of it.
+  /// The class to which a call of `name` currently belongs; null if there is none yet.
   Class* find(const std::string& name) {
     if (whole.state != State::closed) return &whole;
     const auto found = classes.find(name);
@@ -37,7 +36,8 @@ class PlainModel {
     return classes.size() == 16 ? &rest : nullptr;
   }
 
-  /// Nothing: refused. Empty: runs without a permit.
+  /// nullopt: refused. Empty: admitted without a permit. Otherwise the name of the class that
+  /// granted a permit.
   std::optional<std::string> enter(const std::string& name) {
     Class* const own = find(name);
     if (own == nullptr || own->state == State::closed) return "";

@@ -15,13 +15,13 @@ using health::Ending;
 using health::kSecondNs;
 using Model = PlainModel;
 
-/// The real breaker and the plain model, told the same.
+/// Drives the real breaker and the simple model with the same events.
 class Both {
  public:
   explicit Both(uint64_t seed) : random_(seed), real_(false, {}, seed) {}
 
   void happen() {
-    // Kernels come in moods: most calls end well, or most fail.
+    // Kernels have phases in which most calls succeed or most fail.
     if (random_() % 500 == 0) failing_ = static_cast<unsigned>(random_() % 100);
     const uint64_t draw = random_() % 100;
     if (draw < 2) {
@@ -76,7 +76,7 @@ class Both {
     auto admitted = model_.enter(word);
     const health::Pass pass = real_.enter(key(name));
     if (pass.admitted != admitted.has_value()) {
-      // Permits of a class that was forgotten since are still out.
+      // Permits of a class that was evicted meanwhile are still outstanding.
       const auto cell = real_.cell_of(key(name));
       if (pass.admitted || !cell || cell->permits_out != 3) wrong_ = "admission of " + word;
       if (admitted && !admitted->empty()) --by_name(*admitted)->permits;

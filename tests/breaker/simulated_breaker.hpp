@@ -14,7 +14,7 @@ using health::BreakerChange;
 using health::BreakerState;
 using health::kSecondNs;
 
-/// Locks and atomics where another thread may go on.
+/// Locks and atomics at which the simulation may switch threads.
 struct SimulatedSync {
   class Mutex {
    public:
@@ -51,8 +51,8 @@ inline health::BreakerKey simulated_key(size_t name) {
   return key;
 }
 
-/// A breaker with counts of its own beside it, to which it is held. Between the end of a change and
-/// the counting of it no other thread goes on.
+/// A breaker with separate counts, against which it is checked. No other thread runs between the
+/// end of a change and its counting.
 template <class Sync, class Rules>
 class SimulatedBreaker {
  public:
@@ -73,7 +73,7 @@ class SimulatedBreaker {
     expect(++own.permits <= limits_.permits, "2: too many permits");
     return pass;
   }
-  /// Whoever is forced by hand goes on until that is published.
+  /// A breaker that was forced by hand may still admit calls until the change is published.
   void begin_unwatched(const health::BreakerKey& key, bool publishing) {
     const bool closed = counts_[cell_of(key)].state == BreakerState::closed;
     expect(closed || publishing || by_hand_, "1: something open ran unwatched");
@@ -117,10 +117,10 @@ class SimulatedBreaker {
     limits_ = limits;
     return change;
   }
-  /// A publication that was announced before it was forced does not count.
+  /// A publication that was announced before the breaker was forced does not count.
   void published() { by_hand_ &= !breaker.data().announced_armed; }
 
-  /// After all went well for long enough.
+  /// Reports a breaker that is still not closed after a long time without failures.
   std::string what_is_left() {
     for (const health::BreakerCell& cell : breaker.data().cells) {
       if (cell.state != BreakerState::closed) return "something never closed again";
@@ -148,7 +148,7 @@ class SimulatedBreaker {
   void expect(bool holds, const char* what) {
     if (!holds && wrong.empty()) wrong = what;
   }
-  /// The cell that a class has now; the last one, which is always closed, if it has none.
+  /// The cell of a class; the last cell, which is always closed, if the class has none.
   uint8_t cell_of(const health::BreakerKey& key) const {
     const auto& data = breaker.data();
     if (counts_[Breaker::kWhole].state != BreakerState::closed) return Breaker::kWhole;

@@ -13,10 +13,10 @@
 
 namespace opmux::test {
 
-/// Threads that call, a thread that lets time pass and one that reloads policies and forces
-/// breakers, over breakers of several operators. Who goes on after each touch of a lock or an
-/// atomic, how calls end and how time passes all follow from a seed: the same one lives the same
-/// life again.
+/// Simulates calling threads, a thread that advances time, and a thread that reloads policies and
+/// forces breakers, over the breakers of several operators. A seed determines which thread runs
+/// after each access to a lock or atomic, how calls end and how time passes, so every run is
+/// reproducible.
 template <class Sync, class Rules>
 class Simulation {
  public:
@@ -33,7 +33,7 @@ class Simulation {
     }
   }
 
-  /// What did not hold; empty if all went well.
+  /// Returns the violated property; empty if all hold.
   std::string run() {
     Fibers fibers(kCallers + 2);
     const std::function<void(size_t)> body = [this](size_t thread) { live(thread); };
@@ -59,7 +59,7 @@ class Simulation {
   uint64_t openings() const { return openings_; }
   uint64_t reloads() const { return reloads_; }
   uint64_t publications() const { return publications_; }
-  /// Of who went on when, and what happened then.
+  /// Hash of the schedule and its events.
   uint64_t trace() const { return trace_; }
 
  private:
@@ -91,7 +91,7 @@ class Simulation {
       call(ops_[random_() % kOps], random_() % (random_() % 8 == 0 ? kClasses : 3));
     }
     if (++callers_done_ != kCallers) return;
-    // The last one: nothing fails any more, and everything must come back.
+    // The last phase: nothing fails any more, and every breaker must close.
     for (Op& op : ops_) {
       for (auto& member : op.members) {
         member->failing = member->slow = 0;
@@ -102,7 +102,8 @@ class Simulation {
       now_ += 4 * kSecondNs;
       advance();
       for (Op& op : ops_) {
-        // Each is asked first once: who is not called is not tried again either.
+        // Start each round of calls at a different implementation, because an implementation that
+        // is not called is not probed.
         for (size_t first = 0; first + 1 < kImplementations; ++first) {
           for (size_t name = 0; name < kClasses; ++name) call(op, name, first);
         }
@@ -112,7 +113,7 @@ class Simulation {
     check_recovered();
   }
 
-  /// As a call of the engine goes: asks who is watched, runs, falls back.
+  /// Models a call of the engine: consults armed breakers, runs, falls back.
   void call(Op& op, size_t name, size_t first = 0) {
     for (size_t i = first; i < kImplementations; ++i) {
       Member& member = *op.members[i];
@@ -138,7 +139,7 @@ class Simulation {
     note("a call that nobody took");
   }
 
-  /// Some take so long that everything changes meanwhile.
+  /// Some calls take so long that everything changes meanwhile.
   void run_for(uint64_t steps) {
     for (; steps > 0 && callers_done_ < kCallers; --steps) Fibers::current->pause();
   }
@@ -160,7 +161,7 @@ class Simulation {
     }
   }
 
-  /// Policies with other numbers, and people.
+  /// Reloads policies with other limits and forces breakers by hand.
   void administer() {
     while (callers_done_ < kCallers) {
       run_for(200);

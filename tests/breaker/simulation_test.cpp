@@ -43,7 +43,7 @@ TEST(Simulation, the_same_seed_lives_the_same_life) {
   EXPECT_NE(trace(5), trace(6));
 }
 
-/// What the first life that goes wrong says.
+/// The first violated property among ten seeds.
 template <class Sync, class Rules>
 std::string found_in_lives() {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
@@ -64,7 +64,7 @@ TEST(Simulation, rules_that_are_broken_are_found) {
   EXPECT_EQ((found_in_lives<SimulatedSync, PublishesAtOnce>()), "7:");
 }
 
-/// A lock that lets everybody in.
+/// A lock that does not exclude other threads.
 struct NoLock : SimulatedSync {
   struct Mutex {
     void lock() { Fibers::current->pause(); }

@@ -23,13 +23,13 @@ inline size_t resident_kb() {
   return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE)) / 1024;
 }
 
-/// What a process could have more and more of.
+/// Resources of a process that could leak.
 struct Belongings {
   size_t threads = entries_of("/proc/self/task"), files = entries_of("/proc/self/fd"),
          memory_kb = resident_kb();
 };
 
-/// Seconds of all processors: used by this process and its children, and by nobody.
+/// Processor seconds over all processors: used by this process and its children, and idle.
 struct ProcessorTime {
   double used = 0, idle = 0;
 
@@ -48,7 +48,7 @@ struct ProcessorTime {
     time.idle = (idle + waiting) / static_cast<double>(sysconf(_SC_CLK_TCK));
     return time;
   }
-  /// The share that was used since then of what others left.
+  /// The share of the available processor time that this process used since then.
   double share_since(const ProcessorTime& before) const {
     const double used_since = used - before.used, idle_since = idle - before.idle;
     return used_since / std::max(used_since + idle_since, 1e-9);

@@ -26,7 +26,7 @@ uint64_t number_from(const char* variable, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-/// Code of its own that is mapped while somebody needs it.
+/// A shared library that is loaded only while it is needed.
 class Module {
  public:
   void load() {
@@ -44,8 +44,8 @@ class Module {
   void* handle_ = nullptr;
 };
 
-/// One operator: two implementations that misbehave, one whose code comes and goes, and a reference
-/// that does nothing of that.
+/// One operator with two implementations that misbehave, one whose code is loaded and unloaded, and
+/// a reliable reference.
 class ChaosWorld {
  public:
   explicit ChaosWorld(uint64_t seed) : wild_(seed), tame_(seed + 1), draw_(seed) {
@@ -63,8 +63,8 @@ class ChaosWorld {
   ChaosWorld(const ChaosWorld&) = delete;
   ChaosWorld& operator=(const ChaosWorld&) = delete;
 
-  /// Calls until it is told to stop; every call must end well, with the right numbers unless
-  /// somebody spoilt them.
+  /// Calls until stop_ is set. Every call must succeed, with correct results unless an
+  /// implementation deliberately corrupted them.
   void serve(uint64_t seed) {
     std::vector<float> in(64 * 64), out(in.size());
     for (uint64_t i = 0; !stop_.load(std::memory_order_relaxed); ++i) {
@@ -87,7 +87,7 @@ class ChaosWorld {
     }
   }
 
-  /// One thing that goes wrong, or is changed in the middle of everything.
+  /// Injects one fault or changes something while calls run.
   void disturb() {
     faults_++;
     const uint64_t word = FaultSchedule::mix(draw_++);
@@ -115,7 +115,7 @@ class ChaosWorld {
     while (steady_clock::now() < until) {
       std::this_thread::sleep_until(next += between);
       disturb();
-      // What grows after a third of the time grows for ever.
+      // Take the first measurement after a third of the time; growth after that is a leak.
       if (!warm && until - steady_clock::now() < 2 * time / 3) warm = true, before_ = Belongings();
     }
     after_ = Belongings();
@@ -136,16 +136,16 @@ class ChaosWorld {
     EXPECT_EQ(lost_.load(), 0u);
     EXPECT_EQ(wrong_.load(), 0u);
     EXPECT_EQ(wrong_results_.late(), 0u);
-    EXPECT_GT(wrong_results_.mismatches(), 0u) << "nobody found out";
+    EXPECT_GT(wrong_results_.mismatches(), 0u) << "the shadow check found no mismatch";
     EXPECT_EQ(children_lost_, 0);
     EXPECT_GT(calls_.load(), 1000u);
-    EXPECT_GT(openings_.load(), 0u) << "nothing was bad enough";
+    EXPECT_GT(openings_.load(), 0u) << "no breaker opened";
     EXPECT_LE(after_.threads, before_.threads + 1);
     EXPECT_LE(after_.files, before_.files + 2);
     if (under_address_sanitizer()) return;
     EXPECT_LE(after_.memory_kb, before_.memory_kb + before_.memory_kb / 4 + 8192);
   }
-  /// The share it had of what others left of the processors.
+  /// The share of the available processor time that the test used.
   double busy() const { return busy_; }
 
  private:
@@ -174,7 +174,8 @@ class ChaosWorld {
     module_.load();
     plugin_ = add("chaos/tame.one", Kind::vendor, tame_, module_.compute);
   }
-  /// Whoever were still inside after it is withdrawn would fall.
+  /// Unloads the code after withdrawing its implementation; a call that was still inside would
+  /// crash.
   void unload_plugin() {
     EXPECT_TRUE(plugin_.withdraw().ok());
     wrong_results_.forget("chaos/tame.one");
@@ -182,7 +183,8 @@ class ChaosWorld {
   }
   void force(uint64_t word) {
     const auto what = static_cast<BreakerForce>(word % 3);
-    // What is closed by hand counts its openings anew, and may open again before it is told.
+    // Forcing a breaker closed restarts its count of openings, and it may open again before its
+    // event arrives.
     wrong_results_.forget("chaos/wild.one");
     EXPECT_TRUE(stage_.runtime.force_breaker("chaos/wild.one", what).ok());
   }
@@ -200,7 +202,7 @@ class ChaosWorld {
   }
 
   FaultSchedule wild_, tame_, plain_{0};
-  // Before the stage, whose threads tell it of breakers to the end.
+  // Declared before the stage, whose threads report breaker events until the end.
   WrongResults wrong_results_{[this] { return stage_.runtime.health().breakers; }};
   Stage stage_{compared()};
   Operator op_ = stage_.runtime.op("rms_norm").value();

@@ -8,19 +8,20 @@
 
 #include "wrong_results.hpp"
 
-/// Implementations that misbehave on schedule: what each does at its n-th call follows from a seed.
+/// Implementations that misbehave on a schedule: a seed determines what each one does at its n-th
+/// call.
 namespace opmux::test {
 
-/// fail: halfway, with an output that is spoilt. resource: short of memory, told or thrown. stall:
-/// ends well, late. corrupt: ends well, with a wrong number.
+/// fail: fails halfway with a corrupted output. resource: out of memory, returned or thrown. stall:
+/// succeeds late. corrupt: succeeds with a wrong number.
 enum class Fault : uint8_t { none, fail, resource, decline, stall, corrupt };
 
-/// Which faults an implementation has, and how often; may be changed while calls run.
+/// The faults of an implementation and their rate; may be changed while calls run.
 class FaultSchedule {
  public:
   explicit FaultSchedule(uint64_t seed) : seed_(seed) {}
 
-  /// `permille` of the calls from now on.
+  /// Applies `fault` to `permille` of the following calls.
   void set(Fault fault, uint32_t permille) {
     mood_.store(static_cast<uint32_t>(fault) << 16 | permille, std::memory_order_relaxed);
   }
@@ -54,7 +55,7 @@ inline Outcome short_of_memory(uint64_t call) {
   throw std::bad_alloc();
 }
 
-/// y = 2 x + 1, as the schedule lets it.
+/// y = 2 x + 1, with the faults of the schedule.
 inline Outcome run_scheduled(FaultSchedule& schedule, TwicePlusOne compute, const char* id,
                              CallFrame& call) {
   spoilt_by = nullptr;
@@ -69,7 +70,7 @@ inline Outcome run_scheduled(FaultSchedule& schedule, TwicePlusOne compute, cons
   }
   compute(to, call.data<float>(1), elements);
   if (fault == Fault::corrupt) {
-    to[0] = -to[0] - 1;  // beyond any tolerance
+    to[0] = -to[0] - 1;  // Beyond any tolerance.
     spoilt_by = id;
   }
   if (fault == Fault::stall) {

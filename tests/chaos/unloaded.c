@@ -1,4 +1,4 @@
-/* Code that is unmapped while calls go on: y = 2 x + 1. */
+/* Code that is unloaded while calls run: y = 2 x + 1. */
 #include <stdint.h>
 
 __attribute__((visibility("default"))) void chaos_twice_plus_one(float* to, const float* from,

@@ -14,20 +14,20 @@
 
 namespace opmux::test {
 
-/// Who spoilt what this thread computed last; null: nobody.
+/// The implementation that corrupted this thread's last result; null if none did.
 inline thread_local const char* spoilt_by = nullptr;
 
-/// Which wrong results came from an implementation whose class was open from before their call
+/// Finds wrong results that came from an implementation whose breaker was open from before the call
 /// began until after it ended.
 class WrongResults {
  public:
   using Clock = std::chrono::steady_clock;
-  /// What breakers look like now.
+  /// Returns the current state of all breakers.
   using Ask = std::function<std::vector<BreakerInfo>()>;
 
   explicit WrongResults(Ask ask) : ask_(std::move(ask)) {}
 
-  /// A call of so many rows and columns that ended just now, with a result somebody spoilt.
+  /// Records a call of rows x width elements that just ended with a corrupted result.
   void add(const char* by, int64_t rows, int64_t width, Clock::time_point began) {
     const std::lock_guard lock(mutex_);
     ++count_;
@@ -35,7 +35,7 @@ class WrongResults {
     for (const Rest& rest : rests_) {
       if (began < rest.from || rest.by != by) continue;
       if (rest.what != "all calls" && rest.what != what) continue;
-      // Listeners may hear of the end of a rest long after it.
+      // Events about the end of an opening may arrive late, so ask for the current state.
       late_ += lasts(rest) ? 1 : 0;
     }
   }
@@ -45,20 +45,20 @@ class WrongResults {
     std::erase_if(rests_, [&](const Rest& rest) {
       return rest.by == event.implementation && rest.what == event.what;
     });
-    // What is opened by hand is published when it is its turn, within 100 ms.
+    // Openings by hand are published by the next maintenance pass, within 100 ms.
     if (event.to != BreakerState::open || event.why == "manual override") return;
     rests_.push_back({event.implementation, event.what, event.openings, now});
     mismatches_ += event.why == "result differs from the reference" ? 1 : 0;
   }
 
-  /// It is withdrawn: what is registered in its place starts anew.
+  /// The implementation was withdrawn; its successor starts with a fresh breaker.
   void forget(std::string_view by) {
     const std::lock_guard lock(mutex_);
     std::erase_if(rests_, [&](const Rest& rest) { return rest.by == by; });
   }
 
   size_t count() const { return count_; }
-  /// Classes that were opened by a mismatch.
+  /// Classes opened by a mismatch.
   size_t mismatches() const { return mismatches_; }
   size_t late() const { return late_; }
 
@@ -69,7 +69,7 @@ class WrongResults {
     Clock::time_point from;
   };
 
-  /// As breakers call it.
+  /// The name of the class as breakers report it.
   static std::string class_of(int64_t rows, int64_t width) {
     const auto bound = [](int64_t size) { return std::bit_ceil(static_cast<uint64_t>(size)); };
     return "f32 H<=" + std::to_string(bound(width)) + " rows<=" + std::to_string(bound(rows)) +

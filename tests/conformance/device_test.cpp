@@ -7,7 +7,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Implementations of a device whose memory the CPU cannot read: tests/conformance/distant.
+/// Implementations for a device whose memory the CPU cannot read: tests/conformance/distant.
 class ConformanceOfDevices : public testing::Test {
  protected:
   ImplementationReport verify_variant(const std::string& variant) {

@@ -7,7 +7,7 @@
 namespace opmux::conformance {
 namespace {
 
-/// silu_and_mul on f32, with a way to go wrong in each test.
+/// Tests with silu_and_mul on f32; each test injects a different error.
 class ConformanceSuite : public testing::Test {
  protected:
   using Kernel = std::function<Outcome(CallFrame&)>;
@@ -125,7 +125,7 @@ TEST_F(ConformanceSuite, finds_what_differs_from_call_to_call) {
     return Outcome::ok;
   };
   EXPECT_THAT(kind_of(verify_kernel(kernel)), testing::AnyOf("nondeterministic", "uninitialised"));
-  EXPECT_TRUE(verify_kernel(kernel, 100, 0).passed()) << "not promised";
+  EXPECT_TRUE(verify_kernel(kernel, 100, 0).passed()) << "the flag is not set";
 }
 
 TEST_F(ConformanceSuite, finds_rows_that_depend_on_others) {
@@ -138,7 +138,8 @@ TEST_F(ConformanceSuite, finds_rows_that_depend_on_others) {
   };
   const uint32_t flags = OPMUX_IMPL_DETERMINISTIC | OPMUX_IMPL_BATCH_INVARIANT;
   EXPECT_EQ(kind_of(verify_kernel(kernel, 200, flags)), "batch_variant");
-  EXPECT_TRUE(verify_kernel(kernel, 200, OPMUX_IMPL_DETERMINISTIC).passed()) << "not promised";
+  EXPECT_TRUE(verify_kernel(kernel, 200, OPMUX_IMPL_DETERMINISTIC).passed())
+      << "the flag is not set";
 }
 
 TEST_F(ConformanceSuite, finds_pieces_of_work_that_share_memory) {
@@ -213,7 +214,7 @@ TEST_F(ConformanceSuite, says_so_when_there_is_nothing_to_compare_with) {
   EXPECT_EQ(report->operators[0].note, "it has no reference to compare with");
 }
 
-/// An operator of a plugin's own: y[i] = factor * x[i] for contiguous f32.
+/// An operator defined by a plugin: y[i] = factor * x[i] for contiguous f32.
 class OwnOperator : public ConformanceSuite {
  protected:
   OwnOperator() {

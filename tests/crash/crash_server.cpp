@@ -1,9 +1,9 @@
-// A program with eight threads that are always inside of some kernel: crash_server FOLDER COMMAND.
+// A program with eight threads that are always inside some kernel: crash_server FOLDER COMMAND.
 //   fault HOW THREAD   one thread's kernel faults after a while
-//   pool HOW           a kernel's piece of work faults on a thread of the pool
-//   outside HOW        a thread faults outside of every kernel
-//   serve [THREADS]    says "ready" and runs until it is killed
-//   choices            says for each operator who would run, and who is refused why
+//   pool HOW           a task of a kernel faults on a thread of the pool
+//   outside HOW        a thread faults outside every kernel
+//   serve [THREADS]    prints "ready" and runs until it is killed
+//   choices            prints each operator's candidates and the reasons of refused ones
 #include <unistd.h>
 
 #include <atomic>
@@ -23,7 +23,7 @@ namespace {
 constexpr int kThreads = 8;
 
 struct Work {
-  std::string how;  ///< empty: this kernel never faults
+  std::string how;  ///< empty if this kernel never faults
   std::atomic<int> calls{0};
 };
 
@@ -34,13 +34,13 @@ void spend(int steps) {
   for (int i = 0; i < steps; ++i) asm volatile("" : : "r"(i));
 }
 
-/// Long enough that a thread is found inside more often than not.
+/// Takes long enough that a thread is inside a kernel most of the time.
 int32_t work(void* user_data, const opmux_call*) {
   auto& own = *static_cast<Work*>(user_data);
   const int calls = own.calls.fetch_add(1) + 1;
   if (calls == 1) threads_inside.fetch_add(1);
   spend(20000);
-  // The other threads are at work by then.
+  // By then the other threads are running.
   if (!own.how.empty() && calls > 50 && threads_inside.load() == kThreads) fault(own.how);
   return OPMUX_OK;
 }
@@ -86,7 +86,7 @@ class Server {
     ::_exit(3);
   }
 
-  /// One thread uses a bound plan, one the same without checks, the others handles.
+  /// One thread uses a bound plan, one a bound plan without checks, the others use handles.
   void call_for_ever(int i) {
     float x[16] = {}, y[16] = {};
     const TensorView in(x, f32, {16}), out(y, f32, {16});
@@ -101,7 +101,7 @@ class Server {
       while (true) check(plan.run_unchecked());
     }
     if (i % 4 == 3) {
-      // With a report every call takes the slow path.
+      // With a report, every call takes the slow path.
       CallReport report;
       while (true) check(op.with(report)(out, in));
     }
@@ -151,7 +151,8 @@ int run(const std::vector<std::string>& words) {
   server.start(threads);
   while (command != "pool" && threads_inside.load() < threads) std::this_thread::yield();
   if (command == "outside") {
-    server.print_choices();  // a thread that is known, and inside of nothing
+    // From a thread that the journal knows and that is not inside a kernel.
+    server.print_choices();
     fault(words.at(2));
   }
   if (command == "serve") {

@@ -20,14 +20,14 @@ int crash_rounds() {
 
 class Crash : public testing::Test {
  protected:
-  /// What the next process says about its candidates, "op3/fast.kernel health.quarantined ".
+  /// Candidates as printed by the next process, e.g. "op3/fast.kernel health.quarantined ".
   std::string choices() const {
     const ServerProcess server({folder.path(), "choices"});
     std::string all = server.read_all();
     EXPECT_EQ(server.end(), 0);
     return all;
   }
-  /// Those that it refuses.
+  /// The candidates that the next process quarantines.
   std::vector<std::string> quarantined() const {
     std::vector<std::string> ids;
     std::istringstream lines(choices());
@@ -105,19 +105,20 @@ TEST_F(Crash, a_kill_leaves_suspects_and_no_quarantine) {
   ServerProcess({folder.path(), "serve"}).kill_at_work();
   EXPECT_TRUE(quarantined().empty());
   ASSERT_EQ(book().ends.size(), 1u);
-  EXPECT_GT(book().ends[0].suspects.size(), 1u) << "most of eight threads were inside";
-  // All in common is no evidence against any.
+  EXPECT_GT(book().ends[0].suspects.size(), 1u) << "most of the eight threads were inside a kernel";
+  // If all suspects are the same in two crashes, none of them is singled out.
   ServerProcess({folder.path(), "serve"}).kill_at_work();
   EXPECT_TRUE(quarantined().empty());
   EXPECT_EQ(book().ends.size(), 2u);
 }
 
 TEST_F(Crash, a_second_kill_with_the_same_one_alone_in_common_quarantines_it) {
-  // One thread, which is inside almost always: a kill that finds it outside counts for nothing.
+  // One thread, which is inside a kernel almost always; a kill that finds it outside does not
+  // count.
   for (int kills = 0; book().entries.empty() && kills < 50; ++kills) {
     EXPECT_LT(book().ends.size(), 2u);
     ServerProcess({folder.path(), "serve", "1"}).kill_at_work();
-    (void)choices();  // a start, which judges
+    (void)choices();  // Starts a process that evaluates the journals.
   }
   EXPECT_EQ(book().ends.size(), 2u);
   EXPECT_EQ(quarantined(), std::vector<std::string>{"op0/fast.kernel"});
@@ -130,7 +131,7 @@ TEST_F(Crash, signals_from_outside_blame_nobody) {
   server.send(SIGABRT);
   EXPECT_TRUE(WIFSIGNALED(server.end()));
   EXPECT_TRUE(quarantined().empty());
-  EXPECT_EQ(book().ends.size(), 1u) << "suspected, as after any kill";
+  EXPECT_EQ(book().ends.size(), 1u) << "recorded as a suspect, as after any kill";
 }
 
 TEST_F(Crash, many_processes_share_a_folder_and_only_the_dead_are_judged) {
@@ -138,7 +139,7 @@ TEST_F(Crash, many_processes_share_a_folder_and_only_the_dead_are_judged) {
   lives.read_some();
   ASSERT_NE(end_of({folder.path(), "fault", "segv", "5"}), 0);
   EXPECT_EQ(quarantined(), std::vector<std::string>{"op5/fast.kernel"});
-  EXPECT_TRUE(book().ends.empty()) << "the one that lives is not suspected of anything";
+  EXPECT_TRUE(book().ends.empty()) << "the process that is still running is not a suspect";
   lives.send(SIGKILL);
   EXPECT_TRUE(WIFSIGNALED(lives.end()));
 }

@@ -33,7 +33,7 @@ int overflow(int depth) {  // NOLINT(misc-no-recursion): it is what is wanted
 }  // namespace
 
 void fault(std::string_view how) {
-  // Volatile, so that no compiler sees where it leads.
+  // Volatile, so that the compiler cannot see that the address is invalid.
   static volatile uintptr_t nowhere = 8;
   if (how == "segv") *reinterpret_cast<volatile int*>(nowhere) = 1;
   if (how == "bus") touch_what_is_not_there();

@@ -4,8 +4,8 @@
 
 namespace opmux::test {
 
-/// Ends the process in the way that the word says: "segv", "bus", "ill", "fpe", "abort", "exit",
-/// "overflow" (of the stack).
+/// Ends the process in the given way: "segv", "bus", "ill", "fpe", "abort", "exit", "overflow"
+/// (stack).
 void fault(std::string_view how);
 
 }  // namespace opmux::test

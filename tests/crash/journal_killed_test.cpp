@@ -22,7 +22,7 @@ int journal_kills() {
   return kills == nullptr ? 300 : std::atoi(kills);
 }
 
-/// Makes journals, names and marks until it is killed.
+/// Writes journals, names and slots until it is killed.
 [[noreturn]] void write_journals(const std::string& folder, int at_work) {
   ProcessJournal& journal = ProcessJournal::instance();
   uint32_t number = 0;
@@ -63,7 +63,7 @@ TEST(JournalWriter, killed_at_any_moment_leaves_nothing_that_cannot_be_read) {
     ::kill(child, SIGKILL);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status)) << "the writer could not write";
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the writer ended before it was killed";
     const Settlement found = settle(run, store, 1'700'000'000);
     unreadable += found.damaged + found.other_version;
     ends += found.ends;

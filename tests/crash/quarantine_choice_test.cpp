@@ -23,7 +23,7 @@ int32_t run_plain(void*, const opmux_call*) { return OPMUX_OK; }
 
 constexpr int64_t kToday = 1'700'000'000;
 
-/// A runtime that finds an entry in its store.
+/// A runtime that finds an entry in its quarantine store.
 class QuarantineChoice : public testing::Test {
  protected:
   void enter(const std::string& id, const std::string& build, int64_t since = kToday) {
@@ -83,10 +83,10 @@ TEST_F(QuarantineChoice, what_is_quarantined_is_refused_with_a_sentence_until_it
       "'opmux quarantine clear op/fast.kernel'");
   const Result<size_t> cleared = runtime->clear_quarantine("op/fast.kernel");
   ASSERT_TRUE(cleared) << cleared.error().message();
-  EXPECT_EQ(*cleared, 2u) << "its entry and a suspicion";
+  EXPECT_EQ(*cleared, 2u) << "its entry and its suspicion";
   EXPECT_TRUE(fast_is_used());
   EXPECT_EQ(candidate("op/fast.kernel").code, "");
-  EXPECT_TRUE(store().read()->entries.empty()) << "for all who start later";
+  EXPECT_TRUE(store().read()->entries.empty()) << "removed for later processes too";
   EXPECT_EQ(store().read()->ends.at(0).suspects.size(), 1u);
 }
 

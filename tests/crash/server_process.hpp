@@ -11,7 +11,7 @@
 
 namespace opmux::test {
 
-/// crash_server in a process of its own.
+/// crash_server in a child process.
 class ServerProcess {
  public:
   explicit ServerProcess(std::vector<std::string> words) {
@@ -23,7 +23,7 @@ class ServerProcess {
     process_ = ::fork();
     if (process_ == 0) {
       ::dup2(ends[1], STDOUT_FILENO);
-      // What sanitizers and abort() say would only disturb.
+      // Discard the output of sanitizers and abort().
       const int nowhere = ::open("/dev/null", O_WRONLY);
       ::dup2(nowhere, STDERR_FILENO);
       ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
@@ -39,7 +39,7 @@ class ServerProcess {
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  /// What it says next; empty when it is over.
+  /// The next output; empty at the end.
   std::string read_some() const {
     char text[4096];
     const ssize_t got = ::read(out_, text, sizeof text);
@@ -50,19 +50,19 @@ class ServerProcess {
     for (std::string some = read_some(); !some.empty(); some = read_some()) all += some;
     return all;
   }
-  /// As waitpid has it.
+  /// The status as returned by waitpid.
   int end() const {
     int status = -1;
     if (process_ > 0) ::waitpid(process_, &status, 0);
     return status;
   }
-  /// Kills it when it is at work.
+  /// Kills it while its threads are inside kernels.
   void kill_at_work() const {
     read_some();
     send(SIGKILL);
     end();
   }
-  /// To this process alone: without one it would go to all.
+  /// Guards against process_ <= 0, which would signal a whole group.
   void send(int signal) const {
     if (process_ > 0) ::kill(process_, signal);
   }
@@ -72,7 +72,7 @@ class ServerProcess {
   int out_ = -1;
 };
 
-/// Runs a command to its end and returns how it ended.
+/// Runs a command to its end and returns its status.
 inline int end_of(std::vector<std::string> words) {
   const ServerProcess server(std::move(words));
   server.read_all();

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kTroubledNow = 1'700'000'000, kTroubledYear = 365 * 24 * 3600;
 
-/// A runtime with a journal in a folder that has something wrong with it, and what it told.
+/// A runtime whose journal is in an unusable folder, and the events that it logged.
 struct Troubled {
   explicit Troubled(const std::string& folder, CrashJournal journal = CrashJournal::with_handler,
                     int64_t since = kTroubledNow)
@@ -64,7 +64,7 @@ TEST(CrashJournalOfTheEnvironment, is_kept_unless_the_program_has_one_of_its_own
   EXPECT_EQ(handler_of("off", CrashJournal::off), std::pair(false, false));
 }
 
-/// As libraries do that print where a program fell: it comes again, when this has returned.
+/// Acts like libraries that print a stack trace: re-raises the signal with the default action.
 void print_and_fall(int signal) {
   ::signal(signal, SIG_DFL);
   ::raise(signal);
@@ -120,7 +120,7 @@ TEST(CrashJournalTrouble, a_folder_that_others_may_write_is_not_used) {
 TEST(CrashJournalTrouble, a_read_only_folder_is_told_once_and_serves) {
   const TemporaryFolder folder;
   ::mkdir(folder.at("run").c_str(), 0700);
-  // For root no mode is read-only; a folder where the lock should be is.
+  // Root can write to read-only folders, so a folder takes the place of the lock file.
   ::mkdir(folder.at("run/lock").c_str(), 0500);
   ::chmod(folder.at("run").c_str(), 0500);
   {
@@ -188,7 +188,8 @@ TEST(CrashJournalTrouble, a_clock_that_jumps_by_a_year_disturbs_no_call) {
     Troubled second(folder.path(), CrashJournal::with_handler, kTroubledNow + jump);
     EXPECT_TRUE(second.serves());
     EXPECT_TRUE(second.runtime().crash_journal().on);
-    EXPECT_EQ(second.runtime().quarantine().entries.size(), 0u) << "the first one lives";
+    EXPECT_EQ(second.runtime().quarantine().entries.size(), 0u)
+        << "the first process is still running";
     for (const Troubled* one : {&first, &second})
       EXPECT_EQ(one->told("journal.off") + one->told("journal.damaged"), 0);
   }
@@ -213,7 +214,7 @@ TEST(CrashJournalTrouble, a_forked_child_keeps_a_journal_of_its_own) {
   EXPECT_TRUE(true_in_forked_child([&] {
     if (!troubled.runtime().crash_journal().path.empty()) return false;
     float x[8] = {}, y[8] = {};
-    // A shape never seen takes the slow path.
+    // A new shape takes the slow path.
     const TensorView in(x, f32, {2, 2, 2}), out(y, f32, {2, 2, 2});
     const bool called = troubled.runtime().call("softmax", out, in).ok();
     const std::string own = troubled.runtime().crash_journal().path;

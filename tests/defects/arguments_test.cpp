@@ -32,7 +32,7 @@ TEST(Defects, one_call_with_bad_arguments_burns_every_implementation) {
   EXPECT_EQ(stage.stats("norm/plain.one").calls, 0u);
 }
 
-// The arguments look right and the kernel finds data it cannot take, such as an index out of range.
+// The arguments look valid, but the kernel finds invalid data, such as an index out of range.
 TEST(Defects, one_call_with_bad_data_burns_every_implementation) {
   Norm stage({.data_checked = true});
   const Rows rows;
@@ -45,7 +45,7 @@ TEST(Defects, one_call_with_bad_data_burns_every_implementation) {
     EXPECT_EQ(status.code(), Code::invalid_argument);
     EXPECT_NE(status.message().find("index 9"), std::string_view::npos);
   });
-  EXPECT_EQ(ran, "norm/fast.one") << "returned at once";
+  EXPECT_EQ(ran, "norm/fast.one") << "no fallback ran";
   stage.kernel("norm/fast.one").body = good;
   EXPECT_EQ(stage.run(rows.y, rows.x), "norm/fast.one");
   EXPECT_EQ(stage.stats("norm/fast.one").invalid_argument, 1u);
@@ -88,7 +88,7 @@ TEST(Defects, argument_lists_differ_between_implementations_of_one_operator) {
   const Rows rows;
   EXPECT_EQ(stage.run(rows.y, rows.x, rows.w, 1e-5), "norm/fast.one");
 
-  // Built before eps existed: a candidate while eps has its default, and only then.
+  // A plugin built before eps existed is a candidate only while eps has its default.
   stage.add({.id = "norm/older.one",
              .kind = Kind::default_,
              .priority = 900,

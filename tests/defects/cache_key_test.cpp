@@ -8,7 +8,7 @@ namespace {
 constexpr const char* kGroupNorm =
     "norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], int group = 1)";
 
-/// A choosy implementation with these capabilities, and one that takes everything.
+/// An implementation with the given capabilities, and one that takes everything.
 struct Choosy : Stage {
   explicit Choosy(Caps caps, uint32_t flags = 0) : op(define(kGroupNorm)) {
     add({.id = "norm/choosy.one", .kind = Kind::default_, .caps = std::move(caps), .flags = flags});
@@ -32,7 +32,7 @@ TensorView strided(const TensorView& view, std::array<int64_t, 2> strides) {
   return {view.data(), view.dtype(), view.shape(), strides};
 }
 
-// Each pair differs in nothing but the fact that the check uses; both are warm after one round.
+// Each pair of calls differs only in the fact that the check uses; both are cached after one round.
 TEST(Defects, the_cache_key_omits_contiguity_that_the_check_used) {
   Choosy stage(Caps{}.contiguous("x"));
   const Rows rows;
@@ -152,7 +152,7 @@ int32_t run_words(void*, const opmux_call* call) {
   return same ? OPMUX_OK : OPMUX_FAILED;
 }
 
-// The words of one place of call stand at one address, whatever they say.
+// The strings of one call site have the same address, whatever their contents.
 TEST(Defects, the_cache_key_omits_what_a_string_or_a_list_says) {
   Stage stage;
   const Operator op =

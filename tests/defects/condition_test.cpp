@@ -8,7 +8,7 @@ struct Ruled : Stage {
     add({.id = "copy/fast.one", .kind = Kind::default_});
     add({.id = "copy/acme.one", .kind = Kind::vendor, .vendor = "acme"});
   }
-  /// What runs under a rule that prefers acme where the condition is true.
+  /// The implementation that runs under a rule that prefers acme where the condition is true.
   std::string run_where(std::string_view condition) {
     Policy policy;
     policy.rules.push_back(
@@ -32,7 +32,7 @@ TEST(Defects, not_in_is_parsed_as_in) {
   EXPECT_EQ(stage.run_where("dtype(x) in [\"f32\", \"f16\"]"), "copy/acme.one");
   EXPECT_EQ(stage.run_where("!(dtype(x) in [\"f32\", \"f16\"])"), "copy/fast.one");
   EXPECT_EQ(stage.run_where("!(dtype(x) in [\"bf16\"])"), "copy/acme.one");
-  // The word of other systems is no name that matches something else.
+  // The operator name of other systems must not be read as an identifier.
   const Status status = stage.check("dtype(x) not_in [\"f32\"]");
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("write !(x in [...])"));
 }

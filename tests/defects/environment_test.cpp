@@ -70,7 +70,7 @@ TEST(Defects, a_switch_exists_that_nothing_reads) {
   const auto recording = Runtime::create(bare({{"OPMUX_RECORD", "/records"}}));
   ASSERT_TRUE(recording);
   EXPECT_EQ(recording->recordings().folder, "/records");
-  // What names a file is read, or nothing starts.
+  // A variable that names a missing file prevents the start.
   for (const auto& [name, value] : Variables{{"OPMUX_CONFIG", "/nowhere/opmux.yaml"},
                                              {"OPMUX_LOCKFILE", "/nowhere/opmux.lock"},
                                              {"OPMUX_MODE", "static"},
@@ -115,7 +115,7 @@ TEST(Defects, an_import_error_of_one_backend_removes_all) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / ("opmux_defects_" + std::to_string(getpid()));
   fs::create_directories(folder);
-  std::ofstream(folder / "aaa_broken.so") << "this is no library";
+  std::ofstream(folder / "aaa_broken.so") << "not a library";
   fs::create_symlink(OPMUX_TEST_SIMD_LIBRARY, folder / "simd.so");
   Options options = bare();
   options.plugins.folders = {folder.string()};
@@ -123,7 +123,7 @@ TEST(Defects, an_import_error_of_one_backend_removes_all) {
   fs::remove_all(folder);
   size_t loaded = 0, refused = 0;
   for (const PluginInfo& plugin : runtime.plugins()) ++(plugin.loaded ? loaded : refused);
-  EXPECT_EQ(loaded, 2u) << "the reference and the good one";
+  EXPECT_EQ(loaded, 2u) << "the reference and the valid plugin";
   EXPECT_EQ(refused, 1u);
   const Rows rows;
   CallReport report;

@@ -5,7 +5,7 @@ namespace {
 
 constexpr const char* kBump = "bump(inout Tensor x[*])";
 
-/// Doubles the first element, then ends as told.
+/// Doubles the first element, then returns `outcome`.
 std::function<Outcome(CallFrame&)> doubles(Outcome outcome) {
   return [outcome](CallFrame& call) {
     *call.data<float>(0) *= 2;
@@ -28,7 +28,7 @@ TEST(Defects, fallback_reruns_an_in_place_operator_on_spoilt_inputs) {
     const TensorView x(&value, f32, {1});
     EXPECT_EQ(ran_by([&] { EXPECT_TRUE(stage.op(x).ok()); }), "bump/fast.one");
     stage.kernel("bump/fast.one").body = doubles(ending);
-    // Warm first, then by the slow way of another shape.
+    // First on the cached path, then on the slow path with another shape.
     for (const TensorView& view : {x, TensorView(&value, f32, {1, 1})}) {
       value = 1;
       const std::string ran =
@@ -45,7 +45,7 @@ TEST(Defects, an_in_place_operator_that_wrote_nothing_is_not_stood_in_for) {
   const TensorView x(&value, f32, {1});
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(stage.op(x).ok()); }), "bump/fast.one bump/plain.one");
   EXPECT_EQ(value, 2);
-  // A decline touches nothing by contract.
+  // By contract, a decline leaves the arguments untouched.
   Bump declining(0, [](CallFrame&) { return Outcome::declined; });
   value = 1;
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(declining.op(x).ok()); }), "bump/fast.one bump/plain.one");
@@ -124,11 +124,11 @@ TEST(Defects, a_kernel_that_returns_nothing_counts_as_failed) {
                           .value();
   stage.add({.id = "copy/plain.one", .kind = Kind::reference});
   const Rows rows;
-  // Ends ok without a word in the error: it ran, nobody stood in.
+  // Returns ok without an error text: it ran, and there was no fallback.
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); }), "");
   EXPECT_EQ(stage.stats("copy/silent.one").calls, 1u);
   EXPECT_EQ(stage.stats("copy/silent.one").failed, 0u);
-  // Numbers that mean nothing are failures and nothing worse.
+  // Undefined outcome values count as failures and do nothing worse.
   uint64_t failures = 0;
   for (const int32_t odd : {42, -1, 6, INT32_MIN, INT32_MAX}) {
     number = odd;

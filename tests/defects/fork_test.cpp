@@ -6,7 +6,7 @@
 namespace opmux::test {
 namespace {
 
-/// Takes every lock of a runtime in turn until told to stop.
+/// Takes every lock of a runtime in turn until it is stopped.
 class Busy {
  public:
   explicit Busy(std::function<void(int)> work)
@@ -52,7 +52,8 @@ TEST(Defects, a_fork_while_another_thread_holds_a_lock_deadlocks_the_child) {
       const Rows rows;
       const auto called = [&] { return ran_by([&] { (void)op(rows.y, rows.x); }); };
       if (called() != "copy/fast.one") return false;
-      // Registered before the fork and again here: no duplicate, and the deny still holds.
+      // Registered before the fork and again here: not a duplicate, and the deny rule still
+      // applies.
       stage.add({.id = "copy/child.one", .kind = Kind::default_, .priority = 800});
       if (called() != "copy/child.one") return false;
       stage.add({.id = "copy/extra.two", .kind = Kind::default_, .priority = 950});
@@ -71,7 +72,7 @@ TEST(Defects, registering_again_after_a_fork_is_a_duplicate) {
     stage.add({.id = "copy/fast.one", .kind = Kind::default_});
     const Rows rows;
     return true_in_forked_child([&] {
-      // The same text again is the same operator, and a second runtime is a registry of its own.
+      // Defining the same text again is allowed, and a second runtime has a separate registry.
       if (!stage.runtime.define(kCopy).ok()) return false;
       Stage second;
       const Operator same = second.define(kCopy);
@@ -82,7 +83,7 @@ TEST(Defects, registering_again_after_a_fork_is_a_duplicate) {
   }));
 }
 
-// ThreadSanitizer's own locks do not survive a fork that falls into another thread's allocation.
+// ThreadSanitizer's internal locks do not survive a fork during another thread's allocation.
 #ifndef OPMUX_THREAD_SANITIZER
 TEST(Defects, a_fork_while_the_default_runtime_is_made_deadlocks_the_child) {
   const Busy busy([](int) {

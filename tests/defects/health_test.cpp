@@ -29,7 +29,8 @@ TEST(Defects, calls_with_bad_arguments_open_the_breakers_of_all_for_ever) {
     ward.all_end(ending);
     for (int i = 0; i < 50; ++i) (void)ward.run();
     ward.all_end(Outcome::ok);
-    // Other rows of the same class: nobody was blamed for what the caller or the machine did.
+    // Other rows of the same class: no implementation was blamed for errors of the caller or the
+    // machine.
     const Rows others(2, 7);
     EXPECT_EQ(ran_by([&] { EXPECT_TRUE(ward.op(others.y, others.x).ok()); }), "copy/fast.one");
     EXPECT_TRUE(ward.runtime.health().breakers.empty());
@@ -71,7 +72,7 @@ TEST(Defects, half_open_lets_everything_through) {
   for (int i = 0; i < 5; ++i) (void)ward.run();
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   ward.runtime.tick(now + std::chrono::seconds(40));
-  // Every probe waits inside until all calls that will ever be there are.
+  // Every probe waits inside the kernel until all callers have arrived.
   constexpr uint32_t kCallers = 8;
   std::atomic<uint32_t> arrived{0}, inside{0};
   ward.kernel("copy/fast.one").body = [&](CallFrame&) {
@@ -111,7 +112,7 @@ TEST(Defects, an_in_place_operator_runs_twice_when_a_breaker_opens) {
   for (int i = 0; i < 5; ++i) {
     value = 1;
     EXPECT_EQ(ran_by([&] { EXPECT_EQ(op(x).code(), Code::failed); }), "bump/fast.one");
-    EXPECT_EQ(value, 2) << "also with the fifth failure, that opens it";
+    EXPECT_EQ(value, 2) << "also at the fifth failure, which opens the breaker";
   }
   value = 1;
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(x).ok()); }), "bump/plain.one");

@@ -6,7 +6,7 @@
 
 #include "stage.hpp"
 
-/// Defects of plugin loaders. Each plugin is right but for what the test is named for.
+/// Defects of plugin loaders. Each plugin is valid except for the property that its test names.
 namespace opmux::test {
 namespace {
 
@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 std::string folder_of(const std::string& name) { return OPMUX_DEFECT_PLUGINS "/" + name; }
 
-/// A runtime with the plugins of some folders.
+/// A runtime with the plugins of one or two folders.
 Runtime runtime_with(const std::string& first, const std::string& second = "") {
   const std::string path = folder_of(first) + (second.empty() ? "" : ":" + folder_of(second));
   return Runtime::create(bare({{"OPMUX_PLUGIN_PATH", path}})).value();
@@ -27,7 +27,7 @@ PluginInfo info_of(const Runtime& runtime, const std::string& file) {
   return {};
 }
 
-/// Which implementation copied; what was wrong if none did.
+/// The implementation that copied, or the error.
 std::string copied_by(const Runtime& runtime) {
   const float x[2] = {5, 7};
   float y[2] = {};
@@ -42,7 +42,7 @@ std::string copied_by(const Runtime& runtime) {
 template <class Function>
 Function* symbol_of(const Runtime& runtime, const std::string& file, const char* name) {
   void* library = dlopen(info_of(runtime, file).path.c_str(), RTLD_NOW | RTLD_NOLOAD);
-  EXPECT_NE(library, nullptr) << "it is not loaded by this path";
+  EXPECT_NE(library, nullptr) << "the library is not loaded from this path";
   return library == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(library, name));
 }
 
@@ -74,7 +74,7 @@ TEST(Defects, memory_of_a_plugin_is_freed_by_the_host) {
     EXPECT_GT(handed_out.load()(), 0);
     EXPECT_LE(given_back.load()(), handed_out.load()());
   }
-  EXPECT_EQ(given_back.load()(), handed_out.load()()) << "what was handed out came back, once each";
+  EXPECT_EQ(given_back.load()(), handed_out.load()()) << "every allocation was freed exactly once";
 }
 
 TEST(Defects, code_of_a_plugin_is_unmapped_while_it_is_in_use) {
@@ -84,7 +84,7 @@ TEST(Defects, code_of_a_plugin_is_unmapped_while_it_is_in_use) {
     EXPECT_EQ(copied_by(runtime), "defect.copy/threaded.v1");
     rounds = symbol_of<long()>(runtime, "threaded", "rounds_of_its_thread");
   }
-  // The runtime is gone; the plugin's thread is not, and goes on in code that is still there.
+  // The runtime is destroyed; the plugin's thread continues in code that must still be mapped.
   const long before = rounds();
   while (rounds() < before + 100) std::this_thread::yield();
   const Runtime again = runtime_with("threaded");
@@ -97,7 +97,7 @@ TEST(Defects, a_missing_symbol_crashes_the_host) {
   EXPECT_THAT(info_of(no_query, "no_query").reason, testing::HasSubstr("opmux_plugin_query_v1"));
   EXPECT_EQ(copied_by(no_query), "defect.copy/plain.v1");
   const Runtime unresolved = runtime_with("unresolved", "plain");
-  EXPECT_FALSE(info_of(unresolved, "unresolved").loaded) << "found at the first call";
+  EXPECT_FALSE(info_of(unresolved, "unresolved").loaded) << "the symbol was resolved lazily";
   EXPECT_THAT(info_of(unresolved, "unresolved").reason,
               testing::HasSubstr("no_library_defines_this"));
   EXPECT_EQ(copied_by(unresolved), "defect.copy/plain.v1");
@@ -111,7 +111,7 @@ TEST(Defects, a_duplicate_exits_the_process) {
   const PluginInfo schema = info_of(runtime, "same_operator");
   EXPECT_FALSE(schema.loaded);
   EXPECT_THAT(schema.reason, testing::HasSubstr("defect.copy"));
-  EXPECT_TRUE(info_of(runtime, "third").loaded) << "neighbours go on";
+  EXPECT_TRUE(info_of(runtime, "third").loaded) << "other plugins are not affected";
   EXPECT_EQ(copied_by(runtime), "defect.copy/plain.v1");
 }
 

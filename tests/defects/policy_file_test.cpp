@@ -10,7 +10,7 @@ std::string text_for(const std::string& provider) {
   return "opmux: 1\nrules:\n  - {op: copy, prefer: [copy/" + provider + ".x]}\n";
 }
 
-/// copy by a, b and c; a unless a policy says otherwise.
+/// copy implemented by a, b and c; a runs unless a policy says otherwise.
 struct Switched : Stage {
   explicit Switched(Options options = bare()) : Stage(std::move(options)), copy(define(kCopy)) {
     add({.id = "copy/a.x", .kind = Kind::default_, .priority = 200});
@@ -24,7 +24,7 @@ struct Switched : Stage {
   Rows rows;
 };
 
-/// Follows a file by ticks.
+/// Watches a file by polling with tick().
 struct Following {
   Following() {
     write_file(path, "opmux: 1\n");

@@ -6,8 +6,8 @@
 namespace opmux::test {
 namespace {
 
-// Neighbours (2i, 2i + 1) are the real and imaginary part of a number that is turned by the angle
-// of pair i. Mixing the two styles gives other numbers from the second pair on.
+// Neighbours (2i, 2i + 1) are the real and imaginary part of a number that is rotated by the angle
+// of pair i. Mixing up the two styles changes the results from the second pair on.
 TEST(Defects, the_reference_of_interleaved_rotary_is_wrong) {
   const Runtime runtime = Runtime::create(bare()).value();
   const Operator rotary = runtime.op("rotary_embedding").value();
@@ -56,7 +56,7 @@ TEST(Defects, an_odd_number_of_rotated_elements_is_found_by_one_kernel_only) {
       rotary.with(report)(TensorView(q, f32, {1, 1, 8}), none, TensorView(&position, i64, {1}),
                           TensorView(table, f32, {4, 5}));
   EXPECT_EQ(status.reason(), "schema.where");
-  EXPECT_EQ(report.implementation, "") << "refused before anything is chosen";
+  EXPECT_EQ(report.implementation, "") << "refused before an implementation is chosen";
 }
 
 }  // namespace

@@ -21,9 +21,9 @@ TEST(Defects, a_scope_in_one_thread_changes_what_another_runs) {
     const Rows rows;
     const auto called = [&] { return ran_by([&] { ASSERT_TRUE(stage.op(rows.y, rows.x).ok()); }); };
     EXPECT_EQ(called(), "copy/fast.one");
-    step.arrive_and_wait();  // the scope begins
+    step.arrive_and_wait();  // The scope begins.
     for (int i = 0; i < 1000; ++i) ASSERT_EQ(called(), "copy/fast.one");
-    step.arrive_and_wait();  // the scope ends
+    step.arrive_and_wait();  // The scope ends.
   });
   const Rows rows;
   const auto called = [&] { return ran_by([&] { ASSERT_TRUE(stage.op(rows.y, rows.x).ok()); }); };
@@ -45,7 +45,7 @@ TEST(Defects, a_scope_of_one_runtime_changes_what_another_runs) {
   TwoImplementations here, there;
   const Rows rows;
   std::barrier step(2);
-  // Both runtimes have a scope alive that is their first.
+  // Both runtimes have an active scope, which is their first.
   std::thread other([&] {
     const PolicyScope scope(there.runtime, {.require = {"reference"}});
     EXPECT_EQ(ran_by([&] { ASSERT_TRUE(there.op(rows.y, rows.x).ok()); }), "copy/plain.one");
@@ -62,8 +62,8 @@ TEST(Defects, a_scope_of_one_runtime_changes_what_another_runs) {
   other.join();
 }
 
-// Even while nothing changes; a call that saw the same even number before and after must have run
-// what was in force under that number.
+// The sequence number is even while nothing changes. A call that saw the same even number before
+// and after must have run the implementation in force under that number.
 TEST(Defects, a_racing_policy_change_leaves_the_old_implementation_cached) {
   TwoImplementations stage;
   std::atomic<uint64_t> sequence{0};
@@ -101,7 +101,7 @@ TEST(Defects, a_racing_policy_change_leaves_the_old_implementation_cached) {
   second.join();
 }
 
-// Both end in a publication; whichever is last must publish what both left behind.
+// Both operations end in a publication; the last one must publish the result of both.
 TEST(Defects, a_registration_beside_a_policy_change_brings_the_old_policy_back) {
   TwoImplementations stage;
   const Rows rows;

@@ -1,4 +1,4 @@
-"""The checks on the documents find what they are for."""
+"""Tests of the checks on documents."""
 import pathlib
 import sys
 import tempfile
@@ -94,7 +94,7 @@ class Generated(unittest.TestCase):
 
     def test_names_what_a_page_leaves_out_and_invents(self):
         self.assertEqual(gen_docs.differences("word", "page", {"a"}, {"b"}),
-                         ["page: lacks the word b", "page: the sources have no word a"])
+                         ["page: lacks the word b", "page: a is not a word in the sources"])
 
 
 class Links(unittest.TestCase):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the commands of ```console blocks and compares what they say.
+"""Runs the commands of ```console blocks and compares their output.
 
 usage: console_test.py OPMUX LIBRARY PAGE [--update]
 
-A line "$ COMMAND" is run by the shell, the lines behind it are what it prints, standard error included.
-Blocks of one name (```console NAME) share a folder. The library is a copy without backends, so that the
-reference alone is there on every machine. Hashes change with the operators that there are: they are not compared.
+A line "$ COMMAND" is run by the shell; the lines after it are the expected output, including standard error.
+Blocks with the same name (```console NAME) share a folder. The library is a copy without backends, so that
+every machine has only the reference. Hashes are not compared, because they change with the set of operators.
 """
 import os
 import pathlib

@@ -3,7 +3,7 @@
 
 usage: policy_examples_test.py OPMUX PAGE MACHINE [--update]
 
-Each ```yaml check=NAME block is followed by a ```text of=NAME block with what the command says.
+Each ```yaml check=NAME block is followed by a ```text of=NAME block with the expected output.
 """
 import pathlib
 import re

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the header of a later minor version: every struct that carries its size gets two more fields.
+"""Generates the header of a later minor version: every struct with a struct_size gets two more fields.
 
 usage: append_fields.py ABI_H OUTPUT
 """
@@ -8,11 +8,11 @@ import re
 import sys
 
 STRUCT = re.compile(r"(typedef struct (opmux_\w+) \{\n  uint32_t struct_size;.*?)(\n\} \2;)", re.S)
-FEWEST = 17  # structs with a size; a change of the form of the header must not pass unnoticed
+FEWEST = 17  # structs with a size; fails if the parser no longer recognizes the header
 
 
 def appended(text):
-    """The header's text, and how many structs grew."""
+    """The new header text and the number of extended structs."""
     made, count = STRUCT.subn(r"\1\n  uint64_t appended[2];\3", text)
     return made.replace("#define OPMUX_ABI_MINOR 0", "#define OPMUX_ABI_MINOR 1"), count
 

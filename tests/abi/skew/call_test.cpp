@@ -4,7 +4,7 @@
 #include <opmux/opmux.hpp>
 #include <opmux/point.hpp>
 
-/// Whole calls of plugins that were built against older, the same and newer headers.
+/// Complete calls of plugins built against older, current and newer headers.
 namespace opmux {
 namespace {
 

@@ -7,8 +7,8 @@
 #include "plugin/loaded_plugin.hpp"
 #include "registry/registry.hpp"
 
-/// What a host makes of plugins that were built against older, the same and newer headers. Compiled
-/// twice: as a host of today, and as one that knows fields of a later version.
+/// Reads plugins built against older, current and newer headers. Compiled twice: as a current host,
+/// and as a host that knows fields of a later version.
 namespace opmux::plugin {
 namespace {
 
@@ -24,7 +24,7 @@ class AbiSkew : public testing::TestWithParam<const char*> {
     EXPECT_NE(library, nullptr) << dlerror();
     query_ = reinterpret_cast<opmux_plugin_query_fn>(dlsym(library, OPMUX_PLUGIN_SYMBOL));
   }
-  /// Everything it brings, in the registry.
+  /// Registers everything that the plugin provides.
   void add_all() {
     auto ready = make_ready(query_);
     ASSERT_TRUE(ready) << ready.error().to_string();
@@ -53,7 +53,7 @@ TEST_P(AbiSkew, every_element_of_every_array_is_read_at_its_place) {
     EXPECT_EQ(record->verify_reads.size(), 2u);
     ASSERT_TRUE(record->plan_reads);
     EXPECT_EQ(record->plan_reads->size(), 1u);
-    // Two dtypes, two bounds of N, two contiguous tensors, one list of modes; and the device.
+    // Two dtypes, two bounds of N, two contiguous tensors, one list of modes, and the device.
     EXPECT_GE(record->capability.checks.size(), 7u);
   }
   ASSERT_EQ(registry_.snapshot()->unclaimed.size(), 1u);
@@ -100,7 +100,7 @@ TEST_P(AbiSkew, init_sees_how_much_host_there_is) {
 INSTANTIATE_TEST_SUITE_P(, AbiSkew, testing::Values("v1", "today", "next"),
                          [](const auto& of) { return std::string(of.param); });
 
-/// The three headers are what they are said to be.
+/// Checks that the three headers really differ.
 TEST(AbiSkewHeaders, the_plugins_differ_in_size) {
   const auto size_of = [](const std::string& name) {
     const std::string path = OPMUX_SKEW_PLUGINS + ("/skew_" + name) + ".so";

@@ -1,6 +1,6 @@
 /*
- * One plugin, compiled against headers of several versions. It uses every array and table of the
- * contract; with a later header it puts noise into the fields that an older host does not know.
+ * A plugin that is compiled against several versions of the header. It uses every array and table
+ * of the ABI; with a later header it fills the fields that an older host does not know with noise.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static float* elements(const opmux_call* call, uint32_t i) {
   return (float*)((char*)arg->value.tensor->data + arg->value.tensor->byte_offset);
 }
 
-/* y = factor * x, by way of the workspace, as long as the plan says. */
+/* y = factor * x, computed through the workspace, with the length from the plan. */
 static int32_t run(void* user_data, const opmux_call* call) {
   const prepared* made = call->prepared;
   float* scratch = call->workspace;
@@ -62,7 +62,7 @@ static int32_t run(void* user_data, const opmux_call* call) {
   return OPMUX_OK;
 }
 
-/* Refuses mode 3, by a fact that it lists; what it does not list must read as absent. */
+/* Refuses mode 3 by a fact that it lists; facts that it does not list must read as absent. */
 static int32_t verify(void* user_data, const opmux_facts* facts, opmux_error* why) {
   int64_t mode = 0, unlisted = 0;
   (void)user_data;
@@ -83,7 +83,7 @@ static int32_t answer(void* user_data, const opmux_arg* args, uint32_t count, op
   return OPMUX_OK;
 }
 
-/* What it sees of the host goes through the host's own log. */
+/* Logs, through the host, how much of the host struct it sees. */
 static int32_t init(void* user_data, const opmux_host* host, opmux_error* error) {
   (void)user_data;
   (void)error;
@@ -202,7 +202,7 @@ static const opmux_plugin plugin = {.struct_size = sizeof(opmux_plugin),
                                     .point_stride = sizeof points[0],
                                     .init = init TAIL};
 
-/* Whatever lies behind the host's struct is the host's. */
+/* Must not write past the host's struct. */
 OPMUX_PLUGIN_ENTRY(skew) {
   const uint32_t room = out->struct_size;
   (void)host;

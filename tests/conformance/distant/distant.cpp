@@ -1,5 +1,5 @@
-// A device that is none: its addresses are out of the CPU's reach, and what is put into a stream
-// happens when somebody waits for it. silu_and_mul on f32, right and in some wrong ways.
+// A simulated device: the CPU cannot access its addresses, and commands in a stream run only when
+// the stream is synchronized. silu_and_mul on f32, correct and in several wrong variants.
 #include <opmux/plugin.hpp>
 
 #include <cmath>
@@ -116,7 +116,7 @@ op::Backend distant() {
       return OPMUX_OK;
     });
   }));
-  // Before what was put into the stream: what is in memory from before.
+  // Runs before the commands that are already in the stream, so it reads stale memory.
   backend.add(silu_and_mul("out_of_order").run([](const op::Call& call) { Rows(call).compute(); }));
   backend.add(silu_and_mul("fails_later").run([](const op::Call& call) {
     enqueue(call, [device = call.c().device, stream = call.stream()]() -> int32_t {

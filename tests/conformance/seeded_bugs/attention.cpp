@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kY = 0, kQ = 1, kK = 2, kV = 3, kMask = 4, kCausal = 5, kScale = 6, kWindow = 7,
                  kSink = 8, kSoftcap = 9;
 
-/// Other rules of who sees whom, where there is no mask: sees(place of the query, key).
+/// Replaces the visibility rule where there is no mask: sees(position of the query, key).
 template <class Sees>
 int32_t seeing(Faulty& f, Sees sees) {
   if (f.has(kMask)) return f.right();
@@ -55,7 +55,7 @@ int32_t window_ignored_while_decoding(Faulty& f) {
   return f.right();
 }
 
-/// Other heads of k and v for each head of q, where there is no mask.
+/// Replaces the head of k and v for each head of q, where there is no mask.
 template <class HeadOf>
 int32_t by_heads(Faulty& f, HeadOf head_of) {
   const int64_t heads = f.dim(kQ, 2), shared = f.dim(kK, 2);

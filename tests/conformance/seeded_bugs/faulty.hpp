@@ -1,5 +1,5 @@
-// What wrong kernels are made of: a copy of a call that may be bent before the reference runs it,
-// and outputs that may be spoilt afterwards. A bug is one small function over it.
+// Building blocks of wrong kernels: a copy of a call that may be modified before the reference runs
+// it, and outputs that may be corrupted afterwards. A bug is one small function over it.
 #pragma once
 
 #include <opmux/abi.h>
@@ -22,11 +22,11 @@ class Faulty {
   Faulty(const Faulty&) = delete;
   Faulty& operator=(const Faulty&) = delete;
 
-  // The arguments as they are now.
+  // Access to the current arguments.
   bool has(size_t i) const { return args_[i].tag != OPMUX_ARG_NONE; }
   void drop(size_t i) { args_[i].tag = OPMUX_ARG_NONE; }
   opmux_tensor& tensor(size_t i) { return tensors_[i]; }
-  int64_t dim(size_t i, int d) const;  ///< d < 0 counts from the last
+  int64_t dim(size_t i, int d) const;  ///< d < 0 counts from the end
   int64_t& shape(size_t i, int d);
   int64_t& stride(size_t i, int d);
   int rank(size_t i) const { return tensors_[i].ndim; }
@@ -40,17 +40,17 @@ class Faulty {
   double& f64(size_t i) { return args_[i].value.f64; }
   int64_t& i64(size_t i) { return args_[i].value.i64; }
   void set(size_t i, double value);
-  /// Number of elements, and of rows of the last `inner` dimensions.
+  /// Number of elements, and of rows over the last `inner` dimensions.
   int64_t elements(size_t i) const;
   int64_t rows(size_t i, int inner = 1) const { return backends::Rows(tensors_[i], inner).count(); }
-  /// Moves the tensor's first element, in elements.
+  /// Moves the tensor's first element by a number of elements.
   void shift(size_t i, int64_t elements);
   bool contiguous(size_t i) const;
   void make_contiguous(size_t i);
   uintptr_t address(size_t i) const;
   const opmux_call& call() const { return call_; }
 
-  // Elements, by their number in row-major order or by their offset from the first.
+  // Element access by row-major index or by offset from the first element.
   int64_t offset(size_t i, int64_t element) const {
     return backends::Rows(tensors_[i], 0).offset(element);
   }
@@ -62,24 +62,25 @@ class Faulty {
   void put_row(size_t i, int64_t row, const std::vector<float>& values);
 
   // Ways to run.
-  /// The reference, on the arguments as they are now.
+  /// Runs the reference on the current arguments.
   int32_t right();
-  /// The same, but elements of tensor i for which `skip(row, place)` holds keep what they had.
+  /// Like right(), but elements of tensor i for which `skip(row, place)` holds keep their old
+  /// values.
   int32_t leaving(size_t i, const std::function<bool(int64_t row, int64_t place)>& skip);
-  /// The same, then output i as f32 is rounded by `store`, which gets each value before rounding.
+  /// Like right(), then rounds output i with `store`, which gets each f32 value before rounding.
   int32_t storing(size_t i, float (*store)(float value));
-  /// The same with other numbers in an integer tensor: change(number, element).
+  /// Like right(), with changed values in an integer tensor: change(value, element).
   int32_t with_integers(size_t i, const std::function<int64_t(int64_t, int64_t)>& change);
-  /// The same with a bool mask of its own.
+  /// Like right(), with the given bool mask.
   int32_t with_mask(size_t i, std::vector<uint8_t>& mask, int64_t rows, int64_t columns);
-  /// The same with other numbers in a float tensor.
+  /// Like right(), with changed values in a float tensor.
   int32_t with_floats(size_t i, const std::function<float(float, int64_t)>& change);
-  /// Other arithmetic for operators that map rows of `in` to rows of `out`.
+  /// Replaces the arithmetic of operators that map rows of `in` to rows of `out`.
   int32_t by_rows(size_t out, size_t in,
                   const std::function<std::vector<float>(const std::vector<float>&)>& map);
 
  private:
-  /// Runs with tensor i replaced by row-major memory of that type.
+  /// Runs with tensor i replaced by row-major memory of the given dtype.
   int32_t replaced(size_t i, void* data, opmux_dtype dtype);
 
   const opmux_impl* right_;
@@ -95,7 +96,7 @@ struct Bug {
   int32_t (*run)(Faulty& f);
 };
 
-/// Wrong kernels by family of operators.
+/// Wrong kernels by operator family.
 std::vector<Bug> rms_norm_bugs();
 std::vector<Bug> norm_bugs();
 std::vector<Bug> activation_bugs();
@@ -106,17 +107,17 @@ std::vector<Bug> attention_bugs();
 std::vector<Bug> cache_bugs();
 std::vector<Bug> routing_bugs();
 
-/// Not bugs: right kernels that add in another order than the reference.
+/// Not bugs: correct kernels that add in another order than the reference.
 std::vector<Bug> right_kernels();
 
-// Roundings that are not to nearest even.
+// Roundings other than to nearest even.
 float truncated_bf16(float value);
-float through_f16(float value);  ///< then to whatever comes
+float through_f16(float value);  ///< before the final rounding
 float through_bf16(float value);
 
-// Families of bugs that many operators can have; O is the output, I an input.
+// Bugs that many operators can have; O is the output, I an input.
 
-/// The last M-1 or fewer elements of rows whose length leaves R are not written.
+/// The last M-1 or fewer elements of rows with width % M == R are not written.
 template <size_t O, int64_t M, int64_t R>
 int32_t tail_unwritten(Faulty& f) {
   const int64_t width = f.dim(O, -1);
@@ -132,21 +133,21 @@ int32_t last_row_unwritten(Faulty& f) {
   return f.leaving(O, [=](int64_t row, int64_t) { return row == rows - 1; });
 }
 
-/// Rows are thought to lie without gaps.
+/// Ignores the stride between rows.
 template <size_t I>
 int32_t row_stride_ignored(Faulty& f) {
   if (f.has(I) && f.rank(I) == 2 && f.stride(I, -1) == 1) f.stride(I, 0) = f.dim(I, 1);
   return f.right();
 }
 
-/// Neighbours are thought to be next to each other.
+/// Ignores the stride between neighbours.
 template <size_t I>
 int32_t inner_stride_ignored(Faulty& f) {
   if (f.has(I) && f.rank(I) > 0) f.stride(I, -1) = 1;
   return f.right();
 }
 
-/// Leading dimensions are walked with the stride of the last of them.
+/// Uses the stride of the last leading dimension for all leading dimensions.
 template <size_t I>
 int32_t leading_collapsed(Faulty& f) {
   for (int d = f.rank(I) - 3; d >= 0; --d) {
@@ -155,7 +156,7 @@ int32_t leading_collapsed(Faulty& f) {
   return f.right();
 }
 
-/// One element behind the last one is written where the length is one short of a vector.
+/// Writes one element past the end if the length is one short of a vector.
 template <size_t O, int64_t M>
 int32_t written_past(Faulty& f) {
   const int32_t outcome = f.right();
@@ -168,7 +169,7 @@ int32_t written_past(Faulty& f) {
   return outcome;
 }
 
-/// One element behind the last one is read where the length leaves R.
+/// Reads one element past the end if width % M == R.
 template <size_t I, int64_t M, int64_t R>
 int32_t read_past(Faulty& f) {
   const int64_t width = f.dim(I, -1), rows = f.rows(I);
@@ -182,7 +183,7 @@ int32_t read_past(Faulty& f) {
   return f.right();
 }
 
-/// An input is scaled in place and not restored.
+/// Scales an input in place and does not restore it.
 template <size_t I, int64_t Rows>
 int32_t input_changed(Faulty& f) {
   const int32_t outcome = f.right();
@@ -192,7 +193,7 @@ int32_t input_changed(Faulty& f) {
   return outcome;
 }
 
-/// A sum is added to what was in the output.
+/// Adds the result to the previous contents of the output.
 template <size_t O, int64_t Width>
 int32_t output_added_to(Faulty& f) {
   if (f.dim(O, -1) != Width || !f.has(O)) return f.right();
@@ -205,19 +206,19 @@ int32_t output_added_to(Faulty& f) {
   return outcome;
 }
 
-/// bf16 results are cut off instead of rounded.
+/// Truncates bf16 results instead of rounding.
 template <size_t O>
 int32_t bf16_truncated(Faulty& f) {
   return f.bf16(O) ? f.storing(O, truncated_bf16) : f.right();
 }
 
-/// f32 results of mixed calls pass through f16.
+/// Passes f32 results of mixed calls through f16.
 template <size_t O, size_t I>
 int32_t f32_through_f16(Faulty& f) {
   return f.f32(O) && !f.f32(I) ? f.storing(O, through_f16) : f.right();
 }
 
-/// A tensor that is not on a boundary of 16 bytes is read from the boundary before it.
+/// Reads a tensor that is not 16-byte aligned from the preceding boundary.
 template <size_t I>
 int32_t aligned_down(Faulty& f) {
   const auto size = static_cast<uintptr_t>(f.tensor(I).dtype.bits / 8);
@@ -227,7 +228,7 @@ int32_t aligned_down(Faulty& f) {
   return f.right();
 }
 
-/// With several threads the rows are counted by a number that all of them share.
+/// With several threads, counts rows in a shared variable.
 template <size_t O, int64_t Least>
 int32_t threads_share_a_counter(Faulty& f) {
   const int32_t outcome = f.right();
@@ -249,7 +250,7 @@ int32_t threads_share_a_counter(Faulty& f) {
   return outcome;
 }
 
-/// Every now and then the last bit differs.
+/// Changes the last bit in one of Period calls.
 template <size_t O, int Period>
 int32_t last_bit_wavers(Faulty& f) {
   static thread_local int calls = 0;
@@ -260,7 +261,7 @@ int32_t last_bit_wavers(Faulty& f) {
   return outcome;
 }
 
-/// Rows of large batches go another way and end in other bits.
+/// Computes the rows of large batches with different bits.
 template <size_t O, int64_t Least>
 int32_t batch_changes_bits(Faulty& f) {
   const int32_t outcome = f.right();

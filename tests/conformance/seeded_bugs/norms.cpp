@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kX = 0, kResidual = 1, kAddWeight = 2;
 
-/// The sum is kept in f32 for the norm, as if it had not been stored.
+/// Normalizes the f32 sum instead of the stored, rounded one.
 int32_t norm_of_the_unrounded_sum(Faulty& f) {
   if (f.f32(kResidual)) return f.right();
   return f.storing(kResidual, [](float sum) { return sum; });
@@ -47,7 +47,7 @@ int32_t both_have_the_strides_of_x(Faulty& f) {
 
 constexpr size_t kY = 0, kIn = 1, kWeight = 2, kBias = 3, kEps = 4;
 
-/// layer_norm with the variance in the hands of the bug.
+/// layer_norm with a replaceable variance.
 template <class Variance>
 int32_t norm(Faulty& f, Variance variance) {
   return f.by_rows(kY, kIn, [&](const std::vector<float>& x) {

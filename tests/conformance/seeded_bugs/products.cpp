@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kY = 0, kA = 1, kB = 2;
 
-/// Every sum in the hands of the bug: sum(left, right) with the terms' factors.
+/// A product with a replaceable sum: sum(left, right) gets the factors of the terms.
 template <class Sum>
 int32_t multiply(Faulty& f, Sum sum) {
   const int64_t height = f.dim(kA, -2), depth = f.dim(kA, -1), width = f.dim(kB, -1);

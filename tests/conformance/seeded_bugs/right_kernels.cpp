@@ -3,9 +3,9 @@
 namespace opmux::seeded {
 namespace {
 
-/// Right kernels that do not compute what the reference computes: every sum runs the other way.
+/// Correct kernels whose bits differ from the reference, because every sum runs backwards.
 
-/// Argument and dimension that are walked backwards together.
+/// An argument and a dimension that are reversed together.
 struct Axis {
   size_t argument;
   int dim;
@@ -21,7 +21,7 @@ int32_t backwards(Faulty& f, std::initializer_list<Axis> axes) {
   return f.right();
 }
 
-/// Sums without blocks, so that errors grow as they do in the plainest loop.
+/// Sums without blocking, so that errors grow as in the simplest loop.
 int32_t plain_product(Faulty& f) {
   const int64_t height = f.dim(1, -2), depth = f.dim(1, -1), width = f.dim(2, -1);
   for (int64_t e = 0; e < f.elements(0); ++e) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kY = 0, kX = 1, kWeight = 2, kEps = 3;
 
-/// rms_norm with the sum and the last step in the hands of the bug.
+/// rms_norm with a replaceable sum and last step.
 template <class Sum, class Last>
 int32_t norm(Faulty& f, Sum sum, Last last) {
   if (f.call().arg_count > 4 && f.i64(4) != 0) return f.right();  // rounded before the weight
@@ -135,7 +135,7 @@ int32_t subnormals_flushed(Faulty& f) {
   });
 }
 
-/// Not re-entrant: what is computed lies in memory that all callers share for a while.
+/// Not re-entrant: intermediate results are in memory that all callers share.
 int32_t callers_share_a_row(Faulty& f) {
   static std::vector<float> shared(65536);
   const int32_t outcome = f.right();

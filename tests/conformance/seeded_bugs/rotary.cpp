@@ -38,7 +38,7 @@ int32_t halves_for_odd_heads(Faulty& f) {
   if (f.dim(kQ, -1) % 2 == 1) f.i64(kStyle) = 0;
   return f.right();
 }
-/// Pairs are (i, i + D/2) although only R elements are rotated.
+/// Pairs (i, i + D/2) although only R elements are rotated.
 int32_t partial_rotary_pairs_by_head_size(Faulty& f) {
   const int64_t width = f.dim(kQ, -1), rotated = f.dim(kTable, 1);
   if (rotated == width || f.i64(kStyle) == 1 || width % 2 == 1 || rotated == 0) return f.right();
@@ -72,7 +72,7 @@ int32_t table_in_f16(Faulty& f) {
   if (!f.f32(kTable)) return f.right();
   return f.with_floats(kTable, [](float value, int64_t) { return through_f16(value); });
 }
-/// The second of a pair is computed from the first after it was turned.
+/// Computes the second element of a pair from the already rotated first one.
 int32_t first_already_turned(Faulty& f) {
   const int64_t rotated = f.dim(kTable, 1), width = f.dim(kQ, -1);
   if (f.i64(kStyle) != 1 || rotated < 2 || f.dim(kQ, -2) != 1) return f.right();

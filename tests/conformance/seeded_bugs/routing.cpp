@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kWeights = 0, kIds = 1, kLogits = 2, kRenormalize = 3;
 
-/// Of equal neighbours the later one comes first.
+/// Orders equal neighbours by descending index.
 int32_t ties_go_to_the_higher_id(Faulty& f) {
   const int32_t outcome = f.right();
   const int64_t chosen = f.dim(kIds, -1), experts = f.dim(kLogits, -1);

@@ -8,7 +8,7 @@ OPMUX_C_LINKAGE int32_t opmux_plugin_query_v1_reference(const opmux_host* host, 
 namespace opmux::seeded {
 namespace {
 
-/// The reference's own descriptors.
+/// The descriptor of the reference implementation of an operator.
 const opmux_impl& right_of(std::string_view op) {
   static const opmux_plugin plugin = [] {
     opmux_host host{};

@@ -1,4 +1,4 @@
-// Wrong and right kernels that bend the reference, as implementations of a runtime.
+// Registers wrong and correct kernels, which modify the reference, as implementations.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace opmux::seeded {
 
-/// All families.
+/// The bugs of all operator families.
 std::vector<Bug> all_bugs();
 
-/// One of them with what it bends.
+/// A bug together with the reference implementation that it modifies.
 struct Seeded {
   explicit Seeded(const Bug& bug);
 
@@ -24,7 +24,7 @@ struct Seeded {
   const opmux_impl* right;
 };
 
-/// Registers them for as long as the runtime lives; they must outlive it.
+/// Registers the kernels for the lifetime of the runtime; they must outlive it.
 void implement(Runtime& runtime, std::vector<Seeded>& kernels);
 
 }  // namespace opmux::seeded

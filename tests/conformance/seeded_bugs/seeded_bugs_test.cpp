@@ -1,4 +1,5 @@
-// Runs every wrong kernel through the very suite that right ones pass, and counts what is missed.
+// Runs every wrong kernel through the same suite that correct ones pass, and counts the missed
+// ones.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -28,7 +29,7 @@ void count(const conformance::ImplementationReport& report, Tally& tally) {
   if (share < kRare) ++tally.rare;
 }
 
-/// A runtime with kernels that bend the reference.
+/// A runtime with kernels that modify the reference.
 class Bent {
  public:
   explicit Bent(const std::vector<Bug>& kernels) : seeded_(kernels.begin(), kernels.end()) {
@@ -44,7 +45,7 @@ class Bent {
   Runtime runtime_ = Runtime::create({.environment = {{}}, .backends = false}).value();
 };
 
-/// The suite as `opmux verify --all` runs it.
+/// Runs the suite as `opmux verify --all` does.
 Tally verify_bugs(bool count_wrong) {
   const std::vector<Bug> bugs = all_bugs();
   Bent bent(bugs);
@@ -71,7 +72,7 @@ TEST(SeededBugs, are_mostly_rare) {
   EXPECT_GE(tally.rare, 60u);
 }
 
-/// False alarms among kernels that add in another order than the reference.
+/// Counts false alarms among kernels that add in another order than the reference.
 void count_false_alarms(uint64_t cases, uint64_t least) {
   Bent bent(right_kernels());
   const conformance::Report report = bent.verify({.cases = cases, .seed = 99, .count_wrong = true});

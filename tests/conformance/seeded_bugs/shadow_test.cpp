@@ -1,4 +1,4 @@
-// Serves wrong and right kernels with the shadow check on, over the calls that the suite draws.
+// Runs wrong and correct kernels with the shadow check on calls that the suite generates.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -17,8 +17,8 @@ using conformance::Case;
 using conformance::CaseArgument;
 using conformance::CaseTensor;
 
-/// Memory for one tensor with much room on both sides, so that what reaches beside it does not
-/// fault. Pages that nobody touches cost nothing.
+/// Memory for one tensor with a large margin on both sides, so that out-of-bounds accesses do not
+/// fault. Untouched pages cost nothing.
 class Field {
  public:
   static constexpr size_t kRoom = size_t{32} << 20, kMost = size_t{64} << 20;
@@ -30,7 +30,7 @@ class Field {
   std::unique_ptr<std::byte, void (*)(void*)> memory_;
 };
 
-/// A case in memory, its outputs holding what earlier calls left there.
+/// A case in memory; its outputs contain the results of earlier calls.
 class Laid {
  public:
   Laid(const Case& c, std::vector<Field>& fields)
@@ -51,7 +51,7 @@ class Laid {
     } else if (!from.is_tensor()) {
       arg.value.i64 = from.i64;
     } else if (from.present) {
-      // At any multiple of the element's size, as the suite has it.
+      // At any multiple of the element size, as in the suite.
       const auto size = static_cast<size_t>(from.tensor.dtype.size_bytes());
       std::byte* const first = field.begin() + (number + i) % 8 * size;
       tensors_[i] = TensorView(first, from.tensor.dtype, from.tensor.shape, from.tensor.strides);
@@ -74,7 +74,7 @@ class Laid {
   std::vector<opmux_arg> args_;
 };
 
-/// Calls of one operator as the suite draws them, those that nobody should run left out.
+/// Calls of one operator as the suite generates them, without invalid calls.
 class Calls {
  public:
   Calls(const Operator& op, const std::string& name, uint64_t seed, size_t count)
@@ -89,7 +89,7 @@ class Calls {
       if (!drawn.invalid && !drawn.empty()) cases_.push_back(std::move(drawn));
     }
   }
-  /// One call; false if it did not end well, as where the implementation does not take it.
+  /// Makes one call; false if it failed, for example because the implementation declined it.
   bool run(size_t number) {
     static std::vector<Field> fields;
     const Laid laid(cases_[number % cases_.size()], fields);
@@ -120,7 +120,7 @@ Options for_service(bool backends) {
   return options;
 }
 
-/// A runtime that compares whenever it is told to.
+/// A runtime with an adjustable sampling rate of the shadow check.
 class Service {
  public:
   explicit Service(bool backends = false)
@@ -144,7 +144,7 @@ class Service {
   std::chrono::nanoseconds time_ = std::chrono::hours(1);
 };
 
-// Bugs that change no output of a valid call beyond what may differ. All others do.
+// Bugs that do not change an output of a valid call beyond the tolerance. All others do.
 const std::set<std::string_view> kNoValue = {
     "written_past",
     "written_past_7_of_8",
@@ -159,10 +159,10 @@ const std::set<std::string_view> kNoValue = {
     // Within the tolerance.
     "last_bit_wavers",
     "batch_changes_bits",
-    // Only while others run.
+    // Only with concurrent calls.
     "threads_share_a_counter",
     "callers_share_a_row",
-    // With data that the operator calls invalid.
+    // With data that the operator defines as invalid.
     "invalid_positions_clamped",
     "negative_ids_count_from_the_end",
     "slots_too_large_skipped",
@@ -173,7 +173,7 @@ const std::set<std::string_view> kNoValue = {
 constexpr int kEvery = 16;
 constexpr size_t kCallsPerBug = 10'000, kBetween = 256;
 
-/// Calls until the bug is seen; kCallsPerBug + 1 if it is not.
+/// The number of calls until the bug is found; kCallsPerBug + 1 if it is not.
 size_t calls_until_seen(Service& service, const Seeded& seeded, Calls& calls, ShadowInfo& seen) {
   service.serve(seeded.id(), kEvery);
   for (size_t call = 0; call < kCallsPerBug;) {
@@ -226,7 +226,7 @@ struct Served {
   uint64_t calls = 0, compared = 0, alarms = 0;
 };
 
-/// Calls of one right implementation, until so many ended well or nothing is left to draw.
+/// Calls one correct implementation until `calls` calls succeeded or no case is left.
 void serve_right(Service& service, const std::string& op, const std::string& id, size_t cases,
                  size_t calls, Served& sum) {
   service.serve(id, kEvery);
@@ -244,13 +244,13 @@ void serve_right(Service& service, const std::string& op, const std::string& id,
     std::printf("FALSE ALARM %s: %s\n", id.c_str(), info.last->text.c_str());
 }
 
-/// All that are available, so many calls in all.
+/// Calls all available implementations, `calls` times in total.
 void serve_all_right(size_t cases, size_t calls) {
   Service service(true);
   std::vector<Seeded> kernels;
   for (const Bug& right : right_kernels()) kernels.emplace_back(right);
   implement(service.runtime, kernels);
-  std::vector<std::pair<std::string, std::string>> right;  // operator, implementation
+  std::vector<std::pair<std::string, std::string>> right;  // Pairs of operator and implementation.
   for (const OperatorInfo& op : service.runtime.list()) {
     for (const ImplementationInfo& one : op.implementations) {
       if (one.available && one.kind != "reference" && !one.own_memory)
@@ -258,7 +258,7 @@ void serve_all_right(size_t cases, size_t calls) {
     }
   }
   Served sum;
-  // Some have less to draw than their share; the others make up for it.
+  // Some implementations have fewer cases than their share; the others get the rest.
   for (size_t i = 0; i < right.size(); ++i) {
     const size_t left = calls - std::min<size_t>(calls, sum.calls);
     serve_right(service, right[i].first, right[i].second, cases, left / (right.size() - i) + 1,

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kY = 0, kX = 1, kScale = 2;
 
-/// exp(x - shift(x)) / sum(x, powers), with x scaled.
+/// exp(x - shift(x)) / sum(x, powers) on scaled x.
 template <class Shift, class Sum>
 int32_t softmax(Faulty& f, Shift shift, Sum sum) {
   const auto scale = static_cast<float>(f.f64(kScale));

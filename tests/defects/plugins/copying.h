@@ -1,4 +1,5 @@
-/* A plugin that copies: `NAME.copy` by one backend. Each defect bends one thing about it. */
+/* A plugin with one backend that implements `NAME.copy`. Each test plugin changes one property of
+   it. */
 #ifndef OPMUX_TESTS_DEFECTS_COPYING_H
 #define OPMUX_TESTS_DEFECTS_COPYING_H
 

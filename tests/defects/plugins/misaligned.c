@@ -1,4 +1,5 @@
-/* Its tables lie at odd addresses, as `#pragma pack` makes them; or its array has an odd stride. */
+/* Its tables are at odd addresses, as `#pragma pack` places them, or its array has an odd
+   stride. */
 #include "copying.h"
 
 #pragma pack(push, 1)
@@ -13,7 +14,8 @@ typedef struct tables {
 
 OPMUX_PLUGIN_ENTRY(misaligned) {
   static tables all;
-  /* Addresses that the types do not have: the host must copy, never look through them. */
+  /* The addresses are misaligned for their types, so the host must copy instead of
+     dereferencing. */
   char* base = (char*)&all;
   const opmux_impl* at = (const opmux_impl*)(const void*)(base + offsetof(tables, impl));
   const opmux_impl impl = copying_impl("defect.copy", COPY_SCHEMA("defect"));

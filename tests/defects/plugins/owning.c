@@ -1,4 +1,4 @@
-/* What it hands out is no memory of malloc: whoever else frees it ends the process. */
+/* Returns memory that malloc did not allocate, so freeing it elsewhere crashes the process. */
 #include "copying.h"
 
 #define MOST 64
@@ -15,7 +15,7 @@ static int out_count, back_count;
 int handed_out(void) { return out_count; }
 int given_back(void) { return back_count; }
 
-/* Inside of an array, one byte behind what an allocator could have made. */
+/* Returns a pointer one byte into an array, which no allocator could have returned. */
 static int32_t plan(void* user_data, const opmux_call* call, void** prepared) {
   (void)user_data;
   (void)call;

@@ -1,4 +1,4 @@
-/* Copies; says another major version, another schema, or another operator if it is told to. */
+/* Copies; macros select another major version, another schema, or another operator. */
 #include "copying.h"
 
 #ifndef MAJOR

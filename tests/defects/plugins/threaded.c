@@ -1,4 +1,4 @@
-/* A thread of its own runs its code for as long as the process lives, whoever unloads it. */
+/* Has a thread that runs its code until the process ends, even if the library is unloaded. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -23,7 +23,8 @@ static void start(void) {
   if (pthread_create(&thread, NULL, work, NULL) == 0) pthread_detach(thread);
 }
 
-/* Begins with the first call: a plugin that leaves threads when it is loaded may be refused. */
+/* Starts the thread at the first call, because a plugin that leaves threads after loading may be
+   refused. */
 static int32_t run(void* user_data, const opmux_call* call) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, start);

@@ -1,4 +1,4 @@
-/* Calls a function that no library has; if it is bound lazily, that is found by the first call. */
+/* Calls an undefined function; with lazy binding, this is detected only at the first call. */
 #include "copying.h"
 
 void no_library_defines_this(void);
