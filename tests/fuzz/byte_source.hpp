@@ -6,7 +6,7 @@
 
 namespace opmux::fuzz {
 
-/// Hands out what a fuzzer wrote, then zeros.
+/// Consumes the fuzzer's input, then returns zeros.
 class ByteSource {
  public:
   ByteSource(const uint8_t* data, size_t size) : data_(data), left_(size) {}
@@ -20,7 +20,7 @@ class ByteSource {
     left_ -= size;
     return value;
   }
-  /// One of 0 to `choices` - 1.
+  /// A number from 0 to `choices` - 1.
   uint32_t pick(uint32_t choices) { return take<uint8_t>() % choices; }
   bool rarely() { return take<uint8_t>() >= 0xf0; }
 

@@ -1,5 +1,5 @@
-// The C face with arguments of any kind: tensors of any shape over memory that is there, tokens and
-// names of any bytes. Whatever fails says so with a sentence.
+// The C API with arbitrary arguments: tensors of any shape over valid memory, arbitrary tokens and
+// names. Every failure must have a message.
 #include <array>
 #include <cstdlib>
 #include <deque>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<const char*, 6> kOperators{"rms_norm", "softmax",      "silu_and_mul",
                                                 "matmul",   "gelu_and_mul", "no_such_operator"};
 
-/// The tensors' data: larger than any of them, but for those that are said to be larger still.
+/// Data of the tensors: larger than any tensor, except those whose declared size must be refused.
 std::vector<uint64_t>& memory() {
   static auto* const bytes = new std::vector<uint64_t>(1 << 16);
   return *bytes;
@@ -37,7 +37,7 @@ class Caller {
     error_ = opmux_error_of(text_.data(), text_.size());
     return error_;
   }
-  /// A failure has a sentence.
+  /// A failure must have a message.
   void expect(int32_t outcome) {
     if (outcome != OPMUX_OK && error_.text_size == 0) std::abort();
   }
@@ -53,7 +53,8 @@ class Caller {
 
   opmux_str text() {
     constexpr std::array<const char*, 11> kWords{
-        "reference",  "vendor", "vendor:acme", "*/*.*",      "rms_norm/reference.scalar",
+        /* The product of the sizes is within memory(), or so large that the call must be refused. */
+        "reference",  "vendor", "vendor:acme", "**.*",       "rms_norm/reference.scalar",
         "impl:a/b.c", "",       "*",           "contiguous", "widen",
         "none"};
     if (!bytes_.rarely()) return opmux_str_of(kWords[bytes_.pick(kWords.size())]);

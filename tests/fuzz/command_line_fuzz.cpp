@@ -1,4 +1,4 @@
-// Arguments of operators as the command line takes them: an operator's name, then one per line.
+// Operator arguments in command-line syntax: an operator's name, then one argument per line.
 #include <cstdlib>
 #include <string>
 #include <string_view>

@@ -1,4 +1,5 @@
-// Conditions on any text: what is read compiles or has a problem inside the text, and answers.
+// Conditions from arbitrary text: a parsed condition must compile, or report a problem inside the
+// text, and evaluate.
 #include <cstdlib>
 #include <string_view>
 
@@ -15,7 +16,7 @@ const opmux::registry::RegistrySnapshot& known_operators() {
   return *known;
 }
 
-/// A call of which nothing but the schema is known.
+/// Evaluates the condition for a call of which only the schema is known.
 void answer(const policy::ConditionProgram& program, const registry::Schema& schema) {
   registry::Arguments arguments;
   arguments.count = static_cast<uint32_t>(schema.args.size());

@@ -1,5 +1,5 @@
-// The reader of descriptors on structs in which every field is wrong now and then. An array that is
-// said to be there is there: how long memory is, no reader can know.
+// The descriptor reader on structs in which any field may be wrong. Declared arrays are really
+// present, because a reader cannot know how much memory is valid.
 #include <deque>
 #include <memory>
 #include <string>
@@ -18,7 +18,7 @@ int32_t answer(void*, const opmux_arg*, uint32_t, opmux_arg*) { return OPMUX_OK;
 void destroy(void*, void*) {}
 int32_t create(void*, const opmux_arg*, uint32_t, void**, opmux_error*) { return OPMUX_OK; }
 
-/// Makes descriptors and owns their memory.
+/// Generates descriptors and owns their memory.
 class Maker {
  public:
   explicit Maker(ByteSource& bytes) : bytes_(bytes) {}
@@ -83,10 +83,11 @@ class Maker {
     }
   }
 
-  /// Room for `count` elements, `stride` apart.
+  /// Memory for `count` elements, `stride` apart.
   template <class T>
   T* room(uint32_t count, uint32_t stride) {
-    // Memory for pointers, and of the very size, so that a step beyond it is found.
+    // Aligned for pointers and of the exact size, so that the sanitizer detects an access past the
+    // end.
     const size_t words = (size_t{count} * stride + 7) / 8;
     return reinterpret_cast<T*>(memory_.emplace_back(new uint64_t[words]()).get());
   }

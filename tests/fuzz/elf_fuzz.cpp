@@ -1,4 +1,4 @@
-// The reader of libraries on any bytes: what it takes must keep its promises.
+// The ELF reader on arbitrary bytes: accepted files must satisfy its postconditions.
 #include <cstdlib>
 
 #include "plugin/elf_reader.hpp"

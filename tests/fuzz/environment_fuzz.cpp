@@ -1,4 +1,4 @@
-// The environment on any names and values: one NAME=value per line.
+// The environment reader on arbitrary names and values: one NAME=value per line.
 #include <cstdlib>
 #include <string>
 #include <string_view>

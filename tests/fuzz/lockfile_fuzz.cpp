@@ -1,5 +1,5 @@
-// The reader of lockfiles on any bytes: what it takes reads back as itself, what it refuses has a
-// place.
+// The lockfile reader on arbitrary bytes: an accepted file must round-trip, a refusal must name a
+// position.
 #include <opmux/lockfile.hpp>
 
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// The reader of policies on any text: a refusal names a place, what is taken can be put in force.
+// The policy reader on arbitrary text: a refusal must name a position, an accepted policy must be
+// applicable.
 #include <cstdlib>
 #include <memory>
 #include <string_view>

@@ -1,5 +1,5 @@
-// The reader of replay files on any bytes, as a whole and behind a digest that is right: what it
-// takes is written as it reads, what it refuses has a reason.
+// The replay-file reader on arbitrary bytes, with and without a valid digest: an accepted file must
+// round-trip, a refusal must have a reason.
 #include <cstdint>
 #include <cstdlib>
 #include <span>

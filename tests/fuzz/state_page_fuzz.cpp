@@ -1,5 +1,5 @@
-// The reader of state pages on any bytes: what it takes reads back as itself. A check sum that is
-// right is put behind half of the inputs, so that what stands before it is read, too.
+// The status-file reader on arbitrary bytes: an accepted file must round-trip. Half of the inputs
+// get a valid checksum, so that the code behind the checksum test is reached.
 #include <cstdlib>
 #include <string>
 

@@ -1,4 +1,4 @@
-// What is kept of a trial, and what it reports, on any bytes: what is taken reads back the same.
+// Cached probe results and probe reports on arbitrary bytes: accepted input must round-trip.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

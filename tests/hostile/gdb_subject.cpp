@@ -1,4 +1,5 @@
-// Loads the plugins of a folder, says so, and waits until its input ends: for a debugger.
+// Loads the plugins of a folder, prints a line, and waits for the end of its input, so that a
+// debugger can attach.
 #include <iostream>
 #include <string>
 

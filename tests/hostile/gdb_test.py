@@ -14,7 +14,7 @@ SKIPPED = 77
 
 
 def look(subject, folder, form):
-    """What gdb says of the plugin in a running process."""
+    """The output of gdb about the plugin in a running process."""
     command = [subject, f"{folder}/plugins", f"{folder}/state", form]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
         loaded = run.stdout.readline().strip()
@@ -41,7 +41,7 @@ def main():
                 print("skipped: this user may not attach")
                 return SKIPPED
             place = f"/proc/{pid}/fd/" if form == "sealed" else f"plugins/{plugin.name}"
-            # A function is listed in one way if there is debug information and in another if not.
+            # gdb lists a function differently with and without debug information.
             function = r"(?m)^(\d+:.* run\(|0x[0-9a-f]+ +run$)"
             for wanted in (re.escape(place), "opmux_plugin_query_v1 in section .text", function):
                 if not re.search(wanted, said):

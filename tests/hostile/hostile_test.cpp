@@ -17,7 +17,7 @@
 namespace opmux::plugin {
 namespace {
 
-/// What the trial of one hostile plugin must end with.
+/// The expected probe result of one hostile plugin.
 struct Hostile {
   std::string name, code, stage;
   int signal = 0;
@@ -37,7 +37,7 @@ std::vector<Hostile> crashing() {
   return all;
 }
 
-/// Those that are refused before any of their code is in this process.
+/// Plugins that the probe refuses before any of their code is in this process.
 std::vector<Hostile> refused_by_probe() {
   std::vector<Hostile> all = crashing();
   const std::vector<Hostile> others{

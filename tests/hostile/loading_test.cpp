@@ -25,7 +25,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// A folder of plugins and a folder for state that go with the test.
+/// A plugin folder and a state folder that live as long as the test.
 class LoadingTest : public testing::Test {
  protected:
   void put(const std::string& from, const std::string& name) {
@@ -47,7 +47,7 @@ class LoadingTest : public testing::Test {
   static bool has_backend(Runtime& runtime, const std::string& name) {
     return runtime.core().registry().snapshot()->backends.contains(name);
   }
-  /// The one plugin that was found in the folder.
+  /// The only plugin found in the folder.
   static PluginInfo found(Runtime& runtime) {
     const std::vector<PluginInfo> all = runtime.plugins();
     return all.size() == 2 ? all.back() : PluginInfo{};
@@ -72,11 +72,12 @@ TEST_F(LoadingTest, a_plugin_waits_until_a_decision_could_use_it) {
   put_twin("hang_at_query");
   Runtime runtime = Runtime::create(options()).value();
   EXPECT_FALSE(has_backend(runtime, "twin_nan"));
-  EXPECT_TRUE(runtime.op("twin_hang_at_query.swish")) << "its operators are known from its verdict";
+  EXPECT_TRUE(runtime.op("twin_hang_at_query.swish"))
+      << "its operators are known from the probe result";
   const uint64_t before = runtime.generation();
   EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
   EXPECT_EQ(runtime.generation(), before + 1) << "one plugin, one generation";
-  EXPECT_FALSE(has_backend(runtime, "twin_hang_at_query")) << "nobody asked for it";
+  EXPECT_FALSE(has_backend(runtime, "twin_hang_at_query")) << "no decision needed it";
   runtime.warm_up();
   EXPECT_TRUE(has_backend(runtime, "twin_hang_at_query"));
 }
@@ -123,7 +124,7 @@ TEST_F(LoadingTest, says_once_that_verdicts_cannot_be_kept) {
   with.environment = {{std::string("OPMUX_STATE_DIR"), std::string("/proc/nowhere")}};
   Runtime runtime = Runtime::create(with).value();
   EXPECT_THAT(heard_, Contains("store.folder"));
-  EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32") << "it works all the same";
+  EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32") << "the plugin works without a cache";
 }
 
 TEST_F(LoadingTest, a_sealed_plugin_runs_from_memory_and_not_from_its_file) {
@@ -159,14 +160,14 @@ TEST_F(LoadingTest, a_hostile_plugin_leaves_its_neighbours_and_this_process_alon
   EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
 }
 
-/// A good plugin's bytes after something was done to them.
+/// The bytes of a valid plugin, damaged in the given way.
 std::string spoiled(const std::string& how) {
   std::ifstream file(std::string(OPMUX_HARMLESS_TWINS) + "/nan.so", std::ios::binary);
   std::string bytes(std::istreambuf_iterator<char>(file), {});
-  constexpr size_t kClass = 4, kMachine = 18;  // of the header
+  constexpr size_t kClass = 4, kMachine = 18;  // Offsets in the ELF header.
   if (how == "elf.class") bytes[kClass] = 1;
   if (how == "elf.machine") bytes[kMachine] = static_cast<char>(bytes[kMachine] ^ 0x55);
-  // Before what is loaded ends; behind it may be much that a debugger reads.
+  // Cut inside the loaded segments; debug information after them may be long.
   if (how == "elf.truncated") bytes.resize(4096);
   if (how == "elf.magic") {
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i * 31 + i * 7);
@@ -188,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(Spoiled, SpoiledFileTest,
                          testing::Values("elf.class", "elf.machine", "elf.truncated", "elf.magic"),
                          [](const auto& way) { return way.param.substr(4); });
 
-/// Refused only when they are put beside the others.
+/// Plugins that are valid alone and conflict with others.
 struct Misfit {
   std::string name, code;
 };

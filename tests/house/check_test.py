@@ -1,4 +1,4 @@
-"""The checks on the tree find what they are for."""
+"""Tests of the checks on the source tree."""
 import pathlib
 import subprocess
 import sys
@@ -14,7 +14,7 @@ import check_symbols  # noqa: E402
 
 class Layers(unittest.TestCase):
     def problems(self, files):
-        """What check_layers says about a tree of {path: text}."""
+        """The problems that check_layers finds in a tree of {path: text}."""
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             for name, text in files.items():

@@ -1,4 +1,4 @@
-"""Mutants are drawn from code, and from nothing else."""
+"""Mutants change only code, not comments or literals."""
 import pathlib
 import random
 import sys
@@ -10,7 +10,7 @@ import mutations  # noqa: E402
 
 
 def of_line(line):
-    """All changes of a line inside a function, by kind."""
+    """All mutations of a line inside a function, by kind."""
     found = {}
     for kind, after in mutations.edits(line, mutations.blanked(line), ";"):
         found.setdefault(kind, []).append(after)

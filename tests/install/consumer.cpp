@@ -2,7 +2,7 @@
 
 #include <opmux/opmux.hpp>
 
-// Prints whether the installed backends and operators are found from here.
+// Prints whether the installed backends and operators are found from a third-party program.
 int main() {
   opmux::Runtime runtime = opmux::Runtime::create().value();
   const float x[] = {1, 2, 3};

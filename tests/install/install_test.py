@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Uses an installed opmux as somebody else's project would.
+"""Uses an installed opmux as a third-party project would.
 
 usage: install_test.py CASE --source DIR --build DIR --prefix DIR --work DIR --cc CC --cxx CXX
 
@@ -34,7 +34,7 @@ def libdir(options):
 
 
 def build(options, source, name):
-    """Builds a project against the installed package; its build folder."""
+    """Builds a project against the installed package; returns its build folder."""
     folder = options.work / name
     shutil.rmtree(folder, ignore_errors=True)
     run("cmake", "-S", source, "-B", folder, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={options.prefix}",
@@ -92,7 +92,7 @@ def command(options):
 
 
 def headers_without_exceptions(options):
-    """Each alone, in C++ without exceptions; the C ones in C11 too."""
+    """Compiles each header alone, in C++ without exceptions; C headers also in C11."""
     include = options.prefix / "include"
     headers = sorted(path for path in include.rglob("*") if path.is_file())
     assert len(headers) > 30 and include / "opmux/plugin/call.hpp" in headers, headers
@@ -122,7 +122,7 @@ def example(options, name):
 
 
 def cuda_plugin(options):
-    """Compiled, linked and loaded; a machine without a device is told so."""
+    """Compiles, links and loads the plugin; without a device it must report the reason."""
     folder = build(options, options.source / "examples/plugins/cuda", "cuda_plugin")
     env = clean_environment(OPMUX_PLUGIN_PATH=str(folder))
     said = run(options.prefix / "bin/opmux", "list", "silu_and_mul", env=env)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Projects that `opmux plugin new` wrote, outside of the tree and with the installed package alone.
+"""Builds projects created by `opmux plugin new` outside the tree, using only the installed package.
 
 usage: as install_test.py
 """
@@ -14,7 +14,7 @@ from install_test import clean_environment, libdir
 
 
 def environment_of(options, **more):
-    """What a stranger's shell has: the installed command, pkg-config's files, no OPMUX_*."""
+    """A user's environment: the installed command, pkg-config's files, no OPMUX_*."""
     path = f"{options.prefix / 'bin'}:{os.environ['PATH']}"
     return clean_environment(PATH=path, CC=options.cc, CXX=options.cxx,
                              PKG_CONFIG_PATH=str(libdir(options) / "pkgconfig"),
@@ -22,17 +22,17 @@ def environment_of(options, **more):
 
 
 def names_no_source(options, folder):
-    """Nothing that was written knows the tree that opmux was built from."""
+    """No generated file may mention the tree that opmux was built from."""
     source = str(options.source).encode()
     for file in folder.rglob("*"):
         if file.is_file() and source in file.read_bytes():
-            # The installed tree of this test lies in the build tree.
+            # The installed tree of this test is inside the build tree.
             inside = str(options.prefix).encode()
             assert source not in file.read_bytes().replace(inside, b""), file
 
 
 def shell_lines(readme, word):
-    """The lines of the README's shell blocks that hold a word."""
+    """The lines of the README's shell blocks that contain a word."""
     blocks = re.findall(r"```sh\n(.*?)```", readme.read_text(encoding="utf-8"), re.S)
     return [line for block in blocks for line in block.splitlines() if word in line]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The plugins of examples/plugins, copied out of the tree and built against the installed package.
+"""Copies the plugins of examples/plugins out of the tree and builds them against the installed package.
 
 usage: as install_test.py; the case is the folder of the example
 """
@@ -17,7 +17,7 @@ def passes_its_tests(options, name):
         source = pathlib.Path(empty, name)
         shutil.copytree(options.source / "examples/plugins" / name, source)
         folder = build(options, source, f"example_plugin_{name}")
-    # The sources are gone: what was built stands alone.
+    # The sources have been removed; the built files must work without them.
     said = run("ctest", "--test-dir", folder, "--output-on-failure", env=clean_environment())
     assert "100% tests passed" in said and "No tests" not in said, said
     needed = subprocess.run(["readelf", "--dynamic", *folder.glob("lib*.so")], text=True, check=True,

@@ -19,14 +19,15 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// A policy with so many rules; cut anywhere behind its first line it is broken.
+/// A policy with the given number of rules; it is invalid if truncated anywhere after its first
+/// line.
 std::string policy_of(int rules) {
   std::string text = "opmux: 1\nrules: [\n";
   for (int i = 0; i < rules; ++i) text += "  {op: rms_norm, strict: true},\n";
   return text + "]\n";
 }
 
-/// Hears what comes into force.
+/// Records the policies that come into force.
 class Ear {
  public:
   void hear(const PolicyChange& change, uint64_t rules) {
@@ -50,7 +51,7 @@ class Ear {
   std::vector<uint64_t> in_force_;
 };
 
-/// Lets 100 ms pass, as a slow writer does.
+/// Waits 100 ms, as a slow writer does.
 void pass_some_time() {
   const int timer = ::timerfd_create(CLOCK_MONOTONIC, 0);
   const itimerspec once{{0, 0}, {0, 100'000'000}};
@@ -60,7 +61,7 @@ void pass_some_time() {
   ::close(timer);
 }
 
-/// A way in which programs write a file.
+/// A way in which programs save a file.
 struct Saving {
   const char* name;
   std::function<void(const TemporaryFolder& folder, const std::string& text)> save;
@@ -97,13 +98,13 @@ const std::vector<Saving> kSavings = {
        write_file(f.at("elsewhere"), text);
        fs::rename(f.at("elsewhere"), f.at("policy.yaml"));
      }},
-    {"sed",  // a temporary file beside it, then renamed over it
+    {"sed",  // Writes a temporary file next to it and renames it over the original.
      [](const auto& f, const auto& text) {
        write_file(f.at("sedA1b2C3"), text);
        fs::permissions(f.at("sedA1b2C3"), fs::perms::owner_read | fs::perms::owner_write);
        fs::rename(f.at("sedA1b2C3"), f.at("policy.yaml"));
      }},
-    {"vim",  // the old one becomes a backup, a new one is written, the backup goes
+    {"vim",  // Renames the old file to a backup, writes a new one, removes the backup.
      [](const auto& f, const auto& text) {
        write_file(f.at(".policy.yaml.swp"), "swap");
        fs::rename(f.at("policy.yaml"), f.at("policy.yaml~"));
@@ -111,7 +112,7 @@ const std::vector<Saving> kSavings = {
        fs::remove(f.at("policy.yaml~"));
        fs::remove(f.at(".policy.yaml.swp"));
      }},
-    {"emacs",  // the backup stays, a lock is a link to nowhere
+    {"emacs",  // Keeps the backup; uses a dangling symbolic link as a lock.
      [](const auto& f, const auto& text) {
        fs::create_symlink("user@host.1", f.at(".#policy.yaml"));
        fs::remove(f.at("policy.yaml~"));

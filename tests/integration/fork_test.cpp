@@ -27,8 +27,7 @@ uint64_t nanoseconds(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-/// How long a call took. What the thread had to wait for because others were given its processor
-/// does not count: then its own time on the processor does.
+/// Duration of a call. If other processes preempted the thread, uses its processor time instead.
 template <class Call>
 uint64_t time_of(Call&& call) {
   const auto preempted = [] {
@@ -45,7 +44,7 @@ uint64_t time_of(Call&& call) {
   return switches == preempted() ? wall_spent : cpu_spent;
 }
 
-/// Threads that call an operator all the time; two of them also publish, register and nest scopes.
+/// Threads that call an operator continuously; two of them also publish, register and nest scopes.
 class Crowd {
  public:
   Crowd(Stage& stage, const Operator& op) {
@@ -93,7 +92,7 @@ class Crowd {
   std::vector<std::thread> threads_;
 };
 
-/// What a child tells: the time of its first call.
+/// Shared memory through which a child reports the duration of its first call.
 struct Page {
   Page()
       : first_call(static_cast<std::atomic<uint64_t>*>(
@@ -102,7 +101,7 @@ struct Page {
   std::atomic<uint64_t>* first_call;
 };
 
-/// All that a process does with a runtime, done in a child.
+/// Does everything that a process can do with a runtime, in a child.
 bool live_on(Stage& stage, const Operator& op, std::atomic<uint64_t>& first_call) {
   const Rows rows;
   const auto called = [&] { return ran_by([&] { (void)op(rows.y, rows.x); }); };
@@ -114,7 +113,7 @@ bool live_on(Stage& stage, const Operator& op, std::atomic<uint64_t>& first_call
   stage.add({.id = "copy/child.one", .kind = Kind::default_, .priority = 900});
   {
     const PolicyScope scope(stage.runtime, {.prefer = {"default"}});
-    if (called() != "copy/child.one") return false;  // the parent's deny holds here too
+    if (called() != "copy/child.one") return false;  // The parent's deny rule applies here too.
   }
   if (!stage.runtime.set_policy({.deny = {"default"}}).ok()) return false;
   if (called() != "copy/plain.one") return false;
@@ -151,7 +150,7 @@ TEST(Fork, children_of_a_calling_process_neither_hang_nor_lose_anything) {
   RecordProperty("longest_first_call_us", std::to_string(latest / 1000));
 }
 
-/// A backend with a probe, registered as a plugin's would be.
+/// Registers a backend with a probe, as a plugin would.
 void add_backend(Stage& stage, const std::string& name, uint32_t flags,
                  std::function<std::optional<std::string>()> probe) {
   registry::Batch batch;
@@ -179,13 +178,13 @@ TEST(Fork, a_backend_that_a_fork_destroys_is_refused_in_the_child) {
   add_backend(stage, "device", OPMUX_BACKEND_FORK_LOST, {});
   stage.add({.id = "copy/plain.one", .kind = Kind::reference});
   const Rows rows;
-  // Not used yet: the child may be the first to use it.
+  // Not used yet, so the child may be the first to use it.
   EXPECT_TRUE(true_in_forked_child([&] { return who(op, rows) == "copy/device.one"; }));
   EXPECT_EQ(who(op, rows), "copy/device.one");
   ASSERT_TRUE(op(rows.y, rows.x).ok());
   ASSERT_TRUE(op(rows.y, rows.x).ok());
   EXPECT_TRUE(true_in_forked_child([&] {
-    // The warm handle first: its plan belongs to the parent.
+    // First the cached path: its plan belongs to the parent.
     return ran_by([&] { (void)op(rows.y, rows.x); }) == "copy/plain.one" &&
            who(op, rows) == "copy/plain.one" &&
            candidate(op.explain(rows.y, rows.x), "copy/device.one").code == "backend.forked";

@@ -22,11 +22,11 @@
 
 #include "allocations.hpp"
 
-// The program's own definitions come before those of the C library, for libopmux and libstdc++ too.
+// Definitions in the program override those of the C library, also for libopmux and libstdc++.
 namespace {
 
 std::atomic<uint64_t> locks, clocks;
-std::atomic<uint64_t>* system_calls = nullptr;  // in a page shared with the parent
+std::atomic<uint64_t>* system_calls = nullptr;  // In a page shared with the parent.
 
 void add(std::atomic<uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); }
 
@@ -70,7 +70,8 @@ void on_trap(int, siginfo_t*, void* context) {
   static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RAX] = -ENOSYS;
 }
 
-/// From here on every system call but those that end a signal handler or the process is trapped.
+/// From here on every system call is trapped, except those that end a signal handler or the
+/// process.
 bool trap_system_calls() {
   struct sigaction action{};
   action.sa_sigaction = on_trap;

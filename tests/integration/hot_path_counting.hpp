@@ -5,14 +5,14 @@
 
 namespace opmux::test {
 
-/// What a piece of code asked of the C library and of the kernel.
+/// Calls that a piece of code made into the C library and the kernel.
 struct Counts {
   uint64_t allocations, frees, locks, clocks, system_calls;
 };
 
-/// Runs `body` in a child process, once to warm up and once counted; every system call of the
-/// second run is trapped, counted and refused. `good` says whether the child came to its end and
-/// `body` returned true both times.
+/// Runs `body` in a child process, once to warm up and once counted; in the second run every system
+/// call is trapped, counted and refused. `good` is true if the child reached its end and `body`
+/// returned true both times.
 struct Counted {
   bool good = false;
   Counts counts{};

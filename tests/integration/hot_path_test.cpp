@@ -18,7 +18,7 @@ int32_t count_run(void* runs, const opmux_call*) {
   return OPMUX_OK;
 }
 
-/// Operators of which every width of a row has an implementation of its own.
+/// Operators with a separate implementation for every row width.
 class World {
  public:
   World() : runtime_(Runtime::create(bare()).value()) {
@@ -53,7 +53,7 @@ class World {
     }
     return good;
   }
-  /// Every call has another number of rows than the one before.
+  /// Every call has a different number of rows than the previous one.
   bool by_handle_with_other_rows() {
     bool good = true;
     for (const Operator& op : operators_) {
@@ -88,7 +88,7 @@ class World {
     return good;
   }
   const Operator& some() const { return operators_[0]; }
-  /// Whether each implementation ran this often since the last time it was asked.
+  /// Whether each implementation ran `times` times since the last query.
   bool each_ran(uint64_t times) {
     bool good = true;
     for (auto& op : runs) {
@@ -155,7 +155,7 @@ int32_t count_packed_run(void* runs, const opmux_call* call) {
   return OPMUX_OK;
 }
 
-// More constants than a thread keeps plans: they share one.
+// Uses more constants than a thread caches plans, because all constants share one plan.
 TEST(HotPath, so_do_calls_with_packed_constants_and_with_options) {
   Runtime runtime = Runtime::create(bare()).value();
   ASSERT_TRUE(
@@ -186,7 +186,7 @@ TEST(HotPath, so_do_calls_with_packed_constants_and_with_options) {
   }));
 }
 
-// The counters count: each kind is seen where it happens.
+// Checks the counters: each kind of event is counted.
 TEST(HotPath, an_allocation_a_lock_a_clock_and_a_system_call_are_counted) {
   static std::mutex mutex;
   static void* volatile kept;
@@ -213,7 +213,7 @@ TEST(HotPath, an_allocation_a_lock_a_clock_and_a_system_call_are_counted) {
   EXPECT_EQ(asking.counts.system_calls, 1u);
 }
 
-// A cold call is not free of any of it: the loop above measures warm ones.
+// A first decision does use these resources, which shows that the tests above measure warm calls.
 TEST(HotPath, a_first_decision_is_seen_by_the_counters) {
   World& all = world();
   float memory[64] = {};

@@ -13,18 +13,18 @@ namespace opmux::test {
 
 inline constexpr int kOperators = 300, kTouched = 3;
 
-/// How long, in seconds: short unless a longer time is asked for.
+/// Duration in seconds; short unless OPMUX_RELOAD_SECONDS is set.
 inline double reload_seconds() {
   const char* const asked = std::getenv("OPMUX_RELOAD_SECONDS");
   return asked == nullptr ? 2 : std::atof(asked);
 }
-/// Figures are judged where the machine is the test's own.
+/// Timings are checked only in long runs, which need an otherwise idle machine.
 inline bool figures_count() { return std::getenv("OPMUX_RELOAD_SECONDS") != nullptr; }
 
 inline std::string operator_name(int number) { return "op_" + std::to_string(number); }
 
-/// 300 operators with an implementation by each of a, b, c and the reference; a is chosen unless a
-/// policy says otherwise.
+/// 300 operators with implementations by a, b, c and the reference; a is chosen unless a policy
+/// says otherwise.
 class ReloadStage : public Stage {
  public:
   explicit ReloadStage(Options options = bare()) : Stage(std::move(options)) {
@@ -46,8 +46,8 @@ class ReloadStage : public Stage {
   std::vector<Registration> held_;
 };
 
-/// A text of up to 20 rules that gives three operators another implementation: b for even numbers
-/// of texts, c for odd ones.
+/// A policy text of up to 20 rules that selects another implementation for three operators: b in
+/// texts with even numbers, c in texts with odd ones.
 struct NumberedText {
   explicit NumberedText(int number) : provider(number % 2 == 0 ? "b" : "c") {
     text = "opmux: 1\nrules:\n";
@@ -63,11 +63,11 @@ struct NumberedText {
               "}]}\n";
     }
   }
-  /// The first one tells the number.
+  /// The name of the first rule contains the number of the text.
   static std::string rule_name(int number, int rule) {
     return rule == 0 ? "text_" + std::to_string(number) : "r" + std::to_string(rule);
   }
-  /// What runs for an operator under this text.
+  /// The implementation that runs for an operator under this text.
   std::string chosen(int op) const {
     const bool mine = std::find(touched.begin(), touched.end(), op) != touched.end();
     return operator_name(op) + "/" + (mine ? provider : "a") + ".x";
@@ -76,7 +76,7 @@ struct NumberedText {
   std::vector<int> touched;
 };
 
-/// The same with a mistake in one of its lines; always another one.
+/// The same text with an error in one line; the kind of error varies.
 inline std::string broken_text(int number) {
   std::string text = NumberedText(number).text;
   const char* const mistakes[] = {"perfer: [", "op: rms_nrom_", "rank: many, boost: [", "- - {"};

@@ -15,14 +15,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// One call, and what its report said.
+/// One call and its report.
 struct Sample {
   int op = -1;
   uint64_t generation = 0;
   char provider = 0;
 };
 
-/// Calls all operators in turn until told to stop; measures each call.
+/// Calls all operators in turn until stopped; measures each call.
 class Caller {
  public:
   Caller(ReloadStage& stage, int first) : stage_(stage), next_(first) {}
@@ -32,8 +32,9 @@ class Caller {
   }
 
   uint64_t calls = 0, failed = 0;
-  std::vector<uint64_t> nanoseconds = std::vector<uint64_t>(1 << 16);  ///< counts, by 8 ns
-  // All room from the start: what grows while policies change is the library's.
+  std::vector<uint64_t> nanoseconds =
+      std::vector<uint64_t>(1 << 16);  ///< histogram in steps of 8 ns
+  // Allocated in advance, so that growth during the test is caused by the library.
   std::vector<Sample> samples = std::vector<Sample>(50'000);
   size_t sampled = 0;
 
@@ -76,7 +77,7 @@ double quantile(const std::vector<const Caller*>& callers, double part) {
   return 0;
 }
 
-/// Two threads that call while `meanwhile` runs.
+/// Two threads that make calls while `meanwhile` runs.
 struct Load {
   template <class Meanwhile>
   Load(ReloadStage& stage, Meanwhile&& meanwhile) : one(stage, 0), other(stage, 150) {
@@ -117,13 +118,13 @@ void run_for(double seconds) {
   while (Clock::now() < end) pace.next();
 }
 
-/// What is allocated in all arenas; how the allocator spreads it over pages is not ours.
+/// Bytes allocated in all arenas; fragmentation is not counted.
 double allocated_megabytes() {
   const struct mallinfo2 all = ::mallinfo2();
   return static_cast<double>(all.uordblks + all.hblkhd) / 1e6;
 }
 
-/// Which text was in force from which generation on.
+/// A text and the generation from which it was in force.
 struct InForce {
   uint64_t generation;
   int number;
@@ -152,8 +153,8 @@ bool has_place(const Status& refused) {
   return std::regex_search(std::string(refused.message()), kPlace);
 }
 
-/// How much more is allocated in the last tenth of the time than in the tenth after its first
-/// quarter. The least of each counts: what was just replaced waits to be freed.
+/// Growth of allocated memory between the tenth after the first quarter of the run and the last
+/// tenth. Uses the minimum of each, because replaced state waits to be freed.
 class Drift {
  public:
   explicit Drift(double seconds) : start_(Clock::now()), seconds_(seconds) {}
@@ -162,7 +163,7 @@ class Drift {
     if (gone > 0.25 && gone < 0.35) note(early_);
     if (gone > 0.9) note(late_);
   }
-  /// Sanitizers count nothing.
+  /// 0 under sanitizers, which report no sizes.
   double part() const { return early_ > 0 ? late_ / early_ - 1 : 0; }
 
  private:
@@ -172,8 +173,8 @@ class Drift {
   double seconds_, early_ = 1e9, late_ = 1e9;
 };
 
-/// Calls before and while policies change: none fails, none takes much longer, none is decided by
-/// another text than that of its generation.
+/// Compares calls before and during policy changes: none fails, none takes much longer, and each is
+/// decided by the text of its generation.
 void expect_unhurt(const Load& before, const Load& load, std::vector<InForce> history,
                    double drift) {
   EXPECT_GT(load.calls(), 10'000u);
@@ -183,14 +184,14 @@ void expect_unhurt(const Load& before, const Load& load, std::vector<InForce> hi
   expect_legal(history, load.other);
   std::cout << load.calls() << " calls, p99.9 " << before.p999() << " ns before, " << load.p999()
             << " ns meanwhile, memory " << 100 * drift << " %\n";
-  // A short run is still meeting operators under their other choices for the first time.
+  // In short runs some operators still meet their other choices for the first time.
   EXPECT_LE(drift, figures_count() ? 0.01 : 0.2);
   if (figures_count()) {
     EXPECT_LE(load.p999(), 2 * before.p999());
   }
 }
 
-/// Loads texts at a rate of 200 a second, every second one broken.
+/// Loads 200 texts per second, every second one invalid.
 void load_texts(ReloadStage& stage, double seconds, std::vector<InForce>& history, double& drift) {
   Pace pace(200);
   const auto start = Clock::now();
@@ -220,14 +221,14 @@ TEST(Reload, texts_at_two_hundred_a_second_lose_no_call) {
   const Load load(stage, [&] { load_texts(stage, reload_seconds(), history, drift); });
   const PolicyState state = stage.runtime.policy_state();
   EXPECT_EQ(state.loaded, history.size());
-  const double most = 100 * reload_seconds();  // a busy machine may do a tenth of it
+  const double most = 100 * reload_seconds();  // A busy machine may achieve only a tenth of this.
   EXPECT_GE(state.loaded + state.refused,
             static_cast<uint64_t>(figures_count() ? most : most / 10));
   std::cout << state.loaded << " loaded, " << state.refused << " refused\n";
   expect_unhurt(before, load, history, drift);
 }
 
-/// Listens to what becomes of the texts of a file.
+/// Records the results of loading the texts of a file.
 struct Followed {
   explicit Followed(Runtime& runtime) {
     history.reserve(100'000);
@@ -244,13 +245,13 @@ struct Followed {
       }
     });
   }
-  // Of the one thread that reads the file.
+  // Used only by the thread that reads the file.
   int number = -1;
   std::vector<InForce> history;
   uint64_t refused = 0, without_place = 0;
 };
 
-/// Writes a file 200 times a second, every second text broken, and a whole one at the end.
+/// Writes a file 200 times per second, every second text invalid, and a valid one at the end.
 void write_texts(const TemporaryFolder& folder, double seconds, const NumberedText& last,
                  double& drift) {
   const auto write = [&](const std::string& text) {
@@ -271,8 +272,8 @@ void write_texts(const TemporaryFolder& folder, double seconds, const NumberedTe
   std::cout << number << " writes\n";
 }
 
-/// Every operator runs each of its implementations once: what a thread keeps of one is made when it
-/// first meets it, and a file that is followed changes too rarely for that.
+/// Runs every implementation of every operator once, because a thread allocates its cache entry at
+/// the first use and a watched file changes too rarely to reach all of them.
 void meet_all_choices(ReloadStage& stage) {
   Pace pace(200);
   for (int number = 0; number < 2 * kOperators; ++number) {
@@ -281,7 +282,7 @@ void meet_all_choices(ReloadStage& stage) {
   }
 }
 
-/// Seconds until an operator runs what a text says; ten at most.
+/// Seconds until an operator runs the choice of a text; at most ten.
 double seconds_until(const ReloadStage& stage, const NumberedText& text) {
   Pace looks(1000);
   const auto written = Clock::now();
@@ -296,7 +297,7 @@ double seconds_until(const ReloadStage& stage, const NumberedText& text) {
 
 TEST(Reload, of_many_writes_to_a_file_the_last_content_wins) {
   const TemporaryFolder folder;
-  // Operators come after the file: their names are not known when it is read.
+  // Operators are defined after the file is read, so their names are not known at that time.
   write_file(folder.at("policy.yaml"), "opmux: 1\n");
   Options options = bare();
   options.sources.config = folder.at("policy.yaml");

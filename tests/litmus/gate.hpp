@@ -1,4 +1,4 @@
-// Stops a thread at chosen points, so that a test can write down a schedule.
+// Stops a thread at chosen points, so that a test can specify a schedule.
 #pragma once
 
 #include <condition_variable>
@@ -9,14 +9,14 @@
 namespace litmus {
 
 enum class Point {
-  marked,          // hot: the mark is set, the word not read yet
-  checked,         // hot: the word agreed
-  loaded,          // cold: the state's address is read, nothing behind it
-  entered,         // about to run
-  stored_current,  // writer: new state stored, word still old
+  marked,          // Hot path: the hazard slot is set, the epoch word not read yet.
+  checked,         // Hot path: the epoch word matched.
+  loaded,          // Cold path: the state's address is read, but not its contents.
+  entered,         // About to run.
+  stored_current,  // Writer: the new state is stored, the epoch word is still old.
 };
 
-// One thread calls reach(), another one await() and open().
+// One thread calls reach(), another one calls await() and open().
 class Gate {
  public:
   explicit Gate(std::deque<Point> stops) : stops_(std::move(stops)) {}

@@ -1,4 +1,5 @@
-// Readers that are born, call, nest and die, against a writer at 1 kHz and one that withdraws.
+// Stress test: reader threads start, call, nest and exit while one writer publishes at 1 kHz and
+// another one withdraws.
 #include <gtest/gtest.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@ std::uint64_t seconds() {
   return text ? std::strtoull(text, nullptr, 10) : 2;
 }
 
-// Counts milliseconds; a late reader gets those that it missed.
+// Counts milliseconds; a late reader also gets the ticks that it missed.
 class Ticker {
  public:
   Ticker() : fd_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {
@@ -42,7 +43,7 @@ class Ticker {
 
 struct Arena {
   Runtime<> runtime;
-  std::array<std::atomic<std::uint64_t>, kOperators> floors{};  // epoch since the last withdrawal
+  std::array<std::atomic<std::uint64_t>, kOperators> floors{};  // Epoch of the last withdrawal.
   std::atomic<bool> stop_withdrawing = false;
   std::atomic<bool> stop = false;
   std::atomic<std::uint64_t> damaged = 0;
@@ -75,7 +76,7 @@ class Reader {
     return random_ >> 16;
   }
 
-  // One call in four nests, half of these on the same operator; one in 64 loses the processor.
+  // One call in four nests, half of these on the same operator; one in 64 yields the processor.
   void call(std::size_t op) {
     const std::uint64_t floor = arena_.floors[op].load(std::memory_order_acquire);
     arena_.runtime.call(scope_.block, op, [&](const Line& line) {
@@ -133,7 +134,7 @@ TEST(LitmusHammer, no_call_ever_sees_a_freed_state_and_memory_stays_flat) {
   arena.stop_withdrawing = true;
   withdrawer.join();
 
-  // All is freed although the readers go on: none of them has to die or to stop for it.
+  // All retired states are freed although the readers continue to run.
   for (arena.runtime.reclaim(); arena.runtime.retired() > 0; arena.runtime.reclaim()) {
     std::this_thread::yield();
   }

@@ -17,9 +17,9 @@ class Litmus : public ::testing::Test {
   }
 };
 
-// One reader makes `calls` calls of operator 0, stopping where told. At the first stop the operator
-// is published anew, at every stop the writer frees what it can. Returns how many calls found a
-// freed state.
+// One reader makes `calls` calls of operator 0 and pauses at the given stops. At the first stop the
+// operator is republished; at every stop the writer reclaims what it can. Returns the number of
+// calls that found a freed state.
 template <Fault kFault>
 int damaged_calls(bool warm, int calls, const std::deque<Point>& stops) {
   Runtime<kFault> runtime;
@@ -154,7 +154,7 @@ TEST_F(Litmus, the_death_of_a_thread_inside_a_call_lifts_its_marks) {
     runtime.publish(0);
     EXPECT_EQ(runtime.retired(), 1u);
   }).join();
-  ThreadScope next(runtime);  // may get the dead one's address
+  ThreadScope next(runtime);  // May get the address of the thread that exited.
   next.block.marks[3].store(kColdBit | 1, std::memory_order_release);
   runtime.reclaim();
   EXPECT_EQ(runtime.retired(), 0u);

@@ -1,5 +1,6 @@
-// How calls read an operator's state without locks while others replace and free it: the protocol
-// of the engine, alone and small enough to be hammered under ThreadSanitizer and broken on purpose.
+// The protocol by which calls read an operator's state without locks while writers replace and free
+// it. This is the engine's protocol in isolation, small enough for stress tests under
+// ThreadSanitizer and for deliberate faults.
 #pragma once
 
 #include <linux/membarrier.h>
@@ -23,12 +24,12 @@
 
 namespace litmus {
 
-inline constexpr std::size_t kReportAt = 64;  // retired states
+inline constexpr std::size_t kReportAt = 64;  // In retired states.
 
-// Ways to get it wrong. Each has a schedule in litmus_test.cpp that shows the damage.
+// Deliberate faults. For each one, litmus_test.cpp has a schedule that shows the damage.
 enum class Fault { none, mark_after_check, free_without_scan, cold_mark_replaced, epoch_from_word };
 
-// A mark that was set when a state was retired, and so may protect a call inside that state.
+// A hazard slot that was set when a state was retired, so it may protect a call inside that state.
 struct Blocker {
   std::uint64_t block;
   std::size_t level;
@@ -63,8 +64,8 @@ class Runtime {
     blocks_.erase(block.number);
   }
 
-  // Runs body(line) with a plan of the operator. May be nested, on the same operator too: the line
-  // is a copy, because an inner call may refill the thread's own.
+  // Runs body(line) with a plan of the operator. May be nested, also on the same operator: the line
+  // is a copy, because an inner call may refill the thread's line.
   template <class Body>
   void call(Block& block, std::size_t op, const Body& body) {
     const std::size_t depth = block.depth++;
@@ -81,13 +82,14 @@ class Runtime {
     --block.depth;
   }
 
-  // Replaces the operator's state; returns the epoch of the new one. Never waits for a call.
+  // Replaces the operator's state; returns the epoch of the new state. Never waits for a call.
   std::uint64_t publish(std::size_t op) {
     std::lock_guard lock(writer_);
     return publish_locked(op);
   }
 
-  // As publish, but returns when no call is left in the old state. Not to be used inside a call.
+  // Like publish, but returns when no call is left in the old state. Must not be called inside a
+  // call.
   std::uint64_t withdraw(std::size_t op) {
     std::unique_lock lock(writer_);
     const std::uint64_t old = owned_[op]->epoch;
@@ -127,10 +129,10 @@ class Runtime {
     std::vector<Blocker> blockers;
   };
 
-  // Marks are release stores: a writer that sees a later mark sees all reads under the earlier one
-  // done. The fence binds only the compiler; the writer's membarrier supplies the processor's half.
-  // The last level has only cold marks, which protect whatever is loaded under them, so that calls
-  // nested deeper need no mark of their own.
+  // Slots are release stores: a writer that sees a later value also sees all reads under the
+  // earlier one completed. The fence orders only the compiler; the writer's membarrier orders the
+  // processor. The last level has only cold marks, which protect everything loaded under them, so
+  // that deeper nested calls need no slot.
   static void set_mark(Block& block, std::size_t depth, std::uint64_t mark) {
     if (depth >= kLevels) return;
     if (depth == kLevels - 1) mark = kColdBit | ++block.cold_sequence;
@@ -148,12 +150,12 @@ class Runtime {
     return true;
   }
 
-  // The whole first run stays under the cold mark: a writer may have recorded that mark as what
-  // protects this state, so exchanging it for the plan's would look like leaving.
+  // The whole first run stays under the cold mark: a writer may have recorded that mark as the
+  // protector of this state, so exchanging it for the plan's mark would look like leaving.
   //
-  // The line's epoch is the state's own, never the word's. A state newer than the word (the writer
-  // is between its two stores) makes a line that misses until the word follows; a state older than
-  // the word makes one that misses for ever.
+  // The epoch of the line is that of the state, never that of the word. A state newer than the word
+  // (the writer is between its two stores) makes a line that misses until the word follows; a state
+  // older than the word makes a line that always misses.
   void enter_cold(Block& block, std::size_t depth, std::size_t op, Line& line) {
     set_mark(block, depth, kColdBit | ++block.cold_sequence);
     const State* state = current_[op].load(std::memory_order_acquire);
@@ -165,16 +167,16 @@ class Runtime {
     if constexpr (kFault == Fault::cold_mark_replaced) set_mark(block, depth, line.plan_id);
   }
 
-  // The word follows the state: whoever sees the new word finds the new state, so a miss is
-  // repaired by one cold call. The other way round every call between the stores would be cold, and
-  // would refill its line from a state that is already out of date.
+  // The state is stored before the word: a thread that sees the new word finds the new state, so
+  // one cold call repairs a miss. In the opposite order every call between the stores would be cold
+  // and would refill its line from an outdated state.
   std::uint64_t publish_locked(std::size_t op) {
     std::unique_ptr<State> next = make_state();
     const std::uint64_t epoch = next->epoch;
     current_[op].store(next.get(), std::memory_order_release);
     if (writer_gate) writer_gate->reach(Point::stored_current);
     words_[op].store(epoch, std::memory_order_release);
-    // From here each thread either shows its mark to the scan or reads the new word and state.
+    // From here on each thread either shows its slot to the scan or reads the new word and state.
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     std::swap(owned_[op], next);
     std::vector<Blocker> blockers = scan(*next);
@@ -197,8 +199,8 @@ class Runtime {
     return found;
   }
 
-  // A blocker that let go once is out for good, even if its thread passes by the same mark again on
-  // the way to a miss.
+  // A blocker that was released once is removed permanently, even if its thread sets the same mark
+  // again on the way to a miss.
   void reclaim_locked() {
     std::lock_guard lock(registry_);
     std::erase_if(retired_, [this](Batch& batch) {
@@ -236,8 +238,8 @@ class Runtime {
     return state;
   }
 
-  // Volatile, or the stores before delete would be dropped. With a fault the memory stays, so that
-  // what a broken reader finds there is poison for certain.
+  // Volatile, because otherwise the compiler would drop stores before delete. With a fault the
+  // memory is kept, so that a broken reader reliably finds poison.
   void dispose(std::unique_ptr<State> state) {
     *static_cast<volatile std::uint64_t*>(&state->canary) = kPoison;
     for (Plan& plan : state->plans) *static_cast<volatile std::uint64_t*>(&plan.canary) = kPoison;
@@ -248,7 +250,7 @@ class Runtime {
   std::array<std::atomic<std::uint64_t>, kOperators> words_{};
   std::array<std::atomic<const State*>, kOperators> current_{};
 
-  std::mutex writer_;  // all below, up to the registry
+  std::mutex writer_;  // Guards all members up to the registry.
   std::array<std::unique_ptr<State>, kOperators> owned_;
   std::vector<Batch> retired_;
   std::vector<std::unique_ptr<State>> graveyard_;
@@ -263,7 +265,7 @@ class Runtime {
   std::uint64_t last_block_ = 0;
 };
 
-// Puts a block on the registry for as long as a thread lives.
+// Registers a block for the lifetime of a thread.
 template <class R>
 class ThreadScope {
  public:

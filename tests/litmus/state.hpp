@@ -1,4 +1,4 @@
-// What readers and the writer share: states, the lines copied from them, and a thread's block.
+// Data shared by readers and the writer: states, the lines copied from them, and a thread's block.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 namespace litmus {
 
 inline constexpr std::size_t kOperators = 32;
-inline constexpr std::size_t kLevels = 8;  // of nested calls with a mark of their own
-inline constexpr std::size_t kPlans = 2;   // per state
+inline constexpr std::size_t kLevels = 8;  // Levels of nested calls with a separate slot.
+inline constexpr std::size_t kPlans = 2;   // Per state.
 inline constexpr std::uint64_t kColdBit = std::uint64_t{1} << 63;
 inline constexpr std::uint64_t kCanary = 0x0b5e55edcafef00d;
 inline constexpr std::uint64_t kPoison = 0xdeadbeefdeadbeef;
@@ -24,7 +24,7 @@ struct Plan {
   const State* state;
 };
 
-// What an operator is compiled to. Immutable once published; owned by the writer.
+// The compiled form of an operator. Immutable once published; owned by the writer.
 struct State {
   std::uint64_t canary;
   std::uint64_t epoch;
@@ -35,21 +35,22 @@ struct State {
   }
 };
 
-// A thread's copy of one plan. Nothing behind `plan` may be touched unless `epoch` equals the
-// operator's word, or a cold mark covers the load that filled this line.
+// A thread's copy of one plan. The memory behind `plan` may be accessed only if `epoch` equals the
+// operator's word, or if a cold mark covers the load that filled this line.
 struct Line {
   std::uint64_t epoch = 0;
   std::uint64_t plan_id = 0;
   const Plan* plan = nullptr;
 
-  // A reused address has another id, so a stale line is found even without poison.
+  // A reused address has a different id, so a stale line is detected even without poison.
   bool intact() const {
     return plan->canary == (kCanary ^ plan_id) &&
            plan->state->canary == (kCanary ^ plan->state->epoch);
   }
 };
 
-// What a thread owns. Others read only `marks`; `number` is never reused, an address may be.
+// State of a thread. Other threads read only `marks`; `number` is never reused, while an address
+// may be.
 struct Block {
   std::uint64_t number = 0;
   std::array<std::atomic<std::uint64_t>, kLevels> marks{};

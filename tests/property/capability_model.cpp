@@ -85,7 +85,8 @@ std::string check_caps(const Caps& caps, const Question& ask) {
   return caps.no_grad && ask.call->ambient.grad ? "caps.inference_only" : "";
 }
 
-/// Without a list: scalars, dtypes, ranks and devices of the arguments it was built for.
+/// Without a list, a verifier reads the scalars, dtypes, ranks and devices of the arguments it was
+/// built for.
 bool lists(const Candidate& candidate, const Schema& schema) {
   const Verifier& verifier = *candidate.verifier;
   const auto same = [&](const FactRef& fact) {

@@ -6,7 +6,7 @@
 namespace opmux::property {
 namespace {
 
-/// Addresses that no tensor of this test shares: kernels here never look at data.
+/// Distinct addresses for the tensors; the kernels of this test never access the data.
 uintptr_t room(size_t place) { return uintptr_t{place + 1} << 40; }
 
 bool is_number(const std::string& dim) {
@@ -21,7 +21,8 @@ int64_t Generator::size() {
 }
 
 DType Generator::dtype() {
-  // The last two share their low four bits of code with u4 and i6, which stand before them.
+  // The low four bits of the codes of the last two equal those of u4 and i6, which were registered
+  // before.
   static constexpr DType kUnsigned4{OPMUX_DTYPE_UINT, 4}, kFloat4{17, 4}, kWide{2, 32, 17};
   if (chance(10)) return one_of({kUnsigned4, kFloat4, kWide, i64});
   return one_of({f32, f32, f32, f16, bf16});
@@ -61,7 +62,7 @@ TensorView Generator::tensor(const std::vector<int64_t>& shape, DType dtype, siz
   return moved(TensorView(reinterpret_cast<void*>(room(place)), dtype, shape, {}), place);
 }
 
-/// The same elements elsewhere or in another order: address, padding, permutation.
+/// The same elements with another address, padding or permutation.
 TensorView Generator::moved(const TensorView& tensor, size_t place) {
   const auto rank = static_cast<size_t>(tensor.rank());
   std::vector<int64_t> shape(tensor.shape().begin(), tensor.shape().end());
@@ -80,7 +81,7 @@ TensorView Generator::moved(const TensorView& tensor, size_t place) {
           tensor.device()};
 }
 
-/// Sizes that satisfy the schema's conditions, as far as one pass can.
+/// Chooses sizes that satisfy the schema's conditions, as far as one pass can.
 void Generator::fit_where(const Schema& schema, std::map<std::string, int64_t>& dims) {
   for (const Where& where : schema.where) {
     if (!dims.contains(where.left)) continue;
@@ -130,7 +131,7 @@ Call Generator::call(const World& world) {
   return call;
 }
 
-/// A named dimension gets another size in every tensor that has it.
+/// Changes the size of a named dimension in every tensor that has it.
 void Generator::change_everywhere(const World& world, Call& call) {
   const Words dims = dims_of(world.schema);
   const bool rows = dims.empty() || chance(30);

@@ -26,7 +26,7 @@ Generator::Words Generator::tokens(const World& world) {
   return list;
 }
 
-/// "M * N > 64": what is computed from two dimensions.
+/// A condition computed from two dimensions, e.g. "M * N > 64".
 Condition Generator::computed() {
   const Words dims{"M", "N", "H", "K", "rows"};
   const std::string text = one_of(dims) + " " + one_of<std::string>({"+", "-", "*", "/", "%"}) +
@@ -81,7 +81,7 @@ Rule Generator::rule(const World& world) {
   if (chance(12)) rule.allow = tokens(world);
   if (chance(10)) rule.strict = chance(50);
   for (uint64_t n = below(3); n > 0 && chance(60); --n) {
-    // Powers of two and integers: sums and products are exact in any order.
+    // Powers of two and integers, so that sums and products are exact in any order.
     rule.boost.push_back({token(world), one_of({0.0, 50.0, -50.0, 1000.0, -1000.0}),
                           one_of({1.0, 2.0, 0.5, 64.0, 0.015625})});
   }

@@ -104,7 +104,7 @@ std::optional<std::string> cel_text(const Condition& condition, const Schema& sc
     case FileKind::any_of: return joined_text(node, schema, " || ");
     case FileKind::dtype: {
       const std::string name = name_of(DType::from_packed(static_cast<uint32_t>(node.value)));
-      // Types that have no name cannot be said in a text.
+      // Types without a name cannot be written in a condition.
       if (std::isdigit(static_cast<unsigned char>(name.front())) != 0) return {};
       return call("dtype") + " == " + quoted(name);
     }
@@ -134,7 +134,7 @@ Policy file_part(const Policy& policy, const Schema& schema) {
 std::string file_text(const Policy& policy, const Schema& schema, bool json) {
   std::ostringstream out;
   out.precision(17);
-  // What a file leaves out says nothing; an empty list does so too, and lets commas follow.
+  // A missing key and an empty list mean the same; the empty list lets commas follow.
   const auto defaults = [&] {
     std::ostringstream all;
     put_part(all, "prefer", policy.prefer);

@@ -7,14 +7,13 @@
 
 namespace opmux::property {
 
-/// What of a policy a file can say: defaults and rules, with conditions that have a text.
+/// The part of a policy that a file can express: defaults and rules whose conditions have a text.
 Policy file_part(const Policy& policy, const Schema& schema);
 
-/// That part as a policy file; JSON now and then, which is YAML too.
+/// That part as a policy file, sometimes in JSON, which is also valid YAML.
 std::string file_text(const Policy& policy, const Schema& schema, bool json);
 
-/// A condition as CEL; nothing if CEL cannot ask it: tags by number, enums and truth values by
-/// order.
+/// A condition as CEL; nullopt if CEL cannot express it (tags by number; enums and bools by order).
 std::optional<std::string> cel_text(const Condition& condition, const Schema& schema);
 
 }  // namespace opmux::property

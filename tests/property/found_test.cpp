@@ -2,7 +2,7 @@
 
 #include <opmux/opmux.hpp>
 
-/// What the random search found, each as one small call.
+/// Defects found by the random search, each as one small call.
 namespace opmux {
 namespace {
 

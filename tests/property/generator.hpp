@@ -16,14 +16,14 @@ class Generator {
   explicit Generator(uint64_t seed) : engine_(seed) {}
 
   World world();
-  /// A policy about this world: some say nothing, few leave nothing to choose.
+  /// A policy for this world; some are empty, and few leave no candidate.
   Policy policy(const World& world);
-  /// What the environment's variables can say.
+  /// A policy that environment variables can express.
   Policy environment(const World& world);
-  /// Arguments that mostly fit the schema.
+  /// Arguments that mostly match the schema.
   Call call(const World& world);
-  /// The same call with one thing changed: a dimension everywhere or in one place, a stride, an
-  /// address, a type, a number.
+  /// Changes one thing in a call: a dimension everywhere or in one place, a stride, an address, a
+  /// type, a number.
   void change(const World& world, Call& call);
   Ambient ambient();
 
@@ -71,7 +71,7 @@ class Generator {
   std::mt19937_64 engine_;
 };
 
-/// Names of the schema's dimensions, and of its arguments of some type.
+/// Names of the schema's dimensions, and of its tensor or scalar arguments.
 std::vector<std::string> dims_of(const Schema& schema);
 std::vector<std::string> args_of(const Schema& schema, bool tensors);
 

@@ -8,22 +8,23 @@
 
 namespace opmux::property {
 
-/// What the rules of choosing say about one call.
+/// The expected result of one call.
 struct Expected {
-  bool valid = false;  ///< the arguments fit the schema
-  bool empty = false;  ///< every output has no element: nothing runs
+  bool valid = false;  ///< the arguments match the schema
+  bool empty = false;  ///< all outputs are empty, so no kernel runs
   bool strict = false;
-  std::vector<std::string> order;              ///< ids of the accepted, best first
+  std::vector<std::string> order;              ///< ids of the accepted candidates, best first
   std::map<std::string, std::string> refused;  ///< id -> reason code
   std::map<std::string, double> scores;
 
   std::string chosen() const { return order.empty() ? std::string() : order.front(); }
 };
 
-/// The rules of choosing once more, plainly: no compilation, no caches, nothing of the library.
+/// A second, simple implementation of the selection rules: no compilation, no caches, no library
+/// code.
 Expected choose(const World& world, const Call& call);
 
-/// Whether every candidate is dropped by policy whatever the call, and no rule allows that.
+/// Whether policy excludes every candidate for every call, and no rule allows that.
 bool leaves_nothing(const World& world, const Policy& code);
 
 }  // namespace opmux::property

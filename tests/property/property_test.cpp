@@ -10,7 +10,7 @@
 namespace opmux::property {
 namespace {
 
-/// --seed=N runs one registry and nothing else; --first, --registries and --draws size the test.
+/// --seed=N runs a single registry; --first, --registries and --draws set the size of the test.
 struct Sizes {
   uint64_t first = 1, registries = 100, draws = 100;
 };

@@ -19,7 +19,7 @@ struct Seen {
   std::optional<std::vector<int64_t>> leading;
 };
 
-/// The schema's conditions on a call; nothing if they do not hold.
+/// Checks the schema's conditions on a call; nullopt if they do not hold.
 std::optional<Seen> check(const Schema& schema, const Call& call);
 
 bool absent(const Value& value);
@@ -29,7 +29,7 @@ int64_t alignment_of(const TensorView& tensor);
 int64_t layout_of(const TensorView& tensor);
 int64_t packed_layout(const std::string& digits);
 
-/// What can be asked about a call. Nothing is the answer about what is absent.
+/// Facts about a call. A fact about something absent is nullopt.
 struct Question {
   const World* world;
   const Call* call;
@@ -41,8 +41,8 @@ struct Question {
   Fact fact(uint32_t kind, const std::string& name) const;
 };
 
-/// Why a candidate is refused, policy apart: backend, machine, known arguments, capabilities,
-/// surroundings, verifier; empty if it is not.
+/// Why a candidate is refused, apart from policy: backend, machine, known arguments, capabilities,
+/// ambient state, verifier; empty if it is not refused.
 std::string refusal(const Candidate& candidate, const Question& ask);
 
 }  // namespace opmux::property

@@ -43,7 +43,7 @@ Words expanded(const Words& prefer) {
   return all;
 }
 
-/// A text of the form "M * N > 64", the only one that is drawn.
+/// A text of the form "M * N > 64", the only form that is drawn.
 struct Computed {
   explicit Computed(const std::string& text) {
     std::istringstream(text) >> left >> sign >> right >> compare >> value;
@@ -88,7 +88,7 @@ bool compare(Compare how, int64_t a, int64_t b) {
   return false;
 }
 
-/// Nothing is the answer to what is asked about something absent.
+/// nullopt if the condition asks about something absent.
 using Truth = std::optional<bool>;
 
 Truth compare_fact(const Condition::Node& node, Fact fact) {
@@ -126,7 +126,8 @@ Truth truth_of(const Computed& text, const Question& ask) {
 
 Truth truth_of(const Condition& condition, const Question& ask);
 
-/// `deciding` on any side decides; else nothing on any side is nothing.
+/// If any operand equals `deciding`, that is the result; otherwise nullopt if any operand is
+/// nullopt.
 Truth joined(const Condition::Node& node, const Question& ask, bool deciding) {
   Truth all = !deciding;
   for (const Condition& operand : node.operands) {
@@ -170,7 +171,7 @@ Truth truth_of(const Condition& condition, const Question& ask) {
   return {};
 }
 
-/// Whether a rule's condition lets it speak.
+/// Whether a rule's condition holds.
 using Speaks = std::function<bool(const Rule&)>;
 
 void add_voices(const Policy& policy, size_t layer, const Question& ask, const Speaks& speaks,

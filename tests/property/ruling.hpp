@@ -4,36 +4,37 @@
 
 namespace opmux::property {
 
-/// One voice of a policy that speaks about a call: a rule, an operator's own order, the rest.
+/// One part of a policy that applies to a call: a rule, the per-operator order, or the rest.
 struct Voice {
   size_t layer;
   Rule rule;
   Words allow_vendors, deny_vendors;
 };
 
-/// Whether a rule is about the operator: its name, and all that its condition names.
+/// Whether a rule applies to the operator: its name matches, and the operator has everything that
+/// the condition names.
 bool applies(const Rule& rule, const Schema& schema);
-/// Whether a rule is for the operator alone and asks for something that it does not have.
+/// Whether a rule for this operator names something that the operator does not have.
 bool asks_in_vain(const Policy& policy, const Schema& schema);
-/// A policy without rules that are for the operator and ask for something that it does not have.
+/// A policy without rules for this operator that name something it does not have.
 Policy without_vain_rules(Policy policy, const Schema& schema);
-/// A policy without such of them as are for every operator: another one may be able to answer.
+/// A policy without such rules for all operators, because another operator may have what they name.
 Policy without_vain_general_rules(Policy policy, const Schema& schema);
-/// What of a policy is about the operator, as text.
+/// The part of a policy that concerns the operator, as text.
 std::string said_of(Policy policy, const Schema& schema);
 
-/// What all policies together say about one call.
+/// The combined effect of all policies on one call.
 class Ruling {
  public:
   explicit Ruling(const Question& ask);
-  /// As if of all conditions just that of one rule, or none, were true. The rule is one of `ask`'s.
+  /// As if only the condition of one rule, or none, were true. The rule is one of `ask`'s.
   Ruling(const Question& ask, const Rule* assumed);
   Ruling(const Ruling&) = delete;
   Ruling& operator=(const Ruling&) = delete;
 
   bool strict() const;
   bool allows_none() const;
-  /// A reason code, or nothing.
+  /// A reason code, or empty.
   std::string refusal(const Candidate& candidate, const Backend& backend) const;
   size_t tier(const Candidate& candidate, const Backend& backend) const;
   double score(const Candidate& candidate, const Backend& backend, int priority) const;

@@ -23,7 +23,7 @@ std::vector<std::pair<std::string, std::string>> variables_of(const Policy& poli
   return variables;
 }
 
-/// Arguments as they travel; they point into the call.
+/// Arguments in the ABI's form; they point into the call.
 struct Packed {
   explicit Packed(const Call& call) {
     for (const Value& value : call.given) {
@@ -50,8 +50,8 @@ struct Packed {
   std::deque<opmux_list> lists;
 };
 
-/// How many tensors lead, or -1 if the arguments cannot travel in registers: what a compiler finds
-/// out for a place of call.
+/// The number of leading tensors, or -1 if the arguments cannot be passed in registers; a compiler
+/// determines this for a call site.
 int leading_tensors(const Packed& packed) {
   int tensors = 0;
   for (uint32_t i = 0; i < packed.count; ++i) {
@@ -63,7 +63,7 @@ int leading_tensors(const Packed& packed) {
   return tensors >= 1 && packed.count <= 4 ? tensors : -1;
 }
 
-/// The entries of the library that a compiled call with these arguments would take.
+/// The library's entry points that a compiled call with these arguments would use.
 struct OfHandle {
   dispatch::OperatorSlot& slot;
   template <int kTensors, int kScalars, class... Words>
@@ -116,7 +116,7 @@ std::function<std::string(const Facts&)> function_of(const Verifier& verifier) {
 
 int Subject::wrongly_prepared = 0;
 
-/// What of a call a prepared state may depend on, as text.
+/// The parts of a call on which a prepared state may depend, as text.
 std::string Subject::prepared_for(const Kernel& kernel, const opmux_call& call) {
   std::string text;
   const CallFrame frame(call);
@@ -185,7 +185,7 @@ Subject::Subject(const World& world) {
       batch.backend.probe = [] { return std::optional<std::string>("not on this machine"); };
       (void)runtime_->core().registry().add(batch, false);
     }
-    // A backend lives while it brings something; this keeps it.
+    // A backend exists only while it has an implementation; this one keeps it alive.
     auto keeper = runtime_->implement({.id = "keep/" + backend.name + ".keeper",
                                        .kind = backend.kind,
                                        .vendor = backend.vendor,

@@ -10,32 +10,32 @@
 
 namespace opmux::property {
 
-/// A runtime built from a world, whose kernels write down that they ran.
+/// A runtime built from a world, whose kernels record that they ran.
 class Subject {
  public:
   explicit Subject(const World& world);
 
   Status set_policy(const Policy& policy) { return runtime_->set_policy(policy); }
   void enable(const Backend& backend);
-  /// Withdraws or registers a candidate, as `registered` says.
+  /// Registers or withdraws a candidate, according to `registered`.
   void put(const World& world, size_t candidate);
   void push_scope(const Policy& policy);
   void pop_scope() { scopes_.pop_back(); }
 
-  /// What a call did: its status, and the ids of the kernels that ran.
+  /// The result of a call: its status, and the ids of the kernels that ran.
   struct Outcome {
     Status status;
     std::vector<std::string> ran;
   };
   Outcome call(const Call& call);
-  /// The same with options and a report, whose word on who ran is given.
+  /// Like call, with options and a report; `reported` is the implementation named in the report.
   Outcome call_with(const Call& call, std::string& reported);
   Explanation explain(const Call& call);
   using PlanPtr = std::unique_ptr<dispatch::BoundPlan>;
   Result<PlanPtr> bind(const Call& call);
   Outcome call_plan(dispatch::BoundPlan& plan, const Call& call);
 
-  /// Prepared states that met a call they were not made for.
+  /// Number of prepared states that were used for a call they were not made for.
   static int wrongly_prepared;
 
  private:

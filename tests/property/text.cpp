@@ -58,7 +58,7 @@ std::string where_text(const Where& where) {
   return where.left + " " + where.compare + " " + right;
 }
 
-/// Whether the first `count` arguments mention a dimension, or are called so.
+/// Whether the first `count` arguments mention a dimension or have that name.
 bool mentioned(const Schema& schema, size_t count, const std::string& name) {
   if (name.empty()) return true;
   for (size_t i = 0; i < count; ++i) {

@@ -17,14 +17,14 @@ std::string listed(const std::vector<std::string>& words) {
   return text.empty() ? " nothing" : text;
 }
 
-/// Sizes that reach into the next tensor's memory, which bind looks at and calls do not.
+/// Tensors so large that they overlap the next tensor's memory, which bind checks and calls do not.
 bool has_huge_tensor(const Call& call) {
   return std::any_of(call.given.begin(), call.given.end(), [](const Value& value) {
     return value.tensor.present() && value.tensor.elements() > int64_t{1} << 32;
   });
 }
 
-/// Reasons for which a bound plan may not run any more.
+/// Whether the plan's implementation is refused for a reason that revokes bound plans.
 bool forbidden(const Expected& expected, const std::string& id) {
   const auto at = expected.refused.find(id);
   if (at == expected.refused.end()) return false;
@@ -45,7 +45,7 @@ void Trial::disagree(const std::string& what) {
   if (current_ != nullptr) disagreement_ += "\n" + text_of(*current_);
 }
 
-/// The same policy, as a file says it.
+/// The policy after a round trip through a policy file.
 Policy Trial::through_text(const Policy& policy) {
   const std::string text = file_text(policy, world_.schema, draw_.chance(30));
   auto read = config::parse_policy(text, "drawn.yaml");
@@ -64,7 +64,8 @@ void Trial::change_policy() {
   next = draw_.chance(80) ? without_vain_rules(next, world_.schema)
                           : without_vain_general_rules(next, world_.schema);
   const Status status = subject_.set_policy(text ? through_text(next) : next);
-  // The registry has other operators too, and the first that is left with nothing is named.
+  // The registry has other operators too; the message names the first one that has no candidate
+  // left.
   const bool ours =
       status.to_string().find("leave " + world_.schema.name + " ") != std::string::npos;
   if (status.reason() == "policy.no_candidates" && ours && !leaves_nothing(world_, next))
@@ -74,8 +75,8 @@ void Trial::change_policy() {
   if (status.reason() == "policy.when") return;
   if (!status.ok() && status.reason() != "policy.no_candidates")
     disagree("policy refused: " + status.to_string());
-  // What was left with nothing before, by what came or went meanwhile, is not held against a policy
-  // that says the same about it.
+  // If changes of the registry left no candidate before, a policy that says the same about the
+  // operator is still accepted.
   const bool says_more = said_of(next, world_.schema) != said_of(world_.code, world_.schema);
   if (status.ok() && says_more && leaves_nothing(world_, next))
     disagree("a policy was taken that leaves nothing:" + text_of(next));
@@ -127,7 +128,7 @@ void Trial::change_something() {
   after_change();
 }
 
-/// What is revoked stays so, even if the reason goes again.
+/// A revoked plan stays revoked, even if the reason disappears.
 void Trial::after_change() {
   for (Bound& bound : bound_) {
     const Expected now = choose(world_, bound.call);
@@ -247,7 +248,7 @@ void Trial::compare_plan(Bound& bound, const Call& call) {
     if (code != Code::revoked) disagree("a revoked plan returned " + outcome.status.to_string());
     return;
   }
-  // The plan stands for the decision in the place where it was bound.
+  // The plan represents the decision at the place where it was bound.
   Call there = bound.call;
   there.given = call.given;
   const Expected expected = choose(world_, there);
@@ -263,7 +264,7 @@ void Trial::compare_plan(Bound& bound, const Call& call) {
 
 void Trial::compare_plans(const Call& call) {
   for (Bound& bound : bound_) {
-    // With its own arguments it must run, unless they have nothing to do.
+    // With the arguments it was bound with it must run, unless its outputs are empty.
     const Call& given = draw_.chance(30) ? bound.call : call;
     compare_plan(bound, given);
   }
@@ -279,7 +280,7 @@ std::string Trial::draw() {
   if (draw_.chance(30)) compare_explanation(call, expected);
   compare_call("the handle", subject_.call(call), expected);
   if (draw_.chance(20)) compare_call("the handle again", subject_.call(call), expected);
-  // The same views come again, with the layouts that they were given.
+  // The same views are used again, with the layouts that they were given.
   if (as_drawn_) calls_[drawn_].given = call.given;
   if (draw_.chance(6)) bind(call, expected);
   if (draw_.chance(15)) compare_plans(call);

@@ -10,20 +10,20 @@
 
 namespace opmux::property {
 
-/// One world with its runtime: draws policies and arguments and compares what the runtime does with
-/// what the model says.
+/// One world with its runtime: draws policies and arguments and compares the runtime with the
+/// model.
 class Trial {
  public:
   explicit Trial(uint64_t seed);
 
-  /// One draw: perhaps a change of policy, scope or registry, then one call in every way. Returns
-  /// the first disagreement with a description, or nothing.
+  /// One draw: possibly changes policy, scope or registry, then makes one call in every way.
+  /// Returns a description of the first disagreement, or empty.
   std::string draw();
 
  private:
   struct Bound {
     Subject::PlanPtr plan;
-    Call call;  ///< it was bound with, scopes included
+    Call call;  ///< the call it was bound with, including scopes
     bool revoked = false;
   };
 
@@ -50,8 +50,8 @@ class Trial {
   std::vector<Policy> scopes_;
   Ambient ambient_;
   std::vector<Call> calls_;
-  size_t drawn_ = 0;       ///< which of them was called
-  bool as_drawn_ = false;  ///< and whether without a change
+  size_t drawn_ = 0;       ///< index of the call that was made
+  bool as_drawn_ = false;  ///< whether it was made unchanged
   std::vector<Bound> bound_;
   std::string disagreement_;
   const Call* current_ = nullptr;

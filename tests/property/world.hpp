@@ -8,7 +8,8 @@
 
 #include <opmux/opmux.hpp>
 
-/// A small world in plain data: drawn by the generator, judged by the model, given to a runtime.
+/// A small world as plain data: drawn by the generator, evaluated by the model, registered in a
+/// runtime.
 namespace opmux::property {
 
 /// One argument as a caller passes it. A tensor that is not present, or the tag none, is absent.
@@ -32,7 +33,7 @@ struct Arg {
   std::optional<Value> default_value = {};
 };
 
-/// `left compare factor * right`, `left compare factor` without right; "%" asks for a multiple.
+/// `left compare factor * right`, or `left compare factor` without right; "%" requires a multiple.
 struct Where {
   std::string left, compare;
   int64_t factor = 1;
@@ -45,7 +46,7 @@ struct Schema {
   std::vector<Where> where;
 };
 
-/// Refuses if the fact it asks for, divided by `modulo`, leaves `rest`; or throws, if it breaks.
+/// Refuses if the value of its fact modulo `modulo` is `rest`; throws if it is broken.
 struct Verifier {
   std::optional<std::vector<FactRef>> reads;
   FactRef asks;
@@ -80,7 +81,7 @@ struct World {
   Policy environment, code;
 };
 
-/// Arguments with what surrounds them. Scopes: outermost first.
+/// Arguments and their surroundings. Scopes: outermost first.
 struct Call {
   std::vector<Value> given;
   Ambient ambient = {};
@@ -90,7 +91,7 @@ struct Call {
 
 std::string joined(const std::vector<std::string>& words, const char* separator = ", ");
 
-/// Texts: of a schema as define() takes it, of everything else for a failure's description.
+/// Texts: of a schema as define() takes it, of everything else for descriptions of failures.
 std::string text_of(const Schema& schema, size_t arg_count);
 std::string text_of(const Policy& policy);
 std::string text_of(const Caps& caps);

@@ -1,7 +1,7 @@
-// A plugin that says which of two it is, from its constructor and from its query function.
+// A plugin that reports which of two it is, from its constructor and from its query function.
 #include <opmux/abi.h>
 
-/* Of the test's program; not there in any other. */
+/* Defined by the test program only. */
 __attribute__((weak)) void race_ran(int which, int stage);
 
 static int32_t run(void* user_data, const opmux_call* call) {

@@ -1,9 +1,10 @@
-// Swaps a plugin's file, and the link that leads to it, while it is checked and loaded.
+// Swaps a plugin's file, and the symbolic link to it, while it is checked and loaded.
 //
 // usage: race_test file|sealed LOADS CHECKED OTHER
 //
-// CHECKED is the file whose digest is allowed, OTHER is not. Every load has files and bytes of its
-// own, since the same bytes are opened once and code stays mapped; fifty loads to a process.
+// The digest of CHECKED is allowed, that of OTHER is not. Every load uses new files with unique
+// bytes, because identical bytes are opened only once and code stays mapped; fifty loads per
+// process.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +29,7 @@ namespace {
 
 constexpr int kLoadsOfProcess = 50;
 enum Stage { constructed, asked };
-std::array<std::atomic<int>, 2> ran[2];  // by which, by stage
+std::array<std::atomic<int>, 2> ran[2];  // Indexed by plugin and stage.
 
 }  // namespace
 
@@ -38,12 +39,12 @@ extern "C" __attribute__((visibility("default"))) void race_ran(int which, int s
 
 namespace {
 
-/// What became of the loads of a process, handed to its parent through a pipe.
+/// Results of the loads of a process, sent to its parent through a pipe.
 struct Counts {
   int loaded = 0, refused = 0, swapped = 0, wrong = 0, other_constructed = 0;
 };
 
-/// Swaps what two names mean, in one step, until told to stop.
+/// Atomically exchanges two names until stopped.
 class Swapper {
  public:
   explicit Swapper(const fs::path& folder) : folder_(folder), thread_([this] { swap_all(); }) {}
@@ -68,7 +69,7 @@ class Swapper {
   std::thread thread_;
 };
 
-/// A copy that differs from all others by what stands behind the library.
+/// A copy that differs from all others in the bytes after the library.
 void copy_with_mark(const fs::path& from, const fs::path& to) {
   fs::copy_file(from, to);
   std::ofstream(to, std::ios::app) << to.native();
@@ -129,7 +130,7 @@ Counts in_process(const fs::path& checked, const fs::path& other, bool sealed) {
   return counts;
 }
 
-/// Whether nothing but what was checked ran.
+/// Whether only checked code ran.
 bool race(const fs::path& checked, const fs::path& other, int loads, bool sealed) {
   Counts all;
   for (int i = 0; i < loads; i += kLoadsOfProcess) {

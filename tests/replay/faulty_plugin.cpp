@@ -1,4 +1,4 @@
-// Kernels that work in tiles of 16 and are wrong about what is left over, and one that fails.
+// Kernels that work in tiles of 16 and handle the remainder incorrectly, and one that fails.
 #include <opmux/plugin.hpp>
 
 #include <cmath>
@@ -12,7 +12,7 @@ constexpr int64_t kTile = 16;
 
 int64_t whole_tiles(int64_t width) { return width / kTile * kTile; }
 
-/// The factor of a row is made of whole tiles alone.
+/// Computes the factor of a row from whole tiles only.
 void norm_without_tail(const op::Call& call) {
   const op::TensorArg y = call.tensor(0), x = call.tensor(1);
   const int64_t width = x.dim(-1), rows = width == 0 ? 0 : x.elements() / width;
@@ -28,7 +28,7 @@ void norm_without_tail(const op::Call& call) {
   }
 }
 
-/// The last element of the second half is that of the tile before, if there is one.
+/// Uses the previous tile's last element of the second half, if there is one.
 void gate_with_old_tail(const op::Call& call) {
   const op::TensorArg y = call.tensor(0), x = call.tensor(1);
   const int64_t width = y.dim(-1), rows = width == 0 ? 0 : y.elements() / width;

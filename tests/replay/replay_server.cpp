@@ -1,4 +1,4 @@
-// Calls an operator again and again, as its environment says.
+// Calls an operator repeatedly, configured by its environment.
 //
 // usage: replay_server rms_norm|silu_and_mul|softmax ROWS WIDTH CALLS
 #include <opmux/opmux.hpp>
@@ -20,7 +20,7 @@ opmux::Status call(const opmux::Operator& op, std::string_view name, int64_t row
 
 int serve(std::string_view name, int64_t rows, int64_t width, int calls) {
   opmux::Options options;
-  options.sources.own_thread = false;  // calls are compared where they are told to be: below
+  options.sources.own_thread = false;  // Sampled calls are compared explicitly below.
   auto runtime = opmux::Runtime::create(options);
   if (!runtime) return std::cerr << runtime.error().to_string() << "\n", 2;
   const opmux::Operator op = runtime->op(name).value();

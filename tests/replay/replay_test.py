@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A service records a call of a wrong kernel; the command makes it again, and smaller.
+"""A service records a call of a wrong kernel; the command replays and minimizes it.
 
 usage: replay_test.py OPMUX SERVER PLUGINS SCHEMA CASE
 """
@@ -26,7 +26,7 @@ def run(code, *words, **variables):
 
 
 def serve(folder, *words, inputs=True, **variables):
-    """Runs the service; returns the one file that it wrote."""
+    """Runs the service; returns the single file that it wrote."""
     records = folder / "records"
     record = f"inputs:{records}" if inputs else str(records)
     said = run(0, SERVER, *words, OPMUX_RECORD=record, OPMUX_STATE_DIR=str(folder / "state"),
@@ -64,7 +64,7 @@ def a_call_that_failed(folder):
 
 
 def wrong_results(folder, op, argument):
-    """Seen by the shadow check, recorded, made again, and made smaller."""
+    """The shadow check finds the call; it is recorded, replayed and minimized."""
     policy = folder / "policy.yaml"
     policy.write_text("opmux: 1\nshadow: {every: 1, share: 1}\n", encoding="utf-8")
     file = serve(folder, op, 12, 999, 2000, OPMUX_CONFIG=str(policy))

@@ -1,5 +1,5 @@
 // Calls implementations through the C ABI, as the host does: query function, backend, descriptor,
-// opmux_call. Knows nothing of the library; numbers travel as double.
+// opmux_call. Does not use the library; values are passed as double.
 #pragma once
 
 #include <opmux/abi.h>
@@ -50,7 +50,7 @@ struct Format {
     if (exponent == 0) return sign * std::ldexp(mantissa, 1 - bias() - mantissa_bits);
     return sign * std::ldexp(mantissa + (1u << mantissa_bits), exponent - bias() - mantissa_bits);
   }
-  // Nearest, ties to even.
+  // Rounds to nearest, ties to even.
   uint32_t encode(double value) const {
     const uint32_t sign = uint32_t(std::signbit(value)) << (mantissa_bits + exponent_bits);
     const uint32_t infinity = ((1u << exponent_bits) - 1) << mantissa_bits;
@@ -59,14 +59,14 @@ struct Format {
     if (value == 0) return sign;
     const int exponent = std::max(std::ilogb(value), 1 - bias());
     const double places = std::nearbyint(std::ldexp(std::fabs(value), mantissa_bits - exponent));
-    // A carry out of the mantissa adds one to the exponent by itself.
+    // A carry out of the mantissa increments the exponent.
     const double bits = places + std::ldexp(exponent + bias() - 1, mantissa_bits);
     return bits >= infinity ? sign | infinity : sign | uint32_t(bits);
   }
 };
 
-// A tensor with memory of its own. Elements are numbered row-major whatever the strides; what lies
-// between them holds a pattern that intact() compares.
+// A tensor that owns its memory. Elements are numbered row-major whatever the strides; the gaps
+// between them hold a pattern that intact() checks.
 class Tensor {
  public:
   explicit Tensor(opmux_dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides = {},
@@ -123,7 +123,7 @@ class Tensor {
     return *this;
   }
   const std::vector<unsigned char>& bytes() const { return bytes_; }
-  // Whether nothing but the elements was written.
+  // Whether only elements were written.
   bool gaps_intact() const {
     Tensor copy = *this;
     for (int64_t i = 0; i < elements(); ++i) copy.store(i, 0);
@@ -193,7 +193,7 @@ inline opmux_arg enum_arg(int64_t position) {
 
 inline std::string_view view(opmux_str text) { return {text.data, text.size}; }
 
-// An error sink with room of its own.
+// An error sink with a buffer.
 struct Sink {
   explicit Sink(size_t room = sizeof text) { c.text_capacity = room; }
   Sink(const Sink&) = delete;
@@ -243,7 +243,7 @@ inline CallResult call(const opmux_impl& impl, const std::vector<opmux_arg>& arg
   return {outcome, sink.code(), sink.message()};
 }
 
-// What a plugin brings, found by name.
+// The contents of a plugin, searchable by name.
 class LoadedPlugin {
  public:
   explicit LoadedPlugin(opmux_plugin_query_fn query) {
@@ -254,7 +254,7 @@ class LoadedPlugin {
   const opmux_backend& backend(uint32_t i = 0) const {
     return at(c_.backends, c_.backend_stride, i);
   }
-  // Null if there is none.
+  // Null if it does not exist.
   const opmux_impl* find(std::string_view op, std::string_view variant) const {
     for (uint32_t b = 0; b < c_.backend_count; ++b) {
       for (uint32_t i = 0; i < backend(b).impl_count; ++i) {

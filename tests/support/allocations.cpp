@@ -16,7 +16,7 @@ std::atomic<uint64_t> allocations, apart, frees;
 struct Range {
   uintptr_t first, last;
 };
-std::array<Range, 64> apart_ranges;  // an array: vectors allocate
+std::array<Range, 64> apart_ranges;  // An array, because vectors allocate.
 size_t ranges = 0;
 
 void count_one(std::atomic<uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); }
@@ -46,7 +46,7 @@ int add_ranges(dl_phdr_info* info, size_t, void* words) {
 
 }  // namespace
 
-// The program's own definitions come before those of the C library, for every library in it.
+// Definitions in the program override those of the C library for every library in the process.
 extern "C" {
 
 // NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): names of the C library
@@ -85,7 +85,7 @@ void free(void* memory) noexcept {
 
 }  // extern "C"
 
-// Its caller counts, not the C++ library that would call malloc for it.
+// Counts for the caller of new, not for the C++ library, which would call malloc.
 void* operator new(size_t size) {
   count_for(__builtin_return_address(0));
   void* const memory = __libc_malloc(size);

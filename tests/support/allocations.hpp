@@ -6,13 +6,13 @@
 
 namespace opmux::test {
 
-/// How often the process asked the C library for memory, or gave some back; a program that links
-/// allocations.cpp counts.
+/// Number of allocations and frees of the process so far; counted in programs that link
+/// allocations.cpp.
 uint64_t allocations_so_far();
 uint64_t frees_so_far();
 
-/// From now on, what code in loaded libraries with one of these words in their names asks for is
-/// counted apart, and not by allocations_so_far(). Not thread-safe.
+/// From now on, allocations by loaded libraries whose names contain one of these words are counted
+/// separately and not in allocations_so_far(). Not thread-safe.
 void count_apart(std::initializer_list<std::string_view> libraries);
 uint64_t allocations_apart();
 

@@ -5,7 +5,7 @@
 
 #include "registry/registry.hpp"
 
-/// Short ways to make what a registry takes.
+/// Helpers that create registry input.
 namespace opmux::test {
 
 inline constexpr const char* kNorm =
@@ -19,7 +19,7 @@ inline registry::ImplementationDraft draft(std::string op, std::string variant) 
   return draft;
 }
 
-/// A batch of a backend of kind vendor that is its own vendor.
+/// A batch of a backend of kind vendor whose vendor has the backend's name.
 inline registry::Batch batch_of(const std::string& backend,
                                 std::vector<registry::ImplementationDraft> drafts) {
   registry::Batch batch;

@@ -7,7 +7,7 @@
 
 namespace opmux::test {
 
-/// It does not let a forked child of a process with threads start one.
+/// ThreadSanitizer does not let a forked child of a process with threads start a thread.
 inline constexpr bool under_thread_sanitizer() {
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -17,7 +17,7 @@ inline constexpr bool under_thread_sanitizer() {
   return false;
 }
 
-/// It keeps what was freed, so that a process grows.
+/// AddressSanitizer keeps freed memory, so a process grows.
 inline constexpr bool under_address_sanitizer() {
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -27,8 +27,8 @@ inline constexpr bool under_address_sanitizer() {
   return false;
 }
 
-/// Whether `body` returned true in a forked child that ended by itself. A child that hangs is ended
-/// after 20 seconds and counts as false.
+/// Whether `body` returned true in a forked child that exited normally. A child that hangs is
+/// killed after 20 seconds and counts as false.
 inline bool true_in_forked_child(const std::function<bool()>& body) {
   const pid_t child = fork();
   if (child == 0) {

@@ -10,7 +10,7 @@
 
 namespace opmux {
 
-/// A folder of this user alone that goes with its object.
+/// A temporary folder that only this user can access; removed by the destructor.
 class PrivateFolder {
  public:
   PrivateFolder() {
@@ -26,7 +26,7 @@ class PrivateFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::string at(const std::string& name) const { return (path_ / name).string(); }
-  /// Makes the folders on the way too.
+  /// Also creates the parent folders.
   std::string write(const std::string& name, std::string_view text) const {
     const std::filesystem::path file = path_ / name;
     std::filesystem::create_directories(file.parent_path());

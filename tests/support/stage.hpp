@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-/// A runtime of a test's own, with kernels that record that they ran.
+/// A test runtime with kernels that record that they ran.
 namespace opmux::test {
 
 /// The smallest operator that most tests need.
@@ -18,7 +18,7 @@ inline constexpr const char* kCopy = "copy(out Tensor y[..., H], Tensor x[..., H
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-/// Without the installation's backends and without the variables of this process.
+/// Options without the installed backends and without the environment of this process.
 inline Options bare(Variables variables = {}) {
   Options options;
   options.environment = std::move(variables);
@@ -26,7 +26,7 @@ inline Options bare(Variables variables = {}) {
   return options;
 }
 
-/// "value <- origin" of a setting; empty if there is none.
+/// "value <- origin" of a setting; empty if it does not exist.
 inline std::string setting(const Runtime& runtime, const std::string& key) {
   for (const SettingInfo& each : runtime.settings()) {
     if (each.key == key) return each.value + " <- " + each.origin;
@@ -34,10 +34,10 @@ inline std::string setting(const Runtime& runtime, const std::string& key) {
   return "";
 }
 
-/// Who ran in this thread, in order; set by ran_by().
+/// Ids of the kernels that ran in this thread, in order; set by ran_by().
 inline thread_local std::vector<std::string>* trail = nullptr;
 
-/// The ids of the recording kernels that ran in this thread while `call` did: "op/a.x op/b.y".
+/// The ids of the recording kernels that ran in this thread during `call`: "op/a.x op/b.y".
 template <class Call>
 std::string ran_by(Call&& call) {
   std::vector<std::string> ids;
@@ -49,7 +49,7 @@ std::string ran_by(Call&& call) {
   return text;
 }
 
-/// What a recording kernel does besides recording; may be changed between calls.
+/// A kernel that records its runs; `body` may be changed between calls.
 struct RecordingKernel {
   std::atomic<uint64_t> runs{0};
   std::function<Outcome(CallFrame&)> body = [](CallFrame&) { return Outcome::ok; };
@@ -65,7 +65,7 @@ class Stage {
     return runtime.op(schema.substr(0, schema.find('('))).value();
   }
 
-  /// Adds an implementation that records its runs and ends as its body says.
+  /// Adds an implementation that records its runs and returns the outcome of its body.
   RecordingKernel& add(Implementation what) {
     auto kernel = std::make_unique<RecordingKernel>();
     RecordingKernel& made = *kernel;
@@ -95,7 +95,7 @@ class Stage {
   std::map<std::string, std::unique_ptr<RecordingKernel>> kernels_;
 };
 
-/// The candidate of an explanation; empty if it is not there.
+/// The candidate of an explanation; empty if it does not exist.
 inline Candidate candidate(const Explanation& explanation, const std::string& id) {
   for (const Candidate& each : explanation.candidates) {
     if (each.id == id) return each;
@@ -103,7 +103,7 @@ inline Candidate candidate(const Explanation& explanation, const std::string& id
   return {};
 }
 
-/// Memory for small tensors, and the views most tests use: rows of H.
+/// Memory for small tensors, and the views that most tests use: rows of H.
 struct Rows {
   explicit Rows(int64_t rows = 2, int64_t h = 8)
       : y(out, f32, {rows, h}), x(in, f32, {rows, h}), w(weight, f32, {h}) {}
@@ -113,7 +113,7 @@ struct Rows {
   TensorView y, x, w;
 };
 
-/// Defines copy: a.x is chosen where H is a multiple of 16, else b.x; c.x is the last.
+/// Defines copy: a.x is chosen if H is a multiple of 16, otherwise b.x; c.x is last.
 inline Operator define_three_copies(Stage& stage) {
   const Operator made = stage.define(kCopy);
   stage.add({.id = "copy/a.x",

@@ -10,7 +10,7 @@
 
 namespace opmux::test {
 
-/// An implementation that cannot run.
+/// An implementation that has only a name and cannot run.
 inline registry::ImplementationPtr named_only(const std::string& op, const char* rest, Kind kind) {
   auto one = std::make_shared<registry::ImplementationRecord>();
   one->id = op + "/" + rest;

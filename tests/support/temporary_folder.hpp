@@ -7,7 +7,7 @@
 
 namespace opmux::test {
 
-/// A folder of a test's own that goes with it.
+/// A temporary folder; removed by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -1,4 +1,4 @@
-/* Deeds that end the process or keep it from ending. */
+/* Misbehaviours that end the process or prevent it from ending. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -43,7 +43,7 @@ void misdeed(void) {
 }
 
 #elif defined(DEED_BUS)
-/* Reads a page that a file of no bytes cannot fill. */
+/* Reads a mapped page beyond the end of an empty file. */
 void misdeed(void) {
   FILE* file = tmpfile();
   if (file == NULL) return;
@@ -98,7 +98,7 @@ void misdeed(void) {
 }
 
 #elif defined(DEED_ALLOCATE)
-/* Believes that memory never ends. */
+/* Allocates memory without end. */
 void misdeed(void) {
   const size_t piece = (size_t)64 << 20;
 #ifdef TWIN

@@ -1,4 +1,4 @@
-/* Plugins whose description of themselves is wrong in one place; right with TWIN. */
+/* Plugins whose descriptor is wrong in one place; correct with TWIN. */
 #include <opmux/abi.h>
 
 #include <string.h>
@@ -57,7 +57,7 @@ static void describe(opmux_plugin* out) {
   out->operator_stride = sizeof(opmux_schema_text);
 }
 
-/* A text that is said to go on where no memory is; with TWIN it ends before. */
+/* A string that continues into unmapped memory; with TWIN it ends before. */
 static opmux_str text_at_the_end(void) {
   char* pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   mprotect(pages + 4096, 4096, PROT_NONE);

@@ -1,4 +1,4 @@
-/* Implementations of silu_and_mul (CPU, f32) that compute wrongly in one way; rightly with TWIN. */
+/* Implementations of silu_and_mul (CPU, f32) with one error each; correct with TWIN. */
 #include <opmux/abi.h>
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Deeds that change the process they are loaded into. */
+/* Misbehaviours that change the state of the process. */
 #include <fenv.h>
 #include <locale.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * What a hostile plugin does: misdeed() of the word in DEED, called at the stage in AT. With TWIN
- * it does the same thing as a good citizen would, and must be accepted.
+ * misdeed() is the misbehaviour that DEED selects; it is called at the stage AT. With TWIN it
+ * does a similar thing in an acceptable way, and the plugin must be accepted.
  */
 #ifndef OPMUX_TESTS_HOSTILE_MISDEED_H
 #define OPMUX_TESTS_HOSTILE_MISDEED_H

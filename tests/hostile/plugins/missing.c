@@ -1,3 +1,3 @@
-/* What a plugin needs and does not find. */
+/* A dependency that a plugin does not find. */
 int missing_answer(void);
 int missing_answer(void) { return 0; }

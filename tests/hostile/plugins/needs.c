@@ -1,4 +1,4 @@
-/* A plugin that is whole but for what it needs, or for what else it exports. */
+/* A plugin that is valid except for a missing dependency or an extra exported symbol. */
 #include <opmux/abi.h>
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Deeds that reach out. */
+/* Misbehaviours that access the network. */
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 
 void misdeed(void) {
 #ifdef TWIN
-  /* Local services may not answer, but asking is no misdeed. */
+  /* Unix sockets are allowed, even if no service answers. */
   const int family = AF_UNIX;
 #else
   const int family = AF_INET;

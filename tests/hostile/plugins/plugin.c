@@ -1,4 +1,4 @@
-/* A plugin with one good implementation that does its misdeed at the stage in AT. */
+/* A plugin with one correct implementation that misbehaves at the stage AT. */
 #include <opmux/abi.h>
 
 #include "misdeed.h"

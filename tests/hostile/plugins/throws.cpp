@@ -1,4 +1,4 @@
-// Deeds that let an exception out through C.
+// Misbehaviours that let an exception escape through C.
 #include <stdexcept>
 
 extern "C" {

@@ -1,6 +1,6 @@
 #include <opmux/abi.h>
 
-/* softmax/zeta.none, which says that it is first and declines everything. */
+/* softmax/zeta.none has the highest priority and declines every call. */
 static int32_t decline(void* user_data, const opmux_call* call) {
   (void)user_data;
   (void)call;

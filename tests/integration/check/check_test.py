@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`opmux plugin check` on plugins that are right but for one thing.
+"""`opmux plugin check` on plugins with a single defect each.
 
 usage: check_test.py OPMUX SCHEMA FOLDER CASE
 """
@@ -13,7 +13,7 @@ import time
 import xml.etree.ElementTree
 
 ID = "silu_and_mul/checked.v1"
-# Plugin: exit code, result of its implementation, code of that result, finding.
+# Plugin: exit code, result of its implementation, reason code of the result, finding.
 VERDICTS = {
     "right": (0, "passed", "", ""),
     "has_high_priority": (0, "passed", "", ""),
@@ -28,7 +28,7 @@ VERDICTS = {
 
 
 class Checked:
-    """What the command said about one plugin."""
+    """The output of the command about one plugin."""
 
     def __init__(self, opmux, folder, name, *more):
         env = {key: value for key, value in os.environ.items() if not key.startswith("OPMUX_")}
@@ -79,7 +79,7 @@ def says_whether_it_would_be_chosen(opmux, folder, _):
     assert first["chosen"] == first["cases"] and not first["never_chosen"], first
     last = Checked(opmux, folder, "right").implementation()
     if not last["chosen_instead"].startswith("silu_and_mul/simd."):
-        print("skipped: nothing stands before a vendor here")
+        print("skipped: no implementation has a higher priority than a vendor here")
         sys.exit(77)
     assert last["never_chosen"] and last["chosen"] == 0, last
     text = subprocess.run([opmux, "plugin", "check", str(folder / "right.so"), "--cases", "60"],

@@ -1,4 +1,4 @@
-/* silu_and_mul in f32; DEFECT bends one thing about it. */
+/* silu_and_mul in f32; DEFECT selects one defect. */
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>

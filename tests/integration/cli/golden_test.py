@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs one command line and compares what it says with what was written down.
+"""Runs one command line and compares its output with a golden file.
 
 usage: golden_test.py OPMUX FILE.golden [--update]
 
-The file holds the command, then standard output, then standard error behind a line "(stderr)", then
-"(exit N)". Variables stand before the command; no other OPMUX_* variable is set. The folder that the
-command runs in is written as $PWD.
+The file contains the command, standard output, standard error after a line "(stderr)", and "(exit N)".
+Environment variables precede the command; no other OPMUX_* variable is set. The working directory is
+written as $PWD.
 """
 import os
 import pathlib
@@ -17,7 +17,7 @@ SKIP = 77
 
 
 def environment(opmux, words):
-    """Takes the leading NAME=value words off; None if a backend they name was not built."""
+    """Removes the leading NAME=value words; None if a backend they name was not built."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("OPMUX_")}
     while "=" in words[0]:
         name, _, value = words.pop(0).partition("=")

@@ -66,7 +66,7 @@ def check_case(opmux, schemas, case):
 
 
 def schemas_refuse_what_is_missing(opmux, schemas):
-    """A schema that accepts anything would pass every test above."""
+    """Schemas must refuse wrong documents; one that accepts anything would pass every test above."""
     for case in CASES:
         document = check_case(opmux, schemas, case)
         judge = validator(schemas, CASES[case][0])

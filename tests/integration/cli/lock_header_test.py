@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A program compiles the header that `opmux lock --emit-header` writes, starts by it, and binds plans.
+"""Compiles a program with the header from `opmux lock --emit-header`; it must start and bind plans.
 
 usage: lock_header_test.py OPMUX INCLUDE LIBRARY CXX
 """

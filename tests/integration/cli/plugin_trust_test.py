@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A plugin is signed, verified and listed; what is wrong with it is said by its code.
+"""Signs, verifies and lists a plugin; errors are reported by their codes.
 
 usage: plugin_trust_test.py OPMUX PLUGIN SCHEMAS
 """
@@ -25,7 +25,7 @@ def run(*words, code=0, **environment):
 
 
 def listed(*words, **environment):
-    """What the list says of the plugin of this test: code, signer and where it was found."""
+    """The list entry of the plugin of this test: code, signer and location."""
     text = run("list", "--no-probe", "--json", *words, code=None, **environment)
     document = json.loads(text)
     jsonschema.validate(document, json.loads(pathlib.Path(SCHEMAS, "plugins.json").read_text()))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the published schema of policy files against what the command accepts.
+"""Compares the published schema of policy files with the files that the command accepts.
 
 usage: policy_schema_test.py OPMUX SCHEMA REFUSED
 
@@ -19,9 +19,9 @@ except ImportError as missing:
     print(f"skipped: no {missing.name} in this Python")
     sys.exit(77)
 
-# Reasons that a schema can know; the others need operators, dates or a parser.
+# Reasons that a JSON schema can check; the others need operators, dates or a parser.
 STRUCTURAL = {"policy.unknown_key", "policy.type", "policy.version"}
-# Days and times of a form that is right but which do not exist, or are too long.
+# Well-formed dates and times that do not exist or are too long.
 BEYOND = {"expires_on_no_day"}
 ACCEPTED = """
 opmux: 1
@@ -40,7 +40,7 @@ rules:
 
 
 class Core(yaml.SafeLoader):
-    """Words as JSON and YAML 1.2 have them: no days, no yes and no."""
+    """Loads scalars as in JSON and YAML 1.2: no dates, and `yes` and `no` are strings."""
 
 
 Core.yaml_implicit_resolvers = {}
@@ -62,7 +62,7 @@ def check(opmux, text):
 
 
 def keys_in(opmux, text):
-    """The keys that the command lists when it meets one that is like none of them."""
+    """The keys that the command lists in its error about an unknown key."""
     message = check(opmux, text)["message"]
     return set(re.search(r"; valid keys are (.*)", message).group(1).split(", "))
 

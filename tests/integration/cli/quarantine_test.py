@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A process crashes inside of a kernel; the command lists it and lets it run again.
+"""A process crashes inside a kernel; the command lists the kernel and clears its quarantine.
 
 usage: quarantine_test.py OPMUX CRASH_SERVER SCHEMA
 """

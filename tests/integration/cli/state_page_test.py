@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A running process is asked from outside what it runs, and killed.
+"""Reads the status file of a running process from outside, and kills the process.
 
 usage: state_page_test.py OPMUX SERVER SCHEMA
 """
@@ -25,7 +25,7 @@ def run(folder, *words, code):
 
 
 def calls(folder, pid):
-    """Those of op1/fast.kernel; None as long as there is no page."""
+    """The calls of op1/fast.kernel; None as long as there is no status file."""
     ran = subprocess.run([OPMUX, "list", "--pid", pid, "op1", "--json"], capture_output=True,
                          text=True, env=CLEAN | {"OPMUX_STATE_DIR": folder})
     if ran.returncode != 0:

@@ -9,7 +9,7 @@ double gelu_tanh(double v) {
   return 0.5 * v * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (v + 0.044715 * v * v * v)));
 }
 double silu_error(double v) { return (8 + std::fabs(v)) * kEps; }
-// The tail falls like exp(-v^2 / 2), and tanh's argument grows like v^3 / 10.
+// The tail falls like exp(-v^2 / 2), and the argument of tanh grows like v^3 / 10.
 double gelu_error(double v) { return (12 + 2 * v * v) * kEps; }
 double gelu_tanh_error(double v) { return (12 + 8 * std::fabs(v) + std::fabs(v * v * v)) * kEps; }
 

@@ -45,7 +45,7 @@ TEST(ReferenceAttention, is_right_for_odd_sizes_and_every_group) {
 }
 
 TEST(ReferenceAttention, heads_of_a_group_are_neighbours) {
-  // With one key each, a head of q gives the value of its head of k.
+  // With one key per head, a head of q returns the value of its head of k.
   Heads x = make_heads(kF32, 1, 1, 1, 6, 2, 4, 1);
   Tensor y = output_for(x);
   ASSERT_EQ(attend_to(y, x).outcome, OPMUX_OK);
@@ -53,7 +53,7 @@ TEST(ReferenceAttention, heads_of_a_group_are_neighbours) {
 }
 
 TEST(ReferenceAttention, causal_lets_the_last_query_see_the_last_key) {
-  // All logits are equal, so a result is the mean of the values that are seen.
+  // All logits are equal, so the result is the mean of the visible values.
   for (auto [s, t] : {std::pair<int64_t, int64_t>{2, 5}, {5, 5}, {5, 2}}) {
     Heads x = make_heads(kF32, 1, s, t, 1, 1, 4, 1);
     x.q.fill([](int64_t) { return 0; });

@@ -1,4 +1,4 @@
-/* A plugin in C alone: doubles a vector. */
+/* A plugin in plain C: doubles a vector. */
 #include <opmux/abi.h>
 
 static int32_t run(void* state, const opmux_call* call) {

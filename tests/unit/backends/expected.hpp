@@ -1,5 +1,5 @@
-// What the operators should compute, in double and written apart from the kernels, together with
-// the error that a computation in f32 may have. Shared by the tests of all backends.
+// Expected results of the operators, computed in double independently of the kernels, with the
+// error that a computation in f32 may have. Shared by the tests of all backends.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,12 +13,12 @@
 
 namespace opmux::testing {
 
-inline constexpr double kEps = 0x1p-24;  // largest relative error of one f32 operation
+inline constexpr double kEps = 0x1p-24;  // Largest relative error of one f32 operation.
 inline constexpr opmux_dtype kFloats[] = {kF32, kF16, kBF16};
 
 struct Expected {
   double value;
-  double error;  // before the rounding to the output's type
+  double error;  // Before rounding to the output's type.
 };
 
 inline void expect_close(const Tensor& y, const std::vector<Expected>& expected) {
@@ -74,7 +74,7 @@ inline Tensor random(opmux_dtype dtype, std::vector<int64_t> shape,
   return tensor.fill([&](int64_t) { return normal(engine); });
 }
 
-// A rounding error for each addition on the longest path of a sum of `terms` terms: pairwise in
+// One rounding error for each addition on the longest path of a sum of `terms` terms: pairwise in
 // blocks of 32, or lane by lane in vectors of at least 4.
 inline double pairwise_error(int64_t terms) {
   return kEps * (32 + std::log2(double(std::max<int64_t>(terms, 1))));
@@ -90,7 +90,7 @@ inline std::vector<std::vector<double>> rows_of(const Tensor& x) {
   return rows;
 }
 
-// The places of a row by falling value, of equal ones the first.
+// Indices of a row by descending value; equal values keep their order.
 inline std::vector<size_t> falling_order(const std::vector<double>& row) {
   std::vector<size_t> order;
   for (size_t i = 0; i < row.size(); ++i) order.push_back(i);
@@ -118,7 +118,7 @@ inline std::vector<Expected> expected_rms_norm(const Tensor& x, const Tensor* we
 
 inline double silu(double v) { return v / (1 + std::exp(-v)); }
 
-// The activation's relative error in f32 is `error(v)`.
+// `error(v)` is the relative error of the activation in f32.
 inline std::vector<Expected> expected_gated(const Tensor& x, const std::function<double(double)>& f,
                                             const std::function<double(double)>& error) {
   std::vector<Expected> result;
@@ -131,7 +131,7 @@ inline std::vector<Expected> expected_gated(const Tensor& x, const std::function
   return result;
 }
 
-// Rows of 0, 1, odd and many; lengths below, at and beside the width of vectors.
+// No rows, one, odd and many; lengths below, at and next to vector widths.
 inline const std::vector<std::vector<int64_t>> kShapes = {
     {0, 8}, {1, 1}, {1, 7}, {3, 5, 33}, {2, 1, 64}, {17, 100}, {2, 3, 1, 19}, {5}, {2, 4099}};
 

@@ -1,4 +1,4 @@
-// Attention in double, written apart from the kernels. Shared by the tests of all backends.
+// Attention in double, independent of the kernels. Shared by the tests of all backends.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct AttentionCase {
   const Tensor* sink = nullptr;
 };
 
-// The results of one query: q(d), k(j, d), v(j, d), and whether it sees key j at all.
+// One query: q(d), k(j, d), v(j, d), and whether it sees key j.
 struct OneQuery {
   int64_t keys, size, value_size;
   std::function<double(int64_t)> q;
@@ -33,7 +33,7 @@ inline bool sees_by_position(const AttentionCase& c, int64_t query, int64_t quer
   return c.window == 0 || std::abs(distance) < c.window;
 }
 
-// An error in a logit changes every weight by that factor; sums of weights and of values follow.
+// An error in a logit changes each weight by that factor; sums of weights and of values follow.
 inline std::vector<Expected> expected_query(const AttentionCase& c, const OneQuery& one,
                                             int64_t head) {
   const double scale = c.scale.value_or(1 / std::sqrt(double(std::max<int64_t>(one.size, 1))));
@@ -83,7 +83,7 @@ inline Heads make_heads(opmux_dtype dtype, int64_t b, int64_t s, int64_t t, int6
           random(dtype, {b, t, hkv, dv}, layout, 3)};
 }
 
-// The place of [b, h, s, j] in a mask whose dimensions may be missing or 1.
+// Index of [b, h, s, j] in a mask whose dimensions may be missing or 1.
 inline int64_t mask_place(const Tensor& mask, std::array<int64_t, 4> at) {
   int64_t place = 0;
   const int missing = 4 - mask.c().ndim;

@@ -1,5 +1,4 @@
-// Products of matrices in double, written apart from the kernels. Shared by the tests of all
-// backends.
+// Matrix products in double, independent of the kernels. Shared by the tests of all backends.
 #pragma once
 
 #include <functional>
@@ -8,7 +7,7 @@
 
 namespace opmux::testing {
 
-// One element of a product in f32: each term is rounded once, then as often as it is added.
+// One element of a product in f32: each term is rounded once, and once per addition.
 inline Expected expected_dot(int64_t terms, const std::function<double(int64_t)>& a,
                              const std::function<double(int64_t)>& b, double added = 0) {
   double value = 0, magnitude = 0;

@@ -1,4 +1,4 @@
-// A backend that is a shared library, loaded as the host loads it.
+// Loads a backend that is a shared library, as the host does.
 #pragma once
 
 #include <dlfcn.h>

@@ -36,7 +36,7 @@ TEST(ReferenceEmbedding, rounds_to_another_type_and_keeps_the_bits_of_its_own) {
   Tensor weight = make(kF16, {1, 2}), ids = make_ids(kI64, {1}, 1), same = make(kF16, {1, 2});
   ids.set(0, 0);
   weight.set(0, 1.0009765625);
-  weight.set_bits(1, 0x7c01);  // a NaN that arithmetic would make quiet
+  weight.set_bits(1, 0x7c01);  // A signalling NaN, which arithmetic would make quiet.
   ASSERT_EQ(call(reference("embedding"), {arg(same), arg(weight), arg(ids)}).outcome, OPMUX_OK);
   EXPECT_EQ(same.bits(1), 0x7c01u);
   Tensor other = make(kBF16, {1, 2});
@@ -78,7 +78,7 @@ CallResult write_cache(Cache& cache, const Tensor& k, const Tensor& v, const Ten
               {arg(cache.k), arg(cache.v), arg(k), arg(v), arg(slots)});
 }
 
-// What a cache should hold: its 12 slots are consecutive rows of heads * size elements.
+// Checks the cache contents: its 12 slots are consecutive rows of heads * size elements.
 void expect_cache(const Tensor& cache, const Tensor& before, const Tensor& tokens,
                   const std::vector<int64_t>& slots) {
   const int64_t size = cache.dim(2) * cache.dim(3);
@@ -111,7 +111,7 @@ TEST(ReferenceCacheWrite, fills_slots_in_any_order_and_skips_negative_ones) {
 }
 
 TEST(ReferenceCacheWrite, heads_may_be_outside_of_blocks_in_memory) {
-  // [blocks, heads, places, size] in memory, seen as [blocks, places, heads, size].
+  // [blocks, heads, places, size] in memory, viewed as [blocks, places, heads, size].
   Cache cache{Tensor(kF32, {3, 4, 2, 5}, {40, 5, 20, 1}),
               Tensor(kF32, {3, 4, 2, 6}, {48, 6, 24, 1})};
   const Cache before = cache;

@@ -119,7 +119,7 @@ TEST(ReferenceLinear, no_inputs_leave_the_bias_and_no_bias_leaves_zero) {
 }
 
 TEST(ReferenceLinear, bias_is_added_before_the_one_rounding) {
-  // 256 + 1 is no bf16, 256 + 1 + 1 is.
+  // 256 + 1 is not representable in bf16, 256 + 1 + 1 is.
   Tensor x = make(kBF16, {1, 2}), weight = make(kBF16, {1, 2}), bias = make(kBF16, {1}), y = bias;
   x.fill([](int64_t i) { return i == 0 ? 256 : 1; });
   weight.fill([](int64_t) { return 1; });

@@ -103,7 +103,7 @@ struct Moe {
   Tensor x, w1, w2, weights, ids;
 };
 
-// Tokens, their experts, how many of those there are, hidden and inner size.
+// Tokens, experts per token, number of experts, hidden and inner size.
 Moe make_moe(opmux_dtype dtype, std::vector<int64_t> leading, int64_t k, int64_t e, int64_t h,
              int64_t inner, Layout layout = Layout::contiguous) {
   const auto with = [&](int64_t last) {
@@ -123,7 +123,7 @@ CallResult run_moe(const Tensor& y, const Moe& moe, int64_t activation = 0) {
                                        arg(moe.weights), arg(moe.ids), enum_arg(activation)});
 }
 
-// An error of the inner values is carried through the second product.
+// An error of the inner values propagates through the second product.
 std::vector<Expected> expected_moe(const Moe& moe, double (*activation)(double)) {
   const int64_t h = moe.x.dim(-1), inner = moe.w2.dim(2), k = moe.ids.dim(-1);
   std::vector<Expected> result;
@@ -143,7 +143,7 @@ std::vector<Expected> expected_moe(const Moe& moe, double (*activation)(double))
             sizes[half] += std::fabs(term);
           }
         }
-        // No activation here is steeper than 1.2.
+        // The slope of these activations is at most 1.2.
         const double error = (pairwise_error(h) + 16 * kEps) *
                              (1.2 * sizes[0] * (std::fabs(sums[1]) + 1) +
                               (std::fabs(activation(sums[0])) + 1) * sizes[1] +

@@ -51,7 +51,8 @@ TEST(ReferenceRmsNorm, weight_may_have_another_type_or_be_absent) {
   }
 }
 
-// The normalized values in f32, rounded to `between`, times the weight, rounded to the output.
+// The normalized values in f32, rounded to `between`, multiplied by the weight, rounded to the
+// output.
 void expect_rounded_between(const Tensor& y, const Tensor& x, const Tensor* weight,
                             opmux_dtype between) {
   Tensor normal = make(kF32, {x.dim(0), x.dim(1)});
@@ -145,7 +146,7 @@ TEST(ReferenceFusedAddRmsNorm, writes_the_sum_and_the_norm_of_the_stored_sum) {
         SCOPED_TRACE(name(dtype) + " " + name(layout) + " H=" + std::to_string(shape.back()));
         Tensor x = random(dtype, shape, layout), residual = random(dtype, shape, layout, 7);
         const Tensor weight = random(kF32, {shape.back()}, layout, 2);
-        // f32 adds what fits f32 exactly rounded; the narrower types round the f32 sum again.
+        // Sums of f32 values are exactly rounded in f32; narrower types round the f32 sum again.
         std::vector<Expected> sum;
         for (int64_t i = 0; i < x.elements(); ++i) {
           const double value = x.get(i) + residual.get(i);

@@ -1,4 +1,4 @@
-// What tests of the onednn backend share: calls that only it and the reference may answer.
+// Fixture of the onednn tests: calls that only onednn and the reference may run.
 #pragma once
 
 #include <opmux/opmux.hpp>
@@ -24,10 +24,10 @@ class OneDnn : public ::testing::Test {
   }
   static Operator op(const char* name) { return runtime().op(name).value(); }
 
-  // Which implementation ran.
+  // The implementation that ran.
   template <class... Args>
   static std::string ran(const char* name, const opmux::CallOptions& options, const Args&... args) {
-    // Another engine is as good where this one refuses.
+    // Exclude other fast backends, which could run calls that onednn declines.
     const PolicyScope no_other(runtime(), {.deny = {"vendor:openblas", "default"}});
     CallReport report;
     const Status status = op(name).with(report, options)(args...);

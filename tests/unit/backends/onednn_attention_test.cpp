@@ -15,7 +15,7 @@ const LoadedPlugin& onednn() {
   return plugin;
 }
 
-// One thread per piece.
+// Runs each piece on a separate thread.
 void on_threads(void* pool, int64_t count, void* context, void (*body)(void*, int64_t)) {
   *static_cast<int64_t*>(pool) = std::max(*static_cast<int64_t*>(pool), count);
   std::vector<std::thread> threads;
@@ -35,7 +35,7 @@ class OneDnnAttention : public ::testing::Test {
     if (!impl) throw std::runtime_error("no prefill of attention");
     return *impl;
   }
-  // Sums in any order; weights are rounded to the type of the values.
+  // Sums in any order; weights are rounded to the values' type.
   static std::vector<Expected> expected(const Heads& x, const AttentionCase& c,
                                         const Tensor* mask = nullptr) {
     double largest = 0;
@@ -122,7 +122,7 @@ TEST_F(OneDnnAttention, a_row_that_sees_no_key_is_zero_and_a_hidden_key_may_hold
   Tensor y = output_for(x);
   ASSERT_EQ(attend_with(prefill(), y, x, {.causal = true}).outcome, OPMUX_OK);
   for (int64_t i = 0; i < 20 * 3; ++i) EXPECT_EQ(y.get(i), 0);
-  // The last key is seen by the last query alone.
+  // Only the last query sees the last key.
   const std::vector<Expected> before = expected(x, {.causal = true});
   for (int64_t d = 0; d < 8; ++d) x.k.set(19 * 8 + d, NAN);
   ASSERT_EQ(attend_with(prefill(), y, x, {.causal = true}).outcome, OPMUX_OK);

@@ -3,14 +3,14 @@
 namespace opmux::testing {
 namespace {
 
-// Tokens, hidden size, inner size, experts, choices of a token.
+// Tokens, hidden size, inner size, experts, choices per token.
 struct MoeSizes {
   int64_t tokens, hidden, inner, experts, choices;
 };
 
 class OneDnnMoe : public OneDnn {
  protected:
-  // Experts are taken in turn, a few choices left out.
+  // Experts in turn, with a few choices left out.
   static void fill_ids(Tensor& ids, int64_t experts) {
     ids.fill([=](int64_t i) { return i % 11 == 7 ? -1.0 : double((i * 5 + i / 7) % experts); });
   }
@@ -28,7 +28,7 @@ class OneDnnMoe : public OneDnn {
     expect_near_reference(dtype, y, as_view(x), as_view(w1), as_view(w2), as_view(weights),
                           as_view(ids), activation);
   }
-  // Gates and gated values are rounded to 16 bits on the way, and sums have another order.
+  // Intermediate values are rounded to 16 bits, and sums have another order.
   template <class... Args>
   static void expect_near_reference(opmux_dtype dtype, const Tensor& y, const Args&... args) {
     Tensor expected = y;
@@ -60,7 +60,7 @@ TEST_F(OneDnnMoe, is_right_for_one_token_odd_sizes_and_experts_that_nobody_chose
   expect_experts(kBF16, {3, 17, 5, 64, 1}, "silu");
 }
 
-// More rows than are multiplied at a time.
+// More rows than are multiplied in one step.
 TEST_F(OneDnnMoe, is_right_where_one_expert_takes_several_goes) {
   expect_experts(kF32, {300, 16, 8, 1, 1}, "silu");
   expect_experts(kBF16, {290, 16, 8, 2, 2}, "silu");

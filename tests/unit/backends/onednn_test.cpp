@@ -13,7 +13,7 @@
 namespace opmux::testing {
 namespace {
 
-// Functions of the OpenMP runtime that the process has, if it has one.
+// A function of the OpenMP runtime in the process, if there is one.
 template <class Function>
 Function* openmp(const char* name) {
   void* library = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -91,7 +91,7 @@ TEST_F(OneDnnConstant, is_packed_once_for_all_numbers_of_rows) {
   EXPECT_EQ(ran("linear", {}, as_view(y_), as_view(x_), constant), "linear/onednn.dense");
   EXPECT_EQ(constant.packs(), 1u);
   expect_as_reference("linear", y_, as_view(x_), as_view(kept));
-  // Whoever packs again, or reads the plain weight, sees zeros from now on.
+  // From now on the plain weight is zero, so packing again or reading the plain weight would show.
   weight_.fill([](int64_t) { return 0; });
   EXPECT_EQ(ran("linear", {}, as_view(one_), as_view(one_row_), constant), "linear/onednn.dense");
   EXPECT_EQ(constant.packs(), 1u);
@@ -191,7 +191,7 @@ TEST_F(OneDnnConstant, a_bare_tensor_is_never_remembered) {
 
 class OneDnnW8a8 : public OneDnn {
  protected:
-  // Also more rows than are multiplied at a time.
+  // Also covers more rows than are multiplied in one step.
   static void expect_right(opmux_dtype dtype, int64_t rows, const Tensor* scale,
                            const Tensor* bias) {
     SCOPED_TRACE(name(dtype) + " " + std::to_string(rows));

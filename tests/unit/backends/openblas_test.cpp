@@ -36,7 +36,7 @@ uint64_t workspace(const opmux_impl& impl, const std::vector<opmux_arg>& args,
   return impl.workspace(impl.user_data, &c);
 }
 
-// Runs the pieces from the last to the first and notes how many there were.
+// Runs the pieces in reverse order and records their number.
 void last_first(void* pool, int64_t count, void* context, void (*body)(void*, int64_t)) {
   *static_cast<int64_t*>(pool) = count;
   for (int64_t i = count; i-- > 0;) body(context, i);
@@ -143,7 +143,7 @@ TEST(OpenblasLinear, a_batch_without_gaps_is_one_product_in_place) {
   const std::vector<opmux_arg> args = {arg(y), arg(x), arg(weight), absent()};
   EXPECT_EQ(workspace(gemm("linear"), args), 0u);
   EXPECT_EQ(call(gemm("linear"), args, {4, last_first, &workers}).outcome, OPMUX_OK);
-  EXPECT_EQ(workers, 0);  // nothing to share out
+  EXPECT_EQ(workers, 0);  // A single product is not divided.
   expect_close(y, in_any_order(expected_linear(x, weight, nullptr), 64));
 }
 
@@ -210,7 +210,7 @@ TEST(OpenblasAttention, refuses_a_mask_that_does_not_fit_and_a_negative_softcap)
   EXPECT_EQ(y.bytes(), before.bytes());
 }
 
-// Notes what OpenBLAS is set to while the pieces run.
+// Records the number of OpenBLAS threads while the pieces run.
 void note_threads(void* pool, int64_t count, void* context, void (*body)(void*, int64_t)) {
   for (int64_t i = 0; i < count; ++i) body(context, i);
   *static_cast<int*>(pool) = openblas_get_num_threads();
@@ -230,7 +230,7 @@ TEST(OpenblasThreads, openblas_has_one_thread_during_a_call_and_its_own_number_a
   openblas_set_num_threads(before);
 }
 
-// Sets another number while a call runs, as a program might.
+// Sets another number of threads during a call, as a program might.
 void set_three(void*, int64_t count, void* context, void (*body)(void*, int64_t)) {
   for (int64_t i = 0; i < count; ++i) body(context, i);
   openblas_set_num_threads(3);

@@ -1,4 +1,4 @@
-// A runtime with the opencl backend, and tensors of tests in the memory of its first device.
+// A runtime with the opencl backend, and test tensors in the memory of its first device.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 120
@@ -14,7 +14,7 @@
 
 namespace opmux::testing {
 
-// A tensor of the CPU and its copy on the device.
+// A CPU tensor and its copy on the device.
 class DeviceTensor {
  public:
   DeviceTensor(const DeviceAccess& access, const Tensor& here, void* stream = nullptr)
@@ -28,7 +28,7 @@ class DeviceTensor {
     there.device = {memory_.device().type, memory_.device().id};
     return TensorView(there);
   }
-  // What is there when the stream is done.
+  // The contents after the stream has finished.
   Tensor fetch(void* stream = nullptr) const {
     Tensor now = here_;
     EXPECT_TRUE(access_.copy_out(now.c().data, memory_, now.bytes().size(), stream).ok());
@@ -42,7 +42,7 @@ class DeviceTensor {
   DeviceMemory memory_;
 };
 
-// Holds up what is put into a stream after it, until it is opened or broken.
+// Blocks the commands enqueued after it in a stream, until it is opened or broken.
 class Gate {
  public:
   explicit Gate(const DeviceStream& stream) {
@@ -52,7 +52,7 @@ class Gate {
     event_ = clCreateUserEvent(context, nullptr);
     EXPECT_EQ(clEnqueueBarrierWithWaitList(queue, 1, &event_, &barrier_), CL_SUCCESS);
   }
-  // PoCL 3.1 ends the process if a command fails whose event nobody holds.
+  // PoCL 3.1 ends the process if a command fails whose event has been released.
   ~Gate() {
     clReleaseEvent(barrier_);
     clReleaseEvent(event_);
@@ -61,14 +61,14 @@ class Gate {
   Gate& operator=(const Gate&) = delete;
 
   void open() { EXPECT_EQ(clSetUserEventStatus(event_, CL_COMPLETE), CL_SUCCESS); }
-  // What waits for it ends with an error.
+  // Commands that wait for the gate end with an error.
   void break_down() { EXPECT_EQ(clSetUserEventStatus(event_, -5), CL_SUCCESS); }
 
  private:
   cl_event event_ = nullptr, barrier_ = nullptr;
 };
 
-// Whether everything that was put into a stream so far is done.
+// Whether all commands enqueued in a stream so far are done.
 inline bool done(const DeviceStream& stream) {
   cl_event marker = nullptr;
   cl_int status = CL_QUEUED;
@@ -96,7 +96,7 @@ class OpenCl : public ::testing::Test {
   DeviceTensor send(const Tensor& tensor, const DeviceStream& stream) const {
     return {access, tensor, stream.get()};
   }
-  // Which implementation ran.
+  // The implementation that ran.
   template <class... Args>
   std::string ran(const char* name, void* stream, const Args&... args) const {
     CallReport report;

@@ -93,7 +93,7 @@ TEST_F(OpenCl, a_call_returns_before_the_device_is_done_and_streams_keep_their_o
   const DeviceStream stream = access.create_stream().value();
   const DeviceTensor from = send(x, stream), between = send(make(kF32, {4, 64}), stream),
                      to = send(make(kF32, {4, 32}), stream);
-  // Once each, so that nothing is left to be prepared.
+  // Run each once, so that everything is prepared.
   ran("rms_norm", stream.get(), between.view(), from.view());
   ran("silu_and_mul", stream.get(), to.view(), from.view());
   Gate gate(stream);
@@ -161,7 +161,7 @@ TEST_F(OpenCl, an_error_after_the_call_reaches_whoever_synchronizes_and_the_runt
   EXPECT_THAT(errors[0].suspects, ElementsAre("silu_and_mul/opencl.kernel"));
   EXPECT_THAT(events(),
               Contains(HasSubstr("most recent on its stream: silu_and_mul/opencl.kernel")));
-  // None is counted, and the device is not lost.
+  // The errors are not counted as failures, and the device is not lost.
   for (const CallStats& stats : runtime.stats()) EXPECT_EQ(stats.failed, 0u);
   EXPECT_TRUE(runtime.lost_devices().empty());
   EXPECT_EQ(ran("silu_and_mul", nullptr, y.view(), x.view()), "silu_and_mul/opencl.kernel");
@@ -182,7 +182,7 @@ TEST_F(OpenCl, tensors_must_be_on_one_device) {
   const DeviceTensor y = send(make(kF32, {4, 64}));
   const Status status = op("rms_norm")(y.view(), TensorView(x.c()));
   EXPECT_EQ(status.code(), Code::declined);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("argument 1 must be on the device"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("argument 1 must be on the same device"));
 }
 
 TEST_F(OpenCl, different_buffers_do_not_overlap_wherever_their_handles_lie) {

@@ -1,4 +1,4 @@
-// Calls of paged_attention with what they should give. Shared by the tests of all backends.
+// Calls of paged_attention with their expected results. Shared by the tests of all backends.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace opmux::testing {
 
-// Sequences over a cache of 8 blocks of 4 places, 2 heads of 8 (keys) and 6 (values).
+// Sequences over a cache of 8 blocks of 4 positions, 2 heads of 8 (keys) and 6 (values).
 struct PagedCase {
   explicit PagedCase(opmux_dtype dtype = kF32, Layout layout = Layout::contiguous,
                      opmux_dtype integer = kI32)
@@ -17,7 +17,7 @@ struct PagedCase {
         layout_(layout),
         integer_(integer) {}
 
-  // One sequence: how many keys and queries it has, and the blocks that hold the keys.
+  // Adds one sequence: its numbers of keys and queries, and the blocks that hold the keys.
   void add(int64_t keys, int64_t queries, std::vector<int64_t> blocks) {
     lens.push_back(keys);
     starts.push_back(starts.back() + queries);
@@ -31,7 +31,7 @@ struct PagedCase {
   CallResult run(const opmux_impl& impl, const AttentionCase& c = {.causal = true}) {
     q = random(dtype_, {starts.back(), 4, 8}, layout_);
     y = make(dtype_, {starts.back(), 4, 6}, layout_);
-    // Entries that no key needs hold nonsense.
+    // Entries that no key needs hold garbage.
     Tensor table = make(integer_, {int64_t(tables.size()), 5}, layout_);
     table.fill([](int64_t) { return -99; });
     for (size_t b = 0; b < tables.size(); ++b) {
@@ -79,8 +79,8 @@ struct PagedCase {
   opmux_dtype integer_;
 };
 
-// Decode, a chunk of a prefill behind a cached prefix, a whole prefill, blocks out of order, one
-// of them shared.
+// Decode, a chunk of a prefill after a cached prefix, a whole prefill; blocks out of order, one of
+// them shared.
 inline void add_mixed(PagedCase& paged) {
   paged.add(17, 1, {5, 0, 3, 1, 7});
   paged.add(9, 4, {2, 6, 0});
@@ -88,7 +88,7 @@ inline void add_mixed(PagedCase& paged) {
   paged.add(1, 1, {3});
 }
 
-// Decode and prefill at once, for every dtype, type of integers and layout.
+// Decode and prefill in one call, for every dtype, integer type and layout.
 inline void expect_mixed_batches(const opmux_impl& implementation,
                                  std::span<const Layout> layouts) {
   for (opmux_dtype dtype : kFloats) {

@@ -109,7 +109,7 @@ TEST(PluginCall, follows_the_hosts_argument_stride) {
   EXPECT_EQ(op::Call{c}.f64(1), 2.0);
 }
 
-// A pool of two threads that counts how often it was asked.
+// A pool of two threads that counts its calls.
 void two_threads(void* pool, int64_t count, void* context, void (*body)(void*, int64_t)) {
   ++*static_cast<int*>(pool);
   std::thread other([&] {

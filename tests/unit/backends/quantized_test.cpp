@@ -38,8 +38,8 @@ CallResult run_w8(const Tensor& y, const W8& w) {
               {arg(y), arg(w.x), arg(w.weight), arg(w.weight_scale), arg(w.x_scale), arg(w.bias)});
 }
 
-// The integers are defined to the bit, so only the last multiplications are inexact. The scale and
-// the quotients are those of f32.
+// The integers are defined to the bit, so only the final multiplications are inexact. The scale and
+// the quotients are computed in f32.
 std::vector<Expected> expected_w8(const W8& w) {
   const int64_t k = w.x.dim(-1), n = w.weight.dim(0);
   std::vector<Expected> result;

@@ -1,4 +1,4 @@
-// The reference backend as its query function gives it.
+// The reference backend, obtained from its query function.
 #pragma once
 
 #include "abi_call.hpp"

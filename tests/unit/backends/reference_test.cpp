@@ -8,7 +8,7 @@
 namespace opmux::testing {
 namespace {
 
-// The words of a schema file, comments left out, with one space between them.
+// The text of a schema file without comments, with single spaces.
 std::string schema_text(const std::string& op) {
   std::ifstream file(OPMUX_TEST_OPERATORS "/" + op + ".schema");
   std::string text;

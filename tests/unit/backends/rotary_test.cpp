@@ -6,7 +6,7 @@ namespace {
 
 constexpr int64_t kNeox = 0, kGptj = 1;
 
-// cos in the first half of the columns, sin in the last.
+// Cosines in the first half of the columns, sines in the second.
 Tensor make_cos_sin(opmux_dtype dtype, int64_t positions, int64_t rotated,
                     Layout layout = Layout::contiguous) {
   Tensor table = make(dtype, {positions, rotated}, layout);
@@ -18,7 +18,7 @@ Tensor make_cos_sin(opmux_dtype dtype, int64_t positions, int64_t rotated,
   });
 }
 
-// Turns complex numbers: (a + bi) * (cos + i sin).
+// Rotates complex numbers: (a + bi) * (cos + i sin).
 std::vector<Expected> expected_rotary(const Tensor& heads, const Tensor& positions,
                                       const Tensor& cos_sin, int64_t style) {
   const int64_t size = heads.dim(-1), rotated = cos_sin.dim(1), pairs = rotated / 2;
@@ -73,7 +73,7 @@ TEST(ReferenceRotary, is_right_for_every_type_style_and_stride) {
 }
 
 TEST(ReferenceRotary, interleaved_rotary_pairs_neighbours) {
-  // A quarter turn: (a, b) becomes (-b, a), so every pair can be read off the result.
+  // A quarter turn maps (a, b) to (-b, a), so every pair can be identified in the result.
   Tensor cos_sin = make(kF32, {1, 4}), position = make(kI64, {1});
   cos_sin.fill([](int64_t i) { return i < 2 ? 0 : 1; });
   position.set(0, 0);

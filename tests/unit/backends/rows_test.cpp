@@ -39,7 +39,7 @@ TEST(PairwiseSum, adds_every_term_once) {
 }
 
 TEST(PairwiseSum, stays_exact_where_adding_in_line_would_not) {
-  // In line the sum sticks at 2^24; pairwise all partial sums are exact.
+  // A sequential sum stops growing at 2^24; pairwise, all partial sums are exact.
   const int64_t n = int64_t{1} << 25;
   EXPECT_EQ(pairwise_sum(0, n, [](int64_t) { return 1.0f; }), 0x1p25f);
 }

@@ -33,7 +33,7 @@ TEST(SamplingWeight, is_the_power_of_two_to_nine_digits) {
   EXPECT_EQ(backends::sampling_power(0), uint64_t{1} << 40);
 }
 
-// The parameters of a call; each may be left out.
+// Optional parameters of a call.
 struct Parameters {
   const Tensor* temperature = nullptr;
   const Tensor* top_k = nullptr;
@@ -47,14 +47,14 @@ CallResult run_sample(const Tensor& tokens, const Tensor& logits, const Paramete
                                     arg(p.top_p), arg(p.seed), arg(p.offset)});
 }
 
-// Offsets 0, 1, 2 ... for as many rows.
+// Offsets 0, 1, 2, ... for `rows` rows.
 Tensor counted(int64_t rows) {
   return make(kI64, {rows}).fill([](int64_t i) { return double(i); });
 }
 Tensor same(opmux_dtype dtype, int64_t rows, double value) {
   return make(dtype, {rows}).fill([=](int64_t) { return value; });
 }
-// The same logits in each of many rows.
+// The same logits in each of `rows` rows.
 Tensor repeated(const std::vector<double>& logits, int64_t rows) {
   const int64_t size = int64_t(logits.size());
   Tensor tensor(kF32, {rows, size}, {0, 1});
@@ -74,7 +74,7 @@ std::map<int64_t, double> shares(const std::vector<double>& logits, Parameters p
   return result;
 }
 
-// Draws by the definition in double; -1 where the number falls too close to a border to tell.
+// Draws by the definition in double; -1 if the number is too close to a boundary to decide.
 int64_t expected_token(const std::vector<double>& row, double temperature, int64_t top_k,
                        double top_p, uint64_t bits) {
   const std::vector<size_t> order = falling_order(row);
@@ -171,13 +171,13 @@ TEST(ReferenceSample, top_k_keeps_the_first_of_equal_logits) {
 }
 
 TEST(ReferenceSample, top_p_keeps_the_smallest_set_that_reaches_it) {
-  // Shares of 1/2, 1/4, 1/8, 1/8.
+  // Probabilities 1/2, 1/4, 1/8, 1/8.
   const std::vector<double> logits = {std::log(2), std::log(4), std::log(1), std::log(1)};
   for (auto [p, kept] : {std::pair{0.0, 1u}, {0.4, 1u}, {0.6, 2u}, {0.8, 3u}, {1.0, 4u}}) {
     const Tensor top_p = same(kF32, 4000, p);
     EXPECT_EQ(shares(logits, {.top_p = &top_p}).size(), kept) << p;
   }
-  // Of the two that top_k leaves, the larger has 2/3.
+  // Of the two tokens that top_k keeps, the larger has probability 2/3.
   const Tensor k = same(kI32, 4000, 2), p = same(kF32, 4000, 0.6);
   EXPECT_EQ(shares(logits, {.top_k = &k, .top_p = &p}).size(), 1u);
 }

@@ -1,5 +1,4 @@
-// The simd backend as its library gives it, and tests that run on every family of instructions that
-// this machine has.
+// The simd backend from its library, and tests that run for every instruction set of this machine.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -23,7 +22,7 @@ class SimdTest : public ::testing::TestWithParam<const char*> {
         base::missing_features(view(simd("rms_norm").caps->cpu_features), base::cpu_features());
     if (!missing.empty()) GTEST_SKIP() << "this machine has no " << missing;
   }
-  // The implementation of the family that is tested, no other.
+  // The implementation for the instruction set under test.
   const opmux_impl& simd(std::string_view op) const {
     const opmux_impl* impl = simd_plugin().find(op, GetParam());
     if (!impl) throw std::runtime_error("no simd code of " + std::string(op));
@@ -39,13 +38,13 @@ inline std::string simd_target_name(const ::testing::TestParamInfo<const char*>&
 inline constexpr Layout kInnerContiguous[] = {Layout::contiguous, Layout::padded_rows,
                                               Layout::swapped_leading};
 
-// Threads to lend: the last piece first, counted.
+// A thread pool that runs the last piece first and counts the pieces.
 inline void backwards(void* pool, int64_t count, void* context, void (*body)(void*, int64_t)) {
   *static_cast<int64_t*>(pool) += count;
   for (int64_t i = count; i-- > 0;) body(context, i);
 }
 
-// What the reference stored in f32, with an error relative to its value plus an absolute one.
+// The f32 result of the reference, with a relative and an absolute error.
 inline std::vector<Expected> around(const Tensor& exact, double relative, double absolute = 0) {
   std::vector<Expected> result;
   for (int64_t i = 0; i < exact.elements(); ++i) {
@@ -54,7 +53,7 @@ inline std::vector<Expected> around(const Tensor& exact, double relative, double
   return result;
 }
 
-// Sums have one chain per lane at least, four lanes on the smallest target.
+// Sums have at least one chain per lane, with four lanes on the smallest target.
 inline std::vector<Expected> in_lanes(std::vector<Expected> expected, int64_t terms) {
   for (Expected& e : expected) e.error *= 1 + double(terms) / 8;
   return expected;

@@ -78,7 +78,7 @@ TEST_F(SimdAmx, divides_columns_among_threads) {
   int64_t pieces = 0;
   ASSERT_EQ(call(amx(), {arg(y), arg(x), arg(weight), absent()}, {2, backwards, &pieces}).outcome,
             OPMUX_OK);
-  EXPECT_EQ(pieces, 2 + 3);  // groups of rows to lay out, then blocks of 64 columns
+  EXPECT_EQ(pieces, 2 + 3);  // Groups of rows to pack, then blocks of 64 columns.
   expect_close(y, in_lanes(expected_linear(x, weight, nullptr), 64));
 }
 

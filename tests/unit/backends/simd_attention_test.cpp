@@ -100,7 +100,7 @@ TEST_P(SimdAttention, a_row_that_sees_no_key_is_zero) {
 }
 
 TEST_P(SimdAttention, a_key_that_is_not_seen_may_hold_anything) {
-  // Four queries at once; the last alone sees the last key.
+  // Four queries at once; only the last one sees the last key.
   Heads x = make_heads(kF32, 1, 4, 6, 1, 1, 4, 2);
   const auto expected = expected_attention(x, {.causal = true});
   for (int64_t d = 0; d < 4; ++d) x.k.set(5 * 4 + d, NAN);
@@ -118,7 +118,7 @@ TEST_P(SimdAttention, a_key_that_is_not_seen_may_hold_anything) {
 TEST_P(SimdAttention, nan_in_a_query_or_an_infinite_logit_spoils_its_row_only) {
   for (double special : {double(NAN), HUGE_VAL}) {
     for (double softcap : {0.0, 5.0}) {
-      if (softcap > 0 && !std::isnan(special)) continue;  // a cap tames infinity
+      if (softcap > 0 && !std::isnan(special)) continue;  // A cap makes infinity finite.
       Heads x = make_heads(kF32, 1, 5, 70, 1, 1, 4, 2);
       x.k.fill([](int64_t i) { return double(1 + i % 3); });
       x.q.set(4, special);
@@ -142,7 +142,7 @@ TEST_P(SimdAttention, large_logits_do_not_overflow_wherever_the_largest_stands) 
 
 TEST_P(SimdAttention, runs_the_code_of_its_own_family) {
   // As for rms_norm: ones that are added in the lane of a large product are lost. The second key
-  // has the large product alone, so the share of the first tells how many ones were not.
+  // has only the large product, so the weight of the first one shows how many ones were not lost.
   const std::string variant = GetParam();
   const int64_t lanes = variant == "sse4" ? 4 : variant == "avx2" ? 8 : 16;
   Heads x = make_heads(kF32, 1, 1, 2, 1, 1, 64, 1);
@@ -167,7 +167,7 @@ TEST_P(SimdAttention, a_query_has_the_same_bits_in_any_batch_and_on_any_number_o
   ASSERT_EQ(attend_with(attention(), spread, x, window, nullptr, threads).outcome, OPMUX_OK);
   EXPECT_GT(blocks, 1);
   EXPECT_EQ(y.bytes(), spread.bytes());
-  // The last query of the first batch entry alone, of all heads.
+  // Only the last query of the first batch entry, with all heads.
   Heads one = make_heads(kF32, 1, 1, 150, 6, 2, 40, 40);
   one.q.fill([&](int64_t i) { return x.q.get(10 * 240 + i); });
   one.k.fill([&](int64_t i) { return x.k.get(i); });
@@ -233,7 +233,7 @@ TEST_P(SimdPagedAttention, gives_the_bits_of_attention_for_one_long_sequence) {
   const Heads x = make_heads(kBF16, 1, 5, 200, 6, 2, 40, 24);
   Tensor y = output_for(x), paged = make(kBF16, {5, 6, 24});
   ASSERT_EQ(attend_with(simd("attention"), y, x, {.causal = true}).outcome, OPMUX_OK);
-  // Blocks of 8, in reverse.
+  // Blocks of 8, in reverse order.
   const auto reversed = [](const Tensor& from, int64_t size) {
     Tensor cache = make(kBF16, {25, 8, 2, size});
     const int64_t block = 8 * 2 * size;

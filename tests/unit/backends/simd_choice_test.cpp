@@ -3,7 +3,7 @@
 namespace opmux::testing {
 namespace {
 
-// Operators that choose places in a row: their choice must be that of the reference, bit by bit.
+// Operators that select elements of a row: their choice must equal that of the reference exactly.
 class SimdChoice : public SimdTest {
  protected:
   struct Choice {
@@ -17,7 +17,7 @@ class SimdChoice : public SimdTest {
                          bool renormalize = false) {
     return call(impl, {arg(to.weights), arg(to.ids), arg(logits), bool_arg(renormalize)});
   }
-  // `chosen` of the experts of every row.
+  // Selects `chosen` experts of every row.
   void expect_topk(const Tensor& logits, int64_t chosen, bool renormalize,
                    Layout layout = Layout::contiguous) const {
     const std::vector<int64_t> shape = {logits.dim(0), chosen};
@@ -61,7 +61,7 @@ TEST_P(SimdChoice, topk_softmax_is_right_for_every_type_size_and_stride) {
 }
 
 TEST_P(SimdChoice, topk_softmax_takes_the_first_of_equal_logits) {
-  // Few different values: every rank has ties, some of them across vectors.
+  // Few distinct values: every rank has ties, some of them across vectors.
   Tensor logits = make(kF16, {20, 100});
   logits.fill([](int64_t i) { return double(i * 7919 % 5) / 2; });
   for (int64_t chosen : {4, 31, 33, 100}) expect_topk(logits, chosen, false);
@@ -95,7 +95,7 @@ TEST_P(SimdChoice, topk_softmax_of_masked_nan_and_infinite_logits_is_what_it_sho
   EXPECT_EQ(choose({NAN, none, none}, 3).ids.get(1), 1);
 }
 
-// The parameters of rows that differ in all of them.
+// Parameters that differ in every row.
 struct RowParameters {
   explicit RowParameters(int64_t rows, opmux_dtype number = kF32, opmux_dtype integer = kI64)
       : temperature(make(number, {rows}, Layout::strided_elements)),
@@ -114,7 +114,7 @@ struct RowParameters {
 
 class SimdSample : public SimdTest {
  protected:
-  // Which of the parameters are given: one bit each, in their order.
+  // `given` selects the parameters to pass: one bit each, in order.
   CallResult sample(const opmux_impl& impl, const Tensor& tokens, const Tensor& logits,
                     const RowParameters& p, unsigned given = 31, const CallOptions& options = {}) {
     const Tensor* const all[] = {&p.temperature, &p.top_k, &p.top_p, &p.seed, &p.offset};
@@ -162,7 +162,7 @@ TEST_P(SimdSample, draws_the_token_of_the_reference_from_wide_narrow_and_large_r
     Tensor logits = make(kF32, {40, 5000});
     expect_sample(logits.fill([&](int64_t i) { return normal.get(i) * scale; }), p);
   }
-  // Many ties, as narrow types have them.
+  // Many ties, as narrow types produce.
   Tensor steps = make(kBF16, {40, 5000});
   expect_sample(steps.fill([](int64_t i) { return double(i * 7919 % 23) / 4; }), p);
 }
@@ -180,7 +180,7 @@ TEST_P(SimdSample, masked_nan_and_infinite_logits_are_drawn_as_by_the_reference)
 }
 
 TEST_P(SimdSample, weights_are_those_of_the_definition_to_the_last_bit) {
-  // The number drawn is compared with the first weight: one bit more or less shows for some seed.
+  // The drawn number is compared with the first weight, so an error of one bit shows for some seed.
   const int64_t rows = 4000;
   Tensor logits = make(kF32, {rows, 2});
   logits.fill([](int64_t i) { return i % 2 == 0 ? -double(i) / 500 : 0; });

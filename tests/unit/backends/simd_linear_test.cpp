@@ -13,7 +13,7 @@ Tensor random_u8(std::vector<int64_t> shape, int64_t below, Layout layout = Layo
   });
 }
 
-// What the reference gives in f32; sums in another order differ by their rounding.
+// The result of the reference in f32; sums in another order differ by rounding.
 std::vector<Expected> as_the_reference(const std::vector<opmux_arg>& args, const Tensor& y) {
   Tensor shaped = make(kF32, {y.elements() / y.dim(-1), y.dim(-1)});
   std::vector<opmux_arg> to_f32 = args;

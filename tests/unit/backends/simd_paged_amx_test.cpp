@@ -8,9 +8,9 @@
 namespace opmux::testing {
 namespace {
 
-constexpr int64_t kPlaces = 16;  // of a block
+constexpr int64_t kPlaces = 16;  // Positions per block.
 
-// Sequences whose keys lie in blocks of their own, in reverse.
+// Sequences with separate blocks, in reverse order.
 struct Paged {
   int64_t kv_heads, group, size;
   std::vector<int64_t> keys, queries;
@@ -62,7 +62,7 @@ Tensor attend(const opmux_impl& impl, const Paged& p, const Tensor& k, const Ten
   return y;
 }
 
-// Weights have the eight digits of bf16, and so has the result.
+// Weights have the eight significant bits of bf16, and so has the result.
 void expect_near(const Tensor& y, const Tensor& expected) {
   for (int64_t i = 0; i < y.elements(); ++i) {
     ASSERT_NEAR(y.get(i), expected.get(i), 0x1p-7 + std::abs(expected.get(i)) * 0x1p-7) << i;
@@ -135,7 +135,8 @@ TEST_F(SimdPagedAmx, what_a_row_does_not_see_may_hold_anything) {
   for (const int64_t group : {1, 8}) {
     const Paged p{2, group, 32, {40, 70}, {20, 1}};
     Tensor k = p.cache(2), v = p.cache(3);
-    // The last key of the first sequence is seen by its last query alone; places behind by none.
+    // Only the last query of the first sequence sees its last key; positions after it are seen by
+    // none.
     for (Tensor* cache : {&k, &v}) {
       for (int64_t j = 39; j < 48; ++j) {
         for (int64_t d = 0; d < 2 * 32; ++d) {

@@ -3,11 +3,11 @@
 namespace opmux::testing {
 namespace {
 
-// Operators that turn rows into rows, against the reference in f32.
+// Operators that map rows to rows, compared with the reference in f32.
 class SimdRows : public SimdTest {
  protected:
-  // Any type, shape and stride; `error` is relative to a result, `noise` is added to it. A row of x
-  // has `factor` elements for each of y.
+  // Any type, shape and stride; `error` is relative to the result, `noise` is absolute. A row of x
+  // has `factor` elements for each element of y.
   void expect_like_reference(const char* op, const std::vector<opmux_arg>& extra, double error,
                              double noise, int64_t factor = 1) const {
     for (opmux_dtype dtype : kFloats) {
@@ -74,7 +74,7 @@ TEST_P(SimdRows, layer_norm_of_a_large_mean_keeps_its_variance) {
 }
 
 TEST_P(SimdRows, layer_norm_adds_nothing_behind_the_end_of_a_row) {
-  // Zeros behind the end, centred, would add the square of the mean.
+  // Zeros after the end would add the square of the mean once centred.
   for (int64_t size : {2, 6, 18, 34}) {
     Tensor x = make(kF32, {1, size}), y = x;
     x.fill([](int64_t i) { return 100.0 + double(i % 2); });

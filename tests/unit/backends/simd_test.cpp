@@ -10,7 +10,7 @@ class Simd : public SimdTest {
   const opmux_impl& rms_norm() const { return simd("rms_norm"); }
   const opmux_impl& silu_and_mul() const { return simd("silu_and_mul"); }
 
-  // Ones have the norm one: y becomes the weight, converted from one type to the other.
+  // The norm of ones is one, so y becomes the weight, converted to the type of y.
   Tensor convert(const Tensor& weight, opmux_dtype to) const {
     Tensor x = make(to, {1, weight.dim(0)}), y = x;
     x.fill([](int64_t) { return 1; });
@@ -62,7 +62,7 @@ TEST_P(Simd, rms_norm_takes_a_weight_of_any_type_or_none) {
 }
 
 TEST_P(Simd, rms_norm_rounds_before_the_weight_on_request) {
-  // Ones have the mean one, so that the normalized value is known to the last bit.
+  // The mean of ones is one, so the normalized value is known exactly.
   const float normal = 1 / std::sqrt(1.5f);
   for (opmux_dtype dtype : kFloats) {
     const Tensor x = make(dtype, {2, 71}).fill([](int64_t) { return 1; });
@@ -137,7 +137,7 @@ TEST_P(Simd, rounds_to_nearest_even) {
     const Format format = Format::of(dtype);
     Tensor wide = make(kF32, {200000});
     wide.fill([&](int64_t i) {
-      // Ties, their neighbours, and any bits at all.
+      // Ties, their neighbours, and arbitrary bits.
       const uint32_t below = uint32_t(engine()) % (format.encode(HUGE_VAL) - 1);
       const float tie = float((format.decode(below) + format.decode(below + 1)) / 2);
       const float any = std::bit_cast<float>(uint32_t(engine()));
@@ -165,7 +165,7 @@ TEST_P(Simd, nan_stays_nan_in_narrow_types) {
 
 TEST_P(Simd, runs_the_code_of_its_own_family) {
   // 2^24 + 1 is 2^24 in f32, so ones that are added in the lane of the large square are lost. Which
-  // they are depends on the number of lanes: four sums of 4, 8 or 16 of them.
+  // ones are lost depends on the number of lanes: four sums of 4, 8 or 16 lanes.
   const std::string variant = GetParam();
   const int64_t period = variant == "sse4" ? 16 : variant == "avx2" ? 32 : 64, hidden = 4096;
   for (int64_t distance : {16, 32}) {

@@ -28,12 +28,12 @@ TEST(JsonWriter, keeps_utf8_of_every_length) {
 TEST(JsonWriter, replaces_bytes_that_are_not_utf8) {
   const std::string mark = "\xEF\xBF\xBD";
   EXPECT_EQ(quoted("a\xFF"), "\"a" + mark + "\"");
-  EXPECT_EQ(quoted("\xC3"), "\"" + mark + "\"");                        // cut short
-  EXPECT_EQ(quoted("\xC0\xAF"), "\"" + mark + mark + "\"");             // overlong
-  EXPECT_EQ(quoted("\xE0\x80\x80"), "\"" + mark + mark + mark + "\"");  // overlong
-  EXPECT_EQ(quoted("\xED\xA0\x80"), "\"" + mark + mark + mark + "\"");  // a surrogate
+  EXPECT_EQ(quoted("\xC3"), "\"" + mark + "\"");                        // Truncated.
+  EXPECT_EQ(quoted("\xC0\xAF"), "\"" + mark + mark + "\"");             // Overlong.
+  EXPECT_EQ(quoted("\xE0\x80\x80"), "\"" + mark + mark + mark + "\"");  // Overlong.
+  EXPECT_EQ(quoted("\xED\xA0\x80"), "\"" + mark + mark + mark + "\"");  // A surrogate.
   EXPECT_EQ(quoted("\xF0\x80\x80\x80z"), "\"" + mark + mark + mark + mark + "z\"");
-  EXPECT_EQ(quoted("\xF4\x90\x80\x80"), "\"" + mark + mark + mark + mark + "\"");  // too large
+  EXPECT_EQ(quoted("\xF4\x90\x80\x80"), "\"" + mark + mark + mark + mark + "\"");  // Too large.
 }
 
 TEST(JsonWriter, writes_numbers_that_read_back) {

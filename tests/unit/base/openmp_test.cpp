@@ -25,7 +25,7 @@ constexpr bool kSeesOpenMp = true;
 constexpr bool kSeesOpenMp = true;
 #endif
 
-/// GNU's runtime as a program has it that some library brought one.
+/// GNU OpenMP, loaded as if another library had brought it.
 class OpenMpThreads : public testing::Test {
  protected:
   void SetUp() override {
@@ -40,7 +40,7 @@ class OpenMpThreads : public testing::Test {
     return reinterpret_cast<Function*>(dlsym(library_, name));
   }
 
-  /// How many of two pieces that wait for each other ran inside of OpenMP.
+  /// The number of two pieces, which wait for each other, that ran on OpenMP threads.
   int pieces_inside(ThreadPool& pool) {
     struct Seen {
       std::latch both{2};
@@ -95,7 +95,7 @@ TEST_F(OpenMpThreads, are_left_alone_in_a_forked_child) {
   pool.use_openmp(*loaded_openmp(), 0);
   ASSERT_EQ(pieces_inside(pool), 2);
   EXPECT_TRUE(test::true_in_forked_child([&] { return pieces_inside(pool) == 0; }));
-  // Nor does a pool that the child makes get them.
+  // A pool created in the child does not use them either.
   EXPECT_TRUE(test::true_in_forked_child([] { return loaded_openmp() == nullptr; }));
 }
 

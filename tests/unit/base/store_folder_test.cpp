@@ -26,7 +26,7 @@ TEST(StoreFolder, is_made_for_this_user_alone) {
   struct stat made{};
   ASSERT_EQ(::stat(folder.at("a/b").c_str(), &made), 0);
   EXPECT_EQ(made.st_mode & 0777, 0700u);
-  EXPECT_TRUE(make_private_folder(folder.at("a/b")).ok()) << "it may be there already";
+  EXPECT_TRUE(make_private_folder(folder.at("a/b")).ok()) << "the folder may already exist";
   ::chmod(folder.at("a/b").c_str(), 0750);
   EXPECT_EQ(make_private_folder(folder.at("a/b")).reason(), "store.folder");
   EXPECT_EQ(make_private_folder("/proc/nowhere").reason(), "store.folder");

@@ -46,8 +46,8 @@ TEST(ThreadPool, runs_every_index_once_and_returns_when_all_have_returned) {
 }
 
 TEST(ThreadPool, starts_its_threads_with_the_first_loop_for_several_and_ends_them) {
-  // With the first thread of a process the thread sanitizer starts one of its own; the other one
-  // may be seen for a moment after it was joined.
+  // ThreadSanitizer starts an internal thread with the first thread of a process, and a joined
+  // thread may be visible for a moment.
   std::jthread([] {}).join();
   int64_t before = threads_of_process();
   for (int64_t now = 0; (now = threads_of_process()) != before;) before = now;
@@ -159,7 +159,7 @@ TEST(ThreadPool, a_forked_child_gets_threads_of_its_own) {
     pool.reset();
     return true;
   }));
-  // Also if it was forked while the threads were at work.
+  // Also if it was forked while the threads were busy.
   bool right = false;
   loop(pool->lend(2), 2, [&](int64_t i) {
     if (i > 0) return;
@@ -172,7 +172,7 @@ TEST(ThreadPool, a_forked_child_gets_threads_of_its_own) {
   });
   EXPECT_TRUE(right);
   EXPECT_TRUE(test::true_in_forked_child([&] {
-    pool.reset();  // whose threads are not here
+    pool.reset();  // Its threads do not exist in the child.
     return true;
   }));
   meet(*pool, 2);

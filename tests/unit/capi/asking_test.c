@@ -5,7 +5,7 @@ typedef struct question {
   opmux_arg args[2];
 } question;
 
-/* y is left out. */
+/* Leaves y out. */
 static void make_question(question* q) {
   make_matrix(&q->x, 2, 3);
   q->args[0] = opmux_arg_none();

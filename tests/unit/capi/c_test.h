@@ -1,4 +1,4 @@
-/* What the tests of the C face share. */
+/* Helpers of the C API tests. */
 #ifndef OPMUX_TESTS_UNIT_CAPI_C_TEST_H
 #define OPMUX_TESTS_UNIT_CAPI_C_TEST_H
 
@@ -8,35 +8,35 @@
 
 #include <opmux/opmux.h>
 
-#define CHECK(condition)                                                      \
-  do {                                                                        \
-    if (!(condition)) {                                                       \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      exit(1);                                                                \
-    }                                                                         \
+#define CHECK(condition)                                                            \
+  do {                                                                              \
+    if (!(condition)) {                                                             \
+      fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #condition); \
+      exit(1);                                                                      \
+    }                                                                               \
   } while (0)
 
-#define CHECK_TEXT(text, expected)                                                            \
-  do {                                                                                        \
-    if (strcmp((text), (expected)) != 0) {                                                    \
-      fprintf(stderr, "%s:%d: \"%s\", not \"%s\"\n", __FILE__, __LINE__, (text), (expected)); \
-      exit(1);                                                                                \
-    }                                                                                         \
-  } while (0)
-
-#define CHECK_HAS(text, part)                                                               \
+#define CHECK_TEXT(text, expected)                                                          \
   do {                                                                                      \
-    if (strstr((text), (part)) == NULL) {                                                   \
-      fprintf(stderr, "%s:%d: \"%s\" has no \"%s\"\n", __FILE__, __LINE__, (text), (part)); \
+    if (strcmp((text), (expected)) != 0) {                                                  \
+      fprintf(stderr, "%s:%d: \"%s\" != \"%s\"\n", __FILE__, __LINE__, (text), (expected)); \
       exit(1);                                                                              \
     }                                                                                       \
+  } while (0)
+
+#define CHECK_HAS(text, part)                                                              \
+  do {                                                                                     \
+    if (strstr((text), (part)) == NULL) {                                                  \
+      fprintf(stderr, "%s:%d: \"%s\" lacks \"%s\"\n", __FILE__, __LINE__, (text), (part)); \
+      exit(1);                                                                             \
+    }                                                                                      \
   } while (0)
 
 #define C_TEST(name) void name(void);
 #include "tests.inc"
 #undef C_TEST
 
-/* A runtime with the reference alone and an empty environment. */
+/* A runtime with only the reference and an empty environment. */
 opmux_runtime* make_runtime(void);
 opmux_operator* get(opmux_runtime* runtime, const char* name);
 
@@ -49,7 +49,7 @@ typedef struct matrix {
 } matrix;
 void make_matrix(matrix* m, int64_t rows, int64_t columns);
 
-/* "double_it/acme.ROW", an operator of the tests with implementations that write their number. */
+/* "twice/acme.ROW": a test operator with implementations that write their number. */
 #define TWICE "twice(out Tensor y[N], Tensor x[N], int times = 2)"
 typedef struct twice {
   opmux_impl impl;

@@ -134,7 +134,7 @@ void takes_strided_tensors(void) {
   matrix x, y;
   make_matrix(&x, 2, 3);
   make_matrix(&y, 2, 3);
-  x.tensor.strides = NULL; /* row-major */
+  x.tensor.strides = NULL; /* Row-major. */
   opmux_arg args[] = {opmux_arg_tensor(&y.tensor), opmux_arg_tensor(&x.tensor)};
   CHECK(opmux_call_operator(op, args, 2, NULL) == OPMUX_OK);
   check_norms(y.data);

@@ -2,7 +2,7 @@
 
 #define SCALE "scale(out Tensor y[N], Tensor x[N], const Tensor w[N])"
 
-/* An implementation whose copy of the constant is its first number. */
+/* An implementation whose packed copy is the first number of the constant. */
 typedef struct scale {
   opmux_impl impl;
   opmux_backend backend;
@@ -29,7 +29,7 @@ static void destroy(void* self, void* instance) {
   free(instance);
 }
 
-/* Writes its copy, or -1 if it has none. */
+/* Writes its packed copy, or -1 if it has none. */
 static int32_t run(void* self, const opmux_call* call) {
   (void)self;
   *(float*)call->args[0].value.tensor->data = call->instance ? *(const float*)call->instance : -1;

@@ -1,6 +1,6 @@
 #include <opmux/opmux.h>
 
-// Compiled only: what the header offers to a program in C++ that prefers the C face.
+// Compile-only test: a C++ program that uses the C API.
 int32_t use(opmux_runtime** runtime);
 int32_t use(opmux_runtime** runtime) {
   opmux_error plain = OPMUX_ERROR_INIT;

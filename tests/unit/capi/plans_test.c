@@ -87,7 +87,7 @@ void a_plan_refuses_other_arguments(void) {
   opmux_runtime_destroy(runtime);
 }
 
-/* The structs that describe the tensors are gone, and overwritten, when the plan runs. */
+/* The structs that describe the tensors are overwritten before the plan runs. */
 static void prepare_with_passing_structs(opmux_plan* plan, vectors* v) {
   vectors passing = *v;
   passing.x.tensor.shape = passing.x.shape;

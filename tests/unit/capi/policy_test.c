@@ -2,7 +2,7 @@
 
 #include "c_test.h"
 
-/* `twice` with two vendors: acme first by priority. */
+/* `twice` with two vendors; acme has the higher priority. */
 typedef struct bench {
   opmux_runtime* runtime;
   opmux_operator* op;
@@ -101,7 +101,7 @@ static void* push_and_leave(void* context) {
   return NULL;
 }
 
-/* Not thrd_create: ThreadSanitizer does not see threads that it starts. */
+/* Does not use thrd_create, because ThreadSanitizer does not see threads that it starts. */
 void a_thread_may_end_inside_a_scope(void) {
   bench b;
   make_bench(&b, make_runtime());

@@ -20,7 +20,7 @@ static opmux_runtime* make_recording(const char* folder, twice* t) {
   return runtime;
 }
 
-/* The one file of a folder. */
+/* The only file of a folder. */
 static void find_file(const char* folder, char* path, size_t capacity) {
   DIR* const all = opendir(folder);
   CHECK(all != NULL);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The C functions that the headers declare are those that the library exports, and all are tested.
+"""Checks that the library exports exactly the C functions that the headers declare, and that all are tested.
 
 usage: symbols_test.py LIBRARY HEADER.h... TEST.c...
 """

@@ -19,8 +19,8 @@ std::string contents(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// Each NAME.yaml of the folder is refused with the message in NAME.txt. With OPMUX_UPDATE set in
-/// the environment the messages are written instead.
+/// Each NAME.yaml of the folder is refused with the message in NAME.txt. If OPMUX_UPDATE is set in
+/// the environment, the test writes the messages instead.
 TEST(PolicyMessages, each_refused_text_gets_its_message) {
   const bool update = std::getenv("OPMUX_UPDATE") != nullptr;
   int cases = 0;

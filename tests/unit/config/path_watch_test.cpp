@@ -59,7 +59,7 @@ TEST_P(PathWatchTest, notices_a_file_whose_folder_is_not_there_yet) {
 }
 
 TEST_P(PathWatchTest, notices_a_link_that_points_elsewhere) {
-  // As volumes of Kubernetes do it: the file is a link into a folder that is a link itself.
+  // As Kubernetes volumes do: the file is a link into a folder that is itself a link.
   for (const char* version : {"v1", "v2"}) {
     fs::create_directory(folder.at(version));
     write_file(folder.at(std::string(version) + "/a.yaml"), version);
@@ -106,7 +106,8 @@ TEST(PathWatch, is_readable_when_there_is_something_to_notice) {
   const TemporaryFolder folder;
   PathWatch watch(folder.at("a.yaml"));
   pollfd waiting{watch.descriptor(), POLLIN, 0};
-  // Others write into folders above this one, too: that it is quiet before cannot be asked for.
+  // Other processes may write to parent folders, so the descriptor cannot be expected to be quiet
+  // before.
   write_file(folder.at("a.yaml"), "1");
   EXPECT_EQ(::poll(&waiting, 1, 0), 1);
   EXPECT_EQ(PathWatch(folder.at("a.yaml"), Way::looking).descriptor(), -1);

@@ -8,7 +8,7 @@
 namespace opmux::conformance {
 namespace {
 
-/// y (written) and x (read), both f32[2,3] with rows four apart.
+/// y (written) and x (read), both f32[2,3] with rows four elements apart.
 class ConformancePlaced : public testing::Test {
  protected:
   ConformancePlaced() {

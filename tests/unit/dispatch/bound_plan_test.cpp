@@ -39,7 +39,7 @@ TEST_F(BoundPlanTest, refuses_what_the_decision_was_not_made_for) {
   Plan plan = bind();
   const Rows odd(2, 6);
   EXPECT_EQ(plan(odd.y, odd.x).code(), Code::outside_plan) << "H % 4";
-  EXPECT_EQ(plan(rows.y, rows.x, none, 3).code(), Code::outside_plan) << "another place of call";
+  EXPECT_EQ(plan(rows.y, rows.x, none, 3).code(), Code::outside_plan) << "another call site";
   EXPECT_EQ(plan(rows.y, TensorView(rows.in, bf16, {2, 8})).code(), Code::outside_plan);
   EXPECT_EQ(plan(rows.y, TensorView(rows.in, f32, {3, 8})).code(), Code::invalid_argument);
   EXPECT_EQ(
@@ -75,7 +75,7 @@ TEST_F(BoundPlanTest, is_revoked_for_good_by_a_deny) {
   EXPECT_EQ(plan.prepare(TensorView(rows.in, bf16, {1, 8}), rows.x).code(), Code::revoked);
   EXPECT_EQ(kernel("norm/fast.one").runs, 0u);
   ASSERT_TRUE(runtime.reset_policy().ok());
-  EXPECT_EQ(plan.state(), Plan::State::revoked) << "until it is refreshed";
+  EXPECT_EQ(plan.state(), Plan::State::revoked) << "revoked until it is refreshed";
   ASSERT_TRUE(plan.refresh().ok());
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(plan(rows.y, rows.x).ok()); }), "norm/fast.one");
 }
@@ -89,7 +89,7 @@ TEST_F(BoundPlanTest, is_revoked_by_withdrawal_and_by_a_switch) {
   ASSERT_TRUE(runtime.enable_backend("plain", false).ok());
   EXPECT_EQ(withdrawn(rows.y, rows.x).code(), Code::revoked);
   EXPECT_EQ(withdrawn.refresh().code(), Code::no_candidate);
-  EXPECT_EQ(withdrawn.implementation(), "norm/plain.one") << "as it was";
+  EXPECT_EQ(withdrawn.implementation(), "norm/plain.one") << "still the withdrawn one";
   EXPECT_EQ(withdrawn(rows.y, rows.x).code(), Code::revoked);
 }
 
@@ -101,7 +101,7 @@ TEST_F(BoundPlanTest, keeps_the_scope_it_was_bound_in) {
   }
   EXPECT_EQ(plan->implementation(), "norm/plain.one");
   ASSERT_TRUE(runtime.set_policy({.prefer = {"default"}}).ok());
-  EXPECT_EQ(plan->state(), Plan::State::current) << "under the scope nothing else is left";
+  EXPECT_EQ(plan->state(), Plan::State::current) << "it is the only candidate under the scope";
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE((*plan)(rows.y, rows.x).ok()); }), "norm/plain.one");
 }
 
@@ -110,7 +110,7 @@ TEST_F(BoundPlanTest, for_capture_takes_only_what_may_run_then) {
   EXPECT_EQ(plan.implementation(), "norm/plain.one");
   ASSERT_TRUE(runtime.set_policy({.deny = {"reference"}}).ok() ||
               runtime.set_policy({.rules = {{.op = "norm", .deny = {"reference"}}}}).ok());
-  EXPECT_EQ(plan(rows.y, rows.x).code(), Code::revoked) << "nothing ignores revoked";
+  EXPECT_EQ(plan(rows.y, rows.x).code(), Code::revoked) << "a revoked plan never runs";
   EXPECT_EQ(op.bind_for_capture(rows.y, rows.x).error().code(), Code::no_candidate);
 }
 

@@ -23,7 +23,7 @@ const registry::Schema& schema() {
 
 const Fact kH{FactKind::dim, 0}, kRows{FactKind::dim, registry::kRowsDim};
 
-/// A checked call of rows x H, or with a weight.
+/// A checked call of rows x H, optionally with a weight.
 struct Call {
   explicit Call(int64_t rows, int64_t h, int64_t n = 0, bool weight = false, DType dtype = f32)
       : y(memory, dtype, {rows, h}), x(memory, dtype, {rows, h}), w(memory, dtype, {h}) {
@@ -199,7 +199,7 @@ TEST(ClassLayout, ambient_facts_and_tags_count_when_somebody_looks) {
   EXPECT_FALSE(plain.equals(key(layout, call.signature(0, 7))));
 }
 
-/// Questions of every kind, about H, rows, the number, the weight and what surrounds a call.
+/// Predicates of every kind, about H, rows, the scalar, the weight and ambient facts.
 Dependencies all_kinds_of_questions() {
   Dependencies all;
   for (const int64_t factor : {2, 3, 8, 16}) all.add(Predicate{kH, Relation::multiple_of, factor});

@@ -11,7 +11,7 @@
 namespace opmux::test {
 namespace {
 
-/// Rows by id; looks at H.
+/// Tuning rows by id; depends on H.
 class Measured final : public tune::TuningView {
  public:
   std::optional<tune::TuningRow> row(const registry::ImplementationRecord& implementation,

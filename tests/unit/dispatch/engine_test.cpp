@@ -121,7 +121,7 @@ TEST(Engine, says_when_many_retired_snapshots_wait_and_lets_the_listener_call_ba
   options.sink = [&](const Event& event) {
     if (event.code != "dispatch.retired_waiting") return;
     ++warnings;
-    seen_by_sink = runtime->stats();  // never called under a lock
+    seen_by_sink = runtime->stats();  // The sink is never called under a lock.
   };
   Stage stage(std::move(options));
   runtime = &stage.runtime;
@@ -218,7 +218,7 @@ TEST(Engine, counts_calls_of_threads_that_live_and_of_those_that_ended) {
   step.arrive_and_wait();
   living.join();
   EXPECT_EQ(stage.stats("copy/one.x").calls, 30u);
-  // Other plans take the places of this thread's; their counts are handed over.
+  // Other plans take the cache entries of this thread; the counts of the evicted ones are kept.
   for (int i = 0; i < 6; ++i) {
     ASSERT_TRUE(stage.runtime.set_policy({.prefer = {i % 2 == 0 ? "default" : "vendor"}}).ok());
     ASSERT_TRUE(op(rows.y, rows.x).ok());
@@ -228,7 +228,7 @@ TEST(Engine, counts_calls_of_threads_that_live_and_of_those_that_ended) {
   {
     Plan plan = op.bind(rows.y, rows.x).value();
     ASSERT_TRUE(plan(rows.y, rows.x).ok());
-    EXPECT_EQ(stage.stats("copy/one.x").calls, 43u) << "a bound plan's calls while it lives";
+    EXPECT_EQ(stage.stats("copy/one.x").calls, 43u) << "including the calls of a live bound plan";
     ASSERT_TRUE(plan.refresh().ok());
     ASSERT_TRUE(plan(rows.y, rows.x).ok());
     EXPECT_EQ(stage.stats("copy/one.x").calls, 44u);
@@ -256,7 +256,7 @@ TEST(Engine, tells_each_choice_and_each_refusal_once) {
   EXPECT_EQ(stage.told("call.fell_back"), 1u);
   telemetry::EventLog& log = stage.runtime.core().log();
   EXPECT_EQ(log.count("call.fell_back", "copy", "copy/plain.one", "failed"), 5u);
-  EXPECT_EQ(log.suppressed(), 6u) << "with the decision that was made anew after a failure";
+  EXPECT_EQ(log.suppressed(), 6u) << "including the repeated decision after a failure";
 }
 
 TEST(Engine, a_lost_device_takes_its_implementations_and_plans_with_it) {
@@ -279,13 +279,13 @@ TEST(Engine, a_lost_device_takes_its_implementations_and_plans_with_it) {
   const Status gone = op(y, x);
   EXPECT_EQ(gone.code(), Code::no_candidate);
   EXPECT_NE(gone.message().find("health.device_fatal"), std::string_view::npos);
-  // Its neighbour and the CPU go on.
+  // The other device and the CPU continue to work.
   stage.kernel("copy/gpu.one").body = [](CallFrame&) { return Outcome::ok; };
   EXPECT_EQ(other_plan.state(), Plan::State::current);
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(other_y, other_x).ok()); }), "copy/gpu.one");
   const Rows rows;
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); }), "copy/plain.one");
-  // A plan that finds the loss says so too.
+  // A plan that detects the loss reports it too.
   stage.kernel("copy/gpu.one").body = [](CallFrame&) { return Outcome::device_lost; };
   EXPECT_EQ(other_plan(other_y, other_x).code(), Code::device_lost);
   EXPECT_EQ(other_plan.state(), Plan::State::revoked);

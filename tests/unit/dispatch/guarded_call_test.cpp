@@ -7,8 +7,8 @@
 namespace opmux::test {
 namespace {
 
-/// Whether a warm call took the fast path: those leave no trace in the decision but their count, so
-/// the verifier tells when a decision was made.
+/// Detects whether a call took the fast path: its verifier counts the decisions, because fast calls
+/// leave no other trace than their count.
 struct Watched : Stage {
   explicit Watched(const std::string& schema, std::vector<FactRef> reads) : op(define(schema)) {
     add({.id = std::string(op.name()) + "/watched.one",
@@ -72,7 +72,7 @@ TEST(GuardedCall, decides_anew_for_layout_contiguity_and_alignment_when_they_are
   EXPECT_EQ(layout.decided(t.y, column), 1);
   EXPECT_EQ(contiguous.decided(t.y, t.x), 1);
   EXPECT_EQ(contiguous.decided(t.y, wide), 1);
-  EXPECT_EQ(contiguous.decided(t.y, column), 0) << "as little contiguous as the one before";
+  EXPECT_EQ(contiguous.decided(t.y, column), 0) << "not contiguous, like the previous one";
   EXPECT_EQ(alignment.decided(t.y, t.x), 1);
   EXPECT_EQ(alignment.decided(t.y, shifted), 1);
   EXPECT_EQ(alignment.decided(t.y, also_shifted), 0);

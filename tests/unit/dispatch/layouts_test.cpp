@@ -117,7 +117,7 @@ TEST(Layouts, four_numbers_at_a_time_belong_to_one_thread) {
   EXPECT_TRUE(theirs < mine || theirs > next);
 }
 
-/// Views made for the call: only dimensions can tell that the plan holds.
+/// Creates new views for each call, so only the dimensions can show that the plan holds.
 struct Fresh : Parity {
   using Parity::Parity;
   std::string runs_with(std::array<int64_t, 2> y, std::array<int64_t, 2> x) {
@@ -130,11 +130,11 @@ TEST(FreeDims, rows_may_vary_as_long_as_they_agree) {
   Fresh stage;
   for (int64_t rows = 1; rows < 40; ++rows) {
     EXPECT_EQ(stage.runs_with({rows, 8}, {rows, 8}), "norm/even.h");
-    EXPECT_EQ(stage.runs_with({rows, 8}, {rows + 1, 8}), "") << "on warm calls too";
+    EXPECT_EQ(stage.runs_with({rows, 8}, {rows + 1, 8}), "") << "on cached calls too";
     EXPECT_EQ(stage.runs_with({rows, 8}, {rows, 7}), "");
   }
   EXPECT_EQ(stage.runs_with({2, 7}, {2, 7}), "norm/any.h");
-  EXPECT_EQ(stage.runs_with({0, 8}, {0, 8}), "") << "nothing to do";
+  EXPECT_EQ(stage.runs_with({0, 8}, {0, 8}), "") << "empty outputs";
   EXPECT_TRUE(stage.status.ok());
   EXPECT_EQ(stage.runs_with({-1, 8}, {-1, 8}), "");
   EXPECT_EQ(stage.status.reason(), "schema.dim_negative");

@@ -16,7 +16,7 @@ struct Nest : Stage {
            deepest = std::max(deepest, depth);
            if (depth >= wanted) return Outcome::ok;
            inner = op(call.tensor(0), call.tensor(1), depth + 1);
-           // The frame is this call's own, whatever went on inside.
+           // The frame belongs to this call, whatever ran inside it.
            EXPECT_EQ(call.i64(2), depth);
            return inner.ok() ? Outcome::ok : call.end(Outcome::failed, inner.message());
          }});

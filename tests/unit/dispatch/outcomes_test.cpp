@@ -5,7 +5,7 @@
 namespace opmux::test {
 namespace {
 
-/// Three candidates; the first ends as told.
+/// Three candidates; the first one returns `ending`.
 struct Three : Stage {
   explicit Three(Outcome ending, const DefineOptions& options = {}, Variables variables = {})
       : Stage(bare(std::move(variables))), op(define(kCopy, options)) {
@@ -15,7 +15,7 @@ struct Three : Stage {
     add({.id = "copy/second.one", .kind = Kind::vendor, .vendor = "acme"});
     add({.id = "copy/third.one", .kind = Kind::reference});
   }
-  /// Cold, then warm: who ran both times, and how it ended.
+  /// Makes a cold and a warm call; returns the implementations that ran both times.
   std::string run(Code expected) {
     const Rows rows;
     const auto once = [&] {
@@ -39,7 +39,7 @@ TEST(Outcomes, declined_goes_to_the_next_and_is_remembered) {
   EXPECT_EQ(stage.stats("copy/first.one").declined, 1u);
   EXPECT_EQ(stage.stats("copy/first.one").failed, 0u);
   EXPECT_EQ(stage.stats("copy/second.one").stood_in, 1u)
-      << "the second time it was the first asked";
+      << "the second call skips the declined candidate";
 }
 
 TEST(Outcomes, invalid_argument_of_a_data_checked_operator_is_final) {
@@ -91,7 +91,7 @@ TEST(Outcomes, the_error_names_the_implementation_and_its_words) {
   const Status status = stage.op(rows.y, rows.x);
   EXPECT_EQ(status.reason(), "call.failed");
   EXPECT_EQ(status.message(), "copy/first.one failed: because");
-  EXPECT_EQ(stage.op(rows.y, rows.x).message(), status.message()) << "warm or cold";
+  EXPECT_EQ(stage.op(rows.y, rows.x).message(), status.message()) << "the same on the cached path";
 }
 
 TEST(Outcomes, the_last_failure_is_returned_when_nobody_is_left) {
@@ -120,7 +120,7 @@ TEST(Outcomes, a_report_tells_who_ran_and_why_it_fell_back) {
   EXPECT_GT(report.run_ns, 0u);
   EXPECT_GT(report.select_ns, 0u);
   ASSERT_TRUE(stage.op.with(report)(rows.y, rows.x).ok());
-  EXPECT_FALSE(report.cached) << "a first failure has everything decided anew";
+  EXPECT_FALSE(report.cached) << "the first failure causes a new decision";
   ASSERT_TRUE(stage.op.with(report)(rows.y, rows.x).ok());
   EXPECT_TRUE(report.cached);
   stage.kernel("copy/first.one").body = [](CallFrame&) { return Outcome::ok; };
@@ -146,7 +146,7 @@ TEST(Outcomes, an_unmet_preference_is_a_fall_back_in_the_report) {
       << report.reason;
 }
 
-// Retrying helps because memory was given back in between.
+// The retry succeeds because memory was released in between.
 TEST(Outcomes, a_retry_comes_after_prepared_states_were_given_up) {
   static int frees;
   frees = 0;
@@ -173,7 +173,7 @@ TEST(Outcomes, a_retry_comes_after_prepared_states_were_given_up) {
             "copy/hungry.one copy/hungry.one");
   ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"default"}}).ok());
   EXPECT_EQ(frees, 1);
-  ASSERT_TRUE(other(rows.y, rows.x).ok()) << "prepared anew";
+  ASSERT_TRUE(other(rows.y, rows.x).ok()) << "prepared again";
 }
 
 TEST(Declines, hold_for_the_exact_arguments_only) {
@@ -193,7 +193,7 @@ TEST(Declines, hold_for_the_exact_arguments_only) {
   EXPECT_EQ(run(3, 0), "copy/last.one");
   EXPECT_EQ(run(3, 0), "copy/last.one");
   EXPECT_EQ(run(2, 0), "copy/first.one");
-  EXPECT_EQ(run(4, 0), "copy/first.one") << "a shape never seen starts with the first again";
+  EXPECT_EQ(run(4, 0), "copy/first.one") << "a new shape starts with the first candidate again";
   EXPECT_EQ(run(4, 5), "copy/first.one copy/last.one");
   EXPECT_EQ(run(4, 5), "copy/last.one");
   EXPECT_EQ(run(4, 6), "copy/first.one");
@@ -201,7 +201,7 @@ TEST(Declines, hold_for_the_exact_arguments_only) {
   const Candidate why = candidate(op.explain(three.y, three.x, 0), "copy/first.one");
   EXPECT_EQ(why.verdict, "refused");
   EXPECT_EQ(why.code, "call.declined");
-  // Until the operator's epoch moves.
+  // Until the operator's epoch changes.
   ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"default"}}).ok());
   EXPECT_EQ(run(3, 0), "copy/first.one copy/last.one");
 }

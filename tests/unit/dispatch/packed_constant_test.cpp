@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kScale =
     "scale(out Tensor y[..., H], Tensor x[..., H], const Tensor w[H], int n = 0)";
 
-/// An implementation that copies the constant's first number, and counts what is asked of it.
+/// An implementation that copies the constant's first number and counts its calls.
 struct Packer {
   struct Copy {
     float first = 0;
@@ -87,7 +87,7 @@ struct PackedConstantTest : testing::Test {
     stage.add({.id = "scale/plain.one", .kind = Kind::reference});
   }
   Constant constant(const Rows& rows) { return stage.runtime.constant(rows.w).value(); }
-  /// What the implementation read from its packed copy; -1 if it had none.
+  /// The value that the implementation read from its packed copy; -1 if it had none.
   float call(const Constant& w) {
     packer.first = -2;
     EXPECT_TRUE(op(t.y, t.x, w).ok());
@@ -107,7 +107,7 @@ TEST_F(PackedConstantTest, is_packed_by_the_first_call_and_used_by_later_ones) {
   const Constant w = constant(t);
   EXPECT_EQ(w.packs(), 0u);
   EXPECT_EQ(call(w), 3);
-  t.weight[0] = 4;  // whoever looks again sees it
+  t.weight[0] = 4;  // A call that reads the tensor again would see it.
   for (int i = 0; i < 3; ++i) EXPECT_EQ(call(w), 3);
   EXPECT_EQ(packer.creates, 1);
   EXPECT_EQ(packer.loads, 1);
@@ -198,7 +198,7 @@ TEST_F(PackedConstantTest, moves_with_its_copies) {
   EXPECT_EQ(call(b), 1);
   EXPECT_EQ(packer.creates, 1);
   b = constant(other);
-  EXPECT_EQ(packer.destroys, 1) << "what it was before is gone";
+  EXPECT_EQ(packer.destroys, 1) << "the previous copy is destroyed";
   EXPECT_EQ(call(b), 0);
 }
 
@@ -210,7 +210,7 @@ TEST_F(PackedConstantTest, a_bare_tensor_is_never_packed) {
     EXPECT_EQ(packer.first, -1);
     ASSERT_TRUE(op(t.y, t.x, w.view()).ok());
     EXPECT_EQ(packer.first, -1);
-    EXPECT_EQ(call(w), 0) << "the two ways do not disturb each other";
+    EXPECT_EQ(call(w), 0) << "calls with and without a constant do not interfere";
   }
   EXPECT_EQ(packer.creates, 1);
   EXPECT_EQ(packer.plans, 2) << "states are prepared with a copy and without";
@@ -259,7 +259,7 @@ TEST_F(PackedConstantTest, one_that_cannot_be_packed_goes_to_the_next_candidate)
   const Rows wide(2, 16);
   const Constant third = constant(wide);
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(wide.y, wide.x, third).ok()); }), "scale/plain.one");
-  EXPECT_EQ(packer.destroys, packer.creates) << "nothing of it is left";
+  EXPECT_EQ(packer.destroys, packer.creates) << "every instance is destroyed";
   EXPECT_EQ(packer.runs, 0);
 }
 
@@ -286,7 +286,7 @@ TEST_F(PackedConstantTest, changes_while_other_threads_call) {
   Constant w = constant(t);
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
-  // A copy that was freed too early is read here.
+  // Detects a copy that was freed too early.
   packer.running = [](const opmux_call& call) {
     for (int i = 0; i < 50; ++i) {
       EXPECT_EQ(static_cast<const volatile Packer::Copy*>(call.instance)->n, 0);
@@ -352,9 +352,9 @@ TEST_F(LimitedConstantTest, what_does_not_fit_is_not_packed_and_works_all_the_sa
   for (int i = 0; i < 3; ++i) EXPECT_EQ(call(b), -1);
   EXPECT_EQ(b.packs(), 0u);
   EXPECT_EQ(b.packed_bytes(), 0u);
-  EXPECT_EQ(packer.creates, 2) << "tried once";
+  EXPECT_EQ(packer.creates, 2) << "not tried again";
   EXPECT_EQ(stage.runtime.packed_bytes(), 1000u);
-  EXPECT_EQ(call(*a), 0) << "with its copy, next to calls without";
+  EXPECT_EQ(call(*a), 0) << "with its copy, between calls without one";
   a.reset();
   b.changed();
   EXPECT_EQ(call(b), 0) << "there is room now";
@@ -370,11 +370,11 @@ TEST_F(PackedConstantTest, a_bound_plan_runs_with_the_copy) {
   ASSERT_TRUE(plan(t.y, t.x, a).ok());
   EXPECT_EQ(packer.first, 1);
   ASSERT_TRUE(plan(t.y, t.x, b).ok());
-  EXPECT_EQ(packer.first, 2) << "of another constant";
+  EXPECT_EQ(packer.first, 2) << "the copy of the other constant";
   t.weight[0] = 3;
   a.changed();
   ASSERT_TRUE(plan(t.y, t.x, a).ok());
-  EXPECT_EQ(packer.first, 3) << "of another version";
+  EXPECT_EQ(packer.first, 3) << "the copy of the new version";
   ASSERT_TRUE(plan.prepare(t.y, t.x, b).ok());
   ASSERT_TRUE(plan.run_unchecked().ok());
   EXPECT_EQ(packer.first, 2);
@@ -392,7 +392,7 @@ TEST_F(PackedConstantTest, a_bound_plan_keeps_the_copy_it_was_bound_with) {
   ASSERT_TRUE(plan.prepare(t.y, t.x, *a).ok());
   a.reset();
   EXPECT_EQ(packer.destroys, 0);
-  ASSERT_TRUE(plan.refresh().ok()) << "decided anew, packs nothing";
+  ASSERT_TRUE(plan.refresh().ok()) << "decides again without packing";
   EXPECT_EQ(packer.creates, 1);
   EXPECT_EQ(packer.destroys, 1);
 }

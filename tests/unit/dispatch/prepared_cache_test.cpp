@@ -100,7 +100,8 @@ TEST_F(PreparedCacheTest, a_plan_is_bound_to_the_next_candidate_if_the_first_can
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(plan(t.y, t.x).ok()); }), "copy/plain.one");
   EXPECT_EQ(stage.stats("copy/prep.one").declined, 1u);
   EXPECT_EQ(stage.stats("copy/plain.one").calls, 1u);
-  EXPECT_EQ(plan(wide.y, wide.x).code(), Code::outside_plan) << "declined for the others only";
+  EXPECT_EQ(plan(wide.y, wide.x).code(), Code::outside_plan)
+      << "the decline holds for the bound arguments only";
   ASSERT_TRUE(stage.runtime.set_policy({.deny = {"vendor"}}).ok());
   EXPECT_EQ(plan.state(), Plan::State::current) << "the first still declines these arguments";
   preparing.ends = OPMUX_OK;
@@ -147,7 +148,7 @@ TEST_F(PreparedCacheTest, eight_threads_that_want_the_same_state_build_it_once) 
   constexpr int kThreads = 8;
   std::barrier start(kThreads);
   std::atomic<int> waiting{0};
-  // Planning goes on until the others can be expected to wait for it.
+  // Planning continues until the other threads can be expected to wait for it.
   preparing.while_planning = [&] {
     while (waiting.load() < kThreads) std::this_thread::yield();
   };
@@ -217,7 +218,7 @@ TEST_F(PreparedCacheTest, a_bound_plan_of_a_serial_implementation_shares_its_sta
     ASSERT_TRUE(op(t.y, t.x).ok());
     EXPECT_THAT(seen, testing::ElementsAre(1, 2, 3, 2, 1));
   }
-  EXPECT_EQ(preparing.alive, 1) << "a plan's own state goes with it";
+  EXPECT_EQ(preparing.alive, 1) << "a bound plan's state is destroyed with it";
   preparing.ends = OPMUX_RESOURCE;
   EXPECT_EQ(op.bind(t.y, t.x).error().code(), Code::resource);
 }
@@ -230,12 +231,12 @@ TEST_F(PreparedCacheTest, the_state_used_longest_ago_is_given_up_and_built_again
   EXPECT_EQ(preparing.plans, kMost);
   EXPECT_EQ(preparing.frees, 0);
   ASSERT_TRUE(op(t.y, t.x, kMost).ok());
-  ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"default"}}).ok());  // frees what is retired
+  ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"default"}}).ok());  // Frees the retired states.
   EXPECT_EQ(preparing.frees, static_cast<int>(dispatch::PreparedCache::kEvictAtOnce));
   ASSERT_TRUE(op(t.y, t.x, kMost - 1).ok());
-  EXPECT_EQ(preparing.plans, kMost + 1) << "the last ones are still there";
+  EXPECT_EQ(preparing.plans, kMost + 1) << "the most recent states are cached";
   ASSERT_TRUE(op(t.y, t.x, 0).ok());
-  EXPECT_EQ(preparing.plans, kMost + 2) << "the oldest is not";
+  EXPECT_EQ(preparing.plans, kMost + 2) << "the oldest state was evicted";
 }
 
 TEST_F(PreparedCacheTest, an_evicted_state_lives_while_a_call_is_inside) {
@@ -255,7 +256,7 @@ TEST_F(PreparedCacheTest, an_evicted_state_lives_while_a_call_is_inside) {
   step.arrive_and_wait();
   constexpr int kMost = dispatch::PreparedCache::kCapacity;
   for (int n = 1; n <= kMost; ++n) ASSERT_TRUE(op(t.y, t.x, n).ok());
-  EXPECT_EQ(preparing.frees, 0) << "the thread inside keeps what was evicted";
+  EXPECT_EQ(preparing.frees, 0) << "the call inside protects the evicted state";
   step.arrive_and_wait();
   inside.join();
   // The next publication frees it.

@@ -10,7 +10,7 @@
 namespace opmux::dispatch {
 namespace {
 
-/// Says when it is freed; owns the plans with its number.
+/// Sets a flag when it is freed; owns the plans with its number.
 class Noted final : public Retired {
  public:
   Noted(bool& freed, uint64_t plan) : freed_(freed), plan_(plan) {}
@@ -75,7 +75,7 @@ TEST(PlanIds, say_whose_they_are_and_which_implementation_they_run) {
   EXPECT_FALSE(PlanIds::is_of(id, 1234568));
   EXPECT_EQ(id & health::kNumberMask, health::number_in_marks(41));
   EXPECT_NE(ids.id(4, 41), id);
-  EXPECT_EQ(ids.id(0, health::kNumberMask) & health::kNumberMask, 0u) << "no number is left";
+  EXPECT_EQ(ids.id(0, health::kNumberMask) & health::kNumberMask, 0u) << "the number does not fit";
   EXPECT_EQ(id & kColdBit, 0u);
 }
 
@@ -88,7 +88,7 @@ TEST(Reclaimer, waits_for_whoever_reads_any_state) {
     EXPECT_FALSE(freed);
   }
   {
-    const ColdMark later;  // another one than that which was seen
+    const ColdMark later;  // A different slot value than the one that was seen.
     reclaimer.collect();
     EXPECT_TRUE(freed);
   }
@@ -130,13 +130,14 @@ TEST(ThreadBlock, depth_is_the_first_free_level_and_at_most_eight) {
     const ColdMark none;
     EXPECT_EQ(none.depth(), kMaxDepth);
   }
-  EXPECT_EQ(block.marks[kMaxDepth - 1].load(), kMaxDepth) << "a mark without room marks nothing";
+  EXPECT_EQ(block.marks[kMaxDepth - 1].load(), kMaxDepth)
+      << "a mark beyond the last level is ignored";
   for (uint32_t level = 0; level < kMaxDepth; ++level) block.clear(level);
 }
 
 TEST(PlanRoll, uses_places_again_and_walks_over_those_taken) {
   PlanRoll roll;
-  // Never followed: the roll only keeps addresses.
+  // The pointers are never dereferenced.
   auto* one = reinterpret_cast<PlanControl*>(uintptr_t{64});
   auto* two = reinterpret_cast<PlanControl*>(uintptr_t{128});
   PlanRoll::Place& first = roll.enter(one);

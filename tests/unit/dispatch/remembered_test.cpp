@@ -8,7 +8,7 @@
 namespace opmux::dispatch {
 namespace {
 
-/// What a plan keeps of two tensors, and both ways of comparing with it.
+/// The shapes of two tensors stored in a plan, and both ways to compare with them.
 class Remembered {
  public:
   explicit Remembered(int rank) {
@@ -23,7 +23,7 @@ class Remembered {
     const ArgValue values[] = {{.tensor = &a}, {.tensor = &b}};
     plan_.remember(values);
   }
-  /// As the path does that finds only free dimensions changed.
+  /// Stores the shapes, as the path for changed free dimensions does.
   void keep_shapes(const TensorView& a, const TensorView& b) {
     const Words both = words(a, b);
     plan_.rank_words == 2 ? both.remember<2>(plan_) : both.remember<4>(plan_);

@@ -10,7 +10,7 @@ using testing::HasSubstr;
 
 constexpr const char* kTwice = "twice(out Tensor y[N, H], Tensor x[N, H], Tensor? w[H])";
 
-/// y = 2 x, for whatever the strides are that it is given.
+/// y = 2 x for any strides.
 Outcome doubled(CallFrame& call) {
   const TensorView y = call.tensor(0), x = call.tensor(1);
   for (int64_t n = 0; n < x.dim(0); ++n) {
@@ -22,7 +22,7 @@ Outcome doubled(CallFrame& call) {
   return Outcome::ok;
 }
 
-/// twice/fast.x takes row-major f32 only, twice/slow.x everything; it stands behind.
+/// twice/fast.x takes only row-major f32; twice/slow.x takes everything and has a lower priority.
 struct TransformTest : testing::Test {
   TransformTest() {
     twice = stage.define(kTwice);
@@ -175,7 +175,7 @@ TEST_F(TransformTest, a_verifier_sees_the_tensors_that_its_kernel_would_get) {
              .verify_reads = {{{OPMUX_FACT_DTYPE, "x"}}}});
   allow({"contiguous", "widen"});
   EXPECT_EQ(ran(f_y, columns(floats.data(), f32)), "twice/picky.x contiguous(x)");
-  // Capabilities ask for a cast, verifiers do not.
+  // Capabilities request a cast, verifiers do not.
   EXPECT_EQ(ran(b_y, b_x), "twice/fast.x widen(y, x)");
 }
 

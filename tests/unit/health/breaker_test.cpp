@@ -9,7 +9,7 @@ BreakerKey key_number(uint8_t number) {
   return key;
 }
 
-/// A breaker whose changes are published at once.
+/// A breaker whose changes are published immediately.
 struct Bench {
   explicit Bench(bool is_reference = false) : breaker(is_reference, {}, 1) {}
 
@@ -87,7 +87,7 @@ TEST(Breaker, two_probes_that_end_well_close_it_and_one_that_fails_opens_it_for_
   bench.fail(1, 1);
   EXPECT_EQ(bench.state(1), BreakerState::open);
   bench.wait(53);
-  EXPECT_EQ(bench.state(1), BreakerState::open) << "twice as long";
+  EXPECT_EQ(bench.state(1), BreakerState::open) << "open twice as long";
   bench.wait(14);
   ASSERT_EQ(bench.state(1), BreakerState::half_open);
   bench.succeed(1, 2);
@@ -101,7 +101,7 @@ TEST(Breaker, half_open_lets_three_calls_in_at_once) {
   std::array<Pass, 3> passes;
   for (Pass& pass : passes) pass = bench.breaker.enter(key_number(1));
   EXPECT_FALSE(bench.breaker.enter(key_number(1)).admitted);
-  // One that could not say anything gives its permit back.
+  // A call without a verdict returns its permit.
   bench.breaker.leave(key_number(1), passes[0], Ending::neither, bench.now);
   EXPECT_TRUE(bench.breaker.enter(key_number(1)).admitted);
   EXPECT_EQ(bench.state(1), BreakerState::half_open);
@@ -193,14 +193,14 @@ BreakerLimits timed() {
 TEST(Breaker, a_wrong_result_opens_its_class_at_once) {
   Bench bench;
   const BreakerChange change = bench.breaker.trip(key_number(1), bench.now, bench.now);
-  EXPECT_TRUE(change.at_once) << "nobody asks it yet";
+  EXPECT_TRUE(change.at_once) << "calls do not consult it yet";
   EXPECT_EQ(change.steps[0].cause, Cause::mismatch);
   bench.follow(change);
   EXPECT_EQ(bench.state(1), BreakerState::open);
   EXPECT_FALSE(bench.breaker.enter(key_number(1)).admitted);
   EXPECT_TRUE(bench.breaker.enter(key_number(2)).admitted);
   EXPECT_FALSE(bench.breaker.trip(key_number(2), bench.now, bench.now).at_once)
-      << "every call asks it by now";
+      << "every call consults it now";
 }
 
 TEST(Breaker, a_wrong_result_from_before_it_opened_says_nothing_new) {

@@ -23,7 +23,7 @@ std::string journal_bytes(const std::string& path) {
   return base::read_whole(path, 1 << 24).value();
 }
 
-/// A journal of a process that is inside of both, one thread each.
+/// The journal of a process that is inside both implementations, with one thread each.
 std::string busy_journal(const TemporaryFolder& folder, JournalFile** kept = nullptr) {
   auto made = JournalFile::create(folder.path(), 1000);
   EXPECT_TRUE(made);
@@ -32,7 +32,7 @@ std::string busy_journal(const TemporaryFolder& folder, JournalFile** kept = nul
   (*made)->slots()[3].marks[0].store(kColdBit | 9);
   (*made)->slots()[3].running[0].store(6);
   std::string bytes = journal_bytes((*made)->path());
-  static std::vector<std::unique_ptr<JournalFile>> files;  // as a process keeps them
+  static std::vector<std::unique_ptr<JournalFile>> files;  // Kept open, as a process does.
   files.push_back(*std::move(made));
   if (kept != nullptr) *kept = files.back().get();
   return bytes;
@@ -128,7 +128,7 @@ TEST(Journal, of_the_parent_is_left_alone_by_a_forked_child) {
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0) << "the child keeps its own marks";
+  EXPECT_EQ(status, 0) << "the child has separate slots";
   EXPECT_EQ(file->slots()[0].innermost(), 5u);
   EXPECT_EQ(file->slots()[9].innermost(), 0u);
 }
@@ -137,7 +137,8 @@ TEST(MarkSlot, the_deepest_level_is_the_innermost) {
   MarkSlot slot;
   slot.marks[0].store(5);
   slot.marks[1].store(kColdBit | 4);
-  EXPECT_EQ(slot.innermost(), 5u) << "reading an operator's state is no implementation";
+  EXPECT_EQ(slot.innermost(), 5u)
+      << "reading an operator's state is not a call of an implementation";
   slot.running[1].store(6);
   EXPECT_EQ(slot.innermost(), 6u);
   slot.marks[2].store(uint64_t{3} << kNumberBits | 7);

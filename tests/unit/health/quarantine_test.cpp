@@ -46,7 +46,8 @@ TEST(Quarantine, takes_the_one_that_faulted_and_no_other) {
   ASSERT_EQ(book.entries.size(), 1u);
   EXPECT_NE(book.find("op/x.b", "b1", kNow), nullptr);
   EXPECT_EQ(book.find("op/x.b", "b9", kNow), nullptr) << "another build is another implementation";
-  EXPECT_EQ(book.find("op/x.b", "b1", kNow + kQuarantineSeconds), nullptr) << "for seven days";
+  EXPECT_EQ(book.find("op/x.b", "b1", kNow + kQuarantineSeconds), nullptr)
+      << "expired after seven days";
   EXPECT_TRUE(book.ends.empty());
 }
 
@@ -138,7 +139,7 @@ class Settling : public testing::Test {
  protected:
   Settling() : store(folder.at("store")) { ::mkdir(run.c_str(), 0700); }
 
-  /// A process that ends by SIGKILL inside of an implementation.
+  /// A process that is killed inside an implementation.
   void end_a_process_inside_of(const JournalName& name) const {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -212,7 +213,7 @@ TEST_F(Settling, of_a_damaged_book_says_so_and_overwrites_nothing) {
   end_a_process_inside_of(kA);
   const Settlement found = settle(run, store, kNow);
   EXPECT_TRUE(told(found, "quarantine.version"));
-  EXPECT_EQ(files(), 1u) << "judged again when the book can be written";
+  EXPECT_EQ(files(), 1u) << "kept until the store can be written";
 }
 
 }  // namespace

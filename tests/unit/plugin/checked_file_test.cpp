@@ -22,7 +22,7 @@ std::string bytes_of(const std::string& path) {
 
 class CheckFile : public testing::Test {
  protected:
-  /// A copy of a good plugin.
+  /// A copy of a valid plugin.
   std::string good() { return folder_.write("good.so", bytes_of(OPMUX_TEST_PLUGINS "/good.so")); }
   PrivateFolder folder_;
   TrustSettings settings_;

@@ -23,7 +23,7 @@ int32_t answer_seven(void*, const opmux_arg*, uint32_t, opmux_arg* answer) {
 void destroy(void*, void*) {}
 int32_t create(void*, const opmux_arg*, uint32_t, void**, opmux_error*) { return OPMUX_OK; }
 
-/// A well-formed plugin with two backends whose every field a test can spoil.
+/// A well-formed plugin with two backends; tests can corrupt every field.
 struct Descriptor {
   opmux_dtype dtypes[2] = {{OPMUX_DTYPE_FLOAT, 32, 1}, {OPMUX_DTYPE_BFLOAT, 16, 1}};
   opmux_dtype_rule dtype_rule{sizeof(dtype_rule), 2, OPMUX_STR("x"), dtypes};
@@ -137,7 +137,7 @@ TEST(DescriptorReader, reads_capabilities_of_every_kind) {
   EXPECT_EQ(caps.scalar_rules.at(0).allowed, (std::vector<int64_t>{0, 1}));
   EXPECT_EQ(caps.features, "avx2");
   EXPECT_TRUE(caps.no_grad);
-  EXPECT_EQ(caps.device_type, 0) << "0 means the backend's";
+  EXPECT_EQ(caps.device_type, 0) << "0 means the backend's device type";
   EXPECT_EQ(contents->batches[0].implementations[1].caps.device_type, 0);
 }
 
@@ -173,7 +173,7 @@ struct Spoilt {
 const opmux_str kControl{"a\nb", 3};
 const opmux_str kNowhere{nullptr, 3};
 
-/// Spoils what makes the whole plugin unreadable.
+/// Corruptions that make the whole plugin unreadable.
 const Spoilt kPlugins[] = {
     {"major_above", "plugin.abi_major", [](Descriptor& d) { ++d.plugin.abi_major; }},
     {"major_below", "plugin.abi_major", [](Descriptor& d) { --d.plugin.abi_major; }},
@@ -202,7 +202,7 @@ const Spoilt kPlugins[] = {
     {"point_size", "plugin.struct_size", [](Descriptor& d) { d.point.struct_size = 1; }},
 };
 
-/// Spoils the first backend or its answer; the second backend stays.
+/// Corruptions of the first backend or its answer; the second backend stays.
 const Spoilt kBackends[] = {
     {"size", "plugin.struct_size", [](Descriptor& d) { d.backends[0].struct_size = 4; }},
     {"name", "plugin.string", [](Descriptor& d) { d.backends[0].name = kControl; }},
@@ -256,7 +256,7 @@ const Spoilt kBackends[] = {
     {"scalar_values_null", "plugin.null", [](Descriptor& d) { d.scalar_rule.values = nullptr; }},
 };
 
-/// Spoils the answer alone; both backends stay.
+/// Corruptions of the answer only; both backends stay.
 const Spoilt kPoints[] = {
     {"reserved", "plugin.reserved", [](Descriptor& d) { d.point.reserved = 1; }},
     {"signature", "point.syntax", [](Descriptor& d) { d.point.signature = opmux_str_of("tile"); }},

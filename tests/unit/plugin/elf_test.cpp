@@ -29,7 +29,7 @@ Result<ElfFacts> read(const std::string& bytes) {
   return read_elf(std::as_bytes(std::span(bytes.data(), bytes.size())));
 }
 
-/// The file with one of its values replaced.
+/// The file with one value replaced.
 template <class T>
 std::string with(std::string bytes, size_t offset, T value) {
   std::memcpy(bytes.data() + offset, &value, sizeof(T));
@@ -42,7 +42,7 @@ Elf64_Ehdr header_of(const std::string& bytes) {
   return header;
 }
 
-/// Where the first program header of a type lies in the file.
+/// File offset of the first program header of a type.
 size_t place_of(const std::string& bytes, uint32_t type) {
   const Elf64_Ehdr header = header_of(bytes);
   for (size_t i = 0; i < header.e_phnum; ++i) {
@@ -54,7 +54,7 @@ size_t place_of(const std::string& bytes, uint32_t type) {
   return 0;
 }
 
-/// Where the value of a dynamic entry lies in the file.
+/// File offset of the value of a dynamic entry.
 size_t dynamic_value(const std::string& bytes, int64_t tag) {
   Elf64_Phdr segment;
   std::memcpy(&segment, bytes.data() + place_of(bytes, PT_DYNAMIC), sizeof(segment));
@@ -99,7 +99,7 @@ TEST(ElfReader, refuses_counts_and_places_that_cannot_be) {
   EXPECT_EQ(reason(with(good, load + offsetof(Elf64_Phdr, p_offset), UINT64_MAX)), "elf.truncated");
   EXPECT_EQ(reason(with(good, load + offsetof(Elf64_Phdr, p_memsz), uint64_t{1} << 40)),
             "elf.malformed")
-      << "it covers the next one";
+      << "it overlaps the next one";
   for (const int64_t tag : {int64_t{DT_STRTAB}, int64_t{DT_STRSZ}, int64_t{DT_SYMTAB}}) {
     EXPECT_EQ(reason(with(good, dynamic_value(good, tag), uint64_t{1} << 50)), "elf.malformed")
         << tag;
@@ -107,7 +107,7 @@ TEST(ElfReader, refuses_counts_and_places_that_cannot_be) {
   EXPECT_EQ(reason(with(good, dynamic_value(good, DT_NEEDED), uint64_t{1} << 50)), "elf.malformed");
   const std::string sysv = library("sysv");
   EXPECT_EQ(reason(with(sysv, dynamic_value(sysv, DT_HASH), uint64_t{12})), "elf.malformed")
-      << "a count out of the header";
+      << "a count beyond the header";
 }
 
 TEST(ElfReader, a_part_of_a_library_is_never_taken_for_all_of_it) {
@@ -153,7 +153,7 @@ TEST(ElfRules, trust_only_absolute_folders_and_the_own_one_in_run_paths) {
   EXPECT_EQ(verdict("relative"), "elf.run_path");
   EXPECT_EQ(verdict("nowhere"), "elf.run_path") << "an empty entry is the working directory";
   EXPECT_EQ(verdict("platform"), "elf.run_path");
-  EXPECT_EQ(verdict("temporary"), "elf.run_path") << "anybody could make that folder";
+  EXPECT_EQ(verdict("temporary"), "elf.run_path") << "any user could create that folder";
   EXPECT_EQ(verdict("temporary", {.paths = TrustSettings::Paths::reported}), "");
 }
 

@@ -73,7 +73,7 @@ TEST_F(LoaderTest, two_registries_share_one_plugin_that_was_initialised_once) {
   EXPECT_THAT(heard, ElementsAre("good plugin starts"));
   const auto backend = other_registry.snapshot()->backends.at("good");
   EXPECT_FALSE(backend->available());
-  EXPECT_EQ(backend->unavailable_reason(), "1") << "times that init ran and shutdown did not";
+  EXPECT_EQ(backend->unavailable_reason(), "1") << "number of init calls without a shutdown";
 }
 
 TEST_F(LoaderTest, the_last_one_who_may_call_into_a_plugin_shuts_it_down) {
@@ -114,14 +114,14 @@ TEST_F(LoaderTest, code_that_may_go_goes_when_nothing_refers_to_it_any_more) {
   auto record = registry_.snapshot()->find_implementation("goes.away/goes.v1");
   ASSERT_NE(record, nullptr);
   EXPECT_TRUE(loader_.unload("goes"));
-  EXPECT_TRUE(mapped("goes")) << "the record could still be called";
+  EXPECT_TRUE(mapped("goes")) << "the record may still be called";
   EXPECT_EQ(record->kernel.run(record->kernel.user_data, nullptr), OPMUX_OK);
   record = nullptr;
   EXPECT_FALSE(mapped("goes"));
-  EXPECT_EQ(loader_.load(path_of("goes")).state, State::loaded) << "it may come back";
+  EXPECT_EQ(loader_.load(path_of("goes")).state, State::loaded) << "it can be loaded again";
   loader_.load(path_of("good"));
   EXPECT_TRUE(loader_.unload("good"));
-  EXPECT_TRUE(mapped("good")) << "it does not say that it may go";
+  EXPECT_TRUE(mapped("good")) << "it does not allow unloading";
 }
 
 TEST_F(LoaderTest, a_plugin_is_published_once) {
@@ -146,7 +146,7 @@ TEST_F(LoaderTest, refuses_what_is_no_library) {
   EXPECT_EQ(report.reason, "elf.magic");
 }
 
-// A missing symbol crashes nothing: it is found when the file is opened.
+// A missing symbol does not crash; it is detected when the file is opened.
 TEST_F(LoaderTest, refuses_a_library_that_needs_a_symbol_nobody_has) {
   const PluginReport report = loader_.load(path_of("unresolved"));
   EXPECT_EQ(report.reason, "plugin.open");
@@ -214,7 +214,7 @@ TEST_F(LoaderTest, asks_the_gates_before_any_code_of_the_file_runs) {
   EXPECT_EQ(report.state, State::refused);
   EXPECT_EQ(report.reason, "trust.owner");
   EXPECT_EQ(report.text, "not yours");
-  EXPECT_EQ(report.name, "") << "it was never asked";
+  EXPECT_EQ(report.name, "") << "its query function was not called";
   EXPECT_THAT(asked, ElementsAre(std::filesystem::canonical(path_of("good")).string()));
 }
 

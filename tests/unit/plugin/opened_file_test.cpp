@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files of a test's own, so that nobody has opened their bytes before.
+/// Files with unique bytes, so that they have not been opened before.
 class OpenedFileTest : public testing::Test {
  protected:
   std::string put(const std::string& from, const std::string& name) {

@@ -26,7 +26,7 @@ TEST(JudgeProbe, believes_a_whole_report_of_a_program_that_ended_well) {
   verdict.manifest.name = "acme";
   const std::string report = "at\topen\nat\tquery\n" + to_text(verdict);
   EXPECT_EQ(judge(report, kReported), verdict);
-  EXPECT_EQ(judge(report, {}), verdict) << "somebody else took the exit status";
+  EXPECT_EQ(judge(report, {}), verdict) << "another waitpid took the exit status";
   EXPECT_EQ(judge(report, {How::exited, 0, false}).code, "probe.exit");
   EXPECT_EQ(judge(report, {How::hung, 0, false}).code, "probe.hang");
 }
@@ -51,7 +51,7 @@ TEST(JudgeProbe, tells_endings_apart) {
   EXPECT_EQ(code_of("at\tquery\n", {How::hung, 0, true}), "probe.memory");
   EXPECT_EQ(code_of("memory\n", kReported), "probe.memory");
   EXPECT_EQ(code_of("forbidden\tfork\n", kReported), "probe.forbidden");
-  EXPECT_EQ(code_of("crash\t24\t0\n", kReported), "probe.hang") << "processor time";
+  EXPECT_EQ(code_of("crash\t24\t0\n", kReported), "probe.hang") << "processor time limit";
   EXPECT_EQ(code_of("at\topen\n", {How::exited, protocol::kReportLost, false}), "probe.files");
   EXPECT_EQ(code_of("", {How::exited, protocol::kUnconfined, false}), "probe.unconfined");
   EXPECT_EQ(code_of("nonsense", kReported), "probe.verdict");

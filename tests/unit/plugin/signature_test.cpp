@@ -20,7 +20,7 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// A plugin, a keyring with one key, and the secret of that key.
+/// A plugin, a keyring with one key, and the secret key.
 class Signed : public testing::Test {
  protected:
   Signed() {
@@ -31,7 +31,7 @@ class Signed : public testing::Test {
     key_ = add_key("acme", "");
   }
 
-  /// Puts a new public key into the keyring; gives the secret one.
+  /// Adds a new public key to the keyring; returns the secret key.
   SecretKeyFile add_key(const std::string& name, const std::string& expires) {
     const auto key = base::make_signing_key().value();
     folder_.write("keys/" + name + ".pub", text_of(KeyFile{name, key.public_key, expires}));
@@ -47,7 +47,7 @@ class Signed : public testing::Test {
     return check_file(path_, settings);
   }
   std::string reason() { return std::string(check().error().reason()); }
-  /// What the loader says of it, having run none of its code.
+  /// The loader's report; the plugin must not have run any code.
   PluginReport load() {
     registry::Registry registry;
     return Loader(registry, trust_settings(options_)).load(path_);
@@ -70,7 +70,7 @@ TEST_F(Signed, an_unsigned_plugin_is_refused) {
   EXPECT_EQ(reason(), "trust.unsigned");
   const PluginReport report = load();
   EXPECT_EQ(report.reason, "trust.unsigned");
-  EXPECT_EQ(report.name, "") << "it was never asked";
+  EXPECT_EQ(report.name, "") << "its query function was not called";
 }
 
 TEST_F(Signed, a_tampered_plugin_is_refused) {
@@ -87,7 +87,7 @@ TEST_F(Signed, a_tampered_signature_is_refused) {
   last = last == '0' ? '1' : '0';
   folder_.write("good.so.sig", text);
   EXPECT_EQ(reason(), "trust.tampered");
-  // Another file's digest with its true signature.
+  // The digest of another file with a valid signature.
   const std::string other(64, 'a');
   folder_.write("good.so.sig", text_of(make_signature(key_, other).value()));
   EXPECT_EQ(reason(), "trust.tampered");

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// The reason words of what is wrong with a path, or why it was not opened at all.
+/// The reasons why a path is not trusted, or why it was not opened.
 std::vector<std::string> reasons_of(const Result<OpenedPath>& opened) {
   if (!opened) return {std::string(opened.error().reason())};
   std::vector<std::string> words;

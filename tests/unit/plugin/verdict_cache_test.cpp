@@ -24,7 +24,7 @@ Verdict passed(const std::string& name = "acme") {
 
 Verdict failed_with(const std::string& code) { return {code, "so it is", "query", 0, 0, {}}; }
 
-/// A context of its own for each test: what a process knows is shared by all caches.
+/// A unique context for each test, because all caches of a process share their entries.
 std::string new_context() {
   static int count = 0;
   return std::string(60, 'c') + std::to_string(1000 + ++count);
@@ -69,7 +69,7 @@ TEST_F(VerdictCacheTest, outlives_the_process_in_a_private_folder) {
   EXPECT_EQ(facts.st_mode & 0777, 0700u);
   const fs::path entry = only_entry(store_);
   const std::string other = new_context();
-  // What a new process would find: the same entry under a context that this one does not know.
+  // Simulates a new process: the same entry under a context that this process has not seen.
   const auto text = to_entry(digest_, other, 100, passed("fresh"));
   std::ofstream(store_ + "/verdicts/" + digest_ + "-" + other.substr(0, 16)) << text;
   const std::optional<Verdict> found = VerdictCache(store_, other).find(digest_);

@@ -44,7 +44,7 @@ TEST(Verdict, refuses_what_it_does_not_know) {
   const std::string whole = to_text(whole_verdict());
   EXPECT_EQ(reason_of(whole + "more\n"), "probe.verdict");
   EXPECT_EQ(reason_of("opmux-verdict 2\nplugin\ta\t\t\t\t0\nend\n"), "probe.verdict");
-  EXPECT_EQ(reason_of("opmux-verdict 1\nend\n"), "probe.verdict") << "it names no plugin";
+  EXPECT_EQ(reason_of("opmux-verdict 1\nend\n"), "probe.verdict") << "the plugin has no name";
   for (const char* line : {"surprise", "plugin\ta", "plugin\ta\t\t\t\tmany", "impl\top\tv1",
                            "operator\tx\\y", "operator\tx\\", "operator\t\x01", "code\t\ttext"}) {
     EXPECT_EQ(reason_of(std::string("opmux-verdict 1\nplugin\ta\t\t\t\t0\n") + line + "\nend\n"),

@@ -151,7 +151,7 @@ i - j == 5
 
 
 def random_condition(rng, depth):
-    """A condition over numbers and truth values that CEL and the subset both read."""
+    """A condition over integers and bools that both CEL and the subset can parse."""
     if depth == 0:
         return rng.choice(["p", "q", "A == 4", "C % 16 == 0", "i < j", "B in [1, 6]", "C / A > 3"])
     kind = rng.randrange(6)

@@ -39,7 +39,7 @@ inline std::shared_ptr<const registry::OperatorRecord> make_operator(
   return op;
 }
 
-/// Four implementations: two of vendors, a default, a reference.
+/// Four implementations: two by vendors, a default, a reference.
 inline std::shared_ptr<const registry::OperatorRecord> norm_operator() {
   return make_operator(
       "norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[W], float eps = 1e-6, "
@@ -60,7 +60,7 @@ struct NormCall {
   void* data = reinterpret_cast<void*>(uintptr_t{4096});
 };
 
-/// A call of norm() with everything that its signature points to.
+/// A call of norm() together with the data that its signature points to.
 class BoundCall {
  public:
   BoundCall(const NormCall& call, const registry::Schema& schema)
@@ -103,7 +103,7 @@ struct Sourced {
   Policy policy;
 };
 
-/// Layers as given (strongest first) applied to a call of norm().
+/// Applies policy layers (strongest first) to a call of norm().
 class Bench {
  public:
   explicit Bench(const std::vector<Sourced>& sources,
@@ -127,7 +127,7 @@ class Bench {
     return view_;
   }
 
-  /// Providers of the candidates that are left, best first.
+  /// Providers of the remaining candidates, best first.
   std::string ranking() const {
     std::vector<size_t> order(op_->implementations.size());
     std::iota(order.begin(), order.end(), 0);

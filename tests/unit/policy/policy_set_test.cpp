@@ -145,7 +145,7 @@ TEST(PolicyPart, of_an_operator_that_nothing_concerns_is_none) {
   EXPECT_TRUE((PolicySet{{layer}}.part_for("norm").layers.empty()));
 }
 
-/// 10,000 rules over 300 operators, a few of them for all.
+/// 10,000 rules over 300 operators, some of them for all operators.
 Policy large_policy() {
   Policy policy;
   for (int i = 0; i < 10'000; ++i) {
@@ -179,7 +179,8 @@ TEST(PolicyScale, indexing_10000_rules_and_reading_all_operators_takes_no_time_t
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   EXPECT_NE(all, 1u);
-  // Looking at each rule for each operator would be 30 million steps; instrumented builds included.
+  // Checking each rule for each operator would take 30 million steps. The limit allows for
+  // instrumented builds.
   EXPECT_LT(took.count(), 5.0);
 }
 

@@ -175,7 +175,7 @@ TEST(NestedScope, the_same_scope_again_is_the_same_scope) {
   EXPECT_EQ(table.nest(once, a).value().serial(), once.serial());
   EXPECT_EQ(table.nest(once, {}).value().serial(), once.serial());
   EXPECT_EQ(table.nest({}, a).value().serial(), once.serial());
-  // Recursion that alternates does not grow without end either.
+  // Alternating recursion does not grow without bound either.
   ScopeRef scope = once;
   std::vector<uint32_t> serials;
   for (int i = 0; i < 10; ++i) {

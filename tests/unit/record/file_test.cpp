@@ -54,7 +54,7 @@ Recording sample() {
   return r;
 }
 
-/// A file whose header was changed, with the digest that goes with it.
+/// A file with a changed header and a matching digest.
 std::string changed(std::string_view from, std::string_view to) {
   std::string bytes = to_file(sample());
   const size_t at = bytes.find(from);

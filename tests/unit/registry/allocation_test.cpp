@@ -15,7 +15,7 @@ void* operator new(size_t size) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-// Inlined without the other, they look to the compiler as if they did not belong together.
+// Not inlined, because the compiler would warn about mismatched new and delete.
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 

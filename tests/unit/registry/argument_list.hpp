@@ -21,7 +21,7 @@ inline Schema schema_of(std::string_view text) {
   return schema ? *schema : Schema{};
 }
 
-/// Arguments of one call, added one by one; owns what it points to.
+/// Builds the arguments of one call one by one; owns the data they point to.
 class ArgumentList {
  public:
   ArgumentList& tensor(const TensorView& view) {

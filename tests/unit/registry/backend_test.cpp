@@ -44,7 +44,7 @@ TEST(Backend, is_probed_once_by_eight_threads_that_ask_together) {
   std::atomic<int> probes{0}, ready{0}, available{0};
   BackendDraft once = draft();
   once.probe = [&]() -> std::optional<std::string> {
-    // Gives the others time to arrive at the wait without a sleep.
+    // Gives the other threads time to arrive without sleeping.
     for (int i = 0; i < 1000; ++i) std::this_thread::yield();
     ++probes;
     return std::nullopt;

@@ -139,7 +139,7 @@ TEST_F(BatchTest, device_zero_means_the_backends) {
   EXPECT_EQ(checks[0].predicate.value, OPMUX_DEVICE_OPENCL);
 }
 
-// The argument lists of two implementations of one operator can not differ.
+// The argument lists of two implementations of one operator must not differ.
 TEST_F(BatchTest, argument_lists_that_differ_between_implementations_of_one_operator_are_refused) {
   ImplementationDraft swapped = draft("norm", "v1");
   swapped.signature =
@@ -172,7 +172,7 @@ TEST_F(BatchTest, a_hash_matches_the_whole_list_or_a_legal_shorter_one) {
     EXPECT_EQ(norms().front()->arg_count, count);
   }
   ImplementationDraft shorter = draft("norm", "v1");
-  shorter.prefix_hash = schema.prefix_hash(1);  // x has no default
+  shorter.prefix_hash = schema.prefix_hash(1);  // x has no default.
   EXPECT_EQ(refusal(shorter).reason(), "schema.signature");
   shorter.prefix_hash = 12345;
   EXPECT_EQ(refusal(shorter).reason(), "schema.signature");
@@ -200,7 +200,7 @@ TEST_F(BatchTest, reads_are_resolved_against_the_schema) {
 TEST_F(BatchTest, a_verifier_without_a_list_reads_scalars_dtypes_ranks_and_devices) {
   ImplementationDraft one = draft("norm", "v1");
   ASSERT_TRUE(refusal(one).ok());
-  EXPECT_THAT(norms()[0]->verify_reads, IsEmpty()) << "no verifier, nothing read";
+  EXPECT_THAT(norms()[0]->verify_reads, IsEmpty()) << "without a verifier there are no reads";
   EXPECT_FALSE(norms()[0]->plan_reads);
   one.variant = "v2";
   one.kernel.verify = [](void*, const opmux_facts*, opmux_error*) -> int32_t { return OPMUX_OK; };

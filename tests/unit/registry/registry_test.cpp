@@ -161,7 +161,7 @@ TEST_F(RegistryTest, tells_of_each_publication_and_of_nothing_else) {
   int changes = 0;
   registry_.on_change([&] {
     ++changes;
-    (void)registry_.snapshot();  // no lock is held
+    (void)registry_.snapshot();  // No lock is held.
   });
   const auto added = registry_.add(batch_of("acme", {draft("norm", "v1")}), false).added;
   EXPECT_EQ(changes, 1);

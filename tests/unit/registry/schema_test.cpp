@@ -104,7 +104,7 @@ TEST(SchemaEvolution, lets_where_grow_only_about_added_arguments) {
       "differs from the registered f: it has where H > 1, the registered one has where H > 2");
 }
 
-/// Cuts, doubles, swaps or replaces bytes.
+/// Removes, duplicates, swaps or replaces bytes.
 std::string mutated(std::string text, std::mt19937& random) {
   const auto below = [&](size_t limit) { return random() % std::max<size_t>(limit, 1); };
   constexpr std::string_view kBytes = "()[]{},?=*.+-/%!<>&|\"\\#\n HxeT01_9\xff";

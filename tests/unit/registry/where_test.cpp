@@ -11,7 +11,7 @@
 namespace opmux::registry {
 namespace {
 
-/// A condition over dimensions A, B and the arguments n (int), b (bool), m (enum).
+/// Evaluates a condition over dimensions A, B and the arguments n (int), b (bool), m (enum).
 bool holds(const std::string& condition, int64_t a, int64_t b, int64_t n = 0, int64_t flag = 0,
            int64_t mode = 0) {
   const Result<Schema> schema = parse_schema(

@@ -40,7 +40,7 @@ TEST(Dispatchable, passes_on_the_status_of_its_body) {
   const Status refused = scale(y, x, 1, -1, false);
   EXPECT_EQ(refused.code(), Code::invalid_argument);
   EXPECT_NE(refused.message().find("a negative count"), std::string_view::npos);
-  EXPECT_EQ(scale(y, x, 1, 99, false).code(), Code::failed) << "not an outcome of kernels";
+  EXPECT_EQ(scale(y, x, 1, 99, false).code(), Code::failed) << "not a valid kernel outcome";
 }
 
 TEST(Dispatchable, says_what_is_wrong_with_its_schema) {

@@ -71,7 +71,8 @@ TEST_F(FreezeTest, refuses_what_would_change_the_choice_and_says_so) {
                           .run = [](CallFrame&) { return Outcome::ok; }})
               .error());
   refused(stage.runtime.enable_backend("a", false));
-  EXPECT_TRUE(stage.runtime.define(kCopy).ok());  // what is there already changes nothing
+  // Defining an existing operator again changes nothing.
+  EXPECT_TRUE(stage.runtime.define(kCopy).ok());
   EXPECT_EQ(stage.runtime.generation(), generation);
   EXPECT_EQ(runs(wide), "copy/a.x");
 }
@@ -248,7 +249,7 @@ struct StaticModeTest : testing::Test {
     variables.emplace_back("OPMUX_STATE_DIR", folder.at("state"));
     return bare(std::move(variables));
   }
-  /// Writes a lockfile for softmax, which has its reference alone.
+  /// Writes a lockfile for softmax, which has only its reference.
   void write_lock() const {
     const Runtime runtime = Runtime::create(options({})).value();
     Rows t;

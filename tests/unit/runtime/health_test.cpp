@@ -19,7 +19,7 @@ Options with_policy(Policy policy = {}) {
 Outcome fails(CallFrame&) { return Outcome::failed; }
 Outcome ends_well(CallFrame&) { return Outcome::ok; }
 
-/// Two implementations and the reference of one operator; the first can be made to fail.
+/// One operator with two implementations and the reference; the first one can be made to fail.
 struct Clinic : Stage {
   explicit Clinic(Policy policy = {}) : Stage(with_policy(std::move(policy))) {
     op = define(kCopy);
@@ -35,7 +35,7 @@ struct Clinic : Stage {
   }
   void break_fast() { kernel("copy/fast.one").body = fails; }
   void mend_fast() { kernel("copy/fast.one").body = ends_well; }
-  /// Everything that is due within the time.
+  /// Runs everything that is due within the time.
   void wait(seconds time) {
     waited += time;
     runtime.tick(now() + waited);
@@ -70,7 +70,7 @@ TEST(Health, other_shapes_go_on_with_what_failed_for_some) {
   const Rows larger(2, 64);
   EXPECT_EQ(clinic.run(larger), "copy/fast.one");
   EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
-  clinic.wait(seconds(1));  // published
+  clinic.wait(seconds(1));  // The change is published.
   EXPECT_EQ(clinic.run(larger), "copy/fast.one");
   EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
   EXPECT_EQ(clinic.run(larger), "copy/fast.one");
@@ -83,7 +83,7 @@ TEST(Health, it_is_tried_again_later_and_trusted_after_two_successes) {
   clinic.wait(seconds(20));
   EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
   clinic.wait(seconds(15));
-  EXPECT_EQ(clinic.run(clinic.rows), "copy/fast.one copy/middle.one") << "a probe that fails";
+  EXPECT_EQ(clinic.run(clinic.rows), "copy/fast.one copy/middle.one") << "a failed probe";
   EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
   clinic.mend_fast();
   clinic.wait(seconds(70));
@@ -273,7 +273,7 @@ TEST(Health, three_classes_that_fail_open_the_implementation) {
   EXPECT_EQ(clinic.runtime.health().breakers.at(0).what, "all calls");
 }
 
-/// Ends well, after more than a millisecond.
+/// Succeeds after more than a millisecond.
 Outcome takes_its_time(CallFrame&) {
   const auto until = now() + std::chrono::microseconds(1'100);
   while (now() < until) {

@@ -8,7 +8,7 @@ namespace {
 using testing::HasSubstr;
 
 struct LockedClassesTest : testing::Test {
-  /// What a call ended with; `filled` tells about it.
+  /// Returns the status of a call; `filled` is its report.
   Status call(Rows& t) {
     filled = {};
     return copy->with(filled)(t.y, t.x);
@@ -73,7 +73,8 @@ TEST_F(LockedClassesTest, strict_while_frozen_refuses_where_a_breaker_opened_its
   };
   refused();
   stage.runtime.tick(std::chrono::steady_clock::now().time_since_epoch() +
-                     std::chrono::seconds(1));  // decisions know it from now on
+                     // From now on decisions take the open breaker into account.
+                     std::chrono::seconds(1));
   refused();
   EXPECT_EQ(runs(narrow), "copy/c.x");
   EXPECT_TRUE(filled.fell_back);

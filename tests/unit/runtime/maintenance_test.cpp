@@ -7,7 +7,7 @@
 namespace opmux::runtime {
 namespace {
 
-/// Time as the test sets it.
+/// A clock that the test sets.
 class SetClock final : public base::Clock {
  public:
   uint64_t now_ns() const override { return now.load(); }
@@ -63,7 +63,7 @@ TEST(Maintenance, runs_a_job_whose_descriptor_is_ready) {
   EXPECT_THAT(waiting.runs, testing::ElementsAre(1000, 3000));
 }
 
-/// Counts runs, for a thread to wait for.
+/// Counts its runs, so that a thread can wait for them.
 class CountingJob final : public Maintenance::Job {
  public:
   explicit CountingJob(std::atomic<int>& runs) : runs_(runs) {}

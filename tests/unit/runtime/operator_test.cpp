@@ -127,7 +127,7 @@ TEST(Operator, calls_with_arguments_known_at_run_time_and_lends_threads) {
   EXPECT_EQ(report.outcome, Code::invalid_argument);
 }
 
-// An operator whose kernel notes on how many threads it may run, and on how many it did.
+// An operator whose kernel records how many threads it may use and did use.
 struct Threaded {
   explicit Threaded(const Options& options) : runtime(Runtime::create(options).value()) {
     EXPECT_TRUE(runtime.define("g(out Tensor y[N])").ok());
@@ -140,7 +140,7 @@ struct Threaded {
       const auto meet = [](void* latch, int64_t) {
         static_cast<std::latch*>(latch)->arrive_and_wait();
       };
-      std::latch all(allowed);  // no piece ends before each has a thread
+      std::latch all(allowed);  // No piece ends before each has a thread.
       c.parallel_for(c.pool, allowed, &all, meet);
       return Outcome::ok;
     };
@@ -161,7 +161,7 @@ struct Threaded {
 TEST(Operator, a_plain_call_and_a_plan_may_use_the_threads_of_the_runtime) {
   Threaded three(Threaded::with(3, {{"OPMUX_NUM_THREADS", "5"}}));
   const Operator op = three.runtime.op("g").value();
-  for (int i = 0; i < 3; ++i) {  // the second call runs a plan that was kept
+  for (int i = 0; i < 3; ++i) {  // The second call runs a cached plan.
     ASSERT_TRUE(op(three.y).ok());
     EXPECT_EQ(three.allowed, 3);
     EXPECT_TRUE(three.lent);

@@ -46,9 +46,9 @@ TEST_F(PointTest, the_highest_backend_with_an_answer_speaks) {
     const Registration fast = answer("fast", 32);
     EXPECT_EQ(tile(), 32);
   }
-  EXPECT_EQ(tile(), 16) << "an answer goes with its registration";
+  EXPECT_EQ(tile(), 16) << "withdrawn with its registration";
   const Registration silent = answer("fast", std::nullopt);
-  EXPECT_EQ(tile(), 16) << "no answer is not an answer";
+  EXPECT_EQ(tile(), 16) << "a backend without an answer is skipped";
 }
 
 TEST_F(PointTest, denied_and_disabled_backends_do_not_speak) {
@@ -75,7 +75,7 @@ TEST_F(PointTest, all_types_travel) {
   constexpr Point<Device(Device)> kNext{"device.next"};
   constexpr Point<bool()> kFlag{"flag.on"};
   constexpr Point<double(double)> kHalf{"number.half"};
-  EXPECT_FALSE(kNext.ask(runtime, Device{2, 1}).has_value()) << "asking declares it";
+  EXPECT_FALSE(kNext.ask(runtime, Device{2, 1}).has_value()) << "the first ask declares the point";
   const Registration next =
       kNext
           .answer(runtime, "fast", [](Device d) { return std::optional(Device{d.type, d.id + 1}); })

@@ -13,7 +13,7 @@ constexpr const char* kPreferB = "opmux: 1\nrules:\n  - {name: b, op: copy, pref
 constexpr const char* kPreferC = "opmux: 1\nrules:\n  - {name: c, op: copy, prefer: [copy/c.x]}\n";
 constexpr const char* kBroken = "opmux: 1\nrules:\n  - {name: c, op: copy, perfer: [copy/c.x]}\n";
 
-/// copy with three implementations, of which a.x is chosen unless a policy says otherwise.
+/// copy with three implementations; a.x is chosen unless a policy says otherwise.
 struct PolicyTextTest : testing::Test {
   explicit PolicyTextTest(Options options = bare()) : stage(std::move(options)) {
     stage.define(kCopy);
@@ -177,7 +177,7 @@ TEST_F(PolicyAboveEnvironmentTest, the_text_replaces_what_the_environment_prefer
   EXPECT_EQ(runs(), "copy/b.x");
 }
 
-/// A day that the test sets.
+/// A date that the test sets.
 struct SetDay {
   std::chrono::sys_days day{std::chrono::year(2027) / 2 / 1};
 };
@@ -200,7 +200,7 @@ TEST_F(ExpiryTest, a_preference_lapses_when_its_day_is_over_and_a_denial_stays) 
   EXPECT_EQ(runs(), "copy/c.x");
   today.day += std::chrono::days(1);
   stage.runtime.tick(std::chrono::seconds(2));
-  EXPECT_EQ(runs(), "copy/c.x");  // looks at the day once a minute
+  EXPECT_EQ(runs(), "copy/c.x");  // The date is checked once per minute.
   stage.runtime.tick(std::chrono::seconds(62));
   EXPECT_EQ(runs(), "copy/b.x");
   EXPECT_EQ(stage.runtime.policy_state().expired, 2u);

@@ -8,8 +8,7 @@
 namespace opmux::test {
 namespace {
 
-/// A runtime that records, with an implementation that fails on H = 8 and a reference that does
-/// not.
+/// A recording runtime with an implementation that fails for H = 8 and a reference that does not.
 struct RecordedStage : Stage {
   explicit RecordedStage(Options options) : Stage(std::move(options)) {
     copy = define(kCopy);
@@ -166,7 +165,7 @@ TEST(CallRecorder, a_wrong_result_is_recorded_with_what_it_was_given) {
   EXPECT_EQ(recording->element->expected, 2);
   const record::RecordedTensor& x = recording->arguments.at(0).tensor;
   ASSERT_EQ(x.bytes.size(), 16u);
-  EXPECT_EQ(reinterpret_cast<const float*>(x.bytes.data())[3], 4) << "as it was before the call";
+  EXPECT_EQ(reinterpret_cast<const float*>(x.bytes.data())[3], 4) << "the value before the call";
 }
 
 TEST(CallRecorder, the_environment_names_folder_and_inputs) {

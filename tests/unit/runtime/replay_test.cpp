@@ -10,8 +10,8 @@
 namespace opmux::test {
 namespace {
 
-/// y = 2 x, rounded to the tensors' type; a reference, and one that forgets what is left over after
-/// whole tiles of 16.
+/// y = 2 x, rounded to the tensors' type; a reference, and an implementation that skips the
+/// remainder after whole tiles of 16.
 constexpr const char* kTimesTwo = "twice(out Tensor y[..., H], Tensor x[..., H], float by = 2)";
 
 void multiply(CallFrame& call, int64_t tile) {
@@ -41,7 +41,7 @@ struct ReplayScene : Stage {
          }});
   }
 
-  /// The file of a call of twice/tiles.one.
+  /// The recording of a call of twice/tiles.one.
   std::string recorded(int64_t rows, int64_t h, bool inputs = true) {
     record::Recording r;
     r.version = "0.1.0";

@@ -41,7 +41,7 @@ TEST_F(ScopeTest, are_carried_to_wherever_they_are_entered) {
     EXPECT_EQ(who(), "copy/acme.one");
     {
       const EnteredScope deeper(inner);
-      EXPECT_EQ(who(), "copy/fast.one") << "what is preferred outside is denied inside";
+      EXPECT_EQ(who(), "copy/fast.one") << "the outer preference is denied inside";
       const EnteredScope none(Scope{});
       EXPECT_EQ(who(), "copy/fast.one");
     }
@@ -61,7 +61,7 @@ TEST_F(ScopeTest, a_block_inside_an_entered_scope_stands_on_it_alone) {
   const Scope vendor = Scope::make(runtime, {.prefer = {"vendor"}}).value();
   const EnteredScope entered(vendor);
   const PolicyScope block(runtime, {.deny = {"vendor"}});
-  EXPECT_EQ(who(), "copy/fast.one") << "what surrounds the entered scope does not reach inside";
+  EXPECT_EQ(who(), "copy/fast.one") << "scopes around the entered scope do not apply";
 }
 
 TEST_F(ScopeTest, stand_above_the_policy_in_code) {
@@ -98,7 +98,7 @@ TEST_F(ScopeTest, ambient_facts_nest_beside_policies) {
   {
     const PolicyScope policy(runtime, {.prefer = {"vendor"}});
     const AmbientScope deterministic({.deterministic = true});
-    EXPECT_EQ(who(), "") << "nobody promises it";
+    EXPECT_EQ(who(), "") << "no implementation declares it";
   }
   EXPECT_EQ(who(), "copy/fast.one");
 }

@@ -5,7 +5,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// copy with three implementations, of which a.x is chosen; b.x takes multiples of 16 only.
+/// copy with three implementations; a.x is chosen, b.x takes only multiples of 16.
 struct SelectorTest : testing::Test {
   SelectorTest() : stage(options()) {
     copy = stage.define(kCopy);
@@ -31,7 +31,7 @@ struct SelectorTest : testing::Test {
   std::optional<Operator> copy;
 };
 
-/// The position of an implementation among the accepted.
+/// The index of an implementation among the accepted candidates.
 std::optional<size_t> place_of(std::span<const Candidate> accepted, const std::string& id) {
   const auto at = std::ranges::find(accepted, id, &Candidate::id);
   if (at == accepted.end()) return std::nullopt;
@@ -45,7 +45,7 @@ TEST_F(SelectorTest, picks_another_one_of_the_accepted_and_explain_names_it) {
                   })
                   .ok());
   EXPECT_EQ(runs(wide), "copy/b.x");
-  EXPECT_EQ(runs(narrow), "copy/a.x");  // b.x is refused there: nothing is picked
+  EXPECT_EQ(runs(narrow), "copy/a.x");  // b.x is refused there, so the selector picks nothing.
   const Explanation why = copy->explain(wide.y, wide.x);
   EXPECT_EQ(why.chosen, "copy/b.x");
   EXPECT_THAT(why.candidates[0].reason, HasSubstr("picked by the selector"));

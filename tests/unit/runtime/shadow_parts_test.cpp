@@ -8,7 +8,7 @@ TEST(ShadowInterval, is_short_while_nothing_is_proven_and_never_longer_than_aske
   EXPECT_EQ(shadow_interval(1024, 0, false), 16u);
   EXPECT_EQ(shadow_interval(1024, 100, false), 128u);
   EXPECT_EQ(shadow_interval(1024, 1000, false), 1024u);
-  EXPECT_EQ(shadow_interval(1000, 1000, false), 512u) << "a power of two that is not rarer";
+  EXPECT_EQ(shadow_interval(1000, 1000, false), 512u) << "the next lower power of two";
   EXPECT_EQ(shadow_interval(8, 0, false), 8u);
   EXPECT_EQ(shadow_interval(8, 1000, false), 8u);
   EXPECT_EQ(shadow_interval(0, 0, true), 0u);

@@ -21,7 +21,7 @@ Outcome doubles(CallFrame& call) {
   for (int64_t i = 0; i < count; ++i) call.data<float>(0)[i] = 2 * call.data<float>(1)[i];
   return Outcome::ok;
 }
-/// All but the last element.
+/// Computes all elements except the last one.
 Outcome forgets_the_tail(CallFrame& call) {
   (void)doubles(call);
   call.data<float>(0)[call.tensor(0).elements() - 1] = 7;
@@ -39,14 +39,14 @@ Policy every_call(OnMismatch on_mismatch = OnMismatch::open) {
   return policy;
 }
 
-/// The codes of events; told by any thread, to the end of the runtime.
+/// Collects the codes of events, which any thread may log until the runtime is destroyed.
 struct ToldCodes {
   std::mutex telling;
   std::vector<std::string> told;
 };
 
-/// An operator with a reference, whose first implementation can be made to compute wrongly. What is
-/// compared is compared inside of look().
+/// An operator with a reference, whose first implementation can be made to compute wrong results.
+/// Comparisons run inside look().
 struct Mirror : ToldCodes, Stage {
   explicit Mirror(Policy policy = every_call(), bool own_thread = false)
       : Stage(options_for(std::move(policy), own_thread)) {
@@ -98,7 +98,8 @@ struct Mirror : ToldCodes, Stage {
 TEST(Shadow, right_results_agree_and_nothing_happens) {
   Mirror mirror;
   for (int i = 0; i < 50; ++i) EXPECT_EQ(mirror.run(), "twice/fast.one");
-  EXPECT_EQ(mirror.kernel("twice/plain.one").runs, 0u) << "never on the caller's thread";
+  EXPECT_EQ(mirror.kernel("twice/plain.one").runs, 0u)
+      << "the reference does not run on the caller's thread";
   EXPECT_GT(mirror.runtime.health().shadow.waiting, 0u);
   mirror.look();
   EXPECT_EQ(mirror.fast().compared, mirror.kernel("twice/plain.one").runs);
@@ -106,7 +107,7 @@ TEST(Shadow, right_results_agree_and_nothing_happens) {
   EXPECT_GE(mirror.fast().compared, 30u);
   EXPECT_EQ(mirror.fast().mismatches, 0u);
   EXPECT_EQ(mirror.runtime.health().shadow.waiting, 0u);
-  EXPECT_EQ(mirror.stats("twice/plain.one").calls, 0u) << "no call of anybody's";
+  EXPECT_EQ(mirror.stats("twice/plain.one").calls, 0u) << "comparisons do not count as calls";
   EXPECT_EQ(mirror.run(), "twice/fast.one");
 }
 
@@ -114,7 +115,7 @@ TEST(Shadow, a_wrong_element_opens_its_class_and_is_named) {
   Mirror mirror;
   mirror.kernel("twice/fast.one").body = forgets_the_tail;
   EXPECT_EQ(mirror.run(), "twice/fast.one");
-  EXPECT_EQ(mirror.rows.out[15], 7) << "the caller's result stays as it was";
+  EXPECT_EQ(mirror.rows.out[15], 7) << "the caller's result is not changed";
   mirror.look();
   EXPECT_EQ(mirror.run(), "twice/plain.one");
   EXPECT_EQ(mirror.run(Rows(2, 64)), "twice/fast.one") << "another class";
@@ -237,7 +238,7 @@ TEST(Shadow, a_share_of_a_thread_is_all_that_it_takes) {
   for (int i = 0; i < 10; ++i) mirror.run();
   mirror.look();
   mirror.look();
-  EXPECT_EQ(mirror.fast().compared, 1u) << "2 ms of work are 200 ms of waiting";
+  EXPECT_EQ(mirror.fast().compared, 1u) << "after 2 ms of work it pauses for 200 ms";
   mirror.waited += seconds(10);
   mirror.look();
   EXPECT_EQ(mirror.fast().compared, 2u);
@@ -327,7 +328,7 @@ TEST(Shadow, what_was_wrong_is_compared_each_time_when_it_is_tried_again) {
   mirror.look();
   EXPECT_EQ(mirror.run(), "twice/fast.one") << "a probe";
   mirror.look();
-  EXPECT_EQ(mirror.run(), "twice/plain.one") << "still wrong";
+  EXPECT_EQ(mirror.run(), "twice/plain.one") << "the probe's result was wrong again";
   EXPECT_EQ(mirror.runtime.health().breakers.at(0).openings, 2u);
 }
 
@@ -343,7 +344,7 @@ TEST(Shadow, calls_that_ended_before_the_class_opened_do_not_open_it_again) {
 TEST(Shadow, after_a_mismatch_no_thread_gets_that_result_again) {
   for (int round = 0; round < 20; ++round) {
     Mirror mirror;
-    // A publication just now: the next one would have to wait for its turn.
+    // Publish just before, so that the next publication would have to wait.
     ASSERT_TRUE(mirror.runtime.force_breaker("twice/fast.one", BreakerForce::open).ok());
     ASSERT_TRUE(mirror.runtime.force_breaker("twice/fast.one", BreakerForce::close).ok());
     mirror.runtime.tick(std::chrono::hours(1));

@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// A runtime with a page, whose time the test sets.
+/// A runtime with a status file and a clock that the test sets.
 struct PageStage {
   explicit PageStage(Variables variables = {{"OPMUX_STATE_PAGE", "1"}})
       : stage(options(std::move(variables), folder.path())) {}

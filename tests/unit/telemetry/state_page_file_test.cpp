@@ -24,7 +24,7 @@ size_t files_in(const TemporaryFolder& folder) {
   return static_cast<size_t>(std::distance(begin(all), end(all)));
 }
 
-/// A process that wrote a page and was killed.
+/// Simulates a process that wrote a status file and was killed.
 void leave_a_page(const TemporaryFolder& folder) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -133,7 +133,7 @@ TEST(StatePageFile, is_not_held_by_a_child_that_outlives_its_process) {
     (void)file.replace("text");
     if (::fork() == 0) {
       char byte = 0;
-      (void)!::write(told[1], &byte, 1);  // fork() has let go of what it handed over
+      (void)!::write(told[1], &byte, 1);  // By now fork() has closed the inherited descriptors.
       ::close(pipe_ends[1]);
       (void)!::read(pipe_ends[0], &byte, 1);
       ::_exit(0);
@@ -159,7 +159,7 @@ TEST(StatePageFile, is_found_whole_and_held_while_it_is_replaced) {
   });
   for (int i = 0; i < 2000; ++i) {
     const auto read = read_state_page_file(file.path());
-    if (!read) continue;  // replaced many times in a row
+    if (!read) continue;  // The file was replaced many times in a row.
     ASSERT_TRUE(read->held);
     ASSERT_TRUE(read->text == even || read->text == odd) << read->text.size();
     ASSERT_EQ(sweep_state_pages(folder.path()), 0u);

@@ -10,8 +10,8 @@ using Rows = std::vector<std::optional<TuningRow>>;
 TEST(TuningView, clearly_faster_is_more_than_three_percent_and_two_sigma) {
   EXPECT_TRUE(clearly_faster({96.9, 0}, {100, 0}));
   EXPECT_FALSE(clearly_faster({97, 0}, {100, 0}));
-  EXPECT_FALSE(clearly_faster({91, 5}, {100, 0})) << "the noise of the other";
-  EXPECT_FALSE(clearly_faster({91, 0}, {100, 5})) << "or its own";
+  EXPECT_FALSE(clearly_faster({91, 5}, {100, 0})) << "noise of the other row";
+  EXPECT_FALSE(clearly_faster({91, 0}, {100, 5})) << "noise of its row";
   EXPECT_TRUE(clearly_faster({89, 5}, {100, 5}));
   EXPECT_FALSE(clearly_faster({110, 0}, {100, 0}));
 }

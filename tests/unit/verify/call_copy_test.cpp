@@ -7,7 +7,7 @@
 namespace opmux::verify {
 namespace {
 
-/// A call of one tensor that is read and one that is read and written.
+/// A call with one input tensor and one inout tensor.
 struct CopiedCall {
   CopiedCall(const TensorView& in, const TensorView& both) {
     args[0] = {OPMUX_ARG_TENSOR, OPMUX_ACCESS_IN, {}, 0};

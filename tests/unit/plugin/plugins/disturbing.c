@@ -1,4 +1,4 @@
-/* A plugin that changes the thread it is loaded by, at every occasion. */
+/* A plugin that changes the state of the loading thread at every opportunity. */
 #include <opmux/abi.h>
 
 #include <fenv.h>

@@ -1,4 +1,4 @@
-// Symbols that would stand in for those of the C library.
+// Exports symbols that would replace those of the C library.
 #include <stddef.h>
 
 __attribute__((visibility("default"))) void* malloc(size_t size) {

@@ -1,4 +1,4 @@
-/* A plugin whose code may go when nothing refers to it. */
+/* A plugin whose code may be unloaded when it is no longer referenced. */
 #include <opmux/abi.h>
 
 static int32_t run(void* user_data, const opmux_call* call) {

@@ -1,4 +1,4 @@
-/* A well-behaved plugin: one backend, one implementation, one operator and one answer. */
+/* A valid plugin: one backend, one implementation, one operator and one answer. */
 #include <opmux/abi.h>
 
 static int started = 0;
@@ -18,7 +18,7 @@ static int32_t tile(void* user_data, const opmux_arg* args, uint32_t count, opmu
   return OPMUX_OK;
 }
 
-/* Says through its reason how often init ran. */
+/* Reports the number of init calls through its reason. */
 static int32_t is_available(void* user_data, opmux_error* why) {
   (void)user_data;
   why->text[0] = (char)('0' + started);

@@ -1,4 +1,4 @@
-/* A plugin that finds at init that it cannot work. */
+/* A plugin whose init fails. */
 #include <opmux/abi.h>
 
 #include <string.h>

@@ -1,3 +1,3 @@
-/* A library that is no plugin. */
+/* A library that is not a plugin. */
 int some_function(void);
 int some_function(void) { return 1; }

@@ -1,4 +1,4 @@
-// A plugin that lets an exception out of its query function.
+// A plugin whose query function throws.
 #include <stdexcept>
 
 #include <opmux/abi.h>

@@ -1,4 +1,4 @@
-/* A plugin whose library needs a symbol that nobody has. */
+/* A plugin that needs an undefined symbol. */
 #include <opmux/abi.h>
 
 int32_t nobody_defines_this(void);

@@ -1,4 +1,4 @@
-/* A plugin that says it was built for another contract. */
+/* A plugin that declares another major version of the ABI. */
 #include <opmux/abi.h>
 
 OPMUX_PLUGIN_ENTRY(wrong_major) {
