@@ -16,7 +16,7 @@ uint64_t simulated_lives() {
   return wanted == nullptr ? 10 : std::stoull(wanted);
 }
 
-TEST(Simulation, breakers_keep_their_promises_in_every_life) {
+TEST(Simulation, invariants_hold_for_every_seed) {
   uint64_t steps = 0, openings = 0, reloads = 0, publications = 0;
   for (uint64_t seed = 1; seed <= simulated_lives(); ++seed) {
     Simulation<SimulatedSync, BreakerRules> life(seed, kCalls);
@@ -33,7 +33,7 @@ TEST(Simulation, breakers_keep_their_promises_in_every_life) {
   EXPECT_GT(reloads, simulated_lives() * 10);
 }
 
-TEST(Simulation, the_same_seed_lives_the_same_life) {
+TEST(Simulation, the_same_seed_gives_the_same_run) {
   const auto trace = [](uint64_t seed) {
     Simulation<SimulatedSync, BreakerRules> life(seed, 2'000);
     EXPECT_EQ(life.run(), "");
@@ -53,7 +53,7 @@ std::string found_in_lives() {
   return "";
 }
 
-TEST(Simulation, rules_that_are_broken_are_found) {
+TEST(Simulation, broken_rules_are_detected) {
   EXPECT_EQ((found_in_lives<SimulatedSync, RunsWhileOpen>()), "1:");
   EXPECT_EQ((found_in_lives<SimulatedSync, FourPermits>()), "2:");
   EXPECT_EQ((found_in_lives<SimulatedSync, ClosesAfterOne>()), "3:");
@@ -72,7 +72,7 @@ struct NoLock : SimulatedSync {
   };
 };
 
-TEST(Simulation, a_lock_that_does_not_lock_is_found) {
+TEST(Simulation, a_lock_that_does_not_exclude_is_detected) {
   EXPECT_NE((found_in_lives<NoLock, BreakerRules>()), "");
 }
 

@@ -25,7 +25,7 @@ class ConformanceOfDevices : public testing::Test {
       Runtime::create({.plugins = {.folders = {OPMUX_TEST_DISTANT}}, .backends = false}).value();
 };
 
-TEST_F(ConformanceOfDevices, a_right_kernel_passes_in_memory_of_its_own) {
+TEST_F(ConformanceOfDevices, a_correct_kernel_passes_in_device_memory) {
   const ImplementationReport report = verify_variant("right");
   EXPECT_TRUE(report.passed()) << report.findings[0].to_string();
   EXPECT_GT(report.cases, 20u);

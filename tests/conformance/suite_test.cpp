@@ -41,7 +41,7 @@ class ConformanceSuite : public testing::Test {
   Runtime runtime_ = Runtime::create({.backends = false}).value();
 };
 
-TEST_F(ConformanceSuite, passes_a_right_kernel_and_counts_what_it_refuses) {
+TEST_F(ConformanceSuite, passes_a_correct_kernel_and_counts_refusals) {
   std::atomic<int> calls{0};
   const ImplementationReport report = verify_kernel([&](CallFrame& call) {
     ++calls;
@@ -53,7 +53,7 @@ TEST_F(ConformanceSuite, passes_a_right_kernel_and_counts_what_it_refuses) {
   EXPECT_GT(calls, 2 * static_cast<int>(report.cases) - 10);
 }
 
-TEST_F(ConformanceSuite, finds_a_wrong_value_and_says_how_to_see_it_again) {
+TEST_F(ConformanceSuite, finds_a_wrong_value_and_reports_how_to_reproduce_it) {
   const auto wrong = [](CallFrame& call) {
     silu(call);
     const TensorView y = call.tensor(0);
@@ -116,7 +116,7 @@ TEST_F(ConformanceSuite, finds_outputs_that_were_read) {
               "uninitialised");
 }
 
-TEST_F(ConformanceSuite, finds_what_differs_from_call_to_call) {
+TEST_F(ConformanceSuite, finds_nondeterministic_results) {
   std::atomic<int> calls{0};
   const auto kernel = [&](CallFrame& call) {
     silu(call);
@@ -180,13 +180,13 @@ TEST_F(ConformanceSuite, counts_a_decline_as_a_refusal_and_a_failure_as_wrong) {
   EXPECT_THAT(fails.findings[0].detail, testing::HasSubstr("no luck"));
 }
 
-TEST_F(ConformanceSuite, does_not_pass_what_takes_no_case) {
+TEST_F(ConformanceSuite, an_implementation_that_takes_no_case_does_not_pass) {
   EXPECT_EQ(
       kind_of(verify_kernel([](CallFrame& call) { return call.end(Outcome::declined, "never"); })),
       "all_refused");
 }
 
-TEST_F(ConformanceSuite, draws_more_for_what_took_none_of_few_cases) {
+TEST_F(ConformanceSuite, draws_more_cases_if_none_of_the_first_was_taken) {
   const auto picky = [](CallFrame& call) {
     if (call.tensor(0).elements() % 7 != 1) return call.end(Outcome::declined, "not for me");
     return silu(call), Outcome::ok;
@@ -197,13 +197,13 @@ TEST_F(ConformanceSuite, draws_more_for_what_took_none_of_few_cases) {
   EXPECT_EQ(kind_of(verify_kernel(picky, 1)), "all_refused");
 }
 
-TEST_F(ConformanceSuite, refuses_names_that_nobody_has) {
+TEST_F(ConformanceSuite, refuses_unknown_names) {
   EXPECT_EQ(verify(runtime_, {.operators = {"sofmax"}}).error().code(), Code::not_found);
   EXPECT_EQ(verify(runtime_, {.backends = {"acme"}}).error().code(), Code::not_found);
   EXPECT_EQ(verify(runtime_, {.implementations = {"a/b.c"}}).error().code(), Code::not_found);
 }
 
-TEST_F(ConformanceSuite, says_so_when_there_is_nothing_to_compare_with) {
+TEST_F(ConformanceSuite, reports_a_missing_reference) {
   ASSERT_TRUE(runtime_.define("acme.twice(out Tensor y[N], Tensor x[N])").ok());
   auto registration =
       runtime_.implement({.id = "acme.twice/acme.v1", .vendor = "acme", .run = [](CallFrame&) {
@@ -254,7 +254,7 @@ TEST_F(OwnOperator, is_compared_with_its_own_reference) {
   EXPECT_GT(report.cases, 20u);
 }
 
-TEST_F(OwnOperator, is_found_wrong_beyond_a_thousandth) {
+TEST_F(OwnOperator, is_wrong_beyond_a_relative_error_of_a_thousandth) {
   EXPECT_EQ(kind_of(verify_with(0.01F)), "value");
 }
 

@@ -47,7 +47,7 @@ class Crash : public testing::Test {
   TemporaryFolder folder;
 };
 
-TEST_F(Crash, the_kernel_that_faulted_on_one_of_eight_busy_threads_is_quarantined_and_no_other) {
+TEST_F(Crash, only_the_kernel_that_faulted_on_one_of_eight_threads_is_quarantined) {
   const std::vector<std::string> kinds{"segv", "bus", "ill", "fpe", "abort"};
   const int rounds = crash_rounds();
   int found = 0, innocents = 0;
@@ -69,7 +69,7 @@ TEST_F(Crash, the_kernel_that_faulted_on_one_of_eight_busy_threads_is_quarantine
   EXPECT_EQ(innocents, 0);
 }
 
-TEST_F(Crash, what_is_quarantined_stays_so_until_it_is_cleared_and_another_runs_instead) {
+TEST_F(Crash, a_quarantined_implementation_is_replaced_until_it_is_cleared) {
   ASSERT_NE(end_of({folder.path(), "fault", "segv", "3"}), 0);
   EXPECT_NE(choices().find("op3/plain.slow - chosen"), std::string::npos);
   EXPECT_EQ(quarantined(), std::vector<std::string>{"op3/fast.kernel"}) << "at the second start";
@@ -77,23 +77,23 @@ TEST_F(Crash, what_is_quarantined_stays_so_until_it_is_cleared_and_another_runs_
   EXPECT_TRUE(quarantined().empty());
 }
 
-TEST_F(Crash, exit_from_inside_of_a_kernel_is_a_crash_of_it) {
+TEST_F(Crash, exit_inside_a_kernel_counts_as_its_crash) {
   ASSERT_NE(end_of({folder.path(), "fault", "exit", "4"}), 0);
   EXPECT_EQ(quarantined(), std::vector<std::string>{"op4/fast.kernel"});
   EXPECT_EQ(book().entries.at(0).how, "exit");
 }
 
-TEST_F(Crash, a_stack_that_overflows_is_noted_on_another) {
+TEST_F(Crash, a_stack_overflow_is_recorded_on_the_alternate_stack) {
   ASSERT_NE(end_of({folder.path(), "fault", "overflow", "2"}), 0);
   EXPECT_EQ(quarantined(), std::vector<std::string>{"op2/fast.kernel"});
 }
 
-TEST_F(Crash, a_thread_of_the_pool_faults_for_the_kernel_that_it_helps) {
+TEST_F(Crash, a_fault_on_a_pool_thread_is_blamed_on_its_kernel) {
   ASSERT_NE(end_of({folder.path(), "pool", "segv"}), 0);
   EXPECT_EQ(quarantined(), std::vector<std::string>{"op0/fast.kernel"});
 }
 
-TEST_F(Crash, a_fault_outside_of_every_kernel_blames_and_suspects_nobody) {
+TEST_F(Crash, a_fault_outside_kernels_blames_no_implementation) {
   for (int i = 0; i < 3; ++i) {
     ASSERT_NE(end_of({folder.path(), "outside", "segv"}), 0);
     EXPECT_TRUE(quarantined().empty());
@@ -101,7 +101,7 @@ TEST_F(Crash, a_fault_outside_of_every_kernel_blames_and_suspects_nobody) {
   EXPECT_TRUE(book().ends.empty());
 }
 
-TEST_F(Crash, a_kill_leaves_suspects_and_no_quarantine) {
+TEST_F(Crash, a_kill_records_suspects_without_quarantine) {
   ServerProcess({folder.path(), "serve"}).kill_at_work();
   EXPECT_TRUE(quarantined().empty());
   ASSERT_EQ(book().ends.size(), 1u);
@@ -112,7 +112,7 @@ TEST_F(Crash, a_kill_leaves_suspects_and_no_quarantine) {
   EXPECT_EQ(book().ends.size(), 2u);
 }
 
-TEST_F(Crash, a_second_kill_with_the_same_one_alone_in_common_quarantines_it) {
+TEST_F(Crash, a_second_kill_quarantines_the_only_common_suspect) {
   // One thread, which is inside a kernel almost always; a kill that finds it outside does not
   // count.
   for (int kills = 0; book().entries.empty() && kills < 50; ++kills) {
@@ -125,7 +125,7 @@ TEST_F(Crash, a_second_kill_with_the_same_one_alone_in_common_quarantines_it) {
   EXPECT_EQ(book().entries.at(0).how, "suspect");
 }
 
-TEST_F(Crash, signals_from_outside_blame_nobody) {
+TEST_F(Crash, external_signals_blame_no_implementation) {
   const ServerProcess server({folder.path(), "serve"});
   server.read_some();
   server.send(SIGABRT);
@@ -134,7 +134,7 @@ TEST_F(Crash, signals_from_outside_blame_nobody) {
   EXPECT_EQ(book().ends.size(), 1u) << "recorded as a suspect, as after any kill";
 }
 
-TEST_F(Crash, many_processes_share_a_folder_and_only_the_dead_are_judged) {
+TEST_F(Crash, only_journals_of_ended_processes_are_evaluated) {
   const ServerProcess lives({folder.path(), "serve"});
   lives.read_some();
   ASSERT_NE(end_of({folder.path(), "fault", "segv", "5"}), 0);

@@ -42,7 +42,7 @@ int journal_kills() {
   }
 }
 
-TEST(JournalWriter, killed_at_any_moment_leaves_nothing_that_cannot_be_read) {
+TEST(JournalWriter, killed_at_any_moment_leaves_a_readable_journal) {
   const test::TemporaryFolder folder;
   const std::string run = folder.at("run");
   ASSERT_TRUE(base::make_private_folder(run).ok());

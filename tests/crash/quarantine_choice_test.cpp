@@ -71,7 +71,7 @@ class QuarantineChoice : public testing::Test {
   std::optional<Runtime> runtime;
 };
 
-TEST_F(QuarantineChoice, what_is_quarantined_is_refused_with_a_sentence_until_it_is_cleared) {
+TEST_F(QuarantineChoice, a_quarantined_implementation_is_refused_until_it_is_cleared) {
   enter("op/fast.kernel", "-");
   start();
   EXPECT_FALSE(fast_is_used());
@@ -90,7 +90,7 @@ TEST_F(QuarantineChoice, what_is_quarantined_is_refused_with_a_sentence_until_it
   EXPECT_EQ(store().read()->ends.at(0).suspects.size(), 1u);
 }
 
-TEST_F(QuarantineChoice, another_build_and_an_expired_entry_do_not_hold) {
+TEST_F(QuarantineChoice, entries_of_another_build_and_expired_ones_do_not_apply) {
   enter("op/fast.kernel", "0123abcd");
   start();
   EXPECT_TRUE(fast_is_used());
@@ -102,13 +102,13 @@ TEST_F(QuarantineChoice, another_build_and_an_expired_entry_do_not_hold) {
   EXPECT_TRUE(fast_is_used());
 }
 
-TEST_F(QuarantineChoice, a_reference_is_used_whatever_the_store_says) {
+TEST_F(QuarantineChoice, a_reference_is_never_quarantined) {
   enter("op/plain.slow", "-");
   start();
   EXPECT_EQ(candidate("op/plain.slow").code, "");
 }
 
-TEST_F(QuarantineChoice, the_list_says_what_is_here_and_what_is_suspected) {
+TEST_F(QuarantineChoice, the_list_shows_entries_and_suspicions) {
   enter("op/fast.kernel", "-");
   start();
   const Quarantine all = runtime->quarantine();
@@ -124,7 +124,7 @@ TEST_F(QuarantineChoice, the_list_says_what_is_here_and_what_is_suspected) {
   EXPECT_EQ(*runtime->clear_quarantine("op/fast.kernel"), 0u);
 }
 
-TEST_F(QuarantineChoice, a_store_that_is_damaged_is_counted_and_quarantines_nobody) {
+TEST_F(QuarantineChoice, a_damaged_store_is_counted_and_quarantines_nothing) {
   enter("op/fast.kernel", "-");
   write_file(store().path(), "opmux quarantine 1\nquarantined 1 2 SIGSEGV - op/fast.kernel 00\n");
   start();

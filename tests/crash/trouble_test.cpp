@@ -47,7 +47,7 @@ struct Troubled {
   std::optional<Result<Runtime>> made;
 };
 
-TEST(CrashJournalOfTheEnvironment, is_kept_unless_the_program_has_one_of_its_own) {
+TEST(CrashJournalOfTheEnvironment, is_used_unless_the_program_configures_one) {
   const auto handler_of = [](const char* word, CrashJournal own) {
     const TemporaryFolder folder;
     const Options options{.environment = {{{"OPMUX_CRASH_JOURNAL", word}}},
@@ -70,7 +70,7 @@ void print_and_fall(int signal) {
   ::raise(signal);
 }
 
-TEST(CrashJournalTrouble, a_handler_that_was_there_and_raises_again_hides_nobody) {
+TEST(CrashJournalTrouble, a_previous_handler_that_reraises_does_not_hide_the_fault) {
   const TemporaryFolder folder;
   const pid_t child = ::fork();
   if (child == 0) {
@@ -98,7 +98,7 @@ TEST(CrashJournalTrouble, a_handler_that_was_there_and_raises_again_hides_nobody
   EXPECT_EQ(next.runtime().quarantine().entries[0].implementation, "softmax/falls.one");
 }
 
-TEST(CrashJournalTrouble, a_folder_that_cannot_be_made_is_told_once_and_serves) {
+TEST(CrashJournalTrouble, an_uncreatable_folder_is_logged_once_and_calls_continue) {
   const TemporaryFolder folder;
   write_file(folder.at("file"), "no folder");
   Troubled troubled(folder.at("file"));
@@ -108,7 +108,7 @@ TEST(CrashJournalTrouble, a_folder_that_cannot_be_made_is_told_once_and_serves) 
   EXPECT_EQ(troubled.told("journal.off"), 1);
 }
 
-TEST(CrashJournalTrouble, a_folder_that_others_may_write_is_not_used) {
+TEST(CrashJournalTrouble, a_folder_writable_by_others_is_not_used) {
   const TemporaryFolder folder;
   ::mkdir(folder.at("run").c_str(), 0777);
   ::chmod(folder.at("run").c_str(), 0777);
@@ -117,7 +117,7 @@ TEST(CrashJournalTrouble, a_folder_that_others_may_write_is_not_used) {
   EXPECT_EQ(troubled.told("journal.off"), 1);
 }
 
-TEST(CrashJournalTrouble, a_read_only_folder_is_told_once_and_serves) {
+TEST(CrashJournalTrouble, a_read_only_folder_is_logged_once_and_calls_continue) {
   const TemporaryFolder folder;
   ::mkdir(folder.at("run").c_str(), 0700);
   // Root can write to read-only folders, so a folder takes the place of the lock file.
@@ -132,7 +132,7 @@ TEST(CrashJournalTrouble, a_read_only_folder_is_told_once_and_serves) {
   ::chmod(folder.at("run").c_str(), 0700);
 }
 
-TEST(CrashJournalTrouble, a_full_disk_is_told_once_and_serves) {
+TEST(CrashJournalTrouble, a_full_disk_is_logged_once_and_calls_continue) {
   const TemporaryFolder folder;
   EXPECT_TRUE(true_in_forked_child([&] {
     ::signal(SIGXFSZ, SIG_IGN);
@@ -144,7 +144,7 @@ TEST(CrashJournalTrouble, a_full_disk_is_told_once_and_serves) {
   }));
 }
 
-TEST(CrashJournalTrouble, no_room_for_names_is_counted_told_once_and_serves) {
+TEST(CrashJournalTrouble, a_full_name_table_is_counted_and_logged_once) {
   const TemporaryFolder folder;
   EXPECT_TRUE(true_in_forked_child([&] {
     ::signal(SIGXFSZ, SIG_IGN);
@@ -157,7 +157,7 @@ TEST(CrashJournalTrouble, no_room_for_names_is_counted_told_once_and_serves) {
   }));
 }
 
-TEST(CrashJournalTrouble, journals_of_an_older_version_and_damaged_ones_are_counted_and_left_out) {
+TEST(CrashJournalTrouble, journals_of_an_older_version_and_damaged_ones_are_counted_and_skipped) {
   const TemporaryFolder folder;
   ::mkdir(folder.at("run").c_str(), 0700);
   health::JournalHeader header{};
@@ -176,7 +176,7 @@ TEST(CrashJournalTrouble, journals_of_an_older_version_and_damaged_ones_are_coun
   EXPECT_EQ(troubled.told("journal.damaged"), 1);
 }
 
-TEST(CrashJournalTrouble, a_clock_that_jumps_by_a_year_disturbs_no_call) {
+TEST(CrashJournalTrouble, a_clock_jump_of_a_year_does_not_affect_calls) {
   for (const int64_t jump : {kTroubledYear, -kTroubledYear}) {
     const TemporaryFolder folder;
     Troubled first(folder.path());
@@ -195,7 +195,7 @@ TEST(CrashJournalTrouble, a_clock_that_jumps_by_a_year_disturbs_no_call) {
   }
 }
 
-TEST(CrashJournalTrouble, a_journal_that_is_cut_off_while_in_use_hurts_nobody) {
+TEST(CrashJournalTrouble, a_journal_truncated_while_in_use_does_no_harm) {
   const TemporaryFolder folder;
   EXPECT_TRUE(true_in_forked_child([&] {
     Troubled troubled(folder.path());
@@ -206,7 +206,7 @@ TEST(CrashJournalTrouble, a_journal_that_is_cut_off_while_in_use_hurts_nobody) {
   }));
 }
 
-TEST(CrashJournalTrouble, a_forked_child_keeps_a_journal_of_its_own) {
+TEST(CrashJournalTrouble, a_forked_child_has_a_separate_journal) {
   const TemporaryFolder folder;
   Troubled troubled(folder.path(), CrashJournal::on);
   ASSERT_TRUE(troubled.serves());
@@ -224,7 +224,7 @@ TEST(CrashJournalTrouble, a_forked_child_keeps_a_journal_of_its_own) {
   EXPECT_EQ(::access(parents.c_str(), F_OK), 0);
 }
 
-TEST(CrashJournalTrouble, the_journal_goes_with_the_last_runtime_that_wants_one) {
+TEST(CrashJournalTrouble, the_journal_is_removed_with_the_last_runtime_that_uses_it) {
   const TemporaryFolder folder;
   std::string path;
   {
@@ -238,7 +238,7 @@ TEST(CrashJournalTrouble, the_journal_goes_with_the_last_runtime_that_wants_one)
   EXPECT_NE(::access(path.c_str(), F_OK), 0);
 }
 
-TEST(CrashJournalTrouble, handlers_that_were_there_before_are_called_and_come_back) {
+TEST(CrashJournalTrouble, previous_handlers_are_called_and_restored) {
   static std::atomic<int> seen{0};
   struct sigaction mine{}, before{}, after{};
   mine.sa_handler = [](int) { seen.fetch_add(1); };
@@ -253,7 +253,7 @@ TEST(CrashJournalTrouble, handlers_that_were_there_before_are_called_and_come_ba
   EXPECT_EQ(after.sa_handler, mine.sa_handler);
 }
 
-TEST(CrashJournalTrouble, is_off_unless_it_is_asked_for) {
+TEST(CrashJournalTrouble, is_off_by_default) {
   const TemporaryFolder folder;
   Troubled troubled(folder.path(), CrashJournal::off);
   EXPECT_TRUE(troubled.serves());

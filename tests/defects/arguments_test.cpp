@@ -18,7 +18,7 @@ struct Norm : Stage {
   Operator op;
 };
 
-TEST(Defects, one_call_with_bad_arguments_burns_every_implementation) {
+TEST(Defects, one_call_with_bad_arguments_disables_every_implementation) {
   Norm stage;
   const Rows rows;
   const TensorView short_weight(rows.weight, f32, {7});
@@ -33,7 +33,7 @@ TEST(Defects, one_call_with_bad_arguments_burns_every_implementation) {
 }
 
 // The arguments look valid, but the kernel finds invalid data, such as an index out of range.
-TEST(Defects, one_call_with_bad_data_burns_every_implementation) {
+TEST(Defects, one_call_with_bad_data_disables_every_implementation) {
   Norm stage({.data_checked = true});
   const Rows rows;
   const auto good = stage.kernel("norm/fast.one").body;

@@ -21,7 +21,7 @@ struct Bump : Stage {
   Operator op;
 };
 
-TEST(Defects, fallback_reruns_an_in_place_operator_on_spoilt_inputs) {
+TEST(Defects, fallback_reruns_an_in_place_operator_on_corrupted_inputs) {
   for (const Outcome ending : {Outcome::failed, Outcome::resource}) {
     Bump stage(0, doubles(Outcome::ok));
     float value = 1;
@@ -39,7 +39,7 @@ TEST(Defects, fallback_reruns_an_in_place_operator_on_spoilt_inputs) {
   }
 }
 
-TEST(Defects, an_in_place_operator_that_wrote_nothing_is_not_stood_in_for) {
+TEST(Defects, an_in_place_operator_that_wrote_nothing_has_no_fallback) {
   Bump stage(OPMUX_IMPL_ATOMIC_OUTPUTS, [](CallFrame&) { return Outcome::failed; });
   float value = 1;
   const TensorView x(&value, f32, {1});

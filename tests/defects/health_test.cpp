@@ -23,7 +23,7 @@ struct Ward : Stage {
   Rows rows;
 };
 
-TEST(Defects, calls_with_bad_arguments_open_the_breakers_of_all_for_ever) {
+TEST(Defects, calls_with_bad_arguments_open_all_breakers_permanently) {
   for (const Outcome ending : {Outcome::invalid_argument, Outcome::declined, Outcome::resource}) {
     Ward ward;
     ward.all_end(ending);
@@ -46,7 +46,7 @@ TEST(Defects, a_call_that_the_schema_refuses_counts_against_an_implementation) {
   EXPECT_TRUE(ward.runtime.health().breakers.empty());
 }
 
-TEST(Defects, a_failure_of_one_shape_burns_an_implementation_for_ever) {
+TEST(Defects, a_failure_of_one_shape_disables_an_implementation_permanently) {
   Ward ward;
   ward.kernel("copy/fast.one").body = [](CallFrame&) { return Outcome::failed; };
   for (int i = 0; i < 10; ++i) (void)ward.run();

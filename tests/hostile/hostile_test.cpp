@@ -128,7 +128,7 @@ std::vector<std::string> changes_since(const probe::ProcessState& before) {
 
 class HostilePlugin : public testing::TestWithParam<Hostile> {};
 
-TEST_P(HostilePlugin, is_found_out_without_a_trace_in_this_process) {
+TEST_P(HostilePlugin, is_refused_without_side_effects_in_this_process) {
   const Hostile& hostile = GetParam();
   const probe::ProcessState before = probe::look();
   const Verdict verdict = try_out(hostile_path(hostile.name));
@@ -149,11 +149,11 @@ INSTANTIATE_TEST_SUITE_P(refused_by_probe, HostilePlugin, testing::ValuesIn(refu
                          kName);
 INSTANTIATE_TEST_SUITE_P(hanging, HostilePlugin, testing::ValuesIn(hanging()), kName);
 
-TEST(HostilePlugins, a_crash_tells_its_address) {
+TEST(HostilePlugins, a_crash_reports_its_address) {
   EXPECT_EQ(try_out(hostile_path("segv_at_query")).address, 0x1000u);
 }
 
-TEST(HostilePlugins, a_verdict_takes_50_ms_at_the_median_and_a_hang_two_and_a_half_seconds) {
+TEST(HostilePlugins, a_probe_takes_50_ms_at_the_median_and_a_hang_two_and_a_half_seconds) {
   using Clock = std::chrono::steady_clock;
   const auto time_of = [](const Hostile& hostile) {
     const Clock::time_point start = Clock::now();

@@ -67,7 +67,7 @@ std::string call_silu(Runtime& runtime) {
   return status.ok() ? report.implementation : std::string(status.message());
 }
 
-TEST_F(LoadingTest, a_plugin_waits_until_a_decision_could_use_it) {
+TEST_F(LoadingTest, a_plugin_is_loaded_when_a_decision_could_use_it) {
   put_twin("nan");
   put_twin("hang_at_query");
   Runtime runtime = Runtime::create(options()).value();
@@ -93,7 +93,7 @@ TEST_F(LoadingTest, a_denied_plugin_is_not_loaded_until_it_is_allowed) {
   EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
 }
 
-TEST_F(LoadingTest, a_policy_may_ask_for_what_waits) {
+TEST_F(LoadingTest, a_policy_may_require_a_deferred_plugin) {
   put_twin("nan");
   Runtime runtime = Runtime::create(options()).value();
   Policy policy;
@@ -102,7 +102,7 @@ TEST_F(LoadingTest, a_policy_may_ask_for_what_waits) {
   EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
 }
 
-TEST_F(LoadingTest, without_a_trial_it_is_loaded_at_once) {
+TEST_F(LoadingTest, without_a_probe_it_is_loaded_immediately) {
   put_twin("nan");
   Options with = options();
   with.plugins.probe = false;
@@ -110,7 +110,7 @@ TEST_F(LoadingTest, without_a_trial_it_is_loaded_at_once) {
   EXPECT_TRUE(has_backend(runtime, "twin_nan"));
 }
 
-TEST_F(LoadingTest, a_verdict_is_kept_for_the_next_process) {
+TEST_F(LoadingTest, a_probe_result_is_cached_for_the_next_process) {
   put_twin("out_of_bounds");
   Runtime::create(options()).value();
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.at("state/store/verdicts")),
@@ -118,7 +118,7 @@ TEST_F(LoadingTest, a_verdict_is_kept_for_the_next_process) {
             1);
 }
 
-TEST_F(LoadingTest, says_once_that_verdicts_cannot_be_kept) {
+TEST_F(LoadingTest, logs_once_that_probe_results_cannot_be_cached) {
   put_twin("nan");
   Options with = options();
   with.environment = {{std::string("OPMUX_STATE_DIR"), std::string("/proc/nowhere")}};
@@ -146,7 +146,7 @@ TEST_F(LoadingTest, a_sealed_plugin_runs_from_memory_and_not_from_its_file) {
       << "the same bytes are loaded once";
 }
 
-TEST_F(LoadingTest, a_hostile_plugin_leaves_its_neighbours_and_this_process_alone) {
+TEST_F(LoadingTest, a_hostile_plugin_does_not_affect_other_plugins_or_this_process) {
   put_twin("nan");
   put_hostile("segv_at_open");
   put_hostile("environment_at_open");

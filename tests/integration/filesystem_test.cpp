@@ -138,7 +138,7 @@ const std::vector<Saving> kSavings = {
 
 class FilesystemTest : public testing::TestWithParam<std::tuple<bool, size_t>> {};
 
-TEST_P(FilesystemTest, the_last_content_wins_and_nothing_half_is_applied) {
+TEST_P(FilesystemTest, the_last_content_wins_and_no_partial_file_is_applied) {
   const auto [looks, which] = GetParam();
   const TemporaryFolder folder;
   write_file(folder.at("policy.yaml"), policy_of(1));

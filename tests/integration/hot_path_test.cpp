@@ -123,22 +123,22 @@ void expect_nothing(const Counted& counted) {
   EXPECT_EQ(counted.counts.system_calls, 0u);
 }
 
-TEST(HotPath, guarded_calls_allocate_lock_and_ask_the_kernel_for_nothing) {
+TEST(HotPath, guarded_calls_make_no_allocation_lock_or_system_call) {
   World& all = world();
   expect_nothing(count_second_run([&] { return all.by_handle() && all.each_ran(1); }));
 }
 
-TEST(HotPath, so_do_calls_with_another_shape_of_the_same_plan) {
+TEST(HotPath, calls_with_another_shape_of_the_same_plan_make_none_either) {
   World& all = world();
   expect_nothing(count_second_run([&] { return all.by_handle_with_other_rows(); }));
 }
 
-TEST(HotPath, so_do_calls_by_name) {
+TEST(HotPath, calls_by_name_make_none_either) {
   World& all = world();
   expect_nothing(count_second_run([&] { return all.by_name() && all.each_ran(1); }));
 }
 
-TEST(HotPath, so_do_bound_plans) {
+TEST(HotPath, bound_plans_make_none_either) {
   World& all = world();
   expect_nothing(count_second_run([&] { return all.by_plan() && all.each_ran(1); }));
   expect_nothing(count_second_run([&] { return all.by_plan_unchecked() && all.each_ran(1); }));
@@ -156,7 +156,7 @@ int32_t count_packed_run(void* runs, const opmux_call* call) {
 }
 
 // Uses more constants than a thread caches plans, because all constants share one plan.
-TEST(HotPath, so_do_calls_with_packed_constants_and_with_options) {
+TEST(HotPath, calls_with_packed_constants_and_with_options_make_none_either) {
   Runtime runtime = Runtime::create(bare()).value();
   ASSERT_TRUE(
       runtime.define("mul(out Tensor y[..., H], Tensor x[..., H], const Tensor w[H])").ok());

@@ -127,7 +127,7 @@ TEST_F(Litmus, calls_nested_deeper_than_the_marks_stay_protected) {
   EXPECT_EQ(runtime.alive(), kOperators);
 }
 
-TEST_F(Litmus, a_full_list_of_retired_states_names_who_blocks_and_frees_nothing) {
+TEST_F(Litmus, a_full_retired_list_names_the_blocker_and_frees_nothing) {
   std::vector<Blocker> named;
   Runtime runtime([&](const std::vector<Blocker>& blockers) { named = blockers; });
   ThreadScope scope(runtime);

@@ -68,7 +68,7 @@ TEST_F(Found, a_list_added_later_is_part_of_the_class) {
   EXPECT_EQ(who_runs(op, tensor({4}), std::vector<int64_t>{1, 0}), "older");
 }
 
-TEST_F(Found, element_types_with_codes_above_fifteen_are_classes_of_their_own) {
+TEST_F(Found, element_types_with_codes_above_fifteen_are_separate_classes) {
   const Operator op = define("op(out Tensor y[N])");
   const DType u4{OPMUX_DTYPE_UINT, 4}, f4{17, 4};
   add("narrow", Caps().dtypes({u4}), 200);

@@ -29,7 +29,7 @@ TEST_P(AbiSkewCall, runs_with_plan_workspace_and_arguments) {
   EXPECT_THAT(y_, testing::ElementsAre(3, 6, 9, 12));
 }
 
-TEST_P(AbiSkewCall, every_rule_of_its_capabilities_holds) {
+TEST_P(AbiSkewCall, enforces_every_capability_rule) {
   EXPECT_THAT(call(3).message(), testing::HasSubstr("caps.multiple_of"));
   EXPECT_THAT(call(0 + 1).message(), testing::HasSubstr("caps.at_least"));
   EXPECT_THAT(call(2, 7).message(), testing::HasSubstr("caps.scalar"));
@@ -39,7 +39,7 @@ TEST_P(AbiSkewCall, its_verifier_reads_the_facts_that_it_listed) {
   EXPECT_THAT(call(2, 3).message(), testing::HasSubstr("skew.mode"));
 }
 
-TEST_P(AbiSkewCall, another_implementation_of_its_second_backend_can_be_asked_for) {
+TEST_P(AbiSkewCall, the_implementation_of_the_second_backend_can_be_required) {
   const std::string id = name_ + ".scale/" + name_ + "_two.c";
   const PolicyScope scope(runtime_, {.require = {"impl:" + id}});
   ASSERT_TRUE(call(2).ok());

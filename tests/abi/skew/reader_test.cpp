@@ -44,7 +44,7 @@ class AbiSkew : public testing::TestWithParam<const char*> {
   registry::Registry registry_;
 };
 
-TEST_P(AbiSkew, every_element_of_every_array_is_read_at_its_place) {
+TEST_P(AbiSkew, array_elements_are_read_at_their_stride) {
   add_all();
   for (const char* rest : {"_one.a", "_one.b", "_two.c"}) {
     const registry::ImplementationPtr record = find(rest);
@@ -87,7 +87,7 @@ TEST_P(AbiSkew, its_functions_take_the_calls_of_this_host) {
   EXPECT_THAT(y, testing::ElementsAre(3, 6));
 }
 
-TEST_P(AbiSkew, init_sees_how_much_host_there_is) {
+TEST_P(AbiSkew, init_sees_the_size_of_the_host_struct) {
   std::vector<std::string> heard;
   const HostListener listener(
       {[&](int, std::string_view text) { heard.emplace_back(text); }, nullptr});

@@ -50,7 +50,7 @@ TEST_P(ReferenceActivation, gate_is_the_first_half) {
   EXPECT_NEAR(y.get(0), 3 * GetParam().activation(-2), 1e-6);
 }
 
-TEST_P(ReferenceActivation, far_values_neither_overflow_nor_turn_to_nan) {
+TEST_P(ReferenceActivation, large_values_neither_overflow_nor_become_nan) {
   Tensor x = make(kF32, {2, 2}), y = make(kF32, {2, 1});
   const double values[] = {-300, 1, 300, 2};
   x.fill([&](int64_t i) { return values[i]; });

@@ -152,7 +152,7 @@ TEST(ReferenceAttention, a_key_that_is_not_seen_may_hold_anything) {
   for (int64_t i = 0; i < 4; ++i) EXPECT_TRUE(std::isfinite(y.get(i)));
 }
 
-TEST(ReferenceAttention, nan_in_a_query_spoils_its_row_only) {
+TEST(ReferenceAttention, nan_in_a_query_affects_only_its_row) {
   Heads x = make_heads(kF32, 1, 3, 4, 1, 1, 4, 2);
   x.q.set(4, NAN);
   Tensor y = output_for(x);
@@ -169,7 +169,7 @@ TEST(ReferenceAttention, large_logits_do_not_overflow) {
   EXPECT_EQ(y.get(0), x.v.get(2));
 }
 
-TEST(ReferenceAttention, a_mask_of_another_shape_is_the_callers_fault) {
+TEST(ReferenceAttention, a_mask_of_another_shape_is_an_invalid_argument) {
   const Heads x = make_heads(kF32, 1, 2, 4, 1, 1, 4, 2);
   for (const std::vector<int64_t>& shape :
        std::vector<std::vector<int64_t>>{{3}, {2, 3}, {1, 1, 1, 2, 4}}) {
@@ -183,7 +183,7 @@ TEST(ReferenceAttention, a_mask_of_another_shape_is_the_callers_fault) {
   }
 }
 
-TEST(ReferenceAttention, a_softcap_that_is_no_positive_number_is_the_callers_fault) {
+TEST(ReferenceAttention, a_softcap_that_is_not_a_positive_number_is_an_invalid_argument) {
   const Heads x = make_heads(kF32, 1, 1, 1, 1, 1, 1, 1);
   for (double softcap : {-1.0, double(NAN), HUGE_VAL}) {
     const auto r = attend_to(output_for(x), x, {.softcap = softcap});

@@ -86,7 +86,7 @@ TYPED_TEST(Element, nan_with_only_low_payload_bits_stays_nan) {
   }
 }
 
-TEST(WithElement, refuses_what_is_no_float_of_one_lane) {
+TEST(WithElement, refuses_types_other_than_single_lane_floats) {
   const auto ignore = [](auto) {};
   EXPECT_TRUE(with_element(kF16, ignore));
   EXPECT_FALSE(with_element({OPMUX_DTYPE_FLOAT, 64, 1}, ignore));

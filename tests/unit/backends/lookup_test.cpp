@@ -45,7 +45,7 @@ TEST(ReferenceEmbedding, rounds_to_another_type_and_keeps_the_bits_of_its_own) {
   EXPECT_TRUE(std::isnan(other.get(1)));
 }
 
-TEST(ReferenceEmbedding, id_out_of_range_is_the_callers_fault_and_nothing_is_written) {
+TEST(ReferenceEmbedding, id_out_of_range_is_an_invalid_argument_and_nothing_is_written) {
   for (int64_t bad : {-1, 4}) {
     const Tensor weight = random(kF32, {4, 3});
     Tensor ids = make_ids(kI32, {3}, 4), y = make(kF32, {3, 3});
@@ -143,7 +143,7 @@ TEST(ReferenceCacheWrite, rounds_to_the_type_of_the_cache) {
   }
 }
 
-TEST(ReferenceCacheWrite, slot_out_of_range_is_the_callers_fault_and_nothing_is_written) {
+TEST(ReferenceCacheWrite, slot_out_of_range_is_an_invalid_argument_and_nothing_is_written) {
   Cache cache = make_cache(kF32);
   const Cache before = cache;
   const Tensor k = random(kF32, {2, 2, 5}), v = random(kF32, {2, 2, 6});

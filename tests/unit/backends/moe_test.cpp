@@ -87,7 +87,7 @@ TEST(ReferenceTopkSoftmax, nan_makes_the_weights_nan_and_is_chosen_last) {
   }
 }
 
-TEST(ReferenceTopkSoftmax, a_row_of_nothing_but_minus_infinity_has_weights_zero) {
+TEST(ReferenceTopkSoftmax, a_row_of_minus_infinity_has_zero_weights) {
   for (bool renormalize : {false, true}) {
     Tensor logits = make(kF32, {1, 4});
     logits.fill([](int64_t) { return -HUGE_VAL; });
@@ -235,7 +235,7 @@ TEST(ReferenceFusedMoe, a_token_has_the_same_bits_in_any_batch) {
   for (int64_t i = 0; i < 40; ++i) ASSERT_EQ(y_one.bits(i), y_many.bits(5 * 40 + i));
 }
 
-TEST(ReferenceFusedMoe, an_expert_that_is_not_there_is_the_callers_fault) {
+TEST(ReferenceFusedMoe, an_unknown_expert_is_an_invalid_argument) {
   Moe moe = make_moe(kF32, {3}, 2, 4, 6, 4);
   moe.ids.set(3, 4);
   const Tensor y = make(kF32, {3, 6}), before = y;

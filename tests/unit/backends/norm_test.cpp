@@ -200,7 +200,7 @@ TEST(ReferenceLayerNorm, weight_and_bias_are_optional_one_by_one) {
   }
 }
 
-TEST(ReferenceLayerNorm, a_large_mean_does_not_spoil_the_variance) {
+TEST(ReferenceLayerNorm, a_large_mean_does_not_degrade_the_variance) {
   Tensor x = make(kF32, {1, 64}), y = x;
   x.fill([](int64_t i) { return 10000.0 + double(i % 2); });
   ASSERT_EQ(call(reference("layer_norm"), {arg(y), arg(x), absent(), absent(), arg(0.0)}).outcome,

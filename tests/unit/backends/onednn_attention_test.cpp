@@ -130,7 +130,7 @@ TEST_F(OneDnnAttention, a_row_that_sees_no_key_is_zero_and_a_hidden_key_may_hold
   for (int64_t i = 39 * 3; i < 40 * 3; ++i) EXPECT_TRUE(std::isnan(y.get(i)));
 }
 
-TEST_F(OneDnnAttention, large_logits_do_not_overflow_wherever_the_largest_stands) {
+TEST_F(OneDnnAttention, large_logits_at_any_position_do_not_overflow) {
   for (int64_t place : {0, 40, 255, 256, 399}) {
     Heads x = make_heads(kF32, 1, 16, 400, 1, 1, 1, 1);
     x.q.fill([](int64_t) { return 1000; });
@@ -153,7 +153,7 @@ TEST_F(OneDnnAttention, has_the_same_bits_on_any_number_of_threads) {
   EXPECT_EQ(y.bytes(), spread.bytes());
 }
 
-TEST_F(OneDnnAttention, wrong_data_is_the_callers_fault_and_nothing_is_written) {
+TEST_F(OneDnnAttention, wrong_data_is_an_invalid_argument_and_nothing_is_written) {
   const Heads x = make_heads(kF32, 1, 20, 30, 1, 1, 4, 2);
   const Tensor y = output_for(x), mask = make(kBool, {2, 3});
   const auto before = y.bytes();

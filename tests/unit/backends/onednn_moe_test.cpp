@@ -55,18 +55,18 @@ TEST_F(OneDnnMoe, is_right_for_every_activation) {
   }
 }
 
-TEST_F(OneDnnMoe, is_right_for_one_token_odd_sizes_and_experts_that_nobody_chose) {
+TEST_F(OneDnnMoe, is_right_for_one_token_odd_sizes_and_unused_experts) {
   expect_experts(kF32, {1, 33, 7, 9, 3}, "silu");
   expect_experts(kBF16, {3, 17, 5, 64, 1}, "silu");
 }
 
 // More rows than are multiplied in one step.
-TEST_F(OneDnnMoe, is_right_where_one_expert_takes_several_goes) {
+TEST_F(OneDnnMoe, is_right_if_one_expert_takes_several_steps) {
   expect_experts(kF32, {300, 16, 8, 1, 1}, "silu");
   expect_experts(kBF16, {290, 16, 8, 2, 2}, "silu");
 }
 
-TEST_F(OneDnnMoe, an_expert_that_is_not_there_is_the_callers_fault) {
+TEST_F(OneDnnMoe, an_unknown_expert_is_an_invalid_argument) {
   const Tensor x = random(kF32, {2, 16}), w1 = random(kF32, {3, 16, 16});
   const Tensor w2 = random(kF32, {3, 16, 8}), weights = random(kF32, {2, 1});
   Tensor ids = make(kI32, {2, 1});

@@ -100,7 +100,7 @@ TEST_F(OneDnnConstant, is_packed_once_for_all_numbers_of_rows) {
   expect_as_reference("linear", y_, as_view(x_), as_view(kept));
 }
 
-TEST_F(OneDnnConstant, whose_rows_are_one_page_is_packed_with_zeros_behind_them) {
+TEST_F(OneDnnConstant, whose_rows_are_one_page_is_packed_with_zero_padding) {
   const Tensor weight = random(kBF16, {64, 2048}, Layout::contiguous, 2), bias = random(kF32, {64});
   Constant constant = runtime().constant(as_view(weight)).value();
   for (int64_t rows : {1, 7, 130}) {
@@ -115,7 +115,7 @@ TEST_F(OneDnnConstant, whose_rows_are_one_page_is_packed_with_zeros_behind_them)
   EXPECT_GT(constant.packed_bytes(), uint64_t(64 * 2048 * 2));
 }
 
-TEST_F(OneDnnConstant, is_packed_anew_after_it_changed) {
+TEST_F(OneDnnConstant, is_repacked_after_a_change) {
   Constant constant = runtime().constant(as_view(weight_)).value();
   ASSERT_TRUE(op("linear")(as_view(y_), as_view(x_), constant).ok());
   weight_ = random(kBF16, {33, 70}, Layout::contiguous, 3);
@@ -141,7 +141,7 @@ TEST_F(OneDnnConstant, copies_are_counted_and_go_with_it) {
   EXPECT_EQ(runtime().packed_bytes(), before);
 }
 
-TEST_F(OneDnnConstant, is_not_packed_beyond_the_limit_and_works_all_the_same) {
+TEST_F(OneDnnConstant, is_not_packed_beyond_the_limit_and_still_works) {
   Runtime small = Runtime::create({.max_packed_bytes = 100}).value();
   const Operator linear = small.op("linear").value();
   const Constant constant = small.constant(as_view(weight_)).value();
@@ -180,7 +180,7 @@ TEST_F(OneDnnConstant, is_packed_once_from_c_too) {
   opmux_runtime_destroy(c_runtime);
 }
 
-TEST_F(OneDnnConstant, a_bare_tensor_is_never_remembered) {
+TEST_F(OneDnnConstant, a_bare_tensor_is_never_packed) {
   const uint64_t before = runtime().packed_bytes();
   EXPECT_EQ(ran("linear", {}, as_view(y_), as_view(x_), as_view(weight_)), "linear/onednn.dense");
   weight_.fill([](int64_t) { return 0; });
@@ -234,7 +234,7 @@ TEST_F(OneDnnW8a8, is_right_for_every_type_with_and_without_scales) {
   }
 }
 
-TEST_F(OneDnnW8a8, bytes_without_a_scale_are_the_callers_fault) {
+TEST_F(OneDnnW8a8, bytes_without_a_scale_are_an_invalid_argument) {
   const Tensor x = make(kI8, {2, 8}), weight = make(kI8, {3, 8}), y = make(kF32, {2, 3});
   const Tensor scale = make(kF32, {3});
   const PolicyScope only(runtime(), {.require = {"impl:linear_w8a8/onednn.dense"}});

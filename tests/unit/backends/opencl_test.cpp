@@ -140,7 +140,7 @@ TEST_F(OpenCl, threads_share_a_prepared_kernel_without_mixing_arguments) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(OpenCl, an_error_after_the_call_reaches_whoever_synchronizes_and_the_runtime) {
+TEST_F(OpenCl, an_error_after_the_call_reaches_synchronize_and_the_runtime) {
   const DeviceStream stream = access.create_stream().value();
   const DeviceTensor x = send(random(kF32, {4, 64}), stream), y = send(make(kF32, {4, 32}), stream);
   ASSERT_TRUE(stream.synchronize().ok());
@@ -185,7 +185,7 @@ TEST_F(OpenCl, tensors_must_be_on_one_device) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("argument 1 must be on the same device"));
 }
 
-TEST_F(OpenCl, different_buffers_do_not_overlap_wherever_their_handles_lie) {
+TEST_F(OpenCl, different_buffers_do_not_overlap_whatever_their_handles) {
   const DeviceTensor x = send(random(kF32, {1 << 16})), y = send(make(kF32, {1 << 16}));
   ASSERT_TRUE(op("softmax").bind(y.view(), x.view()));
   EXPECT_EQ(op("softmax").bind(x.view(), x.view()).error().reason(), "schema.overlap");
@@ -202,7 +202,7 @@ TEST_F(OpenCl, a_forked_child_is_refused_with_a_reason) {
   }));
 }
 
-TEST_F(OpenCl, events_measure_what_lies_between_them) {
+TEST_F(OpenCl, events_measure_the_time_between_them) {
   const LoadedPlugin plugin = load_library(OPMUX_TEST_OPENCL_LIBRARY);
   const opmux_device_table& table = *plugin.backend().device;
   void* const user_data = plugin.backend().user_data;
@@ -221,7 +221,7 @@ TEST_F(OpenCl, events_measure_what_lies_between_them) {
   table.event_destroy(user_data, stop);
 }
 
-TEST_F(OpenCl, memory_that_there_is_not_is_refused) {
+TEST_F(OpenCl, an_allocation_beyond_the_device_memory_is_refused) {
   EXPECT_EQ(access.allocate(uint64_t{1} << 60).error().code(), Code::resource);
   EXPECT_FALSE(access.allocate(8, access.count()));
   EXPECT_FALSE(access.create_stream(-1));

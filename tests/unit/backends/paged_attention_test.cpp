@@ -25,7 +25,7 @@ TEST(ReferencePagedAttention, a_sequence_without_keys_gives_zeros_and_one_withou
   EXPECT_NE(paged.y.get(4 * 4 * 6), 0);
 }
 
-TEST(ReferencePagedAttention, places_behind_the_end_of_a_sequence_are_not_read) {
+TEST(ReferencePagedAttention, positions_past_the_end_of_a_sequence_are_not_read) {
   PagedCase paged;
   paged.add(6, 1, {2, 3});
   for (int64_t i = 0; i < paged.k_cache.elements(); ++i) {
@@ -49,7 +49,7 @@ void expect_refused(PagedCase& paged, const std::string& code, const std::string
   EXPECT_EQ(paged.y.bytes(), untouched.bytes());
 }
 
-TEST(ReferencePagedAttention, wrong_data_is_the_callers_fault_and_nothing_is_written) {
+TEST(ReferencePagedAttention, wrong_data_is_an_invalid_argument_and_nothing_is_written) {
   for (int64_t block : {-1, 8}) {
     PagedCase paged;
     paged.add(4, 1, {0});

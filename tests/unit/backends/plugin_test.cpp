@@ -43,7 +43,7 @@ TEST(PluginRun, exception_becomes_failed_with_its_text) {
   EXPECT_EQ(r.text, "no tiles left");
 }
 
-TEST(PluginRun, something_thrown_that_is_no_exception_becomes_failed) {
+TEST(PluginRun, a_thrown_non_exception_becomes_failed) {
   EXPECT_EQ(run([](const op::Call&) { throw 7; }).outcome, OPMUX_FAILED);
 }
 
@@ -65,7 +65,7 @@ TEST(PluginRun, a_call_without_error_sink_is_fine) {
   EXPECT_EQ(sealed.impl().run(sealed.impl().user_data, &c), OPMUX_FAILED);
 }
 
-TEST(PluginReport, cuts_the_text_to_the_room_there_is) {
+TEST(PluginReport, truncates_the_text_to_the_available_space) {
   Sink sink(4);
   op::fail(&sink.c, "code", "a long text");
   EXPECT_EQ(sink.message(), "a lo");
@@ -169,7 +169,7 @@ TEST(PluginPlan, exception_becomes_the_outcome) {
   EXPECT_EQ(r.text, "no tactic");
 }
 
-TEST(PluginWorkspace, one_that_throws_asks_for_more_than_there_is) {
+TEST(PluginWorkspace, one_that_throws_requests_the_maximum_size) {
   const Sealed sealed(op::Impl{"f", "v"}
                           .workspace([](const op::Call&) -> uint64_t { throw 1; })
                           .run([](const op::Call&) {}));

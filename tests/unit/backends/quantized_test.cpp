@@ -116,7 +116,7 @@ TEST(ReferenceLinearW8A8, a_given_scale_saturates_and_ties_go_to_even) {
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(y.get(i), rounded[i]);
 }
 
-TEST(ReferenceLinearW8A8, zeros_give_zeros_and_what_8_bits_cannot_say_gives_nan) {
+TEST(ReferenceLinearW8A8, zeros_give_zeros_and_unrepresentable_rows_give_nan) {
   W8 w = make_w8(kF32, {4}, 3, 8);
   for (int64_t i = 0; i < 8; ++i) w.x.set(i, 0);
   w.x.set(8 + 3, NAN);
@@ -143,7 +143,7 @@ TEST(ReferenceLinearW8A8, no_inputs_leave_the_bias) {
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(y.bits(i), bias.bits(i % 3));
 }
 
-TEST(ReferenceLinearW8A8, integers_without_a_scale_are_the_callers_fault) {
+TEST(ReferenceLinearW8A8, integers_without_a_scale_are_an_invalid_argument) {
   const W8 w = make_w8(kI8, {2}, 3, 4);
   const auto r = run_w8(make(kF32, {2, 3}), w);
   EXPECT_EQ(r.outcome, OPMUX_INVALID_ARGUMENT);
@@ -216,7 +216,7 @@ TEST(ReferenceLinearW4A16, zero_points_are_bytes_or_floats) {
   }
 }
 
-TEST(ReferenceLinearW4A16, the_low_half_of_a_byte_is_the_even_input_and_8_stands_for_zero) {
+TEST(ReferenceLinearW4A16, the_low_half_of_a_byte_is_the_even_input_and_8_means_zero) {
   W4 w = make_w4(kF32, {1}, 1, 4, 1);
   const double bytes[] = {0x98, 0x0f}, values[] = {0, 1, 7, -8};
   w.weight.fill([&](int64_t i) { return bytes[i]; });

@@ -117,7 +117,7 @@ TEST(ReferenceRotary, positions_may_have_any_leading_dimensions_and_both_widths)
   }
 }
 
-TEST(ReferenceRotary, position_out_of_range_is_the_callers_fault_and_nothing_is_written) {
+TEST(ReferenceRotary, position_out_of_range_is_an_invalid_argument_and_nothing_is_written) {
   for (int64_t bad : {-1, 4}) {
     Tensor q = random(kF32, {3, 2, 8}), k = q;
     const Tensor q_before = q;

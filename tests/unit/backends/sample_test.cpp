@@ -221,7 +221,7 @@ TEST(ReferenceSample, a_row_without_a_possible_token_gives_minus_one) {
   EXPECT_EQ(token.get(0), -1);
 }
 
-TEST(ReferenceSample, wrong_parameters_are_the_callers_fault_and_nothing_is_written) {
+TEST(ReferenceSample, wrong_parameters_are_invalid_arguments_and_nothing_is_written) {
   const Tensor logits = random(kF32, {2, 5});
   for (double bad : {-0.5, double(NAN), HUGE_VAL}) {
     Tensor parameter = same(kF32, 2, 0.5), tokens = make(kI32, {2});

@@ -115,7 +115,7 @@ TEST_P(SimdAttention, a_key_that_is_not_seen_may_hold_anything) {
   for (int64_t i = 0; i < 8; ++i) EXPECT_TRUE(std::isfinite(y.get(i)));
 }
 
-TEST_P(SimdAttention, nan_in_a_query_or_an_infinite_logit_spoils_its_row_only) {
+TEST_P(SimdAttention, nan_in_a_query_or_an_infinite_logit_affects_only_its_row) {
   for (double special : {double(NAN), HUGE_VAL}) {
     for (double softcap : {0.0, 5.0}) {
       if (softcap > 0 && !std::isnan(special)) continue;  // A cap makes infinity finite.
@@ -129,7 +129,7 @@ TEST_P(SimdAttention, nan_in_a_query_or_an_infinite_logit_spoils_its_row_only) {
   }
 }
 
-TEST_P(SimdAttention, large_logits_do_not_overflow_wherever_the_largest_stands) {
+TEST_P(SimdAttention, large_logits_at_any_position_do_not_overflow) {
   for (int64_t place : {0, 40, 69, 139}) {
     Heads x = make_heads(kF32, 1, 1, 140, 1, 1, 1, 1);
     x.q.set(0, 1000);
@@ -140,7 +140,7 @@ TEST_P(SimdAttention, large_logits_do_not_overflow_wherever_the_largest_stands) 
   }
 }
 
-TEST_P(SimdAttention, runs_the_code_of_its_own_family) {
+TEST_P(SimdAttention, runs_the_code_of_its_instruction_set) {
   // As for rms_norm: ones that are added in the lane of a large product are lost. The second key
   // has only the large product, so the weight of the first one shows how many ones were not lost.
   const std::string variant = GetParam();
@@ -177,7 +177,7 @@ TEST_P(SimdAttention, a_query_has_the_same_bits_in_any_batch_and_on_any_number_o
   for (int64_t i = 0; i < 240; ++i) ASSERT_EQ(alone.bits(i), y.bits(10 * 240 + i)) << i;
 }
 
-TEST_P(SimdAttention, wrong_data_is_the_callers_fault_and_nothing_is_written) {
+TEST_P(SimdAttention, wrong_data_is_an_invalid_argument_and_nothing_is_written) {
   const Heads x = make_heads(kF32, 1, 2, 4, 1, 1, 4, 2);
   Tensor y = output_for(x);
   const auto before = y.bytes();
@@ -216,7 +216,7 @@ TEST_P(SimdPagedAttention, a_sequence_without_keys_gives_zeros_and_one_without_q
   expect_close(paged.y, paged.expected());
 }
 
-TEST_P(SimdPagedAttention, places_behind_the_end_of_a_sequence_are_not_read) {
+TEST_P(SimdPagedAttention, positions_past_the_end_of_a_sequence_are_not_read) {
   PagedCase paged;
   paged.add(6, 1, {2, 3});
   for (int64_t i = 0; i < paged.k_cache.elements(); ++i) {
@@ -253,7 +253,7 @@ TEST_P(SimdPagedAttention, gives_the_bits_of_attention_for_one_long_sequence) {
   EXPECT_EQ(paged.bytes(), y.bytes());
 }
 
-TEST_P(SimdPagedAttention, wrong_data_is_the_callers_fault_and_nothing_is_written) {
+TEST_P(SimdPagedAttention, wrong_data_is_an_invalid_argument_and_nothing_is_written) {
   PagedCase paged;
   paged.add(4, 1, {0});
   paged.add(5, 1, {1, 8});

@@ -78,7 +78,7 @@ TEST_P(SimdChoice, topk_softmax_writes_weights_of_any_type) {
   }
 }
 
-TEST_P(SimdChoice, topk_softmax_of_masked_nan_and_infinite_logits_is_what_it_should_be) {
+TEST_P(SimdChoice, topk_softmax_of_masked_nan_and_infinite_logits_is_right) {
   const double none = -HUGE_VAL;
   const Choice masked = choose(std::vector<double>(40, none), 3);
   for (int64_t i = 0; i < 3; ++i) {
@@ -200,7 +200,7 @@ TEST_P(SimdSample, draws_the_same_on_any_number_of_threads) {
   EXPECT_EQ(tokens.bytes(), spread.bytes());
 }
 
-TEST_P(SimdSample, wrong_parameters_are_the_callers_fault_and_nothing_is_written) {
+TEST_P(SimdSample, wrong_parameters_are_invalid_arguments_and_nothing_is_written) {
   const Tensor logits = random(kF32, {2, 5});
   Tensor tokens = make(kI32, {2});
   const auto before = tokens.bytes();

@@ -131,7 +131,7 @@ TEST_F(SimdPagedAmx, is_right_for_every_stride) {
   }
 }
 
-TEST_F(SimdPagedAmx, what_a_row_does_not_see_may_hold_anything) {
+TEST_F(SimdPagedAmx, keys_that_a_row_does_not_see_may_hold_anything) {
   for (const int64_t group : {1, 8}) {
     const Paged p{2, group, 32, {40, 70}, {20, 1}};
     Tensor k = p.cache(2), v = p.cache(3);

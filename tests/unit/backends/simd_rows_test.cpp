@@ -73,7 +73,7 @@ TEST_P(SimdRows, layer_norm_of_a_large_mean_keeps_its_variance) {
   for (int64_t i = 0; i < 64; ++i) ASSERT_NEAR(y.get(i), i % 2 ? 1 : -1, 0.01);
 }
 
-TEST_P(SimdRows, layer_norm_adds_nothing_behind_the_end_of_a_row) {
+TEST_P(SimdRows, layer_norm_adds_nothing_past_the_end_of_a_row) {
   // Zeros after the end would add the square of the mean once centred.
   for (int64_t size : {2, 6, 18, 34}) {
     Tensor x = make(kF32, {1, size}), y = x;
@@ -152,7 +152,7 @@ TEST_P(SimdRows, gelu_keeps_its_digits_far_below_zero) {
   }
 }
 
-TEST_P(SimdRows, gelu_of_far_values_and_nan_is_what_it_should_be) {
+TEST_P(SimdRows, gelu_of_large_values_and_nan_is_right) {
   for (int64_t form : {0, 1}) {
     const auto y = row("gelu_and_mul", {-300, 300, HUGE_VAL, NAN, -1e30, 0, 1, 2, 1, 1, 1, 1}, 6,
                        {enum_arg(form)});
@@ -178,14 +178,14 @@ TEST_P(SimdRows, softmax_of_masked_elements_is_zero_and_of_a_row_of_them_too) {
   EXPECT_THAT(row("softmax", std::vector<double>(70, none), 70), ::testing::Each(0));
 }
 
-TEST_P(SimdRows, softmax_of_negative_values_is_not_measured_against_what_is_behind_the_end) {
+TEST_P(SimdRows, softmax_of_negative_values_ignores_elements_past_the_end) {
   for (size_t size : {1, 3, 17, 35}) {
     const auto y = row("softmax", std::vector<double>(size, -500.0), size);
     for (double share : y) EXPECT_NEAR(share, 1 / double(size), 1e-6);
   }
 }
 
-TEST_P(SimdRows, softmax_of_a_row_with_nan_or_infinity_is_nan_wherever_it_stands) {
+TEST_P(SimdRows, softmax_of_a_row_with_nan_or_infinity_at_any_position_is_nan) {
   for (double special : {double(NAN), HUGE_VAL}) {
     for (size_t place : {0, 7, 16, 34}) {
       std::vector<double> values(35, place % 2 ? -HUGE_VAL : 1.0);

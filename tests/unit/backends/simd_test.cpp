@@ -100,7 +100,7 @@ TEST_P(Simd, silu_and_mul_is_right_for_every_type_shape_and_stride) {
   }
 }
 
-TEST_P(Simd, silu_of_far_values_and_nan_is_what_it_should_be) {
+TEST_P(Simd, silu_of_large_values_and_nan_is_right) {
   Tensor x = make(kF32, {1, 12}), y = make(kF32, {1, 6});
   const double values[] = {-1e30, -200, -0.0, 200, HUGE_VAL, NAN};
   x.fill([&](int64_t i) { return i < 6 ? values[i] : 1; });
@@ -163,7 +163,7 @@ TEST_P(Simd, nan_stays_nan_in_narrow_types) {
   }
 }
 
-TEST_P(Simd, runs_the_code_of_its_own_family) {
+TEST_P(Simd, runs_the_code_of_its_instruction_set) {
   // 2^24 + 1 is 2^24 in f32, so ones that are added in the lane of the large square are lost. Which
   // ones are lost depends on the number of lanes: four sums of 4, 8 or 16 lanes.
   const std::string variant = GetParam();

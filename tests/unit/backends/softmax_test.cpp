@@ -58,7 +58,7 @@ TEST(ReferenceSoftmax, masked_elements_are_zero_and_a_row_of_them_is_all_zero) {
   for (int64_t i = 3; i < 6; ++i) EXPECT_EQ(y.get(i), 0);
 }
 
-TEST(ReferenceSoftmax, nan_spoils_its_row_even_among_masked_elements) {
+TEST(ReferenceSoftmax, nan_makes_its_row_nan_even_among_masked_elements) {
   Tensor x = make(kF32, {2, 3});
   x.fill([](int64_t i) { return i == 1 ? NAN : i < 3 ? -HUGE_VAL : 1; });
   const Tensor y = softmax(x);

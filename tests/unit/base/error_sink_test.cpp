@@ -5,7 +5,7 @@
 namespace opmux::base {
 namespace {
 
-TEST(ErrorSink, gives_back_what_was_written) {
+TEST(ErrorSink, returns_the_written_data) {
   ErrorSink sink;
   write_error(sink.c(), OPMUX_FAILED, "no device");
   sink.c()->code = opmux_str_of("acme.no_device");
@@ -14,13 +14,13 @@ TEST(ErrorSink, gives_back_what_was_written) {
   EXPECT_EQ(sink.code(), "acme.no_device");
 }
 
-TEST(ErrorSink, cuts_a_text_that_has_no_room) {
+TEST(ErrorSink, truncates_a_text_that_does_not_fit) {
   ErrorSink sink;
   write_error(sink.c(), OPMUX_FAILED, std::string(5000, 'x'));
   EXPECT_EQ(sink.text(), std::string(kErrorCapacity, 'x'));
 }
 
-TEST(ErrorSink, survives_a_size_and_a_pointer_that_lie) {
+TEST(ErrorSink, survives_an_invalid_size_and_pointer) {
   ErrorSink sink;
   write_error(sink.c(), OPMUX_FAILED, "short");
   sink.c()->text_size = size_t{1} << 60;
@@ -35,7 +35,7 @@ TEST(ErrorSink, replaces_bytes_that_would_disturb_a_log) {
   EXPECT_EQ(sink.text(), "a??[31mb");
 }
 
-TEST(ErrorSink, ignores_a_code_that_is_no_word) {
+TEST(ErrorSink, ignores_a_malformed_code) {
   ErrorSink sink;
   sink.c()->code = opmux_str_of("Not A Word");
   EXPECT_EQ(sink.code(), "");

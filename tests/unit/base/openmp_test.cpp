@@ -59,7 +59,7 @@ class OpenMpThreads : public testing::Test {
   void* library_ = nullptr;
 };
 
-TEST(OpenMp, is_not_there_in_a_process_without_one_and_is_not_loaded) {
+TEST(OpenMp, is_not_found_or_loaded_in_a_process_without_it) {
   if (dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD) != nullptr) {
     GTEST_SKIP() << "this process has one from the start";
   }
@@ -67,12 +67,12 @@ TEST(OpenMp, is_not_there_in_a_process_without_one_and_is_not_loaded) {
   EXPECT_EQ(dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD), nullptr);
 }
 
-TEST_F(OpenMpThreads, are_found_where_somebody_loaded_them) {
+TEST_F(OpenMpThreads, are_found_if_the_process_has_loaded_openmp) {
   ASSERT_NE(loaded_openmp(), nullptr);
   EXPECT_EQ(loaded_openmp()->max_threads(), 2);
 }
 
-TEST_F(OpenMpThreads, run_loops_once_the_pool_is_told) {
+TEST_F(OpenMpThreads, run_loops_after_the_pool_is_switched) {
   ThreadPool pool(2);
   EXPECT_EQ(pieces_inside(pool), 0);
   pool.use_openmp(*loaded_openmp(), 0);

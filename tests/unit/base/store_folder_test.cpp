@@ -20,7 +20,7 @@ TEST(StoreFolder, is_where_the_program_or_the_system_says) {
   EXPECT_TRUE(store_folder("").empty() || store_folder("").ends_with("/opmux"));
 }
 
-TEST(StoreFolder, is_made_for_this_user_alone) {
+TEST(StoreFolder, is_created_for_this_user_only) {
   const TemporaryFolder folder;
   ASSERT_TRUE(make_private_folder(folder.at("a/b")).ok());
   struct stat made{};
@@ -33,7 +33,7 @@ TEST(StoreFolder, is_made_for_this_user_alone) {
   EXPECT_EQ(make_private_folder("").reason(), "store.folder");
 }
 
-TEST(StoreFolder, is_no_link_to_another) {
+TEST(StoreFolder, must_not_be_a_link) {
   const TemporaryFolder folder;
   ASSERT_TRUE(make_private_folder(folder.at("real")).ok());
   std::filesystem::create_symlink("real", folder.at("link"));

@@ -100,7 +100,7 @@ TEST(ThreadPool, a_loop_inside_a_loop_stays_on_its_thread) {
   EXPECT_EQ(elsewhere, 0);
 }
 
-TEST(ThreadPool, whoever_comes_while_the_threads_are_at_work_loops_alone) {
+TEST(ThreadPool, a_caller_that_finds_the_threads_busy_loops_alone) {
   ThreadPool pool(2);
   std::atomic<int> elsewhere{0};
   loop(pool.lend(2), 2, [&](int64_t i) {
@@ -145,7 +145,7 @@ TEST(ThreadPool, takes_no_signals_from_the_program) {
   EXPECT_EQ(sigismember(&mine, SIGTERM), 0);
 }
 
-TEST(ThreadPool, a_forked_child_gets_threads_of_its_own) {
+TEST(ThreadPool, a_forked_child_gets_new_threads) {
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
   GTEST_SKIP() << "the thread sanitizer allows no threads in a child of a process that has some";

@@ -22,7 +22,7 @@ TEST(Debounce, never_waits_longer_than_a_quarter_of_a_second_after_the_first_cha
   EXPECT_EQ(debounce.due(), 1250 * kMs);
 }
 
-TEST(Debounce, waits_to_the_end_while_somebody_writes) {
+TEST(Debounce, waits_for_the_maximum_time_while_a_writer_is_active) {
   Debounce debounce;
   debounce.note(1000 * kMs);
   EXPECT_EQ(debounce.due(true), 1250 * kMs);

@@ -10,7 +10,7 @@ namespace {
 using test::TemporaryFolder;
 using test::write_file;
 
-TEST(LastGood, gives_back_what_was_kept_for_the_same_path) {
+TEST(LastGood, returns_the_policy_stored_for_the_same_path) {
   const TemporaryFolder folder;
   const LastGood kept(folder.at("store"), "policy.yaml"), other(folder.at("store"), "other.yaml");
   EXPECT_EQ(kept.read().error().reason(), "config.last_good");
@@ -25,7 +25,7 @@ TEST(LastGood, gives_back_what_was_kept_for_the_same_path) {
   EXPECT_EQ(made.st_mode & 0777, 0700u);
 }
 
-TEST(LastGood, refuses_what_was_damaged) {
+TEST(LastGood, refuses_a_damaged_file) {
   const TemporaryFolder folder;
   const LastGood kept(folder.at("store"), "policy.yaml");
   ASSERT_TRUE(kept.keep({{"a.yaml", "text"}}).ok());

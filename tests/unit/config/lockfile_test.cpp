@@ -63,7 +63,7 @@ TEST(Lockfile, is_written_as_a_whole_and_read_again) {
   EXPECT_EQ(example().write(folder.at("no/such/folder")).reason(), "lock.write");
 }
 
-TEST(Lockfile, differences_are_told_by_class) {
+TEST(Lockfile, differences_are_reported_by_class) {
   const Lockfile from = example();
   Lockfile to = from;
   to.choices[0].implementation = "rms_norm/onednn.jit";

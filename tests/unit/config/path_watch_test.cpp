@@ -88,7 +88,7 @@ TEST_P(PathWatchTest, notices_files_of_a_folder_and_nothing_else) {
   EXPECT_TRUE(watch.changed());
 }
 
-TEST(PathWatch, knows_that_somebody_still_writes) {
+TEST(PathWatch, detects_an_active_writer) {
   const TemporaryFolder folder;
   write_file(folder.at("a.yaml"), "1");
   PathWatch watch(folder.at("a.yaml"));

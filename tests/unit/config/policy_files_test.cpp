@@ -30,7 +30,7 @@ TEST(PolicyFiles, reads_a_folder_bytewise_by_name) {
   EXPECT_THAT(texts, testing::ElementsAre("B.yaml", "a.json", "b.yaml"));
 }
 
-TEST(PolicyFiles, says_why_there_is_nothing_to_read) {
+TEST(PolicyFiles, reports_why_there_is_nothing_to_read) {
   const TemporaryFolder folder;
   const Status missing = read_policy_files(folder.at("none.yaml")).error();
   EXPECT_EQ(missing.reason(), "config.file");

@@ -85,7 +85,7 @@ TEST(PolicyReader, reads_json_and_aliases) {
   EXPECT_THAT(alias->rules.at(1).deny, ElementsAre("vendor"));
 }
 
-TEST(PolicyReader, tells_all_that_is_wrong_with_its_place) {
+TEST(PolicyReader, reports_all_errors_with_their_positions) {
   const std::string message = refusal(
       "opmux: 1\nrules:\n  - op: rms_norm\n    prefr: [vendor]\n"
       "    strict: on\n");
@@ -104,7 +104,7 @@ TEST(PolicyReader, tells_all_that_is_wrong_with_its_place) {
       "              ^");
 }
 
-TEST(PolicyReader, refuses_what_is_too_much_before_building_it) {
+TEST(PolicyReader, refuses_oversized_input_before_building_it) {
   EXPECT_THAT(refusal(std::string(5 << 20, ' ')), HasSubstr("at most 4194304 are read"));
   EXPECT_THAT(refusal("opmux: " + std::string(40, '[')), HasSubstr("nested more than 32 deep"));
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";

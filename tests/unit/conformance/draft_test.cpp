@@ -33,7 +33,7 @@ TEST_F(ConformanceDraft, draws_the_same_case_for_the_same_numbers) {
   EXPECT_NE(draw("rms_norm", 7).tensor("x").packed, draw("rms_norm", 8).tensor("x").packed);
 }
 
-TEST_F(ConformanceDraft, reaches_what_kernels_stumble_over) {
+TEST_F(ConformanceDraft, generates_cases_that_are_difficult_for_kernels) {
   std::set<std::string> seen;
   for (uint64_t number = 0; number < 1000; ++number) {
     const Case c = draw("rms_norm", number);

@@ -72,7 +72,7 @@ TEST_F(ConformancePlaced, finds_an_input_that_was_changed) {
   EXPECT_EQ(placed.damage()->kind, "input_changed");
 }
 
-TEST_F(ConformancePlaced, traps_what_goes_past_the_end) {
+TEST_F(ConformancePlaced, traps_accesses_past_the_end) {
   const CrashGuard guard;
   const Placed placed(arenas_, case_, std::byte{0xff});
   volatile float* past = data(placed, 1) + 7;

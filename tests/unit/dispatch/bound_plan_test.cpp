@@ -49,7 +49,7 @@ TEST_F(BoundPlanTest, refuses_what_the_decision_was_not_made_for) {
   EXPECT_EQ(kernel("norm/fast.one").runs, 0u);
 }
 
-TEST_F(BoundPlanTest, is_stale_when_another_would_be_chosen_and_still_runs) {
+TEST_F(BoundPlanTest, is_stale_if_another_would_be_chosen_and_still_runs) {
   Plan plan = bind();
   ASSERT_TRUE(runtime.set_policy({.prefer = {"reference"}}).ok());
   EXPECT_EQ(plan.state(), Plan::State::stale);
@@ -65,7 +65,7 @@ TEST_F(BoundPlanTest, is_stale_when_another_would_be_chosen_and_still_runs) {
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(plan(rows.y, rows.x).ok()); }), "norm/plain.one");
 }
 
-TEST_F(BoundPlanTest, is_revoked_for_good_by_a_deny) {
+TEST_F(BoundPlanTest, is_revoked_permanently_by_a_deny) {
   Plan plan = bind();
   ASSERT_TRUE(plan.prepare(rows.y, rows.x).ok());
   ASSERT_TRUE(runtime.set_policy({.deny = {"impl:norm/fast.one"}}).ok());
@@ -105,7 +105,7 @@ TEST_F(BoundPlanTest, keeps_the_scope_it_was_bound_in) {
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE((*plan)(rows.y, rows.x).ok()); }), "norm/plain.one");
 }
 
-TEST_F(BoundPlanTest, for_capture_takes_only_what_may_run_then) {
+TEST_F(BoundPlanTest, for_capture_takes_only_capture_safe_implementations) {
   Plan plan = op.bind_for_capture(rows.y, rows.x).value();
   EXPECT_EQ(plan.implementation(), "norm/plain.one");
   ASSERT_TRUE(runtime.set_policy({.deny = {"reference"}}).ok() ||

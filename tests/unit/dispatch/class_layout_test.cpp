@@ -93,7 +93,7 @@ TEST(ClassLayout, divisibility_and_equality_are_a_bit_each) {
   EXPECT_TRUE(same_class(dependencies, Call(1, 17), Call(1, 19)));
 }
 
-TEST(ClassLayout, the_same_answers_about_multiples_are_the_same_class_and_others_another) {
+TEST(ClassLayout, equal_answers_about_multiples_give_the_same_class_and_others_do_not) {
   Dependencies dependencies;
   const std::vector<int64_t> divisors{3, 4, 16, 100, 1024, 65536};
   for (const int64_t n : divisors) dependencies.add(Predicate{kH, Relation::multiple_of, n});
@@ -177,7 +177,7 @@ TEST(ClassLayout, a_key_can_be_read_back_fact_by_fact) {
   EXPECT_THAT(changed(Call(1, 8, 5)), testing::ElementsAre(4));
 }
 
-TEST(ClassLayout, what_has_no_room_in_a_key_says_so) {
+TEST(ClassLayout, facts_that_do_not_fit_into_a_key_are_reported) {
   Dependencies dependencies;
   for (uint8_t arg = 0; arg < 9; ++arg) dependencies.add(Fact{FactKind::scalar, arg});
   const ClassLayout layout(dependencies);
@@ -187,7 +187,7 @@ TEST(ClassLayout, what_has_no_room_in_a_key_says_so) {
   EXPECT_FALSE(layout.key_of(registry::FactsOf{call.signature()}, key));
 }
 
-TEST(ClassLayout, ambient_facts_and_tags_count_when_somebody_looks) {
+TEST(ClassLayout, ambient_facts_and_tags_count_if_a_check_reads_them) {
   Dependencies dependencies;
   dependencies.add(Fact{FactKind::ambient, 2});
   dependencies.add(Fact{FactKind::tag, 0});
@@ -250,7 +250,7 @@ TEST(ClassLayout, the_facts_of_a_key_read_back_and_hold_for_the_calls_of_that_ke
   }
 }
 
-TEST(ClassLayout, a_fact_that_is_none_is_refused) {
+TEST(ClassLayout, an_unknown_fact_is_refused) {
   for (const char* text : {"", "W == 4", "H", "H ~ 4", "H == four", "H % 0 == 0", "H == 4 5",
                            "dtype(x) == b16", "(rows*H) == true", "always && H == 4"}) {
     EXPECT_EQ(policy::parse_class_facts(schema(), {}, text).error().reason(), "lock.fact") << text;

@@ -87,7 +87,7 @@ TEST_F(DecisionTest, equals_are_ordered_by_id) {
   EXPECT_THAT(order(decide()), ElementsAre("norm/aaa.one", "norm/bbb.one", "norm/ccc.one"));
 }
 
-TEST_F(DecisionTest, nothing_is_left_of_the_decision_that_had_the_room_before) {
+TEST_F(DecisionTest, a_reused_decision_has_no_leftovers) {
   health.open = "norm/ccc.one";
   tuning.rows = {{"norm/aaa.one", {100, 1}}, {"norm/bbb.one", {50, 1}}};
   dispatch::Decision decision =
@@ -120,13 +120,13 @@ TEST_F(DecisionTest, measured_times_do_not_cross_a_preference) {
               ElementsAre("norm/aaa.one", "norm/bbb.one", "norm/ccc.one"));
 }
 
-TEST_F(DecisionTest, what_tuning_looks_at_is_a_dependency) {
+TEST_F(DecisionTest, facts_that_tuning_reads_are_dependencies) {
   (void)decide();
   const auto facts = dispatch::dependencies_of(input).facts();
   EXPECT_THAT(facts, testing::Contains(*resolve_fact(*op->schema, registry::FactKind::dim, "H")));
 }
 
-TEST_F(DecisionTest, the_ill_are_refused_with_their_reason) {
+TEST_F(DecisionTest, unhealthy_candidates_are_refused_with_their_reason) {
   health.open = "norm/aaa.one";
   const dispatch::Decision decision = decide();
   EXPECT_THAT(order(decision), ElementsAre("norm/bbb.one", "norm/ccc.one"));

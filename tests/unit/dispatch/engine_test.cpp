@@ -29,7 +29,7 @@ struct Listening : Stage {
   std::vector<Event> events;
 };
 
-TEST(PolicyInForce, is_all_that_operators_keep_alive_though_they_were_decided_under_older_ones) {
+TEST(PolicyInForce, is_the_only_policy_that_operators_keep_alive) {
   Stage stage;
   const Operator op = stage.define(kCopy);
   stage.add({.id = "copy/plain.one", .kind = Kind::reference});
@@ -104,7 +104,7 @@ TEST(Withdrawal, the_end_of_a_registration_does_not_wait) {
   EXPECT_EQ(op(rows.y, rows.x).code(), Code::no_candidate);
 }
 
-TEST(Withdrawal, what_is_kept_stays) {
+TEST(Withdrawal, a_kept_registration_stays) {
   Stage stage;
   const Operator op = stage.define(kCopy);
   stage.add({.id = "copy/kept.one", .kind = Kind::default_}).registration.keep();
@@ -113,7 +113,7 @@ TEST(Withdrawal, what_is_kept_stays) {
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); }), "copy/kept.one");
 }
 
-TEST(Engine, says_when_many_retired_snapshots_wait_and_lets_the_listener_call_back) {
+TEST(Engine, logs_many_retired_snapshots_and_lets_the_listener_call_back) {
   std::vector<CallStats> seen_by_sink;
   Runtime* runtime = nullptr;
   Options options = bare();
@@ -180,7 +180,7 @@ TEST(Engine, names_once_the_implementation_that_makes_more_than_256_classes) {
   EXPECT_EQ(stage.told("dispatch.many_classes"), 1u);
 }
 
-TEST(Engine, only_operators_that_a_change_concerns_are_decided_anew) {
+TEST(Engine, only_operators_affected_by_a_change_are_decided_again) {
   Stage stage;
   (void)stage.define(kCopy);
   const Operator move = stage.define("move(out Tensor y[..., H], Tensor x[..., H])");
@@ -199,7 +199,7 @@ TEST(Engine, only_operators_that_a_change_concerns_are_decided_anew) {
   EXPECT_EQ(decisions, 2);
 }
 
-TEST(Engine, counts_calls_of_threads_that_live_and_of_those_that_ended) {
+TEST(Engine, counts_calls_of_running_and_ended_threads) {
   Stage stage;
   const Operator op = stage.define(kCopy);
   stage.add({.id = "copy/one.x", .kind = Kind::default_});
@@ -236,7 +236,7 @@ TEST(Engine, counts_calls_of_threads_that_live_and_of_those_that_ended) {
   EXPECT_EQ(stage.stats("copy/one.x").calls, 44u);
 }
 
-TEST(Engine, tells_each_choice_and_each_refusal_once) {
+TEST(Engine, logs_each_choice_and_each_refusal_once) {
   Listening stage;
   const Operator op = stage.define(kCopy);
   stage.add({.id = "copy/choosy.one", .kind = Kind::default_, .caps = Caps{}.multiple_of("H", 16)});

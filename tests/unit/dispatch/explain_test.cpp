@@ -17,7 +17,7 @@ struct ExplainTest : testing::Test, Stage {
   const Rows rows;
 };
 
-TEST_F(ExplainTest, is_what_a_call_would_do_with_a_reason_for_everyone) {
+TEST_F(ExplainTest, shows_the_decision_with_a_reason_for_every_candidate) {
   const Explanation why = op.explain(rows.y, rows.x, rows.w);
   EXPECT_EQ(why.chosen, "norm/acme.one");
   ASSERT_EQ(why.candidates.size(), 3u);
@@ -48,7 +48,7 @@ TEST_F(ExplainTest, of_arguments_that_do_not_fit_is_a_note) {
   EXPECT_NE(op.explain(none, 3).note.find("schema.argument_type"), std::string::npos);
 }
 
-TEST_F(ExplainTest, names_who_wanted_the_order_and_what_boosted_it) {
+TEST_F(ExplainTest, names_the_sources_of_the_order_and_of_boosts) {
   ASSERT_TRUE(runtime
                   .set_policy({.prefer = {"reference"},
                                .strict = true,

@@ -29,7 +29,7 @@ struct Watched : Stage {
 constexpr const char* kNormWithScalars =
     "norm(out Tensor y[..., H], Tensor x[..., H], Tensor? w[H], int n = 0, float eps = 1)";
 
-TEST(GuardedCall, decides_once_for_all_shapes_nobody_looks_at) {
+TEST(GuardedCall, decides_once_for_shapes_that_no_check_reads) {
   Watched stage(kNormWithScalars, {});
   for (int64_t rows = 1; rows < 20; ++rows) {
     const Rows t(rows, 8 + rows % 3);
@@ -37,7 +37,7 @@ TEST(GuardedCall, decides_once_for_all_shapes_nobody_looks_at) {
   }
 }
 
-TEST(GuardedCall, decides_anew_for_each_value_of_what_a_verifier_reads) {
+TEST(GuardedCall, decides_again_for_each_value_that_a_verifier_reads) {
   Watched dim(kNormWithScalars, {{OPMUX_FACT_DIM, "H"}}),
       rows(kNormWithScalars, {{OPMUX_FACT_DIM, "rows"}}),
       scalar(kNormWithScalars, {{OPMUX_FACT_SCALAR, "n"}}),
@@ -59,7 +59,7 @@ TEST(GuardedCall, decides_anew_for_each_value_of_what_a_verifier_reads) {
   EXPECT_EQ(floating.decided(a.y, a.x, none, 2, 0.5), 0);
 }
 
-TEST(GuardedCall, decides_anew_for_layout_contiguity_and_alignment_when_they_are_read) {
+TEST(GuardedCall, decides_again_for_layout_contiguity_and_alignment_if_they_are_read) {
   Watched layout(kNormWithScalars, {{OPMUX_FACT_LAYOUT, "x"}}),
       contiguous(kNormWithScalars, {{OPMUX_FACT_CONTIGUOUS, "x"}}),
       alignment(kNormWithScalars, {{OPMUX_FACT_ALIGNMENT, "x"}});
@@ -121,7 +121,7 @@ TEST(GuardedCall, options_reach_the_kernel_on_warm_calls_and_no_other_call) {
   }
 }
 
-TEST(GuardedCall, one_that_stands_in_on_a_warm_call_gets_the_options_too) {
+TEST(GuardedCall, a_fallback_on_a_warm_call_gets_the_options_too) {
   Stage stage;
   const Operator op = stage.define(kNormWithScalars);
   stage.add({.id = "norm/one.x", .kind = Kind::default_});
@@ -188,7 +188,7 @@ TEST(GuardedCall, outputs_without_an_element_run_nothing) {
   EXPECT_EQ(stage.stats("norm/one.x").calls, 2u);
 }
 
-TEST(GuardedCall, five_kinds_of_calls_take_turns_in_four_places) {
+TEST(GuardedCall, five_kinds_of_calls_share_four_cache_entries) {
   Stage stage;
   const Operator op = stage.define(kNormWithScalars);
   stage.add({.id = "norm/a.x", .kind = Kind::default_, .caps = Caps{}.dtypes({f32})});
@@ -203,7 +203,7 @@ TEST(GuardedCall, five_kinds_of_calls_take_turns_in_four_places) {
   }
 }
 
-TEST(GuardedCall, words_lists_and_lists_of_tensors_work_without_being_kept) {
+TEST(GuardedCall, strings_lists_and_lists_of_tensors_work_without_caching) {
   Stage stage;
   const Operator op = stage.define(
       "pick(out Tensor y[H], Tensor x[H], str mode = \"a\", int[] sizes = [4], "

@@ -38,7 +38,7 @@ TEST(Layouts, views_of_one_layout_come_to_share_a_number) {
   EXPECT_NE(other.y.layout(), a.y.layout());
 }
 
-TEST(Layouts, a_view_that_becomes_another_is_not_taken_for_the_old_one) {
+TEST(Layouts, a_changed_view_is_not_taken_for_the_old_one) {
   Parity stage;
   Rows t;
   const Rows odd(2, 7);
@@ -63,7 +63,7 @@ TEST(Layouts, other_data_behind_a_view_keep_its_number) {
   EXPECT_EQ(t.x.layout(), number);
 }
 
-TEST(Layouts, views_that_were_fine_in_other_company_are_checked_together) {
+TEST(Layouts, views_that_were_valid_with_others_are_checked_together) {
   Parity stage;
   const Rows two(2, 8), three(3, 8);
   for (int i = 0; i < 3; ++i) {
@@ -74,7 +74,7 @@ TEST(Layouts, views_that_were_fine_in_other_company_are_checked_together) {
   }
 }
 
-TEST(Layouts, shapes_met_before_are_forgotten_when_the_class_of_the_plan_changes) {
+TEST(Layouts, cached_shapes_are_dropped_when_the_class_of_the_plan_changes) {
   Parity stage;
   stage.add({.id = "norm/four.h",
              .kind = Kind::reference,
@@ -142,7 +142,7 @@ TEST(FreeDims, rows_may_vary_as_long_as_they_agree) {
   EXPECT_EQ(stage.status.reason(), "schema.size_overflow");
 }
 
-TEST(FreeDims, a_dimension_that_stands_elsewhere_too_is_not_free) {
+TEST(FreeDims, a_dimension_that_occurs_elsewhere_is_not_free) {
   Stage stage;
   const Operator op = stage.define("square(out Tensor y[N], Tensor x[N, N])");
   stage.add({.id = "square/one.x", .kind = Kind::default_});
@@ -158,7 +158,7 @@ TEST(FreeDims, a_dimension_that_stands_elsewhere_too_is_not_free) {
   }
 }
 
-TEST(FreeDims, what_where_speaks_of_is_checked_again) {
+TEST(FreeDims, dimensions_in_where_are_checked_again) {
   Fresh stage("norm(out Tensor y[..., H], Tensor x[..., W]) where W == 2 * H");
   for (int64_t rows = 1; rows < 5; ++rows) {
     EXPECT_EQ(stage.runs_with({rows, 8}, {rows, 16}), "norm/even.h");
@@ -190,7 +190,7 @@ TEST(FreeDims, one_row_with_a_strange_stride_says_nothing_about_two) {
   }
 }
 
-TEST(FreeDims, a_fifth_tensor_is_looked_at_too) {
+TEST(FreeDims, a_fifth_tensor_is_checked_too) {
   Stage stage;
   const Operator op = stage.define(
       "five(out Tensor y[N, H], Tensor a[N, H], Tensor b[N, H], Tensor c[N, H], Tensor d[N, H])");
@@ -206,7 +206,7 @@ TEST(FreeDims, a_fifth_tensor_is_looked_at_too) {
   }
 }
 
-TEST(FreeDims, a_fifth_dimension_is_looked_at_too) {
+TEST(FreeDims, a_fifth_dimension_is_checked_too) {
   Stage stage;
   const Operator op = stage.define("deep(out Tensor y[A, B, C, D, E], Tensor x[A, B, C, D, E])");
   stage.add({.id = "deep/one.x", .kind = Kind::default_});

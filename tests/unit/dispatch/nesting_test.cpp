@@ -111,7 +111,7 @@ TEST(Nesting, a_plan_runs_inside_a_call_and_a_call_inside_a_plan) {
   }
 }
 
-TEST(Nesting, a_nested_call_has_a_workspace_of_its_own) {
+TEST(Nesting, a_nested_call_has_a_separate_workspace) {
   Stage stage;
   const Operator op = stage.define(kNest);
   struct State {
@@ -204,7 +204,7 @@ TEST(Workspace, a_kernel_that_wants_none_gets_none_on_a_thread_that_never_had_on
   EXPECT_EQ(without, 3);
 }
 
-TEST(Workspace, a_plan_is_not_kept_without_the_memory_that_its_kernel_asks_for_next_time) {
+TEST(Workspace, a_plan_is_not_cached_without_the_workspace_that_its_kernel_needs_next_time) {
   Stage stage;
   const Operator op = stage.define(kNest);
   static int asked;

@@ -94,7 +94,7 @@ TEST(Outcomes, the_error_names_the_implementation_and_its_words) {
   EXPECT_EQ(stage.op(rows.y, rows.x).message(), status.message()) << "the same on the cached path";
 }
 
-TEST(Outcomes, the_last_failure_is_returned_when_nobody_is_left) {
+TEST(Outcomes, the_last_failure_is_returned_if_no_candidate_is_left) {
   Three stage(Outcome::failed);
   const auto fails = [](CallFrame& call) { return call.end(Outcome::failed, "me too"); };
   stage.kernel("copy/second.one").body = fails;
@@ -106,7 +106,7 @@ TEST(Outcomes, the_last_failure_is_returned_when_nobody_is_left) {
   EXPECT_EQ(stage.op(rows.y, rows.x).message(), "copy/third.one failed: me too");
 }
 
-TEST(Outcomes, a_report_tells_who_ran_and_why_it_fell_back) {
+TEST(Outcomes, a_report_names_the_implementation_and_the_reason_of_a_fallback) {
   Three stage(Outcome::failed);
   const Rows rows;
   CallReport report;
@@ -147,7 +147,7 @@ TEST(Outcomes, an_unmet_preference_is_a_fall_back_in_the_report) {
 }
 
 // The retry succeeds because memory was released in between.
-TEST(Outcomes, a_retry_comes_after_prepared_states_were_given_up) {
+TEST(Outcomes, a_retry_comes_after_prepared_states_were_evicted) {
   static int frees;
   frees = 0;
   Stage stage;
@@ -206,7 +206,7 @@ TEST(Declines, hold_for_the_exact_arguments_only) {
   EXPECT_EQ(run(3, 0), "copy/first.one copy/last.one");
 }
 
-TEST(Declines, the_only_candidate_is_asked_again) {
+TEST(Declines, the_only_candidate_is_tried_again) {
   Stage stage;
   const Operator op = stage.define(kCopy);
   stage.add({.id = "copy/only.one", .kind = Kind::default_, .run = [](CallFrame&) {
@@ -219,7 +219,7 @@ TEST(Declines, the_only_candidate_is_asked_again) {
   }
 }
 
-TEST(Declines, more_than_can_be_remembered_are_asked_again) {
+TEST(Declines, more_declines_than_fit_are_tried_again) {
   Stage stage;
   const Operator op = stage.define("copy(out Tensor y[..., H], Tensor x[..., H], int n = 0)");
   stage.add({.id = "copy/first.one", .kind = Kind::default_, .run = [](CallFrame&) {
@@ -232,7 +232,7 @@ TEST(Declines, more_than_can_be_remembered_are_asked_again) {
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(t.y, t.x, 5000).ok()); }), "copy/first.one copy/last.one");
 }
 
-TEST(Outcomes, numbers_that_mean_nothing_are_failures) {
+TEST(Outcomes, undefined_outcomes_are_failures) {
   EXPECT_EQ(dispatch::outcome_of(OPMUX_DEVICE_LOST), Code::device_lost);
   EXPECT_EQ(dispatch::outcome_of(6), Code::failed);
   EXPECT_EQ(dispatch::outcome_of(-1), Code::failed);

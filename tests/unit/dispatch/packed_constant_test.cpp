@@ -127,7 +127,7 @@ TEST_F(PackedConstantTest, constants_of_one_shape_share_plans_and_keep_their_cop
   EXPECT_EQ(packer.plans, 1);
 }
 
-TEST_F(PackedConstantTest, two_constants_of_the_same_memory_have_copies_of_their_own) {
+TEST_F(PackedConstantTest, two_constants_of_the_same_memory_have_separate_copies) {
   implement();
   t.weight[0] = 1;
   const Constant a = constant(t);
@@ -138,7 +138,7 @@ TEST_F(PackedConstantTest, two_constants_of_the_same_memory_have_copies_of_their
   EXPECT_EQ(call(a), 1);
 }
 
-TEST_F(PackedConstantTest, is_packed_anew_after_it_changed) {
+TEST_F(PackedConstantTest, is_repacked_after_a_change) {
   implement();
   Constant w = constant(t);
   EXPECT_EQ(call(w), 0);
@@ -247,7 +247,7 @@ TEST_F(PackedConstantTest, options_and_reports_take_the_same_copy) {
   EXPECT_EQ(packer.runs, 4);
 }
 
-TEST_F(PackedConstantTest, one_that_cannot_be_packed_goes_to_the_next_candidate) {
+TEST_F(PackedConstantTest, a_constant_that_cannot_be_packed_goes_to_the_next_candidate) {
   implement();
   const Constant w = constant(t);
   const auto who = [&] { return ran_by([&] { EXPECT_TRUE(op(t.y, t.x, w).ok()); }); };
@@ -345,7 +345,7 @@ struct LimitedConstantTest : PackedConstantTest {
   LimitedConstantTest() : PackedConstantTest(limited()) { implement(1000); }
 };
 
-TEST_F(LimitedConstantTest, what_does_not_fit_is_not_packed_and_works_all_the_same) {
+TEST_F(LimitedConstantTest, a_copy_beyond_the_limit_is_not_packed_and_calls_still_work) {
   std::optional<Constant> a(constant(t));
   Constant b = constant(other);
   EXPECT_EQ(call(*a), 0);

@@ -109,7 +109,7 @@ TEST_F(PreparedCacheTest, a_plan_is_bound_to_the_next_candidate_if_the_first_can
   EXPECT_EQ(plan.implementation(), "copy/prep.one");
 }
 
-TEST_F(PreparedCacheTest, binding_gives_up_where_policy_is_strict_or_nobody_is_left) {
+TEST_F(PreparedCacheTest, binding_fails_if_policy_is_strict_or_no_candidate_is_left) {
   implement();
   const Rows t(2, 8);
   preparing.ends = OPMUX_DECLINED;
@@ -201,7 +201,7 @@ TEST_F(PreparedCacheTest, a_serial_implementation_gets_a_state_per_thread) {
   EXPECT_EQ(seen.size(), 2u);
 }
 
-TEST_F(PreparedCacheTest, a_bound_plan_of_a_serial_implementation_shares_its_state_with_nobody) {
+TEST_F(PreparedCacheTest, a_bound_plan_of_a_serial_implementation_has_a_separate_state) {
   implement({{{OPMUX_FACT_DIM, "H"}}}, OPMUX_IMPL_SERIAL);
   std::vector<int> seen;
   preparing.running = [&](void* prepared) {
@@ -223,7 +223,7 @@ TEST_F(PreparedCacheTest, a_bound_plan_of_a_serial_implementation_shares_its_sta
   EXPECT_EQ(op.bind(t.y, t.x).error().code(), Code::resource);
 }
 
-TEST_F(PreparedCacheTest, the_state_used_longest_ago_is_given_up_and_built_again) {
+TEST_F(PreparedCacheTest, the_least_recently_used_state_is_evicted_and_rebuilt) {
   implement({{{OPMUX_FACT_SCALAR, "n"}}});
   const Rows t;
   constexpr int kMost = dispatch::PreparedCache::kCapacity;

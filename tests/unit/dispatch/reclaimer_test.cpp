@@ -28,7 +28,7 @@ void retire(Reclaimer& reclaimer, bool& freed, uint64_t plan) {
   reclaimer.retire(std::move(items));
 }
 
-TEST(Reclaimer, frees_at_once_what_nobody_is_inside_of) {
+TEST(Reclaimer, frees_immediately_if_no_call_is_inside) {
   Reclaimer reclaimer;
   bool freed = false;
   retire(reclaimer, freed, 7);
@@ -53,7 +53,7 @@ TEST(Reclaimer, waits_for_a_call_of_its_plan_and_for_no_other) {
   EXPECT_TRUE(mine);
 }
 
-TEST(Reclaimer, sees_marks_where_a_thread_had_them_before) {
+TEST(Reclaimer, sees_marks_at_levels_that_a_thread_used_before) {
   ThreadBlock& block = own_thread_block();
   static health::MarkSlot elsewhere;
   block.places.places[1].store(&elsewhere);
@@ -68,7 +68,7 @@ TEST(Reclaimer, sees_marks_where_a_thread_had_them_before) {
   block.places.places[1].store(nullptr);
 }
 
-TEST(PlanIds, say_whose_they_are_and_which_implementation_they_run) {
+TEST(PlanIds, name_their_owner_and_implementation) {
   const PlanIds ids(1234567);
   const uint64_t id = ids.id(3, 41);
   EXPECT_TRUE(PlanIds::is_of(id, 1234567));
@@ -79,7 +79,7 @@ TEST(PlanIds, say_whose_they_are_and_which_implementation_they_run) {
   EXPECT_EQ(id & kColdBit, 0u);
 }
 
-TEST(Reclaimer, waits_for_whoever_reads_any_state) {
+TEST(Reclaimer, waits_for_every_reader) {
   Reclaimer reclaimer;
   bool freed = false;
   {
@@ -94,7 +94,7 @@ TEST(Reclaimer, waits_for_whoever_reads_any_state) {
   }
 }
 
-TEST(Reclaimer, a_thread_that_ended_holds_nothing_up) {
+TEST(Reclaimer, an_ended_thread_blocks_nothing) {
   Reclaimer reclaimer;
   bool freed = false;
   std::barrier step(2);

@@ -52,7 +52,7 @@ TensorView view(const std::vector<int64_t>& shape, const std::vector<int64_t>& s
 class RememberedTensors : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, RememberedTensors, ::testing::Values(1, 2, 3, 4));
 
-TEST_P(RememberedTensors, are_known_again_and_no_others) {
+TEST_P(RememberedTensors, are_recognized_and_no_others_are) {
   const int rank = GetParam();
   const std::vector<int64_t> shape = {2, 3, 5, 7}, strides = {1000, 200, 30, 4};
   const std::vector<int64_t> dims(shape.begin(), shape.begin() + rank);

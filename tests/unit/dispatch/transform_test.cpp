@@ -150,7 +150,7 @@ TEST_F(TransformTest, rules_allow_it_for_some_calls_and_stronger_ones_take_it_ba
             "policy.transforms");
 }
 
-TEST_F(TransformTest, what_is_read_and_written_is_never_copied) {
+TEST_F(TransformTest, inout_tensors_are_never_copied) {
   const Operator bump = stage.define("bump(inout Tensor x[N, H])");
   stage.add({.id = "bump/fast.x",
              .kind = Kind::default_,
@@ -179,7 +179,7 @@ TEST_F(TransformTest, a_verifier_sees_the_tensors_that_its_kernel_would_get) {
   EXPECT_EQ(ran(b_y, b_x), "twice/fast.x widen(y, x)");
 }
 
-TEST_F(TransformTest, a_failure_leaves_the_outputs_to_whoever_stands_in) {
+TEST_F(TransformTest, after_a_failure_the_fallback_writes_the_outputs) {
   stage.kernel("twice/fast.x").body = [](CallFrame& call) {
     static_cast<float*>(call.tensor(0).data())[0] = 77;
     return Outcome::failed;

@@ -38,7 +38,7 @@ TEST(BreakerKey, sizes_between_two_powers_of_two_are_one_class) {
   EXPECT_EQ(key_of(1, 8).log2[registry::kRowsDim], 0);
 }
 
-TEST(BreakerKey, element_types_and_devices_are_classes_of_their_own) {
+TEST(BreakerKey, element_types_and_devices_are_separate_classes) {
   EXPECT_NE(key_of(4, 8), key_of(4, 8, bf16));
   const TensorView far(static_cast<void*>(nullptr), f32, {4, 8}, Device{OPMUX_DEVICE_CUDA, 1});
   EXPECT_NE(Call(far).key(), key_of(4, 8));
@@ -49,7 +49,7 @@ TEST(BreakerKey, says_what_its_class_is) {
   EXPECT_EQ(describe(call.key(), call.schema), "f32 H<=4096 rows<=4 on cpu:0");
 }
 
-TEST(BreakerKey, asks_what_tells_its_class_from_others) {
+TEST(BreakerKey, lists_the_facts_that_distinguish_its_class) {
   const Call call(TensorView(static_cast<void*>(nullptr), f32, {3, 4096}));
   registry::Dependencies asked;
   add_questions(call.key(), call.schema, asked);

@@ -137,7 +137,7 @@ TEST(Breaker, a_hundred_clean_outcomes_make_it_trusted_again) {
   EXPECT_FALSE(bench.breaker.cell_of(key_number(1)));
 }
 
-TEST(Breaker, nothing_opens_before_successes_are_told_too) {
+TEST(Breaker, nothing_opens_before_successes_are_recorded_too) {
   Breaker breaker(false, {}, 1);
   bool publish = false;
   for (int i = 0; i < 20; ++i)
@@ -203,7 +203,7 @@ TEST(Breaker, a_wrong_result_opens_its_class_at_once) {
       << "every call consults it now";
 }
 
-TEST(Breaker, a_wrong_result_from_before_it_opened_says_nothing_new) {
+TEST(Breaker, a_wrong_result_from_before_it_opened_is_ignored) {
   Bench bench;
   const uint64_t ended = bench.now;
   bench.wait(1);

@@ -38,7 +38,7 @@ std::string busy_journal(const TemporaryFolder& folder, JournalFile** kept = nul
   return bytes;
 }
 
-TEST(Journal, says_what_every_thread_was_inside_of) {
+TEST(Journal, shows_the_implementation_of_every_thread) {
   const TemporaryFolder folder;
   const auto end = read_journal(busy_journal(folder));
   ASSERT_TRUE(end) << end.error().message();
@@ -96,7 +96,7 @@ TEST(Journal, of_another_version_or_with_changed_bytes_is_refused_with_a_reason)
   EXPECT_EQ(read_journal(bytes).error().reason(), "journal.version");
 }
 
-TEST(Journal, a_torn_name_hides_no_other) {
+TEST(Journal, a_torn_name_does_not_hide_others) {
   const TemporaryFolder folder;
   const std::string bytes = busy_journal(folder) + "7 other abc rms_norm/x.torn 00";
   const auto end = read_journal(bytes + "\n" + line_of({7, false, "b", "rms_norm/x.whole"}));

@@ -51,14 +51,14 @@ TEST(Quarantine, takes_the_one_that_faulted_and_no_other) {
   EXPECT_TRUE(book.ends.empty());
 }
 
-TEST(Quarantine, a_fault_outside_of_every_implementation_blames_nobody) {
+TEST(Quarantine, a_fault_outside_implementations_blames_none) {
   QuarantineBook book;
   EXPECT_EQ(judge(faulted_inside({}), kNow, book).kind, Judgement::Kind::elsewhere);
   EXPECT_TRUE(book.entries.empty());
   EXPECT_TRUE(book.ends.empty());
 }
 
-TEST(Quarantine, a_fault_in_a_thread_that_nobody_knows_makes_suspects) {
+TEST(Quarantine, a_fault_in_an_unknown_thread_makes_suspects) {
   QuarantineBook book;
   JournalEnd end = faulted_inside({});
   end.thread_known = false;
@@ -98,7 +98,7 @@ TEST(Quarantine, another_build_of_the_same_is_nothing_in_common) {
   EXPECT_EQ(judge(killed_inside({rebuilt}), kNow, book).kind, Judgement::Kind::suspects);
 }
 
-TEST(Quarantine, a_process_that_nobody_kept_a_journal_for_ended_cleanly) {
+TEST(Quarantine, a_process_without_a_journal_ended_cleanly) {
   QuarantineBook book;
   JournalEnd end = faulted_inside(kA);
   end.idle = true;
@@ -124,7 +124,7 @@ TEST(Quarantine, a_book_reads_back_as_it_was_written_and_loses_only_damaged_line
   EXPECT_FALSE(read.parse("opmux quarantine 9\n"));
 }
 
-TEST(Quarantine, a_clock_that_was_set_back_keeps_nothing_longer_than_it_should) {
+TEST(Quarantine, a_clock_set_back_does_not_extend_a_quarantine) {
   QuarantineBook book;
   constexpr int64_t kYear = 365 * 24 * 3600;
   judge(faulted_inside(kA), kNow + kYear, book);
@@ -165,7 +165,7 @@ class Settling : public testing::Test {
   QuarantineStore store;
 };
 
-TEST_F(Settling, judges_processes_that_are_over_once) {
+TEST_F(Settling, evaluates_ended_processes_once) {
   end_a_process_inside_of(kA);
   const Settlement first = settle(run, store, kNow);
   EXPECT_EQ(first.ends, 1u);
@@ -179,7 +179,7 @@ TEST_F(Settling, judges_processes_that_are_over_once) {
   EXPECT_NE(store.read()->find("op/x.a", "b1", kNow + 61), nullptr);
 }
 
-TEST_F(Settling, leaves_processes_alone_that_live) {
+TEST_F(Settling, ignores_running_processes) {
   auto mine = JournalFile::create(run, kNow);
   ASSERT_TRUE(mine);
   (*mine)->slots()[0].marks[0].store(1);
@@ -188,7 +188,7 @@ TEST_F(Settling, leaves_processes_alone_that_live) {
   (*mine)->remove();
 }
 
-TEST_F(Settling, counts_what_it_cannot_read_and_goes_on) {
+TEST_F(Settling, counts_unreadable_journals_and_continues) {
   write_file(run + "/journal-1-1-1-1", "OPMUXJNL and nothing else");
   write_file(run + "/new-journal-1", "half made");
   const Settlement found = settle(run, store, kNow);
@@ -206,7 +206,7 @@ TEST_F(Settling, without_a_store_keeps_verdicts_in_memory_and_journals_for_the_n
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(Settling, of_a_damaged_book_says_so_and_overwrites_nothing) {
+TEST_F(Settling, reports_a_damaged_store_and_overwrites_nothing) {
   ASSERT_TRUE(settle(run, store, kNow).news.empty());
   ::mkdir(folder.at("store").c_str(), 0700);
   write_file(store.path(), "opmux quarantine 9\nsomething\n");

@@ -83,7 +83,7 @@ TEST(BoundedRead, refuses_arrays_whose_head_is_wrong) {
   EXPECT_EQ(read(&one, 1, kLargestStride + 8).error().reason(), "plugin.stride");
 }
 
-TEST(BoundedRead, refuses_elements_that_lie_about_their_size) {
+TEST(BoundedRead, refuses_elements_with_a_wrong_size) {
   for (const uint32_t size : {0u, 4u, 24u, UINT32_MAX}) {
     const Item one{size, 1, 2};
     const Status bad = read(&one, 1, sizeof(Item)).error();

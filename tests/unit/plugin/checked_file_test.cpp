@@ -28,7 +28,7 @@ class CheckFile : public testing::Test {
   TrustSettings settings_;
 };
 
-TEST_F(CheckFile, tells_what_it_read) {
+TEST_F(CheckFile, reports_the_file_contents) {
   const std::string path = good();
   const auto file = check_file(path, settings_);
   ASSERT_TRUE(file) << file.error().to_string();

@@ -341,7 +341,7 @@ TEST(DescriptorReader, a_probe_gives_the_plugins_reason) {
   EXPECT_EQ(contents->batches[1].backend.probe(), "its is_available function returned outcome 77");
 }
 
-TEST(DescriptorReader, an_answer_of_the_wrong_type_is_no_answer) {
+TEST(DescriptorReader, an_answer_of_the_wrong_type_is_ignored) {
   Descriptor descriptor;
   opmux_arg answer{};
   EXPECT_TRUE(descriptor.read()->batches[0].points[0].answer(nullptr, 0, answer));

@@ -67,7 +67,7 @@ size_t dynamic_value(const std::string& bytes, int64_t tag) {
 
 std::string reason(const std::string& bytes) { return std::string(read(bytes).error().reason()); }
 
-TEST(ElfReader, tells_what_a_library_says_about_itself) {
+TEST(ElfReader, reads_the_description_of_a_library) {
   for (const char* name : {"plain", "sysv"}) {
     const auto facts = read(library(name));
     ASSERT_TRUE(facts) << facts.error().to_string();
@@ -79,7 +79,7 @@ TEST(ElfReader, tells_what_a_library_says_about_itself) {
   }
 }
 
-TEST(ElfReader, refuses_what_is_for_no_such_machine_or_no_library) {
+TEST(ElfReader, refuses_other_machines_and_non_libraries) {
   const std::string good = library("plain");
   EXPECT_EQ(reason(""), "elf.magic");
   EXPECT_EQ(reason("#!/bin/sh"), "elf.magic");
@@ -90,7 +90,7 @@ TEST(ElfReader, refuses_what_is_for_no_such_machine_or_no_library) {
   EXPECT_EQ(reason(with(good, offsetof(Elf64_Ehdr, e_type), uint16_t{ET_EXEC})), "elf.type");
 }
 
-TEST(ElfReader, refuses_counts_and_places_that_cannot_be) {
+TEST(ElfReader, refuses_impossible_counts_and_offsets) {
   const std::string good = library("plain");
   EXPECT_EQ(reason(with(good, offsetof(Elf64_Ehdr, e_phnum), uint16_t{0xffff})), "elf.malformed");
   EXPECT_EQ(reason(with(good, offsetof(Elf64_Ehdr, e_phoff), UINT64_MAX - 8)), "elf.truncated");
@@ -128,7 +128,7 @@ std::string verdict(const std::string& name, TrustSettings settings = {}) {
   return std::string(file.error().reason());
 }
 
-TEST(ElfRules, refuse_a_library_that_would_stand_in_for_malloc) {
+TEST(ElfRules, refuse_a_library_that_would_replace_malloc) {
   EXPECT_EQ(verdict("plain"), "");
   EXPECT_EQ(verdict("interposing"), "elf.interposes");
   EXPECT_EQ(verdict("interposer"), "elf.interposes");
@@ -157,7 +157,7 @@ TEST(ElfRules, trust_only_absolute_folders_and_the_own_one_in_run_paths) {
   EXPECT_EQ(verdict("temporary", {.paths = TrustSettings::Paths::reported}), "");
 }
 
-TEST(ElfRules, sealed_memory_has_no_folder_of_its_own) {
+TEST(ElfRules, sealed_memory_has_no_folder) {
   EXPECT_EQ(verdict("origin", {.sealed = true}), "elf.origin");
   EXPECT_EQ(verdict("absolute", {.sealed = true}), "");
 }

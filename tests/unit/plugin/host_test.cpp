@@ -12,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(Host, passes_log_lines_and_device_errors_to_whoever_listens) {
+TEST(Host, passes_log_lines_and_device_errors_to_listeners) {
   std::vector<std::string> heard;
   const opmux_host& host = process_host();
   {
@@ -30,7 +30,7 @@ TEST(Host, passes_log_lines_and_device_errors_to_whoever_listens) {
   EXPECT_THAT(heard, ElementsAre("2warm", "3hot", "cuda:1=700"));
 }
 
-TEST(Host, survives_lines_that_are_no_text_and_listeners_that_throw) {
+TEST(Host, survives_invalid_lines_and_throwing_listeners) {
   std::vector<std::string> heard;
   const opmux_host& host = process_host();
   const HostListener listener(

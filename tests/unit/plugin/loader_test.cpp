@@ -76,7 +76,7 @@ TEST_F(LoaderTest, two_registries_share_one_plugin_that_was_initialised_once) {
   EXPECT_EQ(backend->unavailable_reason(), "1") << "number of init calls without a shutdown";
 }
 
-TEST_F(LoaderTest, the_last_one_who_may_call_into_a_plugin_shuts_it_down) {
+TEST_F(LoaderTest, the_last_reference_to_a_plugin_shuts_it_down) {
   loader_.load(path_of("good"));
   auto record = registry_.snapshot()->find_implementation("good.swish/good.v1");
   EXPECT_TRUE(loader_.unload("good"));
@@ -109,7 +109,7 @@ bool mapped(const std::string& name) {
   return text.find("/" + name + ".so") != std::string::npos;
 }
 
-TEST_F(LoaderTest, code_that_may_go_goes_when_nothing_refers_to_it_any_more) {
+TEST_F(LoaderTest, unloadable_code_is_unloaded_when_it_is_no_longer_referenced) {
   loader_.load(path_of("goes"));
   auto record = registry_.snapshot()->find_implementation("goes.away/goes.v1");
   ASSERT_NE(record, nullptr);
@@ -140,14 +140,14 @@ TEST_F(LoaderTest, refuses_a_file_that_does_not_exist) {
   EXPECT_THAT(report.text, HasSubstr("nothing.so: No such file or directory"));
 }
 
-TEST_F(LoaderTest, refuses_what_is_no_library) {
+TEST_F(LoaderTest, refuses_a_file_that_is_not_a_library) {
   const PluginReport report =
       loader_.load(std::string(OPMUX_TEST_PLUGINS) + "/../CTestTestfile.cmake");
   EXPECT_EQ(report.reason, "elf.magic");
 }
 
 // A missing symbol does not crash; it is detected when the file is opened.
-TEST_F(LoaderTest, refuses_a_library_that_needs_a_symbol_nobody_has) {
+TEST_F(LoaderTest, refuses_a_library_that_needs_an_undefined_symbol) {
   const PluginReport report = loader_.load(path_of("unresolved"));
   EXPECT_EQ(report.reason, "plugin.open");
   EXPECT_THAT(report.text, HasSubstr("nobody_defines_this"));
@@ -266,7 +266,7 @@ TEST_F(LoaderTest, registers_a_plugin_linked_into_the_program_without_its_bad_ba
   EXPECT_EQ(report.reason, "registry.name");
 }
 
-TEST_F(LoaderTest, a_plugin_of_which_nothing_is_left_is_refused) {
+TEST_F(LoaderTest, a_plugin_without_a_valid_backend_is_refused) {
   loader_.load_static(static_query);
   const PluginReport again = loader_.load_static(static_query);
   EXPECT_EQ(again.state, State::refused);

@@ -53,14 +53,14 @@ TEST_F(OpenedFileTest, a_sealed_copy_is_known_by_its_descriptor) {
   EXPECT_TRUE(known_as(opened).starts_with("/proc/")) << known_as(opened);
 }
 
-TEST_F(OpenedFileTest, is_the_one_that_was_checked_whatever_lies_at_its_path_now) {
+TEST_F(OpenedFileTest, is_the_checked_file_even_if_its_path_was_replaced) {
   const std::string path = put_plugin("good"), other = put_plugin("no_query");
   const CheckedFile file = check_file(path, {}).value();
   fs::rename(other, path);
   EXPECT_TRUE(open_once(file)) << "another file in its place is not opened";
 }
 
-TEST_F(OpenedFileTest, is_refused_if_somebody_wrote_to_it_since) {
+TEST_F(OpenedFileTest, is_refused_if_it_was_written_since) {
   const std::string path = put_plugin("good");
   const CheckedFile file = check_file(path, {}).value();
   std::ofstream(path, std::ios::app) << "more";
@@ -82,7 +82,7 @@ TEST_F(OpenedFileTest, a_number_that_is_used_again_is_not_taken_for_the_library_
   EXPECT_EQ(open_library({other, number}).error().reason(), "plugin.swapped");
 }
 
-TEST_F(OpenedFileTest, goes_with_the_last_one_who_has_it_and_can_be_opened_again) {
+TEST_F(OpenedFileTest, is_closed_with_its_last_owner_and_can_be_opened_again) {
   const CheckedFile file = check_file(put_plugin("goes"), {}).value();
   for (int i = 0; i < 2; ++i) {
     const OpenedFile opened = open_once(file).value();

@@ -40,7 +40,7 @@ TEST(JudgeProbe, names_signal_address_and_stage_of_a_crash) {
   EXPECT_EQ(verdict.stage, "init");
 }
 
-TEST(JudgeProbe, tells_endings_apart) {
+TEST(JudgeProbe, distinguishes_endings) {
   const auto code_of = [](std::string_view report, Ending ending) {
     return judge(report, ending).code;
   };
@@ -58,7 +58,7 @@ TEST(JudgeProbe, tells_endings_apart) {
   EXPECT_EQ(code_of("", {}), "probe.verdict");
 }
 
-TEST(JudgeProbe, shows_nothing_of_a_stage_that_is_no_word) {
+TEST(JudgeProbe, hides_a_malformed_stage) {
   EXPECT_EQ(judge("at\t\033[2Jquery\n", {How::exited, 1, false}).stage, "2query");
 }
 
@@ -93,7 +93,7 @@ class ProbeTest : public testing::Test {
   }
 };
 
-TEST_F(ProbeTest, says_what_a_plugin_brings) {
+TEST_F(ProbeTest, reports_the_contents_of_a_plugin) {
   for (const std::string& path : {path_of("good"), std::string()}) {
     const Verdict verdict = try_out("good", path);
     ASSERT_TRUE(verdict.ok()) << verdict.text;
@@ -108,11 +108,11 @@ TEST_F(ProbeTest, says_what_a_plugin_brings) {
   }
 }
 
-TEST_F(ProbeTest, tries_the_file_that_was_checked_whatever_lies_at_its_path) {
+TEST_F(ProbeTest, probes_the_checked_file_even_if_its_path_was_replaced) {
   EXPECT_EQ(try_out("disturbing", path_of("good")).code, "probe.floating_point");
 }
 
-TEST_F(ProbeTest, works_while_the_program_ignores_what_becomes_of_its_children) {
+TEST_F(ProbeTest, works_while_the_program_ignores_sigchld) {
   struct sigaction ignore{}, before{};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGCHLD, &ignore, &before);
@@ -121,7 +121,7 @@ TEST_F(ProbeTest, works_while_the_program_ignores_what_becomes_of_its_children) 
   EXPECT_TRUE(verdict.ok()) << verdict.text;
 }
 
-TEST_F(ProbeTest, refuses_when_there_is_no_program_to_try_with) {
+TEST_F(ProbeTest, refuses_if_the_probe_program_is_missing) {
   const Verdict verdict = probe("/nowhere/opmux-probe", {path_of("good"), 0});
   EXPECT_EQ(verdict.code, "probe.missing");
   EXPECT_THAT(verdict.text, HasSubstr("/nowhere/opmux-probe"));

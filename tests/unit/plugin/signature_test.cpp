@@ -118,7 +118,7 @@ TEST_F(Signed, a_signature_that_cannot_be_read_is_refused) {
   EXPECT_EQ(reason(), "trust.signature");
 }
 
-TEST_F(Signed, a_keyring_that_is_not_whole_and_private_is_refused) {
+TEST_F(Signed, a_damaged_or_writable_keyring_is_refused) {
   sign(key_);
   folder_.write("keys/broken.pub", "opmux-key 1\nname: x\n");
   EXPECT_EQ(reason(), "trust.keyring");

@@ -76,7 +76,7 @@ TEST_F(TrustedPath, trusts_the_user_of_the_process_and_those_it_is_told_to) {
   EXPECT_THAT(reasons(file), IsEmpty());
 }
 
-TEST_F(TrustedPath, a_sticky_folder_of_root_stands_only_above_a_private_one) {
+TEST_F(TrustedPath, a_sticky_folder_of_root_is_trusted_only_above_a_private_one) {
   if (geteuid() != 0) GTEST_SKIP() << "needs a sticky folder of root";
   fs::create_directory(folder_.at("shared"));
   chmod(folder_.at("shared").c_str(), 01777);
@@ -87,7 +87,7 @@ TEST_F(TrustedPath, a_sticky_folder_of_root_stands_only_above_a_private_one) {
   EXPECT_THAT(reasons(folder_.at("shared/private/b.so")), ElementsAre("trust.owner"));
 }
 
-TEST_F(TrustedPath, follows_links_in_trusted_folders_and_tells_where_they_lead) {
+TEST_F(TrustedPath, follows_links_in_trusted_folders_and_reports_their_targets) {
   const std::string file = folder_.write("v2/b.so", "x");
   fs::create_symlink("v2", folder_.at("current"));
   fs::create_symlink(folder_.at("current/./../current/b.so"), folder_.at("c.so"));
@@ -135,7 +135,7 @@ TEST_F(TrustedPath, the_folders_above_the_library_itself_are_not_judged) {
               ElementsAre("trust.mode", "trust.mode"));
 }
 
-TEST_F(TrustedPath, opens_nothing_relative_and_nothing_but_files) {
+TEST_F(TrustedPath, opens_only_regular_files_by_absolute_paths) {
   folder_.write("b.so", "x");
   fs::current_path(folder_.path());
   EXPECT_THAT(reasons("b.so"), ElementsAre("trust.relative"));

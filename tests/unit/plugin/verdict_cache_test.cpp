@@ -86,7 +86,7 @@ TEST_F(VerdictCacheTest, a_damaged_entry_is_a_counted_miss) {
   EXPECT_EQ(cache.corrupt(), 1u);
 }
 
-TEST_F(VerdictCacheTest, does_not_keep_what_says_nothing_of_the_file) {
+TEST_F(VerdictCacheTest, does_not_cache_results_that_do_not_depend_on_the_file) {
   VerdictCache cache(store_, new_context());
   for (const char* code : {"probe.missing", "probe.spawn", "plugin.open", "plugin.swapped"}) {
     cache.keep(digest_, failed_with(code));
@@ -96,7 +96,7 @@ TEST_F(VerdictCacheTest, does_not_keep_what_says_nothing_of_the_file) {
   EXPECT_EQ(cache.find(""), std::nullopt);
 }
 
-TEST_F(VerdictCacheTest, works_from_memory_where_nothing_can_be_written_and_says_so) {
+TEST_F(VerdictCacheTest, works_from_memory_if_nothing_can_be_written_and_logs_it) {
   VerdictCache cache("/proc/nowhere", new_context());
   EXPECT_EQ(cache.folder_state().reason(), "store.folder");
   cache.keep(digest_, passed());

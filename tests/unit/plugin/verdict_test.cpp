@@ -33,14 +33,14 @@ TEST(Verdict, reads_back_as_it_was_written) {
   EXPECT_EQ(parse_verdict(to_text(crash)).value(), crash);
 }
 
-TEST(Verdict, refuses_what_is_cut_off_anywhere) {
+TEST(Verdict, refuses_a_truncated_text) {
   const std::string whole = to_text(whole_verdict());
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_EQ(reason_of(std::string_view(whole).substr(0, size)), "probe.verdict") << size;
   }
 }
 
-TEST(Verdict, refuses_what_it_does_not_know) {
+TEST(Verdict, refuses_unknown_records) {
   const std::string whole = to_text(whole_verdict());
   EXPECT_EQ(reason_of(whole + "more\n"), "probe.verdict");
   EXPECT_EQ(reason_of("opmux-verdict 2\nplugin\ta\t\t\t\t0\nend\n"), "probe.verdict");

@@ -101,7 +101,7 @@ TEST(Condition, joins_by_and_or_and_not) {
   }
 }
 
-TEST(Condition, what_is_asked_about_something_absent_is_neither_true_nor_false) {
+TEST(Condition, a_question_about_something_absent_is_neither_true_nor_false) {
   const Condition absent = Condition::dim("W", Compare::greater_equal, 0);
   const Condition wide = Condition::dim("H", Compare::greater, 1);
   for (const Condition& unknown :
@@ -123,7 +123,7 @@ Condition condition_of(std::string_view text) {
   return condition.value();
 }
 
-TEST(Condition, a_text_asks_for_everything_that_a_call_shows) {
+TEST(Condition, a_text_can_ask_for_every_fact_of_a_call) {
   const NormCall call{.rows = 32,
                       .hidden = 4096,
                       .window = 128,

@@ -22,7 +22,7 @@ bool mentions(const Status& status, std::string_view text) {
   return status.message().find(text) != std::string_view::npos;
 }
 
-TEST(Environment, nothing_set_says_nothing) {
+TEST(Environment, an_empty_environment_sets_nothing) {
   const Environment environment = parsed({});
   EXPECT_TRUE(environment.policy.empty());
   EXPECT_TRUE(environment.seen.empty());
@@ -131,7 +131,7 @@ TEST(Environment, an_unknown_name_fails_and_suggests_the_nearest) {
   EXPECT_TRUE(mentions(status, "did you mean 'OPMUX_PREFER'?")) << status.to_string();
 }
 
-TEST(Environment, names_of_other_programs_are_none_of_its_business) {
+TEST(Environment, names_of_other_programs_are_ignored) {
   EXPECT_TRUE(parse_environment({{"PATH", "/bin"}, {"OPMUXER", "1"}}).has_value());
 }
 
@@ -197,7 +197,7 @@ TEST(Environment, vendors_are_names) {
   EXPECT_EQ(error("OPMUX_DENY_VENDORS", "vendor:acme").reason(), "environment.value");
 }
 
-TEST(Environment, takes_its_own_from_a_block_of_variables) {
+TEST(Environment, takes_its_variables_from_an_environment_block) {
   const char* block[] = {"PATH=/bin", "OPMUX_STRICT=1", "OPMUX_LOG=a=b", "OPMUX_BARE", nullptr};
   const std::vector<Variable> variables = variables_of(block);
   ASSERT_EQ(variables.size(), 2u);

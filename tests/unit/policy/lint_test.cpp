@@ -30,7 +30,7 @@ std::string codes(std::vector<Rule> rules) {
 
 Condition wide(int64_t more = 0) { return Condition::dim("H", Compare::greater, 64 + more); }
 
-TEST(Lint, says_nothing_about_rules_that_all_have_a_part) {
+TEST(Lint, reports_nothing_if_every_rule_has_an_effect) {
   EXPECT_EQ(codes({{.name = "a", .op = "norm", .when = wide(), .prefer = {"vendor"}},
                    {.name = "b", .op = "norm", .prefer = {"reference"}},
                    {.name = "c", .op = "*", .deny = {"*/absent.*"}, .strict = true}}),
@@ -50,7 +50,7 @@ TEST(Lint, finds_a_field_that_another_rule_always_sets_first) {
             "b:policy.shadowed");
 }
 
-TEST(Lint, finds_what_is_asked_for_and_denied) {
+TEST(Lint, finds_rules_that_require_and_deny_the_same) {
   EXPECT_EQ(codes({{.name = "a", .op = "norm", .prefer = {"reference"}},
                    {.name = "b", .op = "*", .deny = {"reference"}}}),
             "a:policy.contradiction");
@@ -59,7 +59,7 @@ TEST(Lint, finds_what_is_asked_for_and_denied) {
             "");
 }
 
-TEST(Lint, finds_expired_rules_and_names_that_stand_twice) {
+TEST(Lint, finds_expired_rules_and_duplicate_names) {
   EXPECT_EQ(codes({{.name = "a", .deny = {"vendor"}, .expires = "2020-01-01", .expired = true},
                    {.name = "a", .deny = {"reference"}}}),
             "a:policy.expired a:policy.duplicate_name");

@@ -22,7 +22,7 @@ TEST(OperatorPolicy, without_policy_priorities_alone_decide) {
   EXPECT_EQ(bench.dropped("simd"), registry::code_of(registry::Reason::none));
 }
 
-TEST(OperatorPolicy, strict_comes_from_the_strongest_source_that_says_it) {
+TEST(OperatorPolicy, strict_comes_from_the_strongest_source_that_sets_it) {
   const Bench off({{Source::code, {.strict = false}}, {Source::environment, {.strict = true}}});
   EXPECT_FALSE(off.view().strict);
   EXPECT_EQ(describe(off.view().strict_by), "code (code)");
@@ -52,7 +52,7 @@ TEST(OperatorPolicy, reasons_say_which_constraint_dropped_a_candidate) {
             "policy.vendor_not_allowed");
 }
 
-TEST(OperatorPolicy, of_several_reasons_the_hardest_is_told) {
+TEST(OperatorPolicy, of_several_reasons_the_hardest_is_reported) {
   Policy policy{.require = {"default"},
                 .deny = {"vendor:acme"},
                 .allow = {"default"},
@@ -73,7 +73,7 @@ TEST(OperatorPolicy, of_several_reasons_the_hardest_is_told) {
   EXPECT_EQ(told(), "policy.vendor_not_allowed");
 }
 
-TEST(OperatorPolicy, a_weaker_denial_is_told_before_a_stronger_require) {
+TEST(OperatorPolicy, a_weaker_denial_is_reported_before_a_stronger_require) {
   const Bench bench({{Source::scope, {.require = {"default"}}},
                      {Source::environment, {.deny_vendors = {"acme"}}}});
   EXPECT_EQ(bench.dropped("acme"), "policy.vendor_denied");

@@ -16,7 +16,7 @@ std::vector<std::string> lines(const std::vector<Setting>& settings) {
   return all;
 }
 
-TEST(OriginReport, shows_the_built_in_values_when_nobody_speaks) {
+TEST(OriginReport, shows_the_built_in_values_without_a_policy) {
   EXPECT_THAT(
       lines(effective_settings({})),
       testing::ElementsAre("prefer = by priority <- built-in", "strict = false <- built-in"));

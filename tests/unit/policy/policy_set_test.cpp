@@ -48,7 +48,7 @@ TEST(PolicyLayer, sources_have_words) {
   for (int i = 0; i < 6; ++i) EXPECT_EQ(name_of(static_cast<Source>(i)), words[i]);
 }
 
-TEST(PolicyHash, is_zero_where_nothing_is_said) {
+TEST(PolicyHash, is_zero_for_an_empty_policy) {
   EXPECT_EQ(file({})->hash_for("norm"), 0u);
   EXPECT_EQ(file({.rules = {{.op = "softmax", .deny = {"vendor"}}}})->hash_for("norm"), 0u);
   EXPECT_EQ(file({.per_op = {{"softmax", {"vendor"}}}})->hash_for("norm"), 0u);
@@ -130,7 +130,7 @@ TEST(PolicyPart, has_the_rules_of_one_operator_in_their_order_and_everything_gen
   EXPECT_EQ(part->hash_for("norm"), whole->hash_for("norm"));
 }
 
-TEST(PolicyPart, keeps_what_the_policy_stands_on) {
+TEST(PolicyPart, keeps_the_underlying_policies) {
   const Policy outer{.rules = {{.op = "norm", .deny = {"vendor"}}, {.op = "softmax"}}};
   const PolicyLayerPtr whole = layer_of(Source::scope, combine(outer, {.prefer = {"reference"}}));
   const PolicyLayerPtr part = whole->part_for("norm");
@@ -139,7 +139,7 @@ TEST(PolicyPart, keeps_what_the_policy_stands_on) {
   EXPECT_EQ(part->hash_for("norm"), whole->hash_for("norm"));
 }
 
-TEST(PolicyPart, of_an_operator_that_nothing_concerns_is_none) {
+TEST(PolicyPart, of_an_unaffected_operator_is_empty) {
   const PolicyLayerPtr layer = file({.rules = {{.op = "softmax", .prefer = {"vendor"}}}});
   EXPECT_EQ(layer->part_for("norm"), nullptr);
   EXPECT_TRUE((PolicySet{{layer}}.part_for("norm").layers.empty()));
@@ -169,7 +169,7 @@ TEST(PolicyScale, an_operator_sees_only_its_own_of_10000_rules) {
   EXPECT_EQ(seen, 10'000u - 10u + 300u * 10u);
 }
 
-TEST(PolicyScale, indexing_10000_rules_and_reading_all_operators_takes_no_time_to_speak_of) {
+TEST(PolicyScale, indexing_10000_rules_and_reading_all_operators_is_fast) {
   Policy policy = large_policy();
   const auto start = std::chrono::steady_clock::now();
   const PolicyLayerPtr layer = file(std::move(policy));

@@ -143,7 +143,7 @@ TEST(PolicyValidation, looks_at_the_policies_underneath_too) {
   EXPECT_EQ(reason(policy), "policy.token");
 }
 
-TEST(PolicyValidation, bounds_how_many_policies_stand_on_each_other) {
+TEST(PolicyValidation, bounds_the_depth_of_stacked_policies) {
   Policy policy{.deny = {"norm/acme.first"}};
   for (int i = 1; i < 64; ++i) {
     policy = combine(policy, {.deny = {"norm/acme.v" + std::to_string(i)}});

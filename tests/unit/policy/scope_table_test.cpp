@@ -32,7 +32,7 @@ TEST(ScopeTable, equal_content_has_one_number) {
   EXPECT_EQ(table.alive(), 2u);
 }
 
-TEST(ScopeTable, content_is_everything_that_can_be_told_of_it) {
+TEST(ScopeTable, content_covers_every_field) {
   ScopeTable table;
   const ScopeRef a = table.intern({.rules = {{.name = "a", .deny = {"vendor"}}}}).value();
   const ScopeRef b = table.intern({.rules = {{.name = "b", .deny = {"vendor"}}}}).value();

@@ -141,7 +141,7 @@ TEST(Glob, does_not_slow_down_on_many_stars) {
   EXPECT_FALSE(glob_match(pattern + "*b", std::string(20000, 'a')));
 }
 
-TEST(Prefer, a_single_kind_stands_for_itself_and_then_the_others) {
+TEST(Prefer, a_single_kind_means_that_kind_and_then_the_others) {
   using List = std::vector<std::string>;
   EXPECT_EQ(expand_prefer({"vendor"}), (List{"vendor", "default", "reference"}));
   EXPECT_EQ(expand_prefer({"default"}), (List{"default", "vendor", "reference"}));

@@ -64,7 +64,7 @@ TEST(Capture, does_not_trust_what_may_have_been_written) {
   EXPECT_TRUE(inout.tensor(0).bytes.empty());
 }
 
-TEST(Capture, leaves_out_what_is_too_much_or_elsewhere) {
+TEST(Capture, skips_large_tensors_and_device_memory) {
   TwoTensors tensors;
   const ArgumentList list = tensors.apart();
   const Captured small(kCopy, list, {.inputs = true, .most = 31});
@@ -78,7 +78,7 @@ TEST(Capture, leaves_out_what_is_too_much_or_elsewhere) {
   EXPECT_EQ(device.tensor(1).contents, Contents::elsewhere);
 }
 
-TEST(Capture, cannot_tell_lists_of_tensors) {
+TEST(Capture, does_not_record_lists_of_tensors) {
   TwoTensors tensors;
   const TensorView x{tensors.x.data(), f32, {8}};
   const ArgumentList list =

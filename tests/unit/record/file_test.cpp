@@ -71,7 +71,7 @@ std::string problem(std::string_view bytes) {
   return read ? "" : std::string(read.error().message());
 }
 
-TEST(ReplayFile, gives_back_what_was_written) {
+TEST(ReplayFile, returns_the_written_data) {
   const std::string bytes = to_file(sample());
   const auto read = parse_file(bytes, "a file");
   ASSERT_TRUE(read) << read.error().to_string();

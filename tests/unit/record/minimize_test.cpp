@@ -112,7 +112,7 @@ TEST(Minimize, gaps_between_rows_stay) {
   EXPECT_EQ(shrunk.smallest.arguments[0].tensor.strides, (Shape{4, 1}));
 }
 
-TEST(Minimize, asks_so_often_and_no_more) {
+TEST(Minimize, stops_at_the_limit_of_attempts) {
   const Shrunk shrunk(
       kCopyRows, {int_tensor("y", {64, 64}, false), int_tensor("x", {64, 64}, true)},
       [](const Recording&) { return true; }, 3);

@@ -28,7 +28,7 @@ uintptr_t address_of(const opmux_arg& arg) {
   return reinterpret_cast<uintptr_t>(arg.value.tensor->data);
 }
 
-TEST(PlacedCall, lies_in_memory_as_it_did) {
+TEST(PlacedCall, has_its_original_memory_layout) {
   const std::vector<RecordedArgument> arguments{
       floats("y", {2, 2}, {2, 1}),
       floats("x", {2, 2}, {-5, 1}, {1, 2, 3, 4}),
@@ -54,7 +54,7 @@ TEST(PlacedCall, lies_in_memory_as_it_did) {
   EXPECT_EQ(args[6].value.i64, 7);
 }
 
-TEST(PlacedCall, an_output_lies_where_its_input_does) {
+TEST(PlacedCall, an_aliased_output_shares_memory_with_its_input) {
   std::vector<RecordedArgument> arguments{floats("y", {2}, {1}), floats("x", {2}, {1}, {1, 2})};
   arguments[0].tensor.same_as = "x";
   const auto together = PlacedCall::place(arguments);

@@ -25,7 +25,7 @@ TEST(RecordFolder, writes_for_this_user_alone) {
   EXPECT_TRUE(records.path_of("one").ends_with("/a/b/one.opmux-replay"));
 }
 
-TEST(RecordFolder, takes_a_name_once_and_so_many_files) {
+TEST(RecordFolder, uses_each_name_once_up_to_the_file_limit) {
   const TemporaryFolder folder;
   const RecordFolder records(folder.at("records"), 2);
   EXPECT_TRUE(records.write("one", "bytes").ok());
@@ -36,7 +36,7 @@ TEST(RecordFolder, takes_a_name_once_and_so_many_files) {
   EXPECT_EQ(records.write("three", "bytes").code(), Code::resource);
 }
 
-TEST(RecordFolder, says_what_is_in_the_way) {
+TEST(RecordFolder, reports_the_obstacle) {
   const TemporaryFolder folder;
   write_file(folder.at("file"), "");
   EXPECT_EQ(RecordFolder(folder.at("file"), 2).write("one", "x").reason(), "record.folder");

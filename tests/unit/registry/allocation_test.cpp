@@ -22,7 +22,7 @@ void* operator new(size_t size) {
 namespace opmux::registry {
 namespace {
 
-TEST(ArgumentPath, allocates_nothing_when_all_is_well) {
+TEST(ArgumentPath, allocates_nothing_on_success) {
   const Schema schema = schema_of(
       "f(out Tensor(E) y[..., H], Tensor(E) x[..., H2], Tensor? w[H], enum{p, q} m = p, "
       "str s = \"long enough to need memory of its own\", int[] l = [1, 2]) where H2 == 2 * H");

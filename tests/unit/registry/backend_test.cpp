@@ -28,7 +28,7 @@ TEST(Backend, without_a_probe_is_available) {
   EXPECT_EQ(backend.unavailable_reason(), "");
 }
 
-TEST(Backend, is_not_probed_before_someone_asks) {
+TEST(Backend, is_not_probed_before_the_first_query) {
   int probes = 0;
   BackendDraft lazy = draft();
   lazy.probe = [&]() -> std::optional<std::string> { return ++probes, "no driver"; };

@@ -68,7 +68,7 @@ TEST_F(BatchTest, an_unknown_operator_is_refused_with_the_nearest) {
             "there is no operator 'nrom'; did you mean 'norm'?");
 }
 
-TEST_F(BatchTest, a_backend_of_which_everything_was_refused_is_not_there) {
+TEST_F(BatchTest, a_backend_without_accepted_implementations_is_not_registered) {
   const auto result = registry_.add(batch_of("acme", {draft("nrom", "v1")}), false);
   EXPECT_EQ(result.backend, nullptr);
   EXPECT_FALSE(registry_.snapshot()->backends.contains("acme"));
@@ -228,7 +228,7 @@ TEST_F(BatchTest, a_programs_backend_grows_if_kind_and_vendor_stay) {
   EXPECT_EQ(refusal(other).reason(), "registry.backend");
 }
 
-TEST_F(BatchTest, a_plugins_backend_is_its_own) {
+TEST_F(BatchTest, a_plugins_backend_belongs_to_the_plugin) {
   Batch first = batch_of("acme", {draft("norm", "v1")});
   first.backend.plugin = "acme_plugin";
   ASSERT_TRUE(refusal(first).ok());
@@ -239,7 +239,7 @@ TEST_F(BatchTest, a_plugins_backend_is_its_own) {
   EXPECT_EQ(refusal(second).reason(), "registry.backend");
 }
 
-TEST_F(BatchTest, a_plugin_brings_operators_of_its_own) {
+TEST_F(BatchTest, a_plugin_adds_operators) {
   Batch batch = batch_of("acme", {draft("acme.swish", "v1")});
   batch.backend.plugin = "acme";
   batch.operators = {"acme.swish(out Tensor y[N], Tensor x[N])"};

@@ -138,7 +138,7 @@ TEST(Capability, absent_and_given) {
   EXPECT_EQ(call.refusal(Caps{}.present("weight")), "caps.present: weight must be given");
 }
 
-TEST(Capability, scalars_speak_in_words) {
+TEST(Capability, scalars_are_reported_as_words) {
   Call call;
   call.arguments.values[4].i64 = 128;
   call.arguments.values[5].i64 = 1;

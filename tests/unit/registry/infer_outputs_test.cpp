@@ -51,7 +51,7 @@ TEST(InferOutputs, solves_a_condition_for_a_dimension_of_outputs) {
             (Shape{4, 5}));
 }
 
-TEST(InferOutputs, outputs_that_are_given_tell_dimensions_of_the_others) {
+TEST(InferOutputs, passed_outputs_determine_dimensions_of_the_others) {
   const std::string_view text = "f(out Tensor y[..., K], out Tensor z[..., K], Tensor x[..., E])";
   const auto outputs = infer(text, ArgumentList().f32({3, 2}).none().f32({3, 8}));
   ASSERT_TRUE(outputs.has_value()) << outputs.error().to_string();
@@ -75,7 +75,7 @@ TEST(InferOutputs, refuses_a_condition_without_whole_solution) {
       "f: cannot infer 'y': the inputs do not determine dimension H (H * H == N)");
 }
 
-TEST(InferOutputs, names_what_nothing_tells) {
+TEST(InferOutputs, names_dimensions_that_cannot_be_inferred) {
   expect_inference_refuses("f(out Tensor y[K], Tensor x[N])", ArgumentList().none().f32({3}),
                            "schema.not_inferable",
                            "f: cannot infer 'y': the inputs do not determine dimension K");

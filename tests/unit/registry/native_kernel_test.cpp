@@ -45,7 +45,7 @@ TEST(NativeKernel, turns_an_exception_into_failed_with_its_text) {
   EXPECT_EQ(sink.text(), "bad tile");
 }
 
-TEST(NativeKernel, turns_whatever_else_is_thrown_into_failed) {
+TEST(NativeKernel, turns_any_other_exception_into_failed) {
   base::ErrorSink sink;
   EXPECT_EQ(run({.id = "swish/acme.v1", .run = [](CallFrame&) -> Outcome { throw 3; }}, sink),
             OPMUX_FAILED);

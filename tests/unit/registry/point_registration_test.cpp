@@ -53,7 +53,7 @@ TEST_F(PointRegistration, the_same_declaration_again_is_fine_and_another_is_refu
   EXPECT_EQ(registry_.declare_point("tile").reason(), "point.syntax");
 }
 
-TEST_F(PointRegistration, answers_stand_by_priority_and_then_by_name) {
+TEST_F(PointRegistration, answers_are_ordered_by_priority_and_then_by_name) {
   ASSERT_TRUE(registry_.declare_point("tile() -> int").ok());
   for (const char* name : {"b", "a", "high"}) {
     Batch batch = plugin_batch(name, "tile() -> int");

@@ -7,7 +7,7 @@
 namespace opmux::registry {
 namespace {
 
-TEST(Reasons, stand_in_the_catalogue_in_order_of_declaration) {
+TEST(Reasons, are_listed_in_order_of_declaration) {
   const auto catalogue = reason_catalogue();
   for (size_t i = 0; i < catalogue.size(); ++i) {
     EXPECT_EQ(static_cast<size_t>(catalogue[i].reason), i) << catalogue[i].code;
@@ -16,7 +16,7 @@ TEST(Reasons, stand_in_the_catalogue_in_order_of_declaration) {
   EXPECT_EQ(catalogue.size(), static_cast<size_t>(Reason::lock_deviation) + 1);
 }
 
-TEST(Reasons, have_a_dotted_word_of_their_own_and_a_sentence) {
+TEST(Reasons, have_a_unique_dotted_code_and_a_sentence) {
   std::set<std::string_view> codes;
   for (const ReasonInfo& info : reason_catalogue()) {
     EXPECT_TRUE(codes.insert(info.code).second) << info.code;

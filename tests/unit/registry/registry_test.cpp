@@ -157,7 +157,7 @@ TEST_F(RegistryTest, withdrawing_a_backend_takes_all_it_brought) {
   registry_.withdraw_backend("nobody");
 }
 
-TEST_F(RegistryTest, tells_of_each_publication_and_of_nothing_else) {
+TEST_F(RegistryTest, notifies_about_each_publication_only) {
   int changes = 0;
   registry_.on_change([&] {
     ++changes;

@@ -35,7 +35,7 @@ TEST(StandardSchemas, include_the_operators_that_backends_implement) {
   }
 }
 
-TEST(StandardSchemas, have_one_sentence_of_summary_each_and_stand_in_order) {
+TEST(StandardSchemas, have_one_sentence_of_summary_each_and_are_sorted) {
   const auto all = standard_schemas();
   for (const StandardSchema& standard : all) {
     EXPECT_TRUE(standard.summary.ends_with('.')) << standard.name;

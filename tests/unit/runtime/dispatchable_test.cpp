@@ -18,7 +18,7 @@ using Scale = Dispatchable<Status(Out, In, double, int64_t, bool)>;
 constexpr const char* kScale =
     "scale(out Tensor y[*], Tensor x[*], float factor, int count, bool twice)";
 
-TEST(Dispatchable, runs_its_own_body_until_something_better_is_there) {
+TEST(Dispatchable, runs_its_body_until_a_better_implementation_exists) {
   Stage stage;
   const Scale scale(stage.runtime, kScale, scale_body);
   ASSERT_TRUE(scale.status().ok()) << scale.status().to_string();

@@ -58,7 +58,7 @@ TEST(Explanation, says_which_dimensions_are_free) {
   EXPECT_EQ(last_line(e), "depends on: dtype(x), H");
 }
 
-TEST(Explanation, gives_the_free_dimensions_a_line_of_their_own_after_many_facts) {
+TEST(Explanation, puts_the_free_dimensions_on_a_separate_line_after_many_facts) {
   Explanation e = example();
   e.depends_on.assign(10, "dtype(weight)");
   EXPECT_EQ(last_line(e), "            any number of rows takes the same plan");

@@ -31,7 +31,7 @@ struct FollowedFilesTest : testing::Test {
   TemporaryFolder folder;
 };
 
-TEST_F(FollowedFilesTest, mode_is_by_what_is_there) {
+TEST_F(FollowedFilesTest, mode_depends_on_the_configured_sources) {
   const auto mode = [&](SourceOptions options, std::string word) {
     policy::Environment environment;
     environment.mode = std::move(word);
@@ -52,7 +52,7 @@ TEST_F(FollowedFilesTest, mode_is_by_what_is_there) {
   EXPECT_EQ(mode({.config = config()}, "config"), "config");
 }
 
-TEST_F(FollowedFilesTest, a_file_is_read_at_the_start_and_said_to_be_in_force) {
+TEST_F(FollowedFilesTest, a_file_is_read_at_the_start_and_reported_in_force) {
   write_file(config(), preferring("vendor"));
   const Runtime runtime = Runtime::create(options()).value();
   EXPECT_EQ(setting(runtime, "prefer"), "vendor <- prefer (" + config() + ")");
@@ -60,7 +60,7 @@ TEST_F(FollowedFilesTest, a_file_is_read_at_the_start_and_said_to_be_in_force) {
   EXPECT_EQ(setting(runtime, "file.version"), "1 <- file");
 }
 
-TEST_F(FollowedFilesTest, a_relative_path_is_seen_from_where_the_process_stood_at_the_start) {
+TEST_F(FollowedFilesTest, a_relative_path_is_resolved_against_the_initial_working_directory) {
   write_file(config(), preferring("vendor"));
   Options made = options();
   const std::filesystem::path before = std::filesystem::current_path();
@@ -77,7 +77,7 @@ TEST_F(FollowedFilesTest, a_relative_path_is_seen_from_where_the_process_stood_a
   EXPECT_THAT(setting(*runtime, "prefer"), HasSubstr("reference"));
 }
 
-TEST_F(FollowedFilesTest, the_platform_stands_below_the_environment) {
+TEST_F(FollowedFilesTest, the_platform_is_weaker_than_the_environment) {
   write_file(folder.at("platform.yaml"), preferring("vendor"));
   Options made = bare({{"OPMUX_PLATFORM", folder.at("platform.yaml")}});
   EXPECT_THAT(setting(Runtime::create(made).value(), "prefer"), HasSubstr("platform.yaml"));
@@ -88,13 +88,13 @@ TEST_F(FollowedFilesTest, the_platform_stands_below_the_environment) {
   EXPECT_EQ(Runtime::create(made).error().reason(), "config.platform");
 }
 
-TEST_F(FollowedFilesTest, a_broken_file_at_the_start_is_an_error_with_its_place) {
+TEST_F(FollowedFilesTest, an_invalid_file_at_the_start_is_an_error_with_its_position) {
   write_file(config(), "opmux: 1\ndefaults: {perfer: [vendor]}\n");
   const Status refused = Runtime::create(options()).error();
   EXPECT_THAT(std::string(refused.message()), HasSubstr("policy.yaml:2:"));
 }
 
-TEST_F(FollowedFilesTest, starts_with_the_last_known_good_and_says_so) {
+TEST_F(FollowedFilesTest, starts_with_the_last_known_good_policy_and_logs_it) {
   write_file(config(), preferring("vendor"));
   ASSERT_TRUE(Runtime::create(options()));
   write_file(config(), "opmux: 1\ndefaults: {perfer: [vendor]}\n");
@@ -111,7 +111,7 @@ TEST_F(FollowedFilesTest, starts_with_the_last_known_good_and_says_so) {
   EXPECT_FALSE(Runtime::create(made));
 }
 
-TEST_F(FollowedFilesTest, a_full_disk_is_told_once_and_policies_come_into_force) {
+TEST_F(FollowedFilesTest, a_full_disk_is_logged_once_and_policies_come_into_force) {
   write_file(config(), preferring("vendor"));
   EXPECT_TRUE(true_in_forked_child([&] {
     ::signal(SIGXFSZ, SIG_IGN);
@@ -170,7 +170,7 @@ TEST_F(FollowedFilesTest, a_change_comes_into_force_when_it_has_been_quiet_and_n
   EXPECT_EQ(runtime.policy_state().loaded, 2u);
 }
 
-TEST_F(FollowedFilesTest, a_file_that_breaks_or_goes_is_told_once_and_changes_nothing) {
+TEST_F(FollowedFilesTest, an_invalid_or_removed_file_is_logged_once_and_changes_nothing) {
   write_file(config(), preferring("vendor"));
   Runtime runtime = Runtime::create(options()).value();
   std::vector<std::string> heard;
@@ -192,7 +192,7 @@ TEST_F(FollowedFilesTest, a_file_that_breaks_or_goes_is_told_once_and_changes_no
   EXPECT_THAT(setting(runtime, "prefer"), HasSubstr("reference"));
 }
 
-TEST_F(FollowedFilesTest, a_forked_child_follows_the_file_by_itself) {
+TEST_F(FollowedFilesTest, a_forked_child_watches_the_file_independently) {
   if (under_thread_sanitizer()) GTEST_SKIP() << "it cannot follow threads of a child";
   write_file(config(), preferring("vendor"));
   Options made = options();

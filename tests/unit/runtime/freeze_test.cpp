@@ -122,7 +122,7 @@ TEST_F(FreezeTest, strict_refuses_a_deviation_instead_of_running_it) {
   EXPECT_EQ(candidate(why, "copy/b.x").code, "lock.deviation");
 }
 
-TEST_F(FreezeTest, a_withdrawn_choice_is_replaced_and_told_but_not_with_strict) {
+TEST_F(FreezeTest, a_withdrawn_choice_is_replaced_and_logged_unless_strict) {
   EXPECT_EQ(runs(wide), "copy/a.x");
   ASSERT_TRUE(stage.runtime.freeze());
   ASSERT_TRUE(stage.kernel("copy/a.x").registration.withdraw().ok());
@@ -301,7 +301,7 @@ TEST_F(StaticModeTest, a_lockfile_that_is_named_and_that_the_mode_does_not_read_
               HasSubstr("mode dynamic does not use a lockfile, but " + folder.at("opmux.lock")));
 }
 
-TEST_F(StaticModeTest, settings_name_the_lockfile_once_and_who_named_it) {
+TEST_F(StaticModeTest, settings_name_the_lockfile_once_with_its_source) {
   write_lock();
   write_file(folder.at("policy.yaml"), "opmux: 1\n");
   const auto lines = [](const Runtime& runtime) {

@@ -62,7 +62,7 @@ TEST(Health, an_implementation_that_fails_five_times_is_not_called_again) {
   EXPECT_EQ(clinic.stats("copy/fast.one").failed, 5u);
 }
 
-TEST(Health, other_shapes_go_on_with_what_failed_for_some) {
+TEST(Health, other_shapes_continue_to_use_an_implementation_that_failed_for_some) {
   Clinic clinic;
   clinic.break_fast();
   clinic.run(clinic.rows, 5);
@@ -76,7 +76,7 @@ TEST(Health, other_shapes_go_on_with_what_failed_for_some) {
   EXPECT_EQ(clinic.run(larger), "copy/fast.one");
 }
 
-TEST(Health, it_is_tried_again_later_and_trusted_after_two_successes) {
+TEST(Health, it_is_probed_later_and_closed_after_two_successes) {
   Clinic clinic;
   clinic.break_fast();
   clinic.run(clinic.rows, 6);
@@ -105,7 +105,7 @@ TEST(Health, time_that_starts_when_the_program_does_counts) {
   EXPECT_EQ(clinic.run(clinic.rows), "copy/fast.one");
 }
 
-TEST(Health, a_clock_that_jumps_by_a_year_disturbs_no_call) {
+TEST(Health, a_clock_jump_of_a_year_does_not_affect_calls) {
   constexpr auto kYear = std::chrono::hours(365 * 24);
   for (const auto jump : {seconds(kYear), -seconds(kYear)}) {
     Clinic clinic;
@@ -147,7 +147,7 @@ TEST(Health, a_burst_of_failures_among_successes_opens_nothing) {
   EXPECT_EQ(clinic.kernel("copy/fast.one").runs, 200u);
 }
 
-TEST(Health, plans_tell_their_successes_too) {
+TEST(Health, plans_record_their_successes_too) {
   Clinic clinic;
   auto plan = clinic.op.bind(clinic.rows.y, clinic.rows.x).value();
   int call = 0;
@@ -204,7 +204,7 @@ TEST(Health, what_is_required_and_open_is_an_error) {
   EXPECT_EQ(clinic.op(clinic.rows.y, clinic.rows.x).code(), Code::no_candidate);
 }
 
-TEST(Health, listeners_are_told_each_change_once) {
+TEST(Health, listeners_are_notified_once_per_change) {
   Clinic clinic;
   std::vector<std::string> told;
   clinic.runtime.on_breaker([&](const BreakerEvent& event) {
@@ -243,7 +243,7 @@ TEST(Health, by_hand_an_implementation_is_opened_closed_and_isolated) {
             Code::not_found);
 }
 
-TEST(Health, the_reference_goes_on_failing) {
+TEST(Health, a_failing_reference_is_still_called) {
   Clinic clinic({.deny = {"copy/fast.*", "copy/middle.*"}});
   clinic.kernel("copy/plain.one").body = fails;
   clinic.run(clinic.rows, 50);
@@ -281,7 +281,7 @@ Outcome takes_its_time(CallFrame&) {
   return Outcome::ok;
 }
 
-TEST(Health, slow_calls_open_what_a_policy_has_timed) {
+TEST(Health, slow_calls_open_a_breaker_if_a_policy_times_them) {
   Policy policy;
   Rule rule;
   rule.op = "copy";
@@ -309,7 +309,7 @@ TEST(Health, plans_are_timed_too) {
   EXPECT_EQ(clinic.runtime.health().breakers.at(0).state, BreakerState::open);
 }
 
-TEST(Health, nothing_is_timed_that_no_policy_has_timed) {
+TEST(Health, calls_are_timed_only_if_a_policy_enables_it) {
   Clinic clinic;
   clinic.kernel("copy/fast.one").body = takes_its_time;
   clinic.run(clinic.rows, 30);
@@ -326,7 +326,7 @@ TEST(Health, lists_say_what_is_open) {
   }
 }
 
-TEST(Health, a_report_of_a_known_decision_says_who_rests) {
+TEST(Health, a_report_of_a_cached_decision_names_open_breakers) {
   Clinic clinic;
   clinic.break_fast();
   clinic.run(clinic.rows, 5);

@@ -81,7 +81,7 @@ TEST_F(LockedClassesTest, strict_while_frozen_refuses_where_a_breaker_opened_its
   EXPECT_EQ(stage.runtime.lock().choices.at(0).implementation, "copy/b.x");
 }
 
-TEST_F(LockedClassesTest, who_stands_in_for_what_rests_is_not_locked) {
+TEST_F(LockedClassesTest, a_fallback_for_an_open_breaker_is_not_locked) {
   stage.kernel("copy/b.x").body = [](CallFrame&) { return Outcome::failed; };
   for (int i = 0; i < 5; ++i) EXPECT_EQ(runs(narrow), "copy/b.x copy/c.x");
   stage.runtime.tick(std::chrono::steady_clock::now().time_since_epoch() + std::chrono::seconds(1));

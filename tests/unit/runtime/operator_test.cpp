@@ -59,7 +59,7 @@ TEST(Operator, tells_defaults_and_what_may_be_packed) {
   EXPECT_EQ(arguments[5].default_text, "");
 }
 
-TEST(Operator, infers_what_a_call_would_write) {
+TEST(Operator, infers_the_outputs_of_a_call) {
   Runtime runtime = plain_runtime();
   const Operator op = runtime.op("silu_and_mul").value();
   float data[12] = {};
@@ -78,7 +78,7 @@ TEST(Operator, infers_what_a_call_would_write) {
   EXPECT_EQ(op.infer_outputs(args).error().code(), Code::invalid_argument);
 }
 
-TEST(Operator, infers_integers_where_a_standard_operator_gives_numbers_of_things) {
+TEST(Operator, infers_integer_outputs_of_standard_operators) {
   Runtime runtime = plain_runtime();
   float data[12] = {};
   const TensorView logits(data, f32, {2, 6});
@@ -176,7 +176,7 @@ TEST(Operator, a_plain_call_and_a_plan_may_use_the_threads_of_the_runtime) {
   EXPECT_EQ(five.allowed, 5);
 }
 
-TEST(Operator, a_call_limits_its_threads_or_brings_its_own) {
+TEST(Operator, a_call_limits_its_threads_or_provides_a_pool) {
   Threaded three(Threaded::with(3, {}));
   const Operator op = three.runtime.op("g").value();
   ASSERT_TRUE(op.with({.max_threads = 1})(three.y).ok());
@@ -226,7 +226,7 @@ TEST(Operator, explains_arguments_that_are_known_at_run_time) {
   EXPECT_EQ(found.chosen, "rms_norm/reference.scalar");
 }
 
-TEST(Operator, explains_why_arguments_are_none) {
+TEST(Operator, explains_why_arguments_are_invalid) {
   Runtime runtime = plain_runtime();
   opmux_arg wrong = opmux_arg_none();
   wrong.tag = 99;

@@ -39,7 +39,7 @@ TEST_F(PointTest, an_answer_of_zero_is_an_answer_and_the_default_is_not_evaluate
   EXPECT_FALSE(evaluated);
 }
 
-TEST_F(PointTest, the_highest_backend_with_an_answer_speaks) {
+TEST_F(PointTest, the_answer_of_the_highest_backend_wins) {
   const Registration acme = answer("acme", 16);
   EXPECT_EQ(tile(), 16);
   {
@@ -51,7 +51,7 @@ TEST_F(PointTest, the_highest_backend_with_an_answer_speaks) {
   EXPECT_EQ(tile(), 16) << "a backend without an answer is skipped";
 }
 
-TEST_F(PointTest, denied_and_disabled_backends_do_not_speak) {
+TEST_F(PointTest, denied_and_disabled_backends_do_not_answer) {
   const Registration acme = answer("acme", 16);
   const Registration fast = answer("fast", 32);
   ASSERT_TRUE(runtime.set_policy({.deny = {"*/fast.*"}}).ok());

@@ -43,7 +43,7 @@ TEST_F(PolicyDiffTest, names_the_rule_that_changes_a_choice) {
               ElementsAre("copy/a.x -> copy/c.x by \"s\" (new:2)"));
 }
 
-TEST_F(PolicyDiffTest, says_nothing_of_what_stays_and_refuses_what_would_not_apply) {
+TEST_F(PolicyDiffTest, omits_unchanged_choices_and_refuses_inapplicable_texts) {
   const std::string strict = "{op: copy, strict: true}";
   EXPECT_TRUE(changes("", strict).empty());
   EXPECT_TRUE(changes(strict, strict).empty());

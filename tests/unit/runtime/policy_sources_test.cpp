@@ -65,7 +65,7 @@ TEST_F(PolicyTextTest, a_refused_text_changes_nothing_but_a_counter) {
   EXPECT_EQ(state.last_refusal.message(), refused.message());
 }
 
-TEST_F(PolicyTextTest, a_text_that_leaves_nothing_to_run_is_refused_by_the_dry_run) {
+TEST_F(PolicyTextTest, a_text_that_leaves_no_candidate_is_refused_by_the_dry_run) {
   const Status refused = load("opmux: 1\nrules:\n  - {op: copy, deny: ['*/*']}\n");
   EXPECT_EQ(refused.reason(), "policy.no_candidates");
   EXPECT_EQ(runs(), "copy/a.x");
@@ -109,7 +109,7 @@ TEST_F(PolicyTextTest, explain_names_the_latest_place_of_a_rule_that_does_the_sa
   EXPECT_THAT(by(), HasSubstr("\"renamed\" (p.yaml:4, me)"));
 }
 
-TEST_F(PolicyTextTest, goes_back_to_the_text_before_and_forward_again) {
+TEST_F(PolicyTextTest, rolls_back_to_the_previous_text_and_forward_again) {
   EXPECT_EQ(stage.runtime.rollback().reason(), "policy.no_previous");
   ASSERT_TRUE(load(kPreferB).ok());
   EXPECT_EQ(stage.runtime.rollback().reason(), "policy.no_previous");
@@ -138,7 +138,7 @@ TEST_F(PolicyTextTest, validators_may_veto) {
   EXPECT_EQ(load(kPreferB).reason(), "policy.validator");
 }
 
-TEST_F(PolicyTextTest, listeners_hear_of_success_and_of_every_kind_of_failure) {
+TEST_F(PolicyTextTest, listeners_are_notified_of_success_and_of_every_kind_of_failure) {
   std::vector<std::string> heard;
   stage.runtime.on_policy([&](const PolicyChange& change) {
     heard.push_back(change.name + " " + std::to_string(change.version) + " " +
@@ -158,7 +158,7 @@ TEST_F(PolicyTextTest, listeners_hear_of_success_and_of_every_kind_of_failure) {
                                           "4 1 policy.no_candidates", "5 1 two", "6 2 ", "1 1 "));
 }
 
-TEST_F(PolicyTextTest, code_stands_above_the_text_and_the_text_above_the_environment) {
+TEST_F(PolicyTextTest, code_overrides_the_text_and_the_text_overrides_the_environment) {
   ASSERT_TRUE(load(kPreferB).ok());
   Policy code;
   code.prefer = {"copy/c.x"};

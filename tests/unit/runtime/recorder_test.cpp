@@ -96,7 +96,7 @@ TEST(CallRecorder, a_bound_plan_records_the_arguments_of_the_call) {
   EXPECT_EQ(reinterpret_cast<const float*>(recording->arguments[1].tensor.bytes.data())[0], 5.0F);
 }
 
-TEST(CallRecorder, each_class_has_a_file_of_its_own_up_to_the_limit) {
+TEST(CallRecorder, each_class_has_a_separate_file_up_to_the_limit) {
   const TemporaryFolder folder;
   Options options = recording_to(folder.at("records"));
   options.record.max_files = 2;
@@ -109,7 +109,7 @@ TEST(CallRecorder, each_class_has_a_file_of_its_own_up_to_the_limit) {
   EXPECT_NE(state.problem.find("which is the limit"), std::string::npos);
 }
 
-TEST(CallRecorder, what_another_process_wrote_is_not_written_again) {
+TEST(CallRecorder, a_recording_of_another_process_is_not_written_again) {
   const TemporaryFolder folder;
   for (int i = 0; i < 2; ++i) {
     RecordedStage stage(recording_to(folder.at("records")));
@@ -119,7 +119,7 @@ TEST(CallRecorder, what_another_process_wrote_is_not_written_again) {
   EXPECT_EQ(files_in(folder.at("records")).size(), 1u);
 }
 
-TEST(CallRecorder, a_folder_that_cannot_be_written_is_told_once_and_harms_nobody) {
+TEST(CallRecorder, an_unwritable_folder_is_logged_once_and_does_no_harm) {
   const TemporaryFolder folder;
   write_file(folder.at("file"), "");
   Options options = recording_to(folder.at("file/records"));
@@ -134,7 +134,7 @@ TEST(CallRecorder, a_folder_that_cannot_be_written_is_told_once_and_harms_nobody
   EXPECT_EQ(stage.stats("copy/plain.one").calls, 3u);
 }
 
-TEST(CallRecorder, a_wrong_result_is_recorded_with_what_it_was_given) {
+TEST(CallRecorder, a_wrong_result_is_recorded_with_its_inputs) {
   const TemporaryFolder folder;
   Options options = recording_to(folder.at("records"), true);
   options.sources.own_thread = false;

@@ -109,7 +109,7 @@ TEST(Replay, agrees_once_the_implementation_is_right) {
             "agrees  twice/tiles.one agrees with twice/plain.one\n");
 }
 
-TEST(Replay, runs_whoever_is_asked_for) {
+TEST(Replay, runs_the_requested_implementation) {
   ReplayScene scene;
   const std::string path = scene.recorded(1, 17);
   const ReplayReport report =
@@ -135,14 +135,14 @@ TEST(Replay, ends_at_the_smallest_call_that_is_still_wrong) {
   EXPECT_EQ(again.implementations[0].text, report.implementations[0].text);
 }
 
-TEST(Replay, a_right_call_is_not_made_smaller) {
+TEST(Replay, a_correct_call_is_not_minimized) {
   ReplayScene scene;
   const ReplayReport report = scene.replay(scene.recorded(2, 32), {.minimize = true});
   EXPECT_EQ(report.verdict(), ReplayVerdict::agrees);
   EXPECT_TRUE(report.smaller.empty());
 }
 
-TEST(Replay, says_that_values_are_others) {
+TEST(Replay, reports_that_values_were_regenerated) {
   ReplayScene scene;
   const ReplayReport report = scene.replay(scene.recorded(2, 20, false));
   EXPECT_TRUE(report.other_values);
@@ -173,7 +173,7 @@ TEST(Replay, a_call_that_fails_fails_again) {
       << report.implementations[0].text;
 }
 
-TEST(Replay, what_may_not_run_is_no_verdict_about_it) {
+TEST(Replay, a_refused_implementation_gets_no_verdict) {
   ReplayScene scene;
   const std::string path = scene.recorded(1, 17);
   Policy policy;
@@ -209,7 +209,7 @@ TEST(Replay, refuses_calls_of_other_operators) {
   EXPECT_EQ(scene.runtime.replay(scene.folder.at("text"), {}).error().reason(), "replay.file");
 }
 
-TEST(Replay, is_told_as_json) {
+TEST(Replay, is_written_as_json) {
   ReplayScene scene;
   const ReplayReport report = scene.replay(scene.recorded(1, 17), {.minimize = true});
   const std::string json = to_json(report);

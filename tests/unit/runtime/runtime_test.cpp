@@ -231,7 +231,7 @@ TEST(Runtime, a_probe_that_refuses_or_throws_leaves_the_others) {
   }
 }
 
-TEST(Runtime, a_folder_that_is_not_there_is_told_and_stops_nothing) {
+TEST(Runtime, a_missing_folder_is_logged_and_does_not_prevent_the_start) {
   Options options = bare({{"OPMUX_PLUGIN_PATH", "/nonexistent/plugins"}});
   std::vector<std::string> codes;
   options.sink = [&](const Event& event) { codes.push_back(event.code); };
@@ -257,7 +257,7 @@ TEST(Runtime, moves_with_everything_it_has) {
   EXPECT_TRUE(second.call("copy", t.y, t.x).ok());
 }
 
-TEST(DefaultRuntime, is_one_until_it_is_reset) {
+TEST(DefaultRuntime, is_the_same_until_it_is_reset) {
   Runtime& first = default_runtime();
   EXPECT_EQ(&first, &default_runtime());
   ASSERT_TRUE(first.define(kCopy).ok());

@@ -56,7 +56,7 @@ TEST_F(ScopeTest, are_carried_to_wherever_they_are_entered) {
   EXPECT_EQ(elsewhere, "copy/acme.one");
 }
 
-TEST_F(ScopeTest, a_block_inside_an_entered_scope_stands_on_it_alone) {
+TEST_F(ScopeTest, a_block_inside_an_entered_scope_extends_only_that_scope) {
   const PolicyScope around(runtime, {.deny = {"copy/fast.*"}});
   const Scope vendor = Scope::make(runtime, {.prefer = {"vendor"}}).value();
   const EnteredScope entered(vendor);
@@ -64,7 +64,7 @@ TEST_F(ScopeTest, a_block_inside_an_entered_scope_stands_on_it_alone) {
   EXPECT_EQ(who(), "copy/fast.one") << "scopes around the entered scope do not apply";
 }
 
-TEST_F(ScopeTest, stand_above_the_policy_in_code) {
+TEST_F(ScopeTest, override_the_policy_in_code) {
   ASSERT_TRUE(runtime.set_policy({.prefer = {"vendor"}}).ok());
   EXPECT_EQ(who(), "copy/acme.one");
   const PolicyScope scope(runtime, {.prefer = {"reference"}});
@@ -79,7 +79,7 @@ TEST_F(ScopeTest, a_wrong_policy_changes_nothing_and_says_why) {
   EXPECT_EQ(who(), "copy/fast.one");
 }
 
-TEST_F(ScopeTest, may_leave_nothing_and_the_error_names_it) {
+TEST_F(ScopeTest, may_leave_no_candidate_and_the_error_names_it) {
   const PolicyScope scope(runtime, {.require = {"vendor:zeta"}});
   EXPECT_EQ(who(), "");
   EXPECT_EQ(last.code(), Code::no_candidate);

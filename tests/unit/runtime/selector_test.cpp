@@ -72,7 +72,7 @@ TEST_F(SelectorTest, sees_the_facts_that_it_declares_and_calls_differ_by_them) {
   EXPECT_EQ(seen, (std::vector<std::string>{"copy 2 f32 no HQ", "copy 8 f32 no HQ"}));
 }
 
-TEST_F(SelectorTest, one_that_fails_leaves_the_choice_and_is_told) {
+TEST_F(SelectorTest, a_failing_selector_keeps_the_choice_and_is_logged) {
   ASSERT_TRUE(
       stage.runtime
           .set_selector([](std::span<const Candidate>) -> std::optional<size_t> { return 9; })

@@ -4,7 +4,7 @@
 namespace opmux::runtime {
 namespace {
 
-TEST(ShadowInterval, is_short_while_nothing_is_proven_and_never_longer_than_asked) {
+TEST(ShadowInterval, is_short_at_first_and_never_longer_than_configured) {
   EXPECT_EQ(shadow_interval(1024, 0, false), 16u);
   EXPECT_EQ(shadow_interval(1024, 100, false), 128u);
   EXPECT_EQ(shadow_interval(1024, 1000, false), 1024u);
@@ -20,7 +20,7 @@ TEST(ShadowInterval, is_one_after_a_mismatch) {
   EXPECT_EQ(shadow_interval(1024, 16, true), 16u);
 }
 
-TEST(ShadowSampler, picks_one_call_in_so_many_and_in_no_rhythm) {
+TEST(ShadowSampler, picks_calls_at_the_configured_rate_without_a_pattern) {
   ShadowSampler sampler(7);
   int picked = 0;
   std::array<int, 16> by_place{};
@@ -42,7 +42,7 @@ TEST(ShadowSampler, picks_each_call_if_asked_to) {
   }
 }
 
-TEST(ShadowQueue, gives_room_up_to_its_limit_and_takes_it_back) {
+TEST(ShadowQueue, grants_memory_up_to_its_limit_and_takes_it_back) {
   ShadowQueue queue;
   EXPECT_FALSE(queue.take_room(1, 60, 100));
   EXPECT_EQ(queue.take_room(1, 41, 100), ShadowSkip::memory);
@@ -52,7 +52,7 @@ TEST(ShadowQueue, gives_room_up_to_its_limit_and_takes_it_back) {
   EXPECT_EQ(queue.take_room(3, 101, 100), ShadowSkip::memory);
 }
 
-TEST(ShadowQueue, lets_only_so_many_calls_of_one_implementation_wait) {
+TEST(ShadowQueue, limits_the_waiting_calls_of_one_implementation) {
   ShadowQueue queue;
   for (uint32_t i = 0; i < ShadowQueue::kMostOfOne; ++i) EXPECT_FALSE(queue.take_room(1, 1, 1000));
   EXPECT_EQ(queue.take_room(1, 1, 1000), ShadowSkip::busy);

@@ -143,7 +143,7 @@ TEST(Shadow, a_policy_may_have_it_only_reported) {
   EXPECT_TRUE(mirror.runtime.health().breakers.empty());
 }
 
-TEST(Shadow, nan_that_came_from_nowhere_is_told_and_then_compared) {
+TEST(Shadow, an_unexplained_nan_is_logged_and_then_compared) {
   Mirror mirror;
   mirror.kernel("twice/fast.one").body = gives_nan;
   mirror.run();
@@ -164,7 +164,7 @@ TEST(Shadow, infinity_that_the_reference_has_too_is_no_mismatch) {
   EXPECT_EQ(mirror.run(), "twice/fast.one");
 }
 
-TEST(Shadow, nobody_looks_unless_a_policy_says_so) {
+TEST(Shadow, is_off_unless_a_policy_enables_it) {
   Mirror mirror{Policy{}};
   mirror.kernel("twice/fast.one").body = forgets_the_tail;
   for (int i = 0; i < 100; ++i) mirror.run();
@@ -174,7 +174,7 @@ TEST(Shadow, nobody_looks_unless_a_policy_says_so) {
   EXPECT_EQ(mirror.run(), "twice/fast.one");
 }
 
-TEST(Shadow, is_turned_on_and_off_by_policies_while_calls_are_kept) {
+TEST(Shadow, is_switched_by_policies_while_calls_are_cached) {
   Mirror mirror{Policy{}};
   mirror.run();
   ASSERT_TRUE(mirror.runtime.set_policy(every_call()).ok());
@@ -200,7 +200,7 @@ TEST(Shadow, a_policy_file_turns_it_on) {
   EXPECT_EQ(mirror.run(), "twice/plain.one");
 }
 
-TEST(Shadow, settings_without_how_many_calls_are_found_to_do_nothing) {
+TEST(Shadow, settings_without_a_rate_are_reported_as_ineffective) {
   Mirror mirror{Policy{}};
   const auto codes = [&](const char* text) {
     std::vector<std::string> all;
@@ -226,7 +226,7 @@ TEST(Shadow, copies_stay_within_their_memory_and_the_rest_is_counted) {
   EXPECT_GE(mirror.skipped("memory"), 10u);
 }
 
-TEST(Shadow, a_share_of_a_thread_is_all_that_it_takes) {
+TEST(Shadow, is_limited_to_a_share_of_a_thread) {
   Policy policy = every_call();
   policy.shadow.share = 0.01;
   Mirror mirror(policy);
@@ -244,7 +244,7 @@ TEST(Shadow, a_share_of_a_thread_is_all_that_it_takes) {
   EXPECT_EQ(mirror.fast().compared, 2u);
 }
 
-TEST(Shadow, the_reference_works_on_what_the_call_read_and_not_on_what_is_there_later) {
+TEST(Shadow, the_reference_reads_the_inputs_as_they_were_at_the_call) {
   Mirror mirror;
   mirror.define("grow(inout Tensor x[..., H])");
   const auto grows = [](CallFrame& call) {
@@ -298,7 +298,7 @@ TEST(Shadow, a_reference_that_is_denied_does_not_run) {
   EXPECT_EQ(mirror.skipped("reference"), 1u);
 }
 
-TEST(Shadow, whom_a_policy_requires_does_not_keep_the_reference_from_comparing) {
+TEST(Shadow, a_require_rule_does_not_exclude_the_reference_from_comparisons) {
   Mirror mirror;
   Policy policy = every_call();
   policy.rules = {{.op = "twice", .require = {"impl:twice/fast.one"}}};
@@ -308,7 +308,7 @@ TEST(Shadow, whom_a_policy_requires_does_not_keep_the_reference_from_comparing) 
   EXPECT_EQ(mirror.fast().compared, 1u);
 }
 
-TEST(Shadow, bound_plans_are_looked_at_too) {
+TEST(Shadow, bound_plans_are_compared_too) {
   Mirror mirror;
   Plan plan = mirror.op.bind(mirror.rows.y, mirror.rows.x).value();
   mirror.kernel("twice/fast.one").body = forgets_the_tail;
@@ -318,7 +318,7 @@ TEST(Shadow, bound_plans_are_looked_at_too) {
   EXPECT_EQ(plan.state(), Plan::State::stale);
 }
 
-TEST(Shadow, what_was_wrong_is_compared_each_time_when_it_is_tried_again) {
+TEST(Shadow, probes_after_a_mismatch_are_always_compared) {
   Mirror mirror;
   mirror.kernel("twice/fast.one").body = forgets_the_tail;
   mirror.run();
@@ -376,14 +376,14 @@ TEST(Shadow, after_a_mismatch_no_thread_gets_that_result_again) {
   }
 }
 
-TEST(Shadow, a_thread_of_its_own_compares) {
+TEST(Shadow, a_separate_thread_compares) {
   Mirror mirror(every_call(), true);
   mirror.kernel("twice/fast.one").body = forgets_the_tail;
   while (mirror.fast().mismatches == 0) mirror.run();
   while (mirror.run() != "twice/plain.one") continue;
 }
 
-TEST(Shadow, a_forked_child_starts_with_nothing_waiting_and_a_thread_of_its_own) {
+TEST(Shadow, a_forked_child_starts_with_an_empty_queue_and_a_new_thread) {
   if (under_thread_sanitizer()) GTEST_SKIP() << "it lets no forked child start a thread";
   Policy policy = every_call();
   policy.shadow.share = 0.001;
@@ -396,7 +396,7 @@ TEST(Shadow, a_forked_child_starts_with_nothing_waiting_and_a_thread_of_its_own)
   }));
 }
 
-TEST(Shadow, says_as_json_what_it_found) {
+TEST(Shadow, reports_its_results_as_json) {
   Mirror mirror;
   mirror.kernel("twice/fast.one").body = gives_nan;
   mirror.run();

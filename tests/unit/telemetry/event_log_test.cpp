@@ -8,7 +8,7 @@ namespace {
 
 std::string text() { return "because"; }
 
-TEST(EventLog, tells_each_distinct_event_once_and_counts_the_rest) {
+TEST(EventLog, logs_each_distinct_event_once_and_counts_the_rest) {
   std::vector<Event> told;
   EventLog log([&](const Event& event) { told.push_back(event); });
   for (int i = 0; i < 3; ++i) log.tell(Level::warning, "a.b", "op", "op/x.y", "why", text);
@@ -26,7 +26,7 @@ TEST(EventLog, tells_each_distinct_event_once_and_counts_the_rest) {
   EXPECT_EQ(log.count("a.b", "op", "op/x.y", "other"), 0u);
 }
 
-TEST(EventLog, tells_apart_code_operator_implementation_and_reason) {
+TEST(EventLog, distinguishes_code_operator_implementation_and_reason) {
   int told = 0;
   EventLog log([&](const Event&) { ++told; });
   log.tell(Level::info, "a", "b", "c", "d", text);
@@ -38,7 +38,7 @@ TEST(EventLog, tells_apart_code_operator_implementation_and_reason) {
   EXPECT_EQ(told, 6);
 }
 
-TEST(EventLog, makes_no_text_that_nobody_reads) {
+TEST(EventLog, formats_no_text_without_a_listener) {
   int made = 0;
   EventLog log({});
   log.tell(Level::info, "a", "", "", "", [&] { return ++made, std::string(); });
@@ -46,7 +46,7 @@ TEST(EventLog, makes_no_text_that_nobody_reads) {
   EXPECT_EQ(log.count("a", "", "", ""), 1u);
 }
 
-TEST(EventLog, a_listener_may_tell_something_itself) {
+TEST(EventLog, a_listener_may_log_an_event) {
   EventLog* self = nullptr;
   int told = 0;
   EventLog log([&](const Event& event) {
@@ -58,7 +58,7 @@ TEST(EventLog, a_listener_may_tell_something_itself) {
   EXPECT_EQ(told, 2);
 }
 
-TEST(EventLog, remembers_so_many_and_drops_further_new_ones) {
+TEST(EventLog, remembers_a_limited_number_and_drops_further_new_ones) {
   size_t told = 0;
   EventLog log([&](const Event&) { ++told; });
   for (size_t i = 0; i < EventLog::kMaxDistinct + 5; ++i) {
@@ -68,7 +68,7 @@ TEST(EventLog, remembers_so_many_and_drops_further_new_ones) {
   EXPECT_EQ(log.dropped(), 5u);
 }
 
-TEST(EventLog, threads_that_tell_the_same_are_told_once) {
+TEST(EventLog, equal_events_of_several_threads_are_logged_once) {
   std::atomic<int> told{0};
   EventLog log([&](const Event&) { ++told; });
   std::vector<std::thread> threads;

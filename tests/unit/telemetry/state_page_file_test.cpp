@@ -54,7 +54,7 @@ TEST(StatePageFile, is_replaced_as_a_whole_and_held) {
   EXPECT_EQ(facts.st_mode & 0777, 0600u);
 }
 
-TEST(StatePageFile, goes_with_its_object_and_stays_gone) {
+TEST(StatePageFile, is_removed_with_its_object) {
   const TemporaryFolder folder;
   {
     StatePageFile file(folder.path());
@@ -69,7 +69,7 @@ TEST(StatePageFile, goes_with_its_object_and_stays_gone) {
   EXPECT_EQ(files_in(folder), 0u);
 }
 
-TEST(StatePageFile, goes_when_the_process_exits) {
+TEST(StatePageFile, is_removed_when_the_process_exits) {
   const TemporaryFolder folder;
   const pid_t child = ::fork();
   if (child == 0) {
@@ -83,7 +83,7 @@ TEST(StatePageFile, goes_when_the_process_exits) {
   EXPECT_EQ(files_in(folder), 0u);
 }
 
-TEST(StatePageFile, of_a_killed_process_is_held_by_nobody_and_swept) {
+TEST(StatePageFile, of_a_killed_process_is_unlocked_and_removed) {
   const TemporaryFolder folder;
   leave_a_page(folder);
   ASSERT_EQ(files_in(folder), 1u);
@@ -100,7 +100,7 @@ TEST(StatePageFile, of_a_killed_process_is_held_by_nobody_and_swept) {
   EXPECT_TRUE(read_state_page_file(living.path()));
 }
 
-TEST(StatePageFile, on_its_way_is_left_alone_unless_it_is_old) {
+TEST(StatePageFile, being_written_is_kept_unless_it_is_old) {
   const TemporaryFolder folder;
   const std::string path = folder.at("state-1-2-3-4.new");
   test::write_file(path, "half");

@@ -74,7 +74,7 @@ TEST(StatePageText, is_damaged_wherever_it_is_cut_or_changed) {
   }
 }
 
-TEST(StatePageText, of_nothing_but_a_title_is_damaged) {
+TEST(StatePageText, with_only_a_title_is_damaged) {
   for (const char* text : {"opmux state page", ""}) {
     const auto read = parse_state_page(base::checked_line(text));
     ASSERT_FALSE(read) << text;
@@ -89,7 +89,7 @@ TEST(StatePageText, of_another_version_is_refused_by_name) {
   EXPECT_THAT(std::string(read.error().message()), testing::HasSubstr("reads version 1"));
 }
 
-TEST(StatePageText, passes_over_records_and_fields_of_later_writers) {
+TEST(StatePageText, ignores_records_and_fields_of_later_writers) {
   const std::string body = "process\t7\tname\t5\tpid:[1]\t9\tmore\nnovelty\t1\nruntime\t1\n";
   const auto read = parse_state_page(state_page_text(body, 1, 1));
   ASSERT_TRUE(read) << read.error().message();
@@ -97,7 +97,7 @@ TEST(StatePageText, passes_over_records_and_fields_of_later_writers) {
   EXPECT_EQ(read->process.runtimes.at(0).mode, "");
 }
 
-TEST(StatePageText, passes_over_spaces_between_ids) {
+TEST(StatePageText, ignores_spaces_between_ids) {
   const auto read =
       parse_state_page(state_page_text("choice\tcopy\talways\t1\t\t\t  copy/a.x  \n", 1, 1));
   ASSERT_TRUE(read) << read.error().message();
@@ -113,7 +113,7 @@ TEST(StatePageText, refuses_words_in_the_place_of_numbers) {
   }
 }
 
-TEST(StatePageText, counts_what_has_no_room) {
+TEST(StatePageText, counts_records_that_do_not_fit) {
   StatePage page = sample_page();
   RuntimeState& own = page.process.runtimes[0];
   own.choices.assign(5, {"copy", std::string(1 << 20, 'x'), {"copy/a.x"}, "", "", 1});
@@ -125,7 +125,7 @@ TEST(StatePageText, counts_what_has_no_room) {
   EXPECT_EQ(read->process.runtimes[0].left_out, 5u + 2u);
 }
 
-TEST(StatePageText, is_told_as_json) {
+TEST(StatePageText, is_written_as_json) {
   const std::string json = to_json(sample_page().process);
   EXPECT_THAT(json, testing::HasSubstr("\"pid\":4711"));
   EXPECT_THAT(json, testing::HasSubstr("\"accepted\":[\"copy/a.x\",\"copy/b.x\"]"));

@@ -42,7 +42,7 @@ TEST(Half, rounds_to_the_nearest_and_halves_to_even) {
   EXPECT_EQ(to_bf16(std::numeric_limits<float>::max()), 0x7f80);
 }
 
-TEST(Half, what_is_no_number_stays_none) {
+TEST(Half, nan_stays_nan) {
   const float none = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(std::isnan(from_f16(to_f16(none))));
   EXPECT_TRUE(std::isnan(from_bf16(to_bf16(none))));

@@ -54,7 +54,7 @@ TEST(VerifyElement, keeps_integers_and_specials) {
   }
 }
 
-TEST(VerifyElement, knows_the_step_of_a_type) {
+TEST(VerifyElement, knows_the_spacing_of_a_type) {
   EXPECT_EQ(unit_roundoff(f32), 0x1p-24);
   EXPECT_EQ(unit_roundoff(bf16), 0x1p-8);
   EXPECT_EQ(half_step(1.5, f16), 0x1p-11);

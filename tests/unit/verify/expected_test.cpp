@@ -61,7 +61,7 @@ TEST_F(VerifyJudge, tells_nan_from_numbers) {
   EXPECT_TRUE(judge_values(f16, {nan_, 100, nan_, 0}, 1));
 }
 
-TEST(CallView, what_a_caller_of_an_older_schema_does_not_know_is_absent) {
+TEST(CallView, arguments_that_an_older_schema_lacks_are_absent) {
   CallView call{.op = "rms_norm", .arguments = {}};
   call.arguments.push_back({.name = "eps", .present = true, .f64 = 0.25});
   EXPECT_EQ(call.real("eps", 1), 0.25);
@@ -83,7 +83,7 @@ TEST(VerifyBound, of_an_operator_that_is_not_known_is_relative_to_the_largest_el
   for (const double bound : expected.outputs[0].bounds) EXPECT_NEAR(bound, 2 * 8 * 0x1p-10, 1e-9);
 }
 
-TEST(VerifyBound, of_whole_numbers_is_nothing) {
+TEST(VerifyBound, of_integers_is_zero) {
   const Tensor tokens{i64, {2}, {}};
   const CallView call{"sample",
                       {{.name = "tokens", .present = true, .tensor = &tokens, .written = true}}};
@@ -95,7 +95,7 @@ TEST(VerifyBound, of_whole_numbers_is_nothing) {
   EXPECT_EQ(judge(call, expected, wrong)->element, 1u);
 }
 
-TEST(VerifyReference, is_asked_in_f32_unless_the_rounding_is_seen) {
+TEST(VerifyReference, is_run_in_f32_unless_the_rounding_is_visible) {
   const Tensor x{bf16, {1, 4}, {1, 2, 3, 4}};
   CallView call{"fused_add_rms_norm",
                 {{.name = "x", .present = true, .tensor = &x, .written = true},
