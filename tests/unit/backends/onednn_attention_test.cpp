@@ -28,7 +28,7 @@ class OneDnnAttention : public ::testing::Test {
   void SetUp() override {
     const std::string missing =
         base::missing_features(view(prefill().caps->cpu_features), base::cpu_features());
-    if (!missing.empty()) GTEST_SKIP() << "this machine has no " << missing;
+    if (!missing.empty()) GTEST_SKIP() << "processor lacks " << missing;
   }
   static const opmux_impl& prefill() {
     const opmux_impl* impl = onednn().find("attention", "prefill");

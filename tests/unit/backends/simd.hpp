@@ -20,7 +20,7 @@ class SimdTest : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     const std::string missing =
         base::missing_features(view(simd("rms_norm").caps->cpu_features), base::cpu_features());
-    if (!missing.empty()) GTEST_SKIP() << "this machine has no " << missing;
+    if (!missing.empty()) GTEST_SKIP() << "processor lacks " << missing;
   }
   // The implementation for the instruction set under test.
   const opmux_impl& simd(std::string_view op) const {

@@ -9,7 +9,7 @@ class SimdAmx : public ::testing::Test {
   void SetUp() override {
     const std::string missing =
         base::missing_features(view(amx().caps->cpu_features), base::cpu_features());
-    if (!missing.empty()) GTEST_SKIP() << "this machine has no " << missing;
+    if (!missing.empty()) GTEST_SKIP() << "processor lacks " << missing;
     opmux_facts facts{};
     ASSERT_EQ(amx().verify(amx().user_data, &facts, nullptr), OPMUX_OK);
   }

@@ -74,7 +74,7 @@ class SimdPagedAmx : public ::testing::Test {
   void SetUp() override {
     const std::string missing =
         base::missing_features(view(amx().caps->cpu_features), base::cpu_features());
-    if (!missing.empty()) GTEST_SKIP() << "this machine has no " << missing;
+    if (!missing.empty()) GTEST_SKIP() << "processor lacks " << missing;
     ASSERT_EQ(verify(0.0), OPMUX_OK);
   }
   static const opmux_impl& amx() { return *simd_plugin().find("paged_attention", "amx"); }

@@ -10,7 +10,7 @@ TEST(SimdSiluBf16, is_rounded_rightly_for_every_value) {
   const opmux_impl& impl = *simd_plugin().find("silu_and_mul", "avx512bf16");
   const std::string missing =
       base::missing_features(view(impl.caps->cpu_features), base::cpu_features());
-  if (!missing.empty()) GTEST_SKIP() << "this machine has no " << missing;
+  if (!missing.empty()) GTEST_SKIP() << "processor lacks " << missing;
   constexpr int64_t kValues = 1 << 16;
   const auto value = [](int64_t i) { return std::bit_cast<float>(uint32_t(i) << 16); };
   const Tensor x = make(kBF16, {1, 2 * kValues}).fill([&](int64_t i) {
