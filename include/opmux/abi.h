@@ -1,21 +1,70 @@
 /*
- * The contract between opmux and a plugin. One C11 header, nothing to link.
+ * The contract between opmux and a plugin. One C11 header without dependencies; nothing to link.
  *
- * A plugin exports one function, opmux_plugin_query_v1 (see OPMUX_PLUGIN_ENTRY), that fills in an
- * opmux_plugin: its backends, their implementations of operators, operators of its own and answers
- * to specialization points. In-tree backends use this header and nothing else.
+ * A plugin exports one function, opmux_plugin_query_v1 (see OPMUX_PLUGIN_ENTRY), which fills in an
+ * opmux_plugin: its backends with implementations of operators, operators that it defines, and
+ * answers to specialization points. In-tree backends use this header and no other.
+ *
+ * The smallest plugin defines one function and, at file scope, one table after the other:
+ *
+ *    static int32_t run(void* user_data, const opmux_call* call) {
+ *      const opmux_tensor* y = call->args[0].value.tensor;
+ *      const opmux_tensor* x = call->args[1].value.tensor;
+ *      float* to = (float*)((char*)y->data + y->byte_offset);
+ *      const float* from = (const float*)((const char*)x->data + x->byte_offset);
+ *      int64_t i;
+ *      (void)user_data;
+ *      for (i = 0; i < x->shape[0]; ++i) to[i] = 2 * from[i];
+ *      return OPMUX_OK;
+ *    }
+ *    static const opmux_schema_text schemas[] = {
+ *        {sizeof(opmux_schema_text), 0, OPMUX_STR("acme.twice(out Tensor y[N], Tensor x[N])")}};
+ *    static const opmux_dtype f32[] = {{OPMUX_DTYPE_FLOAT, 32, 1}};
+ *    static const opmux_dtype_rule dtypes[] = {{sizeof(opmux_dtype_rule), 1, OPMUX_STR(""), f32}};
+ *    static const opmux_tensor_rule tensors[] = {
+ *        {.struct_size = sizeof(opmux_tensor_rule), .flags = OPMUX_TENSOR_CONTIGUOUS}};
+ *    static const opmux_caps caps = {
+ *        .struct_size = sizeof(opmux_caps),
+ *        .dtypes = dtypes, .dtype_count = 1, .dtype_stride = sizeof dtypes[0],
+ *        .tensors = tensors, .tensor_count = 1, .tensor_stride = sizeof tensors[0]};
+ *    static const opmux_impl impls[] = {
+ *        {.struct_size = sizeof(opmux_impl), .op = OPMUX_STR("acme.twice"),
+ *         .variant = OPMUX_STR("v1"), .priority = -1, .caps = &caps, .run = run,
+ *         .signature = OPMUX_STR("acme.twice(out Tensor y[N], Tensor x[N])")}};
+ *    static const opmux_backend backends[] = {
+ *        {.struct_size = sizeof(opmux_backend), .name = OPMUX_STR("acme"),
+ *         .kind = OPMUX_KIND_VENDOR, .vendor = OPMUX_STR("acme"),
+ *         .device_type = OPMUX_DEVICE_CPU, .priority = -1,
+ *         .impls = impls, .impl_count = 1, .impl_stride = sizeof impls[0]}};
+ *    OPMUX_PLUGIN_ENTRY(acme) {
+ *      const opmux_str name = OPMUX_STR("acme"), version = OPMUX_STR("1.0");
+ *      (void)host;
+ *      if (out->struct_size < sizeof *out) return OPMUX_INVALID_ARGUMENT;
+ *      out->struct_size = sizeof *out;
+ *      out->abi_major = OPMUX_ABI_MAJOR;
+ *      out->abi_minor = OPMUX_ABI_MINOR;
+ *      out->name = name;
+ *      out->version = version;
+ *      out->backends = backends;
+ *      out->backend_count = 1;
+ *      out->backend_stride = sizeof backends[0];
+ *      out->operators = schemas;
+ *      out->operator_count = 1;
+ *      out->operator_stride = sizeof schemas[0];
+ *      return OPMUX_OK;
+ *    }
  *
  * Rules that hold everywhere:
- *  - A struct starts with `uint32_t struct_size`, set by its author to sizeof. Fields are only ever
- *    appended; a reader copies the smaller of both sizes and sees zero in what is missing. Arrays
- *    of structs carry their stride. opmux_str, opmux_dtype, opmux_device, opmux_tensor, opmux_arg
- *    are frozen and carry no size.
- *  - Pointers are borrowed for the call unless a comment says otherwise. Descriptors (opmux_plugin
- *    and what hangs on it) must live as long as the library is loaded.
- *  - Functions return an outcome (OPMUX_OK ...) and write details into the caller's opmux_error.
- *    No exception, no longjmp and no ownership crosses this line.
- *  - Reserved fields are zero. A null function pointer means "not provided" where that is allowed.
- *  - Functions may be called from any thread, several at a time, unless a comment says otherwise.
+ * - A struct starts with `uint32_t struct_size`, which its author sets to sizeof. Fields are only
+ *   ever appended; a reader copies the smaller of both sizes and sees zero in missing fields.
+ *   Arrays of structs carry their stride. opmux_str, opmux_dtype, opmux_device, opmux_tensor and
+ *   opmux_arg are frozen and carry no size.
+ * - Pointers are borrowed for the call unless a comment says otherwise. Descriptors (opmux_plugin
+ *   and everything it points to) must live as long as the library is loaded.
+ * - Functions return an outcome (OPMUX_OK ...) and write details into the caller's opmux_error. No
+ *   exception, no longjmp and no ownership crosses this boundary.
+ * - Reserved fields are zero. A null function pointer means "not provided" where that is allowed.
+ * - Functions may be called from any thread, several at a time, unless a comment says otherwise.
  */
 #ifndef OPMUX_ABI_H
 #define OPMUX_ABI_H
@@ -27,31 +76,34 @@
 extern "C" {
 #endif
 
+/* Version of this contract. A host refuses a plugin of another major version ("plugin.abi_major");
+   a larger minor version only adds fields, flags and constants. */
 #define OPMUX_ABI_MAJOR 1
 #define OPMUX_ABI_MINOR 0
 
-/* Limits of the contract. */
+/* Most dimensions of a tensor, and most arguments of an operator. */
 #define OPMUX_MAX_RANK 8
 #define OPMUX_MAX_ARGS 24
 
-/* ---- Outcomes: what happened, and so what the host does next ------------------------------- */
+/* ---- Outcomes: how a function ended, which determines what the host does next --------------- */
 
-#define OPMUX_OK 0               /* done */
-#define OPMUX_DECLINED 1         /* refused before touching anything; the next candidate runs */
-#define OPMUX_INVALID_ARGUMENT 2 /* the caller's fault; returned at once */
-#define OPMUX_FAILED 3           /* went wrong; outputs may be spoilt */
+#define OPMUX_OK 0               /* success */
+#define OPMUX_DECLINED 1         /* refused before writing anything; the next candidate runs */
+#define OPMUX_INVALID_ARGUMENT 2 /* the caller's mistake; returned to the caller */
+#define OPMUX_FAILED 3           /* failed; outputs may be corrupted */
 #define OPMUX_RESOURCE 4         /* out of memory or workspace */
-#define OPMUX_DEVICE_LOST 5      /* the device is gone for this process */
+#define OPMUX_DEVICE_LOST 5      /* the device is unusable for the rest of this process */
 
 /* ---- Value types, frozen -------------------------------------------------------------------- */
 
-/* Text that is not zero-terminated. Null data with size 0 is the empty string. */
+/* Text that is not zero-terminated, usually UTF-8. Null data with size 0 is the empty string. */
 typedef struct opmux_str {
   const char* data;
   size_t size;
 } opmux_str;
 
-/* OPMUX_STR("H") initialises an opmux_str; opmux_str_of("H") makes one in an expression. */
+/* OPMUX_STR("H") initialises an opmux_str from a literal, also at file scope; opmux_str_of("H")
+   makes one in an expression and treats null as the empty string. Both borrow the text. */
 #define OPMUX_STR(literal) {(literal), sizeof(literal) - 1}
 
 static inline opmux_str opmux_str_of(const char* text) {
@@ -64,11 +116,11 @@ static inline opmux_str opmux_str_of(const char* text) {
   return s;
 }
 
-/* Layout of DLDataType. */
+/* Element type, with the layout of DLDataType. */
 typedef struct opmux_dtype {
-  uint8_t code; /* OPMUX_DTYPE_* */
-  uint8_t bits;
-  uint16_t lanes; /* 1 */
+  uint8_t code;   /* OPMUX_DTYPE_* */
+  uint8_t bits;   /* of one lane */
+  uint16_t lanes; /* 1 for ordinary types */
 } opmux_dtype;
 
 #define OPMUX_DTYPE_INT 0
@@ -77,28 +129,30 @@ typedef struct opmux_dtype {
 #define OPMUX_DTYPE_BFLOAT 4
 #define OPMUX_DTYPE_BOOL 6
 
-/* Layout of DLDevice. */
+/* Device, with the layout of DLDevice. */
 typedef struct opmux_device {
   int32_t type; /* OPMUX_DEVICE_*, numbers of DLDeviceType */
-  int32_t id;
+  int32_t id;   /* index among devices of that type */
 } opmux_device;
 
 #define OPMUX_DEVICE_CPU 1
 #define OPMUX_DEVICE_CUDA 2
 #define OPMUX_DEVICE_OPENCL 4
 
-/* Layout of DLTensor. Strides count elements and are never null across this line. */
+/* Tensor, with the layout of DLTensor. Strides count elements. They are never null in calls that a
+   plugin receives; a caller may pass null for row-major. */
 typedef struct opmux_tensor {
-  void* data;
+  void* data; /* address, or handle such as a cl_mem */
   opmux_device device;
-  int32_t ndim;
+  int32_t ndim; /* number of dimensions, at most OPMUX_MAX_RANK */
   opmux_dtype dtype;
-  int64_t* shape;
-  int64_t* strides;
-  uint64_t byte_offset;
+  int64_t* shape;       /* `ndim` sizes */
+  int64_t* strides;     /* `ndim` strides */
+  uint64_t byte_offset; /* add it to `data` to get the first element */
 } opmux_tensor;
 
-#define OPMUX_ARG_NONE 0 /* an optional argument that is absent; the value is unspecified */
+/* Kinds of arguments: the `tag` of an opmux_arg. */
+#define OPMUX_ARG_NONE 0 /* an absent optional argument; the value is unspecified */
 #define OPMUX_ARG_TENSOR 1
 #define OPMUX_ARG_I64 2
 #define OPMUX_ARG_F64 3
@@ -108,17 +162,20 @@ typedef struct opmux_tensor {
 #define OPMUX_ARG_I64_LIST 7    /* in list: const int64_t, size in elements */
 #define OPMUX_ARG_TENSOR_LIST 8 /* in list: const opmux_tensor* const, size in elements */
 
+/* Access to a tensor argument, and properties of arguments: the `flags` of an opmux_arg. */
 #define OPMUX_ACCESS_IN 1u
 #define OPMUX_ACCESS_OUT 2u
 #define OPMUX_ACCESS_INOUT 3u
-#define OPMUX_ARG_READ_ONLY 4u /* memory that must not be written whatever the access says */
-#define OPMUX_ARG_CONSTANT 8u  /* declared `const` in the schema: may be packed, given an owner */
+#define OPMUX_ARG_READ_ONLY 4u /* memory that must not be written regardless of the access */
+#define OPMUX_ARG_CONSTANT 8u  /* declared `const` in the schema: may be packed */
 
+/* A borrowed array; the tag of the argument says of what. */
 typedef struct opmux_list {
   const void* data;
   uint64_t size;
 } opmux_list;
 
+/* The value of an argument; the tag says which member is set. */
 typedef union opmux_value {
   const opmux_tensor* tensor;
   int64_t i64;
@@ -129,103 +186,113 @@ typedef union opmux_value {
 /* One argument, 32 bytes. */
 typedef struct opmux_arg {
   uint32_t tag;   /* OPMUX_ARG_* */
-  uint32_t flags; /* OPMUX_ACCESS_* and OPMUX_ARG_READ_ONLY, _CONSTANT; set by the host */
+  uint32_t flags; /* OPMUX_ACCESS_*, OPMUX_ARG_READ_ONLY, _CONSTANT; set by the host */
   opmux_value value;
   uint64_t reserved;
 } opmux_arg;
 
 /* ---- Errors --------------------------------------------------------------------------------- */
 
-/* Owned by whoever calls. Write at most text_capacity bytes to text, their number to text_size. */
+/* Destination for the details of a failure, owned by the caller. A function that fails sets
+   `outcome`, may set `code`, writes at most text_capacity bytes to `text` and their number to
+   text_size. `text` may be null, and so may a pointer to this struct. */
 typedef struct opmux_error {
   uint32_t struct_size;
-  int32_t outcome;
-  char* text;
+  int32_t outcome; /* the outcome that the function returns */
+  char* text;      /* room of the caller; no closing zero is needed */
   size_t text_capacity;
   size_t text_size;
-  opmux_str code; /* stable word such as "verify.head_size", with static lifetime; may be empty */
+  opmux_str code; /* stable: "verify.head_size", with static lifetime; may be empty */
 } opmux_error;
 
-/* ---- Facts: what a verifier may look at ------------------------------------------------------ */
+/* ---- Facts: properties of a call that a verifier may read ----------------------------------- */
 
-/* Kinds of facts. `name` is an argument's name, a dimension's name, or empty. */
+/* Kinds of facts. `name` is the name of an argument, the name of a dimension, or empty. Values are
+   int64_t. */
 #define OPMUX_FACT_DTYPE 1      /* of a tensor: code | bits << 8 | lanes << 16 */
-#define OPMUX_FACT_RANK 2       /* of a tensor */
+#define OPMUX_FACT_RANK 2       /* of a tensor: number of dimensions */
 #define OPMUX_FACT_PRESENT 3    /* of an argument: 0 or 1 */
-#define OPMUX_FACT_DIM 4        /* a named dimension, or "rows" */
+#define OPMUX_FACT_DIM 4        /* a named dimension, or "rows", the product of the leading ones */
 #define OPMUX_FACT_CONTIGUOUS 5 /* of a tensor: 0 or 1 */
 #define OPMUX_FACT_ALIGNMENT 6 /* of a tensor: largest power of two dividing its address, to 4096 */
 #define OPMUX_FACT_LAYOUT 7    /* of a tensor: its dimensions by falling stride, 4 bits each */
 #define OPMUX_FACT_SCALAR 8    /* an int, bool or enum argument; a float as its bits */
 #define OPMUX_FACT_DEVICE 9    /* of a tensor: type | id << 16 */
 #define OPMUX_FACT_AMBIENT 10  /* "grad", "capturing", "deterministic", "training": 0 or 1 */
-#define OPMUX_FACT_TAG 11      /* tag of the call site */
+#define OPMUX_FACT_TAG 11      /* tag of the call, 0 = none */
 
-/* Names one fact; arrays of these are the `verify_reads` and `plan_reads` of an implementation. */
+/* Names one fact, in the `verify_reads` and `plan_reads` of an implementation. */
 typedef struct opmux_fact {
   uint32_t struct_size;
-  uint32_t kind;
-  opmux_str name;
+  uint32_t kind;  /* OPMUX_FACT_* */
+  opmux_str name; /* argument, dimension or ambient fact */
 } opmux_fact;
 
-/* What a verifier sees. Only facts that its `verify_reads` lists exist; the rest read as absent. */
+/* Facts of a call, for a verifier. Only facts that its `verify_reads` lists are visible; others
+   read as absent. */
 typedef struct opmux_facts {
   uint32_t struct_size;
   uint32_t reserved;
-  const void* context;
-  /* Writes the fact's value and returns 1, or returns 0 if it is absent or was not listed. */
+  const void* context; /* first argument of get */
+  /* Writes the value and returns 1, or returns 0 if the fact is absent or was not listed. */
   int32_t (*get)(const void* context, uint32_t kind, opmux_str name, int64_t* value);
 } opmux_facts;
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* Runs body(context, i) for each i in [0, count) on the engine's threads; returns when all did. */
+/* Runs body(context, i) for each i in [0, count) on the threads of the pool, in any order, and
+   returns when all have run. `body` must not throw. */
 typedef void (*opmux_parallel_for_fn)(void* pool, int64_t count, void* context,
                                       void (*body)(void* context, int64_t index));
 
+/* One call, as plan(), workspace() and run() receive it. Everything is borrowed until the function
+   returns. Arguments are checked against the schema and the capabilities of the implementation. */
 typedef struct opmux_call {
   uint32_t struct_size;
-  uint32_t arg_count;  /* of the schema: arguments left out hold their defaults */
-  uint32_t arg_stride; /* bytes from one opmux_arg to the next */
-  int32_t max_threads; /* 1 = stay on this thread */
-  const opmux_arg* args;
-  opmux_device device;
-  void* stream;
-  void* workspace; /* as large as workspace() asked for, aligned to 64 bytes */
+  uint32_t arg_count;    /* arguments of the schema; those left out hold their defaults */
+  uint32_t arg_stride;   /* bytes from one opmux_arg to the next */
+  int32_t max_threads;   /* 1 = stay on this thread */
+  const opmux_arg* args; /* in the order of the schema */
+  opmux_device device;   /* device of the tensors */
+  void* stream;          /* queue of the device; null = its default stream */
+  void* workspace;       /* of the size that workspace() returned, aligned to 64 bytes */
   uint64_t workspace_size;
-  void* prepared;                     /* what plan() returned for arguments like these, or null */
+  void* prepared;                     /* result of plan() for arguments like these, or null */
   opmux_error* error;                 /* may be null */
-  uint64_t tag;                       /* call site, 0 = none */
-  opmux_parallel_for_fn parallel_for; /* may be null: then loop */
-  void* pool;
-  void* instance; /* what create() returned, for calls through an instance; else null */
+  uint64_t tag;                       /* of the call site, 0 = none */
+  opmux_parallel_for_fn parallel_for; /* may be null: then use a loop */
+  void* pool;                         /* first argument of parallel_for */
+  void* instance; /* result of create(), for calls with a packed constant; else null */
 } opmux_call;
 
 /* ---- Capabilities: data, so that the host can check and explain them ------------------------- */
 
+/* Relations of a dimension rule. */
 #define OPMUX_AT_LEAST 1
 #define OPMUX_AT_MOST 2
 #define OPMUX_MULTIPLE_OF 3
 #define OPMUX_EQUALS 4
 
-/* A condition on a named dimension or on "rows". */
+/* A condition on a named dimension, or on "rows", the product of the leading dimensions. */
 typedef struct opmux_dim_rule {
   uint32_t struct_size;
-  opmux_str dim;
+  opmux_str dim;     /* name in the schema */
   uint32_t relation; /* OPMUX_AT_LEAST ... */
-  int64_t value;
+  int64_t value;     /* right side of the relation */
 } opmux_dim_rule;
 
-/* dtypes that an argument may have. An empty name: every tensor argument not named by another. */
+/* Allowed element types of an argument. An empty name means every tensor argument that no other
+   rule names. */
 typedef struct opmux_dtype_rule {
   uint32_t struct_size;
-  uint32_t count;
+  uint32_t count; /* number of dtypes */
   opmux_str arg;
   const opmux_dtype* dtypes;
 } opmux_dtype_rule;
 
+/* Flags of a tensor rule. */
 #define OPMUX_TENSOR_CONTIGUOUS 1u /* row-major, no gaps */
-#define OPMUX_TENSOR_ABSENT 2u     /* this optional argument is not honoured: it must be absent */
+#define OPMUX_TENSOR_ABSENT 2u     /* this optional argument is not supported: it must be absent */
 #define OPMUX_TENSOR_PRESENT 4u    /* this optional argument must be given */
 #define OPMUX_TENSOR_INNER_CONTIGUOUS 8u /* last dimension has stride 1 */
 
@@ -234,14 +301,15 @@ typedef struct opmux_tensor_rule {
   uint32_t struct_size;
   uint32_t flags; /* OPMUX_TENSOR_* */
   opmux_str arg;
-  int32_t min_rank;
-  int32_t max_rank;   /* 0 = no limit */
-  uint32_t alignment; /* bytes, power of two, 0 = none */
+  int32_t min_rank;   /* fewest dimensions */
+  int32_t max_rank;   /* most dimensions; 0 = no limit */
+  uint32_t alignment; /* of the first element: bytes, power of two up to 4096, 0 = any */
   uint32_t reserved;
-  opmux_str layout; /* order of dimensions by falling stride, as digits ("0213"); empty = any */
+  opmux_str layout; /* dimensions by falling stride, as digits ("0213"); empty = any */
 } opmux_tensor_rule;
 
-/* The values that a scalar argument may have; what is not listed here is honoured in full. */
+/* Values of a scalar argument that are supported. A scalar without a rule must be supported with
+   every value. */
 typedef struct opmux_scalar_rule {
   uint32_t struct_size;
   uint32_t count;
@@ -249,14 +317,16 @@ typedef struct opmux_scalar_rule {
   const int64_t* values; /* int, bool 0/1, enum position */
 } opmux_scalar_rule;
 
-/* What an implementation can do. Everything left zero means "no restriction". */
+/* Capabilities of an implementation: the calls that it accepts. A field that is zero restricts
+   nothing. The host refuses other calls with a reason such as "caps.dtype", and warm calls pay
+   nothing for the check. */
 typedef struct opmux_caps {
   uint32_t struct_size;
   uint32_t flags;      /* OPMUX_CAPS_* */
   int32_t device_type; /* 0 = the backend's */
   uint32_t reserved;
-  opmux_str cpu_features; /* comma separated, all needed: "avx2,fma", "amx_bf16" */
-  opmux_str min_arch;     /* device architecture range, compared as dotted numbers; empty = open */
+  opmux_str cpu_features; /* all needed, comma separated, as in /proc/cpuinfo: "avx2,fma" */
+  opmux_str min_arch;     /* range of device architectures, as dotted numbers; empty = open */
   opmux_str max_arch;
   const opmux_dtype_rule* dtypes;
   uint32_t dtype_count;
@@ -272,116 +342,139 @@ typedef struct opmux_caps {
   uint32_t scalar_stride;
 } opmux_caps;
 
-#define OPMUX_CAPS_INFERENCE_ONLY 1u /* refused while `grad` is on */
+#define OPMUX_CAPS_INFERENCE_ONLY 1u /* refused while the ambient fact `grad` is on */
 
 /* ---- Implementations ------------------------------------------------------------------------- */
 
-#define OPMUX_IMPL_SERIAL 1u          /* not re-entrant: one prepared state per thread */
+/* Promises and properties of an implementation. A promise makes it a candidate where that is
+   required, so it must hold for every call. */
+#define OPMUX_IMPL_SERIAL 1u /* not re-entrant: each thread gets a separate prepared state */
 #define OPMUX_IMPL_ATOMIC_OUTPUTS 2u  /* writes nothing unless the outcome is OPMUX_OK */
 #define OPMUX_IMPL_DETERMINISTIC 4u   /* same inputs, same bits */
 #define OPMUX_IMPL_BATCH_INVARIANT 8u /* a row's result does not depend on the other rows */
 #define OPMUX_IMPL_CAPTURE_SAFE 16u   /* may run while a graph is captured */
 
-/* Receives what describe() has to say: the operator as a graph node. */
+/* Receives the attributes that describe() reports. */
 typedef struct opmux_node_sink {
   uint32_t struct_size;
   uint32_t reserved;
-  void* context;
+  void* context; /* first argument of attribute */
+  /* The host reads "packed_bytes", the bytes that an instance occupies, as a decimal number. Texts
+     are copied. */
   void (*attribute)(void* context, opmux_str key, opmux_str value);
 } opmux_node_sink;
 
-/*
- * One implementation of one operator; its id is "operator/backend.variant".
- * Life cycle, stateless: verify, plan, run ..., plan_free.
- * Life cycle, stateful:  create, load, plan, run ..., plan_free, destroy.
- */
+/* One implementation of one operator; its id is "operator/backend.variant". Life cycle, stateless:
+   verify, plan, run ..., plan_free. Life cycle with a packed constant: create, load, describe,
+   plan, run ..., plan_free, destroy. */
 typedef struct opmux_impl {
   uint32_t struct_size;
-  uint32_t flags; /* OPMUX_IMPL_* */
-  opmux_str op;
-  opmux_str variant;
-  /* Hash of the arguments this was built for: opmux_schema_hash of the schema's text, or 0 with
+  uint32_t flags;    /* OPMUX_IMPL_* */
+  opmux_str op;      /* operator: "rms_norm", or "vendor.name" */
+  opmux_str variant; /* last part of the id, unique in the backend */
+  /* Identifies the arguments this was written for: the hash of the schema text, or 0 with
      `signature` set. */
   uint64_t prefix_hash;
   opmux_str signature; /* the schema text this was written against */
-  int32_t priority;    /* 0-1000; negative = the kind's own (150, 100, 50) */
+  int32_t priority;    /* 0-1000; negative = default of the kind (150, 100, 50) */
   uint32_t reserved;
-  const opmux_caps* caps; /* null = none */
+  const opmux_caps* caps; /* null = no restriction */
   void* user_data;        /* first argument of every function below */
 
-  /* May be null. Pure and cheap: accepts (OPMUX_OK) or refuses (OPMUX_DECLINED) with code and text
-     in `why`. Any other outcome is a broken verifier. */
+  /* May be null. Checks what capabilities cannot express: accepts (OPMUX_OK) or refuses
+     (OPMUX_DECLINED) with code and text in `why`. It must be pure and fast, because the answer is
+     cached for all calls with equal facts. Any other outcome counts as a broken verifier, which
+     refuses too. */
   int32_t (*verify)(void* user_data, const opmux_facts* facts, opmux_error* why);
-  const opmux_fact* verify_reads; /* null = scalars, dtypes, ranks, device */
+  const opmux_fact* verify_reads; /* facts it reads; null = scalars, dtypes, ranks, device */
   uint32_t verify_reads_count;
   uint32_t verify_reads_stride;
 
-  /* May be null. Makes what run() needs for arguments and max_threads like these (a primitive);
-     *prepared then belongs to the host until plan_free. */
+  /* May be null. Prepares state that run() needs for arguments and max_threads like these, such as
+     a compiled primitive. The object in *prepared belongs to the host until it calls plan_free; it
+     is shared between threads unless OPMUX_IMPL_SERIAL is set. It is reused for calls with equal
+     facts, so it must not depend on the contents of tensors. */
   int32_t (*plan)(void* user_data, const opmux_call* call, void** prepared);
+  /* Destroys a prepared state; called once for each, when no call uses it. Null if there is nothing
+     to free. */
   void (*plan_free)(void* user_data, void* prepared);
-  const opmux_fact* plan_reads; /* null = everything */
+  const opmux_fact* plan_reads; /* facts that the state depends on; null = all */
   uint32_t plan_reads_count;
   uint32_t plan_reads_stride;
 
-  /* May be null. Bytes of workspace that run() wants for these arguments. */
+  /* May be null. Bytes of scratch memory that run() needs for these arguments. */
   uint64_t (*workspace)(void* user_data, const opmux_call* call);
 
-  /* Never null. */
+  /* Never null. Computes the outputs, or enqueues that on call->stream for OPMUX_BACKEND_STREAM.
+     Must not write outside of outputs and workspace, nor keep pointers after it returned. */
   int32_t (*run)(void* user_data, const opmux_call* call);
 
-  /* Stateful operators; all null otherwise. */
+  /* Packed constants: all four are null, or at least create and destroy are set. Makes an instance
+     for one constant; *instance belongs to the host until destroy. */
   int32_t (*create)(void* user_data, const opmux_arg* options, uint32_t count, void** instance,
                     opmux_error* error);
+  /* Passes the constant to the instance, which packs a copy of it. */
   int32_t (*load)(void* user_data, void* instance, const opmux_arg* params, uint32_t count,
                   opmux_error* error);
+  /* Frees the instance and its copy; no call uses it any more. */
   void (*destroy)(void* user_data, void* instance);
+  /* May be null. Reports attributes of an instance; see opmux_node_sink. */
   int32_t (*describe)(void* user_data, void* instance, const opmux_node_sink* sink);
 } opmux_impl;
 
 /* ---- Backends and plugins -------------------------------------------------------------------- */
 
+/* Kinds of backends, with default priorities 150, 100 and 50. */
 #define OPMUX_KIND_DEFAULT 1
 #define OPMUX_KIND_VENDOR 2
 #define OPMUX_KIND_REFERENCE 3
 
-#define OPMUX_BACKEND_DEFAULT_OFF 1u /* used only if switched on */
-#define OPMUX_BACKEND_FORK_REINIT 2u /* after fork, is_available is asked again in the child */
+/* Flags of a backend. */
+#define OPMUX_BACKEND_DEFAULT_OFF 1u /* used only if it is switched on */
+#define OPMUX_BACKEND_FORK_REINIT 2u /* is_available is called again in a forked child */
 #define OPMUX_BACKEND_FORK_LOST 4u   /* once used, refused in a forked child */
-#define OPMUX_BACKEND_STREAM 8u      /* completion: run() enqueues; else run() has finished */
+#define OPMUX_BACKEND_STREAM 8u      /* run() enqueues and returns; without it run() has finished */
 
-/* Memory that the host cannot read itself. Every function but `count` may block. */
+/* Memory and queues of a device whose memory the host cannot access directly. Every function except
+   `count` may block. A null stream is the default stream of the device. */
 typedef struct opmux_device_table {
   uint32_t struct_size;
   uint32_t reserved;
+  /* Number of devices; their ids are 0, 1 ... */
   int32_t (*count)(void* user_data);
+  /* Allocates memory; OPMUX_RESOURCE if there is not enough. *memory becomes opmux_tensor.data. */
   int32_t (*alloc)(void* user_data, opmux_device device, uint64_t size, uint64_t alignment,
                    void** memory);
+  /* Frees memory from alloc. Work that uses it has finished. */
   void (*free)(void* user_data, opmux_device device, void* memory);
-  /* Copies between two devices, one of which may be the CPU, in the order of the stream. */
+  /* Copies between two devices, one of which may be the CPU, in the order of the stream. May return
+     before the copy is done: the host keeps CPU memory valid until it synchronizes. */
   int32_t (*copy)(void* user_data, void* to, opmux_device to_device, const void* from,
                   opmux_device from_device, uint64_t size, void* stream);
+  /* Waits for the stream; returns the first outcome that was not ok since the last time. */
   int32_t (*synchronize)(void* user_data, opmux_device device, void* stream);
+  /* Create a queue, and destroy it after waiting for the work in it. */
   int32_t (*stream_create)(void* user_data, opmux_device device, void** stream);
   void (*stream_destroy)(void* user_data, opmux_device device, void* stream);
-  /* Optional, for timing: record an event on a stream, later ask for the time between two. */
+  /* Optional, for timing: records an event on a stream; later the time between two can be read. */
   int32_t (*event_record)(void* user_data, opmux_device device, void* stream, void** event);
   int32_t (*event_elapsed_ns)(void* user_data, void* start, void* stop, uint64_t* nanoseconds);
   void (*event_destroy)(void* user_data, void* event);
 } opmux_device_table;
 
+/* A set of implementations of one provider, with one answer to "can it work on this machine?". */
 typedef struct opmux_backend {
   uint32_t struct_size;
-  uint32_t flags; /* OPMUX_BACKEND_* */
-  opmux_str name; /* the provider in every id; unique in a process */
-  int32_t kind;   /* OPMUX_KIND_* */
-  int32_t device_type;
-  opmux_str vendor; /* required for OPMUX_KIND_VENDOR */
-  int32_t priority; /* for answering specialization points; negative = the kind's own */
+  uint32_t flags;      /* OPMUX_BACKEND_* */
+  opmux_str name;      /* the provider in every id; unique in a process */
+  int32_t kind;        /* OPMUX_KIND_* */
+  int32_t device_type; /* OPMUX_DEVICE_* of the memory that it works on */
+  opmux_str vendor;    /* required for OPMUX_KIND_VENDOR */
+  int32_t priority;    /* order of answers to points; negative = default of the kind */
   uint32_t reserved;
-  void* user_data;
-  /* May be null (always available). OPMUX_OK, or OPMUX_DECLINED with the reason in `why`. Asked
-     once, when a decision first needs it. */
+  void* user_data; /* first argument of is_available and the device table */
+  /* May be null (always available). Returns OPMUX_OK, or OPMUX_DECLINED with the reason in `why`.
+     Called once, when a decision first needs the answer. */
   int32_t (*is_available)(void* user_data, opmux_error* why);
   const opmux_impl* impls;
   uint32_t impl_count;
@@ -389,48 +482,50 @@ typedef struct opmux_backend {
   const opmux_device_table* device; /* null for memory that the CPU can read */
 } opmux_backend;
 
-/* An operator that the plugin brings, named "vendor.name". */
+/* An operator that the plugin defines, named "vendor.name". */
 typedef struct opmux_schema_text {
   uint32_t struct_size;
   uint32_t reserved;
-  opmux_str text;
+  opmux_str text; /* "acme.twice(out Tensor y[N], Tensor x[N])" */
 } opmux_schema_text;
 
-/* An answer to a specialization point: `signature` is like "gemm.tile_n(Device) -> int". */
+/* An answer to a specialization point, a typed question in shared code. */
 typedef struct opmux_point {
   uint32_t struct_size;
   uint32_t reserved;
-  opmux_str signature;
-  opmux_str backend; /* the backend on whose behalf it answers */
+  opmux_str signature; /* "gemm.tile_n(Device) -> int" */
+  opmux_str backend;   /* backend of this plugin that answers */
   void* user_data;
-  /* OPMUX_OK with *answer set, or OPMUX_DECLINED for "no answer". A Device travels as I64:
-     type | id << 32. */
+  /* Returns OPMUX_OK with *answer set, or OPMUX_DECLINED for "no answer". A Device is passed as
+     I64: type | id << 32. Text in the answer must stay valid until the next call on this thread. */
   int32_t (*answer)(void* user_data, const opmux_arg* args, uint32_t count, opmux_arg* answer);
 } opmux_point;
 
-/* What the host offers to a plugin; valid for the life of the process. */
+/* Services of the host for a plugin; valid for the life of the process. */
 typedef struct opmux_host {
   uint32_t struct_size;
   uint16_t abi_major;
   uint16_t abi_minor;
-  void* user_data;
-  opmux_str version;
-  /* 1 if the host has a feature that came after its ABI minor was numbered, else 0. */
+  void* user_data;   /* first argument of every function */
+  opmux_str version; /* of opmux: "0.1.0" */
+  /* Returns 1 if the host has a feature that is newer than its ABI minor version, else 0. */
   int32_t (*has)(void* user_data, opmux_str feature);
-  /* level: 0 debug, 1 info, 2 warning, 3 error. */
+  /* Logs an event "plugin.log". level: 0 debug, 1 info, 2 warning, 3 error. */
   void (*log)(void* user_data, int32_t level, opmux_str text);
-  /* For completion on a stream: an error found later. */
+  /* For OPMUX_BACKEND_STREAM: reports an error that was found after run() had returned, with the
+     driver's number and the stream as the call named it. */
   void (*report_device_error)(void* user_data, opmux_device device, void* stream, int32_t code);
 } opmux_host;
 
+/* Description of a plugin. Everything it points to must live as long as the library is loaded. */
 typedef struct opmux_plugin {
   uint32_t struct_size;
   uint16_t abi_major; /* OPMUX_ABI_MAJOR of the header it was built with */
-  uint16_t abi_minor;
-  opmux_str name;
+  uint16_t abi_minor; /* OPMUX_ABI_MINOR */
+  opmux_str name;     /* identifies the plugin in lists and messages */
   opmux_str version;
   opmux_str vendor;
-  opmux_str build_id; /* changes whenever the code does; empty = the library's own */
+  opmux_str build_id; /* changes whenever the code does; empty = the library's build id */
   const opmux_backend* backends;
   uint32_t backend_count;
   uint32_t backend_stride;
@@ -440,23 +535,26 @@ typedef struct opmux_plugin {
   const opmux_point* points;
   uint32_t point_count;
   uint32_t point_stride;
-  void* user_data;
-  int32_t (*init)(void* user_data, const opmux_host* host, opmux_error* error); /* may be null */
-  void (*shutdown)(void* user_data);                                            /* may be null */
-  int32_t (*self_test)(void* user_data, opmux_error* error);                    /* may be null */
-  uint32_t flags;                                                               /* OPMUX_PLUGIN_* */
+  void* user_data; /* first argument of the functions below */
+  /* init starts work that the query function must not do (devices, threads); a failure refuses the
+     plugin ("plugin.init"). shutdown ends it when no runtime uses the plugin any more. self_test is
+     run by the probe. Each may be null. */
+  int32_t (*init)(void* user_data, const opmux_host* host, opmux_error* error);
+  void (*shutdown)(void* user_data);
+  int32_t (*self_test)(void* user_data, opmux_error* error);
+  uint32_t flags; /* OPMUX_PLUGIN_* */
   uint32_t reserved;
 } opmux_plugin;
 
-#define OPMUX_PLUGIN_UNLOADABLE 1u /* its code may be unmapped when nothing refers to it */
+#define OPMUX_PLUGIN_UNLOADABLE 1u /* the library may be unmapped when nothing refers to it */
 
-/*
- * Fills in `out`, whose struct_size the host has set to its own size: the plugin sets it to the
- * number of bytes that it wrote, at most that. Must be callable in a throw-away process: no device
- * initialisation, no threads, no global state; heavy work belongs to init.
- */
+/* Fills in `out`. The host sets out->struct_size to the size that it knows; the plugin writes at
+   most that many bytes and sets struct_size to the number written. The function must be harmless,
+   because it is first called in a throw-away process: no device initialisation, no threads, no
+   global state. */
 typedef int32_t (*opmux_plugin_query_fn)(const opmux_host* host, opmux_plugin* out);
 
+/* Marks the exported function; build the plugin with hidden visibility. */
 #if defined(__GNUC__)
 #define OPMUX_EXPORT __attribute__((visibility("default")))
 #else
@@ -471,8 +569,9 @@ typedef int32_t (*opmux_plugin_query_fn)(const opmux_host* host, opmux_plugin* o
 #define OPMUX_C_LINKAGE extern
 #endif
 
-/* Head of the query function: the one exported symbol of a shared library or, with
-   OPMUX_STATIC_PLUGIN defined, one of its own per plugin for static linking. */
+/* Head of the query function: OPMUX_PLUGIN_ENTRY(acme) { ... } with parameters `host` and `out`. It
+   is the one exported symbol of a shared library. With OPMUX_STATIC_PLUGIN defined the symbol
+   contains the name, so that several plugins can be linked statically. */
 #ifdef OPMUX_STATIC_PLUGIN
 #define OPMUX_PLUGIN_ENTRY(name)                                                                   \
   OPMUX_C_LINKAGE int32_t opmux_plugin_query_v1_##name(const opmux_host* host, opmux_plugin* out); \

@@ -16,33 +16,47 @@
 
 namespace opmux {
 
-/// An argument that is left out: `rms_norm(y, x, opmux::none, 1e-6)`.
+/// An argument that is left out. Pass it for an optional argument that other arguments follow, and
+/// in explain() for outputs whose shapes shall be inferred.
+///
+///   opmux::Operator rms_norm = runtime.op("rms_norm").value();
+///   float x[8] = {}, y[8];
+///   opmux::Status status = rms_norm(opmux::TensorView(y, opmux::f32, {2, 4}),
+///                                   opmux::TensorView(x, opmux::f32, {2, 4}), opmux::none, 1e-5);
+///   if (!status.ok()) std::cerr << status.to_string() << "\n";
 inline constexpr std::nullopt_t none = std::nullopt;
 
-/// Tensors in typed signatures: what an operator writes, reads, or both. They refer to a view.
+/// Tensor parameters of typed signatures (Op, Dispatchable): In is read, Out is written, InOut is
+/// both. Each refers to a TensorView, which must outlive it; `->` reaches the view.
 class In {
  public:
+  /// Implicit, so that callers pass a TensorView where a signature has In, Out or InOut.
   In(const TensorView& view) : view_(&view) {}  // NOLINT(*-explicit-*)
+  /// The view that was passed.
   const TensorView& view() const { return *view_; }
   const TensorView* operator->() const { return view_; }
 
  private:
   const TensorView* view_;
 };
+/// A tensor that the operator writes and does not read.
 class Out : public In {
  public:
   using In::In;
 };
+/// A tensor that the operator reads and writes.
 class InOut : public In {
  public:
   using In::In;
 };
 
+/// Conversion of C++ arguments to the form that the library takes. Programs do not use it by name.
 namespace detail {
 
-/// The view of an absent tensor.
+/// The view that stands for every absent tensor argument: pointers to tensors are never null.
 OPMUX_API extern const TensorView absent_tensor;
 
+/// The kind of argument that a C++ type is passed as; other types do not compile.
 template <class T>
 constexpr ArgTag tag_of() {
   if constexpr (std::same_as<T, Constant>) {
@@ -66,6 +80,7 @@ constexpr ArgTag tag_of() {
   }
 }
 
+/// The eight bytes of one argument. Strings and lists go through `list`, which must outlive them.
 template <class T>
 ArgValue value_of(const T& argument, opmux_list& list) {
   ArgValue value;
@@ -94,14 +109,16 @@ ArgValue value_of(const T& argument, opmux_list& list) {
   return value;
 }
 
-/// The arguments of one call, on the caller's stack.
+/// The arguments of one call in the caller's stack frame: one word each, and a compile-time
+/// constant with their kinds. It borrows everything, so it must not outlive the full expression of
+/// the call.
 template <class... Args>
 struct Packed {
   static_assert(sizeof...(Args) <= OPMUX_MAX_ARGS, "an operator has at most 24 arguments");
   static constexpr CallSite site{tag_of<Args>()...};
   static constexpr int kTensors = (0 + ... + (tag_of<Args>() == ArgTag::tensor ? 1 : 0));
   static constexpr int kScalars = static_cast<int>(sizeof...(Args)) - kTensors;
-  /// Few enough to travel in registers: tensors first, scalars behind them, four at most.
+  /// Whether the arguments fit into registers: at most four, tensors first, scalars after them.
   static constexpr bool kInRegisters = [] {
     if (kTensors < 1 || site.count() > 4) return false;
     for (uint32_t i = 0; i < site.count(); ++i) {
@@ -123,6 +140,7 @@ struct Packed {
   Packed(const Packed&) = delete;
   Packed& operator=(const Packed&) = delete;
 
+  /// Argument i as a word; 0 beyond the last.
   uint64_t word(size_t i) const {
     return i < sizeof...(Args) ? std::bit_cast<uint64_t>(values[i]) : 0;
   }

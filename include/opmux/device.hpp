@@ -11,31 +11,45 @@
 #include <opmux/status.hpp>
 #include <opmux/tensor.hpp>
 
-/// Devices with memory and queues of their own, reached through the backend that brings them.
+/// Memory and queues of devices whose memory the CPU cannot access, reached through the backend
+/// that drives the device.
 ///
-///     opmux::DeviceAccess opencl = runtime.device_access("opencl").value();
-///     opmux::DeviceMemory x = opencl.allocate(bytes).value();
+///   opmux::Result<opmux::DeviceAccess> found = runtime.device_access("opencl");
+///   if (found) {
+///     float host[16] = {};
+///     opmux::DeviceAccess opencl = *found;
+///     opmux::DeviceMemory x = opencl.allocate(sizeof host).value();
+///     opmux::DeviceMemory y = opencl.allocate(sizeof host).value();
 ///     opmux::DeviceStream stream = opencl.create_stream().value();
-///     opencl.copy_in(x, host, bytes, stream.get());
-///     rms_norm.with({.stream = stream.get()})(y.view(f32, {2, 8}), x.view(f32, {2, 8}));
-///     stream.synchronize();
+///     opmux::Status status = opencl.copy_in(x, host, sizeof host, stream.get());
+///     opmux::Operator rms_norm = runtime.op("rms_norm").value();
+///     if (status.ok()) {
+///       status = rms_norm.with({.stream = stream.get()})(y.view(opmux::f32, {2, 8}),
+///                                                        x.view(opmux::f32, {2, 8}));
+///     }
+///     if (status.ok()) status = opencl.copy_out(host, y, sizeof host, stream.get());
+///     if (status.ok()) status = stream.synchronize();
+///   }
+///
+/// Objects keep the backend loaded. They must be destroyed before the runtime.
 namespace opmux {
 
 namespace registry {
 class Backend;
 }
 
-/// What a device said about calls that had already returned.
+/// Errors that a device reported after the calls that caused them had returned.
 struct DeviceError {
   Device device;
-  int32_t code = 0;    ///< of the last error, as its driver numbers them
-  uint64_t count = 0;  ///< how many there were
-  /// Implementations that were put last into the stream of the last error, the latest first. Any of
-  /// them may have caused it; nothing is counted against them.
+  int32_t code = 0;    ///< Of the last error, as its driver numbers them.
+  uint64_t count = 0;  ///< Number of errors so far.
+  /// Implementations that were last enqueued on the stream of the last error, newest first. Any of
+  /// them may have caused it, so none is counted as failed.
   std::vector<std::string> suspects = {};
 };
 
-/// Memory on a device, given back when it goes. Move-only.
+/// Owns a block of device memory and frees it on destruction. Work that uses it must have finished:
+/// synchronize first. Move-only; a default-constructed object is empty.
 class [[nodiscard]] DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -43,11 +57,13 @@ class [[nodiscard]] DeviceMemory {
   DeviceMemory& operator=(DeviceMemory&& other) noexcept { return swap(other), *this; }
   OPMUX_API ~DeviceMemory();
 
-  /// What a tensor in it has as its data pointer.
+  /// The data pointer of tensors in this memory: an address or a handle such as a cl_mem.
   void* handle() const noexcept { return handle_; }
+  /// Bytes, as requested.
   uint64_t size() const noexcept { return size_; }
+  /// The device that the memory is on.
   Device device() const noexcept { return device_; }
-  /// A row-major tensor at its beginning.
+  /// A row-major tensor at the start of the memory. The size is not checked; the view borrows.
   TensorView view(DType dtype, std::initializer_list<int64_t> shape) const {
     return {handle_, dtype, shape, device_};
   }
@@ -66,8 +82,8 @@ class [[nodiscard]] DeviceMemory {
   uint64_t size_ = 0;
 };
 
-/// A queue of a device: what is put into it happens in that order. Move-only; when it goes, it
-/// waits for what is in it.
+/// Owns a queue of a device. Enqueued work runs in order. The destructor waits for it. Move-only; a
+/// default-constructed object is empty.
 class [[nodiscard]] DeviceStream {
  public:
   DeviceStream() = default;
@@ -75,10 +91,11 @@ class [[nodiscard]] DeviceStream {
   DeviceStream& operator=(DeviceStream&& other) noexcept { return swap(other), *this; }
   OPMUX_API ~DeviceStream();
 
-  /// What a call takes as CallOptions::stream.
+  /// The value for CallOptions::stream.
   void* get() const noexcept { return stream_; }
   Device device() const noexcept { return device_; }
-  /// Waits until everything in it is done; fails with the first outcome that was not ok.
+  /// Waits until everything in the queue is done. Fails with the first outcome that was not ok
+  /// since the last time ("device.function").
   OPMUX_API Status synchronize() const;
 
  private:
@@ -93,23 +110,29 @@ class [[nodiscard]] DeviceStream {
   void* stream_ = nullptr;
 };
 
-/// How memory and streams of one backend's devices are reached. Cheap to copy, safe from any
-/// thread. A null stream is the device's own.
+/// Access to memory and streams of one backend's devices; Runtime::device_access() makes it. Cheap
+/// to copy, safe from any thread. A null stream means the default stream of the device. Failures
+/// have the reason "device.function" and the code that the backend returned.
 class DeviceAccess {
  public:
-  /// How many devices there are: their ids are 0, 1 ...
+  /// Number of devices; their ids are 0, 1 ...
   OPMUX_API int32_t count() const;
-  /// Fails with `resource` if there is not so much.
+  /// Allocates `size` bytes, aligned to 64, on device `id`. Fails with `resource` if there is not
+  /// enough memory.
   OPMUX_API Result<DeviceMemory> allocate(uint64_t size, int32_t id = 0) const;
+  /// Creates a queue on device `id`.
   OPMUX_API Result<DeviceStream> create_stream(int32_t id = 0) const;
-  /// Copies to the beginning of the memory and from it, in the order of the stream: what is on the
-  /// CPU must stay as it is until the stream was synchronized.
+  /// Copies to or from the start of device memory, in the order of the stream. May return before
+  /// the copy is done: memory of the CPU must stay valid and unchanged until the stream is
+  /// synchronized.
   OPMUX_API Status copy_in(const DeviceMemory& to, const void* from, uint64_t size,
                            void* stream = nullptr) const;
   OPMUX_API Status copy_out(void* to, const DeviceMemory& from, uint64_t size,
                             void* stream = nullptr) const;
+  /// Waits for a stream of the program, or for the default stream; see DeviceStream::synchronize().
   OPMUX_API Status synchronize(void* stream = nullptr, int32_t id = 0) const;
 
+  /// For Runtime::device_access().
   explicit DeviceAccess(std::shared_ptr<const registry::Backend> backend)
       : backend_(std::move(backend)) {}
 

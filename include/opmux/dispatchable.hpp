@@ -10,7 +10,7 @@ namespace opmux {
 
 namespace detail {
 
-/// Argument i of a kernel's frame as a parameter of a C++ function. Views live in `views`.
+/// Argument i of a call as a parameter of a C++ function. Views are stored in `views`.
 template <class T>
 T parameter_of(const CallFrame& call, size_t i, TensorView* views) {
   if constexpr (std::derived_from<T, In>) {
@@ -26,7 +26,7 @@ T parameter_of(const CallFrame& call, size_t i, TensorView* views) {
   }
 }
 
-/// Turns a body's Status into an outcome with its sentence.
+/// Turns the Status of a body into an outcome and writes its message to the call.
 OPMUX_API Outcome end_with(const CallFrame& call, const Status& status);
 
 }  // namespace detail
@@ -34,15 +34,33 @@ OPMUX_API Outcome end_with(const CallFrame& call, const Status& status);
 template <class Signature>
 class Dispatchable;
 
-/// A function of the program whose body is the meaning of an operator and its last candidate
-/// (`op/own.body`): other implementations may replace it. The body is borrowed for the object's
-/// life.
+/// Turns a function of the program into an operator that others may implement faster. The function
+/// becomes the reference implementation, `NAME/own.body`: it defines the meaning of the operator
+/// and is the last candidate.
 ///
-///     opmux::Dispatchable<Status(Out, In, In)> chunk_scan{
-///         runtime, "chunk_scan(out Tensor y[*], Tensor q[*], Tensor k[*])", &own_chunk_scan};
+///   using opmux::In, opmux::Out, opmux::Status;
+///   opmux::Dispatchable<Status(Out, In)> twice{
+///       runtime, "twice(out Tensor y[N], Tensor x[N])", +[](Out y, In x) -> Status {
+///         for (int64_t i = 0; i < x->dim(0); ++i) {
+///           static_cast<float*>(y->data())[i] = 2 * static_cast<float*>(x->data())[i];
+///         }
+///         return {};
+///       }};
+///   float x[3] = {1, 2, 3}, y[3];
+///   Status status = twice(opmux::TensorView(y, opmux::f32, {3}),
+///                         opmux::TensorView(x, opmux::f32, {3}));
+///
+/// A vendor then registers `twice/acme.fast` by Runtime::implement() or in a plugin, and policies
+/// apply to both. With OPMUX_DISABLE set, calls run the function.
+///
+/// Parameters are In, Out, InOut, integers, floating-point numbers and bool. The function pointer
+/// is kept until this object is destroyed, which withdraws the implementation without waiting for
+/// calls that are inside. Calls are safe from any thread if the function is. Neither copyable nor,
+/// once called from several threads, to be moved. The runtime must outlive it.
 template <class... Parameters>
 class Dispatchable<Status(Parameters...)> {
  public:
+  /// Defines the operator and registers `body`. Does not throw: status() has the result.
   Dispatchable(Runtime& runtime, std::string_view schema, Status (*body)(Parameters...)) {
     status_ = runtime.define(schema);
     if (!status_.ok()) return;
@@ -60,9 +78,12 @@ class Dispatchable<Status(Parameters...)> {
     status_ = op_->status();
   }
 
-  /// Why it cannot be called, if so.
+  /// Ok, or why the object cannot be called: Runtime::define() or Runtime::implement() failed, or
+  /// the C++ signature does not fit the schema ("schema.signature").
   const Status& status() const { return status_; }
 
+  /// Runs the best implementation, which may be the function itself. Fails as Operator::operator()
+  /// does; returns status() without calling if that is not ok.
   Status operator()(Parameters... args) const {
     if (!status_.ok()) return status_;
     return (*op_)(args...);

@@ -10,97 +10,120 @@
 #include <opmux/device.hpp>
 #include <opmux/export.hpp>
 
-/// How well what a runtime runs is doing. An implementation that fails too often is taken out of
-/// the choice for a while, for the kind of calls that failed; after that a few calls try it again.
+/// Health of backends, devices and implementations.
+///
+/// Each implementation has a circuit breaker for each class of its calls (device, element type,
+/// each dimension up to the next power of two). Calls that end with `failed` count against it.
+/// While the breaker is open, the next candidate runs instead; after a while a few probe calls
+/// decide whether it closes again. BreakerOptions has the settings.
+///
+///   const opmux::HealthReport health = runtime.health();
+///   std::cout << opmux::name_of(health.verdict) << "\n";
+///   for (const opmux::BreakerInfo& breaker : health.breakers) {
+///     std::cout << breaker.implementation << " " << opmux::name_of(breaker.state) << "\n";
+///   }
 namespace opmux {
 
-/// healthy: nothing is wrong. degraded: it serves, but not as well as it could. unhealthy: nothing
-/// of it can be used. fatal: nothing of it can be used again in this process.
+/// healthy: nothing is wrong. degraded: it serves, but not as well as it could. unhealthy: no part
+/// of it can be used at the moment. fatal: it cannot be used again in this process.
 enum class Health : uint8_t { healthy, degraded, unhealthy, fatal };
+/// "healthy", "degraded", "unhealthy", "fatal"; static lifetime.
 OPMUX_API std::string_view name_of(Health health) noexcept;
 
-/// closed: runs. open: does not run. half_open: a few calls at a time try it. isolated: does not
-/// run until it is closed by hand.
+/// closed: calls run. open: calls run another candidate until the breaker half-opens. half_open: a
+/// limited number of concurrent probe calls run. isolated: open until it is closed by hand.
 enum class BreakerState : uint8_t { closed, open, half_open, isolated };
+/// "closed", "open", "half open", "isolated"; static lifetime.
 OPMUX_API std::string_view name_of(BreakerState state) noexcept;
 
-/// What a breaker can be told by hand. open: as if it had failed too often. close: forgets
-/// everything. isolate: open until it is closed by hand.
+/// Argument of Runtime::force_breaker(). open: as if the failure limit were reached; probes follow.
+/// close: closes and clears all counters. isolate: opens until `close`.
 enum class BreakerForce : uint8_t { open, close, isolate };
 
-/// The state of one class of calls of an implementation that failed lately.
+/// State of the breaker of one class of calls. Only classes with recent failures are listed.
 struct BreakerInfo {
   std::string implementation, op;
-  std::string what;  ///< the calls: "f32 H<=4096 rows<=32 on cpu:0", or "all calls"
+  std::string what;  ///< Class of calls: "f32 H<=4096 rows<=32 on cpu:0", or "all calls".
   BreakerState state = BreakerState::closed;
-  uint32_t failures_in_a_row = 0;
-  uint32_t openings = 0;       ///< since it was last trusted
-  uint64_t next_probe_ms = 0;  ///< while open: until calls try it again
-  std::string why;             ///< it got into this state; empty while closed
+  uint32_t failures_in_a_row = 0;  ///< Consecutive failures so far.
+  uint32_t openings = 0;           ///< Consecutive openings; determines how long it stays open.
+  uint64_t next_probe_ms = 0;      ///< While open: time until calls probe it.
+  std::string why;                 ///< Cause of the state; empty while closed.
 };
 
-/// A breaker that changed its state.
+/// A breaker that changed its state; argument of BreakerListener.
 struct BreakerEvent {
-  std::string implementation, op, what;
+  std::string implementation, op, what;  ///< `what` is the class of calls, as in BreakerInfo.
   BreakerState from = BreakerState::closed, to = BreakerState::closed;
   uint32_t openings = 0;
-  uint64_t open_for_ms = 0;
-  std::string why;  ///< "too many failures in a row", "by hand"
+  uint64_t open_for_ms = 0;  ///< Duration, if it opened.
+  std::string why;  ///< Cause in words: number or rate of failures, a probe, a request by hand.
 };
-/// Told from the thread that caused the change, never under a lock of opmux. Must not throw.
+/// Called on the thread that caused the change, or on the maintenance thread, never while opmux
+/// holds a lock. Must not throw.
+///
+///   runtime.on_breaker([](const opmux::BreakerEvent& event) {
+///     if (event.to == opmux::BreakerState::open) std::cerr << event.implementation << " opened\n";
+///   });
 using BreakerListener = std::function<void(const BreakerEvent&)>;
 
+/// One backend. unhealthy: the breakers of all its implementations are open. degraded: some are
+/// open or half open. fatal: its device is lost.
 struct BackendHealth {
   std::string name;
   Health health = Health::healthy;
-  std::string reason;
+  std::string reason;  ///< Sentence for people; empty if healthy.
 };
+/// A device that reported errors (degraded) or is lost (fatal).
 struct DeviceState {
   Device device;
   Health health = Health::healthy;
   std::string reason;
 };
 
-/// An element that an implementation computed otherwise than the reference.
+/// A wrong element that the shadow check found.
 struct ShadowMismatch {
-  std::string what;     ///< the calls: "f32 H<=4096 rows<=32 on cpu:0"
-  std::string element;  ///< "y[3,5]", the first that is wrong
-  double got = 0, expected = 0;
-  double tolerance = 0;  ///< how far from the expected value a right one may be
-  std::string text;      ///< all of it in a sentence
+  std::string what;              ///< Class of calls: "f32 H<=4096 rows<=32 on cpu:0".
+  std::string element;           ///< The first wrong one: "y[3,5]".
+  double got = 0, expected = 0;  ///< Values of the implementation and of the reference.
+  double tolerance = 0;          ///< Distance from `expected` that is allowed.
+  std::string text;              ///< All of it in a sentence.
 };
 
-/// What the shadow check found about an implementation.
+/// Results of the shadow check for one implementation.
 struct ShadowInfo {
   std::string implementation;
-  uint64_t compared = 0;  ///< calls that the reference computed again
-  uint64_t mismatches = 0;
-  uint64_t not_finite = 0;  ///< with NaN or infinity in what it wrote and not in what it read
+  uint64_t compared = 0;    ///< Calls that the reference recomputed.
+  uint64_t mismatches = 0;  ///< Compared calls with a wrong element.
+  uint64_t not_finite = 0;  ///< Calls that wrote NaN or infinity although no input had any.
+  /// Sampled calls that could not be compared, by reason.
   struct Skipped {
     std::string reason;  ///< "memory", "device", "stream", "nested" ...
     uint64_t calls = 0;
   };
-  std::vector<Skipped> skipped;        ///< calls whose turn it was that were not compared
-  std::optional<ShadowMismatch> last;  ///< mismatch
+  std::vector<Skipped> skipped;        ///< By reason.
+  std::optional<ShadowMismatch> last;  ///< Most recent mismatch.
 };
 
-/// The shadow check of a runtime.
+/// State of the shadow check of a runtime; ShadowOptions turns it on.
 struct ShadowReport {
-  uint32_t every = 0;    ///< one call in so many; 0: it is off
-  uint64_t waiting = 0;  ///< copied calls that were not compared yet
+  uint32_t every = 0;    ///< One call in `every` is compared; 0: the check is off.
+  uint64_t waiting = 0;  ///< Copied calls that wait for comparison.
   std::vector<ShadowInfo> implementations;
 };
 
-/// For a server's own health endpoint.
+/// Health of a whole runtime, for the health endpoint of a service. Made by Runtime::health();
+/// to_json() of <opmux/json.hpp> serialises it. A plain value.
 struct HealthReport {
-  /// fatal: a device is lost, and this process should be replaced. degraded: some backend or device
-  /// is not healthy, and others stand in. Never `unhealthy`: the reference cannot be taken away.
+  /// fatal: a device is lost, and this process should be replaced. degraded: a backend or device is
+  /// not healthy, and other implementations serve its calls. Never `unhealthy`: the reference
+  /// always remains.
   Health verdict = Health::healthy;
-  std::vector<std::string> reasons;
-  std::vector<BackendHealth> backends;  ///< every one, by name
-  std::vector<DeviceState> devices;     ///< those that reported errors or are lost
-  std::vector<BreakerInfo> breakers;    ///< of implementations that failed lately
-  ShadowReport shadow;
+  std::vector<std::string> reasons;     ///< One sentence for each cause of the verdict.
+  std::vector<BackendHealth> backends;  ///< All backends, by name.
+  std::vector<DeviceState> devices;     ///< Devices that reported errors or are lost.
+  std::vector<BreakerInfo> breakers;    ///< Classes of calls with recent failures.
+  ShadowReport shadow;                  ///< Results of the shadow check.
 };
 
 }  // namespace opmux

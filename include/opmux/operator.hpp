@@ -19,44 +19,57 @@
 
 namespace opmux {
 
-/// A word for a place in a program ("layer.3"), made once by Runtime::tag; 32 bits on a call.
+/// A word for a place in the program, such as "layer.3", as 32 bits. Rules and selectors can match
+/// on it. Made once by Runtime::tag() and passed in CallOptions; 0 means none.
+///
+///   const opmux::Tag layer3 = runtime.tag("layer.3");
+///   opmux::Operator softmax = runtime.op("softmax").value();
+///   float x[4] = {}, y[4];
+///   opmux::Status status = softmax.with({.tag = layer3})(
+///       opmux::TensorView(y, opmux::f32, {1, 4}), opmux::TensorView(x, opmux::f32, {1, 4}));
 struct Tag {
   uint32_t number = 0;
 };
 
-/// Options of one call. Everything has a default.
+/// Options of one call; pass them to Operator::with(). Everything has a default.
 struct CallOptions {
+  /// The place in the program; see Tag.
   Tag tag = {};
+  /// The queue of a device that the call is enqueued on: DeviceStream::get(), or a queue of the
+  /// program that belongs to the context of the backend. Null is the default stream of the device.
+  /// The call returns when the work is enqueued.
   void* stream = nullptr;
-  /// 1: stay on this thread. 0: as many as the runtime has, or 1 with a parallel_for.
+  /// Most threads that the implementation may use, the calling thread included. 1 keeps the call on
+  /// the calling thread. 0 means as many as the runtime has, or 1 if `parallel_for` is set.
   int32_t max_threads = 0;
-  /// The engine's own threads, lent to the implementation if max_threads allows more than one;
-  /// null: those of the runtime.
+  /// Thread pool of the program, used instead of the runtime's if max_threads is above 1. It is
+  /// called on the calling thread and must return after every index has run. Null: threads of the
+  /// runtime.
   opmux_parallel_for_fn parallel_for = nullptr;
-  void* pool = nullptr;  ///< first argument of parallel_for
+  void* pool = nullptr;  ///< First argument of parallel_for.
 };
 
-/// One argument of an operator's schema, for tools that meet operators at run time.
+/// One argument of a schema, for tools that learn about operators at run time.
 struct ArgumentInfo {
-  std::string name;
-  ArgTag type = ArgTag::none;           ///< what it travels as
-  bool optional = false;                ///< may be absent, or left out for a default
-  bool output = false;                  ///< `out`: only written
-  std::vector<std::string> words = {};  ///< of an enum
-  bool updated = false;                 ///< `inout`: read and written
-  bool any_shape = false;               ///< a tensor of whatever shape
-  /// Of a tensor: names or numbers, behind a leading "..." if it has one.
+  std::string name;                     ///< As in the schema: "weight".
+  ArgTag type = ArgTag::none;           ///< Kind of value to pass.
+  bool optional = false;                ///< May be absent, or left out because it has a default.
+  bool output = false;                  ///< `out`: written, not read.
+  std::vector<std::string> words = {};  ///< Allowed words of an enum, by position.
+  bool updated = false;                 ///< `inout`: read and written.
+  bool any_shape = false;               ///< A tensor of any shape: `[*]`.
+  /// Dimensions of a tensor, as names or numbers; "..." first if it has leading dimensions.
   std::vector<std::string> dims = {};
-  std::string dtype_variable = {};  ///< arguments that share one have one dtype
-  std::string may_alias = {};       ///< `out(x)`: may be the very same memory as that argument
-  bool constant = false;            ///< `const`: may be packed, given an owner
-  std::string default_text = {};    ///< as the schema spells it; empty if there is none
-  bool integer = false;             ///< an output that is made of i64 where nobody gives it
+  std::string dtype_variable = {};  ///< Arguments with the same variable must have the same dtype.
+  std::string may_alias = {};       ///< `out(x)`: argument whose memory this output may use.
+  bool constant = false;            ///< `const`: may be packed if a Constant is passed.
+  std::string default_text = {};    ///< As the schema spells it; empty if there is no default.
+  bool integer = false;             ///< An output that bindings allocate as i64.
 };
 
-/// What an output of a call with certain inputs looks like.
+/// Shape and element type of an output, derived from the inputs of a call.
 struct OutputInfo {
-  size_t position = 0;  ///< among the arguments of the schema
+  size_t position = 0;  ///< Index among the arguments of the schema.
   DType dtype;
   Device device;
   std::vector<int64_t> shape;
@@ -64,9 +77,11 @@ struct OutputInfo {
 
 class Operator;
 
-/// A call with a report or options, made by Operator::with; use it at once.
+/// A call with a report or options, returned by Operator::with(). Call it in the same expression:
+/// it refers to the report.
 class CallWith {
  public:
+  /// Calls the operator; arguments and failures are those of Operator::operator().
   template <class... Args>
   Status operator()(const Args&... args) const {
     const detail::Packed<Args...> packed(args...);
@@ -82,86 +97,131 @@ class CallWith {
   CallOptions options_;
 };
 
-/// An operator bound in a program. Cheap to copy, safe from any thread; the runtime must outlive
-/// it.
+/// A handle to an operator: looked up once by name, then called.
 ///
-/// Arguments stand in the order of the schema; trailing ones with defaults may be left out, and an
-/// absent optional is opmux::none. Tensors are TensorView or Constant, scalars bool, integers and
-/// floating point numbers, enums their word or position.
+///   opmux::Operator rms_norm = runtime.op("rms_norm").value();
+///   std::vector<float> data(4 * 64, 1.0f), result(4 * 64), scale(64, 1.0f);
+///   opmux::TensorView x(data.data(), opmux::f32, {4, 64}), y(result.data(), opmux::f32, {4, 64});
+///   opmux::TensorView weight(scale.data(), opmux::f32, {64});
+///   opmux::Status status = rms_norm(y, x, weight, 1e-6);
+///   if (!status.ok()) std::cerr << status.to_string() << "\n";
+///
+/// Arguments follow the order of the schema (schema() prints it). Trailing arguments with defaults
+/// may be left out; an absent optional argument is opmux::none. A tensor is a TensorView or a
+/// Constant, a scalar is a bool, an integer or a floating-point number, an enum is its word or its
+/// position. All arguments are borrowed until the call returns.
+///
+/// Cheap to copy. Calls are safe from any thread, take no lock and may nest up to eight deep. The
+/// runtime must outlive the handle. Outputs must not overlap inputs unless the schema allows it;
+/// bind() checks this, a plain call does not.
 class Operator {
  public:
-  /// Routes the call to the best implementation and runs it. Fails with `invalid_argument` (the
-  /// schema's conditions do not hold), `no_candidate`, or the outcome of the implementation.
+  /// Routes the call to the best implementation and runs it, falling back to the next candidate
+  /// where that is safe. A call whose outputs have no elements succeeds without running anything.
+  ///
+  /// - `invalid_argument`: the arguments do not fit the schema; no implementation ran. Kernels of
+  /// operators that check data (index ranges, for example) return it too.
+  /// - `no_candidate`: policy, capabilities or health left nothing to run; the message lists every
+  /// implementation with its reason.
+  /// - `failed`, `resource`, `declined`, `device_lost`: the last implementation ended with it, and
+  /// no fallback was possible or allowed (`strict`). Outputs may be partly written.
+  /// - `frozen`: the runtime is frozen, the policy is strict, and the locked choice cannot run.
   template <class... Args>
   Status operator()(const Args&... args) const {
     const detail::Packed<Args...> packed(args...);
     return Status(detail::call(*slot_, packed));
   }
 
-  /// The same with options, or with a report of what happened.
+  /// The same call with options, with a report, or both. `report` is filled in also when the call
+  /// fails, and must outlive the call expression.
+  ///
+  ///   opmux::Operator softmax = runtime.op("softmax").value();
+  ///   float x[4] = {}, y[4];
+  ///   opmux::CallReport report;
+  ///   opmux::Status status = softmax.with(report, {.max_threads = 1})(
+  ///       opmux::TensorView(y, opmux::f32, {1, 4}), opmux::TensorView(x, opmux::f32, {1, 4}));
+  ///   std::cout << report.implementation << " took " << report.run_ns << " ns\n";
   CallWith with(CallReport& report, const CallOptions& options = {}) const {
     return {slot_, &report, options};
   }
   CallWith with(const CallOptions& options) const { return {slot_, nullptr, options}; }
 
-  /// Decides once for arguments like these; the plan is then called without a lookup.
+  /// Decides once for arguments like these and returns a Plan that runs the choice without a
+  /// lookup. Nothing runs yet. The plan copies shapes and strides, not data. Fails as a call does,
+  /// with `invalid_argument` ("schema.overlap") if an output overlaps an input, and with
+  /// `unsupported` for strings, lists, enum words ("plan.arguments") and tensors that only a
+  /// conversion would make fit ("plan.transforms").
   template <class... Args>
   Result<Plan> bind(const Args&... args) const {
     const detail::Packed<Args...> packed(args...);
     return detail::bind(*slot_, packed.site, packed.values, false);
   }
-  /// For a graph that is captured: only implementations that may run then, and staleness is
-  /// ignored.
+  /// A plan for use while a graph is captured: only implementations that promise
+  /// OPMUX_IMPL_CAPTURE_SAFE are candidates, and no waiting plugin is loaded. Fails as bind() does.
   template <class... Args>
   Result<Plan> bind_for_capture(const Args&... args) const {
     const detail::Packed<Args...> packed(args...);
     return detail::bind(*slot_, packed.site, packed.values, true);
   }
 
-  /// Decides for a call like this as its first call would, without running it, and returns the
-  /// implementation: what Runtime::lock then tells of. Fails with "lock.class" if such calls are
-  /// decided each time and cannot be locked. Outputs may be opmux::none.
+  /// Makes the decision that the first call with such arguments would make, without running it, and
+  /// returns the id of the implementation. The decision is cached and becomes part of
+  /// Runtime::lock(). Outputs may be opmux::none.
+  ///
+  ///   opmux::Operator softmax = runtime.op("softmax").value();
+  ///   float x[4];
+  ///   opmux::Result<std::string> id =
+  ///       softmax.decide(opmux::none, opmux::TensorView(x, opmux::f32, {1, 4}));
+  ///   std::cout << (id ? *id : id.error().to_string()) << "\n";
+  ///
+  /// Fails with `invalid_argument`, `no_candidate`, or `unsupported` ("lock.class") if such calls
+  /// are decided each time and therefore cannot be locked.
   template <class... Args>
   Result<std::string> decide(const Args&... args) const {
     const detail::Packed<Args...> packed(args...);
     return detail::decide(*slot_, packed.site, packed.values);
   }
 
-  /// The decision that a call with these arguments would make, with a reason for every candidate.
-  /// Outputs may be opmux::none: their shapes are inferred. If the arguments do not fit the schema,
-  /// the explanation has no candidates and its note says why.
+  /// The decision that a call with these arguments would make, with a reason for every candidate;
+  /// see Explanation. Outputs may be opmux::none: their shapes are inferred. Nothing runs. If the
+  /// arguments do not fit the schema, the explanation has no candidates and its note says why.
   template <class... Args>
   Explanation explain(const Args&... args) const {
     const detail::Packed<Args...> packed(args...);
     return detail::explain(*slot_, packed.site, packed.values);
   }
 
-  /// A call with arguments that are known at run time only, as opmux_call_operator takes them; with
-  /// options, or with a report of what happened, as opmux_call_operator_with does.
+  /// Calls with arguments that are known at run time only, in the order of the schema, as
+  /// opmux_call_operator() takes them; <opmux/opmux.h> has functions that make opmux_arg. Fails as
+  /// operator() does.
   OPMUX_API Status call_arguments(std::span<const opmux_arg> arguments) const;
+  /// The same with options, and with a report unless `report` is null.
   OPMUX_API Status call_arguments(std::span<const opmux_arg> arguments, const CallOptions& options,
                                   CallReport* report = nullptr) const;
 
-  /// explain() with arguments that are known at run time only, as opmux_explain takes them.
+  /// explain() with arguments that are known at run time only.
   OPMUX_API Explanation explain_arguments(std::span<const opmux_arg> arguments) const;
 
   /// decide() with arguments that are known at run time only.
   OPMUX_API Result<std::string> decide_arguments(std::span<const opmux_arg> arguments) const;
 
-  /// Shapes and element types of the outputs that inputs like these give; outputs among the
-  /// arguments may be absent; those that are not tell dimensions that inputs do not. Fails with
-  /// `invalid_argument` if the inputs do not fit the schema or nothing tells.
+  /// Shapes, element types and device of the outputs that inputs like these produce; for callers
+  /// that allocate outputs. Outputs among the arguments may be absent; those that are present
+  /// contribute dimensions that no input has. Fails with `invalid_argument` if the inputs do not
+  /// fit the schema, and with reason "schema.not_inferable" if no argument determines a dimension.
   OPMUX_API Result<std::vector<OutputInfo>> infer_outputs(
       std::span<const opmux_arg> arguments) const;
 
+  /// The name: "rms_norm". Valid as long as the runtime.
   OPMUX_API std::string_view name() const noexcept;
-  /// The canonical text of its schema.
+  /// The canonical text of the schema: "softmax(out Tensor y[..., H], ...)".
   OPMUX_API std::string schema() const;
-  /// Its arguments in the order of the schema.
+  /// The arguments in the order of the schema.
   OPMUX_API std::vector<ArgumentInfo> arguments() const;
-  /// The position of an argument; `not_found` suggests the nearest name.
+  /// The position of an argument by name. Fails with `not_found` and suggests the nearest name.
   OPMUX_API Result<size_t> position(std::string_view argument) const;
 
+  /// For bindings.
   dispatch::OperatorSlot& slot() const noexcept { return *slot_; }
 
  private:

@@ -12,17 +12,20 @@
 
 namespace opmux {
 
+/// Entry points of the library for the inline functions of Operator and Plan. Internal.
 namespace dispatch {
 struct OperatorSlot;
 class BoundPlan;
 
+/// Checks arguments, chooses and runs. Returns null for success, or a detail that the caller owns.
 OPMUX_API Status::Detail* call(OperatorSlot& slot, const CallSite& site,
                                const ArgValue* values) noexcept;
-/// The same for at most four arguments, tensors first, each in a register; the library has these.
+/// The same for at most four arguments, tensors first, each in a register. The library contains one
+/// instance for each combination.
 template <int kTensors, int kScalars>
 OPMUX_API Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t a, uint64_t b,
                                      uint64_t c, uint64_t d) noexcept;
-/// The same with a constant among the arguments.
+/// The same with a Constant among the arguments.
 OPMUX_API Status::Detail* call_with_constants(OperatorSlot& slot, const CallSite& site,
                                               const ArgValue* values) noexcept;
 }  // namespace dispatch
@@ -31,7 +34,7 @@ struct CallOptions;
 class Plan;
 
 namespace detail {
-/// The entry of the library that suits a site best, chosen when compiling.
+/// Calls the entry point that suits the kinds of the arguments best; the compiler selects it.
 template <class... Args>
 Status::Detail* call(dispatch::OperatorSlot& slot, const Packed<Args...>& packed) {
   if constexpr (Packed<Args...>::kHasConstant) {
@@ -59,26 +62,52 @@ template <int kTensors, int kScalars>
 OPMUX_API Status::Detail* call_plan_words(dispatch::BoundPlan& plan, uint64_t site, uint64_t a,
                                           uint64_t b, uint64_t c, uint64_t d) noexcept;
 OPMUX_API Status::Detail* run_slowly(dispatch::BoundPlan& plan) noexcept;
-/// What follows an outcome that is not ok, the mark still set.
+/// Handles an outcome that is not ok while the thread is still marked as running the plan.
 OPMUX_API Status::Detail* end_plan(dispatch::BoundPlan& plan, int32_t outcome) noexcept;
 OPMUX_API Status set_frame(dispatch::BoundPlan& plan, const CallSite& site, const ArgValue* values);
 }  // namespace detail
 
-/// One decision, kept: called without a lookup. Belongs to one thread at a time; bind one per
-/// thread. The runtime must outlive it.
+/// One decision, kept: binding chooses the implementation, and calls run it without a lookup. Use
+/// it in loops that call one operator with arguments of the same kind.
+///
+///   opmux::Operator softmax = runtime.op("softmax").value();
+///   std::vector<float> data(4 * 64), result(4 * 64);
+///   opmux::TensorView x(data.data(), opmux::f32, {4, 64}), y(result.data(), opmux::f32, {4, 64});
+///   opmux::Plan plan = softmax.bind(y, x).value();
+///   for (int step = 0; step < 100; ++step) {
+///     opmux::Status status = plan(y, x);
+///     if (status.code() == opmux::Code::revoked && plan.refresh().ok()) status = plan(y, x);
+///     if (status.code() == opmux::Code::outside_plan) status = softmax(y, x);
+///     if (!status.ok()) break;
+///   }
+///
+/// A plan does not fall back: it returns the outcome of its implementation. It does not convert
+/// tensors, and arguments that are strings or lists cannot be bound.
+///
+/// Owned by the program and used by one thread at a time; bind one plan for each thread. The
+/// runtime must outlive it. Do not use a moved-from plan.
 class Plan {
  public:
-  /// current: what would be decided now. stale: another choice would be made now; it still runs.
-  /// revoked: denied, quarantined, withdrawn or its device lost; it does not run.
+  /// current: a new decision would choose the same implementation. stale: it would choose another
+  /// one; the plan still runs. revoked: the implementation was denied, quarantined or withdrawn,
+  /// its backend was switched off, or its device was lost; the plan does not run until refresh().
   enum class State : uint32_t { current, stale, revoked };
 
+  /// For Operator::bind().
   OPMUX_API explicit Plan(std::unique_ptr<dispatch::BoundPlan> plan);
   OPMUX_API Plan(Plan&&) noexcept;
   OPMUX_API Plan& operator=(Plan&&) noexcept;
+  /// Adds the calls of this plan to the statistics. No call may be running.
   OPMUX_API ~Plan();
 
-  /// Runs if the arguments fit: `outside_plan` if the decision was made for others,
-  /// `invalid_argument` if the schema refuses them, `revoked` if it may not run any more.
+  /// Runs the implementation if the arguments fit the decision; they may differ from the bound ones
+  /// in everything that the decision does not depend on. Fails without running anything with
+  ///
+  /// - `outside_plan` if these arguments need another decision: bind again or call the operator;
+  /// - `invalid_argument` if the schema refuses them;
+  /// - `revoked` if the implementation may not run any more: refresh() or bind again.
+  ///
+  /// Otherwise returns the outcome of the implementation, such as `failed` or `resource`.
   template <class... Args>
   Status operator()(const Args&... args) {
     using Packed = detail::Packed<Args...>;
@@ -92,18 +121,30 @@ class Plan {
     }
   }
 
-  /// Checks arguments as a call does and keeps them for run_unchecked.
+  /// Checks arguments as a call does and stores references to them for run_unchecked(). Fails as a
+  /// call does, except that nothing runs; then prepare() must succeed before run_unchecked().
   template <class... Args>
   Status prepare(const Args&... args) {
     const detail::Packed<Args...> packed(args...);
     return detail::set_frame(*plan_, packed.site, packed.values);
   }
-  /// Runs on what prepare() kept. The caller promises that those views still exist and were not
-  /// changed but for their data pointers; of a constant, that it did not change. A revoked plan
-  /// still refuses.
+  /// Runs on the arguments of the last prepare() without checking them. The caller guarantees that
+  /// those views still exist and that only their data pointers changed (TensorView::set_data), and
+  /// that a Constant did not change. Fails with `revoked`, or with the outcome of the
+  /// implementation.
+  ///
+  ///   opmux::Operator softmax = runtime.op("softmax").value();
+  ///   float x[2][4] = {}, y[4];
+  ///   opmux::TensorView in(x[0], opmux::f32, {1, 4}), out(y, opmux::f32, {1, 4});
+  ///   opmux::Plan plan = softmax.bind(out, in).value();
+  ///   opmux::Status status = plan.prepare(out, in);
+  ///   for (int i = 0; i < 2 && status.ok(); ++i) {
+  ///     in.set_data(x[i]);
+  ///     status = plan.run_unchecked();
+  ///   }
   Status run_unchecked() {
     detail::HotPlan& hot = *hot_;
-    // Another thread than last time, a call inside a call: found by the library.
+    // The library handles a change of thread and a call inside a call.
     std::atomic<uint64_t>* const mark = hot.mark;
     if (hot.block != dispatch::thread_block || mark->load(std::memory_order_relaxed) != 0)
         [[unlikely]] {
@@ -122,13 +163,20 @@ class Plan {
     return {};
   }
 
+  /// The state at this moment; another thread may change it right after. May be called from any
+  /// thread.
   OPMUX_API State state() const noexcept;
-  /// Decides anew for the arguments it was bound with; if that fails, the plan stays as it was.
+  /// Decides again for the arguments that the plan was bound with and runs that choice from now on.
+  /// If it fails (`no_candidate`, for example), the plan stays as it was. Call prepare() again
+  /// before run_unchecked().
   OPMUX_API Status refresh();
-  /// The implementation that it runs.
+  /// Id of the implementation that the plan runs. The reference is valid until refresh() or
+  /// destruction.
   OPMUX_API const std::string& implementation() const noexcept;
+  /// Number of the snapshot in which the decision was made.
   OPMUX_API uint64_t generation() const noexcept;
 
+  /// For bindings.
   dispatch::BoundPlan& bound() const noexcept { return *plan_; }
 
  private:

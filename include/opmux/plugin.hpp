@@ -1,10 +1,12 @@
-/// Plugins in C++: a header-only layer over abi.h for authors of implementations. It needs abi.h
-/// and the standard library, nothing to link.
+/// C++ layer over abi.h for authors of plugins. Header-only; it needs abi.h and the standard
+/// library, and nothing has to be linked.
 ///
-/// Functions and lambdas become entries of the C tables; whatever they throw is caught and becomes
-/// an outcome: std::bad_alloc is OPMUX_RESOURCE, Declined is OPMUX_DECLINED, everything else
-/// OPMUX_FAILED, with the text in the error sink. A function that returns nothing has succeeded
+/// Functions and lambdas become entries of the C tables. Exceptions that they throw become
+/// outcomes: std::bad_alloc is OPMUX_RESOURCE, Declined is OPMUX_DECLINED, any other is
+/// OPMUX_FAILED, with its text in the caller's opmux_error. A function that returns void succeeds
 /// when it returns.
+///
+/// A complete plugin:
 ///
 ///   #include <opmux/plugin.hpp>
 ///   namespace op = opmux::plugin;
@@ -25,7 +27,13 @@
 ///     });
 ///   }
 ///
-/// Texts are borrowed: pass literals, or strings that live as long as the library is loaded.
+/// The builders (Plugin, Backend, Impl, Caps) collect the description; answer() makes it once and
+/// keeps it until the process ends. Texts are borrowed: pass literals, or strings that live as long
+/// as the library is loaded. Build with -fvisibility=hidden; OPMUX_PLUGIN_ENTRY exports the query
+/// function.
+///
+/// Each part has a header with details: backend.hpp, implementation.hpp, caps.hpp, call.hpp,
+/// tensor_arg.hpp, facts.hpp, outcome.hpp, entry.hpp.
 #pragma once
 
 #include <opmux/plugin/backend.hpp>

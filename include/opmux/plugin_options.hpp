@@ -9,35 +9,47 @@
 
 namespace opmux {
 
-/// What a plugin's file must prove before any of its code runs, besides lying where only root and
-/// this user can write.
+/// Proof that a plugin's file must provide before any of its code runs. In every case the file and
+/// the folders on its path must be writable only by root, this user or the owner of libopmux.
 enum class Trust : uint8_t {
-  any,          ///< nothing else
-  digest,       ///< its SHA-256 is one of PluginOptions::digests
-  signed_only,  ///< a key of PluginOptions::keyring signed it
+  any,          ///< No further proof.
+  digest,       ///< Its SHA-256 is in PluginOptions::digests.
+  signed_only,  ///< It is signed by a key of PluginOptions::keyring.
 };
 
-/// The word for it: "any", "digest", "signed".
+/// "any", "digest", "signed"; static lifetime.
 OPMUX_API std::string_view name_of(Trust trust) noexcept;
 
-/// Where plugins are looked for and what they must prove. Neither a policy file nor the environment
-/// sets any of it; OPMUX_PLUGIN_PATH only adds folders.
+/// Where plugins are searched and what they must prove. Only the program sets these fields: neither
+/// a policy file nor the environment can weaken them; OPMUX_PLUGIN_PATH only adds folders.
+///
+///   opmux::Options options;
+///   options.plugins.folders = {"/opt/acme/opmux"};
+///   options.plugins.trust = opmux::Trust::signed_only;
+///   options.plugins.keyring = "/etc/opmux/keys";
+///   opmux::Result<opmux::Runtime> guarded = opmux::Runtime::create(options);
+///
+/// A plugin that is refused does not make Runtime::create() fail: Runtime::plugins() has the
+/// reason.
 struct PluginOptions {
-  /// Absolute folders, besides the installation's backends and OPMUX_PLUGIN_PATH.
+  /// Absolute folders, searched after the backends of the installation and OPMUX_PLUGIN_PATH. A
+  /// relative folder is refused ("trust.relative").
   std::vector<std::string> folders = {};
+  /// With Trust::signed_only folders of OPMUX_PLUGIN_PATH are ignored, and the installed backends
+  /// must be signed too.
   Trust trust = Trust::any;
-  /// An absolute folder with public keys, `*.pub` as `opmux plugin keygen` writes them.
+  /// An absolute folder with public keys, `*.pub` files as `opmux plugin keygen` writes them.
   std::string keyring = {};
   /// SHA-256 of the files that Trust::digest accepts, 64 hexadecimal digits each.
   std::vector<std::string> digests = {};
-  /// Load a copy in sealed memory, which nobody can change any more, instead of the file. Always so
-  /// with Trust::signed_only. A plugin that looks for libraries beside itself ($ORIGIN) is refused.
+  /// Load a copy in sealed memory, which no process can modify, instead of the file. Implied by
+  /// Trust::signed_only. A plugin that searches libraries next to itself ($ORIGIN) is then refused.
   bool sealed = false;
-  /// Try a plugin of `folders` or OPMUX_PLUGIN_PATH in a process of its own first, and load it when
-  /// a decision could use it. False: it is loaded at once. The installation's own backends are not
-  /// tried.
+  /// Try a plugin of `folders` or OPMUX_PLUGIN_PATH in a confined child process first, and load it
+  /// when a decision could use it. False: load it at once. Backends of the installation are not
+  /// probed.
   bool probe = true;
-  /// A larger file is not read.
+  /// A larger file is refused without being read ("trust.size").
   uint64_t max_bytes = uint64_t{1} << 30;
 };
 

@@ -13,6 +13,7 @@ namespace opmux {
 
 namespace detail {
 
+/// The name of a C++ type in the signature of a point.
 template <class T>
 constexpr std::string_view point_type() {
   if constexpr (std::same_as<T, Device>) return "Device";
@@ -22,6 +23,7 @@ constexpr std::string_view point_type() {
   return "str";
 }
 
+/// A value as an argument of a point. Text is borrowed.
 template <class T>
 opmux_arg point_argument(const T& value) {
   opmux_arg arg{};
@@ -45,6 +47,7 @@ opmux_arg point_argument(const T& value) {
   return arg;
 }
 
+/// The inverse of point_argument(); text is copied.
 template <class T>
 T point_value(const opmux_arg& arg) {
   if constexpr (std::same_as<T, Device>) {
@@ -60,26 +63,30 @@ T point_value(const opmux_arg& arg) {
   }
 }
 
+/// Library side of Point::declare().
 OPMUX_API Status declare_point(Runtime& runtime, const std::string& signature);
-/// Asks a point, declaring it if needed: false if nobody answers.
+/// Asks a point, declaring it if needed. Returns false if no backend answers.
 OPMUX_API bool ask_point(Runtime& runtime, const std::string& signature, const opmux_arg* args,
                          uint32_t count, opmux_arg& answer);
+/// Library side of Point::answer().
 OPMUX_API Result<Registration> answer_point(
     Runtime& runtime, const std::string& signature, std::string_view backend,
     std::function<bool(const opmux_arg* args, uint32_t count, opmux_arg& answer)> function);
 
 }  // namespace detail
 
-/// An answer, or none. An answer of 0, false or "" is an answer.
+/// An answer, or none. 0, false and "" are answers: they differ from "no answer".
 template <class T>
 class PointAnswer {
  public:
   PointAnswer() = default;
   explicit PointAnswer(T value) : value_(std::move(value)) {}
 
+  /// Whether a backend answered.
   bool has_value() const { return value_.has_value(); }
+  /// The answer as an optional. Valid as long as this object.
   const std::optional<T>& optional() const { return value_; }
-  /// The answer; `otherwise` runs only if there is none.
+  /// The answer, or the result of `otherwise()`, which runs only if there is no answer.
   template <class Otherwise>
   T value_or_else(Otherwise&& otherwise) const {
     return value_ ? *value_ : static_cast<T>(otherwise());
@@ -92,18 +99,28 @@ class PointAnswer {
 template <class Signature>
 class Point;
 
-/// A typed question in shared code that a backend or plugin may answer: int, float, bool, str,
-/// Device.
+/// A specialization point: a typed question in shared code that a backend or plugin may answer,
+/// such as a tile size or a feature switch. Types are integers, floating-point numbers, bool,
+/// Device and text (std::string as the answer).
 ///
-///     inline constexpr opmux::Point<int64_t(opmux::Device)> kTileN{"gemm.tile_n"};
-///     int64_t tile = kTileN.ask(runtime, device).value_or_else([&] { return default_tile(device);
-/// });
+///   static constexpr opmux::Point<int64_t(opmux::Device)> kTileN{"gemm.tile_n"};
+///   const int64_t tile =
+///       kTileN.ask(runtime, opmux::Device{}).value_or_else([] { return int64_t{64}; });
+///   opmux::Result<opmux::Registration> answer =
+///       kTileN.answer(runtime, "reference",
+///                     [](opmux::Device) { return std::optional<int64_t>(128); });
+///   std::cout << tile << (answer ? "" : answer.error().message()) << "\n";
+///
+/// Backends are asked in the order of their priority. Backends that are switched off, unavailable
+/// or denied by a policy are skipped. A point holds only its name, so it can be a global constant;
+/// it is safe to use from any thread. `name` must have static lifetime.
 template <class Answer, class... Parameters>
 class Point<Answer(Parameters...)> {
  public:
+  /// A point of this name, "library.question". Nothing is registered yet.
   constexpr explicit Point(std::string_view name) : name_(name) {}
 
-  /// "gemm.tile_n(Device) -> int".
+  /// The full signature: "gemm.tile_n(Device) -> int".
   std::string signature() const {
     std::string text(name_);
     text += "(";
@@ -112,9 +129,13 @@ class Point<Answer(Parameters...)> {
     return text.append(") -> ").append(detail::point_type<Answer>());
   }
 
-  /// Makes the point known, so that a misspelt or mistyped answer is refused when it is registered.
+  /// Makes the point known to a runtime, so that a misspelt or mistyped answer is refused when it
+  /// is registered; ask() does it too. Fails with `already_exists` ("point.signature") if the name
+  /// is declared with other types.
   Status declare(Runtime& runtime) const { return detail::declare_point(runtime, signature()); }
 
+  /// Asks the backends. Returns no answer if none of them has one, or if the point is declared with
+  /// other types. Takes microseconds: ask once and keep the answer, not in a hot loop.
   PointAnswer<Answer> ask(Runtime& runtime, const Parameters&... args) const {
     const opmux_arg packed[sizeof...(Parameters) + 1] = {detail::point_argument(args)...};
     opmux_arg answer{};
@@ -122,12 +143,16 @@ class Point<Answer(Parameters...)> {
     return PointAnswer<Answer>(detail::point_value<Answer>(answer));
   }
 
-  /// The question as a function of its own.
+  /// The question as a function for code that does not know opmux. This point and the runtime must
+  /// outlive it.
   std::function<std::optional<Answer>(Parameters...)> function(Runtime& runtime) const {
     return [this, &runtime](Parameters... args) { return ask(runtime, args...).optional(); };
   }
 
-  /// Answers on behalf of a backend that is registered. The function returns an optional.
+  /// Registers an answer on behalf of a backend. `function` takes the parameters and returns
+  /// std::optional<Answer>; it is copied, and called from any thread until the Registration is
+  /// destroyed. Fails with `not_found` ("point.backend", or "point.unknown" for a point that is not
+  /// declared), `already_exists` if the backend answers already, or `frozen`.
   template <class Function>
   Result<Registration> answer(Runtime& runtime, std::string_view backend, Function function) const {
     return detail::answer_point(
@@ -143,7 +168,7 @@ class Point<Answer(Parameters...)> {
                         opmux_arg& result, std::index_sequence<I...>) {
     std::optional<Answer> answer = function(detail::point_value<Parameters>(args[I])...);
     if (!answer) return false;
-    // Text must outlive this call; whoever asks copies it at once.
+    // Text must outlive this call; ask() copies it before it asks again on this thread.
     thread_local Answer kept;
     kept = std::move(*answer);
     result = detail::point_argument(kept);

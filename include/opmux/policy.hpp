@@ -13,7 +13,7 @@
 
 namespace opmux {
 
-/// How a number is compared in a condition.
+/// How a condition compares a number. multiple_of: divisible without remainder.
 enum class Compare : uint8_t {
   equal,
   not_equal,
@@ -24,16 +24,25 @@ enum class Compare : uint8_t {
   multiple_of
 };
 
-/// A question about a call, for Rule::when: a tree of comparisons joined by &&, || and !.
+/// A predicate on a call, for Rule::when: comparisons joined by &&, || and !.
 ///
-///     Condition::dim("T", Compare::greater, 8192) && Condition::dtype("q", opmux::bf16)
+///   opmux::Condition long_bf16 =
+///       opmux::Condition::dim("T", opmux::Compare::greater, 8192) &&
+///       opmux::Condition::dtype("q", opmux::bf16);
+///   opmux::Condition same = opmux::Condition::parse("T > 8192 && dtype(q) == \"bf16\"").value();
+///   std::cout << long_bf16.to_string() << "\n";
 ///
 /// Names are those of an operator's schema. A rule whose condition names something that an operator
-/// does not have does not apply there. What is asked about an absent argument is neither true nor
-/// false, as is a division by zero; `&&` and `||` pass over it if their other side decides. A rule
-/// applies if its condition is true. Values are immutable and cheap to copy.
+/// does not have does not apply to that operator.
+///
+/// The value of a comparison is undefined if it asks about an absent argument or divides by zero;
+/// `&&` and `||` ignore an undefined side if the other side decides. A rule applies if its
+/// condition is true.
+///
+/// Immutable, cheap to copy, safe to share between threads.
 class OPMUX_API Condition {
  public:
+  /// Kinds of nodes; each is made by the function of the same name, `text` by parse().
   enum class Kind : uint8_t {
     dim,
     rows,
@@ -54,36 +63,45 @@ class OPMUX_API Condition {
   };
   struct Node;
 
+  /// Compares a named dimension with a number. Functions do not fail: names are checked when the
+  /// policy is set.
   static Condition dim(std::string name, Compare compare, int64_t value);
+  /// Compares the product of the leading dimensions `...`.
   static Condition rows(Compare compare, int64_t value);
+  /// Whether a tensor argument has this element type.
   static Condition dtype(std::string arg, DType dtype);
+  /// Compares the number of dimensions of a tensor argument.
   static Condition rank(std::string arg, Compare compare, int64_t value);
-  /// Device type of a tensor argument.
+  /// Whether a tensor argument is on a device of this type, OPMUX_DEVICE_*.
   static Condition device(std::string arg, int32_t type);
+  /// Whether an optional argument is given.
   static Condition present(std::string arg);
+  /// Whether a tensor argument is row-major without gaps.
   static Condition contiguous(std::string arg);
+  /// Whether the first element is aligned to `bytes`, a power of two up to 4096.
   static Condition aligned(std::string arg, int64_t bytes);
+  /// Whether the dimensions have this order by falling stride, as digits: "0213".
   static Condition layout(std::string arg, std::string order);
-  /// An int, bool (0/1) or enum (position) argument.
+  /// Compares an int, bool (0/1) or enum (position) argument.
   static Condition scalar(std::string arg, Compare compare, int64_t value);
-  /// "grad", "capturing", "deterministic", "training".
+  /// Whether an ambient fact is on: "grad", "capturing", "deterministic", "training".
   static Condition ambient(std::string name);
+  /// Whether the call has this tag: Runtime::tag("layer.3").number.
   static Condition tag(uint32_t tag);
 
-  /// A condition as policy files have it, in a subset of CEL:
-  ///
-  ///     Condition::parse("dtype(q) == \"bf16\" && T > 8192 && D in [64, 128]")
-  ///
-  /// Fails with "policy.when" and the column; names and types are checked where an operator is
-  /// known. docs/policy_conditions.md has all of it.
+  /// Parses a condition as policy files write it, in a subset of CEL (docs/policy_conditions.md):
+  /// `dtype(q) == "bf16" && T > 8192 && D in [64, 128]`. Fails with `invalid_argument`,
+  /// "policy.when", and the column. Names and types are checked later, where an operator is known.
   static Result<Condition> parse(std::string_view text);
 
+  /// Conjunction, disjunction, negation. Both sides are always built; nothing is evaluated here.
   Condition operator&&(const Condition& other) const;
   Condition operator||(const Condition& other) const;
   Condition operator!() const;
 
+  /// The root of the tree, for tools that inspect conditions. Valid as long as this object.
   const Node& node() const { return *node_; }
-  /// One spelling per meaning-as-written; equal texts are equal conditions.
+  /// Canonical text. Equal texts mean equal conditions; equal conditions may have different texts.
   std::string to_string() const;
 
  private:
@@ -91,103 +109,164 @@ class OPMUX_API Condition {
   std::shared_ptr<const Node> node_;
 };
 
+/// One node of a condition.
 struct Condition::Node {
   Kind kind = Kind::dim;
-  std::string name = {};
+  std::string name = {};  ///< Dimension, argument or ambient fact.
   Compare compare = Compare::equal;
-  int64_t value = 0;
-  std::string text = {};                 ///< layout order, or the text of a condition
-  std::vector<Condition> operands = {};  ///< of all_of, any_of, negation
+  int64_t value = 0;      ///< Right side of the comparison.
+  std::string text = {};  ///< Stride order of `layout`, or the source text of parse().
+  std::vector<Condition> operands = {};  ///< Children of all_of, any_of, negation.
 };
 
-/// Changes the score of the implementations that match: (priority + add) * multiply.
+/// Changes the score of matching implementations: score = (priority + adds) * multipliers, over all
+/// boosts that apply.
 struct Boost {
-  std::string impl;     ///< a token, usually a glob such as "rms_norm/acme.*"
-  double add = 0;       ///< -1000 to 1000
-  double multiply = 1;  ///< 0.01 to 100
+  std::string impl;     ///< Token, usually a glob such as "rms_norm/acme.*".
+  double add = 0;       ///< Between -1000 and 1000.
+  double multiply = 1;  ///< Between 0.01 and 100.
 };
 
-/// Numbers of a breaker. What is not set is as the next weaker place has it.
+/// Settings of circuit breakers. A field that is not set is taken from the next weaker policy, and
+/// finally from the defaults in parentheses.
+///
+///   opmux::Policy policy;
+///   policy.breaker = {.consecutive_failures = 3, .open_for_ms = 10'000};
+///   opmux::Status status = runtime.set_policy(policy);
 struct BreakerOptions {
-  std::optional<int> consecutive_failures = {};  ///< open after this many in a row; 1-1000
-  std::optional<double> failure_rate = {};       ///< or after this part of the window; 0.01-1
-  std::optional<int> window = {};                ///< outcomes looked back on; 1-1024
-  std::optional<int> min_calls = {};             ///< the rate counts from this many on; 1-1024
-  std::optional<int64_t> open_for_ms = {};       ///< the first time; then twice as long, and so on
-  std::optional<int64_t> open_at_most_ms = {};
-  std::optional<int> permits = {};    ///< calls at once while half open; 1-100
-  std::optional<int> successes = {};  ///< that close it again; 1-100
-  /// Calls that take longer are slow: then every call is timed. Not set: none is.
+  std::optional<int> consecutive_failures = {};  ///< Opens after this many in a row (5); 1-1000.
+  /// Opens too if this share of the window failed (0.5); 0.01-1.
+  std::optional<double> failure_rate = {};
+  std::optional<int> window = {};     ///< Number of recent calls considered (100); 1-1024.
+  std::optional<int> min_calls = {};  ///< Calls in the window before the rate counts (20); 1-1024.
+  /// Duration of the first opening (30000); the n-th in a row lasts n times as long.
+  std::optional<int64_t> open_for_ms = {};
+  std::optional<int64_t> open_at_most_ms = {};  ///< Upper limit of that duration (300000).
+  std::optional<int> permits = {};              ///< Concurrent probes while half open (3); 1-100.
+  std::optional<int> successes = {};            ///< Successful probes that close it (2); 1-100.
+  /// A call that takes longer counts as slow. Setting it makes opmux time every call. Not set:
+  /// calls are not timed.
   std::optional<int64_t> slow_call_us = {};
-  std::optional<double> slow_rate = {};  ///< open after this part of the window was slow; 0.01-1
+  /// Opens if this share of the window was slow (0.5); 0.01-1.
+  std::optional<double> slow_rate = {};
 
   friend bool operator==(const BreakerOptions&, const BreakerOptions&) = default;
 };
 
-/// What happens when the shadow check finds a difference.
+/// Reaction of the shadow check to a wrong result. open: the breaker of that class of calls opens
+/// at once. report: only the event `shadow.mismatch`.
 enum class OnMismatch : uint8_t { open, report };
 
-/// Settings of the shadow check, which computes some calls again with the reference.
+/// Settings of the shadow check, which recomputes a sample of calls with the reference in the
+/// background and compares the results.
+///
+///   opmux::Policy policy;
+///   policy.shadow = {.every = 1024, .on_mismatch = opmux::OnMismatch::report};
+///   opmux::Status status = runtime.set_policy(policy);
 struct ShadowOptions {
-  /// One call in so many of each implementation, more while it is not proven; 0 or not set: none.
+  /// Samples one call in `every` for each implementation; more often while the implementation is
+  /// unproven and after a mismatch. 0 or not set: the check is off.
   std::optional<int> every = {};
-  std::optional<OnMismatch> on_mismatch = {};  ///< not set: open
-  std::optional<double> share = {};            ///< of one thread, at most; not set: 0.01
-  std::optional<int> memory_mb = {};           ///< for copies that wait; not set: 16
+  std::optional<OnMismatch> on_mismatch = {};  ///< Not set: open.
+  std::optional<double> share = {};   ///< Share of one thread that it may use; not set: 0.01.
+  std::optional<int> memory_mb = {};  ///< Upper limit for waiting copies; not set: 16.
 
   friend bool operator==(const ShadowOptions&, const ShadowOptions&) = default;
 };
 
-/// One rule. Lists hold tokens: `default`, `vendor`, `reference`, `vendor:NAME`, `impl:ID`, or a
-/// glob with `/`. Constraints (`deny`, `require`) of all matching rules hold; of the ordering
-/// fields (`prefer`, `order`, `strict`, `allow`, `transforms`) the first matching rule that sets
-/// one wins.
+/// One rule of a policy. It applies to operators that match `op`, in calls for which `when` is
+/// true.
+///
+/// Lists hold tokens: `default`, `vendor`, `reference`, `vendor:NAME`, `impl:ID`, or a glob with
+/// `/` such as `rms_norm/acme.*`. The constraints (`deny`, `require`) of all matching rules hold.
+/// Of the ordering fields (`prefer`, `order`, `strict`, `allow`, `transforms`) the first matching
+/// rule that sets one wins.
+///
+///   opmux::Rule rule;
+///   rule.name = "broken-driver";
+///   rule.op = "softmax";
+///   rule.when = opmux::Condition::dim("H", opmux::Compare::greater, 8192);
+///   rule.deny = {"*/opencl.*"};
+///   rule.reason = "wrong sums on driver 3.1";
+///   rule.expires = "2127-02-01";
+///   opmux::Policy policy;
+///   policy.rules = {rule};
+///   opmux::Status status = runtime.set_policy(policy);
 struct Rule {
-  std::string name = {};
-  std::string op = "*";   ///< an operator, or a glob over operators
-  std::string impl = {};  ///< a token: what `breaker` is about; empty = every implementation
-  std::optional<Condition> when = {};
+  std::string name = {};  ///< For messages; may be empty.
+  std::string op = "*";   ///< An operator, or a glob over operators.
+  std::string impl = {};  ///< Token: implementations that `breaker` is for; empty = all.
+  std::optional<Condition> when = {};  ///< Not set: always.
+  /// require: only these may run. prefer: these first, then the rest. order: these in this order
+  /// and no others. deny: never, not even as a fallback. allow: if not empty, only these, the
+  /// reference included.
   std::vector<std::string> require = {}, prefer = {}, order = {}, deny = {}, allow = {};
-  std::vector<Boost> boost = {};
-  /// What may be done to tensors that an implementation does not take as they are: `contiguous`,
-  /// `widen`, or `none` alone, against a weaker policy. An ordering field.
+  std::vector<Boost> boost = {};  ///< Boosts of all matching rules combine.
+  /// Conversions that opmux may apply to tensors that an implementation does not accept as they
+  /// are: `contiguous` (copy to row-major), `widen` (f16 and bf16 to f32), or `none` alone to
+  /// cancel those of a weaker policy.
   std::vector<std::string> transforms = {};
+  /// True: return the first outcome that is not ok instead of falling back.
   std::optional<bool> strict = {};
+  /// Breaker settings for `impl`; only in rules without `when`.
   std::optional<BreakerOptions> breaker = {};
-  int rank = 50;  ///< 0-1000, higher first, then the order of the list
-  std::string reason = {}, owner = {}, expires = {};  ///< expires: "2027-02-01", UTC, end of day
-  /// Set by whoever reads the clock: of an expired rule only deny and require stay in force.
+  int rank = 50;  ///< From 0 to 1000, higher first, then the order of the list.
+  /// For people: why the rule exists and which team owns it. `expires` is a date, "2127-02-01"
+  /// (UTC, end of day), after which only `deny` and `require` stay in force.
+  std::string reason = {}, owner = {}, expires = {};
+  /// Set by the runtime when `expires` has passed; programs leave it false.
   bool expired = false;
+  /// Permits the policy to leave an operator without candidates.
   bool allow_none = false;
-  std::string where = {};  ///< "policy.yaml:12", for messages
+  std::string where = {};  ///< "policy.yaml:12", for messages; set by the file reader.
 };
 
-/// What a program, a scope, the environment or a file wants of selection. Everything is optional.
+/// Preferences and constraints for selection, from a program, a scope, the environment or a file.
+/// Everything is optional; an empty policy changes nothing.
+///
+///   opmux::Policy policy;
+///   policy.prefer = {"vendor:acme", "default"};
+///   policy.deny = {"*/opencl.*"};
+///   policy.strict = true;
+///   opmux::Status status = runtime.set_policy(policy);
+///   if (!status.ok()) std::cerr << status.to_string() << "\n";
+///
+/// Lists hold the tokens described at Rule. Between sources, strongest first (scope, set_policy(),
+/// policy file, environment, platform file), each ordering field comes from the strongest source
+/// that sets it, while `deny` and `require` of all sources hold. A plain value: copy it freely.
 struct OPMUX_API Policy {
+  /// As in Rule, for every operator and every call.
   std::vector<std::string> prefer = {}, require = {}, deny = {}, allow = {};
+  /// As in Rule.
   std::optional<bool> strict = {};
-  std::vector<std::string> allow_vendors = {}, deny_vendors = {};  ///< touch only kind vendor
-  std::vector<std::string> transforms = {};                        ///< as those of a rule
-  /// Exclusive order per operator.
+  /// Vendor names; they affect only implementations of kind vendor.
+  std::vector<std::string> allow_vendors = {}, deny_vendors = {};
+  std::vector<std::string> transforms = {};  ///< As in Rule.
+  /// Exclusive order for single operators: {"rms_norm", {"vendor:acme", "reference"}}.
   std::map<std::string, std::vector<std::string>> per_op = {};
+  /// Rules with conditions; see Rule.
   std::vector<Rule> rules = {};
+  /// Settings for all implementations that no rule gives others.
   BreakerOptions breaker = {};
   ShadowOptions shadow = {};
-  bool strict_names = false;  ///< a rule that names what is not present is an error
-  /// The policy that this one stands on: it speaks where this one is silent, and its constraints
-  /// hold too. Set by combine().
+  bool strict_names = false;  ///< A rule that names an absent implementation is an error.
+  /// The policy around this one, set by combine(): it supplies ordering fields that this one leaves
+  /// empty, and its constraints hold too.
   std::shared_ptr<const Policy> outer = {};
 
+  /// Whether neither this policy nor an outer one affects selection. Breaker and shadow settings do
+  /// not count.
   bool empty() const;
 };
 
-/// A policy inside another, as a scope within a scope: ordering fields of `inner` replace those of
-/// `outer`, constraints add up. A policy that occurs twice on the way out counts once.
+/// `inner` nested in `outer`, as a scope within a scope: ordering fields of `inner` win,
+/// constraints add up. An equal policy that occurs twice counts once. Copies both; does not fail.
 OPMUX_API Policy combine(const Policy& outer, const Policy& inner);
 
-/// Checks everything that can be checked without an operator: tokens, ids, globs, ranges, limits.
-/// Reasons "policy.token", "policy.op", "policy.when", "policy.boost", "policy.rank",
-/// "policy.expires", "policy.vendor", "policy.transforms", "policy.too_deep".
+/// Checks everything that can be checked without operators: tokens, ids, globs, ranges, limits.
+/// Runtime::set_policy() and PolicyScope do it too. Fails with `invalid_argument` and one of
+/// "policy.token", "policy.op", "policy.when", "policy.boost", "policy.rank", "policy.expires",
+/// "policy.vendor", "policy.transforms", "policy.too_deep".
 OPMUX_API Status validate(const Policy& policy);
 
 }  // namespace opmux

@@ -11,58 +11,86 @@
 
 namespace opmux {
 
-/// Where policy comes from besides code, and how a runtime follows it. An empty text means what the
-/// environment says.
+/// Where policy comes from besides code, and how a runtime follows it. An empty text means that the
+/// environment variable named in its comment decides.
+///
+///   opmux::Options options;
+///   options.sources.mode = "hot_reload";
+///   options.sources.config = "/etc/opmux/policy.yaml";
+///   opmux::Result<opmux::Runtime> service = opmux::Runtime::create(options);
+///   if (!service) std::cerr << service.error().to_string() << "\n";
 struct SourceOptions {
-  /// `static` (a lockfile must be there and fit), `dynamic` (no file), `config` (files are read
-  /// once), `hot_reload` (files are watched), `auto` (the first of static, hot_reload and dynamic
-  /// for which there are files). Empty: OPMUX_MODE, or auto.
+  /// "static" (choices come from a lockfile, which must exist and fit), "dynamic" (no file),
+  /// "config" (files are read once), "hot_reload" (files are watched), "auto" (static if there is a
+  /// lockfile, else hot_reload if there is a policy file, else dynamic). Empty: OPMUX_MODE, or
+  /// auto.
   std::string mode = {};
-  /// A policy file, or a folder whose *.yaml and *.json are one list. Empty: OPMUX_CONFIG. A
-  /// relative path is seen from where the process stands when the runtime is made.
+  /// A policy file, or a folder whose *.yaml and *.json files form one policy. Empty: OPMUX_CONFIG.
+  /// A relative path is resolved once, when the runtime is created.
   std::string config = {};
-  /// A policy file of the machine, or the name of one that was installed. Empty: OPMUX_PLATFORM.
+  /// A policy file of the machine, or the name of an installed one. Empty: OPMUX_PLATFORM.
   std::string platform = {};
-  /// What mode static chooses by. Empty: OPMUX_LOCKFILE, or opmux.lock beside `config`.
+  /// The lockfile of mode static. Empty: OPMUX_LOCKFILE, or opmux.lock beside `config`.
   std::string lockfile = {};
-  /// False: mode static waits for Runtime::freeze, so that a program can register what it brings.
+  /// False: mode static does not freeze until Runtime::freeze() is called, so that the program can
+  /// register implementations first.
   bool freeze_at_start = true;
-  /// Keep the last policy that came into force and start with it if the files are broken.
+  /// Store the last policy that took effect, and start with it if the files are broken. False:
+  /// broken files make Runtime::create() fail.
   bool last_known_good = true;
-  /// False: no thread is started, the program calls Runtime::tick.
+  /// False: the runtime starts no maintenance thread, and the program calls Runtime::tick(). This
+  /// affects watched files, breakers that become half open, expiring rules, the shadow check and
+  /// the status file.
   bool own_thread = true;
-  /// Look at files in intervals even where the kernel would tell of changes.
+  /// Poll files every 100 ms even where the kernel reports changes. For network file systems.
   bool look_at_files = false;
-  /// The time by which rules expire; the system's if empty.
+  /// Clock for the expiry of rules and quarantines; empty: the system clock. For tests.
   std::function<std::chrono::sys_seconds()> utc = {};
 };
 
-/// The policy text in force, and what became of those before and after it.
+/// The policy text in force, and counters of loads and refusals. Made by Runtime::policy_state().
+///
+///   const opmux::PolicyState state = runtime.policy_state();
+///   if (!state.last_refusal.ok()) std::cerr << state.last_refusal.message() << "\n";
 struct PolicyState {
-  std::string name;         ///< "policy.yaml"; empty if no text is in force
-  std::string digest;       ///< SHA-256 of the text; empty if the library was built without
-  std::string origin;       ///< "file", "last known good", "load_policy", "rollback"
-  uint64_t version = 0;     ///< one more for each text that came into force; goes back with it
-  uint64_t generation = 0;  ///< of the snapshot that it came into force with
-  uint64_t rules = 0, expired = 0;
-  uint64_t unmatched = 0;  ///< rules that name only what is not present in this process now
+  std::string name;    ///< "policy.yaml"; empty if no text is in force.
+  std::string digest;  ///< SHA-256 of the text; empty if the library was built without digests.
+  std::string origin;  ///< "file", "last known good", "load_policy", "rollback".
+  /// Incremented for each text that takes effect; rollback restores the old number.
+  uint64_t version = 0;
+  uint64_t generation = 0;          ///< Number of the snapshot with which it took effect.
+  uint64_t rules = 0, expired = 0;  ///< Number of rules, and of those that have expired.
+  uint64_t unmatched = 0;  ///< Rules that name only implementations absent from this process.
   /// The first sixteen of them: `"other-hosts" (policy.yaml:12)`.
   std::vector<std::string> unmatched_rules;
-  uint64_t previous_version = 0;  ///< what rollback() would bring back; 0: nothing
-  uint64_t loaded = 0, refused = 0, rolled_back = 0, lapsed = 0;  ///< how often since the start
-  Status last_refusal;                                            ///< ok if there was none
+  uint64_t previous_version = 0;  ///< Version that rollback() would restore; 0: none.
+  uint64_t loaded = 0, refused = 0, rolled_back = 0, lapsed = 0;  ///< Counts since the start.
+  Status last_refusal;                                            ///< Ok if no text was refused.
 };
 
-/// A text that came into force, or did not.
+/// A policy text that took effect or was refused; argument of PolicyListener.
 struct PolicyChange {
   std::string name, digest, origin;
-  uint64_t version = 0, generation = 0;  ///< of what is in force now
-  Status status = {};                    ///< ok: in force; else why it is not, and nothing changed
+  uint64_t version = 0, generation = 0;  ///< Of the text in force now.
+  Status status = {};  ///< Ok: in force; else why it was refused, and nothing changed.
 };
 
-/// May veto a policy that would come into force; called before the dry run, from any thread.
+/// Reviews a policy text before it takes effect: any Status that is not ok refuses it. Called after
+/// parsing and before the trial on every operator, from the thread that loads the text. An
+/// exception refuses it with `failed`, "policy.validator". It must not change the policy of the
+/// runtime.
+///
+///   runtime.add_validator([](const opmux::Policy& next) -> opmux::Status {
+///     for (const opmux::Rule& rule : next.rules) {
+///       if (rule.owner.empty()) {
+///         return {opmux::Code::invalid_argument, "acme.owner", rule.where + ": owner is missing"};
+///       }
+///     }
+///     return {};
+///   });
 using PolicyValidator = std::function<Status(const Policy& next)>;
-/// Told after each change or refusal, from any thread, never under a lock.
+/// Called after each change or refusal, from the thread that loaded the text (often the maintenance
+/// thread), never while opmux holds a lock. Must not throw.
 using PolicyListener = std::function<void(const PolicyChange&)>;
 
 }  // namespace opmux

@@ -9,63 +9,77 @@
 #include <opmux/export.hpp>
 #include <opmux/status.hpp>
 
-/// Calls that went wrong, made again from their files; see docs/replay.md and Runtime::replay.
+/// Replay of recorded calls: runs a call again from its file and compares the result with the
+/// reference. RecordOptions makes such files; docs/replay.md describes them.
+///
+///   opmux::Result<opmux::ReplayReport> report =
+///       runtime.replay("calls/5b1e.opmux-replay", {.minimize = true});
+///   if (!report) std::cerr << report.error().to_string() << "\n";
+///   if (report && report->verdict() != opmux::ReplayVerdict::agrees) {
+///     std::cout << report->to_string();
+///   }
 namespace opmux {
 
+/// Options of Runtime::replay().
 struct ReplayOptions {
-  /// Who shall run it: ids. Empty: the implementation that it went wrong with.
+  /// Ids of the implementations to run. Empty: the one that was recorded.
   std::vector<std::string> implementations = {};
-  /// Look for smaller dimensions with which the first of them still goes wrong.
+  /// Search for smaller dimensions with which the first implementation still fails; at most 1000
+  /// calls.
   bool minimize = false;
 };
 
+/// Result of replaying a call with one implementation.
 enum class ReplayVerdict : uint8_t {
-  agrees,   ///< its result is right
-  differs,  ///< an element is not what it should be
-  fails,    ///< it ended with an outcome that is not ok
-  cannot,   ///< it could not be asked
+  agrees,   ///< All elements are within tolerance of the reference.
+  differs,  ///< An element is outside of it.
+  fails,    ///< The implementation ended with an outcome other than ok.
+  cannot,   ///< It could not run: not present, denied, refused, not comparable.
 };
 
-/// "agrees", "differs", "fails", "cannot".
+/// "agrees", "differs", "fails", "cannot"; static lifetime.
 OPMUX_API std::string_view name_of(ReplayVerdict verdict) noexcept;
 
-/// The first element that is not what it should be.
+/// The first element outside of the tolerance.
 struct ReplayDifference {
-  std::string argument;
-  std::vector<int64_t> index;
-  double got = 0;
-  double expected = 0;  ///< what the reference has
-  double allowed = 0;   ///< how far from it a right result may be
+  std::string argument;        ///< Output: "y".
+  std::vector<int64_t> index;  ///< One number for each dimension.
+  double got = 0;              ///< Value of the implementation.
+  double expected = 0;         ///< Value of the reference.
+  double allowed = 0;          ///< Distance from `expected` that is allowed.
 };
 
-/// How one implementation did.
+/// Result of one implementation.
 struct ReplayedImplementation {
   std::string id;
   ReplayVerdict verdict = ReplayVerdict::cannot;
-  std::string text;  ///< one sentence
-  std::optional<ReplayDifference> difference = {};
+  std::string text;                                 ///< One sentence for people.
+  std::optional<ReplayDifference> difference = {};  ///< Set if the verdict is `differs`.
 };
 
-/// What a recorded call did when it was made again.
+/// Result of Runtime::replay(). A plain value.
 struct OPMUX_API ReplayReport {
   std::string op;
-  std::string recorded;  ///< the implementation that it went wrong with
-  std::string cause;     ///< "failed" or "diverged"
-  std::string reason;    ///< a word for programs: "call.failed"
-  std::string says;      ///< what was said then
-  std::string reference;
-  std::string arguments;           ///< of the call that was made, as `opmux explain` takes them
-  std::vector<std::string> notes;  ///< what is not as it was
-  bool other_values = false;       ///< elements that the file does not have were drawn
+  std::string recorded;   ///< Implementation that ran when the call was recorded.
+  std::string cause;      ///< "failed" or "diverged".
+  std::string reason;     ///< Stable: "call.failed", "shadow.mismatch".
+  std::string says;       ///< Message of the implementation or the check at that time.
+  std::string reference;  ///< Id of the reference; empty if the operator has none here.
+  std::string arguments;  ///< As `opmux explain` takes them: "x=f32[12,999] scale=1".
+  /// Differences to the recorded situation: another build, another CPU.
+  std::vector<std::string> notes;
+  bool other_values = false;  ///< Elements that are not in the file were generated.
+  /// In the order of ReplayOptions::implementations.
   std::vector<ReplayedImplementation> implementations;
-  /// After minimizing: the smaller call, as the bytes of a file, and how many were tried. Empty if
-  /// it was not asked for or did not go wrong.
+  /// After minimizing: the smaller call as the bytes of a file, its arguments, and the number of
+  /// calls tried. Empty if not requested, or if the call did not fail again.
   std::string smaller;
   std::string smaller_arguments;
   uint64_t tried = 0;
 
-  /// The worst: `fails` and `differs` before `cannot` before `agrees`.
+  /// The worst verdict: `fails`, then `differs`, then `cannot`, then `agrees`.
   ReplayVerdict verdict() const noexcept;
+  /// Several lines, as `opmux replay` prints them.
   std::string to_string() const;
 };
 

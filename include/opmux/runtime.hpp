@@ -37,76 +37,108 @@ namespace runtime {
 class Core;
 }
 
-/// How a runtime is made. Everything has a default.
+/// How a runtime is created. Everything has a default, so designated initialisers name only what
+/// differs:
+///
+///   opmux::Result<opmux::Runtime> tuned = opmux::Runtime::create({
+///       .sink = [](const opmux::Event& event) { std::cerr << event.text << "\n"; },
+///       .policy = {.prefer = {"vendor:acme"}},
+///       .threads = 4,
+///   });
 struct Options {
-  /// Receives events; nothing is told without one, unless OPMUX_LOG is set.
+  /// Receives events; see EventSink. Without one, events go to standard error if OPMUX_LOG is set.
   EventSink sink = {};
-  /// NAME=value pairs to use instead of the process's OPMUX_* variables; for tests and tools.
+  /// NAME=value pairs that replace the OPMUX_* variables of the process; for tests and tools.
+  /// nullopt: the process environment. An empty list: no variables.
   std::optional<std::vector<std::pair<std::string, std::string>>> environment = {};
-  /// Where else plugins are looked for, and what they must prove.
+  /// Further folders with plugins, and the proof that plugins must provide.
   PluginOptions plugins = {};
-  /// Load the backends of the installation. The reference is always there.
+  /// Load the backends of the installation (simd, onednn ...). The reference is always present.
   bool backends = true;
-  /// Policy in code from the start, as set_policy would set it.
+  /// Initial policy, as set_policy() would set it. An invalid one makes create() fail.
   Policy policy = {};
-  /// Policy files, the platform's file, modes.
+  /// Policy file, platform file, lockfile and mode.
   SourceOptions sources = {};
-  /// How many bytes packed copies of constants may take in all; what does not fit is not packed.
+  /// Limit for all packed copies of constants together. A constant whose copy would exceed it is
+  /// used unpacked.
   uint64_t max_packed_bytes = UINT64_MAX;
-  /// Threads that a call may run on, the caller's included, unless it says otherwise: CallOptions.
-  /// 0 is OPMUX_NUM_THREADS, or else one for each processor up to eight. They start with the first
-  /// call that has enough to do for two, and help one call at a time.
+  /// Threads that a call may use, the calling thread included, unless CallOptions limits it. 0:
+  /// OPMUX_NUM_THREADS, or one for each processor up to eight. They start with the first call that
+  /// is large enough, and serve one call at a time; a concurrent call stays on its calling thread.
   int threads = 0;
-  /// Folder for state, and the crash journal in it.
+  /// Folder for state on disk, crash journal, status file.
   StateOptions state = {};
-  /// Files of calls that went wrong.
+  /// Recording of failed calls to files.
   RecordOptions record = {};
 };
 
-/// What was found where plugins are looked for, and what became of it.
+/// One plugin file that was found, and whether it was loaded. Made by Runtime::plugins().
+///
+///   for (const opmux::PluginInfo& plugin : runtime.plugins()) {
+///     if (!plugin.loaded) std::cerr << plugin.path << ": " << plugin.reason << "\n";
+///   }
 struct PluginInfo {
-  std::string path;  ///< without links; "built in" for what is linked in
+  std::string path;  ///< Without links; "built in" for statically linked plugins.
   std::string name;
-  bool loaded = false;
-  std::string code, reason;  ///< why it was refused, or what of it was
-  std::vector<std::string> backends, implementations;
-  std::string found_in = {};  ///< "built in", "installation", "OPMUX_PLUGIN_PATH", "options"
+  bool loaded = false;       ///< Whether it was accepted and its code is loaded.
+  std::string code, reason;  ///< Why the plugin, or a part of it, was refused; empty otherwise.
+  std::vector<std::string> backends, implementations;  ///< Names and ids that it registered.
+  std::string found_in = {};  ///< "built in", "installation", "OPMUX_PLUGIN_PATH", "options".
   std::string version = {}, vendor = {};
-  std::string digest = {};  ///< SHA-256 of its file
-  std::string signer = {};  ///< name of the key that signed it, if that was asked for
-  std::vector<std::string> warnings = {};  ///< what was found in its file and did not refuse it
+  std::string digest = {};  ///< SHA-256 of the file.
+  std::string signer = {};  ///< Name of the key that signed it, with Trust::signed_only.
+  std::vector<std::string> warnings = {};  ///< Defects of the file that did not refuse it.
 };
 
-/// Folded counters of one implementation.
+/// Counters of one implementation, summed over all threads. Made by Runtime::stats().
+///
+///   for (const opmux::CallStats& stats : runtime.stats()) {
+///     std::cout << stats.implementation << " " << stats.calls << " calls\n";
+///   }
 struct CallStats {
   std::string implementation;
-  uint64_t calls = 0;  ///< that ended ok
+  uint64_t calls = 0;  ///< Calls that ended ok.
+  /// Calls that ended with that outcome.
   uint64_t declined = 0, failed = 0, resource = 0, invalid_argument = 0, device_lost = 0;
-  uint64_t stood_in = 0;      ///< calls that it took over from another one
-  uint64_t packed_bytes = 0;  ///< of its copies of constants that live now
+  uint64_t stood_in = 0;      ///< Calls taken over as a fallback for another implementation.
+  uint64_t packed_bytes = 0;  ///< Bytes of its packed copies that exist now.
 };
 
-/// One effective setting and where it came from.
+/// One effective setting and its origin: {"strict", "true", "OPMUX_STRICT (environment)"}.
 struct SettingInfo {
   std::string key, value, origin;
 };
 
-/// Keeps an implementation, or an answer to a point, registered; withdraws it when it goes.
-/// Move-only.
+/// Keeps an implementation, or an answer to a point, registered for as long as it lives.
+///
+///   opmux::Status defined = runtime.define("noop(out Tensor y[N])");
+///   opmux::Registration own =
+///       runtime
+///           .implement({.id = "noop/demo.v1",
+///                       .kind = opmux::Kind::default_,
+///                       .run = [](opmux::CallFrame&) { return opmux::Outcome::ok; }})
+///           .value();
+///   opmux::Status gone = own.withdraw();  // waits; afterwards the lambda is not called again
+///
+/// Move-only. Must be destroyed before its runtime. One thread at a time may use it.
 class [[nodiscard]] Registration {
  public:
+  /// Holds nothing.
   OPMUX_API Registration() noexcept;
   OPMUX_API Registration(Registration&&) noexcept;
   OPMUX_API Registration& operator=(Registration&&) noexcept;
-  /// Unpublishes without waiting: calls that are inside end as they would have.
+  /// Withdraws without waiting: new calls do not choose the implementation, running calls finish.
+  /// Use withdraw() before code or state that kernels use goes away.
   OPMUX_API ~Registration();
 
-  /// Unpublishes and returns when no call is inside any more. Fails with `failed`,
-  /// "withdraw.inside", from inside such a call.
+  /// Withdraws, and returns when no call is inside the implementation any more. Fails with
+  /// `failed`, "withdraw.inside", if it is called from inside such a call; the implementation is
+  /// withdrawn nevertheless. Does nothing if this object holds nothing.
   OPMUX_API Status withdraw();
-  /// Keeps it registered for as long as the runtime lives.
+  /// Keeps it registered until the runtime is destroyed; this object then holds nothing.
   OPMUX_API void keep() noexcept;
 
+  /// For the library.
   struct Held;
   explicit OPMUX_API Registration(std::unique_ptr<Held> held) noexcept;
 
@@ -114,26 +146,54 @@ class [[nodiscard]] Registration {
   std::unique_ptr<Held> held_;
 };
 
+/// Options of Runtime::define().
 struct DefineOptions {
-  /// Its kernels look at data, such as index ranges: `invalid_argument` from one is final.
+  /// Kernels of this operator check data, such as index ranges: `invalid_argument` from a kernel is
+  /// returned to the caller instead of trying the next candidate.
   bool data_checked = false;
 };
 
-/// Operators, implementations and policy, and the engine that routes calls. Thread-safe. Objects
-/// made by it must not outlive it.
+/// Operators, implementations, policy and the engine that routes calls. A program usually creates
+/// one and passes it by reference.
+///
+///   opmux::Options options;
+///   options.policy.deny = {"vendor:acme"};
+///   opmux::Result<opmux::Runtime> created = opmux::Runtime::create(options);
+///   if (!created) {
+///     std::cerr << created.error().to_string() << "\n";
+///   } else {
+///     opmux::Operator rms_norm = created->op("rms_norm").value();
+///     float x[4] = {1, 2, 3, 4}, y[4];
+///     opmux::Status status = rms_norm(opmux::TensorView(y, opmux::f32, {1, 4}),
+///                                     opmux::TensorView(x, opmux::f32, {1, 4}));
+///   }
+///
+/// Thread-safe: every function may be called from any thread, several at a time. Calls of operators
+/// take no lock. fork() is safe while other threads call; the child may call at once. Several
+/// runtimes in a process are independent.
+///
+/// Objects made by a runtime must be destroyed before it. Move-only; do not move it while other
+/// threads use it.
 class Runtime {
  public:
-  /// Reads the environment, registers the standard operators with their reference, loads backends
-  /// and plugins. A plugin that is refused changes nothing but plugins(); a wrong environment
-  /// variable makes this fail.
+  /// Reads OPMUX_* variables, registers the standard operators with their reference, finds backends
+  /// and plugins, and puts policy in force. A plugin that is refused does not fail it: plugins()
+  /// has the reason.
+  ///
+  /// Fails with `invalid_argument` for a wrong variable ("environment.*"), an unreadable or invalid
+  /// policy file without a last known good version ("config.file", "policy.*"), or a mode that does
+  /// not fit the files ("mode.files"); with `failed`, "lock.misfit", if a lockfile does not fit.
   OPMUX_API static Result<Runtime> create(const Options& options = {});
   OPMUX_API Runtime(Runtime&&) noexcept;
   OPMUX_API Runtime& operator=(Runtime&&) noexcept;
+  /// Stops the threads of the runtime. No call may be running and no object made by it may be left.
   OPMUX_API ~Runtime();
 
-  /// The operator of that name; `not_found` suggests the nearest.
+  /// The handle of an operator. Fails with `not_found` and suggests the nearest name. Look it up
+  /// once: the handle stays valid for the life of the runtime, also when implementations change.
   OPMUX_API Result<Operator> op(std::string_view name) const;
-  /// A call by name: for scripts; a handle is faster.
+  /// Calls an operator by name, with the arguments of Operator::operator(). A lookup on each call:
+  /// use a handle where speed matters. Fails with `not_found` if there is no such operator.
   template <class... Args>
   Status call(std::string_view name, const Args&... args) const {
     const detail::Packed<Args...> packed(args...);
@@ -143,140 +203,193 @@ class Runtime {
     return Status(detail::call(*slot, packed));
   }
 
-  /// Defines an operator. The same text again is the same operator; another text is refused.
+  /// Defines an operator by its schema, "name(out Tensor y[N], Tensor x[N])"; docs/concepts.md has
+  /// the language. Defining the same text again succeeds. Fails with `invalid_argument`
+  /// ("schema.*", with the column), `already_exists` ("registry.schema_differs") if the name has
+  /// another schema, or `frozen`.
   OPMUX_API Status define(std::string_view schema, const DefineOptions& options = {});
-  /// Adds an implementation; refused with a reason if it does not fit its operator's schema.
+  /// Registers an implementation; see Implementation for an example. It is a candidate for calls
+  /// that start after this returns. Fails with `not_found` ("registry.unknown_operator"),
+  /// `already_exists` if the id or a different backend of that name exists, `invalid_argument` if
+  /// capabilities or signature do not fit the schema, `resource` beyond 256 implementations of an
+  /// operator, `frozen`.
   OPMUX_API Result<Registration> implement(const Implementation& implementation);
 
-  /// Policy in code, for the whole runtime, until a scope says otherwise. Validated and tried on
-  /// every operator first; a policy that would leave one without candidates is refused unless a
-  /// rule says allow_none. A refused policy changes nothing.
+  /// Replaces the policy in code, which holds for the whole runtime until a scope overrides it. The
+  /// policy is validated and tried on every operator first. A refused policy changes nothing. Calls
+  /// that are running finish with their old choice.
+  ///
+  /// Fails with `invalid_argument`: a reason of validate(), or "policy.no_candidates" if an
+  /// operator would be left without candidates and no rule says allow_none. Fails with `frozen`
+  /// once frozen.
   OPMUX_API Status set_policy(const Policy& policy);
+  /// A copy of the policy in code; empty if none was set. Files and environment are not included.
   OPMUX_API Policy policy() const;
+  /// Removes the policy in code. Fails with `frozen` once frozen.
   OPMUX_API Status reset_policy();
-  /// What would become of a text as this runtime's policy file: what is odd about it, and which
-  /// decisions it would change. Changes nothing. Fails as putting it in force would, with every
-  /// problem's place.
+  /// Checks a text as this runtime's policy file: warnings about rules, and the decisions that it
+  /// would change; see PolicyCheck. Changes nothing. Fails as load_policy() would, with the place
+  /// of every problem.
   OPMUX_API Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
                                              const PolicyCheckOptions& options = {}) const;
 
-  /// Puts the text of a policy file in force, in the place of one that was read before: parsed,
-  /// validated, shown to validators, tried on every operator, published. A text that is refused
-  /// changes nothing; the answer names line and column. Calls that are inside end as they began.
+  /// Puts the text of a policy file (YAML or JSON) in force, replacing the previous text. It is
+  /// parsed, validated, shown to validators, tried on every operator, and published. `name` appears
+  /// in messages. A refused text changes nothing. Calls that are running finish with their old
+  /// choice.
+  ///
+  ///   opmux::Status status = runtime.load_policy(
+  ///       "opmux: 1\nrules:\n  - {op: softmax, prefer: [vendor]}\n", "inline.yaml");
+  ///   if (!status.ok()) std::cerr << status.message() << "\n";
+  ///
+  /// Fails with `invalid_argument`, a reason "policy.*", and line and column; with the code of a
+  /// validator that refuses; or with `frozen`.
   OPMUX_API Status load_policy(std::string_view text, std::string_view name = "policy");
-  /// Goes back to the text before; once more, and the later one is in force again. A file that is
-  /// followed is read again when it changes next.
+  /// Restores the previous policy text; a second call restores the later one again. A watched file
+  /// is read again when it changes next. Fails with `not_found` ("policy.no_previous") if there is
+  /// no previous text, or with `frozen`.
   OPMUX_API Status rollback();
-  /// What is in force of the policy texts, and what was refused.
+  /// The policy text in force, and counters of loads and refusals.
   OPMUX_API PolicyState policy_state() const;
-  /// May veto each text before it comes into force.
+  /// Adds a function that may refuse policy texts; see PolicyValidator. It is kept for the life of
+  /// the runtime.
   OPMUX_API void add_validator(PolicyValidator validator);
-  /// Told of each text that comes into force or is refused.
+  /// Adds a listener for policy texts that take effect or are refused; kept for the life of the
+  /// runtime.
   OPMUX_API void on_policy(PolicyListener listener);
-  /// Which choices would differ if the first text were replaced by the second, and because of what
-  /// rule: where no condition holds, and where each condition holds alone. By policy and by what is
-  /// available; capabilities depend on calls. Changes nothing.
+  /// The choices that would differ if the first text were replaced by the second, with the rule
+  /// that causes each: for calls that match no condition, and for calls that match each condition
+  /// alone. Considers policy and availability, not capabilities, which depend on arguments. Changes
+  /// nothing. Fails as load_policy() does if a text is not valid.
   OPMUX_API Result<std::vector<ChoiceChange>> compare_policies(std::string_view from,
                                                                std::string_view from_name,
                                                                std::string_view to,
                                                                std::string_view to_name) const;
-  /// From now on asks the program's own function when something is decided; see Selector. Fails
-  /// with "selector.reads" for a fact that no operator has.
+  /// Installs a function that may replace choices; see Selector. Replaces an earlier one. Fails
+  /// with `invalid_argument` ("selector.function" without a function, "selector.reads" for a fact
+  /// that no operator has), or with `frozen`.
   OPMUX_API Status set_selector(const Selector& selector);
-  /// The same for a function that looks at the accepted candidates alone, best first; it answers
-  /// the position of one, or nothing.
+  /// The same for a function that looks only at the accepted candidates, best first, and returns
+  /// the position of one, or nullopt.
   OPMUX_API Status
   set_selector(std::function<std::optional<size_t>(std::span<const Candidate>)> pick);
+  /// Removes the selector. Fails with `frozen` once frozen.
   OPMUX_API Status reset_selector();
 
-  /// The choices that were made so far outside of scopes, by calls, plans and Operator::decide:
-  /// what a lockfile has. A change of policy or of what is registered forgets what it concerns.
+  /// The choices made so far outside of scopes, by calls, plans and Operator::decide(), as a
+  /// Lockfile. A change of policy or registration removes the choices that it concerns.
   OPMUX_API Lockfile lock() const;
-  /// From now on nothing changes any more: new operators and implementations, policies, texts and
-  /// switches of backends return `frozen`. Calls run what was chosen for their class so far; those
-  /// of another class are decided as usual, and what runs for them, or in the place of a choice
-  /// that may not run, is told as an event and in CallReport::fell_back. With strict they return
-  /// `frozen` instead. Fallback after failures stays as it was, and scopes may still choose
-  /// otherwise. In mode static the choices are those of its lockfile. Returns them. Cannot be
-  /// undone.
+  /// Ends all changes: afterwards new operators and implementations, policies, policy texts and
+  /// switches of backends return `frozen`. Cannot be undone. Waiting plugins are loaded first.
+  ///
+  /// Calls run the choice made for their class before freezing. A call of another class, or whose
+  /// choice cannot run, is decided as usual and reported as a deviation (event "lock.deviation",
+  /// CallReport::fell_back); with a strict policy it returns `frozen` instead. Fallback after
+  /// failures works as before, and scopes may still choose otherwise.
+  ///
+  /// Returns the frozen choices; in mode static those of the lockfile, and then it may fail as
+  /// freeze(lock) does. A second call returns them again.
   OPMUX_API Result<Lockfile> freeze();
-  /// The same with the choices of a lockfile; `name` is told. Fails with `failed`, "lock.misfit"
-  /// and all differences, and changes nothing, if it does not fit: another policy, another schema,
-  /// an implementation that is not here, of another build, not available or denied.
+  /// The same with the choices of a lockfile; `name` appears in messages. Fails with `failed`,
+  /// "lock.misfit", and all differences, and changes nothing, if the lockfile does not fit: another
+  /// policy, another schema, or an implementation that is missing, of another build, unavailable or
+  /// denied. Fails with `frozen` if the runtime is frozen already.
   OPMUX_API Status freeze(const Lockfile& lock, std::string_view name = "opmux.lock");
-  /// Whether freeze() would take that lockfile. Loads plugins that wait, and changes nothing else.
+  /// Whether freeze(lock) would succeed; fails as it does. Loads waiting plugins and changes
+  /// nothing else.
   OPMUX_API Status check_lock(const Lockfile& lock, std::string_view name = "opmux.lock") const;
+  /// Whether the runtime is frozen.
   OPMUX_API bool frozen() const noexcept;
 
-  /// Does what is due at `now`, on this thread: for programs that want no thread for it
-  /// (SourceOptions::own_thread). `now` never goes back; its start is the program's own.
+  /// Runs maintenance that is due at `now` on the calling thread: watched files, breakers, expiring
+  /// rules, the shadow check, the status file. For programs without a maintenance thread
+  /// (SourceOptions::own_thread). `now` must not decrease; its origin is arbitrary.
+  ///
+  ///   runtime.tick(std::chrono::steady_clock::now().time_since_epoch());
   OPMUX_API void tick(std::chrono::nanoseconds now);
-  /// Ends the thread that follows files, waiting for a listener that it may be telling: for whoever
-  /// holds a lock while a runtime is destroyed that listeners need.
+  /// Stops the maintenance thread and waits for a listener that it is calling. Call it before
+  /// destroying the runtime under a lock that listeners take, so that they cannot deadlock. Files
+  /// are not watched afterwards.
   OPMUX_API void end_thread();
 
-  /// Gives a tensor an owner, so that implementations may pack it once. Borrows the data. Fails
-  /// with `invalid_argument` if there are none.
+  /// Makes a Constant of a tensor, so that implementations may pack it once. The data are borrowed.
+  /// Fails with `invalid_argument` ("constant.absent") if the view has no data.
   OPMUX_API Result<Constant> constant(const TensorView& view);
-  /// Bytes of all packed copies that live now.
+  /// Bytes of all packed copies that exist now.
   OPMUX_API uint64_t packed_bytes() const;
 
-  /// A tag for call sites; the same word gives the same tag.
+  /// The Tag of a word, for CallOptions::tag. The same word gives the same tag in every runtime.
   OPMUX_API Tag tag(std::string_view word);
+  /// Number of the current snapshot of registry and policy; it grows with each change.
   OPMUX_API uint64_t generation() const noexcept;
-  /// No decisions are made: OPMUX_DISABLE.
+  /// Whether OPMUX_DISABLE is set: operators run their reference, and policy is not consulted.
   OPMUX_API bool disabled() const noexcept;
 
-  /// Switches a backend on or off, apart from whether it is available. `not_found` suggests.
+  /// Switches a backend on or off, independently of whether it is available. Fails with `not_found`
+  /// and suggests the nearest name, or with `frozen`. Bound plans of a backend that is switched off
+  /// are revoked.
   OPMUX_API Status enable_backend(std::string_view name, bool on);
 
-  /// Runs calls on the threads of the OpenMP runtime that the process has (GNU's, which torch
-  /// brings), on as many as it allows the calling thread when a plan is made, but not more than
-  /// Options::threads if that is set. Two pools with a thread for each processor hinder each other:
-  /// OpenMP's look for work for milliseconds before they sleep. A forked child, where OpenMP
-  /// hangs, gets threads of the runtime's own. Cannot be undone. Fails with `unsupported`,
-  /// "threads.openmp", and changes nothing if the process has none; none is ever loaded.
+  /// Runs calls on the threads of the OpenMP runtime that the process has loaded (GNU libgomp,
+  /// which torch brings), because two pools with a thread for each processor slow each other down.
+  /// A call uses as many threads as OpenMP allows the calling thread when a plan is made, but not
+  /// more than Options::threads if that is set. A forked child, where OpenMP would hang, uses
+  /// threads of the runtime. Cannot be undone. Fails with `unsupported` ("threads.openmp"), and
+  /// changes nothing, if no such OpenMP runtime is loaded; opmux never loads one.
   OPMUX_API Status use_openmp();
 
-  /// Every operator and implementation, in bytewise order. Loads plugins that wait and asks each
-  /// backend whether it is available.
+  /// Every operator and implementation, sorted bytewise. Loads waiting plugins and asks each
+  /// backend whether it is available, so the first call may be slow.
   OPMUX_API std::vector<OperatorInfo> list() const;
-  /// Everything that was found where plugins are looked for. Loads what waits.
+  /// Every plugin that was found, loaded or refused. Loads waiting plugins.
   OPMUX_API std::vector<PluginInfo> plugins() const;
-  /// Loads the plugins that wait until a decision could use them, so that no call does.
+  /// Loads plugins that wait until a decision could use them, so that no call has to.
   OPMUX_API void warm_up();
+  /// Counters of every implementation, sorted by id. Cheap enough to poll.
   OPMUX_API std::vector<CallStats> stats() const;
+  /// Every effective setting and where it came from, as `opmux config show` prints them.
   OPMUX_API std::vector<SettingInfo> settings() const;
-  /// Memory and streams of a backend's devices. Fails with `not_found` if there is no such backend
-  /// or the CPU reads its memory, `unsupported` with the reason if it is not available.
+  /// Memory and streams of the devices of a backend. Fails with `not_found` if there is no such
+  /// backend or the CPU accesses its memory directly ("device.none"), with `unsupported`
+  /// ("device.unavailable") and the reason if it is not available.
   OPMUX_API Result<DeviceAccess> device_access(std::string_view backend) const;
-  /// How everything is doing, in one verdict and in detail.
+  /// Health in one verdict and in detail; see HealthReport.
   OPMUX_API HealthReport health() const;
-  /// Tells of every breaker that changes its state.
+  /// Adds a listener for breakers that change their state; kept for the life of the runtime.
   OPMUX_API void on_breaker(BreakerListener listener);
-  /// Opens, closes or isolates an implementation by hand, for all of its calls. In force for calls
-  /// that start 100 ms later, and mostly at once. `not_found` suggests; `unsupported` for the
-  /// reference.
+  /// Opens, closes or isolates the breaker of an implementation, for all of its calls. Takes effect
+  /// for calls that start 100 ms later, usually at once. Fails with `not_found` and suggests the
+  /// nearest id, with `unsupported` ("health.reference") for a reference, which always stays
+  /// closed, and with `resource` if there are too many breakers.
   OPMUX_API Status force_breaker(std::string_view implementation, BreakerForce what);
-  /// Devices that reported errors after the calls that caused them had returned.
+  /// Errors that devices reported after the calls that caused them had returned.
   OPMUX_API std::vector<DeviceError> device_errors() const;
-  /// Implementations that may not run because processes ended inside of them, and the suspects of
-  /// other ends, as all processes of this user share them.
+  /// Implementations that may not run because processes crashed inside them, and suspects of other
+  /// crashes. The list is shared by all processes of this user.
   OPMUX_API Quarantine quarantine() const;
-  /// Lifts the quarantine of an implementation and the suspicion against it, or of all if
-  /// `implementation` is empty; returns how often it was listed. Holds here at once, in other
-  /// processes when they start next. Fails with `unavailable` if the store cannot be written.
+  /// Lifts the quarantine of an implementation and clears suspicions against it; an empty id means
+  /// all. Returns the number of entries removed, 0 if there were none. Takes effect in this runtime
+  /// at once, in other processes when they start next. Fails with `unavailable` ("quarantine.file")
+  /// if the store cannot be written.
   OPMUX_API Result<size_t> clear_quarantine(std::string_view implementation = {});
+  /// State and counters of the crash journal.
   OPMUX_API CrashJournalState crash_journal() const;
-  /// Where calls that went wrong are recorded, and how many were.
+  /// Folder and counters of recorded calls.
   OPMUX_API RecordState recordings() const;
-  /// Makes a recorded call again, and compares with the reference; include <opmux/replay.hpp>. The
-  /// kernels run in this process, as in any call. Fails with "replay.file" for what is no such file
-  /// and "replay.schema" if the operator is another one here; what cannot run is a verdict.
+  /// Runs a recorded call again and compares it with the reference; include <opmux/replay.hpp>.
+  /// Kernels run in this process, as in any call: one that crashes ends the process. An
+  /// implementation that is wrong or cannot run is a verdict in the report, not a failure.
+  ///
+  /// Fails with "replay.file" if the file cannot be read or is not a recording, `not_found` if
+  /// there is no such operator, `unsupported` if the call does not fit its schema here
+  /// ("replay.schema") or used tensors on a device ("replay.device"), `resource` ("replay.size") if
+  /// it is too large.
   OPMUX_API Result<ReplayReport> replay(const std::string& path, const ReplayOptions& options);
-  /// Devices that were lost; nothing runs on them in this process any more.
+  /// Devices on which nothing runs any more in this process, because a kernel returned
+  /// `device_lost`.
   OPMUX_API std::vector<Device> lost_devices() const;
 
+  /// For the library and its bindings.
   runtime::Core& core() const noexcept { return *core_; }
 
  private:
@@ -286,10 +399,14 @@ class Runtime {
   std::unique_ptr<runtime::Core> core_;
 };
 
-/// One runtime for scripts and first steps, made at first use with default options; libraries take
-/// a Runtime& instead. Throws opmux::Error if it cannot be made.
+/// A runtime for scripts and first steps, created at first use with default options. Libraries
+/// should take a Runtime& instead. Throws opmux::Error if it cannot be created. Thread-safe; it
+/// lives until the process ends.
+///
+///   opmux::Operator softmax = opmux::default_runtime().op("softmax").value();
 OPMUX_API Runtime& default_runtime();
-/// For tests: the next default_runtime() is a new one. Nothing may still use the old one.
+/// For tests: destroys the default runtime; the next default_runtime() creates a new one. No object
+/// of the old one may be left.
 OPMUX_API void reset_default_runtime();
 
 }  // namespace opmux

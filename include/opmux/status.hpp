@@ -14,45 +14,64 @@
 
 namespace opmux {
 
-/// What became of a request. The numbers never change; the first six are the outcomes of abi.h.
+/// How a request ended. Numbers never change and are shared with C (OPMUX_OK, OPMUX_NOT_FOUND ...);
+/// the first six are the outcomes that a kernel may return.
 enum class Code : int32_t {
-  ok = OPMUX_OK,
-  declined = OPMUX_DECLINED,
+  ok = OPMUX_OK,              ///< Success.
+  declined = OPMUX_DECLINED,  ///< An implementation refused before it wrote anything.
+  /// The caller passed a wrong value; retrying does not help.
   invalid_argument = OPMUX_INVALID_ARGUMENT,
-  failed = OPMUX_FAILED,
-  resource = OPMUX_RESOURCE,
+  failed = OPMUX_FAILED,      ///< An implementation failed; outputs may be corrupted.
+  resource = OPMUX_RESOURCE,  ///< Out of memory, workspace or another limited resource.
+  /// The device is unusable in this process; replace the process.
   device_lost = OPMUX_DEVICE_LOST,
-  not_found = 16,
-  already_exists = 17,
-  no_candidate = 18,  ///< policy, capabilities or health left nothing to run
-  outside_plan = 19,  ///< arguments do not fit the bound plan
-  revoked = 20,       ///< the bound plan may not run any more
-  frozen = 21,        ///< the runtime takes no more changes
-  unsupported = 22,
-  unavailable = 23,
+  not_found = 16,       ///< No operator, backend, implementation or file of that name.
+  already_exists = 17,  ///< The name is taken by something different.
+  no_candidate = 18,    ///< Policy, capabilities or health left nothing to run.
+  outside_plan = 19,    ///< Arguments do not fit the bound plan; bind again or call the operator.
+  revoked = 20,         ///< The bound plan may not run any more; refresh it.
+  frozen = 21,          ///< The runtime is frozen and takes no more changes.
+  unsupported = 22,     ///< This build, machine or object cannot do it.
+  unavailable = 23,     ///< A file, folder or library is not usable at the moment.
 };
 
-/// The word for a code, as it stands in logs, JSON and Python: "invalid_argument".
+/// The name of a code as logs, JSON and Python print it: "invalid_argument". "unknown" for a number
+/// that is not a Code. The text has static lifetime.
 OPMUX_API std::string_view name_of(Code code) noexcept;
 
-/// Success, or a code with a reason word and a sentence. Success allocates nothing.
+/// Success, or a code with a stable reason and a message. Success allocates nothing, so returning a
+/// Status from a hot function costs one null pointer.
 ///
-/// Values are independent of each other; one value is not to be written from two threads.
+/// Match on code() and reason(), which are stable; message() is for people and may change.
+///
+///   opmux::Result<opmux::Operator> found = runtime.op("rms_nrom");
+///   if (!found) {
+///     const opmux::Status why = found.error();
+///     if (why.code() == opmux::Code::not_found) std::cerr << why.message() << "\n";
+///   }
+///
+/// Copies are deep and independent. Two threads may read one Status; writing it needs a lock.
 class [[nodiscard]] Status {
  public:
-  /// What failure carries; null means success. Adopted by the constructor below.
+  /// Contents of a failure. A null Detail means success.
   struct Detail {
     Code code;
-    std::string reason;   ///< stable, dotted: "schema.dim_mismatch"; may be empty
-    std::string message;  ///< what was attempted, what was found, what would help
+    /// Stable, dotted: "schema.dim_mismatch"; may be empty; see docs/reasons.md.
+    std::string reason;
+    std::string message;  ///< Attempted action, value found, suggested remedy.
   };
 
+  /// Success.
   Status() noexcept = default;
+  /// Takes ownership of `adopted`, which was allocated with new; null is success.
   explicit Status(Detail* adopted) noexcept : detail_(adopted) {}
+  /// A failure; validators and kernels use it to report theirs. With Code::ok it is success, and
+  /// reason and message are dropped.
   Status(Code code, std::string reason, std::string message)
       : detail_(code == Code::ok ? nullptr
                                  : new Detail{code, std::move(reason), std::move(message)}) {}
 
+  /// A moved-from Status is ok.
   Status(Status&&) noexcept = default;
   Status& operator=(Status&&) noexcept = default;
   Status(const Status& other) : detail_(other.detail_ ? new Detail(*other.detail_) : nullptr) {}
@@ -62,16 +81,20 @@ class [[nodiscard]] Status {
   }
   ~Status() = default;
 
+  /// Whether the request succeeded. The other functions may be called in either case.
   bool ok() const noexcept { return detail_ == nullptr; }
+  /// Code::ok after success.
   Code code() const noexcept { return detail_ ? detail_->code : Code::ok; }
+  /// The stable reason, empty after success. The view is valid as long as this Status.
   std::string_view reason() const noexcept {
     return detail_ ? std::string_view(detail_->reason) : std::string_view();
   }
+  /// The sentence for people, empty after success. The view is valid as long as this Status.
   std::string_view message() const noexcept {
     return detail_ ? std::string_view(detail_->message) : std::string_view();
   }
 
-  /// "invalid_argument (schema.dim_mismatch): ...", or "ok".
+  /// One line for a log: "invalid_argument (schema.dim_mismatch): ...", or "ok".
   std::string to_string() const {
     if (ok()) return "ok";
     std::string text(name_of(code()));
@@ -79,17 +102,27 @@ class [[nodiscard]] Status {
     return text.append(": ").append(message());
   }
 
+  /// Gives up the detail, which the caller must delete; null after success. For bindings that carry
+  /// a failure across a C boundary.
   Detail* release() noexcept { return detail_.release(); }
 
  private:
   std::unique_ptr<Detail> detail_;
 };
 
-/// Thrown by Result::value() and by nothing else.
+/// The exception that Result::value() throws. Nothing else in opmux throws it.
+///
+///   try {
+///     runtime.op("no_such_operator").value();
+///   } catch (const opmux::Error& error) {
+///     std::cerr << error.what() << "\n";
+///   }
 class OPMUX_API Error : public std::exception {
  public:
   explicit Error(Status status) : status_(std::move(status)), what_(status_.to_string()) {}
+  /// Status::to_string(). Valid as long as this object.
   const char* what() const noexcept override { return what_.c_str(); }
+  /// The failure, with code and reason. Valid as long as this object.
   const Status& status() const noexcept { return status_; }
 
  private:
@@ -97,33 +130,48 @@ class OPMUX_API Error : public std::exception {
   std::string what_;
 };
 
-/// A value, or the Status that says why there is none. Member names are those of std::expected.
+/// A value, or the Status that explains why there is none. Members are named as in std::expected.
+///
+///   opmux::Result<opmux::Operator> op = runtime.op("softmax");
+///   if (op) {
+///     std::cout << op->schema() << "\n";
+///   } else {
+///     std::cerr << op.error().to_string() << "\n";
+///   }
+///
+/// A Result owns its value.
 template <class T>
 class [[nodiscard]] Result {
  public:
+  /// A success; implicit, so that a function can `return value;`.
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(*-explicit-*)
-  /// `status` must not be ok.
+  /// A failure; implicit, so that a function can `return status;`. `status` must not be ok.
   Result(Status status)  // NOLINT(*-explicit-*)
       : state_(std::in_place_index<1>, std::move(status)) {}
 
+  /// Whether there is a value; otherwise error() says why not.
   bool has_value() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return has_value(); }
 
+  /// The value. Use these after has_value() only: without a value they throw
+  /// std::bad_variant_access, which does not carry the Status.
   T& operator*() & { return std::get<0>(state_); }
   const T& operator*() const& { return std::get<0>(state_); }
   T&& operator*() && { return std::get<0>(std::move(state_)); }
   T* operator->() { return &std::get<0>(state_); }
   const T* operator->() const { return &std::get<0>(state_); }
 
-  /// The value; throws opmux::Error if there is none.
+  /// The value; throws opmux::Error if there is none. For programs that treat a failure as fatal,
+  /// and for tests. Built without exceptions it behaves as operator*.
   T& value() & { return require(), **this; }
   const T& value() const& { return require(), **this; }
   T&& value() && { return require(), std::move(**this); }
 
-  /// Why there is no value; ok if there is one.
+  /// The reason for the missing value, as a copy; ok if there is a value.
   Status error() const& { return has_value() ? Status() : std::get<1>(state_); }
   Status error() && { return has_value() ? Status() : std::get<1>(std::move(state_)); }
 
+  /// A copy of the value, or `other` if there is none.
   template <class U>
   T value_or(U&& other) const& {
     return has_value() ? **this : static_cast<T>(std::forward<U>(other));

@@ -11,14 +11,21 @@
 
 namespace opmux {
 
-/// An element type; DLPack's codes.
+/// An element type in DLPack's encoding: kind, bits of one element, SIMD lanes (1 in practice). Use
+/// the constants below rather than numbers.
+///
+///   opmux::DType dtype = opmux::parse_dtype("bf16");
+///   std::cout << opmux::name_of(dtype) << ": " << dtype.size_bytes() << " bytes\n";
 struct DType {
-  uint8_t code = 0;
-  uint8_t bits = 0;
+  uint8_t code = 0;  ///< OPMUX_DTYPE_*.
+  uint8_t bits = 0;  ///< Of one lane; 0 in the DType of an absent tensor.
   uint16_t lanes = 1;
 
   friend constexpr bool operator==(DType, DType) = default;
+  /// Bytes of one element, rounded up: 1 for types of less than 8 bits.
   constexpr int64_t size_bytes() const { return (int64_t{bits} * lanes + 7) / 8; }
+  /// The type as one number, code | bits << 8 | lanes << 16, which is also the value of the fact
+  /// OPMUX_FACT_DTYPE; from_packed() is the inverse.
   constexpr uint32_t packed() const {
     return static_cast<uint32_t>(code) | static_cast<uint32_t>(bits) << 8 |
            static_cast<uint32_t>(lanes) << 16;
@@ -40,55 +47,75 @@ inline constexpr DType i8{OPMUX_DTYPE_INT, 8};
 inline constexpr DType u8{OPMUX_DTYPE_UINT, 8};
 inline constexpr DType boolean{OPMUX_DTYPE_BOOL, 8};
 
-/// "bf16", "f32", "i64", "bool"; "10.8x1" (code, bits, lanes) for what has no name.
+/// "bf16", "f32", "i64", "bool"; "10.8x1" (code, bits, lanes) for a type without a name.
 OPMUX_API std::string name_of(DType dtype);
-/// Fails (returns a DType with bits 0) for an unknown word.
+/// The inverse of name_of(). Returns a DType with bits 0 for an unknown name.
 OPMUX_API DType parse_dtype(std::string_view word);
 
-/// A device: type number of DLPack, and which one of that type.
+/// A device: DLPack's type number (OPMUX_DEVICE_*) and the index among devices of that type. The
+/// default is the CPU.
 struct Device {
-  int32_t type = OPMUX_DEVICE_CPU;
-  int32_t id = 0;
+  int32_t type = OPMUX_DEVICE_CPU;  ///< OPMUX_DEVICE_*.
+  int32_t id = 0;                   ///< Index among devices of that type, from 0.
   friend constexpr bool operator==(Device, Device) = default;
 };
 
-/// Whether the data pointer of a tensor on such a device is a handle, such as a cl_mem, and no
-/// address: the handle and the byte offset together say where the first element lies.
+/// Whether the data pointer of a tensor on this device is an opaque handle (a cl_mem, for example)
+/// rather than an address. The first element is then at the handle plus the byte offset, and
+/// pointer arithmetic on the handle is meaningless.
 constexpr bool has_handles(Device device) {
   // OpenCL, Vulkan, Metal, WebGPU.
   return device.type == OPMUX_DEVICE_OPENCL || device.type == 7 || device.type == 8 ||
          device.type == 15;
 }
 
-/// "cpu:0", "cuda:1", "device8:0" for a type without a name.
+/// "cpu:0", "cuda:1"; "device8:0" for a type without a name.
 OPMUX_API std::string name_of(Device device);
 
-/// A borrowed tensor: pointer, element type, shape, strides, device. At most 8 dimensions.
+/// A borrowed tensor: data pointer, element type, shape, strides, device. At most 8 dimensions.
 ///
-/// Shape and strides are kept inside, unused places zero, so that a call can compare them in whole
-/// words. The data are not touched by the view. Copies are independent; a view that is being
-/// written must not be read by another thread.
+///   std::vector<float> data(2 * 3);
+///   opmux::TensorView rows(data.data(), opmux::f32, {2, 3});
+///   const int64_t shape[] = {3, 2}, strides[] = {1, 3};
+///   opmux::TensorView transposed(data.data(), opmux::f32, shape, strides);
+///   std::cout << rows.contiguous() << transposed.contiguous() << "\n";  // prints 10
+///
+/// The view copies shape and strides and never reads the data, which must stay valid for as long as
+/// calls use the view. Keep views next to the data and reuse them: a call whose views equal those
+/// of the previous call takes the cheapest path.
+///
+/// Constructors do not fail. A view that cannot be represented (more than 8 dimensions, a number of
+/// strides that differs from the rank) is refused by every call with `invalid_argument`.
+///
+/// Copies are independent. Several threads may read one view; a thread that modifies a view must be
+/// alone with it.
 class alignas(16) TensorView {
  public:
-  /// What dim(0) of a view says that was made with more than 8 dimensions, or with strides of
-  /// another number than dimensions; every call refuses it.
+  /// dim(0) of a view that was constructed with more than 8 dimensions, or with a number of strides
+  /// that differs from the number of dimensions. Every call refuses such a view.
   static constexpr int64_t kUnrepresentable = INT64_MIN;
 
-  /// No tensor: what an absent optional argument looks like.
+  /// An absent tensor: present() is false. As an argument it equals opmux::none.
   TensorView() noexcept = default;
 
-  /// Row-major. More than 8 dimensions or a negative one make a view that every call refuses.
+  /// A row-major tensor. `data` may be null where only the shape matters, as in explain(). A
+  /// negative dimension makes calls fail with `invalid_argument`.
   TensorView(void* data, DType dtype, std::initializer_list<int64_t> shape, Device device = {})
       : TensorView(data, dtype, std::span(shape.begin(), shape.size()), {}, device) {}
+  /// The same for read-only data. The view does not remember that the data are const: pass it only
+  /// where the operator reads.
   TensorView(const void* data, DType dtype, std::initializer_list<int64_t> shape,
              Device device = {})
       : TensorView(const_cast<void*>(data), dtype, shape, device) {}
 
-  /// With strides counted in elements; empty strides mean row-major.
+  /// A tensor with explicit strides, counted in elements. Empty strides mean row-major. Strides may
+  /// be 0 (broadcast) or leave gaps; whether an implementation accepts that is checked on each
+  /// call.
   OPMUX_API TensorView(void* data, DType dtype, std::span<const int64_t> shape,
                        std::span<const int64_t> strides, Device device = {}) noexcept;
 
-  /// Reads a C tensor; null strides mean row-major.
+  /// Copies a C tensor, its byte offset included; null strides mean row-major. The data stay
+  /// borrowed.
   OPMUX_API explicit TensorView(const opmux_tensor& tensor) noexcept;
 
   TensorView(const TensorView& other) noexcept { *this = other; }
@@ -103,43 +130,58 @@ class alignas(16) TensorView {
     return *this;
   }
 
+  /// False for an absent tensor; the other functions then return zeros and nulls.
   bool present() const noexcept { return tensor_.dtype.bits != 0; }
-  /// The first element's address; on a device with handles, use c() instead.
+  /// The address of the first element, byte offset included. On a device with handles use c(),
+  /// whose `data` and `byte_offset` are separate.
   void* data() const noexcept { return static_cast<char*>(tensor_.data) + tensor_.byte_offset; }
+  /// Points the view at other data of the same shape and sets the byte offset to 0. The only change
+  /// that Plan::run_unchecked() allows between calls.
   void set_data(void* data) noexcept {
     tensor_.data = data;
     tensor_.byte_offset = 0;
   }
+  /// The element type.
   DType dtype() const noexcept {
     return {tensor_.dtype.code, tensor_.dtype.bits, tensor_.dtype.lanes};
   }
-  /// Whether the first elements are the same memory.
+  /// Whether both views start at the same element of the same memory.
   bool same_start(const TensorView& other) const noexcept {
     if (!has_handles(device())) return data() == other.data();
     return tensor_.data == other.tensor_.data && tensor_.byte_offset == other.tensor_.byte_offset;
   }
+  /// The device that holds the data.
   Device device() const noexcept { return {tensor_.device.type, tensor_.device.id}; }
+  /// Number of dimensions; 0 for a scalar and for an absent tensor.
   int rank() const noexcept { return tensor_.ndim; }
+  /// Size of dimension i, 0 <= i < 8; 0 beyond the rank. Not checked.
   int64_t dim(int i) const noexcept { return shape_[i]; }
+  /// Stride of dimension i in elements; 0 beyond the rank. Not checked.
   int64_t stride(int i) const noexcept { return strides_[i]; }
+  /// Sizes and strides of all dimensions. The spans are valid as long as this view.
   std::span<const int64_t> shape() const noexcept {
     return {shape_, static_cast<size_t>(tensor_.ndim)};
   }
   std::span<const int64_t> strides() const noexcept {
     return {strides_, static_cast<size_t>(tensor_.ndim)};
   }
-  /// Number of elements: 1 for rank 0, the largest int64_t if the number does not fit.
+  /// Number of elements: 1 for rank 0, 0 if a dimension is 0 or negative, INT64_MAX if the number
+  /// does not fit.
   OPMUX_API int64_t elements() const noexcept;
-  /// Row-major without gaps; dimensions of size 1 may have any stride.
+  /// Whether the elements are row-major without gaps. Dimensions of size 1 may have any stride; a
+  /// tensor without elements is contiguous.
   OPMUX_API bool contiguous() const noexcept;
 
-  /// The C form; it points into this view.
+  /// The same tensor as a C struct. It points to the shape and strides of this view, so it is valid
+  /// until the view is destroyed, moved or assigned.
   const opmux_tensor& c() const noexcept { return tensor_; }
+  /// All 8 places of shape and strides, unused ones zero; for opmux, which compares whole words.
   const int64_t* shape_words() const noexcept { return shape_; }
   const int64_t* stride_words() const noexcept { return strides_; }
 
-  /// A number that views have in common only if element type, device, shape and strides are the
-  /// same; 0 until a call gave one. Lets a call that meets a view again compare one word.
+  /// A number that two views share only if element type, device, shape and strides are equal; 0
+  /// until a call assigned one. opmux compares this word instead of the shape when a call sees a
+  /// view again. Programs do not need it.
   uint64_t layout() const noexcept { return __atomic_load_n(&layout_, __ATOMIC_RELAXED); }
   void keep_layout(uint64_t number) const noexcept {
     __atomic_store_n(&layout_, number, __ATOMIC_RELAXED);
@@ -152,7 +194,7 @@ class alignas(16) TensorView {
   }
 
   opmux_tensor tensor_{nullptr, {0, 0}, 0, {0, 0, 0}, shape_, strides_, 0};
-  mutable uint64_t layout_ = 0;  ///< several threads may give one: all of theirs are right
+  mutable uint64_t layout_ = 0;  ///< Threads may race to assign it; each value is correct.
   alignas(16) int64_t shape_[OPMUX_MAX_RANK]{};
   alignas(16) int64_t strides_[OPMUX_MAX_RANK]{};
 };

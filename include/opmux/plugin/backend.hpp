@@ -1,4 +1,4 @@
-/// Implementations of one provider. Part of <opmux/plugin.hpp>.
+/// A set of implementations of one provider. Part of <opmux/plugin.hpp>.
 #pragma once
 
 #include <opmux/abi.h>
@@ -15,9 +15,22 @@
 
 namespace opmux::plugin {
 
-/// A set of implementations with one availability probe.
+/// A set of implementations with one name, one kind and one availability check.
+///
+///   namespace op = opmux::plugin;
+///   op::Backend backend =
+///       op::Backend{"acme", OPMUX_KIND_VENDOR}
+///           .vendor("acme")
+///           .available([](opmux_error* why) {
+///             const bool driver = true;  // ask the driver
+///             return driver ? OPMUX_OK : op::decline(why, "acme.driver", "driver 3.2 is needed");
+///           })
+///           .add(op::Impl{"softmax", "v1"}.run([](const op::Call&) { return OPMUX_DECLINED; }));
+///
+/// Functions return *this for chaining. Plugin::add() copies the object.
 class Backend {
  public:
+  /// `name` is the provider in every id; `kind` is an OPMUX_KIND_*.
   Backend(std::string_view name, int32_t kind, int32_t device_type = OPMUX_DEVICE_CPU) {
     c_.struct_size = sizeof c_;
     c_.name = str(name);
@@ -27,10 +40,17 @@ class Backend {
   }
   /// Required for OPMUX_KIND_VENDOR.
   Backend& vendor(std::string_view name) { return c_.vendor = str(name), *this; }
+  /// Order among backends that answer the same specialization point; default of the kind if not
+  /// set.
   Backend& priority(int32_t value) { return c_.priority = value, *this; }
+  /// Adds OPMUX_BACKEND_*.
   Backend& flags(uint32_t flags) { return c_.flags |= flags, *this; }
+  /// Functions for memory that the CPU cannot access; the table is borrowed and must have static
+  /// lifetime.
   Backend& device(const opmux_device_table* table) { return c_.device = table, *this; }
-  /// fn(opmux_error* why) -> OPMUX_OK or decline(why, ...).
+  /// Sets the availability check: returns OPMUX_OK, or decline(why, ...) with the reason. Called
+  /// once, when a decision first needs it; an exception counts as not available. Without it the
+  /// backend is always available.
   Backend& available(std::function<int32_t(opmux_error*)> fn) {
     available_ = std::move(fn);
     c_.is_available = [](void* self, opmux_error* why) {
@@ -38,6 +58,7 @@ class Backend {
     };
     return *this;
   }
+  /// Adds a copy of an implementation.
   Backend& add(const Impl& impl) { return impls_.push_back(impl), *this; }
 
  private:

@@ -12,49 +12,68 @@
 
 namespace opmux::plugin {
 
-/// What an implementation can do, as data that the host checks and explains. An empty argument name
-/// means every tensor argument.
+/// Capabilities as data that the host checks and explains. Every function adds a condition, and all
+/// must hold. An empty argument name means every tensor argument; names are those of the schema.
+///
+///   namespace op = opmux::plugin;
+///   op::Caps caps = op::Caps{}
+///                       .dtypes({op::f32, op::bf16})
+///                       .multiple_of("H", 16)
+///                       .inner_contiguous()
+///                       .must_be_absent("bias");
+///
+/// Functions return *this for chaining. Texts are borrowed; lists are copied.
 class Caps {
  public:
+  /// Allowed element types, for all tensor arguments without an entry of their name, or for one.
   Caps& dtypes(std::initializer_list<opmux_dtype> list) { return dtypes("", list); }
   Caps& dtypes(std::string_view arg, std::initializer_list<opmux_dtype> list) {
     dtype_lists_.emplace_back(list);
     dtypes_.push_back({sizeof(opmux_dtype_rule), uint32_t(list.size()), str(arg), nullptr});
     return *this;
   }
+  /// Conditions on a named dimension, or on "rows", the product of the leading dimensions.
   Caps& at_least(std::string_view dim, int64_t n) { return rule(dim, OPMUX_AT_LEAST, n); }
   Caps& at_most(std::string_view dim, int64_t n) { return rule(dim, OPMUX_AT_MOST, n); }
   Caps& multiple_of(std::string_view dim, int64_t n) { return rule(dim, OPMUX_MULTIPLE_OF, n); }
   Caps& equals(std::string_view dim, int64_t n) { return rule(dim, OPMUX_EQUALS, n); }
 
+  /// contiguous: row-major without gaps. inner_contiguous: only the last dimension has stride 1.
   Caps& contiguous(std::string_view arg = "") { return tensor(arg, OPMUX_TENSOR_CONTIGUOUS); }
   Caps& inner_contiguous(std::string_view arg = "") {
     return tensor(arg, OPMUX_TENSOR_INNER_CONTIGUOUS);
   }
+  /// Optional arguments that are not supported, and those that are needed.
   Caps& must_be_absent(std::string_view arg) { return tensor(arg, OPMUX_TENSOR_ABSENT); }
   Caps& must_be_present(std::string_view arg) { return tensor(arg, OPMUX_TENSOR_PRESENT); }
+  /// Alignment of the first element in bytes, a power of two up to 4096.
   Caps& aligned(std::string_view arg, uint32_t bytes) { return tensor(arg, 0, 0, 0, bytes); }
+  /// Fewest and most dimensions; max 0 means no upper limit.
   Caps& rank(std::string_view arg, int32_t min, int32_t max) { return tensor(arg, 0, min, max); }
+  /// Order of the dimensions by falling stride, as digits: "0213".
   Caps& layout(std::string_view arg, std::string_view order) {
     return tensor(arg, 0, 0, 0, 0, order);
   }
-  /// The values of an int, bool or enum argument that are honoured.
+  /// Values of an int, bool (0/1) or enum (position) argument that are supported.
   Caps& scalar(std::string_view arg, std::initializer_list<int64_t> values) {
     scalar_lists_.emplace_back(values);
     scalars_.push_back({sizeof(opmux_scalar_rule), uint32_t(values.size()), str(arg), nullptr});
     return *this;
   }
-  /// All needed, comma separated.
+  /// CPU features that are all needed, comma separated, as in /proc/cpuinfo: "avx2,fma".
   Caps& cpu_features(std::string_view names) { return c_.cpu_features = str(names), *this; }
+  /// Range of device architectures, compared as dotted numbers; empty = open.
   Caps& arch(std::string_view min, std::string_view max) {
     c_.min_arch = str(min);
     c_.max_arch = str(max);
     return *this;
   }
+  /// OPMUX_DEVICE_* of the tensors, if it differs from the backend.
   Caps& device_type(int32_t type) { return c_.device_type = type, *this; }
+  /// Refused while the ambient fact `grad` is on.
   Caps& inference_only() { return c_.flags |= OPMUX_CAPS_INFERENCE_ONLY, *this; }
 
-  /// The C form; it points into this object, which must not move or change afterwards.
+  /// The C form. It points into this object, which must not move or change afterwards. For Impl.
   const opmux_caps* c() {
     for (size_t i = 0; i < dtypes_.size(); ++i) dtypes_[i].dtypes = dtype_lists_[i].data();
     for (size_t i = 0; i < scalars_.size(); ++i) scalars_[i].values = scalar_lists_[i].data();

@@ -1,4 +1,4 @@
-/// What verify() is given. Part of <opmux/plugin.hpp>.
+/// The argument of verify(). Part of <opmux/plugin.hpp>.
 #pragma once
 
 #include <opmux/abi.h>
@@ -12,7 +12,7 @@
 
 namespace opmux::plugin {
 
-/// Names a fact for `reads`: the dtype, or the device, of a tensor.
+/// Name a fact for `reads`: the dtype or the device of a tensor argument.
 constexpr std::pair<uint32_t, std::string_view> dtype_of(std::string_view arg) {
   return {OPMUX_FACT_DTYPE, arg};
 }
@@ -20,17 +20,26 @@ constexpr std::pair<uint32_t, std::string_view> device_of(std::string_view arg) 
   return {OPMUX_FACT_DEVICE, arg};
 }
 
-/// What a verifier may look at: the facts that it listed.
+/// Facts of a call that a verifier may read: those that its `reads` lists. Valid during verify().
+///
+///   namespace op = opmux::plugin;
+///   auto verify = [](const op::Facts& facts, opmux_error* why) -> int32_t {
+///     if (facts.dim("D").value_or(0) <= 256) return OPMUX_OK;
+///     return op::decline(why, "acme.head_size", "D is at most 256");
+///   };
+///   op::Impl impl = op::Impl{"attention", "v1"}.verify(verify, {{OPMUX_FACT_DIM, "D"}});
 class Facts {
  public:
   explicit Facts(const opmux_facts& facts) : facts_(&facts) {}
 
-  /// Empty if the fact is absent or was not listed.
+  /// The value of a fact (OPMUX_FACT_*), or nullopt if it is absent or was not listed.
   std::optional<int64_t> get(uint32_t kind, std::string_view name) const {
     int64_t value = 0;
     if (facts_->get(facts_->context, kind, str(name), &value) == 0) return std::nullopt;
     return value;
   }
+  /// Element type (code | bits << 8 | lanes << 16), named dimension, scalar argument; nullopt as
+  /// for get().
   std::optional<int64_t> dtype(std::string_view arg) const { return get(OPMUX_FACT_DTYPE, arg); }
   std::optional<int64_t> dim(std::string_view name) const { return get(OPMUX_FACT_DIM, name); }
   std::optional<int64_t> scalar(std::string_view arg) const { return get(OPMUX_FACT_SCALAR, arg); }

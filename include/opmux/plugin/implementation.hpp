@@ -1,4 +1,4 @@
-/// One implementation: its functions and what they can do. Part of <opmux/plugin.hpp>.
+/// One implementation of an operator. Part of <opmux/plugin.hpp>.
 #pragma once
 
 #include <opmux/abi.h>
@@ -21,10 +21,11 @@
 
 namespace opmux::plugin {
 
-/// Receives what describe() has to say.
+/// Receives the attributes that describe() reports. Valid during describe().
 class Node {
  public:
   explicit Node(const opmux_node_sink& sink) : sink_(&sink) {}
+  /// Reports one attribute; the host copies both texts.
   void attribute(std::string_view key, std::string_view value) const {
     sink_->attribute(sink_->context, str(key), str(value));
   }
@@ -33,34 +34,55 @@ class Node {
   const opmux_node_sink* sink_;
 };
 
-/// One implementation of one operator. Later builders copy it; nothing of it is shared.
+/// One implementation of one operator: its functions and the calls that it accepts.
+///
+///   namespace op = opmux::plugin;
+///   op::Impl impl =
+///       op::Impl{"softmax", "rows"}
+///           .signature("softmax(out Tensor y[..., H], Tensor x[..., H], float scale = 1)")
+///           .caps(op::Caps{}.dtypes({op::f32}).contiguous())
+///           .flags(OPMUX_IMPL_DETERMINISTIC)
+///           .workspace([](const op::Call& call) -> uint64_t {
+///             return 4 * static_cast<uint64_t>(call.tensor(1).dim(-1));
+///           })
+///           .run([](const op::Call& call) -> int32_t {
+///             return op::fail(call.error(), "acme.todo", "not written yet");
+///           });
+///
+/// Functions return *this for chaining. Backend::add() copies the object. Functions of the plugin
+/// may be called from several threads at a time unless flags() has OPMUX_IMPL_SERIAL; they may
+/// throw.
 class Impl {
  public:
   using Args = std::span<const opmux_arg>;
   using Reads = std::initializer_list<std::pair<uint32_t, std::string_view>>;
 
+  /// Operator and variant; the id becomes "op/backend.variant".
   Impl(std::string_view op, std::string_view variant) {
     c_.struct_size = sizeof c_;
     c_.op = str(op);
     c_.variant = str(variant);
     c_.priority = -1;
   }
-  /// The schema text it was written against.
+  /// The schema text this was written against; required.
   Impl& signature(std::string_view text) { return c_.signature = str(text), *this; }
-  /// 0-1000; without it the kind's own.
+  /// 0-1000; the default of the kind if not set.
   Impl& priority(int32_t value) { return c_.priority = value, *this; }
+  /// Adds OPMUX_IMPL_*.
   Impl& flags(uint32_t flags) { return c_.flags |= flags, *this; }
+  /// Calls that it accepts; all calls if not set.
   Impl& caps(const Caps& caps) { return caps_ = caps, *this; }
 
-  /// fn(const Call&) -> outcome or nothing.
+  /// fn(const Call&) computes the outputs. It returns an outcome, or void for success. Required.
   template <class Fn>
   Impl& run(Fn fn) {
     run_ = [fn](const Call& call) { return guarded(call.error(), [&] { return fn(call); }); };
     c_.run = [](void* self, const opmux_call* call) { return of(self).run_(Call{*call}); };
     return *this;
   }
-  /// fn(const Facts&, opmux_error* why) -> OPMUX_OK or decline(why, ...). Only the facts in `reads`
-  /// exist for it; no list means scalars, dtypes, ranks and the device.
+  /// fn returns OPMUX_OK, or decline(why, ...) to refuse. It sees the facts in `reads`; an empty
+  /// list means scalars, dtypes, ranks and the device. It must be pure and fast: answers are
+  /// cached.
   Impl& verify(std::function<int32_t(const Facts&, opmux_error*)> fn, Reads reads = {}) {
     verify_ = std::move(fn);
     list(reads, verify_reads_);
@@ -69,8 +91,9 @@ class Impl {
     };
     return *this;
   }
-  /// A verifier that refuses a call in which a tensor's dtype is not that of the first one listed,
-  /// as dtype_of("x"); an absent one agrees.
+  /// A verifier that refuses a call in which a listed tensor has another dtype than the first one:
+  /// same_dtype({dtype_of("x"), dtype_of("weight")}). Absent tensors are accepted. Replaces
+  /// verify().
   Impl& same_dtype(Reads dtypes) {
     const std::vector<std::pair<uint32_t, std::string_view>> listed(dtypes);
     return verify(
@@ -86,7 +109,9 @@ class Impl {
         },
         dtypes);
   }
-  /// Makes what run() gets from prepared<T>(); depends on the facts in `reads`, by default on all.
+  /// fn returns an object that run() gets from prepared<T>(), such as a compiled primitive. It is
+  /// made once for calls that agree in the facts in `reads` (default: all facts) and shared between
+  /// threads. Throw Declined to let the next candidate run.
   Impl& plan(std::function<std::shared_ptr<void>(const Call&)> fn, Reads reads = {}) {
     plan_ = std::move(fn);
     list(reads, plan_reads_);
@@ -97,8 +122,8 @@ class Impl {
     c_.plan_free = release;
     return *this;
   }
-  /// Bytes that run() wants; one that throws asks for more than there is, so that run() is not
-  /// called.
+  /// fn returns the bytes of scratch memory that run() needs. If it throws, the host sees a size
+  /// that cannot be allocated, so run() is not called.
   Impl& workspace(std::function<uint64_t(const Call&)> fn) {
     workspace_ = std::move(fn);
     c_.workspace = [](void* self, const opmux_call* call) -> uint64_t {
@@ -108,7 +133,8 @@ class Impl {
     };
     return *this;
   }
-  /// Makes an instance, which run() gets from instance<T>(); load() hands the parameters to it.
+  /// For packed constants: `create` returns an object, which run() gets from instance<T>(); `load`
+  /// gets that object and the constant, and packs it. One object is made for each Constant.
   Impl& stateful(std::function<std::shared_ptr<void>(Args)> create,
                  std::function<int32_t(void*, Args)> load) {
     create_ = std::move(create);
@@ -127,8 +153,8 @@ class Impl {
     c_.destroy = release;
     return *this;
   }
-  /// fn(void* instance, const Node&) says what an instance is, as attributes of a graph node; the
-  /// host reads "packed_bytes" for its limit, without it the constant's own.
+  /// fn(void* instance, const Node&) reports attributes of an instance. The host reads
+  /// "packed_bytes" for its limit; without it the size of the constant counts.
   Impl& describe(std::function<void(void*, const Node&)> fn) {
     describe_ = std::move(fn);
     c_.describe = [](void* self, void* instance, const opmux_node_sink* sink) {
@@ -137,7 +163,7 @@ class Impl {
     };
     return *this;
   }
-  /// describe() with how many bytes an instance keeps and nothing else.
+  /// describe() that reports only the bytes of an instance.
   Impl& packed_bytes(std::function<uint64_t(void*)> fn) {
     return describe([fn = std::move(fn)](void* instance, const Node& node) {
       node.attribute("packed_bytes", std::to_string(fn(instance)));

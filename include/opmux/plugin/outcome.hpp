@@ -1,5 +1,5 @@
-/// How functions of a plugin end: outcomes with a code and a text, and exceptions turned into them.
-/// Part of <opmux/plugin.hpp>.
+/// Outcomes of plugin functions: with code and text, and from exceptions. Part of
+/// <opmux/plugin.hpp>.
 #pragma once
 
 #include <opmux/abi.h>
@@ -15,9 +15,17 @@
 
 namespace opmux::plugin {
 
+/// A borrowed text in the C form.
 constexpr opmux_str str(std::string_view text) { return {text.data(), text.size()}; }
 
-/// Writes an outcome with its stable code (a literal) and a text, cut to what fits; returns it.
+/// Writes an outcome, its stable code and a text to `error`, and returns the outcome. `code` must
+/// have static lifetime; the text is copied and truncated to the room. `error` may be null.
+///
+///   namespace op = opmux::plugin;
+///   auto check = [](const op::Call& call) -> int32_t {
+///     if (call.tensor(0).rank() == 2) return OPMUX_OK;
+///     return op::decline(call.error(), "acme.rank", "only matrices");
+///   };
 inline int32_t report(opmux_error* error, int32_t outcome, std::string_view code,
                       std::string_view text) noexcept {
   if (!error) return outcome;
@@ -27,23 +35,29 @@ inline int32_t report(opmux_error* error, int32_t outcome, std::string_view code
   if (error->text_size > 0) std::memcpy(error->text, text.data(), error->text_size);
   return outcome;
 }
-/// Refuses before anything was touched: the next candidate runs.
+/// Refuses before anything was written: the next candidate runs.
 inline int32_t decline(opmux_error* error, std::string_view code, std::string_view text) noexcept {
   return report(error, OPMUX_DECLINED, code, text);
 }
-/// The caller's fault.
+/// The caller's mistake: returned to the caller if the operator checks data.
 inline int32_t invalid(opmux_error* error, std::string_view code, std::string_view text) noexcept {
   return report(error, OPMUX_INVALID_ARGUMENT, code, text);
 }
-/// Went wrong; outputs may be spoilt.
+/// A failure: outputs may be corrupted.
 inline int32_t fail(opmux_error* error, std::string_view code, std::string_view text) noexcept {
   return report(error, OPMUX_FAILED, code, text);
 }
 
 /// Thrown where no outcome can be returned, such as in plan(): the next candidate runs.
+///
+///   namespace op = opmux::plugin;
+///   auto plan = [](const op::Call& call) -> std::shared_ptr<void> {
+///     if (call.tensor(0).rank() > 4) throw op::Declined("acme.rank", "at most 4 dimensions");
+///     return std::make_shared<int>(4);
+///   };
 class Declined : public std::runtime_error {
  public:
-  /// `code` is a literal.
+  /// `code` must have static lifetime; `text` is copied.
   Declined(std::string_view code, const char* text) : std::runtime_error(text), code_(code) {}
   std::string_view code() const { return code_; }
 
@@ -51,7 +65,7 @@ class Declined : public std::runtime_error {
   std::string_view code_;
 };
 
-/// Runs `body`; one that returns nothing is OPMUX_OK.
+/// Runs `body`; one that returns void gives OPMUX_OK.
 template <class Body>
 int32_t outcome_of(Body& body) {
   if constexpr (std::is_void_v<std::invoke_result_t<Body&>>) {
@@ -63,7 +77,7 @@ int32_t outcome_of(Body& body) {
 }
 
 #if defined(__cpp_exceptions)
-/// Runs `body` and turns whatever it throws into an outcome.
+/// Runs `body` and turns exceptions into outcomes; the builders wrap every function with it.
 template <class Body>
 int32_t guarded(opmux_error* error, Body&& body) noexcept {
   try {
