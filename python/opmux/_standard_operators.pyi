@@ -29,7 +29,7 @@ class StandardOperators:
         *,
         out: Tensor | None = None,
     ) -> T:
-        """Weighs values by the softmax of scaled products of queries and keys.
+        """Averages values, weighted by the softmax of the scaled products of queries and keys.
 
         attention(out Tensor y[B, S, HQ, DV], Tensor q[B, S, HQ, D], Tensor k[B, T, HKV, D], Tensor
             v[B, T, HKV, DV], Tensor? mask[*], bool causal = false, float? scale, int window = 0,
@@ -43,7 +43,7 @@ class StandardOperators:
         *,
         out: Tensor | None = None,
     ) -> Any:
-        """Copies for each id the row of the table that it names.
+        """Copies the row of the table that each id selects.
 
         embedding(out Tensor y[..., H], Tensor weight[V, H], Tensor ids[...])
         """
@@ -56,7 +56,7 @@ class StandardOperators:
         eps: float = 1e-06,
         round_before_weight: bool = False,
     ) -> None:
-        """Adds x to the residual, then writes the root-mean-square norm of that sum to x.
+        """Adds x to the residual, then writes the root-mean-square norm of the sum to x.
 
         fused_add_rms_norm(inout Tensor x[..., H], inout Tensor residual[..., H], Tensor? weight[H],
             float eps = 1e-06, bool round_before_weight = false)
@@ -73,8 +73,8 @@ class StandardOperators:
         *,
         out: Tensor | None = None,
     ) -> T:
-        """Sums for each token the gated feed-forward networks of its experts, each times its
-        weight.
+        """Sums the outputs of each token's experts, gated feed-forward networks, times their
+        weights.
 
         fused_moe(out Tensor y[..., H], Tensor x[..., H], const Tensor w1[E, I2, H], const Tensor
             w2[E, H, I], Tensor topk_weights[..., K], Tensor topk_ids[..., K], enum{silu, gelu,
@@ -103,7 +103,8 @@ class StandardOperators:
         *,
         out: Tensor | None = None,
     ) -> T:
-        """Brings each row to mean zero and variance one, then applies an optional weight and bias.
+        """Normalizes each row to mean zero and variance one, then applies an optional weight and
+        bias.
 
         layer_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], Tensor? bias[H], float
             eps = 1e-05)
@@ -117,7 +118,7 @@ class StandardOperators:
         *,
         out: Tensor | None = None,
     ) -> T:
-        """Multiplies each row by a weight of one row per output, then adds an optional bias.
+        """Multiplies each row by the transposed weight, then adds an optional bias.
 
         linear(out Tensor y[..., N], Tensor x[..., K], const Tensor weight[N, K], Tensor? bias[N])
         """
@@ -132,8 +133,7 @@ class StandardOperators:
         *,
         out: Tensor | None = None,
     ) -> T:
-        """Multiplies each row by a weight of 4-bit integers that have a scale for each group of
-        inputs.
+        """Multiplies each row by a weight of 4-bit integers with one scale per group of inputs.
 
         linear_w4a16(out Tensor y[..., N], Tensor x[..., K], const Tensor weight[N, KP], const
             Tensor scale[N, G], const Tensor? zero_point[N, G], Tensor? bias[N]) where K == 2 * KP
@@ -150,8 +150,7 @@ class StandardOperators:
         *,
         out: Tensor | None = None,
     ) -> T:
-        """Multiplies rows of 8-bit integers, quantized here if they are floats, by a weight of
-        8-bit ones.
+        """Multiplies rows by a weight of 8-bit integers, after quantizing rows that are floats.
 
         linear_w8a8(out Tensor y[..., N], Tensor x[..., K], const Tensor weight[N, K], const Tensor
             weight_scale[N], Tensor? x_scale[...], Tensor? bias[N]) where K < 131072
@@ -164,7 +163,7 @@ class StandardOperators:
         *,
         out: Tensor | None = None,
     ) -> T:
-        """Multiplies matrices, one pair for each of the leading dimensions.
+        """Multiplies matrices, one pair for each index of the leading dimensions.
 
         matmul(out Tensor y[..., M, N], Tensor a[..., M, K], Tensor b[..., K, N])
         """
@@ -185,7 +184,7 @@ class StandardOperators:
         *,
         out: Tensor | None = None,
     ) -> T:
-        """Attention of sequences of different lengths whose keys and values lie in the blocks of a
+        """Attention over sequences of different lengths whose keys and values are in blocks of a
         cache.
 
         paged_attention(out Tensor y[T, HQ, DV], Tensor q[T, HQ, D], Tensor k_cache[NB, BS, HKV, D],
@@ -249,7 +248,7 @@ class StandardOperators:
         *,
         out: Tensor | None = None,
     ) -> Any:
-        """Draws for each row one token by its logits, or takes the largest.
+        """Draws one token per row according to its logits, or takes the largest.
 
         sample(out Tensor tokens[...], Tensor logits[..., V], Tensor? temperature[...], Tensor?
             top_k[...], Tensor? top_p[...], Tensor? seed[...], Tensor? offset[...]) where V <
@@ -274,7 +273,7 @@ class StandardOperators:
         *,
         out: Tensor | None = None,
     ) -> T:
-        """Turns each row, times scale, into weights that are positive and sum to one.
+        """Scales each row, then normalizes its exponentials so that they sum to one.
 
         softmax(out Tensor y[..., H], Tensor x[..., H], float scale = 1)
         """
@@ -286,7 +285,7 @@ class StandardOperators:
         *,
         out: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Any, Any]:
-        """Gives for each row the K largest of its softmax weights and where they stand.
+        """Returns the K largest softmax weights of each row and their positions.
 
         topk_softmax(out Tensor weights[..., K], out Tensor ids[..., K], Tensor logits[..., E], bool
             renormalize = false) where K <= E
