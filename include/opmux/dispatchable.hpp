@@ -21,7 +21,7 @@ T parameter_of(const CallFrame& call, size_t i, TensorView* views) {
   } else if constexpr (std::integral<T>) {
     return static_cast<T>(call.i64(i));
   } else {
-    static_assert(std::floating_point<T>, "a dispatchable takes tensors and numbers");
+    static_assert(std::floating_point<T>, "parameters of a Dispatchable are tensors and numbers");
     return static_cast<T>(call.f64(i));
   }
 }

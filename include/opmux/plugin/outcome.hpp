@@ -89,7 +89,7 @@ int32_t guarded(opmux_error* error, Body&& body) noexcept {
   } catch (const std::exception& e) {
     return fail(error, "plugin.exception", e.what());
   } catch (...) {
-    return fail(error, "plugin.exception", "threw something that is no std::exception");
+    return fail(error, "plugin.exception", "threw an object that is not a std::exception");
   }
 }
 #else
