@@ -1,8 +1,8 @@
 #include "cli/check_file.hpp"
 
 #include "base/text.hpp"
-#include "plugin/checked_file.hpp"
-#include "plugin/probe.hpp"
+#include "plugin/probe/probe.hpp"
+#include "plugin/trust/checked_file.hpp"
 
 namespace opmux::cli {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
-#include "plugin/child.hpp"
-#include "plugin/probe_protocol.hpp"
+#include "plugin/probe/child.hpp"
+#include "plugin/probe/probe.hpp"
 
 namespace opmux::cli {
 namespace {

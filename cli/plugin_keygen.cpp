@@ -6,12 +6,12 @@
 #include <memory>
 #include <system_error>
 
-#include "base/date.hpp"
-#include "base/descriptor.hpp"
-#include "base/ed25519.hpp"
+#include "base/clock.hpp"
+#include "base/crypto.hpp"
+#include "base/files.hpp"
 #include "base/text.hpp"
 #include "cli/plugin_command.hpp"
-#include "plugin/key_file.hpp"
+#include "plugin/trust/signature.hpp"
 
 namespace opmux::cli {
 namespace {

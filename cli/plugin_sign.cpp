@@ -6,8 +6,8 @@
 
 #include "base/text.hpp"
 #include "cli/plugin_command.hpp"
-#include "plugin/checked_file.hpp"
-#include "plugin/signature.hpp"
+#include "plugin/trust/checked_file.hpp"
+#include "plugin/trust/signature.hpp"
 
 namespace opmux::cli {
 namespace {

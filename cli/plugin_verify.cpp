@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "cli/plugin_command.hpp"
-#include "plugin/checked_file.hpp"
+#include "plugin/trust/checked_file.hpp"
 
 namespace opmux::cli {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <opmux/replay.hpp>
 
+#include "base/files.hpp"
 #include "base/text.hpp"
-#include "base/whole_file.hpp"
 #include "cli/command.hpp"
 
 namespace opmux::cli {

@@ -16,7 +16,7 @@
 #include <array>
 #include <vector>
 
-#include "plugin/probe_protocol.hpp"
+#include "plugin/probe/probe.hpp"
 
 namespace opmux::probe {
 namespace {

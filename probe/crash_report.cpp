@@ -8,7 +8,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "plugin/probe_protocol.hpp"
+#include "plugin/probe/probe.hpp"
 #include "probe/confinement.hpp"
 
 namespace opmux::probe {

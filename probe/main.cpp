@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "plugin/probe_protocol.hpp"
+#include "plugin/probe/probe.hpp"
 #include "probe/confinement.hpp"
 #include "probe/crash_report.hpp"
 #include "probe/trial.hpp"

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <exception>
 
-#include "base/error_sink.hpp"
+#include "base/status.hpp"
 #include "base/text.hpp"
-#include "plugin/descriptor_reader.hpp"
+#include "plugin/discover/discovery.hpp"
 #include "plugin/host.hpp"
-#include "plugin/manifest.hpp"
+#include "plugin/read/descriptor_reader.hpp"
 #include "probe/crash_report.hpp"
 
 namespace opmux::probe {

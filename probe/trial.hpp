@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "plugin/library.hpp"
-#include "plugin/verdict.hpp"
+#include "plugin/open/library.hpp"
+#include "plugin/probe/verdict.hpp"
 #include "probe/process_state.hpp"
 
 namespace opmux::probe {

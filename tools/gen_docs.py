@@ -33,21 +33,21 @@ STATUS_CODE = re.compile(rf'"((?:{STATUS_FAMILIES})\.[a-z_]+)"')
 LIMITS = (
     ("arguments of one operator", "include/opmux/abi.h", "OPMUX_MAX_ARGS"),
     ("dimensions of one tensor", "include/opmux/abi.h", "OPMUX_MAX_RANK"),
-    ("named dimensions of one schema", "src/registry/schema.hpp", "kMaxDims"),
-    ("steps of a `where` condition", "src/registry/where.hpp", "kMaxSteps"),
-    ("bytes of one part of a name", "src/registry/schema_names.hpp", "kMaxNameBytes"),
+    ("named dimensions of one schema", "src/schema/schema.hpp", "kMaxDims"),
+    ("steps of a `where` condition", "src/schema/where.hpp", "kMaxSteps"),
+    ("bytes of one part of a name", "src/schema/schema.hpp", "kMaxNameBytes"),
     ("implementations of one operator", "src/registry/batch.hpp", "kMostImplementations"),
-    ("classes of one operator and scope", "src/dispatch/class_table.hpp", "kCapacity"),
-    ("classes without a warning", "src/dispatch/class_table.hpp", "kMany"),
-    ("facts in the guard of a cached plan", "src/dispatch/choice.hpp", "kMaxGuardFacts"),
+    ("classes of one operator and scope", "src/dispatch/decide/class_table.hpp", "kCapacity"),
+    ("classes without a warning", "src/dispatch/decide/class_table.hpp", "kMany"),
+    ("facts in the guard of a cached plan", "src/dispatch/decide/choice.hpp", "kMaxGuardFacts"),
     ("remembered declines of one operator", "src/dispatch/operator_state.hpp", "kMaxDeclines"),
-    ("prepared states of one implementation", "src/dispatch/prepared_cache.hpp", "kCapacity"),
-    ("nested calls", "src/health/mark_slot.hpp", "kMarkLevels"),
-    ("distinct scopes active at a time", "src/policy/scope_table.hpp", "kMostAlive"),
-    ("comparisons of one condition", "src/policy/condition_check.cpp", "kMostQuestions"),
+    ("prepared states of one implementation", "src/dispatch/plan/prepared_cache.hpp", "kCapacity"),
+    ("nested calls", "src/crash/hazard_slot.hpp", "kMarkLevels"),
+    ("distinct scopes active at a time", "src/policy/rules/scope_table.hpp", "kMostAlive"),
+    ("comparisons of one condition", "src/policy/conditions/condition_program.cpp", "kMostQuestions"),
     ("lost devices recorded", "src/health/device_health.hpp", "kMaxDevices"),
-    ("distinct events logged", "src/telemetry/event_log.hpp", "kMaxDistinct"),
-    ("items of any array in a plugin descriptor", "src/plugin/bounded_read.hpp", "kMostItems"),
+    ("distinct events logged", "src/base/event_log.hpp", "kMaxDistinct"),
+    ("items of any array in a plugin descriptor", "src/plugin/read/bounded_read.hpp", "kMostItems"),
 )
 
 
@@ -285,7 +285,7 @@ def differences(what, page, said, meant):
 
 def check_names(root):
     """Checks that hand-written pages list exactly the variables and reasons of the sources."""
-    environment = (root / "src/policy/environment.cpp").read_text()
+    environment = (root / "src/policy/rules/environment.cpp").read_text()
     variables = set(re.findall(r'\{"(OPMUX_[A-Z_]+)"', environment)) | {"OPMUX_BACKEND_<NAME>"}
     page = (root / "docs/environment.md").read_text()
     problems = differences("variable", "docs/environment.md",

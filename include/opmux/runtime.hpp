@@ -72,24 +72,6 @@ struct Options {
   RecordOptions record = {};
 };
 
-/// One plugin file that was found, and whether it was loaded. Made by Runtime::plugins().
-///
-///   for (const opmux::PluginInfo& plugin : runtime.plugins()) {
-///     if (!plugin.loaded) std::cerr << plugin.path << ": " << plugin.reason << "\n";
-///   }
-struct PluginInfo {
-  std::string path;  ///< Without links; "built in" for statically linked plugins.
-  std::string name;
-  bool loaded = false;       ///< Whether it was accepted and its code is loaded.
-  std::string code, reason;  ///< Why the plugin, or a part of it, was refused; empty otherwise.
-  std::vector<std::string> backends, implementations;  ///< Names and ids that it registered.
-  std::string found_in = {};  ///< "built in", "installation", "OPMUX_PLUGIN_PATH", "options".
-  std::string version = {}, vendor = {};
-  std::string digest = {};  ///< SHA-256 of the file.
-  std::string signer = {};  ///< Name of the key that signed it, with Trust::signed_only.
-  std::vector<std::string> warnings = {};  ///< Defects of the file that did not refuse it.
-};
-
 /// Counters of one implementation, summed over all threads. Made by Runtime::stats().
 ///
 ///   for (const opmux::CallStats& stats : runtime.stats()) {

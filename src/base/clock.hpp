@@ -1,7 +1,12 @@
 #pragma once
 
+#include <time.h>
+
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace opmux::base {
 
@@ -21,5 +26,21 @@ class SteadyClock final : public Clock {
                                      .count());
   }
 };
+
+/// True if the text is a valid calendar date such as "2027-02-01".
+bool is_date(std::string_view text);
+
+/// Today in UTC.
+std::string today();
+
+/// The first second after that day, as UTC seconds since 1970. Nullopt if the date is not valid.
+std::optional<int64_t> end_of_day(std::string_view date);
+
+/// CPU time used by the calling thread; independent of the load from other threads.
+inline uint64_t thread_time_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
 
 }  // namespace opmux::base

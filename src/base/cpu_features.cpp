@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/lazy.hpp"
+#include "base/locks.hpp"
 
 namespace opmux::base {
 

@@ -70,4 +70,16 @@ void ForkMutex::unlock() {
   owner_.notify_one();
 }
 
+ThreadStateGuard::ThreadStateGuard() {
+  std::fegetenv(&floating_point_);
+  pthread_sigmask(SIG_SETMASK, nullptr, &signals_);
+}
+
+ThreadStateGuard::~ThreadStateGuard() {
+  pthread_sigmask(SIG_SETMASK, &signals_, nullptr);
+  std::fesetenv(&floating_point_);
+}
+
+thread_local constinit const void* thread_marks = nullptr;
+
 }  // namespace opmux::base

@@ -1,4 +1,51 @@
+#include "base/status.hpp"
+
+#include <algorithm>
+#include <cstring>
+
 #include <opmux/status.hpp>
+
+namespace opmux::base {
+namespace {
+
+constexpr size_t kLongestCode = 64;
+
+bool printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; }
+
+bool belongs_to_a_code(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+}
+
+}  // namespace
+
+ErrorSink::ErrorSink() {
+  error_.struct_size = sizeof(error_);
+  error_.text = buffer_.data();
+  error_.text_capacity = buffer_.size();
+}
+
+std::string ErrorSink::text() const {
+  // Read from buffer_, because foreign code may have changed the pointer in the struct.
+  std::string text(buffer_.data(), std::min(error_.text_size, buffer_.size()));
+  std::replace_if(text.begin(), text.end(), [](char c) { return !printable(c); }, '?');
+  return text;
+}
+
+std::string ErrorSink::code() const {
+  if (error_.code.data == nullptr || error_.code.size > kLongestCode) return {};
+  const std::string_view code(error_.code.data, error_.code.size);
+  return std::all_of(code.begin(), code.end(), belongs_to_a_code) ? std::string(code)
+                                                                  : std::string();
+}
+
+void write_error(opmux_error* error, int32_t outcome, std::string_view text) noexcept {
+  if (error == nullptr) return;
+  error->outcome = outcome;
+  error->text_size = error->text == nullptr ? 0 : std::min(text.size(), error->text_capacity);
+  if (error->text_size != 0) std::memcpy(error->text, text.data(), error->text_size);
+}
+
+}  // namespace opmux::base
 
 namespace opmux {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "base/fork_guarded.hpp"
+#include "base/locks.hpp"
 
 namespace opmux::base {
 namespace {

@@ -5,10 +5,20 @@
 #include <memory>
 #include <vector>
 
-#include "base/openmp.hpp"
 #include "base/process.hpp"
 
 namespace opmux::base {
+
+/// Functions of the OpenMP runtime that the process has already loaded. opmux never loads one,
+/// because two runtimes in one process would have twice the threads.
+struct OpenMp {
+  void (*parallel)(void (*body)(void*), void* context, unsigned threads, unsigned flags);
+  int (*max_threads)();
+};
+
+/// Returns the loaded OpenMP runtime. Null if none is loaded or the process was forked. Only GNU's
+/// runtime is supported: any loaded library whose file name starts with "libgomp".
+const OpenMp* loaded_openmp();
 
 /// A pool of threads that work on one loop at a time. The threads start with the first parallel
 /// loop, sleep while there is no work, and end with the pool. A loop that starts while the pool is

@@ -1,9 +1,132 @@
 #include "conformance/draft.hpp"
-#include "verify/element.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "verify/bounds.hpp"
 
 namespace opmux::conformance {
+namespace {
+
+/// Sets strides for dimensions that are in memory in this order, outermost first, with gaps.
+void lay_out(Random& random, const std::vector<size_t>& order, int64_t inner_step, int gaps,
+             CaseTensor& tensor) {
+  int64_t step = inner_step;
+  for (size_t i = order.size(); i > 0; --i) {
+    const size_t dim = order[i - 1];
+    tensor.strides[dim] = step;
+    step *= std::max<int64_t>(tensor.shape[dim], 1);
+    if (random.chance(gaps)) step += random.pick<int64_t>({1, 2, 3, 7, 8, 16});
+  }
+}
+
+void shuffle(Random& random, std::vector<size_t>& order, size_t count) {
+  for (size_t i = count; i > 1; --i) {
+    std::swap(order[i - 1], order[static_cast<size_t>(random.below(static_cast<int64_t>(i)))]);
+  }
+}
+
+/// Makes one leading dimension a broadcast (stride 0).
+void broadcast(Random& random, CaseTensor& tensor) {
+  const int64_t leading = static_cast<int64_t>(tensor.shape.size()) - 1;
+  if (leading > 0) tensor.strides[static_cast<size_t>(random.below(leading))] = 0;
+}
+
+/// Sets random strides for dimensions of size 1, because implementations must ignore those.
+void disturb_ones(Random& random, CaseTensor& tensor) {
+  for (size_t i = 0; i < tensor.shape.size(); ++i) {
+    if (tensor.shape[i] == 1 && random.chance(25)) tensor.strides[i] = random.between(1, 99);
+  }
+}
+
+void draw_place(Random& random, CaseTensor& tensor) {
+  tensor.at_end = random.chance(55);
+  tensor.skip = random.chance(60) ? 0 : random.pick<int64_t>({1, 2, 3, 4, 8, 16});
+}
+
+}  // namespace
+
+Layouts draw_layouts(Random& random) {
+  if (random.chance(45)) return Layouts::contiguous;
+  return random.chance(75) ? Layouts::inner_contiguous : Layouts::any;
+}
+
+void set_contiguous(CaseTensor& tensor) {
+  tensor.strides.assign(tensor.shape.size(), 1);
+  for (size_t i = tensor.shape.size(); i > 1; --i) {
+    tensor.strides[i - 2] = tensor.strides[i - 1] * std::max<int64_t>(tensor.shape[i - 1], 1);
+  }
+}
+
+void draw_layout(Random& random, Layouts layouts, bool written, CaseTensor& tensor) {
+  set_contiguous(tensor);
+  draw_place(random, tensor);
+  if (layouts == Layouts::contiguous || tensor.shape.empty()) return;
+  std::vector<size_t> order(tensor.shape.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const bool inner = layouts == Layouts::inner_contiguous || random.chance(50);
+  if (random.chance(35)) shuffle(random, order, inner ? order.size() - 1 : order.size());
+  const int64_t inner_step = inner || random.chance(50) ? 1 : random.between(2, 3);
+  lay_out(random, order, inner_step, random.pick({0, 50, 100}), tensor);
+  if (!written && random.chance(4)) broadcast(random, tensor);
+  disturb_ones(random, tensor);
+}
+
+namespace {
+
+using Draw = std::function<double(Random&)>;
+
+/// Magnitudes between the smallest number of the dtype and 2^10 times that.
+Draw tiny(DType dtype) {
+  return [low = verify::smallest(dtype)](Random& r) {
+    return r.normal() * low * std::exp2(r.between(0, 10));
+  };
+}
+
+Draw draw_profile(Random& random, DType dtype) {
+  const int64_t which = random.below(100);
+  if (which < 50) return [](Random& r) { return r.normal(); };
+  if (which < 58) {
+    const double scale = random.pick({0.01, 0.1, 8.0, 30.0});
+    return [scale](Random& r) { return r.normal() * scale; };
+  }
+  if (which < 66) return [](Random& r) { return r.normal() * std::exp2(r.between(-8, 6)); };
+  if (which < 72) return [](Random& r) { return r.chance(80) ? 0 : r.normal(); };
+  if (which < 78) return [](Random& r) { return double(r.between(-4, 4)); };
+  if (which < 82) return [value = random.normal()](Random&) { return value; };
+  if (which < 87) {
+    const double mean = random.pick({-20.0, 5.0, 100.0});
+    return [mean](Random& r) { return mean + r.normal(); };
+  }
+  if (which < 90) return [](Random&) { return 0.0; };
+  if (which < 94) return [](Random& r) { return r.normal() * 4000; };
+  return tiny(dtype);
+}
+
+void add_specials(Random& random, Specials specials, std::vector<double>& values) {
+  const auto size = static_cast<int64_t>(values.size());
+  for (int64_t left = random.between(1, 3); left > 0 && size > 0; --left) {
+    const bool infinite = specials == Specials::nan_and_infinity && random.chance(70);
+    double value = std::numeric_limits<double>::quiet_NaN();
+    if (infinite) value = std::numeric_limits<double>::infinity() * (random.chance(70) ? -1 : 1);
+    values[static_cast<size_t>(random.below(size))] = value;
+  }
+}
+
+}  // namespace
+
+void draw_values(Random& random, Specials specials, CaseTensor& tensor) {
+  tensor.values.resize(static_cast<size_t>(tensor.elements()));
+  const Draw draw = draw_profile(random, tensor.dtype);
+  for (double& value : tensor.values) value = draw(random);
+  if (specials != Specials::none && random.chance(6)) {
+    add_specials(random, specials, tensor.values);
+  }
+}
+
 namespace {
 
 /// Most cases are small, so that many can run; a few are large.

@@ -1,6 +1,6 @@
 #include "conformance/expected.hpp"
 
-#include "conformance/layout.hpp"
+#include "conformance/draft.hpp"
 
 namespace opmux::conformance {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "conformance/arena.hpp"
 #include "conformance/case.hpp"
-#include "conformance/device_side.hpp"
 
 namespace opmux::conformance {
 

@@ -4,8 +4,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "dispatch/bound_plan.hpp"
-#include "dispatch/guarded_plan.hpp"
+#include "dispatch/plan/bound_plan.hpp"
+#include "dispatch/plan/cached_plan.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -65,7 +65,7 @@ void Engine::after_fork() {
 }
 
 OperatorSlot* Engine::slot_for(Published& published,
-                               const std::shared_ptr<const registry::Schema>& schema) {
+                               const std::shared_ptr<const schema::Schema>& schema) {
   if (OperatorSlot* known = names_.find(schema->name)) return known;
   auto slot = std::make_unique<OperatorSlot>();
   slot->number = take_slot_number();

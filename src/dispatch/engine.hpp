@@ -10,16 +10,13 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/fork_guarded.hpp"
-#include "base/published.hpp"
-#include "dispatch/call_frame.hpp"
-#include "dispatch/failed_call.hpp"
-#include "dispatch/operator_names.hpp"
+#include "base/event_log.hpp"
+#include "base/locks.hpp"
+#include "dispatch/call/call_frame.hpp"
 #include "dispatch/operator_slot.hpp"
-#include "dispatch/plan_roll.hpp"
-#include "dispatch/reclaimer.hpp"
+#include "dispatch/plan/plan_ids.hpp"
+#include "dispatch/reclaim/reclaimer.hpp"
 #include "registry/registry.hpp"
-#include "telemetry/event_log.hpp"
 
 namespace opmux::dispatch {
 
@@ -27,7 +24,7 @@ struct PlanControl;
 
 /// The services that an engine uses. All of them must outlive it.
 struct EngineParts {
-  telemetry::EventLog* log = nullptr;
+  base::EventLog* log = nullptr;
   health::HealthView* health = nullptr;
   const tune::TuningView* tuning = nullptr;  ///< may be null
   const base::Clock* clock = nullptr;
@@ -136,8 +133,7 @@ class Engine {
     Reclaimer reclaimer;
   };
 
-  OperatorSlot* slot_for(Published& published,
-                         const std::shared_ptr<const registry::Schema>& schema);
+  OperatorSlot* slot_for(Published& published, const std::shared_ptr<const schema::Schema>& schema);
   void adopt(Published& published, registry::RegistrySnapshotPtr registry);
   ImplementationStates states_of(Published& published, const registry::OperatorRecord& op);
   std::unique_ptr<OperatorState> compile(Published& published, const Published::Op& op);

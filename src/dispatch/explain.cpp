@@ -4,9 +4,9 @@
 #include <array>
 #include <cstdio>
 
-#include "dispatch/cold_mark.hpp"
+#include "dispatch/call/slow_call.hpp"
 #include "dispatch/engine.hpp"
-#include "dispatch/slow_call.hpp"
+#include "dispatch/reclaim/slow_path_guard.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -25,7 +25,7 @@ std::string shape_text(const TensorView& tensor) {
   return text + "]";
 }
 
-std::string value_text(const registry::ArgSpec& spec, ArgTag tag, ArgValue value) {
+std::string value_text(const schema::ArgSpec& spec, ArgTag tag, ArgValue value) {
   switch (tag) {
     case ArgTag::tensor: return shape_text(*value.tensor);
     case ArgTag::floating: return number(value.f64);
@@ -40,7 +40,7 @@ std::string value_text(const registry::ArgSpec& spec, ArgTag tag, ArgValue value
 }
 
 std::string why_accepted(const Verdict& verdict, const Decision& decision, size_t place,
-                         const registry::Schema& schema) {
+                         const schema::Schema& schema) {
   std::string text = "priority " + std::to_string(verdict.implementation->priority);
   if (verdict.score != verdict.implementation->priority) text += ", score " + number(verdict.score);
   if (verdict.transforms.any()) text += ", by way of " + describe(verdict.transforms, schema);
@@ -56,7 +56,7 @@ std::string why_accepted(const Verdict& verdict, const Decision& decision, size_
                             : ", first of " + std::to_string(count) + " accepted");
 }
 
-Candidate accepted_candidate(const Decision& decision, size_t place, const registry::Schema& schema,
+Candidate accepted_candidate(const Decision& decision, size_t place, const schema::Schema& schema,
                              const std::string& health) {
   const Verdict& verdict = decision.verdicts[decision.order[place]];
   const bool last_resort = place != 0 && place + 1 == decision.order.size() &&
@@ -72,7 +72,7 @@ Candidate accepted_candidate(const Decision& decision, size_t place, const regis
           describe(verdict.transforms, schema)};
 }
 
-void add_candidates(const Decision& decision, const registry::Signature& signature,
+void add_candidates(const Decision& decision, const schema::Signature& signature,
                     const health::HealthView* health, Explanation& explanation) {
   for (size_t place = 0; place < decision.order.size(); ++place) {
     const auto& implementation = *decision.verdicts[decision.order[place]].implementation;
@@ -89,7 +89,7 @@ void add_candidates(const Decision& decision, const registry::Signature& signatu
 }
 
 /// Removes candidates that declined exactly these arguments before, as a call does.
-void drop_declined(const OperatorState& state, const registry::Arguments& arguments,
+void drop_declined(const OperatorState& state, const schema::Arguments& arguments,
                    Decision& decision) {
   if (state.declines().load(std::memory_order_acquire) == 0) return;
   const uint64_t hash = exact_hash(arguments);
@@ -102,16 +102,16 @@ void drop_declined(const OperatorState& state, const registry::Arguments& argume
   }
 }
 
-void add_dependencies(const registry::Schema& schema, const registry::Dependencies& dependencies,
+void add_dependencies(const schema::Schema& schema, const schema::Dependencies& dependencies,
                       Explanation& explanation) {
-  const std::vector<registry::Fact> facts = dependencies.facts();
-  for (const registry::Fact& fact : facts) {
+  const std::vector<schema::Fact> facts = dependencies.facts();
+  for (const schema::Fact& fact : facts) {
     explanation.depends_on.push_back(describe(schema, fact));
   }
   const auto mentioned = [&](uint8_t dim) {
-    return std::ranges::find(facts, registry::Fact{registry::FactKind::dim, dim}) != facts.end();
+    return std::ranges::find(facts, schema::Fact{schema::FactKind::dim, dim}) != facts.end();
   };
-  if (schema.has_leading() && !mentioned(registry::kRowsDim)) {
+  if (schema.has_leading() && !mentioned(schema::kRowsDim)) {
     explanation.independent.emplace_back("rows");
   }
   for (size_t dim = 0; dim < schema.dims.size(); ++dim) {
@@ -134,8 +134,7 @@ std::shared_ptr<const policy::OperatorPolicy> latest_words(const OperatorSlot& s
 
 }  // namespace
 
-std::string describe_arguments(const registry::Schema& schema,
-                               const registry::Arguments& arguments) {
+std::string describe_arguments(const schema::Schema& schema, const schema::Arguments& arguments) {
   std::string text;
   for (uint32_t i = 0; i < arguments.count; ++i) {
     const ArgTag tag = arguments.tags[i];
@@ -157,8 +156,8 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   OperatorState* state = slot.current.load(std::memory_order_acquire);
   if (state == nullptr) return withdrawn(slot);
   const uint64_t context = mark.block().context;
-  const registry::Signature signature{slot.schema.get(), &checked.arguments, &checked.dims,
-                                      static_cast<uint32_t>(context), tag};
+  const schema::Signature signature{slot.schema.get(), &checked.arguments, &checked.dims,
+                                    static_cast<uint32_t>(context), tag};
   const DecisionSpace& space = space_of(slot, *state, context);
   const auto relabelled = latest_words(slot, *state, context);
   DecisionInput input = space.input();

@@ -5,7 +5,7 @@
 #include <opmux/explanation.hpp>
 #include <opmux/status.hpp>
 
-#include "dispatch/call_frame.hpp"
+#include "dispatch/call/call_frame.hpp"
 #include "dispatch/operator_slot.hpp"
 
 namespace opmux::dispatch {
@@ -16,7 +16,6 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
                             uint32_t tag);
 
 /// Formats arguments as "y=bf16[32,4096] x=bf16[32,4096] eps=1e-06". Omits absent arguments.
-std::string describe_arguments(const registry::Schema& schema,
-                               const registry::Arguments& arguments);
+std::string describe_arguments(const schema::Schema& schema, const schema::Arguments& arguments);
 
 }  // namespace opmux::dispatch

@@ -2,8 +2,7 @@
 
 #include <queue>
 
-#include "base/fork_guarded.hpp"
-#include "base/lazy.hpp"
+#include "base/locks.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -41,6 +40,52 @@ uint32_t take_slot_number() {
 
 void give_back_slot_number(uint32_t number) {
   numbers().with([&](Numbers& all) { all.free.push(number); });
+}
+
+namespace {
+
+/// FNV-1a, because it is fast for short names and every call by name computes it.
+uint64_t hash_of(std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325ull;
+  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3ull;
+  return hash ^ hash >> 29;
+}
+
+}  // namespace
+
+OperatorNames::~OperatorNames() { delete table_.load(); }
+
+OperatorSlot* OperatorNames::find(std::string_view name) const {
+  const Table* table = table_.load(std::memory_order_acquire);
+  if (table == nullptr) return nullptr;
+  const uint64_t hash = hash_of(name);
+  for (uint64_t probe = hash;; ++probe) {
+    OperatorSlot* slot = table->slots[probe & table->mask].load(std::memory_order_acquire);
+    if (slot == nullptr || (slot->name_hash == hash && slot->name() == name)) return slot;
+  }
+}
+
+void OperatorNames::put(Table& table, OperatorSlot* slot) {
+  uint64_t probe = slot->name_hash;
+  while (table.slots[probe & table.mask].load(std::memory_order_relaxed) != nullptr) ++probe;
+  table.slots[probe & table.mask].store(slot, std::memory_order_release);
+}
+
+void OperatorNames::insert(OperatorSlot* slot) {
+  slot->name_hash = hash_of(slot->name());
+  Table* table = table_.load(std::memory_order_relaxed);
+  if (table == nullptr || count_ * 2 > table->mask) {
+    auto larger = std::make_unique<Table>(table == nullptr ? 64 : (table->mask + 1) * 4);
+    for (uint32_t i = 0; table != nullptr && i <= table->mask; ++i) {
+      OperatorSlot* there = table->slots[i].load(std::memory_order_relaxed);
+      if (there != nullptr) put(*larger, there);
+    }
+    larger->smaller.reset(table);
+    table = larger.release();
+    table_.store(table, std::memory_order_release);
+  }
+  put(*table, slot);
+  ++count_;
 }
 
 }  // namespace opmux::dispatch

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "dispatch/operator_state.hpp"
 
@@ -19,7 +21,7 @@ struct alignas(64) OperatorSlot {
   uint32_t number = 0;  ///< index into ThreadBlock::recent; reused after the engine is destroyed
   Engine* engine = nullptr;
   std::atomic<OperatorState*> current{nullptr};
-  std::shared_ptr<const registry::Schema> schema;
+  std::shared_ptr<const schema::Schema> schema;
   uint64_t name_hash = 0;
   std::atomic<bool> plugins_wait{false};  ///< deferred plugins implement this operator
 
@@ -36,5 +38,36 @@ struct alignas(64) OperatorSlot {
 /// has an array indexed by slot number.
 uint32_t take_slot_number();
 void give_back_slot_number(uint32_t number);
+
+/// Maps names to operators: an insert-only hash table with lock-free lookup. The owner serializes
+/// insert(). A slot is published by a release store into an empty entry. When the table grows, the
+/// writer fills a larger copy and publishes it by one release store; readers of the old table may
+/// miss only operators that are inserted after their load.
+class OperatorNames {
+ public:
+  ~OperatorNames();
+  OperatorSlot* find(std::string_view name) const;
+  void insert(OperatorSlot* slot);
+
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    const Table* table = table_.load(std::memory_order_acquire);
+    for (uint32_t i = 0; table != nullptr && i <= table->mask; ++i) {
+      if (OperatorSlot* slot = table->slots[i].load(std::memory_order_acquire)) visit(*slot);
+    }
+  }
+
+ private:
+  struct Table {
+    explicit Table(uint32_t size) : mask(size - 1), slots(new std::atomic<OperatorSlot*>[size]()) {}
+    uint32_t mask;
+    std::unique_ptr<std::atomic<OperatorSlot*>[]> slots;
+    std::unique_ptr<Table> smaller;  ///< previous table, kept because readers may still use it
+  };
+  static void put(Table& table, OperatorSlot* slot);
+
+  std::atomic<Table*> table_{nullptr};
+  uint32_t count_ = 0;
+};
 
 }  // namespace opmux::dispatch

@@ -1,12 +1,12 @@
 #include "dispatch/operator_state.hpp"
 
-#include "dispatch/exact_words.hpp"
-#include "dispatch/hash_words.hpp"
+#include "dispatch/decide/class_layout.hpp"
+#include "dispatch/plan/exact_words.hpp"
 
 namespace opmux::dispatch {
 namespace {
 
-RankPattern::Ranks ranks_of(const registry::Arguments& arguments) {
+RankPattern::Ranks ranks_of(const schema::Arguments& arguments) {
   RankPattern::Ranks ranks{};
   for (uint32_t i = 0; i < arguments.count; ++i) {
     if (arguments.tags[i] != ArgTag::tensor || !arguments.values[i].tensor->present()) continue;
@@ -61,7 +61,7 @@ const DecisionSpace* OperatorState::unscoped() const {
   return nullptr;
 }
 
-const ShapeChecks& OperatorState::checks_for(const registry::Arguments& arguments) {
+const ShapeChecks& OperatorState::checks_for(const schema::Arguments& arguments) {
   const RankPattern::Ranks ranks = ranks_of(arguments);
   RankPattern* first = patterns_.load(std::memory_order_acquire);
   for (RankPattern* at = first; at != nullptr; at = at->next) {
@@ -111,7 +111,7 @@ uint32_t OperatorState::classes() const {
   return count;
 }
 
-uint64_t exact_hash(const registry::Arguments& arguments) {
+uint64_t exact_hash(const schema::Arguments& arguments) {
   uint64_t hash = arguments.count;
   exact_words(arguments, [&](int64_t word) { hash = mix(hash, static_cast<uint64_t>(word)); });
   return hash;

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "dispatch/decision_space.hpp"
-#include "dispatch/reclaimer.hpp"
-#include "dispatch/shape_checks.hpp"
+#include "dispatch/decide/decision_space.hpp"
+#include "dispatch/plan/shape_checks.hpp"
+#include "dispatch/reclaim/reclaimer.hpp"
 
 namespace opmux::dispatch {
 
@@ -33,7 +33,7 @@ class OperatorState final : public Retired {
   ~OperatorState() override;
 
   const OperatorSources& sources() const { return sources_; }
-  const registry::Schema& schema() const { return *sources_.op->schema; }
+  const schema::Schema& schema() const { return *sources_.op->schema; }
 
   /// Changes only when prepared states are evicted. A call that caches a plan must read it before
   /// it takes a prepared state.
@@ -49,7 +49,7 @@ class OperatorState final : public Retired {
   const DecisionSpace* unscoped() const;
 
   /// The dimension checks for the ranks of these arguments, compiled on first use.
-  const ShapeChecks& checks_for(const registry::Arguments& arguments);
+  const ShapeChecks& checks_for(const schema::Arguments& arguments);
 
   bool owns_plan(uint64_t plan_id) const override { return PlanIds::is_of(plan_id, serial()); }
   uint64_t serial() const { return ids_.serial(); }
@@ -81,6 +81,6 @@ class OperatorState final : public Retired {
 };
 
 /// Hash of everything in the arguments that a kernel can decline for without reading tensor data.
-uint64_t exact_hash(const registry::Arguments& arguments);
+uint64_t exact_hash(const schema::Arguments& arguments);
 
 }  // namespace opmux::dispatch

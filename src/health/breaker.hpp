@@ -7,9 +7,8 @@
 #include <optional>
 
 #include "base/process.hpp"
-#include "health/breaker_cell.hpp"
 #include "health/breaker_key.hpp"
-#include "health/breaker_rules.hpp"
+#include "health/breaker_state.hpp"
 
 namespace opmux::health {
 

@@ -5,15 +5,15 @@
 namespace opmux::health {
 namespace {
 
-using registry::Fact;
-using registry::FactKind;
+using schema::Fact;
+using schema::FactKind;
 
 uint8_t rounded_log2(int64_t size) {
-  if (size == registry::kAbsent) return BreakerKey::kAbsentDim;
+  if (size == schema::kAbsent) return BreakerKey::kAbsentDim;
   return size <= 1 ? 0 : static_cast<uint8_t>(std::bit_width(static_cast<uint64_t>(size) - 1));
 }
 
-const TensorView* first_tensor(const registry::Arguments& arguments) {
+const TensorView* first_tensor(const schema::Arguments& arguments) {
   for (uint32_t i = 0; i < arguments.count; ++i) {
     if (arguments.tags[i] == ArgTag::tensor && arguments.values[i].tensor->present())
       return arguments.values[i].tensor;
@@ -22,14 +22,14 @@ const TensorView* first_tensor(const registry::Arguments& arguments) {
 }
 
 template <class Visit>
-void for_each_dim(const registry::Schema& schema, Visit&& visit) {
+void for_each_dim(const schema::Schema& schema, Visit&& visit) {
   for (size_t dim = 0; dim < schema.dims.size(); ++dim) visit(static_cast<uint8_t>(dim));
-  if (schema.has_leading()) visit(registry::kRowsDim);
+  if (schema.has_leading()) visit(schema::kRowsDim);
 }
 
 }  // namespace
 
-BreakerKey BreakerKey::of(const registry::Signature& signature) {
+BreakerKey BreakerKey::of(const schema::Signature& signature) {
   BreakerKey key;
   if (const TensorView* tensor = first_tensor(*signature.arguments)) {
     const Device device = tensor->device();
@@ -42,29 +42,29 @@ BreakerKey BreakerKey::of(const registry::Signature& signature) {
   return key;
 }
 
-std::string describe(const BreakerKey& key, const registry::Schema& schema) {
+std::string describe(const BreakerKey& key, const schema::Schema& schema) {
   std::string text = name_of(DType::from_packed(key.dtype));
   for_each_dim(schema, [&](uint8_t dim) {
     const uint8_t power = key.log2[dim];
     if (power == BreakerKey::kAbsentDim) return;
-    text += " " + registry::describe(schema, {FactKind::dim, dim}) +
+    text += " " + schema::describe(schema, {FactKind::dim, dim}) +
             "<=" + std::to_string(power < 63 ? int64_t{1} << power : INT64_MAX);
   });
   return text + " on " +
          name_of(Device{static_cast<int32_t>(key.device >> 32), static_cast<int32_t>(key.device)});
 }
 
-void add_questions(const BreakerKey& key, const registry::Schema& schema,
-                   registry::Dependencies& dependencies) {
+void add_questions(const BreakerKey& key, const schema::Schema& schema,
+                   schema::Dependencies& dependencies) {
   for_each_dim(schema, [&](uint8_t dim) {
     const Fact fact{FactKind::dim, dim};
     const uint8_t power = key.log2[dim];
     if (power == BreakerKey::kAbsentDim) {
-      dependencies.add({fact, registry::Relation::at_least, 0});
+      dependencies.add({fact, schema::Relation::at_least, 0});
       return;
     }
-    if (power < 63) dependencies.add({fact, registry::Relation::at_most, int64_t{1} << power});
-    if (power > 0) dependencies.add({fact, registry::Relation::at_most, int64_t{1} << (power - 1)});
+    if (power < 63) dependencies.add({fact, schema::Relation::at_most, int64_t{1} << power});
+    if (power > 0) dependencies.add({fact, schema::Relation::at_most, int64_t{1} << (power - 1)});
   });
   for (size_t i = 0; i < schema.args.size(); ++i) {
     if (!schema.args[i].is_tensor()) continue;

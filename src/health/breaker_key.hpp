@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "registry/dependencies.hpp"
+#include "schema/dependencies.hpp"
 
 namespace opmux::health {
 
@@ -15,18 +15,18 @@ struct BreakerKey {
 
   uint64_t device = 0;
   uint32_t dtype = 0;
-  std::array<uint8_t, registry::kMaxDims + 1> log2{};  ///< rounded up
+  std::array<uint8_t, schema::kMaxDims + 1> log2{};  ///< rounded up
 
   friend bool operator==(const BreakerKey&, const BreakerKey&) = default;
 
-  static BreakerKey of(const registry::Signature& signature);
+  static BreakerKey of(const schema::Signature& signature);
 };
 
 /// "f32 H<=4096 rows<=32 on cpu:0"
-std::string describe(const BreakerKey& key, const registry::Schema& schema);
+std::string describe(const BreakerKey& key, const schema::Schema& schema);
 
 /// Adds the dependencies on facts that distinguish calls of this class from others.
-void add_questions(const BreakerKey& key, const registry::Schema& schema,
-                   registry::Dependencies& dependencies);
+void add_questions(const BreakerKey& key, const schema::Schema& schema,
+                   schema::Dependencies& dependencies);
 
 }  // namespace opmux::health

@@ -8,7 +8,7 @@
 
 #include <opmux/device.hpp>
 
-#include "base/fork_guarded.hpp"
+#include "base/locks.hpp"
 
 namespace opmux::health {
 

@@ -3,9 +3,11 @@
 #include <string>
 
 #include "health/breaker.hpp"
-#include "registry/facts.hpp"
+#include "health/breaker_registry.hpp"
+#include "health/device_health.hpp"
 #include "registry/reason.hpp"
 #include "registry/record.hpp"
+#include "schema/facts.hpp"
 
 namespace opmux::health {
 
@@ -23,13 +25,13 @@ class HealthView {
   /// Whether a candidate may run for such a call; Reason::none = yes. With `now` it answers for the
   /// current moment and reads the clock; otherwise it answers for decisions that are cached.
   virtual Answer ask(const registry::ImplementationRecord& implementation,
-                     const registry::Signature& signature, bool now) const = 0;
+                     const schema::Signature& signature, bool now) const = 0;
   /// Adds the facts by which ask() distinguishes calls of this implementation.
-  virtual void add_dependencies(const registry::ImplementationRecord&, const registry::Schema&,
-                                registry::Dependencies&) const {}
+  virtual void add_dependencies(const registry::ImplementationRecord&, const schema::Schema&,
+                                schema::Dependencies&) const {}
   /// The remark that explain prints for an accepted candidate; may be empty.
   virtual std::string remark(const registry::ImplementationRecord&,
-                             const registry::Signature&) const {
+                             const schema::Signature&) const {
     return {};
   }
 
@@ -41,16 +43,43 @@ class HealthView {
   /// outcomes of watched implementations. Returns true if later decisions about all implementations
   /// of this device type may differ; the engine then recomputes them.
   virtual bool on_outcome(const registry::ImplementationRecord& implementation,
-                          const registry::Signature& signature, Code outcome, const Pass& pass) = 0;
+                          const schema::Signature& signature, Code outcome, const Pass& pass) = 0;
 };
 
 /// The device of a call: that of its first tensor.
-inline Device device_of(const registry::Arguments& arguments) {
+inline Device device_of(const schema::Arguments& arguments) {
   for (uint32_t i = 0; i < arguments.count; ++i) {
     if (arguments.tags[i] == ArgTag::tensor && arguments.values[i].tensor->present())
       return arguments.values[i].tensor->device();
   }
   return {};
 }
+
+/// Health of devices and implementations, as decisions and calls see it.
+class Health final : public HealthView {
+ public:
+  explicit Health(BreakerBoard::Hooks hooks) : board_(std::move(hooks)) {}
+
+  Answer ask(const registry::ImplementationRecord& implementation,
+             const schema::Signature& signature, bool now) const override;
+  void add_dependencies(const registry::ImplementationRecord& implementation,
+                        const schema::Schema& schema,
+                        schema::Dependencies& dependencies) const override;
+  std::string remark(const registry::ImplementationRecord& implementation,
+                     const schema::Signature& signature) const override;
+  Breaker* watch(const registry::ImplementationRecord& implementation) const override;
+  bool on_outcome(const registry::ImplementationRecord& implementation,
+                  const schema::Signature& signature, Code outcome, const Pass& pass) override;
+
+  DeviceHealth& devices() { return devices_; }
+  BreakerBoard& breakers() { return board_; }
+
+ private:
+  DeviceHealth devices_;
+  BreakerBoard board_;
+};
+
+/// "open: circuit breaker opened 3 times, next probe in 12.5 s".
+std::string describe(const BreakerCell& cell, uint64_t now_ns);
 
 }  // namespace opmux::health

@@ -6,9 +6,8 @@
 
 #include <opmux/version.h>
 
-#include "base/lazy.hpp"
-#include "base/published.hpp"
-#include "plugin/bounded_read.hpp"
+#include "base/locks.hpp"
+#include "plugin/read/bounded_read.hpp"
 
 namespace opmux::plugin {
 namespace {

@@ -53,7 +53,7 @@ class Application {
 };
 
 /// New operators of a plugin are named vendor.name; names without a dot are reserved for opmux.
-Status check_plugin_operator(const BackendDraft& backend, const Schema& schema,
+Status check_plugin_operator(const BackendDraft& backend, const schema::Schema& schema,
                              const RegistrySnapshot& next) {
   const bool own_name = schema.name.find('.') != std::string::npos;
   if (backend.plugin.empty() || own_name || next.find(schema.name) != nullptr) return {};
@@ -65,7 +65,7 @@ Status check_plugin_operator(const BackendDraft& backend, const Schema& schema,
 
 void Application::operators() {
   for (const std::string& text : batch_.operators) {
-    const Result<Schema> schema = parse_schema(text);
+    const Result<schema::Schema> schema = schema::parse_schema(text);
     if (!schema) {
       result_.refused.push_back({text.substr(0, text.find('(')), schema.error()});
       continue;
@@ -215,7 +215,7 @@ bool apply(const Batch& batch, bool all_or_nothing, RegistrySnapshot& next, Batc
 
 Status define_operator(RegistrySnapshot& next, std::string_view schema_text, OperatorMarks marks,
                        bool& changed) {
-  Result<Schema> schema = parse_schema(schema_text);
+  Result<schema::Schema> schema = schema::parse_schema(schema_text);
   if (!schema) return schema.error();
   if (const OperatorRecord* known = next.find(schema->name)) {
     const std::string is = known->schema->canonical(), wanted = schema->canonical();
@@ -228,7 +228,7 @@ Status define_operator(RegistrySnapshot& next, std::string_view schema_text, Ope
     schema->args[static_cast<size_t>(output)].integer = true;
   }
   OperatorRecord record;
-  record.schema = std::make_shared<const Schema>(*std::move(schema));
+  record.schema = std::make_shared<const schema::Schema>(*std::move(schema));
   record.standard = marks.standard;
   record.data_checked = marks.data_checked;
   put_operator(next, std::move(record));

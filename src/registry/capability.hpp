@@ -6,8 +6,8 @@
 #include <opmux/caps.hpp>
 #include <opmux/status.hpp>
 
-#include "registry/dependencies.hpp"
 #include "registry/reason.hpp"
+#include "schema/dependencies.hpp"
 
 namespace opmux::registry {
 
@@ -15,7 +15,7 @@ namespace opmux::registry {
 /// an optional tensor, or a dimension that only such a tensor has) passes.
 struct CapabilityCheck {
   Reason reason = Reason::none;
-  Predicate predicate;           ///< used if `allowed` is empty
+  schema::Predicate predicate;   ///< used if `allowed` is empty
   int64_t mask = -1;             ///< bits of the fact to compare; excludes the device number
   std::vector<int64_t> allowed;  ///< values that the fact may have
 };
@@ -30,17 +30,19 @@ struct Capability {
 /// Fails with `invalid_argument`: reason "caps.unknown_name" if caps name an argument or dimension
 /// that the schema does not have (the message suggests the nearest name), "caps.value" for a value
 /// that is out of range.
-Result<Capability> compile_caps(const Caps& caps, const Schema& schema);
+Result<Capability> compile_caps(const Caps& caps, const schema::Schema& schema);
 
 /// The first check that fails, or null.
-const CapabilityCheck* first_failing(const Capability& capability, const Signature& signature);
+const CapabilityCheck* first_failing(const Capability& capability,
+                                     const schema::Signature& signature);
 
 /// The device check if it fails, or null.
-const CapabilityCheck* failing_device(const Capability& capability, const Signature& signature);
+const CapabilityCheck* failing_device(const Capability& capability,
+                                      const schema::Signature& signature);
 
 /// The failure as text: "H must be a multiple of 4100, is 4096".
-std::string describe_failure(const CapabilityCheck& check, const Signature& signature);
+std::string describe_failure(const CapabilityCheck& check, const schema::Signature& signature);
 
-void add_dependencies(const Capability& capability, Dependencies& into);
+void add_dependencies(const Capability& capability, schema::Dependencies& into);
 
 }  // namespace opmux::registry

@@ -3,7 +3,8 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "registry/names.hpp"
+#include "registry/implementation_id.hpp"
+#include "schema/schema.hpp"
 
 namespace opmux::registry {
 namespace {
@@ -32,14 +33,14 @@ Status check_priority(int priority) {
 }
 
 /// The number of arguments of `schema` that the implementation was built for.
-Result<size_t> matched_arguments(const ImplementationDraft& draft, const Schema& schema) {
+Result<size_t> matched_arguments(const ImplementationDraft& draft, const schema::Schema& schema) {
   if (!draft.signature.empty()) {
-    const Result<Schema> built_for = parse_schema(draft.signature);
+    const Result<schema::Schema> built_for = schema::parse_schema(draft.signature);
     if (!built_for) {
       return refused("schema.signature", base::concat("the signature that it was built for: ",
                                                       built_for.error().message()));
     }
-    const Status same = check_evolution(*built_for, schema);
+    const Status same = schema::check_evolution(*built_for, schema);
     if (!same.ok()) return refused("schema.signature", std::string(same.message()));
     return built_for->args.size();
   }
@@ -54,23 +55,24 @@ Result<size_t> matched_arguments(const ImplementationDraft& draft, const Schema&
                               "; register it with the signature's text to see the difference"));
 }
 
-std::vector<Fact> default_verify_reads(const Schema& schema, size_t arg_count) {
-  std::vector<Fact> facts;
+std::vector<schema::Fact> default_verify_reads(const schema::Schema& schema, size_t arg_count) {
+  std::vector<schema::Fact> facts;
   for (size_t i = 0; i < arg_count; ++i) {
-    for (const FactKind kind :
-         {FactKind::scalar, FactKind::dtype, FactKind::rank, FactKind::device}) {
-      const auto fact = resolve_fact(schema, kind, schema.args[i].name);
+    for (const schema::FactKind kind : {schema::FactKind::scalar, schema::FactKind::dtype,
+                                        schema::FactKind::rank, schema::FactKind::device}) {
+      const auto fact = schema::resolve_fact(schema, kind, schema.args[i].name);
       if (fact) facts.push_back(*fact);
     }
   }
   return facts;
 }
 
-Result<std::vector<Fact>> resolve_reads(std::string_view list, const std::vector<FactName>& names,
-                                        const Schema& schema) {
-  std::vector<Fact> facts;
-  for (const FactName& name : names) {
-    const std::optional<Fact> fact = resolve_fact(schema, name.kind, name.name);
+Result<std::vector<schema::Fact>> resolve_reads(std::string_view list,
+                                                const std::vector<schema::FactName>& names,
+                                                const schema::Schema& schema) {
+  std::vector<schema::Fact> facts;
+  for (const schema::FactName& name : names) {
+    const std::optional<schema::Fact> fact = schema::resolve_fact(schema, name.kind, name.name);
     if (!fact) {
       return refused(
           "registry.reads",
@@ -82,17 +84,19 @@ Result<std::vector<Fact>> resolve_reads(std::string_view list, const std::vector
   return facts;
 }
 
-Status resolve_all_reads(const ImplementationDraft& draft, const Schema& schema,
+Status resolve_all_reads(const ImplementationDraft& draft, const schema::Schema& schema,
                          ImplementationRecord& record) {
   if (draft.verify_reads) {
-    Result<std::vector<Fact>> reads = resolve_reads("verify_reads", *draft.verify_reads, schema);
+    Result<std::vector<schema::Fact>> reads =
+        resolve_reads("verify_reads", *draft.verify_reads, schema);
     if (!reads) return reads.error();
     record.verify_reads = *std::move(reads);
   } else if (draft.kernel.verify != nullptr) {
     record.verify_reads = default_verify_reads(schema, record.arg_count);
   }
   if (draft.plan_reads) {
-    Result<std::vector<Fact>> reads = resolve_reads("plan_reads", *draft.plan_reads, schema);
+    Result<std::vector<schema::Fact>> reads =
+        resolve_reads("plan_reads", *draft.plan_reads, schema);
     if (!reads) return reads.error();
     record.plan_reads = *std::move(reads);
   }
@@ -100,7 +104,7 @@ Status resolve_all_reads(const ImplementationDraft& draft, const Schema& schema,
 }
 
 Status check_alone(const ImplementationDraft& draft) {
-  if (!valid_name(draft.variant)) {
+  if (!schema::valid_name(draft.variant)) {
     return refused("registry.name",
                    base::concat("'", draft.variant, "' is not a name for a variant: ",
                                 "[a-z][a-z0-9_]* of at most 64 bytes"));
@@ -110,7 +114,7 @@ Status check_alone(const ImplementationDraft& draft) {
   return check_flags(draft.flags, kImplementationFlags);
 }
 
-Result<Capability> compile_caps_for(const ImplementationDraft& draft, const Schema& schema,
+Result<Capability> compile_caps_for(const ImplementationDraft& draft, const schema::Schema& schema,
                                     const Backend& backend) {
   if (draft.caps.device_type != 0) return compile_caps(draft.caps, schema);
   Caps caps = draft.caps;
@@ -135,14 +139,14 @@ RunEntry entry_of(ImplementationRecord& record) {
 
 Status check_backend(const BackendDraft& draft) {
   if (!valid_provider(draft.name, draft.kind)) {
-    const bool reserved = valid_name(draft.name);
+    const bool reserved = schema::valid_name(draft.name);
     return refused("registry.name",
                    base::concat("'", draft.name, "' cannot be the name of a backend of kind ",
                                 name_of(draft.kind), ": ",
                                 reserved ? "policies reserve this word"
                                          : "names are [a-z][a-z0-9_]* of at most 64 bytes"));
   }
-  if (draft.vendor.empty() ? draft.kind == Kind::vendor : !valid_name(draft.vendor)) {
+  if (draft.vendor.empty() ? draft.kind == Kind::vendor : !schema::valid_name(draft.vendor)) {
     return refused(
         "registry.vendor",
         base::concat("backend ", draft.name, " of kind ", name_of(draft.kind),
@@ -158,7 +162,7 @@ std::string id_of(const ImplementationDraft& draft, const Backend& backend) {
 }
 
 Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDraft& draft,
-                                                          const Schema& schema,
+                                                          const schema::Schema& schema,
                                                           std::shared_ptr<Backend> backend) {
   if (Status bad = check_alone(draft); !bad.ok()) return bad;
   const Result<size_t> arg_count = matched_arguments(draft, schema);

@@ -17,7 +17,7 @@ std::string id_of(const ImplementationDraft& draft, const Backend& backend);
 
 /// Checks a draft against its operator and makes a record. The caller assigns the record's number.
 Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDraft& draft,
-                                                          const Schema& schema,
+                                                          const schema::Schema& schema,
                                                           std::shared_ptr<Backend> backend);
 
 }  // namespace opmux::registry

@@ -2,7 +2,7 @@
 
 #include <exception>
 
-#include "base/error_sink.hpp"
+#include "base/status.hpp"
 
 namespace opmux {
 
@@ -104,10 +104,12 @@ void use_functions(const KernelFunctions& from, Kernel& to) {
   to.describe = from.describe != nullptr ? describe_beside : nullptr;
 }
 
-std::optional<std::vector<FactName>> names_of(const std::optional<std::vector<FactRef>>& facts) {
+std::optional<std::vector<schema::FactName>> names_of(
+    const std::optional<std::vector<FactRef>>& facts) {
   if (!facts) return std::nullopt;
-  std::vector<FactName> names;
-  for (const FactRef& fact : *facts) names.push_back({static_cast<FactKind>(fact.kind), fact.name});
+  std::vector<schema::FactName> names;
+  for (const FactRef& fact : *facts)
+    names.push_back({static_cast<schema::FactKind>(fact.kind), fact.name});
   return names;
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "registry/names.hpp"
+#include "schema/schema.hpp"
 
 namespace opmux::registry {
 namespace {
@@ -79,7 +79,7 @@ Result<PointSignature> parse_point_signature(std::string_view text) {
   const std::string_view tail = trimmed(text.substr(close + 1));
   PointSignature signature;
   signature.name = trimmed(text.substr(0, open));
-  if (!valid_dotted_name(signature.name) || !tail.starts_with("->")) return syntax(text);
+  if (!schema::valid_dotted_name(signature.name) || !tail.starts_with("->")) return syntax(text);
   if (Status bad = parse_parameters(text.substr(open + 1, close - open - 1), signature.parameters);
       !bad.ok()) {
     return bad;

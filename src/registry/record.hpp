@@ -12,8 +12,8 @@
 
 #include "registry/backend.hpp"
 #include "registry/capability.hpp"
-#include "registry/facts.hpp"
-#include "registry/schema.hpp"
+#include "schema/facts.hpp"
+#include "schema/schema.hpp"
 
 namespace opmux::registry {
 
@@ -63,8 +63,9 @@ struct ImplementationDraft {
   std::string signature;     ///< empty and no hash: the operator's current schema
   Caps caps;
   Kernel kernel;
-  std::optional<std::vector<FactName>> verify_reads;  ///< nullopt = scalars, dtypes, ranks, device
-  std::optional<std::vector<FactName>> plan_reads;    ///< nullopt = everything
+  std::optional<std::vector<schema::FactName>>
+      verify_reads;  ///< nullopt = scalars, dtypes, ranks, device
+  std::optional<std::vector<schema::FactName>> plan_reads;  ///< nullopt = everything
   std::string build_id;
   std::shared_ptr<void> owner;  ///< keeps the functions' code and data alive
 };
@@ -80,8 +81,8 @@ struct ImplementationRecord {
   Kernel kernel;
   RunEntry entry;
   Capability capability;
-  std::vector<Fact> verify_reads;
-  std::optional<std::vector<Fact>> plan_reads;
+  std::vector<schema::Fact> verify_reads;
+  std::optional<std::vector<schema::Fact>> plan_reads;
   std::shared_ptr<Backend> backend;
   std::shared_ptr<void> owner;
 
@@ -97,7 +98,7 @@ using ImplementationPtr = std::shared_ptr<const ImplementationRecord>;
 
 /// One operator of a snapshot with its implementations. Immutable.
 struct OperatorRecord {
-  std::shared_ptr<const Schema> schema;
+  std::shared_ptr<const schema::Schema> schema;
   std::vector<ImplementationPtr> implementations;  ///< sorted by id, bytewise
   bool standard = false;
   bool data_checked =

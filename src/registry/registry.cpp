@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "registry/frozen.hpp"
 
 namespace opmux::registry {
 namespace {

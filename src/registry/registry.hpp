@@ -8,15 +8,21 @@
 
 #include <opmux/status.hpp>
 
-#include "base/published.hpp"
+#include "base/locks.hpp"
+#include "base/text.hpp"
 #include "registry/batch.hpp"
-#include "registry/names.hpp"
 #include "registry/native_kernel.hpp"
 #include "registry/point.hpp"
 #include "registry/record.hpp"
 #include "registry/snapshot.hpp"
 
 namespace opmux::registry {
+
+/// The error for an attempt to change a frozen runtime; `what` names the attempted operation.
+inline Status frozen(std::string_view what) {
+  return {Code::frozen, "runtime.frozen",
+          base::concat(what, ": this runtime is frozen; create a new runtime to make changes")};
+}
 
 /// Operators, backends, implementations and specialization points of one runtime. Thread-safe:
 /// readers take an immutable snapshot, writers build the next snapshot and publish it. After a fork

@@ -6,12 +6,11 @@
 #include <opmux/arguments.hpp>
 
 #include "base/text.hpp"
-#include "runtime/c_handles.hpp"
 
 namespace opmux::runtime {
 namespace {
 
-[[gnu::cold, gnu::noinline]] Status::Detail* too_many(const registry::Schema& schema,
+[[gnu::cold, gnu::noinline]] Status::Detail* too_many(const schema::Schema& schema,
                                                       uint32_t count) {
   return Status(Code::invalid_argument, "schema.argument_count",
                 base::concat(schema.name, ": takes at most ", schema.args.size(), " arguments, ",
@@ -19,7 +18,7 @@ namespace {
       .release();
 }
 
-[[gnu::cold, gnu::noinline]] Status::Detail* malformed(const registry::Schema& schema, uint32_t i,
+[[gnu::cold, gnu::noinline]] Status::Detail* malformed(const schema::Schema& schema, uint32_t i,
                                                        const opmux_arg& arg) {
   return Status(Code::invalid_argument, "c.argument",
                 base::concat(schema.name, ": argument ", i + 1, " with tag ", arg.tag,
@@ -44,7 +43,7 @@ bool CArguments::put_tensors(const opmux_list& list, uint32_t i) {
   return true;
 }
 
-bool CArguments::put(const registry::ArgSpec* spec, const opmux_arg& arg, uint32_t i) {
+bool CArguments::put(const schema::ArgSpec* spec, const opmux_arg& arg, uint32_t i) {
   ArgTag tag = static_cast<ArgTag>(arg.tag);
   switch (arg.tag) {
     case OPMUX_ARG_NONE:
@@ -82,14 +81,14 @@ bool CArguments::put(const registry::ArgSpec* spec, const opmux_arg& arg, uint32
   return true;
 }
 
-Status::Detail* CArguments::read(const registry::Schema& schema, const opmux_arg* args,
+Status::Detail* CArguments::read(const schema::Schema& schema, const opmux_arg* args,
                                  uint32_t count) noexcept try {
   if (count > OPMUX_MAX_ARGS) return too_many(schema, count);
   if (args == nullptr && count != 0) {
     return Status(Code::invalid_argument, "c.null", "args is null").release();
   }
   for (uint32_t i = 0; i < count; ++i) {
-    const registry::ArgSpec* spec = i < schema.args.size() ? &schema.args[i] : nullptr;
+    const schema::ArgSpec* spec = i < schema.args.size() ? &schema.args[i] : nullptr;
     if (!put(spec, args[i], i)) return malformed(schema, i, args[i]);
   }
   return nullptr;

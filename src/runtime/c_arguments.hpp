@@ -7,7 +7,7 @@
 #include <opmux/call_site.hpp>
 #include <opmux/status.hpp>
 
-#include "registry/schema.hpp"
+#include "schema/schema.hpp"
 
 namespace opmux::runtime {
 
@@ -20,7 +20,7 @@ class CArguments {
   CArguments& operator=(const CArguments&) = delete;
 
   /// Null on success. Call it once per object.
-  Status::Detail* read(const registry::Schema& schema, const opmux_arg* args,
+  Status::Detail* read(const schema::Schema& schema, const opmux_arg* args,
                        uint32_t count) noexcept;
 
   const CallSite& site() const { return site_; }
@@ -39,7 +39,7 @@ class CArguments {
     std::vector<const TensorView*> pointers;
   };
 
-  bool put(const registry::ArgSpec* spec, const opmux_arg& arg, uint32_t i);
+  bool put(const schema::ArgSpec* spec, const opmux_arg& arg, uint32_t i);
   bool put_tensors(const opmux_list& list, uint32_t i);
 
   CallSite site_;

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "dispatch/packed_constant.hpp"
+#include "dispatch/plan/packed_constant.hpp"
 #include "runtime/core.hpp"
 
 namespace opmux {

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/store_folder.hpp"
+#include "base/files.hpp"
 #include "base/tag_table.hpp"
 #include "base/text.hpp"
-#include "plugin/discovery.hpp"
-#include "policy/denial.hpp"
-#include "registry/names.hpp"
+#include "plugin/discover/discovery.hpp"
+#include "policy/rules/policy_entry.hpp"
+#include "registry/implementation_id.hpp"
 #include "registry/native_kernel.hpp"
-#include "registry/standard_schemas.hpp"
 #include "runtime/registration.hpp"
-#include "runtime/state_page_job.hpp"
+#include "runtime/status_job.hpp"
+#include "schema/standard_schemas.hpp"
 
 namespace opmux::runtime {
 namespace {
@@ -24,7 +24,7 @@ EventSink sink_of(const Options& options, const policy::Environment& environment
   for (const Level level : {Level::debug, Level::info, Level::warning, Level::error}) {
     if (environment.log == name_of(level)) least = level;
   }
-  return telemetry::stderr_sink(least);
+  return base::stderr_sink(least);
 }
 
 /// The configured thread limit; 0 if neither options nor environment set one.
@@ -41,9 +41,9 @@ CrashJournal journal_of(const Options& options, const policy::Environment& envir
 }
 
 /// Deactivates rules when they expire.
-class LapseJob final : public Maintenance::Job {
+class LapseJob final : public base::Maintenance::Job {
  public:
-  LapseJob(PolicySources& sources, std::function<std::chrono::sys_seconds()> utc)
+  LapseJob(policy::PolicySources& sources, std::function<std::chrono::sys_seconds()> utc)
       : sources_(sources), utc_(std::move(utc)) {}
   uint64_t run(uint64_t now_ns) override {
     // The system time may be changed, so this checks at least once a minute.
@@ -54,7 +54,7 @@ class LapseJob final : public Maintenance::Job {
   }
 
  private:
-  PolicySources& sources_;
+  policy::PolicySources& sources_;
   std::function<std::chrono::sys_seconds()> utc_;
 };
 
@@ -79,15 +79,17 @@ Core::Core(const Options& options, policy::Environment environment, const Record
       health_({.clock = &clock_,
                .log = &log_,
                .engine = [this]() -> dispatch::Engine& { return engine_; },
-               .maintenance = [this]() -> Maintenance& { return maintenance_; },
+               .maintenance = [this]() -> base::Maintenance& { return maintenance_; },
                .registry = [this] { return registry_.snapshot(); },
                .policies = [this] { return sources_.set(); }}),
-      recorder_({.log = &log_, .policy_hash = [this] { return policy_hash(surroundings()); }},
-                record),
+      recorder_(
+          {.log = &log_, .policy_hash = [this] { return dispatch::policy_hash(surroundings()); }},
+          record),
       shadow_({.clock = &clock_,
                .log = &log_,
                .engine = [this]() -> dispatch::Engine& { return engine_; },
-               .health = &health_,
+               .breaker_clock = &health_.clock(),
+               .health = &health_.view(),
                .registry = [this] { return registry_.snapshot(); },
                .own_thread = options.sources.own_thread}),
       packs_(std::make_shared<dispatch::PackStore>(options.max_packed_bytes)),
@@ -143,7 +145,7 @@ Result<std::unique_ptr<Core>> Core::create(const Options& options) {
   auto environment = policy::parse_environment(variables_of(options));
   if (!environment) return environment.error();
   const auto record =
-      record_options(options.record, environment->record, environment->record_inputs);
+      replay::record_options(options.record, environment->record, environment->record_inputs);
   if (!record) return record.error();
   if (!options.state.folder.empty()) environment->state_dir = options.state.folder;
   std::unique_ptr<Core> core(new Core(options, std::move(*environment), *record));
@@ -159,20 +161,20 @@ std::function<void(const dispatch::FailedCall&)> Core::on_failed() {
 Status Core::start(const Options& options) {
   if (recorder_.on()) shadow_.set_witness(&recorder_);
   quarantine_.start(environment_.state_dir, journal_of(options, environment_));
-  for (const registry::StandardSchema& schema : registry::standard_schemas()) {
+  for (const schema::StandardSchema& schema : schema::standard_schemas()) {
     if (Status status = registry_.define(schema.text, {true, schema.data_checked, schema.integer});
         !status.ok()) {
       return status;
     }
   }
-  plugins_.start(options);
+  plugins_.start(options.plugins, options.backends);
   if (Status status = apply_backend_switches(); !status.ok()) return status;
   if (Status status =
           sources_.set_at_start(policy::Source::environment, environment_.policy, "environment");
       !status.ok()) {
     return status;
   }
-  const auto mode = mode_of(options.sources, environment_);
+  const auto mode = policy::mode_of(options.sources, environment_);
   if (!mode) return mode.error();
   if (Status status = files_.start(*mode, options.sources); !status.ok()) return status;
   registry_.on_change([this] { publish(); });
@@ -180,7 +182,7 @@ Status Core::start(const Options& options) {
   plugins_.mark_waiting();
   if (Status status = sources_.set_code(options.policy); !status.ok()) return status;
   files_.follow();
-  const bool locked = mode->kind == Mode::Kind::locked && options.sources.freeze_at_start;
+  const bool locked = mode->kind == policy::Mode::Kind::locked && options.sources.freeze_at_start;
   if (Status status = locked ? freeze().error() : Status(); !status.ok()) return status;
   if (options.state.state_page || environment_.state_page) {
     maintenance_.add(state_page_job(*this, base::run_folder(environment_.state_dir)));

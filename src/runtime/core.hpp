@@ -10,25 +10,24 @@
 #include <opmux/runtime.hpp>
 
 #include "base/clock.hpp"
-#include "base/fork_guarded.hpp"
-#include "base/published.hpp"
+#include "base/event_log.hpp"
+#include "base/locks.hpp"
+#include "base/maintenance.hpp"
 #include "base/thread_pool.hpp"
+#include "crash/quarantine.hpp"
+#include "dispatch/decide/lock_fit.hpp"
 #include "dispatch/engine.hpp"
-#include "dispatch/packed_constant.hpp"
+#include "dispatch/plan/packed_constant.hpp"
 #include "plugin/host.hpp"
-#include "policy/environment.hpp"
-#include "policy/scope_table.hpp"
+#include "plugin/manager.hpp"
+#include "policy/files/policy_file_watcher.hpp"
+#include "policy/policy_store.hpp"
+#include "policy/rules/environment.hpp"
+#include "policy/rules/scope_table.hpp"
 #include "registry/registry.hpp"
-#include "runtime/followed_files.hpp"
+#include "replay/recorder.hpp"
 #include "runtime/health_keeper.hpp"
-#include "runtime/lock_fit.hpp"
-#include "runtime/maintenance.hpp"
-#include "runtime/plugin_shelf.hpp"
-#include "runtime/policy_sources.hpp"
-#include "runtime/quarantine_keeper.hpp"
-#include "runtime/recorder.hpp"
-#include "runtime/shadow_keeper.hpp"
-#include "telemetry/event_log.hpp"
+#include "shadow/shadow_checker.hpp"
 
 namespace opmux::runtime {
 
@@ -42,18 +41,18 @@ class Core {
   dispatch::Engine& engine() { return engine_; }
   policy::ScopeTable& scopes() { return scopes_; }
   HealthKeeper& health() { return health_; }
-  ShadowKeeper& shadow() { return shadow_; }
+  shadow::ShadowKeeper& shadow() { return shadow_; }
   const policy::Environment& environment() const { return environment_; }
-  telemetry::EventLog& log() { return log_; }
+  base::EventLog& log() { return log_; }
   const std::shared_ptr<dispatch::PackStore>& packs() const { return packs_; }
 
-  PolicySources& sources() { return sources_; }
-  Maintenance& maintenance() { return maintenance_; }
+  policy::PolicySources& sources() { return sources_; }
+  base::Maintenance& maintenance() { return maintenance_; }
   /// Runs all due maintenance on the calling thread.
   void tick(uint64_t now_ns);
-  FollowedFiles& files() { return files_; }
-  QuarantineKeeper& quarantine() { return quarantine_; }
-  CallRecorder& recorder() { return recorder_; }
+  policy::FollowedFiles& files() { return files_; }
+  crash::QuarantineKeeper& quarantine() { return quarantine_; }
+  replay::CallRecorder& recorder() { return recorder_; }
 
   /// Publishes the current registry and policies to the engine; returns the new generation.
   uint64_t publish();
@@ -73,7 +72,7 @@ class Core {
 
   Result<Registration> implement(const Implementation& implementation);
   uint32_t tag(std::string_view word);
-  PluginShelf& plugins() { return plugins_; }
+  plugin::PluginShelf& plugins() { return plugins_; }
   /// Whether a policy of the runtime denies this backend, so that it may not answer points.
   bool backend_denied(const registry::Backend& backend);
 
@@ -86,7 +85,7 @@ class Core {
   Result<Lockfile> freeze_by_file(const std::string& path);
   Status freeze_by(const Lockfile& lock, std::string_view name);
   Status take_lock(const Lockfile& lock, std::string_view name);
-  LockSurroundings surroundings() { return {registry_.snapshot(), sources_.set()}; }
+  dispatch::LockSurroundings surroundings() { return {registry_.snapshot(), sources_.set()}; }
   Status apply_backend_switches();
   bool denied(const plugin::Manifest::Backend& backend, std::string_view op);
   /// Records an error that a device reported after the call that caused it had returned.
@@ -95,12 +94,12 @@ class Core {
 
   policy::Environment environment_;
   std::function<std::chrono::sys_seconds()> utc_;
-  telemetry::EventLog log_;
-  QuarantineKeeper quarantine_;
+  base::EventLog log_;
+  crash::QuarantineKeeper quarantine_;
   base::SteadyClock clock_;
   HealthKeeper health_;
-  CallRecorder recorder_;
-  ShadowKeeper shadow_;
+  replay::CallRecorder recorder_;
+  shadow::ShadowKeeper shadow_;
   policy::ScopeTable scopes_;
   std::shared_ptr<dispatch::PackStore> packs_;
   const int thread_limit_;  ///< from options or environment; 0 = not set
@@ -110,9 +109,9 @@ class Core {
   plugin::HostListener listener_;
 
   /// Must be usable in a child that was forked at any moment, because denials apply there too.
-  PolicySources sources_;
-  PluginShelf plugins_;
-  FollowedFiles files_;
+  policy::PolicySources sources_;
+  plugin::PluginShelf plugins_;
+  policy::FollowedFiles files_;
   struct Lock {
     Lockfile file;
     std::shared_ptr<const dispatch::LockSet> set;  ///< null unless frozen
@@ -120,16 +119,12 @@ class Core {
   base::ForkMutex freezing_;
   base::Published<Lock> lock_;
   base::Published<std::shared_ptr<const Selector>> selector_;
-  Maintenance maintenance_;  ///< declared last, because its jobs use the members above
+  base::Maintenance maintenance_;  ///< declared last, because its jobs use the members above
   std::atomic<bool> lapsing_{false};
 };
 
 /// Creates the thread-local objects that scopes use. Thread-locals that are created later are
 /// destroyed earlier.
 void make_room_for_scopes();
-
-/// Checks that each rule's condition compiles for at least one of the existing operators of the
-/// rule.
-Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& registry);
 
 }  // namespace opmux::runtime

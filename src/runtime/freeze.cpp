@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "registry/frozen.hpp"
+#include "registry/registry.hpp"
 #include "runtime/core.hpp"
 
 namespace opmux::runtime {
@@ -11,7 +11,7 @@ Lockfile Core::lock() {
   std::vector<dispatch::Engine::DecidedClass> decided = engine_.decided();
   if (taken->set != nullptr)
     std::erase_if(decided, [](const auto& each) { return !each.beside_lock; });
-  Lockfile lock = lockfile_of(decided, surroundings());
+  Lockfile lock = dispatch::lockfile_of(decided, surroundings());
   const std::vector<LockedChoice>& locked = taken->file.choices;
   lock.choices.insert(lock.choices.end(), locked.begin(), locked.end());
   std::ranges::sort(lock.choices);
@@ -26,7 +26,8 @@ void Core::refuse_changes(bool on) {
 Result<Lockfile> Core::freeze() {
   const std::scoped_lock one(freezing_);
   if (frozen()) return lock();
-  if (files_.mode().kind == Mode::Kind::locked) return freeze_by_file(files_.mode().lockfile);
+  if (files_.mode().kind == policy::Mode::Kind::locked)
+    return freeze_by_file(files_.mode().lockfile);
   plugins_.warm_up();
   // Before the lockfile is made, so that the locked state cannot change any more.
   refuse_changes(true);
@@ -56,11 +57,11 @@ Status Core::freeze_by(const Lockfile& lock, std::string_view name) {
 
 Status Core::check_lock(const Lockfile& lock, std::string_view name) {
   plugins_.warm_up();
-  return fit(lock, name, surroundings()).error();
+  return dispatch::fit(lock, name, surroundings()).error();
 }
 
 Status Core::take_lock(const Lockfile& lock, std::string_view name) {
-  auto set = fit(lock, name, surroundings());
+  auto set = dispatch::fit(lock, name, surroundings());
   if (!set) {
     refuse_changes(false);
     return set.error();

@@ -5,12 +5,12 @@
 #include <deque>
 
 #include "base/text.hpp"
-#include "dispatch/argument_words.hpp"
-#include "dispatch/bound_plan.hpp"
-#include "dispatch/call.hpp"
+#include "dispatch/call/argument_words.hpp"
+#include "dispatch/call/call.hpp"
 #include "dispatch/explain.hpp"
-#include "registry/arguments.hpp"
+#include "dispatch/plan/bound_plan.hpp"
 #include "runtime/c_arguments.hpp"
+#include "schema/arguments.hpp"
 
 namespace opmux {
 namespace {
@@ -24,14 +24,14 @@ dispatch::CallSettings settings_of(const CallOptions& options) {
 /// absent, because a call may omit them too.
 class WithInferredOutputs {
  public:
-  Status infer(const registry::Schema& schema, const CallSite& site, const ArgValue* values) {
-    registry::Arguments arguments;
+  Status infer(const schema::Schema& schema, const CallSite& site, const ArgValue* values) {
+    schema::Arguments arguments;
     if (Status status = normalise(schema, site, values, arguments); !status.ok()) return status;
     std::copy(values, values + site.count(), values_.begin());
     site_ = site;
     const auto missing = [&](size_t i) {
-      const registry::ArgSpec& arg = schema.args[i];
-      return arg.is_tensor() && arg.access == registry::Access::out && !arg.optional &&
+      const schema::ArgSpec& arg = schema.args[i];
+      return arg.is_tensor() && arg.access == schema::Access::out && !arg.optional &&
              arguments.tags[i] != ArgTag::tensor;
     };
     bool some = false;
@@ -39,7 +39,7 @@ class WithInferredOutputs {
     if (!some) return {};
     auto outputs = infer_outputs(schema, arguments);
     if (!outputs) return outputs.error();
-    for (const registry::InferredTensor& output : *outputs) {
+    for (const schema::InferredTensor& output : *outputs) {
       if (!missing(static_cast<size_t>(output.arg))) continue;
       TensorView view(nullptr, output.dtype, output.shape, {}, dispatch::device_of(arguments));
       values_[output.arg].tensor = &views_.emplace_back(view);
@@ -166,13 +166,13 @@ Result<std::vector<OutputInfo>> Operator::infer_outputs(
   runtime::CArguments read;
   Status status(
       read.read(*slot_->schema, arguments.data(), static_cast<uint32_t>(arguments.size())));
-  registry::Arguments normal;
+  schema::Arguments normal;
   if (status.ok()) status = normalise(*slot_->schema, read.site(), read.values(), normal);
   if (!status.ok()) return status;
-  auto outputs = registry::infer_outputs(*slot_->schema, normal);
+  auto outputs = schema::infer_outputs(*slot_->schema, normal);
   if (!outputs) return outputs.error();
   std::vector<OutputInfo> all;
-  for (registry::InferredTensor& output : *outputs) {
+  for (schema::InferredTensor& output : *outputs) {
     all.push_back({static_cast<size_t>(output.arg), output.dtype, dispatch::device_of(normal),
                    std::move(output.shape)});
   }
@@ -201,20 +201,20 @@ Status Operator::call_arguments(std::span<const opmux_arg> arguments, const Call
 
 namespace {
 
-std::vector<std::string> dims_of(const registry::Schema& schema, const registry::ArgSpec& spec) {
+std::vector<std::string> dims_of(const schema::Schema& schema, const schema::ArgSpec& spec) {
   std::vector<std::string> dims;
   if (spec.leading) dims.emplace_back("...");
-  for (const registry::DimSpec& dim : spec.dims) {
+  for (const schema::DimSpec& dim : spec.dims) {
     dims.push_back(dim.name < 0 ? std::to_string(dim.constant)
                                 : schema.dims[static_cast<size_t>(dim.name)]);
   }
   return dims;
 }
 
-ArgumentInfo info_of(const registry::Schema& schema, const registry::ArgSpec& spec) {
-  ArgumentInfo info{spec.name, registry::tag_of(spec.type), spec.omittable(),
-                    spec.access == registry::Access::out, spec.words};
-  info.updated = spec.access == registry::Access::inout;
+ArgumentInfo info_of(const schema::Schema& schema, const schema::ArgSpec& spec) {
+  ArgumentInfo info{spec.name, schema::tag_of(spec.type), spec.omittable(),
+                    spec.access == schema::Access::out, spec.words};
+  info.updated = spec.access == schema::Access::inout;
   info.any_shape = spec.any_shape;
   info.dims = dims_of(schema, spec);
   if (spec.dtype_variable >= 0) {
@@ -231,7 +231,7 @@ ArgumentInfo info_of(const registry::Schema& schema, const registry::ArgSpec& sp
 
 std::vector<ArgumentInfo> Operator::arguments() const {
   std::vector<ArgumentInfo> all;
-  for (const registry::ArgSpec& spec : slot_->schema->args) {
+  for (const schema::ArgSpec& spec : slot_->schema->args) {
     all.push_back(info_of(*slot_->schema, spec));
   }
   return all;
@@ -239,7 +239,7 @@ std::vector<ArgumentInfo> Operator::arguments() const {
 
 Result<size_t> Operator::position(std::string_view argument) const {
   std::vector<std::string> names;
-  for (const registry::ArgSpec& spec : slot_->schema->args) names.push_back(spec.name);
+  for (const schema::ArgSpec& spec : slot_->schema->args) names.push_back(spec.name);
   const auto at = std::ranges::find(names, argument);
   if (at != names.end()) return static_cast<size_t>(at - names.begin());
   return Status(Code::not_found, "schema.unknown_argument",

@@ -1,16 +1,177 @@
-#include <opmux/replay.hpp>
+#include "runtime/replay.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <thread>
+
+#include <opmux/json.hpp>
+#include <opmux/record.hpp>
+#include <opmux/replay.hpp>
+#include <opmux/scope.hpp>
 
 #include "base/cpu_features.hpp"
+#include "base/json_writer.hpp"
 #include "base/text.hpp"
-#include "record/drawn_elements.hpp"
-#include "record/minimize.hpp"
-#include "record/placed_call.hpp"
+#include "replay/capture.hpp"
+#include "replay/minimize.hpp"
+#include "replay/placed_call.hpp"
+#include "replay/recording.hpp"
 #include "runtime/core.hpp"
-#include "runtime/replay_stage.hpp"
-#include "verify/element.hpp"
+#include "schema/facts.hpp"
+#include "verify/bounds.hpp"
+
+namespace opmux::replay {
+namespace {
+
+Ambient ambient_of(uint32_t bits) {
+  return {.grad = (bits & schema::kGrad) != 0,
+          .capturing = false,  // replays do not capture
+          .deterministic = (bits & schema::kDeterministic) != 0,
+          .training = (bits & schema::kTraining) != 0};
+}
+
+Policy only(const std::string& id) {
+  Policy policy;
+  policy.require = {"impl:" + id};
+  policy.strict = true;
+  return policy;
+}
+
+std::vector<std::byte> as_f32(const std::vector<double>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(float));
+  for (size_t i = 0; i < values.size(); ++i) {
+    verify::write_element(&bytes[i * sizeof(float)], f32, verify::rounded(values[i], f32));
+  }
+  return bytes;
+}
+
+std::string short_number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.7g", value);
+  return text;
+}
+
+bool refused(const Status& status) {
+  return status.code() == Code::no_candidate || status.code() == Code::declined;
+}
+
+}  // namespace
+
+bool ReplayStage::written(const replay::Recording& call, size_t argument) const {
+  return call.arguments[argument].tag == ArgTag::tensor && schema_->args[argument].written();
+}
+
+/// Runs on a new thread, so that scopes of the calling thread do not apply.
+ReplayStage::Run ReplayStage::run(const replay::Recording& call,
+                                  const std::vector<replay::RecordedArgument>& arguments,
+                                  const std::string& id) const {
+  Run run;
+  auto placed = replay::PlacedCall::place(arguments);
+  if (!placed) {
+    run.status = placed.error();
+    return run;
+  }
+  std::thread([&] {
+    const PolicyScope scope(*runtime_, only(id));
+    const AmbientScope ambient(ambient_of(call.ambient));
+    CallReport report;
+    run.status = scope.status().ok()
+                     ? op_.call_arguments(placed->arguments(),
+                                          {.max_threads = std::max(call.max_threads, 0)}, &report)
+                     : scope.status();
+    run.ran = report.implementation;
+  }).join();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (written(call, i)) run.outputs.push_back(placed->elements(i));
+  }
+  return run;
+}
+
+void ReplayStage::view_of(const replay::Recording& call, ReplayTarget& target) const {
+  target.tensors.resize(call.arguments.size());
+  target.view.op = call.op;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const replay::RecordedArgument& from = call.arguments[i];
+    verify::ArgumentView& to = target.view.arguments.emplace_back();
+    to.name = from.name;
+    to.present = from.tag != ArgTag::none;
+    to.i64 = from.i64;
+    to.f64 = from.f64;
+    if (from.tag != ArgTag::tensor) continue;
+    target.tensors[i] = {from.tensor.dtype, from.tensor.shape,
+                         verify::values_of(from.tensor.bytes, from.tensor.dtype)};
+    to.tensor = &target.tensors[i];
+    to.written = schema_->args[i].written();
+    to.tied = schema_->args[i].dtype_variable >= 0;
+  }
+}
+
+std::vector<replay::RecordedArgument> ReplayStage::for_reference(const replay::Recording& call,
+                                                                 const ReplayTarget& target) const {
+  std::vector<replay::RecordedArgument> plain = call.arguments;
+  for (size_t i = 0; i < plain.size(); ++i) {
+    if (plain[i].tag != ArgTag::tensor) continue;
+    replay::RecordedTensor& tensor = plain[i].tensor;
+    tensor.same_as.clear();
+    tensor.strides = replay::packed_strides(tensor.shape);
+    if (!verify::widens(target.view, target.view.arguments[i])) continue;
+    if (!tensor.bytes.empty()) tensor.bytes = as_f32(target.tensors[i].values);
+    tensor.dtype = f32;
+  }
+  return plain;
+}
+
+Status ReplayStage::expect(const replay::Recording& call, ReplayTarget& target) const {
+  view_of(call, target);
+  const std::vector<replay::RecordedArgument> plain = for_reference(call, target);
+  Run reference = run(call, plain, reference_);
+  if (!reference.status.ok()) return reference.status;
+  std::vector<std::vector<double>> values;
+  for (size_t i = 0; i < plain.size(); ++i) {
+    if (!written(call, i)) continue;
+    values.push_back(verify::values_of(reference.outputs[values.size()], plain[i].tensor.dtype));
+  }
+  target.expected = verify::bounded(target.view, std::move(values));
+  return {};
+}
+
+ReplayedImplementation ReplayStage::judge(const replay::Recording& call,
+                                          const std::string& id) const {
+  ReplayedImplementation judged;
+  judged.id = id;
+  ReplayTarget target;
+  if (const Status status = expect(call, target); !status.ok()) {
+    judged.text = base::concat("no reference result to compare ", id, " with: ", status.message());
+    return judged;
+  }
+  const Run made = run(call, call.arguments, id);
+  if (!made.status.ok()) {
+    const bool asked = made.ran == id && !refused(made.status);
+    judged.verdict = asked ? ReplayVerdict::fails : ReplayVerdict::cannot;
+    judged.text = base::concat(asked ? "it returned " : "it does not accept the call: ",
+                               made.status.to_string());
+    return judged;
+  }
+  const auto mismatch = verify::judge(target.view, target.expected, made.outputs);
+  if (!mismatch) {
+    judged.verdict = ReplayVerdict::agrees;
+    judged.text = base::concat(id, " agrees with ", reference_);
+    return judged;
+  }
+  judged.verdict = ReplayVerdict::differs;
+  judged.difference = {
+      call.arguments[mismatch->argument].name,
+      verify::index_of(call.arguments[mismatch->argument].tensor.shape, mismatch->element),
+      mismatch->got, mismatch->expected, mismatch->tolerance};
+  judged.text =
+      base::concat(id, " differs from the reference at ", mismatch->place(target.view), ": ",
+                   short_number(mismatch->got), " instead of ", short_number(mismatch->expected),
+                   " (tolerance ", short_number(mismatch->tolerance), ")");
+  return judged;
+}
+
+}  // namespace opmux::replay
 
 namespace opmux {
 namespace {
@@ -21,16 +182,16 @@ constexpr std::array<std::string_view, 4> kVerdicts{"agrees", "differs", "fails"
 /// The replay of one file in one runtime.
 class Replay {
  public:
-  Replay(Runtime& runtime, record::Recording call, const registry::OperatorRecord& op)
+  Replay(Runtime& runtime, replay::Recording call, const registry::OperatorRecord& op)
       : runtime_(runtime), call_(std::move(call)), op_(op) {}
 
   Result<ReplayReport> run(const Operator& handle, const ReplayOptions& options) {
     if (Status status = fit_schema(); !status.ok()) return status;
     describe();
-    const auto drawn = record::draw_missing_elements(call_);
+    const auto drawn = replay::draw_missing_elements(call_);
     if (!drawn) return drawn.error();
     note_surroundings(*drawn);
-    const runtime::ReplayStage stage(runtime_, handle, *op_.schema, report_.reference);
+    const replay::ReplayStage stage(runtime_, handle, *op_.schema, report_.reference);
     std::vector<std::string> ids = options.implementations;
     if (ids.empty()) ids.push_back(call_.implementation);
     for (const std::string& id : ids) report_.implementations.push_back(judge(stage, id));
@@ -45,9 +206,9 @@ class Replay {
     const bool fits =
         call_.arguments.size() <= args.size() &&
         std::ranges::equal(call_.arguments, std::span(args).first(call_.arguments.size()), {},
-                           &record::RecordedArgument::name, &registry::ArgSpec::name);
-    registry::BoundDims dims{};
-    Status status = fits ? record::check_recorded(*op_.schema, call_.arguments, dims)
+                           &replay::RecordedArgument::name, &schema::ArgSpec::name);
+    schema::BoundDims dims{};
+    Status status = fits ? replay::check_recorded(*op_.schema, call_.arguments, dims)
                          : Status(Code::invalid_argument, "", "it has different arguments");
     if (status.ok()) return {};
     return {Code::unsupported, "replay.schema",
@@ -58,7 +219,7 @@ class Replay {
   void describe() {
     report_.op = call_.op;
     report_.recorded = call_.implementation;
-    report_.cause = record::name_of(call_.cause);
+    report_.cause = replay::name_of(call_.cause);
     report_.reason = call_.reason;
     report_.says = call_.says;
     report_.arguments = call_.arguments_text();
@@ -92,7 +253,7 @@ class Replay {
     }
   }
 
-  ReplayedImplementation judge(const runtime::ReplayStage& stage, const std::string& id) const {
+  ReplayedImplementation judge(const replay::ReplayStage& stage, const std::string& id) const {
     if (find(id) == nullptr) {
       std::vector<std::string> ids;
       for (const registry::ImplementationPtr& one : op_.implementations) ids.push_back(one->id);
@@ -104,7 +265,7 @@ class Replay {
       return {id, ReplayVerdict::cannot,
               base::concat(call_.op, " has no reference to compare with")};
     }
-    if (const record::RecordedArgument* odd = not_comparable()) {
+    if (const replay::RecordedArgument* odd = not_comparable()) {
       return {id, ReplayVerdict::cannot,
               base::concat(odd->name, " has dtype ", name_of(odd->tensor.dtype),
                            ", whose results cannot be compared")};
@@ -112,38 +273,38 @@ class Replay {
     return stage.judge(call_, id);
   }
 
-  const record::RecordedArgument* not_comparable() const {
-    const auto odd = [](const record::RecordedArgument& argument) {
+  const replay::RecordedArgument* not_comparable() const {
+    const auto odd = [](const replay::RecordedArgument& argument) {
       return argument.tag == ArgTag::tensor && !verify::comparable(argument.tensor.dtype);
     };
     const auto found = std::ranges::find_if(call_.arguments, odd);
     return found == call_.arguments.end() ? nullptr : &*found;
   }
 
-  void make_smaller(const runtime::ReplayStage& stage, ReplayedImplementation first) {
+  void make_smaller(const replay::ReplayStage& stage, ReplayedImplementation first) {
     if (first.verdict != ReplayVerdict::differs && first.verdict != ReplayVerdict::fails) return;
     size_t tried = 0;
-    const auto wrong = [&](const record::Recording& smaller) {
+    const auto wrong = [&](const replay::Recording& smaller) {
       ReplayedImplementation judged = stage.judge(smaller, first.id);
       if (judged.verdict != first.verdict) return false;
       report_.implementations.front() = std::move(judged);
       return true;
     };
-    record::Recording smallest = record::minimize(*op_.schema, call_, wrong, kMostTries, tried);
+    replay::Recording smallest = replay::minimize(*op_.schema, call_, wrong, kMostTries, tried);
     const ReplayedImplementation& last = report_.implementations.front();
     smallest.implementation = last.id;
     if (const auto& difference = last.difference) {
       smallest.element =
-          record::RecordedElement{difference->argument, difference->index, difference->got,
+          replay::RecordedElement{difference->argument, difference->index, difference->got,
                                   difference->expected, difference->allowed};
     }
     report_.smaller_arguments = smallest.arguments_text();
-    report_.smaller = record::to_file(smallest);
+    report_.smaller = replay::to_file(smallest);
     report_.tried = tried;
   }
 
   Runtime& runtime_;
-  record::Recording call_;
+  replay::Recording call_;
   const registry::OperatorRecord& op_;
   ReplayReport report_;
 };
@@ -179,7 +340,7 @@ std::string ReplayReport::to_string() const {
 }
 
 Result<ReplayReport> Runtime::replay(const std::string& path, const ReplayOptions& options) {
-  auto recording = record::read_file(path);
+  auto recording = replay::read_file(path);
   if (!recording) return recording.error();
   const Result<Operator> handle = op(recording->op);
   if (!handle) return handle.error();
@@ -187,6 +348,54 @@ Result<ReplayReport> Runtime::replay(const std::string& path, const ReplayOption
   const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
   const auto found = snapshot->operators.find(recording->op);
   return Replay(*this, std::move(*recording), *found->second).run(*handle, options);
+}
+
+}  // namespace opmux
+
+namespace opmux {
+namespace {
+
+void write_difference(base::JsonWriter& json, const ReplayDifference& difference) {
+  json.open('{').key("argument").text(difference.argument).key("index").open('[');
+  for (const int64_t i : difference.index) json.number(i);
+  json.close(']').key("got").number(difference.got);
+  json.key("expected").number(difference.expected).key("allowed").number(difference.allowed);
+  json.close('}');
+}
+
+}  // namespace
+
+std::string to_json(const ReplayReport& report) {
+  base::JsonWriter json;
+  json.open('{').key("op").text(report.op).key("verdict").text(name_of(report.verdict()));
+  json.key("recorded").open('{').key("implementation").text(report.recorded);
+  json.key("cause").text(report.cause).key("reason").text(report.reason);
+  json.key("says").text(report.says).close('}');
+  json.key("arguments").text(report.arguments).key("reference").text(report.reference);
+  json.key("other_values").boolean(report.other_values).key("notes").texts(report.notes);
+  json.key("implementations").open('[');
+  for (const ReplayedImplementation& one : report.implementations) {
+    json.open('{').key("id").text(one.id).key("verdict").text(name_of(one.verdict));
+    json.key("text").text(one.text);
+    if (one.difference) write_difference(json.key("difference"), *one.difference);
+    json.close('}');
+  }
+  json.close(']');
+  if (!report.smaller.empty()) {
+    json.key("smaller").open('{').key("arguments").text(report.smaller_arguments);
+    json.key("tried").number(report.tried).close('}');
+  }
+  json.close('}');
+  return json.take();
+}
+
+std::string to_json(const RecordState& state) {
+  base::JsonWriter json;
+  json.open('{').key("folder").text(state.folder).key("inputs").boolean(state.inputs);
+  json.key("written").number(state.written).key("known").number(state.known);
+  json.key("left_out").number(state.left_out).key("failed").number(state.failed);
+  json.key("problem").text(state.problem).close('}');
+  return json.take();
 }
 
 }  // namespace opmux

@@ -6,13 +6,13 @@
 
 #include "base/process.hpp"
 #include "base/text.hpp"
-#include "dispatch/call.hpp"
-#include "policy/origin_report.hpp"
-#include "registry/frozen.hpp"
-#include "registry/standard_schemas.hpp"
+#include "dispatch/call/call.hpp"
+#include "policy/policy_check.hpp"
+#include "policy/policy_diff.hpp"
+#include "policy/rules/origin_report.hpp"
+#include "registry/registry.hpp"
 #include "runtime/core.hpp"
-#include "runtime/policy_check.hpp"
-#include "runtime/policy_diff.hpp"
+#include "schema/standard_schemas.hpp"
 
 namespace opmux {
 namespace {
@@ -39,7 +39,7 @@ ImplementationInfo info_of(const registry::ImplementationRecord& implementation)
 }
 
 std::string summary_of(std::string_view op) {
-  for (const registry::StandardSchema& schema : registry::standard_schemas()) {
+  for (const schema::StandardSchema& schema : schema::standard_schemas()) {
     if (schema.name == op) return std::string(schema.summary);
   }
   return {};
@@ -103,8 +103,8 @@ Status Runtime::load_policy(std::string_view text, std::string_view name) {
 Result<PolicyCheck> Runtime::check_policy(std::string_view text, std::string_view name,
                                           const PolicyCheckOptions& options) const {
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  return runtime::check_policy(text, name, options, *core_->sources().set(),
-                               core_->registry().snapshot(), now);
+  return policy::check_policy(text, name, options, *core_->sources().set(),
+                              core_->registry().snapshot(), now);
 }
 Status Runtime::rollback() { return core_->sources().rollback(); }
 PolicyState Runtime::policy_state() const { return core_->sources().state(); }
@@ -128,7 +128,7 @@ Result<std::vector<ChoiceChange>> Runtime::compare_policies(std::string_view fro
   if (!before) return before.error();
   const auto after = set_of(to, to_name);
   if (!after) return after.error();
-  return runtime::compare(*before, *after, *core_->registry().snapshot());
+  return policy::compare(*before, *after, *core_->registry().snapshot());
 }
 Status Runtime::set_selector(const Selector& selector) {
   return core_->set_selector(std::make_shared<const Selector>(selector));

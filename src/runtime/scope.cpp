@@ -1,7 +1,8 @@
 #include <opmux/scope.hpp>
 
-#include "dispatch/thread_block.hpp"
-#include "policy/scope_table.hpp"
+#include "dispatch/call/thread_block.hpp"
+#include "policy/policy_check.hpp"
+#include "policy/rules/scope_table.hpp"
 #include "runtime/core.hpp"
 
 namespace opmux {
@@ -37,7 +38,7 @@ Result<policy::ScopeRef> nest_checked(runtime::Core& core, const policy::ScopeRe
                                       const Policy& policy) {
   auto nested = core.scopes().nest(around, policy);
   if (!nested || policy.rules.empty()) return nested;
-  const Status status = runtime::check_conditions(policy, *core.registry().snapshot());
+  const Status status = policy::check_conditions(policy, *core.registry().snapshot());
   if (!status.ok()) return status;
   return nested;
 }
@@ -134,10 +135,10 @@ PolicyScope::~PolicyScope() {
 AmbientScope::AmbientScope(const Ambient& ambient) {
   dispatch::ThreadBlock& block = dispatch::own_thread_block();
   before_ = block.context & kAmbientBits;
-  const uint64_t bits = (ambient.grad ? registry::kGrad : 0) |
-                        (ambient.capturing ? registry::kCapturing : 0) |
-                        (ambient.deterministic ? registry::kDeterministic : 0) |
-                        (ambient.training ? registry::kTraining : 0);
+  const uint64_t bits = (ambient.grad ? schema::kGrad : 0) |
+                        (ambient.capturing ? schema::kCapturing : 0) |
+                        (ambient.deterministic ? schema::kDeterministic : 0) |
+                        (ambient.training ? schema::kTraining : 0);
   block.context = (block.context & ~kAmbientBits) | bits;
 }
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "policy/class_facts.hpp"
-#include "registry/frozen.hpp"
+#include "policy/conditions/class_facts.hpp"
+#include "registry/registry.hpp"
 #include "runtime/core.hpp"
 
 namespace opmux::runtime {

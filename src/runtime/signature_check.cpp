@@ -6,8 +6,8 @@
 namespace opmux::detail {
 namespace {
 
-using registry::Access;
-using registry::ArgType;
+using schema::Access;
+using schema::ArgType;
 
 const char* word_of(ParameterKind kind) {
   switch (kind) {
@@ -23,7 +23,7 @@ const char* word_of(ParameterKind kind) {
   return "";
 }
 
-bool fits(const registry::ArgSpec& spec, ParameterKind kind) {
+bool fits(const schema::ArgSpec& spec, ParameterKind kind) {
   switch (spec.type) {
     case ArgType::tensor:
       return kind == (spec.access == Access::in    ? ParameterKind::in
@@ -45,7 +45,7 @@ bool fits(const registry::ArgSpec& spec, ParameterKind kind) {
 }  // namespace
 
 Status compare_signature(const Operator& op, const std::vector<ParameterKind>& parameters) {
-  const registry::Schema& schema = *op.slot().schema;
+  const schema::Schema& schema = *op.slot().schema;
   const auto differs = [&](std::string text) {
     return Status(
         Code::invalid_argument, "schema.signature",
@@ -56,7 +56,7 @@ Status compare_signature(const Operator& op, const std::vector<ParameterKind>& p
                    std::to_string(schema.args.size()) + " arguments");
   }
   for (size_t i = 0; i < schema.args.size(); ++i) {
-    const registry::ArgSpec& spec = schema.args[i];
+    const schema::ArgSpec& spec = schema.args[i];
     if (i >= parameters.size()) {
       if (spec.omittable()) continue;
       return differs("argument " + spec.name + " has no default and no parameter");

@@ -4,8 +4,8 @@
 #include <span>
 #include <string_view>
 
-#include "registry/dependencies.hpp"
 #include "registry/record.hpp"
+#include "schema/dependencies.hpp"
 
 namespace opmux::tune {
 
@@ -20,9 +20,9 @@ class TuningView {
  public:
   virtual ~TuningView() = default;
   virtual std::optional<TuningRow> row(const registry::ImplementationRecord& implementation,
-                                       const registry::Signature& signature) const = 0;
+                                       const schema::Signature& signature) const = 0;
   /// The facts that distinguish the rows of this operator.
-  virtual registry::Dependencies dependencies(const registry::Schema& schema) const = 0;
+  virtual schema::Dependencies dependencies(const schema::Schema& schema) const = 0;
 };
 
 /// True if `other` is faster than the winner by score by more than the noise: max(3 %, 2 sigma).

@@ -2,13 +2,47 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <vector>
 
-#include "verify/call_view.hpp"
+#include <opmux/tensor.hpp>
+
+#include "verify/call_copy.hpp"
 #include "verify/expected.hpp"
 
 namespace opmux::verify {
+
+/// Converts a row-major element number to the index in a tensor of this shape.
+inline std::vector<int64_t> index_of(std::span<const int64_t> shape, size_t element) {
+  std::vector<int64_t> index(shape.size());
+  auto left = static_cast<int64_t>(element);
+  for (size_t i = shape.size(); i > 0; --i) {
+    index[i - 1] = left % shape[i - 1];
+    left /= shape[i - 1];
+  }
+  return index;
+}
+
+/// True for f32, f16 and bf16.
+bool is_float(DType dtype);
+/// True if results of this type can be compared: f32, f16, bf16, bool and integers.
+bool comparable(DType dtype);
+/// The largest relative error of rounding to a float type; 0 for other types.
+double unit_roundoff(DType dtype);
+/// The smallest positive number of the type; 1 for integers.
+double smallest(DType dtype);
+/// Half the distance between neighbouring numbers around `value`, the largest rounding error there.
+double half_step(double value, DType dtype);
+
+/// Rounds to nearest even, with overflow to infinity. Clamps integers.
+double rounded(double value, DType dtype);
+
+/// Reads or writes one element. A written value must be representable in the type; see rounded().
+double read_element(const std::byte* at, DType dtype);
+void write_element(std::byte* at, DType dtype, double value);
 
 /// The error bounds of one operator: how far a correct result may differ from the reference. Each
 /// operator has a file in verify/operators.

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "verify/element.hpp"
+#include "verify/bounds.hpp"
 #include "verify/expected.hpp"
 
 namespace opmux::verify {
@@ -140,7 +140,7 @@ std::vector<std::vector<std::byte>> CallCopy::outputs() const {
   return all;
 }
 
-JudgedCall::JudgedCall(const registry::Schema& schema, const CallCopy& copy)
+JudgedCall::JudgedCall(const schema::Schema& schema, const CallCopy& copy)
     : tensors_(copy.arguments().size()) {
   view_.op = schema.name;
   for (size_t i = 0; i < copy.arguments().size(); ++i) {

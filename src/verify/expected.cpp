@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "verify/bounds.hpp"
-#include "verify/element.hpp"
 
 namespace opmux::verify {
 namespace {

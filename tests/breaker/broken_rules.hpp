@@ -1,6 +1,6 @@
 #pragma once
 
-#include "health/breaker_rules.hpp"
+#include "health/breaker_state.hpp"
 
 /// Breaker rules with one deliberate error each; the tests must find it.
 namespace opmux::test {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "health/breaker_group.hpp"
+#include "health/breaker_registry.hpp"
 #include "model_sync.hpp"
 
 namespace opmux::test {

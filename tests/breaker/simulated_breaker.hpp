@@ -6,7 +6,7 @@
 #include <string>
 
 #include "fibers.hpp"
-#include "health/breaker_group.hpp"
+#include "health/breaker_registry.hpp"
 
 namespace opmux::test {
 

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "health/breaker_group.hpp"
+#include "health/breaker_registry.hpp"
 
 namespace opmux::test {
 namespace {

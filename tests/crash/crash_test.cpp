@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "health/quarantine_store.hpp"
+#include "crash/quarantine_file.hpp"
 #include "server_process.hpp"
 #include "temporary_folder.hpp"
 
@@ -39,8 +39,8 @@ class Crash : public testing::Test {
     EXPECT_EQ(candidates, 16u);
     return ids;
   }
-  health::QuarantineBook book() const {
-    return health::QuarantineStore(folder.at("store")).read().value();
+  crash::QuarantineBook book() const {
+    return crash::QuarantineStore(folder.at("store")).read().value();
   }
   void forget() const { std::filesystem::remove_all(folder.at("store")); }
 

@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
-#include "base/store_folder.hpp"
-#include "health/process_journal.hpp"
-#include "health/quarantine_store.hpp"
+#include "base/files.hpp"
+#include "crash/process_journal.hpp"
+#include "crash/quarantine_file.hpp"
 #include "temporary_folder.hpp"
 
 namespace opmux::health {
@@ -24,15 +24,16 @@ int journal_kills() {
 
 /// Writes journals, names and slots until it is killed.
 [[noreturn]] void write_journals(const std::string& folder, int at_work) {
-  ProcessJournal& journal = ProcessJournal::instance();
+  crash::ProcessJournal& journal = crash::ProcessJournal::instance();
   uint32_t number = 0;
   while (true) {
     if (!journal.join(folder, false, 1).ok()) ::_exit(1);
     if (number == 0 && ::write(at_work, "!", 1) != 1) ::_exit(1);
-    MarkSlot* const slot = journal.take_slot();
+    crash::MarkSlot* const slot = journal.take_slot();
     for (int i = 0; i < 20; ++i) {
-      const JournalName name{++number % kNumberMask + 1, false, "b" + std::to_string(number),
-                             "op/x.v" + std::to_string(number)};
+      const crash::JournalName name{++number % crash::kNumberMask + 1, false,
+                                    "b" + std::to_string(number),
+                                    "op/x.v" + std::to_string(number)};
       if (!journal.note({&name, 1}).ok()) ::_exit(1);
       slot->marks[0].store(name.number);
       slot->marks[0].store(0);
@@ -46,7 +47,7 @@ TEST(JournalWriter, killed_at_any_moment_leaves_a_readable_journal) {
   const test::TemporaryFolder folder;
   const std::string run = folder.at("run");
   ASSERT_TRUE(base::make_private_folder(run).ok());
-  const QuarantineStore store(folder.at("store"));
+  const crash::QuarantineStore store(folder.at("store"));
   std::minstd_rand random(1);
   uint64_t unreadable = 0, ends = 0;
   int pipe[2] = {-1, -1};
@@ -64,7 +65,7 @@ TEST(JournalWriter, killed_at_any_moment_leaves_a_readable_journal) {
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status)) << "the writer ended before it was killed";
-    const Settlement found = settle(run, store, 1'700'000'000);
+    const crash::Settlement found = crash::settle(run, store, 1'700'000'000);
     unreadable += found.damaged + found.other_version;
     ends += found.ends;
   }

@@ -8,7 +8,7 @@
 #include <opmux/json.hpp>
 #include <opmux/opmux.hpp>
 
-#include "health/quarantine_store.hpp"
+#include "crash/quarantine_file.hpp"
 #include "temporary_folder.hpp"
 
 namespace opmux::test {
@@ -27,20 +27,20 @@ constexpr int64_t kToday = 1'700'000'000;
 class QuarantineChoice : public testing::Test {
  protected:
   void enter(const std::string& id, const std::string& build, int64_t since = kToday) {
-    health::QuarantineBook book;
+    crash::QuarantineBook book;
     ASSERT_TRUE(
         store()
             .change(book,
-                    [&](health::QuarantineBook& now) {
+                    [&](crash::QuarantineBook& now) {
                       now.entries.push_back(
-                          {id, build, "SIGSEGV", since, since + health::kQuarantineSeconds});
+                          {id, build, "SIGSEGV", since, since + crash::kQuarantineSeconds});
                       now.ends.push_back(
                           {kToday, 77, {{"op/fast.kernel", "-"}, {"op/other.kernel", "-"}}});
                       return true;
                     })
             .ok());
   }
-  health::QuarantineStore store() const { return health::QuarantineStore(folder.at("store")); }
+  crash::QuarantineStore store() const { return crash::QuarantineStore(folder.at("store")); }
 
   void start() {
     Options options{.environment = {{}}, .backends = false, .state = {folder.path(), {}}};
@@ -97,7 +97,7 @@ TEST_F(QuarantineChoice, entries_of_another_build_and_expired_ones_do_not_apply)
   ASSERT_EQ(runtime->quarantine().entries.size(), 1u);
   EXPECT_FALSE(runtime->quarantine().entries[0].here);
   runtime.reset();
-  enter("op/fast.kernel", "-", kToday - health::kQuarantineSeconds - 1);
+  enter("op/fast.kernel", "-", kToday - crash::kQuarantineSeconds - 1);
   start();
   EXPECT_TRUE(fast_is_used());
 }

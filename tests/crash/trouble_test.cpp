@@ -13,8 +13,8 @@
 
 #include <opmux/opmux.hpp>
 
+#include "crash/journal_file.hpp"
 #include "forked.hpp"
-#include "health/journal_layout.hpp"
 #include "temporary_folder.hpp"
 
 namespace opmux::test {
@@ -148,7 +148,7 @@ TEST(CrashJournalTrouble, a_full_name_table_is_counted_and_logged_once) {
   const TemporaryFolder folder;
   EXPECT_TRUE(true_in_forked_child([&] {
     ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{health::kJournalMapped + 100, health::kJournalMapped + 100};
+    const rlimit limit{crash::kJournalMapped + 100, crash::kJournalMapped + 100};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     Troubled troubled(folder.path());
     const CrashJournalState state = troubled.runtime().crash_journal();
@@ -160,10 +160,10 @@ TEST(CrashJournalTrouble, a_full_name_table_is_counted_and_logged_once) {
 TEST(CrashJournalTrouble, journals_of_an_older_version_and_damaged_ones_are_counted_and_skipped) {
   const TemporaryFolder folder;
   ::mkdir(folder.at("run").c_str(), 0700);
-  health::JournalHeader header{};
-  health::kJournalMagic.copy(header.magic, sizeof header.magic);
+  crash::JournalHeader header{};
+  crash::kJournalMagic.copy(header.magic, sizeof header.magic);
   header.version = 0;
-  header.check = health::check_of(header);
+  header.check = crash::check_of(header);
   write_file(folder.at("run/journal-1"), {reinterpret_cast<const char*>(&header), sizeof header});
   write_file(folder.at("run/journal-2"), "OPMUX");
   Troubled troubled(folder.path());

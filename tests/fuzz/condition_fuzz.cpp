@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "policy/condition_program.hpp"
-#include "registry/dependencies.hpp"
+#include "policy/conditions/condition_program.hpp"
+#include "schema/dependencies.hpp"
 #include "standard_registry.hpp"
 
 namespace opmux::fuzz {
@@ -17,16 +17,16 @@ const opmux::registry::RegistrySnapshot& known_operators() {
 }
 
 /// Evaluates the condition for a call of which only the schema is known.
-void answer(const policy::ConditionProgram& program, const registry::Schema& schema) {
-  registry::Arguments arguments;
+void answer(const policy::ConditionProgram& program, const schema::Schema& schema) {
+  schema::Arguments arguments;
   arguments.count = static_cast<uint32_t>(schema.args.size());
-  registry::BoundDims dims;
+  schema::BoundDims dims;
   for (const int64_t size : {int64_t{-1}, int64_t{0}, int64_t{64}, INT64_MAX}) {
     dims.values.fill(size);
-    const registry::Signature signature{&schema, &arguments, &dims, 5, 1};
+    const schema::Signature signature{&schema, &arguments, &dims, 5, 1};
     (void)program.answer(signature);
   }
-  registry::Dependencies dependencies;
+  schema::Dependencies dependencies;
   program.add_dependencies(dependencies);
   (void)dependencies.facts();
 }
@@ -39,7 +39,7 @@ void try_text(std::string_view text) {
   }
   if (condition->to_string() != text) std::abort();
   for (const char* const op : {"attention", "gelu_and_mul", "rms_norm"}) {
-    const registry::Schema& schema = *known_operators().find(op)->schema;
+    const schema::Schema& schema = *known_operators().find(op)->schema;
     policy::ExpressionProblem problem;
     const auto program = policy::ConditionProgram::compile(*condition, schema, &problem);
     if (program) {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "byte_source.hpp"
-#include "plugin/bounded_read.hpp"
-#include "plugin/descriptor_reader.hpp"
+#include "plugin/read/bounded_read.hpp"
+#include "plugin/read/descriptor_reader.hpp"
 #include "registry/registry.hpp"
 
 namespace opmux::fuzz {

@@ -1,7 +1,7 @@
 // The ELF reader on arbitrary bytes: accepted files must satisfy its postconditions.
 #include <cstdlib>
 
-#include "plugin/elf_reader.hpp"
+#include "plugin/trust/elf_reader.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto facts = opmux::plugin::read_elf(std::as_bytes(std::span(data, size)));

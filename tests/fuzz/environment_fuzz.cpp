@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/environment.hpp"
-#include "policy/policy_set.hpp"
+#include "policy/rules/environment.hpp"
+#include "policy/rules/policy_set.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace opmux::policy;

@@ -4,10 +4,10 @@
 #include <memory>
 #include <string_view>
 
-#include "config/policy_reader.hpp"
-#include "policy/lint.hpp"
-#include "policy/operator_policy.hpp"
-#include "policy/policy_set.hpp"
+#include "policy/files/policy_reader.hpp"
+#include "policy/rules/lint.hpp"
+#include "policy/rules/operator_policy.hpp"
+#include "policy/rules/policy_set.hpp"
 #include "standard_registry.hpp"
 
 namespace {
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace opmux;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const registry::RegistrySnapshot& known = known_operators();
-  auto policy = config::parse_policy(text, "p.yaml", &known);
+  auto policy = policy::parse_policy(text, "p.yaml", &known);
   if (!policy) {
     const Status refused = policy.error();
     if (!refused.message().starts_with("p.yaml:") || !refused.reason().starts_with("policy.")) {

@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 
-#include "base/digest.hpp"
-#include "record/file_text.hpp"
-#include "record/recording.hpp"
+#include "base/crypto.hpp"
+#include "replay/recording.hpp"
+#include "replay/recording_file.hpp"
 
 namespace {
 
@@ -18,11 +18,11 @@ void insist(bool holds) {
 }
 
 void read(std::string_view bytes) {
-  const auto recording = record::parse_file(bytes, "fuzz");
+  const auto recording = replay::parse_file(bytes, "fuzz");
   if (!recording) return insist(recording.error().reason() == "replay.file");
-  const std::string once = record::to_file(*recording);
-  const auto again = record::parse_file(once, "fuzz");
-  insist(again && record::to_file(*again) == once);
+  const std::string once = replay::to_file(*recording);
+  const auto again = replay::parse_file(once, "fuzz");
+  insist(again && replay::to_file(*again) == once);
   insist(again->arguments_text() == recording->arguments_text());
   insist(again->complete() == recording->complete());
 }
@@ -32,7 +32,7 @@ void read(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   read(bytes);
-  std::string sealed(record::kTitle);
+  std::string sealed(replay::kTitle);
   sealed += "\nsha256 " + opmux::base::sha256_hex(std::as_bytes(std::span(bytes))) + "\n";
   read(sealed.append(bytes));
   return 0;

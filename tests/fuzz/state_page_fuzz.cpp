@@ -4,20 +4,20 @@
 #include <string>
 
 #include "base/checked_line.hpp"
-#include "telemetry/state_page_text.hpp"
+#include "status/status_text.hpp"
 
 namespace {
 
 void try_page(std::string_view text) {
-  const auto page = opmux::telemetry::parse_state_page(text);
+  const auto page = opmux::status_file::parse_state_page(text);
   if (!page) {
     if (!page.error().reason().starts_with("state_page.")) std::abort();
     return;
   }
   const auto& own = page->process.runtimes.at(0);
   const std::string body = state_page_body(*page);
-  const auto again = opmux::telemetry::parse_state_page(
-      opmux::telemetry::state_page_text(body, own.written, own.updates));
+  const auto again = opmux::status_file::parse_state_page(
+      opmux::status_file::state_page_text(body, own.written, own.updates));
   if (!again || state_page_body(*again) != body) std::abort();
   if (to_json(page->process) != to_json(again->process)) std::abort();
 }

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "plugin/probe_report.hpp"
-#include "plugin/verdict_cache.hpp"
+#include "plugin/probe/probe_report.hpp"
+#include "plugin/probe/verdict_cache.hpp"
 
 namespace {
 

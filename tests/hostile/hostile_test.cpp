@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plugin/probe.hpp"
+#include "plugin/probe/probe.hpp"
 #include "probe/process_state.hpp"
 
 namespace opmux::plugin {

@@ -41,9 +41,9 @@ class Mutations(unittest.TestCase):
     def drawn(self, text):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
-            (root / "src/tensor").mkdir(parents=True)
-            (root / "src/tensor/a.hpp").write_text(text)
-            found = mutations.mutants_of(root, "tensor", [], random.Random(1))
+            (root / "src/schema").mkdir(parents=True)
+            (root / "src/schema/a.hpp").write_text(text)
+            found = mutations.mutants_of(root, "schema", [], random.Random(1))
         return sorted(mutant.line for mutant in found)
 
     def test_draws_from_bodies_of_functions_only(self):

@@ -3,8 +3,8 @@
 #include <bit>
 #include <stdexcept>
 
-#include "dispatch/argument_words.hpp"
-#include "dispatch/call.hpp"
+#include "dispatch/call/argument_words.hpp"
+#include "dispatch/call/call.hpp"
 #include "runtime/core.hpp"
 
 namespace opmux::property {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "dispatch/bound_plan.hpp"
+#include "dispatch/plan/bound_plan.hpp"
 #include "world.hpp"
 
 namespace opmux::property {

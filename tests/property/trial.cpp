@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "config/policy_reader.hpp"
 #include "file_text.hpp"
+#include "policy/files/policy_reader.hpp"
 #include "ruling.hpp"
 
 namespace opmux::property {
@@ -48,7 +48,7 @@ void Trial::disagree(const std::string& what) {
 /// The policy after a round trip through a policy file.
 Policy Trial::through_text(const Policy& policy) {
   const std::string text = file_text(policy, world_.schema, draw_.chance(30));
-  auto read = config::parse_policy(text, "drawn.yaml");
+  auto read = policy::parse_policy(text, "drawn.yaml");
   if (!read) {
     disagree("a text was refused: " + read.error().to_string() + "\n" + text);
     return {};

@@ -19,8 +19,8 @@
 #include <string_view>
 #include <thread>
 
-#include "plugin/checked_file.hpp"
-#include "plugin/loader.hpp"
+#include "plugin/open/loader.hpp"
+#include "plugin/trust/checked_file.hpp"
 #include "registry/registry.hpp"
 
 namespace fs = std::filesystem;

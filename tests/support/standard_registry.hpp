@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "registry/schema.hpp"
 #include "registry/snapshot.hpp"
-#include "registry/standard_schemas.hpp"
+#include "schema/schema.hpp"
+#include "schema/standard_schemas.hpp"
 
 namespace opmux::test {
 
@@ -23,12 +23,12 @@ inline registry::ImplementationPtr named_only(const std::string& op, const char*
 /// The standard operators, each with three implementations.
 inline registry::RegistrySnapshot standard_registry() {
   registry::RegistrySnapshot all;
-  for (const registry::StandardSchema& text : registry::standard_schemas()) {
-    auto schema = registry::parse_schema(text.text);
+  for (const schema::StandardSchema& text : schema::standard_schemas()) {
+    auto schema = schema::parse_schema(text.text);
     if (!schema) continue;
     const std::string name = schema->name;
     registry::OperatorRecord record;
-    record.schema = std::make_shared<const registry::Schema>(std::move(*schema));
+    record.schema = std::make_shared<const schema::Schema>(std::move(*schema));
     record.implementations = {named_only(name, "acme.v1", Kind::vendor),
                               named_only(name, "reference.scalar", Kind::reference),
                               named_only(name, "simd.v1", Kind::default_)};

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "conformance/operators/shapers.hpp"
-#include "verify/element.hpp"
+#include "verify/bounds.hpp"
 
 /// Generic shaper for operators of plugins and programs, of which only the schema is known.
 namespace opmux::conformance::operators {

@@ -1,4 +1,4 @@
-#include "verify/element.hpp"
+#include "verify/bounds.hpp"
 #include "verify/operators/bounds.hpp"
 #include "verify/operators/product.hpp"
 

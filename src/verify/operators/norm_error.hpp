@@ -4,7 +4,6 @@
 #include <span>
 
 #include "verify/bounds.hpp"
-#include "verify/element.hpp"
 
 namespace opmux::verify::operators {
 

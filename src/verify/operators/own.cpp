@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "verify/element.hpp"
+#include "verify/bounds.hpp"
 #include "verify/operators/bounds.hpp"
 
 /// Generic bounds for operators that plugins and programs define; only their schema is known.

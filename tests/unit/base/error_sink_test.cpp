@@ -1,4 +1,4 @@
-#include "base/error_sink.hpp"
+#include "base/status.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/openmp.hpp"
+#include "base/thread_pool.hpp"
 
 #include <dlfcn.h>
 

@@ -1,4 +1,4 @@
-#include "base/store_folder.hpp"
+#include "base/files.hpp"
 
 #include <sys/stat.h>
 
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/whole_file.hpp"
+#include "base/files.hpp"
 #include "temporary_folder.hpp"
 
 namespace opmux::base {

@@ -1,4 +1,4 @@
-#include "base/thread_state.hpp"
+#include "base/process.hpp"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

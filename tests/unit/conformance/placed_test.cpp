@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "conformance/crash.hpp"
-#include "conformance/layout.hpp"
+#include "conformance/draft.hpp"
+#include "conformance/trial.hpp"
 
 namespace opmux::conformance {
 namespace {

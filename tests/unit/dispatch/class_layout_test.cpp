@@ -1,27 +1,26 @@
-#include "dispatch/class_layout.hpp"
+#include "dispatch/decide/class_layout.hpp"
 
 #include <memory>
 
-#include "dispatch/locked_choices.hpp"
+#include "dispatch/decide/locked_choices.hpp"
 
 namespace opmux::dispatch {
 namespace {
 
-using registry::Dependencies;
-using registry::Fact;
-using registry::FactKind;
-using registry::Predicate;
-using registry::Relation;
+using schema::Dependencies;
+using schema::Fact;
+using schema::FactKind;
+using schema::Predicate;
+using schema::Relation;
 
-const registry::Schema& schema() {
-  static const registry::Schema parsed =
-      registry::parse_schema(
-          "norm(out Tensor y[..., H], Tensor x[..., H], Tensor? w[H], int n = 0)")
+const schema::Schema& schema() {
+  static const schema::Schema parsed =
+      schema::parse_schema("norm(out Tensor y[..., H], Tensor x[..., H], Tensor? w[H], int n = 0)")
           .value();
   return parsed;
 }
 
-const Fact kH{FactKind::dim, 0}, kRows{FactKind::dim, registry::kRowsDim};
+const Fact kH{FactKind::dim, 0}, kRows{FactKind::dim, schema::kRowsDim};
 
 /// A checked call of rows x H, optionally with a weight.
 struct Call {
@@ -37,19 +36,19 @@ struct Call {
     EXPECT_TRUE(check_arguments(schema(), arguments, dims).ok());
   }
   Call(const Call&) = delete;
-  registry::Signature signature(uint32_t ambient = 0, uint32_t tag = 0) const {
+  schema::Signature signature(uint32_t ambient = 0, uint32_t tag = 0) const {
     return {&schema(), &arguments, &dims, ambient, tag};
   }
 
   alignas(64) static inline float memory[4096];
   TensorView y, x, w, absent;
-  registry::Arguments arguments;
-  registry::BoundDims dims;
+  schema::Arguments arguments;
+  schema::BoundDims dims;
 };
 
-ClassKey key(const ClassLayout& layout, const registry::Signature& signature) {
+ClassKey key(const ClassLayout& layout, const schema::Signature& signature) {
   ClassKey key;
-  EXPECT_TRUE(layout.key_of(registry::FactsOf{signature}, key));
+  EXPECT_TRUE(layout.key_of(schema::FactsOf{signature}, key));
   return key;
 }
 
@@ -184,7 +183,7 @@ TEST(ClassLayout, facts_that_do_not_fit_into_a_key_are_reported) {
   EXPECT_FALSE(layout.fits());
   ClassKey key;
   const Call call(1, 8);
-  EXPECT_FALSE(layout.key_of(registry::FactsOf{call.signature()}, key));
+  EXPECT_FALSE(layout.key_of(schema::FactsOf{call.signature()}, key));
 }
 
 TEST(ClassLayout, ambient_facts_and_tags_count_if_a_check_reads_them) {
@@ -194,8 +193,8 @@ TEST(ClassLayout, ambient_facts_and_tags_count_if_a_check_reads_them) {
   const ClassLayout layout(dependencies);
   const Call call(1, 8);
   const ClassKey plain = key(layout, call.signature());
-  EXPECT_FALSE(plain.equals(key(layout, call.signature(registry::kDeterministic))));
-  EXPECT_TRUE(plain.equals(key(layout, call.signature(registry::kGrad))));
+  EXPECT_FALSE(plain.equals(key(layout, call.signature(schema::kDeterministic))));
+  EXPECT_TRUE(plain.equals(key(layout, call.signature(schema::kGrad))));
   EXPECT_FALSE(plain.equals(key(layout, call.signature(0, 7))));
 }
 
@@ -213,8 +212,8 @@ Dependencies all_kinds_of_questions() {
   all.add(Fact{FactKind::layout, 1});
   all.add(Fact{FactKind::device, 1});
   all.add(Fact{FactKind::ambient, 2});
-  registry::Formula formula{{kRows, kH}, {}};
-  using Op = registry::WhereExpression::Op;
+  schema::Formula formula{{kRows, kH}, {}};
+  using Op = schema::WhereExpression::Op;
   formula.steps = {{Op::scalar, 0, 0},
                    {Op::scalar, 1, 0},
                    {Op::multiply, 0, 0},
@@ -246,7 +245,7 @@ TEST(ClassLayout, the_facts_of_a_key_read_back_and_hold_for_the_calls_of_that_ke
                 own.equals(key(layout, other->signature())))
           << text;
     }
-    EXPECT_EQ(classes.find(one->signature(registry::kDeterministic)), nullptr);
+    EXPECT_EQ(classes.find(one->signature(schema::kDeterministic)), nullptr);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "dispatch/class_table.hpp"
+#include "dispatch/decide/class_table.hpp"
 
 #include <thread>
 

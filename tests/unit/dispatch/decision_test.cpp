@@ -1,11 +1,11 @@
-#include "dispatch/decision.hpp"
+#include "dispatch/decide/decision.hpp"
 
 #include <gmock/gmock.h>
 
 #include <map>
 
 #include "drafts.hpp"
-#include "policy/policy_set.hpp"
+#include "policy/rules/policy_set.hpp"
 #include "stage.hpp"
 
 namespace opmux::test {
@@ -15,13 +15,13 @@ namespace {
 class Measured final : public tune::TuningView {
  public:
   std::optional<tune::TuningRow> row(const registry::ImplementationRecord& implementation,
-                                     const registry::Signature&) const override {
+                                     const schema::Signature&) const override {
     const auto found = rows.find(implementation.id);
     return found == rows.end() ? std::nullopt : std::optional(found->second);
   }
-  registry::Dependencies dependencies(const registry::Schema& schema) const override {
-    registry::Dependencies all;
-    all.add(*resolve_fact(schema, registry::FactKind::dim, "H"));
+  schema::Dependencies dependencies(const schema::Schema& schema) const override {
+    schema::Dependencies all;
+    all.add(*resolve_fact(schema, schema::FactKind::dim, "H"));
     return all;
   }
   std::map<std::string, tune::TuningRow> rows;
@@ -29,12 +29,12 @@ class Measured final : public tune::TuningView {
 
 class Ill final : public health::HealthView {
  public:
-  Answer ask(const registry::ImplementationRecord& implementation, const registry::Signature&,
+  Answer ask(const registry::ImplementationRecord& implementation, const schema::Signature&,
              bool) const override {
     if (implementation.id != open) return {};
     return {registry::Reason::health_open, "it rests"};
   }
-  bool on_outcome(const registry::ImplementationRecord&, const registry::Signature&, Code,
+  bool on_outcome(const registry::ImplementationRecord&, const schema::Signature&, Code,
                   const health::Pass&) override {
     return false;
   }
@@ -74,8 +74,8 @@ struct DecisionTest : testing::Test {
   std::shared_ptr<const policy::OperatorPolicy> compiled;
   dispatch::DecisionInput input;
   const Rows t;
-  registry::Arguments arguments;
-  registry::BoundDims dims;
+  schema::Arguments arguments;
+  schema::BoundDims dims;
   Measured tuning;
   Ill health;
   TensorView there[2];
@@ -123,7 +123,7 @@ TEST_F(DecisionTest, measured_times_do_not_cross_a_preference) {
 TEST_F(DecisionTest, facts_that_tuning_reads_are_dependencies) {
   (void)decide();
   const auto facts = dispatch::dependencies_of(input).facts();
-  EXPECT_THAT(facts, testing::Contains(*resolve_fact(*op->schema, registry::FactKind::dim, "H")));
+  EXPECT_THAT(facts, testing::Contains(*resolve_fact(*op->schema, schema::FactKind::dim, "H")));
 }
 
 TEST_F(DecisionTest, unhealthy_candidates_are_refused_with_their_reason) {

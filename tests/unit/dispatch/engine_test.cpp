@@ -254,7 +254,7 @@ TEST(Engine, logs_each_choice_and_each_refusal_once) {
     ASSERT_TRUE(op(rows.y, rows.x).ok());
   }
   EXPECT_EQ(stage.told("call.fell_back"), 1u);
-  telemetry::EventLog& log = stage.runtime.core().log();
+  base::EventLog& log = stage.runtime.core().log();
   EXPECT_EQ(log.count("call.fell_back", "copy", "copy/plain.one", "failed"), 5u);
   EXPECT_EQ(log.suppressed(), 6u) << "including the repeated decision after a failure";
 }

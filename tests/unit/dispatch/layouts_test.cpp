@@ -1,5 +1,5 @@
-#include "dispatch/free_dims.hpp"
-#include "dispatch/thread_block.hpp"
+#include "dispatch/call/thread_block.hpp"
+#include "dispatch/plan/free_dims.hpp"
 #include "stage.hpp"
 
 #include <array>

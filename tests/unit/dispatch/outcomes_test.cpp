@@ -1,4 +1,4 @@
-#include "dispatch/attempt.hpp"
+#include "dispatch/call/attempt.hpp"
 
 #include "stage.hpp"
 

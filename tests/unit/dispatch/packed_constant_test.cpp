@@ -1,4 +1,4 @@
-#include "dispatch/packed_constant.hpp"
+#include "dispatch/plan/packed_constant.hpp"
 
 #include <barrier>
 #include <optional>

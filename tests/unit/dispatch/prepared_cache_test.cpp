@@ -1,4 +1,4 @@
-#include "dispatch/prepared_cache.hpp"
+#include "dispatch/plan/prepared_cache.hpp"
 
 #include <barrier>
 #include <set>

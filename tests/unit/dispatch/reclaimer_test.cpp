@@ -1,11 +1,11 @@
-#include "dispatch/reclaimer.hpp"
+#include "dispatch/reclaim/reclaimer.hpp"
 
 #include <barrier>
 #include <thread>
 
-#include "dispatch/cold_mark.hpp"
-#include "dispatch/plan_ids.hpp"
-#include "dispatch/plan_roll.hpp"
+#include "dispatch/plan/bound_plan.hpp"
+#include "dispatch/plan/plan_ids.hpp"
+#include "dispatch/reclaim/slow_path_guard.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -55,7 +55,7 @@ TEST(Reclaimer, waits_for_a_call_of_its_plan_and_for_no_other) {
 
 TEST(Reclaimer, sees_marks_at_levels_that_a_thread_used_before) {
   ThreadBlock& block = own_thread_block();
-  static health::MarkSlot elsewhere;
+  static crash::MarkSlot elsewhere;
   block.places.places[1].store(&elsewhere);
   elsewhere.marks[2].store(7);
   Reclaimer reclaimer;
@@ -73,9 +73,9 @@ TEST(PlanIds, name_their_owner_and_implementation) {
   const uint64_t id = ids.id(3, 41);
   EXPECT_TRUE(PlanIds::is_of(id, 1234567));
   EXPECT_FALSE(PlanIds::is_of(id, 1234568));
-  EXPECT_EQ(id & health::kNumberMask, health::number_in_marks(41));
+  EXPECT_EQ(id & crash::kNumberMask, crash::number_in_marks(41));
   EXPECT_NE(ids.id(4, 41), id);
-  EXPECT_EQ(ids.id(0, health::kNumberMask) & health::kNumberMask, 0u) << "the number does not fit";
+  EXPECT_EQ(ids.id(0, crash::kNumberMask) & crash::kNumberMask, 0u) << "the number does not fit";
   EXPECT_EQ(id & kColdBit, 0u);
 }
 

@@ -1,4 +1,4 @@
-#include "dispatch/argument_words.hpp"
+#include "dispatch/call/argument_words.hpp"
 
 #include <array>
 #include <vector>

@@ -1,7 +1,7 @@
-#include "dispatch/transform.hpp"
+#include "dispatch/call/transform.hpp"
 
+#include "schema/dtype.hpp"
 #include "stage.hpp"
-#include "tensor/half.hpp"
 
 namespace opmux::test {
 namespace {
@@ -37,7 +37,7 @@ struct TransformTest : testing::Test {
     stage.add({.id = "twice/slow.x", .kind = Kind::default_, .priority = 100});
     for (int i = 0; i < 8; ++i) {
       floats[i] = static_cast<float>(i);
-      shorts[i] = tensor::to_bf16(static_cast<float>(i));
+      shorts[i] = schema::to_bf16(static_cast<float>(i));
     }
   }
 
@@ -89,10 +89,10 @@ TEST_F(TransformTest, short_floats_go_by_way_of_f32_and_come_back_rounded) {
   EXPECT_EQ(ran(b_y, b_x), "twice/fast.x widen(y, x)");
   EXPECT_EQ(given[0].dtype(), f32);
   for (size_t i = 0; i < 8; ++i) {
-    EXPECT_EQ(tensor::from_bf16(short_out[i]), 2 * static_cast<float>(i));
+    EXPECT_EQ(schema::from_bf16(short_out[i]), 2 * static_cast<float>(i));
   }
   EXPECT_EQ(ran(b_y, columns(shorts.data(), bf16)), "twice/fast.x widen(y, x)");
-  EXPECT_EQ(tensor::from_bf16(short_out[1]), 4.0f);
+  EXPECT_EQ(schema::from_bf16(short_out[1]), 4.0f);
   const TensorView halves{shorts.data(), f16, {2, 4}};
   EXPECT_EQ(ran({short_out.data(), f16, {2, 4}}, halves), "twice/fast.x widen(y, x)");
   const std::array<double, 8> doubles{};
@@ -104,7 +104,7 @@ TEST_F(TransformTest, a_warm_call_is_transformed_like_the_first) {
   for (int i = 0; i < 4; ++i) {
     short_out.fill(0);
     EXPECT_EQ(ran_by([&] { EXPECT_TRUE(twice(b_y, b_x).ok()); }), "twice/fast.x");
-    EXPECT_EQ(tensor::from_bf16(short_out[3]), 6.0f);
+    EXPECT_EQ(schema::from_bf16(short_out[3]), 6.0f);
     EXPECT_EQ(ran_by([&] { EXPECT_TRUE(twice(f_y, f_x).ok()); }), "twice/fast.x");
     EXPECT_EQ(given[1].data(), floats.data());
   }

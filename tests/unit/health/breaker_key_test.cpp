@@ -19,11 +19,11 @@ struct Call {
   }
   BreakerKey key() const { return BreakerKey::of({&schema, &arguments, &dims, 0, 0}); }
 
-  registry::Schema schema =
-      registry::parse_schema("copy(out Tensor y[..., H], Tensor x[..., H])").value();
+  schema::Schema schema =
+      schema::parse_schema("copy(out Tensor y[..., H], Tensor x[..., H])").value();
   TensorView view;
-  registry::Arguments arguments;
-  registry::BoundDims dims;
+  schema::Arguments arguments;
+  schema::BoundDims dims;
 };
 
 BreakerKey key_of(int64_t rows, int64_t h, DType dtype = f32) {
@@ -35,7 +35,7 @@ TEST(BreakerKey, sizes_between_two_powers_of_two_are_one_class) {
   EXPECT_NE(key_of(3, 4096), key_of(3, 4097));
   EXPECT_NE(key_of(3, 4096), key_of(3, 2048));
   EXPECT_NE(key_of(4, 8), key_of(5, 8));
-  EXPECT_EQ(key_of(1, 8).log2[registry::kRowsDim], 0);
+  EXPECT_EQ(key_of(1, 8).log2[schema::kRowsDim], 0);
 }
 
 TEST(BreakerKey, element_types_and_devices_are_separate_classes) {
@@ -51,11 +51,11 @@ TEST(BreakerKey, says_what_its_class_is) {
 
 TEST(BreakerKey, lists_the_facts_that_distinguish_its_class) {
   const Call call(TensorView(static_cast<void*>(nullptr), f32, {3, 4096}));
-  registry::Dependencies asked;
+  schema::Dependencies asked;
   add_questions(call.key(), call.schema, asked);
   const auto answers = [&](int64_t rows, int64_t h) {
     const Call other(TensorView(static_cast<void*>(nullptr), f32, {rows, h}));
-    const registry::Signature signature{&other.schema, &other.arguments, &other.dims, 0, 0};
+    const schema::Signature signature{&other.schema, &other.arguments, &other.dims, 0, 0};
     std::vector<bool> all;
     for (const auto& question : asked.questions()) all.push_back(holds(question, signature));
     return all;

@@ -1,4 +1,4 @@
-#include "plugin/bounded_read.hpp"
+#include "plugin/read/bounded_read.hpp"
 
 #include <gtest/gtest.h>
 

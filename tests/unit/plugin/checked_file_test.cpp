@@ -1,11 +1,11 @@
-#include "plugin/checked_file.hpp"
+#include "plugin/trust/checked_file.hpp"
 
 #include <sys/stat.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/digest.hpp"
+#include "base/crypto.hpp"
 #include "private_folder.hpp"
 
 namespace opmux::plugin {

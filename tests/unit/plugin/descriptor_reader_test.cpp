@@ -1,4 +1,4 @@
-#include "plugin/descriptor_reader.hpp"
+#include "plugin/read/descriptor_reader.hpp"
 
 #include <functional>
 #include <stdexcept>
@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plugin/bounded_read.hpp"
 #include "plugin/host.hpp"
+#include "plugin/read/bounded_read.hpp"
 
 namespace opmux::plugin {
 namespace {

@@ -1,4 +1,4 @@
-#include "plugin/discovery.hpp"
+#include "plugin/discover/discovery.hpp"
 
 #include <unistd.h>
 

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plugin/checked_file.hpp"
-#include "plugin/elf_reader.hpp"
+#include "plugin/trust/checked_file.hpp"
+#include "plugin/trust/elf_reader.hpp"
 
 namespace opmux::plugin {
 namespace {

@@ -1,4 +1,4 @@
-#include "plugin/loader.hpp"
+#include "plugin/open/loader.hpp"
 
 #include <pthread.h>
 
@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "plugin/host.hpp"
-#include "plugin/library.hpp"
+#include "plugin/open/library.hpp"
 
 namespace opmux::plugin {
 namespace {

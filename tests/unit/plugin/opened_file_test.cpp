@@ -1,4 +1,4 @@
-#include "plugin/opened_file.hpp"
+#include "plugin/open/opened_file.hpp"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "plugin/probe.hpp"
-#include "plugin/sealed_copy.hpp"
+#include "plugin/open/opened_file.hpp"
+#include "plugin/probe/probe.hpp"
 #include "private_folder.hpp"
 
 namespace opmux::plugin {

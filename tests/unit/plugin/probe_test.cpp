@@ -1,4 +1,4 @@
-#include "plugin/probe.hpp"
+#include "plugin/probe/probe.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,9 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plugin/probe_environment.hpp"
-#include "plugin/probe_protocol.hpp"
-#include "plugin/probe_report.hpp"
+#include "plugin/probe/probe.hpp"
+#include "plugin/probe/probe_report.hpp"
 
 namespace opmux::plugin {
 namespace {

@@ -1,13 +1,13 @@
-#include "plugin/signature.hpp"
+#include "plugin/trust/signature.hpp"
 
 #include <sys/stat.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/ed25519.hpp"
-#include "plugin/checked_file.hpp"
-#include "plugin/loader.hpp"
+#include "base/crypto.hpp"
+#include "plugin/open/loader.hpp"
+#include "plugin/trust/checked_file.hpp"
 #include "private_folder.hpp"
 
 namespace opmux::plugin {

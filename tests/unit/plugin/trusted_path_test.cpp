@@ -1,4 +1,4 @@
-#include "plugin/trusted_path.hpp"
+#include "plugin/trust/trusted_path.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "plugin/verdict_cache.hpp"
+#include "plugin/probe/verdict_cache.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "plugin/verdict.hpp"
+#include "plugin/probe/verdict.hpp"
 
 #include <gtest/gtest.h>
 

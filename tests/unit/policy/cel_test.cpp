@@ -5,15 +5,15 @@
 #include <sstream>
 #include <string>
 
-#include "policy/condition_program.hpp"
+#include "policy/conditions/condition_program.hpp"
 #include "policy_bench.hpp"
 
 namespace opmux::policy {
 namespace {
 
-const registry::Schema& cel_schema() {
-  static const registry::Schema schema =
-      registry::parse_schema(
+const schema::Schema& cel_schema() {
+  static const schema::Schema schema =
+      schema::parse_schema(
           "cel(out Tensor y[A, B, C], Tensor x[A, B, C], int i = 0, int j = 0, bool p = false, "
           "bool q = false, enum{none, tanh} mode = none)")
           .value();
@@ -46,16 +46,16 @@ class CelCall {
     dims_.values[2] = number("C");
   }
 
-  const registry::Signature& signature() const { return signature_; }
+  const schema::Signature& signature() const { return signature_; }
 
  private:
   int64_t number(const std::string& name) { return std::stoll(values_[name]); }
 
   std::map<std::string, std::string> values_;
   TensorView x_;
-  registry::Arguments arguments_;
-  registry::BoundDims dims_;
-  registry::Signature signature_;
+  schema::Arguments arguments_;
+  schema::BoundDims dims_;
+  schema::Signature signature_;
 };
 
 std::string answer_of(const std::string& bindings, const std::string& text) {
@@ -64,9 +64,9 @@ std::string answer_of(const std::string& bindings, const std::string& text) {
   const auto program = ConditionProgram::compile(*condition, cel_schema());
   if (!program) return "error";
   switch (program->answer(CelCall(bindings).signature())) {
-    case registry::Answer::yes: return "true";
-    case registry::Answer::no: return "false";
-    case registry::Answer::unknown: return "error";
+    case schema::Answer::yes: return "true";
+    case schema::Answer::no: return "false";
+    case schema::Answer::unknown: return "error";
   }
   return {};
 }

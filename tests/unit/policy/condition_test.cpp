@@ -1,4 +1,4 @@
-#include "policy/condition_program.hpp"
+#include "policy/conditions/condition_program.hpp"
 
 #include <gtest/gtest.h>
 
@@ -76,8 +76,8 @@ TEST(Condition, reads_contiguity_alignment_and_layout) {
 TEST(Condition, reads_scalars_ambient_words_and_the_tag) {
   EXPECT_TRUE(holds(Condition::scalar("window", Compare::greater, 0), {.window = 128}));
   EXPECT_TRUE(holds(Condition::scalar("causal", Compare::equal, 1), {.causal = true}));
-  EXPECT_TRUE(holds(Condition::ambient("grad"), {.ambient = registry::kGrad}));
-  EXPECT_FALSE(holds(Condition::ambient("training"), {.ambient = registry::kGrad}));
+  EXPECT_TRUE(holds(Condition::ambient("grad"), {.ambient = schema::kGrad}));
+  EXPECT_FALSE(holds(Condition::ambient("training"), {.ambient = schema::kGrad}));
   EXPECT_TRUE(holds(Condition::tag(7), {.tag = 7}));
   EXPECT_FALSE(holds(Condition::tag(7), {.tag = 8}));
 }
@@ -90,7 +90,7 @@ TEST(Condition, joins_by_and_or_and_not) {
     for (const bool b : {false, true}) {
       for (const bool c : {false, true}) {
         const NormCall call{
-            .hidden = a ? 101 : 99, .dtype = b ? f16 : f32, .ambient = c ? registry::kGrad : 0};
+            .hidden = a ? 101 : 99, .dtype = b ? f16 : f32, .ambient = c ? schema::kGrad : 0};
         EXPECT_EQ(holds(wide && half && graded, call), a && b && c);
         EXPECT_EQ(holds(wide || half || graded, call), a || b || c);
         EXPECT_EQ(holds((wide && half) || graded, call), (a && b) || c);
@@ -130,7 +130,7 @@ TEST(Condition, a_text_can_ask_for_every_fact_of_a_call) {
                       .dtype = bf16,
                       .weight = true,
                       .causal = true,
-                      .ambient = registry::kGrad,
+                      .ambient = schema::kGrad,
                       .tag = base::tag_number("layer.3")};
   for (const std::string_view text : {"H == 4096",
                                       "rows == 32",
@@ -166,7 +166,7 @@ TEST(Condition, a_text_can_ask_for_every_fact_of_a_call) {
 
 TEST(Condition, asks_one_question_where_one_is_enough) {
   const auto op = norm_operator();
-  registry::Dependencies dependencies;
+  schema::Dependencies dependencies;
   for (const std::string_view text : {"H > 64", "64 < H", "H % 16 == 0", "H in [64, 128]"}) {
     ConditionProgram::compile(condition_of(text), *op->schema)->add_dependencies(dependencies);
   }

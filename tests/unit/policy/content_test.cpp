@@ -1,4 +1,4 @@
-#include "policy/content.hpp"
+#include "policy/rules/policy_set.hpp"
 
 #include <set>
 

@@ -1,4 +1,4 @@
-#include "policy/environment.hpp"
+#include "policy/rules/environment.hpp"
 
 #include <string>
 #include <vector>

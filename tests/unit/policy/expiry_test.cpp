@@ -1,6 +1,6 @@
-#include "policy/expiry.hpp"
+#include "policy/rules/policy_set.hpp"
 
-#include "base/date.hpp"
+#include "base/clock.hpp"
 
 namespace opmux::policy {
 namespace {

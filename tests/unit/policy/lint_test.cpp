@@ -1,9 +1,8 @@
-#include "policy/lint.hpp"
+#include "policy/rules/lint.hpp"
 
 #include <gtest/gtest.h>
 
-#include "policy/effects.hpp"
-#include "policy/unmatched.hpp"
+#include "policy/rules/lint.hpp"
 #include "policy_bench.hpp"
 
 namespace opmux::policy {

@@ -1,4 +1,4 @@
-#include "policy/operator_policy.hpp"
+#include "policy/rules/operator_policy.hpp"
 
 #include <string>
 #include <vector>
@@ -171,12 +171,12 @@ TEST(OperatorPolicy, depends_on_what_its_conditions_ask) {
       {{Source::file,
         {.rules = {{.when = kWide && Condition::dtype("x", f16), .deny = {"default"}},
                    {.op = "softmax", .when = Condition::ambient("grad"), .deny = {"default"}}}}}});
-  const registry::Dependencies& depends = bench.policy().dependencies();
+  const schema::Dependencies& depends = bench.policy().dependencies();
   ASSERT_EQ(depends.questions().size(), 1u);
-  EXPECT_EQ(depends.questions()[0].relation, registry::Relation::at_least);
+  EXPECT_EQ(depends.questions()[0].relation, schema::Relation::at_least);
   EXPECT_EQ(depends.questions()[0].value, 101);
   ASSERT_EQ(depends.exact().size(), 1u);
-  EXPECT_EQ(depends.exact()[0].kind, registry::FactKind::dtype);
+  EXPECT_EQ(depends.exact()[0].kind, schema::FactKind::dtype);
 }
 
 TEST(OperatorPolicy, a_rule_that_can_change_nothing_here_adds_no_dependency) {

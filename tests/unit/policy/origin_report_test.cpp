@@ -1,4 +1,4 @@
-#include "policy/origin_report.hpp"
+#include "policy/rules/origin_report.hpp"
 
 #include <string>
 #include <vector>

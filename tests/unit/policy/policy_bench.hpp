@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/operator_policy.hpp"
-#include "policy/policy_set.hpp"
+#include "policy/rules/operator_policy.hpp"
+#include "policy/rules/policy_set.hpp"
 
 namespace opmux::policy {
 
@@ -26,7 +26,7 @@ struct CandidateSpec {
 inline std::shared_ptr<const registry::OperatorRecord> make_operator(
     const std::string& schema, const std::vector<CandidateSpec>& candidates) {
   auto op = std::make_shared<registry::OperatorRecord>();
-  op->schema = std::make_shared<registry::Schema>(registry::parse_schema(schema).value());
+  op->schema = std::make_shared<schema::Schema>(schema::parse_schema(schema).value());
   for (const CandidateSpec& spec : candidates) {
     auto impl = std::make_shared<registry::ImplementationRecord>();
     impl->id = spec.id;
@@ -63,7 +63,7 @@ struct NormCall {
 /// A call of norm() together with the data that its signature points to.
 class BoundCall {
  public:
-  BoundCall(const NormCall& call, const registry::Schema& schema)
+  BoundCall(const NormCall& call, const schema::Schema& schema)
       : signature_{&schema, &arguments_, &dims_, call.ambient, call.tag} {
     const Device device{call.device_type, call.device_id};
     x_ = TensorView(call.data, call.dtype, {call.rows, call.hidden}, device);
@@ -85,13 +85,13 @@ class BoundCall {
   }
   BoundCall(const BoundCall&) = delete;
 
-  const registry::Signature& signature() const { return signature_; }
+  const schema::Signature& signature() const { return signature_; }
 
  private:
-  registry::Signature signature_;
+  schema::Signature signature_;
   TensorView x_, weight_;
-  registry::Arguments arguments_;
-  registry::BoundDims dims_;
+  schema::Arguments arguments_;
+  schema::BoundDims dims_;
 };
 
 inline PolicyLayerPtr layer_of(Source source, Policy policy) {

@@ -1,4 +1,4 @@
-#include "policy/policy_set.hpp"
+#include "policy/rules/policy_set.hpp"
 
 #include <chrono>
 #include <string>

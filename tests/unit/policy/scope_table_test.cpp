@@ -1,4 +1,4 @@
-#include "policy/scope_table.hpp"
+#include "policy/rules/scope_table.hpp"
 
 #include <atomic>
 #include <string>

@@ -1,4 +1,4 @@
-#include "policy/token.hpp"
+#include "policy/rules/token.hpp"
 
 #include <string>
 #include <vector>

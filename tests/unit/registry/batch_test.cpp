@@ -164,7 +164,7 @@ TEST_F(BatchTest, a_signature_that_does_not_parse_is_refused) {
 }
 
 TEST_F(BatchTest, a_hash_matches_the_whole_list_or_a_legal_shorter_one) {
-  const Schema schema = parse_schema(kNorm).value();
+  const schema::Schema schema = schema::parse_schema(kNorm).value();
   for (const size_t count : {4u, 3u, 2u}) {
     ImplementationDraft one = draft("norm", "v" + std::to_string(count));
     one.prefix_hash = schema.prefix_hash(count);
@@ -181,19 +181,19 @@ TEST_F(BatchTest, a_hash_matches_the_whole_list_or_a_legal_shorter_one) {
 TEST_F(BatchTest, reads_are_resolved_against_the_schema) {
   ImplementationDraft one = draft("norm", "v1");
   one.kernel.verify = [](void*, const opmux_facts*, opmux_error*) -> int32_t { return OPMUX_OK; };
-  one.verify_reads = {{FactKind::dim, "H"}};
-  one.plan_reads = {{FactKind::dtype, "x"}};
+  one.verify_reads = {{schema::FactKind::dim, "H"}};
+  one.plan_reads = {{schema::FactKind::dtype, "x"}};
   ASSERT_TRUE(refusal(one).ok());
-  EXPECT_THAT(norms()[0]->verify_reads, ElementsAre(Fact{FactKind::dim, 0}));
-  EXPECT_THAT(*norms()[0]->plan_reads, ElementsAre(Fact{FactKind::dtype, 1}));
+  EXPECT_THAT(norms()[0]->verify_reads, ElementsAre(schema::Fact{schema::FactKind::dim, 0}));
+  EXPECT_THAT(*norms()[0]->plan_reads, ElementsAre(schema::Fact{schema::FactKind::dtype, 1}));
 
   one.variant = "v2";
-  one.verify_reads = {{FactKind::dim, "K"}};
+  one.verify_reads = {{schema::FactKind::dim, "K"}};
   EXPECT_EQ(refusal(one).reason(), "registry.reads");
   EXPECT_EQ(refusal(one).message(),
             "verify_reads lists a fact of kind 4 about 'K', which norm does not have");
   one.verify_reads = {};
-  one.plan_reads = {{static_cast<FactKind>(99), "x"}};
+  one.plan_reads = {{static_cast<schema::FactKind>(99), "x"}};
   EXPECT_EQ(refusal(one).reason(), "registry.reads");
 }
 

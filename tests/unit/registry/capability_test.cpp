@@ -13,11 +13,11 @@ constexpr const char* kText =
 
 /// A call of the schema above whose parts a test can change.
 struct Call {
-  Schema schema = parse_schema(kText).value();
+  schema::Schema schema = schema::parse_schema(kText).value();
   alignas(64) std::array<char, 128> memory{};
   std::array<TensorView, 3> tensors;
-  Arguments arguments;
-  BoundDims dims{};
+  schema::Arguments arguments;
+  schema::BoundDims dims{};
   uint32_t ambient = 0;
 
   Call() {
@@ -38,7 +38,7 @@ struct Call {
     tensors[arg] = tensor;
     arguments.values[arg].tensor = &tensors[arg];
   }
-  Signature signature() const { return {&schema, &arguments, &dims, ambient, 0}; }
+  schema::Signature signature() const { return {&schema, &arguments, &dims, ambient, 0}; }
 
   /// Message of the first failing check, or "".
   std::string refusal(const Caps& caps) const {
@@ -163,7 +163,7 @@ TEST(Capability, device_type_counts_and_its_number_does_not) {
 TEST(Capability, inference_only) {
   Call call;
   EXPECT_EQ(call.refusal(Caps{}.inference_only()), "");
-  call.ambient = kGrad;
+  call.ambient = schema::kGrad;
   EXPECT_EQ(call.refusal(Caps{}.inference_only()),
             "caps.inference_only: grad must be off: the implementation is for inference only");
   EXPECT_EQ(call.refusal(Caps{}), "");
@@ -238,17 +238,17 @@ TEST(Capability, an_architecture_range_is_numbers_with_dots_and_ignored_for_the_
 
 TEST(Capability, dependencies_are_questions_about_dimensions_and_exact_facts_otherwise) {
   const Call call;
-  Dependencies dependencies;
+  schema::Dependencies dependencies;
   add_dependencies(
       compile_caps(Caps{}.multiple_of("H", 16).dtypes("x", {f32}).inference_only(), call.schema)
           .value(),
       dependencies);
   ASSERT_EQ(dependencies.questions().size(), 1u);
   EXPECT_EQ(dependencies.questions()[0],
-            (Predicate{{FactKind::dim, 0}, Relation::multiple_of, 16}));
-  EXPECT_EQ(
-      dependencies.exact(),
-      (std::vector<Fact>{{FactKind::dtype, 1}, {FactKind::device, 0}, {FactKind::ambient, 0}}));
+            (schema::Predicate{{schema::FactKind::dim, 0}, schema::Relation::multiple_of, 16}));
+  EXPECT_EQ(dependencies.exact(), (std::vector<schema::Fact>{{schema::FactKind::dtype, 1},
+                                                             {schema::FactKind::device, 0},
+                                                             {schema::FactKind::ambient, 0}}));
 }
 
 }  // namespace

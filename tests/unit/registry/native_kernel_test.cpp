@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error_sink.hpp"
+#include "base/status.hpp"
 
 namespace opmux::registry {
 namespace {
@@ -81,7 +81,7 @@ TEST(NativeKernel, carries_everything_over_and_leaves_missing_functions_null) {
   EXPECT_EQ(draft.signature, all.signature);
   EXPECT_EQ(draft.build_id, "b1");
   ASSERT_TRUE(draft.verify_reads);
-  EXPECT_EQ(draft.verify_reads->at(0), (FactName{FactKind::dim, "N"}));
+  EXPECT_EQ(draft.verify_reads->at(0), (schema::FactName{schema::FactKind::dim, "N"}));
   EXPECT_EQ(draft.kernel.run, nullptr);
   EXPECT_EQ(draft.kernel.verify, nullptr);
 }

@@ -1,4 +1,4 @@
-#include "registry/stream_history.hpp"
+#include "registry/backend.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/policy_diff.hpp"
+#include "policy/policy_diff.hpp"
 
 #include "stage.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "registry/schema.hpp"
+#include "schema/schema.hpp"
 
 namespace opmux::verify {
 namespace {

@@ -1,4 +1,4 @@
-#include "verify/element.hpp"
+#include "verify/bounds.hpp"
 
 #include <cmath>
 #include <limits>

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "verify/bounds.hpp"
-#include "verify/element.hpp"
 
 namespace opmux::verify {
 namespace {

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <opmux/status.hpp>
+
+namespace opmux::base {
+
+/// Owns a file descriptor and closes it in the destructor. Move-only.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) noexcept : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    if (this != &other) reset(other.release());
+    return *this;
+  }
+  ~Descriptor() { reset(); }
+
+  explicit operator bool() const noexcept { return number_ >= 0; }
+  int get() const noexcept { return number_; }
+  /// Transfers ownership of the descriptor to the caller.
+  int release() noexcept { return std::exchange(number_, -1); }
+  void reset(int number = -1) noexcept {
+    if (number_ >= 0) close(number_);
+    number_ = number;
+  }
+
+ private:
+  int number_ = -1;
+};
+
+/// A lock between processes, by flock() on a file that is created if needed and never removed. Held
+/// for the lifetime of the object.
+class FileLock {
+ public:
+  /// Waits at most this long for the current holder. Converts to false, with errno set, if the lock
+  /// was not acquired.
+  FileLock(const std::string& path, int milliseconds)
+      : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+    if (!file_) return;
+    constexpr timespec kPause{0, 1'000'000};
+    while (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+      const int why = errno;
+      if (why == EINTR) continue;
+      if (why != EWOULDBLOCK || milliseconds-- <= 0) {
+        file_.reset();
+        errno = why;
+        return;
+      }
+      ::nanosleep(&kPause, nullptr);
+    }
+  }
+  explicit operator bool() const { return static_cast<bool>(file_); }
+
+ private:
+  Descriptor file_;
+};
+
+/// Writes all bytes to a descriptor at its current position. Returns false with errno set on
+/// failure.
+bool write_all(int descriptor, std::string_view bytes);
+
+/// Replaces a file atomically: writes a temporary file next to it and renames it, so that readers
+/// find either the old or the new text. On failure returns false with errno set and leaves the file
+/// unchanged.
+bool replace_file(const std::string& path, std::string_view text, unsigned mode);
+
+/// Reads a regular file of at most `most` bytes; does not follow a symbolic link. Fails with
+/// "store.read".
+Result<std::string> read_whole(const std::string& path, size_t most);
+
+/// The folder for persistent data: `state_dir`/store if `state_dir` is given, else
+/// $XDG_STATE_HOME/opmux, else ~/.local/state/opmux. Empty if no such folder is known, or if the
+/// process runs with raised privileges and `state_dir` is not given.
+std::string store_folder(const std::string& state_dir);
+
+/// The folder for data of running processes: `state_dir`/run if `state_dir` is given, else
+/// $XDG_RUNTIME_DIR/opmux, else /dev/shm/opmux-UID.
+std::string run_folder(const std::string& state_dir);
+
+/// Creates a folder and its parents with access for this user only (0700). Fails with
+/// "store.folder" if the folder cannot be created or written to, belongs to another user, or is
+/// accessible to others.
+Status make_private_folder(const std::string& path);
+
+/// The real path of libopmux, or of the program if libopmux is linked into it. Empty if it cannot
+/// be determined.
+std::string own_library();
+
+/// The folder of libopmux, or `../lib` relative to the program's folder if libopmux is linked into
+/// the program. Empty if it cannot be determined.
+std::string installation_folder();
+
+}  // namespace opmux::base

@@ -1,0 +1,147 @@
+#include "base/maintenance.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <system_error>
+
+#include "base/process.hpp"
+
+namespace opmux::base {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+/// Upper bound of a wait, in case the clock is not steady.
+constexpr uint64_t kLongestWait = 60'000 * kMillisecond;
+
+}  // namespace
+
+struct Maintenance::Thread {
+  Descriptor wake{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::atomic<bool> ending{false};
+  uint64_t process = process_number();
+  std::thread thread;
+
+  void call() const {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(wake.get(), &one, sizeof(one));
+  }
+};
+
+Maintenance::~Maintenance() { stop(); }
+
+void Maintenance::stop() {
+  Thread* const own = thread_.exchange(nullptr);
+  if (own == nullptr) return;
+  // A forked child does not have the parent's thread, so there is nothing to join; the object is
+  // leaked.
+  if (own->process != process_number()) return;
+  own->ending.store(true);
+  own->call();
+  if (own->thread.joinable()) own->thread.join();
+  delete own;
+}
+
+void Maintenance::add(MakeJob make) {
+  auto entry = std::make_shared<Entry>();
+  entry->make = std::move(make);
+  entry->job = entry->make();
+  entry->made_in = process_number();
+  entries_.update([&](Entries& entries) {
+    entries.push_back(entry);
+    return true;
+  });
+  if (own_thread_) start();
+}
+
+void Maintenance::start() {
+  const std::lock_guard lock(starting_);
+  started_in_.store(process_number(), std::memory_order_relaxed);
+  Thread* const present = thread_.load();
+  if (present != nullptr && present->process == process_number()) {
+    present->call();
+    return;
+  }
+  auto own = std::make_unique<Thread>();
+  if (!own->wake) return;
+  const BlockedSignals blocked;
+  try {
+    own->thread = std::thread([this, thread = own.get()] { serve(*thread); });
+  } catch (const std::system_error&) {
+    return;  // no thread could be created: tick() still runs the jobs
+  }
+  thread_.store(own.release());
+}
+
+void Maintenance::serve(Thread& own) {
+  pthread_setname_np(pthread_self(), "opmux");
+  std::vector<const Entry*> ready;
+  while (!own.ending.load()) {
+    uint64_t due = 0;
+    {
+      const std::lock_guard lock(running_);
+      due = run_due(clock_.now_ns(), ready);
+    }
+    wait(own, due, ready);
+  }
+}
+
+void Maintenance::wait(Thread& own, uint64_t due_ns, std::vector<const Entry*>& ready) {
+  std::vector<pollfd> waiting{{own.wake.get(), POLLIN, 0}};
+  std::vector<const Entry*> owners;
+  {
+    const std::lock_guard lock(running_);
+    for (const auto& entry : *entries_.get()) {
+      if (entry->job->descriptor() < 0) continue;
+      waiting.push_back({entry->job->descriptor(), POLLIN, 0});
+      owners.push_back(entry.get());
+    }
+  }
+  const uint64_t now = clock_.now_ns();
+  const uint64_t left = due_ns <= now ? 0 : std::min(due_ns - now, kLongestWait);
+  const auto milliseconds = static_cast<int>((left + kMillisecond - 1) / kMillisecond);
+  ready.clear();
+  if (::poll(waiting.data(), waiting.size(), milliseconds) <= 0) return;
+  uint64_t calls = 0;
+  if (waiting[0].revents != 0) {
+    [[maybe_unused]] const ssize_t got = ::read(own.wake.get(), &calls, sizeof(calls));
+  }
+  for (size_t i = 0; i < owners.size(); ++i) {
+    if (waiting[i + 1].revents != 0) ready.push_back(owners[i]);
+  }
+}
+
+uint64_t Maintenance::run_due(uint64_t now_ns, const std::vector<const Entry*>& ready) {
+  uint64_t next = kNever;
+  const std::shared_ptr<const Entries> entries = entries_.get();
+  for (const auto& entry : *entries) {
+    if (entry->made_in != process_number()) {
+      // The fork may have interrupted its run, so it is not destroyed.
+      (void)entry->job.release();
+      entry->job = entry->make();
+      entry->made_in = process_number();
+      entry->due.store(0, std::memory_order_relaxed);
+    }
+    const bool asked = std::ranges::find(ready, entry.get()) != ready.end();
+    if (asked || entry->due.load(std::memory_order_relaxed) <= now_ns) {
+      entry->due.store(entry->job->run(now_ns), std::memory_order_relaxed);
+    }
+    next = std::min(next, entry->due.load(std::memory_order_relaxed));
+  }
+  return next;
+}
+
+void Maintenance::tick(uint64_t now_ns) {
+  const std::unique_lock lock(running_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  std::vector<const Entry*> ready;
+  for (const auto& entry : *entries_.get()) {
+    pollfd waiting{entry->job->descriptor(), POLLIN, 0};
+    if (waiting.fd >= 0 && ::poll(&waiting, 1, 0) > 0) ready.push_back(entry.get());
+  }
+  run_due(now_ns, ready);
+}
+
+}  // namespace opmux::base

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace opmux::crash {
+
+inline constexpr uint32_t kMarkLevels = 8;  ///< maximum nesting depth of calls
+
+/// Marks with this bit mean "reading the operator's state" and name no implementation.
+inline constexpr uint64_t kColdBit = uint64_t{1} << 63;
+
+/// The lowest bits of all other marks are the implementation's number; 0 = none.
+inline constexpr uint32_t kNumberBits = 18;
+inline constexpr uint32_t kNumberMask = (1u << kNumberBits) - 1;
+
+/// The number of an implementation in marks; 0 if it does not fit in kNumberBits.
+constexpr uint32_t number_in_marks(uint32_t implementation) {
+  return implementation < kNumberMask ? implementation + 1 : 0;
+}
+
+/// The calls that one thread is inside of, per nesting level. `marks` holds plan ids; `running`
+/// holds the number of an implementation that runs on the slow path, whose mark does not name it. A
+/// slot is in the thread's memory or in the crash journal, where it outlives the process. Only its
+/// thread writes it.
+struct alignas(64) MarkSlot {
+  std::atomic<uint64_t> marks[kMarkLevels] = {};
+  std::atomic<uint32_t> running[kMarkLevels] = {};
+  uint32_t unused[8] = {};
+
+  /// The implementation that the thread is in at this level; 0 = none.
+  uint32_t number_at(uint32_t level) const {
+    const uint32_t slow = running[level].load(std::memory_order_relaxed);
+    if (slow != 0) return slow & kNumberMask;
+    const uint64_t mark = marks[level].load(std::memory_order_relaxed);
+    return (mark & kColdBit) != 0 ? 0 : static_cast<uint32_t>(mark) & kNumberMask;
+  }
+  /// The implementation at the deepest level; 0 = none.
+  uint32_t innermost() const {
+    for (uint32_t level = kMarkLevels; level-- > 0;) {
+      if (const uint32_t number = number_at(level)) return number;
+    }
+    return 0;
+  }
+  void clear() {
+    for (auto& mark : marks) mark.store(0, std::memory_order_relaxed);
+    for (auto& number : running) number.store(0, std::memory_order_relaxed);
+  }
+};
+static_assert(sizeof(MarkSlot) == 128);
+
+/// The slots of a thread, current and earlier ones: plans that a program bound may still use an
+/// earlier slot.
+struct MarkPlaces {
+  static constexpr uint32_t kMost = 16;
+  std::atomic<MarkSlot*> places[kMost] = {};  ///< null after the last one in use
+
+  /// The implementation that the thread is in; 0 = none. Safe in signal handlers.
+  uint32_t innermost() const {
+    for (uint32_t i = kMost; i-- > 0;) {
+      const MarkSlot* const place = places[i].load(std::memory_order_relaxed);
+      if (place == nullptr) continue;
+      if (const uint32_t number = place->innermost()) return number;
+    }
+    return 0;
+  }
+};
+
+}  // namespace opmux::crash

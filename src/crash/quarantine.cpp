@@ -1,0 +1,206 @@
+#include "crash/quarantine.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "crash/process_journal.hpp"
+
+namespace opmux::crash {
+namespace {
+
+constexpr int kLockWait = 2000;  // milliseconds
+
+std::string day_of(int64_t seconds) {
+  const time_t time = seconds;
+  struct tm parts{};
+  char text[16];
+  ::gmtime_r(&time, &parts);
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d", &parts)};
+}
+
+template <class Visit>
+void for_each_implementation(const registry::RegistrySnapshot& snapshot, Visit&& visit) {
+  for (const auto& [name, op] : snapshot.operators) {
+    for (const auto& implementation : op->implementations) visit(*implementation);
+  }
+}
+
+/// Removes an implementation, or all if `id` is empty, from a book; returns the number of entries
+/// removed.
+size_t take_out(QuarantineBook& book, std::string_view id) {
+  const auto concerned = [&](const auto& one) { return id.empty() || one.id == id; };
+  size_t count = std::erase_if(book.entries, concerned);
+  for (UncleanEnd& end : book.ends) count += std::erase_if(end.suspects, concerned);
+  std::erase_if(book.ends, [](const UncleanEnd& end) { return end.suspects.empty(); });
+  return count;
+}
+
+}  // namespace
+
+QuarantineKeeper::~QuarantineKeeper() {
+  if (joined_.load()) ProcessJournal::instance().leave(handler_.load());
+}
+
+void QuarantineKeeper::start(const std::string& state_dir, CrashJournal wish) {
+  store_ = QuarantineStore(base::store_folder(state_dir));
+  if (wish == CrashJournal::off) return read_store();
+  const std::string folder = base::run_folder(state_dir);
+  if (Status status = base::make_private_folder(folder); !status.ok()) {
+    tell_problem(status);
+    return read_store();
+  }
+  const base::FileLock lock(lock_path(folder), kLockWait);
+  if (!lock) {
+    tell_problem({Code::unavailable, "journal.file",
+                  base::concat("cannot lock ", folder, ": ", std::strerror(errno))});
+    return read_store();
+  }
+  const Settlement found = settle(folder, store_, now());
+  at_start_.ends = found.ends;
+  at_start_.damaged = found.damaged;
+  at_start_.other_version = found.other_version;
+  book_.update([&](QuarantineBook& book) {
+    book = found.book;
+    return true;
+  });
+  tell(found.news);
+  join(folder, wish == CrashJournal::with_handler);
+}
+
+void QuarantineKeeper::join(const std::string& folder, bool handler) {
+  Status status = ProcessJournal::instance().join(folder, handler, now());
+  if (!status.ok()) return tell_problem(status);
+  handler_.store(handler);
+  joined_.store(true);
+  at_start_.on = true;
+  at_start_.handler = handler;
+}
+
+void QuarantineKeeper::read_store() {
+  const auto found = store_.read();
+  if (!found) {
+    ++at_start_.damaged;
+    return tell({{Level::warning, std::string(found.error().reason()), "",
+                  base::concat("the quarantine list cannot be read: ", found.error().message())}});
+  }
+  at_start_.damaged += found->damaged;
+  book_.update([&](QuarantineBook& book) {
+    book = *found;
+    return true;
+  });
+}
+
+void QuarantineKeeper::tell(const std::vector<JournalNews>& news) {
+  for (const JournalNews& one : news) {
+    parts_.log->tell(one.level, one.code, "", one.impl, one.text, [&] { return one.text; });
+  }
+}
+
+void QuarantineKeeper::tell_problem(const Status& why) {
+  at_start_.problem = why.message();
+  tell({{Level::warning, "journal.off", "",
+         base::concat("the crash journal is off: ", why.message())}});
+}
+
+void QuarantineKeeper::apply(const registry::RegistrySnapshotPtr& snapshot) {
+  const bool known =
+      texts_.with([&](Texts& texts) { return std::exchange(texts.applied, snapshot) == snapshot; });
+  if (known) return;
+  if (joined_.load(std::memory_order_relaxed)) note_names(*snapshot);
+  mark(*snapshot);
+}
+
+void QuarantineKeeper::note_names(const registry::RegistrySnapshot& snapshot) {
+  std::vector<JournalName> names;
+  for_each_implementation(snapshot, [&](const registry::ImplementationRecord& one) {
+    names.push_back({number_in_marks(one.number), one.kind == Kind::reference,
+                     plain_build(one.build_id), one.id});
+  });
+  const Status status = ProcessJournal::instance().note(names);
+  if (status.ok()) return;
+  unnoted_.fetch_add(1, std::memory_order_relaxed);
+  parts_.log->tell(Level::warning, "journal.names", "", "", "", [&] {
+    return base::concat("crashes in new implementations cannot be attributed to them: ",
+                        status.message());
+  });
+}
+
+void QuarantineKeeper::mark(const registry::RegistrySnapshot& snapshot) {
+  const auto book = book_.get();
+  const int64_t today = now();
+  for_each_implementation(snapshot, [&](const registry::ImplementationRecord& one) {
+    const Quarantined* const entry = one.kind == Kind::reference
+                                         ? nullptr
+                                         : book->find(one.id, plain_build(one.build_id), today);
+    const bool marked = one.quarantined.load(std::memory_order_relaxed) != nullptr;
+    if ((entry != nullptr) == marked) return;
+    one.quarantined.store(entry == nullptr ? nullptr : text_for(*entry), std::memory_order_release);
+  });
+}
+
+const std::string* QuarantineKeeper::text_for(const Quarantined& entry) {
+  auto text = std::make_unique<const std::string>(
+      base::concat(entry.how == "suspect" ? "two processes were killed inside it"
+                                          : "a process ended inside it by " + entry.how,
+                   " (", day_of(entry.since), "); quarantined until ", day_of(entry.expires),
+                   " or until 'opmux quarantine clear ", entry.id, "'"));
+  return texts_.with([&](Texts& texts) {
+    texts.kept.push_back(std::move(text));
+    return texts.kept.back().get();
+  });
+}
+
+Quarantine QuarantineKeeper::list(const registry::RegistrySnapshot& snapshot) {
+  // Other processes may have changed the store. If it cannot be read, use the book of this runtime.
+  const auto stored = store_.read();
+  const auto held = book_.get();
+  QuarantineBook book = stored ? *stored : *held;
+  book.forget_old(now());
+  Quarantine all;
+  for (const Quarantined& entry : book.entries) {
+    all.entries.push_back({entry.id, entry.build, entry.how, entry.since, entry.expires, false});
+    for_each_implementation(snapshot, [&](const registry::ImplementationRecord& one) {
+      all.entries.back().here |= one.id == entry.id && plain_build(one.build_id) == entry.build;
+    });
+  }
+  std::ranges::sort(all.entries, {}, &QuarantineEntry::implementation);
+  for (const UncleanEnd& end : book.ends) {
+    all.suspected.push_back({end.when, end.process, {}});
+    for (const auto& suspect : end.suspects) {
+      all.suspected.back().implementations.push_back(suspect.id);
+    }
+  }
+  return all;
+}
+
+Result<size_t> QuarantineKeeper::clear(std::string_view id,
+                                       const registry::RegistrySnapshot& snapshot) {
+  size_t count = 0;
+  QuarantineBook stored;
+  const Status kept = store_.change(stored, [&](QuarantineBook& book) {
+    count = take_out(book, id);
+    return count != 0;
+  });
+  if (!kept.ok()) return kept;
+  book_.update([&](QuarantineBook& book) {
+    count = std::max(count, take_out(book, id));
+    return true;
+  });
+  mark(snapshot);
+  return count;
+}
+
+CrashJournalState QuarantineKeeper::state() const {
+  CrashJournalState now = at_start_;
+  ProcessJournal& journal = ProcessJournal::instance();
+  if (now.on) now.path = journal.path();
+  now.unnoted = unnoted_.load(std::memory_order_relaxed);
+  now.threads_left_out = now.on ? journal.threads_left_out() : 0;
+  return now;
+}
+
+}  // namespace opmux::crash

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <opmux/quarantine.hpp>
+#include <opmux/status.hpp>
+
+#include "base/event_log.hpp"
+#include "base/locks.hpp"
+#include "crash/quarantine_file.hpp"
+#include "registry/snapshot.hpp"
+
+namespace opmux::crash {
+
+/// A runtime's use of the process's crash journal, and the quarantines that apply to it.
+/// Thread-safe once started.
+class QuarantineKeeper {
+ public:
+  struct Parts {
+    base::EventLog* log = nullptr;
+    std::function<std::chrono::sys_seconds()> utc;
+  };
+  explicit QuarantineKeeper(Parts parts) : parts_(std::move(parts)), store_("") {}
+  ~QuarantineKeeper();
+  QuarantineKeeper(const QuarantineKeeper&) = delete;
+  QuarantineKeeper& operator=(const QuarantineKeeper&) = delete;
+
+  /// If a journal is wanted, evaluates the journals of ended processes and opens one. Problems are
+  /// logged and counted.
+  void start(const std::string& state_dir, CrashJournal wish);
+
+  /// Called before a snapshot is published: writes the names of its implementations to the journal
+  /// and marks the quarantined ones.
+  void apply(const registry::RegistrySnapshotPtr& snapshot);
+
+  /// The current contents of the store. Entries of implementations in `snapshot` are marked `here`.
+  Quarantine list(const registry::RegistrySnapshot& snapshot);
+  /// Removes quarantines and suspicions of one implementation, or of all if `id` is empty; returns
+  /// how many. Later decisions of this runtime may differ.
+  Result<size_t> clear(std::string_view id, const registry::RegistrySnapshot& snapshot);
+  CrashJournalState state() const;
+
+ private:
+  int64_t now() const { return parts_.utc().time_since_epoch().count(); }
+  void join(const std::string& folder, bool handler);
+  void read_store();
+  void tell(const std::vector<JournalNews>& news);
+  void tell_problem(const Status& why);
+  void note_names(const registry::RegistrySnapshot& snapshot);
+  void mark(const registry::RegistrySnapshot& snapshot);
+  const std::string* text_for(const Quarantined& entry);
+
+  Parts parts_;
+  QuarantineStore store_;
+  base::Published<QuarantineBook> book_;  ///< quarantines that apply to this runtime
+  std::atomic<bool> joined_{false}, handler_{false};
+  CrashJournalState at_start_;
+  std::atomic<uint64_t> unnoted_{0};
+  struct Texts {
+    /// Referenced by ImplementationRecord::quarantined.
+    std::vector<std::unique_ptr<const std::string>> kept;
+    registry::RegistrySnapshotPtr applied;
+  };
+  base::ForkGuarded<Texts> texts_;
+};
+
+}  // namespace opmux::crash

@@ -1,0 +1,203 @@
+#include "crash/quarantine_file.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "base/checked_line.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+
+namespace opmux::crash {
+namespace {
+
+template <class T>
+bool take_number(std::string_view& rest, T& number) {
+  const std::string_view word = base::take_until(rest, ' ');
+  const auto read = std::from_chars(word.data(), word.data() + word.size(), number);
+  return read.ec == std::errc() && read.ptr == word.data() + word.size();
+}
+
+bool parse_entry(std::string_view rest, Quarantined& entry) {
+  if (!take_number(rest, entry.since) || !take_number(rest, entry.expires)) return false;
+  entry.how = base::take_until(rest, ' ');
+  entry.build = base::take_until(rest, ' ');
+  entry.id = rest;
+  return !entry.how.empty() && !entry.build.empty() && !entry.id.empty();
+}
+
+bool parse_end(std::string_view rest, UncleanEnd& end) {
+  if (!take_number(rest, end.when) || !take_number(rest, end.process)) return false;
+  while (!rest.empty()) {
+    std::string_view one = base::take_until(rest, ',');
+    const std::string_view id = base::take_until(one, '@');
+    end.suspects.push_back({std::string(id), std::string(one)});
+  }
+  return !end.suspects.empty();
+}
+
+void quarantine(QuarantineBook& book, const UncleanEnd::Suspect& whom, std::string how,
+                int64_t now) {
+  std::erase_if(book.entries, [&](const Quarantined& entry) {
+    return entry.id == whom.id && entry.build == whom.build;
+  });
+  book.entries.push_back({whom.id, whom.build, std::move(how), now, now + kQuarantineSeconds});
+}
+
+/// The single suspect that two ends share; null if they share none or several.
+const UncleanEnd::Suspect* alone_in_common(const UncleanEnd& a, const UncleanEnd& b) {
+  const UncleanEnd::Suspect* common = nullptr;
+  for (const UncleanEnd::Suspect& suspect : a.suspects) {
+    if (std::ranges::find(b.suspects, suspect) == b.suspects.end()) continue;
+    if (common != nullptr) return nullptr;
+    common = &suspect;
+  }
+  return common;
+}
+
+Judgement judge_fault(const JournalEnd& end, int64_t now, QuarantineBook& book) {
+  Judgement found{Judgement::Kind::elsewhere, "", name_of_end(end.signal), 0};
+  if (!end.culprit) return found;
+  found.id = end.culprit->id;
+  found.kind = Judgement::Kind::reference;
+  if (end.culprit->reference) return found;
+  quarantine(book, {end.culprit->id, end.culprit->build}, found.how, now);
+  found.kind = Judgement::Kind::blamed;
+  return found;
+}
+
+}  // namespace
+
+const Quarantined* QuarantineBook::find(std::string_view id, std::string_view build,
+                                        int64_t now) const {
+  for (const Quarantined& entry : entries) {
+    if (entry.id == id && entry.build == build && entry.expires > now) return &entry;
+  }
+  return nullptr;
+}
+
+void QuarantineBook::forget_old(int64_t now) {
+  std::erase_if(entries, [&](const Quarantined& entry) { return entry.expires <= now; });
+  std::erase_if(ends, [&](const UncleanEnd& end) { return end.when + kQuarantineSeconds <= now; });
+  if (ends.size() > kMostEnds) {
+    ends.erase(ends.begin(), ends.end() - static_cast<ptrdiff_t>(kMostEnds));
+  }
+  // Times in the future mean that the clock was set back.
+  for (Quarantined& entry : entries) {
+    entry.since = std::min(entry.since, now);
+    entry.expires = std::min(entry.expires, now + kQuarantineSeconds);
+  }
+  for (UncleanEnd& end : ends) end.when = std::min(end.when, now);
+}
+
+std::string QuarantineBook::text() const {
+  std::string all = base::concat(kTitle, "\n");
+  for (const Quarantined& entry : entries) {
+    all += base::checked_line(base::concat("quarantined ", entry.since, " ", entry.expires, " ",
+                                           entry.how, " ", entry.build, " ", entry.id));
+  }
+  for (const UncleanEnd& end : ends) {
+    std::string line = base::concat("end ", end.when, " ", end.process, " ");
+    for (size_t i = 0; i < end.suspects.size(); ++i) {
+      line += base::concat(i == 0 ? "" : ",", end.suspects[i].id, "@", end.suspects[i].build);
+    }
+    all += base::checked_line(line);
+  }
+  return all;
+}
+
+bool QuarantineBook::parse(std::string_view text) {
+  *this = {};
+  if (base::take_until(text, '\n') != kTitle) return false;
+  while (!text.empty()) {
+    const auto line = base::text_of_checked(base::take_until(text, '\n'));
+    std::string_view rest = line.value_or("");
+    const std::string_view word = base::take_until(rest, ' ');
+    Quarantined entry;
+    UncleanEnd end;
+    if (word == "quarantined" && parse_entry(rest, entry)) {
+      entries.push_back(std::move(entry));
+    } else if (word == "end" && parse_end(rest, end)) {
+      ends.push_back(std::move(end));
+    } else {
+      ++damaged;
+    }
+  }
+  return true;
+}
+
+Judgement judge(const JournalEnd& end, int64_t now, QuarantineBook& book) {
+  if (end.idle) return {};
+  if (end.signal != 0 && (end.thread_known || end.culprit)) return judge_fault(end, now, book);
+  UncleanEnd killed{now, end.process, {}};
+  for (const JournalName& name : end.in_flight) {
+    if (!name.reference) killed.suspects.push_back({name.id, name.build});
+  }
+  if (killed.suspects.empty()) return {};
+  Judgement found{Judgement::Kind::suspects, killed.suspects.front().id, "suspect",
+                  killed.suspects.size()};
+  for (const UncleanEnd& before : book.ends) {
+    const UncleanEnd::Suspect* const alone = alone_in_common(killed, before);
+    if (alone == nullptr) continue;
+    found.kind = Judgement::Kind::alone;
+    found.id = alone->id;
+    quarantine(book, *alone, found.how, now);
+    break;
+  }
+  book.ends.push_back(std::move(killed));
+  return found;
+}
+
+namespace {
+
+constexpr int kStoreLockWait = 2000;     // milliseconds
+constexpr size_t kMostBytes = 16 << 20;  // size limit of the file
+
+Status cannot(std::string_view what, const std::string& path, std::string_view why) {
+  return {Code::unavailable, "quarantine.file", base::concat(what, " ", path, ": ", why)};
+}
+
+}  // namespace
+
+Result<QuarantineBook> QuarantineStore::read() const {
+  struct stat found{};
+  if (::lstat(path().c_str(), &found) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return QuarantineBook{};
+    return cannot("cannot read", path(), std::strerror(errno));
+  }
+  if (found.st_uid != ::geteuid()) {
+    return cannot("cannot use", path(), "it is not owned by the current user");
+  }
+  const auto text = base::read_whole(path(), kMostBytes);
+  if (!text) return cannot("cannot use", path(), text.error().message());
+  QuarantineBook book;
+  if (book.parse(*text)) return book;
+  return Status(Code::unsupported, "quarantine.version",
+                base::concat(path(), " does not begin with '", QuarantineBook::kTitle,
+                             "': it is damaged or has another version"));
+}
+
+Status QuarantineStore::change(QuarantineBook& book,
+                               const std::function<bool(QuarantineBook&)>& edit) const {
+  book = {};
+  const Status folder = folder_.empty()
+                            ? cannot("cannot keep", "quarantines", "no state folder is set")
+                            : base::make_private_folder(folder_);
+  const base::FileLock lock(folder.ok() ? path() + ".lock" : "", kStoreLockWait);
+  const int why = errno;
+  auto known = read();
+  if (known) book = std::move(*known);
+  if (!edit(book)) return known ? Status() : known.error();
+  if (!folder.ok()) return folder;
+  if (!lock) return cannot("cannot lock", path(), std::strerror(why));
+  if (!known) return known.error();
+  if (!base::replace_file(path(), book.text(), 0600)) {
+    return cannot("cannot write", path(), std::strerror(errno));
+  }
+  return {};
+}
+
+}  // namespace opmux::crash

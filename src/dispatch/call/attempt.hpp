@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <opmux/status.hpp>
+
+#include "dispatch/call/call_frame.hpp"
+#include "dispatch/decide/choice.hpp"
+#include "dispatch/engine.hpp"
+#include "dispatch/operator_slot.hpp"
+#include "dispatch/plan/packed_constant.hpp"
+#include "dispatch/plan/prepared_cache.hpp"
+#include "schema/arguments.hpp"
+
+namespace opmux::dispatch {
+
+/// The result of running one candidate.
+struct Attempt {
+  Code outcome = Code::ok;
+  std::string text;      ///< error text of the implementation
+  PreparedPtr prepared;  ///< prepared state it ran with; may be null
+  PackPtr pack;          ///< packed constant it ran with; may be null
+};
+
+/// Runs a candidate on a frame: sets up pack, prepared state and workspace, then runs the kernel.
+/// Does not count the outcome.
+Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const schema::Signature& signature,
+                StackFrame& frame);
+
+/// attempt() with the plan's transforms: copies the tensors first, and copies the results back
+/// afterwards.
+Attempt attempt_transformed(OperatorSlot& slot, const PlanRecord& plan,
+                            const schema::Signature& signature, const CallSettings& settings);
+
+/// Puts the packed copy of the call's constant into the frame and packs it on first use. Does
+/// nothing if the call has no constant or the implementation does not pack. Fails with the
+/// implementation's outcome.
+Status load_pack(const PlanRecord& plan, const schema::Signature& signature, opmux_call& call,
+                 PackPtr& pack);
+
+/// Returns memory for a kernel's workspace, owned by the calling thread. A nested call gets
+/// separate memory, which `own` keeps. Null if `size` is 0 or the allocation fails.
+void* workspace_for(uint64_t size, bool nested, std::unique_ptr<std::byte[]>& own);
+
+/// The next step after an outcome other than ok.
+enum class Next : uint8_t { give_up, next_candidate, retry };
+
+/// Chooses the next step by outcome class. `retried`: this candidate was already retried once.
+Next after(Code outcome, bool strict, bool retried, const registry::OperatorRecord& op,
+           const registry::ImplementationRecord& implementation,
+           const schema::Arguments& arguments);
+
+/// True if an output overlaps an input in memory. A failed implementation may then have overwritten
+/// its inputs, so no other implementation may run on them.
+bool inputs_may_be_spoilt(const schema::Schema& schema, const schema::Arguments& arguments);
+
+/// Logs that the call falls back to the next candidate, and why.
+void tell_fallback(const OperatorSlot& slot, const registry::ImplementationRecord& implementation,
+                   Code outcome, std::string_view why);
+
+/// Increments the counter for an outcome; ok counts as a call.
+void count(ImplementationCounters& counters, Code outcome);
+
+/// Runs the operator's reference implementation, independent of normal calls: the run is not
+/// counted, nothing is cached, there is no fallback, and only the calling thread is used. Policy
+/// rules that require or prefer implementations are ignored, but a denied reference does not run.
+/// Fails with `no_candidate`, "dispatch.no_reference", if no reference can run; otherwise returns
+/// the outcome of the reference.
+Status run_reference(OperatorSlot& slot, const schema::Arguments& arguments, uint32_t tag);
+
+}  // namespace opmux::dispatch

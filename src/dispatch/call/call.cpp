@@ -1,0 +1,233 @@
+#include "dispatch/call/call.hpp"
+
+#include "dispatch/call/argument_words.hpp"
+#include "dispatch/call/slow_call.hpp"
+#include "dispatch/call/thread_block.hpp"
+#include "dispatch/engine.hpp"
+#include "dispatch/plan/cached_plan.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+/// Runs a plan whose frame is filled in and whose mark is in hazard slot 0. On success clears the
+/// slot; on any other outcome recover() continues with the arguments in the plan's frame.
+[[gnu::always_inline]] inline Status::Detail* run(GuardedPlan& plan) {
+  plan.error.text_size = 0;
+  const int32_t outcome = plan.run(plan.user_data, &plan.call);
+  plan.count_call();
+  if (outcome != OPMUX_OK) [[unlikely]] {
+    return recover(plan, outcome);
+  }
+  thread_block->clear(0);
+  return nullptr;
+}
+
+/// Stores the plan id in hazard slot 0. The store must precede the epoch load in current(): the
+/// compiler fence keeps their order in the program, and the writer's membarrier orders them in
+/// hardware (see ThreadBlock).
+[[gnu::always_inline]] inline void mark(ThreadBlock& block, const GuardedPlan& plan) {
+  block.marks[0].store(plan.plan_id, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+/// True if the plan was built for this epoch, context and call site. Call it after mark(); while it
+/// is true and the mark is set, everything the plan points to stays alive. The call site gives the
+/// kinds of the arguments, so no argument may be read as a tensor before this check.
+[[gnu::always_inline]] inline bool current(const GuardedPlan& plan, const OperatorSlot& slot,
+                                           const ThreadBlock& block, uint64_t site) {
+  const uint64_t epoch = slot.epoch.load(std::memory_order_acquire);
+  return ((plan.epoch ^ epoch) | (plan.context ^ block.context) | (plan.site.word() ^ site)) == 0;
+}
+
+/// True if the fast path may use this thread's plans for the operator. A mark in hazard slot 0
+/// means a nested call; the frame of any plan of this thread may be in use then.
+[[gnu::always_inline]] inline bool has_line(const ThreadBlock& block, const OperatorSlot& slot) {
+  return slot.number < block.line_count && block.marks[0].load(std::memory_order_relaxed) == 0;
+}
+
+/// True if a current plan accepts these arguments. If their shapes differ from the last call, the
+/// plan stores them for the next comparison.
+bool takes(GuardedPlan& plan, const ArgValue* values) {
+  if (plan.same_tensors(values) && (!plan.value_guarded || plan.same_values(values))) return true;
+  const GuardedPlan::Fit fit = plan.fit(values);
+  if (fit == GuardedPlan::Fit::no) return false;
+  if (fit == GuardedPlan::Fit::other_class && !plan.move_to_class(values)) return false;
+  plan.remember(values);
+  return true;
+}
+
+/// Copies the options of a call into a plan's frame. False if the tag or the number of threads
+/// differs, because decisions depend on the tag and prepared states on the number of threads. The
+/// other options may change from call to call.
+bool takes_settings(GuardedPlan& plan, const CallSettings& settings) {
+  if (plan.call.max_threads != settings.max_threads || plan.call.tag != settings.tag) return false;
+  // The workspace size may depend on whether the caller lends threads.
+  if ((plan.call.parallel_for == nullptr) != (settings.parallel_for == nullptr)) return false;
+  plan.call.stream = settings.stream;
+  plan.call.parallel_for = settings.parallel_for;
+  plan.call.pool = settings.pool;
+  return true;
+}
+
+/// Tries every cached plan of this operator in this thread, including for new shapes; otherwise
+/// takes the slow path.
+Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const ArgValue* values) {
+  ThreadBlock& block = *thread_block;
+  GuardedPlan* const first = block.recent[slot.number];
+  GuardedPlan* plan = first;
+  do {
+    mark(block, *plan);
+    if (current(*plan, slot, block, site.word()) && plan->site == site && takes(*plan, values)) {
+      block.recent[slot.number] = plan;
+      plan->set_arguments(values);
+      return run(*plan);
+    }
+    plan = plan->next_of_line;
+  } while (plan != first);
+  block.clear(0);
+  return call_slowly(slot, site, values, nullptr, nullptr);
+}
+
+/// call_any_plan() for calls with options (flagged in `site`) or with a constant.
+Status::Detail* call_any_plan_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
+                                   const CallSettings* settings) {
+  ThreadBlock& block = *thread_block;
+  GuardedPlan* const first = block.recent[slot.number];
+  GuardedPlan* plan = first;
+  do {
+    mark(block, *plan);
+    if (current(*plan, slot, block, site.word()) && plan->site == site &&
+        (settings == nullptr || takes_settings(*plan, *settings)) && takes(*plan, values)) {
+      block.recent[slot.number] = plan;
+      plan->set_arguments(values);
+      if (plan->pack_at < 0 || plan->load_pack(values)) return run(*plan);
+      break;
+    }
+    plan = plan->next_of_line;
+  } while (plan != first);
+  block.clear(0);
+  return call_slowly(slot, site, values, settings, nullptr);
+}
+
+/// Checks dimensions that differ from the last call one by one. True if this plan, or the plan of
+/// the new shapes' class, is valid for them.
+template <class Words>
+[[gnu::noinline]] bool takes_dims(GuardedPlan& plan, const Words& words) {
+  ArgValue values[4];
+  words.unpack(values);
+  if (!plan.program.usable || !plan.program.holds(values)) return false;
+  if (!plan.program.same_class(values, plan.guard_values) && !plan.move_to_class(values)) {
+    return false;
+  }
+  plan.varies_freely = plan.free.usable;
+  return true;
+}
+
+/// True if a marked, current plan accepts views whose layout numbers it does not know: they have
+/// the same shapes as last time, or other shapes that the plan is valid for.
+template <int kWords, class Words>
+[[gnu::always_inline]] inline bool takes_views(GuardedPlan& plan, const Words& words) {
+  ThreadBlock& block = *thread_block;
+  if (words.template same_tensors<kWords>(plan)) {
+    words.share_layouts(plan, block);
+    return true;
+  }
+  if (!plan.nothing_declined()) return false;
+  const bool freely = plan.varies_freely && words.template differ_freely<kWords>(plan);
+  if (!freely && !(words.template same_kinds<kWords>(plan) && takes_dims(plan, words)))
+    return false;
+  words.template remember<kWords>(plan);
+  words.adopt_layouts(plan, block);
+  return true;
+}
+
+/// Second stage of call_words(), out of line: the plan is marked and current, but the views have
+/// other layout numbers than in the last call.
+template <class Words>
+[[gnu::noinline]] Status::Detail* call_with_other_views(OperatorSlot& slot, uint64_t site,
+                                                        uint64_t a, uint64_t b, uint64_t c,
+                                                        uint64_t d) {
+  const Words words{{a, b, c, d}};
+  ThreadBlock& block = *thread_block;
+  GuardedPlan& plan = *block.recent[slot.number];
+  if (plan.nothing_declined() && words.met_before(plan)) {
+    words.set(plan);
+    return run(plan);
+  }
+  const bool taken = plan.compare == Comparison::pairs   ? takes_views<2>(plan, words)
+                     : plan.compare == Comparison::quads ? takes_views<4>(plan, words)
+                                                         : false;
+  if (taken) {
+    words.set(plan);
+    return run(plan);
+  }
+  block.clear(0);
+  ArgValue values[4];
+  words.unpack(values);
+  return call(slot, CallSite::from_word(site), values);
+}
+
+/// Unpacks arguments from registers and takes the general path.
+[[gnu::noinline]] Status::Detail* call_unpacked(OperatorSlot& slot, uint64_t site, uint64_t a,
+                                                uint64_t b, uint64_t c, uint64_t d) {
+  const uint64_t words[4] = {a, b, c, d};
+  ArgValue values[4];
+  std::memcpy(values, words, sizeof words);
+  return call(slot, CallSite::from_word(site), values);
+}
+
+}  // namespace
+
+Status::Detail* call(OperatorSlot& slot, const CallSite& site, const ArgValue* values) noexcept {
+  if (site.has_constant()) [[unlikely]]
+    return call_with_constants(slot, site, values);
+  if (has_line(*thread_block, slot)) [[likely]]
+    return call_any_plan(slot, site, values);
+  return call_slowly(slot, site, values, nullptr, nullptr);
+}
+
+Status::Detail* call_with_constants(OperatorSlot& slot, const CallSite& site,
+                                    const ArgValue* values) noexcept {
+  if (has_line(*thread_block, slot)) [[likely]]
+    return call_any_plan_with(slot, site, values, nullptr);
+  return call_slowly(slot, site, values, nullptr, nullptr);
+}
+
+Status::Detail* call_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
+                          const CallSettings& given, CallReport* report) noexcept {
+  const CallSite with_options = site.with_options();
+  const CallSettings settings = given.with_threads_of(slot.engine->parts().threads);
+  if (report == nullptr && has_line(*thread_block, slot)) [[likely]]
+    return call_any_plan_with(slot, with_options, values, &settings);
+  return call_slowly(slot, with_options, values, &settings, report);
+}
+
+template <int kTensors, int kScalars>
+Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t a, uint64_t b, uint64_t c,
+                           uint64_t d) noexcept {
+  using Words = ArgumentWords<kTensors, kScalars>;
+  const Words words{{a, b, c, d}};
+  ThreadBlock& block = *thread_block;
+  if (!has_line(block, slot)) [[unlikely]] {
+    return call_unpacked(slot, site, a, b, c, d);
+  }
+  GuardedPlan& plan = *block.recent[slot.number];
+  mark(block, plan);
+  if (!current(plan, slot, block, site)) [[unlikely]] {
+    block.clear(0);
+    return call_unpacked(slot, site, a, b, c, d);
+  }
+  if (!words.same_layouts(plan)) [[unlikely]] {
+    return call_with_other_views<Words>(slot, site, a, b, c, d);
+  }
+  words.set(plan);
+  return run(plan);
+}
+
+#define OPMUX_ENTRY(tensors, scalars)                              \
+  template OPMUX_API Status::Detail* call_words<tensors, scalars>( \
+      OperatorSlot&, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t) noexcept;
+OPMUX_FOR_ARGUMENT_WORDS(OPMUX_ENTRY)
+#undef OPMUX_ENTRY
+
+}  // namespace opmux::dispatch

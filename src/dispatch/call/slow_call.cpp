@@ -1,0 +1,400 @@
+#include "dispatch/call/slow_call.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "dispatch/call/attempt.hpp"
+#include "dispatch/call/thread_block.hpp"
+#include "dispatch/engine.hpp"
+#include "dispatch/plan/cache_insert.hpp"
+#include "dispatch/reclaim/slow_path_guard.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+/// A failed attempt of the fast path, from which the slow path continues.
+struct Failed {
+  uint32_t implementation_number;
+  Attempt attempt;
+};
+
+/// One call on the slow path. `mark_` is constructed before run() loads the operator's state and
+/// keeps the state alive until the call returns.
+class SlowCall {
+ public:
+  SlowCall(OperatorSlot& slot, const CallSettings* settings, CallReport* report)
+      : slot_(slot),
+        engine_(*slot.engine),
+        settings_((settings != nullptr ? *settings : CallSettings())
+                      .with_threads_of(engine_.parts().threads)),
+        report_(report) {}
+
+  Status run(const CallSite& site, const ArgValue* values, Failed* failed) {
+    if (mark_.depth() == kMaxDepth) return too_deep(slot_);
+    const uint64_t started = now();
+    state_ = slot_.current.load(std::memory_order_acquire);
+    if (state_ == nullptr) return withdrawn(slot_);
+    // Read the epoch before taking prepared states. If an eviction retires one of them later, it
+    // also changes the epoch, so the plan cached below is stale and never runs.
+    epoch_ = state_->epoch();
+    if (Status status = check(state_->schema(), site, values, checked_); !status.ok())
+      return status;
+    if (checked_.empty) return {};
+    const uint64_t context = mark_.block().context;
+    signature_ = {&state_->schema(), &checked_.arguments, &checked_.dims,
+                  static_cast<uint32_t>(context), settings_.tag};
+    const DecisionSpace::Answer answer = choose();
+    if (report_ != nullptr) report_chosen(answer, started);
+    if (answer.choice->plans.empty()) return answer.choice->nothing_left;
+    return run_choice(*answer.choice, answer.uncached == nullptr, site, values, failed);
+  }
+
+ private:
+  uint64_t now() const { return report_ == nullptr ? 0 : engine_.parts().clock->now_ns(); }
+
+  DecisionSpace::Answer choose() {
+    space_ = &space_of(slot_, *state_, mark_.block().context);
+    DecisionSpace::Answer answer = space_->choose(
+        signature_, [this](const Decision& decision, const schema::Signature& signature) {
+          tell_decision(decision, signature);
+        });
+    if (answer.crowded) tell_crowding();
+    if (!answer.cached) tell_oddities(slot_, *answer.choice);
+    if (engine_.parts().on_cold_path) engine_.parts().on_cold_path();
+    return answer;
+  }
+
+  void tell_crowding() const {
+    const DecisionSpace::Crowding most = space_->crowding();
+    const std::string impl = most.asked_by == nullptr ? "" : most.asked_by->id;
+    engine_.parts().log->tell(Level::warning, "dispatch.many_classes", slot_.name(), impl, "", [&] {
+      return base::concat("calls fall into more than ", ClassTable::kMany,
+                          " decision classes, because ",
+                          impl.empty() ? "a rule or the tuning" : "it", " distinguishes ",
+                          most.values, " values of ", schema::describe(state_->schema(), most.fact),
+                          " so far; each class costs one decision");
+    });
+  }
+
+  void tell_decision(const Decision& decision, const schema::Signature& signature) const {
+    base::EventLog& log = *engine_.parts().log;
+    for (const Verdict& verdict : decision.verdicts) {
+      if (verdict.accepted()) continue;
+      log.tell(Level::debug, "dispatch.refused", slot_.name(), verdict.implementation->id,
+               code_of(verdict.reason), [&] { return describe(verdict, signature); });
+    }
+    if (decision.order.empty()) return;
+    const Verdict& chosen = decision.verdicts[decision.order[0]];
+    log.tell(Level::info, "dispatch.chosen", slot_.name(), chosen.implementation->id, "", [&] {
+      return "first of " + std::to_string(decision.order.size()) + " accepted, priority " +
+             std::to_string(chosen.implementation->priority);
+    });
+  }
+
+  void report_chosen(const DecisionSpace::Answer& answer, uint64_t started) const {
+    report_->cached = answer.cached;
+    report_->generation = answer.choice->generation;
+    report_->select_ns = now() - started;
+    const Choice& choice = *answer.choice;
+    report_->reason = !choice.deviation.empty() ? choice.deviation
+                      : choice.rests != nullptr ? what_rests(*choice.rests)
+                                                : choice.preference_unmet;
+    report_->fell_back = !report_->reason.empty();
+  }
+
+  Status run_choice(const Choice& choice, bool kept, const CallSite& site, const ArgValue* values,
+                    Failed* failed) {
+    size_t at = 0;
+    bool retried = false;
+    if (failed != nullptr) {
+      while (at < choice.plans.size() &&
+             choice.plans[at].candidate->implementation->number != failed->implementation_number) {
+        ++at;
+      }
+      if (at == choice.plans.size()) at = 0, failed = nullptr;
+    }
+    at = skip_declined(choice, at, failed != nullptr);
+    bool only_declined = true;
+    Status last;
+    while (at < choice.plans.size()) {
+      const PlanRecord& plan = choice.plans[at];
+      health::Pass pass;
+      if (plan.candidate->watch != nullptr) {
+        // An armed breaker is consulted on every call, so neither this plan nor a fallback after it
+        // is cached.
+        kept = false;
+        if (failed == nullptr) pass = plan.candidate->watch->enter(breaker_key());
+        if (!pass.admitted) {
+          if (choice.only_first)
+            return no_deviation(what_rests(*plan.candidate), LockVerdict::refused);
+          last = not_admitted(plan);
+          ++at;
+          continue;
+        }
+      }
+      const uint64_t started = times(plan) ? engine_.parts().clock->now_ns() : 0;
+      const Attempt tried =
+          failed != nullptr ? std::move(failed->attempt) : try_plan(plan, at != 0);
+      if (started != 0 && failed == nullptr)
+        pass.took_ns = engine_.parts().clock->now_ns() - started;
+      failed = nullptr;
+      if (tried.outcome == Code::ok) {
+        if (plan.candidate->watch != nullptr) tell_health(plan, Code::ok, pass);
+        // Do not cache a fallback after a failure, so that the next call tries the first choice.
+        if (kept && report_ == nullptr && only_declined && mark_.depth() == 0) {
+          keep_plan(plan, at != 0, tried, site, values);
+        }
+        return {};
+      }
+      last = failure(plan, tried);
+      only_declined &= counts_as_declined(tried.outcome);
+      note_outcome(plan, tried, choice, pass);
+      const Next next = after(tried.outcome, choice.strict, retried, *state_->sources().op,
+                              *plan.candidate->implementation, checked_.arguments);
+      if (next == Next::give_up) return last;
+      retried = next == Next::retry;
+      if (retried) {
+        engine_.trim();
+        continue;
+      }
+      ++at;
+      note_fallback(plan, tried);
+    }
+    return last;
+  }
+
+  /// Returns the first candidate to try: skips those that declined exactly these arguments before.
+  size_t skip_declined(const Choice& choice, size_t at, bool resumed) {
+    if (resumed || state_->declines().load(std::memory_order_acquire) == 0) return at;
+    const uint64_t hash = exact_hash(checked_.arguments);
+    size_t first = at;
+    while (first + 1 < choice.plans.size() &&
+           state_->declined(hash, choice.plans[first].candidate->implementation->number)) {
+      ++first;
+    }
+    return first;
+  }
+
+  Attempt try_as_planned(const PlanRecord& plan) {
+    if (plan.transforms.any()) return attempt_transformed(slot_, plan, signature_, settings_);
+    StackFrame frame(state_->schema(), checked_.arguments, settings_);
+    return attempt(slot_, plan, signature_, frame);
+  }
+
+  Attempt try_plan(const PlanRecord& plan, bool stands_in) {
+    const uint64_t started = now();
+    Attempt tried = try_as_planned(plan);
+    if (report_ != nullptr) {
+      report_->run_ns += now() - started;
+      report_->implementation = plan.candidate->implementation->id;
+      report_->transforms = describe(plan.transforms, state_->schema());
+    }
+    if (tried.outcome == Code::ok) {
+      count(*plan.candidate->counters, Code::ok);
+      if (stands_in) plan.candidate->counters->stood_in.fetch_add(1, std::memory_order_relaxed);
+    }
+    return tried;
+  }
+
+  void keep_plan(const PlanRecord& plan, bool stands_in, const Attempt& tried, const CallSite& site,
+                 const ArgValue* values) {
+    install(mark_.block(), slot_, *state_,
+            {epoch_, mark_.block().context, &site, values, &checked_.arguments, &plan, space_,
+             tried.prepared.get(), tried.pack.get(), stands_in, settings_});
+  }
+
+  Status failure(const PlanRecord& plan, const Attempt& tried) const {
+    std::string text =
+        plan.candidate->implementation->id + " " + std::string(opmux::name_of(tried.outcome));
+    if (!tried.text.empty()) text += ": " + tried.text;
+    return {tried.outcome, "call." + std::string(opmux::name_of(tried.outcome)), std::move(text)};
+  }
+
+  bool counts_as_declined(Code outcome) const {
+    return outcome == Code::declined ||
+           (outcome == Code::invalid_argument && !state_->sources().op->data_checked);
+  }
+
+  health::BreakerKey breaker_key() const { return health::BreakerKey::of(signature_); }
+
+  static bool times(const PlanRecord& plan) {
+    return plan.candidate->watch != nullptr && plan.candidate->watch->times_calls() &&
+           plan.candidate->implementation->backend->history() == nullptr;
+  }
+
+  std::string what_rests(const CandidateParts& candidate) const {
+    const registry::ImplementationRecord& implementation = *candidate.implementation;
+    const std::string how = engine_.parts().health->remark(implementation, signature_);
+    return implementation.id + (how.empty() ? " has an open circuit breaker" : " is " + how);
+  }
+
+  /// Handles a candidate whose breaker rejects the call: the breaker opened after the decision, or
+  /// it is half open and has no probe permit left.
+  Status not_admitted(const PlanRecord& plan) {
+    const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
+    const std::string text = what_rests(*plan.candidate);
+    plan.candidate->counters->refused.fetch_add(1, std::memory_order_relaxed);
+    engine_.parts().log->tell(Level::warning, "call.fell_back", slot_.name(), implementation.id,
+                              "health.open", [&] { return text; });
+    if (report_ != nullptr) {
+      report_->fell_back = true;
+      report_->reason = text;
+    }
+    return {Code::no_candidate, std::string(code_of(registry::Reason::health_open)), text};
+  }
+
+  void tell_health(const PlanRecord& plan, Code outcome, const health::Pass& pass) {
+    const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
+    if (engine_.parts().health->on_outcome(implementation, signature_, outcome, pass))
+      engine_.health_changed(implementation);
+  }
+
+  void note_outcome(const PlanRecord& plan, const Attempt& tried, const Choice& choice,
+                    const health::Pass& pass) {
+    count(*plan.candidate->counters, tried.outcome);
+    if (counts_as_declined(tried.outcome) && !choice.strict) {
+      state_->remember_decline(exact_hash(checked_.arguments),
+                               plan.candidate->implementation->number);
+    }
+    if (tried.outcome == Code::failed && engine_.parts().on_failed) {
+      engine_.parts().on_failed(
+          {*plan.candidate->implementation, signature_, settings_.max_threads, tried.text});
+    }
+    tell_health(plan, tried.outcome, pass);
+  }
+
+  void note_fallback(const PlanRecord& plan, const Attempt& tried) {
+    const Status why = failure(plan, tried);
+    tell_fallback(slot_, *plan.candidate->implementation, tried.outcome, why.message());
+    if (report_ == nullptr) return;
+    report_->fell_back = true;
+    report_->reason = why.message();
+  }
+
+  OperatorSlot& slot_;
+  Engine& engine_;
+  const CallSettings settings_;
+  CallReport* report_;
+  ColdMark mark_;
+  OperatorState* state_ = nullptr;
+  DecisionSpace* space_ = nullptr;
+  uint64_t epoch_ = 0;
+  CheckedArguments checked_;
+  schema::Signature signature_;
+};
+
+bool no_output_element(const schema::Schema& schema, const schema::Arguments& arguments) {
+  bool written = false;
+  for (size_t i = 0; i < schema.args.size(); ++i) {
+    if (!schema.args[i].is_tensor() || !schema.args[i].written()) continue;
+    if (arguments.tags[i] != ArgTag::tensor || !arguments.values[i].tensor->present()) continue;
+    if (arguments.values[i].tensor->elements() != 0) return false;
+    written = true;
+  }
+  return written;
+}
+
+}  // namespace
+
+void load_waiting_plugins(OperatorSlot& slot) {
+  if (!slot.plugins_wait.load(std::memory_order_relaxed)) return;
+  if ((own_thread_block().context & schema::kCapturing) != 0) return;
+  slot.engine->parts().load_waiting(slot);
+}
+
+Status too_deep(const OperatorSlot& slot) {
+  return {Code::failed, "call.too_deep",
+          "call of " + slot.name() + " is nested 9 levels deep; the limit is 8"};
+}
+
+Status withdrawn(const OperatorSlot& slot) {
+  return {Code::no_candidate, "dispatch.no_candidate",
+          "operator " + slot.name() + " belongs to a runtime that was destroyed"};
+}
+
+void tell_oddities(const OperatorSlot& slot, const Choice& choice) {
+  if (!choice.selector_problem.empty()) {
+    slot.engine->parts().log->tell(Level::warning, "selector.failed", slot.name(), "",
+                                   choice.selector_problem,
+                                   [&] { return choice.selector_problem; });
+  }
+  if (choice.deviation.empty()) return;
+  const std::string impl =
+      choice.plans.empty() ? "" : choice.plans.front().candidate->implementation->id;
+  slot.engine->parts().log->tell(
+      Level::warning, "lock.deviation", slot.name(), impl, choice.deviation,
+      [&] { return choice.deviation + (impl.empty() ? "" : "; " + impl + " runs instead"); });
+}
+
+DecisionSpace& space_of(const OperatorSlot& slot, OperatorState& state, uint64_t context) {
+  return state.space(static_cast<uint32_t>(context >> 32), slot.engine->parts().scope_layer);
+}
+
+Status check(const schema::Schema& schema, const CallSite& site, const ArgValue* values,
+             CheckedArguments& checked) {
+  if (Status status = normalise(schema, site, values, checked.arguments); !status.ok()) {
+    return status;
+  }
+  if (Status status = check_arguments(schema, checked.arguments, checked.dims); !status.ok()) {
+    return status;
+  }
+  checked.empty = no_output_element(schema, checked.arguments);
+  return {};
+}
+
+Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
+                            const CallSettings* settings, CallReport* report) noexcept {
+  if (report != nullptr) *report = {};
+  load_waiting_plugins(slot);
+  SlowCall slow(slot, settings, report);
+  Status status = slow.run(site, values, nullptr);
+  if (report != nullptr) report->outcome = status.code();
+  return status.release();
+}
+
+Status::Detail* recover(GuardedPlan& plan, int32_t outcome) noexcept {
+  // The fast path counted the call before it looked at the outcome; undo that.
+  plan.calls.store(plan.calls.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  std::array<ArgValue, OPMUX_MAX_ARGS> values;
+  plan.get_arguments(values.data());
+  const CallSite site = plan.site;
+  Failed failed{plan.plan->candidate->implementation->number,
+                {outcome_of(outcome), {}, nullptr, nullptr}};
+  failed.attempt.text.assign(plan.error.text,
+                             std::min(plan.error.text_size, plan.error.text_capacity));
+  // A declined plan must not run for these arguments again, so drop it; the next call takes the
+  // slow path, which skips the candidates that declined.
+  if (failed.attempt.outcome == Code::declined ||
+      failed.attempt.outcome == Code::invalid_argument) {
+    plan.epoch = 0;
+  }
+  OperatorSlot& slot = *plan.slot;
+  Status status;
+  {
+    const CallSettings settings{static_cast<uint32_t>(plan.call.tag), plan.call.stream,
+                                plan.call.max_threads, plan.call.parallel_for, plan.call.pool};
+    SlowCall slow(slot, &settings, nullptr);
+    status = slow.run(site, values.data(), &failed);
+  }
+  thread_block->clear(0);
+  return status.release();
+}
+
+Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
+                                      uint32_t tag, bool capturing) {
+  const ColdMark mark;
+  if (mark.depth() == kMaxDepth) return too_deep(slot);
+  OperatorState* state = slot.current.load(std::memory_order_acquire);
+  if (state == nullptr) return withdrawn(slot);
+  const uint64_t context = mark.block().context | (capturing ? schema::kCapturing : 0);
+  const schema::Signature signature{&state->schema(), &checked.arguments, &checked.dims,
+                                    static_cast<uint32_t>(context), tag};
+  DecisionSpace& space = space_of(slot, *state, context);
+  std::shared_ptr<const Choice> choice = space.decide_anew(signature, {});
+  Status kept = space.remember(signature, choice);
+  tell_oddities(slot, *choice);
+  return ChosenForPlan{std::move(choice), state->sources().op, context, std::move(kept)};
+}
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <opmux/call_site.hpp>
+#include <opmux/report.hpp>
+#include <opmux/status.hpp>
+
+#include "dispatch/call/call_frame.hpp"
+#include "dispatch/operator_slot.hpp"
+#include "dispatch/plan/cached_plan.hpp"
+
+namespace opmux::dispatch {
+
+/// The slow path, for calls that no cached plan of the thread accepts: checks the arguments, looks
+/// up or makes the decision for their class, runs it, and caches the plan in the thread. Null
+/// `settings` means the engine's defaults; `report` may be null.
+Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
+                            const CallSettings* settings, CallReport* report) noexcept;
+
+/// Continues a call whose fast-path plan returned an outcome other than ok: runs the next candidate
+/// or returns the error. The plan's frame holds the arguments. The plan's mark stays in hazard
+/// slot 0 until the end, so the plan and its state remain valid; the slow path uses level 1.
+Status::Detail* recover(GuardedPlan& plan, int32_t outcome) noexcept;
+
+/// Arguments that were checked against the schema, with their dimensions.
+struct CheckedArguments {
+  schema::Arguments arguments;
+  schema::BoundDims dims;
+  bool empty = false;  ///< all outputs have zero elements, so there is nothing to run
+};
+Status check(const schema::Schema& schema, const CallSite& site, const ArgValue* values,
+             CheckedArguments& checked);
+
+/// The error for a call nested deeper than kMaxDepth.
+Status too_deep(const OperatorSlot& slot);
+/// The error for an operator whose runtime was destroyed.
+Status withdrawn(const OperatorSlot& slot);
+
+/// The decisions of an operator in a context (scope serial << 32 | ambient bits). The caller must
+/// hold a mark, which keeps `state` alive.
+DecisionSpace& space_of(const OperatorSlot& slot, OperatorState& state, uint64_t context);
+
+/// Logs a choice that deviates from the lock of a frozen runtime, and a failed selector.
+void tell_oddities(const OperatorSlot& slot, const Choice& choice);
+
+/// The decision for a bound plan. The caller owns it, because a bound plan outlives the epoch.
+struct ChosenForPlan {
+  std::shared_ptr<const Choice> choice;
+  std::shared_ptr<const registry::OperatorRecord> op;
+  uint64_t context = 0;
+  Status kept = {};  ///< ok, or why the decision could not be cached for its class
+};
+Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
+                                      uint32_t tag, bool capturing);
+
+/// Loads deferred plugins that implement the operator, unless a graph is being captured. Call it
+/// before reading the operator's state, so that the decision sees the new implementations.
+void load_waiting_plugins(OperatorSlot& slot);
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,169 @@
+#include "dispatch/call/thread_block.hpp"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/process.hpp"
+#include "crash/crash_handler.hpp"
+#include "crash/process_journal.hpp"
+#include "dispatch/decide/decision.hpp"
+#include "dispatch/plan/cached_plan.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+/// The shared block of threads that have not called own_thread_block() yet. Never written.
+constinit ThreadBlock nobody;
+
+long membarrier(int command) { return syscall(__NR_membarrier, command, 0, 0); }
+
+/// Unlists and frees the thread's block when the thread ends. If the thread ends inside an
+/// implementation, the crash journal keeps its slot.
+struct Leaving {
+  ThreadBlock* block = nullptr;
+  ~Leaving() {
+    if (block == nullptr) return;
+    thread_block = &nobody;
+    base::thread_marks = nullptr;
+    ThreadList::instance().remove(block);
+    if (const uint32_t inside = block->places.innermost()) {
+      crash::thread_ends_inside(inside);
+    } else {
+      crash::ProcessJournal::instance().give_back(block->slot);
+    }
+    for (GuardedPlan* plan = block->all_plans.load(); plan != nullptr;) {
+      GuardedPlan* next = plan->next_of_thread;
+      plan->count_for(nullptr);
+      plan->~GuardedPlan();
+      plan = next;
+    }
+    delete[] block->recent;
+    delete block;
+  }
+};
+thread_local Leaving leaving;
+
+}  // namespace
+
+thread_local constinit ThreadBlock* thread_block = &nobody;
+
+uint32_t ThreadBlock::depth() const {
+  uint32_t level = 0;
+  while (level < kMaxDepth && marks[level].load(std::memory_order_relaxed) != 0) ++level;
+  return level;
+}
+
+void ThreadBlock::mark_cold(uint32_t depth) {
+  marks[depth].store(kColdBit | ++cold_sequence, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+uint64_t ThreadBlock::new_layouts() {
+  static std::atomic<uint64_t> ranges{0};
+  constexpr uint64_t kRange = uint64_t{1} << 20;
+  if (next_layout % kRange == 0) {
+    next_layout = (ranges.fetch_add(1, std::memory_order_relaxed) + 1) * kRange;
+  }
+  return std::exchange(next_layout, next_layout + kMaxLayouts);
+}
+
+namespace {
+
+/// Moves the hazard slots of the calling thread into the crash journal. The thread must have no
+/// call in flight.
+void follow_journal(ThreadBlock& block) {
+  crash::ProcessJournal& journal = crash::ProcessJournal::instance();
+  block.journal_version = journal.version();
+  if (block.journal_version == 0) return;
+  if (journal.has_handler()) crash::ensure_signal_stack();
+  if (journal.holds(block.slot)) return;
+  for (auto& place : block.places.places) {
+    if (place.load(std::memory_order_relaxed) != nullptr) continue;
+    crash::MarkSlot* const slot = journal.take_slot();
+    if (slot == nullptr) return;
+    place.store(slot, std::memory_order_release);
+    block.slot = slot;
+    block.marks = slot->marks;
+    return;
+  }
+}
+
+}  // namespace
+
+ThreadBlock& own_thread_block() {
+  if (thread_block == &nobody) {
+    static std::atomic<uint64_t> blocks{0};
+    auto* block = new ThreadBlock;
+    // Cold marks are unique in the process, so that a Blocker cannot match a new thread whose block
+    // reuses the address of an ended thread's block.
+    block->cold_sequence = blocks.fetch_add(1, std::memory_order_relaxed) << 36 & ~kColdBit;
+    block->places.places[0].store(&block->own_slot, std::memory_order_relaxed);
+    leaving.block = block;
+    ThreadList::instance().add(block);
+    thread_block = block;
+    base::thread_marks = &block->places;
+  }
+  ThreadBlock& own = *thread_block;
+  const uint64_t version = crash::ProcessJournal::instance().version();
+  if (own.journal_version != version && own.depth() == 0) [[unlikely]]
+    follow_journal(own);
+  return own;
+}
+
+void reserve_lines(ThreadBlock& block, uint32_t count) {
+  if (count <= block.line_count) return;
+  const uint32_t size = std::max(count + count / 2, 64u);
+  auto** grown = new GuardedPlan*[size];
+  std::copy(block.recent, block.recent + block.line_count, grown);
+  std::fill(grown + block.line_count, grown + size, &GuardedPlan::none());
+  delete[] block.recent;
+  block.recent = grown;
+  block.line_count = size;
+}
+
+namespace {
+
+constinit ThreadList all_threads;
+
+// Runs when the library is loaded rather than on first use, so that no fork can interrupt it.
+[[maybe_unused]] const bool kWatching = [] {
+  base::at_fork_in_child([](void*) { all_threads.keep_only(thread_block); }, &all_threads);
+  return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+}();
+
+}  // namespace
+
+ThreadList& ThreadList::instance() { return all_threads; }
+
+void ThreadList::add(ThreadBlock* block) {
+  mutex_.lock();
+  block->next = first_;
+  first_ = block;
+  mutex_.unlock();
+}
+
+void ThreadList::remove(ThreadBlock* block) {
+  mutex_.lock();
+  ThreadBlock** at = &first_;
+  while (*at != nullptr && *at != block) at = &(*at)->next;
+  if (*at == block) *at = block->next;
+  mutex_.unlock();
+}
+
+void ThreadList::keep_only(ThreadBlock* survivor) {
+  first_ = survivor == &nobody ? nullptr : survivor;
+  if (first_ != nullptr) first_->next = nullptr;
+  membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+}
+
+void synchronize_all_threads() {
+  if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
+  // Kernels before 4.14 have only the global form, which waits for all CPUs.
+  membarrier(MEMBARRIER_CMD_GLOBAL);
+}
+
+}  // namespace opmux::dispatch

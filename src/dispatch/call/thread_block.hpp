@@ -1,0 +1,140 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <opmux/export.hpp>
+
+#include "base/process.hpp"
+#include "crash/hazard_slot.hpp"
+
+namespace opmux::dispatch {
+
+struct Decision;
+struct GuardedPlan;
+
+/// Maximum nesting of operator calls in one thread; one hazard slot per level.
+inline constexpr uint32_t kMaxDepth = crash::kMarkLevels;
+
+/// A hazard slot holds 0 (free), a plan id (fast path), or a cold mark, which has this bit set. A
+/// cold mark says that the thread reads an OperatorState; each one is unique in the process.
+inline constexpr uint64_t kColdBit = crash::kColdBit;
+
+/// The per-thread part of the engine: cached plans, hazard slots and the current policy scope.
+///
+/// Reclamation protocol (hazard slots with an asymmetric fence):
+///
+///   call:    store a mark in the hazard slot     writer:  store the new state and epoch
+///            compiler fence                               membarrier
+///            load the epoch (or the state)                load all hazard slots
+///            ...use plan and state...                     free the old state once no slot that
+///            store 0 in the slot (release)                was seen still holds its mark
+///
+/// The call stores before it loads, and so does the writer. Without a full fence between the two,
+/// the call could read the old epoch while the writer still reads an empty slot. The membarrier is
+/// that fence on both sides: it runs a full barrier in every thread of the process, so the call
+/// itself needs only a compiler fence. If the barrier hits a thread before its epoch load, the load
+/// returns the new epoch, and the call does not use the old state. If it hits after the load, it
+/// is also after the mark store, and the writer sees the mark.
+///
+/// The hazard slots are in the process's crash journal if it has one, otherwise in `own_slot`. They
+/// move only while the thread has no call in flight. A bound plan may keep using an earlier
+/// MarkSlot, so scans cover all of `places`.
+///
+/// Owned by its thread; other threads read the hazard slots, `places`, `all_plans` and `moving`.
+struct alignas(64) ThreadBlock {
+  // Accessed by the owner on every call.
+  uint64_t context = 0;            ///< scope serial << 32 | ambient bits
+  GuardedPlan** recent = nullptr;  ///< most recently used plan by slot number; never null
+  uint32_t line_count = 0;         ///< length of `recent`
+  std::atomic<uint64_t>* marks = own_slot.marks;  ///< `slot->marks`, one hazard slot per level
+
+  crash::MarkSlot* slot = &own_slot;
+  crash::MarkSlot own_slot;
+  crash::MarkPlaces places;      ///< every MarkSlot this thread has used; the last is current
+  uint64_t journal_version = 0;  ///< journal version at the last request for a slot
+  uint64_t cold_sequence = 0;    ///< payload of the last cold mark
+  uint64_t next_layout = 0;      ///< next layout number in the range reserved for this thread
+  std::vector<std::unique_ptr<std::byte[]>> memory;     ///< backs the plans until the thread ends
+  std::vector<std::unique_ptr<std::byte[]>> workspace;  ///< grow-only; the last one is current
+  size_t workspace_size = 0;
+  std::unique_ptr<Decision> spare_decision;  ///< null while it is in use
+
+  /// List of all plans this thread has allocated; Engine::stats() reads their counters.
+  std::atomic<GuardedPlan*> all_plans{nullptr};
+  /// Sequence lock for the counters: odd while a plan's count moves to its implementation.
+  std::atomic<uint32_t> moving{0};
+
+  ThreadBlock* next = nullptr;  ///< next block in ThreadList
+
+  /// Nesting level that a call starting now would have; kMaxDepth if no hazard slot is free.
+  uint32_t depth() const;
+  /// Stores a new cold mark in the hazard slot of level `depth`. Loads of `OperatorSlot::current`
+  /// must follow this call in program order.
+  void mark_cold(uint32_t depth);
+  /// Returns the first of four consecutive layout numbers, unique in the process; a multiple of 4.
+  uint64_t new_layouts();
+  /// Ends protection at this level. The release orders all reads of the call before the store.
+  void clear(uint32_t depth) { marks[depth].store(0, std::memory_order_release); }
+};
+
+/// The calling thread's block. Until the thread calls own_thread_block(), this is a shared empty
+/// block whose line_count of 0 sends every call to the slow path.
+OPMUX_API extern thread_local constinit ThreadBlock* thread_block
+    __attribute__((tls_model("initial-exec")));
+
+/// Returns the calling thread's private block and creates it on first use. Moves its hazard slots
+/// into the crash journal if the journal has changed and no call is in flight.
+ThreadBlock& own_thread_block();
+
+/// Grows `recent` so that slot numbers below `count` are valid indices.
+void reserve_lines(ThreadBlock& block, uint32_t count);
+
+/// A hazard slot with the mark that a scan found in it.
+struct Blocker {
+  const ThreadBlock* block;
+  uint32_t place, level;  ///< index into `places` and nesting level
+  uint64_t mark;
+
+  friend bool operator==(const Blocker&, const Blocker&) = default;
+};
+
+/// Visits the blocks of all threads. Holds the list's lock, so that no thread can end meanwhile.
+template <class Visit>
+void for_each_thread(Visit&& visit);
+
+/// The list of all thread blocks. Use for_each_thread() to read it.
+class ThreadList {
+ public:
+  static ThreadList& instance();
+  void add(ThreadBlock* block);
+  void remove(ThreadBlock* block);
+
+  template <class Visit>
+  void visit(Visit&& visitor) {
+    mutex_.lock();
+    for (ThreadBlock* block = first_; block != nullptr; block = block->next) visitor(*block);
+    mutex_.unlock();
+  }
+
+  /// Drops all other threads from the list in a forked child, where only the calling thread exists.
+  void keep_only(ThreadBlock* survivor);
+
+ private:
+  base::ForkMutex mutex_;
+  ThreadBlock* first_ = nullptr;
+};
+
+template <class Visit>
+void for_each_thread(Visit&& visit) {
+  ThreadList::instance().visit(std::forward<Visit>(visit));
+}
+
+/// Issues a full memory barrier in every running thread of the process (membarrier). Stores that
+/// this thread made before the call are visible to loads that other threads make after their
+/// barrier; stores that they made before their barrier are visible to this thread afterwards.
+void synchronize_all_threads();
+
+}  // namespace opmux::dispatch

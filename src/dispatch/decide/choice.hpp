@@ -1,0 +1,76 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <opmux/status.hpp>
+
+#include "dispatch/call/transform.hpp"
+#include "health/breaker.hpp"
+#include "registry/record.hpp"
+#include "schema/arguments.hpp"
+#include "schema/facts.hpp"
+
+namespace opmux::dispatch {
+
+inline constexpr size_t kMaxGuardFacts = 48;
+
+/// Outcome counters of one implementation. Calls on the fast path are counted per thread and added
+/// here later.
+struct ImplementationCounters {
+  std::atomic<uint64_t> calls{0}, declined{0}, failed{0}, resource{0}, invalid_argument{0},
+      device_lost{0}, stood_in{0},  ///< successful runs as a fallback
+      refused{0},                   ///< decisions that refused it, and calls its breaker rejected
+      packed_bytes{0};              ///< current size of its packed constants
+};
+
+/// The facts that a plan's guard compares, in addition to devices, ranks, element types and
+/// presence.
+struct GuardFacts {
+  std::vector<schema::Fact> shape;  ///< facts of dimensions and strides
+  std::vector<schema::Fact> value;  ///< scalars and alignments: may differ with equal shapes
+  bool exact_only = false;          ///< the prepared state may depend on any fact
+  bool too_many = false;            ///< more than kMaxGuardFacts: the plan cannot be cached
+};
+
+class CallTap;
+class PreparedCache;
+
+/// The data that all plans of one implementation share.
+struct CandidateParts {
+  registry::ImplementationPtr implementation;
+  std::shared_ptr<ImplementationCounters> counters;
+  std::shared_ptr<PreparedCache> prepared;  ///< null if the implementation has no plan()
+  GuardFacts guard;                         ///< facts that plans compare
+  health::Breaker* watch = nullptr;         ///< armed breaker that admits calls; null: not armed
+  std::shared_ptr<CallTap> tap = nullptr;   ///< samples some calls; null: none
+};
+/// Indexed like the operator's implementations.
+using CandidateTable = std::vector<CandidateParts>;
+
+/// One accepted candidate of a choice.
+struct PlanRecord {
+  uint64_t id = 0;
+  const CandidateParts* candidate = nullptr;  ///< entry of Choice::candidates
+  Transforms transforms = {};                 ///< applied around the kernel
+};
+
+/// The cached result of a decision: the winner and its fallbacks. Immutable.
+struct Choice {
+  std::shared_ptr<const CandidateTable> candidates;
+  std::vector<PlanRecord> plans;  ///< best first; later ones are fallbacks
+  bool strict = false;            ///< no fallback
+  uint64_t generation = 0;
+  std::string preference_unmet;           ///< the preferred candidate that was refused, and why
+  const CandidateParts* rests = nullptr;  ///< winner if no breaker were open; null if plans[0] is
+  std::string deviation;         ///< why this deviates from the lock of a frozen runtime; or empty
+  bool beside_lock = false;      ///< the lock has no entry for this class
+  bool only_first = false;       ///< locked and strict: no fallback if the breaker rejects plans[0]
+  std::string selector_problem;  ///< why the program's selector failed; or empty
+  Status nothing_left;           ///< the error if `plans` is empty
+};
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "dispatch/decide/choice.hpp"
+#include "dispatch/decide/class_layout.hpp"
+
+namespace opmux::dispatch {
+
+/// The decision cache of one DecisionSpace: maps a class key to its Choice. An insert-only,
+/// lock-free hash table with linear probing.
+///
+/// The table consists of up to four steps of growing size. A full step is never rehashed; inserts
+/// continue in the next step. Entries are immutable and published by one CAS into an empty slot, so
+/// the acquire load in find() sees a complete entry. Entries and steps are freed only with the
+/// table, so readers need no protection beyond the hazard slot that keeps the OperatorState alive.
+class ClassTable {
+ public:
+  static constexpr uint32_t kCapacity = 4096;
+  static constexpr uint32_t kMany = 256;  ///< above this, "dispatch.many_classes" is logged
+
+  ClassTable() = default;
+  ~ClassTable();
+  ClassTable(const ClassTable&) = delete;
+  ClassTable& operator=(const ClassTable&) = delete;
+
+  /// Returns the cached choice for a class, or null.
+  const Choice* find(const ClassKey& key) const;
+
+  /// Caches a choice and returns the one in the table, which is an earlier one if another thread
+  /// inserted the key first. Returns null and leaves `choice` untouched if the table is full.
+  const Choice* insert(const ClassKey& key, std::shared_ptr<const Choice>& choice);
+
+  uint32_t size() const { return size_.load(std::memory_order_relaxed); }
+  bool full() const { return size() >= kCapacity; }
+
+  /// Calls visit(key, choice) for each class.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& step : steps_) {
+      const Step* at = step.load(std::memory_order_acquire);
+      for (uint32_t i = 0; at != nullptr && i <= at->mask; ++i) {
+        if (const Entry* entry = at->slots[i].load(std::memory_order_acquire))
+          visit(entry->key, *entry->choice);
+      }
+    }
+  }
+
+ private:
+  struct Entry {
+    ClassKey key;
+    uint64_t hash;
+    std::shared_ptr<const Choice> choice;
+  };
+  struct Step {
+    explicit Step(uint32_t size) : mask(size - 1), slots(new std::atomic<const Entry*>[size]()) {}
+    uint32_t mask;
+    std::atomic<uint32_t> used{0};
+    std::unique_ptr<std::atomic<const Entry*>[]> slots;
+  };
+  static constexpr std::array<uint32_t, 4> kStepSizes{32, 256, 1024, 8192};
+
+  const Step* step(size_t index) const { return steps_[index].load(std::memory_order_acquire); }
+  Step* make_step(size_t index);
+  /// Inserts the entry into one step, or returns the entry that already has this key. Null if the
+  /// step is full.
+  const Entry* insert_into(Step& step, std::unique_ptr<Entry>& entry);
+
+  std::array<std::atomic<Step*>, kStepSizes.size()> steps_{};
+  std::atomic<uint32_t> size_{0};
+};
+
+}  // namespace opmux::dispatch

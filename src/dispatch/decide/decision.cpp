@@ -1,0 +1,276 @@
+#include "dispatch/decide/decision.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "dispatch/decide/verifier.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+using registry::ImplementationRecord;
+using registry::Reason;
+
+/// Refuses a call that sets an argument which was added to the schema after the implementation was
+/// built.
+Reason check_known_arguments(const ImplementationRecord& implementation,
+                             const schema::Signature& signature, std::string& text) {
+  const schema::Schema& schema = *signature.schema;
+  for (size_t i = implementation.arg_count; i < schema.args.size(); ++i) {
+    if (has_default(schema.args[i], signature.arguments->tags[i], signature.arguments->values[i])) {
+      continue;
+    }
+    text =
+        "it was built before argument " + schema.args[i].name + " existed, and this call sets it";
+    return Reason::schema_argument_not_known;
+  }
+  return Reason::none;
+}
+
+Reason check_backend(const registry::Backend& backend, std::string& text) {
+  if (!backend.enabled()) {
+    text = "backend " + backend.name() + " is switched off";
+    return Reason::backend_disabled;
+  }
+  if (backend.lost_by_fork()) {
+    text = "backend " + backend.name() +
+           " was used before the fork and does not work in the child process";
+    return Reason::backend_forked;
+  }
+  return Reason::none;
+}
+
+/// Refuses a quarantined implementation. This comes before any code of it is called, including its
+/// probe and verifier, because it has crashed a process.
+Reason check_quarantine(const ImplementationRecord& implementation, std::string& text) {
+  const std::string* const why = implementation.quarantined.load(std::memory_order_acquire);
+  if (why == nullptr) return Reason::none;
+  text = *why;
+  return Reason::health_quarantined;
+}
+
+Reason check_available(const registry::Backend& backend, std::string& text) {
+  if (backend.available()) return Reason::none;
+  text = backend.unavailable_reason();
+  return Reason::backend_unavailable;
+}
+
+Reason check_surroundings(const ImplementationRecord& implementation, uint32_t ambient,
+                          std::string& text) {
+  if ((ambient & schema::kDeterministic) != 0 && !implementation.has(OPMUX_IMPL_DETERMINISTIC)) {
+    text = "deterministic results are required, and it does not guarantee them";
+    return Reason::caps_deterministic;
+  }
+  if ((ambient & schema::kCapturing) != 0 && !implementation.has(OPMUX_IMPL_CAPTURE_SAFE)) {
+    text = "a graph is being captured, and it is not capture-safe";
+    return Reason::caps_capture_safe;
+  }
+  return Reason::none;
+}
+
+/// True if a candidate whose capabilities refuse the tensors accepts them after transforms.
+bool transform(const schema::Signature& signature, uint8_t allowed, Verdict& verdict) {
+  if (allowed == 0) return false;
+  TransformedArguments arguments(signature);
+  if (!arguments.fit(verdict.implementation->capability, allowed)) return false;
+  verdict.check = nullptr;
+  verdict.transforms = arguments.transforms();
+  verdict.score = std::max(0.0, verdict.score - cost_of(verdict.transforms));
+  return true;
+}
+
+Reason verify(const schema::Signature& signature, Verdict& verdict) {
+  if (!verdict.transforms.any()) {
+    return run_verifier(*verdict.implementation, signature, verdict.text);
+  }
+  const TransformedArguments arguments(signature, verdict.transforms);
+  return run_verifier(*verdict.implementation, arguments.signature(), verdict.text);
+}
+
+void judge(const DecisionInput& input, const schema::Signature& signature,
+           const policy::PolicyView::Drop& dropped, uint8_t allowed, Verdict& verdict) {
+  const ImplementationRecord& implementation = *verdict.implementation;
+  if (dropped.reason != Reason::none) {
+    verdict.reason = dropped.reason;
+    verdict.by = dropped.by;
+    return;
+  }
+  verdict.reason = check_backend(*implementation.backend, verdict.text);
+  if (!verdict.accepted()) return;
+  verdict.reason = check_quarantine(implementation, verdict.text);
+  if (!verdict.accepted()) return;
+  // Check the device first, because the availability check may start a driver.
+  verdict.check = failing_device(implementation.capability, signature);
+  if (verdict.check != nullptr) {
+    verdict.reason = verdict.check->reason;
+    return;
+  }
+  verdict.reason = check_available(*implementation.backend, verdict.text);
+  if (!verdict.accepted()) return;
+  if (implementation.capability.machine != Reason::none) {
+    verdict.reason = implementation.capability.machine;
+    verdict.text = implementation.capability.machine_text;
+    return;
+  }
+  verdict.reason = check_known_arguments(implementation, signature, verdict.text);
+  if (!verdict.accepted()) return;
+  verdict.check = first_failing(implementation.capability, signature);
+  if (verdict.check != nullptr && !transform(signature, allowed, verdict)) {
+    verdict.reason = verdict.check->reason;
+    return;
+  }
+  verdict.reason = check_surroundings(implementation, signature.ambient, verdict.text);
+  if (!verdict.accepted()) return;
+  verdict.reason = verify(signature, verdict);
+  if (!verdict.accepted() || input.health == nullptr) return;
+  health::HealthView::Answer answer = input.health->ask(implementation, signature, input.now);
+  verdict.reason = answer.reason;
+  if (!verdict.accepted()) verdict.text = std::move(answer.text);
+}
+
+/// Compares by tier, then score. Candidates that are equal here keep their order by priority and
+/// id.
+bool stands_before(const Verdict& left, const Verdict& right) {
+  return left.tier != right.tier ? left.tier < right.tier : left.score > right.score;
+}
+
+/// Sorts the accepted candidates by insertion. Few candidates have a boost, so most are already in
+/// order.
+void order_accepted(const std::vector<uint16_t>& by_priority, Decision& decision) {
+  std::vector<uint16_t>& order = decision.order;
+  const auto before = [&](uint16_t a, uint16_t b) {
+    return stands_before(decision.verdicts[a], decision.verdicts[b]);
+  };
+  for (const uint16_t i : by_priority) {
+    if (!decision.verdicts[i].accepted()) continue;
+    const bool last = order.empty() || !before(i, order.back());
+    order.insert(last ? order.end() : std::upper_bound(order.begin(), order.end(), i, before), i);
+  }
+}
+
+/// The winner if no breaker were open; nullopt if that is the current winner.
+std::optional<uint16_t> first_open(const std::vector<uint16_t>& by_priority,
+                                   const std::vector<Verdict>& verdicts) {
+  std::optional<uint16_t> first;
+  for (const uint16_t i : by_priority) {
+    if (!verdicts[i].accepted() && verdicts[i].reason != Reason::health_open) continue;
+    if (!first || stands_before(verdicts[i], verdicts[*first])) first = i;
+  }
+  return first && !verdicts[*first].accepted() ? first : std::nullopt;
+}
+
+void apply_tuning(const tune::TuningView& tuning, const schema::Signature& signature,
+                  Decision& decision) {
+  if (decision.order.size() < 2) return;
+  const uint16_t best_tier = decision.verdicts[decision.order[0]].tier;
+  std::vector<std::optional<tune::TuningRow>> rows;
+  for (const uint16_t index : decision.order) {
+    const Verdict& verdict = decision.verdicts[index];
+    if (verdict.tier != best_tier) break;
+    rows.push_back(tuning.row(*verdict.implementation, signature));
+  }
+  const size_t winner = tune::fastest(rows);
+  if (winner == 0) return;
+  decision.verdicts[decision.order[winner]].tuned = true;
+  std::rotate(decision.order.begin(), decision.order.begin() + static_cast<ptrdiff_t>(winner),
+              decision.order.begin() + static_cast<ptrdiff_t>(winner) + 1);
+}
+
+/// Selects the operator's first reference implementation, for bypassed dispatch.
+void take_reference(Decision& decision) {
+  decision.policy = {};
+  for (size_t i = 0; i < decision.verdicts.size(); ++i) {
+    if (decision.verdicts[i].implementation->kind != Kind::reference) continue;
+    decision.order.assign(1, static_cast<uint16_t>(i));
+    return;
+  }
+}
+
+}  // namespace
+
+void decide(const DecisionInput& input, const schema::Signature& signature, Decision& decision) {
+  const auto& implementations = input.op->implementations;
+  decision.verdicts.resize(implementations.size());
+  decision.order.clear();
+  decision.rests.reset();
+  decision.picked = false;
+  decision.selector_problem.clear();
+  decision.lock = LockVerdict::free;
+  decision.locked = nullptr;
+  for (size_t i = 0; i < implementations.size(); ++i)
+    decision.verdicts[i].start(*implementations[i]);
+  if (input.disabled) return take_reference(decision);
+  input.policy->evaluate(signature, decision.policy);
+  for (size_t i = 0; i < implementations.size(); ++i) {
+    Verdict& verdict = decision.verdicts[i];
+    verdict.tier = decision.policy.tiers[i];
+    verdict.score = decision.policy.scores[i];
+    judge(input, signature, decision.policy.drops[i], decision.policy.transforms, verdict);
+  }
+  order_accepted(input.policy->by_priority(), decision);
+  decision.rests = first_open(input.policy->by_priority(), decision.verdicts);
+  if (input.tuning != nullptr) apply_tuning(*input.tuning, signature, decision);
+  if (input.selector != nullptr) apply_selector(*input.selector, signature, decision);
+  if (input.lock != nullptr) apply_lock(*input.lock, signature, decision);
+}
+
+schema::Dependencies dependencies_of(const schema::Schema& schema,
+                                     const registry::ImplementationRecord& implementation) {
+  schema::Dependencies own;
+  add_dependencies(implementation.capability, own);
+  if (implementation.kernel.verify != nullptr) {
+    for (const schema::Fact& fact : implementation.verify_reads) own.add(fact);
+  }
+  if (!implementation.has(OPMUX_IMPL_DETERMINISTIC)) {
+    own.add(*resolve_fact(schema, schema::FactKind::ambient, "deterministic"));
+  }
+  if (!implementation.has(OPMUX_IMPL_CAPTURE_SAFE)) {
+    own.add(*resolve_fact(schema, schema::FactKind::ambient, "capturing"));
+  }
+  for (size_t i = implementation.arg_count; i < schema.args.size(); ++i) {
+    add_known_default(schema, i, own);
+  }
+  return own;
+}
+
+schema::Dependencies dependencies_of(const DecisionInput& input) {
+  schema::Dependencies all = input.policy->dependencies();
+  const schema::Schema& schema = *input.op->schema;
+  for (const auto& implementation : input.op->implementations) {
+    all.add(dependencies_of(schema, *implementation));
+    if (input.health != nullptr) input.health->add_dependencies(*implementation, schema, all);
+  }
+  if (input.tuning != nullptr) all.add(input.tuning->dependencies(schema));
+  if (input.policy->may_transform()) add_transform_facts(schema, all);
+  if (input.selector != nullptr) add_dependencies(*input.selector, schema, all);
+  const LockedClasses* const locked = input.lock == nullptr ? nullptr : input.lock->of(schema.name);
+  if (locked != nullptr) all.add(locked->dependencies());
+  return all;
+}
+
+std::string describe(const Verdict& verdict, const schema::Signature& signature) {
+  if (verdict.check != nullptr) return describe_failure(*verdict.check, signature);
+  if (verdict.by.layer != nullptr) return "by " + policy::describe(verdict.by);
+  return verdict.text;
+}
+
+Status nothing_left(const DecisionInput& input, const Decision& decision,
+                    const schema::Signature& signature) {
+  const bool strict = decision.policy.strict && input.lock != nullptr;
+  if (std::string why = strict ? describe_deviation(*input.lock, decision, signature) : "";
+      !why.empty()) {
+    return no_deviation(why, decision.lock);
+  }
+  std::string text = "no implementation of " + input.op->schema->name + " is left";
+  for (const policy::Origin& origin : decision.policy.requires_by) {
+    text += "; required by " + policy::describe(origin);
+  }
+  for (const Verdict& verdict : decision.verdicts) {
+    text += "; " + verdict.implementation->id + ": " + std::string(code_of(verdict.reason)) + " " +
+            describe(verdict, signature);
+  }
+  if (decision.verdicts.empty()) text += ": none is registered";
+  return {Code::no_candidate, "dispatch.no_candidate", std::move(text)};
+}
+
+}  // namespace opmux::dispatch

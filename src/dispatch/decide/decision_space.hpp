@@ -1,0 +1,114 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "dispatch/call/call_frame.hpp"
+#include "dispatch/decide/class_table.hpp"
+#include "dispatch/decide/decision.hpp"
+#include "dispatch/plan/plan_ids.hpp"
+#include "dispatch/plan/prepared_cache.hpp"
+
+namespace opmux::dispatch {
+
+/// Counters and prepared states of an implementation; shared by all epochs of its operator.
+struct ImplementationState {
+  std::shared_ptr<ImplementationCounters> counters = std::make_shared<ImplementationCounters>();
+  std::shared_ptr<PreparedCache> prepared;  ///< null if the implementation has no plan()
+};
+using ImplementationStates = std::vector<std::shared_ptr<ImplementationState>>;
+
+/// The inputs from which one OperatorState is compiled. The raw pointers must outlive it.
+struct OperatorSources {
+  std::shared_ptr<const registry::OperatorRecord> op;
+  std::shared_ptr<const policy::PolicySet> policies;  ///< the operator's part of the policies
+  uint64_t policy_hash = 0;
+  ImplementationStates states;
+  uint64_t generation = 0;
+  const health::HealthView* health = nullptr;
+  const tune::TuningView* tuning = nullptr;
+  bool disabled = false;
+  std::shared_ptr<const LockSet> lock = nullptr;       ///< null: not frozen
+  std::shared_ptr<const Selector> selector = nullptr;  ///< null: no selector
+  const TapView* taps = nullptr;                       ///< may be null
+  uint64_t taps_version = 0;
+};
+
+/// The decisions for one operator under one scope during one epoch. Thread-safe and lock-free: the
+/// inputs are immutable, and decisions are cached in a ClassTable.
+class DecisionSpace {
+ public:
+  /// `ids` must outlive the space.
+  DecisionSpace(const OperatorSources& sources,
+                std::shared_ptr<const policy::OperatorPolicy> policy, PlanIds& ids);
+
+  /// Called if a decision has a reason or a winner that no decision in this space had before; for
+  /// the log.
+  using OnDecision = std::function<void(const Decision&, const schema::Signature&)>;
+
+  struct Answer {
+    const Choice* choice = nullptr;
+    std::shared_ptr<const Choice> uncached;  ///< owns `choice` if it could not be cached
+    bool cached = false;                     ///< the class was already decided
+    bool crowded = false;  ///< this class is the first beyond ClassTable::kMany; set once
+  };
+  /// Returns the choice for a call; makes and caches the decision if its class is new.
+  Answer choose(const schema::Signature& signature, const OnDecision& on_decision);
+
+  /// Makes a decision without reading or changing the cache.
+  std::shared_ptr<const Choice> decide_anew(const schema::Signature& signature,
+                                            const OnDecision& on_decision) const;
+
+  /// Caches a choice for the class of a call, unless the class is already decided. Fails with
+  /// "lock.class" if the call has no class key or the cache is full.
+  Status remember(const schema::Signature& signature, std::shared_ptr<const Choice> choice);
+
+  /// Calls visit(facts, choice) for each class that was decided.
+  template <class Visit>
+  void for_each_class(Visit&& visit) const {
+    table_.for_each(
+        [&](const ClassKey& key, const Choice& choice) { visit(layout_.facts_of(key), choice); });
+  }
+
+  /// The cached choice for a class, or null.
+  const Choice* known(const ClassKey& key) const { return table_.find(key); }
+  const ClassLayout& layout() const { return layout_; }
+
+  const DecisionInput& input() const { return input_; }
+  const schema::Dependencies& dependencies() const { return dependencies_; }
+  const std::shared_ptr<const CandidateTable>& candidates() const { return candidates_; }
+  uint32_t classes() const { return table_.size(); }
+
+  /// The fact that splits calls into the most classes, and the implementation that reads it.
+  struct Crowding {
+    schema::Fact fact;
+    size_t values = 0;
+    const registry::ImplementationRecord* asked_by = nullptr;  ///< null: only rules or tuning
+  };
+  Crowding crowding() const;
+
+ private:
+  GuardFacts guard_for(const registry::ImplementationRecord& implementation) const;
+  std::vector<PlanRecord> plans_for(const Decision& decision) const;
+  void count_refusals(const Decision& decision) const;
+  bool tell_first_time(const Decision& decision) const;
+
+  std::shared_ptr<const registry::OperatorRecord> op_;
+  std::shared_ptr<const policy::OperatorPolicy> policy_;
+  std::shared_ptr<const LockSet> lock_;
+  std::shared_ptr<const Selector> selector_;
+  DecisionInput input_;
+  schema::Dependencies dependencies_;
+  ClassLayout layout_;
+  ClassTable table_;
+  std::shared_ptr<const CandidateTable> candidates_;
+  uint64_t generation_;
+  PlanIds& ids_;
+  mutable std::vector<std::atomic<uint64_t>> told_;  ///< per candidate: bit mask of logged reasons
+  std::atomic<bool> crowded_{false};
+};
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <bit>
+
+#include "dispatch/plan/cached_plan.hpp"
+#include "schema/facts.hpp"
+
+namespace opmux::dispatch {
+
+/// Reads facts directly from the values of a call, without normalising the arguments. The arguments
+/// must have the kinds that the plan was built for.
+class RawFacts {
+ public:
+  RawFacts(const GuardedPlan& plan, const ArgValue* values) : plan_(plan), values_(values) {}
+
+  /// A fact of dimensions or strides.
+  int64_t shape(schema::Fact fact) const {
+    if (fact.kind != schema::FactKind::dim) return of_tensor(fact);
+    if (fact.index == schema::kRowsDim) return plan_.checks->rows(values_);
+    const int64_t size = plan_.checks->dim(fact.index, values_);
+    return size < 0 ? schema::kAbsent : size;
+  }
+
+  /// A scalar or an alignment.
+  int64_t value(schema::Fact fact) const {
+    if (fact.kind == schema::FactKind::alignment) return of_tensor(fact);
+    // An argument that the call site omits has its default, which is in the frame.
+    if (fact.index >= plan_.arg_count) {
+      const opmux_arg& given = plan_.args[fact.index];
+      return given.tag == OPMUX_ARG_NONE ? schema::kAbsent : given.value.i64;
+    }
+    return std::bit_cast<int64_t>(values_[fact.index]);
+  }
+
+  /// Any fact, for the class key.
+  int64_t operator()(schema::Fact fact) const {
+    using schema::FactKind;
+    if (fact.kind == FactKind::dim) [[likely]]
+      return shape(fact);
+    switch (fact.kind) {
+      case FactKind::scalar: return value(fact);
+      case FactKind::ambient: return static_cast<int64_t>(plan_.context >> fact.index & 1);
+      case FactKind::tag: return plan_.call.tag;
+      case FactKind::present: return plan_.args[fact.index].tag != OPMUX_ARG_NONE ? 1 : 0;
+      default: return of_tensor(fact);
+    }
+  }
+
+ private:
+  int64_t of_tensor(schema::Fact fact) const {
+    return fact.index < plan_.arg_count
+               ? schema::tensor_fact(*values_[fact.index].tensor, fact.kind)
+               : schema::kAbsent;
+  }
+
+  const GuardedPlan& plan_;
+  const ArgValue* values_;
+};
+
+}  // namespace opmux::dispatch

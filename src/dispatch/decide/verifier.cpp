@@ -1,0 +1,69 @@
+#include "dispatch/decide/verifier.hpp"
+
+#include <algorithm>
+
+#include "base/status.hpp"
+#include "dispatch/reclaim/slow_path_guard.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+using registry::Reason;
+using schema::FactKind;
+
+/// Context of get_fact().
+struct Listed {
+  const registry::ImplementationRecord* implementation;
+  const schema::Signature* signature;
+};
+
+/// Gives a verifier the value of a fact. Returns 0 if the fact is absent or not in `verify_reads`.
+int32_t get_fact(const void* context, uint32_t kind, opmux_str name, int64_t* value) {
+  const auto& listed = *static_cast<const Listed*>(context);
+  const auto fact =
+      resolve_fact(*listed.signature->schema, static_cast<FactKind>(kind), {name.data, name.size});
+  if (!fact) return 0;
+  const auto& reads = listed.implementation->verify_reads;
+  if (std::find(reads.begin(), reads.end(), *fact) == reads.end()) return 0;
+  *value = value_of(*listed.signature, *fact);
+  return *value == schema::kAbsent ? 0 : 1;
+}
+
+}  // namespace
+
+Reason run_verifier(const registry::ImplementationRecord& implementation,
+                    const schema::Signature& signature, std::string& text) {
+  if (implementation.kernel.verify == nullptr) return Reason::none;
+  const Listed listed{&implementation, &signature};
+  const opmux_facts facts{sizeof(opmux_facts), 0, &listed, get_fact};
+  base::ErrorSink why;
+  const RunningMark inside(implementation);
+  const int32_t outcome =
+      implementation.kernel.verify(implementation.kernel.user_data, &facts, why.c());
+  if (outcome == OPMUX_OK) return Reason::none;
+  text = why.text();
+  if (const std::string code = why.code(); !code.empty()) {
+    text = code + (text.empty() ? "" : ": ") + text;
+  }
+  if (outcome == OPMUX_DECLINED) {
+    if (text.empty()) text = "its verifier gave no reason";
+    return Reason::verify_refused;
+  }
+  text = "its verifier returned " + std::to_string(outcome) + ", which is not a valid outcome" +
+         (text.empty() ? "" : ": " + text);
+  return Reason::verify_broken;
+}
+
+void add_known_default(const schema::Schema& schema, size_t index, schema::Dependencies& into) {
+  const schema::ArgType type = schema.args[index].type;
+  if (type == schema::ArgType::string || type == schema::ArgType::int_list) {
+    into.add(schema::Fact{FactKind::is_default, static_cast<uint8_t>(index)});
+    return;
+  }
+  const std::string& name = schema.args[index].name;
+  for (const FactKind kind : {FactKind::scalar, FactKind::present}) {
+    if (const auto fact = resolve_fact(schema, kind, name)) into.add(*fact);
+  }
+}
+
+}  // namespace opmux::dispatch

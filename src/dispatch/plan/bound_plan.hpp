@@ -1,0 +1,204 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include <opmux/hot_plan.hpp>
+#include <opmux/status.hpp>
+
+#include "dispatch/call/attempt.hpp"
+#include "dispatch/call/slow_call.hpp"
+#include "dispatch/decide/decision.hpp"
+#include "dispatch/engine.hpp"
+#include "dispatch/plan/cache_insert.hpp"
+#include "dispatch/plan/cached_plan.hpp"
+#include "dispatch/plan/packed_constant.hpp"
+
+namespace opmux::dispatch {
+
+/// current: a new decision would choose the same implementation. stale: it would choose another,
+/// but this one may still run. revoked: the implementation must not run any more.
+enum class PlanState : uint32_t { current, stale, revoked };
+static_assert(static_cast<uint32_t>(PlanState::revoked) == detail::HotPlan::kRevoked);
+
+/// The part of a bound plan that it shares with the engine: the example arguments it was decided
+/// for, and whether it may still run. The engine re-evaluates it after every publish.
+struct PlanControl {
+  OperatorSlot* slot = nullptr;
+  uint64_t context = 0;
+  uint64_t plan_id = 0;
+  registry::ImplementationPtr implementation;
+  uint32_t tag = 0;
+  detail::HotPlan hot;  ///< its `state` says whether the plan may still run
+  std::atomic<PlanState> unwatched{
+      PlanState::current};  ///< the state while `hot.state` is kWatched
+  /// Set when the operator was recompiled: decisions may now depend on facts that the plan's guard
+  /// does not compare.
+  std::atomic<bool> guard_outdated{false};
+  std::atomic<uint64_t> considered{0};  ///< serial of the OperatorState evaluated last
+  PlanRoll::Place* place = nullptr;     ///< entry in the list of fork-sensitive plans; may be null
+
+  base::ForkMutex counting;  ///< held while `hot.calls` is read or added to the counters
+  const ImplementationCounters* counts_for = nullptr;  ///< null once `hot.calls` was added to them
+
+  // The example arguments, owned.
+  schema::Arguments arguments;
+  schema::BoundDims dims;
+  std::array<TensorView, OPMUX_MAX_ARGS> tensors;
+  std::vector<std::shared_ptr<const PackedConstant>> constants;
+  /// Better candidates that could not be prepared for the example.
+  std::vector<registry::ImplementationPtr> passed_over;
+
+  PlanControl() = default;
+  ~PlanControl() {
+    if (place != nullptr) place->store(nullptr, std::memory_order_release);
+  }
+  PlanControl(const PlanControl&) = delete;
+  PlanControl& operator=(const PlanControl&) = delete;
+
+  PlanState state() const {
+    const uint32_t word = hot.state.load(std::memory_order_acquire);
+    return word == detail::HotPlan::kWatched ? unwatched.load(std::memory_order_relaxed)
+                                             : static_cast<PlanState>(word);
+  }
+  schema::Signature signature() const {
+    return {slot->schema.get(), &arguments, &dims, static_cast<uint32_t>(context), tag};
+  }
+  /// Repeats the decision for the example and updates the state. Revoked is final.
+  void reconsider();
+  /// Copies the example arguments.
+  void keep(const schema::Arguments& given, const schema::BoundDims& bound);
+
+ private:
+  PlanState state_after(const Decision& decision) const;
+  const registry::ImplementationRecord* chosen_by(const Decision& decision) const;
+};
+
+/// A decision that the program holds and calls without a lookup. It pins its choice, so it stays
+/// usable across epochs until the engine revokes it. Used by one thread at a time.
+///
+/// run_marked() follows the protocol of ThreadBlock with `hot.state` in place of the epoch: it
+/// stores the plan id in a hazard slot, then loads the state. Engine::wait_for_retired() issues a
+/// membarrier after the state was set to revoked and waits for slots that hold the plan's id.
+class BoundPlan {
+ public:
+  struct Options {
+    CallSettings settings;
+    bool for_capture = false;
+  };
+  static Result<std::unique_ptr<BoundPlan>> bind(OperatorSlot& slot, const CallSite& site,
+                                                 const ArgValue* values, const Options& options);
+  ~BoundPlan();
+  BoundPlan(const BoundPlan&) = delete;
+  BoundPlan& operator=(const BoundPlan&) = delete;
+
+  /// Checks that the plan accepts the arguments and may still run, then runs it. Null is ok.
+  Status::Detail* call(const CallSite& site, const ArgValue* values) noexcept;
+  /// call() for arguments in registers; `Words` is an ArgumentWords.
+  template <class Words>
+  Status::Detail* call(uint64_t site, const Words& words) noexcept {
+    if (guarded_.site.word() != site || guard_outdated() || !words.same_layouts(guarded_))
+        [[unlikely]] {
+      return call_with_other_views(site, words);
+    }
+    words.set(guarded_);
+    return run();
+  }
+  /// Runs on the arguments that set_frame() stored, without checking them. Finds the thread's
+  /// hazard slot and stores it in `hot` for the inline form in plan.hpp.
+  Status::Detail* run_slowly() noexcept;
+  /// Finishes a run whose outcome is not ok, or that was not started (-1) because the plan is
+  /// revoked or watched. Clears the hazard slot.
+  Status::Detail* end(int32_t outcome) noexcept { return end(*control_->hot.mark, outcome); }
+  detail::HotPlan& hot() const { return control_->hot; }
+  /// Stores arguments in the frame for run_unchecked(). Fails as call() does.
+  Status set_frame(const CallSite& site, const ArgValue* values);
+
+  /// Binds a new plan for the example arguments under the current policy. This plan is unchanged.
+  Result<std::unique_ptr<BoundPlan>> decided_anew() const;
+
+  PlanState state() const { return control_->state(); }
+  const PlanControl& control() const { return *control_; }
+  uint64_t generation() const { return guarded_.pinned->generation; }
+
+ private:
+  BoundPlan() = default;
+  Status decide(const CallSite& site, const ArgValue* values);
+  /// Fills in the plan with the first candidate that can be prepared.
+  Status take_candidate(const ChosenForPlan& chosen, Installation what);
+  Next after_failed_preparation(const ChosenForPlan& chosen, const PlanRecord& plan,
+                                const Status& why, bool retried);
+  Status prepare(const schema::Signature& signature, const PlanRecord& plan);
+  Status load_pack(const schema::Signature& signature, const PlanRecord& plan);
+  void run_with(const PlanRecord& plan);
+  /// Switches to the packed copy of the constant among these arguments, which must be in the frame.
+  /// False if that fails.
+  bool follow_constant(const ArgValue* values);
+  bool accepts(const CallSite& site, const ArgValue* values);
+  bool guard_outdated() const { return control_->guard_outdated.load(std::memory_order_acquire); }
+  /// Rebuilds the guard from the facts that decisions depend on now and the example's values.
+  void renew_guard();
+  /// Returns the error for arguments that the plan does not accept.
+  Status::Detail* refuse(const CallSite& site, const ArgValue* values) const;
+  Status::Detail* revoked() const;
+  Status::Detail* not_packed() const;
+  void note_outcome(const registry::ImplementationRecord& implementation,
+                    ImplementationCounters& counters, Code outcome) const;
+  void tell_health(const registry::ImplementationRecord& implementation, Code outcome,
+                   const health::Pass& pass) const;
+  Status::Detail* run() noexcept {
+    const detail::HotPlan& hot = control_->hot;
+    if (hot.block != thread_block || hot.mark->load(std::memory_order_relaxed) != 0) [[unlikely]]
+      return run_slowly();
+    return run_marked(*hot.mark);
+  }
+  Status::Detail* run_marked(std::atomic<uint64_t>& mark) noexcept {
+    mark.store(guarded_.plan_id, std::memory_order_release);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (control_->hot.state.load(std::memory_order_acquire) >= detail::HotPlan::kRevoked)
+        [[unlikely]] {
+      return end(mark, -1);
+    }
+    guarded_.error.text_size = 0;
+    const int32_t outcome = guarded_.run(guarded_.user_data, &guarded_.call);
+    if (outcome != OPMUX_OK) [[unlikely]]
+      return end(mark, outcome < 0 ? OPMUX_FAILED : outcome);
+    mark.store(0, std::memory_order_release);
+    std::atomic<uint64_t>& calls = control_->hot.calls;
+    calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  template <class Words>
+  [[gnu::noinline]] Status::Detail* call_with_other_views(uint64_t site, const Words& words) {
+    if (guarded_.site.word() != site || guard_outdated() || !words.same(guarded_)) {
+      ArgValue values[4];
+      words.unpack(values);
+      return call(CallSite::from_word(site), values);
+    }
+    words.share_layouts(guarded_, own_thread_block());
+    words.set(guarded_);
+    return run();
+  }
+  Status::Detail* finish(int32_t outcome) const;
+  void tell_failed(std::string_view says) const;
+  /// Runs and reports the outcome and duration to the breaker.
+  Status::Detail* run_watched() noexcept;
+  Status::Detail* end(std::atomic<uint64_t>& mark, int32_t outcome) noexcept;
+
+  Options options_;
+  OperatorSlot* slot_ = nullptr;
+  std::shared_ptr<PlanControl> control_;
+  PreparedPtr prepared_;
+  PackPtr pack_;
+  const PackedConstant* packed_ = nullptr;  ///< the constant that pack_ was made from
+  uint64_t packed_version_ = 0;
+  std::unique_ptr<std::byte[]> memory_, workspace_;
+  std::optional<ShapeChecks> checks_;
+  GuardedPlan guarded_;
+  std::shared_ptr<const CandidateTable> renewed_candidates_;
+  PlanRecord renewed_;  ///< the bound candidate, as an entry of renewed_candidates_
+};
+
+}  // namespace opmux::dispatch

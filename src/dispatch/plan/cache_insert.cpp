@@ -1,0 +1,173 @@
+#include "dispatch/plan/cache_insert.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "dispatch/call/attempt.hpp"
+#include "dispatch/call/call_frame.hpp"
+#include "dispatch/plan/packed_constant.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+constexpr int kPlansPerLine = 4;
+
+uint8_t words_for(const schema::Arguments& arguments) {
+  int rank = 0;
+  for (uint32_t i = 0; i < arguments.count; ++i) {
+    if (arguments.tags[i] == ArgTag::tensor) {
+      rank = std::max(rank, arguments.values[i].tensor->rank());
+    }
+  }
+  return rank <= 2 ? 2 : rank <= 4 ? 4 : 8;
+}
+
+GuardedPlan* new_plan(ThreadBlock& block) {
+  constexpr size_t kAlign = alignof(GuardedPlan);
+  auto memory = std::make_unique<std::byte[]>(sizeof(GuardedPlan) + kAlign);
+  auto address = reinterpret_cast<uintptr_t>(memory.get());
+  auto* plan = new (reinterpret_cast<void*>((address + kAlign - 1) & ~(kAlign - 1))) GuardedPlan;
+  block.memory.push_back(std::move(memory));
+  plan->next_of_thread = block.all_plans.load(std::memory_order_relaxed);
+  block.all_plans.store(plan, std::memory_order_release);
+  return plan;
+}
+
+/// Returns the plan to overwrite: a stale plan of the ring, else a new plan while the ring has
+/// fewer than kPlansPerLine, else the successor of the most recently used plan.
+GuardedPlan& place_in_line(ThreadBlock& block, OperatorSlot& slot) {
+  GuardedPlan* first = block.recent[slot.number];
+  const uint64_t epoch = slot.epoch.load(std::memory_order_relaxed);
+  if (first != &GuardedPlan::none()) {
+    int count = 0;
+    GuardedPlan* at = first;
+    do {
+      if (at->epoch != epoch) return *at;
+      at = at->next_of_line;
+      ++count;
+    } while (at != first);
+    if (count == kPlansPerLine) return *first->next_of_line;
+  }
+  GuardedPlan* plan = new_plan(block);
+  const bool alone = first == &GuardedPlan::none();
+  plan->next_of_line = alone ? plan : first->next_of_line;
+  if (!alone) first->next_of_line = plan;
+  return *plan;
+}
+
+}  // namespace
+
+bool can_be_kept(const schema::Schema& schema, const Installation& what) {
+  // Transforms make copies per call, which needs a frame per call.
+  if (what.plan->candidate->guard.too_many || what.plan->transforms.any()) return false;
+  for (uint32_t i = 0; i < what.arguments->count; ++i) {
+    if (what.arguments->tags[i] >= ArgTag::string) return false;
+    if (i >= what.site->count()) continue;
+    const ArgTag given = what.site->tag(i);
+    const ArgTag wanted = what.arguments->tags[i];
+    const bool number_for_enum = given == ArgTag::integer && wanted == ArgTag::enumeration;
+    const bool absent_tensor =
+        given == ArgTag::tensor && wanted == ArgTag::none && schema.args[i].is_tensor();
+    const bool constant = given == ArgTag::constant && wanted == ArgTag::tensor;
+    if (given != wanted && !number_for_enum && !absent_tensor && !constant) return false;
+  }
+  return schema.args.size() == what.arguments->count;
+}
+
+std::unique_ptr<std::byte[]> make_room(GuardedPlan& plan, const schema::Schema& schema) {
+  const auto tensors = static_cast<size_t>(std::ranges::count_if(
+      schema.args, [](const schema::ArgSpec& spec) { return spec.is_tensor(); }));
+  if (plan.room_for_args >= schema.args.size() && plan.room_for_tensors >= tensors) return nullptr;
+  const size_t exact = tensors * (2 + 2 * OPMUX_MAX_RANK) * sizeof(uint64_t);
+  const size_t args = schema.args.size() * sizeof(opmux_arg);
+  constexpr size_t kText = 256;
+  auto room = std::make_unique<std::byte[]>(exact + args + sizeof(MetLayouts) + kText + 64);
+  const auto start = (reinterpret_cast<uintptr_t>(room.get()) + 63) & ~uintptr_t{63};
+  plan.room_for_args = static_cast<uint16_t>(schema.args.size());
+  plan.room_for_tensors = static_cast<uint16_t>(tensors);
+  plan.args = reinterpret_cast<opmux_arg*>(start);
+  plan.exact = reinterpret_cast<uint64_t*>(start + args);
+  plan.met = new (reinterpret_cast<void*>(start + args + exact)) MetLayouts;
+  char* const text = reinterpret_cast<char*>(start + args + exact + sizeof(MetLayouts));
+  plan.error = {sizeof(opmux_error), OPMUX_OK, text, kText, 0, {nullptr, 0}};
+  return room;
+}
+
+void fill_plan(GuardedPlan& plan, const schema::Schema& schema, const ShapeChecks& checks,
+               const Installation& what) {
+  // Bypass the tap during graph capture: the captured kernel runs later, without the host.
+  const bool captured = (what.context & schema::kCapturing) != 0;
+  CallTap* const tap = captured ? nullptr : what.plan->candidate->tap.get();
+  const registry::RunEntry& entry =
+      tap == nullptr ? what.plan->candidate->implementation->entry : tap->entry();
+  plan.site = *what.site;
+  plan.context = what.context;
+  plan.plan_id = what.plan->id;
+  plan.run = entry.run;
+  plan.user_data = entry.user_data;
+  plan.arg_count = static_cast<uint8_t>(what.site->count());
+  plan.rank_words = words_for(*what.arguments);
+  plan.exact_only = what.exact_only || what.plan->candidate->guard.exact_only;
+  plan.tensor_count = 0;
+  bool aliasing = false;
+  for (uint8_t i = 0; i < plan.arg_count; ++i) {
+    if (!schema.args[i].is_tensor()) continue;
+    plan.tensor_at[plan.tensor_count++] = i;
+    aliasing |= schema.args[i].alias_of >= 0;
+  }
+  plan.exact_scalars = what.exact_only;
+  plan.value_guarded = aliasing || plan.exact_scalars || !what.plan->candidate->guard.value.empty();
+  plan.choose_comparison();
+  plan.checks = &checks;
+  plan.program = {};
+  plan.free = {};
+  *plan.met = {};
+  if (!plan.exact_only && !plan.value_guarded) {
+    const std::vector<schema::Fact>& facts = what.plan->candidate->guard.shape;
+    plan.program = ShapeProgram::compile(schema, checks, *what.arguments, facts);
+    plan.free = FreeDims::compile(schema, checks, *what.arguments, facts);
+  }
+  plan.plan = what.plan;
+  plan.schema = &schema;
+  fill_args(schema, *what.arguments, plan.args);
+  fill_call(schema, *what.arguments, what.settings, plan.args, &plan.error, plan.call);
+  if (what.prepared != nullptr) plan.call.prepared = what.prepared->get();
+  plan.pack_at = static_cast<int8_t>(
+      packed_argument(*what.plan->candidate->implementation, schema, *what.arguments));
+  plan.call.instance = what.pack != nullptr ? what.pack->instance() : nullptr;
+  plan.with_pack = plan.call.instance != nullptr;
+  plan.remember(what.values);
+  plan.keep_guard_values(what.values);
+  plan.epoch = what.epoch;
+}
+
+void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state,
+             const Installation& what) {
+  const schema::Schema& schema = state.schema();
+  if (!can_be_kept(schema, what)) return;
+  reserve_lines(block, slot.number + 1);
+  GuardedPlan& plan = place_in_line(block, slot);
+  plan.epoch = 0;
+  if (auto room = make_room(plan, schema)) block.memory.push_back(std::move(room));
+  block.moving.fetch_add(1, std::memory_order_acq_rel);
+  plan.count_for(what.plan->candidate->counters);
+  block.moving.fetch_add(1, std::memory_order_acq_rel);
+  plan.declines = &state.declines();
+  plan.slot = &slot;
+  fill_plan(plan, schema, state.checks_for(*what.arguments), what);
+  plan.move_within(what.space, what.values);
+  const registry::Kernel& kernel = what.plan->candidate->implementation->kernel;
+  if (kernel.workspace != nullptr) {
+    std::unique_ptr<std::byte[]> unused;
+    plan.call.workspace_size = kernel.workspace(kernel.user_data, &plan.call);
+    plan.call.workspace = workspace_for(plan.call.workspace_size, false, unused);
+    // Another shape may need another workspace size.
+    plan.hold_exactly();
+    // Without memory for the workspace the plan stays stale. The next call takes the slow path,
+    // which can fall back.
+    if (plan.call.workspace == nullptr && plan.call.workspace_size != 0) plan.epoch = 0;
+  }
+  block.recent[slot.number] = &plan;
+}
+
+}  // namespace opmux::dispatch

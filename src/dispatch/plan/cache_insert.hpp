@@ -1,0 +1,45 @@
+#pragma once
+
+#include "dispatch/call/call_frame.hpp"
+#include "dispatch/call/thread_block.hpp"
+#include "dispatch/operator_slot.hpp"
+#include "dispatch/plan/cached_plan.hpp"
+
+namespace opmux::dispatch {
+
+class Pack;
+
+/// Input for caching or binding a plan: the decision and the call it was made for. Borrows
+/// everything.
+struct Installation {
+  uint64_t epoch;
+  uint64_t context;
+  const CallSite* site;
+  const ArgValue* values;
+  const schema::Arguments* arguments;
+  const PlanRecord* plan;
+  const DecisionSpace* space;
+  const PreparedState* prepared;
+  const Pack* pack;
+  bool exact_only;
+  const CallSettings& settings;
+};
+
+/// True if a plan can be cached for this call: its arguments can be copied into the frame word by
+/// word, it needs no transforms, and its guard has few enough facts.
+bool can_be_kept(const schema::Schema& schema, const Installation& what);
+
+/// Caches a plan in the calling thread's ring of plans for the operator. If the ring is full, it
+/// replaces the successor of the most recently used plan.
+void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state,
+             const Installation& what);
+
+/// Fills in a plan for a call site. make_room() must have been called for the schema.
+void fill_plan(GuardedPlan& plan, const schema::Schema& schema, const ShapeChecks& checks,
+               const Installation& what);
+
+/// Allocates the frame and the `exact` words for a plan of this schema. Returns the memory, which
+/// the caller must keep as long as the plan; null if the plan already has enough room.
+std::unique_ptr<std::byte[]> make_room(GuardedPlan& plan, const schema::Schema& schema);
+
+}  // namespace opmux::dispatch

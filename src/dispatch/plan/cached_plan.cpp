@@ -1,0 +1,201 @@
+#include "dispatch/plan/cached_plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "dispatch/decide/decision_space.hpp"
+#include "dispatch/decide/raw_facts.hpp"
+#include "dispatch/plan/packed_constant.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+using schema::Fact;
+
+template <int kWords>
+bool same_words(const GuardedPlan& plan, const ArgValue* values) {
+  WordPair differs{};
+  const uint64_t* kept = plan.exact;
+  for (uint32_t i = 0; i < plan.tensor_count; ++i) {
+    differs |= GuardedPlan::tensor_differs<kWords>(kept, *values[plan.tensor_at[i]].tensor);
+    kept += 2 + 2 * kWords;
+  }
+  return is_zero(differs);
+}
+
+uint32_t aliases_of(const schema::Schema& schema, size_t count, const ArgValue* values) {
+  uint32_t mask = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const int other = schema.args[i].alias_of;
+    if (other < 0 || static_cast<size_t>(other) >= count) continue;
+    if (values[i].tensor->same_start(*values[other].tensor)) mask |= 1u << i;
+  }
+  return mask;
+}
+
+bool where_holds(const GuardedPlan& plan, const ArgValue* values) {
+  const schema::Schema& schema = *plan.schema;
+  if (schema.where.empty()) return true;
+  std::array<int64_t, schema::kMaxDims> dims;
+  for (size_t d = 0; d < schema.dims.size(); ++d) dims[d] = plan.checks->dim(d, values);
+  std::array<int64_t, OPMUX_MAX_ARGS> scalars;
+  for (size_t i = 0; i < schema.args.size(); ++i) {
+    scalars[i] = i < plan.arg_count ? values[i].i64 : plan.args[i].value.i64;
+  }
+  for (const schema::WhereExpression& condition : schema.where) {
+    if (!condition.holds({dims.data(), schema.dims.size()}, {scalars.data(), schema.args.size()})) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool same_kinds(const GuardedPlan& plan, const ArgValue* values) {
+  const uint64_t* kept = plan.exact;
+  WordPair differs{};
+  for (uint32_t i = 0; i < plan.tensor_count; ++i) {
+    differs |= load_pair(kept) ^ load_pair(&values[plan.tensor_at[i]].tensor->c().device);
+    kept += 2 + 2 * plan.rank_words;
+  }
+  return is_zero(differs);
+}
+
+bool same_shape_facts(const GuardedPlan& plan, const ArgValue* values) {
+  const RawFacts facts(plan, values);
+  const int64_t* kept = plan.guard_values;
+  for (const Fact& fact : plan.plan->candidate->guard.shape) {
+    if (facts.shape(fact) != *kept++) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+namespace {
+
+/// Holds GuardedPlan::none(). Never destroyed, because threads may end after static destruction.
+/// The plan is a ring of one, like any line with a single plan.
+union NoPlan {
+  constexpr NoPlan() : plan() { plan.next_of_line = &plan; }
+  ~NoPlan() {}  // NOLINT(modernize-use-equals-default): the plan stays
+  GuardedPlan plan;
+};
+constinit NoPlan no_plan;
+
+}  // namespace
+
+GuardedPlan& GuardedPlan::none() { return no_plan.plan; }
+
+bool GuardedPlan::same_tensors(const ArgValue* values) const {
+  if (rank_words == 2) return same_words<2>(*this, values);
+  if (rank_words == 4) return same_words<4>(*this, values);
+  return same_words<8>(*this, values);
+}
+
+bool GuardedPlan::same_scalars(const ArgValue* values) const {
+  for (uint32_t i = 0; i < arg_count; ++i) {
+    if (schema->args[i].is_tensor()) continue;
+    // With exact_scalars the frame holds the scalars the plan was built for. Every member of the
+    // union sets all bytes, so memcmp is exact.
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
+    if (std::memcmp(&args[i].value, &values[i], sizeof(ArgValue)) != 0) return false;
+  }
+  return true;
+}
+
+bool GuardedPlan::same_values(const ArgValue* values) const {
+  if (exact_scalars && !same_scalars(values)) return false;
+  const RawFacts facts(*this, values);
+  const GuardFacts& guard = plan->candidate->guard;
+  const int64_t* kept = guard_values + guard.shape.size();
+  for (const Fact& fact : guard.value) {
+    if (facts.value(fact) != *kept++) return false;
+  }
+  return aliases_of(*schema, arg_count, values) == aliases;
+}
+
+GuardedPlan::Fit GuardedPlan::fit(const ArgValue* values) const {
+  if (exact_only || !nothing_declined() || !same_kinds(*this, values)) return Fit::no;
+  if (!checks->hold(values) || !where_holds(*this, values)) return Fit::no;
+  const bool same = same_shape_facts(*this, values) && (!value_guarded || same_values(values));
+  return same ? Fit::same_class : Fit::other_class;
+}
+
+bool GuardedPlan::take_plan_of(const ClassKey& key) {
+  const Choice* known = space->known(key);
+  if (known == nullptr || known->plans.empty()) return false;
+  const PlanRecord& first = known->plans.front();
+  if (first.candidate != plan->candidate) return false;
+  plan = &first;
+  plan_id = first.id;
+  of_class = key;
+  return true;
+}
+
+bool GuardedPlan::move_to_class(const ArgValue* values) {
+  if (space == nullptr || plan->candidate->prepared != nullptr) return false;
+  ClassKey key = kinds;
+  if (!space->layout().finish(RawFacts(*this, values), key)) return false;
+  // If a guarded scalar changed, leave the call to the slow path, which checks ranges of scalars.
+  if (value_guarded && !same_values(values)) return false;
+  if (!key.equals(of_class) && !take_plan_of(key)) return false;
+  keep_guard_values(values);
+  return true;
+}
+
+bool GuardedPlan::load_pack(const ArgValue* values) {
+  const auto& constant = PackedConstant::of(*values[pack_index()].tensor);
+  const Pack* pack = constant.find(plan->candidate->implementation.get());
+  if (pack == nullptr) [[unlikely]] {
+    const auto made = constant.pack_for(*plan, call, pack_index());
+    if (!made || *made == nullptr) return false;
+    pack = made->get();
+  }
+  call.instance = pack->instance();
+  return (call.instance != nullptr) == with_pack;
+}
+
+void GuardedPlan::remember(const ArgValue* values) {
+  for (uint64_t* known : {layouts, exact_layouts}) std::fill_n(known, kMaxLayouts, kNoLayout);
+  uint64_t* kept = exact;
+  for (uint32_t i = 0; i < tensor_count; ++i) {
+    const TensorView& tensor = *values[tensor_at[i]].tensor;
+    std::memcpy(kept, &tensor.c().device, 16);
+    for (uint32_t word = 0; word < rank_words; word += 2) {
+      std::memcpy(kept + 2 + word, tensor.shape_words() + word, 16);
+      std::memcpy(kept + 2 + rank_words + word, tensor.stride_words() + word, 16);
+    }
+    kept += 2 + 2 * rank_words;
+  }
+  varies_freely = free.usable && free.can_start_from(values, *checks);
+}
+
+void GuardedPlan::move_within(const DecisionSpace* classes, const ArgValue* values) {
+  kinds = of_class = {};
+  const bool keyed = classes != nullptr && classes->layout().start(RawFacts(*this, values), kinds);
+  space = keyed ? classes : nullptr;
+}
+
+void GuardedPlan::keep_guard_values(const ArgValue* values) {
+  if (program.usable) return program.keep(values, guard_values);
+  const RawFacts facts(*this, values);
+  int64_t* kept = guard_values;
+  for (const Fact& fact : plan->candidate->guard.shape) *kept++ = facts.shape(fact);
+  for (const Fact& fact : plan->candidate->guard.value) *kept++ = facts.value(fact);
+  aliases = aliases_of(*schema, arg_count, values);
+}
+
+void GuardedPlan::get_arguments(ArgValue* values) const {
+  for (uint32_t i = 0; i < arg_count; ++i)
+    std::memcpy(&values[i], &args[i].value, sizeof(ArgValue));
+}
+
+void GuardedPlan::count_for(std::shared_ptr<ImplementationCounters> next) {
+  const uint64_t counted = calls.exchange(0, std::memory_order_relaxed);
+  if (counters != nullptr) counters->calls.fetch_add(counted, std::memory_order_relaxed);
+  counted_for.store(next.get(), std::memory_order_release);
+  counters = std::move(next);
+}
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,180 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include <opmux/abi.h>
+#include <opmux/call_site.hpp>
+
+#include "dispatch/decide/choice.hpp"
+#include "dispatch/decide/class_layout.hpp"
+#include "dispatch/plan/exact_words.hpp"
+#include "dispatch/plan/free_dims.hpp"
+#include "dispatch/plan/shape_checks.hpp"
+
+namespace opmux::dispatch {
+
+class DecisionSpace;
+struct OperatorSlot;
+
+/// How a plan compares tensors with those of the last call: in two or four words per shape, or by
+/// the general path (ranks above 4, or guards on scalars, alignment or aliasing).
+enum class Comparison : uint8_t { pairs, quads, otherwise };
+
+/// A cached plan: the guard that says which calls it is valid for, and the call frame that each
+/// call fills in. Threads cache up to four per operator; a BoundPlan contains one.
+///
+/// Used by one thread at a time. Other threads read only `calls`, `counted_for` and
+/// `next_of_thread`. Pointers into the OperatorState (`checks`, `plan`, `space`, `declines`) may be
+/// followed only after the epoch was compared under a mark, because the state may otherwise be
+/// freed. A BoundPlan owns these objects or pins them instead.
+///
+/// Fields are in the order in which a call touches them.
+struct alignas(64) GuardedPlan {
+  CallSite site;
+  uint64_t epoch = 0;    ///< 0: stale; the epoch of a published operator is never 0
+  uint64_t context = 0;  ///< scope and ambient facts of the decision
+  uint64_t plan_id = 0;
+  int32_t (*run)(void*, const opmux_call*) = nullptr;
+  void* user_data = nullptr;
+  std::atomic<uint64_t> calls{0};
+
+  /// Layout numbers (TensorView::layout) of the views of the last call.
+  uint64_t layouts[kMaxLayouts] = {kNoLayout, kNoLayout, kNoLayout, kNoLayout};
+  opmux_arg* args = nullptr;
+  uint64_t* exact = nullptr;  ///< per tensor: device, rank, dtype, shape, strides
+  Comparison compare = Comparison::otherwise;
+  uint8_t tensor_count = 0;
+  uint8_t arg_count = 0;       ///< number of arguments that the call site passes
+  uint8_t rank_words = 2;      ///< 2, 4 or 8: words stored per shape and per strides
+  bool value_guarded = false;  ///< scalars, alignments or aliasing must be compared too
+  bool exact_only = false;     ///< valid only for exactly these shapes and strides
+  bool exact_scalars = false;  ///< valid only for exactly these scalars
+  opmux_error error{};
+  opmux_call call{};
+  uint8_t tensor_at[OPMUX_MAX_ARGS] = {};  ///< argument index of each tensor
+
+  uint64_t exact_layouts[kMaxLayouts] = {};  ///< layout numbers of `exact`; kNoLayout: none yet
+  MetLayouts* met = nullptr;                 ///< cache of layouts the plan is known to accept
+  bool varies_freely = false;                ///< `free` applies to the shapes in `exact`
+  FreeDims free;
+  ShapeProgram program;    ///< the whole guard as a short program, if `usable`
+  int8_t pack_at = -1;     ///< index of the constant whose packed copy is used; -1: none
+  bool with_pack = false;  ///< prepared with a pack; false if the budget had no room for one
+
+  // The guard. May be followed only while the epoch is current.
+  const ShapeChecks* checks = nullptr;
+  const PlanRecord* plan = nullptr;
+  const DecisionSpace* space = nullptr;  ///< where move_to_class() looks; null: it may not move
+  ClassKey kinds;                        ///< first part of the class key, fixed by argument kinds
+  ClassKey of_class;                     ///< class that the plan moved to last
+  const std::atomic<uint32_t>* declines = nullptr;  ///< OperatorState::declines()
+  std::shared_ptr<const Choice> pinned;  ///< keeps a bound plan's choice alive across epochs
+  OperatorSlot* slot = nullptr;
+  const schema::Schema* schema = nullptr;
+  int64_t guard_values[kMaxGuardFacts] = {};
+  uint32_t aliases = 0;  ///< bit i: argument i starts where its `alias_of` argument does
+  uint16_t room_for_args = 0, room_for_tensors = 0;  ///< capacities of `args` and `exact`
+
+  std::shared_ptr<ImplementationCounters> counters;
+  /// Same as `counters`, for Engine::stats() in other threads.
+  std::atomic<const ImplementationCounters*> counted_for{nullptr};
+  GuardedPlan* next_of_line = nullptr;    ///< ring of the plans of one operator in one thread
+  GuardedPlan* next_of_thread = nullptr;  ///< next in ThreadBlock::all_plans
+
+  /// A plan that accepts no call; `recent` points to it before an operator's first call.
+  static GuardedPlan& none();
+
+  /// True if device, rank, element type, shape and strides of every tensor match the last call.
+  bool same_tensors(const ArgValue* values) const;
+
+  /// The rest of an exact match: compares the scalars, alignments and aliasing in the guard.
+  bool same_values(const ArgValue* values) const;
+
+  /// Result of checking new shapes against the guard.
+  enum class Fit : uint8_t {
+    no,          ///< other kinds of tensors, or a check of the schema fails
+    same_class,  ///< every fact that the choice depends on is unchanged
+    other_class  ///< some fact differs; the decision for the new class applies
+  };
+  Fit fit(const ArgValue* values) const;
+
+  /// Restricts the plan to exactly the shapes in `exact`.
+  void hold_exactly() {
+    exact_only = true;
+    varies_freely = program.usable = free.usable = false;
+    *met = {};
+  }
+
+  void choose_comparison() {
+    compare = value_guarded || rank_words == 8 ? Comparison::otherwise
+              : rank_words == 2                ? Comparison::pairs
+                                               : Comparison::quads;
+  }
+
+  /// False once any call of the operator was declined: the choice then depends on the exact
+  /// arguments, which only the slow path looks up.
+  bool nothing_declined() const {
+    return declines == nullptr || declines->load(std::memory_order_relaxed) == 0;
+  }
+
+  /// Switches to the plan of the class of these arguments. Returns false unless that class is
+  /// already decided for the same candidate and the candidate has no prepared state. The thread's
+  /// mark stays valid, because plan ids of one state share its serial.
+  bool move_to_class(const ArgValue* values);
+
+  /// `pack_at` as an index. Requires pack_at >= 0.
+  uint32_t pack_index() const { return static_cast<uint32_t>(pack_at); }
+  /// Puts the packed copy of the constant among these arguments into the frame; packs it first if
+  /// needed. False if packing fails, or if the plan was prepared with a pack and there is none, or
+  /// the reverse. The frame must hold the arguments, and the thread must have a mark set.
+  bool load_pack(const ArgValue* values);
+
+  /// Stores the shapes and strides of these arguments for the next comparison.
+  void remember(const ArgValue* values);
+  /// Lets the plan move to other classes of this space; null forbids it.
+  void move_within(const DecisionSpace* classes, const ArgValue* values);
+  /// Stores the guard facts of these arguments.
+  void keep_guard_values(const ArgValue* values);
+
+  void set_arguments(const ArgValue* values) {
+    for (uint32_t i = 0; i < arg_count; ++i) set_argument(i, values[i]);
+    error.text_size = 0;
+  }
+  void set_argument(size_t i, const ArgValue& value) {
+    std::memcpy(&args[i].value, &value, sizeof value);
+  }
+  /// Copies the arguments of the last call out of the frame.
+  void get_arguments(ArgValue* values) const;
+
+  void count_call() {
+    calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  /// Adds the plan's call count to its implementation's counters and starts counting for `next`.
+  /// The caller holds the sequence lock ThreadBlock::moving if other threads may read the counts.
+  void count_for(std::shared_ptr<ImplementationCounters> next);
+
+  /// Compares one tensor with its words in `exact`; all zero if they are equal.
+  template <int kWords>
+  static WordPair tensor_differs(const uint64_t* kept, const TensorView& tensor) {
+    WordPair differs = load_pair(&tensor.c().device) ^ load_aligned(kept);
+    for (int word = 0; word < kWords; word += 2) {
+      differs |= load_aligned(kept + 2 + word) ^ load_aligned(tensor.shape_words() + word);
+      differs |=
+          load_aligned(kept + 2 + kWords + word) ^ load_aligned(tensor.stride_words() + word);
+    }
+    return differs;
+  }
+
+ private:
+  bool take_plan_of(const ClassKey& key);
+  bool same_scalars(const ArgValue* values) const;
+};
+
+static_assert(offsetof(opmux_tensor, device) == 8 && offsetof(opmux_tensor, shape) == 24,
+              "device, rank and element type are compared as one pair of words");
+
+}  // namespace opmux::dispatch

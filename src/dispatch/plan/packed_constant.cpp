@@ -1,0 +1,227 @@
+#include "dispatch/plan/packed_constant.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <iterator>
+#include <string_view>
+
+#include "base/status.hpp"
+#include "dispatch/call/call_frame.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+using SomeArguments = std::array<opmux_arg, OPMUX_MAX_ARGS>;
+
+/// The arguments of a call that `keep` accepts; the others are left empty.
+template <class Keep>
+SomeArguments only(const opmux_call& call, Keep keep) {
+  SomeArguments result{};
+  for (uint32_t i = 0; i < call.arg_count; ++i) {
+    if (keep(i)) result[i] = call.args[i];
+  }
+  return result;
+}
+
+Status failure(const registry::ImplementationRecord& implementation, int32_t outcome,
+               const base::ErrorSink& sink) {
+  return {outcome_of(outcome), "call.pack",
+          implementation.id + " could not pack a constant: " + sink.text()};
+}
+
+Result<std::shared_ptr<Pack>> make_pack(const PlanRecord& plan, const opmux_call& call,
+                                        uint32_t index) {
+  const registry::Kernel& kernel = plan.candidate->implementation->kernel;
+  base::ErrorSink sink;
+  const SomeArguments options =
+      only(call, [&](uint32_t i) { return call.args[i].tag > OPMUX_ARG_TENSOR; });
+  void* instance = nullptr;
+  int32_t outcome =
+      kernel.create(kernel.user_data, options.data(), call.arg_count, &instance, sink.c());
+  if (outcome != OPMUX_OK) return failure(*plan.candidate->implementation, outcome, sink);
+  auto pack = std::make_shared<Pack>(plan, instance);
+  if (kernel.load == nullptr) return pack;
+  const SomeArguments params = only(call, [&](uint32_t i) { return i == index; });
+  outcome = kernel.load(kernel.user_data, instance, params.data(), call.arg_count, sink.c());
+  if (outcome != OPMUX_OK) return failure(*plan.candidate->implementation, outcome, sink);
+  return pack;
+}
+
+/// Reads the attribute "packed_bytes", the size of an instance.
+void read_attribute(void* context, opmux_str key, opmux_str value) {
+  if (std::string_view(key.data, key.size) != "packed_bytes") return;
+  std::from_chars(value.data, value.data + value.size, *static_cast<uint64_t*>(context));
+}
+
+/// Unlinked packs. A mark does not say which constants its call uses, so every call in flight
+/// blocks them.
+class RetiredPacks final : public Retired {
+ public:
+  explicit RetiredPacks(std::vector<PackPtr> packs) : packs_(std::move(packs)) {}
+  bool owns_plan(uint64_t) const override { return true; }
+
+ private:
+  std::vector<PackPtr> packs_;
+};
+
+}  // namespace
+
+bool PackBudget::take(uint64_t bytes) {
+  uint64_t used = used_.load(std::memory_order_relaxed);
+  do {
+    if (bytes > limit_ || used > limit_ - bytes) return false;
+  } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  return true;
+}
+
+uint64_t Pack::size(uint64_t otherwise) const {
+  const registry::Kernel& kernel = implementation_->kernel;
+  uint64_t bytes = otherwise;
+  const opmux_node_sink sink{sizeof(opmux_node_sink), 0, &bytes, read_attribute};
+  if (kernel.describe != nullptr) kernel.describe(kernel.user_data, instance_, &sink);
+  return bytes;
+}
+
+void Pack::count(std::shared_ptr<PackBudget> budget, uint64_t bytes) {
+  bytes_ = bytes;
+  budget_ = std::move(budget);
+  counters_->packed_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void Pack::drop() {
+  const registry::Kernel& kernel = implementation_->kernel;
+  if (instance_ != nullptr && kernel.destroy != nullptr) {
+    kernel.destroy(kernel.user_data, instance_);
+  }
+  instance_ = nullptr;
+  if (budget_ == nullptr) return;
+  budget_->give_back(bytes_);
+  budget_ = nullptr;
+  counters_->packed_bytes.fetch_sub(bytes_, std::memory_order_relaxed);
+}
+
+void PackStore::collect() {
+  retired_.with([](Reclaimer& retired) { retired.collect(); });
+}
+
+bool PackStore::take(uint64_t bytes) {
+  if (budget_->take(bytes)) return true;
+  collect();
+  return budget_->take(bytes);
+}
+
+void PackStore::add(PackedConstant& constant) {
+  constants_.with([&](auto& constants) { constants.insert(&constant); });
+}
+
+void PackStore::remove(PackedConstant& constant) {
+  constants_.with([&](auto& constants) { constants.erase(&constant); });
+}
+
+void PackStore::drop_withdrawn() {
+  constants_.with([](auto& constants) {
+    for (PackedConstant* constant : constants) constant->drop_withdrawn();
+  });
+  collect();
+}
+
+void PackStore::retire(std::vector<PackPtr> packs) {
+  if (packs.empty()) return;
+  std::vector<std::unique_ptr<Retired>> items;
+  items.push_back(std::make_unique<RetiredPacks>(std::move(packs)));
+  retired_.with([&](Reclaimer& retired) { retired.retire(std::move(items)); });
+}
+
+uint64_t PackStore::used() {
+  collect();
+  return budget_->used();
+}
+
+Result<PackPtr> PackedConstant::pack_for(const PlanRecord& plan, const opmux_call& call,
+                                         uint32_t index) const {
+  return packs_.with([&](Packs& packs) -> Result<PackPtr> {
+    if (released_.load(std::memory_order_acquire)) return PackPtr();
+    for (const PackPtr& known : packs) {
+      if (known->implementation() == plan.candidate->implementation.get()) return known;
+    }
+    auto made = make_pack(plan, call, index);
+    if (!made) return made.error();
+    const uint64_t bytes = (*made)->size(static_cast<uint64_t>(elements()) *
+                                         static_cast<uint64_t>(dtype().size_bytes()));
+    if (store_->take(bytes)) {
+      (*made)->count(store_->budget(), bytes);
+    } else {
+      (*made)->drop();
+    }
+    (*made)->set_next(first_.load(std::memory_order_relaxed));
+    packs.push_back(*made);
+    first_.store(made->get(), std::memory_order_release);
+    return packs.back();
+  });
+}
+
+template <class Gone>
+void PackedConstant::drop(Gone gone) {
+  store_->retire(packs_.with([&](Packs& packs) {
+    Packs stay, dropped;
+    std::ranges::partition_copy(packs, std::back_inserter(stay), std::back_inserter(dropped),
+                                [&](const PackPtr& pack) { return !gone(*pack); });
+    packs.swap(stay);
+    // Relink the remaining packs before the dropped ones are retired. The `next` pointers of
+    // dropped packs are unchanged, so a reader that is on one still reaches live packs.
+    const Pack* next = nullptr;
+    for (const PackPtr& pack : packs) {
+      pack->set_next(next);
+      next = pack.get();
+    }
+    first_.store(next, std::memory_order_release);
+    return dropped;
+  }));
+}
+
+void PackedConstant::changed() {
+  drop([](const Pack&) { return true; });
+  // Increment the version after unlinking, so that a reader of the new version finds no old pack.
+  version_.fetch_add(1, std::memory_order_acq_rel);
+}
+
+void PackedConstant::release() {
+  released_.store(true, std::memory_order_release);
+  changed();
+}
+
+void PackedConstant::drop_withdrawn() {
+  drop([](const Pack& pack) {
+    return pack.implementation()->withdrawn.load(std::memory_order_acquire);
+  });
+}
+
+size_t PackedConstant::packs() const {
+  return packs_.with([](const Packs& packs) {
+    size_t count = 0;
+    for (const PackPtr& pack : packs) count += pack->instance() != nullptr ? 1 : 0;
+    return count;
+  });
+}
+
+uint64_t PackedConstant::bytes() const {
+  return packs_.with([](const Packs& packs) {
+    uint64_t bytes = 0;
+    for (const PackPtr& pack : packs) bytes += pack->bytes();
+    return bytes;
+  });
+}
+
+int packed_argument(const registry::ImplementationRecord& implementation,
+                    const schema::Schema& schema, const schema::Arguments& arguments) {
+  if (arguments.constants == 0 || implementation.kernel.create == nullptr) return -1;
+  for (uint32_t i = 0; i < arguments.count; ++i) {
+    const bool given = (arguments.constants >> i & 1) != 0;
+    if (given && i < implementation.arg_count && schema.args[i].constant)
+      return static_cast<int>(i);
+  }
+  return -1;
+}
+
+}  // namespace opmux::dispatch

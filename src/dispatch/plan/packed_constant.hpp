@@ -1,0 +1,162 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include <opmux/status.hpp>
+#include <opmux/tensor.hpp>
+
+#include "base/locks.hpp"
+#include "dispatch/decide/choice.hpp"
+#include "dispatch/reclaim/reclaimer.hpp"
+#include "registry/record.hpp"
+
+namespace opmux::dispatch {
+
+/// The memory budget for packed constants of one runtime. Thread-safe.
+class PackBudget {
+ public:
+  explicit PackBudget(uint64_t limit) : limit_(limit) {}
+  /// Reserves bytes. Returns false and reserves nothing if the limit would be exceeded.
+  bool take(uint64_t bytes);
+  void give_back(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+
+ private:
+  const uint64_t limit_;
+  std::atomic<uint64_t> used_{0};
+};
+
+/// The packed copy of a constant for one implementation: an instance, or a record that the budget
+/// has no room for one.
+class Pack {
+ public:
+  Pack(const PlanRecord& plan, void* instance)
+      : implementation_(plan.candidate->implementation),
+        counters_(plan.candidate->counters),
+        instance_(instance) {}
+  ~Pack() { drop(); }
+  Pack(const Pack&) = delete;
+  Pack& operator=(const Pack&) = delete;
+
+  /// Null if the budget had no room.
+  void* instance() const { return instance_; }
+  const registry::ImplementationRecord* implementation() const { return implementation_.get(); }
+  uint64_t bytes() const { return bytes_; }
+  const Pack* next() const { return next_.load(std::memory_order_acquire); }
+
+  /// The size that the implementation reports for the instance; `otherwise` if it reports none.
+  uint64_t size(uint64_t otherwise) const;
+  /// Records that `bytes` were reserved from the budget for this pack.
+  void count(std::shared_ptr<PackBudget> budget, uint64_t bytes);
+  /// Destroys the instance and returns its bytes to the budget.
+  void drop();
+  void set_next(const Pack* next) const { next_.store(next, std::memory_order_release); }
+
+ private:
+  registry::ImplementationPtr implementation_;
+  std::shared_ptr<ImplementationCounters> counters_;
+  void* instance_;
+  uint64_t bytes_ = 0;
+  std::shared_ptr<PackBudget> budget_;              ///< budget that bytes_ were reserved from
+  mutable std::atomic<const Pack*> next_{nullptr};  ///< next pack of the same constant
+};
+
+using PackPtr = std::shared_ptr<const Pack>;
+
+class PackedConstant;
+
+/// Bookkeeping for the packed constants of one runtime: the live constants, the memory budget, and
+/// retired packs that calls in flight may still use. Thread-safe.
+class PackStore {
+ public:
+  explicit PackStore(uint64_t limit) : budget_(std::make_shared<PackBudget>(limit)) {}
+
+  /// Reserves bytes from the budget; frees retired packs first if it is exhausted. False if there
+  /// is no room.
+  bool take(uint64_t bytes);
+  const std::shared_ptr<PackBudget>& budget() const { return budget_; }
+  /// Takes ownership of unlinked packs and frees them once no call in flight can use them.
+  void retire(std::vector<PackPtr> packs);
+  /// Drops the packs of withdrawn implementations.
+  void drop_withdrawn();
+  /// Bytes of all packs, after freeing retired packs that are no longer in use.
+  uint64_t used();
+
+  void add(PackedConstant& constant);
+  void remove(PackedConstant& constant);
+
+ private:
+  void collect();
+
+  std::shared_ptr<PackBudget> budget_;
+  base::ForkGuarded<std::set<PackedConstant*>> constants_;
+  base::ForkGuarded<Reclaimer> retired_;
+};
+
+/// A constant tensor with its packed copies, one per implementation, for the current version of the
+/// data. Callers pass it as its base class TensorView. Thread-safe.
+///
+/// `packs_` owns the packs under a lock; `first_` links them in a list that calls read without one.
+/// A call may follow the list only while its thread has a mark set, because unlinked packs go
+/// through the Reclaimer.
+class PackedConstant : public TensorView, public std::enable_shared_from_this<PackedConstant> {
+ public:
+  PackedConstant(const TensorView& view, std::shared_ptr<PackStore> store)
+      : TensorView(view), store_(std::move(store)) {
+    store_->add(*this);
+  }
+  ~PackedConstant() { store_->remove(*this); }
+  PackedConstant(const PackedConstant&) = delete;
+  PackedConstant& operator=(const PackedConstant&) = delete;
+
+  static const PackedConstant& of(const TensorView& view) {
+    return static_cast<const PackedConstant&>(view);
+  }
+
+  /// Returns the pack of an implementation, or null if there is none yet. The calling thread must
+  /// have a mark set, which keeps the pack alive.
+  const Pack* find(const registry::ImplementationRecord* implementation) const {
+    const Pack* pack = first_.load(std::memory_order_acquire);
+    while (pack != nullptr && pack->implementation() != implementation) pack = pack->next();
+    return pack;
+  }
+
+  /// Returns the pack of an implementation and makes it on first use. create() gets the call's
+  /// arguments without tensors, load() only argument `index`. Null once the constant is released.
+  /// Fails with the implementation's outcome.
+  Result<PackPtr> pack_for(const PlanRecord& plan, const opmux_call& call, uint32_t index) const;
+
+  /// Drops all packs because the data has changed.
+  void changed();
+  /// Drops all packs and refuses new ones, because the owner has released the constant.
+  void release();
+  /// Drops the packs of withdrawn implementations.
+  void drop_withdrawn();
+  uint64_t version() const { return version_.load(std::memory_order_acquire); }
+  size_t packs() const;
+  uint64_t bytes() const;
+
+ private:
+  using Packs = std::vector<PackPtr>;
+  /// Unlinks and retires the packs for which `gone` returns true.
+  template <class Gone>
+  void drop(Gone gone);
+
+  std::shared_ptr<PackStore> store_;
+  std::atomic<uint64_t> version_{0};
+  std::atomic<bool> released_{false};
+  mutable std::atomic<const Pack*> first_{nullptr};  ///< head of the list of packs in packs_
+  mutable base::ForkGuarded<Packs> packs_;
+};
+
+/// The index of the argument that the implementation runs with in packed form: the first argument
+/// that the schema declares `const` and the call passes as a constant. -1 if there is none or the
+/// implementation does not pack.
+int packed_argument(const registry::ImplementationRecord& implementation,
+                    const schema::Schema& schema, const schema::Arguments& arguments);
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include <opmux/status.hpp>
+
+#include "base/locks.hpp"
+#include "registry/record.hpp"
+#include "schema/facts.hpp"
+
+namespace opmux::dispatch {
+
+/// Owns the state that an implementation's plan() returned; frees it with plan_free().
+class PreparedState {
+ public:
+  PreparedState(registry::ImplementationPtr implementation, void* state)
+      : implementation_(std::move(implementation)), state_(state) {}
+  ~PreparedState();
+  PreparedState(const PreparedState&) = delete;
+  PreparedState& operator=(const PreparedState&) = delete;
+
+  void* get() const { return state_; }
+
+ private:
+  registry::ImplementationPtr implementation_;
+  void* state_;
+};
+
+using PreparedPtr = std::shared_ptr<const PreparedState>;
+
+/// The cache key of a prepared state: values of the facts it was built for.
+struct PreparedKey {
+  std::vector<int64_t> facts;
+  friend bool operator==(const PreparedKey&, const PreparedKey&) = default;
+};
+
+/// Builds the key of a call: the facts in `plan_reads` or, without a list, everything about the
+/// arguments; the number of threads; whether the call has a packed instance; and the thread, if the
+/// implementation is serial.
+PreparedKey prepared_key(const registry::ImplementationRecord& implementation,
+                         const schema::Signature& signature, const opmux_call& call);
+
+/// An LRU cache of the prepared states of one implementation, at most 1,024. Each state is built
+/// once even if several threads need it at the same time. Thread-safe.
+class PreparedCache {
+ public:
+  static constexpr size_t kCapacity = 1024;
+  /// Evict many states at once, because each eviction makes the cached plans of all threads stale.
+  static constexpr size_t kEvictAtOnce = 256;
+
+  explicit PreparedCache(registry::ImplementationPtr implementation)
+      : implementation_(std::move(implementation)) {}
+
+  struct Found {
+    PreparedPtr state;
+    std::vector<PreparedPtr> evicted;  ///< the caller must retire them: other plans may use them
+  };
+  /// Returns the state for a call; calls plan() if it is not cached. Fails with plan()'s outcome.
+  Result<Found> get(const PreparedKey& key, const opmux_call& call);
+
+  /// Builds a state that is not shared, for a bound plan of a serial implementation. Such a plan
+  /// may move between threads, and two threads must not use one state at the same time.
+  Result<PreparedPtr> make_own(const opmux_call& call);
+
+  /// Removes all finished states to free memory. The caller must retire them. Bound plans keep the
+  /// states that they use.
+  std::vector<PreparedPtr> trim();
+
+  size_t size();
+
+ private:
+  struct Slot {
+    std::atomic<uint32_t> done{0};  ///< 1 once `state` or `failure` is set
+    uint64_t process = 0;           ///< process_number() of the process that builds it
+    PreparedPtr state;
+    Status failure;
+  };
+  struct KeyHash {
+    size_t operator()(const PreparedKey& key) const;
+  };
+  struct Entry {
+    std::shared_ptr<Slot> slot;
+    std::list<PreparedKey>::iterator age;
+  };
+  struct Entries {
+    std::unordered_map<PreparedKey, Entry, KeyHash> by_key;
+    std::list<PreparedKey> by_age;  ///< most recently used first
+  };
+
+  /// Returns the slot of a key, and whether the caller has to build it. A slot that a thread of the
+  /// parent process was building at a fork is built by the caller.
+  std::pair<std::shared_ptr<Slot>, bool> claim(const PreparedKey& key,
+                                               std::vector<PreparedPtr>& evicted);
+  void build(Slot& slot, const opmux_call& call);
+  void forget(const PreparedKey& key);
+
+  registry::ImplementationPtr implementation_;
+  base::ForkGuarded<Entries> entries_;
+};
+
+}  // namespace opmux::dispatch

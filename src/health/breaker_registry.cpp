@@ -1,0 +1,166 @@
+#include "health/breaker_registry.hpp"
+
+#include <algorithm>
+
+namespace opmux::health {
+namespace {
+
+/// Implementations without a build id are identified by their registration number, so that a later
+/// registration of the same id gets a new breaker.
+std::string build_of(const registry::ImplementationRecord& implementation) {
+  return implementation.build_id.empty() ? "#" + std::to_string(implementation.number)
+                                         : implementation.build_id;
+}
+
+std::string class_text(const BoardEntry& entry, const BreakerChange::Step& step) {
+  if (step.cell == Breaker::kWhole) return "all calls";
+  if (step.cell == Breaker::kOverflow) return "all other classes";
+  return describe(step.key, *entry.schema);
+}
+
+}  // namespace
+
+std::string_view describe(Cause cause) {
+  switch (cause) {
+    case Cause::failures: return "too many consecutive failures";
+    case Cause::failure_rate: return "failure rate too high";
+    case Cause::slow_rate: return "slow-call rate too high";
+    case Cause::probe: return "result of the half-open probes";
+    case Cause::classes: return "too many open classes";
+    case Cause::time: return "open time elapsed";
+    case Cause::hand: return "manual override";
+    case Cause::mismatch: return "result differs from the reference";
+    case Cause::none: break;
+  }
+  return "";
+}
+
+BoardEntry* BreakerBoard::find(const registry::ImplementationRecord& implementation) const {
+  if (count_.load(std::memory_order_acquire) == 0) return nullptr;
+  return table_.with([&](Table& table) -> BoardEntry* {
+    const auto found = table.entries.find({implementation.id, build_of(implementation)});
+    return found == table.entries.end() ? nullptr : found->second.get();
+  });
+}
+
+BreakerBoard::Place BreakerBoard::make(const registry::ImplementationRecord& implementation) {
+  auto schema = hooks_.schema(implementation.op);
+  bool is_new = false;
+  const Place place = table_.with([&](Table& table) -> Place {
+    auto& group = table.groups[implementation.op];
+    if (group == nullptr) group = std::make_unique<Group>();
+    const std::pair key(implementation.id, build_of(implementation));
+    const auto found = table.entries.find(key);
+    if (found != table.entries.end()) return {found->second.get(), group.get()};
+    if (table.entries.size() >= kMaxBreakers || schema == nullptr) return {};
+    const uint64_t seed = hooks_.seed + table.entries.size() * 0x9E3779B97F4A7C15;
+    auto entry = std::make_unique<BoardEntry>(implementation, key.second, std::move(schema), seed);
+    BoardEntry* const made = entry.get();
+    table.entries.emplace(key, std::move(entry));
+    group->breakers().add(*made);
+    count_.store(table.entries.size(), std::memory_order_release);
+    is_new = true;
+    return {made, group.get()};
+  });
+  if (is_new) follow(place, place.entry->breaker.set_limits(hooks_.limits(*place.entry)), now_ns());
+  return place;
+}
+
+uint64_t BreakerBoard::publish(const std::string& op) const {
+  hooks_.publish(op);
+  return now_ns();
+}
+
+void BreakerBoard::follow(const Place& place, const BreakerChange& change, uint64_t now_ns) {
+  place.group->follow(change, now_ns, [&] { return publish(place.entry->op); });
+  for (uint8_t i = 0; i < change.count; ++i) {
+    const BreakerChange::Step& step = change.steps[i];
+    hooks_.tell({place.entry, class_text(*place.entry, step), step.from, step.to, step.openings,
+                 step.open_for_ns, step.cause});
+  }
+  if (change.publish) hooks_.wake();
+}
+
+void BreakerBoard::note(const registry::ImplementationRecord& implementation,
+                        const schema::Signature& signature, const Pass& pass, Ending ending) {
+  if (implementation.kind == Kind::reference) return;
+  const Place place = make(implementation);
+  if (place.entry == nullptr) {
+    not_watched_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const uint64_t now = now_ns();
+  follow(place, place.entry->breaker.leave(BreakerKey::of(signature), pass, ending, now), now);
+}
+
+void BreakerBoard::trip(const registry::ImplementationRecord& implementation,
+                        const schema::Signature& signature, uint64_t ended_ns) {
+  if (implementation.kind == Kind::reference) return;
+  const Place place = make(implementation);
+  if (place.entry == nullptr) {
+    not_watched_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const uint64_t now = now_ns();
+  follow(place, place.entry->breaker.trip(BreakerKey::of(signature), ended_ns, now), now);
+}
+
+Status BreakerBoard::force(const registry::ImplementationRecord& implementation, Force what) {
+  if (implementation.kind == Kind::reference) {
+    return {Code::unsupported, "health.reference",
+            implementation.id + " is a reference implementation: its breaker cannot be opened"};
+  }
+  const Place place = make(implementation);
+  if (place.entry == nullptr) {
+    return {Code::resource, "health.too_many",
+            "limit of " + std::to_string(kMaxBreakers) + " circuit breakers reached"};
+  }
+  const uint64_t now = now_ns();
+  follow(place, place.entry->breaker.force(what, now), now);
+  return {};
+}
+
+uint64_t BreakerBoard::advance(uint64_t now_ns) {
+  std::vector<std::pair<std::string, Group*>> groups;
+  table_.with([&](Table& table) {
+    for (const auto& [op, group] : table.groups) groups.emplace_back(op, group.get());
+  });
+  for (const Place& place : places()) {
+    if (place.entry->breaker.next_due_ns() <= now_ns)
+      follow(place, place.entry->breaker.advance(now_ns), now_ns);
+  }
+  for (const auto& [op, group] : groups) {
+    group->flush(now_ns, [&, name = op] { return publish(name); });
+  }
+  return next_due_ns();
+}
+
+uint64_t BreakerBoard::next_due_ns() const {
+  return table_.with([](Table& table) {
+    uint64_t due = Breaker::kNever;
+    for (const auto& entry : table.entries)
+      due = std::min(due, entry.second->breaker.next_due_ns());
+    for (const auto& group : table.groups) due = std::min(due, group.second->next_due_ns());
+    return due;
+  });
+}
+
+void BreakerBoard::limits_changed() {
+  for (const Place& place : places())
+    follow(place, place.entry->breaker.set_limits(hooks_.limits(*place.entry)), now_ns());
+}
+
+std::vector<BreakerBoard::Place> BreakerBoard::places() const {
+  return table_.with([](Table& table) {
+    std::vector<Place> all;
+    for (const auto& [key, entry] : table.entries)
+      all.push_back({entry.get(), table.groups[entry->op].get()});
+    return all;
+  });
+}
+
+void BreakerBoard::for_each(const std::function<void(BoardEntry&)>& visit) const {
+  for (const Place& place : places()) visit(*place.entry);
+}
+
+}  // namespace opmux::health

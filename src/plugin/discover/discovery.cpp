@@ -1,0 +1,109 @@
+#include "plugin/discover/discovery.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "plugin/trust/elf_reader.hpp"
+
+namespace opmux::plugin {
+
+namespace fs = std::filesystem;
+
+std::string default_folder() {
+  const std::string here = base::installation_folder();
+  return here.empty() ? here : here + "/opmux/backends";
+}
+
+Result<std::vector<std::string>> list_files(const std::string& folder, std::string_view suffix) {
+  std::vector<std::string> paths;
+  std::error_code failed;
+  fs::directory_iterator at(folder, failed);
+  for (; !failed && at != fs::directory_iterator(); at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with('.') && name.ends_with(suffix)) paths.push_back(at->path().string());
+  }
+  if (failed) {
+    const bool missing = failed == std::errc::no_such_file_or_directory;
+    return Status(missing ? Code::not_found : Code::failed, "plugin.folder",
+                  base::concat("cannot read ", folder, ": ", failed.message()));
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+Manifest manifest_of(const PluginContents& contents) {
+  Manifest manifest;
+  manifest.name = contents.name;
+  manifest.version = contents.version;
+  manifest.vendor = contents.vendor;
+  manifest.build_id = contents.build_id;
+  manifest.flags = contents.functions.flags;
+  manifest.operators = contents.operators;
+  for (const registry::Batch& batch : contents.batches) {
+    for (const std::string& schema : batch.operators) {
+      if (std::ranges::find(manifest.operators, schema) == manifest.operators.end()) {
+        manifest.operators.push_back(schema);
+      }
+    }
+    const registry::BackendDraft& from = batch.backend;
+    Manifest::Backend backend{from.name,        from.vendor, static_cast<int32_t>(from.kind),
+                              from.device_type, from.flags,  {}};
+    for (const registry::ImplementationDraft& draft : batch.implementations) {
+      backend.implementations.push_back({draft.op, draft.variant});
+    }
+    for (const registry::PointAnswerDraft& draft : batch.points) {
+      manifest.points.push_back(draft.signature);
+    }
+    manifest.backends.push_back(std::move(backend));
+  }
+  return manifest;
+}
+
+namespace {
+
+bool there(const std::string& folder, const std::string& name) {
+  return access(base::concat(folder, "/", name).c_str(), R_OK) == 0;
+}
+
+bool in_library_path(const std::string& name) {
+  const char* all = secure_getenv("LD_LIBRARY_PATH");
+  std::string_view rest = all != nullptr ? all : "";
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find_first_of(":;"), rest.size());
+    if (end != 0 && there(std::string(rest.substr(0, end)), name)) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+/// The path of a needed library in an $ORIGIN folder of the file; empty if it is not there or an
+/// earlier run-path entry has it.
+std::string place_beside(const ElfFacts& facts, const std::string& path, const std::string& name) {
+  for (const std::string& entry : facts.run_path) {
+    const std::optional<std::string> beside = origin_folder(entry, path);
+    const std::string& folder = beside ? *beside : entry;
+    if (there(folder, name)) return beside ? base::concat(folder, "/", name) : std::string();
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> libraries_beside(const ElfFacts& facts, const std::string& path) {
+  std::vector<std::string> all;
+  for (const std::string& name : facts.needed) {
+    if (name.find('/') != name.npos || in_library_path(name)) continue;
+    std::string place = place_beside(facts, path, name);
+    if (!place.empty()) all.push_back(std::move(place));
+  }
+  return all;
+}
+
+}  // namespace opmux::plugin

@@ -1,0 +1,223 @@
+#include "plugin/manager.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/files.hpp"
+#include "plugin/discover/discovery.hpp"
+#include "plugin/probe/probe.hpp"
+
+extern "C" int32_t opmux_plugin_query_v1_reference(const opmux_host* host, opmux_plugin* out);
+
+namespace opmux::plugin {
+namespace {
+
+bool implements(const Manifest::Backend& backend, std::string_view op) {
+  return std::ranges::any_of(backend.implementations,
+                             [&](const auto& implementation) { return implementation.op == op; });
+}
+
+constexpr std::string_view kOwn = "installation", kFromEnvironment = "OPMUX_PLUGIN_PATH";
+
+struct PluginFolder {
+  std::string path;
+  std::string_view found_in;
+};
+
+/// The folders that are searched for plugins, in this order; never the working directory.
+std::vector<PluginFolder> plugin_folders(const PluginOptions& options, bool own_backends,
+                                         const policy::Environment& environment) {
+  std::vector<PluginFolder> folders;
+  // The installation may lack backends, but a folder that was named explicitly must exist.
+  const std::string own = own_backends ? default_folder() : std::string();
+  if (std::error_code ignored; !own.empty() && std::filesystem::exists(own, ignored)) {
+    folders.push_back({own, kOwn});
+  }
+  for (const std::string& path : environment.plugin_path) {
+    folders.push_back({path, kFromEnvironment});
+  }
+  for (const std::string& path : options.folders) folders.push_back({path, "options"});
+  return folders;
+}
+
+/// Where signatures are required, environment variables must not select code.
+Status environment_may_name_code(const PluginOptions& options) {
+  if (options.trust != Trust::signed_only) return {};
+  return {Code::invalid_argument, "trust.environment",
+          "the program loads only signed plugins from the folders that it names itself; "
+          "OPMUX_PLUGIN_PATH is ignored"};
+}
+
+/// The cached verdict, or the result of probing the file now.
+Verdict verdict_of(VerdictCache& verdicts, const CheckedFile& file, const LibraryFile& target) {
+  if (std::optional<Verdict> known = verdicts.find(file.digest)) return *std::move(known);
+  Verdict found = probe(probe_program(), target);
+  verdicts.keep(file.digest, found);
+  return found;
+}
+
+}  // namespace
+
+PluginShelf::PluginShelf(registry::Registry& registry, dispatch::Engine& engine,
+                         base::EventLog& log, const policy::Environment& environment, Denied denied)
+    : registry_(registry),
+      engine_(engine),
+      log_(log),
+      environment_(environment),
+      denied_(std::move(denied)) {}
+
+void PluginShelf::start(const PluginOptions& options, bool own_backends) {
+  Held held;
+  held.loader = std::make_unique<Loader>(registry_, trust_settings(options));
+  held.loader->load_static(&opmux_plugin_query_v1_reference);
+  const bool others = !environment_.plugin_path.empty() || !options.folders.empty();
+  if (options.probe && others) {
+    held.verdicts = std::make_unique<VerdictCache>(base::store_folder(environment_.state_dir),
+                                                   verdict_context());
+  }
+  held_.with([&](Held& mine) {
+    mine = std::move(held);
+    read_folders(mine, options, own_backends);
+    if (mine.verdicts != nullptr && !mine.verdicts->folder_state().ok()) {
+      log_.tell(Level::warning, "store.folder", "", "", "", [&] {
+        return "probe verdicts of plugins cannot be stored and are kept in memory only: " +
+               std::string(mine.verdicts->folder_state().message());
+      });
+    }
+    // Specialization points are answered without a decision, so their plugins cannot be deferred.
+    mine.loader->load_waiting([](const Manifest& manifest) { return !manifest.points.empty(); });
+    for (const PluginReport& report : mine.loader->reports()) tell(report);
+    define_operators(*mine.loader);
+    note_waiting(*mine.loader);
+  });
+}
+
+void PluginShelf::read_folders(Held& held, const PluginOptions& options, bool own_backends) {
+  using When = Loader::When;
+  const Status from_environment = environment_may_name_code(options);
+  for (const PluginFolder& folder : plugin_folders(options, own_backends, environment_)) {
+    const bool own = folder.found_in == kOwn;
+    if (!own && held.verdicts != nullptr) {
+      held.loader->try_out_with(
+          [verdicts = held.verdicts.get()](const CheckedFile& file, const LibraryFile& target) {
+            return verdict_of(*verdicts, file, target);
+          });
+    }
+    Status status = from_environment;
+    if (!status.ok() && folder.found_in == kFromEnvironment) {
+      held.loader->refuse(folder.path, folder.found_in, status);
+    } else {
+      status =
+          held.loader->load_folder(folder.path, folder.found_in, own ? When::now : When::wanted);
+    }
+    if (status.ok()) continue;
+    log_.tell(Level::warning, "plugin.folder", "", "", folder.path,
+              [&] { return std::string(status.message()); });
+  }
+}
+
+void PluginShelf::tell(const PluginReport& report) {
+  if (report.state != PluginReport::State::refused) return;
+  log_.tell(Level::warning, "plugin.refused", "", "", report.path,
+            [&] { return report.path + ": " + report.text; });
+}
+
+void PluginShelf::define_operators(const Loader& loader) {
+  std::vector<registry::Batch> batches;
+  for (const auto& waiting : loader.waiting()) {
+    batches.emplace_back().operators = waiting.manifest.operators;
+    batches.back().backend.plugin = waiting.manifest.name;
+  }
+  // A refused operator is refused again, and logged, when its plugin is loaded.
+  (void)registry_.add_each(batches);
+}
+
+std::vector<std::string> PluginShelf::waiting_backends() {
+  return held_.with([](Held& held) {
+    std::vector<std::string> names;
+    if (held.loader == nullptr) return names;
+    for (const auto& waiting : held.loader->waiting()) {
+      for (const Manifest::Backend& backend : waiting.manifest.backends) {
+        names.push_back(backend.name);
+      }
+    }
+    return names;
+  });
+}
+
+void PluginShelf::note_waiting(const Loader& loader) {
+  waiting_ops_.update([&](std::vector<std::string>& ops) {
+    ops.clear();
+    for (const auto& waiting : loader.waiting()) {
+      for (const Manifest::Backend& backend : waiting.manifest.backends) {
+        for (const auto& [op, variant] : backend.implementations) ops.push_back(op);
+      }
+    }
+    return true;
+  });
+  some_wait_.store(!loader.waiting().empty());
+}
+
+void PluginShelf::mark_waiting() {
+  if (!some_wait_.load()) return;
+  for (const std::string& op : *waiting_ops_.get()) {
+    if (dispatch::OperatorSlot* slot = engine_.find(op)) slot->plugins_wait.store(true);
+  }
+}
+
+void PluginShelf::switch_backends(const std::vector<std::string>& names) {
+  const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
+  for (const std::string& name : names) {
+    const auto wanted = environment_.backends.find(name);
+    const auto found = snapshot->backends.find(name);
+    if (wanted == environment_.backends.end() || found == snapshot->backends.end()) continue;
+    found->second->set_enabled(wanted->second);
+    engine_.backend_changed(*found->second);
+  }
+}
+
+void PluginShelf::load(const std::function<bool(const Manifest&)>& wanted) {
+  if (loading_.load() == std::this_thread::get_id()) return;
+  held_.with([&](Held& held) {
+    if (held.loader == nullptr) return;
+    loading_.store(std::this_thread::get_id());
+    for (const PluginReport& report : held.loader->load_waiting(wanted)) {
+      tell(report);
+      switch_backends(report.backends);
+    }
+    loading_.store({});
+    note_waiting(*held.loader);
+  });
+}
+
+void PluginShelf::load_for(dispatch::OperatorSlot& slot) {
+  const std::string& op = slot.name();
+  load([&](const Manifest& manifest) {
+    return std::ranges::any_of(manifest.backends, [&](const Manifest::Backend& backend) {
+      return implements(backend, op) && !denied_(backend, op);
+    });
+  });
+  // Denied plugins are considered again when the policy changes.
+  slot.plugins_wait.store(false);
+}
+
+void PluginShelf::warm_up() {
+  if (some_wait_.load()) load([](const Manifest&) { return true; });
+}
+
+std::vector<PluginInfo> PluginShelf::report() {
+  warm_up();
+  return held_.with([](Held& held) {
+    std::vector<PluginInfo> all;
+    if (held.loader == nullptr) return all;
+    for (const PluginReport& report : held.loader->reports()) {
+      all.push_back({report.path.empty() ? "built in" : report.path, report.name,
+                     report.state == PluginReport::State::loaded, report.reason, report.text,
+                     report.backends, report.implementations, report.found_in, report.version,
+                     report.vendor, report.digest, report.signer, report.warnings});
+    }
+    return all;
+  });
+}
+
+}  // namespace opmux::plugin

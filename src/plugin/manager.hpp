@@ -1,0 +1,79 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <opmux/plugin_options.hpp>
+
+#include "base/event_log.hpp"
+#include "base/locks.hpp"
+#include "dispatch/engine.hpp"
+#include "plugin/open/loader.hpp"
+#include "plugin/probe/verdict_cache.hpp"
+#include "policy/rules/environment.hpp"
+#include "registry/registry.hpp"
+
+namespace opmux::plugin {
+
+/// The plugins of one runtime. Those of the installation are loaded at once. Others are probed in a
+/// child process and loaded when a decision could use them. Thread-safe.
+class PluginShelf {
+ public:
+  /// Whether policy denies all implementations of this operator in this backend.
+  using Denied = std::function<bool(const Manifest::Backend& backend, std::string_view op)>;
+
+  PluginShelf(registry::Registry& registry, dispatch::Engine& engine, base::EventLog& log,
+              const policy::Environment& environment, Denied denied);
+
+  /// Finds and probes the plugins. Call it once.
+  /// `own_backends`: also looks in the folder of the backends that are installed with the library.
+  void start(const PluginOptions& options, bool own_backends);
+  /// Names of the backends of deferred plugins.
+  std::vector<std::string> waiting_backends();
+  /// Marks the operators that have implementations in deferred plugins, so that the engine loads
+  /// them on demand.
+  void mark_waiting();
+
+  /// Loads the deferred plugins that implement this operator, unless policy denies them.
+  void load_for(dispatch::OperatorSlot& slot);
+  /// Loads all deferred plugins.
+  void warm_up();
+
+  /// The reports of all plugins; loads deferred plugins first.
+  std::vector<PluginInfo> report();
+
+ private:
+  struct Held {
+    std::unique_ptr<VerdictCache> verdicts;  ///< null if plugins are not probed
+    std::unique_ptr<Loader> loader;
+  };
+
+  void read_folders(Held& held, const PluginOptions& options, bool own_backends);
+  void load(const std::function<bool(const Manifest&)>& wanted);
+  /// Defines the operators of deferred plugins in one batch, because each publication copies the
+  /// registry.
+  void define_operators(const Loader& loader);
+  void note_waiting(const Loader& loader);
+  void tell(const PluginReport& report);
+  void switch_backends(const std::vector<std::string>& names);
+
+  registry::Registry& registry_;
+  dispatch::Engine& engine_;
+  base::EventLog& log_;
+  const policy::Environment& environment_;
+  Denied denied_;
+  std::atomic<bool> some_wait_{false};
+  /// Operators with implementations in deferred plugins. Separate from held_, so that publishing
+  /// does not wait for the lock that loading holds.
+  base::Published<std::vector<std::string>> waiting_ops_;
+  /// The thread that is loading. A plugin that calls operators while it is loaded would otherwise
+  /// wait for itself.
+  std::atomic<std::thread::id> loading_{};
+  base::ForkGuarded<Held> held_;
+};
+
+}  // namespace opmux::plugin

@@ -1,0 +1,171 @@
+#include "plugin/probe/probe_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <utility>
+
+#include "base/text.hpp"
+#include "plugin/probe/probe.hpp"
+
+namespace opmux::plugin {
+namespace {
+
+constexpr std::array<std::pair<int, std::string_view>, 12> kSignals{{{SIGSEGV, "SIGSEGV"},
+                                                                     {SIGBUS, "SIGBUS"},
+                                                                     {SIGILL, "SIGILL"},
+                                                                     {SIGFPE, "SIGFPE"},
+                                                                     {SIGABRT, "SIGABRT"},
+                                                                     {SIGTRAP, "SIGTRAP"},
+                                                                     {SIGKILL, "SIGKILL"},
+                                                                     {SIGTERM, "SIGTERM"},
+                                                                     {SIGSYS, "SIGSYS"},
+                                                                     {SIGXFSZ, "SIGXFSZ"},
+                                                                     {SIGXCPU, "SIGXCPU"},
+                                                                     {SIGALRM, "SIGALRM"}}};
+
+std::string signal_name(int number) {
+  const auto* known = std::ranges::find(kSignals, number, &std::pair<int, std::string_view>::first);
+  return known != kSignals.end() ? std::string(known->second) : base::concat("signal ", number);
+}
+
+std::string hex(uint64_t number) {
+  std::array<char, 20> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
+  return "0x" + std::string(digits.data(), end);
+}
+
+/// The lines of a report before its verdict.
+struct Progress {
+  std::string stage = "start";
+  std::string forbidden;
+  bool crashed = false, memory = false;
+  int signal = 0;
+  uint64_t address = 0;
+  std::string_view verdict;
+};
+
+std::string_view word(std::string_view& line) {
+  const std::string_view first = line.substr(0, line.find('\t'));
+  line.remove_prefix(std::min(line.size(), first.size() + 1));
+  return first;
+}
+
+template <class T>
+T number(std::string_view text) {
+  T value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// Drops all characters that the probe program never writes, because the plugin may have written to
+/// the report.
+std::string plain(std::string_view text) {
+  std::string kept(text.substr(0, 32));
+  std::erase_if(kept,
+                [](char c) { return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_'; });
+  return kept;
+}
+
+Progress read(std::string_view report) {
+  Progress progress;
+  while (!report.empty() && !report.starts_with("opmux-verdict ")) {
+    std::string_view line = report.substr(0, report.find('\n'));
+    report.remove_prefix(std::min(report.size(), line.size() + 1));
+    const std::string_view what = word(line);
+    if (what == "at") progress.stage = plain(word(line));
+    if (what == "forbidden") progress.forbidden = plain(word(line));
+    if (what == "memory") progress.memory = true;
+    if (what != "crash") continue;
+    progress.crashed = true;
+    progress.signal = number<int>(word(line));
+    progress.address = number<uint64_t>(word(line));
+  }
+  progress.verdict = report;
+  return progress;
+}
+
+Verdict verdict_of(std::string_view code, std::string text, const Progress& progress) {
+  return {std::string(code), std::move(text), progress.stage, 0, 0, {}};
+}
+
+Verdict crash(int signal, const Progress& progress) {
+  const bool about = signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
+  const std::string where =
+      about && progress.crashed ? base::concat(" at address ", hex(progress.address)) : "";
+  Verdict verdict = verdict_of(
+      "probe.crash", base::concat(signal_name(signal), where, " in ", progress.stage), progress);
+  verdict.signal = signal;
+  verdict.address = about ? progress.address : 0;
+  return verdict;
+}
+
+Verdict hang(const Progress& progress) {
+  return verdict_of(
+      "probe.hang",
+      base::concat("it did not finish ", progress.stage, " within ", protocol::kMostSeconds, " s"),
+      progress);
+}
+
+Verdict memory(const Progress& progress) {
+  return verdict_of("probe.memory",
+                    base::concat("it allocated more than ", protocol::kMostData >> 20, " MiB in ",
+                                 progress.stage),
+                    progress);
+}
+
+Verdict forbidden(std::string_view call, const Progress& progress) {
+  return verdict_of("probe.forbidden",
+                    base::concat("it called ", call, " in ", progress.stage,
+                                 ", but plugins must not use the network or start processes there"),
+                    progress);
+}
+
+Verdict by_exit(int status, const Progress& progress) {
+  switch (status) {
+    case protocol::kReportLost:
+      return verdict_of(
+          "probe.files",
+          base::concat("it closed a file descriptor of the probe in ", progress.stage), progress);
+    case protocol::kUnconfined:
+      return verdict_of(
+          "probe.unconfined",
+          "the probe cannot confine itself: the system does not allow seccomp filters", progress);
+    case protocol::kReported:
+    case protocol::kMisused:
+      return verdict_of("probe.verdict", "the probe's report cannot be read", progress);
+    default:
+      return verdict_of(
+          "probe.exit",
+          base::concat("it ended the process with status ", status, " in ", progress.stage),
+          progress);
+  }
+}
+
+}  // namespace
+
+Verdict judge(std::string_view report, const Ending& ending) {
+  using How = Ending::How;
+  const Progress progress = read(report);
+  const bool whole = ending.how == How::unknown ||
+                     (ending.how == How::exited && ending.number == protocol::kReported);
+  if (whole) {
+    if (Result<Verdict> verdict = parse_verdict(progress.verdict)) return *std::move(verdict);
+  }
+  if (progress.memory) return memory(progress);
+  if (!progress.forbidden.empty()) return forbidden(progress.forbidden, progress);
+  if (progress.crashed && progress.signal == SIGXCPU) return hang(progress);
+  if (progress.crashed) return crash(progress.signal, progress);
+  switch (ending.how) {
+    case How::hung: return ending.memory_full ? memory(progress) : hang(progress);
+    case How::exited: return by_exit(ending.number, progress);
+    case How::signalled:
+      if (ending.number == SIGSYS) return forbidden("a forbidden function", progress);
+      return ending.number == SIGXCPU ? hang(progress) : crash(ending.number, progress);
+    case How::unknown: break;
+  }
+  return verdict_of("probe.verdict", "the probe ended without a verdict", progress);
+}
+
+}  // namespace opmux::plugin

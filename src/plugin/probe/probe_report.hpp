@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string_view>
+
+#include "plugin/probe/verdict.hpp"
+
+namespace opmux::plugin {
+
+/// How a probe process ended.
+struct Ending {
+  enum class How { exited, signalled, hung, unknown };
+  How how = How::unknown;
+  int number = 0;  ///< exit status or signal
+  /// The process was near its memory limit when it was last examined.
+  bool memory_full = false;
+};
+
+/// The verdict that follows from a report and an ending. A pure function; the report is untrusted
+/// text.
+Verdict judge(std::string_view report, const Ending& ending);
+
+}  // namespace opmux::plugin

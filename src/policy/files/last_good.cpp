@@ -1,0 +1,105 @@
+#include "policy/files/last_good.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+
+#include "base/crypto.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+
+namespace opmux::policy {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTitle = "opmux last known good 1\n";
+
+Status cannot(std::string_view what, const std::string& path, std::string_view why) {
+  return {Code::unavailable, "config.last_good", base::concat(what, " ", path, ": ", why)};
+}
+
+std::string digest_of(std::string_view text) {
+  return base::sha256_hex(std::as_bytes(std::span(text)));
+}
+
+/// Title line, SHA-256 of the rest, then per file a line with its size and path, and its bytes.
+std::string pack(const std::vector<FileText>& files) {
+  std::string body;
+  for (const FileText& file : files) {
+    body += base::concat(file.text.size(), " ", file.path, "\n", file.text, "\n");
+  }
+  return base::concat(kTitle, digest_of(body), "\n", body);
+}
+
+std::string_view take_line(std::string_view& rest) {
+  const size_t end = std::min(rest.find('\n'), rest.size());
+  const std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return line;
+}
+
+bool unpack(std::string_view rest, std::vector<FileText>& files) {
+  if (!rest.starts_with(kTitle)) return false;
+  rest.remove_prefix(kTitle.size());
+  const std::string_view digest = take_line(rest);
+  if (digest != digest_of(rest)) return false;
+  while (!rest.empty()) {
+    const std::string_view line = take_line(rest);
+    const size_t space = std::min(line.find(' '), line.size());
+    size_t size = 0;
+    const auto number = line.substr(0, space);
+    std::from_chars(number.data(), number.data() + number.size(), size);
+    if (space == line.size() || size >= rest.size()) return false;
+    files.push_back({std::string(line.substr(space + 1)), std::string(rest.substr(0, size))});
+    rest.remove_prefix(size + 1);
+  }
+  return !files.empty();
+}
+
+}  // namespace
+
+LastGood::LastGood(std::string folder, const std::string& config) : folder_(std::move(folder)) {
+  constexpr size_t kDigits = 16;
+  if (folder_.empty()) return;
+  path_ = folder_ + "/policy-" + digest_of(fs::absolute(config).native()).substr(0, kDigits);
+}
+
+Status LastGood::keep(const std::vector<FileText>& files) const {
+  if (path_.empty()) return cannot("cannot store", "the policy", "there is no state folder");
+  const std::string text = pack(files);
+  if (const Status made = base::make_private_folder(folder_); !made.ok()) {
+    return {Code::unavailable, "config.last_good", std::string(made.message())};
+  }
+  const base::Descriptor lock(
+      ::open((path_ + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return cannot("cannot lock", path_, std::strerror(errno));
+  }
+  if (const auto kept = read(); kept && pack(*kept) == text) return {};
+  if (!base::replace_file(path_, text, 0600)) {
+    return cannot("cannot write", path_, std::strerror(errno));
+  }
+  return {};
+}
+
+Result<std::vector<FileText>> LastGood::read() const {
+  if (path_.empty()) return cannot("cannot read", "the stored policy", "there is no state folder");
+  struct stat found{};
+  if (::lstat(path_.c_str(), &found) != 0)
+    return cannot("cannot read", path_, std::strerror(errno));
+  if (!S_ISREG(found.st_mode) || found.st_uid != ::geteuid()) {
+    return cannot("cannot use", path_, "it is not a regular file of this user");
+  }
+  auto packed = read_policy_file(path_);
+  if (!packed) return packed.error();
+  std::vector<FileText> files;
+  if (!unpack(packed->text, files)) return cannot("cannot use", path_, "it is damaged");
+  return files;
+}
+
+}  // namespace opmux::policy

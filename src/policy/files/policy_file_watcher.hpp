@@ -1,0 +1,112 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <opmux/policy_sources.hpp>
+
+#include "base/locks.hpp"
+#include "base/maintenance.hpp"
+#include "policy/files/last_good.hpp"
+#include "policy/files/path_watch.hpp"
+#include "policy/files/policy_files.hpp"
+#include "policy/policy_store.hpp"
+#include "policy/rules/environment.hpp"
+#include "policy/rules/origin_report.hpp"
+
+namespace opmux::policy {
+
+/// Watches policy files. After a burst of changes it reads all files and reports them if they
+/// differ from the last ones. A read error is reported once.
+class PolicyWatch final : public base::Maintenance::Job {
+ public:
+  using Files = std::vector<FileText>;
+  using Reload = std::function<void(Result<Files> files)>;
+
+  /// `seen` are the contents that are already in force.
+  PolicyWatch(std::string path, PathWatch::Way way, Files seen, Reload reload)
+      : path_(path),
+        watch_(std::move(path), way),
+        seen_(std::move(seen)),
+        reload_(std::move(reload)) {}
+
+  uint64_t run(uint64_t now_ns) override;
+  int descriptor() const override { return watch_.descriptor(); }
+
+ private:
+  void read_again();
+
+  std::string path_;
+  PathWatch watch_;
+  Debounce debounce_;
+  Files seen_;
+  std::string failure_;  ///< the read error that was reported last
+  Reload reload_;
+  bool started_ = false;
+};
+
+/// How a runtime gets its policy: the result of options and environment.
+struct Mode {
+  enum class Kind : uint8_t { dynamic, config, hot_reload, locked };
+  Kind kind = Kind::dynamic;
+  std::string config, platform, lockfile, state_dir;  ///< paths; empty if not set
+  /// Source of the mode, such as "OPMUX_MODE (environment)".
+  std::string origin;
+  /// Source of the lockfile's path; empty if it was found beside the policy file.
+  std::string lockfile_origin;
+};
+/// "dynamic", "config", "hot_reload", "static".
+std::string_view name_of(Mode::Kind kind);
+
+/// Fails with "mode.value" for an unknown mode, and with "mode.files" if the mode does not match
+/// the configured files.
+Result<Mode> mode_of(const SourceOptions& options, const Environment& environment);
+
+/// The path of a platform file: `named` itself if it is a path, else an installed platform of that
+/// name.
+Result<std::string> find_platform(const std::string& named, const std::string& installed);
+
+/// The policy files of a runtime. They are read at start, stored as last known good once they are
+/// in force, and watched for changes. Thread-safe once started.
+class FollowedFiles {
+ public:
+  using Files = std::vector<FileText>;
+  struct Parts {
+    PolicySources* sources = nullptr;
+    base::Maintenance* maintenance = nullptr;
+    const base::EventLog* log = nullptr;
+    std::function<registry::RegistrySnapshotPtr()> registry;
+  };
+  explicit FollowedFiles(Parts parts) : parts_(std::move(parts)) {}
+
+  /// Reads the platform and policy files that the mode requires.
+  Status start(const Mode& mode, const SourceOptions& options);
+  /// Starts watching the files in mode hot_reload.
+  void follow();
+
+  /// Puts the policy of these files in force.
+  Status load(const Files& files, std::string name, std::string origin);
+  /// The policies of the runtime with these files in place of the current ones.
+  Result<PolicySet> set_with(const Files& files, std::string name) const;
+  const Mode& mode() const { return mode_; }
+
+  /// The lines of `opmux config show` about mode and files.
+  std::vector<Setting> settings() const;
+
+ private:
+  Status read_platform();
+  Status read_config(bool last_known_good);
+  Status take_last_good(const Status& why);
+  void keep(const Files& files);
+  void reload(Result<Files> files);
+  void remember(const Files& files);
+
+  Parts parts_;
+  Mode mode_;
+  bool looking_ = false, keeping_ = true;
+  /// Last contents read, for the watch that a forked child creates.
+  base::Published<Files> seen_;
+};
+
+}  // namespace opmux::policy

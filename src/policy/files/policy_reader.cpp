@@ -1,0 +1,330 @@
+#include "policy/files/policy_reader.hpp"
+
+#include <array>
+#include <utility>
+
+#include "base/text.hpp"
+#include "policy/conditions/condition_program.hpp"
+#include "policy/conditions/expression.hpp"
+#include "policy/files/policy_values.hpp"
+#include "policy/files/yaml_reader.hpp"
+#include "policy/rules/lint.hpp"
+#include "policy/rules/token.hpp"
+
+namespace opmux::policy {
+namespace {
+
+constexpr size_t kMostRules = 20'000;
+
+/// Reads one rule.
+class RuleReader {
+ public:
+  RuleReader(const ReadContext& context, PresentNames* names)
+      : context_(context), values_(context.problems), names_(names) {}
+
+  Rule read(const TextNode& node) {
+    rule_.where = base::concat(context_.name, ":", node.at.line);
+    if (!read_map(node, "a rule", fields(), context_.problems)) return std::move(rule_);
+    name_boosts(node);
+    if (rule_.when && context_.known != nullptr) check_condition();
+    if (names_ != nullptr) check_names();
+    if (!has_effect()) {
+      values_.refuse(node, "policy.rule",
+                     "this rule has no effect: it needs at least one of require, prefer, order, "
+                     "deny, allow, boost, transforms, strict, breaker, allow_none");
+    }
+    return std::move(rule_);
+  }
+
+ private:
+  std::vector<Field> fields() {
+    const auto tokens = [this](std::string_view key, std::vector<std::string>& into) {
+      return Field{key, [this, key, &into](const TextNode& value) {
+                     mentioned_ = true;
+                     values_.tokens(value, key, into);
+                   }};
+    };
+    const auto text = [this](std::string_view key, std::string& into) {
+      return Field{key, [this, key, &into](const TextNode& v) { values_.text(v, key, into); }};
+    };
+    return {text("name", rule_.name),
+            {"op", [this](const TextNode& value) { read_operator(value); }},
+            {"when", [this](const TextNode& value) { read_condition(value); }},
+            {"impl", [this](const TextNode& value) { values_.token(value, "impl", rule_.impl); }},
+            tokens("require", rule_.require),
+            tokens("prefer", rule_.prefer),
+            tokens("order", rule_.order),
+            tokens("deny", rule_.deny),
+            tokens("allow", rule_.allow),
+            {"boost", [this](const TextNode& value) { read_boosts(value); }},
+            {"transforms",
+             [this](const TextNode& value) {
+               mentioned_ = true;
+               values_.transforms(value, rule_.transforms);
+             }},
+            {"strict", [this](const TextNode& v) { values_.boolean(v, "strict", rule_.strict); }},
+            {"breaker", [this](const TextNode& v) { values_.breaker(v, rule_.breaker.emplace()); }},
+            {"rank", [this](const TextNode& value) { read_rank(value); }},
+            text("reason", rule_.reason),
+            text("owner", rule_.owner),
+            {"expires", [this](const TextNode& v) { values_.date(v, "expires", rule_.expires); }},
+            {"allow_none", [this](const TextNode& value) { read_allow_none(value); }}};
+  }
+
+  void read_operator(const TextNode& node) {
+    values_.text(node, "op", rule_.op);
+    if (!node.is(TextNode::Kind::scalar) || rule_.op != node.text) return;
+    if (!valid_operator_pattern(rule_.op)) {
+      return values_.refuse(node, "policy.op",
+                            base::concat("op: '", rule_.op,
+                                         "' is neither an operator's name nor a pattern for "
+                                         "operators such as \"*_norm\""));
+    }
+    if (context_.known != nullptr && !is_known()) refuse_operator(node);
+  }
+
+  /// A vendor's operator comes with a plugin that this host may not have, so it counts as known.
+  bool is_known() const {
+    if (rule_.op.find('.') != rule_.op.npos) return true;
+    return any_operator_of(rule_.op, *context_.known,
+                           [](const auto&, const auto&) { return true; });
+  }
+
+  void refuse_operator(const TextNode& node) {
+    std::vector<std::string_view> names;
+    for (const auto& [name, record] : context_.known->operators) names.push_back(name);
+    const std::string hint = base::suggestion(rule_.op, std::span<const std::string_view>(names));
+    const bool pattern = rule_.op.find('*') != rule_.op.npos;
+    values_.refuse(
+        node, "policy.op",
+        base::concat("op: ", pattern ? "no operator matches '" : "there is no operator '", rule_.op,
+                     "'", hint.empty() ? "; `opmux list` shows the registered operators" : hint));
+  }
+
+  void read_condition(const TextNode& node) {
+    std::string text;
+    values_.text(node, "when", text);
+    if (text.empty()) return;
+    const auto parsed = parse_expression(text);
+    if (const auto* problem = std::get_if<ExpressionProblem>(&parsed)) {
+      return refuse_condition(node, *problem);
+    }
+    when_ = &node;
+    if (auto condition = Condition::parse(text)) rule_.when = std::move(*condition);
+  }
+
+  void refuse_condition(const TextNode& node, const ExpressionProblem& problem) {
+    const Mark at = place_in_scalar(context_.lines, context_.source, node, problem.at);
+    context_.problems.add(at, "policy.when", base::concat("when: ", problem.text));
+  }
+
+  /// The condition must be valid for at least one operator that the rule matches.
+  void check_condition() {
+    size_t asked = 0;
+    ExpressionProblem shown_problem;
+    const bool fits =
+        any_operator_of(rule_.op, *context_.known, [&](const auto&, const auto& record) {
+          ExpressionProblem problem;
+          if (ConditionProgram::compile(*rule_.when, *record.schema, &problem)) return true;
+          const bool better = problem.text.find("did you mean") != std::string::npos;
+          if (asked++ == 0 || better) shown_problem = std::move(problem);
+          return false;
+        });
+    if (fits || asked == 0) return;
+    if (asked > 1) {
+      shown_problem.text += base::concat(" (of the ", asked, " operators that '", rule_.op,
+                                         "' matches, none fits this condition)");
+    }
+    refuse_condition(*when_, shown_problem);
+  }
+
+  void check_names() {
+    for (const ValueReader::TokenPlace& place : values_.token_places()) {
+      if (place.field == "deny" || names_->matches(rule_.op, place.token)) continue;
+      context_.problems.add(
+          place.at, "policy.unmatched",
+          base::concat(place.field, ": no registered implementation matches '", place.token,
+                       "', which names: strict requires; `opmux list` "
+                       "shows the registered ones"));
+    }
+  }
+
+  void read_rank(const TextNode& node) {
+    std::optional<int> rank;
+    values_.integer(node, "rank", 0, 1000, rank);
+    rule_.rank = rank.value_or(rule_.rank);
+  }
+
+  void read_allow_none(const TextNode& node) {
+    std::optional<bool> flag;
+    values_.boolean(node, "allow_none", flag);
+    mentioned_ = true;
+    rule_.allow_none = flag.value_or(false);
+  }
+
+  void read_boosts(const TextNode& node) {
+    mentioned_ = true;
+    if (!node.is(TextNode::Kind::list)) {
+      return values_.refuse(node, "policy.type",
+                            base::concat("boost: expected a list such as [{impl: \"*/simd.*\", "
+                                         "multiply: 1.5}], found ",
+                                         shown(node)));
+    }
+    for (const TextNode& item : node.items) read_boost(item);
+  }
+
+  void read_boost(const TextNode& node) {
+    Boost boost;
+    std::optional<double> add, multiply;
+    const std::array<Field, 3> fields{{
+        {"impl", [&](const TextNode& v) { values_.token(v, "impl", boost.impl); }},
+        {"add", [&](const TextNode& v) { values_.real(v, "add", -1000, 1000, add); }},
+        {"multiply", [&](const TextNode& v) { values_.real(v, "multiply", 0.01, 100, multiply); }},
+    }};
+    const size_t before = context_.problems.count();
+    if (!read_map(node, "a boost", fields, context_.problems)) return;
+    if (context_.problems.count() != before) return;
+    if (!add && !multiply) {
+      return values_.refuse(node, "policy.boost",
+                            "this boost has no effect: it needs add or "
+                            "multiply");
+    }
+    boost.add = add.value_or(0);
+    boost.multiply = multiply.value_or(1);
+    rule_.boost.push_back(std::move(boost));
+    boost_places_.push_back(node.at);
+  }
+
+  /// A boost without `impl` applies to the rule's `impl`.
+  void name_boosts(const TextNode& node) {
+    for (size_t i = 0; i < rule_.boost.size(); ++i) {
+      if (!rule_.boost[i].impl.empty()) continue;
+      if (rule_.impl.empty()) {
+        context_.problems.add(
+            boost_places_[i], "policy.boost",
+            "this boost names no implementation: set impl in the boost or in the rule");
+      }
+      rule_.boost[i].impl = rule_.impl;
+    }
+    if (!rule_.impl.empty() && rule_.boost.empty() && !rule_.breaker) {
+      values_.refuse(node, "policy.rule",
+                     "impl only selects the target of boost and breaker, and this rule has "
+                     "neither; to choose implementations use require, prefer, order, deny or "
+                     "allow");
+    }
+  }
+
+  bool has_effect() const { return mentioned_ || rule_.strict || rule_.breaker; }
+
+  const ReadContext& context_;
+  ValueReader values_;
+  PresentNames* names_;
+  Rule rule_;
+  const TextNode* when_ = nullptr;
+  std::vector<Mark> boost_places_;
+  bool mentioned_ = false;  ///< the rule has a list, a boost or allow_none, even if it is invalid
+};
+
+}  // namespace
+
+void read_rules(const ReadContext& context, const TextNode& node, std::vector<Rule>& into) {
+  if (!node.is(TextNode::Kind::list)) {
+    return context.problems.add(
+        node.at, "policy.type",
+        base::concat("rules: expected a list of rules, found ", shown(node)));
+  }
+  if (node.items.size() > kMostRules) {
+    return context.problems.add(node.at, "policy.limit",
+                                base::concat("rules: found ", node.items.size(), " rules; at most ",
+                                             kMostRules, " are allowed"));
+  }
+  into.reserve(node.items.size());
+  std::optional<PresentNames> names;
+  if (context.strict_names && context.known != nullptr) names.emplace(*context.known);
+  for (const TextNode& item : node.items) {
+    into.push_back(RuleReader(context, names ? &*names : nullptr).read(item));
+  }
+}
+
+namespace {
+
+constexpr int64_t kFormat = 1;
+
+/// Reads the top-level map of a file.
+class PolicyReader {
+ public:
+  explicit PolicyReader(const ReadContext& context)
+      : context_(context), values_(context.problems) {}
+
+  Policy read(const TextNode& node) {
+    if (!node.is(TextNode::Kind::null) &&
+        !read_map(node, "a policy", fields(), context_.problems)) {
+      return {};
+    }
+    context_.strict_names = policy_.strict_names || context_.strict_names;
+    if (rules_ != nullptr) read_rules(context_, *rules_, policy_.rules);
+    if (!versioned_) {
+      values_.refuse(node, "policy.version",
+                     "the format version is missing; start the policy with opmux: 1");
+    }
+    return std::move(policy_);
+  }
+
+ private:
+  std::vector<Field> fields() {
+    return {{"opmux", [this](const TextNode& value) { read_format(value); }},
+            {"defaults", [this](const TextNode& value) { read_defaults(value); }},
+            {"rules", [this](const TextNode& value) { rules_ = &value; }},
+            {"breaker", [this](const TextNode& v) { values_.breaker(v, policy_.breaker); }},
+            {"shadow", [this](const TextNode& v) { values_.shadow(v, policy_.shadow); }},
+            {"names", [this](const TextNode& value) { read_names(value); }}};
+  }
+
+  void read_format(const TextNode& node) {
+    versioned_ = true;
+    if (int_of(node) == kFormat) return;
+    values_.refuse(
+        node, "policy.version",
+        base::concat("opmux: expected 1, the format version that this library reads, found ",
+                     shown(node)));
+  }
+
+  void read_defaults(const TextNode& node) {
+    const std::array<Field, 4> fields{{
+        {"strict", [this](const TextNode& v) { values_.boolean(v, "strict", policy_.strict); }},
+        {"prefer", [this](const TextNode& v) { values_.tokens(v, "prefer", policy_.prefer); }},
+        {"allow", [this](const TextNode& v) { values_.tokens(v, "allow", policy_.allow); }},
+        {"transforms", [this](const TextNode& v) { values_.transforms(v, policy_.transforms); }},
+    }};
+    read_map(node, "defaults", fields, context_.problems);
+  }
+
+  void read_names(const TextNode& node) {
+    constexpr std::array<std::string_view, 2> kWords{"lenient", "strict"};
+    policy_.strict_names = values_.word(node, "names", kWords) == size_t{1};
+  }
+
+  ReadContext context_;
+  ValueReader values_;
+  Policy policy_;
+  const TextNode* rules_ = nullptr;  ///< read last, because `names` may follow them
+  bool versioned_ = false;
+};
+
+}  // namespace
+
+Result<Policy> parse_policy(std::string_view text, std::string_view name,
+                            const registry::RegistrySnapshot* known, bool strict_names) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  Problems problems;
+  const auto node = read_yaml(text, problems);
+  if (!node) return problems.status(name, text);
+  const SourceLines lines(text);
+  Policy policy = PolicyReader({name, text, lines, problems, known, strict_names}).read(*node);
+  if (!problems.none()) return problems.status(name, text);
+  if (Status status = validate(policy); !status.ok()) return status;
+  return policy;
+}
+
+}  // namespace opmux::policy

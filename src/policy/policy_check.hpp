@@ -1,0 +1,30 @@
+#pragma once
+
+#include <chrono>
+#include <string_view>
+
+#include <opmux/policy_check.hpp>
+#include <opmux/status.hpp>
+
+#include "policy/rules/policy_set.hpp"
+#include "registry/snapshot.hpp"
+
+namespace opmux::policy {
+
+/// Predicts the effect of loading a policy text as the file of a runtime with these policies. Fails
+/// as loading it would. Rules that are expired on `today` are treated as expired.
+Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
+                                 const PolicyCheckOptions& options, const PolicySet& now,
+                                 const registry::RegistrySnapshotPtr& known,
+                                 std::chrono::sys_seconds today);
+
+/// Checks that each rule's condition compiles for at least one of the existing operators of the
+/// rule.
+Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& registry);
+
+/// Checks that a policy leaves every operator a candidate where no condition applies, or sets
+/// allow_none. Operators for which `next` and `now` have the same effect are skipped.
+Status dry_run(const PolicySet& next, const PolicySet& now,
+               const registry::RegistrySnapshot& registry);
+
+}  // namespace opmux::policy

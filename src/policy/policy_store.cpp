@@ -1,0 +1,286 @@
+#include "policy/policy_store.hpp"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include "base/text.hpp"
+#include "policy/policy_check.hpp"
+#include "policy/rules/lint.hpp"
+#include "policy/rules/operator_policy.hpp"
+#include "policy/rules/policy_set.hpp"
+#include "registry/registry.hpp"
+
+namespace opmux::policy {
+
+namespace {
+
+void add_rules(const PolicyLayer& layer, const registry::RegistrySnapshot& present,
+               PolicyState& state) {
+  constexpr size_t kMostNamed = 16;
+  const std::vector<Rule>& rules = layer.policy().rules;
+  state.rules = rules.size();
+  state.expired = static_cast<uint64_t>(
+      std::ranges::count_if(rules, [](const Rule& rule) { return rule.expired; }));
+  const std::vector<const Rule*> unmatched = unmatched_rules(layer.policy(), present);
+  state.unmatched = unmatched.size();
+  for (const Rule* rule : unmatched) {
+    if (state.unmatched_rules.size() == kMostNamed) break;
+    state.unmatched_rules.push_back(describe({&layer, rule, ""}));
+  }
+}
+
+}  // namespace
+
+PolicyLayerPtr& PolicySources::Layers::of(Source source) {
+  switch (source) {
+    case Source::file: return file.layer;
+    case Source::environment: return environment;
+    case Source::platform: return platform;
+    default: return code;
+  }
+}
+
+PolicySet PolicySources::Layers::set() const {
+  PolicySet set;
+  for (const PolicyLayerPtr& layer : {code, file.layer, environment, platform}) {
+    if (layer != nullptr) set.layers.push_back(layer);
+  }
+  return set;
+}
+
+std::shared_ptr<const PolicySet> PolicySources::set() const {
+  return std::make_shared<const PolicySet>(layers_.get()->set());
+}
+
+Result<PolicySet> PolicySources::set_with(Policy policy, std::string name) const {
+  auto layer = make_layer(Source::file, std::move(policy), std::move(name));
+  if (!layer) return layer.error();
+  Layers layers = *layers_.get();
+  layers.file.layer = *layer;
+  return layers.set();
+}
+
+Result<PolicyLayerPtr> PolicySources::make_layer(Source source, Policy policy,
+                                                 std::string name) const {
+  mark_expired(policy, parts_.utc());
+  return PolicyLayer::make(source, std::move(policy), std::move(name));
+}
+
+void PolicySources::freeze(bool on) {
+  const std::lock_guard lock(writers_);
+  frozen_.store(on);
+}
+
+template <class Edit>
+Status PolicySources::change(std::string_view what, Edit&& edit) {
+  const std::lock_guard lock(writers_);
+  if (frozen_.load()) return registry::frozen(what);
+  const std::shared_ptr<const Layers> now = layers_.get();
+  Layers next = *now;
+  edit(next);
+  Status status = dry_run(next.set(), now->set(), *parts_.registry());
+  if (!status.ok() && parts_.load_waiting) {
+    // A deferred plugin may have the implementation that the policy requires.
+    parts_.load_waiting();
+    status = dry_run(next.set(), now->set(), *parts_.registry());
+  }
+  if (!status.ok()) return status;
+  layers_.update([&](Layers& layers) {
+    layers = std::move(next);
+    return true;
+  });
+  return {};
+}
+
+Status PolicySources::set_at_start(Source source, Policy policy, std::string name) {
+  auto layer = make_layer(source, std::move(policy), std::move(name));
+  if (!layer) return layer.error();
+  Status status = change("set_policy", [&](Layers& layers) { layers.of(source) = *layer; });
+  if (status.ok()) note_expiry(**layer);
+  return status;
+}
+
+void PolicySources::note_expiry(const PolicyLayer& layer) const {
+  if (parts_.on_expiring && next_expiry(layer.policy())) parts_.on_expiring();
+}
+
+Status PolicySources::set_code(const Policy& policy) {
+  auto layer = make_layer(Source::code, policy, "set_policy");
+  if (!layer) return layer.error();
+  Status status = change("set_policy", [&](Layers& layers) { layers.code = *layer; });
+  if (!status.ok()) return status;
+  parts_.publish();
+  note_expiry(**layer);
+  return {};
+}
+
+Policy PolicySources::code() const {
+  const PolicyLayerPtr layer = layers_.get()->code;
+  return layer != nullptr ? layer->policy() : Policy{};
+}
+
+Status PolicySources::approve(const Policy& policy) const {
+  try {
+    for (const PolicyValidator& validator : *validators_.get()) {
+      if (Status status = validator(policy); !status.ok()) return status;
+    }
+    return {};
+  } catch (const std::exception& error) {
+    return {Code::failed, "policy.validator", base::concat("a validator failed: ", error.what())};
+  } catch (...) {
+    return {Code::failed, "policy.validator", "a validator failed"};
+  }
+}
+
+Status PolicySources::put(PolicyDraft draft) {
+  auto layer = make_layer(Source::file, std::move(draft.policy), std::move(draft.name));
+  if (!layer) return layer.error();
+  if (Status status = approve((*layer)->policy()); !status.ok()) return status;
+  uint64_t version = 0;
+  Status status = change("load_policy", [&](Layers& layers) {
+    if (layers.file.layer != nullptr) layers.previous = std::move(layers.file);
+    version = ++layers.last_version;
+    layers.file = {*layer, std::move(draft.digest), std::move(draft.origin), version, 0};
+  });
+  if (!status.ok()) return status;
+  note_generation(version, parts_.publish());
+  note_expiry(**layer);
+  return {};
+}
+
+void PolicySources::note_generation(uint64_t version, uint64_t generation) {
+  layers_.update([&](Layers& layers) {
+    const bool mine = layers.file.version == version;
+    if (mine) layers.file.generation = generation;
+    return mine;
+  });
+}
+
+Status PolicySources::load(Result<Policy> parsed, PolicyDraft draft) {
+  PolicyChange told{draft.name, draft.digest, draft.origin};
+  Status status = parsed ? Status() : parsed.error();
+  if (status.ok()) {
+    draft.policy = std::move(*parsed);
+    status = put(std::move(draft));
+  }
+  if (status.ok()) {
+    loaded_.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    layers_.update([&](Layers& layers) {
+      layers.last_refusal = status;
+      return true;
+    });
+  }
+  told.status = status;
+  tell(told);
+  return status;
+}
+
+Status PolicySources::rollback() {
+  uint64_t version = 0;
+  std::string name;
+  Status status = change("rollback", [&](Layers& layers) {
+    if (layers.previous.layer == nullptr) return;
+    std::swap(layers.file, layers.previous);
+    layers.file.origin = "rollback";
+    version = layers.file.version;
+    name = layers.file.layer->name();
+  });
+  if (!status.ok()) return status;
+  if (version == 0) {
+    return {Code::not_found, "policy.no_previous", "there is no previous policy to roll back to"};
+  }
+  rolled_back_.fetch_add(1, std::memory_order_relaxed);
+  note_generation(version, parts_.publish());
+  tell({name, layers_.get()->file.digest, "rollback"});
+  return {};
+}
+
+void PolicySources::tell(const PolicyChange& change) const {
+  PolicyChange told = change;
+  {
+    const std::shared_ptr<const Layers> layers = layers_.get();
+    told.version = layers->file.version;
+    told.generation = layers->file.generation;
+  }
+  const std::string who = change.name.empty() ? "policy" : change.name;
+  if (change.status.ok()) {
+    parts_.log->announce(
+        Level::info, "policy.loaded",
+        base::concat(who, " is in force as version ", told.version, ", by ", change.origin));
+  } else {
+    parts_.log->announce(Level::error, "policy.refused",
+                         base::concat(who, " was refused and the policy in force is unchanged: ",
+                                      change.status.message()));
+  }
+  for (const PolicyListener& listener : *listeners_.get()) listener(told);
+}
+
+PolicyState PolicySources::state() const {
+  const std::shared_ptr<const Layers> layers = layers_.get();
+  PolicyState state;
+  const Text& file = layers->file;
+  if (file.layer != nullptr) {
+    state.name = file.layer->name();
+    add_rules(*file.layer, *parts_.registry(), state);
+  }
+  state.digest = file.digest;
+  state.origin = file.origin;
+  state.version = file.version;
+  state.generation = file.generation;
+  state.previous_version = layers->previous.version;
+  state.loaded = loaded_.load(std::memory_order_relaxed);
+  state.refused = refused_.load(std::memory_order_relaxed);
+  state.rolled_back = rolled_back_.load(std::memory_order_relaxed);
+  state.lapsed = lapsed_.load(std::memory_order_relaxed);
+  state.last_refusal = layers->last_refusal;
+  return state;
+}
+
+void PolicySources::add_validator(PolicyValidator validator) {
+  validators_.update([&](auto& all) {
+    all.push_back(std::move(validator));
+    return true;
+  });
+}
+
+void PolicySources::on_change(PolicyListener listener) {
+  listeners_.update([&](auto& all) {
+    all.push_back(std::move(listener));
+    return true;
+  });
+}
+
+std::optional<std::chrono::sys_seconds> PolicySources::lapse() {
+  const std::chrono::sys_seconds now = parts_.utc();
+  std::optional<std::chrono::sys_seconds> next;
+  bool any = false;
+  {
+    const std::lock_guard lock(writers_);
+    if (frozen_.load()) return std::nullopt;
+    layers_.update([&](Layers& layers) {
+      for (const Source source : {Source::code, Source::file, Source::platform}) {
+        PolicyLayerPtr& layer = layers.of(source);
+        if (layer == nullptr) continue;
+        if (const auto due = next_expiry(layer->policy()); due && *due <= now) {
+          // A valid policy stays valid: constraints stay in force, so expiry only adds candidates.
+          if (auto made = make_layer(source, layer->policy(), layer->name())) layer = *made;
+          any = true;
+        }
+        const auto end = next_expiry(layer->policy());
+        if (end && (!next || *end < *next)) next = end;
+      }
+      return any;
+    });
+  }
+  if (!any) return next;
+  lapsed_.fetch_add(1, std::memory_order_relaxed);
+  parts_.publish();
+  parts_.log->announce(Level::warning, "policy.expired",
+                       "rules have expired; of these rules only deny and require stay in force");
+  return next;
+}
+
+}  // namespace opmux::policy

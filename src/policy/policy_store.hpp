@@ -1,0 +1,106 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <opmux/policy_sources.hpp>
+
+#include "base/event_log.hpp"
+#include "base/locks.hpp"
+#include "base/process.hpp"
+#include "policy/rules/policy_set.hpp"
+#include "registry/snapshot.hpp"
+
+namespace opmux::policy {
+
+/// A parsed policy, with name, digest and origin of its text.
+struct PolicyDraft {
+  Policy policy;
+  std::string name, digest, origin;
+};
+
+/// The policies of a runtime by source. A new policy is checked, dry-run on every operator that it
+/// concerns, and put in force completely or not at all. Thread-safe; a child forked at any moment
+/// finds either the old or the new policies.
+class PolicySources {
+ public:
+  struct Parts {
+    std::function<registry::RegistrySnapshotPtr()> registry;
+    std::function<uint64_t()> publish;        ///< returns the new generation
+    std::function<void()> load_waiting = {};  ///< loads deferred plugins; may be empty
+    const base::EventLog* log = nullptr;
+    std::function<std::chrono::sys_seconds()> utc;
+    /// Called when a policy with expiring rules is put in force.
+    std::function<void()> on_expiring;
+  };
+  explicit PolicySources(Parts parts) : parts_(std::move(parts)) {}
+
+  /// All layers except scopes, strongest first.
+  std::shared_ptr<const PolicySet> set() const;
+
+  /// The same with `policy` in place of the current file policy.
+  Result<PolicySet> set_with(Policy policy, std::string name) const;
+
+  /// For sources that are read once, before the first publication.
+  Status set_at_start(Source source, Policy policy, std::string name);
+  Status set_code(const Policy& policy);
+  Policy code() const;
+
+  /// Puts a policy in force or refuses it. If it is refused, only the counters change. Both
+  /// outcomes are logged and passed to the listeners.
+  Status load(Result<Policy> parsed, PolicyDraft draft);
+  Status rollback();
+  PolicyState state() const;
+
+  void add_validator(PolicyValidator validator);
+  void on_change(PolicyListener listener);
+
+  /// Deactivates expired rules. Returns when the next rule expires.
+  std::optional<std::chrono::sys_seconds> lapse();
+
+  /// While frozen, every change is refused with `frozen` and no rule expires.
+  void freeze(bool on);
+
+ private:
+  /// A file policy, current or previous.
+  struct Text {
+    PolicyLayerPtr layer;
+    std::string digest, origin;
+    uint64_t version = 0, generation = 0;
+  };
+  struct Layers {
+    PolicyLayerPtr code, environment, platform;
+    Text file, previous;
+    uint64_t last_version = 0;
+    Status last_refusal;
+
+    PolicyLayerPtr& of(Source source);
+    PolicySet set() const;
+  };
+
+  Result<PolicyLayerPtr> make_layer(Source source, Policy policy, std::string name) const;
+  Status approve(const Policy& policy) const;
+  /// Edits a copy of the layers, dry-runs it, and keeps it on success.
+  template <class Edit>
+  Status change(std::string_view what, Edit&& edit);
+  Status put(PolicyDraft draft);
+  void note_generation(uint64_t version, uint64_t generation);
+  void tell(const PolicyChange& change) const;
+  void note_expiry(const PolicyLayer& layer) const;
+
+  Parts parts_;
+  /// Serialises changes; not held while validators and listeners run.
+  base::ForkMutex writers_;
+  base::Published<Layers> layers_;
+  base::Published<std::vector<PolicyValidator>> validators_;
+  base::Published<std::vector<PolicyListener>> listeners_;
+  std::atomic<uint64_t> loaded_{0}, refused_{0}, rolled_back_{0}, lapsed_{0};
+  std::atomic<bool> frozen_{false};
+};
+
+}  // namespace opmux::policy

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <opmux/policy.hpp>
+
+#include "policy/rules/operator_policy.hpp"
+#include "policy/rules/token.hpp"
+#include "registry/snapshot.hpp"
+
+namespace opmux::policy {
+
+/// The effect of the policies on one operator if exactly one condition is true, or none.
+struct Effect {
+  const Rule* rule = nullptr;      ///< the rule whose condition is true; null = no condition is
+  std::string when;                ///< that condition; empty if `rule` is null
+  std::vector<std::string> order;  ///< ids in the order in which a call tries them
+  std::string by;                  ///< origin of the ranking or, without one, of the first drop
+};
+
+/// The effect if no condition is true, then one effect per rule whose condition applies to the
+/// operator's schema, strongest first. Ignores capabilities and health.
+std::vector<Effect> effects_of(const PolicySet& set,
+                               const std::shared_ptr<const registry::OperatorRecord>& op);
+
+/// Explains why no candidate is left: the origins of all drops and requirements.
+std::string describe_drops(const PolicyView& view, const registry::OperatorRecord& op);
+
+/// Tests whether tokens match any registered implementation, and caches the results. Not
+/// thread-safe; the snapshot must outlive it.
+class PresentNames {
+ public:
+  explicit PresentNames(const registry::RegistrySnapshot& known);
+
+  /// Whether `token` matches an implementation of an operator that `op` matches. Kind words such as
+  /// `vendor` always match.
+  bool matches(std::string_view op, const std::string& token);
+
+ private:
+  struct Present {
+    std::string_view op;
+    Subject subject;
+  };
+  std::vector<Present> present_;  ///< sorted by operator
+  std::map<std::string, bool, std::less<>> known_;
+};
+
+/// A token that matches no registered implementation.
+struct Unmatched {
+  size_t rule = 0;  ///< position in Policy::rules
+  std::string_view field;
+  std::string token;
+};
+
+/// The unmatched tokens of all rules, in order. Includes those in `deny`, where they are harmless.
+std::vector<Unmatched> unmatched_of(const Policy& policy, const registry::RegistrySnapshot& known);
+
+/// Rules that have tokens, none of which match anything, in order.
+std::vector<const Rule*> unmatched_rules(const Policy& policy,
+                                         const registry::RegistrySnapshot& known);
+
+/// A suspicious rule in a valid policy.
+struct Finding {
+  std::string code;   ///< "policy.unmatched", "policy.shadowed", "policy.contradiction" ...
+  std::string where;  ///< "policy.yaml:12"
+  std::string rule;   ///< the rule's name; may be empty
+  std::string text;
+};
+
+/// Finds rules that can never match, whose fields a stronger rule always overrides, that contradict
+/// others, that have expired or that share a name. In the order of the rules.
+std::vector<Finding> lint(const Policy& policy, const registry::RegistrySnapshot& known);
+
+}  // namespace opmux::policy

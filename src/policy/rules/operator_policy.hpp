@@ -1,0 +1,96 @@
+#pragma once
+
+#include <bitset>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "policy/rules/policy_set.hpp"
+#include "registry/reason.hpp"
+#include "registry/record.hpp"
+#include "schema/dependencies.hpp"
+
+namespace opmux::policy {
+
+inline constexpr size_t kMaxCandidates = 256;  ///< implementations per operator
+using CandidateSet = std::bitset<kMaxCandidates>;
+
+/// The source of a policy effect. describe() prints it as `"broken-driver" (policy.yaml:12,
+/// kernels@example.com, until 2027-02-01)`, `OPMUX_PREFER (environment)`, `set_policy (code)`,
+/// `prefer (policy.yaml)` or `scope`. Points into the layer.
+struct Origin {
+  const PolicyLayer* layer = nullptr;
+  const Rule* rule = nullptr;  ///< null = the layer's general fields
+  const char* field = "";      ///< "prefer", "deny", "allow_vendors" ...
+};
+std::string describe(const Origin& origin);
+
+/// Result of evaluating an operator's policy for one call. Candidates are indexed as in
+/// OperatorRecord::implementations.
+struct PolicyView {
+  struct Drop {
+    registry::Reason reason = registry::Reason::none;
+    Origin by;
+  };
+  /// Per candidate: why the policy drops it; reason `none` if it does not.
+  std::vector<Drop> drops;
+  /// Per candidate: position in the winning order or prefer list; unlisted candidates come last.
+  std::vector<uint16_t> tiers;
+  /// Per candidate: clamp((priority + adds) * multipliers, 0, 10^6).
+  std::vector<double> scores;
+  bool strict = false;
+  uint8_t transforms = 0;  ///< allowed transforms: bits of transform_words.hpp
+  bool has_list = false;   ///< the tiers come from an order or prefer list
+  bool allow_none = false;
+  Origin strict_by, list_by;
+  /// Origins of the `require` lists that apply, for the error when no candidate is left.
+  std::vector<Origin> requires_by;
+  /// Whether there are candidates and all of them are dropped.
+  bool nothing_left() const;
+  /// Scratch space of evaluate().
+  std::vector<double> multipliers;
+};
+
+/// The policy of one operator, compiled from all sources and one scope: token lists become sets of
+/// candidates, conditions become programs over facts. Immutable.
+class OperatorPolicy {
+ public:
+  /// `scope` may be null. Keeps the layers and the record alive.
+  static std::shared_ptr<const OperatorPolicy> compile(
+      const PolicySet& set, PolicyLayerPtr scope,
+      std::shared_ptr<const registry::OperatorRecord> op);
+
+  /// Evaluates the conditions for a call and combines the layers as described in docs/policy.md and
+  /// docs/dev/decisions/003-policy-combination.md. Pure.
+  void evaluate(const schema::Signature& signature, PolicyView& view) const;
+
+  /// Like evaluate(), for a hypothetical call in which only the condition of `rule` is true. With
+  /// null, no condition is true.
+  void assume(const Rule* rule, PolicyView& view) const;
+
+  /// Rules that have a condition, strongest first.
+  std::vector<const Rule*> conditional() const;
+  /// Whether no candidate is left when no condition is true, or when only one rule's condition is
+  /// true, unless a rule has allow_none. On true, `rule` (null = no condition) and `view` describe
+  /// that case.
+  bool starves(PolicyView& view, const Rule** rule) const;
+
+  /// Candidates by descending priority, then by id.
+  const std::vector<uint16_t>& by_priority() const;
+
+  /// The facts that the conditions read.
+  const schema::Dependencies& dependencies() const;
+  /// Whether the policy allows transforms for any calls.
+  bool may_transform() const;
+
+  ~OperatorPolicy();
+
+ private:
+  OperatorPolicy();
+  struct Data;
+  std::unique_ptr<const Data> data_;
+};
+
+}  // namespace opmux::policy

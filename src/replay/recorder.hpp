@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <set>
+#include <string>
+
+#include <opmux/record.hpp>
+#include <opmux/status.hpp>
+
+#include "base/event_log.hpp"
+#include "base/locks.hpp"
+#include "dispatch/call/call_frame.hpp"
+#include "replay/capture.hpp"
+#include "replay/recording.hpp"
+#include "replay/recording_file.hpp"
+#include "verify/expected.hpp"
+
+namespace opmux::replay {
+
+/// Fills in cause, element and arguments of a call whose result was wrong. The elements are those
+/// before the call, also for tensors that it wrote to.
+void describe_divergence(const verify::Divergence& divergence, const CaptureRules& rules,
+                         Recording& recording);
+
+/// Writes failed and diverging calls to the recordings folder of a runtime, on the thread that
+/// observed them. Each combination of implementation, class and reason is recorded once.
+/// Thread-safe.
+class CallRecorder final : public verify::Witness {
+ public:
+  struct Parts {
+    base::EventLog* log = nullptr;
+    std::function<std::string()> policy_hash;
+  };
+  /// If the folder in `options` is empty, nothing is recorded.
+  CallRecorder(Parts parts, const RecordOptions& options);
+
+  bool on() const { return !options_.folder.empty(); }
+  void note(const dispatch::FailedCall& call);
+  /// Records a call whose result was wrong.
+  void saw(const verify::Divergence& divergence) override;
+  RecordState state() const;
+
+ private:
+  enum class Turn : uint8_t { first, again, crowded };
+  Turn take_turn(const std::string& key);
+  /// Whether the key is new; counts keys that are not.
+  bool is_first(const std::string& key);
+  CaptureRules rules(bool spoilt) const;
+  Recording describe(const registry::ImplementationRecord& implementation,
+                     const schema::Schema& schema, std::string call_class) const;
+  void write(const std::string& key, const Recording& recording);
+  void tell_failure(const Status& why);
+
+  Parts parts_;
+  RecordOptions options_;
+  RecordFolder folder_;
+  base::ForkGuarded<std::set<std::string>> seen_;
+  std::atomic<uint64_t> written_{0}, known_{0}, left_out_{0}, failed_{0};
+  base::Published<std::string> problem_;
+};
+
+/// The effective options: those of the program, else of the environment, with an absolute folder.
+/// Fails with `unsupported`, "record.unsupported", if the library was built without SHA-256.
+Result<RecordOptions> record_options(RecordOptions options, const std::string& environment_folder,
+                                     bool environment_inputs);
+
+}  // namespace opmux::replay

@@ -1,0 +1,289 @@
+#include "runtime/status_job.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+
+#include <opmux/version.h>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "policy/conditions/class_facts.hpp"
+#include "policy/rules/operator_policy.hpp"
+#include "runtime/core.hpp"
+#include "status/status_file.hpp"
+
+namespace opmux::runtime {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+/// Time until a change is written; doubled while nothing changes.
+constexpr uint64_t kPageInterval = 250 * kMillisecond;
+/// The file is rewritten this often even without a change, so that its age shows that the process
+/// is alive.
+constexpr int64_t kOldestPageMs = 10'000;
+/// The time between two writes is at least this many times the cost of one.
+constexpr uint64_t kRestFactor = 100;
+
+int64_t system_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+uint64_t next_page_number() {
+  static std::atomic<uint64_t> count{0};
+  return ++count;
+}
+
+/// Writes the status file of a runtime periodically.
+class StatePageJob final : public base::Maintenance::Job {
+ public:
+  StatePageJob(Core& core, const std::string& folder, uint64_t number, int64_t since)
+      : core_(core), number_(number), since_(since), file_(folder) {
+    page_.mark = status_file::own_mark();
+    page_.process.pid = ::getpid();
+    page_.process.started = status_file::own_start(page_.mark);
+    ready_ = told(file_.prepare());
+  }
+
+  uint64_t run(uint64_t now_ns) override {
+    if (!ready_) return base::Maintenance::kNever;
+    const uint64_t start = base::thread_time_ns();
+    const bool changed = write();
+    const uint64_t cost = base::thread_time_ns() - start;
+    return now_ns + std::max(changed ? kPageInterval : 2 * kPageInterval, kRestFactor * cost);
+  }
+
+ private:
+  /// Returns whether the contents changed.
+  bool write() {
+    page_.process.name = status_file::own_name();
+    page_.process.runtimes.assign(1, state_of(core_));
+    page_.process.runtimes.front().number = number_;
+    page_.process.runtimes.front().since = since_;
+    std::string body = status_file::state_page_body(page_);
+    const int64_t now = system_ms();
+    const bool changed = body != body_;
+    if (!changed && now - written_ < kOldestPageMs) return false;
+    if (!told(file_.replace(status_file::state_page_text(body, now, ++updates_)))) return false;
+    body_ = std::move(body);
+    written_ = now;
+    return changed;
+  }
+
+  /// Logs a failure; returns whether the status is ok.
+  bool told(const Status& status) {
+    if (status.ok()) return true;
+    core_.log().tell(Level::warning, "state_page.file", "", "", status.reason(), [&] {
+      return "the status file cannot be written: " + std::string(status.message());
+    });
+    return false;
+  }
+
+  Core& core_;
+  const uint64_t number_;
+  const int64_t since_;
+  status_file::StatePageFile file_;
+  status_file::StatePage page_;
+  std::string body_;
+  int64_t written_ = 0;
+  uint64_t updates_ = 0;
+  bool ready_ = false;
+};
+
+}  // namespace
+
+base::Maintenance::MakeJob state_page_job(Core& core, std::string folder) {
+  return
+      [&core, folder = std::move(folder), number = next_page_number(), since = system_ms() / 1000] {
+        return std::make_unique<StatePageJob>(core, folder, number, since);
+      };
+}
+
+namespace {
+
+using registry::Reason;
+
+/// Limit for listed choices per operator; the others are only counted.
+constexpr size_t kMostChoices = 256;
+
+/// Why an implementation cannot run for any arguments.
+struct Refusal {
+  Reason reason = Reason::none;
+  std::string text = {};
+};
+
+Refusal refusal_of(const registry::ImplementationRecord& implementation,
+                   const policy::PolicyView::Drop& drop, bool open) {
+  const registry::Backend& backend = *implementation.backend;
+  if (drop.reason != Reason::none) return {drop.reason, "by " + policy::describe(drop.by)};
+  if (!backend.enabled()) {
+    return {Reason::backend_disabled, base::concat("backend ", backend.name(), " is switched off")};
+  }
+  if (backend.lost_by_fork()) {
+    return {Reason::backend_forked,
+            base::concat("backend ", backend.name(), " was used before the fork")};
+  }
+  if (const std::string* why = implementation.quarantined.load(std::memory_order_acquire)) {
+    return {Reason::health_quarantined, *why};
+  }
+  if (std::string why = backend.unavailable_reason(); !why.empty()) {
+    return {Reason::backend_unavailable, std::move(why)};
+  }
+  const registry::Capability& needs = implementation.capability;
+  if (needs.machine != Reason::none) return {needs.machine, needs.machine_text};
+  if (open) return {Reason::health_open, "circuit breaker open"};
+  return {};
+}
+
+bool says_something(const policy::PolicyLayer& layer, const registry::RegistrySnapshot& registry) {
+  return !layer.policy().rules.empty() ||
+         std::ranges::any_of(registry.operators,
+                             [&](const auto& op) { return layer.hash_for(op.first) != 0; });
+}
+
+void add_policy(Core& core, const registry::RegistrySnapshot& registry, RuntimeState& state) {
+  const PolicyState policy = core.sources().state();
+  state.policy_name = policy.name;
+  state.policy_digest = policy.digest;
+  state.policy_origin = policy.origin;
+  state.policy_version = policy.version;
+  state.policy_rules = policy.rules;
+  state.policies_refused = policy.refused;
+  state.last_refusal = policy.last_refusal.message();
+  const std::shared_ptr<const policy::PolicySet> set = core.sources().set();
+  for (const policy::PolicyLayerPtr& layer : set->layers) {
+    if (!says_something(*layer, registry)) continue;
+    state.sources.push_back(
+        {std::string(name_of(layer->source())), layer->name(), layer->policy().rules.size()});
+  }
+}
+
+BackendPageState backend_state(const registry::Backend& backend, const BackendHealth& health) {
+  if (!backend.enabled()) return {backend.name(), "off", ""};
+  if (backend.lost_by_fork()) return {backend.name(), "lost by a fork", ""};
+  if (std::string why = backend.unavailable_reason(); !why.empty()) {
+    return {backend.name(), "unavailable", std::move(why)};
+  }
+  return {backend.name(), std::string(name_of(health.health)), health.reason};
+}
+
+/// Implementations whose breaker is open for all calls.
+using Shut = std::map<std::string, bool, std::less<>>;
+
+Shut add_health(Core& core, const registry::RegistrySnapshot& registry, RuntimeState& state) {
+  const HealthReport report = core.health().report();
+  state.health = name_of(report.verdict);
+  for (const BackendHealth& health : report.backends) {
+    const auto backend = registry.backends.find(health.name);
+    if (backend != registry.backends.end()) {
+      state.backends.push_back(backend_state(*backend->second, health));
+    }
+  }
+  for (std::string& name : core.plugins().waiting_backends()) {
+    state.backends.push_back({std::move(name), "not loaded", "no call has needed it yet"});
+  }
+  std::ranges::sort(state.backends, {}, &BackendPageState::name);
+  Shut shut;
+  for (const BreakerInfo& info : report.breakers) {
+    if (info.state == BreakerState::closed) continue;
+    state.breakers.push_back({info.implementation, info.what, std::string(name_of(info.state)),
+                              info.why, info.openings});
+    const bool rests = info.state != BreakerState::half_open && info.what == "all calls";
+    if (rests) shut[info.implementation] = true;
+  }
+  return shut;
+}
+
+using Counts = std::map<std::string, dispatch::ImplementationStats, std::less<>>;
+
+OperatorPageState operator_state(const std::shared_ptr<const registry::OperatorRecord>& op,
+                                 const policy::PolicySet& policies, const Counts& counts,
+                                 const Shut& shut) {
+  policy::PolicyView view;
+  policy::OperatorPolicy::compile(policies, nullptr, op)->assume(nullptr, view);
+  OperatorPageState state{op->schema->name, {}};
+  for (size_t i = 0; i < op->implementations.size(); ++i) {
+    const registry::ImplementationRecord& from = *op->implementations[i];
+    ImplementationPageState own;
+    own.id = from.id;
+    own.kind = name_of(from.kind);
+    own.priority = from.priority;
+    if (const auto counted = counts.find(from.id); counted != counts.end()) {
+      const dispatch::ImplementationStats& stats = counted->second;
+      own.calls = stats.calls;
+      own.stood_in = stats.stood_in;
+      own.declined = stats.declined;
+      own.failed = stats.failed;
+      own.resource = stats.resource;
+    }
+    Refusal refusal = refusal_of(from, view.drops[i], shut.contains(from.id));
+    own.code = refusal.reason == Reason::none ? "" : code_of(refusal.reason);
+    own.reason = std::move(refusal.text);
+    state.implementations.push_back(std::move(own));
+  }
+  return state;
+}
+
+void add_operators(Core& core, const registry::RegistrySnapshot& registry, const Shut& shut,
+                   RuntimeState& state) {
+  Counts counts;
+  for (dispatch::ImplementationStats& each : core.engine().stats()) {
+    std::string id = each.id;
+    counts.emplace(std::move(id), std::move(each));
+  }
+  const std::shared_ptr<const policy::PolicySet> policies = core.sources().set();
+  for (const auto& [name, op] : registry.operators) {
+    if (op->implementations.empty()) continue;
+    state.operators.push_back(operator_state(op, *policies, counts, shut));
+  }
+}
+
+ChoicePageState choice_state(const dispatch::Engine::DecidedClass& decided) {
+  ChoicePageState state;
+  state.op = decided.op->schema->name;
+  state.when = policy::to_string(*decided.op->schema, decided.when);
+  for (const registry::ImplementationPtr& each : decided.order) state.accepted.push_back(each->id);
+  const std::string& wanted = decided.implementation->id;
+  if (state.accepted.empty() || state.accepted.front() != wanted) state.rests = wanted;
+  state.note = decided.note;
+  state.generation = decided.generation;
+  return state;
+}
+
+void add_choices(Core& core, RuntimeState& state) {
+  std::map<const registry::OperatorRecord*, size_t> of_operator;
+  for (const dispatch::Engine::DecidedClass& decided : core.engine().decided()) {
+    if (++of_operator[decided.op.get()] > kMostChoices) {
+      ++state.left_out;
+    } else {
+      state.choices.push_back(choice_state(decided));
+    }
+  }
+  std::ranges::sort(state.choices, {}, [](const ChoicePageState& each) {
+    return std::pair<std::string_view, std::string_view>(each.op, each.when);
+  });
+}
+
+}  // namespace
+
+RuntimeState state_of(Core& core) {
+  RuntimeState state;
+  state.version = OPMUX_VERSION;
+  state.mode = name_of(core.files().mode().kind);
+  state.frozen = core.frozen();
+  state.disabled = core.environment().disable;
+  state.generation = core.engine().generation();
+  const registry::RegistrySnapshotPtr registry = core.registry().snapshot();
+  add_policy(core, *registry, state);
+  const Shut shut = add_health(core, *registry, state);
+  add_operators(core, *registry, shut, state);
+  add_choices(core, state);
+  return state;
+}
+
+}  // namespace opmux::runtime

@@ -1,0 +1,98 @@
+#include <array>
+#include <charconv>
+#include <string>
+
+#include <opmux/tensor.hpp>
+
+#include "schema/dtype.hpp"
+
+namespace opmux {
+namespace {
+
+struct NamedDType {
+  std::string_view name;
+  DType dtype;
+};
+
+constexpr std::array kNamed{
+    NamedDType{"f64", f64},
+    NamedDType{"f32", f32},
+    NamedDType{"f16", f16},
+    NamedDType{"bf16", bf16},
+    NamedDType{"i64", i64},
+    NamedDType{"i32", i32},
+    NamedDType{"i16", i16},
+    NamedDType{"i8", i8},
+    NamedDType{"u64", {OPMUX_DTYPE_UINT, 64}},
+    NamedDType{"u32", {OPMUX_DTYPE_UINT, 32}},
+    NamedDType{"u16", {OPMUX_DTYPE_UINT, 16}},
+    NamedDType{"u8", u8},
+    NamedDType{"bool", boolean},
+};
+
+struct NamedDevice {
+  int32_t type;
+  std::string_view name;
+};
+
+constexpr std::array kDevices{
+    NamedDevice{OPMUX_DEVICE_CPU, "cpu"},
+    NamedDevice{OPMUX_DEVICE_CUDA, "cuda"},
+    NamedDevice{OPMUX_DEVICE_OPENCL, "opencl"},
+};
+
+/// Parses a number followed by `end` and removes both from `text`.
+template <class T>
+bool take_number(std::string_view& text, std::string_view end, T& number) {
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return false;
+  text.remove_prefix(static_cast<size_t>(stop - text.data()));
+  if (!text.starts_with(end)) return false;
+  text.remove_prefix(end.size());
+  return true;
+}
+
+}  // namespace
+
+std::string name_of(DType dtype) {
+  for (const NamedDType& named : kNamed) {
+    if (named.dtype == dtype) return std::string(named.name);
+  }
+  return std::to_string(dtype.code) + "." + std::to_string(dtype.bits) + "x" +
+         std::to_string(dtype.lanes);
+}
+
+DType parse_dtype(std::string_view word) {
+  for (const NamedDType& named : kNamed) {
+    if (named.name == word) return named.dtype;
+  }
+  DType dtype;
+  if (take_number(word, ".", dtype.code) && take_number(word, "x", dtype.bits) &&
+      take_number(word, "", dtype.lanes) && word.empty()) {
+    return dtype;
+  }
+  return {};
+}
+
+std::string name_of(Device device) {
+  for (const NamedDevice& named : kDevices) {
+    if (named.type == device.type) {
+      return std::string(named.name) + ":" + std::to_string(device.id);
+    }
+  }
+  return "device" + std::to_string(device.type) + ":" + std::to_string(device.id);
+}
+
+std::vector<schema::Named> schema::named_dtypes() {
+  std::vector<Named> all;
+  for (const NamedDType& named : kNamed) all.push_back({named.name, named.dtype.packed()});
+  return all;
+}
+
+std::vector<schema::Named> schema::named_devices() {
+  std::vector<Named> all;
+  for (const NamedDevice& named : kDevices) all.push_back({named.name, named.type});
+  return all;
+}
+
+}  // namespace opmux

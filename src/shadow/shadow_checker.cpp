@@ -1,0 +1,333 @@
+#include "shadow/shadow_checker.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "dispatch/call/attempt.hpp"
+#include "health/breaker_key.hpp"
+#include "verify/bounds.hpp"
+
+namespace opmux::shadow {
+namespace {
+
+std::vector<std::byte> as_f32(std::span<const std::byte> packed, DType dtype) {
+  const std::vector<double> values = verify::values_of(packed, dtype);
+  std::vector<std::byte> wide(values.size() * sizeof(float));
+  for (size_t i = 0; i < values.size(); ++i)
+    verify::write_element(&wide[i * sizeof(float)], f32, values[i]);
+  return wide;
+}
+
+bool all_finite(const std::vector<double>& values) {
+  return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
+}
+
+}  // namespace
+
+CallAgain::CallAgain(const verify::CallCopy& copy, const verify::CallView& view)
+    : copy_(copy), tensors_(copy.arguments().size()), memory_(copy.arguments().size()) {
+  arguments_.count = static_cast<uint32_t>(copy.arguments().size());
+  for (size_t i = 0; i < copy.arguments().size(); ++i) {
+    const verify::CopiedArgument& from = copy.arguments()[i];
+    arguments_.tags[i] = static_cast<ArgTag>(from.tag);
+    if (from.is_tensor()) {
+      place(i, from, verify::widens(view, view.arguments[i]));
+    } else if (from.tag == OPMUX_ARG_F64) {
+      arguments_.values[i].f64 = from.f64;
+    } else if (from.tag == OPMUX_ARG_NONE) {
+      arguments_.values[i].tensor = &tensors_[i];
+    } else {
+      arguments_.values[i].i64 = from.i64;
+    }
+  }
+}
+
+void CallAgain::place(size_t i, const verify::CopiedArgument& from, bool wide) {
+  const DType dtype = wide ? f32 : from.dtype;
+  widened_ |= wide && from.dtype != f32;
+  std::byte* data = from.before.data();
+  if (from.written) {
+    if (from.read) {
+      memory_[i] = wide ? as_f32(from.before, from.dtype)
+                        : std::vector<std::byte>(from.before.begin(), from.before.end());
+    } else {
+      const size_t elements = from.after.size() / static_cast<size_t>(from.dtype.size_bytes());
+      memory_[i].assign(elements * static_cast<size_t>(dtype.size_bytes()), std::byte{0xff});
+    }
+    data = memory_[i].data();
+  }
+  tensors_[i] = TensorView(data, dtype, from.dims(), {}, from.device);
+  arguments_.values[i].tensor = &tensors_[i];
+}
+
+std::vector<std::vector<double>> CallAgain::results() const {
+  std::vector<std::vector<double>> all;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (!copy_.arguments()[i].written) continue;
+    all.push_back(verify::values_of(memory_[i], tensors_[i].dtype()));
+  }
+  return all;
+}
+
+ShadowVerdict compare_with_reference(dispatch::OperatorSlot& slot, const verify::CallCopy& copy,
+                                     verify::JudgedCall& judged) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const CallAgain again(copy, judged.view());
+    Status status = dispatch::run_reference(slot, again.arguments(), copy.tag());
+    if (!status.ok() && attempt == 0 && again.widened()) {
+      judged.tie_outputs();  // the reference does not write f32
+      continue;
+    }
+    if (!status.ok()) return {std::move(status)};
+    const verify::Expected expected = verify::bounded(judged.view(), again.results());
+    return {{}, verify::judge(judged.view(), expected, copy.outputs())};
+  }
+  return {};
+}
+
+std::optional<verify::Mismatch> not_finite(const verify::CallCopy& copy,
+                                           const verify::CallView& view) {
+  for (const verify::ArgumentView& argument : view.arguments) {
+    if (argument.tensor != nullptr && !all_finite(argument.tensor->values)) return {};
+    if (!std::isfinite(argument.f64)) return {};
+  }
+  for (size_t i = 0; i < copy.arguments().size(); ++i) {
+    const verify::CopiedArgument& written = copy.arguments()[i];
+    if (!written.written || !verify::is_float(written.dtype)) continue;
+    const std::vector<double> values = verify::values_of(written.after, written.dtype);
+    for (size_t element = 0; element < values.size(); ++element) {
+      if (!std::isfinite(values[element]))
+        return verify::Mismatch{i, element, values[element], 0, 0};
+    }
+  }
+  return {};
+}
+
+namespace {
+
+constexpr double kShare = 0.01, kLeastShare = 0.001;
+constexpr size_t kMegabyte = size_t{1} << 20;
+constexpr int kMemoryMb = 16;
+constexpr size_t kManyTaps = 64;
+
+bool has_reference(const registry::OperatorRecord& op) {
+  return std::ranges::any_of(op.implementations, [](const auto& implementation) {
+    return implementation->kind == Kind::reference;
+  });
+}
+
+registry::ImplementationPtr find_implementation(const registry::OperatorRecord& op,
+                                                uint32_t number) {
+  const auto found = std::ranges::find_if(op.implementations,
+                                          [&](const auto& one) { return one->number == number; });
+  return found == op.implementations.end() ? nullptr : *found;
+}
+
+template <class Field>
+void fill_field(Field& field, const Field& weaker) {
+  if (!field) field = weaker;
+}
+
+ShadowInfo info_of(const std::string& id, const ShadowCounts& counts) {
+  ShadowInfo info;
+  info.implementation = id;
+  info.compared = counts.compared.load(std::memory_order_relaxed);
+  info.mismatches = counts.mismatches.load(std::memory_order_relaxed);
+  info.not_finite = counts.not_finite.load(std::memory_order_relaxed);
+  for (size_t i = 0; i < kShadowSkips; ++i) {
+    const uint64_t skipped = counts.skipped[i].load(std::memory_order_relaxed);
+    if (skipped != 0)
+      info.skipped.push_back({std::string(name_of(static_cast<ShadowSkip>(i))), skipped});
+  }
+  return info;
+}
+
+}  // namespace
+
+ShadowOptions shadow_options(const policy::PolicySet& policies) {
+  ShadowOptions options;
+  for (const policy::PolicyLayerPtr& layer : policies.layers) {
+    for (const policy::PolicyLayer* at = layer.get(); at != nullptr; at = at->outer().get()) {
+      const ShadowOptions& own = at->policy().shadow;
+      fill_field(options.every, own.every);
+      fill_field(options.on_mismatch, own.on_mismatch);
+      fill_field(options.share, own.share);
+      fill_field(options.memory_mb, own.memory_mb);
+    }
+  }
+  return options;
+}
+
+/// Compares the queued samples.
+class ShadowKeeper::Job final : public base::Maintenance::Job {
+ public:
+  explicit Job(ShadowKeeper& keeper)
+      : keeper_(keeper), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    keeper_.wake_.store(wake_.get(), std::memory_order_release);
+    keeper_.allowed_ns_ = 0;
+  }
+  uint64_t run(uint64_t now_ns) override {
+    uint64_t calls = 0;
+    [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &calls, sizeof(calls));
+    return keeper_.work(now_ns);
+  }
+  int descriptor() const override { return wake_.get(); }
+
+ private:
+  ShadowKeeper& keeper_;
+  base::Descriptor wake_;
+};
+
+ShadowKeeper::ShadowKeeper(Parts parts)
+    : parts_(std::move(parts)), thread_(*parts_.clock, parts_.own_thread) {
+  site_.clock = parts_.breaker_clock;
+  site_.wake = [this] { wake(); };
+}
+
+ShadowKeeper::~ShadowKeeper() { stop(); }
+
+std::shared_ptr<dispatch::CallTap> ShadowKeeper::tap_of(
+    const registry::OperatorRecord& op, const registry::ImplementationPtr& implementation) const {
+  if (site_.every.load(std::memory_order_acquire) == 0) return nullptr;
+  if (implementation->kind == Kind::reference || !has_reference(op)) return nullptr;
+  return known_.with([&](Known& known) -> std::shared_ptr<dispatch::CallTap> {
+    std::weak_ptr<ShadowTap>& place = known.taps[implementation->number];
+    if (auto tap = place.lock()) return tap;
+    auto& counts = known.counts[implementation->id];
+    if (counts == nullptr) counts = std::make_shared<ShadowCounts>();
+    auto tap = std::make_shared<ShadowTap>(site_, implementation, counts);
+    place = tap;
+    if (known.taps.size() % kManyTaps == 0)
+      std::erase_if(known.taps, [](const auto& one) { return one.second.expired(); });
+    return tap;
+  });
+}
+
+void ShadowKeeper::follow(const policy::PolicySet& policies) {
+  const ShadowOptions options = shadow_options(policies);
+  share_.store(std::max(options.share.value_or(kShare), kLeastShare), std::memory_order_relaxed);
+  opens_.store(options.on_mismatch.value_or(OnMismatch::open) == OnMismatch::open,
+               std::memory_order_relaxed);
+  const int memory_mb = std::max(options.memory_mb.value_or(kMemoryMb), 0);
+  site_.memory_limit.store(static_cast<size_t>(memory_mb) * kMegabyte, std::memory_order_relaxed);
+  const auto every = static_cast<uint32_t>(std::max(options.every.value_or(0), 0));
+  const uint32_t before = site_.every.exchange(every, std::memory_order_acq_rel);
+  if ((before == 0) != (every == 0)) turn(every != 0);
+}
+
+void ShadowKeeper::turn(bool on) {
+  version_.fetch_add(1, std::memory_order_acq_rel);
+  if (!on) site_.queue.clear();
+  if (on && !started_.exchange(true)) thread_.add([this] { return std::make_unique<Job>(*this); });
+}
+
+void ShadowKeeper::wake() {
+  thread_.revive();
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written =
+      ::write(wake_.load(std::memory_order_acquire), &one, sizeof(one));
+}
+
+void ShadowKeeper::tick(uint64_t now_ns) {
+  if (!parts_.own_thread) thread_.tick(now_ns);
+}
+
+uint64_t ShadowKeeper::work(uint64_t now_ns) {
+  const double share = share_.load(std::memory_order_relaxed);
+  while (now_ns >= allowed_ns_) {
+    const std::unique_ptr<ShadowSample> sample = site_.queue.pop();
+    if (sample == nullptr) return base::Maintenance::kNever;
+    const uint64_t started = base::thread_time_ns();
+    look_at(*sample);
+    site_.queue.give_back(sample->implementation, sample->call.bytes());
+    if (share >= 1) continue;
+    const auto took = static_cast<double>(base::thread_time_ns() - started);
+    allowed_ns_ = now_ns + static_cast<uint64_t>(took / share);
+  }
+  return allowed_ns_;
+}
+
+void ShadowKeeper::look_at(const ShadowSample& sample) {
+  const registry::RegistrySnapshotPtr snapshot = parts_.registry();
+  const auto found = snapshot->operators.find(sample.op);
+  dispatch::OperatorSlot* const slot = parts_.engine().find(sample.op);
+  const registry::ImplementationPtr implementation =
+      found == snapshot->operators.end()
+          ? nullptr
+          : find_implementation(*found->second, sample.implementation);
+  if (implementation == nullptr || slot == nullptr) return;  // it was withdrawn
+  const schema::Schema& schema = *found->second->schema;
+  if (schema.args.size() != sample.call.arguments().size()) return;  // the schema has changed
+  verify::JudgedCall judged(schema, sample.call);
+  tell_not_finite(sample, *implementation, judged);
+  const ShadowVerdict verdict = compare_with_reference(*slot, sample.call, judged);
+  if (!verdict.compared.ok()) return sample.counts->skip(ShadowSkip::reference);
+  sample.counts->compared.fetch_add(1, std::memory_order_relaxed);
+  if (verdict.mismatch) {
+    tell_mismatch(sample, *implementation, schema, judged, *verdict.mismatch);
+  } else {
+    sample.counts->agreed.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void ShadowKeeper::tell_not_finite(const ShadowSample& sample,
+                                   const registry::ImplementationRecord& of,
+                                   const verify::JudgedCall& judged) const {
+  const auto found = not_finite(sample.call, judged.view());
+  if (!found) return;
+  sample.counts->not_finite.fetch_add(1, std::memory_order_relaxed);
+  parts_.log->tell(Level::warning, "shadow.not_finite", of.op, of.id, "", [&] {
+    return base::concat(
+        found->place(judged.view()), " is ", std::to_string(found->got),
+        " although all inputs are finite; the result will be compared with the reference");
+  });
+}
+
+void ShadowKeeper::tell_mismatch(const ShadowSample& sample,
+                                 const registry::ImplementationRecord& of,
+                                 const schema::Schema& schema, verify::JudgedCall& judged,
+                                 const verify::Mismatch& mismatch) {
+  judged.tie_outputs();  // the class depends on the original dtypes
+  const CallAgain call(sample.call, judged.view());
+  schema::BoundDims dims;
+  if (!check_arguments(schema, call.arguments(), dims).ok()) return;
+  const schema::Signature signature{&schema, &call.arguments(), &dims, 0, sample.call.tag()};
+  sample.counts->mismatches.fetch_add(1, std::memory_order_relaxed);
+  sample.counts->agreed.store(0, std::memory_order_relaxed);
+  sample.counts->was_wrong.store(true, std::memory_order_relaxed);
+  if (opens_.load(std::memory_order_relaxed))
+    parts_.health->breakers().trip(of, signature, sample.ended_ns);
+  const std::string what = describe(health::BreakerKey::of(signature), schema);
+  const std::string text = mismatch.describe(judged.view());
+  known_.with([&](Known& known) {
+    known.last[of.id] = {
+        what, mismatch.place(judged.view()), mismatch.got, mismatch.expected, mismatch.tolerance,
+        text};
+  });
+  parts_.log->tell(Level::error, "shadow.mismatch", of.op, of.id, what,
+                   [&] { return what + ": " + text; });
+  if (verify::Witness* const witness = witness_.load(std::memory_order_acquire))
+    witness->saw({of, schema, sample.call, mismatch, text, what});
+}
+
+ShadowReport ShadowKeeper::report() const {
+  ShadowReport report;
+  report.every = site_.every.load(std::memory_order_relaxed);
+  report.waiting = site_.queue.waiting();
+  known_.with([&](Known& known) {
+    for (const auto& [id, counts] : known.counts) {
+      ShadowInfo info = info_of(id, *counts);
+      if (const auto last = known.last.find(id); last != known.last.end()) info.last = last->second;
+      report.implementations.push_back(std::move(info));
+    }
+  });
+  return report;
+}
+
+}  // namespace opmux::shadow

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <opmux/health.hpp>
+#include <opmux/policy.hpp>
+#include <opmux/status.hpp>
+
+#include "base/clock.hpp"
+#include "base/event_log.hpp"
+#include "base/locks.hpp"
+#include "base/maintenance.hpp"
+#include "dispatch/engine.hpp"
+#include "dispatch/operator_slot.hpp"
+#include "health/health_view.hpp"
+#include "policy/rules/policy_set.hpp"
+#include "registry/registry.hpp"
+#include "schema/arguments.hpp"
+#include "shadow/shadow_tap.hpp"
+#include "verify/call_copy.hpp"
+#include "verify/expected.hpp"
+
+namespace opmux::shadow {
+
+/// The arguments of a copied call with separate memory for the results of another implementation.
+class CallAgain {
+ public:
+  /// Outputs that `view` allows to widen become f32. Refers to the copy.
+  CallAgain(const verify::CallCopy& copy, const verify::CallView& view);
+  CallAgain(const CallAgain&) = delete;
+  CallAgain& operator=(const CallAgain&) = delete;
+
+  const schema::Arguments& arguments() const { return arguments_; }
+  bool widened() const { return widened_; }
+  /// The written values, in the order of the arguments.
+  std::vector<std::vector<double>> results() const;
+
+ private:
+  void place(size_t i, const verify::CopiedArgument& from, bool wide);
+
+  const verify::CallCopy& copy_;
+  schema::Arguments arguments_;
+  bool widened_ = false;
+  std::vector<TensorView> tensors_;
+  std::vector<std::vector<std::byte>> memory_;  ///< memory of the written arguments
+};
+
+/// The result of comparing a copied call with the reference.
+struct ShadowVerdict {
+  Status compared;  ///< not ok: the reference did not run, and why
+  std::optional<verify::Mismatch> mismatch = {};
+};
+
+/// Runs the reference on a copied call and compares the results.
+ShadowVerdict compare_with_reference(dispatch::OperatorSlot& slot, const verify::CallCopy& copy,
+                                     verify::JudgedCall& judged);
+
+/// The first output element that is NaN or infinite although all inputs are finite.
+std::optional<verify::Mismatch> not_finite(const verify::CallCopy& copy,
+                                           const verify::CallView& view);
+
+/// The shadow check of a runtime: the reference computes copies of sampled calls again, on a
+/// background thread or inside tick(), and mismatches are reported. Thread-safe.
+class ShadowKeeper final : public dispatch::TapView {
+ public:
+  /// Must outlive the ShadowKeeper. The functions are called only after the runtime is constructed.
+  struct Parts {
+    const base::Clock* clock = nullptr;
+    base::EventLog* log = nullptr;
+    std::function<dispatch::Engine&()> engine;
+    const base::Clock* breaker_clock = nullptr;
+    health::Health* health = nullptr;
+    std::function<registry::RegistrySnapshotPtr()> registry;
+    bool own_thread = true;
+  };
+  explicit ShadowKeeper(Parts parts);
+  ~ShadowKeeper() override;
+
+  std::shared_ptr<dispatch::CallTap> tap_of(
+      const registry::OperatorRecord& op,
+      const registry::ImplementationPtr& implementation) const override;
+  uint64_t version() const override { return version_.load(std::memory_order_acquire); }
+
+  /// Applies the shadow settings of these policies. Called before decisions are recomputed.
+  void follow(const policy::PolicySet& policies);
+  ShadowReport report() const;
+
+  /// Compares queued samples that are due, unless the background thread does.
+  void tick(uint64_t now_ns);
+  /// Ends the background thread.
+  void stop() { thread_.stop(); }
+  /// Restarts the background thread after a fork.
+  void revive() { thread_.revive(); }
+
+  /// Sets the observer that is called for each mismatch after the event was logged; null: none. It
+  /// must outlive all calls.
+  void set_witness(verify::Witness* witness) { witness_.store(witness, std::memory_order_release); }
+
+ private:
+  class Job;
+  struct Known {
+    std::map<uint32_t, std::weak_ptr<ShadowTap>> taps;  ///< by implementation number
+    /// Counters by implementation id.
+    std::map<std::string, std::shared_ptr<ShadowCounts>, std::less<>> counts;
+    /// Last mismatch by implementation id.
+    std::map<std::string, ShadowMismatch, std::less<>> last;
+  };
+
+  void turn(bool on);
+  void wake();
+  /// Compares one sample or, if the share is unlimited, all queued samples. Returns the time of the
+  /// next comparison.
+  uint64_t work(uint64_t now_ns);
+  void look_at(const ShadowSample& sample);
+  void tell_not_finite(const ShadowSample& sample, const registry::ImplementationRecord& of,
+                       const verify::JudgedCall& judged) const;
+  void tell_mismatch(const ShadowSample& sample, const registry::ImplementationRecord& of,
+                     const schema::Schema& schema, verify::JudgedCall& judged,
+                     const verify::Mismatch& mismatch);
+
+  Parts parts_;
+  mutable ShadowSite site_;
+  mutable base::ForkGuarded<Known> known_;
+  std::atomic<uint64_t> version_{0};
+  std::atomic<double> share_{0};
+  std::atomic<bool> opens_{true};
+  std::atomic<verify::Witness*> witness_{nullptr};
+  /// Earliest time of the next comparison; used only by the comparing thread.
+  uint64_t allowed_ns_ = 0;
+  std::atomic<bool> started_{false};
+  std::atomic<int> wake_{-1};  ///< eventfd of the job in this process
+  base::Maintenance thread_;
+};
+
+/// The effective shadow options: each field from the strongest policy that sets it.
+ShadowOptions shadow_options(const policy::PolicySet& policies);
+
+}  // namespace opmux::shadow

@@ -1,0 +1,197 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "status/status_file.hpp"
+#include "status/status_text.hpp"
+
+namespace opmux {
+namespace {
+
+using status_file::StatePage;
+
+/// Reads a status file and determines whether its process is alive.
+Result<StatePage> read_page(const std::string& path, const std::string& own_namespace) {
+  auto found = status_file::read_state_page_file(path);
+  if (!found) return found.error();
+  auto page = status_file::parse_state_page(found->text);
+  if (!page) {
+    return Status(page.error().code(), std::string(page.error().reason()),
+                  base::concat(path, ": ", page.error().message()));
+  }
+  ProcessState& process = page->process;
+  process.elsewhere = page->mark.pid_namespace != own_namespace;
+  // The lock alone is not enough: a child that was forked while the parent wrote the file may still
+  // hold it after the parent was killed.
+  process.alive = found->held && (process.elsewhere || status_file::start_ticks_of(process.pid) ==
+                                                           page->mark.start_ticks);
+  return page;
+}
+
+std::vector<StatePage> read_pages(const std::string& folder) {
+  std::vector<StatePage> pages;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), &::closedir);
+  const std::string own_namespace = status_file::own_mark().pid_namespace;
+  while (const dirent* entry = entries == nullptr ? nullptr : ::readdir(entries.get())) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with(status_file::kStatePagePrefix) ||
+        name.ends_with(status_file::kNewStatePage))
+      continue;
+    auto page = read_page(base::concat(folder, "/", name), own_namespace);
+    if (page) pages.push_back(*std::move(page));
+  }
+  return pages;
+}
+
+/// Merges the status files of each process into one entry with all of its runtimes.
+std::vector<ProcessState> join_by_process(std::vector<StatePage> pages) {
+  std::map<std::tuple<int64_t, std::string, uint64_t>, ProcessState> by_process;
+  for (StatePage& page : pages) {
+    auto& into = by_process[{page.process.pid, page.mark.pid_namespace, page.mark.start_ticks}];
+    std::vector<RuntimeState> runtimes = std::move(into.runtimes);
+    std::ranges::move(page.process.runtimes, std::back_inserter(runtimes));
+    std::ranges::sort(runtimes, {}, &RuntimeState::number);
+    into = std::move(page.process);
+    into.runtimes = std::move(runtimes);
+  }
+  std::vector<ProcessState> all;
+  for (auto& [key, process] : by_process) all.push_back(std::move(process));
+  return all;
+}
+
+Status no_page(int64_t pid, const std::string& folder, bool ended) {
+  const bool there = ::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
+  if (ended || pid <= 0 || !there) {
+    return {Code::not_found, "state_page.process",
+            base::concat("there is no process ", pid,
+                         ended ? "; it ended and left a status file" : "")};
+  }
+  return {Code::not_found, "state_page.none",
+          base::concat("process ", pid, " has no status file in ", folder,
+                       "; start it with OPMUX_STATE_PAGE=1, and run this command as the same user "
+                       "with the same OPMUX_STATE_DIR and XDG_RUNTIME_DIR")};
+}
+
+}  // namespace
+
+uint64_t RuntimeState::calls(std::string_view implementation) const {
+  for (const OperatorPageState& op : operators) {
+    const auto at =
+        std::ranges::find(op.implementations, implementation, &ImplementationPageState::id);
+    if (at != op.implementations.end()) return at->calls;
+  }
+  return 0;
+}
+
+std::string state_page_folder(const std::string& state_dir) {
+  const char* const said = state_dir.empty() ? secure_getenv("OPMUX_STATE_DIR") : nullptr;
+  return base::run_folder(said == nullptr ? state_dir : said);
+}
+
+Result<ProcessState> open_state_page(const std::string& path) {
+  auto page = read_page(path, status_file::own_mark().pid_namespace);
+  if (!page) return page.error();
+  return std::move(page->process);
+}
+
+Result<ProcessState> process_state(int64_t pid, const std::string& state_dir) {
+  const std::string folder = state_page_folder(state_dir);
+  bool ended = false;
+  for (ProcessState& process : join_by_process(read_pages(folder))) {
+    if (process.pid != pid || process.elsewhere) continue;
+    if (process.alive) return std::move(process);
+    ended = true;
+  }
+  return no_page(pid, folder, ended);
+}
+
+std::vector<ProcessState> process_states(const std::string& state_dir) {
+  std::vector<ProcessState> all = join_by_process(read_pages(state_page_folder(state_dir)));
+  std::erase_if(all, [](const ProcessState& process) { return !process.alive; });
+  return all;
+}
+
+}  // namespace opmux
+
+namespace opmux::status_file {
+namespace {
+
+/// Maximum number of retries if the file is replaced while it is being read; practically never
+/// reached.
+constexpr int kMostReplacements = 16;
+constexpr time_t kOldSeconds = 60;
+
+bool same_file(int descriptor, const std::string& path) {
+  struct stat opened{}, named{};
+  return ::fstat(descriptor, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
+/// True if a process holds the lock of a status file. Nullopt if the file was replaced since it was
+/// opened: then no process holds this file, although its process may be alive.
+std::optional<bool> held(int descriptor, const std::string& path, int lock) {
+  if (::flock(descriptor, lock | LOCK_NB) != 0) return true;
+  if (!same_file(descriptor, path)) return {};
+  return false;
+}
+
+/// True for a new file that is being written. Such a file is not locked yet for a moment after its
+/// creation; one that is older than kOldSeconds was abandoned.
+bool on_its_way(int descriptor, std::string_view name) {
+  struct stat file{};
+  return name.ends_with(kNewStatePage) && ::fstat(descriptor, &file) == 0 &&
+         file.st_mtime + kOldSeconds > ::time(nullptr);
+}
+
+Status cannot_read_page(const std::string& path, int why) {
+  return {why == ENOENT ? Code::not_found : Code::failed, "state_page.read",
+          base::concat("cannot read ", path, ": ", std::generic_category().message(why))};
+}
+
+}  // namespace
+
+Result<FoundPage> read_state_page_file(const std::string& path) {
+  for (int i = 0; i < kMostReplacements; ++i) {
+    const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!file) return cannot_read_page(path, errno);
+    const std::optional<bool> in_use = held(file.get(), path, LOCK_SH);
+    if (!in_use) continue;
+    auto text = base::read_whole(path, kMaxStatePage + 4096);
+    if (!text) return cannot_read_page(path, EIO);
+    return FoundPage{*std::move(text), *in_use};
+  }
+  return cannot_read_page(path, EAGAIN);
+}
+
+size_t sweep_state_pages(const std::string& folder) {
+  size_t swept = 0;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), &::closedir);
+  if (entries == nullptr) return 0;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    if (!std::string_view(entry->d_name).starts_with(kStatePagePrefix)) continue;
+    const std::string path = folder + "/" + entry->d_name;
+    const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!file || on_its_way(file.get(), entry->d_name)) continue;
+    if (held(file.get(), path, LOCK_EX).value_or(true)) continue;
+    // This descriptor now holds the lock of the file at `path`, so no process owns it and none will
+    // replace it.
+    if (::unlink(path.c_str()) == 0) ++swept;
+  }
+  return swept;
+}
+
+}  // namespace opmux::status_file

@@ -1,0 +1,106 @@
+#include "base/event_log.hpp"
+
+#include <thread>
+#include <vector>
+
+namespace opmux::base {
+namespace {
+
+std::string text() { return "because"; }
+
+TEST(EventLog, logs_each_distinct_event_once_and_counts_the_rest) {
+  std::vector<Event> told;
+  EventLog log([&](const Event& event) { told.push_back(event); });
+  for (int i = 0; i < 3; ++i) log.tell(Level::warning, "a.b", "op", "op/x.y", "why", text);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].level, Level::warning);
+  EXPECT_EQ(told[0].code, "a.b");
+  EXPECT_EQ(told[0].op, "op");
+  EXPECT_EQ(told[0].impl, "op/x.y");
+  EXPECT_EQ(told[0].text, "because");
+  ASSERT_EQ(told[0].fields.size(), 1u);
+  EXPECT_EQ(told[0].fields[0].first, "reason");
+  EXPECT_EQ(told[0].fields[0].second, "why");
+  EXPECT_EQ(log.count("a.b", "op", "op/x.y", "why"), 3u);
+  EXPECT_EQ(log.suppressed(), 2u);
+  EXPECT_EQ(log.count("a.b", "op", "op/x.y", "other"), 0u);
+}
+
+TEST(EventLog, distinguishes_code_operator_implementation_and_reason) {
+  int told = 0;
+  EventLog log([&](const Event&) { ++told; });
+  log.tell(Level::info, "a", "b", "c", "d", text);
+  log.tell(Level::info, "x", "b", "c", "d", text);
+  log.tell(Level::info, "a", "x", "c", "d", text);
+  log.tell(Level::info, "a", "b", "x", "d", text);
+  log.tell(Level::info, "a", "b", "c", "x", text);
+  log.tell(Level::info, "ab", "", "c", "d", text);
+  EXPECT_EQ(told, 6);
+}
+
+TEST(EventLog, formats_no_text_without_a_listener) {
+  int made = 0;
+  EventLog log({});
+  log.tell(Level::info, "a", "", "", "", [&] { return ++made, std::string(); });
+  EXPECT_EQ(made, 0);
+  EXPECT_EQ(log.count("a", "", "", ""), 1u);
+}
+
+TEST(EventLog, a_listener_may_log_an_event) {
+  EventLog* self = nullptr;
+  int told = 0;
+  EventLog log([&](const Event& event) {
+    ++told;
+    if (event.code == "outer") self->tell(Level::info, "inner", "", "", "", text);
+  });
+  self = &log;
+  log.tell(Level::info, "outer", "", "", "", text);
+  EXPECT_EQ(told, 2);
+}
+
+TEST(EventLog, remembers_a_limited_number_and_drops_further_new_ones) {
+  size_t told = 0;
+  EventLog log([&](const Event&) { ++told; });
+  for (size_t i = 0; i < EventLog::kMaxDistinct + 5; ++i) {
+    log.tell(Level::info, "a", "", "", std::to_string(i), text);
+  }
+  EXPECT_EQ(told, EventLog::kMaxDistinct);
+  EXPECT_EQ(log.dropped(), 5u);
+}
+
+TEST(EventLog, equal_events_of_several_threads_are_logged_once) {
+  std::atomic<int> told{0};
+  EventLog log([&](const Event&) { ++told; });
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 100; ++n) log.tell(Level::info, "a", "", "", std::to_string(n), text);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(told, 100);
+  EXPECT_EQ(log.suppressed(), 300u);
+}
+
+TEST(StderrSink, writes_one_line_for_what_is_important_enough) {
+  const EventSink sink = stderr_sink(Level::warning);
+  testing::internal::CaptureStderr();
+  sink({Level::info, "not.told", "op", "op/x.y", "quiet"});
+  sink({Level::warning, "a.b", "op", "op/x.y", "first"});
+  sink({Level::error, "c.d", "op", "", "second"});
+  sink({Level::error, "e.f", "", "", "third"});
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "opmux warning a.b op/x.y: first\nopmux error c.d op: second\nopmux error e.f: third\n");
+}
+
+TEST(Level, has_a_word) {
+  EXPECT_EQ(name_of(Level::debug), "debug");
+  EXPECT_EQ(name_of(Level::info), "info");
+  EXPECT_EQ(name_of(Level::warning), "warning");
+  EXPECT_EQ(name_of(Level::error), "error");
+  EXPECT_EQ(name_of(static_cast<Level>(9)), "unknown");
+}
+
+}  // namespace
+}  // namespace opmux::base

@@ -1,0 +1,220 @@
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "crash/journal_file.hpp"
+#include "crash/quarantine_file.hpp"
+#include "temporary_folder.hpp"
+
+namespace opmux::crash {
+namespace {
+
+using test::TemporaryFolder;
+using test::write_file;
+
+constexpr int64_t kNow = 1'700'000'000;
+const JournalName kA{1, false, "b1", "op/x.a"}, kB{2, false, "b1", "op/x.b"},
+    kC{3, false, "b2", "op/y.c"}, kReference{4, true, "-", "op/reference.plain"};
+
+JournalEnd killed_inside(std::vector<JournalName> names) {
+  JournalEnd end;
+  end.process = 42;
+  end.boot = boot_id();
+  end.in_flight = std::move(names);
+  return end;
+}
+
+JournalEnd faulted_inside(std::optional<JournalName> name) {
+  JournalEnd end = killed_inside({kA, kB, kC});
+  end.signal = SIGSEGV;
+  end.thread_known = true;
+  end.culprit = std::move(name);
+  return end;
+}
+
+TEST(Quarantine, takes_the_one_that_faulted_and_no_other) {
+  QuarantineBook book;
+  const Judgement found = judge(faulted_inside(kB), kNow, book);
+  EXPECT_EQ(found.kind, Judgement::Kind::blamed);
+  EXPECT_EQ(found.how, "SIGSEGV");
+  ASSERT_EQ(book.entries.size(), 1u);
+  EXPECT_NE(book.find("op/x.b", "b1", kNow), nullptr);
+  EXPECT_EQ(book.find("op/x.b", "b9", kNow), nullptr) << "another build is another implementation";
+  EXPECT_EQ(book.find("op/x.b", "b1", kNow + kQuarantineSeconds), nullptr)
+      << "expired after seven days";
+  EXPECT_TRUE(book.ends.empty());
+}
+
+TEST(Quarantine, a_fault_outside_implementations_blames_none) {
+  QuarantineBook book;
+  EXPECT_EQ(judge(faulted_inside({}), kNow, book).kind, Judgement::Kind::elsewhere);
+  EXPECT_TRUE(book.entries.empty());
+  EXPECT_TRUE(book.ends.empty());
+}
+
+TEST(Quarantine, a_fault_in_an_unknown_thread_makes_suspects) {
+  QuarantineBook book;
+  JournalEnd end = faulted_inside({});
+  end.thread_known = false;
+  EXPECT_EQ(judge(end, kNow, book).kind, Judgement::Kind::suspects);
+  EXPECT_EQ(book.ends.size(), 1u);
+}
+
+TEST(Quarantine, a_reference_always_stays) {
+  QuarantineBook book;
+  EXPECT_EQ(judge(faulted_inside(kReference), kNow, book).kind, Judgement::Kind::reference);
+  EXPECT_EQ(judge(killed_inside({kReference}), kNow, book).kind, Judgement::Kind::clean);
+  EXPECT_TRUE(book.entries.empty());
+}
+
+TEST(Quarantine, one_kill_makes_suspects_and_the_second_takes_the_only_common_one) {
+  QuarantineBook book;
+  EXPECT_EQ(judge(killed_inside({kA, kB}), kNow, book).kind, Judgement::Kind::suspects);
+  EXPECT_TRUE(book.entries.empty());
+  EXPECT_EQ(judge(killed_inside({kB, kC}), kNow + 5, book).kind, Judgement::Kind::alone);
+  ASSERT_EQ(book.entries.size(), 1u);
+  EXPECT_EQ(book.entries[0].id, "op/x.b");
+  EXPECT_EQ(book.entries[0].how, "suspect");
+}
+
+TEST(Quarantine, two_in_common_are_both_suspected_still) {
+  QuarantineBook book;
+  judge(killed_inside({kA, kB}), kNow, book);
+  EXPECT_EQ(judge(killed_inside({kA, kB}), kNow, book).kind, Judgement::Kind::suspects);
+  EXPECT_TRUE(book.entries.empty());
+}
+
+TEST(Quarantine, another_build_of_the_same_is_nothing_in_common) {
+  QuarantineBook book;
+  judge(killed_inside({kA}), kNow, book);
+  JournalName rebuilt = kA;
+  rebuilt.build = "b2";
+  EXPECT_EQ(judge(killed_inside({rebuilt}), kNow, book).kind, Judgement::Kind::suspects);
+}
+
+TEST(Quarantine, a_process_without_a_journal_ended_cleanly) {
+  QuarantineBook book;
+  JournalEnd end = faulted_inside(kA);
+  end.idle = true;
+  EXPECT_EQ(judge(end, kNow, book).kind, Judgement::Kind::clean);
+}
+
+TEST(Quarantine, a_book_reads_back_as_it_was_written_and_loses_only_damaged_lines) {
+  QuarantineBook book;
+  judge(faulted_inside(kA), kNow, book);
+  judge(faulted_inside(kC), kNow, book);
+  judge(killed_inside({kA, kB}), kNow, book);
+  const std::string text = book.text();
+  QuarantineBook read;
+  ASSERT_TRUE(read.parse(text));
+  EXPECT_EQ(read.entries, book.entries);
+  EXPECT_EQ(read.ends, book.ends);
+  std::string changed = text;
+  changed[text.find("op/x.a")] = 'q';
+  ASSERT_TRUE(read.parse(changed));
+  EXPECT_EQ(read.damaged, 1u);
+  EXPECT_EQ(read.entries.size(), 1u);
+  EXPECT_EQ(read.ends.size(), 1u);
+  EXPECT_FALSE(read.parse("opmux quarantine 9\n"));
+}
+
+TEST(Quarantine, a_clock_set_back_does_not_extend_a_quarantine) {
+  QuarantineBook book;
+  constexpr int64_t kYear = 365 * 24 * 3600;
+  judge(faulted_inside(kA), kNow + kYear, book);
+  book.forget_old(kNow);
+  EXPECT_NE(book.find("op/x.a", "b1", kNow), nullptr);
+  EXPECT_EQ(book.find("op/x.a", "b1", kNow + kQuarantineSeconds), nullptr);
+  book.forget_old(kNow + kYear);
+  EXPECT_TRUE(book.entries.empty());
+}
+
+class Settling : public testing::Test {
+ protected:
+  Settling() : store(folder.at("store")) { ::mkdir(run.c_str(), 0700); }
+
+  /// A process that is killed inside an implementation.
+  void end_a_process_inside_of(const JournalName& name) const {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      auto made = JournalFile::create(run, kNow);
+      if (!made || !(*made)->append(std::vector{name}).ok()) ::_exit(1);
+      (*made)->slots()[0].marks[0].store(name.number);
+      ::kill(::getpid(), SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+  }
+  bool told(const Settlement& found, std::string_view code) const {
+    return std::ranges::find(found.news, code, &JournalNews::code) != found.news.end();
+  }
+  size_t files() const {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(run),
+                                             std::filesystem::directory_iterator()));
+  }
+
+  TemporaryFolder folder;
+  std::string run = folder.at("run");
+  QuarantineStore store;
+};
+
+TEST_F(Settling, evaluates_ended_processes_once) {
+  end_a_process_inside_of(kA);
+  const Settlement first = settle(run, store, kNow);
+  EXPECT_EQ(first.ends, 1u);
+  EXPECT_TRUE(told(first, "journal.suspects"));
+  EXPECT_EQ(files(), 0u);
+  EXPECT_EQ(settle(run, store, kNow).ends, 0u);
+  end_a_process_inside_of(kA);
+  const Settlement second = settle(run, store, kNow + 60);
+  EXPECT_TRUE(told(second, "journal.blamed"));
+  EXPECT_NE(second.book.find("op/x.a", "b1", kNow + 61), nullptr);
+  EXPECT_NE(store.read()->find("op/x.a", "b1", kNow + 61), nullptr);
+}
+
+TEST_F(Settling, ignores_running_processes) {
+  auto mine = JournalFile::create(run, kNow);
+  ASSERT_TRUE(mine);
+  (*mine)->slots()[0].marks[0].store(1);
+  EXPECT_EQ(settle(run, store, kNow).ends, 0u);
+  EXPECT_EQ(files(), 1u);
+  (*mine)->remove();
+}
+
+TEST_F(Settling, counts_unreadable_journals_and_continues) {
+  write_file(run + "/journal-1-1-1-1", "OPMUXJNL and nothing else");
+  write_file(run + "/new-journal-1", "half made");
+  const Settlement found = settle(run, store, kNow);
+  EXPECT_EQ(found.damaged, 1u);
+  EXPECT_TRUE(told(found, "journal.damaged"));
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(Settling, without_a_store_keeps_verdicts_in_memory_and_journals_for_the_next) {
+  end_a_process_inside_of(kA);
+  write_file(folder.at("store"), "a file where the folder should be");
+  const Settlement found = settle(run, store, kNow);
+  EXPECT_EQ(found.book.ends.size(), 1u);
+  EXPECT_TRUE(told(found, "store.folder"));
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(Settling, reports_a_damaged_store_and_overwrites_nothing) {
+  ASSERT_TRUE(settle(run, store, kNow).news.empty());
+  ::mkdir(folder.at("store").c_str(), 0700);
+  write_file(store.path(), "opmux quarantine 9\nsomething\n");
+  end_a_process_inside_of(kA);
+  const Settlement found = settle(run, store, kNow);
+  EXPECT_TRUE(told(found, "quarantine.version"));
+  EXPECT_EQ(files(), 1u) << "kept until the store can be written";
+}
+
+}  // namespace
+}  // namespace opmux::crash

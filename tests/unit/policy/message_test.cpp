@@ -1,0 +1,43 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "policy/files/policy_reader.hpp"
+#include "standard_registry.hpp"
+
+namespace opmux::policy {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string contents(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// Each NAME.yaml of the folder is refused with the message in NAME.txt. If OPMUX_UPDATE is set in
+/// the environment, the test writes the messages instead.
+TEST(PolicyMessages, each_refused_text_gets_its_message) {
+  const bool update = std::getenv("OPMUX_UPDATE") != nullptr;
+  int cases = 0;
+  const registry::RegistrySnapshot known = test::standard_registry();
+  for (const auto& entry : fs::directory_iterator(OPMUX_REFUSED_POLICIES)) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++cases;
+    const auto policy = parse_policy(contents(entry.path()), "policy.yaml", &known);
+    ASSERT_FALSE(policy) << entry.path();
+    const std::string message =
+        std::string(policy.error().reason()) + "\n" + std::string(policy.error().message()) + "\n";
+    const fs::path expected = fs::path(entry.path()).replace_extension(".txt");
+    if (update) std::ofstream(expected, std::ios::binary) << message;
+    EXPECT_EQ(message, contents(expected)) << entry.path();
+  }
+  EXPECT_GE(cases, 60);
+}
+
+}  // namespace
+}  // namespace opmux::policy
