@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-// Engines called by hand. Nothing here knows opmux.
+// Direct calls of the engines. This code does not use opmux.
 namespace opmux_bare {
 
 /// y[m, n] = a[m, k] x b[k, n]; b is given as [n, k] if `transposed`.
@@ -15,10 +15,10 @@ struct Product {
   int64_t m = 0, n = 0, k = 0;
   bool bf16 = false;
   bool transposed = false;
-  bool packed = false;  ///< b may be copied once into whatever form is fastest
+  bool packed = false;  ///< b may be copied once into the engine's fastest layout
 };
 
-/// Rows of softmax.
+/// Softmax over each row of x[rows, columns].
 struct Rows {
   void* y = nullptr;
   const void* x = nullptr;
@@ -28,7 +28,7 @@ struct Rows {
 
 using Call = std::function<void()>;
 
-/// A call that is ready to run, on one thread; empty if the engine cannot do it or is not there.
+/// Return a prepared call that runs on one thread; empty if the engine does not support it.
 Call onednn_product(const Product& product);
 Call onednn_softmax(const Rows& rows);
 Call openblas_product(const Product& product);

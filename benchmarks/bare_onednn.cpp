@@ -21,7 +21,8 @@ memory at(const memory::desc& desc, const void* data) {
   return {desc, cpu(), const_cast<void*>(data)};
 }
 
-/// A primitive with its memory, as a program keeps it that calls oneDNN for the same sizes again.
+/// A primitive with its memory objects, as a program keeps them that calls oneDNN repeatedly with
+/// the same sizes.
 struct Ready {
   dnnl::primitive primitive;
   std::unordered_map<int, memory> arguments;
@@ -35,13 +36,14 @@ Call call(std::shared_ptr<Ready> ready) {
   };
 }
 
-/// With memory that the caller keeps, as opmux gives it: one more argument.
+/// Makes the caller pass the scratchpad as one more argument, as opmux does.
 dnnl::primitive_attr own_scratchpad() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attributes;
 }
 
+/// Copies `from` into the layout `wanted`, unless it already has that layout.
 memory packed(memory from, const memory::desc& wanted) {
   if (from.get_desc() == wanted) return from;
   memory copy(wanted, cpu());

@@ -1,4 +1,4 @@
-// The cost of dispatch, as ratios to a bare indirect call and to c10 in the same run. See --help.
+// Measures the cost of dispatch relative to a bare indirect call and to c10. See --help.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -24,13 +24,13 @@ int usage(int code) {
   std::puts(
       "usage: bench_dispatch [--json] [--check] [--slack F] [--rounds N]\n"
       "Measures calls through opmux against a bare call through a volatile function pointer and\n"
-      "against c10, PyTorch's dispatcher, interleaved, median of N rounds. Limits of ratios to "
-      "the\n"
-      "bare call depend on whether this processor forwards stores to loads at no cost.\n"
+      "against c10, PyTorch's dispatcher. The subjects alternate; a figure is the median of N\n"
+      "rounds. The limits of ratios to the bare call depend on the store-forwarding latency of\n"
+      "this processor.\n"
       "  --json      prints the figures as JSON\n"
       "  --check     exits with 1 if a figure misses its limit\n"
       "  --slack F   multiplies every limit (for noisy machines)\n"
-      "  --rounds N  at least 9, default 15");
+      "  --rounds N  number of rounds, at least 9; default 15");
   return code;
 }
 
@@ -67,7 +67,7 @@ void print_json(const std::vector<Figure>& figures, double slack) {
 }
 
 void print_table(const std::vector<Figure>& figures, double slack) {
-  std::printf("%s, store forwarding %.1f additions\n", processor_name().c_str(),
+  std::printf("%s, store forwarding takes as long as %.1f additions\n", processor_name().c_str(),
               store_forwarding_latency());
   for (const Figure& f : figures) {
     std::printf("%-4s %-52s %9.2f %-3s limit %s %.2f  %s\n", f.holds(slack) ? "ok" : "MISS",

@@ -1,3 +1,4 @@
+// Replaces c10_noop.cpp in builds without torch.
 #include "figures.hpp"
 
 namespace opmux::bench {

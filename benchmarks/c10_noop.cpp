@@ -1,4 +1,4 @@
-// A no-op through c10's unboxed dispatch, compiled against torch's own headers.
+// A no-op called through c10's unboxed dispatch, compiled against torch's headers.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/InferenceMode.h>
@@ -27,7 +27,7 @@ std::optional<Subject> c10_subject() {
       c10::Dispatcher::singleton().findSchemaOrThrow("opmux_bench::noop", "").typed<Signature>();
   const at::Tensor y = at::empty({32, 4096}), x = at::empty({32, 4096}), w = at::empty({4096});
   return Subject{"c10", [=](int count) {
-                   // As inference engines run it: without autograd's keys.
+                   // Excludes autograd's dispatch keys, as inference engines do.
                    const c10::InferenceMode inference;
                    for (int i = 0; i < count; ++i) op.call(y, x, w, 1e-6);
                  }};

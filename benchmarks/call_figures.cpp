@@ -8,20 +8,20 @@ namespace {
 using Kernel = int32_t (*)(void*, const opmux_call*);
 Kernel volatile bare_kernel = &nothing;
 
-/// More shapes than a thread caches plans, all served by one plan: each call has another shape than
-/// the call before it.
+/// More shapes than a thread caches; all of them use the same plan. Successive calls have different
+/// shapes.
 std::vector<Tensors> other_shapes() {
   std::vector<Tensors> shapes;
   for (int64_t rows = 1; rows <= 16; ++rows) shapes.emplace_back(rows, 4096);
   return shapes;
 }
 
-/// Limits of one way to call, as a multiple of the bare call (with free and with costly store
-/// forwarding) and as a multiple of c10's unboxed call in the same run.
+/// Limits for one kind of call: multiples of the bare call (on processors with free and with costly
+/// store forwarding), and a multiple of c10's unboxed call in the same run.
 struct CallLimits {
   double bare_free, bare_costly, c10;
 };
-/// In the order of the subjects after the bare call.
+/// In the order of the subjects, without the bare call.
 constexpr CallLimits kCallLimits[] = {{1.5, 3, 0.3}, {4, 8.5, 0.6}, {4, 8.5, 0.6}, {5, 9, 0.7},
                                       {7, 14, 0.9},  {9, 18, 1.0},  {15, 24, 1.15}};
 
@@ -38,19 +38,19 @@ std::vector<Figure> against_bare(const std::vector<Subject>& subjects) {
   return figures;
 }
 
-/// PyTorch's dispatcher is the yardstick that holds on every processor, so a build without it
+/// The ratio to PyTorch's dispatcher is comparable between processors, so a build without c10
 /// misses a limit.
 std::vector<Figure> against_c10(const std::vector<Subject>& subjects) {
   const bool built = subjects.size() == std::size(kCallLimits) + 2;
   std::vector<Figure> figures{
       {"c10 measured in this run", built ? 1.0 : 0.0, 1, "", true,
-       built ? "" : "no headers of torch 2.13: run tools/setup, build again"}};
+       built ? "" : "found no headers of torch 2.13: run tools/setup and build again"}};
   if (!built) return figures;
   const double c10 = subjects.back().ns();
   figures[0].note = "c10 takes " + std::to_string(c10 / subjects[0].ns()) + " x the bare call";
   for (size_t i = 0; i < std::size(kCallLimits); ++i) {
     const Subject& subject = subjects[i + 1];
-    figures.push_back({subject.name + ", of c10", subject.ns() / c10, kCallLimits[i].c10, "x"});
+    figures.push_back({subject.name + ", vs c10", subject.ns() / c10, kCallLimits[i].c10, "x"});
   }
   return figures;
 }
@@ -62,7 +62,7 @@ Subject bare_subject() {
             opmux_call call{};
             for (int i = 0; i < count; ++i) {
               if (bare_kernel(nullptr, &call) != OPMUX_OK) [[unlikely]]
-                give_up({Code::failed, "", "the kernel that does nothing failed"});
+                give_up({Code::failed, "", "the empty kernel failed"});
             }
           }};
 }
@@ -101,7 +101,7 @@ std::vector<Figure> call_figures(World& world, int rounds) {
                         const Tensors& t = four;
                         for (int i = 0; i < count; ++i) must(handle(t.y, t.x, t.w, 1e-6));
                       }});
-  subjects.push_back({"handle, walking 300 operators", [&](int count) {
+  subjects.push_back({"handle, cycling through 300 operators", [&](int count) {
                         const Tensors* const tensors = walk.data();
                         const Operator* const handles = world.operators.data();
                         int at = 0;
@@ -112,7 +112,7 @@ std::vector<Figure> call_figures(World& world, int rounds) {
                         }
                       }});
   const Operator op5 = world.operators[5];
-  subjects.push_back({"handle, after another shape of the plan", [&](int count) {
+  subjects.push_back({"handle, after another shape of the same plan", [&](int count) {
                         const Operator handle = op5;
                         const Tensors* const tensors = shapes.data();
                         for (int i = 0; i < count; ++i) {
@@ -134,9 +134,8 @@ std::vector<Figure> call_figures(World& world, int rounds) {
   return figures;
 }
 
-/// Calls with views built for the call, each with another number of rows, as a program does that
-/// wraps tensors of another framework. The time to build the views is measured apart and
-/// subtracted.
+/// Builds new views for every call, with varying numbers of rows, as a program does that wraps the
+/// tensors of another framework. The time to build the views is measured separately and subtracted.
 Figure made_views_figure(World& world, int rounds) {
   const Operator op = world.operators[9];
   std::vector<Subject> subjects{bare_subject()};

@@ -4,7 +4,7 @@
 namespace opmux::bench {
 namespace {
 
-/// One operator about whose dimension H sixteen questions are asked.
+/// One operator with one candidate, whose capabilities ask sixteen questions about dimension H.
 struct SixteenQuestions {
   SixteenQuestions() : runtime(Runtime::create({.environment = {{}}, .backends = false}).value()) {
     must(runtime.define("sixteen(out Tensor y[N, H], Tensor x[N, H], Tensor w[H])"));
@@ -23,7 +23,8 @@ struct SixteenQuestions {
   Registration held;
 };
 
-/// One operator with 32 candidates under many rules, every fiftieth of which concerns it.
+/// One operator with 33 candidates and a policy of many rules; every fiftieth rule is for this
+/// operator.
 struct ManyRules {
   explicit ManyRules(int rules)
       : runtime(Runtime::create({.environment = {{}}, .backends = false}).value()) {
@@ -40,7 +41,7 @@ struct ManyRules {
                                      .kernel = {.run = nothing}})
                          .value());
     }
-    // Makes every H a class of its own, so that each is a cold decision.
+    // The verifier reads the exact H, so every H is a separate class and needs a cold decision.
     held.push_back(runtime
                        .implement({.id = "busy/bench.exact",
                                    .kind = Kind::default_,
@@ -94,7 +95,7 @@ Figure cold_decision(int rounds, int rules, double limit, const char* name) {
   std::vector<double> medians;
   int64_t h = 1;
   for (int round = 0; round < rounds; ++round) {
-    // A new epoch: empty tables, compiled again by one call that is not measured.
+    // Starts a new epoch with empty tables; the first call compiles them and is not measured.
     must(world.runtime.set_policy(ManyRules::policy(rules, round % 2)));
     std::vector<double> times;
     for (int i = 0; i < 1000; ++i) {

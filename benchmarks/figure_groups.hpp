@@ -5,29 +5,30 @@
 #include "rounds.hpp"
 #include "world.hpp"
 
+// Groups of figures; each function measures and returns figures with their limits.
 namespace opmux::bench {
 
-/// Calls through plans, handles and names against the bare call and, if there, c10's no-op.
+/// Calls through plans, handles and names, relative to the bare call and to c10's no-op if built.
 std::vector<Figure> call_figures(World& world, int rounds);
-/// Handle calls with views that no call has met.
+/// Handle calls with views that are built for each call.
 Figure made_views_figure(World& world, int rounds);
-/// Shapes never seen: of a known class, and of a new one (a cold decision).
+/// Calls with new shapes: of a known class, and of a new class (a cold decision).
 std::vector<Figure> class_figures(int rounds);
-/// Calls with constants that are packed, and with options.
+/// Calls with packed constants, and with call options.
 std::vector<Figure> constant_figures(int rounds);
-/// Texts of many rules put in force.
+/// Time to load and publish policy texts with many rules.
 std::vector<Figure> policy_figures();
-/// Two threads against one.
+/// Throughput of two threads relative to one.
 Figure scaling_figure(World& world, int rounds);
-/// The slow tail of guarded calls while 1,000 policies a second are published.
+/// Tail latency of handle calls while 1,000 policies per second are published.
 Figure publication_figure(World& world);
 
-/// What the crash journal, with its handler, adds to a call.
+/// Additional cost of a call when the crash journal and its signal handler are on.
 Figure journal_figure(World& world, int rounds);
-/// What the shadow check of one call in 1024 takes of the throughput of 20 us kernels.
+/// Loss of throughput of 20 us kernels when the shadow check samples one call in 1024.
 Figure shadow_figure(int rounds);
 
-/// The bare call that everything is compared with.
+/// The bare call that the other subjects are compared with.
 Subject bare_subject();
 
 }  // namespace opmux::bench

@@ -7,10 +7,10 @@
 
 namespace opmux::bench {
 
-/// Every figure with its limit.
+/// Measures and returns every figure with its limit.
 std::vector<Figure> all_figures(int rounds);
 
-/// Calls of a no-op through c10's unboxed dispatch; nothing if this build has no torch.
+/// Calls of a no-op through c10's unboxed dispatch; nullopt if this build has no torch.
 std::optional<Subject> c10_subject();
 
 }  // namespace opmux::bench

@@ -12,8 +12,8 @@
 namespace opmux::bench {
 namespace {
 
-/// Two threads that run one after the other, round by round, so that what the machine does
-/// meanwhile hits both alike.
+/// Makes two threads alternate round by round, so that other load on the machine affects both
+/// equally.
 class Turns {
  public:
   void wait_for(int whose) {
@@ -34,7 +34,8 @@ class Turns {
   int turn_ = 0;
 };
 
-/// Both threads take turns on one processor: two differ by more than what is measured.
+/// Pins the calling thread, so that both threads alternate on one processor. The difference between
+/// two processors is larger than the measured cost.
 void stay_on(int processor) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -42,7 +43,7 @@ void stay_on(int processor) {
   ::sched_setaffinity(0, sizeof set, &set);
 }
 
-/// Measures when it is its turn; the first turn meets the operator for the first time.
+/// Starts a thread that measures one round per turn. The first turn only warms up.
 std::thread start(Turns& turns, int own, int processor, int rounds,
                   std::vector<Subject>& subjects) {
   return std::thread([&turns, own, processor, rounds, &subjects] {
@@ -63,7 +64,8 @@ std::thread start(Turns& turns, int own, int processor, int rounds,
 
 Figure journal_figure(World& world, int rounds) {
   std::string folder = (std::filesystem::temp_directory_path() / "opmux-bench-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  if (::mkdtemp(folder.data()) == nullptr)
+    throw std::runtime_error("cannot create a temporary folder");
   const Operator op = world.operators[11];
   const Tensors tensors(32, 4096);
   const Subject handle{"handle", [&](int count) {
@@ -75,7 +77,8 @@ Figure journal_figure(World& world, int rounds) {
   Turns turns;
   const int processor = ::sched_getcpu();
   std::thread before = start(turns, 0, processor, rounds, without);
-  // The first thread has its marks; where they are they stay while calls are hot.
+  // The first thread already has its hazard slots in ordinary memory. Its hot calls keep using them
+  // after the journal is created.
   turns.wait_for(1);
   const Runtime journaling =
       Runtime::create(
@@ -86,7 +89,7 @@ Figure journal_figure(World& world, int rounds) {
   before.join();
   after.join();
   std::filesystem::remove_all(folder);
-  return {"a call's share in the crash journal",
+  return {"additional cost of the crash journal with its handler",
           std::max(0.0, with[1].ns() - without[0].ns()) / with[0].ns(), 0.5, "x"};
 }
 

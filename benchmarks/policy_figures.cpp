@@ -4,8 +4,8 @@
 namespace opmux::bench {
 namespace {
 
-/// A policy file as fleets have it, some 200 bytes a rule: every field that costs to read, and
-/// conditions. `salt` makes every operator's rules others than those of another text.
+/// A realistic policy file with about 200 bytes per rule: conditions, and every field that is
+/// expensive to read. Texts with different `salt` have different rules for every operator.
 std::string policy_text(int rules, int salt) {
   std::string text = "opmux: 1\nrules:\n";
   for (int i = 0; i < rules; ++i) {
@@ -19,7 +19,7 @@ std::string policy_text(int rules, int salt) {
   return text;
 }
 
-/// Parsed, validated, tried on every operator and published, median of a few texts.
+/// Median time to parse, validate, compile for every operator and publish a policy text.
 Figure applied(World& world, int rules, double limit, const char* name) {
   constexpr int kTexts = 5;
   std::vector<double> times;
@@ -32,7 +32,7 @@ Figure applied(World& world, int rules, double limit, const char* name) {
     times.push_back((thread_ns() - start) / 1e6);
   }
   if (world.runtime.policy_state().rules != static_cast<uint64_t>(rules)) {
-    throw Error(Status(Code::failed, "", "the policy is not in force"));
+    throw Error(Status(Code::failed, "", "the policy was loaded but is not in force"));
   }
   return {name, median(times), limit, "ms", false, std::to_string(bytes / 1000) + " kB of YAML"};
 }

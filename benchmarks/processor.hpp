@@ -4,7 +4,8 @@
 
 namespace opmux::bench {
 
-/// The processor's name, family, model and the vector extensions that kernels choose by, as
+/// The processor's name, family, model and the vector extensions that backends select kernels by,
+/// for example
 /// "Intel(R) Xeon(R) Processor @ 2.50GHz (family 6, model 85; avx512f avx512_vnni)".
 std::string processor_name();
 
@@ -14,8 +15,8 @@ std::string processor_name();
 /// latency sets how many bare calls one dispatch costs.
 double store_forwarding_latency();
 
-/// The limit that applies here of the two for a figure that depends on store forwarding: `free`
-/// where it costs less than two additions, `costly` elsewhere. Measured once.
+/// Returns the limit of a figure for this processor: `free` if store forwarding takes less than two
+/// additions, otherwise `costly`. The latency is measured once per process.
 double limit_by_forwarding(double free, double costly);
 
 }  // namespace opmux::bench

@@ -17,7 +17,7 @@ inline double now_ns() {
                                  .count());
 }
 
-/// Time that this thread really ran: a machine that does other things too does not count.
+/// CPU time of this thread, which excludes the time that other threads and processes take.
 inline double thread_ns() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -30,8 +30,8 @@ inline double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Something measured: runs `count` calls. Given one round after the other, all in turn, so that
-/// what the machine does meanwhile hits all alike.
+/// A measured subject: `run` makes `count` calls. All subjects alternate round by round, so that
+/// other load on the machine affects them equally.
 struct Subject {
   std::string name;
   std::function<void(int count)> run;
@@ -41,10 +41,10 @@ struct Subject {
   double ns() const { return median(rounds); }
 };
 
-/// One round of each.
+/// Measures one round of each subject.
 inline void measure_once(std::vector<Subject>& subjects) {
   for (Subject& subject : subjects) {
-    // The better of two short runs: one interruption does not count.
+    // Keeps the better of two short runs, so that a single interruption has no effect.
     double best = 1e18;
     for (int part = 0; part < 2; ++part) {
       const double start = thread_ns();
@@ -55,18 +55,19 @@ inline void measure_once(std::vector<Subject>& subjects) {
   }
 }
 
+/// Warms up every subject, then measures `rounds` rounds.
 inline void measure(std::vector<Subject>& subjects, int rounds) {
   for (Subject& subject : subjects) subject.run(subject.count / 10 + 1);
   for (int round = 0; round < rounds; ++round) measure_once(subjects);
 }
 
-/// One line of the result: a figure, its limit, whether it holds.
+/// One line of the result: a measured value and its limit.
 struct Figure {
   std::string name;
   double value = 0;
   double limit = 0;
   std::string unit;
-  bool at_least = false;  ///< the limit is a lower one
+  bool at_least = false;  ///< the limit is a lower bound
   std::string note = {};
 
   bool holds(double slack) const {

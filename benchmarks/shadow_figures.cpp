@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::chrono::microseconds kKernel{20};
 constexpr int kEvery = 1024;
-constexpr uint64_t kProven = 600;  ///< comparisons after which no more than asked for are made
+constexpr uint64_t kProven = 600;  ///< comparisons after which sampling uses the requested rate
 
-/// By the clock: a loop that counts takes some percent more or less by how its stack lies, which
-/// differs between the two that are compared.
+/// Busy-waits on the clock. The time of a counting loop would vary by some percent with the
+/// alignment of its stack, which differs between the two runtimes that are compared.
 void take_time_of_kernel() {
   const auto end = std::chrono::steady_clock::now() + kKernel;
   while (std::chrono::steady_clock::now() < end) continue;
@@ -24,7 +24,8 @@ Outcome copy_rows(CallFrame& call) {
   return Outcome::ok;
 }
 
-/// A runtime with one operator, whose kernel takes 20 us, and its reference.
+/// A runtime with one operator that has a kernel of 20 us and a reference. `every` is the sampling
+/// interval of the shadow check; 0 leaves it off.
 struct Served {
   explicit Served(int every) {
     Options options{.environment = {{}}, .backends = false};
@@ -65,11 +66,12 @@ struct Served {
 Figure shadow_figure(int rounds) {
   Served without(0), with(kEvery);
   while (with.compared() < kProven) with.run(100);
-  constexpr int kCalls = 2048;  // two of them are compared
+  constexpr int kCalls = 2048;  // of which two are compared
   std::vector<Subject> subjects{{"without", [&](int count) { without.run(count); }, kCalls},
                                 {"with", [&](int count) { with.run(count); }, kCalls}};
   measure(subjects, 3 * rounds);
-  // Of neighbours in time: what the machine does meanwhile is more than what is measured.
+  // Divides rounds that ran next to each other, because the machine's speed changes by more than
+  // the measured difference over time.
   std::vector<double> ratios;
   for (size_t i = 0; i < subjects[0].rounds.size(); ++i)
     ratios.push_back(subjects[1].rounds[i] / subjects[0].rounds[i]);

@@ -9,7 +9,8 @@ namespace {
 
 constexpr int kCalls = 400'000;
 
-/// Nanoseconds of thread time per call when `threads` run the subject at once.
+/// CPU time per call in nanoseconds of the slowest of `threads` threads that run the subject
+/// concurrently.
 double together(int threads, const std::function<void(int)>& run) {
   std::barrier start(threads);
   std::vector<double> times(static_cast<size_t>(threads));
@@ -28,7 +29,8 @@ double together(int threads, const std::function<void(int)>& run) {
   return *std::ranges::max_element(times);
 }
 
-/// Batches of 16 calls, sorted times; walks all operators.
+/// The 99.9th percentile of the time of a batch of 16 calls, in nanoseconds. Successive batches use
+/// different operators.
 double tail(World& world, int batches) {
   std::vector<double> times(static_cast<size_t>(batches));
   Tensors t(32, 4096);
@@ -45,7 +47,7 @@ double tail(World& world, int batches) {
   return *p999;
 }
 
-/// Publishes a policy that changes one operator, 1,000 times a second, until told to stop.
+/// Publishes a policy that changes one operator, 1,000 times per second, until `stop` is set.
 void publish(World& world, const std::atomic<bool>& stop) {
   auto next = std::chrono::steady_clock::now();
   for (int i = 0; !stop.load(); ++i) {
@@ -73,7 +75,7 @@ Figure scaling_figure(World& world, int rounds) {
     const double one = together(1, guarded), two = together(2, guarded);
     ratios.push_back((one / two) / (bare_one / bare_two));
   }
-  return {"two threads scale as the bare call does", median(ratios), 0.95, "x", true};
+  return {"scaling to two threads, relative to the bare call", median(ratios), 0.95, "x", true};
 }
 
 Figure publication_figure(World& world) {

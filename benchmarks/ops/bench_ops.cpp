@@ -1,4 +1,4 @@
-// What calls of the standard operators cost, implementation by implementation. See --help.
+// Measures calls of the standard operators for every implementation. See --help.
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -27,19 +27,17 @@ int usage(int code) {
       "usage: bench_ops [--check] [--slack F] [--op NAME] [--json FILE] [--picture FILE]\n"
       "       bench_ops --draw REPORT.json --picture FILE\n"
       "Measures every available implementation of every operator, on one thread, over a grid of\n"
-      "tokens, hidden sizes and dtypes. Where an engine stands behind it (oneDNN, OpenBLAS), "
-      "calls\n"
-      "alternate with calls of that engine by hand on the same memory; a line says the median\n"
-      "ratio. A star marks what a plain call chooses.\n"
-      "  --check         a short grid; exits with 1 if dispatched calls cost more than 1.02 x the\n"
-      "                  engine (calls from 20 us on), a kernel that does nothing more than 60 "
-      "ns,\n"
-      "                  or if a call allocates after its first\n"
-      "  --slack F       multiplies what is allowed on top (for noisy machines)\n"
-      "  --op NAME       this operator only\n"
+      "tokens, hidden sizes and dtypes. If an implementation uses an engine (oneDNN, OpenBLAS),\n"
+      "its calls alternate with direct calls of that engine on the same memory, and the median\n"
+      "ratio is printed. A star marks the implementation that a plain call chooses.\n"
+      "  --check         measures a short grid and exits with 1 if a dispatched call of 20 us or\n"
+      "                  more takes longer than 1.02 x the engine, if dispatch of an empty kernel\n"
+      "                  takes more than 60 ns, or if a call after the first one allocates\n"
+      "  --slack F       multiplies the allowed overhead (for noisy machines)\n"
+      "  --op NAME       measures this operator only\n"
       "  --json FILE     writes all figures\n"
-      "  --picture FILE  draws them as SVG\n"
-      "  --draw FILE     draws a report that was written before, measures nothing");
+      "  --picture FILE  draws the figures as SVG\n"
+      "  --draw FILE     draws an existing report and measures nothing");
   return code;
 }
 
@@ -94,7 +92,7 @@ Report measure(const Settings& settings) {
     std::fputs(to_table(latest).c_str(), stdout);
     std::fflush(stdout);
   }
-  if (report.results.empty()) throw std::runtime_error("no operator is called " + settings.op);
+  if (report.results.empty()) throw std::runtime_error("no points for operator " + settings.op);
   report.overhead_ns = no_op_overhead();
   return report;
 }
@@ -105,7 +103,7 @@ int main_with(const Settings& settings) {
     return 0;
   }
   const Report report = measure(settings);
-  std::printf("a call of a kernel that does nothing: +%.1f ns\n", report.overhead_ns);
+  std::printf("dispatch of an empty kernel: +%.1f ns\n", report.overhead_ns);
   if (!settings.json.empty()) write(settings.json, to_json(report));
   if (!settings.picture.empty()) write(settings.picture, picture_of(to_json(report)));
   const std::vector<std::string> missed = misses(report, settings.slack);

@@ -18,7 +18,8 @@ int64_t elements(const std::vector<int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
-// Same numbers in every run; fast, since weights have millions.
+// Generates the same numbers in every run, with a fast generator because weights have millions of
+// elements.
 class Numbers {
  public:
   explicit Numbers(const Argument& argument) : argument_(argument) {}

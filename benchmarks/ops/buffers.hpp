@@ -9,14 +9,14 @@
 
 namespace opmux::bench {
 
-/// Memory for one point's tensors, filled, and the arguments of its call.
+/// Filled memory for the tensors of one point, and the arguments of its call.
 class Buffers {
  public:
-  /// Ends the program if a constant cannot be made.
+  /// Throws if a constant cannot be created.
   Buffers(Runtime& runtime, const Point& point);
 
   std::span<const opmux_arg> arguments() const { return arguments_; }
-  /// Of the tensor with that name; null if there is none.
+  /// The data of the tensor with that name; null if there is no such tensor.
   void* data(std::string_view name) const;
 
  private:

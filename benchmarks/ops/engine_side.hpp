@@ -7,9 +7,9 @@
 
 namespace opmux::bench {
 
-/// The engine behind an implementation, called by hand on a point's buffers.
+/// A direct call of the engine that an implementation uses, on a point's buffers.
 struct EngineSide {
-  std::string name;  ///< empty: there is none
+  std::string name;  ///< "bare onednn"; empty if the implementation uses no engine here
   std::function<void()> run;
 };
 EngineSide engine_side(const Point& point, const Buffers& buffers,

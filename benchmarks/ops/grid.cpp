@@ -32,7 +32,8 @@ Argument flag(std::string name, bool value) {
   return {std::move(name), Sort::boolean, {}, {}, Fill::uniform, value ? 1.0 : 0.0};
 }
 
-// Arguments and work of one operator at one shape; no arguments if it is not measured there.
+// Arguments and work of one operator at one shape; `arguments` is empty if the shape is not
+// measured.
 struct Call {
   std::vector<Argument> arguments;
   double work = 0;
@@ -96,7 +97,7 @@ Call linear(const Shape& s) {
           product({s.tokens, s.hidden, s.hidden})};
 }
 
-// Few tokens are sequences that decode, many are one prompt.
+// Up to 16 tokens are one decode step of as many sequences; more are one prompt.
 Call attention(const Shape& s) {
   const bool decode = s.tokens <= 16;
   const int64_t batch = decode ? s.tokens : 1, queries = decode ? 1 : s.tokens;
@@ -208,7 +209,8 @@ const std::vector<Measured>& makers() {
   return all;
 }
 
-// From small to large, so that an implementation's speed is known before it meets a large one.
+// In ascending order, so that an implementation's speed at a small shape tells whether a large one
+// would take too long.
 std::vector<Shape> shapes(Size size) {
   const std::vector<int64_t> tokens = size == Size::full
                                           ? std::vector<int64_t>{1, 16, 128, 1024, 4096}

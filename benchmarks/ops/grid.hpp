@@ -6,10 +6,10 @@
 
 namespace opmux::bench {
 
-/// How many points an operator gets.
-enum class Size : uint8_t { check, full };  ///< check: at most 8
+/// Number of points per operator: `check` has at most 8.
+enum class Size : uint8_t { check, full };
 
-/// Every operator over decode and prefill, hidden sizes and dtypes.
+/// The points of every operator: decode and prefill, several hidden sizes, f32 and bf16.
 std::vector<Point> grid(Size size);
 
 }  // namespace opmux::bench

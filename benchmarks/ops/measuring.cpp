@@ -9,8 +9,8 @@
 namespace opmux::bench {
 namespace {
 
-constexpr double kLongest = 5e8;  // ns of one call that are worth waiting for
-constexpr double kTried = 3e9;    // ns that a call may be expected to take and is tried once
+constexpr double kLongest = 5e8;  // ns; an implementation with longer calls is skipped
+constexpr double kTried = 3e9;    // ns; a call that is expected to take longer is not tried
 constexpr int kOwnRounds = 11;
 
 std::string too_long(const char* verb, double ns) {
@@ -20,7 +20,7 @@ std::string too_long(const char* verb, double ns) {
 }
 
 struct Allocations {
-  double own, engine;  // per call
+  double own, engine;  // per call, outside and inside of the engines' libraries
 };
 
 Allocations allocations_of(const std::function<void()>& run) {
@@ -58,7 +58,7 @@ double alone(const std::function<void()>& run) {
 }  // namespace
 
 void Measuring::measure(const Point& point, Report& report) {
-  // Backends may come with the first call that could use them.
+  // Repeated for every point, because a backend may be loaded by the first call that can use it.
   test::count_apart({"libdnnl", "libgomp", "libopenblas"});
   const Buffers buffers(runtime_, point);
   const std::string first_choice = chosen(runtime_, point, buffers);
@@ -116,7 +116,7 @@ double no_op_overhead() {
       [&] {
         for (int i = 0; i < kCalls; ++i) {
           if (kernel(nullptr, &call) != OPMUX_OK) [[unlikely]]
-            give_up({Code::failed, "", "the kernel that does nothing failed"});
+            give_up({Code::failed, "", "the empty kernel failed"});
         }
       },
       101);

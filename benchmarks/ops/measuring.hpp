@@ -8,12 +8,12 @@
 
 namespace opmux::bench {
 
-/// Measures points one after the other, each implementation in turn.
+/// Measures every implementation at one point after the other.
 class Measuring {
  public:
   Measuring(Runtime& runtime, int pairs) : runtime_(runtime), pairs_(pairs) {}
 
-  /// Adds what every implementation of the point's operator does there.
+  /// Adds one result for every implementation of the point's operator.
   void measure(const Point& point, Report& report);
 
  private:
@@ -21,10 +21,10 @@ class Measuring {
 
   Runtime& runtime_;
   int pairs_;
-  std::map<std::string, double> ns_per_work_;  ///< by implementation and dtype, at its last point
+  std::map<std::string, double> ns_per_work_;  ///< at the last point, by implementation and dtype
 };
 
-/// Nanoseconds that a guarded call adds to a kernel that does nothing.
+/// Nanoseconds that a handle call adds to an empty kernel.
 double no_op_overhead();
 
 }  // namespace opmux::bench

@@ -8,14 +8,15 @@
 
 namespace opmux::bench {
 
-/// Medians of two things measured in turn: this and that, that and this.
+/// Medians of two alternating calls.
 struct Pair {
   double left_ns = 0, right_ns = 0;
-  double ratio = 0;  ///< median of the ratios of each turn
+  double ratio = 0;  ///< median of left / right of each pair
   int pairs = 0;
 };
 
-/// Short calls are repeated within a turn until a clock can tell.
+/// Measures `left` and `right` alternately and swaps their order after each pair. Short calls are
+/// repeated within a turn, because the clock is too coarse for a single one.
 inline Pair measure_pairs(const std::function<void()>& left, const std::function<void()>& right,
                           int pairs) {
   constexpr double kTurn = 20'000;

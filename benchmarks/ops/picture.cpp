@@ -19,7 +19,7 @@ struct Spot {
 };
 using Line = std::vector<Spot>;
 
-// Lines of one operator by "implementation dtype".
+// The lines of one operator's panel, by "implementation dtype".
 using Panel = std::map<std::string, Line>;
 
 std::string colour_of(const std::string& name) {
@@ -33,7 +33,7 @@ std::string colour_of(const std::string& name) {
 
 bool dashed(const std::string& line) { return line.ends_with(" f32"); }
 
-// One hidden size is drawn: the largest.
+// Keeps only the largest hidden size of each operator.
 std::map<std::string, Panel> panels_of(const nlohmann::json& report) {
   std::map<std::string, int64_t> largest;
   for (const auto& result : report.at("results")) {
@@ -51,7 +51,7 @@ std::map<std::string, Panel> panels_of(const nlohmann::json& report) {
   return panels;
 }
 
-// Powers of ten around all values of a panel.
+// The powers of ten that enclose all values of a panel.
 struct Range {
   double low = 1e300, high = 0;
   void add(double value) {

@@ -8,12 +8,12 @@
 
 namespace opmux::bench {
 
-/// What stands in a tensor before the first call.
+/// Contents of a tensor before the first call.
 enum class Fill : uint8_t {
   uniform,   ///< between -1 and 1
-  below,     ///< random whole numbers from 0 up to `number`
+  below,     ///< random integers in [0, number)
   counting,  ///< 0, 1, 2, ...
-  value,     ///< `number` everywhere
+  value,     ///< `number` in every element
 };
 
 /// One argument of a measured call.
@@ -30,10 +30,10 @@ struct Argument {
 /// One call to measure: an operator and its arguments in the order of the schema.
 struct Point {
   std::string op;
-  std::string label;  ///< "bf16 tokens=16 hidden=4096"
+  std::string label;  ///< for example "bf16 tokens=16 hidden=4096"
   int64_t tokens = 0, hidden = 0;
   DType dtype = {};
-  double work = 0;  ///< multiplications, or elements touched: grows as time does
+  double work = 0;  ///< multiplications or accessed elements; proportional to the time
   std::vector<Argument> arguments = {};
 
   std::string name() const { return op + " " + label; }

@@ -1,4 +1,5 @@
-// The grid's points for tools/bench_vs_torch: memory that both sides use, and timed calls.
+// The points of the grid for tools/bench_vs_torch, which loads this library with ctypes: memory
+// that torch and opmux share, and timed calls of opmux.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -18,7 +19,7 @@ struct Points {
   std::vector<Point> all = grid(Size::full);
   const Point* current = nullptr;
   std::unique_ptr<Buffers> buffers;
-  std::string text;  // of the last description or reason
+  std::string text;  // the string that the last function returned
 };
 
 nlohmann::json json_of(const Argument& argument, const Buffers& buffers) {
@@ -67,10 +68,11 @@ using opmux::bench::Points;
 
 extern "C" {
 
-// Null if there is no runtime to be had.
+// Returns null if the runtime cannot be created.
 Points* opmux_points_open() try {
   auto points = std::make_unique<Points>();
-  // As programs beside torch do; without it the runtime's own threads do the work.
+  // Shares torch's OpenMP threads, as programs that use torch do. If there is no OpenMP runtime,
+  // opmux uses a private thread pool.
   static_cast<void>(points->runtime.use_openmp());
   return points.release();
 } catch (const std::exception& error) {
@@ -80,13 +82,13 @@ Points* opmux_points_open() try {
 
 int opmux_points_count(const Points* points) { return static_cast<int>(points->all.size()); }
 
-// The name of a point, "rms_norm bf16 ..."; valid until the next call.
+// Returns the name of a point, for example "rms_norm bf16 ..."; valid until the next call.
 const char* opmux_points_name(Points* points, int number) {
   points->text = points->all[static_cast<size_t>(number)].name();
   return points->text.c_str();
 }
 
-// Makes the memory of one point, in place of the last one's, and describes it as JSON.
+// Frees the memory of the previous point, allocates that of a new one and describes it as JSON.
 const char* opmux_points_select(Points* points, int number) try {
   points->buffers.reset();
   points->current = &points->all[static_cast<size_t>(number)];
@@ -97,15 +99,15 @@ const char* opmux_points_select(Points* points, int number) try {
   return nullptr;
 }
 
-// Nanoseconds per call after a first one that does not count, or of the first if `calls` is 0;
-// -1 if the implementation does not take the point.
+// Returns the nanoseconds per call without the first call, or of the first call if `calls` is 0;
+// -1 if the implementation does not support the point.
 double opmux_points_time(Points* points, const char* id, int threads, int calls) try {
   return opmux::bench::time_calls(*points, id, threads, calls);
 } catch (const std::exception&) {
   return -1;
 }
 
-// Why the last timing gave -1.
+// Returns the reason for which opmux_points_time() last returned -1.
 const char* opmux_points_reason(const Points* points) { return points->text.c_str(); }
 
 }  // extern "C"

@@ -8,7 +8,7 @@
 namespace opmux::bench {
 namespace {
 
-constexpr double kShortest = 20'000;  // ns: what takes less has the no-op's limit
+constexpr double kShortest = 20'000;  // ns; the ratio of shorter calls has no limit
 constexpr double kRatio = 1.02, kOverhead = 60;
 
 std::string text(const char* format, ...) {
@@ -47,14 +47,14 @@ nlohmann::json json_of(const Result& result) {
 
 bool Result::limited() const { return skipped.empty() && !bare.empty() && bare_ns >= kShortest; }
 
-// What is called when nothing else is left may take memory as it pleases.
+// Reference implementations may allocate.
 bool Result::reference() const { return implementation.find("/reference.") != std::string::npos; }
 
 std::vector<std::string> misses(const Report& report, double slack) {
   std::vector<std::string> found;
   if (report.overhead_ns > kOverhead * slack) {
-    found.push_back(text("a call of a kernel that does nothing: +%.1f ns (limit %.0f)",
-                         report.overhead_ns, kOverhead * slack));
+    found.push_back(text("dispatch of an empty kernel: +%.1f ns (limit %.0f)", report.overhead_ns,
+                         kOverhead * slack));
   }
   const double limit = 1 + (kRatio - 1) * slack;
   for (const Result& result : report.results) {
@@ -64,7 +64,7 @@ std::vector<std::string> misses(const Report& report, double slack) {
                            result.bare.c_str(), limit));
     }
     if (result.skipped.empty() && result.allocations > 0 && !result.reference()) {
-      found.push_back(text("%s: %.2f allocations a call", where.c_str(), result.allocations));
+      found.push_back(text("%s: %.2f allocations per call", where.c_str(), result.allocations));
     }
   }
   return found;
@@ -91,7 +91,7 @@ std::string to_table(const Report& report) {
     table += text("%12.2f us", result.ns / 1000);
     if (!result.bare.empty()) table += text("  %.3f x %s", result.ratio, result.bare.c_str());
     if (result.engine_allocations > 0) {
-      table += text("  (the engine allocates %.0f times)", result.engine_allocations);
+      table += text("  (the engine allocates %.0f times per call)", result.engine_allocations);
     }
     table += "\n";
   }

@@ -8,34 +8,35 @@
 
 namespace opmux::bench {
 
-/// What was measured of one implementation at one point.
+/// The figures of one implementation at one point.
 struct Result {
   Point point;
   std::string implementation;
-  std::string skipped;  ///< why nothing was measured; empty otherwise
-  double ns = 0;        ///< of a dispatched call
-  bool chosen = false;  ///< a plain call of this point runs it
-  /// Against the engine called by hand, or against its own kernel called without any checks.
+  std::string skipped;  ///< reason for which nothing was measured; else empty
+  double ns = 0;        ///< median time of a dispatched call
+  bool chosen = false;  ///< a plain call of this point uses this implementation
+  /// Name, time and ratio of the direct call of the engine; empty and 0 if it was not compared.
   std::string bare;
   double bare_ns = 0, ratio = 0;
   int pairs = 0;
-  /// Per call, after the first: what opmux and its backends asked for, and what the engine did
-  /// beyond its bare side; and all of the engine's, which no caller of it is spared.
+  /// Allocations per call, without the first call. `engine_allocations` counts all allocations of
+  /// the engine; `allocations` counts those of opmux and its backends, and those by which the
+  /// engine exceeds its direct call.
   double allocations = 0, engine_allocations = 0;
 
-  /// Whether the ratio counts: the kernel is long enough for a clock, and an engine stands beside
-  /// it.
+  /// Whether --check limits the ratio: there is an engine to compare with, and its direct call
+  /// takes at least 20 us.
   bool limited() const;
   bool reference() const;
 };
 
-/// Everything that one run found.
+/// All results of one run.
 struct Report {
   std::vector<Result> results;
-  double overhead_ns = 0;  ///< of a call of a kernel that does nothing, over the bare call
+  double overhead_ns = 0;  ///< a dispatched call of an empty kernel, minus the bare call
 };
 
-/// Limits of --check; `slack` widens them.
+/// Descriptions of all missed limits of --check; `slack` multiplies the allowed overhead.
 std::vector<std::string> misses(const Report& report, double slack);
 
 std::string to_json(const Report& report);

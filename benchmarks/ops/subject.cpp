@@ -37,7 +37,7 @@ std::vector<std::string> implementations(const Runtime& runtime, const std::stri
   for (const OperatorInfo& info : runtime.list()) {
     if (info.name != op) continue;
     for (const ImplementationInfo& each : info.implementations) {
-      // Tensors are in the memory of the CPU here.
+      // The tensors of a point are in CPU memory.
       if (each.available && !each.own_memory) ids.push_back(each.id);
     }
   }

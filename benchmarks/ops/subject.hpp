@@ -8,18 +8,19 @@
 
 namespace opmux::bench {
 
-/// Calls of one point that only one implementation may answer.
+/// Calls of one point under a policy that requires one implementation.
 class Dispatched {
  public:
-  /// reason() says why it cannot be called; then nothing else may be.
+  /// If the implementation cannot be called, reason() says why, and first() and run() must not be
+  /// called.
   Dispatched(Runtime& runtime, const Point& point, const Buffers& buffers, std::string id,
              int threads);
 
   const std::string& reason() const { return reason_; }
   const std::string& id() const { return id_; }
-  /// The first call, in nanoseconds; it may still be declined, see reason().
+  /// Makes the first call and returns its nanoseconds. If the call is declined, sets reason().
   double first();
-  /// One more call. Ends the program if it fails.
+  /// Makes one more call. Throws if it fails.
   void run() const;
 
  private:
@@ -30,9 +31,9 @@ class Dispatched {
   std::unique_ptr<PolicyScope> scope_;
 };
 
-/// Available implementations of an operator, by id.
+/// Ids of the available implementations of an operator that use CPU memory.
 std::vector<std::string> implementations(const Runtime& runtime, const std::string& op);
-/// The one that a plain call of this point would run.
+/// Id of the implementation that a plain call of this point would choose.
 std::string chosen(const Runtime& runtime, const Point& point, const Buffers& buffers);
 
 }  // namespace opmux::bench

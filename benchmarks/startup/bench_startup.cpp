@@ -1,10 +1,10 @@
-// How long a runtime takes to start with 64 plugins of 32 implementations each: the first time,
-// when each is tried in a process of its own, and every other time. Each figure is of a process of
-// its own.
+// Measures how long a runtime takes to start with 64 plugins of 32 implementations each: the first
+// time, when each plugin is probed in a separate process, and later with cached verdicts. Each
+// start runs in a new process.
 //
 // usage: bench_startup [--check [SLACK]]
 //
-//   --check   fails if the cached start takes more than 50 ms, or SLACK times that
+//   --check   exits with 1 if a start with cached verdicts takes more than 50 ms times SLACK (1)
 
 #include <unistd.h>
 
@@ -33,7 +33,8 @@ double since(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-/// One start in this process: milliseconds to create, then to load everything.
+/// Starts a runtime in this process and prints the milliseconds until it was created and until all
+/// plugins were loaded, and the numbers of plugins and implementations.
 int start_once(const std::string& folder) {
   opmux::Options options;
   options.backends = false;
@@ -59,6 +60,7 @@ struct Start {
   size_t plugins = 0, implementations = 0;
 };
 
+/// Runs start_once() in a new process; all zero if that fails.
 Start start_elsewhere(const std::string& program, const std::string& folder) {
   Start start;
   const std::string command = "'" + program + "' --once '" + folder + "'";
@@ -96,10 +98,10 @@ int measure(const std::string& program, const std::string& folder, double limit_
   std::ranges::sort(cached, {}, &Start::created);
   const Start& middle = cached[kRounds / 2];
   std::printf("%zu plugins, %zu implementations\n", middle.plugins, middle.implementations);
-  std::printf("cold, each tried in a process:   %8.1f ms\n", cold.created);
-  std::printf("cached verdicts:                 %8.1f ms  (median of %d; at most %.0f)\n",
+  std::printf("cold, each plugin is probed:     %8.1f ms\n", cold.created);
+  std::printf("cached verdicts:                 %8.1f ms  (median of %d; limit %.0f)\n",
               middle.created, kRounds, kMostCachedMs);
-  std::printf("cached, and everything loaded:   %8.1f ms\n", middle.warm);
+  std::printf("cached, all plugins loaded:      %8.1f ms\n", middle.warm);
   if (middle.plugins != kPlugins) return std::puts("not all plugins were loaded"), 1;
   return middle.created > limit_ms ? 1 : 0;
 }

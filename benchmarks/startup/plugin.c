@@ -1,5 +1,5 @@
-/* A plugin of 32 implementations. The benchmark makes 64 of it: it writes another number over each
-   "zz00" in copies of the file. */
+/* A plugin with 32 implementations. The benchmark makes 64 copies of the library and replaces each
+   "zz00" in a copy by another number. */
 #include <opmux/abi.h>
 
 static int32_t run(void* user_data, const opmux_call* call) {
