@@ -53,8 +53,7 @@ class Caller {
 
   opmux_str text() {
     constexpr std::array<const char*, 11> kWords{
-        /* The product of the sizes is within memory(), or so large that the call must be refused. */
-        "reference",  "vendor", "vendor:acme", "**.*",       "rms_norm/reference.scalar",
+        "reference",  "vendor", "vendor:acme", "*/*.*",      "rms_norm/reference.scalar",
         "impl:a/b.c", "",       "*",           "contiguous", "widen",
         "none"};
     if (!bytes_.rarely()) return opmux_str_of(kWords[bytes_.pick(kWords.size())]);
@@ -96,7 +95,7 @@ class Caller {
     if (outcome == OPMUX_OK) ++pushed_;
   }
 
-  /// Sizes multiply to no more than there is, or to so much that it is refused.
+  /// The product of the sizes is within memory(), or so large that the call must be refused.
   const opmux_tensor* tensor() {
     opmux_tensor& made = tensors_.emplace_back();
     int64_t* const shape = shapes_.emplace_back().data();
