@@ -1,5 +1,5 @@
-# Turns every *.cl file of a folder but `prelude`.cl into a constant of the source made from
-# `template`: rms_norm.cl becomes kRmsNormText, with the prelude's text before its own.
+# Generates the source `output` from `template`, with a string constant for every *.cl file of a folder
+# except `prelude`.cl: kRmsNormText is the text of the prelude followed by that of rms_norm.cl.
 function(opmux_embed_kernels folder prelude template output)
   file(GLOB files CONFIGURE_DEPENDS ${folder}/*.cl)
   list(SORT files)

@@ -1,7 +1,7 @@
-# Turns every *.schema file of a folder into an entry of the table in `template`, whose result goes
-# to `output`. A schema's summary is its leading block of `#` lines;
-# `#! data_checked` marks an operator whose kernels look at data; `#! integer NAME` an output that is
-# made of 64-bit integers where nobody gives one.
+# Generates the source `output` from `template`, with a table entry for every *.schema file of a folder.
+# The leading block of `#` lines is the summary of the operator. `#! data_checked` marks an operator
+# whose kernels validate data. `#! integer NAME` marks an output that is created with dtype i64 if the
+# caller does not pass one.
 function(opmux_embed_schemas folder template output)
   file(GLOB files CONFIGURE_DEPENDS ${folder}/*.schema)
   list(SORT files)

@@ -1,5 +1,5 @@
-# Turns every file under the folders `names` of `root` into an entry of the table in `template`,
-# whose result goes to `output`.
+# Generates the source `output` from `template`, with a table entry for every file in the folders `names`
+# of `root`.
 function(opmux_embed_templates root names template output)
   set(opmux_template_entries "")
   foreach(name IN LISTS names)

@@ -1,7 +1,7 @@
 # Settings that every target of this project shares: language level, warnings, instrumentation.
 find_package(Threads REQUIRED)
-# Paths are relative for ccache, so that build trees with the same flags (the release preset and the wheel)
-# share its results.
+# CCACHE_BASEDIR makes paths relative, so that build trees with the same flags (the release preset and
+# the wheel) share cached results.
 find_program(OPMUX_CCACHE ccache)
 if(OPMUX_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(opmux_launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
@@ -21,7 +21,8 @@ if(OPMUX_SANITIZE)
   target_compile_options(opmux_settings INTERFACE -fsanitize=${OPMUX_SANITIZE}
                          -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(opmux_settings INTERFACE -fsanitize=${OPMUX_SANITIZE})
-  # Takes long to optimise, and tests, commands and vector kernels gain nothing by it.
+  # Used for tests, commands and vector kernels, because optimising instrumented code takes long and
+  # these do not need the speed.
   set(opmux_unoptimised -O0)
 endif()
 if(OPMUX_SANITIZE STREQUAL "thread")

@@ -1,9 +1,9 @@
-# What differs when the tree is built as a Python wheel: everything lies inside the package, a wheel
-# holds no symbolic links, and engines come along under their own names.
-option(OPMUX_WHEEL_ENGINES "Put oneDNN's library and the OpenMP runtime into the wheel" ON)
+# Settings for the build of a Python wheel. Other files check OPMUX_WHEEL to install everything into the
+# package, to avoid symbolic links, which wheels cannot contain, and to include the libraries of engines.
+option(OPMUX_WHEEL_ENGINES "Include oneDNN's library and the OpenMP runtime in the wheel" ON)
 find_package(Python 3.10 COMPONENTS Interpreter Development.Module REQUIRED)
 
-# oneDNN's own wheel stands in the environment that builds, which may be a passing one.
+# Finds oneDNN's wheel in the environment that builds, which may be a temporary one of pip.
 set(opmux_find_onednn [[
 from importlib.metadata import files
 found = [f for f in files("onednn-devel-cpu-gomp") or [] if f.name == "dnnl-config.cmake"]

@@ -1,7 +1,8 @@
-# yaml-cpp, which reads policy files, as a private part of the library: static, position independent, its
-# symbols hidden. OPMUX_YAML_ROOT names an installed one; otherwise tools/yaml_cpp builds one in the source
-# tree. A build without it must be asked for, because it could not read policy files.
-set(OPMUX_YAML_ROOT ${PROJECT_SOURCE_DIR}/build/yaml-cpp CACHE PATH "Where yaml-cpp is installed")
+# yaml-cpp, which reads policy files. It is linked statically, with position-independent code and hidden
+# symbols. OPMUX_YAML_ROOT is the prefix of an installed yaml-cpp; without one, tools/yaml_cpp builds it
+# into build/yaml-cpp. If there is none, configuring fails unless OPMUX_YAML is off, because the library
+# could not read policy files.
+set(OPMUX_YAML_ROOT ${PROJECT_SOURCE_DIR}/build/yaml-cpp CACHE PATH "Prefix of the installed yaml-cpp")
 add_library(opmux_yaml INTERFACE)
 if(NOT OPMUX_YAML)
   return()
