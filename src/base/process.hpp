@@ -67,18 +67,18 @@ class ThreadStateGuard {
   sigset_t signals_{};
 };
 
-/// The health::MarkPlaces that say which implementation the calling thread is running; null before
+/// The health::HazardSlotPlaces that say which implementation the calling thread is running; null before
 /// the thread's first call. A thread pool lends the caller's marks to its threads while they work
 /// for the caller, so that a crash is attributed to the right implementation.
 extern thread_local constinit const void* thread_marks __attribute__((tls_model("initial-exec")));
 
 /// Uses the marks of another thread for the lifetime of this object.
-class LentMarks {
+class LentHazardSlot {
  public:
-  explicit LentMarks(const void* marks) : before_(thread_marks) { thread_marks = marks; }
-  ~LentMarks() { thread_marks = before_; }
-  LentMarks(const LentMarks&) = delete;
-  LentMarks& operator=(const LentMarks&) = delete;
+  explicit LentHazardSlot(const void* marks) : before_(thread_marks) { thread_marks = marks; }
+  ~LentHazardSlot() { thread_marks = before_; }
+  LentHazardSlot(const LentHazardSlot&) = delete;
+  LentHazardSlot& operator=(const LentHazardSlot&) = delete;
 
  private:
   const void* before_;

@@ -163,7 +163,7 @@ class ThreadPool::Crew {
     if ((door & kOpen) == 0 && door % kMost == 0) door_.notify_one();
   }
   void help() {
-    const LentMarks inside(loop_.marks);
+    const LentHazardSlot inside(loop_.marks);
     take_pieces();
   }
   void take_pieces() {
@@ -195,7 +195,7 @@ struct SharedLoop {
 
   static void take_pieces(void* loop) {
     SharedLoop& own = *static_cast<SharedLoop*>(loop);
-    const LentMarks inside(own.marks);
+    const LentHazardSlot inside(own.marks);
     const auto take = [&own] { return own.next.fetch_add(1, std::memory_order_relaxed); };
     for (int64_t i = take(); i < own.count; i = take()) own.body(own.context, i);
   }

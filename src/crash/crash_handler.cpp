@@ -54,7 +54,7 @@ bool own_fault(const siginfo_t& info) {
 thread_local constinit uint32_t ended_inside = 0;
 
 uint32_t innermost() {
-  const auto* const marks = static_cast<const MarkPlaces*>(base::thread_marks);
+  const auto* const marks = static_cast<const HazardSlotPlaces*>(base::thread_marks);
   return marks != nullptr ? marks->innermost() : ended_inside;
 }
 

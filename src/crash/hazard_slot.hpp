@@ -23,7 +23,7 @@ constexpr uint32_t number_in_marks(uint32_t implementation) {
 /// holds the number of an implementation that runs on the slow path, whose mark does not name it. A
 /// slot is in the thread's memory or in the crash journal, where it outlives the process. Only its
 /// thread writes it.
-struct alignas(64) MarkSlot {
+struct alignas(64) HazardSlot {
   std::atomic<uint64_t> marks[kMarkLevels] = {};
   std::atomic<uint32_t> running[kMarkLevels] = {};
   uint32_t unused[8] = {};
@@ -47,18 +47,18 @@ struct alignas(64) MarkSlot {
     for (auto& number : running) number.store(0, std::memory_order_relaxed);
   }
 };
-static_assert(sizeof(MarkSlot) == 128);
+static_assert(sizeof(HazardSlot) == 128);
 
 /// The slots of a thread, current and earlier ones: plans that a program bound may still use an
 /// earlier slot.
-struct MarkPlaces {
+struct HazardSlotPlaces {
   static constexpr uint32_t kMost = 16;
-  std::atomic<MarkSlot*> places[kMost] = {};  ///< null after the last one in use
+  std::atomic<HazardSlot*> places[kMost] = {};  ///< null after the last one in use
 
   /// The implementation that the thread is in; 0 = none. Safe in signal handlers.
   uint32_t innermost() const {
     for (uint32_t i = kMost; i-- > 0;) {
-      const MarkSlot* const place = places[i].load(std::memory_order_relaxed);
+      const HazardSlot* const place = places[i].load(std::memory_order_relaxed);
       if (place == nullptr) continue;
       if (const uint32_t number = place->innermost()) return number;
     }

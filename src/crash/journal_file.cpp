@@ -106,11 +106,11 @@ Status JournalFile::fill(int64_t now) {
       ::mmap(nullptr, kJournalMapped, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
   if (memory == MAP_FAILED) return cannot("map", path_, errno);
   header_ = new (memory) JournalHeader{};
-  slots_ = reinterpret_cast<MarkSlot*>(static_cast<char*>(memory) + kJournalHeaderSize);
+  slots_ = reinterpret_cast<HazardSlot*>(static_cast<char*>(memory) + kJournalHeaderSize);
   kJournalMagic.copy(header_->magic, sizeof header_->magic);
   header_->version = kJournalVersion;
   header_->header_size = kJournalHeaderSize;
-  header_->slot_size = sizeof(MarkSlot);
+  header_->slot_size = sizeof(HazardSlot);
   header_->slot_count = kJournalSlots;
   header_->levels = kMarkLevels;
   header_->process = static_cast<uint32_t>(::getpid());
@@ -121,7 +121,7 @@ Status JournalFile::fill(int64_t now) {
   return {};
 }
 
-MarkSlot* JournalFile::take_slot() {
+HazardSlot* JournalFile::take_slot() {
   for (size_t word = 0; word < taken_.size(); ++word) {
     uint64_t taken = taken_[word].load(std::memory_order_relaxed);
     while (taken != UINT64_MAX) {
@@ -134,7 +134,7 @@ MarkSlot* JournalFile::take_slot() {
   return nullptr;
 }
 
-void JournalFile::give_back(MarkSlot* slot) {
+void JournalFile::give_back(HazardSlot* slot) {
   slot->clear();
   const auto index = static_cast<size_t>(slot - slots_);
   taken_[index / 64].fetch_and(~(uint64_t{1} << index % 64));

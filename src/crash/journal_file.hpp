@@ -19,7 +19,7 @@ inline constexpr std::string_view kJournalMagic = "OPMUXJNL";
 inline constexpr uint32_t kJournalVersion = 1;
 inline constexpr uint32_t kJournalHeaderSize = 4096;
 inline constexpr uint32_t kJournalSlots = 512;
-inline constexpr uint32_t kJournalMapped = kJournalHeaderSize + kJournalSlots * sizeof(MarkSlot);
+inline constexpr uint32_t kJournalMapped = kJournalHeaderSize + kJournalSlots * sizeof(HazardSlot);
 /// Stored in place of a signal number if the process ended by exit() inside an implementation.
 inline constexpr uint32_t kEndedByExit = 1000;
 
@@ -81,7 +81,7 @@ class JournalFile {
 
   const std::string& path() const { return path_; }
   JournalHeader& header() const { return *header_; }
-  std::span<MarkSlot> slots() const { return {slots_, kJournalSlots}; }
+  std::span<HazardSlot> slots() const { return {slots_, kJournalSlots}; }
   bool contains(const void* address) const {
     const auto at = reinterpret_cast<uintptr_t>(address);
     const auto start = reinterpret_cast<uintptr_t>(header_);
@@ -89,8 +89,8 @@ class JournalFile {
   }
 
   /// A free slot; null if all are taken. Thread-safe.
-  MarkSlot* take_slot();
-  void give_back(MarkSlot* slot);
+  HazardSlot* take_slot();
+  void give_back(HazardSlot* slot);
 
   /// Appends all names or none. Must be called before an implementation with one of these numbers
   /// runs.
@@ -109,7 +109,7 @@ class JournalFile {
   std::string path_;
   base::Descriptor file_;
   JournalHeader* header_ = nullptr;
-  MarkSlot* slots_ = nullptr;
+  HazardSlot* slots_ = nullptr;
   uint64_t size_ = 0;
   std::array<std::atomic<uint64_t>, kJournalSlots / 64> taken_{};
 };

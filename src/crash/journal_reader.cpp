@@ -22,7 +22,7 @@ Names read_names(std::string_view text) {
   return names;
 }
 
-void add_in_flight(const MarkSlot& slot, const Names& names, JournalEnd& end) {
+void add_in_flight(const HazardSlot& slot, const Names& names, JournalEnd& end) {
   for (uint32_t level = 0; level < kMarkLevels; ++level) {
     const uint32_t number = slot.number_at(level);
     if (number == 0) continue;
@@ -52,7 +52,7 @@ Status check_header(const JournalHeader& header, size_t size) {
             base::concat("the journal has version ", header.version, ", this build reads version ",
                          kJournalVersion)};
   }
-  if (header.header_size != kJournalHeaderSize || header.slot_size != sizeof(MarkSlot) ||
+  if (header.header_size != kJournalHeaderSize || header.slot_size != sizeof(HazardSlot) ||
       header.slot_count != kJournalSlots || header.levels != kMarkLevels) {
     return damaged("the sizes in the header do not match the version");
   }
@@ -78,9 +78,9 @@ Result<JournalEnd> read_journal(std::string_view bytes) {
   end.thread_known = header.fault_known.load() != 0;
   const Names names = read_names(bytes.substr(kJournalMapped));
   for (uint32_t i = 0; i < kJournalSlots; ++i) {
-    alignas(MarkSlot) std::byte slot[sizeof(MarkSlot)];
-    std::memcpy(slot, bytes.data() + kJournalHeaderSize + i * sizeof(MarkSlot), sizeof slot);
-    add_in_flight(*reinterpret_cast<const MarkSlot*>(slot), names, end);
+    alignas(HazardSlot) std::byte slot[sizeof(HazardSlot)];
+    std::memcpy(slot, bytes.data() + kJournalHeaderSize + i * sizeof(HazardSlot), sizeof slot);
+    add_in_flight(*reinterpret_cast<const HazardSlot*>(slot), names, end);
   }
   if (end.signal == 0) return end;
   const auto culprit = names.find(header.fault_number.load());

@@ -114,21 +114,21 @@ void ProcessJournal::reopen_in_child() {
   });
 }
 
-MarkSlot* ProcessJournal::take_slot() {
+HazardSlot* ProcessJournal::take_slot() {
   if (forked_.load(std::memory_order_relaxed)) reopen_in_child();
   JournalFile* const file = file_.load(std::memory_order_acquire);
   if (file == nullptr) return nullptr;
-  if (MarkSlot* const slot = file->take_slot()) return slot;
+  if (HazardSlot* const slot = file->take_slot()) return slot;
   left_out_.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
 }
 
-void ProcessJournal::give_back(MarkSlot* slot) {
+void ProcessJournal::give_back(HazardSlot* slot) {
   JournalFile* const file = file_.load(std::memory_order_acquire);
   if (file != nullptr && file->contains(slot)) file->give_back(slot);
 }
 
-bool ProcessJournal::holds(const MarkSlot* slot) const {
+bool ProcessJournal::holds(const HazardSlot* slot) const {
   const JournalFile* const file = file_.load(std::memory_order_acquire);
   return file != nullptr && file->contains(slot);
 }

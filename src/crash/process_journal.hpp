@@ -33,10 +33,10 @@ class ProcessJournal {
   /// Changes whenever threads should take a new slot; 0 if there is no journal.
   uint64_t version() const { return version_.load(std::memory_order_relaxed); }
   /// A slot for the calling thread; null if there is no journal or all slots are taken.
-  MarkSlot* take_slot();
-  void give_back(MarkSlot* slot);
+  HazardSlot* take_slot();
+  void give_back(HazardSlot* slot);
   /// Whether a slot is in the current journal file.
-  bool holds(const MarkSlot* slot) const;
+  bool holds(const HazardSlot* slot) const;
   /// Whether the crash handler is installed, so that threads need an alternate signal stack.
   bool has_handler() const { return handler_.load(std::memory_order_relaxed); }
 

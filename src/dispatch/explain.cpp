@@ -151,7 +151,7 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   load_waiting_plugins(slot);
   CheckedArguments checked;
   if (Status status = check(*slot.schema, site, values, checked); !status.ok()) return status;
-  const ColdMark mark;
+  const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return too_deep(slot);
   OperatorState* state = slot.current.load(std::memory_order_acquire);
   if (state == nullptr) return withdrawn(slot);

@@ -29,7 +29,7 @@ int journal_kills() {
   while (true) {
     if (!journal.join(folder, false, 1).ok()) ::_exit(1);
     if (number == 0 && ::write(at_work, "!", 1) != 1) ::_exit(1);
-    crash::MarkSlot* const slot = journal.take_slot();
+    crash::HazardSlot* const slot = journal.take_slot();
     for (int i = 0; i < 20; ++i) {
       const crash::JournalName name{++number % crash::kNumberMask + 1, false,
                                     "b" + std::to_string(number),

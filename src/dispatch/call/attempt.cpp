@@ -82,7 +82,7 @@ Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const schema::Signat
   Attempt tried;
   const registry::Kernel& kernel = plan.candidate->implementation->kernel;
   opmux_call& call = frame.call();
-  const RunningMark inside(*plan.candidate->implementation);
+  const RunningCallGuard inside(*plan.candidate->implementation);
   plan.candidate->implementation->backend->mark_used();
   Status status = load_pack(plan, signature, call, tried.pack);
   if (status.ok()) status = prepare(slot, plan, signature, call, tried.prepared);
@@ -196,7 +196,7 @@ Status no_reference(const OperatorSlot& slot, std::string_view why) {
 }  // namespace
 
 Status run_reference(OperatorSlot& slot, const schema::Arguments& arguments, uint32_t tag) {
-  const ColdMark mark;
+  const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return too_deep(slot);
   OperatorState* state = slot.current.load(std::memory_order_acquire);
   if (state == nullptr) return withdrawn(slot);

@@ -276,7 +276,7 @@ class SlowCall {
   Engine& engine_;
   const CallSettings settings_;
   CallReport* report_;
-  ColdMark mark_;
+  SlowPathGuard mark_;
   OperatorState* state_ = nullptr;
   DecisionSpace* space_ = nullptr;
   uint64_t epoch_ = 0;
@@ -383,7 +383,7 @@ Status::Detail* recover(GuardedPlan& plan, int32_t outcome) noexcept {
 
 Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
                                       uint32_t tag, bool capturing) {
-  const ColdMark mark;
+  const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return too_deep(slot);
   OperatorState* state = slot.current.load(std::memory_order_acquire);
   if (state == nullptr) return withdrawn(slot);

@@ -83,7 +83,7 @@ void follow_journal(ThreadBlock& block) {
   if (journal.holds(block.slot)) return;
   for (auto& place : block.places.places) {
     if (place.load(std::memory_order_relaxed) != nullptr) continue;
-    crash::MarkSlot* const slot = journal.take_slot();
+    crash::HazardSlot* const slot = journal.take_slot();
     if (slot == nullptr) return;
     place.store(slot, std::memory_order_release);
     block.slot = slot;

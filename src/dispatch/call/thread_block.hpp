@@ -41,7 +41,7 @@ inline constexpr uint64_t kColdBit = crash::kColdBit;
 ///
 /// The hazard slots are in the process's crash journal if it has one, otherwise in `own_slot`. They
 /// move only while the thread has no call in flight. A bound plan may keep using an earlier
-/// MarkSlot, so scans cover all of `places`.
+/// HazardSlot, so scans cover all of `places`.
 ///
 /// Owned by its thread; other threads read the hazard slots, `places`, `all_plans` and `moving`.
 struct alignas(64) ThreadBlock {
@@ -51,12 +51,12 @@ struct alignas(64) ThreadBlock {
   uint32_t line_count = 0;         ///< length of `recent`
   std::atomic<uint64_t>* marks = own_slot.marks;  ///< `slot->marks`, one hazard slot per level
 
-  crash::MarkSlot* slot = &own_slot;
-  crash::MarkSlot own_slot;
-  crash::MarkPlaces places;      ///< every MarkSlot this thread has used; the last is current
-  uint64_t journal_version = 0;  ///< journal version at the last request for a slot
-  uint64_t cold_sequence = 0;    ///< payload of the last cold mark
-  uint64_t next_layout = 0;      ///< next layout number in the range reserved for this thread
+  crash::HazardSlot* slot = &own_slot;
+  crash::HazardSlot own_slot;
+  crash::HazardSlotPlaces places;  ///< every HazardSlot this thread has used; the last is current
+  uint64_t journal_version = 0;    ///< journal version at the last request for a slot
+  uint64_t cold_sequence = 0;      ///< payload of the last cold mark
+  uint64_t next_layout = 0;        ///< next layout number in the range reserved for this thread
   std::vector<std::unique_ptr<std::byte[]>> memory;     ///< backs the plans until the thread ends
   std::vector<std::unique_ptr<std::byte[]>> workspace;  ///< grow-only; the last one is current
   size_t workspace_size = 0;

@@ -37,7 +37,7 @@ Reason run_verifier(const registry::ImplementationRecord& implementation,
   const Listed listed{&implementation, &signature};
   const opmux_facts facts{sizeof(opmux_facts), 0, &listed, get_fact};
   base::ErrorSink why;
-  const RunningMark inside(implementation);
+  const RunningCallGuard inside(implementation);
   const int32_t outcome =
       implementation.kernel.verify(implementation.kernel.user_data, &facts, why.c());
   if (outcome == OPMUX_OK) return Reason::none;

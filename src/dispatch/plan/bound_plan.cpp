@@ -80,7 +80,7 @@ void PlanControl::keep(const schema::Arguments& given, const schema::BoundDims& 
 
 void PlanControl::reconsider() {
   if (state() == PlanState::revoked) return;
-  const ColdMark mark;
+  const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return;
   OperatorState* now = slot->current.load(std::memory_order_acquire);
   PlanState next = PlanState::revoked;
@@ -219,7 +219,7 @@ Next BoundPlan::after_failed_preparation(const ChosenForPlan& chosen, const Plan
 
 Status BoundPlan::prepare(const schema::Signature& signature, const PlanRecord& plan) {
   const registry::Kernel& kernel = plan.candidate->implementation->kernel;
-  const RunningMark inside(*plan.candidate->implementation);
+  const RunningCallGuard inside(*plan.candidate->implementation);
   plan.candidate->implementation->backend->mark_used();
   prepared_ = nullptr;
   if (Status status = load_pack(signature, plan); !status.ok()) return status;
@@ -376,7 +376,7 @@ Status::Detail* BoundPlan::call(const CallSite& site, const ArgValue* values) no
 }
 
 void BoundPlan::renew_guard() {
-  const ColdMark mark;
+  const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return;
   control_->guard_outdated.store(false, std::memory_order_release);
   OperatorState* state = slot_->current.load(std::memory_order_acquire);

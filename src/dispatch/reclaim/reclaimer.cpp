@@ -13,8 +13,9 @@ namespace {
 /// call happen before the object is freed.
 template <class Visit>
 void for_each_mark(const ThreadBlock& block, Visit&& visit) {
-  for (uint32_t place = 0; place < crash::MarkPlaces::kMost; ++place) {
-    const crash::MarkSlot* const slot = block.places.places[place].load(std::memory_order_acquire);
+  for (uint32_t place = 0; place < crash::HazardSlotPlaces::kMost; ++place) {
+    const crash::HazardSlot* const slot =
+        block.places.places[place].load(std::memory_order_acquire);
     if (slot == nullptr) return;
     for (uint32_t level = 0; level < kMaxDepth; ++level) {
       const uint64_t mark = slot->marks[level].load(std::memory_order_acquire);

@@ -11,21 +11,21 @@ namespace opmux::dispatch {
 /// slow paths, because a cold mark does not name a plan and thus no implementation. The signal
 /// fences keep the compiler from moving the implementation's code out of the recorded section; a
 /// signal handler on this thread reads the number.
-class RunningMark {
+class RunningCallGuard {
  public:
-  explicit RunningMark(const registry::ImplementationRecord& implementation) {
+  explicit RunningCallGuard(const registry::ImplementationRecord& implementation) {
     const ThreadBlock& block = own_thread_block();
     number_ = &block.slot->running[std::max(block.depth(), 1u) - 1];
     before_ =
         number_->exchange(crash::number_in_marks(implementation.number), std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
-  ~RunningMark() {
+  ~RunningCallGuard() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     number_->store(before_, std::memory_order_relaxed);
   }
-  RunningMark(const RunningMark&) = delete;
-  RunningMark& operator=(const RunningMark&) = delete;
+  RunningCallGuard(const RunningCallGuard&) = delete;
+  RunningCallGuard& operator=(const RunningCallGuard&) = delete;
 
  private:
   std::atomic<uint32_t>* number_;
@@ -38,16 +38,16 @@ class RunningMark {
 ///
 /// If all kMaxDepth slots are in use, the guard protects nothing and depth() == kMaxDepth. The
 /// caller must check this and must not read any state.
-class ColdMark {
+class SlowPathGuard {
  public:
-  ColdMark() : block_(own_thread_block()), depth_(block_.depth()) {
+  SlowPathGuard() : block_(own_thread_block()), depth_(block_.depth()) {
     if (depth_ < kMaxDepth) block_.mark_cold(depth_);
   }
-  ~ColdMark() {
+  ~SlowPathGuard() {
     if (depth_ < kMaxDepth) block_.clear(depth_);
   }
-  ColdMark(const ColdMark&) = delete;
-  ColdMark& operator=(const ColdMark&) = delete;
+  SlowPathGuard(const SlowPathGuard&) = delete;
+  SlowPathGuard& operator=(const SlowPathGuard&) = delete;
 
   ThreadBlock& block() const { return block_; }
   uint32_t depth() const { return depth_; }

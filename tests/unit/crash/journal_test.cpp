@@ -133,8 +133,8 @@ TEST(Journal, of_the_parent_is_left_alone_by_a_forked_child) {
   EXPECT_EQ(file->slots()[9].innermost(), 0u);
 }
 
-TEST(MarkSlot, the_deepest_level_is_the_innermost) {
-  MarkSlot slot;
+TEST(HazardSlot, the_deepest_level_is_the_innermost) {
+  HazardSlot slot;
   slot.marks[0].store(5);
   slot.marks[1].store(kColdBit | 4);
   EXPECT_EQ(slot.innermost(), 5u)

@@ -55,7 +55,7 @@ TEST(Reclaimer, waits_for_a_call_of_its_plan_and_for_no_other) {
 
 TEST(Reclaimer, sees_marks_at_levels_that_a_thread_used_before) {
   ThreadBlock& block = own_thread_block();
-  static crash::MarkSlot elsewhere;
+  static crash::HazardSlot elsewhere;
   block.places.places[1].store(&elsewhere);
   elsewhere.marks[2].store(7);
   Reclaimer reclaimer;
@@ -83,12 +83,12 @@ TEST(Reclaimer, waits_for_every_reader) {
   Reclaimer reclaimer;
   bool freed = false;
   {
-    const ColdMark mark;
+    const SlowPathGuard mark;
     retire(reclaimer, freed, 7);
     EXPECT_FALSE(freed);
   }
   {
-    const ColdMark later;  // A different slot value than the one that was seen.
+    const SlowPathGuard later;  // A different slot value than the one that was seen.
     reclaimer.collect();
     EXPECT_TRUE(freed);
   }
@@ -127,7 +127,7 @@ TEST(ThreadBlock, depth_is_the_first_free_level_and_at_most_eight) {
   for (uint32_t level = 0; level < kMaxDepth; ++level) block.marks[level].store(level + 1);
   EXPECT_EQ(block.depth(), kMaxDepth);
   {
-    const ColdMark none;
+    const SlowPathGuard none;
     EXPECT_EQ(none.depth(), kMaxDepth);
   }
   EXPECT_EQ(block.marks[kMaxDepth - 1].load(), kMaxDepth)
