@@ -47,7 +47,7 @@ Engine::~Engine() {
 /// Runs in a forked child: revokes bound plans of lost backends and discards the decisions of
 /// operators that have a fork-sensitive backend.
 void Engine::after_fork() {
-  fork_sensitive_.for_each([](PlanControl& plan) {
+  fork_sensitive_.for_each([](BoundPlanState& plan) {
     if (!plan.implementation->backend->lost_by_fork()) return;
     plan.hot.state.store(static_cast<uint32_t>(PlanState::revoked), std::memory_order_release);
   });
@@ -167,7 +167,7 @@ void Engine::tell_if_waiting() {
 }
 
 uint64_t Engine::publish(const std::function<Sources()>& latest) {
-  std::vector<std::shared_ptr<PlanControl>> plans;
+  std::vector<std::shared_ptr<BoundPlanState>> plans;
   const uint64_t generation = with_published([&](Published& published) {
     Sources sources = latest();
     const uint64_t next = generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
@@ -212,7 +212,8 @@ std::vector<Engine::DecidedClass> Engine::decided() {
         const CandidateParts* const chosen =
             choice.rests != nullptr ? choice.rests : choice.plans.front().candidate;
         std::vector<registry::ImplementationPtr> order;
-        for (const PlanRecord& plan : choice.plans) order.push_back(plan.candidate->implementation);
+        for (const RankedCandidate& plan : choice.plans)
+          order.push_back(plan.candidate->implementation);
         const std::string& note =
             choice.deviation.empty() ? choice.preference_unmet : choice.deviation;
         all.push_back({state->sources().op, std::move(facts), chosen->implementation,
@@ -225,7 +226,7 @@ std::vector<Engine::DecidedClass> Engine::decided() {
 }
 
 void Engine::decide_anew(const std::function<bool(const registry::OperatorRecord&)>& concerned) {
-  std::vector<std::shared_ptr<PlanControl>> plans;
+  std::vector<std::shared_ptr<BoundPlanState>> plans;
   with_published([&](Published& published) {
     std::vector<std::unique_ptr<Retired>> retired;
     for (const Published::Op& op : published.operators) {
@@ -259,8 +260,8 @@ void Engine::operator_changed(const std::string& op) {
   decide_anew([&](const registry::OperatorRecord& other) { return other.schema->name == op; });
 }
 
-std::vector<std::shared_ptr<PlanControl>> Engine::live_plans(Published& published) {
-  std::vector<std::shared_ptr<PlanControl>> live;
+std::vector<std::shared_ptr<BoundPlanState>> Engine::live_plans(Published& published) {
+  std::vector<std::shared_ptr<BoundPlanState>> live;
   for (const auto& weak : published.plans) {
     if (auto plan = weak.lock()) live.push_back(std::move(plan));
   }
@@ -268,11 +269,11 @@ std::vector<std::shared_ptr<PlanControl>> Engine::live_plans(Published& publishe
   return live;
 }
 
-void Engine::refresh_plans(const std::vector<std::shared_ptr<PlanControl>>& plans) {
+void Engine::refresh_plans(const std::vector<std::shared_ptr<BoundPlanState>>& plans) {
   for (const auto& plan : plans) plan->reconsider();
 }
 
-void Engine::add_plan(const std::shared_ptr<PlanControl>& control) {
+void Engine::add_plan(const std::shared_ptr<BoundPlanState>& control) {
   if ((control->implementation->backend->flags() & OPMUX_BACKEND_FORK_LOST) != 0) {
     control->place = &fork_sensitive_.enter(control.get());
   }
@@ -342,7 +343,7 @@ void add_thread_counts(const ThreadBlock& block, ThreadCounts& counts) {
   do {
     mine.clear();
     before = block.moving.load(std::memory_order_acquire);
-    const GuardedPlan* plan = block.all_plans.load(std::memory_order_acquire);
+    const CachedPlan* plan = block.all_plans.load(std::memory_order_acquire);
     for (; plan != nullptr; plan = plan->next_of_thread) {
       mine[plan->counted_for.load(std::memory_order_acquire)] +=
           plan->calls.load(std::memory_order_relaxed);
@@ -352,7 +353,7 @@ void add_thread_counts(const ThreadBlock& block, ThreadCounts& counts) {
   for (const auto& [counters, calls] : mine) counts[counters] += calls;
 }
 
-void add_plan_counts(PlanControl& plan, ThreadCounts& counts) {
+void add_plan_counts(BoundPlanState& plan, ThreadCounts& counts) {
   const std::lock_guard lock(plan.counting);
   if (plan.counts_for == nullptr) return;
   counts[plan.counts_for] += plan.hot.calls.load(std::memory_order_relaxed);

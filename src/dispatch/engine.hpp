@@ -20,7 +20,7 @@
 
 namespace opmux::dispatch {
 
-struct PlanControl;
+struct BoundPlanState;
 
 /// The services that an engine uses. All of them must outlive it.
 struct EngineParts {
@@ -110,7 +110,7 @@ class Engine {
   /// Drops all cached prepared states to free memory.
   void trim();
 
-  void add_plan(const std::shared_ptr<PlanControl>& control);
+  void add_plan(const std::shared_ptr<BoundPlanState>& control);
 
   std::vector<ImplementationStats> stats();
   size_t retired_waiting();
@@ -128,7 +128,7 @@ class Engine {
     };
     std::vector<Op> operators;
     std::map<uint32_t, std::pair<std::string, std::shared_ptr<ImplementationState>>> states;
-    std::vector<std::weak_ptr<PlanControl>> plans;
+    std::vector<std::weak_ptr<BoundPlanState>> plans;
     std::vector<std::unique_ptr<OperatorSlot>> slots;
     Reclaimer reclaimer;
   };
@@ -146,8 +146,8 @@ class Engine {
   void restore(Published& published) const;
   /// Logs a warning if many retired batches cannot be freed.
   void tell_if_waiting();
-  void refresh_plans(const std::vector<std::shared_ptr<PlanControl>>& plans);
-  std::vector<std::shared_ptr<PlanControl>> live_plans(Published& published);
+  void refresh_plans(const std::vector<std::shared_ptr<BoundPlanState>>& plans);
+  std::vector<std::shared_ptr<BoundPlanState>> live_plans(Published& published);
 
   void after_fork();
 
@@ -156,7 +156,7 @@ class Engine {
   OperatorNames names_;
   base::Published<policy::PolicySet> policies_;
   base::ForkGuarded<Published> published_;
-  PlanRoll fork_sensitive_;
+  PlanList fork_sensitive_;
 };
 
 }  // namespace opmux::dispatch

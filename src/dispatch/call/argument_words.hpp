@@ -22,7 +22,7 @@ struct ArgumentWords {
 
   /// True if every view has the layout number that the plan saw in the last call. Equal numbers
   /// imply equal device, element type, shape and strides.
-  [[gnu::always_inline]] bool same_layouts(const GuardedPlan& plan) const {
+  [[gnu::always_inline]] bool same_layouts(const CachedPlan& plan) const {
     uint64_t differs = 0;
 #pragma GCC unroll 4
     for (int i = 0; i < kTensors; ++i) differs |= plan.layouts[i] ^ tensor(i).layout();
@@ -31,7 +31,7 @@ struct ArgumentWords {
 
   /// Called when the views equal the tensors in `plan.exact`: gives plan and view the lower of
   /// their layout numbers, so that plans and views used together converge on one number.
-  void share_layouts(GuardedPlan& plan, ThreadBlock& block) const {
+  void share_layouts(CachedPlan& plan, ThreadBlock& block) const {
     const uint64_t fresh = plan.exact_layouts[0] == kNoLayout ? block.new_layouts() : 0;
 #pragma GCC unroll 4
     for (int i = 0; i < kTensors; ++i) {
@@ -48,7 +48,7 @@ struct ArgumentWords {
 
   /// Called after the plan stored the views' shapes: takes over their layout numbers and assigns
   /// new ones to views that have none.
-  void adopt_layouts(GuardedPlan& plan, ThreadBlock& block) const {
+  void adopt_layouts(CachedPlan& plan, ThreadBlock& block) const {
     uint64_t fresh = 0;
 #pragma GCC unroll 4
     for (int i = 0; i < kTensors; ++i) {
@@ -64,7 +64,7 @@ struct ArgumentWords {
   }
 
   /// True if the plan has already accepted views with these layout numbers.
-  [[gnu::always_inline]] bool met_before(GuardedPlan& plan) const {
+  [[gnu::always_inline]] bool met_before(CachedPlan& plan) const {
     uint64_t layouts[kTensors];
 #pragma GCC unroll 4
     for (int i = 0; i < kTensors; ++i) layouts[i] = tensor(i).layout();
@@ -75,18 +75,18 @@ struct ArgumentWords {
   }
 
   template <int kWords>
-  [[gnu::always_inline]] bool same_tensors(const GuardedPlan& plan) const {
+  [[gnu::always_inline]] bool same_tensors(const CachedPlan& plan) const {
     WordPair differs{};
 #pragma GCC unroll 4
     for (int i = 0; i < kTensors; ++i) {
-      differs |= GuardedPlan::tensor_differs<kWords>(plan.exact + i * (2 + 2 * kWords), tensor(i));
+      differs |= CachedPlan::tensor_differs<kWords>(plan.exact + i * (2 + 2 * kWords), tensor(i));
     }
     return is_zero(differs);
   }
 
   /// True if the tensors equal those of the last call. Always false for ranks above 4 and for plans
   /// that guard more than tensors.
-  [[gnu::always_inline]] bool same(const GuardedPlan& plan) const {
+  [[gnu::always_inline]] bool same(const CachedPlan& plan) const {
     if (plan.compare == Comparison::pairs) return same_tensors<2>(plan);
     if (plan.compare == Comparison::quads) return same_tensors<4>(plan);
     return false;
@@ -94,7 +94,7 @@ struct ArgumentWords {
 
   /// True if device, rank and element type of every tensor match the last call.
   template <int kWords>
-  [[gnu::always_inline]] bool same_kinds(const GuardedPlan& plan) const {
+  [[gnu::always_inline]] bool same_kinds(const CachedPlan& plan) const {
     WordPair differs{};
 #pragma GCC unroll 4
     for (int i = 0; i < kTensors; ++i) {
@@ -105,7 +105,7 @@ struct ArgumentWords {
 
   /// True if only free dimensions differ from the last call, and these are equal in all tensors.
   template <int kWords>
-  [[gnu::always_inline]] bool differ_freely(const GuardedPlan& plan) const {
+  [[gnu::always_inline]] bool differ_freely(const CachedPlan& plan) const {
     const FreeDims& dims = plan.free;
     WordPair wrong{};
 #pragma GCC unroll 4
@@ -128,7 +128,7 @@ struct ArgumentWords {
   }
 
   template <int kWords>
-  bool same_strides(const GuardedPlan& plan) const {
+  bool same_strides(const CachedPlan& plan) const {
     WordPair differs{};
     for (int i = 0; i < kTensors; ++i) {
       const uint64_t* kept = plan.exact + i * (2 + 2 * kWords) + 2 + kWords;
@@ -141,7 +141,7 @@ struct ArgumentWords {
 
   /// Stores shapes and strides in the plan. Device, rank and element type must be unchanged.
   template <int kWords>
-  [[gnu::always_inline]] void remember(GuardedPlan& plan) const {
+  [[gnu::always_inline]] void remember(CachedPlan& plan) const {
 #pragma GCC unroll 4
     for (int i = 0; i < kTensors; ++i) {
       uint64_t* kept = plan.exact + i * (2 + 2 * kWords) + 2;
@@ -153,7 +153,7 @@ struct ArgumentWords {
     }
   }
 
-  [[gnu::always_inline]] void set(GuardedPlan& plan) const {
+  [[gnu::always_inline]] void set(CachedPlan& plan) const {
     opmux_arg* args = plan.args;
 #pragma GCC unroll 4
     for (int i = 0; i < kTensors + kScalars; ++i) {

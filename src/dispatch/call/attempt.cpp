@@ -21,7 +21,7 @@ std::byte* aligned(std::byte* memory) {
 
 /// Gets or builds the prepared state of a call and puts it into the frame. Does nothing if the
 /// implementation has no plan().
-Status prepare(OperatorSlot& slot, const PlanRecord& plan, const schema::Signature& signature,
+Status prepare(OperatorSlot& slot, const RankedCandidate& plan, const schema::Signature& signature,
                opmux_call& call, PreparedPtr& prepared) {
   if (plan.candidate->prepared == nullptr) return {};
   auto found = plan.candidate->prepared->get(
@@ -35,7 +35,7 @@ Status prepare(OperatorSlot& slot, const PlanRecord& plan, const schema::Signatu
 
 /// Returns the entry to run: the tap's if calls are sampled. Transformed calls bypass the tap,
 /// because it would compare copies of the tensors instead of the caller's.
-const registry::RunEntry& entry_of(const PlanRecord& plan) {
+const registry::RunEntry& entry_of(const RankedCandidate& plan) {
   CallTap* const tap = plan.candidate->tap.get();
   if (tap == nullptr) return plan.candidate->implementation->entry;
   if (!plan.transforms.any()) return tap->entry();
@@ -45,7 +45,7 @@ const registry::RunEntry& entry_of(const PlanRecord& plan) {
 
 }  // namespace
 
-Status load_pack(const PlanRecord& plan, const schema::Signature& signature, opmux_call& call,
+Status load_pack(const RankedCandidate& plan, const schema::Signature& signature, opmux_call& call,
                  PackPtr& pack) {
   const schema::Arguments& arguments = *signature.arguments;
   const int at = packed_argument(*plan.candidate->implementation, *signature.schema, arguments);
@@ -77,7 +77,7 @@ void* workspace_for(uint64_t size, bool nested, std::unique_ptr<std::byte[]>& ow
   return start;
 }
 
-Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const schema::Signature& signature,
+Attempt attempt(OperatorSlot& slot, const RankedCandidate& plan, const schema::Signature& signature,
                 StackFrame& frame) {
   Attempt tried;
   const registry::Kernel& kernel = plan.candidate->implementation->kernel;
@@ -108,7 +108,7 @@ Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const schema::Signat
   return tried;
 }
 
-Attempt attempt_transformed(OperatorSlot& slot, const PlanRecord& plan,
+Attempt attempt_transformed(OperatorSlot& slot, const RankedCandidate& plan,
                             const schema::Signature& signature, const CallSettings& settings) {
   TransformedArguments arguments(signature, plan.transforms);
   Attempt tried;
@@ -216,7 +216,7 @@ Status run_reference(OperatorSlot& slot, const schema::Arguments& arguments, uin
       continue;
     }
     StackFrame frame(state->schema(), arguments, {.tag = tag, .max_threads = 1});
-    const PlanRecord plan{0, &(*space.candidates())[i]};
+    const RankedCandidate plan{0, &(*space.candidates())[i]};
     const Attempt tried = attempt(slot, plan, signature, frame);
     if (tried.outcome == Code::ok) return {};
     return {tried.outcome, "call." + std::string(opmux::name_of(tried.outcome)), tried.text};

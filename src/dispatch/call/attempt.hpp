@@ -26,18 +26,18 @@ struct Attempt {
 
 /// Runs a candidate on a frame: sets up pack, prepared state and workspace, then runs the kernel.
 /// Does not count the outcome.
-Attempt attempt(OperatorSlot& slot, const PlanRecord& plan, const schema::Signature& signature,
+Attempt attempt(OperatorSlot& slot, const RankedCandidate& plan, const schema::Signature& signature,
                 StackFrame& frame);
 
 /// attempt() with the plan's transforms: copies the tensors first, and copies the results back
 /// afterwards.
-Attempt attempt_transformed(OperatorSlot& slot, const PlanRecord& plan,
+Attempt attempt_transformed(OperatorSlot& slot, const RankedCandidate& plan,
                             const schema::Signature& signature, const CallSettings& settings);
 
 /// Puts the packed copy of the call's constant into the frame and packs it on first use. Does
 /// nothing if the call has no constant or the implementation does not pack. Fails with the
 /// implementation's outcome.
-Status load_pack(const PlanRecord& plan, const schema::Signature& signature, opmux_call& call,
+Status load_pack(const RankedCandidate& plan, const schema::Signature& signature, opmux_call& call,
                  PackPtr& pack);
 
 /// Returns memory for a kernel's workspace, owned by the calling thread. A nested call gets

@@ -11,7 +11,7 @@ namespace {
 
 /// Runs a plan whose frame is filled in and whose mark is in hazard slot 0. On success clears the
 /// slot; on any other outcome recover() continues with the arguments in the plan's frame.
-[[gnu::always_inline]] inline Status::Detail* run(GuardedPlan& plan) {
+[[gnu::always_inline]] inline Status::Detail* run(CachedPlan& plan) {
   plan.error.text_size = 0;
   const int32_t outcome = plan.run(plan.user_data, &plan.call);
   plan.count_call();
@@ -25,7 +25,7 @@ namespace {
 /// Stores the plan id in hazard slot 0. The store must precede the epoch load in current(): the
 /// compiler fence keeps their order in the program, and the writer's membarrier orders them in
 /// hardware (see ThreadBlock).
-[[gnu::always_inline]] inline void mark(ThreadBlock& block, const GuardedPlan& plan) {
+[[gnu::always_inline]] inline void mark(ThreadBlock& block, const CachedPlan& plan) {
   block.marks[0].store(plan.plan_id, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
@@ -33,7 +33,7 @@ namespace {
 /// True if the plan was built for this epoch, context and call site. Call it after mark(); while it
 /// is true and the mark is set, everything the plan points to stays alive. The call site gives the
 /// kinds of the arguments, so no argument may be read as a tensor before this check.
-[[gnu::always_inline]] inline bool current(const GuardedPlan& plan, const OperatorSlot& slot,
+[[gnu::always_inline]] inline bool current(const CachedPlan& plan, const OperatorSlot& slot,
                                            const ThreadBlock& block, uint64_t site) {
   const uint64_t epoch = slot.epoch.load(std::memory_order_acquire);
   return ((plan.epoch ^ epoch) | (plan.context ^ block.context) | (plan.site.word() ^ site)) == 0;
@@ -47,11 +47,11 @@ namespace {
 
 /// True if a current plan accepts these arguments. If their shapes differ from the last call, the
 /// plan stores them for the next comparison.
-bool takes(GuardedPlan& plan, const ArgValue* values) {
+bool takes(CachedPlan& plan, const ArgValue* values) {
   if (plan.same_tensors(values) && (!plan.value_guarded || plan.same_values(values))) return true;
-  const GuardedPlan::Fit fit = plan.fit(values);
-  if (fit == GuardedPlan::Fit::no) return false;
-  if (fit == GuardedPlan::Fit::other_class && !plan.move_to_class(values)) return false;
+  const CachedPlan::Fit fit = plan.fit(values);
+  if (fit == CachedPlan::Fit::no) return false;
+  if (fit == CachedPlan::Fit::other_class && !plan.move_to_class(values)) return false;
   plan.remember(values);
   return true;
 }
@@ -59,7 +59,7 @@ bool takes(GuardedPlan& plan, const ArgValue* values) {
 /// Copies the options of a call into a plan's frame. False if the tag or the number of threads
 /// differs, because decisions depend on the tag and prepared states on the number of threads. The
 /// other options may change from call to call.
-bool takes_settings(GuardedPlan& plan, const CallSettings& settings) {
+bool takes_settings(CachedPlan& plan, const CallSettings& settings) {
   if (plan.call.max_threads != settings.max_threads || plan.call.tag != settings.tag) return false;
   // The workspace size may depend on whether the caller lends threads.
   if ((plan.call.parallel_for == nullptr) != (settings.parallel_for == nullptr)) return false;
@@ -73,8 +73,8 @@ bool takes_settings(GuardedPlan& plan, const CallSettings& settings) {
 /// takes the slow path.
 Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const ArgValue* values) {
   ThreadBlock& block = *thread_block;
-  GuardedPlan* const first = block.recent[slot.number];
-  GuardedPlan* plan = first;
+  CachedPlan* const first = block.recent[slot.number];
+  CachedPlan* plan = first;
   do {
     mark(block, *plan);
     if (current(*plan, slot, block, site.word()) && plan->site == site && takes(*plan, values)) {
@@ -92,8 +92,8 @@ Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const Ar
 Status::Detail* call_any_plan_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                                    const CallSettings* settings) {
   ThreadBlock& block = *thread_block;
-  GuardedPlan* const first = block.recent[slot.number];
-  GuardedPlan* plan = first;
+  CachedPlan* const first = block.recent[slot.number];
+  CachedPlan* plan = first;
   do {
     mark(block, *plan);
     if (current(*plan, slot, block, site.word()) && plan->site == site &&
@@ -112,7 +112,7 @@ Status::Detail* call_any_plan_with(OperatorSlot& slot, const CallSite& site, con
 /// Checks dimensions that differ from the last call one by one. True if this plan, or the plan of
 /// the new shapes' class, is valid for them.
 template <class Words>
-[[gnu::noinline]] bool takes_dims(GuardedPlan& plan, const Words& words) {
+[[gnu::noinline]] bool takes_dims(CachedPlan& plan, const Words& words) {
   ArgValue values[4];
   words.unpack(values);
   if (!plan.program.usable || !plan.program.holds(values)) return false;
@@ -126,7 +126,7 @@ template <class Words>
 /// True if a marked, current plan accepts views whose layout numbers it does not know: they have
 /// the same shapes as last time, or other shapes that the plan is valid for.
 template <int kWords, class Words>
-[[gnu::always_inline]] inline bool takes_views(GuardedPlan& plan, const Words& words) {
+[[gnu::always_inline]] inline bool takes_views(CachedPlan& plan, const Words& words) {
   ThreadBlock& block = *thread_block;
   if (words.template same_tensors<kWords>(plan)) {
     words.share_layouts(plan, block);
@@ -149,7 +149,7 @@ template <class Words>
                                                         uint64_t d) {
   const Words words{{a, b, c, d}};
   ThreadBlock& block = *thread_block;
-  GuardedPlan& plan = *block.recent[slot.number];
+  CachedPlan& plan = *block.recent[slot.number];
   if (plan.nothing_declined() && words.met_before(plan)) {
     words.set(plan);
     return run(plan);
@@ -211,7 +211,7 @@ Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t a, uint64
   if (!has_line(block, slot)) [[unlikely]] {
     return call_unpacked(slot, site, a, b, c, d);
   }
-  GuardedPlan& plan = *block.recent[slot.number];
+  CachedPlan& plan = *block.recent[slot.number];
   mark(block, plan);
   if (!current(plan, slot, block, site)) [[unlikely]] {
     block.clear(0);

@@ -118,7 +118,7 @@ class SlowCall {
     bool only_declined = true;
     Status last;
     while (at < choice.plans.size()) {
-      const PlanRecord& plan = choice.plans[at];
+      const RankedCandidate& plan = choice.plans[at];
       health::Pass pass;
       if (plan.candidate->watch != nullptr) {
         // An armed breaker is consulted on every call, so neither this plan nor a fallback after it
@@ -176,13 +176,13 @@ class SlowCall {
     return first;
   }
 
-  Attempt try_as_planned(const PlanRecord& plan) {
+  Attempt try_as_planned(const RankedCandidate& plan) {
     if (plan.transforms.any()) return attempt_transformed(slot_, plan, signature_, settings_);
     StackFrame frame(state_->schema(), checked_.arguments, settings_);
     return attempt(slot_, plan, signature_, frame);
   }
 
-  Attempt try_plan(const PlanRecord& plan, bool stands_in) {
+  Attempt try_plan(const RankedCandidate& plan, bool stands_in) {
     const uint64_t started = now();
     Attempt tried = try_as_planned(plan);
     if (report_ != nullptr) {
@@ -197,14 +197,14 @@ class SlowCall {
     return tried;
   }
 
-  void keep_plan(const PlanRecord& plan, bool stands_in, const Attempt& tried, const CallSite& site,
-                 const ArgValue* values) {
+  void keep_plan(const RankedCandidate& plan, bool stands_in, const Attempt& tried,
+                 const CallSite& site, const ArgValue* values) {
     install(mark_.block(), slot_, *state_,
             {epoch_, mark_.block().context, &site, values, &checked_.arguments, &plan, space_,
              tried.prepared.get(), tried.pack.get(), stands_in, settings_});
   }
 
-  Status failure(const PlanRecord& plan, const Attempt& tried) const {
+  Status failure(const RankedCandidate& plan, const Attempt& tried) const {
     std::string text =
         plan.candidate->implementation->id + " " + std::string(opmux::name_of(tried.outcome));
     if (!tried.text.empty()) text += ": " + tried.text;
@@ -218,7 +218,7 @@ class SlowCall {
 
   health::BreakerKey breaker_key() const { return health::BreakerKey::of(signature_); }
 
-  static bool times(const PlanRecord& plan) {
+  static bool times(const RankedCandidate& plan) {
     return plan.candidate->watch != nullptr && plan.candidate->watch->times_calls() &&
            plan.candidate->implementation->backend->history() == nullptr;
   }
@@ -231,7 +231,7 @@ class SlowCall {
 
   /// Handles a candidate whose breaker rejects the call: the breaker opened after the decision, or
   /// it is half open and has no probe permit left.
-  Status not_admitted(const PlanRecord& plan) {
+  Status not_admitted(const RankedCandidate& plan) {
     const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
     const std::string text = what_rests(*plan.candidate);
     plan.candidate->counters->refused.fetch_add(1, std::memory_order_relaxed);
@@ -244,13 +244,13 @@ class SlowCall {
     return {Code::no_candidate, std::string(code_of(registry::Reason::health_open)), text};
   }
 
-  void tell_health(const PlanRecord& plan, Code outcome, const health::Pass& pass) {
+  void tell_health(const RankedCandidate& plan, Code outcome, const health::Pass& pass) {
     const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
     if (engine_.parts().health->on_outcome(implementation, signature_, outcome, pass))
       engine_.health_changed(implementation);
   }
 
-  void note_outcome(const PlanRecord& plan, const Attempt& tried, const Choice& choice,
+  void note_outcome(const RankedCandidate& plan, const Attempt& tried, const Choice& choice,
                     const health::Pass& pass) {
     count(*plan.candidate->counters, tried.outcome);
     if (counts_as_declined(tried.outcome) && !choice.strict) {
@@ -264,7 +264,7 @@ class SlowCall {
     tell_health(plan, tried.outcome, pass);
   }
 
-  void note_fallback(const PlanRecord& plan, const Attempt& tried) {
+  void note_fallback(const RankedCandidate& plan, const Attempt& tried) {
     const Status why = failure(plan, tried);
     tell_fallback(slot_, *plan.candidate->implementation, tried.outcome, why.message());
     if (report_ == nullptr) return;
@@ -353,7 +353,7 @@ Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgV
   return status.release();
 }
 
-Status::Detail* recover(GuardedPlan& plan, int32_t outcome) noexcept {
+Status::Detail* recover(CachedPlan& plan, int32_t outcome) noexcept {
   // The fast path counted the call before it looked at the outcome; undo that.
   plan.calls.store(plan.calls.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   std::array<ArgValue, OPMUX_MAX_ARGS> values;

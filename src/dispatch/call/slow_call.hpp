@@ -19,7 +19,7 @@ Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgV
 /// Continues a call whose fast-path plan returned an outcome other than ok: runs the next candidate
 /// or returns the error. The plan's frame holds the arguments. The plan's mark stays in hazard
 /// slot 0 until the end, so the plan and its state remain valid; the slow path uses level 1.
-Status::Detail* recover(GuardedPlan& plan, int32_t outcome) noexcept;
+Status::Detail* recover(CachedPlan& plan, int32_t outcome) noexcept;
 
 /// Arguments that were checked against the schema, with their dimensions.
 struct CheckedArguments {

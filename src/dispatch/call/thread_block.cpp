@@ -35,10 +35,10 @@ struct Leaving {
     } else {
       crash::ProcessJournal::instance().give_back(block->slot);
     }
-    for (GuardedPlan* plan = block->all_plans.load(); plan != nullptr;) {
-      GuardedPlan* next = plan->next_of_thread;
+    for (CachedPlan* plan = block->all_plans.load(); plan != nullptr;) {
+      CachedPlan* next = plan->next_of_thread;
       plan->count_for(nullptr);
-      plan->~GuardedPlan();
+      plan->~CachedPlan();
       plan = next;
     }
     delete[] block->recent;
@@ -117,9 +117,9 @@ ThreadBlock& own_thread_block() {
 void reserve_lines(ThreadBlock& block, uint32_t count) {
   if (count <= block.line_count) return;
   const uint32_t size = std::max(count + count / 2, 64u);
-  auto** grown = new GuardedPlan*[size];
+  auto** grown = new CachedPlan*[size];
   std::copy(block.recent, block.recent + block.line_count, grown);
-  std::fill(grown + block.line_count, grown + size, &GuardedPlan::none());
+  std::fill(grown + block.line_count, grown + size, &CachedPlan::none());
   delete[] block.recent;
   block.recent = grown;
   block.line_count = size;

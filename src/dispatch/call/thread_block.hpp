@@ -13,7 +13,7 @@
 namespace opmux::dispatch {
 
 struct Decision;
-struct GuardedPlan;
+struct CachedPlan;
 
 /// Maximum nesting of operator calls in one thread; one hazard slot per level.
 inline constexpr uint32_t kMaxDepth = crash::kMarkLevels;
@@ -46,9 +46,9 @@ inline constexpr uint64_t kColdBit = crash::kColdBit;
 /// Owned by its thread; other threads read the hazard slots, `places`, `all_plans` and `moving`.
 struct alignas(64) ThreadBlock {
   // Accessed by the owner on every call.
-  uint64_t context = 0;            ///< scope serial << 32 | ambient bits
-  GuardedPlan** recent = nullptr;  ///< most recently used plan by slot number; never null
-  uint32_t line_count = 0;         ///< length of `recent`
+  uint64_t context = 0;           ///< scope serial << 32 | ambient bits
+  CachedPlan** recent = nullptr;  ///< most recently used plan by slot number; never null
+  uint32_t line_count = 0;        ///< length of `recent`
   std::atomic<uint64_t>* marks = own_slot.marks;  ///< `slot->marks`, one hazard slot per level
 
   crash::HazardSlot* slot = &own_slot;
@@ -63,7 +63,7 @@ struct alignas(64) ThreadBlock {
   std::unique_ptr<Decision> spare_decision;  ///< null while it is in use
 
   /// List of all plans this thread has allocated; Engine::stats() reads their counters.
-  std::atomic<GuardedPlan*> all_plans{nullptr};
+  std::atomic<CachedPlan*> all_plans{nullptr};
   /// Sequence lock for the counters: odd while a plan's count moves to its implementation.
   std::atomic<uint32_t> moving{0};
 

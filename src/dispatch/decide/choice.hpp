@@ -52,7 +52,7 @@ struct CandidateParts {
 using CandidateTable = std::vector<CandidateParts>;
 
 /// One accepted candidate of a choice.
-struct PlanRecord {
+struct RankedCandidate {
   uint64_t id = 0;
   const CandidateParts* candidate = nullptr;  ///< entry of Choice::candidates
   Transforms transforms = {};                 ///< applied around the kernel
@@ -61,8 +61,8 @@ struct PlanRecord {
 /// The cached result of a decision: the winner and its fallbacks. Immutable.
 struct Choice {
   std::shared_ptr<const CandidateTable> candidates;
-  std::vector<PlanRecord> plans;  ///< best first; later ones are fallbacks
-  bool strict = false;            ///< no fallback
+  std::vector<RankedCandidate> plans;  ///< best first; later ones are fallbacks
+  bool strict = false;                 ///< no fallback
   uint64_t generation = 0;
   std::string preference_unmet;           ///< the preferred candidate that was refused, and why
   const CandidateParts* rests = nullptr;  ///< winner if no breaker were open; null if plans[0] is

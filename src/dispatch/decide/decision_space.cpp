@@ -159,9 +159,9 @@ GuardFacts DecisionSpace::guard_for(const registry::ImplementationRecord& implem
   return guard;
 }
 
-std::vector<PlanRecord> DecisionSpace::plans_for(const Decision& decision) const {
+std::vector<RankedCandidate> DecisionSpace::plans_for(const Decision& decision) const {
   const std::vector<uint16_t>& order = decision.order;
-  std::vector<PlanRecord> plans;
+  std::vector<RankedCandidate> plans;
   plans.reserve(order.size());
   const uint64_t first = ids_.take(order.size());
   for (const uint16_t index : order) {

@@ -92,7 +92,7 @@ class DecisionSpace {
 
  private:
   GuardFacts guard_for(const registry::ImplementationRecord& implementation) const;
-  std::vector<PlanRecord> plans_for(const Decision& decision) const;
+  std::vector<RankedCandidate> plans_for(const Decision& decision) const;
   void count_refusals(const Decision& decision) const;
   bool tell_first_time(const Decision& decision) const;
 

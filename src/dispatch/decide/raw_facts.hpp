@@ -11,7 +11,7 @@ namespace opmux::dispatch {
 /// must have the kinds that the plan was built for.
 class RawFacts {
  public:
-  RawFacts(const GuardedPlan& plan, const ArgValue* values) : plan_(plan), values_(values) {}
+  RawFacts(const CachedPlan& plan, const ArgValue* values) : plan_(plan), values_(values) {}
 
   /// A fact of dimensions or strides.
   int64_t shape(schema::Fact fact) const {
@@ -53,7 +53,7 @@ class RawFacts {
                : schema::kAbsent;
   }
 
-  const GuardedPlan& plan_;
+  const CachedPlan& plan_;
   const ArgValue* values_;
 };
 

@@ -42,7 +42,7 @@ Status transforms_not_bound(const registry::ImplementationRecord& implementation
 
 /// The first accepted candidate of a decision that a bound plan can use. Skips candidates that need
 /// transforms or could not be prepared for the example.
-const registry::ImplementationRecord* PlanControl::chosen_by(const Decision& decision) const {
+const registry::ImplementationRecord* BoundPlanState::chosen_by(const Decision& decision) const {
   for (const uint16_t index : decision.order) {
     if (decision.verdicts[index].transforms.any()) continue;
     const registry::ImplementationRecord* candidate = decision.verdicts[index].implementation;
@@ -53,7 +53,7 @@ const registry::ImplementationRecord* PlanControl::chosen_by(const Decision& dec
   return nullptr;
 }
 
-PlanState PlanControl::state_after(const Decision& decision) const {
+PlanState BoundPlanState::state_after(const Decision& decision) const {
   const registry::ImplementationRecord& bound = *implementation;
   if (bound.withdrawn.load(std::memory_order_acquire)) return PlanState::revoked;
   for (const Verdict& verdict : decision.verdicts) {
@@ -64,7 +64,7 @@ PlanState PlanControl::state_after(const Decision& decision) const {
   return PlanState::revoked;
 }
 
-void PlanControl::keep(const schema::Arguments& given, const schema::BoundDims& bound) {
+void BoundPlanState::keep(const schema::Arguments& given, const schema::BoundDims& bound) {
   arguments = given;
   dims = bound;
   for (uint32_t i = 0; i < given.count; ++i) {
@@ -78,7 +78,7 @@ void PlanControl::keep(const schema::Arguments& given, const schema::BoundDims& 
   }
 }
 
-void PlanControl::reconsider() {
+void BoundPlanState::reconsider() {
   if (state() == PlanState::revoked) return;
   const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return;
@@ -138,15 +138,15 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
   if (!found) return found.error();
   if (found->choice->plans.empty()) return found->choice->nothing_left;
 
-  control_ = std::make_shared<PlanControl>();
+  control_ = std::make_shared<BoundPlanState>();
   control_->slot = slot_;
   control_->context = found->context;
   control_->tag = options_.settings.tag;
   control_->keep(checked.arguments, checked.dims);
   if (auto room = make_room(guarded_, schema)) memory_ = std::move(room);
   checks_.emplace(schema, checked.arguments);
-  Installation what{0,       found->context, &site,   values, &checked.arguments, nullptr,
-                    nullptr, nullptr,        nullptr, false,  options_.settings};
+  CacheInsert what{0,       found->context, &site,   values, &checked.arguments, nullptr,
+                   nullptr, nullptr,        nullptr, false,  options_.settings};
   if (Status status = take_candidate(*found, what); !status.ok()) {
     control_ = nullptr;
     return status;
@@ -157,13 +157,13 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
   return {};
 }
 
-Status BoundPlan::take_candidate(const ChosenForPlan& chosen, Installation what) {
+Status BoundPlan::take_candidate(const ChosenForPlan& chosen, CacheInsert what) {
   const schema::Schema& schema = *slot_->schema;
   const schema::Signature signature{&schema, &control_->arguments, &control_->dims,
                                     static_cast<uint32_t>(control_->context), control_->tag};
   bool retried = false;
   Status last;
-  const std::vector<PlanRecord>& plans = chosen.choice->plans;
+  const std::vector<RankedCandidate>& plans = chosen.choice->plans;
   for (size_t at = 0; at < plans.size();) {
     what.plan = &plans[at];
     if (plans[at].transforms.any()) {
@@ -193,7 +193,7 @@ Status BoundPlan::take_candidate(const ChosenForPlan& chosen, Installation what)
   return last;
 }
 
-void BoundPlan::run_with(const PlanRecord& plan) {
+void BoundPlan::run_with(const RankedCandidate& plan) {
   guarded_.counters = plan.candidate->counters;
   control_->plan_id = plan.id;
   control_->implementation = plan.candidate->implementation;
@@ -204,7 +204,7 @@ void BoundPlan::run_with(const PlanRecord& plan) {
   control_->hot.call = &guarded_.call;
 }
 
-Next BoundPlan::after_failed_preparation(const ChosenForPlan& chosen, const PlanRecord& plan,
+Next BoundPlan::after_failed_preparation(const ChosenForPlan& chosen, const RankedCandidate& plan,
                                          const Status& why, bool retried) {
   const Code outcome = outcome_of(static_cast<int32_t>(why.code()));
   note_outcome(*plan.candidate->implementation, *plan.candidate->counters, outcome);
@@ -217,7 +217,7 @@ Next BoundPlan::after_failed_preparation(const ChosenForPlan& chosen, const Plan
   return next;
 }
 
-Status BoundPlan::prepare(const schema::Signature& signature, const PlanRecord& plan) {
+Status BoundPlan::prepare(const schema::Signature& signature, const RankedCandidate& plan) {
   const registry::Kernel& kernel = plan.candidate->implementation->kernel;
   const RunningCallGuard inside(*plan.candidate->implementation);
   plan.candidate->implementation->backend->mark_used();
@@ -246,7 +246,7 @@ Status BoundPlan::prepare(const schema::Signature& signature, const PlanRecord& 
           "no memory for " + std::to_string(guarded_.call.workspace_size) + " bytes of workspace"};
 }
 
-Status BoundPlan::load_pack(const schema::Signature& signature, const PlanRecord& plan) {
+Status BoundPlan::load_pack(const schema::Signature& signature, const RankedCandidate& plan) {
   pack_ = nullptr;
   packed_ = nullptr;
   if (guarded_.pack_at >= 0) {
@@ -413,7 +413,7 @@ bool BoundPlan::accepts(const CallSite& site, const ArgValue* values) {
       guarded_.same_tensors(values) && (!guarded_.value_guarded || guarded_.same_values(values));
   if (same) [[likely]]
     return true;
-  if (guarded_.fit(values) != GuardedPlan::Fit::same_class) return false;
+  if (guarded_.fit(values) != CachedPlan::Fit::same_class) return false;
   guarded_.remember(values);
   return true;
 }

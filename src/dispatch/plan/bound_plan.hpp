@@ -25,7 +25,7 @@ static_assert(static_cast<uint32_t>(PlanState::revoked) == detail::HotPlan::kRev
 
 /// The part of a bound plan that it shares with the engine: the example arguments it was decided
 /// for, and whether it may still run. The engine re-evaluates it after every publish.
-struct PlanControl {
+struct BoundPlanState {
   OperatorSlot* slot = nullptr;
   uint64_t context = 0;
   uint64_t plan_id = 0;
@@ -38,7 +38,7 @@ struct PlanControl {
   /// does not compare.
   std::atomic<bool> guard_outdated{false};
   std::atomic<uint64_t> considered{0};  ///< serial of the OperatorState evaluated last
-  PlanRoll::Place* place = nullptr;     ///< entry in the list of fork-sensitive plans; may be null
+  PlanList::Place* place = nullptr;     ///< entry in the list of fork-sensitive plans; may be null
 
   base::ForkMutex counting;  ///< held while `hot.calls` is read or added to the counters
   const ImplementationCounters* counts_for = nullptr;  ///< null once `hot.calls` was added to them
@@ -51,12 +51,12 @@ struct PlanControl {
   /// Better candidates that could not be prepared for the example.
   std::vector<registry::ImplementationPtr> passed_over;
 
-  PlanControl() = default;
-  ~PlanControl() {
+  BoundPlanState() = default;
+  ~BoundPlanState() {
     if (place != nullptr) place->store(nullptr, std::memory_order_release);
   }
-  PlanControl(const PlanControl&) = delete;
-  PlanControl& operator=(const PlanControl&) = delete;
+  BoundPlanState(const BoundPlanState&) = delete;
+  BoundPlanState& operator=(const BoundPlanState&) = delete;
 
   PlanState state() const {
     const uint32_t word = hot.state.load(std::memory_order_acquire);
@@ -120,19 +120,19 @@ class BoundPlan {
   Result<std::unique_ptr<BoundPlan>> decided_anew() const;
 
   PlanState state() const { return control_->state(); }
-  const PlanControl& control() const { return *control_; }
+  const BoundPlanState& control() const { return *control_; }
   uint64_t generation() const { return guarded_.pinned->generation; }
 
  private:
   BoundPlan() = default;
   Status decide(const CallSite& site, const ArgValue* values);
   /// Fills in the plan with the first candidate that can be prepared.
-  Status take_candidate(const ChosenForPlan& chosen, Installation what);
-  Next after_failed_preparation(const ChosenForPlan& chosen, const PlanRecord& plan,
+  Status take_candidate(const ChosenForPlan& chosen, CacheInsert what);
+  Next after_failed_preparation(const ChosenForPlan& chosen, const RankedCandidate& plan,
                                 const Status& why, bool retried);
-  Status prepare(const schema::Signature& signature, const PlanRecord& plan);
-  Status load_pack(const schema::Signature& signature, const PlanRecord& plan);
-  void run_with(const PlanRecord& plan);
+  Status prepare(const schema::Signature& signature, const RankedCandidate& plan);
+  Status load_pack(const schema::Signature& signature, const RankedCandidate& plan);
+  void run_with(const RankedCandidate& plan);
   /// Switches to the packed copy of the constant among these arguments, which must be in the frame.
   /// False if that fails.
   bool follow_constant(const ArgValue* values);
@@ -189,16 +189,16 @@ class BoundPlan {
 
   Options options_;
   OperatorSlot* slot_ = nullptr;
-  std::shared_ptr<PlanControl> control_;
+  std::shared_ptr<BoundPlanState> control_;
   PreparedPtr prepared_;
   PackPtr pack_;
   const PackedConstant* packed_ = nullptr;  ///< the constant that pack_ was made from
   uint64_t packed_version_ = 0;
   std::unique_ptr<std::byte[]> memory_, workspace_;
   std::optional<ShapeChecks> checks_;
-  GuardedPlan guarded_;
+  CachedPlan guarded_;
   std::shared_ptr<const CandidateTable> renewed_candidates_;
-  PlanRecord renewed_;  ///< the bound candidate, as an entry of renewed_candidates_
+  RankedCandidate renewed_;  ///< the bound candidate, as an entry of renewed_candidates_
 };
 
 }  // namespace opmux::dispatch

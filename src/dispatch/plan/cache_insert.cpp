@@ -22,11 +22,11 @@ uint8_t words_for(const schema::Arguments& arguments) {
   return rank <= 2 ? 2 : rank <= 4 ? 4 : 8;
 }
 
-GuardedPlan* new_plan(ThreadBlock& block) {
-  constexpr size_t kAlign = alignof(GuardedPlan);
-  auto memory = std::make_unique<std::byte[]>(sizeof(GuardedPlan) + kAlign);
+CachedPlan* new_plan(ThreadBlock& block) {
+  constexpr size_t kAlign = alignof(CachedPlan);
+  auto memory = std::make_unique<std::byte[]>(sizeof(CachedPlan) + kAlign);
   auto address = reinterpret_cast<uintptr_t>(memory.get());
-  auto* plan = new (reinterpret_cast<void*>((address + kAlign - 1) & ~(kAlign - 1))) GuardedPlan;
+  auto* plan = new (reinterpret_cast<void*>((address + kAlign - 1) & ~(kAlign - 1))) CachedPlan;
   block.memory.push_back(std::move(memory));
   plan->next_of_thread = block.all_plans.load(std::memory_order_relaxed);
   block.all_plans.store(plan, std::memory_order_release);
@@ -35,12 +35,12 @@ GuardedPlan* new_plan(ThreadBlock& block) {
 
 /// Returns the plan to overwrite: a stale plan of the ring, else a new plan while the ring has
 /// fewer than kPlansPerLine, else the successor of the most recently used plan.
-GuardedPlan& place_in_line(ThreadBlock& block, OperatorSlot& slot) {
-  GuardedPlan* first = block.recent[slot.number];
+CachedPlan& place_in_line(ThreadBlock& block, OperatorSlot& slot) {
+  CachedPlan* first = block.recent[slot.number];
   const uint64_t epoch = slot.epoch.load(std::memory_order_relaxed);
-  if (first != &GuardedPlan::none()) {
+  if (first != &CachedPlan::none()) {
     int count = 0;
-    GuardedPlan* at = first;
+    CachedPlan* at = first;
     do {
       if (at->epoch != epoch) return *at;
       at = at->next_of_line;
@@ -48,8 +48,8 @@ GuardedPlan& place_in_line(ThreadBlock& block, OperatorSlot& slot) {
     } while (at != first);
     if (count == kPlansPerLine) return *first->next_of_line;
   }
-  GuardedPlan* plan = new_plan(block);
-  const bool alone = first == &GuardedPlan::none();
+  CachedPlan* plan = new_plan(block);
+  const bool alone = first == &CachedPlan::none();
   plan->next_of_line = alone ? plan : first->next_of_line;
   if (!alone) first->next_of_line = plan;
   return *plan;
@@ -57,7 +57,7 @@ GuardedPlan& place_in_line(ThreadBlock& block, OperatorSlot& slot) {
 
 }  // namespace
 
-bool can_be_kept(const schema::Schema& schema, const Installation& what) {
+bool can_be_kept(const schema::Schema& schema, const CacheInsert& what) {
   // Transforms make copies per call, which needs a frame per call.
   if (what.plan->candidate->guard.too_many || what.plan->transforms.any()) return false;
   for (uint32_t i = 0; i < what.arguments->count; ++i) {
@@ -74,7 +74,7 @@ bool can_be_kept(const schema::Schema& schema, const Installation& what) {
   return schema.args.size() == what.arguments->count;
 }
 
-std::unique_ptr<std::byte[]> make_room(GuardedPlan& plan, const schema::Schema& schema) {
+std::unique_ptr<std::byte[]> make_room(CachedPlan& plan, const schema::Schema& schema) {
   const auto tensors = static_cast<size_t>(std::ranges::count_if(
       schema.args, [](const schema::ArgSpec& spec) { return spec.is_tensor(); }));
   if (plan.room_for_args >= schema.args.size() && plan.room_for_tensors >= tensors) return nullptr;
@@ -93,8 +93,8 @@ std::unique_ptr<std::byte[]> make_room(GuardedPlan& plan, const schema::Schema& 
   return room;
 }
 
-void fill_plan(GuardedPlan& plan, const schema::Schema& schema, const ShapeChecks& checks,
-               const Installation& what) {
+void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks& checks,
+               const CacheInsert& what) {
   // Bypass the tap during graph capture: the captured kernel runs later, without the host.
   const bool captured = (what.context & schema::kCapturing) != 0;
   CallTap* const tap = captured ? nullptr : what.plan->candidate->tap.get();
@@ -142,11 +142,11 @@ void fill_plan(GuardedPlan& plan, const schema::Schema& schema, const ShapeCheck
 }
 
 void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state,
-             const Installation& what) {
+             const CacheInsert& what) {
   const schema::Schema& schema = state.schema();
   if (!can_be_kept(schema, what)) return;
   reserve_lines(block, slot.number + 1);
-  GuardedPlan& plan = place_in_line(block, slot);
+  CachedPlan& plan = place_in_line(block, slot);
   plan.epoch = 0;
   if (auto room = make_room(plan, schema)) block.memory.push_back(std::move(room));
   block.moving.fetch_add(1, std::memory_order_acq_rel);

@@ -11,13 +11,13 @@ class Pack;
 
 /// Input for caching or binding a plan: the decision and the call it was made for. Borrows
 /// everything.
-struct Installation {
+struct CacheInsert {
   uint64_t epoch;
   uint64_t context;
   const CallSite* site;
   const ArgValue* values;
   const schema::Arguments* arguments;
-  const PlanRecord* plan;
+  const RankedCandidate* plan;
   const DecisionSpace* space;
   const PreparedState* prepared;
   const Pack* pack;
@@ -27,19 +27,18 @@ struct Installation {
 
 /// True if a plan can be cached for this call: its arguments can be copied into the frame word by
 /// word, it needs no transforms, and its guard has few enough facts.
-bool can_be_kept(const schema::Schema& schema, const Installation& what);
+bool can_be_kept(const schema::Schema& schema, const CacheInsert& what);
 
 /// Caches a plan in the calling thread's ring of plans for the operator. If the ring is full, it
 /// replaces the successor of the most recently used plan.
-void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state,
-             const Installation& what);
+void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state, const CacheInsert& what);
 
 /// Fills in a plan for a call site. make_room() must have been called for the schema.
-void fill_plan(GuardedPlan& plan, const schema::Schema& schema, const ShapeChecks& checks,
-               const Installation& what);
+void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks& checks,
+               const CacheInsert& what);
 
 /// Allocates the frame and the `exact` words for a plan of this schema. Returns the memory, which
 /// the caller must keep as long as the plan; null if the plan already has enough room.
-std::unique_ptr<std::byte[]> make_room(GuardedPlan& plan, const schema::Schema& schema);
+std::unique_ptr<std::byte[]> make_room(CachedPlan& plan, const schema::Schema& schema);
 
 }  // namespace opmux::dispatch

@@ -14,11 +14,11 @@ namespace {
 using schema::Fact;
 
 template <int kWords>
-bool same_words(const GuardedPlan& plan, const ArgValue* values) {
+bool same_words(const CachedPlan& plan, const ArgValue* values) {
   WordPair differs{};
   const uint64_t* kept = plan.exact;
   for (uint32_t i = 0; i < plan.tensor_count; ++i) {
-    differs |= GuardedPlan::tensor_differs<kWords>(kept, *values[plan.tensor_at[i]].tensor);
+    differs |= CachedPlan::tensor_differs<kWords>(kept, *values[plan.tensor_at[i]].tensor);
     kept += 2 + 2 * kWords;
   }
   return is_zero(differs);
@@ -34,7 +34,7 @@ uint32_t aliases_of(const schema::Schema& schema, size_t count, const ArgValue* 
   return mask;
 }
 
-bool where_holds(const GuardedPlan& plan, const ArgValue* values) {
+bool where_holds(const CachedPlan& plan, const ArgValue* values) {
   const schema::Schema& schema = *plan.schema;
   if (schema.where.empty()) return true;
   std::array<int64_t, schema::kMaxDims> dims;
@@ -51,7 +51,7 @@ bool where_holds(const GuardedPlan& plan, const ArgValue* values) {
   return true;
 }
 
-bool same_kinds(const GuardedPlan& plan, const ArgValue* values) {
+bool same_kinds(const CachedPlan& plan, const ArgValue* values) {
   const uint64_t* kept = plan.exact;
   WordPair differs{};
   for (uint32_t i = 0; i < plan.tensor_count; ++i) {
@@ -61,7 +61,7 @@ bool same_kinds(const GuardedPlan& plan, const ArgValue* values) {
   return is_zero(differs);
 }
 
-bool same_shape_facts(const GuardedPlan& plan, const ArgValue* values) {
+bool same_shape_facts(const CachedPlan& plan, const ArgValue* values) {
   const RawFacts facts(plan, values);
   const int64_t* kept = plan.guard_values;
   for (const Fact& fact : plan.plan->candidate->guard.shape) {
@@ -74,26 +74,26 @@ bool same_shape_facts(const GuardedPlan& plan, const ArgValue* values) {
 
 namespace {
 
-/// Holds GuardedPlan::none(). Never destroyed, because threads may end after static destruction.
+/// Holds CachedPlan::none(). Never destroyed, because threads may end after static destruction.
 /// The plan is a ring of one, like any line with a single plan.
 union NoPlan {
   constexpr NoPlan() : plan() { plan.next_of_line = &plan; }
   ~NoPlan() {}  // NOLINT(modernize-use-equals-default): the plan stays
-  GuardedPlan plan;
+  CachedPlan plan;
 };
 constinit NoPlan no_plan;
 
 }  // namespace
 
-GuardedPlan& GuardedPlan::none() { return no_plan.plan; }
+CachedPlan& CachedPlan::none() { return no_plan.plan; }
 
-bool GuardedPlan::same_tensors(const ArgValue* values) const {
+bool CachedPlan::same_tensors(const ArgValue* values) const {
   if (rank_words == 2) return same_words<2>(*this, values);
   if (rank_words == 4) return same_words<4>(*this, values);
   return same_words<8>(*this, values);
 }
 
-bool GuardedPlan::same_scalars(const ArgValue* values) const {
+bool CachedPlan::same_scalars(const ArgValue* values) const {
   for (uint32_t i = 0; i < arg_count; ++i) {
     if (schema->args[i].is_tensor()) continue;
     // With exact_scalars the frame holds the scalars the plan was built for. Every member of the
@@ -104,7 +104,7 @@ bool GuardedPlan::same_scalars(const ArgValue* values) const {
   return true;
 }
 
-bool GuardedPlan::same_values(const ArgValue* values) const {
+bool CachedPlan::same_values(const ArgValue* values) const {
   if (exact_scalars && !same_scalars(values)) return false;
   const RawFacts facts(*this, values);
   const GuardFacts& guard = plan->candidate->guard;
@@ -115,17 +115,17 @@ bool GuardedPlan::same_values(const ArgValue* values) const {
   return aliases_of(*schema, arg_count, values) == aliases;
 }
 
-GuardedPlan::Fit GuardedPlan::fit(const ArgValue* values) const {
+CachedPlan::Fit CachedPlan::fit(const ArgValue* values) const {
   if (exact_only || !nothing_declined() || !same_kinds(*this, values)) return Fit::no;
   if (!checks->hold(values) || !where_holds(*this, values)) return Fit::no;
   const bool same = same_shape_facts(*this, values) && (!value_guarded || same_values(values));
   return same ? Fit::same_class : Fit::other_class;
 }
 
-bool GuardedPlan::take_plan_of(const ClassKey& key) {
+bool CachedPlan::take_plan_of(const ClassKey& key) {
   const Choice* known = space->known(key);
   if (known == nullptr || known->plans.empty()) return false;
-  const PlanRecord& first = known->plans.front();
+  const RankedCandidate& first = known->plans.front();
   if (first.candidate != plan->candidate) return false;
   plan = &first;
   plan_id = first.id;
@@ -133,7 +133,7 @@ bool GuardedPlan::take_plan_of(const ClassKey& key) {
   return true;
 }
 
-bool GuardedPlan::move_to_class(const ArgValue* values) {
+bool CachedPlan::move_to_class(const ArgValue* values) {
   if (space == nullptr || plan->candidate->prepared != nullptr) return false;
   ClassKey key = kinds;
   if (!space->layout().finish(RawFacts(*this, values), key)) return false;
@@ -144,7 +144,7 @@ bool GuardedPlan::move_to_class(const ArgValue* values) {
   return true;
 }
 
-bool GuardedPlan::load_pack(const ArgValue* values) {
+bool CachedPlan::load_pack(const ArgValue* values) {
   const auto& constant = PackedConstant::of(*values[pack_index()].tensor);
   const Pack* pack = constant.find(plan->candidate->implementation.get());
   if (pack == nullptr) [[unlikely]] {
@@ -156,7 +156,7 @@ bool GuardedPlan::load_pack(const ArgValue* values) {
   return (call.instance != nullptr) == with_pack;
 }
 
-void GuardedPlan::remember(const ArgValue* values) {
+void CachedPlan::remember(const ArgValue* values) {
   for (uint64_t* known : {layouts, exact_layouts}) std::fill_n(known, kMaxLayouts, kNoLayout);
   uint64_t* kept = exact;
   for (uint32_t i = 0; i < tensor_count; ++i) {
@@ -171,13 +171,13 @@ void GuardedPlan::remember(const ArgValue* values) {
   varies_freely = free.usable && free.can_start_from(values, *checks);
 }
 
-void GuardedPlan::move_within(const DecisionSpace* classes, const ArgValue* values) {
+void CachedPlan::move_within(const DecisionSpace* classes, const ArgValue* values) {
   kinds = of_class = {};
   const bool keyed = classes != nullptr && classes->layout().start(RawFacts(*this, values), kinds);
   space = keyed ? classes : nullptr;
 }
 
-void GuardedPlan::keep_guard_values(const ArgValue* values) {
+void CachedPlan::keep_guard_values(const ArgValue* values) {
   if (program.usable) return program.keep(values, guard_values);
   const RawFacts facts(*this, values);
   int64_t* kept = guard_values;
@@ -186,12 +186,12 @@ void GuardedPlan::keep_guard_values(const ArgValue* values) {
   aliases = aliases_of(*schema, arg_count, values);
 }
 
-void GuardedPlan::get_arguments(ArgValue* values) const {
+void CachedPlan::get_arguments(ArgValue* values) const {
   for (uint32_t i = 0; i < arg_count; ++i)
     std::memcpy(&values[i], &args[i].value, sizeof(ArgValue));
 }
 
-void GuardedPlan::count_for(std::shared_ptr<ImplementationCounters> next) {
+void CachedPlan::count_for(std::shared_ptr<ImplementationCounters> next) {
   const uint64_t counted = calls.exchange(0, std::memory_order_relaxed);
   if (counters != nullptr) counters->calls.fetch_add(counted, std::memory_order_relaxed);
   counted_for.store(next.get(), std::memory_order_release);

@@ -33,7 +33,7 @@ enum class Comparison : uint8_t { pairs, quads, otherwise };
 /// freed. A BoundPlan owns these objects or pins them instead.
 ///
 /// Fields are in the order in which a call touches them.
-struct alignas(64) GuardedPlan {
+struct alignas(64) CachedPlan {
   CallSite site;
   uint64_t epoch = 0;    ///< 0: stale; the epoch of a published operator is never 0
   uint64_t context = 0;  ///< scope and ambient facts of the decision
@@ -67,7 +67,7 @@ struct alignas(64) GuardedPlan {
 
   // The guard. May be followed only while the epoch is current.
   const ShapeChecks* checks = nullptr;
-  const PlanRecord* plan = nullptr;
+  const RankedCandidate* plan = nullptr;
   const DecisionSpace* space = nullptr;  ///< where move_to_class() looks; null: it may not move
   ClassKey kinds;                        ///< first part of the class key, fixed by argument kinds
   ClassKey of_class;                     ///< class that the plan moved to last
@@ -82,11 +82,11 @@ struct alignas(64) GuardedPlan {
   std::shared_ptr<ImplementationCounters> counters;
   /// Same as `counters`, for Engine::stats() in other threads.
   std::atomic<const ImplementationCounters*> counted_for{nullptr};
-  GuardedPlan* next_of_line = nullptr;    ///< ring of the plans of one operator in one thread
-  GuardedPlan* next_of_thread = nullptr;  ///< next in ThreadBlock::all_plans
+  CachedPlan* next_of_line = nullptr;    ///< ring of the plans of one operator in one thread
+  CachedPlan* next_of_thread = nullptr;  ///< next in ThreadBlock::all_plans
 
   /// A plan that accepts no call; `recent` points to it before an operator's first call.
-  static GuardedPlan& none();
+  static CachedPlan& none();
 
   /// True if device, rank, element type, shape and strides of every tensor match the last call.
   bool same_tensors(const ArgValue* values) const;

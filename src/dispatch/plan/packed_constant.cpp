@@ -30,7 +30,7 @@ Status failure(const registry::ImplementationRecord& implementation, int32_t out
           implementation.id + " could not pack a constant: " + sink.text()};
 }
 
-Result<std::shared_ptr<Pack>> make_pack(const PlanRecord& plan, const opmux_call& call,
+Result<std::shared_ptr<Pack>> make_pack(const RankedCandidate& plan, const opmux_call& call,
                                         uint32_t index) {
   const registry::Kernel& kernel = plan.candidate->implementation->kernel;
   base::ErrorSink sink;
@@ -138,7 +138,7 @@ uint64_t PackStore::used() {
   return budget_->used();
 }
 
-Result<PackPtr> PackedConstant::pack_for(const PlanRecord& plan, const opmux_call& call,
+Result<PackPtr> PackedConstant::pack_for(const RankedCandidate& plan, const opmux_call& call,
                                          uint32_t index) const {
   return packs_.with([&](Packs& packs) -> Result<PackPtr> {
     if (released_.load(std::memory_order_acquire)) return PackPtr();

@@ -34,7 +34,7 @@ class PackBudget {
 /// has no room for one.
 class Pack {
  public:
-  Pack(const PlanRecord& plan, void* instance)
+  Pack(const RankedCandidate& plan, void* instance)
       : implementation_(plan.candidate->implementation),
         counters_(plan.candidate->counters),
         instance_(instance) {}
@@ -128,7 +128,8 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
   /// Returns the pack of an implementation and makes it on first use. create() gets the call's
   /// arguments without tensors, load() only argument `index`. Null once the constant is released.
   /// Fails with the implementation's outcome.
-  Result<PackPtr> pack_for(const PlanRecord& plan, const opmux_call& call, uint32_t index) const;
+  Result<PackPtr> pack_for(const RankedCandidate& plan, const opmux_call& call,
+                           uint32_t index) const;
 
   /// Drops all packs because the data has changed.
   void changed();

@@ -39,28 +39,28 @@ class PlanIds {
   std::atomic<uint64_t> taken_{0};
 };
 
-struct PlanControl;
+struct BoundPlanState;
 
 /// A lock-free list of bound plans whose backend does not survive a fork. Any thread may enter a
 /// plan; a forked child walks the list to revoke them. Places are reused and freed with the list.
-class PlanRoll {
+class PlanList {
  public:
-  using Place = std::atomic<PlanControl*>;
+  using Place = std::atomic<BoundPlanState*>;
 
-  PlanRoll() = default;
-  ~PlanRoll() {
+  PlanList() = default;
+  ~PlanList() {
     for (Node* at = first_.load(); at != nullptr;) {
       const std::unique_ptr<Node> owned(at);
       at = at->next;
     }
   }
-  PlanRoll(const PlanRoll&) = delete;
-  PlanRoll& operator=(const PlanRoll&) = delete;
+  PlanList(const PlanList&) = delete;
+  PlanList& operator=(const PlanList&) = delete;
 
   /// Adds a plan. To remove it, store null into the returned place.
-  Place& enter(PlanControl* plan) {
+  Place& enter(BoundPlanState* plan) {
     for (Node* at = first_.load(std::memory_order_acquire); at != nullptr; at = at->next) {
-      PlanControl* nobody = nullptr;
+      BoundPlanState* nobody = nullptr;
       if (at->plan.compare_exchange_strong(nobody, plan, std::memory_order_acq_rel)) {
         return at->plan;
       }
@@ -74,7 +74,7 @@ class PlanRoll {
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (const Node* at = first_.load(std::memory_order_acquire); at != nullptr; at = at->next) {
-      if (PlanControl* plan = at->plan.load(std::memory_order_acquire)) visit(*plan);
+      if (BoundPlanState* plan = at->plan.load(std::memory_order_acquire)) visit(*plan);
     }
   }
 

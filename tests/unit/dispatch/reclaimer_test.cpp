@@ -135,18 +135,18 @@ TEST(ThreadBlock, depth_is_the_first_free_level_and_at_most_eight) {
   for (uint32_t level = 0; level < kMaxDepth; ++level) block.clear(level);
 }
 
-TEST(PlanRoll, uses_places_again_and_walks_over_those_taken) {
-  PlanRoll roll;
+TEST(PlanList, uses_places_again_and_walks_over_those_taken) {
+  PlanList roll;
   // The pointers are never dereferenced.
-  auto* one = reinterpret_cast<PlanControl*>(uintptr_t{64});
-  auto* two = reinterpret_cast<PlanControl*>(uintptr_t{128});
-  PlanRoll::Place& first = roll.enter(one);
-  PlanRoll::Place& second = roll.enter(two);
+  auto* one = reinterpret_cast<BoundPlanState*>(uintptr_t{64});
+  auto* two = reinterpret_cast<BoundPlanState*>(uintptr_t{128});
+  PlanList::Place& first = roll.enter(one);
+  PlanList::Place& second = roll.enter(two);
   EXPECT_NE(&first, &second);
   first.store(nullptr);
   const auto count = [&] {
     int plans = 0;
-    roll.for_each([&](PlanControl&) { ++plans; });
+    roll.for_each([&](BoundPlanState&) { ++plans; });
     return plans;
   };
   EXPECT_EQ(count(), 1);

@@ -41,7 +41,7 @@ class Remembered {
     return {{reinterpret_cast<uint64_t>(&a), reinterpret_cast<uint64_t>(&b)}};
   }
   alignas(16) std::array<uint64_t, 24> exact_{};
-  GuardedPlan plan_;
+  CachedPlan plan_;
 };
 
 TensorView view(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides,
