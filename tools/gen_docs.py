@@ -39,7 +39,7 @@ LIMITS = (
     ("implementations of one operator", "src/registry/batch.hpp", "kMostImplementations"),
     ("classes of one operator and scope", "src/dispatch/decide/class_table.hpp", "kCapacity"),
     ("classes without a warning", "src/dispatch/decide/class_table.hpp", "kMany"),
-    ("facts in the guard of a cached plan", "src/dispatch/decide/choice.hpp", "kMaxGuardFacts"),
+    ("facts in the guard of a cached plan", "src/dispatch/decide/decision.hpp", "kMaxGuardFacts"),
     ("remembered declines of one operator", "src/dispatch/operator_state.hpp", "kMaxDeclines"),
     ("prepared states of one implementation", "src/dispatch/plan/prepared_cache.hpp", "kCapacity"),
     ("nested calls", "src/crash/hazard_slot.hpp", "kMarkLevels"),

@@ -204,9 +204,9 @@ std::vector<Engine::DecidedClass> Engine::decided() {
     std::vector<DecidedClass> all;
     for (const Published::Op& op : published.operators) {
       const OperatorState* state = op.slot->current.load(std::memory_order_acquire);
-      const DecisionSpace* space = state == nullptr ? nullptr : state->unscoped();
+      const DecisionCache* space = state == nullptr ? nullptr : state->unscoped();
       if (space == nullptr) continue;
-      space->for_each_class([&](policy::ClassFacts facts, const Choice& choice) {
+      space->for_each_class([&](policy::ClassFacts facts, const Decision& choice) {
         if (choice.plans.empty()) return;
         // Report the winner by policy, not its fallback while a breaker is open.
         const CandidateParts* const chosen =

@@ -39,7 +39,7 @@ std::string value_text(const schema::ArgSpec& spec, ArgTag tag, ArgValue value) 
   }
 }
 
-std::string why_accepted(const Verdict& verdict, const Decision& decision, size_t place,
+std::string why_accepted(const Verdict& verdict, const Evaluation& decision, size_t place,
                          const schema::Schema& schema) {
   std::string text = "priority " + std::to_string(verdict.implementation->priority);
   if (verdict.score != verdict.implementation->priority) text += ", score " + number(verdict.score);
@@ -56,7 +56,7 @@ std::string why_accepted(const Verdict& verdict, const Decision& decision, size_
                             : ", first of " + std::to_string(count) + " accepted");
 }
 
-Candidate accepted_candidate(const Decision& decision, size_t place, const schema::Schema& schema,
+Candidate accepted_candidate(const Evaluation& decision, size_t place, const schema::Schema& schema,
                              const std::string& health) {
   const Verdict& verdict = decision.verdicts[decision.order[place]];
   const bool last_resort = place != 0 && place + 1 == decision.order.size() &&
@@ -72,7 +72,7 @@ Candidate accepted_candidate(const Decision& decision, size_t place, const schem
           describe(verdict.transforms, schema)};
 }
 
-void add_candidates(const Decision& decision, const schema::Signature& signature,
+void add_candidates(const Evaluation& decision, const schema::Signature& signature,
                     const health::HealthView* health, Explanation& explanation) {
   for (size_t place = 0; place < decision.order.size(); ++place) {
     const auto& implementation = *decision.verdicts[decision.order[place]].implementation;
@@ -90,7 +90,7 @@ void add_candidates(const Decision& decision, const schema::Signature& signature
 
 /// Removes candidates that declined exactly these arguments before, as a call does.
 void drop_declined(const OperatorState& state, const schema::Arguments& arguments,
-                   Decision& decision) {
+                   Evaluation& decision) {
   if (state.declines().load(std::memory_order_acquire) == 0) return;
   const uint64_t hash = exact_hash(arguments);
   while (decision.order.size() > 1) {
@@ -158,11 +158,11 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   const uint64_t context = mark.block().context;
   const schema::Signature signature{slot.schema.get(), &checked.arguments, &checked.dims,
                                     static_cast<uint32_t>(context), tag};
-  const DecisionSpace& space = space_of(slot, *state, context);
+  const DecisionCache& space = space_of(slot, *state, context);
   const auto relabelled = latest_words(slot, *state, context);
-  DecisionInput input = space.input();
+  EvaluationInput input = space.input();
   if (relabelled != nullptr) input.policy = relabelled.get();
-  Decision decision;
+  Evaluation decision;
   input.now = true;
   decide(input, signature, decision);
   drop_declined(*state, checked.arguments, decision);

@@ -37,7 +37,7 @@ OperatorState::~OperatorState() {
   }
 }
 
-DecisionSpace& OperatorState::space(uint32_t scope_serial, const LayerOf& layer_of) {
+DecisionCache& OperatorState::space(uint32_t scope_serial, const LayerOf& layer_of) {
   Scoped* first = spaces_.load(std::memory_order_acquire);
   for (Scoped* at = first; at != nullptr; at = at->next) {
     if (at->serial == scope_serial) return *at->space;
@@ -45,7 +45,7 @@ DecisionSpace& OperatorState::space(uint32_t scope_serial, const LayerOf& layer_
   policy::PolicyLayerPtr layer = scope_serial == 0 ? nullptr : layer_of(scope_serial);
   auto policy = policy::OperatorPolicy::compile(*sources_.policies, std::move(layer), sources_.op);
   auto made = std::make_unique<Scoped>(Scoped{
-      scope_serial, std::make_unique<DecisionSpace>(sources_, std::move(policy), ids_), first});
+      scope_serial, std::make_unique<DecisionCache>(sources_, std::move(policy), ids_), first});
   while (!spaces_.compare_exchange_weak(made->next, made.get(), std::memory_order_acq_rel)) {
     for (Scoped* at = made->next; at != nullptr; at = at->next) {
       if (at->serial == scope_serial) return *at->space;
@@ -54,7 +54,7 @@ DecisionSpace& OperatorState::space(uint32_t scope_serial, const LayerOf& layer_
   return *made.release()->space;
 }
 
-const DecisionSpace* OperatorState::unscoped() const {
+const DecisionCache* OperatorState::unscoped() const {
   for (const Scoped* at = spaces_.load(std::memory_order_acquire); at != nullptr; at = at->next) {
     if (at->serial == 0) return at->space.get();
   }

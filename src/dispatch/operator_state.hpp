@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "dispatch/decide/decision_space.hpp"
+#include "dispatch/decide/decision_cache.hpp"
 #include "dispatch/plan/shape_checks.hpp"
 #include "dispatch/reclaim/reclaimer.hpp"
 
@@ -43,10 +43,10 @@ class OperatorState final : public Retired {
   /// The decisions under a scope, compiled on first use. `layer_of` returns the scope's policy; it
   /// is not called for serial 0.
   using LayerOf = std::function<policy::PolicyLayerPtr(uint32_t serial)>;
-  DecisionSpace& space(uint32_t scope_serial, const LayerOf& layer_of);
+  DecisionCache& space(uint32_t scope_serial, const LayerOf& layer_of);
 
   /// The decisions outside of scopes; null if there are none yet.
-  const DecisionSpace* unscoped() const;
+  const DecisionCache* unscoped() const;
 
   /// The dimension checks for the ranks of these arguments, compiled on first use.
   const ShapeChecks& checks_for(const schema::Arguments& arguments);
@@ -66,7 +66,7 @@ class OperatorState final : public Retired {
 
   struct Scoped {
     uint32_t serial;
-    std::unique_ptr<DecisionSpace> space;
+    std::unique_ptr<DecisionCache> space;
     Scoped* next;
   };
   static uint64_t decline_word(uint64_t signature_hash, uint32_t number);

@@ -204,8 +204,8 @@ Status run_reference(OperatorSlot& slot, const schema::Arguments& arguments, uin
   if (Status status = check_arguments(state->schema(), arguments, dims); !status.ok())
     return status;
   const schema::Signature signature{&state->schema(), &arguments, &dims, 0, tag};
-  const DecisionSpace& space = space_of(slot, *state, 0);
-  Decision decision;
+  const DecisionCache& space = space_of(slot, *state, 0);
+  Evaluation decision;
   decide(space.input(), signature, decision);
   std::string why = "none is registered";
   for (size_t i = 0; i < decision.verdicts.size(); ++i) {

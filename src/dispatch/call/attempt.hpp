@@ -7,7 +7,7 @@
 #include <opmux/status.hpp>
 
 #include "dispatch/call/call_frame.hpp"
-#include "dispatch/decide/choice.hpp"
+#include "dispatch/decide/decision.hpp"
 #include "dispatch/engine.hpp"
 #include "dispatch/operator_slot.hpp"
 #include "dispatch/plan/packed_constant.hpp"

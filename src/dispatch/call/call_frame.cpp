@@ -1,6 +1,6 @@
 #include "dispatch/call/call_frame.hpp"
 
-#include "dispatch/decide/decision.hpp"
+#include "dispatch/decide/evaluation.hpp"
 
 namespace opmux::dispatch {
 namespace {

@@ -44,7 +44,7 @@ class SlowCall {
     const uint64_t context = mark_.block().context;
     signature_ = {&state_->schema(), &checked_.arguments, &checked_.dims,
                   static_cast<uint32_t>(context), settings_.tag};
-    const DecisionSpace::Answer answer = choose();
+    const DecisionCache::Answer answer = choose();
     if (report_ != nullptr) report_chosen(answer, started);
     if (answer.choice->plans.empty()) return answer.choice->nothing_left;
     return run_choice(*answer.choice, answer.uncached == nullptr, site, values, failed);
@@ -53,10 +53,10 @@ class SlowCall {
  private:
   uint64_t now() const { return report_ == nullptr ? 0 : engine_.parts().clock->now_ns(); }
 
-  DecisionSpace::Answer choose() {
+  DecisionCache::Answer choose() {
     space_ = &space_of(slot_, *state_, mark_.block().context);
-    DecisionSpace::Answer answer = space_->choose(
-        signature_, [this](const Decision& decision, const schema::Signature& signature) {
+    DecisionCache::Answer answer = space_->choose(
+        signature_, [this](const Evaluation& decision, const schema::Signature& signature) {
           tell_decision(decision, signature);
         });
     if (answer.crowded) tell_crowding();
@@ -66,7 +66,7 @@ class SlowCall {
   }
 
   void tell_crowding() const {
-    const DecisionSpace::Crowding most = space_->crowding();
+    const DecisionCache::Crowding most = space_->crowding();
     const std::string impl = most.asked_by == nullptr ? "" : most.asked_by->id;
     engine_.parts().log->tell(Level::warning, "dispatch.many_classes", slot_.name(), impl, "", [&] {
       return base::concat("calls fall into more than ", ClassTable::kMany,
@@ -77,7 +77,7 @@ class SlowCall {
     });
   }
 
-  void tell_decision(const Decision& decision, const schema::Signature& signature) const {
+  void tell_decision(const Evaluation& decision, const schema::Signature& signature) const {
     base::EventLog& log = *engine_.parts().log;
     for (const Verdict& verdict : decision.verdicts) {
       if (verdict.accepted()) continue;
@@ -92,18 +92,18 @@ class SlowCall {
     });
   }
 
-  void report_chosen(const DecisionSpace::Answer& answer, uint64_t started) const {
+  void report_chosen(const DecisionCache::Answer& answer, uint64_t started) const {
     report_->cached = answer.cached;
     report_->generation = answer.choice->generation;
     report_->select_ns = now() - started;
-    const Choice& choice = *answer.choice;
+    const Decision& choice = *answer.choice;
     report_->reason = !choice.deviation.empty() ? choice.deviation
                       : choice.rests != nullptr ? what_rests(*choice.rests)
                                                 : choice.preference_unmet;
     report_->fell_back = !report_->reason.empty();
   }
 
-  Status run_choice(const Choice& choice, bool kept, const CallSite& site, const ArgValue* values,
+  Status run_choice(const Decision& choice, bool kept, const CallSite& site, const ArgValue* values,
                     Failed* failed) {
     size_t at = 0;
     bool retried = false;
@@ -165,7 +165,7 @@ class SlowCall {
   }
 
   /// Returns the first candidate to try: skips those that declined exactly these arguments before.
-  size_t skip_declined(const Choice& choice, size_t at, bool resumed) {
+  size_t skip_declined(const Decision& choice, size_t at, bool resumed) {
     if (resumed || state_->declines().load(std::memory_order_acquire) == 0) return at;
     const uint64_t hash = exact_hash(checked_.arguments);
     size_t first = at;
@@ -250,7 +250,7 @@ class SlowCall {
       engine_.health_changed(implementation);
   }
 
-  void note_outcome(const RankedCandidate& plan, const Attempt& tried, const Choice& choice,
+  void note_outcome(const RankedCandidate& plan, const Attempt& tried, const Decision& choice,
                     const health::Pass& pass) {
     count(*plan.candidate->counters, tried.outcome);
     if (counts_as_declined(tried.outcome) && !choice.strict) {
@@ -278,7 +278,7 @@ class SlowCall {
   CallReport* report_;
   SlowPathGuard mark_;
   OperatorState* state_ = nullptr;
-  DecisionSpace* space_ = nullptr;
+  DecisionCache* space_ = nullptr;
   uint64_t epoch_ = 0;
   CheckedArguments checked_;
   schema::Signature signature_;
@@ -313,7 +313,7 @@ Status withdrawn(const OperatorSlot& slot) {
           "operator " + slot.name() + " belongs to a runtime that was destroyed"};
 }
 
-void tell_oddities(const OperatorSlot& slot, const Choice& choice) {
+void tell_oddities(const OperatorSlot& slot, const Decision& choice) {
   if (!choice.selector_problem.empty()) {
     slot.engine->parts().log->tell(Level::warning, "selector.failed", slot.name(), "",
                                    choice.selector_problem,
@@ -327,7 +327,7 @@ void tell_oddities(const OperatorSlot& slot, const Choice& choice) {
       [&] { return choice.deviation + (impl.empty() ? "" : "; " + impl + " runs instead"); });
 }
 
-DecisionSpace& space_of(const OperatorSlot& slot, OperatorState& state, uint64_t context) {
+DecisionCache& space_of(const OperatorSlot& slot, OperatorState& state, uint64_t context) {
   return state.space(static_cast<uint32_t>(context >> 32), slot.engine->parts().scope_layer);
 }
 
@@ -381,8 +381,8 @@ Status::Detail* recover(CachedPlan& plan, int32_t outcome) noexcept {
   return status.release();
 }
 
-Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
-                                      uint32_t tag, bool capturing) {
+Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
+                                        uint32_t tag, bool capturing) {
   const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return too_deep(slot);
   OperatorState* state = slot.current.load(std::memory_order_acquire);
@@ -390,11 +390,11 @@ Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments
   const uint64_t context = mark.block().context | (capturing ? schema::kCapturing : 0);
   const schema::Signature signature{&state->schema(), &checked.arguments, &checked.dims,
                                     static_cast<uint32_t>(context), tag};
-  DecisionSpace& space = space_of(slot, *state, context);
-  std::shared_ptr<const Choice> choice = space.decide_anew(signature, {});
+  DecisionCache& space = space_of(slot, *state, context);
+  std::shared_ptr<const Decision> choice = space.decide_anew(signature, {});
   Status kept = space.remember(signature, choice);
   tell_oddities(slot, *choice);
-  return ChosenForPlan{std::move(choice), state->sources().op, context, std::move(kept)};
+  return DecisionForPlan{std::move(choice), state->sources().op, context, std::move(kept)};
 }
 
 }  // namespace opmux::dispatch

@@ -37,20 +37,20 @@ Status withdrawn(const OperatorSlot& slot);
 
 /// The decisions of an operator in a context (scope serial << 32 | ambient bits). The caller must
 /// hold a mark, which keeps `state` alive.
-DecisionSpace& space_of(const OperatorSlot& slot, OperatorState& state, uint64_t context);
+DecisionCache& space_of(const OperatorSlot& slot, OperatorState& state, uint64_t context);
 
 /// Logs a choice that deviates from the lock of a frozen runtime, and a failed selector.
-void tell_oddities(const OperatorSlot& slot, const Choice& choice);
+void tell_oddities(const OperatorSlot& slot, const Decision& choice);
 
 /// The decision for a bound plan. The caller owns it, because a bound plan outlives the epoch.
-struct ChosenForPlan {
-  std::shared_ptr<const Choice> choice;
+struct DecisionForPlan {
+  std::shared_ptr<const Decision> choice;
   std::shared_ptr<const registry::OperatorRecord> op;
   uint64_t context = 0;
   Status kept = {};  ///< ok, or why the decision could not be cached for its class
 };
-Result<ChosenForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
-                                      uint32_t tag, bool capturing);
+Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
+                                        uint32_t tag, bool capturing);
 
 /// Loads deferred plugins that implement the operator, unless a graph is being captured. Call it
 /// before reading the operator's state, so that the decision sees the new implementations.

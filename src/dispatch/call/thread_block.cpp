@@ -10,7 +10,7 @@
 #include "base/process.hpp"
 #include "crash/crash_handler.hpp"
 #include "crash/process_journal.hpp"
-#include "dispatch/decide/decision.hpp"
+#include "dispatch/decide/evaluation.hpp"
 #include "dispatch/plan/cached_plan.hpp"
 
 namespace opmux::dispatch {

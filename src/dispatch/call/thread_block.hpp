@@ -12,7 +12,7 @@
 
 namespace opmux::dispatch {
 
-struct Decision;
+struct Evaluation;
 struct CachedPlan;
 
 /// Maximum nesting of operator calls in one thread; one hazard slot per level.
@@ -60,7 +60,7 @@ struct alignas(64) ThreadBlock {
   std::vector<std::unique_ptr<std::byte[]>> memory;     ///< backs the plans until the thread ends
   std::vector<std::unique_ptr<std::byte[]>> workspace;  ///< grow-only; the last one is current
   size_t workspace_size = 0;
-  std::unique_ptr<Decision> spare_decision;  ///< null while it is in use
+  std::unique_ptr<Evaluation> spare_decision;  ///< null while it is in use
 
   /// List of all plans this thread has allocated; Engine::stats() reads their counters.
   std::atomic<CachedPlan*> all_plans{nullptr};

@@ -9,7 +9,7 @@ ClassTable::~ClassTable() {
   }
 }
 
-const Choice* ClassTable::find(const ClassKey& key) const {
+const Decision* ClassTable::find(const ClassKey& key) const {
   const uint64_t hash = key.hash();
   for (size_t s = 0; s < kStepSizes.size(); ++s) {
     const Step* at = step(s);
@@ -48,7 +48,7 @@ const ClassTable::Entry* ClassTable::insert_into(Step& at, std::unique_ptr<Entry
   }
 }
 
-const Choice* ClassTable::insert(const ClassKey& key, std::shared_ptr<const Choice>& choice) {
+const Decision* ClassTable::insert(const ClassKey& key, std::shared_ptr<const Decision>& choice) {
   if (full()) return nullptr;
   auto entry = std::make_unique<Entry>(Entry{key, key.hash(), choice});
   for (size_t s = 0; s < kStepSizes.size(); ++s) {

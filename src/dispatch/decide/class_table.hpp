@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "dispatch/decide/choice.hpp"
 #include "dispatch/decide/class_layout.hpp"
+#include "dispatch/decide/decision.hpp"
 
 namespace opmux::dispatch {
 
-/// The decision cache of one DecisionSpace: maps a class key to its Choice. An insert-only,
+/// The decision cache of one DecisionCache: maps a class key to its Decision. An insert-only,
 /// lock-free hash table with linear probing.
 ///
 /// The table consists of up to four steps of growing size. A full step is never rehashed; inserts
@@ -28,11 +28,11 @@ class ClassTable {
   ClassTable& operator=(const ClassTable&) = delete;
 
   /// Returns the cached choice for a class, or null.
-  const Choice* find(const ClassKey& key) const;
+  const Decision* find(const ClassKey& key) const;
 
   /// Caches a choice and returns the one in the table, which is an earlier one if another thread
   /// inserted the key first. Returns null and leaves `choice` untouched if the table is full.
-  const Choice* insert(const ClassKey& key, std::shared_ptr<const Choice>& choice);
+  const Decision* insert(const ClassKey& key, std::shared_ptr<const Decision>& choice);
 
   uint32_t size() const { return size_.load(std::memory_order_relaxed); }
   bool full() const { return size() >= kCapacity; }
@@ -53,7 +53,7 @@ class ClassTable {
   struct Entry {
     ClassKey key;
     uint64_t hash;
-    std::shared_ptr<const Choice> choice;
+    std::shared_ptr<const Decision> choice;
   };
   struct Step {
     explicit Step(uint32_t size) : mask(size - 1), slots(new std::atomic<const Entry*>[size]()) {}

@@ -1,114 +1,76 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "dispatch/call/thread_block.hpp"
+#include <opmux/status.hpp>
+
 #include "dispatch/call/transform.hpp"
-#include "dispatch/decide/locked_choices.hpp"
-#include "dispatch/decide/selector_step.hpp"
-#include "health/health_view.hpp"
-#include "policy/rules/operator_policy.hpp"
+#include "health/breaker.hpp"
 #include "registry/record.hpp"
-#include "schema/dependencies.hpp"
-#include "tune/tuning_view.hpp"
+#include "schema/arguments.hpp"
+#include "schema/facts.hpp"
 
 namespace opmux::dispatch {
 
-/// The verdict on one candidate.
-struct Verdict {
-  const registry::ImplementationRecord* implementation = nullptr;
-  registry::Reason reason = registry::Reason::none;  ///< none = accepted
-  // At most one of these has the details of the reason. describe() turns it into text.
-  const registry::CapabilityCheck* check = nullptr;
-  policy::Origin by;
-  std::string text;
+inline constexpr size_t kMaxGuardFacts = 48;
 
-  uint16_t tier = 0;
-  double score = 0;
-  bool tuned = false;          ///< preferred over a higher score because it was measured faster
-  Transforms transforms = {};  ///< needed for the candidate to be accepted
-
-  bool accepted() const { return reason == registry::Reason::none; }
-
-  /// Resets the verdict for a candidate; keeps the capacity of `text`.
-  void start(const registry::ImplementationRecord& candidate) {
-    implementation = &candidate;
-    reason = registry::Reason::none;
-    check = nullptr;
-    by = {};
-    text.clear();
-    tier = 0;
-    score = 0;
-    tuned = false;
-    transforms = {};
-  }
+/// Outcome counters of one implementation. Calls on the fast path are counted per thread and added
+/// here later.
+struct ImplementationCounters {
+  std::atomic<uint64_t> calls{0}, declined{0}, failed{0}, resource{0}, invalid_argument{0},
+      device_lost{0}, stood_in{0},  ///< successful runs as a fallback
+      refused{0},                   ///< decisions that refused it, and calls its breaker rejected
+      packed_bytes{0};              ///< current size of its packed constants
 };
 
-/// The inputs of a decision: data and views only. A decision reads no file, clock or environment.
-struct DecisionInput {
-  const registry::OperatorRecord* op = nullptr;
-  const policy::OperatorPolicy* policy = nullptr;
-  const health::HealthView* health = nullptr;
-  const tune::TuningView* tuning = nullptr;  ///< may be null
-  bool disabled = false;                     ///< dispatch is bypassed: only the reference runs
-  bool now = false;  ///< use the current health, which may read a clock; for explain
-  const Selector* selector = nullptr;  ///< the program's selector; may be null
-  const LockSet* lock = nullptr;       ///< the lock of a frozen runtime; null: not frozen
+/// The facts that a plan's guard compares, in addition to devices, ranks, element types and
+/// presence.
+struct GuardFacts {
+  std::vector<schema::Fact> shape;  ///< facts of dimensions and strides
+  std::vector<schema::Fact> value;  ///< scalars and alignments: may differ with equal shapes
+  bool exact_only = false;          ///< the prepared state may depend on any fact
+  bool too_many = false;            ///< more than kMaxGuardFacts: the plan cannot be cached
 };
 
-/// The outcome of a decision, with a reason for every candidate.
+class CallTap;
+class PreparedCache;
+
+/// The data that all plans of one implementation share.
+struct CandidateParts {
+  registry::ImplementationPtr implementation;
+  std::shared_ptr<ImplementationCounters> counters;
+  std::shared_ptr<PreparedCache> prepared;  ///< null if the implementation has no plan()
+  GuardFacts guard;                         ///< facts that plans compare
+  health::Breaker* watch = nullptr;         ///< armed breaker that admits calls; null: not armed
+  std::shared_ptr<CallTap> tap = nullptr;   ///< samples some calls; null: none
+};
+/// Indexed like the operator's implementations.
+using CandidateTable = std::vector<CandidateParts>;
+
+/// One accepted candidate of a choice.
+struct RankedCandidate {
+  uint64_t id = 0;
+  const CandidateParts* candidate = nullptr;  ///< entry of Decision::candidates
+  Transforms transforms = {};                 ///< applied around the kernel
+};
+
+/// The cached result of a decision: the winner and its fallbacks. Immutable.
 struct Decision {
-  std::vector<Verdict> verdicts;  ///< indexed like the operator's implementations
-  std::vector<uint16_t> order;    ///< indices of the accepted candidates, best first
-  std::optional<uint16_t> rests =
-      {};  ///< the winner if no breaker were open, unless it is order[0]
-  policy::PolicyView policy;
-  bool picked = false;           ///< the selector picked the winner
-  std::string selector_problem;  ///< why the selector failed; or empty
-  LockVerdict lock = LockVerdict::free;
-  const LockedClass* locked = nullptr;  ///< the lock's entry for this call; null: none
-};
-
-/// Makes a decision: refuses candidates, each with a reason, and orders the others. This is the
-/// only place with the rules of selection; calls, bound plans and explain all use it.
-void decide(const DecisionInput& input, const schema::Signature& signature, Decision& decision);
-
-/// All facts that decide() can read for this operator.
-schema::Dependencies dependencies_of(const DecisionInput& input);
-/// The facts that decide() reads because of this implementation.
-schema::Dependencies dependencies_of(const schema::Schema& schema,
-                                     const registry::ImplementationRecord& implementation);
-
-/// The text of a verdict: "H must be a multiple of 4100, is 4096"; empty if accepted.
-std::string describe(const Verdict& verdict, const schema::Signature& signature);
-
-/// The error if no candidate was accepted. Names the rules that require an implementation, and each
-/// candidate with its reason.
-Status nothing_left(const DecisionInput& input, const Decision& decision,
-                    const schema::Signature& signature);
-
-using health::device_of;
-
-/// A Decision whose memory the thread reuses. A nested decision (a verifier may call an operator)
-/// allocates a new one.
-class SpareDecision {
- public:
-  SpareDecision() : decision_(std::move(own_thread_block().spare_decision)) {
-    if (decision_ == nullptr) decision_ = std::make_unique<Decision>();
-  }
-  ~SpareDecision() { own_thread_block().spare_decision = std::move(decision_); }
-  SpareDecision(const SpareDecision&) = delete;
-  SpareDecision& operator=(const SpareDecision&) = delete;
-
-  Decision& operator*() const { return *decision_; }
-
- private:
-  std::unique_ptr<Decision> decision_;
+  std::shared_ptr<const CandidateTable> candidates;
+  std::vector<RankedCandidate> plans;  ///< best first; later ones are fallbacks
+  bool strict = false;                 ///< no fallback
+  uint64_t generation = 0;
+  std::string preference_unmet;           ///< the preferred candidate that was refused, and why
+  const CandidateParts* rests = nullptr;  ///< winner if no breaker were open; null if plans[0] is
+  std::string deviation;         ///< why this deviates from the lock of a frozen runtime; or empty
+  bool beside_lock = false;      ///< the lock has no entry for this class
+  bool only_first = false;       ///< locked and strict: no fallback if the breaker rejects plans[0]
+  std::string selector_problem;  ///< why the program's selector failed; or empty
+  Status nothing_left;           ///< the error if `plans` is empty
 };
 
 }  // namespace opmux::dispatch

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "base/text.hpp"
-#include "dispatch/decide/decision.hpp"
+#include "dispatch/decide/evaluation.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -15,7 +15,7 @@ bool by_scope(const policy::Origin& origin) {
   return origin.layer != nullptr && origin.layer->source() == policy::Source::scope;
 }
 
-LockVerdict verdict_on(const LockedClass* locked, Decision& decision) {
+LockVerdict verdict_on(const LockedClass* locked, Evaluation& decision) {
   if (locked == nullptr) return LockVerdict::unknown_class;
   const auto at = std::ranges::find_if(decision.verdicts, [&](const Verdict& verdict) {
     return verdict.implementation->id == locked->implementation;
@@ -40,7 +40,7 @@ const LockedClasses* LockSet::of(std::string_view op) const {
   return found == by_op.end() ? nullptr : &found->second;
 }
 
-void apply_lock(const LockSet& lock, const schema::Signature& signature, Decision& decision) {
+void apply_lock(const LockSet& lock, const schema::Signature& signature, Evaluation& decision) {
   const LockedClasses* const classes = lock.of(signature.schema->name);
   decision.locked = classes == nullptr ? nullptr : classes->find(signature);
   decision.lock = verdict_on(decision.locked, decision);
@@ -56,7 +56,7 @@ void apply_lock(const LockSet& lock, const schema::Signature& signature, Decisio
   decision.order.clear();
 }
 
-std::string describe_deviation(const LockSet& lock, const Decision& decision,
+std::string describe_deviation(const LockSet& lock, const Evaluation& decision,
                                const schema::Signature& signature) {
   if (decision.lock == LockVerdict::unknown_class) {
     return base::concat(lock.name, " has no entry for this call of ", signature.schema->name);

@@ -11,7 +11,7 @@
 
 namespace opmux::dispatch {
 
-struct Decision;
+struct Evaluation;
 
 /// One entry of a lock: the implementation that runs for one class of calls.
 struct LockedClass {
@@ -73,11 +73,11 @@ enum class LockVerdict : uint8_t {
 
 /// Moves the locked implementation to the front of the order. With strict, refuses all candidates
 /// if the lock has no entry for the call or the locked implementation was refused.
-void apply_lock(const LockSet& lock, const schema::Signature& signature, Decision& decision);
+void apply_lock(const LockSet& lock, const schema::Signature& signature, Evaluation& decision);
 
 /// Describes how a decision deviates from the lock. Empty if it does not deviate or a scope
 /// overruled the lock.
-std::string describe_deviation(const LockSet& lock, const Decision& decision,
+std::string describe_deviation(const LockSet& lock, const Evaluation& decision,
                                const schema::Signature& signature);
 
 /// The error of a strict call in a frozen runtime that would deviate from the lock.

@@ -4,7 +4,7 @@
 #include <exception>
 
 #include "base/text.hpp"
-#include "dispatch/decide/decision.hpp"
+#include "dispatch/decide/evaluation.hpp"
 #include "policy/conditions/class_facts.hpp"
 
 namespace opmux::dispatch {
@@ -25,7 +25,7 @@ std::vector<SelectorFact> facts_for(const Selector& selector, const schema::Sign
   return facts;
 }
 
-std::vector<Candidate> accepted_by(const Decision& decision) {
+std::vector<Candidate> accepted_by(const Evaluation& decision) {
   std::vector<Candidate> accepted;
   for (const uint16_t index : decision.order) {
     const Verdict& verdict = decision.verdicts[index];
@@ -55,7 +55,7 @@ std::optional<size_t> ask(const Selector& selector, const Selection& selection,
 }  // namespace
 
 void apply_selector(const Selector& selector, const schema::Signature& signature,
-                    Decision& decision) {
+                    Evaluation& decision) {
   if (decision.order.empty()) return;
   const std::vector<Candidate> accepted = accepted_by(decision);
   const std::vector<SelectorFact> facts = facts_for(selector, signature);

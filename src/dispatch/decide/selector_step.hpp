@@ -9,11 +9,11 @@
 
 namespace opmux::dispatch {
 
-struct Decision;
+struct Evaluation;
 
 /// Calls the program's selector and moves the candidate that it picks to the front of the order.
 void apply_selector(const Selector& selector, const schema::Signature& signature,
-                    Decision& decision);
+                    Evaluation& decision);
 
 /// Adds the facts that the selector reads in calls of this operator.
 void add_dependencies(const Selector& selector, const schema::Schema& schema,

@@ -42,7 +42,7 @@ Status transforms_not_bound(const registry::ImplementationRecord& implementation
 
 /// The first accepted candidate of a decision that a bound plan can use. Skips candidates that need
 /// transforms or could not be prepared for the example.
-const registry::ImplementationRecord* BoundPlanState::chosen_by(const Decision& decision) const {
+const registry::ImplementationRecord* BoundPlanState::chosen_by(const Evaluation& decision) const {
   for (const uint16_t index : decision.order) {
     if (decision.verdicts[index].transforms.any()) continue;
     const registry::ImplementationRecord* candidate = decision.verdicts[index].implementation;
@@ -53,7 +53,7 @@ const registry::ImplementationRecord* BoundPlanState::chosen_by(const Decision& 
   return nullptr;
 }
 
-PlanState BoundPlanState::state_after(const Decision& decision) const {
+PlanState BoundPlanState::state_after(const Evaluation& decision) const {
   const registry::ImplementationRecord& bound = *implementation;
   if (bound.withdrawn.load(std::memory_order_acquire)) return PlanState::revoked;
   for (const Verdict& verdict : decision.verdicts) {
@@ -86,10 +86,10 @@ void BoundPlanState::reconsider() {
   PlanState next = PlanState::revoked;
   uint32_t word = 0;
   if (now != nullptr) {
-    const DecisionSpace& space = space_of(*slot, *now, context);
+    const DecisionCache& space = space_of(*slot, *now, context);
     const schema::Signature signature{&now->schema(), &arguments, &dims,
                                       static_cast<uint32_t>(context), tag};
-    Decision decision;
+    Evaluation decision;
     decide(space.input(), signature, decision);
     next = state_after(decision);
     const health::HealthView* health = slot->engine->parts().health;
@@ -157,7 +157,7 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
   return {};
 }
 
-Status BoundPlan::take_candidate(const ChosenForPlan& chosen, CacheInsert what) {
+Status BoundPlan::take_candidate(const DecisionForPlan& chosen, CacheInsert what) {
   const schema::Schema& schema = *slot_->schema;
   const schema::Signature signature{&schema, &control_->arguments, &control_->dims,
                                     static_cast<uint32_t>(control_->context), control_->tag};
@@ -204,7 +204,7 @@ void BoundPlan::run_with(const RankedCandidate& plan) {
   control_->hot.call = &guarded_.call;
 }
 
-Next BoundPlan::after_failed_preparation(const ChosenForPlan& chosen, const RankedCandidate& plan,
+Next BoundPlan::after_failed_preparation(const DecisionForPlan& chosen, const RankedCandidate& plan,
                                          const Status& why, bool retried) {
   const Code outcome = outcome_of(static_cast<int32_t>(why.code()));
   note_outcome(*plan.candidate->implementation, *plan.candidate->counters, outcome);

@@ -10,7 +10,7 @@
 
 #include "dispatch/call/attempt.hpp"
 #include "dispatch/call/slow_call.hpp"
-#include "dispatch/decide/decision.hpp"
+#include "dispatch/decide/evaluation.hpp"
 #include "dispatch/engine.hpp"
 #include "dispatch/plan/cache_insert.hpp"
 #include "dispatch/plan/cached_plan.hpp"
@@ -72,8 +72,8 @@ struct BoundPlanState {
   void keep(const schema::Arguments& given, const schema::BoundDims& bound);
 
  private:
-  PlanState state_after(const Decision& decision) const;
-  const registry::ImplementationRecord* chosen_by(const Decision& decision) const;
+  PlanState state_after(const Evaluation& decision) const;
+  const registry::ImplementationRecord* chosen_by(const Evaluation& decision) const;
 };
 
 /// A decision that the program holds and calls without a lookup. It pins its choice, so it stays
@@ -127,8 +127,8 @@ class BoundPlan {
   BoundPlan() = default;
   Status decide(const CallSite& site, const ArgValue* values);
   /// Fills in the plan with the first candidate that can be prepared.
-  Status take_candidate(const ChosenForPlan& chosen, CacheInsert what);
-  Next after_failed_preparation(const ChosenForPlan& chosen, const RankedCandidate& plan,
+  Status take_candidate(const DecisionForPlan& chosen, CacheInsert what);
+  Next after_failed_preparation(const DecisionForPlan& chosen, const RankedCandidate& plan,
                                 const Status& why, bool retried);
   Status prepare(const schema::Signature& signature, const RankedCandidate& plan);
   Status load_pack(const schema::Signature& signature, const RankedCandidate& plan);

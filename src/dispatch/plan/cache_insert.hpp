@@ -18,7 +18,7 @@ struct CacheInsert {
   const ArgValue* values;
   const schema::Arguments* arguments;
   const RankedCandidate* plan;
-  const DecisionSpace* space;
+  const DecisionCache* space;
   const PreparedState* prepared;
   const Pack* pack;
   bool exact_only;

@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-#include "dispatch/decide/decision_space.hpp"
+#include "dispatch/decide/decision_cache.hpp"
 #include "dispatch/decide/raw_facts.hpp"
 #include "dispatch/plan/packed_constant.hpp"
 
@@ -123,7 +123,7 @@ CachedPlan::Fit CachedPlan::fit(const ArgValue* values) const {
 }
 
 bool CachedPlan::take_plan_of(const ClassKey& key) {
-  const Choice* known = space->known(key);
+  const Decision* known = space->known(key);
   if (known == nullptr || known->plans.empty()) return false;
   const RankedCandidate& first = known->plans.front();
   if (first.candidate != plan->candidate) return false;
@@ -171,7 +171,7 @@ void CachedPlan::remember(const ArgValue* values) {
   varies_freely = free.usable && free.can_start_from(values, *checks);
 }
 
-void CachedPlan::move_within(const DecisionSpace* classes, const ArgValue* values) {
+void CachedPlan::move_within(const DecisionCache* classes, const ArgValue* values) {
   kinds = of_class = {};
   const bool keyed = classes != nullptr && classes->layout().start(RawFacts(*this, values), kinds);
   space = keyed ? classes : nullptr;

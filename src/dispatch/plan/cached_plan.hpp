@@ -9,15 +9,15 @@
 #include <opmux/abi.h>
 #include <opmux/call_site.hpp>
 
-#include "dispatch/decide/choice.hpp"
 #include "dispatch/decide/class_layout.hpp"
+#include "dispatch/decide/decision.hpp"
 #include "dispatch/plan/exact_words.hpp"
 #include "dispatch/plan/free_dims.hpp"
 #include "dispatch/plan/shape_checks.hpp"
 
 namespace opmux::dispatch {
 
-class DecisionSpace;
+class DecisionCache;
 struct OperatorSlot;
 
 /// How a plan compares tensors with those of the last call: in two or four words per shape, or by
@@ -68,11 +68,11 @@ struct alignas(64) CachedPlan {
   // The guard. May be followed only while the epoch is current.
   const ShapeChecks* checks = nullptr;
   const RankedCandidate* plan = nullptr;
-  const DecisionSpace* space = nullptr;  ///< where move_to_class() looks; null: it may not move
+  const DecisionCache* space = nullptr;  ///< where move_to_class() looks; null: it may not move
   ClassKey kinds;                        ///< first part of the class key, fixed by argument kinds
   ClassKey of_class;                     ///< class that the plan moved to last
   const std::atomic<uint32_t>* declines = nullptr;  ///< OperatorState::declines()
-  std::shared_ptr<const Choice> pinned;  ///< keeps a bound plan's choice alive across epochs
+  std::shared_ptr<const Decision> pinned;  ///< keeps a bound plan's choice alive across epochs
   OperatorSlot* slot = nullptr;
   const schema::Schema* schema = nullptr;
   int64_t guard_values[kMaxGuardFacts] = {};
@@ -136,7 +136,7 @@ struct alignas(64) CachedPlan {
   /// Stores the shapes and strides of these arguments for the next comparison.
   void remember(const ArgValue* values);
   /// Lets the plan move to other classes of this space; null forbids it.
-  void move_within(const DecisionSpace* classes, const ArgValue* values);
+  void move_within(const DecisionCache* classes, const ArgValue* values);
   /// Stores the guard facts of these arguments.
   void keep_guard_values(const ArgValue* values);
 

@@ -10,7 +10,7 @@
 #include <opmux/tensor.hpp>
 
 #include "base/locks.hpp"
-#include "dispatch/decide/choice.hpp"
+#include "dispatch/decide/decision.hpp"
 #include "dispatch/reclaim/reclaimer.hpp"
 #include "registry/record.hpp"
 

@@ -42,9 +42,9 @@ int precedence_of(Reason reason) {
 }
 
 /// One evaluation: applies the matching entries, strongest first, and fills the view.
-class Evaluation {
+class PolicyEvaluation {
  public:
-  Evaluation(const std::vector<double>& priorities, PolicyView& view) : view_(view) {
+  PolicyEvaluation(const std::vector<double>& priorities, PolicyView& view) : view_(view) {
     view.drops.assign(priorities.size(), {});
     view.tiers.assign(priorities.size(), 0);
     view.scores.assign(priorities.begin(), priorities.end());
@@ -199,7 +199,7 @@ std::shared_ptr<const OperatorPolicy> OperatorPolicy::compile(
 }
 
 void OperatorPolicy::evaluate(const schema::Signature& signature, PolicyView& view) const {
-  Evaluation evaluation(data_->priorities, view);
+  PolicyEvaluation evaluation(data_->priorities, view);
   for (const PolicyEntry& entry : data_->entries) {
     if (!entry.when || entry.when->holds(signature)) evaluation.apply(entry);
   }
@@ -207,7 +207,7 @@ void OperatorPolicy::evaluate(const schema::Signature& signature, PolicyView& vi
 }
 
 void OperatorPolicy::assume(const Rule* rule, PolicyView& view) const {
-  Evaluation evaluation(data_->priorities, view);
+  PolicyEvaluation evaluation(data_->priorities, view);
   for (const PolicyEntry& entry : data_->entries) {
     if (!entry.when || entry.rule == rule) evaluation.apply(entry);
   }

@@ -11,13 +11,13 @@ ClassKey key_of(uint64_t number) {
   return key;
 }
 
-std::shared_ptr<const Choice> choice_of(uint64_t number) {
-  auto choice = std::make_shared<Choice>();
+std::shared_ptr<const Decision> choice_of(uint64_t number) {
+  auto choice = std::make_shared<Decision>();
   choice->generation = number;
   return choice;
 }
 
-const Choice* add(ClassTable& table, uint64_t number) {
+const Decision* add(ClassTable& table, uint64_t number) {
   auto choice = choice_of(number);
   return table.insert(key_of(number), choice);
 }
@@ -35,7 +35,7 @@ TEST(ClassTable, finds_what_was_inserted_and_nothing_else) {
 
 TEST(ClassTable, keeps_the_first_choice_of_a_class) {
   ClassTable table;
-  const Choice* first = add(table, 1);
+  const Decision* first = add(table, 1);
   auto second = choice_of(99);
   EXPECT_EQ(table.insert(key_of(1), second), first);
   EXPECT_EQ(table.size(), 1u);
@@ -49,7 +49,7 @@ TEST(ClassTable, grows_to_its_capacity_and_then_takes_no_more) {
   EXPECT_EQ(add(table, ClassTable::kCapacity), nullptr);
   EXPECT_EQ(table.size(), 4096u);
   size_t seen = 0;
-  table.for_each([&](const ClassKey& key, const Choice& choice) {
+  table.for_each([&](const ClassKey& key, const Decision& choice) {
     ++seen;
     EXPECT_EQ(key.words[0], choice.generation);
   });
@@ -62,12 +62,12 @@ TEST(ClassTable, grows_to_its_capacity_and_then_takes_no_more) {
 TEST(ClassTable, threads_that_insert_the_same_classes_agree_on_every_choice) {
   ClassTable table;
   constexpr uint64_t kClasses = 600;
-  std::vector<std::vector<const Choice*>> seen(4);
+  std::vector<std::vector<const Decision*>> seen(4);
   std::vector<std::thread> threads;
   for (auto& mine : seen) {
     threads.emplace_back([&] {
       for (uint64_t i = 0; i < kClasses; ++i) {
-        const Choice* known = table.find(key_of(i));
+        const Decision* known = table.find(key_of(i));
         mine.push_back(known != nullptr ? known : add(table, i));
       }
     });

@@ -1,4 +1,4 @@
-#include "dispatch/decide/decision.hpp"
+#include "dispatch/decide/evaluation.hpp"
 
 #include <gmock/gmock.h>
 
@@ -55,16 +55,16 @@ struct DecisionTest : testing::Test {
         normalise(*op->schema, CallSite{ArgTag::tensor, ArgTag::tensor}, values, arguments).ok());
     EXPECT_TRUE(check_arguments(*op->schema, arguments, dims).ok());
   }
-  dispatch::Decision decide(const Policy& policy = {}) {
+  dispatch::Evaluation decide(const Policy& policy = {}) {
     policy::PolicySet set;
     set.layers = {policy::PolicyLayer::make(policy::Source::code, policy, "test").value()};
     compiled = policy::OperatorPolicy::compile(set, nullptr, op);
     input = {op.get(), compiled.get(), &health, &tuning, false};
-    dispatch::Decision decision;
+    dispatch::Evaluation decision;
     dispatch::decide(input, {op->schema.get(), &arguments, &dims, 0, 0}, decision);
     return decision;
   }
-  static std::vector<std::string> order(const dispatch::Decision& decision) {
+  static std::vector<std::string> order(const dispatch::Evaluation& decision) {
     std::vector<std::string> ids;
     for (const uint16_t i : decision.order) ids.push_back(decision.verdicts[i].implementation->id);
     return ids;
@@ -72,7 +72,7 @@ struct DecisionTest : testing::Test {
   registry::Registry registry;
   std::shared_ptr<const registry::OperatorRecord> op;
   std::shared_ptr<const policy::OperatorPolicy> compiled;
-  dispatch::DecisionInput input;
+  dispatch::EvaluationInput input;
   const Rows t;
   schema::Arguments arguments;
   schema::BoundDims dims;
@@ -90,7 +90,7 @@ TEST_F(DecisionTest, equals_are_ordered_by_id) {
 TEST_F(DecisionTest, a_reused_decision_has_no_leftovers) {
   health.open = "norm/ccc.one";
   tuning.rows = {{"norm/aaa.one", {100, 1}}, {"norm/bbb.one", {50, 1}}};
-  dispatch::Decision decision =
+  dispatch::Evaluation decision =
       decide({.prefer = {"default"}, .deny = {"impl:norm/aaa.one"}, .strict = true});
   ASSERT_TRUE(decision.policy.has_list);
   input.disabled = true;
@@ -107,7 +107,7 @@ TEST_F(DecisionTest, a_reused_decision_has_no_leftovers) {
 
 TEST_F(DecisionTest, a_measured_time_moves_a_clearly_faster_one_to_the_front) {
   tuning.rows = {{"norm/aaa.one", {100, 1}}, {"norm/ccc.one", {50, 1}}};
-  const dispatch::Decision decision = decide();
+  const dispatch::Evaluation decision = decide();
   EXPECT_THAT(order(decision), ElementsAre("norm/ccc.one", "norm/aaa.one", "norm/bbb.one"));
   EXPECT_TRUE(decision.verdicts[decision.order[0]].tuned);
   tuning.rows["norm/ccc.one"] = {98, 1};
@@ -128,7 +128,7 @@ TEST_F(DecisionTest, facts_that_tuning_reads_are_dependencies) {
 
 TEST_F(DecisionTest, unhealthy_candidates_are_refused_with_their_reason) {
   health.open = "norm/aaa.one";
-  const dispatch::Decision decision = decide();
+  const dispatch::Evaluation decision = decide();
   EXPECT_THAT(order(decision), ElementsAre("norm/bbb.one", "norm/ccc.one"));
   EXPECT_EQ(decision.verdicts[0].reason, registry::Reason::health_open);
   EXPECT_EQ(dispatch::describe(decision.verdicts[0], {op->schema.get(), &arguments, &dims, 0, 0}),
@@ -154,7 +154,7 @@ TEST_F(DecisionTest, a_backend_of_another_device_is_refused_without_being_asked)
 }
 
 TEST_F(DecisionTest, without_candidates_the_error_names_requirements_and_reasons) {
-  const dispatch::Decision decision = decide({.require = {"reference"}});
+  const dispatch::Evaluation decision = decide({.require = {"reference"}});
   ASSERT_TRUE(decision.order.empty());
   const Status status =
       dispatch::nothing_left(input, decision, {op->schema.get(), &arguments, &dims, 0, 0});

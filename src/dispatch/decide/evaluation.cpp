@@ -1,4 +1,4 @@
-#include "dispatch/decide/decision.hpp"
+#include "dispatch/decide/evaluation.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -87,7 +87,7 @@ Reason verify(const schema::Signature& signature, Verdict& verdict) {
   return run_verifier(*verdict.implementation, arguments.signature(), verdict.text);
 }
 
-void judge(const DecisionInput& input, const schema::Signature& signature,
+void judge(const EvaluationInput& input, const schema::Signature& signature,
            const policy::PolicyView::Drop& dropped, uint8_t allowed, Verdict& verdict) {
   const ImplementationRecord& implementation = *verdict.implementation;
   if (dropped.reason != Reason::none) {
@@ -136,7 +136,7 @@ bool stands_before(const Verdict& left, const Verdict& right) {
 
 /// Sorts the accepted candidates by insertion. Few candidates have a boost, so most are already in
 /// order.
-void order_accepted(const std::vector<uint16_t>& by_priority, Decision& decision) {
+void order_accepted(const std::vector<uint16_t>& by_priority, Evaluation& decision) {
   std::vector<uint16_t>& order = decision.order;
   const auto before = [&](uint16_t a, uint16_t b) {
     return stands_before(decision.verdicts[a], decision.verdicts[b]);
@@ -160,7 +160,7 @@ std::optional<uint16_t> first_open(const std::vector<uint16_t>& by_priority,
 }
 
 void apply_tuning(const tune::TuningView& tuning, const schema::Signature& signature,
-                  Decision& decision) {
+                  Evaluation& decision) {
   if (decision.order.size() < 2) return;
   const uint16_t best_tier = decision.verdicts[decision.order[0]].tier;
   std::vector<std::optional<tune::TuningRow>> rows;
@@ -177,7 +177,7 @@ void apply_tuning(const tune::TuningView& tuning, const schema::Signature& signa
 }
 
 /// Selects the operator's first reference implementation, for bypassed dispatch.
-void take_reference(Decision& decision) {
+void take_reference(Evaluation& decision) {
   decision.policy = {};
   for (size_t i = 0; i < decision.verdicts.size(); ++i) {
     if (decision.verdicts[i].implementation->kind != Kind::reference) continue;
@@ -188,7 +188,8 @@ void take_reference(Decision& decision) {
 
 }  // namespace
 
-void decide(const DecisionInput& input, const schema::Signature& signature, Decision& decision) {
+void decide(const EvaluationInput& input, const schema::Signature& signature,
+            Evaluation& decision) {
   const auto& implementations = input.op->implementations;
   decision.verdicts.resize(implementations.size());
   decision.order.clear();
@@ -233,7 +234,7 @@ schema::Dependencies dependencies_of(const schema::Schema& schema,
   return own;
 }
 
-schema::Dependencies dependencies_of(const DecisionInput& input) {
+schema::Dependencies dependencies_of(const EvaluationInput& input) {
   schema::Dependencies all = input.policy->dependencies();
   const schema::Schema& schema = *input.op->schema;
   for (const auto& implementation : input.op->implementations) {
@@ -254,7 +255,7 @@ std::string describe(const Verdict& verdict, const schema::Signature& signature)
   return verdict.text;
 }
 
-Status nothing_left(const DecisionInput& input, const Decision& decision,
+Status nothing_left(const EvaluationInput& input, const Evaluation& decision,
                     const schema::Signature& signature) {
   const bool strict = decision.policy.strict && input.lock != nullptr;
   if (std::string why = strict ? describe_deviation(*input.lock, decision, signature) : "";

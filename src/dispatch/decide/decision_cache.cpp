@@ -1,10 +1,10 @@
-#include "dispatch/decide/decision_space.hpp"
+#include "dispatch/decide/decision_cache.hpp"
 
 #include <algorithm>
 #include <set>
 
 #include "base/text.hpp"
-#include "dispatch/decide/decision.hpp"
+#include "dispatch/decide/evaluation.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -55,7 +55,7 @@ size_t times_asked(const schema::Dependencies& own, const ClassLayout::Part& par
 }
 
 /// Describes the first refused candidate that the policy's list prefers over the winner.
-std::string unmet_preference(const Decision& decision, const schema::Signature& signature) {
+std::string unmet_preference(const Evaluation& decision, const schema::Signature& signature) {
   if (!decision.policy.has_list || decision.order.empty()) return {};
   const uint16_t chosen_tier = decision.verdicts[decision.order[0]].tier;
   for (const Verdict& verdict : decision.verdicts) {
@@ -69,7 +69,7 @@ std::string unmet_preference(const Decision& decision, const schema::Signature& 
 
 }  // namespace
 
-DecisionSpace::DecisionSpace(const OperatorSources& sources,
+DecisionCache::DecisionCache(const OperatorSources& sources,
                              std::shared_ptr<const policy::OperatorPolicy> policy, PlanIds& ids)
     : op_(sources.op),
       policy_(std::move(policy)),
@@ -94,10 +94,10 @@ DecisionSpace::DecisionSpace(const OperatorSources& sources,
   candidates_ = std::move(candidates);
 }
 
-DecisionSpace::Crowding DecisionSpace::crowding() const {
+DecisionCache::Crowding DecisionCache::crowding() const {
   std::vector<ClassLayout::Part> parts;
   std::vector<std::set<uint64_t>> words;
-  table_.for_each([&](const ClassKey& key, const Choice&) {
+  table_.for_each([&](const ClassKey& key, const Decision&) {
     parts = layout_.parts_of(key);
     words.resize(parts.size());
     for (size_t i = 0; i < parts.size(); ++i) words[i].insert(parts[i].word);
@@ -117,7 +117,7 @@ DecisionSpace::Crowding DecisionSpace::crowding() const {
 }
 
 /// True if the decision has a reason or a winner that was not logged before.
-bool DecisionSpace::tell_first_time(const Decision& decision) const {
+bool DecisionCache::tell_first_time(const Evaluation& decision) const {
   bool first = false;
   const auto note = [&](size_t candidate, registry::Reason reason) {
     const uint64_t bit = uint64_t{1} << static_cast<unsigned>(reason);
@@ -132,7 +132,7 @@ bool DecisionSpace::tell_first_time(const Decision& decision) const {
   return first;
 }
 
-GuardFacts DecisionSpace::guard_for(const registry::ImplementationRecord& implementation) const {
+GuardFacts DecisionCache::guard_for(const registry::ImplementationRecord& implementation) const {
   GuardFacts guard;
   const auto add = [&](Fact fact) {
     if (always_compared(fact.kind)) return;
@@ -159,7 +159,7 @@ GuardFacts DecisionSpace::guard_for(const registry::ImplementationRecord& implem
   return guard;
 }
 
-std::vector<RankedCandidate> DecisionSpace::plans_for(const Decision& decision) const {
+std::vector<RankedCandidate> DecisionCache::plans_for(const Evaluation& decision) const {
   const std::vector<uint16_t>& order = decision.order;
   std::vector<RankedCandidate> plans;
   plans.reserve(order.size());
@@ -172,19 +172,19 @@ std::vector<RankedCandidate> DecisionSpace::plans_for(const Decision& decision) 
   return plans;
 }
 
-void DecisionSpace::count_refusals(const Decision& decision) const {
+void DecisionCache::count_refusals(const Evaluation& decision) const {
   for (size_t i = 0; i < decision.verdicts.size(); ++i) {
     if (decision.verdicts[i].accepted()) continue;
     (*candidates_)[i].counters->refused.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
-std::shared_ptr<const Choice> DecisionSpace::decide_anew(const schema::Signature& signature,
-                                                         const OnDecision& on_decision) const {
-  const SpareDecision spare;
-  Decision& decision = *spare;
+std::shared_ptr<const Decision> DecisionCache::decide_anew(const schema::Signature& signature,
+                                                           const OnDecision& on_decision) const {
+  const SpareEvaluation spare;
+  Evaluation& decision = *spare;
   decide(input_, signature, decision);
-  auto choice = std::make_shared<Choice>();
+  auto choice = std::make_shared<Decision>();
   choice->candidates = candidates_;
   choice->plans = plans_for(decision);
   choice->generation = generation_;
@@ -201,8 +201,8 @@ std::shared_ptr<const Choice> DecisionSpace::decide_anew(const schema::Signature
   return choice;
 }
 
-Status DecisionSpace::remember(const schema::Signature& signature,
-                               std::shared_ptr<const Choice> choice) {
+Status DecisionCache::remember(const schema::Signature& signature,
+                               std::shared_ptr<const Decision> choice) {
   const auto refused = [&](std::string_view why) {
     return Status(Code::unsupported, "lock.class",
                   base::concat("this call of ", op_->schema->name, " cannot be locked: ", why));
@@ -216,21 +216,21 @@ Status DecisionSpace::remember(const schema::Signature& signature,
   return refused(base::concat(ClassTable::kCapacity, " classes are already cached, the maximum"));
 }
 
-DecisionSpace::Answer DecisionSpace::choose(const schema::Signature& signature,
+DecisionCache::Answer DecisionCache::choose(const schema::Signature& signature,
                                             const OnDecision& on_decision) {
   ClassKey key;
   const bool keyed = layout_.key_of(schema::FactsOf{signature}, key);
   if (keyed) {
-    if (const Choice* known = table_.find(key)) return {known, nullptr, true};
+    if (const Decision* known = table_.find(key)) return {known, nullptr, true};
   }
-  std::shared_ptr<const Choice> made = decide_anew(signature, on_decision);
+  std::shared_ptr<const Decision> made = decide_anew(signature, on_decision);
   if (keyed) {
-    if (const Choice* kept = table_.insert(key, made)) {
+    if (const Decision* kept = table_.insert(key, made)) {
       const bool crowded = table_.size() > ClassTable::kMany && !crowded_.exchange(true);
       return {kept, nullptr, false, crowded};
     }
   }
-  const Choice* choice = made.get();
+  const Decision* choice = made.get();
   return {choice, std::move(made), false};
 }
 

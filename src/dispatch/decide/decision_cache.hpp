@@ -8,7 +8,7 @@
 
 #include "dispatch/call/call_frame.hpp"
 #include "dispatch/decide/class_table.hpp"
-#include "dispatch/decide/decision.hpp"
+#include "dispatch/decide/evaluation.hpp"
 #include "dispatch/plan/plan_ids.hpp"
 #include "dispatch/plan/prepared_cache.hpp"
 
@@ -39,45 +39,45 @@ struct OperatorSources {
 
 /// The decisions for one operator under one scope during one epoch. Thread-safe and lock-free: the
 /// inputs are immutable, and decisions are cached in a ClassTable.
-class DecisionSpace {
+class DecisionCache {
  public:
   /// `ids` must outlive the space.
-  DecisionSpace(const OperatorSources& sources,
+  DecisionCache(const OperatorSources& sources,
                 std::shared_ptr<const policy::OperatorPolicy> policy, PlanIds& ids);
 
   /// Called if a decision has a reason or a winner that no decision in this space had before; for
   /// the log.
-  using OnDecision = std::function<void(const Decision&, const schema::Signature&)>;
+  using OnDecision = std::function<void(const Evaluation&, const schema::Signature&)>;
 
   struct Answer {
-    const Choice* choice = nullptr;
-    std::shared_ptr<const Choice> uncached;  ///< owns `choice` if it could not be cached
-    bool cached = false;                     ///< the class was already decided
+    const Decision* choice = nullptr;
+    std::shared_ptr<const Decision> uncached;  ///< owns `choice` if it could not be cached
+    bool cached = false;                       ///< the class was already decided
     bool crowded = false;  ///< this class is the first beyond ClassTable::kMany; set once
   };
   /// Returns the choice for a call; makes and caches the decision if its class is new.
   Answer choose(const schema::Signature& signature, const OnDecision& on_decision);
 
   /// Makes a decision without reading or changing the cache.
-  std::shared_ptr<const Choice> decide_anew(const schema::Signature& signature,
-                                            const OnDecision& on_decision) const;
+  std::shared_ptr<const Decision> decide_anew(const schema::Signature& signature,
+                                              const OnDecision& on_decision) const;
 
   /// Caches a choice for the class of a call, unless the class is already decided. Fails with
   /// "lock.class" if the call has no class key or the cache is full.
-  Status remember(const schema::Signature& signature, std::shared_ptr<const Choice> choice);
+  Status remember(const schema::Signature& signature, std::shared_ptr<const Decision> choice);
 
   /// Calls visit(facts, choice) for each class that was decided.
   template <class Visit>
   void for_each_class(Visit&& visit) const {
     table_.for_each(
-        [&](const ClassKey& key, const Choice& choice) { visit(layout_.facts_of(key), choice); });
+        [&](const ClassKey& key, const Decision& choice) { visit(layout_.facts_of(key), choice); });
   }
 
   /// The cached choice for a class, or null.
-  const Choice* known(const ClassKey& key) const { return table_.find(key); }
+  const Decision* known(const ClassKey& key) const { return table_.find(key); }
   const ClassLayout& layout() const { return layout_; }
 
-  const DecisionInput& input() const { return input_; }
+  const EvaluationInput& input() const { return input_; }
   const schema::Dependencies& dependencies() const { return dependencies_; }
   const std::shared_ptr<const CandidateTable>& candidates() const { return candidates_; }
   uint32_t classes() const { return table_.size(); }
@@ -92,15 +92,15 @@ class DecisionSpace {
 
  private:
   GuardFacts guard_for(const registry::ImplementationRecord& implementation) const;
-  std::vector<RankedCandidate> plans_for(const Decision& decision) const;
-  void count_refusals(const Decision& decision) const;
-  bool tell_first_time(const Decision& decision) const;
+  std::vector<RankedCandidate> plans_for(const Evaluation& decision) const;
+  void count_refusals(const Evaluation& decision) const;
+  bool tell_first_time(const Evaluation& decision) const;
 
   std::shared_ptr<const registry::OperatorRecord> op_;
   std::shared_ptr<const policy::OperatorPolicy> policy_;
   std::shared_ptr<const LockSet> lock_;
   std::shared_ptr<const Selector> selector_;
-  DecisionInput input_;
+  EvaluationInput input_;
   schema::Dependencies dependencies_;
   ClassLayout layout_;
   ClassTable table_;

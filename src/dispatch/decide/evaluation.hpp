@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dispatch/call/thread_block.hpp"
+#include "dispatch/call/transform.hpp"
+#include "dispatch/decide/locked_choices.hpp"
+#include "dispatch/decide/selector_step.hpp"
+#include "health/health_view.hpp"
+#include "policy/rules/operator_policy.hpp"
+#include "registry/record.hpp"
+#include "schema/dependencies.hpp"
+#include "tune/tuning_view.hpp"
+
+namespace opmux::dispatch {
+
+/// The verdict on one candidate.
+struct Verdict {
+  const registry::ImplementationRecord* implementation = nullptr;
+  registry::Reason reason = registry::Reason::none;  ///< none = accepted
+  // At most one of these has the details of the reason. describe() turns it into text.
+  const registry::CapabilityCheck* check = nullptr;
+  policy::Origin by;
+  std::string text;
+
+  uint16_t tier = 0;
+  double score = 0;
+  bool tuned = false;          ///< preferred over a higher score because it was measured faster
+  Transforms transforms = {};  ///< needed for the candidate to be accepted
+
+  bool accepted() const { return reason == registry::Reason::none; }
+
+  /// Resets the verdict for a candidate; keeps the capacity of `text`.
+  void start(const registry::ImplementationRecord& candidate) {
+    implementation = &candidate;
+    reason = registry::Reason::none;
+    check = nullptr;
+    by = {};
+    text.clear();
+    tier = 0;
+    score = 0;
+    tuned = false;
+    transforms = {};
+  }
+};
+
+/// The inputs of a decision: data and views only. A decision reads no file, clock or environment.
+struct EvaluationInput {
+  const registry::OperatorRecord* op = nullptr;
+  const policy::OperatorPolicy* policy = nullptr;
+  const health::HealthView* health = nullptr;
+  const tune::TuningView* tuning = nullptr;  ///< may be null
+  bool disabled = false;                     ///< dispatch is bypassed: only the reference runs
+  bool now = false;  ///< use the current health, which may read a clock; for explain
+  const Selector* selector = nullptr;  ///< the program's selector; may be null
+  const LockSet* lock = nullptr;       ///< the lock of a frozen runtime; null: not frozen
+};
+
+/// The outcome of a decision, with a reason for every candidate.
+struct Evaluation {
+  std::vector<Verdict> verdicts;  ///< indexed like the operator's implementations
+  std::vector<uint16_t> order;    ///< indices of the accepted candidates, best first
+  std::optional<uint16_t> rests =
+      {};  ///< the winner if no breaker were open, unless it is order[0]
+  policy::PolicyView policy;
+  bool picked = false;           ///< the selector picked the winner
+  std::string selector_problem;  ///< why the selector failed; or empty
+  LockVerdict lock = LockVerdict::free;
+  const LockedClass* locked = nullptr;  ///< the lock's entry for this call; null: none
+};
+
+/// Makes a decision: refuses candidates, each with a reason, and orders the others. This is the
+/// only place with the rules of selection; calls, bound plans and explain all use it.
+void decide(const EvaluationInput& input, const schema::Signature& signature, Evaluation& decision);
+
+/// All facts that decide() can read for this operator.
+schema::Dependencies dependencies_of(const EvaluationInput& input);
+/// The facts that decide() reads because of this implementation.
+schema::Dependencies dependencies_of(const schema::Schema& schema,
+                                     const registry::ImplementationRecord& implementation);
+
+/// The text of a verdict: "H must be a multiple of 4100, is 4096"; empty if accepted.
+std::string describe(const Verdict& verdict, const schema::Signature& signature);
+
+/// The error if no candidate was accepted. Names the rules that require an implementation, and each
+/// candidate with its reason.
+Status nothing_left(const EvaluationInput& input, const Evaluation& decision,
+                    const schema::Signature& signature);
+
+using health::device_of;
+
+/// A Evaluation whose memory the thread reuses. A nested decision (a verifier may call an operator)
+/// allocates a new one.
+class SpareEvaluation {
+ public:
+  SpareEvaluation() : decision_(std::move(own_thread_block().spare_decision)) {
+    if (decision_ == nullptr) decision_ = std::make_unique<Evaluation>();
+  }
+  ~SpareEvaluation() { own_thread_block().spare_decision = std::move(decision_); }
+  SpareEvaluation(const SpareEvaluation&) = delete;
+  SpareEvaluation& operator=(const SpareEvaluation&) = delete;
+
+  Evaluation& operator*() const { return *decision_; }
+
+ private:
+  std::unique_ptr<Evaluation> decision_;
+};
+
+}  // namespace opmux::dispatch
