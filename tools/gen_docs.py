@@ -40,7 +40,7 @@ LIMITS = (
     ("classes of one operator and scope", "src/dispatch/decide/class_table.hpp", "kCapacity"),
     ("classes without a warning", "src/dispatch/decide/class_table.hpp", "kMany"),
     ("facts in the guard of a cached plan", "src/dispatch/decide/decision.hpp", "kMaxGuardFacts"),
-    ("remembered declines of one operator", "src/dispatch/operator_state.hpp", "kMaxDeclines"),
+    ("remembered declines of one operator", "src/dispatch/compiled_operator.hpp", "kMaxDeclines"),
     ("prepared states of one implementation", "src/dispatch/plan/prepared_cache.hpp", "kCapacity"),
     ("nested calls", "src/crash/hazard_slot.hpp", "kMarkLevels"),
     ("distinct scopes active at a time", "src/policy/rules/scope_table.hpp", "kMostAlive"),

@@ -17,7 +17,7 @@ constexpr size_t kManyRetired = 64;
 /// operator state that was current at the eviction.
 class RetiredPrepared final : public Retired {
  public:
-  RetiredPrepared(std::vector<PreparedPtr> states, const OperatorState& owner)
+  RetiredPrepared(std::vector<PreparedPtr> states, const CompiledOperator& owner)
       : states_(std::move(states)), serial_(owner.serial()) {}
   bool owns_plan(uint64_t plan_id) const override { return PlanIds::is_of(plan_id, serial_); }
 
@@ -53,12 +53,12 @@ void Engine::after_fork() {
   });
   constexpr uint32_t kSensitive = OPMUX_BACKEND_FORK_LOST | OPMUX_BACKEND_FORK_REINIT;
   names_.for_each([](OperatorSlot& slot) {
-    const OperatorState* state = slot.current.load(std::memory_order_relaxed);
+    const CompiledOperator* state = slot.current.load(std::memory_order_relaxed);
     if (state == nullptr) return;
     for (const auto& implementation : state->sources().op->implementations) {
       if ((implementation->backend->flags() & kSensitive) == 0) continue;
       // Leak the old state, because the forking thread may be inside a call that uses it.
-      (void)slot.replace(std::make_unique<OperatorState>(state->sources())).release();
+      (void)slot.replace(std::make_unique<CompiledOperator>(state->sources())).release();
       return;
     }
   });
@@ -107,13 +107,13 @@ ImplementationStates Engine::states_of(Published& published, const registry::Ope
   return states;
 }
 
-std::unique_ptr<OperatorState> Engine::compile(Published& published, const Published::Op& op) {
+std::unique_ptr<CompiledOperator> Engine::compile(Published& published, const Published::Op& op) {
   const std::shared_ptr<const policy::PolicySet> all = policies();
   const std::string& name = op.record->schema->name;
   // Copy only the operator's part, so that an operator without changes does not keep a whole old
   // policy alive.
   auto own = std::make_shared<const policy::PolicySet>(all->part_for(name));
-  return std::make_unique<OperatorState>(OperatorSources{
+  return std::make_unique<CompiledOperator>(CompileInputs{
       op.record, std::move(own), all->hash_for(name), states_of(published, *op.record),
       generation(), parts_.health, parts_.tuning, parts_.disabled, published.lock,
       published.selector, parts_.taps, published.taps_version});
@@ -138,9 +138,9 @@ auto Engine::with_published(Use&& use) {
 void Engine::restore(Published& published) const {
   uint64_t newest = 0;
   names_.for_each([&](OperatorSlot& slot) {
-    const OperatorState* state = slot.current.load(std::memory_order_acquire);
+    const CompiledOperator* state = slot.current.load(std::memory_order_acquire);
     if (state == nullptr) return;
-    const OperatorSources& sources = state->sources();
+    const CompileInputs& sources = state->sources();
     published.operators.push_back({&slot, sources.op});
     for (size_t i = 0; i < sources.states.size(); ++i) {
       const registry::ImplementationRecord& implementation = *sources.op->implementations[i];
@@ -181,7 +181,7 @@ uint64_t Engine::publish(const std::function<Sources()>& latest) {
     published.taps_version = parts_.taps == nullptr ? 0 : parts_.taps->version();
     std::vector<std::unique_ptr<Retired>> retired;
     for (const Published::Op& op : published.operators) {
-      const OperatorState* state = op.slot->current.load(std::memory_order_relaxed);
+      const CompiledOperator* state = op.slot->current.load(std::memory_order_relaxed);
       const bool same =
           state != nullptr && state->sources().op == op.record &&
           state->sources().lock == published.lock &&
@@ -203,7 +203,7 @@ std::vector<Engine::DecidedClass> Engine::decided() {
   return with_published([](Published& published) {
     std::vector<DecidedClass> all;
     for (const Published::Op& op : published.operators) {
-      const OperatorState* state = op.slot->current.load(std::memory_order_acquire);
+      const CompiledOperator* state = op.slot->current.load(std::memory_order_acquire);
       const DecisionCache* space = state == nullptr ? nullptr : state->unscoped();
       if (space == nullptr) continue;
       space->for_each_class([&](policy::ClassFacts facts, const Decision& choice) {
@@ -286,7 +286,7 @@ void Engine::add_plan(const std::shared_ptr<BoundPlanState>& control) {
 void Engine::retire_prepared(OperatorSlot& slot, std::vector<PreparedPtr> evicted) {
   if (evicted.empty()) return;
   published_.with([&](Published& published) {
-    OperatorState* state = slot.current.load(std::memory_order_acquire);
+    CompiledOperator* state = slot.current.load(std::memory_order_acquire);
     if (state == nullptr) return;
     const uint64_t epoch = next_epoch();
     state->set_epoch(epoch);

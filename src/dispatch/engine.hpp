@@ -47,7 +47,7 @@ struct ImplementationStats {
            stood_in = 0, packed_bytes = 0;
 };
 
-/// Compiles registry, policy, lock and selector into one OperatorState per operator and publishes
+/// Compiles registry, policy, lock and selector into one CompiledOperator per operator and publishes
 /// the states. Calls never wait: they read the state under a hazard slot (see ThreadBlock). Writers
 /// are serialized by `published_`; each builds new states aside, stores them into the
 /// OperatorSlots, and gives the old ones to the Reclaimer.
@@ -136,7 +136,7 @@ class Engine {
   OperatorSlot* slot_for(Published& published, const std::shared_ptr<const schema::Schema>& schema);
   void adopt(Published& published, registry::RegistrySnapshotPtr registry);
   ImplementationStates states_of(Published& published, const registry::OperatorRecord& op);
-  std::unique_ptr<OperatorState> compile(Published& published, const Published::Op& op);
+  std::unique_ptr<CompiledOperator> compile(Published& published, const Published::Op& op);
   void decide_anew(const std::function<bool(const registry::OperatorRecord&)>& concerned);
   void replace(Published& published, const Published::Op& op,
                std::vector<std::unique_ptr<Retired>>& retired);

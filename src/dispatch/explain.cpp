@@ -89,7 +89,7 @@ void add_candidates(const Evaluation& decision, const schema::Signature& signatu
 }
 
 /// Removes candidates that declined exactly these arguments before, as a call does.
-void drop_declined(const OperatorState& state, const schema::Arguments& arguments,
+void drop_declined(const CompiledOperator& state, const schema::Arguments& arguments,
                    Evaluation& decision) {
   if (state.declines().load(std::memory_order_acquire) == 0) return;
   const uint64_t hash = exact_hash(arguments);
@@ -122,9 +122,9 @@ void add_dependencies(const schema::Schema& schema, const schema::Dependencies& 
 /// Compiles the published policy if it has the same effect as the state's policy, so that rules are
 /// shown with the names and positions of the latest policy text. Null if the effect differs.
 std::shared_ptr<const policy::OperatorPolicy> latest_words(const OperatorSlot& slot,
-                                                           const OperatorState& state,
+                                                           const CompiledOperator& state,
                                                            uint64_t context) {
-  const OperatorSources& sources = state.sources();
+  const CompileInputs& sources = state.sources();
   const std::shared_ptr<const policy::PolicySet> latest = slot.engine->policies();
   if (latest->hash_for(slot.schema->name) != sources.policy_hash) return nullptr;
   const auto serial = static_cast<uint32_t>(context >> 32);
@@ -153,7 +153,7 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   if (Status status = check(*slot.schema, site, values, checked); !status.ok()) return status;
   const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return too_deep(slot);
-  OperatorState* state = slot.current.load(std::memory_order_acquire);
+  CompiledOperator* state = slot.current.load(std::memory_order_acquire);
   if (state == nullptr) return withdrawn(slot);
   const uint64_t context = mark.block().context;
   const schema::Signature signature{slot.schema.get(), &checked.arguments, &checked.dims,

@@ -21,9 +21,9 @@ std::atomic<uint32_t> next_number{0};
 
 }  // namespace
 
-std::unique_ptr<OperatorState> OperatorSlot::replace(std::unique_ptr<OperatorState> next) {
+std::unique_ptr<CompiledOperator> OperatorSlot::replace(std::unique_ptr<CompiledOperator> next) {
   const uint64_t new_epoch = next == nullptr ? 0 : next->epoch();
-  std::unique_ptr<OperatorState> before(
+  std::unique_ptr<CompiledOperator> before(
       current.exchange(next.release(), std::memory_order_acq_rel));
   epoch.store(new_epoch, std::memory_order_release);
   return before;

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "dispatch/operator_state.hpp"
+#include "dispatch/compiled_operator.hpp"
 
 namespace opmux::dispatch {
 
@@ -20,7 +20,7 @@ struct alignas(64) OperatorSlot {
   std::atomic<uint64_t> epoch{0};  ///< epoch of `current`; 0: no state is published
   uint32_t number = 0;  ///< index into ThreadBlock::recent; reused after the engine is destroyed
   Engine* engine = nullptr;
-  std::atomic<OperatorState*> current{nullptr};
+  std::atomic<CompiledOperator*> current{nullptr};
   std::shared_ptr<const schema::Schema> schema;
   uint64_t name_hash = 0;
   std::atomic<bool> plugins_wait{false};  ///< deferred plugins implement this operator
@@ -31,7 +31,7 @@ struct alignas(64) OperatorSlot {
   /// before `epoch`. In between, a fast call still matches the old epoch and runs the old state,
   /// which its mark protects. A slow call already uses the new state; its cached plan does not
   /// match `epoch` until the second store, so the next call may take the slow path again.
-  std::unique_ptr<OperatorState> replace(std::unique_ptr<OperatorState> next);
+  std::unique_ptr<CompiledOperator> replace(std::unique_ptr<CompiledOperator> next);
 };
 
 /// Allocates and frees slot numbers. The lowest free number is taken first, because every thread

@@ -198,7 +198,7 @@ Status no_reference(const OperatorSlot& slot, std::string_view why) {
 Status run_reference(OperatorSlot& slot, const schema::Arguments& arguments, uint32_t tag) {
   const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return too_deep(slot);
-  OperatorState* state = slot.current.load(std::memory_order_acquire);
+  CompiledOperator* state = slot.current.load(std::memory_order_acquire);
   if (state == nullptr) return withdrawn(slot);
   schema::BoundDims dims;
   if (Status status = check_arguments(state->schema(), arguments, dims); !status.ok())

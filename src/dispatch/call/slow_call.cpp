@@ -277,7 +277,7 @@ class SlowCall {
   const CallSettings settings_;
   CallReport* report_;
   SlowPathGuard mark_;
-  OperatorState* state_ = nullptr;
+  CompiledOperator* state_ = nullptr;
   DecisionCache* space_ = nullptr;
   uint64_t epoch_ = 0;
   CheckedArguments checked_;
@@ -327,7 +327,7 @@ void tell_oddities(const OperatorSlot& slot, const Decision& choice) {
       [&] { return choice.deviation + (impl.empty() ? "" : "; " + impl + " runs instead"); });
 }
 
-DecisionCache& space_of(const OperatorSlot& slot, OperatorState& state, uint64_t context) {
+DecisionCache& space_of(const OperatorSlot& slot, CompiledOperator& state, uint64_t context) {
   return state.space(static_cast<uint32_t>(context >> 32), slot.engine->parts().scope_layer);
 }
 
@@ -385,7 +385,7 @@ Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArgumen
                                         uint32_t tag, bool capturing) {
   const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return too_deep(slot);
-  OperatorState* state = slot.current.load(std::memory_order_acquire);
+  CompiledOperator* state = slot.current.load(std::memory_order_acquire);
   if (state == nullptr) return withdrawn(slot);
   const uint64_t context = mark.block().context | (capturing ? schema::kCapturing : 0);
   const schema::Signature signature{&state->schema(), &checked.arguments, &checked.dims,

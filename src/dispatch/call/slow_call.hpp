@@ -37,7 +37,7 @@ Status withdrawn(const OperatorSlot& slot);
 
 /// The decisions of an operator in a context (scope serial << 32 | ambient bits). The caller must
 /// hold a mark, which keeps `state` alive.
-DecisionCache& space_of(const OperatorSlot& slot, OperatorState& state, uint64_t context);
+DecisionCache& space_of(const OperatorSlot& slot, CompiledOperator& state, uint64_t context);
 
 /// Logs a choice that deviates from the lock of a frozen runtime, and a failed selector.
 void tell_oddities(const OperatorSlot& slot, const Decision& choice);

@@ -69,7 +69,7 @@ std::string unmet_preference(const Evaluation& decision, const schema::Signature
 
 }  // namespace
 
-DecisionCache::DecisionCache(const OperatorSources& sources,
+DecisionCache::DecisionCache(const CompileInputs& sources,
                              std::shared_ptr<const policy::OperatorPolicy> policy, PlanIds& ids)
     : op_(sources.op),
       policy_(std::move(policy)),

@@ -21,8 +21,8 @@ struct ImplementationState {
 };
 using ImplementationStates = std::vector<std::shared_ptr<ImplementationState>>;
 
-/// The inputs from which one OperatorState is compiled. The raw pointers must outlive it.
-struct OperatorSources {
+/// The inputs from which one CompiledOperator is compiled. The raw pointers must outlive it.
+struct CompileInputs {
   std::shared_ptr<const registry::OperatorRecord> op;
   std::shared_ptr<const policy::PolicySet> policies;  ///< the operator's part of the policies
   uint64_t policy_hash = 0;
@@ -42,8 +42,8 @@ struct OperatorSources {
 class DecisionCache {
  public:
   /// `ids` must outlive the space.
-  DecisionCache(const OperatorSources& sources,
-                std::shared_ptr<const policy::OperatorPolicy> policy, PlanIds& ids);
+  DecisionCache(const CompileInputs& sources, std::shared_ptr<const policy::OperatorPolicy> policy,
+                PlanIds& ids);
 
   /// Called if a decision has a reason or a winner that no decision in this space had before; for
   /// the log.

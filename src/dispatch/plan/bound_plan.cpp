@@ -82,7 +82,7 @@ void BoundPlanState::reconsider() {
   if (state() == PlanState::revoked) return;
   const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return;
-  OperatorState* now = slot->current.load(std::memory_order_acquire);
+  CompiledOperator* now = slot->current.load(std::memory_order_acquire);
   PlanState next = PlanState::revoked;
   uint32_t word = 0;
   if (now != nullptr) {
@@ -379,7 +379,7 @@ void BoundPlan::renew_guard() {
   const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return;
   control_->guard_outdated.store(false, std::memory_order_release);
-  OperatorState* state = slot_->current.load(std::memory_order_acquire);
+  CompiledOperator* state = slot_->current.load(std::memory_order_acquire);
   if (state == nullptr) return;
   const auto& all = state->sources().op->implementations;
   const auto at = std::find(all.begin(), all.end(), control_->implementation);

@@ -37,7 +37,7 @@ struct BoundPlanState {
   /// Set when the operator was recompiled: decisions may now depend on facts that the plan's guard
   /// does not compare.
   std::atomic<bool> guard_outdated{false};
-  std::atomic<uint64_t> considered{0};  ///< serial of the OperatorState evaluated last
+  std::atomic<uint64_t> considered{0};  ///< serial of the CompiledOperator evaluated last
   PlanList::Place* place = nullptr;     ///< entry in the list of fork-sensitive plans; may be null
 
   base::ForkMutex counting;  ///< held while `hot.calls` is read or added to the counters

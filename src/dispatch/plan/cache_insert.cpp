@@ -141,7 +141,7 @@ void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks
   plan.epoch = what.epoch;
 }
 
-void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state,
+void install(ThreadBlock& block, OperatorSlot& slot, CompiledOperator& state,
              const CacheInsert& what) {
   const schema::Schema& schema = state.schema();
   if (!can_be_kept(schema, what)) return;

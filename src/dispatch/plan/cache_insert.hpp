@@ -31,7 +31,8 @@ bool can_be_kept(const schema::Schema& schema, const CacheInsert& what);
 
 /// Caches a plan in the calling thread's ring of plans for the operator. If the ring is full, it
 /// replaces the successor of the most recently used plan.
-void install(ThreadBlock& block, OperatorSlot& slot, OperatorState& state, const CacheInsert& what);
+void install(ThreadBlock& block, OperatorSlot& slot, CompiledOperator& state,
+             const CacheInsert& what);
 
 /// Fills in a plan for a call site. make_room() must have been called for the schema.
 void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks& checks,

@@ -28,7 +28,7 @@ enum class Comparison : uint8_t { pairs, quads, otherwise };
 /// call fills in. Threads cache up to four per operator; a BoundPlan contains one.
 ///
 /// Used by one thread at a time. Other threads read only `calls`, `counted_for` and
-/// `next_of_thread`. Pointers into the OperatorState (`checks`, `plan`, `space`, `declines`) may be
+/// `next_of_thread`. Pointers into the CompiledOperator (`checks`, `plan`, `space`, `declines`) may be
 /// followed only after the epoch was compared under a mark, because the state may otherwise be
 /// freed. A BoundPlan owns these objects or pins them instead.
 ///
@@ -71,7 +71,7 @@ struct alignas(64) CachedPlan {
   const DecisionCache* space = nullptr;  ///< where move_to_class() looks; null: it may not move
   ClassKey kinds;                        ///< first part of the class key, fixed by argument kinds
   ClassKey of_class;                     ///< class that the plan moved to last
-  const std::atomic<uint32_t>* declines = nullptr;  ///< OperatorState::declines()
+  const std::atomic<uint32_t>* declines = nullptr;  ///< CompiledOperator::declines()
   std::shared_ptr<const Decision> pinned;  ///< keeps a bound plan's choice alive across epochs
   OperatorSlot* slot = nullptr;
   const schema::Schema* schema = nullptr;

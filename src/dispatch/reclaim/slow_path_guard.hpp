@@ -32,7 +32,7 @@ class RunningCallGuard {
   uint32_t before_;
 };
 
-/// Guard for reading an OperatorState outside of the fast path. The constructor stores a cold mark
+/// Guard for reading an CompiledOperator outside of the fast path. The constructor stores a cold mark
 /// in the thread's next free hazard slot; the destructor clears it. Load `OperatorSlot::current`
 /// only while the guard is alive: the state is not freed before the mark is cleared.
 ///

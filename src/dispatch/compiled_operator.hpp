@@ -27,12 +27,12 @@ struct RankPattern {
 /// Everything compiled for one operator between two changes that concern it: record, policy and
 /// decisions. Readers keep it alive by a mark in a hazard slot; it is retired as a whole. The lists
 /// inside are insert-only and lock-free: nodes are published by CAS and freed with the state.
-class OperatorState final : public Retired {
+class CompiledOperator final : public Retired {
  public:
-  explicit OperatorState(OperatorSources sources);
-  ~OperatorState() override;
+  explicit CompiledOperator(CompileInputs sources);
+  ~CompiledOperator() override;
 
-  const OperatorSources& sources() const { return sources_; }
+  const CompileInputs& sources() const { return sources_; }
   const schema::Schema& schema() const { return *sources_.op->schema; }
 
   /// Changes only when prepared states are evicted. A call that caches a plan must read it before
@@ -71,7 +71,7 @@ class OperatorState final : public Retired {
   };
   static uint64_t decline_word(uint64_t signature_hash, uint32_t number);
 
-  OperatorSources sources_;
+  CompileInputs sources_;
   PlanIds ids_;
   std::atomic<uint64_t> epoch_;
   std::atomic<Scoped*> spaces_{nullptr};

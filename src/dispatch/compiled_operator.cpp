@@ -1,4 +1,4 @@
-#include "dispatch/operator_state.hpp"
+#include "dispatch/compiled_operator.hpp"
 
 #include "dispatch/decide/class_layout.hpp"
 #include "dispatch/plan/exact_words.hpp"
@@ -23,10 +23,10 @@ uint64_t next_epoch() {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-OperatorState::OperatorState(OperatorSources sources)
+CompiledOperator::CompiledOperator(CompileInputs sources)
     : sources_(std::move(sources)), ids_(next_epoch()), epoch_(next_epoch()) {}
 
-OperatorState::~OperatorState() {
+CompiledOperator::~CompiledOperator() {
   for (Scoped* at = spaces_.load(); at != nullptr;) {
     const std::unique_ptr<Scoped> owned(at);
     at = at->next;
@@ -37,7 +37,7 @@ OperatorState::~OperatorState() {
   }
 }
 
-DecisionCache& OperatorState::space(uint32_t scope_serial, const LayerOf& layer_of) {
+DecisionCache& CompiledOperator::space(uint32_t scope_serial, const LayerOf& layer_of) {
   Scoped* first = spaces_.load(std::memory_order_acquire);
   for (Scoped* at = first; at != nullptr; at = at->next) {
     if (at->serial == scope_serial) return *at->space;
@@ -54,14 +54,14 @@ DecisionCache& OperatorState::space(uint32_t scope_serial, const LayerOf& layer_
   return *made.release()->space;
 }
 
-const DecisionCache* OperatorState::unscoped() const {
+const DecisionCache* CompiledOperator::unscoped() const {
   for (const Scoped* at = spaces_.load(std::memory_order_acquire); at != nullptr; at = at->next) {
     if (at->serial == 0) return at->space.get();
   }
   return nullptr;
 }
 
-const ShapeChecks& OperatorState::checks_for(const schema::Arguments& arguments) {
+const ShapeChecks& CompiledOperator::checks_for(const schema::Arguments& arguments) {
   const RankPattern::Ranks ranks = ranks_of(arguments);
   RankPattern* first = patterns_.load(std::memory_order_acquire);
   for (RankPattern* at = first; at != nullptr; at = at->next) {
@@ -75,11 +75,11 @@ const ShapeChecks& OperatorState::checks_for(const schema::Arguments& arguments)
   return made.release()->checks;
 }
 
-uint64_t OperatorState::decline_word(uint64_t signature_hash, uint32_t number) {
+uint64_t CompiledOperator::decline_word(uint64_t signature_hash, uint32_t number) {
   return mix(signature_hash, number) | 1;
 }
 
-bool OperatorState::remember_decline(uint64_t signature_hash, uint32_t number) {
+bool CompiledOperator::remember_decline(uint64_t signature_hash, uint32_t number) {
   const uint64_t word = decline_word(signature_hash, number);
   for (size_t probe = 0; probe < kMaxDeclines; ++probe) {
     uint64_t there = 0;
@@ -93,7 +93,7 @@ bool OperatorState::remember_decline(uint64_t signature_hash, uint32_t number) {
   return false;
 }
 
-bool OperatorState::declined(uint64_t signature_hash, uint32_t number) const {
+bool CompiledOperator::declined(uint64_t signature_hash, uint32_t number) const {
   const uint64_t word = decline_word(signature_hash, number);
   for (size_t probe = 0; probe < kMaxDeclines; ++probe) {
     const uint64_t there = declined_[(word + probe) % kMaxDeclines].load(std::memory_order_acquire);
@@ -103,7 +103,7 @@ bool OperatorState::declined(uint64_t signature_hash, uint32_t number) const {
   return false;
 }
 
-uint32_t OperatorState::classes() const {
+uint32_t CompiledOperator::classes() const {
   uint32_t count = 0;
   for (const Scoped* at = spaces_.load(std::memory_order_acquire); at != nullptr; at = at->next) {
     count += at->space->classes();
