@@ -10,8 +10,8 @@ namespace {
 using plugin::check_of;
 using plugin::CheckedFile;
 using plugin::Manifest;
+using plugin::ProbeResult;
 using plugin::TrustSettings;
-using plugin::Verdict;
 
 /// A step with the warnings of one kind of check.
 CheckStep step_of(std::string_view name, std::string_view check, const CheckedFile& file) {
@@ -51,7 +51,7 @@ void take(const Manifest& manifest, CheckReport& report) {
   }
 }
 
-CheckStep step_of(const Verdict& verdict) {
+CheckStep step_of(const ProbeResult& verdict) {
   if (verdict.ok()) return {"probe", Mark::passed, "", "opened, queried, initialised, tested"};
   // Without the probe program nothing is known yet; the later steps examine the plugin.
   const Mark mark = verdict.code == "probe.missing" ? Mark::skipped : Mark::failed;
@@ -72,7 +72,7 @@ bool look_at_file(const std::string& real_path, CheckReport& report) {
     return false;
   }
   add_file_steps(*file, report);
-  const Verdict verdict =
+  const ProbeResult verdict =
       plugin::probe(plugin::probe_program(), {file->path, file->descriptor.get(), file->beside});
   if (verdict.ok()) take(verdict.manifest, report);
   report.steps.push_back(step_of(verdict));

@@ -107,9 +107,9 @@ Status Trial::steps() {
   return start_and_test(contents->functions);
 }
 
-plugin::Verdict Trial::run() {
+plugin::ProbeResult Trial::run() {
   const Status bad = steps();
-  plugin::Verdict verdict;
+  plugin::ProbeResult verdict;
   if (bad.ok()) {
     verdict.manifest = std::move(manifest_);
     return verdict;

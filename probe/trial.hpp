@@ -14,7 +14,7 @@ class Trial {
  public:
   explicit Trial(plugin::LibraryFile file);
 
-  plugin::Verdict run();
+  plugin::ProbeResult run();
 
  private:
   Status steps();

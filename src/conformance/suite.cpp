@@ -156,7 +156,7 @@ class OperatorRun {
 
   /// Returns true if the thread must not run more cases.
   bool try_one(Trial& trial, const DrawnCase& drawn, ImplementationReport& report) {
-    const Verdict verdict = trial.run(drawn.c, drawn.expected);
+    const CaseResult verdict = trial.run(drawn.c, drawn.expected);
     ++(verdict.refused ? report.refused : report.cases);
     if (!verdict.refused) count_chosen(drawn, report);
     if (!verdict.refused && !drawn.c.empty() && !drawn.c.invalid) busy_.insert(report.id);

@@ -186,9 +186,9 @@ std::optional<Problem> Trial::compare(const Case& c, const Expected& expected, c
   return problem;
 }
 
-Verdict Trial::check_again(const Case& c, const Expected& expected, const Run& first) {
+CaseResult Trial::check_again(const Case& c, const Expected& expected, const Run& first) {
   const Run second = call(c, kPlausible, kAlone, place_);
-  Verdict verdict = second.verdict;
+  CaseResult verdict = second.verdict;
   verdict.problem =
       compare(c, expected, first, second, "uninitialised",
               "the results depend on memory that is uninitialised or outside of the tensors");
@@ -200,17 +200,17 @@ Verdict Trial::check_again(const Case& c, const Expected& expected, const Run& f
   return verdict;
 }
 
-Verdict Trial::check_threads(const Case& c, const Expected& expected, const Run& first) {
+CaseResult Trial::check_threads(const Case& c, const Expected& expected, const Run& first) {
   Pool pool;
   const Run second = call(c, kPoison, pool.options(), place_);
-  Verdict verdict = second.verdict;
+  CaseResult verdict = second.verdict;
   verdict.problem = compare(c, expected, first, second, "threads",
                             "several threads gave different bits than one thread");
   if (pool.crashed()) verdict.problem = {"crash", "it crashed on a thread of the caller's pool"};
   return verdict;
 }
 
-Verdict Trial::check_batch(const Case& c, const Run& first) {
+CaseResult Trial::check_batch(const Case& c, const Run& first) {
   const std::string_view batch = shaper_->batch;
   const int64_t rows = batch_size(c, batch);
   // The rows of a tensor with any shape are unknown.
@@ -221,7 +221,7 @@ Verdict Trial::check_batch(const Case& c, const Run& first) {
   const int64_t row = random_of(c).below(rows);
   const Case single = alone(c, batch, row);
   const Run second = call(single, kPoison, {}, place_);
-  Verdict verdict = second.verdict;
+  CaseResult verdict = second.verdict;
   verdict.refused = false;  // it may accept many rows and refuse one
   if (!second.done) return verdict;
   Outputs part;
@@ -237,11 +237,11 @@ Verdict Trial::check_batch(const Case& c, const Run& first) {
 }
 
 /// Two threads call concurrently and repeatedly, each with a separate case and separate memory.
-Verdict Trial::check_callers(const Case& c, const Expected& expected, const Run& first) {
+CaseResult Trial::check_callers(const Case& c, const Expected& expected, const Run& first) {
   std::latch start{2};
-  Verdict verdicts[2];
+  CaseResult verdicts[2];
   const auto caller = [&](const Case& mine, const Expected& right, const Run& before, Place& place,
-                          Verdict& verdict) {
+                          CaseResult& verdict) {
     const PolicyScope scope(*runtime_, policy());
     start.arrive_and_wait();
     for (int round = 0; round < kRounds && !verdict.problem; ++round) {
@@ -265,13 +265,13 @@ void Trial::remember(const Case& c, const Expected& expected, Run first) {
   other_first_ = std::move(first);
 }
 
-Verdict Trial::run(const Case& c, const Expected& expected) {
+CaseResult Trial::run(const Case& c, const Expected& expected) {
   const Run first = call(c, kPoison, kAlone, place_);
   if (!first.done) return first.verdict;
-  Verdict verdict;
+  CaseResult verdict;
   verdict.problem = judge(c, expected, first.outputs);
   if (verdict.problem || c.empty()) return verdict;
-  const auto stop = [&](Verdict&& next) {
+  const auto stop = [&](CaseResult&& next) {
     verdict = std::move(next);
     return verdict.problem.has_value();
   };

@@ -32,7 +32,7 @@ bool survives(const Fn& fn) {
 }
 
 /// The result of one implementation on one case.
-struct Verdict {
+struct CaseResult {
   bool refused = false;
   bool crashed = false;  ///< the thread's dispatch state is unusable; continue on another
   std::optional<Problem> problem;
@@ -48,7 +48,7 @@ class Trial {
   }
 
   /// The thread's policy must be policy(). The arguments must outlive the trial.
-  Verdict run(const Case& c, const Expected& expected);
+  CaseResult run(const Case& c, const Expected& expected);
 
   /// The policy that must be in force on the thread that calls run().
   Policy policy() const;
@@ -56,7 +56,7 @@ class Trial {
  private:
   using Outputs = std::vector<std::vector<std::byte>>;
   struct Run {
-    Verdict verdict;
+    CaseResult verdict;
     Outputs outputs;
     bool done = false;  ///< the call succeeded and wrote nothing out of bounds
   };
@@ -69,10 +69,10 @@ class Trial {
   bool same(const Case& c, const Outputs& a, const Outputs& b) const;
   std::optional<Problem> compare(const Case& c, const Expected& expected, const Run& first,
                                  const Run& second, const char* kind, const char* what) const;
-  Verdict check_again(const Case& c, const Expected& expected, const Run& first);
-  Verdict check_threads(const Case& c, const Expected& expected, const Run& first);
-  Verdict check_batch(const Case& c, const Run& first);
-  Verdict check_callers(const Case& c, const Expected& expected, const Run& first);
+  CaseResult check_again(const Case& c, const Expected& expected, const Run& first);
+  CaseResult check_threads(const Case& c, const Expected& expected, const Run& first);
+  CaseResult check_batch(const Case& c, const Run& first);
+  CaseResult check_callers(const Case& c, const Expected& expected, const Run& first);
   void remember(const Case& c, const Expected& expected, Run first);
 
   Runtime* runtime_;

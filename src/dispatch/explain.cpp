@@ -39,7 +39,7 @@ std::string value_text(const schema::ArgSpec& spec, ArgTag tag, ArgValue value) 
   }
 }
 
-std::string why_accepted(const Verdict& verdict, const Evaluation& decision, size_t place,
+std::string why_accepted(const CandidateVerdict& verdict, const Evaluation& decision, size_t place,
                          const schema::Schema& schema) {
   std::string text = "priority " + std::to_string(verdict.implementation->priority);
   if (verdict.score != verdict.implementation->priority) text += ", score " + number(verdict.score);
@@ -58,7 +58,7 @@ std::string why_accepted(const Verdict& verdict, const Evaluation& decision, siz
 
 Candidate accepted_candidate(const Evaluation& decision, size_t place, const schema::Schema& schema,
                              const std::string& health) {
-  const Verdict& verdict = decision.verdicts[decision.order[place]];
+  const CandidateVerdict& verdict = decision.verdicts[decision.order[place]];
   const bool last_resort = place != 0 && place + 1 == decision.order.size() &&
                            verdict.implementation->kind == Kind::reference;
   return {verdict.implementation->id,
@@ -80,7 +80,7 @@ void add_candidates(const Evaluation& decision, const schema::Signature& signatu
         accepted_candidate(decision, place, *signature.schema,
                            health == nullptr ? "" : health->remark(implementation, signature)));
   }
-  for (const Verdict& verdict : decision.verdicts) {
+  for (const CandidateVerdict& verdict : decision.verdicts) {
     if (verdict.accepted()) continue;
     explanation.candidates.push_back(
         {verdict.implementation->id, "refused", std::string(code_of(verdict.reason)),
@@ -94,7 +94,7 @@ void drop_declined(const CompiledOperator& state, const schema::Arguments& argum
   if (state.declines().load(std::memory_order_acquire) == 0) return;
   const uint64_t hash = exact_hash(arguments);
   while (decision.order.size() > 1) {
-    Verdict& first = decision.verdicts[decision.order[0]];
+    CandidateVerdict& first = decision.verdicts[decision.order[0]];
     if (!state.declined(hash, first.implementation->number)) return;
     first.reason = registry::Reason::call_declined;
     first.text = "it declined these arguments in an earlier call";

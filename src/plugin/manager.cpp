@@ -49,9 +49,9 @@ Status environment_may_name_code(const PluginOptions& options) {
 }
 
 /// The cached verdict, or the result of probing the file now.
-Verdict verdict_of(VerdictCache& verdicts, const CheckedFile& file, const LibraryFile& target) {
-  if (std::optional<Verdict> known = verdicts.find(file.digest)) return *std::move(known);
-  Verdict found = probe(probe_program(), target);
+ProbeResult verdict_of(VerdictCache& verdicts, const CheckedFile& file, const LibraryFile& target) {
+  if (std::optional<ProbeResult> known = verdicts.find(file.digest)) return *std::move(known);
+  ProbeResult found = probe(probe_program(), target);
   verdicts.keep(file.digest, found);
   return found;
 }

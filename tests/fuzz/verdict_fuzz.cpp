@@ -27,7 +27,7 @@ void read_as_report(std::string_view text) {
   for (const plugin::Ending& ending :
        {plugin::Ending{How::exited, 90, false}, plugin::Ending{How::exited, 0, false},
         plugin::Ending{How::signalled, 11, false}, plugin::Ending{How::hung, 0, true}}) {
-    const plugin::Verdict verdict = plugin::judge(text, ending);
+    const plugin::ProbeResult verdict = plugin::judge(text, ending);
     insist(ending.number == 90 || !verdict.ok());
   }
 }

@@ -102,9 +102,9 @@ std::vector<Hostile> hanging() {
   return {{"hang_at_query", "probe.hang", "query"}, {"spin_at_open", "probe.hang", "open"}};
 }
 
-Verdict try_out(const std::string& path) {
+ProbeResult try_out(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const Verdict verdict = probe(probe_program(), {path, file});
+  const ProbeResult verdict = probe(probe_program(), {path, file});
   close(file);
   return verdict;
 }
@@ -131,7 +131,7 @@ class HostilePlugin : public testing::TestWithParam<Hostile> {};
 TEST_P(HostilePlugin, is_refused_without_side_effects_in_this_process) {
   const Hostile& hostile = GetParam();
   const probe::ProcessState before = probe::look();
-  const Verdict verdict = try_out(hostile_path(hostile.name));
+  const ProbeResult verdict = try_out(hostile_path(hostile.name));
   EXPECT_EQ(verdict.code, hostile.code) << verdict.text;
   EXPECT_EQ(verdict.stage, hostile.stage) << verdict.text;
   EXPECT_EQ(verdict.signal, hostile.signal) << verdict.text;
@@ -139,7 +139,7 @@ TEST_P(HostilePlugin, is_refused_without_side_effects_in_this_process) {
 }
 
 TEST_P(HostilePlugin, has_a_harmless_twin_that_passes) {
-  const Verdict verdict = try_out(twin_path(GetParam().name));
+  const ProbeResult verdict = try_out(twin_path(GetParam().name));
   EXPECT_TRUE(verdict.ok()) << verdict.code << ": " << verdict.text;
   EXPECT_EQ(verdict.manifest.name, "twin_" + GetParam().name);
 }

@@ -209,7 +209,7 @@ Status run_reference(OperatorSlot& slot, const schema::Arguments& arguments, uin
   decide(space.input(), signature, decision);
   std::string why = "none is registered";
   for (size_t i = 0; i < decision.verdicts.size(); ++i) {
-    const Verdict& verdict = decision.verdicts[i];
+    const CandidateVerdict& verdict = decision.verdicts[i];
     if (verdict.implementation->kind != Kind::reference) continue;
     if (!may_run(verdict.reason) || verdict.transforms.any()) {
       why = describe(verdict, signature);

@@ -79,13 +79,13 @@ class SlowCall {
 
   void tell_decision(const Evaluation& decision, const schema::Signature& signature) const {
     base::EventLog& log = *engine_.parts().log;
-    for (const Verdict& verdict : decision.verdicts) {
+    for (const CandidateVerdict& verdict : decision.verdicts) {
       if (verdict.accepted()) continue;
       log.tell(Level::debug, "dispatch.refused", slot_.name(), verdict.implementation->id,
                code_of(verdict.reason), [&] { return describe(verdict, signature); });
     }
     if (decision.order.empty()) return;
-    const Verdict& chosen = decision.verdicts[decision.order[0]];
+    const CandidateVerdict& chosen = decision.verdicts[decision.order[0]];
     log.tell(Level::info, "dispatch.chosen", slot_.name(), chosen.implementation->id, "", [&] {
       return "first of " + std::to_string(decision.order.size()) + " accepted, priority " +
              std::to_string(chosen.implementation->priority);

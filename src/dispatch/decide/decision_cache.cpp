@@ -58,7 +58,7 @@ size_t times_asked(const schema::Dependencies& own, const ClassLayout::Part& par
 std::string unmet_preference(const Evaluation& decision, const schema::Signature& signature) {
   if (!decision.policy.has_list || decision.order.empty()) return {};
   const uint16_t chosen_tier = decision.verdicts[decision.order[0]].tier;
-  for (const Verdict& verdict : decision.verdicts) {
+  for (const CandidateVerdict& verdict : decision.verdicts) {
     if (verdict.accepted() || verdict.tier >= chosen_tier) continue;
     return verdict.implementation->id +
            " is preferred but refused: " + std::string(code_of(verdict.reason)) + " " +

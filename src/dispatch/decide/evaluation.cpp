@@ -69,7 +69,7 @@ Reason check_surroundings(const ImplementationRecord& implementation, uint32_t a
 }
 
 /// True if a candidate whose capabilities refuse the tensors accepts them after transforms.
-bool transform(const schema::Signature& signature, uint8_t allowed, Verdict& verdict) {
+bool transform(const schema::Signature& signature, uint8_t allowed, CandidateVerdict& verdict) {
   if (allowed == 0) return false;
   TransformedArguments arguments(signature);
   if (!arguments.fit(verdict.implementation->capability, allowed)) return false;
@@ -79,7 +79,7 @@ bool transform(const schema::Signature& signature, uint8_t allowed, Verdict& ver
   return true;
 }
 
-Reason verify(const schema::Signature& signature, Verdict& verdict) {
+Reason verify(const schema::Signature& signature, CandidateVerdict& verdict) {
   if (!verdict.transforms.any()) {
     return run_verifier(*verdict.implementation, signature, verdict.text);
   }
@@ -88,7 +88,7 @@ Reason verify(const schema::Signature& signature, Verdict& verdict) {
 }
 
 void judge(const EvaluationInput& input, const schema::Signature& signature,
-           const policy::PolicyView::Drop& dropped, uint8_t allowed, Verdict& verdict) {
+           const policy::PolicyView::Drop& dropped, uint8_t allowed, CandidateVerdict& verdict) {
   const ImplementationRecord& implementation = *verdict.implementation;
   if (dropped.reason != Reason::none) {
     verdict.reason = dropped.reason;
@@ -130,7 +130,7 @@ void judge(const EvaluationInput& input, const schema::Signature& signature,
 
 /// Compares by tier, then score. Candidates that are equal here keep their order by priority and
 /// id.
-bool stands_before(const Verdict& left, const Verdict& right) {
+bool stands_before(const CandidateVerdict& left, const CandidateVerdict& right) {
   return left.tier != right.tier ? left.tier < right.tier : left.score > right.score;
 }
 
@@ -150,7 +150,7 @@ void order_accepted(const std::vector<uint16_t>& by_priority, Evaluation& decisi
 
 /// The winner if no breaker were open; nullopt if that is the current winner.
 std::optional<uint16_t> first_open(const std::vector<uint16_t>& by_priority,
-                                   const std::vector<Verdict>& verdicts) {
+                                   const std::vector<CandidateVerdict>& verdicts) {
   std::optional<uint16_t> first;
   for (const uint16_t i : by_priority) {
     if (!verdicts[i].accepted() && verdicts[i].reason != Reason::health_open) continue;
@@ -165,7 +165,7 @@ void apply_tuning(const tune::TuningView& tuning, const schema::Signature& signa
   const uint16_t best_tier = decision.verdicts[decision.order[0]].tier;
   std::vector<std::optional<tune::TuningRow>> rows;
   for (const uint16_t index : decision.order) {
-    const Verdict& verdict = decision.verdicts[index];
+    const CandidateVerdict& verdict = decision.verdicts[index];
     if (verdict.tier != best_tier) break;
     rows.push_back(tuning.row(*verdict.implementation, signature));
   }
@@ -203,7 +203,7 @@ void decide(const EvaluationInput& input, const schema::Signature& signature,
   if (input.disabled) return take_reference(decision);
   input.policy->evaluate(signature, decision.policy);
   for (size_t i = 0; i < implementations.size(); ++i) {
-    Verdict& verdict = decision.verdicts[i];
+    CandidateVerdict& verdict = decision.verdicts[i];
     verdict.tier = decision.policy.tiers[i];
     verdict.score = decision.policy.scores[i];
     judge(input, signature, decision.policy.drops[i], decision.policy.transforms, verdict);
@@ -249,7 +249,7 @@ schema::Dependencies dependencies_of(const EvaluationInput& input) {
   return all;
 }
 
-std::string describe(const Verdict& verdict, const schema::Signature& signature) {
+std::string describe(const CandidateVerdict& verdict, const schema::Signature& signature) {
   if (verdict.check != nullptr) return describe_failure(*verdict.check, signature);
   if (verdict.by.layer != nullptr) return "by " + policy::describe(verdict.by);
   return verdict.text;
@@ -266,7 +266,7 @@ Status nothing_left(const EvaluationInput& input, const Evaluation& decision,
   for (const policy::Origin& origin : decision.policy.requires_by) {
     text += "; required by " + policy::describe(origin);
   }
-  for (const Verdict& verdict : decision.verdicts) {
+  for (const CandidateVerdict& verdict : decision.verdicts) {
     text += "; " + verdict.implementation->id + ": " + std::string(code_of(verdict.reason)) + " " +
             describe(verdict, signature);
   }

@@ -20,7 +20,7 @@
 namespace opmux::dispatch {
 
 /// The verdict on one candidate.
-struct Verdict {
+struct CandidateVerdict {
   const registry::ImplementationRecord* implementation = nullptr;
   registry::Reason reason = registry::Reason::none;  ///< none = accepted
   // At most one of these has the details of the reason. describe() turns it into text.
@@ -63,8 +63,8 @@ struct EvaluationInput {
 
 /// The outcome of a decision, with a reason for every candidate.
 struct Evaluation {
-  std::vector<Verdict> verdicts;  ///< indexed like the operator's implementations
-  std::vector<uint16_t> order;    ///< indices of the accepted candidates, best first
+  std::vector<CandidateVerdict> verdicts;  ///< indexed like the operator's implementations
+  std::vector<uint16_t> order;             ///< indices of the accepted candidates, best first
   std::optional<uint16_t> rests =
       {};  ///< the winner if no breaker were open, unless it is order[0]
   policy::PolicyView policy;
@@ -85,7 +85,7 @@ schema::Dependencies dependencies_of(const schema::Schema& schema,
                                      const registry::ImplementationRecord& implementation);
 
 /// The text of a verdict: "H must be a multiple of 4100, is 4096"; empty if accepted.
-std::string describe(const Verdict& verdict, const schema::Signature& signature);
+std::string describe(const CandidateVerdict& verdict, const schema::Signature& signature);
 
 /// The error if no candidate was accepted. Names the rules that require an implementation, and each
 /// candidate with its reason.

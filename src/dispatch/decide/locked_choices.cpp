@@ -17,7 +17,7 @@ bool by_scope(const policy::Origin& origin) {
 
 LockVerdict verdict_on(const LockedClass* locked, Evaluation& decision) {
   if (locked == nullptr) return LockVerdict::unknown_class;
-  const auto at = std::ranges::find_if(decision.verdicts, [&](const Verdict& verdict) {
+  const auto at = std::ranges::find_if(decision.verdicts, [&](const CandidateVerdict& verdict) {
     return verdict.implementation->id == locked->implementation;
   });
   if (at == decision.verdicts.end()) return LockVerdict::refused;
@@ -48,7 +48,7 @@ void apply_lock(const LockSet& lock, const schema::Signature& signature, Evaluat
       decision.lock == LockVerdict::unknown_class || decision.lock == LockVerdict::refused;
   if (!deviates || !decision.policy.strict) return;
   for (const uint16_t index : decision.order) {
-    Verdict& verdict = decision.verdicts[index];
+    CandidateVerdict& verdict = decision.verdicts[index];
     verdict.reason = Reason::lock_deviation;
     verdict.text = base::concat("it is not locked by ", lock.name,
                                 " for this call, and strict allows no other");
@@ -63,8 +63,9 @@ std::string describe_deviation(const LockSet& lock, const Evaluation& decision,
   }
   if (decision.lock != LockVerdict::refused) return {};
   const std::string& id = decision.locked->implementation;
-  const auto at = std::ranges::find_if(
-      decision.verdicts, [&](const Verdict& verdict) { return verdict.implementation->id == id; });
+  const auto at = std::ranges::find_if(decision.verdicts, [&](const CandidateVerdict& verdict) {
+    return verdict.implementation->id == id;
+  });
   if (at == decision.verdicts.end())
     return base::concat(lock.name, " locks ", id, ", which is not registered");
   return base::concat(lock.name, " locks ", id, ", which is refused: ", code_of(at->reason), " ",

@@ -28,7 +28,7 @@ std::vector<SelectorFact> facts_for(const Selector& selector, const schema::Sign
 std::vector<Candidate> accepted_by(const Evaluation& decision) {
   std::vector<Candidate> accepted;
   for (const uint16_t index : decision.order) {
-    const Verdict& verdict = decision.verdicts[index];
+    const CandidateVerdict& verdict = decision.verdicts[index];
     accepted.push_back({verdict.implementation->id, "accepted", "", "",
                         verdict.implementation->priority, verdict.score});
   }

@@ -56,7 +56,7 @@ const registry::ImplementationRecord* BoundPlanState::chosen_by(const Evaluation
 PlanState BoundPlanState::state_after(const Evaluation& decision) const {
   const registry::ImplementationRecord& bound = *implementation;
   if (bound.withdrawn.load(std::memory_order_acquire)) return PlanState::revoked;
-  for (const Verdict& verdict : decision.verdicts) {
+  for (const CandidateVerdict& verdict : decision.verdicts) {
     if (verdict.implementation != &bound) continue;
     if (forbids(verdict.reason)) return PlanState::revoked;
     return chosen_by(decision) == &bound ? PlanState::current : PlanState::stale;

@@ -73,7 +73,7 @@ Result<Manifest> Loader::tried(const CheckedFile& file) const {
     sealed = *std::move(copy);
     as = {"", sealed.get()};
   }
-  Verdict verdict = try_out_(file, as);
+  ProbeResult verdict = try_out_(file, as);
   if (verdict.ok()) return std::move(verdict.manifest);
   return Status(Code::declined, std::move(verdict.code), std::move(verdict.text));
 }

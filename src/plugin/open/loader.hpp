@@ -46,7 +46,7 @@ class Loader {
       : registry_(registry), trust_(std::move(trust)), gates_(std::move(gates)) {}
 
   /// Probes a checked file; `as` is the form in which it will be opened.
-  using TryOut = std::function<Verdict(const CheckedFile& file, const LibraryFile& as)>;
+  using TryOut = std::function<ProbeResult(const CheckedFile& file, const LibraryFile& as)>;
   /// Enables probing: from now on files are probed before they are opened.
   void try_out_with(TryOut try_out) { try_out_ = std::move(try_out); }
 

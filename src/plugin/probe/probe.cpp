@@ -57,7 +57,7 @@ class PrivateFolder {
   std::string path_;
 };
 
-Verdict unusable(std::string_view code, std::string text) {
+ProbeResult unusable(std::string_view code, std::string text) {
   return {std::string(code), std::move(text), {}, 0, 0, {}};
 }
 
@@ -75,7 +75,7 @@ std::string probe_program() {
   return (fs::path(here) / "../libexec/opmux/opmux-probe").lexically_normal().string();
 }
 
-Verdict probe(const std::string& program, const LibraryFile& file) {
+ProbeResult probe(const std::string& program, const LibraryFile& file) {
   if (access(program.c_str(), X_OK) != 0) {
     return unusable("probe.missing", base::concat("the plugin probe ", program,
                                                   " does not exist or is not executable"));

@@ -86,43 +86,43 @@ Progress read(std::string_view report) {
   return progress;
 }
 
-Verdict verdict_of(std::string_view code, std::string text, const Progress& progress) {
+ProbeResult verdict_of(std::string_view code, std::string text, const Progress& progress) {
   return {std::string(code), std::move(text), progress.stage, 0, 0, {}};
 }
 
-Verdict crash(int signal, const Progress& progress) {
+ProbeResult crash(int signal, const Progress& progress) {
   const bool about = signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
   const std::string where =
       about && progress.crashed ? base::concat(" at address ", hex(progress.address)) : "";
-  Verdict verdict = verdict_of(
+  ProbeResult verdict = verdict_of(
       "probe.crash", base::concat(signal_name(signal), where, " in ", progress.stage), progress);
   verdict.signal = signal;
   verdict.address = about ? progress.address : 0;
   return verdict;
 }
 
-Verdict hang(const Progress& progress) {
+ProbeResult hang(const Progress& progress) {
   return verdict_of(
       "probe.hang",
       base::concat("it did not finish ", progress.stage, " within ", protocol::kMostSeconds, " s"),
       progress);
 }
 
-Verdict memory(const Progress& progress) {
+ProbeResult memory(const Progress& progress) {
   return verdict_of("probe.memory",
                     base::concat("it allocated more than ", protocol::kMostData >> 20, " MiB in ",
                                  progress.stage),
                     progress);
 }
 
-Verdict forbidden(std::string_view call, const Progress& progress) {
+ProbeResult forbidden(std::string_view call, const Progress& progress) {
   return verdict_of("probe.forbidden",
                     base::concat("it called ", call, " in ", progress.stage,
                                  ", but plugins must not use the network or start processes there"),
                     progress);
 }
 
-Verdict by_exit(int status, const Progress& progress) {
+ProbeResult by_exit(int status, const Progress& progress) {
   switch (status) {
     case protocol::kReportLost:
       return verdict_of(
@@ -145,13 +145,13 @@ Verdict by_exit(int status, const Progress& progress) {
 
 }  // namespace
 
-Verdict judge(std::string_view report, const Ending& ending) {
+ProbeResult judge(std::string_view report, const Ending& ending) {
   using How = Ending::How;
   const Progress progress = read(report);
   const bool whole = ending.how == How::unknown ||
                      (ending.how == How::exited && ending.number == protocol::kReported);
   if (whole) {
-    if (Result<Verdict> verdict = parse_verdict(progress.verdict)) return *std::move(verdict);
+    if (Result<ProbeResult> verdict = parse_verdict(progress.verdict)) return *std::move(verdict);
   }
   if (progress.memory) return memory(progress);
   if (!progress.forbidden.empty()) return forbidden(progress.forbidden, progress);

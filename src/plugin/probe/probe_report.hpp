@@ -17,6 +17,6 @@ struct Ending {
 
 /// The verdict that follows from a report and an ending. A pure function; the report is untrusted
 /// text.
-Verdict judge(std::string_view report, const Ending& ending);
+ProbeResult judge(std::string_view report, const Ending& ending);
 
 }  // namespace opmux::plugin

@@ -85,18 +85,18 @@ bool number(const std::string& field, T& into) {
 
 using Fields = std::vector<std::string>;
 
-bool take_code(Fields& fields, Verdict& into) {
+bool take_code(Fields& fields, ProbeResult& into) {
   into.code = std::move(fields[0]);
   into.text = std::move(fields[1]);
   return !into.code.empty();
 }
 
-bool take_where(Fields& fields, Verdict& into) {
+bool take_where(Fields& fields, ProbeResult& into) {
   into.stage = std::move(fields[0]);
   return number(fields[1], into.signal) && number(fields[2], into.address);
 }
 
-bool take_plugin(Fields& fields, Verdict& into) {
+bool take_plugin(Fields& fields, ProbeResult& into) {
   Manifest& manifest = into.manifest;
   manifest.name = std::move(fields[0]);
   manifest.version = std::move(fields[1]);
@@ -105,17 +105,17 @@ bool take_plugin(Fields& fields, Verdict& into) {
   return number(fields[4], manifest.flags);
 }
 
-bool take_operator(Fields& fields, Verdict& into) {
+bool take_operator(Fields& fields, ProbeResult& into) {
   into.manifest.operators.push_back(std::move(fields[0]));
   return into.manifest.operators.size() <= kMostItems;
 }
 
-bool take_point(Fields& fields, Verdict& into) {
+bool take_point(Fields& fields, ProbeResult& into) {
   into.manifest.points.push_back(std::move(fields[0]));
   return into.manifest.points.size() <= kMostItems;
 }
 
-bool take_backend(Fields& fields, Verdict& into) {
+bool take_backend(Fields& fields, ProbeResult& into) {
   Manifest::Backend backend;
   backend.name = std::move(fields[0]);
   backend.vendor = std::move(fields[1]);
@@ -125,7 +125,7 @@ bool take_backend(Fields& fields, Verdict& into) {
   return numbers && into.manifest.backends.size() <= kMostItems;
 }
 
-bool take_implementation(Fields& fields, Verdict& into) {
+bool take_implementation(Fields& fields, ProbeResult& into) {
   if (into.manifest.backends.empty()) return false;
   auto& all = into.manifest.backends.back().implementations;
   all.push_back({std::move(fields[0]), std::move(fields[1])});
@@ -135,14 +135,14 @@ bool take_implementation(Fields& fields, Verdict& into) {
 struct Kind {
   std::string_view word;
   size_t fields;
-  bool (*take)(Fields&, Verdict&);
+  bool (*take)(Fields&, ProbeResult&);
 };
 constexpr Kind kKinds[] = {{"code", 2, take_code},          {"where", 3, take_where},
                            {"plugin", 5, take_plugin},      {"operator", 1, take_operator},
                            {"point", 1, take_point},        {"backend", 5, take_backend},
                            {"impl", 2, take_implementation}};
 
-bool take(Line line, Verdict& into) {
+bool take(Line line, ProbeResult& into) {
   const auto* kind = std::ranges::find(kKinds, line.word, &Kind::word);
   if (kind == std::end(kKinds) || line.fields.size() != kind->fields) return false;
   return kind->take(line.fields, into);
@@ -167,7 +167,7 @@ void append_manifest(std::string& text, const Manifest& manifest) {
 
 }  // namespace
 
-std::string to_text(const Verdict& verdict) {
+std::string to_text(const ProbeResult& verdict) {
   std::string text(kHead);
   text += '\n';
   if (!verdict.ok()) append_line(text, "code", verdict.code, verdict.text);
@@ -179,9 +179,9 @@ std::string to_text(const Verdict& verdict) {
   return text;
 }
 
-Result<Verdict> parse_verdict(std::string_view text) {
+Result<ProbeResult> parse_verdict(std::string_view text) {
   if (text.size() > kLongestVerdict) return not_a_verdict("it is too long");
-  Verdict verdict;
+  ProbeResult verdict;
   bool headed = false;
   while (true) {
     const size_t end = text.find('\n');

@@ -34,7 +34,7 @@ struct Manifest {
 };
 
 /// The result of probing a plugin in a child process.
-struct Verdict {
+struct ProbeResult {
   std::string code;  ///< empty on success; else "probe.crash", "plugin.abi_major" ...
   std::string text;
   /// Stage of the failure: "open", "query", "init", "self_test", "shutdown".
@@ -44,15 +44,15 @@ struct Verdict {
   Manifest manifest;     ///< empty unless the probe succeeded
 
   bool ok() const { return code.empty(); }
-  bool operator==(const Verdict&) const = default;
+  bool operator==(const ProbeResult&) const = default;
 };
 
 inline constexpr size_t kLongestVerdict = 1 << 20;  ///< limit for the text form, in bytes
 
 /// One line per fact, fields separated by tabs, terminated by a line "end".
-std::string to_text(const Verdict& verdict);
+std::string to_text(const ProbeResult& verdict);
 /// Parses the output of to_text(). Data after the end line is an error. Fails with "probe.verdict".
 /// Safe for untrusted bytes.
-Result<Verdict> parse_verdict(std::string_view text);
+Result<ProbeResult> parse_verdict(std::string_view text);
 
 }  // namespace opmux::plugin

@@ -70,7 +70,7 @@ std::string own_build() {
 }
 
 /// Verdicts that this process knows, by context and digest.
-using Known = std::map<std::pair<std::string, std::string>, Verdict>;
+using Known = std::map<std::pair<std::string, std::string>, ProbeResult>;
 base::ForkGuarded<Known>& known() {
   static constinit base::Lazy<base::ForkGuarded<Known>> all;
   return all.get();
@@ -97,13 +97,13 @@ std::string verdict_context() {
 }
 
 std::string to_entry(std::string_view digest, std::string_view context, int64_t time,
-                     const Verdict& verdict) {
+                     const ProbeResult& verdict) {
   const std::string body = base::concat(digest, "\n", context, "\n", time, "\n", to_text(verdict));
   return base::concat(kEntryHead, "\n", digest_of(body), "\n", body);
 }
 
-Result<Verdict> parse_entry(std::string_view text, std::string_view digest,
-                            std::string_view context, int64_t now) {
+Result<ProbeResult> parse_entry(std::string_view text, std::string_view digest,
+                                std::string_view context, int64_t now) {
   if (text.size() > kLongestEntry) return unreadable("too long");
   if (take_line(text) != kEntryHead) return unreadable("in another format");
   const std::string_view sum = take_line(text);
@@ -114,7 +114,7 @@ Result<Verdict> parse_entry(std::string_view text, std::string_view digest,
   int64_t time = 0;
   const auto [end, bad] = std::from_chars(when.data(), when.data() + when.size(), time);
   if (bad != std::errc() || end != when.data() + when.size()) return unreadable("missing its time");
-  Result<Verdict> verdict = parse_verdict(text);
+  Result<ProbeResult> verdict = parse_verdict(text);
   if (verdict && among(kPassing, verdict->code) && (now - time > kDay || time > now)) {
     return unreadable("too old");
   }
@@ -141,17 +141,17 @@ std::string VerdictCache::path_of(const std::string& digest) const {
   return base::concat(folder_, "/", digest, "-", context_.substr(0, 16));
 }
 
-std::optional<Verdict> VerdictCache::find(const std::string& digest) {
+std::optional<ProbeResult> VerdictCache::find(const std::string& digest) {
   if (digest.empty()) return std::nullopt;
   const std::pair key(context_, digest);
-  auto remembered = known().with([&](const Known& all) -> std::optional<Verdict> {
+  auto remembered = known().with([&](const Known& all) -> std::optional<ProbeResult> {
     const auto at = all.find(key);
     return at == all.end() ? std::nullopt : std::optional(at->second);
   });
   if (remembered || !folder_state_.ok()) return remembered;
   const Result<std::string> text = base::read_whole(path_of(digest), kLongestEntry);
   if (!text) return std::nullopt;
-  Result<Verdict> verdict = parse_entry(*text, digest, context_, now_());
+  Result<ProbeResult> verdict = parse_entry(*text, digest, context_, now_());
   if (!verdict) {
     ++corrupt_;
     return std::nullopt;
@@ -160,7 +160,7 @@ std::optional<Verdict> VerdictCache::find(const std::string& digest) {
   return *std::move(verdict);
 }
 
-void VerdictCache::keep(const std::string& digest, const Verdict& verdict) {
+void VerdictCache::keep(const std::string& digest, const ProbeResult& verdict) {
   if (digest.empty() || among(kMomentary, verdict.code)) return;
   known().with([&](Known& all) { all[{context_, digest}] = verdict; });
   if (!folder_state_.ok()) return;

@@ -16,11 +16,11 @@ std::string verdict_context();
 
 /// The stored form of a verdict: digest of the file, context, time, and a checksum.
 std::string to_entry(std::string_view digest, std::string_view context, int64_t time,
-                     const Verdict& verdict);
+                     const ProbeResult& verdict);
 /// Parses the output of to_entry() if it is for this file and context and not too old; otherwise
 /// fails with "probe.verdict". Safe for untrusted bytes.
-Result<Verdict> parse_entry(std::string_view text, std::string_view digest,
-                            std::string_view context, int64_t now);
+Result<ProbeResult> parse_entry(std::string_view text, std::string_view digest,
+                                std::string_view context, int64_t now);
 
 /// Caches verdicts in this process and, if possible, in a folder that processes may share.
 /// Not thread-safe: the owner serialises calls.
@@ -32,9 +32,9 @@ class VerdictCache {
   /// If `folder` is empty, verdicts are cached for this process only.
   VerdictCache(std::string folder, std::string context, Now now = {});
 
-  std::optional<Verdict> find(const std::string& digest);
+  std::optional<ProbeResult> find(const std::string& digest);
   /// Verdicts that do not depend on the file alone are not stored.
-  void keep(const std::string& digest, const Verdict& verdict);
+  void keep(const std::string& digest, const ProbeResult& verdict);
 
   /// Why verdicts are not stored on disk; ok if they are.
   const Status& folder_state() const { return folder_state_; }

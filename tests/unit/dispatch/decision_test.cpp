@@ -97,7 +97,7 @@ TEST_F(DecisionTest, a_reused_decision_has_no_leftovers) {
   dispatch::decide(input, {op->schema.get(), &arguments, &dims, 0, 0}, decision);
   EXPECT_FALSE(decision.policy.has_list);
   EXPECT_FALSE(decision.policy.strict);
-  for (const dispatch::Verdict& verdict : decision.verdicts) {
+  for (const dispatch::CandidateVerdict& verdict : decision.verdicts) {
     EXPECT_TRUE(verdict.accepted());
     EXPECT_FALSE(verdict.tuned);
     EXPECT_EQ(verdict.text, "");

@@ -96,7 +96,8 @@ TEST_F(OpenedFileTest, finds_the_libraries_beside_it) {
   fs::copy_file(from + "/libs/libopmux_test_beside.so", folder_.at("libs/libopmux_test_beside.so"));
   const CheckedFile file = check_file(put(from + "/beside.so", "beside.so"), {}).value();
   EXPECT_EQ(file.beside, std::vector<std::string>{folder_.at("libs/libopmux_test_beside.so")});
-  const Verdict verdict = probe(probe_program(), {file.path, file.descriptor.get(), file.beside});
+  const ProbeResult verdict =
+      probe(probe_program(), {file.path, file.descriptor.get(), file.beside});
   EXPECT_TRUE(verdict.ok()) << verdict.text;
   const Result<OpenedFile> opened = open_once(file);
   EXPECT_TRUE(opened) << opened.error().message();

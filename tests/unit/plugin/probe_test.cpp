@@ -21,7 +21,7 @@ using How = Ending::How;
 constexpr Ending kReported{How::exited, protocol::kReported, false};
 
 TEST(JudgeProbe, believes_a_whole_report_of_a_program_that_ended_well) {
-  Verdict verdict;
+  ProbeResult verdict;
   verdict.manifest.name = "acme";
   const std::string report = "at\topen\nat\tquery\n" + to_text(verdict);
   EXPECT_EQ(judge(report, kReported), verdict);
@@ -31,7 +31,7 @@ TEST(JudgeProbe, believes_a_whole_report_of_a_program_that_ended_well) {
 }
 
 TEST(JudgeProbe, names_signal_address_and_stage_of_a_crash) {
-  const Verdict verdict = judge("at\topen\nat\tinit\ncrash\t11\t4096\n", kReported);
+  const ProbeResult verdict = judge("at\topen\nat\tinit\ncrash\t11\t4096\n", kReported);
   EXPECT_EQ(verdict.code, "probe.crash");
   EXPECT_EQ(verdict.text, "SIGSEGV at address 0x1000 in init");
   EXPECT_EQ(verdict.signal, SIGSEGV);
@@ -80,10 +80,10 @@ TEST(ProbeEnvironment, keeps_what_decides_which_libraries_and_devices_there_are)
 
 class ProbeTest : public testing::Test {
  protected:
-  static Verdict try_out(const std::string& name, const std::string& path) {
+  static ProbeResult try_out(const std::string& name, const std::string& path) {
     const int file =
         open((std::string(OPMUX_TEST_PLUGINS) + "/" + name + ".so").c_str(), O_RDONLY | O_CLOEXEC);
-    const Verdict verdict = probe(probe_program(), {path, file});
+    const ProbeResult verdict = probe(probe_program(), {path, file});
     close(file);
     return verdict;
   }
@@ -94,7 +94,7 @@ class ProbeTest : public testing::Test {
 
 TEST_F(ProbeTest, reports_the_contents_of_a_plugin) {
   for (const std::string& path : {path_of("good"), std::string()}) {
-    const Verdict verdict = try_out("good", path);
+    const ProbeResult verdict = try_out("good", path);
     ASSERT_TRUE(verdict.ok()) << verdict.text;
     EXPECT_EQ(verdict.manifest.name, "good");
     EXPECT_THAT(verdict.manifest.operators,
@@ -115,13 +115,13 @@ TEST_F(ProbeTest, works_while_the_program_ignores_sigchld) {
   struct sigaction ignore{}, before{};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGCHLD, &ignore, &before);
-  const Verdict verdict = try_out("good", path_of("good"));
+  const ProbeResult verdict = try_out("good", path_of("good"));
   sigaction(SIGCHLD, &before, nullptr);
   EXPECT_TRUE(verdict.ok()) << verdict.text;
 }
 
 TEST_F(ProbeTest, refuses_if_the_probe_program_is_missing) {
-  const Verdict verdict = probe("/nowhere/opmux-probe", {path_of("good"), 0});
+  const ProbeResult verdict = probe("/nowhere/opmux-probe", {path_of("good"), 0});
   EXPECT_EQ(verdict.code, "probe.missing");
   EXPECT_THAT(verdict.text, HasSubstr("/nowhere/opmux-probe"));
 }

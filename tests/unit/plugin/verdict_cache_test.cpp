@@ -16,13 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Verdict passed(const std::string& name = "acme") {
-  Verdict verdict;
+ProbeResult passed(const std::string& name = "acme") {
+  ProbeResult verdict;
   verdict.manifest.name = name;
   return verdict;
 }
 
-Verdict failed_with(const std::string& code) { return {code, "so it is", "query", 0, 0, {}}; }
+ProbeResult failed_with(const std::string& code) { return {code, "so it is", "query", 0, 0, {}}; }
 
 /// A unique context for each test, because all caches of a process share their entries.
 std::string new_context() {
@@ -72,7 +72,7 @@ TEST_F(VerdictCacheTest, outlives_the_process_in_a_private_folder) {
   // Simulates a new process: the same entry under a context that this process has not seen.
   const auto text = to_entry(digest_, other, 100, passed("fresh"));
   std::ofstream(store_ + "/verdicts/" + digest_ + "-" + other.substr(0, 16)) << text;
-  const std::optional<Verdict> found = VerdictCache(store_, other).find(digest_);
+  const std::optional<ProbeResult> found = VerdictCache(store_, other).find(digest_);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->manifest.name, "fresh");
   EXPECT_TRUE(fs::exists(entry));

@@ -7,8 +7,8 @@
 namespace opmux::plugin {
 namespace {
 
-Verdict whole_verdict() {
-  Verdict verdict;
+ProbeResult whole_verdict() {
+  ProbeResult verdict;
   Manifest& manifest = verdict.manifest;
   manifest.name = "acme";
   manifest.version = "1.2\tbeta";
@@ -23,24 +23,24 @@ Verdict whole_verdict() {
 }
 
 std::string reason_of(std::string_view text) {
-  const Result<Verdict> read = parse_verdict(text);
+  const Result<ProbeResult> read = parse_verdict(text);
   return read ? "" : std::string(read.error().reason());
 }
 
-TEST(Verdict, reads_back_as_it_was_written) {
+TEST(ProbeResult, reads_back_as_it_was_written) {
   EXPECT_EQ(parse_verdict(to_text(whole_verdict())).value(), whole_verdict());
-  const Verdict crash{"probe.crash", "SIGSEGV at address 0x10", "query", 11, 16, {}};
+  const ProbeResult crash{"probe.crash", "SIGSEGV at address 0x10", "query", 11, 16, {}};
   EXPECT_EQ(parse_verdict(to_text(crash)).value(), crash);
 }
 
-TEST(Verdict, refuses_a_truncated_text) {
+TEST(ProbeResult, refuses_a_truncated_text) {
   const std::string whole = to_text(whole_verdict());
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_EQ(reason_of(std::string_view(whole).substr(0, size)), "probe.verdict") << size;
   }
 }
 
-TEST(Verdict, refuses_unknown_records) {
+TEST(ProbeResult, refuses_unknown_records) {
   const std::string whole = to_text(whole_verdict());
   EXPECT_EQ(reason_of(whole + "more\n"), "probe.verdict");
   EXPECT_EQ(reason_of("opmux-verdict 2\nplugin\ta\t\t\t\t0\nend\n"), "probe.verdict");
