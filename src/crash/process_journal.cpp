@@ -223,9 +223,9 @@ class Settling {
     held_.push_back(std::move(file));
   }
 
-  bool judge_all(QuarantineBook& book) {
+  bool judge_all(QuarantineList& book) {
     news_.clear();
-    const QuarantineBook before = book;
+    const QuarantineList before = book;
     book.forget_old(now_);
     for (const JournalEnd& end : ends_) {
       // The machine was rebooted since, so the end of the process is not blamed on a kernel.
@@ -268,7 +268,7 @@ Settlement settle(const std::string& run_folder, const QuarantineStore& store, i
   Settling settling(found, now);
   for (const std::string& path : journals_in(run_folder)) settling.look_at(path);
   const Status kept =
-      store.change(found.book, [&](QuarantineBook& book) { return settling.judge_all(book); });
+      store.change(found.book, [&](QuarantineList& book) { return settling.judge_all(book); });
   settling.tell();
   if (kept.ok()) {
     settling.remove_judged();

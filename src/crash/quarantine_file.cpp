@@ -39,7 +39,7 @@ bool parse_end(std::string_view rest, UncleanEnd& end) {
   return !end.suspects.empty();
 }
 
-void quarantine(QuarantineBook& book, const UncleanEnd::Suspect& whom, std::string how,
+void quarantine(QuarantineList& book, const UncleanEnd::Suspect& whom, std::string how,
                 int64_t now) {
   std::erase_if(book.entries, [&](const Quarantined& entry) {
     return entry.id == whom.id && entry.build == whom.build;
@@ -58,7 +58,7 @@ const UncleanEnd::Suspect* alone_in_common(const UncleanEnd& a, const UncleanEnd
   return common;
 }
 
-Judgement judge_fault(const JournalEnd& end, int64_t now, QuarantineBook& book) {
+Judgement judge_fault(const JournalEnd& end, int64_t now, QuarantineList& book) {
   Judgement found{Judgement::Kind::elsewhere, "", name_of_end(end.signal), 0};
   if (!end.culprit) return found;
   found.id = end.culprit->id;
@@ -71,7 +71,7 @@ Judgement judge_fault(const JournalEnd& end, int64_t now, QuarantineBook& book) 
 
 }  // namespace
 
-const Quarantined* QuarantineBook::find(std::string_view id, std::string_view build,
+const Quarantined* QuarantineList::find(std::string_view id, std::string_view build,
                                         int64_t now) const {
   for (const Quarantined& entry : entries) {
     if (entry.id == id && entry.build == build && entry.expires > now) return &entry;
@@ -79,7 +79,7 @@ const Quarantined* QuarantineBook::find(std::string_view id, std::string_view bu
   return nullptr;
 }
 
-void QuarantineBook::forget_old(int64_t now) {
+void QuarantineList::forget_old(int64_t now) {
   std::erase_if(entries, [&](const Quarantined& entry) { return entry.expires <= now; });
   std::erase_if(ends, [&](const UncleanEnd& end) { return end.when + kQuarantineSeconds <= now; });
   if (ends.size() > kMostEnds) {
@@ -93,7 +93,7 @@ void QuarantineBook::forget_old(int64_t now) {
   for (UncleanEnd& end : ends) end.when = std::min(end.when, now);
 }
 
-std::string QuarantineBook::text() const {
+std::string QuarantineList::text() const {
   std::string all = base::concat(kTitle, "\n");
   for (const Quarantined& entry : entries) {
     all += base::checked_line(base::concat("quarantined ", entry.since, " ", entry.expires, " ",
@@ -109,7 +109,7 @@ std::string QuarantineBook::text() const {
   return all;
 }
 
-bool QuarantineBook::parse(std::string_view text) {
+bool QuarantineList::parse(std::string_view text) {
   *this = {};
   if (base::take_until(text, '\n') != kTitle) return false;
   while (!text.empty()) {
@@ -129,7 +129,7 @@ bool QuarantineBook::parse(std::string_view text) {
   return true;
 }
 
-Judgement judge(const JournalEnd& end, int64_t now, QuarantineBook& book) {
+Judgement judge(const JournalEnd& end, int64_t now, QuarantineList& book) {
   if (end.idle) return {};
   if (end.signal != 0 && (end.thread_known || end.culprit)) return judge_fault(end, now, book);
   UncleanEnd killed{now, end.process, {}};
@@ -162,10 +162,10 @@ Status cannot(std::string_view what, const std::string& path, std::string_view w
 
 }  // namespace
 
-Result<QuarantineBook> QuarantineStore::read() const {
+Result<QuarantineList> QuarantineStore::read() const {
   struct stat found{};
   if (::lstat(path().c_str(), &found) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return QuarantineBook{};
+    if (errno == ENOENT || errno == ENOTDIR) return QuarantineList{};
     return cannot("cannot read", path(), std::strerror(errno));
   }
   if (found.st_uid != ::geteuid()) {
@@ -173,15 +173,15 @@ Result<QuarantineBook> QuarantineStore::read() const {
   }
   const auto text = base::read_whole(path(), kMostBytes);
   if (!text) return cannot("cannot use", path(), text.error().message());
-  QuarantineBook book;
+  QuarantineList book;
   if (book.parse(*text)) return book;
   return Status(Code::unsupported, "quarantine.version",
-                base::concat(path(), " does not begin with '", QuarantineBook::kTitle,
+                base::concat(path(), " does not begin with '", QuarantineList::kTitle,
                              "': it is damaged or has another version"));
 }
 
-Status QuarantineStore::change(QuarantineBook& book,
-                               const std::function<bool(QuarantineBook&)>& edit) const {
+Status QuarantineStore::change(QuarantineList& book,
+                               const std::function<bool(QuarantineList&)>& edit) const {
   book = {};
   const Status folder = folder_.empty()
                             ? cannot("cannot keep", "quarantines", "no state folder is set")

@@ -39,7 +39,7 @@ struct UncleanEnd {
 };
 
 /// The contents of the quarantine file. Plain data.
-struct QuarantineBook {
+struct QuarantineList {
   static constexpr size_t kMostEnds = 64;  ///< the oldest are dropped beyond this
 
   std::vector<Quarantined> entries;
@@ -74,7 +74,7 @@ struct Judgement {
 };
 
 /// Draws the conclusion from the end of a process and records it in the book.
-Judgement judge(const JournalEnd& end, int64_t now, QuarantineBook& book);
+Judgement judge(const JournalEnd& end, int64_t now, QuarantineList& book);
 
 /// The quarantine book as a file that processes share. Changes are atomic.
 class QuarantineStore {
@@ -84,10 +84,10 @@ class QuarantineStore {
   std::string path() const { return folder_ + "/quarantine"; }
   /// Returns an empty book if the file does not exist. Fails with "quarantine.file" or
   /// "quarantine.version".
-  Result<QuarantineBook> read() const;
+  Result<QuarantineList> read() const;
   /// Reads the book, calls `edit`, and writes the book if `edit` returns true. `book` receives the
   /// edited contents even if the file could not be written.
-  Status change(QuarantineBook& book, const std::function<bool(QuarantineBook&)>& edit) const;
+  Status change(QuarantineList& book, const std::function<bool(QuarantineList&)>& edit) const;
 
  private:
   std::string folder_;
@@ -101,7 +101,7 @@ struct JournalNews {
 
 /// The result of settle().
 struct Settlement {
-  QuarantineBook book;
+  QuarantineList book;
   uint32_t ends = 0;     ///< journals that were evaluated
   uint32_t damaged = 0;  ///< unreadable journals, and unreadable lines of the book
   uint32_t other_version = 0;

@@ -12,7 +12,7 @@ std::string build_of(const registry::ImplementationRecord& implementation) {
                                          : implementation.build_id;
 }
 
-std::string class_text(const BoardEntry& entry, const BreakerChange::Step& step) {
+std::string class_text(const BreakerEntry& entry, const BreakerChange::Step& step) {
   if (step.cell == Breaker::kWhole) return "all calls";
   if (step.cell == Breaker::kOverflow) return "all other classes";
   return describe(step.key, *entry.schema);
@@ -35,15 +35,15 @@ std::string_view describe(Cause cause) {
   return "";
 }
 
-BoardEntry* BreakerBoard::find(const registry::ImplementationRecord& implementation) const {
+BreakerEntry* BreakerRegistry::find(const registry::ImplementationRecord& implementation) const {
   if (count_.load(std::memory_order_acquire) == 0) return nullptr;
-  return table_.with([&](Table& table) -> BoardEntry* {
+  return table_.with([&](Table& table) -> BreakerEntry* {
     const auto found = table.entries.find({implementation.id, build_of(implementation)});
     return found == table.entries.end() ? nullptr : found->second.get();
   });
 }
 
-BreakerBoard::Place BreakerBoard::make(const registry::ImplementationRecord& implementation) {
+BreakerRegistry::Place BreakerRegistry::make(const registry::ImplementationRecord& implementation) {
   auto schema = hooks_.schema(implementation.op);
   bool is_new = false;
   const Place place = table_.with([&](Table& table) -> Place {
@@ -54,8 +54,9 @@ BreakerBoard::Place BreakerBoard::make(const registry::ImplementationRecord& imp
     if (found != table.entries.end()) return {found->second.get(), group.get()};
     if (table.entries.size() >= kMaxBreakers || schema == nullptr) return {};
     const uint64_t seed = hooks_.seed + table.entries.size() * 0x9E3779B97F4A7C15;
-    auto entry = std::make_unique<BoardEntry>(implementation, key.second, std::move(schema), seed);
-    BoardEntry* const made = entry.get();
+    auto entry =
+        std::make_unique<BreakerEntry>(implementation, key.second, std::move(schema), seed);
+    BreakerEntry* const made = entry.get();
     table.entries.emplace(key, std::move(entry));
     group->breakers().add(*made);
     count_.store(table.entries.size(), std::memory_order_release);
@@ -66,12 +67,12 @@ BreakerBoard::Place BreakerBoard::make(const registry::ImplementationRecord& imp
   return place;
 }
 
-uint64_t BreakerBoard::publish(const std::string& op) const {
+uint64_t BreakerRegistry::publish(const std::string& op) const {
   hooks_.publish(op);
   return now_ns();
 }
 
-void BreakerBoard::follow(const Place& place, const BreakerChange& change, uint64_t now_ns) {
+void BreakerRegistry::follow(const Place& place, const BreakerChange& change, uint64_t now_ns) {
   place.group->follow(change, now_ns, [&] { return publish(place.entry->op); });
   for (uint8_t i = 0; i < change.count; ++i) {
     const BreakerChange::Step& step = change.steps[i];
@@ -81,8 +82,8 @@ void BreakerBoard::follow(const Place& place, const BreakerChange& change, uint6
   if (change.publish) hooks_.wake();
 }
 
-void BreakerBoard::note(const registry::ImplementationRecord& implementation,
-                        const schema::Signature& signature, const Pass& pass, Ending ending) {
+void BreakerRegistry::note(const registry::ImplementationRecord& implementation,
+                           const schema::Signature& signature, const Pass& pass, Ending ending) {
   if (implementation.kind == Kind::reference) return;
   const Place place = make(implementation);
   if (place.entry == nullptr) {
@@ -93,8 +94,8 @@ void BreakerBoard::note(const registry::ImplementationRecord& implementation,
   follow(place, place.entry->breaker.leave(BreakerKey::of(signature), pass, ending, now), now);
 }
 
-void BreakerBoard::trip(const registry::ImplementationRecord& implementation,
-                        const schema::Signature& signature, uint64_t ended_ns) {
+void BreakerRegistry::trip(const registry::ImplementationRecord& implementation,
+                           const schema::Signature& signature, uint64_t ended_ns) {
   if (implementation.kind == Kind::reference) return;
   const Place place = make(implementation);
   if (place.entry == nullptr) {
@@ -105,7 +106,7 @@ void BreakerBoard::trip(const registry::ImplementationRecord& implementation,
   follow(place, place.entry->breaker.trip(BreakerKey::of(signature), ended_ns, now), now);
 }
 
-Status BreakerBoard::force(const registry::ImplementationRecord& implementation, Force what) {
+Status BreakerRegistry::force(const registry::ImplementationRecord& implementation, Force what) {
   if (implementation.kind == Kind::reference) {
     return {Code::unsupported, "health.reference",
             implementation.id + " is a reference implementation: its breaker cannot be opened"};
@@ -120,7 +121,7 @@ Status BreakerBoard::force(const registry::ImplementationRecord& implementation,
   return {};
 }
 
-uint64_t BreakerBoard::advance(uint64_t now_ns) {
+uint64_t BreakerRegistry::advance(uint64_t now_ns) {
   std::vector<std::pair<std::string, Group*>> groups;
   table_.with([&](Table& table) {
     for (const auto& [op, group] : table.groups) groups.emplace_back(op, group.get());
@@ -135,7 +136,7 @@ uint64_t BreakerBoard::advance(uint64_t now_ns) {
   return next_due_ns();
 }
 
-uint64_t BreakerBoard::next_due_ns() const {
+uint64_t BreakerRegistry::next_due_ns() const {
   return table_.with([](Table& table) {
     uint64_t due = Breaker::kNever;
     for (const auto& entry : table.entries)
@@ -145,12 +146,12 @@ uint64_t BreakerBoard::next_due_ns() const {
   });
 }
 
-void BreakerBoard::limits_changed() {
+void BreakerRegistry::limits_changed() {
   for (const Place& place : places())
     follow(place, place.entry->breaker.set_limits(hooks_.limits(*place.entry)), now_ns());
 }
 
-std::vector<BreakerBoard::Place> BreakerBoard::places() const {
+std::vector<BreakerRegistry::Place> BreakerRegistry::places() const {
   return table_.with([](Table& table) {
     std::vector<Place> all;
     for (const auto& [key, entry] : table.entries)
@@ -159,7 +160,7 @@ std::vector<BreakerBoard::Place> BreakerBoard::places() const {
   });
 }
 
-void BreakerBoard::for_each(const std::function<void(BoardEntry&)>& visit) const {
+void BreakerRegistry::for_each(const std::function<void(BreakerEntry&)>& visit) const {
   for (const Place& place : places()) visit(*place.entry);
 }
 

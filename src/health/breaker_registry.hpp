@@ -111,15 +111,15 @@ class BasicBreakerGroup {
 
 /// The breaker of one implementation of one build, with the names that messages need. Lives as long
 /// as the board.
-struct BoardEntry {
+struct BreakerEntry {
   std::string op, id, build_id, backend, vendor;
   Kind kind = Kind::vendor;
   std::shared_ptr<const schema::Schema> schema;
   Breaker breaker;
-  BoardEntry* next = nullptr;  ///< next entry of the same operator
+  BreakerEntry* next = nullptr;  ///< next entry of the same operator
 
-  BoardEntry(const registry::ImplementationRecord& of, std::string build,
-             std::shared_ptr<const schema::Schema> its_schema, uint64_t seed)
+  BreakerEntry(const registry::ImplementationRecord& of, std::string build,
+               std::shared_ptr<const schema::Schema> its_schema, uint64_t seed)
       : op(of.op),
         id(of.id),
         build_id(std::move(build)),
@@ -132,25 +132,25 @@ struct BoardEntry {
 
 /// Singly linked list of the entries of one operator. add() prepends; for_each() runs without a
 /// lock.
-class BoardEntries {
+class BreakerEntries {
  public:
-  void add(BoardEntry& entry) {
+  void add(BreakerEntry& entry) {
     entry.next = first_.load(std::memory_order_relaxed);
     first_.store(&entry, std::memory_order_release);
   }
   template <class Visit>
   void for_each(Visit&& visit) {
-    for (BoardEntry* at = first_.load(std::memory_order_acquire); at != nullptr; at = at->next)
+    for (BreakerEntry* at = first_.load(std::memory_order_acquire); at != nullptr; at = at->next)
       visit(at->breaker);
   }
 
  private:
-  std::atomic<BoardEntry*> first_{nullptr};
+  std::atomic<BreakerEntry*> first_{nullptr};
 };
 
 /// A change of a breaker's state, as logged and passed to listeners.
 struct BreakerNotice {
-  const BoardEntry* entry;
+  const BreakerEntry* entry;
   std::string what;  ///< the class: "f32 H<=4096 rows<=32 on cpu:0", or "all calls"
   BreakerState from, to;
   uint32_t openings;
@@ -163,7 +163,7 @@ std::string_view describe(Cause cause);
 
 /// All breakers of a runtime. A breaker is created at the first failure of its implementation and
 /// is kept when the same build is registered again. Thread-safe.
-class BreakerBoard {
+class BreakerRegistry {
  public:
   /// Limit for breakers. Implementations beyond it are not watched; not_watched() counts their
   /// failures.
@@ -175,17 +175,17 @@ class BreakerBoard {
     /// Recomputes all decisions about an operator. Calls that start after it returned see the new
     /// ones.
     std::function<void(const std::string& op)> publish = {};
-    std::function<BreakerLimits(const BoardEntry&)> limits = {};
+    std::function<BreakerLimits(const BreakerEntry&)> limits = {};
     std::function<std::shared_ptr<const schema::Schema>(const std::string& op)> schema = {};
     /// Called for each change of state, without any lock held.
     std::function<void(const BreakerNotice&)> tell = {};
     /// Called when advance() may have work earlier than it last returned.
     std::function<void()> wake = {};
   };
-  explicit BreakerBoard(Hooks hooks) : hooks_(std::move(hooks)) {}
+  explicit BreakerRegistry(Hooks hooks) : hooks_(std::move(hooks)) {}
 
   /// Null if the implementation has no breaker yet.
-  BoardEntry* find(const registry::ImplementationRecord& implementation) const;
+  BreakerEntry* find(const registry::ImplementationRecord& implementation) const;
 
   /// Records the outcome of a call. `pass` is the result of enter(), or default-constructed if the
   /// call did not consult the breaker.
@@ -210,19 +210,19 @@ class BreakerBoard {
   /// Fetches the limits of every breaker again after a policy change.
   void limits_changed();
 
-  void for_each(const std::function<void(BoardEntry&)>& visit) const;
+  void for_each(const std::function<void(BreakerEntry&)>& visit) const;
   uint64_t not_watched() const { return not_watched_.load(std::memory_order_relaxed); }
   uint64_t now_ns() const { return hooks_.clock->now_ns(); }
 
  private:
-  using Group = BasicBreakerGroup<RealSync, BreakerRules, BoardEntries>;
+  using Group = BasicBreakerGroup<RealSync, BreakerRules, BreakerEntries>;
   /// Guarded by table_: all breakers by implementation id and build, and the groups by operator.
   struct Table {
-    std::map<std::pair<std::string, std::string>, std::unique_ptr<BoardEntry>> entries;
+    std::map<std::pair<std::string, std::string>, std::unique_ptr<BreakerEntry>> entries;
     std::map<std::string, std::unique_ptr<Group>> groups;
   };
   struct Place {
-    BoardEntry* entry = nullptr;
+    BreakerEntry* entry = nullptr;
     Group* group = nullptr;
   };
 

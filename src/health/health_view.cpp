@@ -46,7 +46,7 @@ HealthView::Answer Health::ask(const registry::ImplementationRecord& implementat
                                const schema::Signature& signature, bool now) const {
   if (std::string lost = devices_.refusal(device_of(*signature.arguments)); !lost.empty())
     return {Reason::health_device_fatal, std::move(lost)};
-  BoardEntry* const entry = board_.find(implementation);
+  BreakerEntry* const entry = board_.find(implementation);
   if (entry == nullptr) return {};
   const BreakerKey key = BreakerKey::of(signature);
   if (!now) {
@@ -62,7 +62,7 @@ HealthView::Answer Health::ask(const registry::ImplementationRecord& implementat
 void Health::add_dependencies(const registry::ImplementationRecord& implementation,
                               const schema::Schema& schema,
                               schema::Dependencies& dependencies) const {
-  BoardEntry* const entry = board_.find(implementation);
+  BreakerEntry* const entry = board_.find(implementation);
   if (entry == nullptr) return;
   bool others = false;
   schema::Dependencies of_open, of_all;
@@ -77,14 +77,14 @@ void Health::add_dependencies(const registry::ImplementationRecord& implementati
 
 std::string Health::remark(const registry::ImplementationRecord& implementation,
                            const schema::Signature& signature) const {
-  BoardEntry* const entry = board_.find(implementation);
+  BreakerEntry* const entry = board_.find(implementation);
   if (entry == nullptr) return {};
   const auto cell = entry->breaker.cell_of(BreakerKey::of(signature));
   return cell ? describe(*cell, board_.now_ns()) : "";
 }
 
 Breaker* Health::watch(const registry::ImplementationRecord& implementation) const {
-  BoardEntry* const entry = board_.find(implementation);
+  BreakerEntry* const entry = board_.find(implementation);
   return entry != nullptr && entry->breaker.announced_armed() ? &entry->breaker : nullptr;
 }
 

@@ -58,7 +58,7 @@ inline Device device_of(const schema::Arguments& arguments) {
 /// Health of devices and implementations, as decisions and calls see it.
 class Health final : public HealthView {
  public:
-  explicit Health(BreakerBoard::Hooks hooks) : board_(std::move(hooks)) {}
+  explicit Health(BreakerRegistry::Hooks hooks) : board_(std::move(hooks)) {}
 
   Answer ask(const registry::ImplementationRecord& implementation,
              const schema::Signature& signature, bool now) const override;
@@ -72,11 +72,11 @@ class Health final : public HealthView {
                   const schema::Signature& signature, Code outcome, const Pass& pass) override;
 
   DeviceHealth& devices() { return devices_; }
-  BreakerBoard& breakers() { return board_; }
+  BreakerRegistry& breakers() { return board_; }
 
  private:
   DeviceHealth devices_;
-  BreakerBoard board_;
+  BreakerRegistry board_;
 };
 
 /// "open: circuit breaker opened 3 times, next probe in 12.5 s".

@@ -58,15 +58,16 @@ ProbeResult verdict_of(VerdictCache& verdicts, const CheckedFile& file, const Li
 
 }  // namespace
 
-PluginShelf::PluginShelf(registry::Registry& registry, dispatch::Engine& engine,
-                         base::EventLog& log, const policy::Environment& environment, Denied denied)
+PluginManager::PluginManager(registry::Registry& registry, dispatch::Engine& engine,
+                             base::EventLog& log, const policy::Environment& environment,
+                             Denied denied)
     : registry_(registry),
       engine_(engine),
       log_(log),
       environment_(environment),
       denied_(std::move(denied)) {}
 
-void PluginShelf::start(const PluginOptions& options, bool own_backends) {
+void PluginManager::start(const PluginOptions& options, bool own_backends) {
   Held held;
   held.loader = std::make_unique<Loader>(registry_, trust_settings(options));
   held.loader->load_static(&opmux_plugin_query_v1_reference);
@@ -92,7 +93,7 @@ void PluginShelf::start(const PluginOptions& options, bool own_backends) {
   });
 }
 
-void PluginShelf::read_folders(Held& held, const PluginOptions& options, bool own_backends) {
+void PluginManager::read_folders(Held& held, const PluginOptions& options, bool own_backends) {
   using When = Loader::When;
   const Status from_environment = environment_may_name_code(options);
   for (const PluginFolder& folder : plugin_folders(options, own_backends, environment_)) {
@@ -116,13 +117,13 @@ void PluginShelf::read_folders(Held& held, const PluginOptions& options, bool ow
   }
 }
 
-void PluginShelf::tell(const PluginReport& report) {
+void PluginManager::tell(const PluginReport& report) {
   if (report.state != PluginReport::State::refused) return;
   log_.tell(Level::warning, "plugin.refused", "", "", report.path,
             [&] { return report.path + ": " + report.text; });
 }
 
-void PluginShelf::define_operators(const Loader& loader) {
+void PluginManager::define_operators(const Loader& loader) {
   std::vector<registry::Batch> batches;
   for (const auto& waiting : loader.waiting()) {
     batches.emplace_back().operators = waiting.manifest.operators;
@@ -132,7 +133,7 @@ void PluginShelf::define_operators(const Loader& loader) {
   (void)registry_.add_each(batches);
 }
 
-std::vector<std::string> PluginShelf::waiting_backends() {
+std::vector<std::string> PluginManager::waiting_backends() {
   return held_.with([](Held& held) {
     std::vector<std::string> names;
     if (held.loader == nullptr) return names;
@@ -145,7 +146,7 @@ std::vector<std::string> PluginShelf::waiting_backends() {
   });
 }
 
-void PluginShelf::note_waiting(const Loader& loader) {
+void PluginManager::note_waiting(const Loader& loader) {
   waiting_ops_.update([&](std::vector<std::string>& ops) {
     ops.clear();
     for (const auto& waiting : loader.waiting()) {
@@ -158,14 +159,14 @@ void PluginShelf::note_waiting(const Loader& loader) {
   some_wait_.store(!loader.waiting().empty());
 }
 
-void PluginShelf::mark_waiting() {
+void PluginManager::mark_waiting() {
   if (!some_wait_.load()) return;
   for (const std::string& op : *waiting_ops_.get()) {
     if (dispatch::OperatorSlot* slot = engine_.find(op)) slot->plugins_wait.store(true);
   }
 }
 
-void PluginShelf::switch_backends(const std::vector<std::string>& names) {
+void PluginManager::switch_backends(const std::vector<std::string>& names) {
   const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
   for (const std::string& name : names) {
     const auto wanted = environment_.backends.find(name);
@@ -176,7 +177,7 @@ void PluginShelf::switch_backends(const std::vector<std::string>& names) {
   }
 }
 
-void PluginShelf::load(const std::function<bool(const Manifest&)>& wanted) {
+void PluginManager::load(const std::function<bool(const Manifest&)>& wanted) {
   if (loading_.load() == std::this_thread::get_id()) return;
   held_.with([&](Held& held) {
     if (held.loader == nullptr) return;
@@ -190,7 +191,7 @@ void PluginShelf::load(const std::function<bool(const Manifest&)>& wanted) {
   });
 }
 
-void PluginShelf::load_for(dispatch::OperatorSlot& slot) {
+void PluginManager::load_for(dispatch::OperatorSlot& slot) {
   const std::string& op = slot.name();
   load([&](const Manifest& manifest) {
     return std::ranges::any_of(manifest.backends, [&](const Manifest::Backend& backend) {
@@ -201,11 +202,11 @@ void PluginShelf::load_for(dispatch::OperatorSlot& slot) {
   slot.plugins_wait.store(false);
 }
 
-void PluginShelf::warm_up() {
+void PluginManager::warm_up() {
   if (some_wait_.load()) load([](const Manifest&) { return true; });
 }
 
-std::vector<PluginInfo> PluginShelf::report() {
+std::vector<PluginInfo> PluginManager::report() {
   warm_up();
   return held_.with([](Held& held) {
     std::vector<PluginInfo> all;

@@ -21,13 +21,13 @@ namespace opmux::plugin {
 
 /// The plugins of one runtime. Those of the installation are loaded at once. Others are probed in a
 /// child process and loaded when a decision could use them. Thread-safe.
-class PluginShelf {
+class PluginManager {
  public:
   /// Whether policy denies all implementations of this operator in this backend.
   using Denied = std::function<bool(const Manifest::Backend& backend, std::string_view op)>;
 
-  PluginShelf(registry::Registry& registry, dispatch::Engine& engine, base::EventLog& log,
-              const policy::Environment& environment, Denied denied);
+  PluginManager(registry::Registry& registry, dispatch::Engine& engine, base::EventLog& log,
+                const policy::Environment& environment, Denied denied);
 
   /// Finds and probes the plugins. Call it once.
   /// `own_backends`: also looks in the folder of the backends that are installed with the library.

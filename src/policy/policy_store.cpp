@@ -32,7 +32,7 @@ void add_rules(const PolicyLayer& layer, const registry::RegistrySnapshot& prese
 
 }  // namespace
 
-PolicyLayerPtr& PolicySources::Layers::of(Source source) {
+PolicyLayerPtr& PolicyStore::Layers::of(Source source) {
   switch (source) {
     case Source::file: return file.layer;
     case Source::environment: return environment;
@@ -41,7 +41,7 @@ PolicyLayerPtr& PolicySources::Layers::of(Source source) {
   }
 }
 
-PolicySet PolicySources::Layers::set() const {
+PolicySet PolicyStore::Layers::set() const {
   PolicySet set;
   for (const PolicyLayerPtr& layer : {code, file.layer, environment, platform}) {
     if (layer != nullptr) set.layers.push_back(layer);
@@ -49,11 +49,11 @@ PolicySet PolicySources::Layers::set() const {
   return set;
 }
 
-std::shared_ptr<const PolicySet> PolicySources::set() const {
+std::shared_ptr<const PolicySet> PolicyStore::set() const {
   return std::make_shared<const PolicySet>(layers_.get()->set());
 }
 
-Result<PolicySet> PolicySources::set_with(Policy policy, std::string name) const {
+Result<PolicySet> PolicyStore::set_with(Policy policy, std::string name) const {
   auto layer = make_layer(Source::file, std::move(policy), std::move(name));
   if (!layer) return layer.error();
   Layers layers = *layers_.get();
@@ -61,19 +61,19 @@ Result<PolicySet> PolicySources::set_with(Policy policy, std::string name) const
   return layers.set();
 }
 
-Result<PolicyLayerPtr> PolicySources::make_layer(Source source, Policy policy,
-                                                 std::string name) const {
+Result<PolicyLayerPtr> PolicyStore::make_layer(Source source, Policy policy,
+                                               std::string name) const {
   mark_expired(policy, parts_.utc());
   return PolicyLayer::make(source, std::move(policy), std::move(name));
 }
 
-void PolicySources::freeze(bool on) {
+void PolicyStore::freeze(bool on) {
   const std::lock_guard lock(writers_);
   frozen_.store(on);
 }
 
 template <class Edit>
-Status PolicySources::change(std::string_view what, Edit&& edit) {
+Status PolicyStore::change(std::string_view what, Edit&& edit) {
   const std::lock_guard lock(writers_);
   if (frozen_.load()) return registry::frozen(what);
   const std::shared_ptr<const Layers> now = layers_.get();
@@ -93,7 +93,7 @@ Status PolicySources::change(std::string_view what, Edit&& edit) {
   return {};
 }
 
-Status PolicySources::set_at_start(Source source, Policy policy, std::string name) {
+Status PolicyStore::set_at_start(Source source, Policy policy, std::string name) {
   auto layer = make_layer(source, std::move(policy), std::move(name));
   if (!layer) return layer.error();
   Status status = change("set_policy", [&](Layers& layers) { layers.of(source) = *layer; });
@@ -101,11 +101,11 @@ Status PolicySources::set_at_start(Source source, Policy policy, std::string nam
   return status;
 }
 
-void PolicySources::note_expiry(const PolicyLayer& layer) const {
+void PolicyStore::note_expiry(const PolicyLayer& layer) const {
   if (parts_.on_expiring && next_expiry(layer.policy())) parts_.on_expiring();
 }
 
-Status PolicySources::set_code(const Policy& policy) {
+Status PolicyStore::set_code(const Policy& policy) {
   auto layer = make_layer(Source::code, policy, "set_policy");
   if (!layer) return layer.error();
   Status status = change("set_policy", [&](Layers& layers) { layers.code = *layer; });
@@ -115,12 +115,12 @@ Status PolicySources::set_code(const Policy& policy) {
   return {};
 }
 
-Policy PolicySources::code() const {
+Policy PolicyStore::code() const {
   const PolicyLayerPtr layer = layers_.get()->code;
   return layer != nullptr ? layer->policy() : Policy{};
 }
 
-Status PolicySources::approve(const Policy& policy) const {
+Status PolicyStore::approve(const Policy& policy) const {
   try {
     for (const PolicyValidator& validator : *validators_.get()) {
       if (Status status = validator(policy); !status.ok()) return status;
@@ -133,7 +133,7 @@ Status PolicySources::approve(const Policy& policy) const {
   }
 }
 
-Status PolicySources::put(PolicyDraft draft) {
+Status PolicyStore::put(PolicyDraft draft) {
   auto layer = make_layer(Source::file, std::move(draft.policy), std::move(draft.name));
   if (!layer) return layer.error();
   if (Status status = approve((*layer)->policy()); !status.ok()) return status;
@@ -149,7 +149,7 @@ Status PolicySources::put(PolicyDraft draft) {
   return {};
 }
 
-void PolicySources::note_generation(uint64_t version, uint64_t generation) {
+void PolicyStore::note_generation(uint64_t version, uint64_t generation) {
   layers_.update([&](Layers& layers) {
     const bool mine = layers.file.version == version;
     if (mine) layers.file.generation = generation;
@@ -157,7 +157,7 @@ void PolicySources::note_generation(uint64_t version, uint64_t generation) {
   });
 }
 
-Status PolicySources::load(Result<Policy> parsed, PolicyDraft draft) {
+Status PolicyStore::load(Result<Policy> parsed, PolicyDraft draft) {
   PolicyChange told{draft.name, draft.digest, draft.origin};
   Status status = parsed ? Status() : parsed.error();
   if (status.ok()) {
@@ -178,7 +178,7 @@ Status PolicySources::load(Result<Policy> parsed, PolicyDraft draft) {
   return status;
 }
 
-Status PolicySources::rollback() {
+Status PolicyStore::rollback() {
   uint64_t version = 0;
   std::string name;
   Status status = change("rollback", [&](Layers& layers) {
@@ -198,7 +198,7 @@ Status PolicySources::rollback() {
   return {};
 }
 
-void PolicySources::tell(const PolicyChange& change) const {
+void PolicyStore::tell(const PolicyChange& change) const {
   PolicyChange told = change;
   {
     const std::shared_ptr<const Layers> layers = layers_.get();
@@ -218,7 +218,7 @@ void PolicySources::tell(const PolicyChange& change) const {
   for (const PolicyListener& listener : *listeners_.get()) listener(told);
 }
 
-PolicyState PolicySources::state() const {
+PolicyState PolicyStore::state() const {
   const std::shared_ptr<const Layers> layers = layers_.get();
   PolicyState state;
   const Text& file = layers->file;
@@ -239,21 +239,21 @@ PolicyState PolicySources::state() const {
   return state;
 }
 
-void PolicySources::add_validator(PolicyValidator validator) {
+void PolicyStore::add_validator(PolicyValidator validator) {
   validators_.update([&](auto& all) {
     all.push_back(std::move(validator));
     return true;
   });
 }
 
-void PolicySources::on_change(PolicyListener listener) {
+void PolicyStore::on_change(PolicyListener listener) {
   listeners_.update([&](auto& all) {
     all.push_back(std::move(listener));
     return true;
   });
 }
 
-std::optional<std::chrono::sys_seconds> PolicySources::lapse() {
+std::optional<std::chrono::sys_seconds> PolicyStore::lapse() {
   const std::chrono::sys_seconds now = parts_.utc();
   std::optional<std::chrono::sys_seconds> next;
   bool any = false;

@@ -27,7 +27,7 @@ struct PolicyDraft {
 /// The policies of a runtime by source. A new policy is checked, dry-run on every operator that it
 /// concerns, and put in force completely or not at all. Thread-safe; a child forked at any moment
 /// finds either the old or the new policies.
-class PolicySources {
+class PolicyStore {
  public:
   struct Parts {
     std::function<registry::RegistrySnapshotPtr()> registry;
@@ -38,7 +38,7 @@ class PolicySources {
     /// Called when a policy with expiring rules is put in force.
     std::function<void()> on_expiring;
   };
-  explicit PolicySources(Parts parts) : parts_(std::move(parts)) {}
+  explicit PolicyStore(Parts parts) : parts_(std::move(parts)) {}
 
   /// All layers except scopes, strongest first.
   std::shared_ptr<const PolicySet> set() const;

@@ -26,7 +26,7 @@ void describe_divergence(const verify::Divergence& divergence, const CaptureRule
 /// Writes failed and diverging calls to the recordings folder of a runtime, on the thread that
 /// observed them. Each combination of implementation, class and reason is recorded once.
 /// Thread-safe.
-class CallRecorder final : public verify::Witness {
+class CallRecorder final : public verify::DivergenceObserver {
  public:
   struct Parts {
     base::EventLog* log = nullptr;

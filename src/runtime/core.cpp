@@ -43,7 +43,7 @@ CrashJournal journal_of(const Options& options, const policy::Environment& envir
 /// Deactivates rules when they expire.
 class LapseJob final : public base::Maintenance::Job {
  public:
-  LapseJob(policy::PolicySources& sources, std::function<std::chrono::sys_seconds()> utc)
+  LapseJob(policy::PolicyStore& sources, std::function<std::chrono::sys_seconds()> utc)
       : sources_(sources), utc_(std::move(utc)) {}
   uint64_t run(uint64_t now_ns) override {
     // The system time may be changed, so this checks at least once a minute.
@@ -54,7 +54,7 @@ class LapseJob final : public base::Maintenance::Job {
   }
 
  private:
-  policy::PolicySources& sources_;
+  policy::PolicyStore& sources_;
   std::function<std::chrono::sys_seconds()> utc_;
 };
 
@@ -159,7 +159,7 @@ std::function<void(const dispatch::FailedCall&)> Core::on_failed() {
 }
 
 Status Core::start(const Options& options) {
-  if (recorder_.on()) shadow_.set_witness(&recorder_);
+  if (recorder_.on()) shadow_.set_observer(&recorder_);
   quarantine_.start(environment_.state_dir, journal_of(options, environment_));
   for (const schema::StandardSchema& schema : schema::standard_schemas()) {
     if (Status status = registry_.define(schema.text, {true, schema.data_checked, schema.integer});

@@ -14,7 +14,7 @@
 #include "base/locks.hpp"
 #include "base/maintenance.hpp"
 #include "base/thread_pool.hpp"
-#include "crash/quarantine.hpp"
+#include "crash/quarantine_manager.hpp"
 #include "dispatch/decide/lock_fit.hpp"
 #include "dispatch/engine.hpp"
 #include "dispatch/plan/packed_constant.hpp"
@@ -26,7 +26,7 @@
 #include "policy/rules/scope_table.hpp"
 #include "registry/registry.hpp"
 #include "replay/recorder.hpp"
-#include "runtime/health_keeper.hpp"
+#include "runtime/health_monitor.hpp"
 #include "shadow/shadow_checker.hpp"
 
 namespace opmux::runtime {
@@ -40,18 +40,18 @@ class Core {
   registry::Registry& registry() { return registry_; }
   dispatch::Engine& engine() { return engine_; }
   policy::ScopeTable& scopes() { return scopes_; }
-  HealthKeeper& health() { return health_; }
-  shadow::ShadowKeeper& shadow() { return shadow_; }
+  HealthMonitor& health() { return health_; }
+  shadow::ShadowChecker& shadow() { return shadow_; }
   const policy::Environment& environment() const { return environment_; }
   base::EventLog& log() { return log_; }
   const std::shared_ptr<dispatch::PackStore>& packs() const { return packs_; }
 
-  policy::PolicySources& sources() { return sources_; }
+  policy::PolicyStore& sources() { return sources_; }
   base::Maintenance& maintenance() { return maintenance_; }
   /// Runs all due maintenance on the calling thread.
   void tick(uint64_t now_ns);
-  policy::FollowedFiles& files() { return files_; }
-  crash::QuarantineKeeper& quarantine() { return quarantine_; }
+  policy::PolicyFileWatcher& files() { return files_; }
+  crash::QuarantineManager& quarantine() { return quarantine_; }
   replay::CallRecorder& recorder() { return recorder_; }
 
   /// Publishes the current registry and policies to the engine; returns the new generation.
@@ -72,7 +72,7 @@ class Core {
 
   Result<Registration> implement(const Implementation& implementation);
   uint32_t tag(std::string_view word);
-  plugin::PluginShelf& plugins() { return plugins_; }
+  plugin::PluginManager& plugins() { return plugins_; }
   /// Whether a policy of the runtime denies this backend, so that it may not answer points.
   bool backend_denied(const registry::Backend& backend);
 
@@ -95,11 +95,11 @@ class Core {
   policy::Environment environment_;
   std::function<std::chrono::sys_seconds()> utc_;
   base::EventLog log_;
-  crash::QuarantineKeeper quarantine_;
+  crash::QuarantineManager quarantine_;
   base::SteadyClock clock_;
-  HealthKeeper health_;
+  HealthMonitor health_;
   replay::CallRecorder recorder_;
-  shadow::ShadowKeeper shadow_;
+  shadow::ShadowChecker shadow_;
   policy::ScopeTable scopes_;
   std::shared_ptr<dispatch::PackStore> packs_;
   const int thread_limit_;  ///< from options or environment; 0 = not set
@@ -109,9 +109,9 @@ class Core {
   plugin::HostListener listener_;
 
   /// Must be usable in a child that was forked at any moment, because denials apply there too.
-  policy::PolicySources sources_;
-  plugin::PluginShelf plugins_;
-  policy::FollowedFiles files_;
+  policy::PolicyStore sources_;
+  plugin::PluginManager plugins_;
+  policy::PolicyFileWatcher files_;
   struct Lock {
     Lockfile file;
     std::shared_ptr<const dispatch::LockSet> set;  ///< null unless frozen

@@ -165,9 +165,9 @@ ShadowOptions shadow_options(const policy::PolicySet& policies) {
 }
 
 /// Compares the queued samples.
-class ShadowKeeper::Job final : public base::Maintenance::Job {
+class ShadowChecker::Job final : public base::Maintenance::Job {
  public:
-  explicit Job(ShadowKeeper& keeper)
+  explicit Job(ShadowChecker& keeper)
       : keeper_(keeper), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     keeper_.wake_.store(wake_.get(), std::memory_order_release);
     keeper_.allowed_ns_ = 0;
@@ -180,19 +180,19 @@ class ShadowKeeper::Job final : public base::Maintenance::Job {
   int descriptor() const override { return wake_.get(); }
 
  private:
-  ShadowKeeper& keeper_;
+  ShadowChecker& keeper_;
   base::Descriptor wake_;
 };
 
-ShadowKeeper::ShadowKeeper(Parts parts)
+ShadowChecker::ShadowChecker(Parts parts)
     : parts_(std::move(parts)), thread_(*parts_.clock, parts_.own_thread) {
   site_.clock = parts_.breaker_clock;
   site_.wake = [this] { wake(); };
 }
 
-ShadowKeeper::~ShadowKeeper() { stop(); }
+ShadowChecker::~ShadowChecker() { stop(); }
 
-std::shared_ptr<dispatch::CallTap> ShadowKeeper::tap_of(
+std::shared_ptr<dispatch::CallTap> ShadowChecker::tap_of(
     const registry::OperatorRecord& op, const registry::ImplementationPtr& implementation) const {
   if (site_.every.load(std::memory_order_acquire) == 0) return nullptr;
   if (implementation->kind == Kind::reference || !has_reference(op)) return nullptr;
@@ -209,7 +209,7 @@ std::shared_ptr<dispatch::CallTap> ShadowKeeper::tap_of(
   });
 }
 
-void ShadowKeeper::follow(const policy::PolicySet& policies) {
+void ShadowChecker::follow(const policy::PolicySet& policies) {
   const ShadowOptions options = shadow_options(policies);
   share_.store(std::max(options.share.value_or(kShare), kLeastShare), std::memory_order_relaxed);
   opens_.store(options.on_mismatch.value_or(OnMismatch::open) == OnMismatch::open,
@@ -221,24 +221,24 @@ void ShadowKeeper::follow(const policy::PolicySet& policies) {
   if ((before == 0) != (every == 0)) turn(every != 0);
 }
 
-void ShadowKeeper::turn(bool on) {
+void ShadowChecker::turn(bool on) {
   version_.fetch_add(1, std::memory_order_acq_rel);
   if (!on) site_.queue.clear();
   if (on && !started_.exchange(true)) thread_.add([this] { return std::make_unique<Job>(*this); });
 }
 
-void ShadowKeeper::wake() {
+void ShadowChecker::wake() {
   thread_.revive();
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written =
       ::write(wake_.load(std::memory_order_acquire), &one, sizeof(one));
 }
 
-void ShadowKeeper::tick(uint64_t now_ns) {
+void ShadowChecker::tick(uint64_t now_ns) {
   if (!parts_.own_thread) thread_.tick(now_ns);
 }
 
-uint64_t ShadowKeeper::work(uint64_t now_ns) {
+uint64_t ShadowChecker::work(uint64_t now_ns) {
   const double share = share_.load(std::memory_order_relaxed);
   while (now_ns >= allowed_ns_) {
     const std::unique_ptr<ShadowSample> sample = site_.queue.pop();
@@ -253,7 +253,7 @@ uint64_t ShadowKeeper::work(uint64_t now_ns) {
   return allowed_ns_;
 }
 
-void ShadowKeeper::look_at(const ShadowSample& sample) {
+void ShadowChecker::look_at(const ShadowSample& sample) {
   const registry::RegistrySnapshotPtr snapshot = parts_.registry();
   const auto found = snapshot->operators.find(sample.op);
   dispatch::OperatorSlot* const slot = parts_.engine().find(sample.op);
@@ -276,9 +276,9 @@ void ShadowKeeper::look_at(const ShadowSample& sample) {
   }
 }
 
-void ShadowKeeper::tell_not_finite(const ShadowSample& sample,
-                                   const registry::ImplementationRecord& of,
-                                   const verify::JudgedCall& judged) const {
+void ShadowChecker::tell_not_finite(const ShadowSample& sample,
+                                    const registry::ImplementationRecord& of,
+                                    const verify::JudgedCall& judged) const {
   const auto found = not_finite(sample.call, judged.view());
   if (!found) return;
   sample.counts->not_finite.fetch_add(1, std::memory_order_relaxed);
@@ -289,10 +289,10 @@ void ShadowKeeper::tell_not_finite(const ShadowSample& sample,
   });
 }
 
-void ShadowKeeper::tell_mismatch(const ShadowSample& sample,
-                                 const registry::ImplementationRecord& of,
-                                 const schema::Schema& schema, verify::JudgedCall& judged,
-                                 const verify::Mismatch& mismatch) {
+void ShadowChecker::tell_mismatch(const ShadowSample& sample,
+                                  const registry::ImplementationRecord& of,
+                                  const schema::Schema& schema, verify::JudgedCall& judged,
+                                  const verify::Mismatch& mismatch) {
   judged.tie_outputs();  // the class depends on the original dtypes
   const CallAgain call(sample.call, judged.view());
   schema::BoundDims dims;
@@ -312,11 +312,11 @@ void ShadowKeeper::tell_mismatch(const ShadowSample& sample,
   });
   parts_.log->tell(Level::error, "shadow.mismatch", of.op, of.id, what,
                    [&] { return what + ": " + text; });
-  if (verify::Witness* const witness = witness_.load(std::memory_order_acquire))
+  if (verify::DivergenceObserver* const witness = observer_.load(std::memory_order_acquire))
     witness->saw({of, schema, sample.call, mismatch, text, what});
 }
 
-ShadowReport ShadowKeeper::report() const {
+ShadowReport ShadowChecker::report() const {
   ShadowReport report;
   report.every = site_.every.load(std::memory_order_relaxed);
   report.waiting = site_.queue.waiting();

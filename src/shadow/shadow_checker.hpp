@@ -67,9 +67,9 @@ std::optional<verify::Mismatch> not_finite(const verify::CallCopy& copy,
 
 /// The shadow check of a runtime: the reference computes copies of sampled calls again, on a
 /// background thread or inside tick(), and mismatches are reported. Thread-safe.
-class ShadowKeeper final : public dispatch::TapView {
+class ShadowChecker final : public dispatch::TapView {
  public:
-  /// Must outlive the ShadowKeeper. The functions are called only after the runtime is constructed.
+  /// Must outlive the ShadowChecker. The functions are called only after the runtime is constructed.
   struct Parts {
     const base::Clock* clock = nullptr;
     base::EventLog* log = nullptr;
@@ -79,8 +79,8 @@ class ShadowKeeper final : public dispatch::TapView {
     std::function<registry::RegistrySnapshotPtr()> registry;
     bool own_thread = true;
   };
-  explicit ShadowKeeper(Parts parts);
-  ~ShadowKeeper() override;
+  explicit ShadowChecker(Parts parts);
+  ~ShadowChecker() override;
 
   std::shared_ptr<dispatch::CallTap> tap_of(
       const registry::OperatorRecord& op,
@@ -100,7 +100,9 @@ class ShadowKeeper final : public dispatch::TapView {
 
   /// Sets the observer that is called for each mismatch after the event was logged; null: none. It
   /// must outlive all calls.
-  void set_witness(verify::Witness* witness) { witness_.store(witness, std::memory_order_release); }
+  void set_observer(verify::DivergenceObserver* witness) {
+    observer_.store(witness, std::memory_order_release);
+  }
 
  private:
   class Job;
@@ -130,7 +132,7 @@ class ShadowKeeper final : public dispatch::TapView {
   std::atomic<uint64_t> version_{0};
   std::atomic<double> share_{0};
   std::atomic<bool> opens_{true};
-  std::atomic<verify::Witness*> witness_{nullptr};
+  std::atomic<verify::DivergenceObserver*> observer_{nullptr};
   /// Earliest time of the next comparison; used only by the comparing thread.
   uint64_t allowed_ns_ = 0;
   std::atomic<bool> started_{false};

@@ -10,7 +10,7 @@
 
 namespace opmux::shadow {
 
-/// State that all taps of a ShadowKeeper share; outlives them.
+/// State that all taps of a ShadowChecker share; outlives them.
 struct ShadowSite {
   ShadowQueue queue;
   std::atomic<uint32_t> every{0};

@@ -74,9 +74,9 @@ struct Divergence {
 };
 
 /// Receives divergences on the thread that compares, without any lock held. Must be thread-safe.
-class Witness {
+class DivergenceObserver {
  public:
-  virtual ~Witness() = default;
+  virtual ~DivergenceObserver() = default;
   virtual void saw(const Divergence& divergence) = 0;
 };
 

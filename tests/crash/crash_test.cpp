@@ -39,7 +39,7 @@ class Crash : public testing::Test {
     EXPECT_EQ(candidates, 16u);
     return ids;
   }
-  crash::QuarantineBook book() const {
+  crash::QuarantineList book() const {
     return crash::QuarantineStore(folder.at("store")).read().value();
   }
   void forget() const { std::filesystem::remove_all(folder.at("store")); }

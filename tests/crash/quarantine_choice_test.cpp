@@ -27,11 +27,11 @@ constexpr int64_t kToday = 1'700'000'000;
 class QuarantineChoice : public testing::Test {
  protected:
   void enter(const std::string& id, const std::string& build, int64_t since = kToday) {
-    crash::QuarantineBook book;
+    crash::QuarantineList book;
     ASSERT_TRUE(
         store()
             .change(book,
-                    [&](crash::QuarantineBook& now) {
+                    [&](crash::QuarantineList& now) {
                       now.entries.push_back(
                           {id, build, "SIGSEGV", since, since + crash::kQuarantineSeconds});
                       now.ends.push_back(

@@ -157,7 +157,7 @@ Result<std::string> find_platform(const std::string& named, const std::string& i
                    "; to name a file, write its path with a '/'", base::suggestion(named, names)));
 }
 
-Status FollowedFiles::start(const Mode& mode, const SourceOptions& options) {
+Status PolicyFileWatcher::start(const Mode& mode, const SourceOptions& options) {
   mode_ = mode;
   looking_ = options.look_at_files;
   keeping_ = options.last_known_good;
@@ -165,7 +165,7 @@ Status FollowedFiles::start(const Mode& mode, const SourceOptions& options) {
   return mode_.config.empty() ? Status() : read_config(options.last_known_good);
 }
 
-Status FollowedFiles::read_platform() {
+Status PolicyFileWatcher::read_platform() {
   if (mode_.platform.empty()) return {};
   const fs::path installed = fs::path(base::installation_folder()) / "../share/opmux/platforms";
   auto path = find_platform(mode_.platform, installed.lexically_normal());
@@ -177,7 +177,7 @@ Status FollowedFiles::read_platform() {
   return parts_.sources->set_at_start(Source::platform, std::move(*policy), *path);
 }
 
-Status FollowedFiles::read_config(bool last_known_good) {
+Status PolicyFileWatcher::read_config(bool last_known_good) {
   auto files = read_policy_files(mode_.config);
   Status status = files ? load(*files, mode_.config, "file") : files.error();
   if (files) remember(*files);
@@ -188,7 +188,7 @@ Status FollowedFiles::read_config(bool last_known_good) {
   return last_known_good ? take_last_good(status) : status;
 }
 
-Status FollowedFiles::take_last_good(const Status& why) {
+Status PolicyFileWatcher::take_last_good(const Status& why) {
   const LastGood last(base::store_folder(mode_.state_dir), mode_.config);
   const auto files = last.read();
   if (!files) return why;
@@ -200,7 +200,7 @@ Status FollowedFiles::take_last_good(const Status& why) {
   return {};
 }
 
-void FollowedFiles::keep(const Files& files) {
+void PolicyFileWatcher::keep(const Files& files) {
   if (!keeping_) return;
   const LastGood last(base::store_folder(mode_.state_dir), mode_.config);
   const Status status = last.keep(files);
@@ -210,18 +210,18 @@ void FollowedFiles::keep(const Files& files) {
   parts_.log->announce(Level::warning, "policy.not_kept", std::string(status.message()));
 }
 
-Status FollowedFiles::load(const Files& files, std::string name, std::string origin) {
+Status PolicyFileWatcher::load(const Files& files, std::string name, std::string origin) {
   PolicyDraft draft{{}, std::move(name), digest_of(files), std::move(origin)};
   return parts_.sources->load(parse_files(files, *parts_.registry()), std::move(draft));
 }
 
-Result<PolicySet> FollowedFiles::set_with(const Files& files, std::string name) const {
+Result<PolicySet> PolicyFileWatcher::set_with(const Files& files, std::string name) const {
   auto policy = parse_files(files, *parts_.registry());
   if (!policy) return policy.error();
   return parts_.sources->set_with(std::move(*policy), std::move(name));
 }
 
-void FollowedFiles::follow() {
+void PolicyFileWatcher::follow() {
   if (mode_.kind != Mode::Kind::hot_reload) return;
   const auto way = looking_ ? PathWatch::Way::looking : PathWatch::Way::kernel;
   parts_.maintenance->add([this, way] {
@@ -230,14 +230,14 @@ void FollowedFiles::follow() {
   });
 }
 
-void FollowedFiles::remember(const Files& files) {
+void PolicyFileWatcher::remember(const Files& files) {
   seen_.update([&](Files& seen) {
     seen = files;
     return true;
   });
 }
 
-void FollowedFiles::reload(Result<Files> files) {
+void PolicyFileWatcher::reload(Result<Files> files) {
   if (!files) {
     (void)parts_.sources->load(files.error(), {{}, mode_.config, "", "file"});
     return;
@@ -246,7 +246,7 @@ void FollowedFiles::reload(Result<Files> files) {
   if (load(*files, mode_.config, "file").ok()) keep(*files);
 }
 
-std::vector<Setting> FollowedFiles::settings() const {
+std::vector<Setting> PolicyFileWatcher::settings() const {
   std::vector<Setting> lines;
   lines.push_back({"mode", std::string(name_of(mode_.kind)), mode_.origin});
   if (mode_.kind == Mode::Kind::locked) {

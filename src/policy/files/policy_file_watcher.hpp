@@ -69,16 +69,16 @@ Result<std::string> find_platform(const std::string& named, const std::string& i
 
 /// The policy files of a runtime. They are read at start, stored as last known good once they are
 /// in force, and watched for changes. Thread-safe once started.
-class FollowedFiles {
+class PolicyFileWatcher {
  public:
   using Files = std::vector<FileText>;
   struct Parts {
-    PolicySources* sources = nullptr;
+    PolicyStore* sources = nullptr;
     base::Maintenance* maintenance = nullptr;
     const base::EventLog* log = nullptr;
     std::function<registry::RegistrySnapshotPtr()> registry;
   };
-  explicit FollowedFiles(Parts parts) : parts_(std::move(parts)) {}
+  explicit PolicyFileWatcher(Parts parts) : parts_(std::move(parts)) {}
 
   /// Reads the platform and policy files that the mode requires.
   Status start(const Mode& mode, const SourceOptions& options);

@@ -39,7 +39,7 @@ JournalEnd faulted_inside(std::optional<JournalName> name) {
 }
 
 TEST(Quarantine, takes_the_one_that_faulted_and_no_other) {
-  QuarantineBook book;
+  QuarantineList book;
   const Judgement found = judge(faulted_inside(kB), kNow, book);
   EXPECT_EQ(found.kind, Judgement::Kind::blamed);
   EXPECT_EQ(found.how, "SIGSEGV");
@@ -52,14 +52,14 @@ TEST(Quarantine, takes_the_one_that_faulted_and_no_other) {
 }
 
 TEST(Quarantine, a_fault_outside_implementations_blames_none) {
-  QuarantineBook book;
+  QuarantineList book;
   EXPECT_EQ(judge(faulted_inside({}), kNow, book).kind, Judgement::Kind::elsewhere);
   EXPECT_TRUE(book.entries.empty());
   EXPECT_TRUE(book.ends.empty());
 }
 
 TEST(Quarantine, a_fault_in_an_unknown_thread_makes_suspects) {
-  QuarantineBook book;
+  QuarantineList book;
   JournalEnd end = faulted_inside({});
   end.thread_known = false;
   EXPECT_EQ(judge(end, kNow, book).kind, Judgement::Kind::suspects);
@@ -67,14 +67,14 @@ TEST(Quarantine, a_fault_in_an_unknown_thread_makes_suspects) {
 }
 
 TEST(Quarantine, a_reference_always_stays) {
-  QuarantineBook book;
+  QuarantineList book;
   EXPECT_EQ(judge(faulted_inside(kReference), kNow, book).kind, Judgement::Kind::reference);
   EXPECT_EQ(judge(killed_inside({kReference}), kNow, book).kind, Judgement::Kind::clean);
   EXPECT_TRUE(book.entries.empty());
 }
 
 TEST(Quarantine, one_kill_makes_suspects_and_the_second_takes_the_only_common_one) {
-  QuarantineBook book;
+  QuarantineList book;
   EXPECT_EQ(judge(killed_inside({kA, kB}), kNow, book).kind, Judgement::Kind::suspects);
   EXPECT_TRUE(book.entries.empty());
   EXPECT_EQ(judge(killed_inside({kB, kC}), kNow + 5, book).kind, Judgement::Kind::alone);
@@ -84,14 +84,14 @@ TEST(Quarantine, one_kill_makes_suspects_and_the_second_takes_the_only_common_on
 }
 
 TEST(Quarantine, two_in_common_are_both_suspected_still) {
-  QuarantineBook book;
+  QuarantineList book;
   judge(killed_inside({kA, kB}), kNow, book);
   EXPECT_EQ(judge(killed_inside({kA, kB}), kNow, book).kind, Judgement::Kind::suspects);
   EXPECT_TRUE(book.entries.empty());
 }
 
 TEST(Quarantine, another_build_of_the_same_is_nothing_in_common) {
-  QuarantineBook book;
+  QuarantineList book;
   judge(killed_inside({kA}), kNow, book);
   JournalName rebuilt = kA;
   rebuilt.build = "b2";
@@ -99,19 +99,19 @@ TEST(Quarantine, another_build_of_the_same_is_nothing_in_common) {
 }
 
 TEST(Quarantine, a_process_without_a_journal_ended_cleanly) {
-  QuarantineBook book;
+  QuarantineList book;
   JournalEnd end = faulted_inside(kA);
   end.idle = true;
   EXPECT_EQ(judge(end, kNow, book).kind, Judgement::Kind::clean);
 }
 
 TEST(Quarantine, a_book_reads_back_as_it_was_written_and_loses_only_damaged_lines) {
-  QuarantineBook book;
+  QuarantineList book;
   judge(faulted_inside(kA), kNow, book);
   judge(faulted_inside(kC), kNow, book);
   judge(killed_inside({kA, kB}), kNow, book);
   const std::string text = book.text();
-  QuarantineBook read;
+  QuarantineList read;
   ASSERT_TRUE(read.parse(text));
   EXPECT_EQ(read.entries, book.entries);
   EXPECT_EQ(read.ends, book.ends);
@@ -125,7 +125,7 @@ TEST(Quarantine, a_book_reads_back_as_it_was_written_and_loses_only_damaged_line
 }
 
 TEST(Quarantine, a_clock_set_back_does_not_extend_a_quarantine) {
-  QuarantineBook book;
+  QuarantineList book;
   constexpr int64_t kYear = 365 * 24 * 3600;
   judge(faulted_inside(kA), kNow + kYear, book);
   book.forget_old(kNow);

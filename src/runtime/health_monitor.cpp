@@ -1,4 +1,4 @@
-#include "runtime/health_keeper.hpp"
+#include "runtime/health_monitor.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -38,9 +38,9 @@ std::string what_of(uint8_t cell, const health::BreakerKey& key, const schema::S
   return describe(key, schema);
 }
 
-void add_breakers(health::BreakerBoard& board, std::vector<BreakerInfo>& all) {
+void add_breakers(health::BreakerRegistry& board, std::vector<BreakerInfo>& all) {
   const uint64_t now = board.now_ns();
-  board.for_each([&](health::BoardEntry& entry) {
+  board.for_each([&](health::BreakerEntry& entry) {
     entry.breaker.for_each_cell([&](uint8_t at, const health::BreakerKey& key,
                                     const health::BreakerCell& cell) {
       const bool open = cell.state == BreakerState::open && cell.open_until_ns > now;
@@ -108,16 +108,16 @@ void add_devices(health::DeviceHealth& health, std::vector<DeviceState>& all) {
 }  // namespace
 
 /// Makes the transitions of breakers that are due at a time.
-class HealthKeeper::Job final : public base::Maintenance::Job {
+class HealthMonitor::Job final : public base::Maintenance::Job {
  public:
-  explicit Job(HealthKeeper& keeper)
+  explicit Job(HealthMonitor& keeper)
       : keeper_(keeper), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     keeper_.wake_.store(wake_.get(), std::memory_order_release);
   }
   uint64_t run(uint64_t now_ns) override {
     uint64_t calls = 0;
     [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &calls, sizeof(calls));
-    health::BreakerBoard& board = keeper_.health_.breakers();
+    health::BreakerRegistry& board = keeper_.health_.breakers();
     const uint64_t now = board.now_ns(), next = board.advance(now);
     // Converted to the clock of `now_ns`, which may differ from that of the board.
     return next == base::Maintenance::kNever ? next : now_ns + (next > now ? next - now : 0);
@@ -125,18 +125,18 @@ class HealthKeeper::Job final : public base::Maintenance::Job {
   int descriptor() const override { return wake_.get(); }
 
  private:
-  HealthKeeper& keeper_;
+  HealthMonitor& keeper_;
   base::Descriptor wake_;
 };
 
-HealthKeeper::HealthKeeper(Parts parts)
+HealthMonitor::HealthMonitor(Parts parts)
     : parts_(std::move(parts)),
       clock_(*parts_.clock),
       health_({.clock = &clock_,
                .seed = std::random_device{}(),
                .publish = [this](const std::string& op) { parts_.engine().operator_changed(op); },
                .limits =
-                   [this](const health::BoardEntry& entry) {
+                   [this](const health::BreakerEntry& entry) {
                      return breaker_limits(*parts_.policies(), entry.op,
                                            {entry.id, entry.kind, entry.vendor});
                    },
@@ -149,9 +149,9 @@ HealthKeeper::HealthKeeper(Parts parts)
                .tell = [this](const health::BreakerNotice& notice) { tell(notice); },
                .wake = [this] { wake(); }}) {}
 
-HealthKeeper::~HealthKeeper() = default;
+HealthMonitor::~HealthMonitor() = default;
 
-void HealthKeeper::wake() {
+void HealthMonitor::wake() {
   if (!started_.exchange(true)) {
     parts_.maintenance().add([this] { return std::make_unique<Job>(*this); });
     return;
@@ -161,8 +161,8 @@ void HealthKeeper::wake() {
       ::write(wake_.load(std::memory_order_acquire), &one, sizeof(one));
 }
 
-void HealthKeeper::tell(const health::BreakerNotice& notice) {
-  const health::BoardEntry& entry = *notice.entry;
+void HealthMonitor::tell(const health::BreakerNotice& notice) {
+  const health::BreakerEntry& entry = *notice.entry;
   const BreakerEvent event{entry.id,
                            entry.op,
                            notice.what,
@@ -182,14 +182,14 @@ void HealthKeeper::tell(const health::BreakerNotice& notice) {
   for (const BreakerListener& listener : *listeners) listener(event);
 }
 
-void HealthKeeper::on_breaker(BreakerListener listener) {
+void HealthMonitor::on_breaker(BreakerListener listener) {
   listeners_.update([&](std::vector<BreakerListener>& all) {
     all.push_back(std::move(listener));
     return true;
   });
 }
 
-Status HealthKeeper::force(std::string_view id, BreakerForce what) {
+Status HealthMonitor::force(std::string_view id, BreakerForce what) {
   const registry::RegistrySnapshotPtr snapshot = parts_.registry();
   std::vector<std::string> known;
   for (const auto& [name, op] : snapshot->operators) {
@@ -203,7 +203,7 @@ Status HealthKeeper::force(std::string_view id, BreakerForce what) {
           base::concat("there is no implementation '", id, "'") + base::suggestion(id, known)};
 }
 
-void HealthKeeper::limits_changed() {
+void HealthMonitor::limits_changed() {
   const auto policies = parts_.policies();
   if (times_calls(*policies)) {
     const registry::RegistrySnapshotPtr snapshot = parts_.registry();
@@ -223,7 +223,7 @@ void HealthKeeper::limits_changed() {
   health_.breakers().limits_changed();
 }
 
-std::map<std::string, BreakerState> HealthKeeper::states() {
+std::map<std::string, BreakerState> HealthMonitor::states() {
   std::map<std::string, BreakerState> worst;
   // From best to worst: closed, half open, open, isolated.
   constexpr std::array<int, 4> kRank{0, 2, 1, 3};
@@ -237,7 +237,7 @@ std::map<std::string, BreakerState> HealthKeeper::states() {
   return worst;
 }
 
-HealthReport HealthKeeper::report() {
+HealthReport HealthMonitor::report() {
   HealthReport report;
   add_breakers(health_.breakers(), report.breakers);
   add_backends(*parts_.registry(), report.breakers, health_.devices(), report.backends);

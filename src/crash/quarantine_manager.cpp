@@ -1,4 +1,4 @@
-#include "crash/quarantine.hpp"
+#include "crash/quarantine_manager.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -31,7 +31,7 @@ void for_each_implementation(const registry::RegistrySnapshot& snapshot, Visit&&
 
 /// Removes an implementation, or all if `id` is empty, from a book; returns the number of entries
 /// removed.
-size_t take_out(QuarantineBook& book, std::string_view id) {
+size_t take_out(QuarantineList& book, std::string_view id) {
   const auto concerned = [&](const auto& one) { return id.empty() || one.id == id; };
   size_t count = std::erase_if(book.entries, concerned);
   for (UncleanEnd& end : book.ends) count += std::erase_if(end.suspects, concerned);
@@ -41,11 +41,11 @@ size_t take_out(QuarantineBook& book, std::string_view id) {
 
 }  // namespace
 
-QuarantineKeeper::~QuarantineKeeper() {
+QuarantineManager::~QuarantineManager() {
   if (joined_.load()) ProcessJournal::instance().leave(handler_.load());
 }
 
-void QuarantineKeeper::start(const std::string& state_dir, CrashJournal wish) {
+void QuarantineManager::start(const std::string& state_dir, CrashJournal wish) {
   store_ = QuarantineStore(base::store_folder(state_dir));
   if (wish == CrashJournal::off) return read_store();
   const std::string folder = base::run_folder(state_dir);
@@ -63,7 +63,7 @@ void QuarantineKeeper::start(const std::string& state_dir, CrashJournal wish) {
   at_start_.ends = found.ends;
   at_start_.damaged = found.damaged;
   at_start_.other_version = found.other_version;
-  book_.update([&](QuarantineBook& book) {
+  book_.update([&](QuarantineList& book) {
     book = found.book;
     return true;
   });
@@ -71,7 +71,7 @@ void QuarantineKeeper::start(const std::string& state_dir, CrashJournal wish) {
   join(folder, wish == CrashJournal::with_handler);
 }
 
-void QuarantineKeeper::join(const std::string& folder, bool handler) {
+void QuarantineManager::join(const std::string& folder, bool handler) {
   Status status = ProcessJournal::instance().join(folder, handler, now());
   if (!status.ok()) return tell_problem(status);
   handler_.store(handler);
@@ -80,7 +80,7 @@ void QuarantineKeeper::join(const std::string& folder, bool handler) {
   at_start_.handler = handler;
 }
 
-void QuarantineKeeper::read_store() {
+void QuarantineManager::read_store() {
   const auto found = store_.read();
   if (!found) {
     ++at_start_.damaged;
@@ -88,25 +88,25 @@ void QuarantineKeeper::read_store() {
                   base::concat("the quarantine list cannot be read: ", found.error().message())}});
   }
   at_start_.damaged += found->damaged;
-  book_.update([&](QuarantineBook& book) {
+  book_.update([&](QuarantineList& book) {
     book = *found;
     return true;
   });
 }
 
-void QuarantineKeeper::tell(const std::vector<JournalNews>& news) {
+void QuarantineManager::tell(const std::vector<JournalNews>& news) {
   for (const JournalNews& one : news) {
     parts_.log->tell(one.level, one.code, "", one.impl, one.text, [&] { return one.text; });
   }
 }
 
-void QuarantineKeeper::tell_problem(const Status& why) {
+void QuarantineManager::tell_problem(const Status& why) {
   at_start_.problem = why.message();
   tell({{Level::warning, "journal.off", "",
          base::concat("the crash journal is off: ", why.message())}});
 }
 
-void QuarantineKeeper::apply(const registry::RegistrySnapshotPtr& snapshot) {
+void QuarantineManager::apply(const registry::RegistrySnapshotPtr& snapshot) {
   const bool known =
       texts_.with([&](Texts& texts) { return std::exchange(texts.applied, snapshot) == snapshot; });
   if (known) return;
@@ -114,7 +114,7 @@ void QuarantineKeeper::apply(const registry::RegistrySnapshotPtr& snapshot) {
   mark(*snapshot);
 }
 
-void QuarantineKeeper::note_names(const registry::RegistrySnapshot& snapshot) {
+void QuarantineManager::note_names(const registry::RegistrySnapshot& snapshot) {
   std::vector<JournalName> names;
   for_each_implementation(snapshot, [&](const registry::ImplementationRecord& one) {
     names.push_back({number_in_marks(one.number), one.kind == Kind::reference,
@@ -129,7 +129,7 @@ void QuarantineKeeper::note_names(const registry::RegistrySnapshot& snapshot) {
   });
 }
 
-void QuarantineKeeper::mark(const registry::RegistrySnapshot& snapshot) {
+void QuarantineManager::mark(const registry::RegistrySnapshot& snapshot) {
   const auto book = book_.get();
   const int64_t today = now();
   for_each_implementation(snapshot, [&](const registry::ImplementationRecord& one) {
@@ -142,7 +142,7 @@ void QuarantineKeeper::mark(const registry::RegistrySnapshot& snapshot) {
   });
 }
 
-const std::string* QuarantineKeeper::text_for(const Quarantined& entry) {
+const std::string* QuarantineManager::text_for(const Quarantined& entry) {
   auto text = std::make_unique<const std::string>(
       base::concat(entry.how == "suspect" ? "two processes were killed inside it"
                                           : "a process ended inside it by " + entry.how,
@@ -154,11 +154,11 @@ const std::string* QuarantineKeeper::text_for(const Quarantined& entry) {
   });
 }
 
-Quarantine QuarantineKeeper::list(const registry::RegistrySnapshot& snapshot) {
+Quarantine QuarantineManager::list(const registry::RegistrySnapshot& snapshot) {
   // Other processes may have changed the store. If it cannot be read, use the book of this runtime.
   const auto stored = store_.read();
   const auto held = book_.get();
-  QuarantineBook book = stored ? *stored : *held;
+  QuarantineList book = stored ? *stored : *held;
   book.forget_old(now());
   Quarantine all;
   for (const Quarantined& entry : book.entries) {
@@ -177,16 +177,16 @@ Quarantine QuarantineKeeper::list(const registry::RegistrySnapshot& snapshot) {
   return all;
 }
 
-Result<size_t> QuarantineKeeper::clear(std::string_view id,
-                                       const registry::RegistrySnapshot& snapshot) {
+Result<size_t> QuarantineManager::clear(std::string_view id,
+                                        const registry::RegistrySnapshot& snapshot) {
   size_t count = 0;
-  QuarantineBook stored;
-  const Status kept = store_.change(stored, [&](QuarantineBook& book) {
+  QuarantineList stored;
+  const Status kept = store_.change(stored, [&](QuarantineList& book) {
     count = take_out(book, id);
     return count != 0;
   });
   if (!kept.ok()) return kept;
-  book_.update([&](QuarantineBook& book) {
+  book_.update([&](QuarantineList& book) {
     count = std::max(count, take_out(book, id));
     return true;
   });
@@ -194,7 +194,7 @@ Result<size_t> QuarantineKeeper::clear(std::string_view id,
   return count;
 }
 
-CrashJournalState QuarantineKeeper::state() const {
+CrashJournalState QuarantineManager::state() const {
   CrashJournalState now = at_start_;
   ProcessJournal& journal = ProcessJournal::instance();
   if (now.on) now.path = journal.path();

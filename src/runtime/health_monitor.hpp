@@ -62,9 +62,9 @@ class TickedClock final : public base::Clock {
 
 /// Connects breakers and device health to a runtime: publishes, logs and schedules their changes.
 /// Thread-safe.
-class HealthKeeper {
+class HealthMonitor {
  public:
-  /// Must outlive the HealthKeeper. The functions are called only after the runtime is constructed.
+  /// Must outlive the HealthMonitor. The functions are called only after the runtime is constructed.
   struct Parts {
     const base::Clock* clock = nullptr;
     base::EventLog* log = nullptr;
@@ -73,10 +73,10 @@ class HealthKeeper {
     std::function<registry::RegistrySnapshotPtr()> registry;
     std::function<std::shared_ptr<const policy::PolicySet>()> policies;
   };
-  explicit HealthKeeper(Parts parts);
-  HealthKeeper(const HealthKeeper&) = delete;
-  HealthKeeper& operator=(const HealthKeeper&) = delete;
-  ~HealthKeeper();
+  explicit HealthMonitor(Parts parts);
+  HealthMonitor(const HealthMonitor&) = delete;
+  HealthMonitor& operator=(const HealthMonitor&) = delete;
+  ~HealthMonitor();
 
   health::Health& view() { return health_; }
 

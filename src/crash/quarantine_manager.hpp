@@ -20,16 +20,16 @@ namespace opmux::crash {
 
 /// A runtime's use of the process's crash journal, and the quarantines that apply to it.
 /// Thread-safe once started.
-class QuarantineKeeper {
+class QuarantineManager {
  public:
   struct Parts {
     base::EventLog* log = nullptr;
     std::function<std::chrono::sys_seconds()> utc;
   };
-  explicit QuarantineKeeper(Parts parts) : parts_(std::move(parts)), store_("") {}
-  ~QuarantineKeeper();
-  QuarantineKeeper(const QuarantineKeeper&) = delete;
-  QuarantineKeeper& operator=(const QuarantineKeeper&) = delete;
+  explicit QuarantineManager(Parts parts) : parts_(std::move(parts)), store_("") {}
+  ~QuarantineManager();
+  QuarantineManager(const QuarantineManager&) = delete;
+  QuarantineManager& operator=(const QuarantineManager&) = delete;
 
   /// If a journal is wanted, evaluates the journals of ended processes and opens one. Problems are
   /// logged and counted.
@@ -58,7 +58,7 @@ class QuarantineKeeper {
 
   Parts parts_;
   QuarantineStore store_;
-  base::Published<QuarantineBook> book_;  ///< quarantines that apply to this runtime
+  base::Published<QuarantineList> book_;  ///< quarantines that apply to this runtime
   std::atomic<bool> joined_{false}, handler_{false};
   CrashJournalState at_start_;
   std::atomic<uint64_t> unnoted_{0};
