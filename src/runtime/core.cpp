@@ -185,7 +185,7 @@ Status Core::start(const Options& options) {
   const bool locked = mode->kind == policy::Mode::Kind::locked && options.sources.freeze_at_start;
   if (Status status = locked ? freeze().error() : Status(); !status.ok()) return status;
   if (options.state.state_page || environment_.state_page) {
-    maintenance_.add(state_page_job(*this, base::run_folder(environment_.state_dir)));
+    maintenance_.add(status_file_job(*this, base::run_folder(environment_.state_dir)));
   }
   return {};
 }

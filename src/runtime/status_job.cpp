@@ -40,9 +40,9 @@ uint64_t next_page_number() {
 }
 
 /// Writes the status file of a runtime periodically.
-class StatePageJob final : public base::Maintenance::Job {
+class StatusFileJob final : public base::Maintenance::Job {
  public:
-  StatePageJob(Core& core, const std::string& folder, uint64_t number, int64_t since)
+  StatusFileJob(Core& core, const std::string& folder, uint64_t number, int64_t since)
       : core_(core), number_(number), since_(since), file_(folder) {
     page_.mark = status_file::own_mark();
     page_.process.pid = ::getpid();
@@ -65,11 +65,11 @@ class StatePageJob final : public base::Maintenance::Job {
     page_.process.runtimes.assign(1, state_of(core_));
     page_.process.runtimes.front().number = number_;
     page_.process.runtimes.front().since = since_;
-    std::string body = status_file::state_page_body(page_);
+    std::string body = status_file::status_file_body(page_);
     const int64_t now = system_ms();
     const bool changed = body != body_;
     if (!changed && now - written_ < kOldestPageMs) return false;
-    if (!told(file_.replace(status_file::state_page_text(body, now, ++updates_)))) return false;
+    if (!told(file_.replace(status_file::status_file_text(body, now, ++updates_)))) return false;
     body_ = std::move(body);
     written_ = now;
     return changed;
@@ -87,8 +87,8 @@ class StatePageJob final : public base::Maintenance::Job {
   Core& core_;
   const uint64_t number_;
   const int64_t since_;
-  status_file::StatePageFile file_;
-  status_file::StatePage page_;
+  status_file::StatusFile file_;
+  status_file::StatusPage page_;
   std::string body_;
   int64_t written_ = 0;
   uint64_t updates_ = 0;
@@ -97,10 +97,10 @@ class StatePageJob final : public base::Maintenance::Job {
 
 }  // namespace
 
-base::Maintenance::MakeJob state_page_job(Core& core, std::string folder) {
+base::Maintenance::MakeJob status_file_job(Core& core, std::string folder) {
   return
       [&core, folder = std::move(folder), number = next_page_number(), since = system_ms() / 1000] {
-        return std::make_unique<StatePageJob>(core, folder, number, since);
+        return std::make_unique<StatusFileJob>(core, folder, number, since);
       };
 }
 

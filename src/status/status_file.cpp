@@ -46,7 +46,7 @@ uint64_t start_ticks_of(int64_t pid) {
   if (name_end == std::string::npos || name_end + 2 > text.size()) return 0;
   std::string_view rest = std::string_view(text).substr(name_end + 2);
   for (int i = 0; i < 19; ++i) base::take_until(rest, ' ');
-  return PageFields(rest, ' ').count();
+  return StatusFields(rest, ' ').count();
 }
 
 ProcessMark own_mark() {
@@ -74,26 +74,26 @@ std::string new_page_name() {
   static std::atomic<uint32_t> count{0};
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return base::concat(kStatePagePrefix, ::getpid(), "-", now.tv_sec, "-", now.tv_nsec, "-",
+  return base::concat(kStatusFilePrefix, ::getpid(), "-", now.tv_sec, "-", now.tv_nsec, "-",
                       ++count);
 }
 
-using OpenPages = base::Published<std::vector<StatePageFile*>>;
+using OpenStatusFiles = base::Published<std::vector<StatusFile*>>;
 
 // Never destroyed, because threads may use it during process exit.
-OpenPages& open_pages() {
-  static auto* const pages = new OpenPages;
+OpenStatusFiles& open_pages() {
+  static auto* const pages = new OpenStatusFiles;
   return *pages;
 }
 
 /// Makes exit() remove the file, for runtimes that are never destroyed.
-void remove_at_exit(StatePageFile* page) {
-  open_pages().update([&](std::vector<StatePageFile*>& pages) {
+void remove_at_exit(StatusFile* page) {
+  open_pages().update([&](std::vector<StatusFile*>& pages) {
     pages.push_back(page);
     return true;
   });
   [[maybe_unused]] static const int kAtExit = std::atexit([] {
-    for (StatePageFile* const each : *open_pages().get()) each->remove();
+    for (StatusFile* const each : *open_pages().get()) each->remove();
   });
 }
 
@@ -103,29 +103,28 @@ void close_in_child(std::atomic<int>& descriptor) {
 
 }  // namespace
 
-StatePageFile::StatePageFile(std::string folder)
+StatusFile::StatusFile(std::string folder)
     : folder_(std::move(folder)),
       path_(folder_ + "/" + new_page_name()),
       process_(base::process_number()) {
-  base::at_fork_in_child([](void* own) { static_cast<StatePageFile*>(own)->leave_to_parent(); },
-                         this);
+  base::at_fork_in_child([](void* own) { static_cast<StatusFile*>(own)->leave_to_parent(); }, this);
   remove_at_exit(this);
 }
 
-StatePageFile::~StatePageFile() {
+StatusFile::~StatusFile() {
   remove();
   base::forget_fork_handler(this);
   open_pages().update(
-      [&](std::vector<StatePageFile*>& pages) { return std::erase(pages, this) != 0; });
+      [&](std::vector<StatusFile*>& pages) { return std::erase(pages, this) != 0; });
 }
 
-Status StatePageFile::prepare() {
+Status StatusFile::prepare() {
   if (Status status = base::make_private_folder(folder_); !status.ok()) return status;
   sweep_state_pages(folder_);
   return {};
 }
 
-int StatePageFile::write_aside(const std::string& aside, std::string_view text) {
+int StatusFile::write_aside(const std::string& aside, std::string_view text) {
   const int file = ::open(aside.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return -1;
   next_lock_.store(file);
@@ -141,10 +140,10 @@ int StatePageFile::write_aside(const std::string& aside, std::string_view text) 
   return -1;
 }
 
-Status StatePageFile::replace(std::string_view text) {
+Status StatusFile::replace(std::string_view text) {
   const std::lock_guard turn(writing_);
   if (removed_ || process_ != base::process_number()) return {};
-  const int file = write_aside(base::concat(path_, kNewStatePage), text);
+  const int file = write_aside(base::concat(path_, kNewStatusFile), text);
   if (file < 0) {
     return {Code::failed, "state_page.file",
             base::concat("cannot write ", path_, ": ", std::generic_category().message(errno))};
@@ -155,7 +154,7 @@ Status StatePageFile::replace(std::string_view text) {
   return {};
 }
 
-void StatePageFile::remove() {
+void StatusFile::remove() {
   if (process_ != base::process_number()) return;
   const std::lock_guard turn(writing_);
   removed_ = true;
@@ -165,7 +164,7 @@ void StatePageFile::remove() {
   ::close(held);
 }
 
-void StatePageFile::leave_to_parent() {
+void StatusFile::leave_to_parent() {
   // Both may be the same descriptor if the fork happened inside replace().
   if (lock_.load() == next_lock_.load()) next_lock_.store(-1);
   close_in_child(lock_);

@@ -23,19 +23,19 @@ std::string own_name();
 /// Start time of the calling process in seconds since 1970.
 int64_t own_start(const ProcessMark& mark);
 
-inline constexpr std::string_view kStatePagePrefix = "state-";
-inline constexpr std::string_view kNewStatePage = ".new";  ///< suffix while it is being written
+inline constexpr std::string_view kStatusFilePrefix = "state-";
+inline constexpr std::string_view kNewStatusFile = ".new";  ///< suffix while it is being written
 
 /// The status file of a runtime. Each update replaces it atomically, so that readers find either
 /// the old or the new text. The process holds a lock on the file as long as it lives. The file is
 /// removed with this object or by exit(). In a forked child this object does nothing. Thread-safe.
-class StatePageFile {
+class StatusFile {
  public:
   /// Does not create the file; the first replace() does.
-  explicit StatePageFile(std::string folder);
-  ~StatePageFile();
-  StatePageFile(const StatePageFile&) = delete;
-  StatePageFile& operator=(const StatePageFile&) = delete;
+  explicit StatusFile(std::string folder);
+  ~StatusFile();
+  StatusFile(const StatusFile&) = delete;
+  StatusFile& operator=(const StatusFile&) = delete;
 
   const std::string& path() const { return path_; }
 
@@ -63,12 +63,12 @@ class StatePageFile {
 };
 
 /// The text of a status file, and whether a process holds its lock.
-struct FoundPage {
+struct FoundStatusFile {
   std::string text;
   bool held = false;
 };
 /// Fails with "state_page.read".
-Result<FoundPage> read_state_page_file(const std::string& path);
+Result<FoundStatusFile> read_status_file(const std::string& path);
 
 /// Removes the status files in a folder that no process holds. Returns the number of removed files.
 size_t sweep_state_pages(const std::string& folder);

@@ -22,13 +22,13 @@
 namespace opmux {
 namespace {
 
-using status_file::StatePage;
+using status_file::StatusPage;
 
 /// Reads a status file and determines whether its process is alive.
-Result<StatePage> read_page(const std::string& path, const std::string& own_namespace) {
-  auto found = status_file::read_state_page_file(path);
+Result<StatusPage> read_page(const std::string& path, const std::string& own_namespace) {
+  auto found = status_file::read_status_file(path);
   if (!found) return found.error();
-  auto page = status_file::parse_state_page(found->text);
+  auto page = status_file::parse_status_file(found->text);
   if (!page) {
     return Status(page.error().code(), std::string(page.error().reason()),
                   base::concat(path, ": ", page.error().message()));
@@ -42,14 +42,14 @@ Result<StatePage> read_page(const std::string& path, const std::string& own_name
   return page;
 }
 
-std::vector<StatePage> read_pages(const std::string& folder) {
-  std::vector<StatePage> pages;
+std::vector<StatusPage> read_pages(const std::string& folder) {
+  std::vector<StatusPage> pages;
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), &::closedir);
   const std::string own_namespace = status_file::own_mark().pid_namespace;
   while (const dirent* entry = entries == nullptr ? nullptr : ::readdir(entries.get())) {
     const std::string_view name = entry->d_name;
-    if (!name.starts_with(status_file::kStatePagePrefix) ||
-        name.ends_with(status_file::kNewStatePage))
+    if (!name.starts_with(status_file::kStatusFilePrefix) ||
+        name.ends_with(status_file::kNewStatusFile))
       continue;
     auto page = read_page(base::concat(folder, "/", name), own_namespace);
     if (page) pages.push_back(*std::move(page));
@@ -58,9 +58,9 @@ std::vector<StatePage> read_pages(const std::string& folder) {
 }
 
 /// Merges the status files of each process into one entry with all of its runtimes.
-std::vector<ProcessState> join_by_process(std::vector<StatePage> pages) {
+std::vector<ProcessState> join_by_process(std::vector<StatusPage> pages) {
   std::map<std::tuple<int64_t, std::string, uint64_t>, ProcessState> by_process;
-  for (StatePage& page : pages) {
+  for (StatusPage& page : pages) {
     auto& into = by_process[{page.process.pid, page.mark.pid_namespace, page.mark.start_ticks}];
     std::vector<RuntimeState> runtimes = std::move(into.runtimes);
     std::ranges::move(page.process.runtimes, std::back_inserter(runtimes));
@@ -153,7 +153,7 @@ std::optional<bool> held(int descriptor, const std::string& path, int lock) {
 /// creation; one that is older than kOldSeconds was abandoned.
 bool on_its_way(int descriptor, std::string_view name) {
   struct stat file{};
-  return name.ends_with(kNewStatePage) && ::fstat(descriptor, &file) == 0 &&
+  return name.ends_with(kNewStatusFile) && ::fstat(descriptor, &file) == 0 &&
          file.st_mtime + kOldSeconds > ::time(nullptr);
 }
 
@@ -164,7 +164,7 @@ Status cannot_read_page(const std::string& path, int why) {
 
 }  // namespace
 
-Result<FoundPage> read_state_page_file(const std::string& path) {
+Result<FoundStatusFile> read_status_file(const std::string& path) {
   for (int i = 0; i < kMostReplacements; ++i) {
     const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!file) return cannot_read_page(path, errno);
@@ -172,7 +172,7 @@ Result<FoundPage> read_state_page_file(const std::string& path) {
     if (!in_use) continue;
     auto text = base::read_whole(path, kMaxStatePage + 4096);
     if (!text) return cannot_read_page(path, EIO);
-    return FoundPage{*std::move(text), *in_use};
+    return FoundStatusFile{*std::move(text), *in_use};
   }
   return cannot_read_page(path, EAGAIN);
 }
@@ -182,7 +182,7 @@ size_t sweep_state_pages(const std::string& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), &::closedir);
   if (entries == nullptr) return 0;
   while (const dirent* entry = ::readdir(entries.get())) {
-    if (!std::string_view(entry->d_name).starts_with(kStatePagePrefix)) continue;
+    if (!std::string_view(entry->d_name).starts_with(kStatusFilePrefix)) continue;
     const std::string path = folder + "/" + entry->d_name;
     const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!file || on_its_way(file.get(), entry->d_name)) continue;

@@ -23,9 +23,9 @@ std::string escaped_field(std::string_view text) {
   return out;
 }
 
-std::string_view PageFields::next() { return base::take_until(rest_, separator_); }
+std::string_view StatusFields::next() { return base::take_until(rest_, separator_); }
 
-std::string PageFields::text() {
+std::string StatusFields::text() {
   const std::string_view field = next();
   std::string out;
   out.reserve(field.size());
@@ -44,7 +44,7 @@ std::string PageFields::text() {
 }
 
 template <class T>
-T PageFields::integer() {
+T StatusFields::integer() {
   const std::string_view field = next();
   T value = 0;
   if (field.empty()) return value;
@@ -52,8 +52,8 @@ T PageFields::integer() {
   if (error != std::errc() || end != field.data() + field.size()) good_ = false;
   return value;
 }
-template int64_t PageFields::integer<int64_t>();
-template uint64_t PageFields::integer<uint64_t>();
+template int64_t StatusFields::integer<int64_t>();
+template uint64_t StatusFields::integer<uint64_t>();
 
 namespace {
 
@@ -122,7 +122,7 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-void read_process(PageFields& fields, StatePage& page) {
+void read_process(StatusFields& fields, StatusPage& page) {
   page.process.pid = fields.number();
   page.process.name = fields.text();
   page.process.started = fields.number();
@@ -130,7 +130,7 @@ void read_process(PageFields& fields, StatePage& page) {
   page.mark.start_ticks = fields.count();
 }
 
-void read_runtime(PageFields& fields, RuntimeState& own) {
+void read_runtime(StatusFields& fields, RuntimeState& own) {
   own.number = fields.count();
   own.since = fields.number();
   own.version = fields.text();
@@ -141,7 +141,7 @@ void read_runtime(PageFields& fields, RuntimeState& own) {
   own.health = fields.text();
 }
 
-void read_policy(PageFields& fields, RuntimeState& own) {
+void read_policy(StatusFields& fields, RuntimeState& own) {
   own.policy_name = fields.text();
   own.policy_digest = fields.text();
   own.policy_origin = fields.text();
@@ -151,7 +151,7 @@ void read_policy(PageFields& fields, RuntimeState& own) {
   own.last_refusal = fields.text();
 }
 
-ImplementationPageState read_implementation(PageFields& fields) {
+ImplementationPageState read_implementation(StatusFields& fields) {
   ImplementationPageState own;
   own.id = fields.text();
   own.kind = fields.text();
@@ -166,7 +166,7 @@ ImplementationPageState read_implementation(PageFields& fields) {
   return own;
 }
 
-ChoicePageState read_choice(PageFields& fields) {
+ChoicePageState read_choice(StatusFields& fields) {
   ChoicePageState own;
   own.op = fields.text();
   own.when = fields.text();
@@ -177,7 +177,7 @@ ChoicePageState read_choice(PageFields& fields) {
   return own;
 }
 
-BreakerPageState read_breaker(PageFields& fields) {
+BreakerPageState read_breaker(StatusFields& fields) {
   BreakerPageState own;
   own.implementation = fields.text();
   own.what = fields.text();
@@ -187,7 +187,7 @@ BreakerPageState read_breaker(PageFields& fields) {
   return own;
 }
 
-PolicySourceState read_source(PageFields& fields) {
+PolicySourceState read_source(StatusFields& fields) {
   PolicySourceState own;
   own.source = fields.text();
   own.name = fields.text();
@@ -195,7 +195,7 @@ PolicySourceState read_source(PageFields& fields) {
   return own;
 }
 
-BackendPageState read_backend(PageFields& fields) {
+BackendPageState read_backend(StatusFields& fields) {
   BackendPageState own;
   own.name = fields.text();
   own.state = fields.text();
@@ -205,27 +205,30 @@ BackendPageState read_backend(PageFields& fields) {
 
 struct RecordKind {
   std::string_view name;
-  void (*read)(PageFields& fields, RuntimeState& own);
+  void (*read)(StatusFields& fields, RuntimeState& own);
 };
 constexpr std::array<RecordKind, 9> kRecordKinds{{
     {"runtime", read_runtime},
     {"policy", read_policy},
-    {"source", [](PageFields& f, RuntimeState& own) { own.sources.push_back(read_source(f)); }},
-    {"backend", [](PageFields& f, RuntimeState& own) { own.backends.push_back(read_backend(f)); }},
-    {"breaker", [](PageFields& f, RuntimeState& own) { own.breakers.push_back(read_breaker(f)); }},
-    {"operator", [](PageFields& f, RuntimeState& own) { own.operators.push_back({f.text(), {}}); }},
+    {"source", [](StatusFields& f, RuntimeState& own) { own.sources.push_back(read_source(f)); }},
+    {"backend",
+     [](StatusFields& f, RuntimeState& own) { own.backends.push_back(read_backend(f)); }},
+    {"breaker",
+     [](StatusFields& f, RuntimeState& own) { own.breakers.push_back(read_breaker(f)); }},
+    {"operator",
+     [](StatusFields& f, RuntimeState& own) { own.operators.push_back({f.text(), {}}); }},
     {"implementation",
-     [](PageFields& f, RuntimeState& own) {
+     [](StatusFields& f, RuntimeState& own) {
        if (own.operators.empty()) return f.refuse();
        own.operators.back().implementations.push_back(read_implementation(f));
      }},
-    {"choice", [](PageFields& f, RuntimeState& own) { own.choices.push_back(read_choice(f)); }},
-    {"left_out", [](PageFields& f, RuntimeState& own) { own.left_out = f.count(); }},
+    {"choice", [](StatusFields& f, RuntimeState& own) { own.choices.push_back(read_choice(f)); }},
+    {"left_out", [](StatusFields& f, RuntimeState& own) { own.left_out = f.count(); }},
 }};
 
 /// Reads one line; ignores unknown kinds of records. False if the line is malformed.
-bool read_record(std::string_view line, StatePage& page) {
-  PageFields fields(line);
+bool read_record(std::string_view line, StatusPage& page) {
+  StatusFields fields(line);
   const std::string name = fields.text();
   if (name == "process") read_process(fields, page);
   const auto kind = std::ranges::find(kRecordKinds, name, &RecordKind::name);
@@ -240,7 +243,7 @@ Status damaged(std::string_view what) {
 
 }  // namespace
 
-std::string state_page_body(const StatePage& page) {
+std::string status_file_body(const StatusPage& page) {
   Body body;
   const ProcessState& process = page.process;
   body.add("process", process.pid, process.name, process.started, page.mark.pid_namespace,
@@ -253,11 +256,11 @@ std::string state_page_body(const StatePage& page) {
   return body.take(left_out);
 }
 
-std::string state_page_text(std::string_view body, int64_t written, uint64_t updates) {
+std::string status_file_text(std::string_view body, int64_t written, uint64_t updates) {
   return base::checked_line(base::concat(kTitle, kVersion, " ", written, " ", updates, "\n", body));
 }
 
-Result<StatePage> parse_state_page(std::string_view text) {
+Result<StatusPage> parse_status_file(std::string_view text) {
   if (!text.starts_with(kTitle)) return damaged("the title line is missing");
   if (!text.ends_with('\n')) return damaged("the file is truncated");
   text.remove_suffix(1);
@@ -270,9 +273,9 @@ Result<StatePage> parse_state_page(std::string_view text) {
                   base::concat("the status file has version ", version.substr(0, 16),
                                ", this opmux reads version ", kVersion));
   }
-  StatePage page;
+  StatusPage page;
   RuntimeState& own = page.process.runtimes.emplace_back();
-  PageFields times(title, ' ');
+  StatusFields times(title, ' ');
   own.written = times.number();
   own.updates = times.count();
   if (!times.good()) return damaged("the title line has no valid time");

@@ -29,9 +29,9 @@ std::string page_record(std::string_view kind, const Fields&... fields) {
 
 /// Reads the fields of a line in order. Missing fields, as in a status file of an older version,
 /// read as empty or 0.
-class PageFields {
+class StatusFields {
  public:
-  explicit PageFields(std::string_view line, char separator = '\t')
+  explicit StatusFields(std::string_view line, char separator = '\t')
       : rest_(line), separator_(separator) {}
 
   std::string text();
@@ -62,18 +62,18 @@ struct ProcessMark {
 };
 
 /// The contents of one status file.
-struct StatePage {
+struct StatusPage {
   ProcessMark mark;
   ProcessState process;  ///< has exactly one runtime
 };
 
 /// Formats everything except the time of writing, so that callers can compare it with the last body
 /// and skip unchanged updates.
-std::string state_page_body(const StatePage& page);
+std::string status_file_body(const StatusPage& page);
 /// Formats the whole file from such a body.
-std::string state_page_text(std::string_view body, int64_t written, uint64_t updates);
+std::string status_file_text(std::string_view body, int64_t written, uint64_t updates);
 
 /// Fails with "state_page.damaged" or "state_page.version". Ignores unknown kinds of records.
-Result<StatePage> parse_state_page(std::string_view text);
+Result<StatusPage> parse_status_file(std::string_view text);
 
 }  // namespace opmux::status_file

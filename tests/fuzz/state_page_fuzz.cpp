@@ -9,16 +9,16 @@
 namespace {
 
 void try_page(std::string_view text) {
-  const auto page = opmux::status_file::parse_state_page(text);
+  const auto page = opmux::status_file::parse_status_file(text);
   if (!page) {
     if (!page.error().reason().starts_with("state_page.")) std::abort();
     return;
   }
   const auto& own = page->process.runtimes.at(0);
-  const std::string body = state_page_body(*page);
-  const auto again = opmux::status_file::parse_state_page(
-      opmux::status_file::state_page_text(body, own.written, own.updates));
-  if (!again || state_page_body(*again) != body) std::abort();
+  const std::string body = status_file_body(*page);
+  const auto again = opmux::status_file::parse_status_file(
+      opmux::status_file::status_file_text(body, own.written, own.updates));
+  if (!again || status_file_body(*again) != body) std::abort();
   if (to_json(page->process) != to_json(again->process)) std::abort();
 }
 

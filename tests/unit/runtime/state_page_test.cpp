@@ -59,7 +59,7 @@ const ImplementationPageState& implementation(const RuntimeState& state, std::st
   return at == op.implementations.end() ? kNone : *at;
 }
 
-TEST(StatePage, is_written_only_if_enabled) {
+TEST(StatusPage, is_written_only_if_enabled) {
   PageStage off{{}};
   off.tick();
   EXPECT_FALSE(std::filesystem::exists(off.folder.path() + "/run"));
@@ -77,7 +77,7 @@ TEST(StatePage, is_written_only_if_enabled) {
   EXPECT_TRUE(process_state(::getpid(), folder.path()));
 }
 
-TEST(StatePage, shows_implementations_call_counts_and_classes) {
+TEST(StatusPage, shows_implementations_call_counts_and_classes) {
   PageStage own;
   const Operator copy = own.copies();
   const Rows sixteen(2, 16), eight(2, 8);
@@ -102,7 +102,7 @@ TEST(StatePage, shows_implementations_call_counts_and_classes) {
   EXPECT_EQ(state.health, "healthy");
 }
 
-TEST(StatePage, describes_the_process) {
+TEST(StatusPage, describes_the_process) {
   PageStage own;
   own.tick();
   const auto found = process_state(::getpid(), own.folder.path());
@@ -117,7 +117,7 @@ TEST(StatePage, describes_the_process) {
   EXPECT_EQ(process_states(own.folder.path()).size(), 1u);
 }
 
-TEST(StatePage, describes_every_runtime_of_a_process) {
+TEST(StatusPage, describes_every_runtime_of_a_process) {
   PageStage own;
   Stage second(PageStage::options({{"OPMUX_STATE_PAGE", "1"}}, own.folder.path()));
   own.tick();
@@ -128,7 +128,7 @@ TEST(StatePage, describes_every_runtime_of_a_process) {
   EXPECT_LT(both->runtimes[0].number, both->runtimes[1].number);
 }
 
-TEST(StatePage, follows_the_policy_in_force_and_what_was_refused) {
+TEST(StatusPage, follows_the_policy_in_force_and_what_was_refused) {
   PageStage own;
   own.copies();
   const RuntimeState before = own.state();
@@ -157,7 +157,7 @@ TEST(StatePage, follows_the_policy_in_force_and_what_was_refused) {
   EXPECT_EQ(refused.policy_version, 1u);
 }
 
-TEST(StatePage, shows_open_breakers_fallbacks_and_disabled_backends) {
+TEST(StatusPage, shows_open_breakers_fallbacks_and_disabled_backends) {
   PageStage own;
   const Operator copy = own.copies();
   const Rows rows(2, 16);
@@ -181,7 +181,7 @@ TEST(StatePage, shows_open_breakers_fallbacks_and_disabled_backends) {
   EXPECT_EQ(backend->state, "off");
 }
 
-TEST(StatePage, counts_calls_that_were_taken_over) {
+TEST(StatusPage, counts_calls_that_were_taken_over) {
   PageStage own;
   const Operator copy = own.copies();
   own.stage.kernel("copy/a.x").body = [](CallFrame&) { return Outcome::failed; };
@@ -192,7 +192,7 @@ TEST(StatePage, counts_calls_that_were_taken_over) {
   EXPECT_EQ(implementation(state, "copy/b.x").stood_in, 1u);
 }
 
-TEST(StatePage, is_rewritten_only_after_a_change) {
+TEST(StatusPage, is_rewritten_only_after_a_change) {
   PageStage own;
   const Operator copy = own.copies();
   const RuntimeState first = own.state();
@@ -202,7 +202,7 @@ TEST(StatePage, is_rewritten_only_after_a_change) {
   EXPECT_EQ(own.state().updates, first.updates + 1);
 }
 
-TEST(StatePage, probes_no_backend_and_makes_no_decision) {
+TEST(StatusPage, probes_no_backend_and_makes_no_decision) {
   PageStage own;
   own.copies();
   const RuntimeState state = own.state();
@@ -210,7 +210,7 @@ TEST(StatePage, probes_no_backend_and_makes_no_decision) {
   EXPECT_EQ(op_of(state, "copy").implementations.size(), 3u);
 }
 
-TEST(StatePage, is_removed_with_the_runtime) {
+TEST(StatusPage, is_removed_with_the_runtime) {
   const TemporaryFolder folder;
   {
     Stage stage(PageStage::options({{"OPMUX_STATE_PAGE", "1"}}, folder.path()));
@@ -220,7 +220,7 @@ TEST(StatePage, is_removed_with_the_runtime) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path() + "/run"));
 }
 
-TEST(StatePage, of_a_killed_process_is_reported_and_removed) {
+TEST(StatusPage, of_a_killed_process_is_reported_and_removed) {
   const TemporaryFolder folder;
   const pid_t child = ::fork();
   if (child == 0) {
@@ -244,7 +244,7 @@ TEST(StatePage, of_a_killed_process_is_reported_and_removed) {
   EXPECT_FALSE(std::filesystem::exists(page));
 }
 
-TEST(StatePage, of_a_forked_child_is_separate) {
+TEST(StatusPage, of_a_forked_child_is_separate) {
   PageStage own;
   const Operator copy = own.copies();
   const Rows rows(2, 16);
@@ -261,7 +261,7 @@ TEST(StatePage, of_a_forked_child_is_separate) {
   EXPECT_EQ(own.state().calls("copy/a.x"), 1u);
 }
 
-TEST(StatePage, that_cannot_be_written_is_logged_once) {
+TEST(StatusPage, that_cannot_be_written_is_logged_once) {
   const TemporaryFolder folder;
   write_file(folder.at("run"), "no folder");
   std::vector<std::string> told;
@@ -272,7 +272,7 @@ TEST(StatePage, that_cannot_be_written_is_logged_once) {
   EXPECT_THAT(told, ElementsAre("state_page.file"));
 }
 
-TEST(StatePage, of_an_unknown_process_is_not_found) {
+TEST(StatusPage, of_an_unknown_process_is_not_found) {
   const auto none = process_state(0);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code(), Code::not_found);

@@ -28,7 +28,7 @@ size_t files_in(const TemporaryFolder& folder) {
 void leave_a_page(const TemporaryFolder& folder) {
   const pid_t child = ::fork();
   if (child == 0) {
-    auto* const file = new StatePageFile(folder.path());
+    auto* const file = new StatusFile(folder.path());
     (void)file->replace("left behind");
     ::raise(SIGKILL);
   }
@@ -36,14 +36,14 @@ void leave_a_page(const TemporaryFolder& folder) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
 }
 
-TEST(StatePageFile, is_replaced_as_a_whole_and_held) {
+TEST(StatusFile, is_replaced_as_a_whole_and_held) {
   const TemporaryFolder folder;
-  StatePageFile file(folder.path());
+  StatusFile file(folder.path());
   ASSERT_TRUE(file.prepare().ok());
   EXPECT_EQ(files_in(folder), 0u);
   for (const char* text : {"first", "second", "third"}) {
     ASSERT_TRUE(file.replace(text).ok());
-    const auto read = read_state_page_file(file.path());
+    const auto read = read_status_file(file.path());
     ASSERT_TRUE(read);
     EXPECT_EQ(read->text, text);
     EXPECT_TRUE(read->held);
@@ -54,26 +54,26 @@ TEST(StatePageFile, is_replaced_as_a_whole_and_held) {
   EXPECT_EQ(facts.st_mode & 0777, 0600u);
 }
 
-TEST(StatePageFile, is_removed_with_its_object) {
+TEST(StatusFile, is_removed_with_its_object) {
   const TemporaryFolder folder;
   {
-    StatePageFile file(folder.path());
+    StatusFile file(folder.path());
     ASSERT_TRUE(file.replace("text").ok());
     file.remove();
     EXPECT_TRUE(file.replace("too late").ok());
     EXPECT_EQ(files_in(folder), 0u);
-    StatePageFile other(folder.path());
+    StatusFile other(folder.path());
     ASSERT_TRUE(other.replace("text").ok());
     EXPECT_EQ(files_in(folder), 1u);
   }
   EXPECT_EQ(files_in(folder), 0u);
 }
 
-TEST(StatePageFile, is_removed_when_the_process_exits) {
+TEST(StatusFile, is_removed_when_the_process_exits) {
   const TemporaryFolder folder;
   const pid_t child = ::fork();
   if (child == 0) {
-    auto* const file = new StatePageFile(folder.path());
+    auto* const file = new StatusFile(folder.path());
     (void)file->replace("text");
     std::exit(files_in(folder) == 1 ? 0 : 1);
   }
@@ -83,24 +83,24 @@ TEST(StatePageFile, is_removed_when_the_process_exits) {
   EXPECT_EQ(files_in(folder), 0u);
 }
 
-TEST(StatePageFile, of_a_killed_process_is_unlocked_and_removed) {
+TEST(StatusFile, of_a_killed_process_is_unlocked_and_removed) {
   const TemporaryFolder folder;
   leave_a_page(folder);
   ASSERT_EQ(files_in(folder), 1u);
   const auto path = std::filesystem::directory_iterator(folder.path())->path().string();
-  const auto read = read_state_page_file(path);
+  const auto read = read_status_file(path);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->text, "left behind");
   EXPECT_FALSE(read->held);
-  StatePageFile living(folder.path());
+  StatusFile living(folder.path());
   ASSERT_TRUE(living.replace("alive").ok());
   test::write_file(folder.at("journal-1"), "not a page");
   EXPECT_EQ(sweep_state_pages(folder.path()), 1u);
   EXPECT_EQ(files_in(folder), 2u);
-  EXPECT_TRUE(read_state_page_file(living.path()));
+  EXPECT_TRUE(read_status_file(living.path()));
 }
 
-TEST(StatePageFile, being_written_is_kept_unless_it_is_old) {
+TEST(StatusFile, being_written_is_kept_unless_it_is_old) {
   const TemporaryFolder folder;
   const std::string path = folder.at("state-1-2-3-4.new");
   test::write_file(path, "half");
@@ -110,26 +110,26 @@ TEST(StatePageFile, being_written_is_kept_unless_it_is_old) {
   EXPECT_EQ(sweep_state_pages(folder.path()), 1u);
 }
 
-TEST(StatePageFile, is_left_to_the_parent_by_a_forked_child) {
+TEST(StatusFile, is_left_to_the_parent_by_a_forked_child) {
   const TemporaryFolder folder;
-  auto file = std::make_unique<StatePageFile>(folder.path());
+  auto file = std::make_unique<StatusFile>(folder.path());
   ASSERT_TRUE(file->replace("the parent's").ok());
   EXPECT_TRUE(test::true_in_forked_child([&] {
     const bool kept = file->replace("the child's").ok();
     file.reset();
     return kept && files_in(folder) == 1;
   }));
-  EXPECT_EQ(read_state_page_file(file->path())->text, "the parent's");
+  EXPECT_EQ(read_status_file(file->path())->text, "the parent's");
 }
 
-TEST(StatePageFile, is_not_held_by_a_child_that_outlives_its_process) {
+TEST(StatusFile, is_not_held_by_a_child_that_outlives_its_process) {
   const TemporaryFolder folder;
   int pipe_ends[2], told[2];
   ASSERT_EQ(::pipe(pipe_ends), 0);
   ASSERT_EQ(::pipe(told), 0);
   const pid_t parent = ::fork();
   if (parent == 0) {
-    StatePageFile file(folder.path());
+    StatusFile file(folder.path());
     (void)file.replace("text");
     if (::fork() == 0) {
       char byte = 0;
@@ -148,9 +148,9 @@ TEST(StatePageFile, is_not_held_by_a_child_that_outlives_its_process) {
   for (const int end : {pipe_ends[0], pipe_ends[1], told[0], told[1]}) ::close(end);
 }
 
-TEST(StatePageFile, is_found_whole_and_held_while_it_is_replaced) {
+TEST(StatusFile, is_found_whole_and_held_while_it_is_replaced) {
   const TemporaryFolder folder;
-  StatePageFile file(folder.path());
+  StatusFile file(folder.path());
   const std::string even(5000, 'e'), odd(9000, 'o');
   ASSERT_TRUE(file.replace(even).ok());
   std::atomic<bool> stop{false};
@@ -158,7 +158,7 @@ TEST(StatePageFile, is_found_whole_and_held_while_it_is_replaced) {
     for (int i = 0; !stop.load(); ++i) (void)file.replace(i % 2 == 0 ? odd : even);
   });
   for (int i = 0; i < 2000; ++i) {
-    const auto read = read_state_page_file(file.path());
+    const auto read = read_status_file(file.path());
     if (!read) continue;  // The file was replaced many times in a row.
     ASSERT_TRUE(read->held);
     ASSERT_TRUE(read->text == even || read->text == odd) << read->text.size();
@@ -166,15 +166,15 @@ TEST(StatePageFile, is_found_whole_and_held_while_it_is_replaced) {
   }
   stop.store(true);
   writer.join();
-  EXPECT_TRUE(read_state_page_file(file.path()));
+  EXPECT_TRUE(read_status_file(file.path()));
 }
 
-TEST(StatePageFile, says_why_it_cannot_be_written) {
+TEST(StatusFile, says_why_it_cannot_be_written) {
   const TemporaryFolder folder;
-  StatePageFile file(folder.at("missing"));
+  StatusFile file(folder.at("missing"));
   const Status status = file.replace("text");
   EXPECT_EQ(status.reason(), "state_page.file");
-  EXPECT_EQ(read_state_page_file(file.path()).error().reason(), "state_page.read");
+  EXPECT_EQ(read_status_file(file.path()).error().reason(), "state_page.read");
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 namespace opmux::status_file {
 namespace {
 
-StatePage sample_page() {
-  StatePage page{.mark = {"pid:[1]", 77}, .process = {}};
+StatusPage sample_page() {
+  StatusPage page{.mark = {"pid:[1]", 77}, .process = {}};
   page.process.pid = 4711;
   page.process.name = "a name\twith\nodd \\ characters";
   page.process.started = 1000;
@@ -39,15 +39,15 @@ StatePage sample_page() {
   return page;
 }
 
-std::string text_of(const StatePage& page) {
-  return state_page_text(state_page_body(page), 123456, 8);
+std::string text_of(const StatusPage& page) {
+  return status_file_text(status_file_body(page), 123456, 8);
 }
 
 TEST(StatePageText, reads_back_as_itself) {
-  const StatePage page = sample_page();
-  const auto read = parse_state_page(text_of(page));
+  const StatusPage page = sample_page();
+  const auto read = parse_status_file(text_of(page));
   ASSERT_TRUE(read) << read.error().message();
-  EXPECT_EQ(state_page_body(*read), state_page_body(page));
+  EXPECT_EQ(status_file_body(*read), status_file_body(page));
   EXPECT_EQ(read->mark.pid_namespace, "pid:[1]");
   EXPECT_EQ(read->process.name, page.process.name);
   const RuntimeState& own = read->process.runtimes.at(0);
@@ -65,25 +65,25 @@ TEST(StatePageText, reads_back_as_itself) {
 TEST(StatePageText, is_damaged_wherever_it_is_cut_or_changed) {
   const std::string text = text_of(sample_page());
   for (size_t i = 0; i < text.size(); ++i) {
-    const auto cut = parse_state_page(text.substr(0, i));
+    const auto cut = parse_status_file(text.substr(0, i));
     ASSERT_FALSE(cut) << i;
     EXPECT_EQ(cut.error().reason(), "state_page.damaged");
     std::string changed = text;
     changed[i] ^= 1;
-    EXPECT_FALSE(parse_state_page(changed)) << i;
+    EXPECT_FALSE(parse_status_file(changed)) << i;
   }
 }
 
 TEST(StatePageText, with_only_a_title_is_damaged) {
   for (const char* text : {"opmux state page", ""}) {
-    const auto read = parse_state_page(base::checked_line(text));
+    const auto read = parse_status_file(base::checked_line(text));
     ASSERT_FALSE(read) << text;
     EXPECT_EQ(read.error().reason(), "state_page.damaged");
   }
 }
 
 TEST(StatePageText, of_another_version_is_refused_by_name) {
-  const auto read = parse_state_page(base::checked_line("opmux state page 2 1 1\n"));
+  const auto read = parse_status_file(base::checked_line("opmux state page 2 1 1\n"));
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().reason(), "state_page.version");
   EXPECT_THAT(std::string(read.error().message()), testing::HasSubstr("reads version 1"));
@@ -91,7 +91,7 @@ TEST(StatePageText, of_another_version_is_refused_by_name) {
 
 TEST(StatePageText, ignores_records_and_fields_of_later_writers) {
   const std::string body = "process\t7\tname\t5\tpid:[1]\t9\tmore\nnovelty\t1\nruntime\t1\n";
-  const auto read = parse_state_page(state_page_text(body, 1, 1));
+  const auto read = parse_status_file(status_file_text(body, 1, 1));
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(read->process.pid, 7);
   EXPECT_EQ(read->process.runtimes.at(0).mode, "");
@@ -99,7 +99,7 @@ TEST(StatePageText, ignores_records_and_fields_of_later_writers) {
 
 TEST(StatePageText, ignores_spaces_between_ids) {
   const auto read =
-      parse_state_page(state_page_text("choice\tcopy\talways\t1\t\t\t  copy/a.x  \n", 1, 1));
+      parse_status_file(status_file_text("choice\tcopy\talways\t1\t\t\t  copy/a.x  \n", 1, 1));
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_THAT(read->process.runtimes.at(0).choices.at(0).accepted,
               testing::ElementsAre("copy/a.x"));
@@ -107,19 +107,19 @@ TEST(StatePageText, ignores_spaces_between_ids) {
 
 TEST(StatePageText, refuses_words_in_the_place_of_numbers) {
   for (const char* body : {"process\tx\n", "implementation\ta/b.c\n", "process\t7\tname\\\n"}) {
-    const auto read = parse_state_page(state_page_text(body, 1, 1));
+    const auto read = parse_status_file(status_file_text(body, 1, 1));
     ASSERT_FALSE(read) << body;
     EXPECT_EQ(read.error().reason(), "state_page.damaged");
   }
 }
 
 TEST(StatePageText, counts_records_that_do_not_fit) {
-  StatePage page = sample_page();
+  StatusPage page = sample_page();
   RuntimeState& own = page.process.runtimes[0];
   own.choices.assign(5, {"copy", std::string(1 << 20, 'x'), {"copy/a.x"}, "", "", 1});
   const std::string text = text_of(page);
   EXPECT_LE(text.size(), kMaxStatePage);
-  const auto read = parse_state_page(text);
+  const auto read = parse_status_file(text);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->process.runtimes[0].choices.size(), 3u);
   EXPECT_EQ(read->process.runtimes[0].left_out, 5u + 2u);
