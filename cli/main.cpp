@@ -45,10 +45,16 @@ std::string unknown_command(const CLI::App& app) {
                       hint.empty() ? "; the commands are " + base::join(names, ", ") : hint);
 }
 
+/// The version, the optional features of the library, and the backends that were built with it.
+std::string version_text() {
+  return base::concat("opmux ", OPMUX_VERSION, "\nfeatures: ", features(),
+                      "\nbackends: ", OPMUX_BUILT_BACKENDS);
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Shows what opmux would run here, and why."};
   app.name("opmux");
-  app.set_version_flag("--version", "opmux " OPMUX_VERSION);
+  app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   app.footer("Exit codes: 0 success, 1 findings, 2 usage error.");
   Action action;

@@ -381,6 +381,12 @@ class Runtime {
   std::unique_ptr<runtime::Core> core_;
 };
 
+/// The optional features of the loaded library, separated by spaces: "policy_files" (it reads
+/// policy files), "signatures" (it checks digests and signatures of plugins). Static lifetime.
+///
+///   if (opmux::features().find("policy_files") == std::string_view::npos) return 1;
+OPMUX_API std::string_view features() noexcept;
+
 /// A runtime for scripts and first steps, created at first use with default options. Libraries
 /// should take a Runtime& instead. Throws opmux::Error if it cannot be created. Thread-safe; it
 /// lives until the process ends.

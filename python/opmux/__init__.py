@@ -68,6 +68,7 @@ from ._core import (
     StateOptions,
     SuspectedEnd,
     __version__,
+    features,
 )
 from ._dispatchable import dispatchable
 from ._errors import (
@@ -169,6 +170,7 @@ __all__ = [
     "explain",
     "Explanation",
     "Failed",
+    "features",
     "force_breaker",
     "freeze",
     "Frozen",

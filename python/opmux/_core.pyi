@@ -8,6 +8,8 @@ from typing import Any, Literal, final
 
 __version__: str
 
+def features() -> list[str]: ...
+
 @final
 class Operator:
     """An operator. Call it, or bind it to get a plan."""

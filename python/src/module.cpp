@@ -1,6 +1,14 @@
 #include "bindings.hpp"
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <opmux/version.h>
+#include <opmux/runtime.hpp>
 
 #include "callable_types.hpp"
 #include "dispatcher.hpp"
@@ -25,10 +33,23 @@ void translate(const std::exception_ptr& thrown, void*) {
   }
 }
 
+/// The names of the library's optional features.
+std::vector<std::string> features_of_library() {
+  std::vector<std::string> names;
+  std::string_view rest = features();
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(' '), rest.size());
+    names.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return names;
+}
+
 void fill(nb::module_& module) {
   nb::set_leak_warnings(false);  // the default runtime lives until the process ends
   nb::register_exception_translator(translate);
   module.attr("__version__") = OPMUX_VERSION;
+  module.def("features", &features_of_library);
   add_type(module, "Operator", make_operator_type());
   add_type(module, "Plan", make_plan_type());
   add_type(module, "Dispatchable", make_dispatcher_type());

@@ -15,6 +15,10 @@ STANDARD = {
 }  # fmt: skip
 
 
+def test_features_lists_the_optional_parts_of_the_library():
+    assert opmux.features() == ["policy_files", "signatures"]
+
+
 class TestList:
     def test_has_the_standard_operators(self, runtime):
         found = {info.name: info for info in runtime.list()}

@@ -67,9 +67,9 @@ class ThreadStateGuard {
   sigset_t signals_{};
 };
 
-/// The health::HazardSlotPlaces that say which implementation the calling thread is running; null before
-/// the thread's first call. A thread pool lends the caller's marks to its threads while they work
-/// for the caller, so that a crash is attributed to the right implementation.
+/// The crash::HazardSlotPlaces that say which implementation the calling thread is running; null
+/// before the thread's first call. A thread pool lends the caller's marks to its threads while they
+/// work for the caller, so that a crash is attributed to the right implementation.
 extern thread_local constinit const void* thread_marks __attribute__((tls_model("initial-exec")));
 
 /// Uses the marks of another thread for the lifetime of this object.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <opmux/opmux.h>
+#include <opmux/runtime.hpp>
 
 #include "base/locks.hpp"
 
@@ -51,6 +52,11 @@ int32_t write_failure(opmux_error* error, Code code, std::string_view reason,
 }  // namespace opmux::c_api
 
 opmux_str opmux_version(void) { return OPMUX_STR(OPMUX_VERSION); }
+
+opmux_str opmux_features(void) {
+  const std::string_view features = opmux::features();
+  return {features.data(), features.size()};
+}
 
 opmux_str opmux_code_name(int32_t code) {
   const std::string_view name = opmux::name_of(static_cast<opmux::Code>(code));

@@ -2,7 +2,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include <opmux/replay.h>
+#include <opmux/opmux.h>
 #include <opmux/json.hpp>
 #include <opmux/replay.hpp>
 #include <opmux/state_page.hpp>

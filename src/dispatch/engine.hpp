@@ -47,10 +47,10 @@ struct ImplementationStats {
            stood_in = 0, packed_bytes = 0;
 };
 
-/// Compiles registry, policy, lock and selector into one CompiledOperator per operator and publishes
-/// the states. Calls never wait: they read the state under a hazard slot (see ThreadBlock). Writers
-/// are serialized by `published_`; each builds new states aside, stores them into the
-/// OperatorSlots, and gives the old ones to the Reclaimer.
+/// Compiles registry, policy, lock and selector into one CompiledOperator per operator and
+/// publishes the states. Calls never wait: they read the state under a hazard slot (see
+/// ThreadBlock). Writers are serialized by `published_`; each builds new states aside, stores them
+/// into the OperatorSlots, and gives the old ones to the Reclaimer.
 class Engine {
  public:
   explicit Engine(EngineParts parts);

@@ -64,7 +64,8 @@ class TickedClock final : public base::Clock {
 /// Thread-safe.
 class HealthMonitor {
  public:
-  /// Must outlive the HealthMonitor. The functions are called only after the runtime is constructed.
+  /// Must outlive the HealthMonitor. The functions are called only after the runtime is
+  /// constructed.
   struct Parts {
     const base::Clock* clock = nullptr;
     base::EventLog* log = nullptr;

@@ -291,4 +291,18 @@ void reset_default_runtime() {
   delete default_instance.exchange(nullptr);
 }
 
+std::string_view features() noexcept {
+  return
+#ifdef OPMUX_YAML
+      "policy_files"
+#endif
+#if defined(OPMUX_YAML) && defined(OPMUX_WITH_SIGNATURES)
+      " "
+#endif
+#ifdef OPMUX_WITH_SIGNATURES
+      "signatures"
+#endif
+      "";
+}
+
 }  // namespace opmux

@@ -13,8 +13,8 @@
 
 #include "schema/where.hpp"
 
-/// Keywords and names that occur only in schemas, and the quoting of their strings. names.hpp has
-/// the names of operators, providers and implementations.
+/// The schema of an operator, and the names that may occur in it.
+/// registry/implementation_id.hpp has the names of providers and implementations.
 namespace opmux::schema {
 
 inline constexpr size_t kMaxNameBytes = 64;

@@ -69,7 +69,8 @@ std::optional<verify::Mismatch> not_finite(const verify::CallCopy& copy,
 /// background thread or inside tick(), and mismatches are reported. Thread-safe.
 class ShadowChecker final : public dispatch::TapView {
  public:
-  /// Must outlive the ShadowChecker. The functions are called only after the runtime is constructed.
+  /// Must outlive the ShadowChecker. The functions are called only after the runtime is
+  /// constructed.
   struct Parts {
     const base::Clock* clock = nullptr;
     base::EventLog* log = nullptr;

@@ -1,4 +1,6 @@
 """Tests of the checks on the source tree."""
+import importlib.machinery
+import importlib.util
 import pathlib
 import subprocess
 import sys
@@ -7,6 +9,17 @@ import unittest
 
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
+
+
+def load(name):
+    """A tool without a .py ending, as a module."""
+    loader = importlib.machinery.SourceFileLoader(name, str(TOOLS / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+check_prose, check_skips = load("check_prose"), load("check_skips")
 import check_layers  # noqa: E402
 import check_sources  # noqa: E402
 import check_symbols  # noqa: E402
@@ -106,6 +119,52 @@ class Sources(unittest.TestCase):
                          ["a.cpp:2: 101 columns, 100 allowed"])
         self.assertEqual(check_sources.problems_of("a.cpp", b"\n\xc3\xa9", ".cpp"),
                          ["a.cpp:2: non-ASCII character"])
+
+
+class Prose(unittest.TestCase):
+    def hits(self, text):
+        refused, allowed = check_prose.load_words()
+        return [word for word, _ in
+                check_prose.find_hits(check_prose.Sentence("a", 1, text), refused, allowed)]
+
+    def test_refused_words_are_named(self):
+        self.assertEqual(self.hits("Whoever asks decides anew."), ["Whoever", "anew"])
+        self.assertEqual(self.hits("What a plan is kept for."), ["What"])
+        self.assertEqual(self.hits("The reference is no kernel."), ["is no "])
+
+    def test_proper_uses_pass(self):
+        self.assertEqual(self.hits("What does a call cost?"), [])
+        self.assertEqual(self.hits("People who write kernels read `who` and there is no limit."), [])
+
+    def blocks(self, text, name="src/a.cpp"):
+        return [block for _, block in check_prose.c_blocks(name, text)]
+
+    def test_comments_and_messages_are_read_apart(self):
+        self.assertEqual(self.blocks("int a;  ///< One.\nint b;  ///< Two.\n// Three\n// four.\n"),
+                         ["One.", "Two.", "Three\nfour."])
+        self.assertEqual(self.blocks('f("there is " "a text", "id");'), ["there is a text"])
+
+    def test_commit_subjects_have_an_area(self):
+        self.assertTrue(check_prose.SUBJECT.match("policy: refuse a second rule of one name"))
+        self.assertFalse(check_prose.SUBJECT.match("Fix the policy."))
+
+
+class Skips(unittest.TestCase):
+    def test_only_a_missing_instruction_set_is_a_reason(self):
+        lacking, problems = check_skips.judge(
+            [("a", "processor lacks amx_bf16"), ("b", "no engine"), ("c", "processor lacks avx2")],
+            {"avx2"})
+        self.assertEqual(lacking["amx_bf16"], ["a"])
+        self.assertEqual([problem.split(":")[0] for problem in problems], ["b", "c"])
+
+    def test_skipped_tests_are_read_from_both_runners(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = pathlib.Path(folder, "report.xml")
+            report.write_text('<testsuite><testcase name="a" status="run"/>'
+                              '<testcase name="b" status="notrun"><skipped message="x"/>'
+                              '<system-out>processor lacks amx_bf16</system-out></testcase>'
+                              '<testcase name="c"><skipped message="no engine"/></testcase></testsuite>')
+            self.assertEqual([name for name, _ in check_skips.skipped_tests(report)], ["b", "c"])
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ struct CachedPlan;
 inline constexpr uint32_t kMaxDepth = crash::kMarkLevels;
 
 /// A hazard slot holds 0 (free), a plan id (fast path), or a cold mark, which has this bit set. A
-/// cold mark says that the thread reads an CompiledOperator; each one is unique in the process.
+/// cold mark says that the thread reads a CompiledOperator; each one is unique in the process.
 inline constexpr uint64_t kColdBit = crash::kColdBit;
 
 /// The per-thread part of the engine: cached plans, hazard slots and the current policy scope.

@@ -16,7 +16,8 @@ namespace opmux::dispatch {
 /// The table consists of up to four steps of growing size. A full step is never rehashed; inserts
 /// continue in the next step. Entries are immutable and published by one CAS into an empty slot, so
 /// the acquire load in find() sees a complete entry. Entries and steps are freed only with the
-/// table, so readers need no protection beyond the hazard slot that keeps the CompiledOperator alive.
+/// table, so readers need no protection beyond the hazard slot that keeps the CompiledOperator
+/// alive.
 class ClassTable {
  public:
   static constexpr uint32_t kCapacity = 4096;

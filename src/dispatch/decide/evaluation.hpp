@@ -94,8 +94,8 @@ Status nothing_left(const EvaluationInput& input, const Evaluation& decision,
 
 using health::device_of;
 
-/// A Evaluation whose memory the thread reuses. A nested decision (a verifier may call an operator)
-/// allocates a new one.
+/// An Evaluation whose memory the thread reuses. A nested decision, made by a verifier that calls
+/// an operator, allocates a new one.
 class SpareEvaluation {
  public:
   SpareEvaluation() : decision_(std::move(own_thread_block().spare_decision)) {

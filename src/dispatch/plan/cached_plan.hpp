@@ -28,8 +28,8 @@ enum class Comparison : uint8_t { pairs, quads, otherwise };
 /// call fills in. Threads cache up to four per operator; a BoundPlan contains one.
 ///
 /// Used by one thread at a time. Other threads read only `calls`, `counted_for` and
-/// `next_of_thread`. Pointers into the CompiledOperator (`checks`, `plan`, `space`, `declines`) may be
-/// followed only after the epoch was compared under a mark, because the state may otherwise be
+/// `next_of_thread`. Pointers into the CompiledOperator (`checks`, `plan`, `space`, `declines`) may
+/// be followed only after the epoch was compared under a mark, because the state may otherwise be
 /// freed. A BoundPlan owns these objects or pins them instead.
 ///
 /// Fields are in the order in which a call touches them.

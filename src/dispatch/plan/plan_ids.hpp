@@ -9,9 +9,9 @@
 
 namespace opmux::dispatch {
 
-/// Allocates the plan ids of one CompiledOperator. An id contains the serial of the state, so that the
-/// reclaimer can map a mark to its state, and the number of the implementation, so that the crash
-/// journal, where marks outlive the process, can name it. Thread-safe.
+/// Allocates the plan ids of one CompiledOperator. An id contains the serial of the state, so that
+/// the reclaimer can map a mark to its state, and the number of the implementation, so that the
+/// crash journal, where marks outlive the process, can name it. Thread-safe.
 class PlanIds {
  public:
   /// `serial` must be unique in the process.

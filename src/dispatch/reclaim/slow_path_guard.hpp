@@ -32,9 +32,10 @@ class RunningCallGuard {
   uint32_t before_;
 };
 
-/// Guard for reading an CompiledOperator outside of the fast path. The constructor stores a cold mark
-/// in the thread's next free hazard slot; the destructor clears it. Load `OperatorSlot::current`
-/// only while the guard is alive: the state is not freed before the mark is cleared.
+/// Guard for reading a CompiledOperator outside of the fast path. The constructor stores a cold
+/// mark in the thread's next free hazard slot; the destructor clears it. Load
+/// `OperatorSlot::current` only while the guard is alive: the state is not freed before the mark is
+/// cleared.
 ///
 /// If all kMaxDepth slots are in use, the guard protects nothing and depth() == kMaxDepth. The
 /// caller must check this and must not read any state.

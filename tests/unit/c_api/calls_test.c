@@ -262,6 +262,7 @@ void passes_every_kind_of_argument(void) {
 
 void names_codes_and_version(void) {
   CHECK(equals(opmux_version(), OPMUX_VERSION));
+  CHECK(equals(opmux_features(), "policy_files signatures"));
   CHECK(equals(opmux_code_name(OPMUX_OK), "ok"));
   CHECK(equals(opmux_code_name(OPMUX_INVALID_ARGUMENT), "invalid_argument"));
   CHECK(equals(opmux_code_name(OPMUX_NOT_FOUND), "not_found"));
