@@ -271,7 +271,7 @@ TEST_F(StaticModeTest, runs_by_the_lockfile_that_the_environment_names) {
   EXPECT_FALSE(report.fell_back);
   ASSERT_TRUE(runtime.op("silu_and_mul")->with(report)(Rows(2, 4).y, t.x).ok());
   EXPECT_TRUE(report.fell_back);
-  EXPECT_THAT(report.reason, HasSubstr("opmux.lock has no choice"));
+  EXPECT_THAT(report.reason, HasSubstr("opmux.lock has no entry"));
 }
 
 TEST_F(StaticModeTest, a_lockfile_that_no_longer_fits_fails_at_start_with_the_differences) {
