@@ -166,11 +166,10 @@ void Engine::tell_if_waiting() {
   });
 }
 
-uint64_t Engine::publish(const std::function<Sources()>& latest) {
-  std::vector<std::shared_ptr<BoundPlanState>> plans;
-  const uint64_t generation = with_published([&](Published& published) {
-    Sources sources = latest();
-    const uint64_t next = generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
+Engine::Publication Engine::publish(Sources sources) {
+  return with_published([&](Published& published) {
+    Publication publication;
+    publication.generation = generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
     adopt(published, std::move(sources.registry));
     policies_.update([&](policy::PolicySet& set) {
       set = *sources.policies;
@@ -190,13 +189,15 @@ uint64_t Engine::publish(const std::function<Sources()>& latest) {
           state->sources().policy_hash == sources.policies->hash_for(op.record->schema->name);
       if (!same) replace(published, op, retired);
     }
-    if (!retired.empty()) plans = live_plans(published);
+    if (!retired.empty()) publication.plans = live_plans(published);
     published.reclaimer.retire(std::move(retired));
-    return next;
+    return publication;
   });
+}
+
+void Engine::finish(const Publication& publication) {
   tell_if_waiting();
-  refresh_plans(plans);
-  return generation;
+  refresh_plans(publication.plans);
 }
 
 std::vector<Engine::DecidedClass> Engine::decided() {

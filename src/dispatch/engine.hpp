@@ -67,10 +67,17 @@ class Engine {
     std::shared_ptr<const LockSet> lock = nullptr;       ///< null: not frozen
     std::shared_ptr<const Selector> selector = nullptr;  ///< null: no selector
   };
+  /// The result of publish().
+  struct Publication {
+    uint64_t generation = 0;
+    std::vector<std::shared_ptr<BoundPlanState>> plans;  ///< bound plans to evaluate again
+  };
   /// Publishes a registry and a policy. Only operators that they change get a new state and epoch.
-  /// Returns the new generation. `latest` is called under the writer lock, so that the last of
-  /// several concurrent writers publishes the newest sources.
-  uint64_t publish(const std::function<Sources()>& latest);
+  /// The caller serializes its calls, so that older sources never replace newer ones.
+  Publication publish(Sources sources);
+  /// Evaluates the bound plans that a publication concerns again. Call it once per publication,
+  /// without locks held, because selectors and verifiers of the program run.
+  void finish(const Publication& publication);
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   /// The published policy. The state of an operator that the last change did not concern still

@@ -75,7 +75,7 @@ void adopt_unclaimed(RegistrySnapshot& next, const PointSignature& signature,
 
 template <class Edit>
 void Registry::change(Edit&& edit) {
-  if (current_.update(std::forward<Edit>(edit)) && changed_) changed_();
+  if (current_.update(std::forward<Edit>(edit)) && publisher_ != nullptr) publisher_->publish();
 }
 
 void Registry::freeze(bool on) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "registry/batch.hpp"
 #include "registry/native_kernel.hpp"
 #include "registry/point.hpp"
+#include "registry/publication.hpp"
 #include "registry/record.hpp"
 #include "registry/snapshot.hpp"
 
@@ -27,13 +27,13 @@ inline Status frozen(std::string_view what) {
 /// Operators, backends, implementations and specialization points of one runtime. Thread-safe:
 /// readers take an immutable snapshot, writers build the next snapshot and publish it. After a fork
 /// the child has a complete snapshot and unlocked locks, whatever the parent's threads were doing.
-class Registry {
+class Registry final : public SnapshotSource {
  public:
-  RegistrySnapshotPtr snapshot() const { return current_.get(); }
+  RegistrySnapshotPtr snapshot() const override { return current_.get(); }
 
-  /// Sets a callback that runs after each publication, without locks held. Set it before other
-  /// threads use this object.
-  void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
+  /// Sets the publisher that is called after each new snapshot, without locks held; null: none.
+  /// Set it while no other thread uses this object.
+  void set_publisher(Publisher* publisher) { publisher_ = publisher; }
 
   /// A frozen registry refuses new operators, implementations and answers (`frozen`,
   /// "runtime.frozen"). Registered ones can still be withdrawn.
@@ -75,7 +75,7 @@ class Registry {
   void change(Edit&& edit);
 
   base::Published<RegistrySnapshot> current_;
-  std::function<void()> changed_;
+  Publisher* publisher_ = nullptr;
   std::atomic<bool> frozen_{false};  ///< written only while no update is in progress
 };
 

@@ -117,7 +117,7 @@ Core::Core(const Options& options, policy::Environment environment, const Record
       sources_({.registry = [this] { return registry_.snapshot(); },
                 .publish =
                     [this] {
-                      const uint64_t generation = publish();
+                      const uint64_t generation = publisher_.publish();
                       plugins_.mark_waiting();
                       return generation;
                     },
@@ -133,12 +133,13 @@ Core::Core(const Options& options, policy::Environment environment, const Record
               .maintenance = &maintenance_,
               .log = &log_,
               .registry = [this] { return registry_.snapshot(); }}),
+      publisher_(registry_, sources_, quarantine_, shadow_, health_, engine_),
       maintenance_(clock_, options.sources.own_thread) {}
 
 Core::~Core() {
   shadow_.stop();
   maintenance_.stop();
-  registry_.on_change({});
+  registry_.set_publisher(nullptr);
 }
 
 Result<std::unique_ptr<Core>> Core::create(const Options& options) {
@@ -177,7 +178,7 @@ Status Core::start(const Options& options) {
   const auto mode = policy::mode_of(options.sources, environment_);
   if (!mode) return mode.error();
   if (Status status = files_.start(*mode, options.sources); !status.ok()) return status;
-  registry_.on_change([this] { publish(); });
+  registry_.set_publisher(&publisher_);
   publish();
   plugins_.mark_waiting();
   if (Status status = sources_.set_code(options.policy); !status.ok()) return status;
@@ -244,18 +245,6 @@ void Core::tick(uint64_t now_ns) {
   health_.tick(now_ns);
   maintenance_.tick(now_ns);
   shadow_.tick(now_ns);
-}
-
-uint64_t Core::publish() {
-  const uint64_t generation = engine_.publish([this] {
-    registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
-    quarantine_.apply(snapshot);
-    shadow_.follow(*sources_.set());
-    return dispatch::Engine::Sources{std::move(snapshot), sources_.set(), lock_.get()->set,
-                                     *selector_.get()};
-  });
-  health_.limits_changed();
-  return generation;
 }
 
 Status Core::use_openmp() {

@@ -27,6 +27,7 @@
 #include "registry/registry.hpp"
 #include "replay/recorder.hpp"
 #include "runtime/health_monitor.hpp"
+#include "runtime/publisher.hpp"
 #include "shadow/shadow_checker.hpp"
 
 namespace opmux::runtime {
@@ -55,7 +56,7 @@ class Core {
   replay::CallRecorder& recorder() { return recorder_; }
 
   /// Publishes the current registry and policies to the engine; returns the new generation.
-  uint64_t publish();
+  uint64_t publish() { return publisher_.publish(); }
   /// Null removes the selector.
   Status set_selector(std::shared_ptr<const Selector> selector);
   /// The decisions that were made so far outside scopes.
@@ -112,13 +113,8 @@ class Core {
   policy::PolicyStore sources_;
   plugin::PluginManager plugins_;
   policy::PolicyFileWatcher files_;
-  struct Lock {
-    Lockfile file;
-    std::shared_ptr<const dispatch::LockSet> set;  ///< null unless frozen
-  };
+  Publisher publisher_;
   base::ForkMutex freezing_;
-  base::Published<Lock> lock_;
-  base::Published<std::shared_ptr<const Selector>> selector_;
   base::Maintenance maintenance_;  ///< declared last, because its jobs use the members above
   std::atomic<bool> lapsing_{false};
 };

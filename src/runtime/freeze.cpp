@@ -7,7 +7,7 @@
 namespace opmux::runtime {
 
 Lockfile Core::lock() {
-  const std::shared_ptr<const Lock> taken = lock_.get();
+  const std::shared_ptr<const Publisher::Lock> taken = publisher_.lock();
   std::vector<dispatch::Engine::DecidedClass> decided = engine_.decided();
   if (taken->set != nullptr)
     std::erase_if(decided, [](const auto& each) { return !each.beside_lock; });
@@ -66,11 +66,7 @@ Status Core::take_lock(const Lockfile& lock, std::string_view name) {
     refuse_changes(false);
     return set.error();
   }
-  lock_.update([&](Lock& current) {
-    current = {lock, *std::move(set)};
-    return true;
-  });
-  publish();
+  publisher_.set_lock({lock, *std::move(set)});
   return {};
 }
 

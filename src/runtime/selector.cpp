@@ -31,11 +31,7 @@ Status Core::set_selector(std::shared_ptr<const Selector> selector) {
   if (selector != nullptr) {
     if (Status bad = check(*selector, *registry_.snapshot()); !bad.ok()) return bad;
   }
-  selector_.update([&](auto& current) {
-    current = std::move(selector);
-    return true;
-  });
-  publish();
+  publisher_.set_selector(std::move(selector));
   return {};
 }
 

@@ -125,12 +125,17 @@ TEST_F(LoaderTest, unloadable_code_is_unloaded_when_it_is_no_longer_referenced) 
 }
 
 TEST_F(LoaderTest, a_plugin_is_published_once) {
-  int published = 0;
-  registry_.on_change([&] { ++published; });
+  struct Counter final : registry::Publisher {
+    uint64_t publish() override { return ++published; }
+    uint64_t published = 0;
+  };
+  Counter counter;
+  registry_.set_publisher(&counter);
   loader_.load(path_of("good"));
-  EXPECT_EQ(published, 1);
+  EXPECT_EQ(counter.published, 1u);
   loader_.unload("good");
-  EXPECT_EQ(published, 2);
+  EXPECT_EQ(counter.published, 2u);
+  registry_.set_publisher(nullptr);
 }
 
 TEST_F(LoaderTest, refuses_a_file_that_does_not_exist) {

@@ -158,18 +158,25 @@ TEST_F(RegistryTest, withdrawing_a_backend_takes_all_it_brought) {
 }
 
 TEST_F(RegistryTest, notifies_about_each_publication_only) {
-  int changes = 0;
-  registry_.on_change([&] {
-    ++changes;
-    (void)registry_.snapshot();  // No lock is held.
-  });
+  struct Counter final : Publisher {
+    explicit Counter(const Registry& of) : registry(of) {}
+    uint64_t publish() override {
+      (void)registry.snapshot();  // No lock is held.
+      return ++changes;
+    }
+    const Registry& registry;
+    uint64_t changes = 0;
+  };
+  Counter counter(registry_);
+  registry_.set_publisher(&counter);
   const auto added = registry_.add(batch_of("acme", {draft("norm", "v1")}), false).added;
-  EXPECT_EQ(changes, 1);
+  EXPECT_EQ(counter.changes, 1u);
   registry_.add(batch_of("acme", {draft("norm", "v1")}), false);
   ASSERT_TRUE(registry_.define(kNorm).ok());
-  EXPECT_EQ(changes, 1);
+  EXPECT_EQ(counter.changes, 1u);
   registry_.withdraw(added);
-  EXPECT_EQ(changes, 2);
+  EXPECT_EQ(counter.changes, 2u);
+  registry_.set_publisher(nullptr);
 }
 
 TEST_F(RegistryTest, eight_threads_register_and_withdraw_side_by_side) {
