@@ -96,7 +96,7 @@ void QuarantineManager::read_store() {
 
 void QuarantineManager::tell(const std::vector<JournalNews>& news) {
   for (const JournalNews& one : news) {
-    parts_.log->tell(one.level, one.code, "", one.impl, one.text, [&] { return one.text; });
+    log_.tell(one.level, one.code, "", one.impl, one.text, [&] { return one.text; });
   }
 }
 
@@ -123,7 +123,7 @@ void QuarantineManager::note_names(const registry::RegistrySnapshot& snapshot) {
   const Status status = ProcessJournal::instance().note(names);
   if (status.ok()) return;
   unnoted_.fetch_add(1, std::memory_order_relaxed);
-  parts_.log->tell(Level::warning, "journal.names", "", "", "", [&] {
+  log_.tell(Level::warning, "journal.names", "", "", "", [&] {
     return base::concat("crashes in new implementations cannot be attributed to them: ",
                         status.message());
   });

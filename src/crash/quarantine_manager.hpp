@@ -22,11 +22,10 @@ namespace opmux::crash {
 /// Thread-safe once started.
 class QuarantineManager {
  public:
-  struct Parts {
-    base::EventLog* log = nullptr;
-    std::function<std::chrono::sys_seconds()> utc;
-  };
-  explicit QuarantineManager(Parts parts) : parts_(std::move(parts)), store_("") {}
+  using Utc = std::function<std::chrono::sys_seconds()>;
+
+  /// The log must outlive the manager.
+  QuarantineManager(base::EventLog& log, Utc utc) : log_(log), utc_(std::move(utc)), store_("") {}
   ~QuarantineManager();
   QuarantineManager(const QuarantineManager&) = delete;
   QuarantineManager& operator=(const QuarantineManager&) = delete;
@@ -47,7 +46,7 @@ class QuarantineManager {
   CrashJournalState state() const;
 
  private:
-  int64_t now() const { return parts_.utc().time_since_epoch().count(); }
+  int64_t now() const { return utc_().time_since_epoch().count(); }
   void join(const std::string& folder, bool handler);
   void read_store();
   void tell(const std::vector<JournalNews>& news);
@@ -56,7 +55,8 @@ class QuarantineManager {
   void mark(const registry::RegistrySnapshot& snapshot);
   const std::string* text_for(const Quarantined& entry);
 
-  Parts parts_;
+  base::EventLog& log_;
+  const Utc utc_;
   QuarantineStore store_;
   base::Published<QuarantineList> book_;  ///< quarantines that apply to this runtime
   std::atomic<bool> joined_{false}, handler_{false};

@@ -44,7 +44,7 @@ BreakerEntry* BreakerRegistry::find(const registry::ImplementationRecord& implem
 }
 
 BreakerRegistry::Place BreakerRegistry::make(const registry::ImplementationRecord& implementation) {
-  auto schema = hooks_.schema(implementation.op);
+  auto schema = host_.schema_of(implementation.op);
   bool is_new = false;
   const Place place = table_.with([&](Table& table) -> Place {
     auto& group = table.groups[implementation.op];
@@ -53,7 +53,7 @@ BreakerRegistry::Place BreakerRegistry::make(const registry::ImplementationRecor
     const auto found = table.entries.find(key);
     if (found != table.entries.end()) return {found->second.get(), group.get()};
     if (table.entries.size() >= kMaxBreakers || schema == nullptr) return {};
-    const uint64_t seed = hooks_.seed + table.entries.size() * 0x9E3779B97F4A7C15;
+    const uint64_t seed = seed_ + table.entries.size() * 0x9E3779B97F4A7C15;
     auto entry =
         std::make_unique<BreakerEntry>(implementation, key.second, std::move(schema), seed);
     BreakerEntry* const made = entry.get();
@@ -63,12 +63,13 @@ BreakerRegistry::Place BreakerRegistry::make(const registry::ImplementationRecor
     is_new = true;
     return {made, group.get()};
   });
-  if (is_new) follow(place, place.entry->breaker.set_limits(hooks_.limits(*place.entry)), now_ns());
+  if (is_new)
+    follow(place, place.entry->breaker.set_limits(host_.limits_of(*place.entry)), now_ns());
   return place;
 }
 
 uint64_t BreakerRegistry::publish(const std::string& op) const {
-  hooks_.publish(op);
+  host_.publish(op);
   return now_ns();
 }
 
@@ -76,10 +77,10 @@ void BreakerRegistry::follow(const Place& place, const BreakerChange& change, ui
   place.group->follow(change, now_ns, [&] { return publish(place.entry->op); });
   for (uint8_t i = 0; i < change.count; ++i) {
     const BreakerChange::Step& step = change.steps[i];
-    hooks_.tell({place.entry, class_text(*place.entry, step), step.from, step.to, step.openings,
-                 step.open_for_ns, step.cause});
+    host_.tell({place.entry, class_text(*place.entry, step), step.from, step.to, step.openings,
+                step.open_for_ns, step.cause});
   }
-  if (change.publish) hooks_.wake();
+  if (change.publish) host_.wake();
 }
 
 void BreakerRegistry::note(const registry::ImplementationRecord& implementation,
@@ -148,7 +149,7 @@ uint64_t BreakerRegistry::next_due_ns() const {
 
 void BreakerRegistry::limits_changed() {
   for (const Place& place : places())
-    follow(place, place.entry->breaker.set_limits(hooks_.limits(*place.entry)), now_ns());
+    follow(place, place.entry->breaker.set_limits(host_.limits_of(*place.entry)), now_ns());
 }
 
 std::vector<BreakerRegistry::Place> BreakerRegistry::places() const {

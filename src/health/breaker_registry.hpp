@@ -161,6 +161,22 @@ struct BreakerNotice {
 /// "too many consecutive failures".
 std::string_view describe(Cause cause);
 
+/// The services of a runtime that its breakers use. Thread-safe.
+class BreakerHost {
+ public:
+  virtual ~BreakerHost() = default;
+  /// Recomputes all decisions about an operator. Calls that start after it returned see the new
+  /// ones.
+  virtual void publish(const std::string& op) = 0;
+  virtual BreakerLimits limits_of(const BreakerEntry& entry) const = 0;
+  /// Null if there is no such operator.
+  virtual std::shared_ptr<const schema::Schema> schema_of(const std::string& op) const = 0;
+  /// Called for each change of state, without any lock held.
+  virtual void tell(const BreakerNotice& notice) = 0;
+  /// Called when advance() may have work earlier than it last returned.
+  virtual void wake() = 0;
+};
+
 /// All breakers of a runtime. A breaker is created at the first failure of its implementation and
 /// is kept when the same build is registered again. Thread-safe.
 class BreakerRegistry {
@@ -169,20 +185,10 @@ class BreakerRegistry {
   /// failures.
   static constexpr size_t kMaxBreakers = 16'384;
 
-  struct Hooks {
-    const base::Clock* clock = nullptr;
-    uint64_t seed = 0;  ///< seed of the jitter of open times
-    /// Recomputes all decisions about an operator. Calls that start after it returned see the new
-    /// ones.
-    std::function<void(const std::string& op)> publish = {};
-    std::function<BreakerLimits(const BreakerEntry&)> limits = {};
-    std::function<std::shared_ptr<const schema::Schema>(const std::string& op)> schema = {};
-    /// Called for each change of state, without any lock held.
-    std::function<void(const BreakerNotice&)> tell = {};
-    /// Called when advance() may have work earlier than it last returned.
-    std::function<void()> wake = {};
-  };
-  explicit BreakerRegistry(Hooks hooks) : hooks_(std::move(hooks)) {}
+  /// `seed` is that of the jitter of open times. Host and clock must outlive the registry; the host
+  /// is not called before the first breaker is made.
+  BreakerRegistry(BreakerHost& host, const base::Clock& clock, uint64_t seed)
+      : host_(host), clock_(clock), seed_(seed) {}
 
   /// Null if the implementation has no breaker yet.
   BreakerEntry* find(const registry::ImplementationRecord& implementation) const;
@@ -212,7 +218,7 @@ class BreakerRegistry {
 
   void for_each(const std::function<void(BreakerEntry&)>& visit) const;
   uint64_t not_watched() const { return not_watched_.load(std::memory_order_relaxed); }
-  uint64_t now_ns() const { return hooks_.clock->now_ns(); }
+  uint64_t now_ns() const { return clock_.now_ns(); }
 
  private:
   using Group = BasicBreakerGroup<RealSync, BreakerRules, BreakerEntries>;
@@ -232,7 +238,9 @@ class BreakerRegistry {
   void follow(const Place& place, const BreakerChange& change, uint64_t now_ns);
   uint64_t publish(const std::string& op) const;
 
-  Hooks hooks_;
+  BreakerHost& host_;
+  const base::Clock& clock_;
+  const uint64_t seed_;
   std::atomic<size_t> count_{0};
   std::atomic<uint64_t> not_watched_{0};
   mutable base::ForkGuarded<Table> table_;

@@ -58,7 +58,7 @@ inline Device device_of(const schema::Arguments& arguments) {
 /// Health of devices and implementations, as decisions and calls see it.
 class Health final : public HealthView {
  public:
-  explicit Health(BreakerRegistry::Hooks hooks) : board_(std::move(hooks)) {}
+  Health(BreakerHost& host, const base::Clock& clock, uint64_t seed) : board_(host, clock, seed) {}
 
   Answer ask(const registry::ImplementationRecord& implementation,
              const schema::Signature& signature, bool now) const override;

@@ -4,8 +4,10 @@
 #include <filesystem>
 
 #include "base/files.hpp"
+#include "base/text.hpp"
 #include "plugin/discover/discovery.hpp"
 #include "plugin/probe/probe.hpp"
+#include "policy/rules/policy_entry.hpp"
 
 extern "C" int32_t opmux_plugin_query_v1_reference(const opmux_host* host, opmux_plugin* out);
 
@@ -60,12 +62,24 @@ ProbeResult verdict_of(VerdictCache& verdicts, const CheckedFile& file, const Li
 
 PluginManager::PluginManager(registry::Registry& registry, dispatch::Engine& engine,
                              base::EventLog& log, const policy::Environment& environment,
-                             Denied denied)
+                             const policy::PolicySource& policies)
     : registry_(registry),
       engine_(engine),
       log_(log),
       environment_(environment),
-      denied_(std::move(denied)) {}
+      policies_(policies) {}
+
+bool PluginManager::denied(const Manifest::Backend& backend, std::string_view op) const {
+  const std::shared_ptr<const policy::PolicySet> set = policies_.set();
+  return std::ranges::all_of(backend.implementations, [&](const auto& implementation) {
+    if (implementation.op != op) return true;
+    const std::string id = base::concat(op, "/", backend.name, ".", implementation.variant);
+    const auto kind = static_cast<Kind>(backend.kind);
+    return std::ranges::any_of(set->layers, [&](const policy::PolicyLayerPtr& layer) {
+      return policy::denies(*layer, {id, kind, backend.vendor});
+    });
+  });
+}
 
 void PluginManager::start(const PluginOptions& options, bool own_backends) {
   Held held;
@@ -195,7 +209,7 @@ void PluginManager::load_for(dispatch::OperatorSlot& slot) {
   const std::string& op = slot.name();
   load([&](const Manifest& manifest) {
     return std::ranges::any_of(manifest.backends, [&](const Manifest::Backend& backend) {
-      return implements(backend, op) && !denied_(backend, op);
+      return implements(backend, op) && !denied(backend, op);
     });
   });
   // Denied plugins are considered again when the policy changes.

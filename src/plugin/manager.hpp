@@ -14,6 +14,7 @@
 #include "dispatch/engine.hpp"
 #include "plugin/open/loader.hpp"
 #include "plugin/probe/verdict_cache.hpp"
+#include "policy/policy_source.hpp"
 #include "policy/rules/environment.hpp"
 #include "registry/registry.hpp"
 
@@ -21,27 +22,22 @@ namespace opmux::plugin {
 
 /// The plugins of one runtime. Those of the installation are loaded at once. Others are probed in a
 /// child process and loaded when a decision could use them. Thread-safe.
-class PluginManager {
+class PluginManager final : public policy::DeferredPlugins {
  public:
-  /// Whether policy denies all implementations of this operator in this backend.
-  using Denied = std::function<bool(const Manifest::Backend& backend, std::string_view op)>;
-
+  /// All of them must outlive the manager.
   PluginManager(registry::Registry& registry, dispatch::Engine& engine, base::EventLog& log,
-                const policy::Environment& environment, Denied denied);
+                const policy::Environment& environment, const policy::PolicySource& policies);
 
   /// Finds and probes the plugins. Call it once.
   /// `own_backends`: also looks in the folder of the backends that are installed with the library.
   void start(const PluginOptions& options, bool own_backends);
   /// Names of the backends of deferred plugins.
   std::vector<std::string> waiting_backends();
-  /// Marks the operators that have implementations in deferred plugins, so that the engine loads
-  /// them on demand.
-  void mark_waiting();
+  void mark_waiting() override;
 
   /// Loads the deferred plugins that implement this operator, unless policy denies them.
   void load_for(dispatch::OperatorSlot& slot);
-  /// Loads all deferred plugins.
-  void warm_up();
+  void warm_up() override;
 
   /// The reports of all plugins; loads deferred plugins first.
   std::vector<PluginInfo> report();
@@ -52,6 +48,8 @@ class PluginManager {
     std::unique_ptr<Loader> loader;
   };
 
+  /// Whether policy denies all implementations of this operator in this backend.
+  bool denied(const Manifest::Backend& backend, std::string_view op) const;
   void read_folders(Held& held, const PluginOptions& options, bool own_backends);
   void load(const std::function<bool(const Manifest&)>& wanted);
   /// Defines the operators of deferred plugins in one batch, because each publication copies the
@@ -65,7 +63,7 @@ class PluginManager {
   dispatch::Engine& engine_;
   base::EventLog& log_;
   const policy::Environment& environment_;
-  Denied denied_;
+  const policy::PolicySource& policies_;
   std::atomic<bool> some_wait_{false};
   /// Operators with implementations in deferred plugins. Separate from held_, so that publishing
   /// does not wait for the lock that loading holds.

@@ -63,7 +63,7 @@ Result<PolicySet> PolicyStore::set_with(Policy policy, std::string name) const {
 
 Result<PolicyLayerPtr> PolicyStore::make_layer(Source source, Policy policy,
                                                std::string name) const {
-  mark_expired(policy, parts_.utc());
+  mark_expired(policy, utc_());
   return PolicyLayer::make(source, std::move(policy), std::move(name));
 }
 
@@ -79,11 +79,11 @@ Status PolicyStore::change(std::string_view what, Edit&& edit) {
   const std::shared_ptr<const Layers> now = layers_.get();
   Layers next = *now;
   edit(next);
-  Status status = dry_run(next.set(), now->set(), *parts_.registry());
-  if (!status.ok() && parts_.load_waiting) {
+  Status status = dry_run(next.set(), now->set(), *registry_.snapshot());
+  if (!status.ok()) {
     // A deferred plugin may have the implementation that the policy requires.
-    parts_.load_waiting();
-    status = dry_run(next.set(), now->set(), *parts_.registry());
+    plugins_->warm_up();
+    status = dry_run(next.set(), now->set(), *registry_.snapshot());
   }
   if (!status.ok()) return status;
   layers_.update([&](Layers& layers) {
@@ -101,8 +101,32 @@ Status PolicyStore::set_at_start(Source source, Policy policy, std::string name)
   return status;
 }
 
-void PolicyStore::note_expiry(const PolicyLayer& layer) const {
-  if (parts_.on_expiring && next_expiry(layer.policy())) parts_.on_expiring();
+/// Deactivates rules when they expire.
+class PolicyStore::ExpiryJob final : public base::Maintenance::Job {
+ public:
+  explicit ExpiryJob(PolicyStore& store) : store_(store) {}
+  uint64_t run(uint64_t now_ns) override {
+    // The system time may be changed, so this checks at least once a minute.
+    constexpr std::chrono::seconds kAtMost{60};
+    const auto next = store_.lapse();
+    const auto left =
+        next ? std::clamp(*next - store_.utc_(), std::chrono::seconds(0), kAtMost) : kAtMost;
+    return now_ns + static_cast<uint64_t>(std::chrono::nanoseconds(left).count());
+  }
+
+ private:
+  PolicyStore& store_;
+};
+
+void PolicyStore::note_expiry(const PolicyLayer& layer) {
+  if (!next_expiry(layer.policy()) || expiring_.exchange(true)) return;
+  maintenance_.add([this] { return std::make_unique<ExpiryJob>(*this); });
+}
+
+uint64_t PolicyStore::publish() {
+  const uint64_t generation = publisher_->publish();
+  plugins_->mark_waiting();
+  return generation;
 }
 
 Status PolicyStore::set_code(const Policy& policy) {
@@ -110,7 +134,7 @@ Status PolicyStore::set_code(const Policy& policy) {
   if (!layer) return layer.error();
   Status status = change("set_policy", [&](Layers& layers) { layers.code = *layer; });
   if (!status.ok()) return status;
-  parts_.publish();
+  publish();
   note_expiry(**layer);
   return {};
 }
@@ -144,7 +168,7 @@ Status PolicyStore::put(PolicyDraft draft) {
     layers.file = {*layer, std::move(draft.digest), std::move(draft.origin), version, 0};
   });
   if (!status.ok()) return status;
-  note_generation(version, parts_.publish());
+  note_generation(version, publish());
   note_expiry(**layer);
   return {};
 }
@@ -193,7 +217,7 @@ Status PolicyStore::rollback() {
     return {Code::not_found, "policy.no_previous", "there is no previous policy to roll back to"};
   }
   rolled_back_.fetch_add(1, std::memory_order_relaxed);
-  note_generation(version, parts_.publish());
+  note_generation(version, publish());
   tell({name, layers_.get()->file.digest, "rollback"});
   return {};
 }
@@ -207,13 +231,13 @@ void PolicyStore::tell(const PolicyChange& change) const {
   }
   const std::string who = change.name.empty() ? "policy" : change.name;
   if (change.status.ok()) {
-    parts_.log->announce(
+    log_.announce(
         Level::info, "policy.loaded",
         base::concat(who, " is in force as version ", told.version, ", by ", change.origin));
   } else {
-    parts_.log->announce(Level::error, "policy.refused",
-                         base::concat(who, " was refused and the policy in force is unchanged: ",
-                                      change.status.message()));
+    log_.announce(Level::error, "policy.refused",
+                  base::concat(who, " was refused and the policy in force is unchanged: ",
+                               change.status.message()));
   }
   for (const PolicyListener& listener : *listeners_.get()) listener(told);
 }
@@ -224,7 +248,7 @@ PolicyState PolicyStore::state() const {
   const Text& file = layers->file;
   if (file.layer != nullptr) {
     state.name = file.layer->name();
-    add_rules(*file.layer, *parts_.registry(), state);
+    add_rules(*file.layer, *registry_.snapshot(), state);
   }
   state.digest = file.digest;
   state.origin = file.origin;
@@ -254,7 +278,7 @@ void PolicyStore::on_change(PolicyListener listener) {
 }
 
 std::optional<std::chrono::sys_seconds> PolicyStore::lapse() {
-  const std::chrono::sys_seconds now = parts_.utc();
+  const std::chrono::sys_seconds now = utc_();
   std::optional<std::chrono::sys_seconds> next;
   bool any = false;
   {
@@ -277,9 +301,9 @@ std::optional<std::chrono::sys_seconds> PolicyStore::lapse() {
   }
   if (!any) return next;
   lapsed_.fetch_add(1, std::memory_order_relaxed);
-  parts_.publish();
-  parts_.log->announce(Level::warning, "policy.expired",
-                       "rules have expired; of these rules only deny and require stay in force");
+  publish();
+  log_.announce(Level::warning, "policy.expired",
+                "rules have expired; of these rules only deny and require stay in force");
   return next;
 }
 

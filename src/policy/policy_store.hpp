@@ -12,9 +12,11 @@
 
 #include "base/event_log.hpp"
 #include "base/locks.hpp"
+#include "base/maintenance.hpp"
 #include "base/process.hpp"
+#include "policy/policy_source.hpp"
 #include "policy/rules/policy_set.hpp"
-#include "registry/snapshot.hpp"
+#include "registry/publication.hpp"
 
 namespace opmux::policy {
 
@@ -27,21 +29,23 @@ struct PolicyDraft {
 /// The policies of a runtime by source. A new policy is checked, dry-run on every operator that it
 /// concerns, and put in force completely or not at all. Thread-safe; a child forked at any moment
 /// finds either the old or the new policies.
-class PolicyStore {
+class PolicyStore final : public PolicySource {
  public:
-  struct Parts {
-    std::function<registry::RegistrySnapshotPtr()> registry;
-    std::function<uint64_t()> publish;        ///< returns the new generation
-    std::function<void()> load_waiting = {};  ///< loads deferred plugins; may be empty
-    const base::EventLog* log = nullptr;
-    std::function<std::chrono::sys_seconds()> utc;
-    /// Called when a policy with expiring rules is put in force.
-    std::function<void()> on_expiring;
-  };
-  explicit PolicyStore(Parts parts) : parts_(std::move(parts)) {}
+  using Utc = std::function<std::chrono::sys_seconds()>;
 
-  /// All layers except scopes, strongest first.
-  std::shared_ptr<const PolicySet> set() const;
+  /// Rules that expire are deactivated by a job of `maintenance`. All of them must outlive the
+  /// store.
+  PolicyStore(const registry::SnapshotSource& registry, base::Maintenance& maintenance,
+              const base::EventLog& log, Utc utc)
+      : registry_(registry), maintenance_(maintenance), log_(log), utc_(std::move(utc)) {}
+
+  /// Connects the store with the objects that use it. Must be called before the first policy is set.
+  void attach(registry::Publisher& publisher, DeferredPlugins& plugins) {
+    publisher_ = &publisher;
+    plugins_ = &plugins;
+  }
+
+  std::shared_ptr<const PolicySet> set() const override;
 
   /// The same with `policy` in place of the current file policy.
   Result<PolicySet> set_with(Policy policy, std::string name) const;
@@ -67,6 +71,7 @@ class PolicyStore {
   void freeze(bool on);
 
  private:
+  class ExpiryJob;
   /// A file policy, current or previous.
   struct Text {
     PolicyLayerPtr layer;
@@ -91,16 +96,25 @@ class PolicyStore {
   Status put(PolicyDraft draft);
   void note_generation(uint64_t version, uint64_t generation);
   void tell(const PolicyChange& change) const;
-  void note_expiry(const PolicyLayer& layer) const;
+  /// Publishes the policies; returns the new generation. Plugins that the old policies denied become
+  /// candidates for loading again.
+  uint64_t publish();
+  /// Starts the job that deactivates expired rules if a rule of the layer expires.
+  void note_expiry(const PolicyLayer& layer);
 
-  Parts parts_;
+  const registry::SnapshotSource& registry_;
+  base::Maintenance& maintenance_;
+  const base::EventLog& log_;
+  const Utc utc_;
+  registry::Publisher* publisher_ = nullptr;
+  DeferredPlugins* plugins_ = nullptr;
   /// Serialises changes; not held while validators and listeners run.
   base::ForkMutex writers_;
   base::Published<Layers> layers_;
   base::Published<std::vector<PolicyValidator>> validators_;
   base::Published<std::vector<PolicyListener>> listeners_;
   std::atomic<uint64_t> loaded_{0}, refused_{0}, rolled_back_{0}, lapsed_{0};
-  std::atomic<bool> frozen_{false};
+  std::atomic<bool> frozen_{false}, expiring_{false};
 };
 
 }  // namespace opmux::policy

@@ -9,6 +9,7 @@
 #include "base/cpu_features.hpp"
 #include "base/crypto.hpp"
 #include "base/text.hpp"
+#include "dispatch/decide/lock_fit.hpp"
 #include "health/breaker_key.hpp"
 #include "verify/bounds.hpp"
 
@@ -104,8 +105,13 @@ Result<RecordOptions> record_options(RecordOptions options, const std::string& e
   return options;
 }
 
-CallRecorder::CallRecorder(Parts parts, const RecordOptions& options)
-    : parts_(std::move(parts)), options_(options), folder_(options.folder, options.max_files) {}
+CallRecorder::CallRecorder(base::EventLog& log, const registry::SnapshotSource& registry,
+                           const policy::PolicySource& policies, const RecordOptions& options)
+    : log_(log),
+      registry_(registry),
+      policies_(policies),
+      options_(options),
+      folder_(options.folder, options.max_files) {}
 
 CallRecorder::Turn CallRecorder::take_turn(const std::string& key) {
   return seen_.with([&](std::set<std::string>& seen) {
@@ -138,7 +144,7 @@ Recording CallRecorder::describe(const registry::ImplementationRecord& implement
   recording.implementation = implementation.id;
   recording.build_id = implementation.build_id;
   recording.call_class = std::move(call_class);
-  recording.policy_hash = parts_.policy_hash();
+  recording.policy_hash = dispatch::policy_hash({registry_.snapshot(), policies_.set()});
   recording.cpu = machine_features();
   return recording;
 }
@@ -186,12 +192,11 @@ void CallRecorder::write(const std::string& key, const Recording& recording) {
     tell_failure(status);
   } else {
     written_.fetch_add(1, std::memory_order_relaxed);
-    parts_.log->tell(Level::warning, "record.written", recording.op, recording.implementation, name,
-                     [&] {
-                       return base::concat("a call that ", name_of(recording.cause),
-                                           " was recorded; replay it with 'opmux replay ",
-                                           folder_.path_of(name), "'");
-                     });
+    log_.tell(Level::warning, "record.written", recording.op, recording.implementation, name, [&] {
+      return base::concat("a call that ", name_of(recording.cause),
+                          " was recorded; replay it with 'opmux replay ", folder_.path_of(name),
+                          "'");
+    });
   }
 }
 
@@ -202,9 +207,8 @@ void CallRecorder::tell_failure(const Status& why) {
     problem = why.message();
     return true;
   });
-  parts_.log->tell(Level::warning, why.reason(), "", "", "", [&] {
-    return base::concat("failed calls cannot be recorded: ", why.message());
-  });
+  log_.tell(Level::warning, why.reason(), "", "", "",
+            [&] { return base::concat("failed calls cannot be recorded: ", why.message()); });
 }
 
 RecordState CallRecorder::state() const {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <set>
 #include <string>
 
@@ -11,6 +10,8 @@
 #include "base/event_log.hpp"
 #include "base/locks.hpp"
 #include "dispatch/call/call_frame.hpp"
+#include "policy/policy_source.hpp"
+#include "registry/publication.hpp"
 #include "replay/capture.hpp"
 #include "replay/recording.hpp"
 #include "replay/recording_file.hpp"
@@ -28,12 +29,9 @@ void describe_divergence(const verify::Divergence& divergence, const CaptureRule
 /// Thread-safe.
 class CallRecorder final : public verify::DivergenceObserver {
  public:
-  struct Parts {
-    base::EventLog* log = nullptr;
-    std::function<std::string()> policy_hash;
-  };
-  /// If the folder in `options` is empty, nothing is recorded.
-  CallRecorder(Parts parts, const RecordOptions& options);
+  /// If the folder in `options` is empty, nothing is recorded. The others must outlive the recorder.
+  CallRecorder(base::EventLog& log, const registry::SnapshotSource& registry,
+               const policy::PolicySource& policies, const RecordOptions& options);
 
   bool on() const { return !options_.folder.empty(); }
   void note(const dispatch::FailedCall& call);
@@ -52,7 +50,9 @@ class CallRecorder final : public verify::DivergenceObserver {
   void write(const std::string& key, const Recording& recording);
   void tell_failure(const Status& why);
 
-  Parts parts_;
+  base::EventLog& log_;
+  const registry::SnapshotSource& registry_;
+  const policy::PolicySource& policies_;
   RecordOptions options_;
   RecordFolder folder_;
   base::ForkGuarded<std::set<std::string>> seen_;

@@ -40,26 +40,12 @@ CrashJournal journal_of(const Options& options, const policy::Environment& envir
   return CrashJournal::off;
 }
 
-/// Deactivates rules when they expire.
-class LapseJob final : public base::Maintenance::Job {
- public:
-  LapseJob(policy::PolicyStore& sources, std::function<std::chrono::sys_seconds()> utc)
-      : sources_(sources), utc_(std::move(utc)) {}
-  uint64_t run(uint64_t now_ns) override {
-    // The system time may be changed, so this checks at least once a minute.
-    constexpr std::chrono::seconds kAtMost{60};
-    const auto next = sources_.lapse();
-    const auto left = next ? std::clamp(*next - utc_(), std::chrono::seconds(0), kAtMost) : kAtMost;
-    return now_ns + static_cast<uint64_t>(std::chrono::nanoseconds(left).count());
-  }
-
- private:
-  policy::PolicyStore& sources_;
-  std::function<std::chrono::sys_seconds()> utc_;
-};
-
 std::chrono::sys_seconds system_utc() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+std::function<std::chrono::sys_seconds()> utc_of(const Options& options) {
+  return options.sources.utc ? options.sources.utc : &system_utc;
 }
 
 std::vector<policy::Variable> variables_of(const Options& options) {
@@ -73,28 +59,16 @@ std::vector<policy::Variable> variables_of(const Options& options) {
 
 Core::Core(const Options& options, policy::Environment environment, const RecordOptions& record)
     : environment_(std::move(environment)),
-      utc_(options.sources.utc ? options.sources.utc : &system_utc),
       log_(sink_of(options, environment_)),
-      quarantine_({.log = &log_, .utc = utc_}),
-      health_({.clock = &clock_,
-               .log = &log_,
-               .engine = [this]() -> dispatch::Engine& { return engine_; },
-               .maintenance = [this]() -> base::Maintenance& { return maintenance_; },
-               .registry = [this] { return registry_.snapshot(); },
-               .policies = [this] { return sources_.set(); }}),
-      recorder_(
-          {.log = &log_, .policy_hash = [this] { return dispatch::policy_hash(surroundings()); }},
-          record),
-      shadow_({.clock = &clock_,
-               .log = &log_,
-               .engine = [this]() -> dispatch::Engine& { return engine_; },
-               .breaker_clock = &health_.clock(),
-               .health = &health_.view(),
-               .registry = [this] { return registry_.snapshot(); },
-               .own_thread = options.sources.own_thread}),
+      maintenance_(clock_, options.sources.own_thread),
       packs_(std::make_shared<dispatch::PackStore>(options.max_packed_bytes)),
       thread_limit_(thread_limit_of(options, environment_)),
       threads_(thread_limit_ > 0 ? thread_limit_ : base::ThreadPool::default_threads()),
+      quarantine_(log_, utc_of(options)),
+      sources_(registry_, maintenance_, log_, utc_of(options)),
+      health_(clock_, log_, maintenance_, registry_, sources_),
+      recorder_(log_, registry_, sources_, record),
+      shadow_(clock_, log_, registry_, health_.view(), health_.clock(), options.sources.own_thread),
       engine_({.log = &log_,
                .health = &health_.view(),
                .tuning = nullptr,
@@ -114,27 +88,13 @@ Core::Core(const Options& options, policy::Environment environment, const Record
                },
            .device_error = [this](Device device, void* stream,
                                   int32_t code) { note_device_error(device, stream, code); }}),
-      sources_({.registry = [this] { return registry_.snapshot(); },
-                .publish =
-                    [this] {
-                      const uint64_t generation = publisher_.publish();
-                      plugins_.mark_waiting();
-                      return generation;
-                    },
-                .load_waiting = [this] { plugins_.warm_up(); },
-                .log = &log_,
-                .utc = utc_,
-                .on_expiring = [this] { lapse_in_time(); }}),
-      plugins_(registry_, engine_, log_, environment_,
-               [this](const plugin::Manifest::Backend& backend, std::string_view op) {
-                 return denied(backend, op);
-               }),
-      files_({.sources = &sources_,
-              .maintenance = &maintenance_,
-              .log = &log_,
-              .registry = [this] { return registry_.snapshot(); }}),
+      plugins_(registry_, engine_, log_, environment_, sources_),
       publisher_(registry_, sources_, quarantine_, shadow_, health_, engine_),
-      maintenance_(clock_, options.sources.own_thread) {}
+      files_(sources_, maintenance_, log_, registry_) {
+  health_.attach(engine_);
+  shadow_.attach(engine_);
+  sources_.attach(publisher_, plugins_);
+}
 
 Core::~Core() {
   shadow_.stop();
@@ -189,11 +149,6 @@ Status Core::start(const Options& options) {
     maintenance_.add(status_file_job(*this, base::run_folder(environment_.state_dir)));
   }
   return {};
-}
-
-void Core::lapse_in_time() {
-  if (lapsing_.exchange(true)) return;
-  maintenance_.add([this] { return std::make_unique<LapseJob>(sources_, utc_); });
 }
 
 Status Core::apply_backend_switches() {
@@ -272,18 +227,6 @@ Result<Registration> Core::implement(const Implementation& implementation) {
 }
 
 uint32_t Core::tag(std::string_view word) { return base::tag_number(word); }
-
-bool Core::denied(const plugin::Manifest::Backend& backend, std::string_view op) {
-  const std::shared_ptr<const policy::PolicySet> set = sources_.set();
-  return std::ranges::all_of(backend.implementations, [&](const auto& implementation) {
-    if (implementation.op != op) return true;
-    const std::string id = base::concat(op, "/", backend.name, ".", implementation.variant);
-    const auto kind = static_cast<Kind>(backend.kind);
-    return std::ranges::any_of(set->layers, [&](const policy::PolicyLayerPtr& layer) {
-      return policy::denies(*layer, {id, kind, backend.vendor});
-    });
-  });
-}
 
 bool Core::backend_denied(const registry::Backend& backend) {
   // A point has no operator, so only denials that are not specific to an operator apply. They are

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -81,42 +80,38 @@ class Core {
   Core(const Options& options, policy::Environment environment, const RecordOptions& record);
   std::function<void(const dispatch::FailedCall&)> on_failed();
   Status start(const Options& options);
-  void lapse_in_time();
   void refuse_changes(bool on);
   Result<Lockfile> freeze_by_file(const std::string& path);
   Status freeze_by(const Lockfile& lock, std::string_view name);
   Status take_lock(const Lockfile& lock, std::string_view name);
   dispatch::LockSurroundings surroundings() { return {registry_.snapshot(), sources_.set()}; }
   Status apply_backend_switches();
-  bool denied(const plugin::Manifest::Backend& backend, std::string_view op);
   /// Records an error that a device reported after the call that caused it had returned.
   void note_device_error(Device device, const void* stream, int32_t code);
   std::vector<std::string> suspects(Device device, const void* stream);
 
+  // Each member uses only members above it, and those that the constructor attaches to it.
   policy::Environment environment_;
-  std::function<std::chrono::sys_seconds()> utc_;
   base::EventLog log_;
-  crash::QuarantineManager quarantine_;
   base::SteadyClock clock_;
-  HealthMonitor health_;
-  replay::CallRecorder recorder_;
-  shadow::ShadowChecker shadow_;
+  base::Maintenance maintenance_;  ///< the destructor stops it, because its jobs use members below
   policy::ScopeTable scopes_;
   std::shared_ptr<dispatch::PackStore> packs_;
   const int thread_limit_;  ///< from options or environment; 0 = not set
   base::ThreadPool threads_;
-  dispatch::Engine engine_;
+  crash::QuarantineManager quarantine_;
   registry::Registry registry_;
-  plugin::HostListener listener_;
-
   /// Must be usable in a child that was forked at any moment, because denials apply there too.
   policy::PolicyStore sources_;
+  HealthMonitor health_;
+  replay::CallRecorder recorder_;
+  shadow::ShadowChecker shadow_;
+  dispatch::Engine engine_;
+  plugin::HostListener listener_;
   plugin::PluginManager plugins_;
-  policy::PolicyFileWatcher files_;
   Publisher publisher_;
+  policy::PolicyFileWatcher files_;
   base::ForkMutex freezing_;
-  base::Maintenance maintenance_;  ///< declared last, because its jobs use the members above
-  std::atomic<bool> lapsing_{false};
 };
 
 /// Creates the thread-local objects that scopes use. Thread-locals that are created later are

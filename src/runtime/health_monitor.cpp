@@ -129,31 +129,32 @@ class HealthMonitor::Job final : public base::Maintenance::Job {
   base::Descriptor wake_;
 };
 
-HealthMonitor::HealthMonitor(Parts parts)
-    : parts_(std::move(parts)),
-      clock_(*parts_.clock),
-      health_({.clock = &clock_,
-               .seed = std::random_device{}(),
-               .publish = [this](const std::string& op) { parts_.engine().operator_changed(op); },
-               .limits =
-                   [this](const health::BreakerEntry& entry) {
-                     return breaker_limits(*parts_.policies(), entry.op,
-                                           {entry.id, entry.kind, entry.vendor});
-                   },
-               .schema = [this](const std::string& op) -> std::shared_ptr<const schema::Schema> {
-                 const registry::RegistrySnapshotPtr snapshot = parts_.registry();
-                 const auto found = snapshot->operators.find(op);
-                 if (found == snapshot->operators.end()) return nullptr;
-                 return found->second->schema;
-               },
-               .tell = [this](const health::BreakerNotice& notice) { tell(notice); },
-               .wake = [this] { wake(); }}) {}
+HealthMonitor::HealthMonitor(const base::Clock& clock, base::EventLog& log,
+                             base::Maintenance& maintenance,
+                             const registry::SnapshotSource& registry,
+                             const policy::PolicySource& policies)
+    : log_(log),
+      maintenance_(maintenance),
+      registry_(registry),
+      policies_(policies),
+      clock_(clock),
+      health_(*this, clock_, std::random_device{}()) {}
 
 HealthMonitor::~HealthMonitor() = default;
 
+health::BreakerLimits HealthMonitor::limits_of(const health::BreakerEntry& entry) const {
+  return breaker_limits(*policies_.set(), entry.op, {entry.id, entry.kind, entry.vendor});
+}
+
+std::shared_ptr<const schema::Schema> HealthMonitor::schema_of(const std::string& op) const {
+  const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
+  const auto found = snapshot->operators.find(op);
+  return found == snapshot->operators.end() ? nullptr : found->second->schema;
+}
+
 void HealthMonitor::wake() {
   if (!started_.exchange(true)) {
-    parts_.maintenance().add([this] { return std::make_unique<Job>(*this); });
+    maintenance_.add([this] { return std::make_unique<Job>(*this); });
     return;
   }
   const uint64_t one = 1;
@@ -172,7 +173,7 @@ void HealthMonitor::tell(const health::BreakerNotice& notice) {
                            notice.open_for_ns / health::kMillisecondNs,
                            std::string(health::describe(notice.cause))};
   const Level level = notice.to == BreakerState::closed ? Level::info : Level::warning;
-  parts_.log->tell(level, code_for(notice.to), entry.op, entry.id, notice.what, [&] {
+  log_.tell(level, code_for(notice.to), entry.op, entry.id, notice.what, [&] {
     std::string text = base::concat(notice.what, ": ", name_of(notice.to), ", ", event.why);
     if (notice.to == BreakerState::open)
       text += base::concat("; next probe in ", event.open_for_ms / 1000, " s");
@@ -190,7 +191,7 @@ void HealthMonitor::on_breaker(BreakerListener listener) {
 }
 
 Status HealthMonitor::force(std::string_view id, BreakerForce what) {
-  const registry::RegistrySnapshotPtr snapshot = parts_.registry();
+  const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
   std::vector<std::string> known;
   for (const auto& [name, op] : snapshot->operators) {
     for (const auto& implementation : op->implementations) {
@@ -204,9 +205,9 @@ Status HealthMonitor::force(std::string_view id, BreakerForce what) {
 }
 
 void HealthMonitor::limits_changed() {
-  const auto policies = parts_.policies();
+  const auto policies = policies_.set();
   if (times_calls(*policies)) {
-    const registry::RegistrySnapshotPtr snapshot = parts_.registry();
+    const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
     for (const auto& [name, op] : snapshot->operators) {
       for (const auto& implementation : op->implementations) {
         const policy::Subject subject{implementation->id, implementation->kind,
@@ -240,7 +241,7 @@ std::map<std::string, BreakerState> HealthMonitor::states() {
 HealthReport HealthMonitor::report() {
   HealthReport report;
   add_breakers(health_.breakers(), report.breakers);
-  add_backends(*parts_.registry(), report.breakers, health_.devices(), report.backends);
+  add_backends(*registry_.snapshot(), report.breakers, health_.devices(), report.backends);
   add_devices(health_.devices(), report.devices);
   const auto worsen = [&](Health health, const std::string& reason) {
     if (health == Health::healthy) return;

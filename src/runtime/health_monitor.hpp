@@ -18,9 +18,10 @@
 #include "base/process.hpp"
 #include "dispatch/engine.hpp"
 #include "health/health_view.hpp"
+#include "policy/policy_source.hpp"
 #include "policy/rules/policy_set.hpp"
 #include "policy/rules/token.hpp"
-#include "registry/registry.hpp"
+#include "registry/publication.hpp"
 
 namespace opmux::runtime {
 
@@ -62,22 +63,17 @@ class TickedClock final : public base::Clock {
 
 /// Connects breakers and device health to a runtime: publishes, logs and schedules their changes.
 /// Thread-safe.
-class HealthMonitor {
+class HealthMonitor final : private health::BreakerHost {
  public:
-  /// Must outlive the HealthMonitor. The functions are called only after the runtime is
-  /// constructed.
-  struct Parts {
-    const base::Clock* clock = nullptr;
-    base::EventLog* log = nullptr;
-    std::function<dispatch::Engine&()> engine;
-    std::function<base::Maintenance&()> maintenance;
-    std::function<registry::RegistrySnapshotPtr()> registry;
-    std::function<std::shared_ptr<const policy::PolicySet>()> policies;
-  };
-  explicit HealthMonitor(Parts parts);
+  /// All of them must outlive the HealthMonitor.
+  HealthMonitor(const base::Clock& clock, base::EventLog& log, base::Maintenance& maintenance,
+                const registry::SnapshotSource& registry, const policy::PolicySource& policies);
   HealthMonitor(const HealthMonitor&) = delete;
   HealthMonitor& operator=(const HealthMonitor&) = delete;
-  ~HealthMonitor();
+  ~HealthMonitor() override;
+
+  /// Sets the engine whose decisions depend on the breakers. Must be called before the first call.
+  void attach(dispatch::Engine& engine) { engine_ = &engine; }
 
   health::Health& view() { return health_; }
 
@@ -95,10 +91,17 @@ class HealthMonitor {
 
  private:
   class Job;
-  void tell(const health::BreakerNotice& notice);
-  void wake();
+  void publish(const std::string& op) override { engine_->operator_changed(op); }
+  health::BreakerLimits limits_of(const health::BreakerEntry& entry) const override;
+  std::shared_ptr<const schema::Schema> schema_of(const std::string& op) const override;
+  void tell(const health::BreakerNotice& notice) override;
+  void wake() override;
 
-  Parts parts_;
+  base::EventLog& log_;
+  base::Maintenance& maintenance_;
+  const registry::SnapshotSource& registry_;
+  const policy::PolicySource& policies_;
+  dispatch::Engine* engine_ = nullptr;
   TickedClock clock_;
   health::Health health_;
   base::Published<std::vector<BreakerListener>> listeners_;

@@ -9,7 +9,7 @@
 #include "base/locks.hpp"
 #include "crash/quarantine_manager.hpp"
 #include "dispatch/engine.hpp"
-#include "policy/policy_store.hpp"
+#include "policy/policy_source.hpp"
 #include "registry/publication.hpp"
 #include "runtime/health_monitor.hpp"
 #include "shadow/shadow_checker.hpp"
@@ -29,7 +29,7 @@ class Publisher final : public registry::Publisher {
   };
 
   /// All of them must outlive the publisher.
-  Publisher(const registry::SnapshotSource& registry, const policy::PolicyStore& policies,
+  Publisher(const registry::SnapshotSource& registry, const policy::PolicySource& policies,
             crash::QuarantineManager& quarantine, shadow::ShadowChecker& shadow,
             HealthMonitor& health, dispatch::Engine& engine)
       : registry_(registry),
@@ -51,7 +51,7 @@ class Publisher final : public registry::Publisher {
   dispatch::Engine::Sources latest();
 
   const registry::SnapshotSource& registry_;
-  const policy::PolicyStore& policies_;
+  const policy::PolicySource& policies_;
   crash::QuarantineManager& quarantine_;
   shadow::ShadowChecker& shadow_;
   HealthMonitor& health_;

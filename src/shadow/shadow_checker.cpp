@@ -184,11 +184,15 @@ class ShadowChecker::Job final : public base::Maintenance::Job {
   base::Descriptor wake_;
 };
 
-ShadowChecker::ShadowChecker(Parts parts)
-    : parts_(std::move(parts)), thread_(*parts_.clock, parts_.own_thread) {
-  site_.clock = parts_.breaker_clock;
-  site_.wake = [this] { wake(); };
-}
+ShadowChecker::ShadowChecker(const base::Clock& clock, base::EventLog& log,
+                             const registry::SnapshotSource& registry, health::Health& health,
+                             const base::Clock& breaker_clock, bool own_thread)
+    : log_(log),
+      registry_(registry),
+      health_(health),
+      own_thread_(own_thread),
+      site_(breaker_clock, *this),
+      thread_(clock, own_thread) {}
 
 ShadowChecker::~ShadowChecker() { stop(); }
 
@@ -235,7 +239,7 @@ void ShadowChecker::wake() {
 }
 
 void ShadowChecker::tick(uint64_t now_ns) {
-  if (!parts_.own_thread) thread_.tick(now_ns);
+  if (!own_thread_) thread_.tick(now_ns);
 }
 
 uint64_t ShadowChecker::work(uint64_t now_ns) {
@@ -254,9 +258,9 @@ uint64_t ShadowChecker::work(uint64_t now_ns) {
 }
 
 void ShadowChecker::look_at(const ShadowSample& sample) {
-  const registry::RegistrySnapshotPtr snapshot = parts_.registry();
+  const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
   const auto found = snapshot->operators.find(sample.op);
-  dispatch::OperatorSlot* const slot = parts_.engine().find(sample.op);
+  dispatch::OperatorSlot* const slot = engine_->find(sample.op);
   const registry::ImplementationPtr implementation =
       found == snapshot->operators.end()
           ? nullptr
@@ -282,7 +286,7 @@ void ShadowChecker::tell_not_finite(const ShadowSample& sample,
   const auto found = not_finite(sample.call, judged.view());
   if (!found) return;
   sample.counts->not_finite.fetch_add(1, std::memory_order_relaxed);
-  parts_.log->tell(Level::warning, "shadow.not_finite", of.op, of.id, "", [&] {
+  log_.tell(Level::warning, "shadow.not_finite", of.op, of.id, "", [&] {
     return base::concat(
         found->place(judged.view()), " is ", std::to_string(found->got),
         " although all inputs are finite; the result will be compared with the reference");
@@ -302,7 +306,7 @@ void ShadowChecker::tell_mismatch(const ShadowSample& sample,
   sample.counts->agreed.store(0, std::memory_order_relaxed);
   sample.counts->was_wrong.store(true, std::memory_order_relaxed);
   if (opens_.load(std::memory_order_relaxed))
-    parts_.health->breakers().trip(of, signature, sample.ended_ns);
+    health_.breakers().trip(of, signature, sample.ended_ns);
   const std::string what = describe(health::BreakerKey::of(signature), schema);
   const std::string text = mismatch.describe(judged.view());
   known_.with([&](Known& known) {
@@ -310,8 +314,8 @@ void ShadowChecker::tell_mismatch(const ShadowSample& sample,
         what, mismatch.place(judged.view()), mismatch.got, mismatch.expected, mismatch.tolerance,
         text};
   });
-  parts_.log->tell(Level::error, "shadow.mismatch", of.op, of.id, what,
-                   [&] { return what + ": " + text; });
+  log_.tell(Level::error, "shadow.mismatch", of.op, of.id, what,
+            [&] { return what + ": " + text; });
   if (verify::DivergenceObserver* const witness = observer_.load(std::memory_order_acquire))
     witness->saw({of, schema, sample.call, mismatch, text, what});
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,7 +19,7 @@
 #include "dispatch/operator_slot.hpp"
 #include "health/health_view.hpp"
 #include "policy/rules/policy_set.hpp"
-#include "registry/registry.hpp"
+#include "registry/publication.hpp"
 #include "schema/arguments.hpp"
 #include "shadow/shadow_tap.hpp"
 #include "verify/call_copy.hpp"
@@ -67,21 +66,17 @@ std::optional<verify::Mismatch> not_finite(const verify::CallCopy& copy,
 
 /// The shadow check of a runtime: the reference computes copies of sampled calls again, on a
 /// background thread or inside tick(), and mismatches are reported. Thread-safe.
-class ShadowChecker final : public dispatch::TapView {
+class ShadowChecker final : public dispatch::TapView, private SampleConsumer {
  public:
-  /// Must outlive the ShadowChecker. The functions are called only after the runtime is
-  /// constructed.
-  struct Parts {
-    const base::Clock* clock = nullptr;
-    base::EventLog* log = nullptr;
-    std::function<dispatch::Engine&()> engine;
-    const base::Clock* breaker_clock = nullptr;
-    health::Health* health = nullptr;
-    std::function<registry::RegistrySnapshotPtr()> registry;
-    bool own_thread = true;
-  };
-  explicit ShadowChecker(Parts parts);
+  /// The objects must outlive the ShadowChecker. `breaker_clock` is the clock of the breakers in
+  /// `health`. Without `own_thread`, samples are compared inside tick().
+  ShadowChecker(const base::Clock& clock, base::EventLog& log,
+                const registry::SnapshotSource& registry, health::Health& health,
+                const base::Clock& breaker_clock, bool own_thread);
   ~ShadowChecker() override;
+
+  /// Sets the engine that runs the reference. Must be called before the first call is sampled.
+  void attach(dispatch::Engine& engine) { engine_ = &engine; }
 
   std::shared_ptr<dispatch::CallTap> tap_of(
       const registry::OperatorRecord& op,
@@ -116,7 +111,7 @@ class ShadowChecker final : public dispatch::TapView {
   };
 
   void turn(bool on);
-  void wake();
+  void wake() override;
   /// Compares one sample or, if the share is unlimited, all queued samples. Returns the time of the
   /// next comparison.
   uint64_t work(uint64_t now_ns);
@@ -127,7 +122,11 @@ class ShadowChecker final : public dispatch::TapView {
                      const schema::Schema& schema, verify::JudgedCall& judged,
                      const verify::Mismatch& mismatch);
 
-  Parts parts_;
+  base::EventLog& log_;
+  const registry::SnapshotSource& registry_;
+  health::Health& health_;
+  const bool own_thread_;
+  dispatch::Engine* engine_ = nullptr;
   mutable ShadowSite site_;
   mutable base::ForkGuarded<Known> known_;
   std::atomic<uint64_t> version_{0};

@@ -96,8 +96,8 @@ int32_t ShadowTap::run_picked(const opmux_call& call) {
     return outcome;
   }
   sample->call.take_outputs(call);
-  sample->ended_ns = site_.clock->now_ns();
-  if (site_.queue.push(std::move(sample))) site_.wake();
+  sample->ended_ns = site_.clock.now_ns();
+  if (site_.queue.push(std::move(sample))) site_.consumer.wake();
   return outcome;
 }
 

@@ -10,14 +10,24 @@
 
 namespace opmux::shadow {
 
+/// The thread that compares samples.
+class SampleConsumer {
+ public:
+  virtual ~SampleConsumer() = default;
+  /// Called when a sample is pushed to the empty queue.
+  virtual void wake() = 0;
+};
+
 /// State that all taps of a ShadowChecker share; outlives them.
 struct ShadowSite {
+  ShadowSite(const base::Clock& its_clock, SampleConsumer& its_consumer)
+      : clock(its_clock), consumer(its_consumer) {}
+
   ShadowQueue queue;
   std::atomic<uint32_t> every{0};
   std::atomic<size_t> memory_limit{0};
-  const base::Clock* clock = nullptr;
-  /// Called when a sample is pushed to the empty queue.
-  std::function<void()> wake;
+  const base::Clock& clock;
+  SampleConsumer& consumer;
 };
 
 /// Copies the arguments of sampled calls of one implementation before and after they run, on the

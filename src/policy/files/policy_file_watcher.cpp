@@ -172,9 +172,9 @@ Status PolicyFileWatcher::read_platform() {
   if (!path) return path.error();
   auto file = read_policy_file(*path);
   if (!file) return file.error();
-  auto policy = parse_files({*file}, *parts_.registry());
+  auto policy = parse_files({*file}, *registry_.snapshot());
   if (!policy) return policy.error();
-  return parts_.sources->set_at_start(Source::platform, std::move(*policy), *path);
+  return store_.set_at_start(Source::platform, std::move(*policy), *path);
 }
 
 Status PolicyFileWatcher::read_config(bool last_known_good) {
@@ -193,10 +193,9 @@ Status PolicyFileWatcher::take_last_good(const Status& why) {
   const auto files = last.read();
   if (!files) return why;
   if (!load(*files, mode_.config, "last known good").ok()) return why;
-  parts_.log->announce(
-      Level::error, "policy.last_known_good",
-      base::concat(mode_.config, " cannot be used; the last known good policy from ", last.path(),
-                   " is in force: ", why.message()));
+  log_.announce(Level::error, "policy.last_known_good",
+                base::concat(mode_.config, " cannot be used; the last known good policy from ",
+                             last.path(), " is in force: ", why.message()));
   return {};
 }
 
@@ -207,24 +206,24 @@ void PolicyFileWatcher::keep(const Files& files) {
   if (status.ok()) return;
   // The runtime works without it, so this is logged only once.
   keeping_ = false;
-  parts_.log->announce(Level::warning, "policy.not_kept", std::string(status.message()));
+  log_.announce(Level::warning, "policy.not_kept", std::string(status.message()));
 }
 
 Status PolicyFileWatcher::load(const Files& files, std::string name, std::string origin) {
   PolicyDraft draft{{}, std::move(name), digest_of(files), std::move(origin)};
-  return parts_.sources->load(parse_files(files, *parts_.registry()), std::move(draft));
+  return store_.load(parse_files(files, *registry_.snapshot()), std::move(draft));
 }
 
 Result<PolicySet> PolicyFileWatcher::set_with(const Files& files, std::string name) const {
-  auto policy = parse_files(files, *parts_.registry());
+  auto policy = parse_files(files, *registry_.snapshot());
   if (!policy) return policy.error();
-  return parts_.sources->set_with(std::move(*policy), std::move(name));
+  return store_.set_with(std::move(*policy), std::move(name));
 }
 
 void PolicyFileWatcher::follow() {
   if (mode_.kind != Mode::Kind::hot_reload) return;
   const auto way = looking_ ? PathWatch::Way::looking : PathWatch::Way::kernel;
-  parts_.maintenance->add([this, way] {
+  maintenance_.add([this, way] {
     return std::make_unique<PolicyWatch>(mode_.config, way, *seen_.get(),
                                          [this](Result<Files> files) { reload(std::move(files)); });
   });
@@ -239,7 +238,7 @@ void PolicyFileWatcher::remember(const Files& files) {
 
 void PolicyFileWatcher::reload(Result<Files> files) {
   if (!files) {
-    (void)parts_.sources->load(files.error(), {{}, mode_.config, "", "file"});
+    (void)store_.load(files.error(), {{}, mode_.config, "", "file"});
     return;
   }
   remember(*files);
@@ -254,7 +253,7 @@ std::vector<Setting> PolicyFileWatcher::settings() const {
     lines.push_back(
         {"lockfile", mode_.lockfile, named ? mode_.lockfile_origin : "beside the policy file"});
   }
-  const PolicyState state = parts_.sources->state();
+  const PolicyState state = store_.state();
   if (!state.name.empty()) {
     const std::string expired =
         state.expired > 0 ? base::concat(", ", state.expired, " expired") : "";

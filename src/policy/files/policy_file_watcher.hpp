@@ -72,13 +72,10 @@ Result<std::string> find_platform(const std::string& named, const std::string& i
 class PolicyFileWatcher {
  public:
   using Files = std::vector<FileText>;
-  struct Parts {
-    PolicyStore* sources = nullptr;
-    base::Maintenance* maintenance = nullptr;
-    const base::EventLog* log = nullptr;
-    std::function<registry::RegistrySnapshotPtr()> registry;
-  };
-  explicit PolicyFileWatcher(Parts parts) : parts_(std::move(parts)) {}
+  /// All of them must outlive the watcher.
+  PolicyFileWatcher(PolicyStore& store, base::Maintenance& maintenance, const base::EventLog& log,
+                    const registry::SnapshotSource& registry)
+      : store_(store), maintenance_(maintenance), log_(log), registry_(registry) {}
 
   /// Reads the platform and policy files that the mode requires.
   Status start(const Mode& mode, const SourceOptions& options);
@@ -102,7 +99,10 @@ class PolicyFileWatcher {
   void reload(Result<Files> files);
   void remember(const Files& files);
 
-  Parts parts_;
+  PolicyStore& store_;
+  base::Maintenance& maintenance_;
+  const base::EventLog& log_;
+  const registry::SnapshotSource& registry_;
   Mode mode_;
   bool looking_ = false, keeping_ = true;
   /// Last contents read, for the watch that a forked child creates.
