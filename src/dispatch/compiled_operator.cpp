@@ -37,12 +37,12 @@ CompiledOperator::~CompiledOperator() {
   }
 }
 
-DecisionCache& CompiledOperator::space(uint32_t scope_serial, const LayerOf& layer_of) {
+DecisionCache& CompiledOperator::space(uint32_t scope_serial, const policy::ScopeTable& scopes) {
   Scoped* first = spaces_.load(std::memory_order_acquire);
   for (Scoped* at = first; at != nullptr; at = at->next) {
     if (at->serial == scope_serial) return *at->space;
   }
-  policy::PolicyLayerPtr layer = scope_serial == 0 ? nullptr : layer_of(scope_serial);
+  policy::PolicyLayerPtr layer = scope_serial == 0 ? nullptr : scopes.find(scope_serial);
   auto policy = policy::OperatorPolicy::compile(*sources_.policies, std::move(layer), sources_.op);
   auto made = std::make_unique<Scoped>(Scoped{
       scope_serial, std::make_unique<DecisionCache>(sources_, std::move(policy), ids_), first});

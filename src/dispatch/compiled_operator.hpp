@@ -8,6 +8,7 @@
 #include "dispatch/decide/decision_cache.hpp"
 #include "dispatch/plan/shape_checks.hpp"
 #include "dispatch/reclaim/reclaimer.hpp"
+#include "policy/rules/scope_table.hpp"
 
 namespace opmux::dispatch {
 
@@ -40,10 +41,8 @@ class CompiledOperator final : public Retired {
   uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   void set_epoch(uint64_t epoch) { epoch_.store(epoch, std::memory_order_release); }
 
-  /// The decisions under a scope, compiled on first use. `layer_of` returns the scope's policy; it
-  /// is not called for serial 0.
-  using LayerOf = std::function<policy::PolicyLayerPtr(uint32_t serial)>;
-  DecisionCache& space(uint32_t scope_serial, const LayerOf& layer_of);
+  /// The decisions under a scope of this table, compiled on first use. Serial 0: no scope.
+  DecisionCache& space(uint32_t scope_serial, const policy::ScopeTable& scopes);
 
   /// The decisions outside of scopes; null if there are none yet.
   const DecisionCache* unscoped() const;

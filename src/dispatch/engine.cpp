@@ -28,7 +28,7 @@ class RetiredPrepared final : public Retired {
 
 }  // namespace
 
-Engine::Engine(EngineParts parts) : parts_(std::move(parts)) {
+Engine::Engine(const EngineDependencies& dependencies) : dependencies_(dependencies) {
   base::at_fork_in_child([](void* self) { static_cast<Engine*>(self)->after_fork(); }, this);
 }
 
@@ -115,8 +115,8 @@ std::unique_ptr<CompiledOperator> Engine::compile(Published& published, const Pu
   auto own = std::make_shared<const policy::PolicySet>(all->part_for(name));
   return std::make_unique<CompiledOperator>(CompileInputs{
       op.record, std::move(own), all->hash_for(name), states_of(published, *op.record),
-      generation(), parts_.health, parts_.tuning, parts_.disabled, published.lock,
-      published.selector, parts_.taps, published.taps_version});
+      generation(), dependencies_.health, dependencies_.tuning, dependencies_.disabled,
+      published.lock, published.selector, dependencies_.taps, published.taps_version});
 }
 
 void Engine::replace(Published& published, const Published::Op& op,
@@ -158,7 +158,7 @@ void Engine::tell_if_waiting() {
   const size_t batches =
       published_.with([&](Published& published) { return published.reclaimer.waiting(); });
   if (batches < kManyRetired) return;
-  parts_.log->tell(Level::warning, "dispatch.retired_waiting", "", "", "", [&] {
+  dependencies_.log->tell(Level::warning, "dispatch.retired_waiting", "", "", "", [&] {
     const size_t marks =
         published_.with([](Published& published) { return published.reclaimer.blockers().size(); });
     return std::to_string(batches) + " retired snapshots cannot be freed because " +
@@ -177,7 +177,7 @@ Engine::Publication Engine::publish(Sources sources) {
     });
     published.lock = std::move(sources.lock);
     published.selector = std::move(sources.selector);
-    published.taps_version = parts_.taps == nullptr ? 0 : parts_.taps->version();
+    published.taps_version = dependencies_.taps == nullptr ? 0 : dependencies_.taps->version();
     std::vector<std::unique_ptr<Retired>> retired;
     for (const Published::Op& op : published.operators) {
       const CompiledOperator* state = op.slot->current.load(std::memory_order_relaxed);

@@ -12,30 +12,37 @@
 #include "base/clock.hpp"
 #include "base/event_log.hpp"
 #include "base/locks.hpp"
+#include "base/maintenance.hpp"
 #include "dispatch/call/call_frame.hpp"
 #include "dispatch/operator_slot.hpp"
 #include "dispatch/plan/plan_ids.hpp"
 #include "dispatch/reclaim/reclaimer.hpp"
+#include "policy/rules/scope_table.hpp"
 #include "registry/registry.hpp"
 
 namespace opmux::dispatch {
 
 struct BoundPlanState;
 
+/// Loads plugins on demand. Thread-safe.
+class PluginLoader {
+ public:
+  virtual ~PluginLoader() = default;
+  /// Loads the deferred plugins that implement this operator. Called only if the slot's
+  /// `plugins_wait` is set.
+  virtual void load_for(OperatorSlot& slot) = 0;
+};
+
 /// The services that an engine uses. All of them must outlive it.
-struct EngineParts {
+struct EngineDependencies {
   base::EventLog* log = nullptr;
   health::HealthView* health = nullptr;
   const tune::TuningView* tuning = nullptr;  ///< may be null
   const base::Clock* clock = nullptr;
-  /// Returns the policy of the scope with this serial; null if the scope has ended.
-  std::function<policy::PolicyLayerPtr(uint32_t serial)> scope_layer;
+  const policy::ScopeTable* scopes = nullptr;
   base::ThreadPool* threads = nullptr;  ///< for calls whose caller lends no threads; may be null
-  std::function<void()> on_cold_path;   ///< called on every slow-path call; may be empty
-  /// Loads the deferred plugins that implement this operator. Called only if the slot's
-  /// `plugins_wait` is set.
-  std::function<void(OperatorSlot& slot)> load_waiting = {};
-  std::function<void(const FailedCall& call)> on_failed = {};  ///< may be empty
+  base::Maintenance* maintenance = nullptr;  ///< revived on every slow-path call
+  FailureObserver* failures = nullptr;       ///< may be null
   bool disabled = false;
   const TapView* taps = nullptr;  ///< may be null
 };
@@ -53,12 +60,16 @@ struct ImplementationStats {
 /// into the OperatorSlots, and gives the old ones to the Reclaimer.
 class Engine {
  public:
-  explicit Engine(EngineParts parts);
+  explicit Engine(const EngineDependencies& dependencies);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  const EngineParts& parts() const { return parts_; }
+  const EngineDependencies& dependencies() const { return dependencies_; }
+
+  /// Sets the loader of deferred plugins. Must be called before a slot's `plugins_wait` is set.
+  void attach(PluginLoader& plugins) { plugins_ = &plugins; }
+  PluginLoader& plugins() const { return *plugins_; }
 
   /// The inputs from which operator states are compiled.
   struct Sources {
@@ -158,7 +169,8 @@ class Engine {
 
   void after_fork();
 
-  EngineParts parts_;
+  const EngineDependencies dependencies_;
+  PluginLoader* plugins_ = nullptr;
   std::atomic<uint64_t> generation_{0};
   OperatorNames names_;
   base::Published<policy::PolicySet> policies_;

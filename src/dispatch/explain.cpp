@@ -129,7 +129,8 @@ std::shared_ptr<const policy::OperatorPolicy> latest_words(const OperatorSlot& s
   if (latest->hash_for(slot.schema->name) != sources.policy_hash) return nullptr;
   const auto serial = static_cast<uint32_t>(context >> 32);
   return policy::OperatorPolicy::compile(
-      *latest, serial == 0 ? nullptr : slot.engine->parts().scope_layer(serial), sources.op);
+      *latest, serial == 0 ? nullptr : slot.engine->dependencies().scopes->find(serial),
+      sources.op);
 }
 
 }  // namespace

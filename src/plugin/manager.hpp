@@ -22,7 +22,7 @@ namespace opmux::plugin {
 
 /// The plugins of one runtime. Those of the installation are loaded at once. Others are probed in a
 /// child process and loaded when a decision could use them. Thread-safe.
-class PluginManager final : public policy::DeferredPlugins {
+class PluginManager final : public policy::DeferredPlugins, public dispatch::PluginLoader {
  public:
   /// All of them must outlive the manager.
   PluginManager(registry::Registry& registry, dispatch::Engine& engine, base::EventLog& log,
@@ -36,7 +36,7 @@ class PluginManager final : public policy::DeferredPlugins {
   void mark_waiting() override;
 
   /// Loads the deferred plugins that implement this operator, unless policy denies them.
-  void load_for(dispatch::OperatorSlot& slot);
+  void load_for(dispatch::OperatorSlot& slot) override;
   void warm_up() override;
 
   /// The reports of all plugins; loads deferred plugins first.

@@ -17,8 +17,8 @@ class SnapshotSource {
 class Publisher {
  public:
   virtual ~Publisher() = default;
-  /// Publishes the newest registry and policies; returns the new generation. Decisions are made
-  /// again before it returns, and these may run code of the program: call it without locks held.
+  /// Publishes the newest registry and policies; returns the new generation. It may run selectors
+  /// and verifiers of the program, so the caller must hold no lock that calls need.
   virtual uint64_t publish() = 0;
 };
 

@@ -27,14 +27,14 @@ void describe_divergence(const verify::Divergence& divergence, const CaptureRule
 /// Writes failed and diverging calls to the recordings folder of a runtime, on the thread that
 /// observed them. Each combination of implementation, class and reason is recorded once.
 /// Thread-safe.
-class CallRecorder final : public verify::DivergenceObserver {
+class CallRecorder final : public dispatch::FailureObserver, public verify::DivergenceObserver {
  public:
   /// If the folder in `options` is empty, nothing is recorded. The others must outlive the recorder.
   CallRecorder(base::EventLog& log, const registry::SnapshotSource& registry,
                const policy::PolicySource& policies, const RecordOptions& options);
 
   bool on() const { return !options_.folder.empty(); }
-  void note(const dispatch::FailedCall& call);
+  void note(const dispatch::FailedCall& call) override;
   /// Records a call whose result was wrong.
   void saw(const verify::Divergence& divergence) override;
   RecordState state() const;

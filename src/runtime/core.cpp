@@ -73,11 +73,10 @@ Core::Core(const Options& options, policy::Environment environment, const Record
                .health = &health_.view(),
                .tuning = nullptr,
                .clock = &clock_,
-               .scope_layer = [this](uint32_t serial) { return scopes_.find(serial); },
+               .scopes = &scopes_,
                .threads = &threads_,
-               .on_cold_path = [this] { maintenance_.revive(); },
-               .load_waiting = [this](dispatch::OperatorSlot& slot) { plugins_.load_for(slot); },
-               .on_failed = on_failed(),
+               .maintenance = &maintenance_,
+               .failures = recorder_.on() ? &recorder_ : nullptr,
                .disabled = environment_.disable,
                .taps = &shadow_}),
       listener_(
@@ -93,6 +92,7 @@ Core::Core(const Options& options, policy::Environment environment, const Record
       files_(sources_, maintenance_, log_, registry_) {
   health_.attach(engine_);
   shadow_.attach(engine_);
+  engine_.attach(plugins_);
   sources_.attach(publisher_, plugins_);
 }
 
@@ -112,11 +112,6 @@ Result<std::unique_ptr<Core>> Core::create(const Options& options) {
   std::unique_ptr<Core> core(new Core(options, std::move(*environment), *record));
   if (Status status = core->start(options); !status.ok()) return status;
   return core;
-}
-
-std::function<void(const dispatch::FailedCall&)> Core::on_failed() {
-  if (!recorder_.on()) return {};
-  return [this](const dispatch::FailedCall& call) { recorder_.note(call); };
 }
 
 Status Core::start(const Options& options) {

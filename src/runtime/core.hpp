@@ -78,7 +78,6 @@ class Core {
 
  private:
   Core(const Options& options, policy::Environment environment, const RecordOptions& record);
-  std::function<void(const dispatch::FailedCall&)> on_failed();
   Status start(const Options& options);
   void refuse_changes(bool on);
   Result<Lockfile> freeze_by_file(const std::string& path);

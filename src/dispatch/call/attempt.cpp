@@ -158,8 +158,9 @@ Next after(Code outcome, bool strict, bool retried, const registry::OperatorReco
 
 void tell_fallback(const OperatorSlot& slot, const registry::ImplementationRecord& implementation,
                    Code outcome, std::string_view why) {
-  slot.engine->parts().log->tell(Level::warning, "call.fell_back", slot.name(), implementation.id,
-                                 opmux::name_of(outcome), [&] { return std::string(why); });
+  slot.engine->dependencies().log->tell(Level::warning, "call.fell_back", slot.name(),
+                                        implementation.id, opmux::name_of(outcome),
+                                        [&] { return std::string(why); });
 }
 
 void count(ImplementationCounters& counters, Code outcome) {

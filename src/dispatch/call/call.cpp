@@ -196,7 +196,7 @@ Status::Detail* call_with_constants(OperatorSlot& slot, const CallSite& site,
 Status::Detail* call_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                           const CallSettings& given, CallReport* report) noexcept {
   const CallSite with_options = site.with_options();
-  const CallSettings settings = given.with_threads_of(slot.engine->parts().threads);
+  const CallSettings settings = given.with_threads_of(slot.engine->dependencies().threads);
   if (report == nullptr && has_line(*thread_block, slot)) [[likely]]
     return call_any_plan_with(slot, with_options, values, &settings);
   return call_slowly(slot, with_options, values, &settings, report);

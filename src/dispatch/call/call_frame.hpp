@@ -13,13 +13,20 @@
 
 namespace opmux::dispatch {
 
-/// Describes a call that returned `failed`, for EngineParts::on_failed. The handler runs before any
-/// fallback, while the arguments are valid.
+/// Describes a call that returned `failed`, for a FailureObserver.
 struct FailedCall {
   const registry::ImplementationRecord& implementation;
   const schema::Signature& signature;
   int32_t max_threads = 0;
   std::string_view says;  ///< error text of the implementation
+};
+
+/// Receives the calls that returned `failed`. Thread-safe.
+class FailureObserver {
+ public:
+  virtual ~FailureObserver() = default;
+  /// Called on the calling thread before any fallback runs, while the arguments are valid.
+  virtual void note(const FailedCall& call) = 0;
 };
 
 /// Wraps the kernel of an implementation to sample some of its calls (shadow check). Plans call the

@@ -27,7 +27,7 @@ class SlowCall {
       : slot_(slot),
         engine_(*slot.engine),
         settings_((settings != nullptr ? *settings : CallSettings())
-                      .with_threads_of(engine_.parts().threads)),
+                      .with_threads_of(engine_.dependencies().threads)),
         report_(report) {}
 
   Status run(const CallSite& site, const ArgValue* values, Failed* failed) {
@@ -51,7 +51,7 @@ class SlowCall {
   }
 
  private:
-  uint64_t now() const { return report_ == nullptr ? 0 : engine_.parts().clock->now_ns(); }
+  uint64_t now() const { return report_ == nullptr ? 0 : engine_.dependencies().clock->now_ns(); }
 
   DecisionCache::Answer choose() {
     space_ = &space_of(slot_, *state_, mark_.block().context);
@@ -61,24 +61,25 @@ class SlowCall {
         });
     if (answer.crowded) tell_crowding();
     if (!answer.cached) tell_oddities(slot_, *answer.choice);
-    if (engine_.parts().on_cold_path) engine_.parts().on_cold_path();
+    engine_.dependencies().maintenance->revive();
     return answer;
   }
 
   void tell_crowding() const {
     const DecisionCache::Crowding most = space_->crowding();
     const std::string impl = most.asked_by == nullptr ? "" : most.asked_by->id;
-    engine_.parts().log->tell(Level::warning, "dispatch.many_classes", slot_.name(), impl, "", [&] {
-      return base::concat("calls fall into more than ", ClassTable::kMany,
-                          " decision classes, because ",
-                          impl.empty() ? "a rule or the tuning" : "it", " distinguishes ",
-                          most.values, " values of ", schema::describe(state_->schema(), most.fact),
-                          " so far; each class costs one decision");
-    });
+    engine_.dependencies().log->tell(
+        Level::warning, "dispatch.many_classes", slot_.name(), impl, "", [&] {
+          return base::concat(
+              "calls fall into more than ", ClassTable::kMany, " decision classes, because ",
+              impl.empty() ? "a rule or the tuning" : "it", " distinguishes ", most.values,
+              " values of ", schema::describe(state_->schema(), most.fact),
+              " so far; each class costs one decision");
+        });
   }
 
   void tell_decision(const Evaluation& decision, const schema::Signature& signature) const {
-    base::EventLog& log = *engine_.parts().log;
+    base::EventLog& log = *engine_.dependencies().log;
     for (const CandidateVerdict& verdict : decision.verdicts) {
       if (verdict.accepted()) continue;
       log.tell(Level::debug, "dispatch.refused", slot_.name(), verdict.implementation->id,
@@ -133,11 +134,11 @@ class SlowCall {
           continue;
         }
       }
-      const uint64_t started = times(plan) ? engine_.parts().clock->now_ns() : 0;
+      const uint64_t started = times(plan) ? engine_.dependencies().clock->now_ns() : 0;
       const Attempt tried =
           failed != nullptr ? std::move(failed->attempt) : try_plan(plan, at != 0);
       if (started != 0 && failed == nullptr)
-        pass.took_ns = engine_.parts().clock->now_ns() - started;
+        pass.took_ns = engine_.dependencies().clock->now_ns() - started;
       failed = nullptr;
       if (tried.outcome == Code::ok) {
         if (plan.candidate->watch != nullptr) tell_health(plan, Code::ok, pass);
@@ -225,7 +226,7 @@ class SlowCall {
 
   std::string what_rests(const CandidateParts& candidate) const {
     const registry::ImplementationRecord& implementation = *candidate.implementation;
-    const std::string how = engine_.parts().health->remark(implementation, signature_);
+    const std::string how = engine_.dependencies().health->remark(implementation, signature_);
     return implementation.id + (how.empty() ? " has an open circuit breaker" : " is " + how);
   }
 
@@ -235,8 +236,8 @@ class SlowCall {
     const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
     const std::string text = what_rests(*plan.candidate);
     plan.candidate->counters->refused.fetch_add(1, std::memory_order_relaxed);
-    engine_.parts().log->tell(Level::warning, "call.fell_back", slot_.name(), implementation.id,
-                              "health.open", [&] { return text; });
+    engine_.dependencies().log->tell(Level::warning, "call.fell_back", slot_.name(),
+                                     implementation.id, "health.open", [&] { return text; });
     if (report_ != nullptr) {
       report_->fell_back = true;
       report_->reason = text;
@@ -246,7 +247,7 @@ class SlowCall {
 
   void tell_health(const RankedCandidate& plan, Code outcome, const health::Pass& pass) {
     const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
-    if (engine_.parts().health->on_outcome(implementation, signature_, outcome, pass))
+    if (engine_.dependencies().health->on_outcome(implementation, signature_, outcome, pass))
       engine_.health_changed(implementation);
   }
 
@@ -257,8 +258,8 @@ class SlowCall {
       state_->remember_decline(exact_hash(checked_.arguments),
                                plan.candidate->implementation->number);
     }
-    if (tried.outcome == Code::failed && engine_.parts().on_failed) {
-      engine_.parts().on_failed(
+    if (tried.outcome == Code::failed && engine_.dependencies().failures != nullptr) {
+      engine_.dependencies().failures->note(
           {*plan.candidate->implementation, signature_, settings_.max_threads, tried.text});
     }
     tell_health(plan, tried.outcome, pass);
@@ -300,7 +301,7 @@ bool no_output_element(const schema::Schema& schema, const schema::Arguments& ar
 void load_waiting_plugins(OperatorSlot& slot) {
   if (!slot.plugins_wait.load(std::memory_order_relaxed)) return;
   if ((own_thread_block().context & schema::kCapturing) != 0) return;
-  slot.engine->parts().load_waiting(slot);
+  slot.engine->plugins().load_for(slot);
 }
 
 Status too_deep(const OperatorSlot& slot) {
@@ -315,20 +316,20 @@ Status withdrawn(const OperatorSlot& slot) {
 
 void tell_oddities(const OperatorSlot& slot, const Decision& choice) {
   if (!choice.selector_problem.empty()) {
-    slot.engine->parts().log->tell(Level::warning, "selector.failed", slot.name(), "",
-                                   choice.selector_problem,
-                                   [&] { return choice.selector_problem; });
+    slot.engine->dependencies().log->tell(Level::warning, "selector.failed", slot.name(), "",
+                                          choice.selector_problem,
+                                          [&] { return choice.selector_problem; });
   }
   if (choice.deviation.empty()) return;
   const std::string impl =
       choice.plans.empty() ? "" : choice.plans.front().candidate->implementation->id;
-  slot.engine->parts().log->tell(
+  slot.engine->dependencies().log->tell(
       Level::warning, "lock.deviation", slot.name(), impl, choice.deviation,
       [&] { return choice.deviation + (impl.empty() ? "" : "; " + impl + " runs instead"); });
 }
 
 DecisionCache& space_of(const OperatorSlot& slot, CompiledOperator& state, uint64_t context) {
-  return state.space(static_cast<uint32_t>(context >> 32), slot.engine->parts().scope_layer);
+  return state.space(static_cast<uint32_t>(context >> 32), *slot.engine->dependencies().scopes);
 }
 
 Status check(const schema::Schema& schema, const CallSite& site, const ArgValue* values,

@@ -92,7 +92,7 @@ void BoundPlanState::reconsider() {
     Evaluation decision;
     decide(space.input(), signature, decision);
     next = state_after(decision);
-    const health::HealthView* health = slot->engine->parts().health;
+    const health::HealthView* health = slot->engine->dependencies().health;
     if (health != nullptr && health->watch(*implementation) != nullptr) {
       unwatched.store(next, std::memory_order_relaxed);
       if (next != PlanState::revoked) word = detail::HotPlan::kWatched;
@@ -116,7 +116,7 @@ Result<std::unique_ptr<BoundPlan>> BoundPlan::bind(OperatorSlot& slot, const Cal
   std::unique_ptr<BoundPlan> plan(new BoundPlan);
   plan->slot_ = &slot;
   plan->options_ = options;
-  plan->options_.settings = options.settings.with_threads_of(slot.engine->parts().threads);
+  plan->options_.settings = options.settings.with_threads_of(slot.engine->dependencies().threads);
   if (Status status = plan->decide(site, values); !status.ok()) return status;
   return plan;
 }
@@ -306,14 +306,14 @@ void BoundPlan::note_outcome(const registry::ImplementationRecord& implementatio
 
 void BoundPlan::tell_health(const registry::ImplementationRecord& implementation, Code outcome,
                             const health::Pass& pass) const {
-  const bool changed = slot_->engine->parts().health->on_outcome(
+  const bool changed = slot_->engine->dependencies().health->on_outcome(
       implementation, control_->signature(), outcome, pass);
   if (changed) slot_->engine->health_changed(implementation);
 }
 
 Status::Detail* BoundPlan::run_watched() noexcept {
   guarded_.error.text_size = 0;
-  const base::Clock& clock = *slot_->engine->parts().clock;
+  const base::Clock& clock = *slot_->engine->dependencies().clock;
   const bool stream = control_->implementation->backend->history() != nullptr;
   const uint64_t started = stream ? 0 : clock.now_ns();
   const int32_t outcome = guarded_.run(guarded_.user_data, &guarded_.call);
@@ -326,7 +326,7 @@ Status::Detail* BoundPlan::run_watched() noexcept {
 }
 
 void BoundPlan::tell_failed(std::string_view says) const {
-  if (!slot_->engine->parts().on_failed) return;
+  if (slot_->engine->dependencies().failures == nullptr) return;
   // Use the arguments of this call; the example's tensors may be freed.
   std::array<ArgValue, OPMUX_MAX_ARGS> values;
   guarded_.get_arguments(values.data());
@@ -334,7 +334,7 @@ void BoundPlan::tell_failed(std::string_view says) const {
   if (!check(*slot_->schema, guarded_.site, values.data(), checked).ok()) return;
   const schema::Signature signature{slot_->schema.get(), &checked.arguments, &checked.dims,
                                     static_cast<uint32_t>(control_->context), control_->tag};
-  slot_->engine->parts().on_failed(
+  slot_->engine->dependencies().failures->note(
       {*control_->implementation, signature, guarded_.call.max_threads, says});
 }
 
