@@ -1,9 +1,10 @@
-# Generates the source `output` from `template`, with a table entry for every *.schema file of a folder.
+# Generates the source `output` from `template`, with a table entry for every NAME/NAME.schema of a
+# folder.
 # The leading block of `#` lines is the summary of the operator. `#! data_checked` marks an operator
 # whose kernels validate data. `#! integer NAME` marks an output that is created with dtype i64 if the
 # caller does not pass one.
 function(opmux_embed_schemas folder template output)
-  file(GLOB files CONFIGURE_DEPENDS ${folder}/*.schema)
+  file(GLOB files CONFIGURE_DEPENDS ${folder}/*/*.schema)
   list(SORT files)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
   set(opmux_schema_entries "")

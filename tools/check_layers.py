@@ -4,7 +4,8 @@
 usage: check_layers.py [ROOT]
 
 The layers are the folders of src/; each public header in include/opmux belongs to one of them. A file
-may include its layer and the layers listed for it in MAY_INCLUDE, and no others.
+may include its layer and the layers listed for it in MAY_INCLUDE, and no others. A file of operators/ has
+a role, which OPERATOR_ROLES maps to the rules of a backend or of a layer.
 """
 import pathlib
 import re
@@ -90,6 +91,14 @@ PUBLIC = {
     "conformance.hpp": "conformance",
 }
 
+# Roles of operators/NAME/ROLE.cpp and operators/common/ROLE/*: which rules such a file follows. A file may
+# also include the headers of operators/common/ROLE.
+OPERATOR_ROLES = {
+    "reference": "backends/reference",
+    "tolerance": "src/verify",
+    "cases": "src/conformance",
+}
+
 BACKEND_PUBLIC = {"abi.h", "plugin.hpp"}
 COMMON_PUBLIC = {"abi.h"}
 CLI_INTERNAL = {  # compiled into the command as well
@@ -121,9 +130,19 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SUFFIXES = {".h", ".hpp", ".c", ".cpp"}
 
 
+def role_of(path):
+    """The role of a file of operators/, or None if its name has no role."""
+    in_common = path.parts[1] == "common" and len(path.parts) > 3
+    role = path.parts[2] if in_common else path.stem
+    return role if role in OPERATOR_ROLES else None
+
+
 def unit_of(path):
-    """The unit of a file: src/tensor, backends/simd, cli, python, include/opmux."""
+    """The unit of a file: src/schema, backends/simd, cli, python, include/opmux. A file of operators/ has
+    the unit of its role."""
     parts = path.parts
+    if parts[0] == "operators":
+        return OPERATOR_ROLES[role_of(path)]
     depth = 1 if parts[0] in ("cli", "python") else 2
     return "/".join(parts[:depth])
 
@@ -164,11 +183,25 @@ def public_name(path):
 def layer_of(path):
     if path.parts[0] == "include":
         return PUBLIC.get(public_name(path))
-    return path.parts[1]
+    return unit_of(path).split("/")[1]
+
+
+def judge_operators(path, target):
+    """Why `path` may not include `target`, a file of operators/; None if it may."""
+    role = role_of(target)
+    if target.parts[1] != "common" or role is None:
+        return f"{path.parts[0]} may not include operators/{target.parts[1]}"
+    from_operators = path.parts[0] == "operators"
+    if OPERATOR_ROLES[role] == unit_of(path) and (from_operators or role == "reference"):
+        return None
+    who = role_of(path) if from_operators else unit_of(path)
+    return f"{who} may not include operators/common/{role}"
 
 
 def judge_internal(path, target):
     """Why `path` may not include `target`, a file of the tree outside include/; None if it may."""
+    if target.parts[0] == "operators":
+        return judge_operators(path, target)
     own, other = unit_of(path), unit_of(target)
     if own == other and own != "include/opmux":
         return None
@@ -176,7 +209,7 @@ def judge_internal(path, target):
         return None
     if own == "cli" and str(target) in CLI_INTERNAL:
         return None
-    if path.parts[0] == "src" and target.parts[0] == "src":
+    if own.startswith("src/") and other.startswith("src/"):
         return judge_layer(layer_of(path), layer_of(target))
     return f"{own} may not include {other}"
 
@@ -211,6 +244,10 @@ def check_file(root, path):
     if path.parts[0] == "src" and path.parts[1] not in MAY_INCLUDE:
         yield f"{path}: unknown layer: give it a line in MAY_INCLUDE of check_layers.py"
         return
+    if path.parts[0] == "operators" and role_of(path) is None:
+        if path.name != "test.cpp":
+            yield f"{path}: unknown role: give it a line in OPERATOR_ROLES of check_layers.py"
+        return
     text = (root / path).read_text(encoding="utf-8")
     for number, line in enumerate(text.splitlines(), 1):
         match = INCLUDE.match(line)
@@ -220,7 +257,7 @@ def check_file(root, path):
 
 
 def sources(root):
-    for top in ("include", "src", "backends", "cli", "python"):
+    for top in ("include", "src", "backends", "operators", "cli", "python"):
         for file in sorted((root / top).rglob("*")):
             path = file.relative_to(root)
             if file.suffix in SUFFIXES and (len(path.parts) > 2 or top == "cli"):

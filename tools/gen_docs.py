@@ -5,7 +5,7 @@ usage: gen_docs.py [--check] [ROOT]
 
 The text between `<!-- generated NAME [WORD] -->` and `<!-- end -->` in a page is replaced:
 
-    arguments OP        the argument table of operators/OP.schema
+    arguments OP        the argument table of operators/OP/OP.schema
     python OP           how the operator is called from Python
     dimensions OP       the arguments in which its named dimensions occur
     implementations OP  the implementations that `opmux list` shows
@@ -88,10 +88,10 @@ class Argument:
 
 
 class Schema:
-    """Parsed operators/OP.schema."""
+    """Parsed operators/OP/OP.schema."""
 
     def __init__(self, root, op):
-        lines = (root / "operators" / f"{op}.schema").read_text().splitlines()
+        lines = (root / "operators" / op / f"{op}.schema").read_text().splitlines()
         self.op = op
         self.text = [line for line in lines if not line.startswith("#")]
         self.summary = " ".join(line[2:] for line in lines if line.startswith("# "))
@@ -99,7 +99,7 @@ class Schema:
         match = re.fullmatch(rf"{op}\((.*)\)(?: where (.*))?",
                              " ".join(line.strip() for line in self.text))
         if match is None:
-            raise ValueError(f"cannot parse operators/{op}.schema")
+            raise ValueError(f"cannot parse operators/{op}/{op}.schema")
         self.arguments = [Argument(part) for part in split_outside(match[1])]
         self.where = match[2] or ""
 
@@ -121,7 +121,7 @@ class Schema:
 
 
 def operators(root):
-    return sorted(path.stem for path in (root / "operators").glob("*.schema"))
+    return sorted(path.stem for path in (root / "operators").glob("*/*.schema"))
 
 
 def arguments_table(root, op):

@@ -116,7 +116,7 @@ def method_of(info: opmux.OperatorInfo) -> str:
 
 def standard() -> list[opmux.OperatorInfo]:
     """The operators of operators/, by name."""
-    names = {file.stem for file in (ROOT / "operators").glob("*.schema")}
+    names = {file.stem for file in (ROOT / "operators").glob("*/*.schema")}
     return [info for info in opmux.list_operators() if info.name in names]
 
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "conformance/draft.hpp"
 
 namespace opmux::conformance {
 
-/// Knowledge about an operator that its schema does not express. One file per operator.
+/// Knowledge about an operator that its schema does not express. operators/NAME/cases.cpp defines
+/// the shaper of a standard operator.
 struct Shaper {
   std::string_view op;
   /// Sets sizes, dtypes, presence and scalars that depend on each other.
@@ -17,7 +19,15 @@ struct Shaper {
   std::string_view batch = {};
 };
 
-/// The shaper of an operator, or the generic one for operators that the suite does not know.
+/// Returns the shaper of a standard operator. For operators without a cases.cpp, such as those of
+/// plugins, returns a generic shaper, which draws from the schema alone.
 const Shaper& find_shaper(std::string_view op);
+
+namespace operators {
+
+/// The shapers of every folder of operators/ with a cases.cpp; the build generates this table.
+std::vector<Shaper> standard_shapers();
+
+}  // namespace operators
 
 }  // namespace opmux::conformance

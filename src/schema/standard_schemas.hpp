@@ -5,7 +5,7 @@
 
 namespace opmux::schema {
 
-/// A standard operator of opmux; the build generates these from operators/<name>.schema.
+/// A standard operator of opmux; the build generates these from operators/NAME/NAME.schema.
 struct StandardSchema {
   std::string_view name;
   std::string_view text;     ///< the whole file

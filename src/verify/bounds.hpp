@@ -44,8 +44,8 @@ double rounded(double value, DType dtype);
 double read_element(const std::byte* at, DType dtype);
 void write_element(std::byte* at, DType dtype, double value);
 
-/// The error bounds of one operator: how far a correct result may differ from the reference. Each
-/// operator has a file in verify/operators.
+/// The error bounds of one operator: how far a correct result may differ from the reference.
+/// operators/NAME/tolerance.cpp defines those of a standard operator.
 struct Bounds {
   std::string_view op;
   /// Sets the error bound of each output element for a correct computation in f32; see
@@ -56,9 +56,16 @@ struct Bounds {
   bool (*sees_rounding)(const CallView& c, std::string_view output) = nullptr;
 };
 
-/// Returns the bounds of a standard operator. For other operators, of which only the schema is
-/// known, returns a generic bound: 2^-10 of the largest element of the same output.
+/// Returns the bounds of a standard operator. For operators without a tolerance.cpp, such as those
+/// of plugins, returns a generic bound: 2^-10 of the largest element of the same output.
 const Bounds& find_bounds(std::string_view op);
+
+namespace operators {
+
+/// The bounds of every folder of operators/ with a tolerance.cpp; the build generates this table.
+std::vector<Bounds> standard_bounds();
+
+}  // namespace operators
 
 inline constexpr double kUnit = 0x1p-24;        ///< unit roundoff of f32
 inline constexpr double kSmallest = 0x1p-126;   ///< smaller f32 values may be flushed to zero

@@ -83,6 +83,27 @@ class Layers(unittest.TestCase):
              "backends/simd/a.cpp:5: backends/simd may not include src/base",
              "backends/simd/a.cpp:6: backends may not include opmux/tensor.hpp"])
 
+    def test_gives_the_files_of_an_operator_the_layer_of_their_role(self):
+        self.assertEqual(self.problems({
+            "operators/twice/reference.cpp": "#include <opmux/plugin.hpp>\n"
+                                             '#include "backends/common/c.hpp"\n'
+                                             '#include "operators/common/reference/r.hpp"\n'
+                                             '#include "verify/v.hpp"\n',
+            "operators/twice/tolerance.cpp": '#include "verify/v.hpp"\n'
+                                             '#include "operators/common/tolerance/t.hpp"\n'
+                                             '#include "dispatch/d.hpp"\n',
+            "operators/twice/cases.cpp": '#include "conformance/k.hpp"\n#include "verify/v.hpp"\n'
+                                         '#include "operators/common/tolerance/t.hpp"\n',
+            "operators/twice/helper.hpp": "", "operators/twice/test.cpp": "",
+            "operators/common/reference/r.hpp": "", "operators/common/tolerance/t.hpp": "",
+            "backends/common/c.hpp": "", "src/conformance/k.hpp": "", "src/dispatch/d.hpp": "",
+            "src/verify/v.hpp": '#include "operators/common/tolerance/t.hpp"\n',
+        }), ["src/verify/v.hpp:1: src/verify may not include operators/common/tolerance",
+             "operators/twice/cases.cpp:3: cases may not include operators/common/tolerance",
+             "operators/twice/helper.hpp: unknown role: give it a line in OPERATOR_ROLES of check_layers.py",
+             "operators/twice/reference.cpp:4: backends/reference may not include src/verify",
+             "operators/twice/tolerance.cpp:3: verify may not include dispatch"])
+
     def test_keeps_the_command_on_public_headers_and_shared_words(self):
         self.assertEqual(self.problems({
             "cli/main.cpp": '#include <CLI/CLI.hpp>\n#include <opmux/opmux.hpp>\n#include "x.hpp"\n'

@@ -10,7 +10,7 @@ namespace {
 
 // The text of a schema file without comments, with single spaces.
 std::string schema_text(const std::string& op) {
-  std::ifstream file(OPMUX_TEST_OPERATORS "/" + op + ".schema");
+  std::ifstream file(OPMUX_TEST_OPERATORS "/" + op + "/" + op + ".schema");
   std::string text;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("#")) continue;
