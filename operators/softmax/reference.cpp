@@ -4,7 +4,7 @@
 
 #include "backends/common/rows.hpp"
 #include "backends/common/sum.hpp"
-#include "backends/reference/implementations.hpp"
+#include "operators/common/reference/shared.hpp"
 
 namespace opmux::backends::reference {
 

@@ -7,7 +7,7 @@
 #include "backends/common/philox.hpp"
 #include "backends/common/rows.hpp"
 #include "backends/common/sampling.hpp"
-#include "backends/reference/implementations.hpp"
+#include "operators/common/reference/shared.hpp"
 
 namespace opmux::backends::reference {
 namespace {

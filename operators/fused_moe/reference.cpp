@@ -4,7 +4,7 @@
 #include "backends/common/expert_choices.hpp"
 #include "backends/common/panel.hpp"
 #include "backends/common/rows.hpp"
-#include "backends/reference/implementations.hpp"
+#include "operators/common/reference/shared.hpp"
 
 namespace opmux::backends::reference {
 namespace {

@@ -1,5 +1,5 @@
 #include "backends/common/activation.hpp"
-#include "backends/reference/implementations.hpp"
+#include "operators/common/reference/shared.hpp"
 
 namespace opmux::backends::reference {
 

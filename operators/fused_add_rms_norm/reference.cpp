@@ -1,5 +1,5 @@
 #include "backends/common/rows.hpp"
-#include "backends/reference/implementations.hpp"
+#include "operators/common/reference/shared.hpp"
 
 namespace opmux::backends::reference {
 namespace {

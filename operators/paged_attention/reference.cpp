@@ -3,8 +3,8 @@
 
 #include "backends/common/paged.hpp"
 #include "backends/common/rows.hpp"
-#include "backends/reference/attend.hpp"
-#include "backends/reference/implementations.hpp"
+#include "operators/common/reference/attend.hpp"
+#include "operators/common/reference/shared.hpp"
 
 namespace opmux::backends::reference {
 namespace {

@@ -1,6 +1,6 @@
 #include "backends/common/panel.hpp"
 #include "backends/common/rows.hpp"
-#include "backends/reference/implementations.hpp"
+#include "operators/common/reference/shared.hpp"
 
 namespace opmux::backends::reference {
 namespace {

@@ -1,8 +1,8 @@
-#include "backends/reference/attend.hpp"
+#include "operators/common/reference/attend.hpp"
 
 #include <algorithm>
 
-#include "backends/reference/implementations.hpp"
+#include "operators/common/reference/shared.hpp"
 
 namespace opmux::backends::reference {
 namespace {

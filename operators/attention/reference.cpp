@@ -1,7 +1,7 @@
 #include "backends/common/attention_mask.hpp"
 #include "backends/common/rows.hpp"
-#include "backends/reference/attend.hpp"
-#include "backends/reference/implementations.hpp"
+#include "operators/common/reference/attend.hpp"
+#include "operators/common/reference/shared.hpp"
 
 namespace opmux::backends::reference {
 namespace {

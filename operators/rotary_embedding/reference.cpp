@@ -2,7 +2,7 @@
 
 #include "backends/common/checked_indices.hpp"
 #include "backends/common/rows.hpp"
-#include "backends/reference/implementations.hpp"
+#include "operators/common/reference/shared.hpp"
 
 namespace opmux::backends::reference {
 namespace {

@@ -1,6 +1,7 @@
 // The reference backend: it defines the meaning of each operator with plain loops. It takes f32,
-// f16 and bf16 in any mixture and with any strides, computes in f32 and rounds once. One operator
-// per file.
+// f16 and bf16 in any mixture and with any strides, computes in f32 and rounds once.
+// operators/NAME/reference.cpp implements one operator; this header has the functions that they
+// share.
 #pragma once
 
 #include <opmux/plugin.hpp>
@@ -9,24 +10,9 @@
 
 namespace opmux::backends::reference {
 
-plugin::Impl rms_norm();
-plugin::Impl fused_add_rms_norm();
-plugin::Impl layer_norm();
-plugin::Impl silu_and_mul();
-plugin::Impl gelu_and_mul();
-plugin::Impl rotary_embedding();
-plugin::Impl softmax();
-plugin::Impl matmul();
-plugin::Impl linear();
-plugin::Impl embedding();
-plugin::Impl reshape_and_cache();
-plugin::Impl attention();
-plugin::Impl paged_attention();
-plugin::Impl topk_softmax();
-plugin::Impl fused_moe();
-plugin::Impl linear_w8a8();
-plugin::Impl linear_w4a16();
-plugin::Impl sample();
+// The implementations of every folder of operators/ with a reference.cpp; the build generates this
+// table.
+std::vector<plugin::Impl> implementations();
 
 // Common declarations of all reference implementations: variant name, float tensors on the CPU, and
 // flags. They are deterministic and batch invariant because each row is computed alone and in a

@@ -5,7 +5,7 @@
 
 #include "backends/common/quantize.hpp"
 #include "backends/common/rows.hpp"
-#include "backends/reference/implementations.hpp"
+#include "operators/common/reference/shared.hpp"
 
 namespace opmux::backends::reference {
 namespace {

@@ -4,7 +4,7 @@
 #include "backends/common/descending.hpp"
 #include "backends/common/integers.hpp"
 #include "backends/common/rows.hpp"
-#include "backends/reference/implementations.hpp"
+#include "operators/common/reference/shared.hpp"
 
 namespace opmux::backends::reference {
 namespace {

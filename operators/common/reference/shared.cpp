@@ -1,8 +1,9 @@
+#include "operators/common/reference/shared.hpp"
+
 #include <cmath>
 
 #include "backends/common/rows.hpp"
 #include "backends/common/sum.hpp"
-#include "backends/reference/implementations.hpp"
 
 namespace opmux::backends::reference {
 

@@ -3,7 +3,7 @@
 #include "backends/common/nibbles.hpp"
 #include "backends/common/panel.hpp"
 #include "backends/common/rows.hpp"
-#include "backends/reference/implementations.hpp"
+#include "operators/common/reference/shared.hpp"
 
 namespace opmux::backends::reference {
 namespace {
