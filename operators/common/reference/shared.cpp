@@ -1,6 +1,8 @@
 #include "operators/common/reference/shared.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "backends/common/rows.hpp"
 #include "backends/common/sum.hpp"
@@ -49,6 +51,21 @@ void NormWeight::normalize(std::vector<float>& row, float eps) const {
     });
   }
   for (size_t i = 0; i < row.size(); ++i) row[i] *= values_[i];
+}
+
+// A row in which every element is -inf (everything masked) becomes zeros. A NaN anywhere makes the
+// whole row NaN.
+void softmax_row(std::vector<float>& row, float scale) {
+  float largest = -std::numeric_limits<float>::infinity();
+  for (float& value : row) {
+    value *= scale;
+    largest = std::max(largest, value);
+  }
+  const float shift = largest == -std::numeric_limits<float>::infinity() ? 0 : largest;
+  for (float& value : row) value = std::exp(value - shift);
+  const float sum = pairwise_sum(0, int64_t(row.size()), [&](int64_t i) { return row[size_t(i)]; });
+  const float factor = sum == 0 ? 0 : 1 / sum;
+  for (float& value : row) value *= factor;
 }
 
 void gate_rows(const plugin::TensorArg& y, const plugin::TensorArg& x, float (*activation)(float)) {
