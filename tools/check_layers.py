@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """Fails on an #include that the layering rules forbid.
 
-usage: check_layers.py [ROOT]
+usage: check_layers.py [--count] [ROOT]
+
+With --count it prints the size of the tree beside the size before the restructuring and the aim, and
+fails if a folder of src/ has too many files without sub-folders; tools/tree_counts.py says how each
+number is counted.
 
 The layers are the folders of src/; each public header in include/opmux belongs to one of them. A file
 may include its layer and the layers listed for it in MAY_INCLUDE, and no others. A file of operators/ has
@@ -10,6 +14,8 @@ a role, which OPERATOR_ROLES maps to the rules of a backend or of a layer.
 import pathlib
 import re
 import sys
+
+import tree_counts
 
 MAY_INCLUDE = {
     "base": "",
@@ -270,7 +276,13 @@ def check_tree(root):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[1])
+    arguments = [argument for argument in sys.argv[1:] if argument != "--count"]
+    root = pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).parents[1]).resolve()
+    if len(arguments) < len(sys.argv) - 1:
+        problems = tree_counts.print_table(root)
+        for problem in problems:
+            print(problem)
+        return 1 if problems else 0
     files, problems = check_tree(root)
     for problem in problems:
         print(problem)

@@ -23,6 +23,7 @@ check_prose, check_skips = load("check_prose"), load("check_skips")
 import check_layers  # noqa: E402
 import check_sources  # noqa: E402
 import check_symbols  # noqa: E402
+import tree_counts  # noqa: E402
 
 
 class Layers(unittest.TestCase):
@@ -114,6 +115,81 @@ class Layers(unittest.TestCase):
     def test_keeps_third_party_libraries_out_of_the_library(self):
         self.assertEqual(self.problems({"src/runtime/a.cpp": "#include <nlohmann/json.hpp>\n"}),
                          ["src/runtime/a.cpp:1: src/runtime may not include the library nlohmann"])
+
+
+class Counts(unittest.TestCase):
+    def test_types_at_namespace_and_class_level_are_counted(self):
+        self.assertEqual(tree_counts.types_of("""
+            // struct Commented {};
+            #define MACRO struct Macro {}
+            namespace a { namespace {
+            struct Forward;
+            template <class T, typename U = std::vector<T>>
+            class OPMUX_API Outer final : public Base<T> {
+             public:
+              enum class Inner : std::uint8_t { one, two };
+              struct alignas(64) Nested { int x = 1; };
+              Outer() : x_{1} { struct Local {}; }
+              struct Forward make(struct Forward f) { return Forward{f}; }
+              struct { int unnamed; } member_;
+            };
+            template <> struct Outer<int> { };
+            using Alias = Outer<int>;
+            union Either { int i; };
+            const char* text = "struct Quoted {";
+            }}
+            extern "C" { typedef struct c_tag { int x; } c_tag; typedef struct { int y; } c_name; }
+            """), ["Outer", "Inner", "Nested", "Either", "c_tag", "c_name"])
+
+    def test_comments_after_code_count_and_slashes_in_strings_do_not(self):
+        self.assertEqual(tree_counts.comment_share([
+            "// one\n\nint x;  // two\n/* three\n   four */\nauto url = \"http://x\";\n"
+            "int y;\nint z;\nint w;\n"]), 0.5)
+
+    def table(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                path = pathlib.Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            command = [sys.executable, "-B", str(TOOLS / "check_layers.py"), "--count", folder]
+            ended = subprocess.run(command, capture_output=True, text=True)
+        rows = {}
+        for line in ended.stdout.splitlines()[1:]:
+            name, _, rest = line.strip().partition("  ")
+            rows.setdefault(name, (rest.split() or [""])[0])
+        return ended.returncode, ended.stdout, rows
+
+    def test_the_table_counts_a_small_tree(self):
+        code, out, rows = self.table({
+            "src/base/a.hpp": "struct A {};\n", "src/base/a.cpp": '#include "base/a.hpp"\n' * 50,
+            "src/base/b.hpp": "enum class B {};\n",
+            "src/dispatch/c.cpp": '#include "base/a.hpp"\n#include "base/b.hpp"\n',
+            "src/dispatch/d.cpp": '#include "base/b.hpp"\n',
+            "include/opmux/x.hpp": "struct X {};  // used\n",
+            "include/opmux/y.h": "typedef struct y { int n; } y;\n",
+            "include/opmux/plugin/z.hpp": "struct Z {};\n",
+            "include/opmux/detail/w.hpp": "struct W {};\n",
+        })
+        self.assertEqual(code, 0, out)
+        self.assertEqual(rows["source files in src/"], "5")
+        self.assertEqual(rows["median lines"], "1")
+        self.assertEqual(rows["share under 40 lines"], "80")
+        self.assertEqual(rows["types in src/"], "2")
+        self.assertEqual(rows["public headers"], "2")
+        self.assertEqual(rows["public types"], "1")
+        self.assertEqual(rows["apart: structs of *.h"], "1")
+        self.assertEqual(rows["apart: plugin/"], "1")
+        self.assertEqual(rows["single-user headers (of 2)"], "1")  # a.hpp: a.cpp is its source
+        self.assertEqual(rows["comments in public headers"], "25")
+        self.assertEqual(rows["folders over 25 files, flat"], "0")
+
+    def test_a_wide_folder_without_sub_folders_fails(self):
+        wide = {f"src/base/f{number}.cpp": "" for number in range(26)}
+        code, out, _ = self.table(wide)
+        self.assertEqual(code, 1)
+        self.assertIn("src/base has 26 files and no sub-folder", out)
+        self.assertEqual(self.table(wide | {"src/base/part/a.cpp": ""})[0], 0)
 
 
 class Symbols(unittest.TestCase):
