@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
@@ -23,7 +24,9 @@ check_prose, check_skips = load("check_prose"), load("check_skips")
 import check_layers  # noqa: E402
 import check_sources  # noqa: E402
 import check_symbols  # noqa: E402
+import gen_walks  # noqa: E402
 import tree_counts  # noqa: E402
+from walks import Step  # noqa: E402
 
 
 class Layers(unittest.TestCase):
@@ -190,6 +193,44 @@ class Counts(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("src/base has 26 files and no sub-folder", out)
         self.assertEqual(self.table(wide | {"src/base/part/a.cpp": ""})[0], 0)
+
+
+class Walks(unittest.TestCase):
+    FILES = {
+        "src/policy/a.cpp": "void Store::put() { parts_.publish(); check(); }\n"
+                            "void check() { if (other()) { return; } }\n",
+        "src/runtime/b.cpp": "Core::Core() : store_({.publish = [this] { publish(); }}), n_{1} {}\n"
+                             "void Core::publish() const { epoch.store(1); }  // mentions other()\n",
+        "src/dispatch/c.hpp": "class Slot final {\n  void look() { return epoch.load(); }\n};\n",
+    }
+    PUT = Step("src/policy/a.cpp", "Store::put", "")
+
+    def walk(self, *steps):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in self.FILES.items():
+                path = pathlib.Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            with unittest.mock.patch.object(gen_walks, "ROOT", pathlib.Path(folder)):
+                return gen_walks.Walk("", "", [self.PUT, *steps])
+
+    def test_linked_steps_are_accepted_and_a_call_up_is_named(self):
+        walk = self.walk(Step("src/policy/a.cpp", "check", ""),
+                         Step("src/runtime/b.cpp", "Core::publish", "", after="Store::put",
+                              via="publish", wired="src/runtime/b.cpp"),
+                         Step("src/dispatch/c.hpp", "Slot::look", "", shares="epoch"))
+        self.assertEqual(walk.problems, [])
+        self.assertEqual([step.function for _, _, step in walk.up], ["Core::publish"])
+        self.assertEqual(len(walk.files()), 3)
+
+    def test_a_function_that_is_only_called_is_not_defined(self):
+        self.assertEqual(self.walk(Step("src/policy/a.cpp", "other", "")).problems,
+                         ["src/policy/a.cpp does not define other"])
+
+    def test_steps_without_a_link_are_named(self):
+        self.assertEqual(self.walk(Step("src/dispatch/c.hpp", "Slot::look", "")).problems,
+                         ["Store::put in src/policy/a.cpp is not linked to Slot::look in "
+                          "src/dispatch/c.hpp"])
 
 
 class Symbols(unittest.TestCase):
