@@ -166,7 +166,7 @@ class Walk:
 
     def page(self):
         yield f"## {self.title}\n\n{self.intro}\n"
-        yield "| | file | function | what happens |\n|---|---|---|---|"
+        yield "| | file | function | step |\n|---|---|---|---|"
         shown = None
         for number, step in enumerate(self.steps, 1):
             file = "" if step.file == shown else f"[`{step.file}`](../../{step.file})"

@@ -76,8 +76,7 @@ POLICY_FILE = [
     Step(STORE, "PolicyStore::put", "asks the validators of the program and gives the text a version"),
     Step(STORE, "PolicyStore::change", "replaces the file's layer, or leaves everything unchanged"),
     Step("src/policy/policy_check.cpp", "dry_run",
-         "decides for every operator that the policy concerns, so that none is left without an "
-         "implementation"),
+         "refuses the policy if it leaves an operator without an implementation"),
     Step(CORE, "Core::publish", "collects registry, policies, lock and selector",
          after="PolicyStore::put", via="publish", wired=CORE),
     Step(ENGINE, "Engine::publish", "finds the operators whose policy hash differs"),

@@ -2,6 +2,7 @@
 import importlib.machinery
 import importlib.util
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -231,6 +232,33 @@ class Walks(unittest.TestCase):
         self.assertEqual(self.walk(Step("src/dispatch/c.hpp", "Slot::look", "")).problems,
                          ["Store::put in src/policy/a.cpp is not linked to Slot::look in "
                           "src/dispatch/c.hpp"])
+
+
+class Contributing(unittest.TestCase):
+    PAGE = (TOOLS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+    def test_the_tree_has_every_folder(self):
+        tree = re.search(r"^## The tree\n+```\n(.*?)^```", self.PAGE, re.S | re.M)[1]
+        listed, path = set(), []
+        for line in tree.splitlines():
+            name = line.split()[0].rstrip("/")
+            path = [*path[:(len(line) - len(line.lstrip())) // 2], name]
+            listed.add("/".join(path))
+        root, src = TOOLS.parent, TOOLS.parent / "src"
+        folders = [folder for folder in root.iterdir() if folder.is_dir()
+                   and not folder.name.startswith((".", "_")) and folder.name != "build"]
+        folders += [folder for folder in src.rglob("*") if folder.is_dir()]
+        names = {str(folder.relative_to(root)) for folder in folders} - {"include"}
+        self.assertEqual(names - listed, set())
+        self.assertEqual({name for name in listed if not (root / name).is_dir()}, set())
+
+    def test_the_recipes_name_files_that_exist(self):
+        recipes = self.PAGE.partition("## Recipes")[2].partition("## Code style")[0]
+        paths = {path for path in re.findall(r"`([\w./]+/[\w./]*)(?: --\w+)?`", recipes)
+                 if "NAME" not in path}
+        self.assertGreater(len(paths), 40)
+        self.assertEqual({path for path in paths if not (TOOLS.parent / path).exists()
+                          and not (TOOLS.parent / "include" / path).exists()}, set())
 
 
 class Symbols(unittest.TestCase):
