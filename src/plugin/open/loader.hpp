@@ -7,6 +7,7 @@
 #include <opmux/abi.h>
 
 #include "plugin/open/library.hpp"
+#include "plugin/open/loaded_plugin.hpp"
 #include "plugin/probe/probe.hpp"
 #include "plugin/trust/checked_file.hpp"
 #include "registry/registry.hpp"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "plugin/host.hpp"
-#include "plugin/open/library.hpp"
+#include "plugin/open/loaded_plugin.hpp"
 #include "registry/registry.hpp"
 
 /// Reads plugins built against older, current and newer headers. Compiled twice: as a current host,
