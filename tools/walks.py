@@ -20,6 +20,7 @@ CALL, SLOW = "src/dispatch/call/call.cpp", "src/dispatch/call/slow_call.cpp"
 WATCHER, STORE = "src/policy/files/policy_file_watcher.cpp", "src/policy/policy_store.cpp"
 FILES = "src/policy/files/policy_files.cpp"
 ENGINE, SLOT = "src/dispatch/engine.cpp", "src/dispatch/operator_slot.cpp"
+PUBLISHER = "src/runtime/publisher.cpp"
 CORE, MANAGER, LOADER = "src/runtime/core.cpp", "src/plugin/manager.cpp", "src/plugin/open/loader.cpp"
 CACHE, EVALUATION = "src/dispatch/decide/decision_cache.cpp", "src/dispatch/decide/evaluation.cpp"
 BREAKERS, HEALTH = "src/health/breaker_registry.cpp", "src/health/health_view.cpp"
@@ -42,9 +43,9 @@ WARM_CALL = [
     Step("src/dispatch/call/argument_words.hpp", "ArgumentWords::set",
          "copies the addresses and scalars into the plan's frame", after="call_words"),
     Step(CALL, "run", "calls the kernel through the plan's function pointer", after="call_words"),
-    Step("backends/reference/rms_norm.cpp", "rms_norm",
+    Step("operators/rms_norm/reference.cpp", "rms_norm",
          "is an example of a kernel: the lambda that it registers computes the rows", via="run",
-         wired="backends/reference/rms_norm.cpp"),
+         wired="operators/rms_norm/reference.cpp"),
     Step("src/dispatch/plan/cached_plan.hpp", "CachedPlan::count_call",
          "increments the plan's counter of calls", after="run"),
     Step("src/dispatch/call/thread_block.hpp", "ThreadBlock::clear", "clears the hazard slot",
@@ -77,8 +78,8 @@ POLICY_FILE = [
     Step(STORE, "PolicyStore::change", "replaces the file's layer, or leaves everything unchanged"),
     Step("src/policy/policy_check.cpp", "dry_run",
          "refuses the policy if it leaves an operator without an implementation"),
-    Step(CORE, "Core::publish", "collects registry, policies, lock and selector",
-         after="PolicyStore::put", via="publish", wired=CORE),
+    Step(PUBLISHER, "Publisher::publish", "publishes one set of sources after the other",
+         after="PolicyStore::put", via="publish", wired=(CORE, "publisher_")),
     Step(ENGINE, "Engine::publish", "finds the operators whose policy hash differs"),
     Step(ENGINE, "Engine::replace", "puts a new `CompiledOperator` in force"),
     Step(ENGINE, "Engine::compile", "copies the operator's part of the policy into it"),
@@ -124,15 +125,15 @@ PLUGIN_FILE = [
     Step(SLOW, "load_waiting_plugins", "in the first call of such an operator, sees the mark",
          shares="plugins_wait"),
     Step(MANAGER, "PluginManager::load_for", "selects the deferred plugins that policies do not deny",
-         via="load_waiting", wired=CORE),
+         via="load_for", wired=("src/plugin/manager.hpp", "PluginLoader")),
     Step(MANAGER, "PluginManager::load", "loads them under the manager's lock"),
     Step(LOADER, "Loader::load_waiting", "opens each selected file"),
     Step(LOADER, "Loader::open_into", "opens, reads and registers one plugin"),
     Step("src/plugin/open/opened_file.cpp", "open_once",
          "maps the checked descriptor and verifies that this code was mapped"),
-    Step("src/plugin/open/library.cpp", "make_ready", "calls the plugin's query function and `init`",
+    Step("src/plugin/open/loaded_plugin.cpp", "make_ready", "calls the plugin's query function and `init`",
          after="Loader::open_into"),
-    Step("src/plugin/open/library.cpp", "read", "restores the state of the thread after the plugin's "
+    Step("src/plugin/open/loaded_plugin.cpp", "read", "restores the state of the thread after the plugin's "
          "functions ran"),
     Step("src/plugin/read/descriptor_reader.cpp", "read_plugin", "checks the ABI version of the "
          "descriptor and copies it"),
@@ -147,8 +148,8 @@ PLUGIN_FILE = [
     Step("src/registry/batch.cpp", "apply", "checks the batch against operators that exist"),
     Step("src/registry/registry.cpp", "Registry::change", "publishes the copy and reports the change",
          after="Registry::add_each"),
-    Step(CORE, "Core::publish", "collects the new snapshot and the policies", via="changed_",
-         wired=(CORE, "on_change")),
+    Step(PUBLISHER, "Publisher::publish", "collects the new snapshot and the policies", via="publish",
+         wired=(CORE, "set_publisher")),
     Step(ENGINE, "Engine::publish", "replaces the operators whose record differs"),
     Step(ENGINE, "Engine::replace", "compiles the new state of an operator"),
     Step(SLOT, "OperatorSlot::replace", "publishes the new state"),
@@ -179,7 +180,7 @@ FAILURE = [
          after="BreakerRegistry::note"),
     Step(BREAKERS, "BreakerRegistry::publish", "asks for new decisions of the operator"),
     Step(ENGINE, "Engine::operator_changed", "discards the decisions of the operator", via="publish",
-         wired=MONITOR),
+         wired="src/runtime/health_monitor.hpp"),
     Step(ENGINE, "Engine::decide_anew", "replaces its `CompiledOperator`, so that cached plans are "
          "stale"),
     Step(MONITOR, "HealthMonitor::tell", "logs the transition and calls the listeners of the program",

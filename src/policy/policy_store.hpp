@@ -39,7 +39,8 @@ class PolicyStore final : public PolicySource {
               const base::EventLog& log, Utc utc)
       : registry_(registry), maintenance_(maintenance), log_(log), utc_(std::move(utc)) {}
 
-  /// Connects the store with the objects that use it. Must be called before the first policy is set.
+  /// Connects the store with the objects that use it. Must be called before the first policy is
+  /// set.
   void attach(registry::Publisher& publisher, DeferredPlugins& plugins) {
     publisher_ = &publisher;
     plugins_ = &plugins;
@@ -96,8 +97,8 @@ class PolicyStore final : public PolicySource {
   Status put(PolicyDraft draft);
   void note_generation(uint64_t version, uint64_t generation);
   void tell(const PolicyChange& change) const;
-  /// Publishes the policies; returns the new generation. Plugins that the old policies denied become
-  /// candidates for loading again.
+  /// Publishes the policies; returns the new generation. Plugins that the old policies denied
+  /// become candidates for loading again.
   uint64_t publish();
   /// Starts the job that deactivates expired rules if a rule of the layer expires.
   void note_expiry(const PolicyLayer& layer);

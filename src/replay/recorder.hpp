@@ -29,7 +29,8 @@ void describe_divergence(const verify::Divergence& divergence, const CaptureRule
 /// Thread-safe.
 class CallRecorder final : public dispatch::FailureObserver, public verify::DivergenceObserver {
  public:
-  /// If the folder in `options` is empty, nothing is recorded. The others must outlive the recorder.
+  /// If the folder in `options` is empty, nothing is recorded. The others must outlive the
+  /// recorder.
   CallRecorder(base::EventLog& log, const registry::SnapshotSource& registry,
                const policy::PolicySource& policies, const RecordOptions& options);
 

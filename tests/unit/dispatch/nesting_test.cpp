@@ -39,7 +39,8 @@ TEST(Nesting, calls_go_eight_deep_and_the_ninth_is_refused) {
   stage.deepest = 0;
   const Status status = stage.op(rows.y, rows.x, 0);
   EXPECT_EQ(status.code(), Code::failed);
-  EXPECT_NE(status.message().find("nested 9 levels deep"), std::string_view::npos) << status.message();
+  EXPECT_NE(status.message().find("nested 9 levels deep"), std::string_view::npos)
+      << status.message();
   EXPECT_EQ(stage.deepest, 7);
   stage.wanted = 0;
   EXPECT_TRUE(stage.op(rows.y, rows.x, 0).ok()) << "all levels are free again";

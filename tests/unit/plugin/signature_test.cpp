@@ -148,7 +148,8 @@ TEST(KeyFiles, say_what_is_wrong_with_them) {
   EXPECT_THAT(problem(good + "owner: x\n"), HasSubstr("no field name"));
   EXPECT_THAT(problem(good + "# no end"), HasSubstr("no newline"));
   EXPECT_THAT(problem("opmux-key 1\nname: acme\n"), HasSubstr("'key' is missing"));
-  EXPECT_THAT(problem("opmux-key 1\nname: acme\nkey: xyz\n"), HasSubstr("64 lower-case hexadecimal"));
+  EXPECT_THAT(problem("opmux-key 1\nname: acme\nkey: xyz\n"),
+              HasSubstr("64 lower-case hexadecimal"));
 }
 
 }  // namespace
