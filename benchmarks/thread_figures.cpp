@@ -76,9 +76,9 @@ Figure scaling_figure(World& world, int rounds) {
   return {"scaling to two threads, relative to the bare call", median(ratios), 0.95, "x", true};
 }
 
-/// A publication makes the next call of the two operators that it changes slow, and its memory barrier
-/// interrupts the calling thread. Counting slow batches per publication holds on every processor; a
-/// percentile of all batches depends on how many batches a second the processor runs.
+/// A publication makes the next call of the two operators that it changes slow, and its memory
+/// barrier interrupts the calling thread. Counting slow batches per publication holds on every
+/// processor; a percentile of all batches depends on how many batches a second the processor runs.
 Figure publication_figure(World& world) {
   constexpr int kBatches = 1'000'000;
   std::vector<double> slow_batches;

@@ -22,14 +22,14 @@ thread_local sigjmp_buf* volatile way_out = nullptr;
 
 std::mutex mutex;
 int guards = 0;
-struct sigaction before[kCount];
+struct sigaction earlier_handlers[kCount];
 
 void on_fault(int fault) {
   if (way_out != nullptr) siglongjmp(*way_out, 1);
   // The fault is not inside survives(): restore the previous handler and let the instruction fault
   // again.
   for (int i = 0; i < kCount; ++i) {
-    if (kFaults[i] == fault) sigaction(fault, &before[i], nullptr);
+    if (kFaults[i] == fault) sigaction(fault, &earlier_handlers[i], nullptr);
   }
 }
 
@@ -41,13 +41,13 @@ CrashGuard::CrashGuard() {
   struct sigaction action{};
   action.sa_handler = on_fault;
   action.sa_flags = SA_NODEFER | SA_ONSTACK;
-  for (int i = 0; i < kCount; ++i) sigaction(kFaults[i], &action, &before[i]);
+  for (int i = 0; i < kCount; ++i) sigaction(kFaults[i], &action, &earlier_handlers[i]);
 }
 
 CrashGuard::~CrashGuard() {
   const std::lock_guard lock(mutex);
   if (--guards > 0) return;
-  for (int i = 0; i < kCount; ++i) sigaction(kFaults[i], &before[i], nullptr);
+  for (int i = 0; i < kCount; ++i) sigaction(kFaults[i], &earlier_handlers[i], nullptr);
 }
 
 bool survives(void (*fn)(void* context), void* context) {
