@@ -191,13 +191,15 @@ void expect_unhurt(const Load& before, const Load& load, std::vector<InForce> hi
   }
 }
 
-/// Loads 200 texts per second, every second one invalid.
-void load_texts(ReloadStage& stage, double seconds, std::vector<InForce>& history, double& drift) {
+/// Loads 200 texts per second for some seconds, every second one invalid. Loads at least `fewest`,
+/// however long that takes on a busy machine.
+void load_texts(ReloadStage& stage, double seconds, int fewest, std::vector<InForce>& history,
+                double& drift) {
   Pace pace(200);
   const auto start = Clock::now();
   const auto length = std::chrono::duration<double>(seconds);
   Drift since(seconds);
-  for (int number = 0; Clock::now() < start + length; ++number) {
+  for (int number = 0; number < fewest || Clock::now() < start + length; ++number) {
     pace.next();
     if (number % 2 == 0) {
       ASSERT_TRUE(stage.runtime.load_policy(NumberedText(number / 2).text, "good.yaml").ok());
@@ -218,12 +220,12 @@ TEST(Reload, texts_at_two_hundred_a_second_lose_no_call) {
   std::vector<InForce> history;
   history.reserve(100'000);
   double drift = 0;
-  const Load load(stage, [&] { load_texts(stage, reload_seconds(), history, drift); });
+  const Load load(stage, [&] { load_texts(stage, reload_seconds(), 20, history, drift); });
   const PolicyState state = stage.runtime.policy_state();
   EXPECT_EQ(state.loaded, history.size());
-  const double most = 100 * reload_seconds();  // A busy machine may achieve only a tenth of this.
-  EXPECT_GE(state.loaded + state.refused,
-            static_cast<uint64_t>(figures_count() ? most : most / 10));
+  if (figures_count()) {
+    EXPECT_GE(static_cast<double>(state.loaded + state.refused), 100 * reload_seconds());
+  }
   std::cout << state.loaded << " loaded, " << state.refused << " refused\n";
   expect_unhurt(before, load, history, drift);
 }
