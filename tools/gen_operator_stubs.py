@@ -3,7 +3,7 @@
 
 usage: gen_operator_stubs.py [--check]
 
-Needs an importable opmux. With --check it only reports whether the file is up to date.
+Reads operators/NAME/NAME.schema. With --check it only reports whether the file is up to date.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import pathlib
 import sys
 import textwrap
 
-import opmux
-from opmux import _core
+from gen_docs import Argument, Schema, operators, python_default
 
 ROOT = pathlib.Path(__file__).parents[1]
 FILE = ROOT / "python" / "opmux" / "_standard_operators.pyi"
@@ -39,36 +38,29 @@ TAIL = """
 """
 
 
-def type_of(argument: _core.ArgumentInfo, carries_type: bool) -> str:
+def type_of(argument: Argument, carries_type: bool) -> str:
     """The Python type of one input."""
+    kind = argument.type.removeprefix("const ")
     words = {"Tensor": "T" if carries_type else "Tensor", "Tensor[]": "list[Tensor]"}
     words["int[]"] = "list[int]"
-    words["enum"] = "Literal[" + ", ".join(f'"{word}"' for word in argument.words) + "]"
-    text = words.get(argument.type, argument.type)
-    if argument.constant:
+    text = words.get(kind, kind)
+    if kind.startswith("enum"):
+        values = kind[len("enum{"):-1].split(",")
+        text = "Literal[" + ", ".join(f'"{value.strip()}"' for value in values) + "]"
+    if argument.type != kind:
         text += " | Constant"
-    if argument.optional and not argument.default_text:
+    if argument.optional and not argument.default:
         text += " | None"
     return text
 
 
-def default_of(argument: _core.ArgumentInfo) -> str:
-    """The default of an optional input."""
-    text = argument.default_text
-    if not text:
-        return "None"
-    if argument.type == "bool":
-        return {"true": "True", "false": "False"}[text]
-    return f'"{text}"' if argument.type == "enum" else text
-
-
-def parameters_of(inputs: list[_core.ArgumentInfo], outputs: int, carries: bool) -> list[str]:
+def parameters_of(inputs: list[Argument], outputs: int, carries: bool) -> list[str]:
     """The parameters; a default appears only if all later parameters are optional."""
     found = []
     for at, argument in enumerate(inputs):
         text = f"{argument.name}: {type_of(argument, carries and at == 0)}"
-        if all(later.optional for later in inputs[at:]):
-            text += f" = {default_of(argument)}"
+        if all(later.optional or later.default for later in inputs[at:]):
+            text += f" = {python_default(argument)}"
         found.append(text)
     if outputs:
         one = "Tensor" if outputs == 1 else f"tuple[{', '.join(['Tensor'] * outputs)}]"
@@ -76,12 +68,12 @@ def parameters_of(inputs: list[_core.ArgumentInfo], outputs: int, carries: bool)
     return found
 
 
-def form_of(argument: _core.ArgumentInfo) -> list[bool]:
+def form_of(argument: Argument) -> list[bool]:
     """The shape as it shows in an array type: number of dimensions, True for `...`."""
-    return [dim == "..." for dim in argument.dims]
+    return [dim == "..." for dim in argument.dims()]
 
 
-def is_like_the_first(inputs: list[_core.ArgumentInfo], outputs: list[_core.ArgumentInfo]) -> bool:
+def is_like_the_first(inputs: list[Argument], outputs: list[Argument]) -> bool:
     """Whether the result has the type of the first argument: one tensor of the same rank."""
     return len(outputs) == 1 and form_of(outputs[0]) == form_of(inputs[0])
 
@@ -95,33 +87,27 @@ def result_of(outputs: int, carries: bool) -> str:
     return f"tuple[{', '.join(['Any'] * outputs)}]"
 
 
-def docstring_of(info: opmux.OperatorInfo) -> str:
+def docstring_of(schema: Schema) -> str:
     """The operator's summary and schema, within 100 columns."""
-    summary = textwrap.fill(f'"""{info.summary}', 92)
-    schema = textwrap.fill(info.schema, 92, subsequent_indent="    ", break_long_words=False)
-    return textwrap.indent(f'{summary}\n\n{schema}\n"""', " " * 8)
+    summary = textwrap.fill(f'"""{schema.summary}', 92)
+    line = " ".join(part.strip() for part in schema.text)
+    text = textwrap.fill(line, 92, subsequent_indent="    ", break_long_words=False)
+    return textwrap.indent(f'{summary}\n\n{text}\n"""', " " * 8)
 
 
-def method_of(info: opmux.OperatorInfo) -> str:
+def method_of(schema: Schema) -> str:
     """One operator as a method."""
-    arguments = _core.arguments(opmux.op(info.name))
-    inputs = [argument for argument in arguments if not argument.output]
-    outputs = [argument for argument in arguments if argument.output]
+    inputs, outputs = schema.inputs(), schema.outputs()
     carries = is_like_the_first(inputs, outputs)
     lines = ",\n        ".join(["self", *parameters_of(inputs, len(outputs), carries)])
     result = result_of(len(outputs), carries)
-    head = f"    def {info.name}(\n        {lines},\n    ) -> {result}:"
-    return f"\n{head}\n{docstring_of(info)}\n"
-
-
-def standard() -> list[opmux.OperatorInfo]:
-    """The operators of operators/, by name."""
-    names = {file.stem for file in (ROOT / "operators").glob("*/*.schema")}
-    return [info for info in opmux.list_operators() if info.name in names]
+    head = f"    def {schema.op}(\n        {lines},\n    ) -> {result}:"
+    return f"\n{head}\n{docstring_of(schema)}\n"
 
 
 def main() -> int:
-    text = HEAD + "".join(method_of(info) for info in standard()) + TAIL
+    methods = [method_of(Schema(ROOT, op)) for op in operators(ROOT)]
+    text = HEAD + "".join(methods) + TAIL
     if "--check" in sys.argv[1:]:
         same = FILE.exists() and FILE.read_text() == text
         print(f"{FILE.name}: {'up to date' if same else 'run tools/gen_operator_stubs.py'}")

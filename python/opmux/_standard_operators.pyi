@@ -53,13 +53,13 @@ class StandardOperators:
         x: Tensor,
         residual: Tensor,
         weight: Tensor | None = None,
-        eps: float = 1e-06,
+        eps: float = 1e-6,
         round_before_weight: bool = False,
     ) -> None:
         """Adds x to the residual, then writes the root-mean-square norm of the sum to x.
 
         fused_add_rms_norm(inout Tensor x[..., H], inout Tensor residual[..., H], Tensor? weight[H],
-            float eps = 1e-06, bool round_before_weight = false)
+            float eps = 1e-6, bool round_before_weight = false)
         """
 
     def fused_moe(
@@ -99,7 +99,7 @@ class StandardOperators:
         x: T,
         weight: Tensor | None = None,
         bias: Tensor | None = None,
-        eps: float = 1e-05,
+        eps: float = 1e-5,
         *,
         out: Tensor | None = None,
     ) -> T:
@@ -107,7 +107,7 @@ class StandardOperators:
         bias.
 
         layer_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], Tensor? bias[H], float
-            eps = 1e-05)
+            eps = 1e-5)
         """
 
     def linear(
@@ -211,14 +211,14 @@ class StandardOperators:
         self,
         x: T,
         weight: Tensor | None = None,
-        eps: float = 1e-06,
+        eps: float = 1e-6,
         round_before_weight: bool = False,
         *,
         out: Tensor | None = None,
     ) -> T:
         """Scales each row by the reciprocal of its root mean square, then by an optional weight.
 
-        rms_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], float eps = 1e-06, bool
+        rms_norm(out Tensor y[..., H], Tensor x[..., H], Tensor? weight[H], float eps = 1e-6, bool
             round_before_weight = false)
         """
 
