@@ -18,11 +18,19 @@ section of docs/operators.md.
 
 --check changes nothing and fails if a page would change. It also fails if docs/environment.md lacks an
 environment variable of the sources or docs/reasons.md a status reason, or if they list unknown ones.
+
+The implementations are those that build/release/bin/opmux lists, so the preset release must be built.
 """
+import functools
+import json
+import os
 import pathlib
 import re
+import subprocess
 import sys
 
+# Lists the implementations; built by the presets release and release-tests.
+COMMAND = pathlib.Path("build/release/bin/opmux")
 BLOCK = re.compile(r"(<!-- generated (\w+) ?(\w*) -->\n).*?(<!-- end -->)", re.DOTALL)
 STATUS_FAMILIES = ("schema|plan|policy|environment|registry|plugin|point|call|dispatch|withdraw|"
                    "device|constant|c|python|trust|elf|probe|config|mode|lock|runtime|store|"
@@ -182,17 +190,25 @@ def dimensions_table(root, op):
     return ["| dimension | used in |", "|---|---|", *rows]
 
 
+@functools.cache
 def implementations(root):
-    """Output of `opmux list` from a golden file: (id, kind, vendor, priority) by operator."""
-    text = (root / "tests/integration/cli/golden/lists_everything.golden").read_text()
-    found = {}
-    for row in re.findall(r"^  (\S+/\S+) +(\w+)(?: \((\w+)\))? +(\d+) ", text, re.MULTILINE):
-        found.setdefault(row[0].partition("/")[0], []).append(row)
+    """(id, kind, vendor, priority) of the implementations that `opmux list` shows, by operator."""
+    command = root / COMMAND
+    if not command.exists():
+        sys.exit(f"{COMMAND} lists the implementations, and it is not built; build the preset release")
+    run = subprocess.run([command, "list", "--json"], capture_output=True, text=True, check=True,
+                         env={"PATH": os.environ["PATH"]})
+    found = {op["name"]: [(i["id"], i["kind"], i["vendor"], i["priority"]) for i in op["implementations"]]
+             for op in json.loads(run.stdout)["operators"]}
+    built = {row[0].partition("/")[2].partition(".")[0] for rows in found.values() for row in rows}
+    missing = {path.parent.name for path in root.glob("backends/*/plugin.cpp")} - built
+    if missing:
+        sys.exit(f"{COMMAND} was built without {', '.join(sorted(missing))}; run tools/setup, then build it again")
     return found
 
 
 def implementations_table(root, op):
-    rows = sorted(implementations(root).get(op, []), key=lambda row: (-int(row[3]), row[0]))
+    rows = sorted(implementations(root).get(op, []), key=lambda row: (-row[3], row[0]))
     table = ["| implementation | kind | vendor | priority |", "|---|---|---|---|"]
     return table + [f"| `{i}` | {kind} | {vendor} | {rank} |" for i, kind, vendor, rank in rows]
 

@@ -76,6 +76,16 @@ def schemas_refuse_what_is_missing(opmux, schemas):
         assert not judge.is_valid([]), case
 
 
+def every_operator_folder_is_listed(opmux, _):
+    root = pathlib.Path(__file__).resolve().parents[3]
+    folders = {path.stem for path in root.glob("operators/*/*.schema")}
+    _, listed = ask(opmux, ["list"])
+    assert {op["name"] for op in listed["operators"]} == folders and folders
+    for op in listed["operators"]:
+        ids = [i["id"] for i in op["implementations"]]
+        assert f"{op['name']}/reference.scalar" in ids, ids
+
+
 def simd_is_chosen_where_it_is_available(opmux, _):
     _, listed = ask(opmux, ["list", "rms_norm"])
     simd = [i for i in listed["operators"][0]["implementations"]
