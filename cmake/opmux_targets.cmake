@@ -29,6 +29,17 @@ if(OPMUX_SANITIZE STREQUAL "thread")
   target_compile_definitions(opmux_settings INTERFACE OPMUX_THREAD_SANITIZER)
 endif()
 if(OPMUX_COVERAGE)
-  target_compile_options(opmux_settings INTERFACE --coverage -fprofile-update=atomic)
-  target_link_options(opmux_settings INTERFACE --coverage)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "OPMUX_COVERAGE needs clang; use the preset asan")
+  endif()
 endif()
+
+# Instruments the sources of a target. Only what links the target links the runtime of the counters, because
+# the runtime does not belong into plugins.
+function(opmux_measure_coverage target)
+  if(OPMUX_COVERAGE)
+    target_compile_options(${target} PRIVATE -fprofile-instr-generate -fcoverage-mapping
+                           -fprofile-update=atomic)
+    target_link_options(${target} INTERFACE -fprofile-instr-generate)
+  endif()
+endfunction()
