@@ -88,6 +88,38 @@ TEST(PolicyHash, changes_with_every_field_that_matters) {
   EXPECT_EQ(std::unique(hashes.begin(), hashes.end()), hashes.end());
 }
 
+/// Lockfiles contain these hashes, so a release that changes one refuses the lockfiles of the last.
+TEST(PolicyHash, of_each_rule_key_is_the_one_that_lockfiles_contain) {
+  const std::vector<std::string> vendor{"vendor"};
+  const Condition wide = Condition::dim("H", Compare::greater, 8192);
+  const std::vector<std::pair<Rule, uint64_t>> rules{
+      {{.name = "a", .deny = vendor}, 0xda81b21c9ee1dc72u},
+      {{.op = "n*", .deny = vendor}, 0xda81b21c9ee1dc72u},
+      {{.impl = "norm/*", .deny = vendor}, 0xda81b21c9ee1dc72u},
+      {{.when = wide, .deny = vendor}, 0xb45b2e81b33104beu},
+      {{.when = Condition::parse("H > 8192").value(), .deny = vendor}, 0x49b1aff915cba9e8u},
+      {{.require = vendor}, 0x0f0aa360e813b41bu},
+      {{.prefer = vendor}, 0x0f2c6d503272207au},
+      {{.order = {"vendor:acme", "reference"}}, 0x2b9ea24cd9cc150fu},
+      {{.deny = vendor}, 0xda81b21c9ee1dc72u},
+      {{.allow = vendor}, 0xbf04e32e879e82afu},
+      {{.boost = {{"norm/*", 20, 1.5}}}, 0xb8613d196e981cc6u},
+      {{.transforms = {"contiguous", "widen"}}, 0xf37f20c98738e52du},
+      {{.strict = true}, 0x1d1917eb2ea41210u},
+      {{.strict = false}, 0x0ffc0741d2f8c2beu},
+      {{.breaker = BreakerOptions{.window = 7}}, 0xed5cc0bb79075378u},
+      {{.deny = vendor, .rank = 7}, 0xda81b21c9ee1dc72u},
+      {{.deny = vendor, .reason = "a", .owner = "b", .expires = "2127-02-01"}, 0xda81b21c9ee1dc72u},
+      {{.deny = vendor, .expired = true}, 0x77f7fafe2bfcea17u},
+      {{.deny = vendor, .allow_none = true}, 0x5a86c3f54fad1f0fu},
+      {{.deny = vendor, .expired = true, .allow_none = true, .where = "policy.yaml:3"},
+       0x37ea8b09af7b5f14u},
+  };
+  for (size_t i = 0; i < rules.size(); ++i) {
+    EXPECT_EQ(file({.rules = {rules[i].first}})->hash_for("norm"), rules[i].second) << i;
+  }
+}
+
 TEST(PolicyHash, does_not_change_with_labels_or_rules_of_other_operators) {
   const Rule rule{.name = "a", .op = "norm", .deny = {"vendor"}, .where = "policy.yaml:3"};
   Rule moved = rule;
