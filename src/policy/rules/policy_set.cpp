@@ -194,6 +194,20 @@ void ContentWriter::add(const Condition& condition) {
   for (const Condition& operand : node.operands) add(operand);
 }
 
+void ContentWriter::add(const std::optional<BreakerOptions>& options) {
+  add_number(options ? 1 : 0);
+  if (!options) return;
+  const auto add_one = [this](const auto& value) {
+    add_number(value ? 1 : 0);
+    if (value) add_real(static_cast<double>(*value));
+  };
+  const auto add_each = [&](const auto&... values) { (add_one(values), ...); };
+  // A binding does not compile if it lacks a member.
+  const auto& [failures, rate, window, calls, open, longest, permits, successes, slow, share] =
+      *options;
+  add_each(failures, rate, window, calls, open, longest, permits, successes, slow, share);
+}
+
 void ContentWriter::add_effect(const Rule& rule) {
   add_number(rule.when ? 1 : 0);
   if (rule.when) add(*rule.when);
@@ -231,10 +245,11 @@ void ContentWriter::add_all(const Policy& policy) {
     for (const Rule& rule : at->rules) {
       add_effect(rule);
       add_number(rule.rank);
-      for (const auto* text :
-           {&rule.name, &rule.op, &rule.reason, &rule.owner, &rule.expires, &rule.where}) {
+      for (const auto* text : {&rule.name, &rule.op, &rule.impl, &rule.reason, &rule.owner,
+                               &rule.expires, &rule.where}) {
         add(*text);
       }
+      add(rule.breaker);
     }
   }
 }

@@ -196,6 +196,21 @@ TEST(NestedScope, combine_keeps_both_policies_as_they_were) {
   EXPECT_EQ(combine(outer, {}).prefer, outer.prefer);
 }
 
+TEST(NestedScope, combine_keeps_policies_that_differ_in_the_breaker_of_a_rule) {
+  const auto with = [](std::string impl, BreakerOptions breaker) {
+    return Policy{.rules = {{.op = "norm", .impl = std::move(impl), .breaker = breaker}}};
+  };
+  const Policy one = with("norm/acme.*", {.window = 7});
+  for (const Policy& other : {with("norm/acme.*", {.window = 8}), with("norm/acme.*", {}),
+                              with("norm/simd.*", {.window = 7}), with("", {.window = 7})}) {
+    const Policy both = combine(one, other);
+    ASSERT_NE(both.outer, nullptr);
+    EXPECT_EQ(both.rules.front().breaker, other.rules.front().breaker);
+    EXPECT_EQ(both.outer->rules.front().impl, "norm/acme.*");
+  }
+  EXPECT_EQ(combine(one, one).outer, nullptr);
+}
+
 TEST(ScopeTable, threads_agree_on_numbers) {
   ScopeTable table;
   constexpr int kRounds = 500, kScopes = 16;
