@@ -9,12 +9,21 @@
 #include "policy/files/policy_values.hpp"
 #include "policy/files/yaml_reader.hpp"
 #include "policy/rules/lint.hpp"
+#include "policy/rules/rule_fields.hpp"
 #include "policy/rules/token.hpp"
 
 namespace opmux::policy {
 namespace {
 
 constexpr size_t kMostRules = 20'000;
+
+std::vector<std::string_view> keys_with_effect() {
+  std::vector<std::string_view> keys;
+  for_each_rule_field([&](const auto& field) {
+    if (field.role != Role::about) keys.push_back(field.key);
+  });
+  return keys;
+}
 
 /// Reads one rule.
 class RuleReader {
@@ -28,47 +37,83 @@ class RuleReader {
     name_boosts(node);
     if (rule_.when && context_.known != nullptr) check_condition();
     if (names_ != nullptr) check_names();
-    if (!has_effect()) {
+    if (!has_effect_) {
       values_.refuse(node, "policy.rule",
-                     "this rule has no effect: it needs at least one of require, prefer, order, "
-                     "deny, allow, boost, transforms, strict, breaker, allow_none");
+                     base::concat("this rule has no effect: it needs at least one of ",
+                                  base::join(keys_with_effect(), ", ")));
     }
     return std::move(rule_);
   }
 
  private:
   std::vector<Field> fields() {
-    const auto tokens = [this](std::string_view key, std::vector<std::string>& into) {
-      return Field{key, [this, key, &into](const TextNode& value) {
-                     mentioned_ = true;
-                     values_.tokens(value, key, into);
-                   }};
-    };
-    const auto text = [this](std::string_view key, std::string& into) {
-      return Field{key, [this, key, &into](const TextNode& v) { values_.text(v, key, into); }};
-    };
-    return {text("name", rule_.name),
-            {"op", [this](const TextNode& value) { read_operator(value); }},
-            {"when", [this](const TextNode& value) { read_condition(value); }},
-            {"impl", [this](const TextNode& value) { values_.token(value, "impl", rule_.impl); }},
-            tokens("require", rule_.require),
-            tokens("prefer", rule_.prefer),
-            tokens("order", rule_.order),
-            tokens("deny", rule_.deny),
-            tokens("allow", rule_.allow),
-            {"boost", [this](const TextNode& value) { read_boosts(value); }},
-            {"transforms",
-             [this](const TextNode& value) {
-               mentioned_ = true;
-               values_.transforms(value, rule_.transforms);
-             }},
-            {"strict", [this](const TextNode& v) { values_.boolean(v, "strict", rule_.strict); }},
-            {"breaker", [this](const TextNode& v) { values_.breaker(v, rule_.breaker.emplace()); }},
-            {"rank", [this](const TextNode& value) { read_rank(value); }},
-            text("reason", rule_.reason),
-            text("owner", rule_.owner),
-            {"expires", [this](const TextNode& v) { values_.date(v, "expires", rule_.expires); }},
-            {"allow_none", [this](const TextNode& value) { read_allow_none(value); }}};
+    std::vector<Field> all;
+    for_each_rule_field([&](const auto& field) {
+      if (!field.in_files) return;
+      all.push_back({field.key, [this, &field](const TextNode& value) {
+                       read_value(value, field, rule_.*field.member);
+                       if (field.role != Role::about) note_effect(rule_.*field.member);
+                     }});
+    });
+    return all;
+  }
+
+  /// A list or a flag counts even if it is invalid, an optional value only if it was read.
+  template <class T>
+  void note_effect(const T& value) {
+    if constexpr (requires { value.has_value(); }) {
+      has_effect_ = has_effect_ || value.has_value();
+    } else {
+      has_effect_ = true;
+    }
+  }
+
+  void read_value(const TextNode& node, const RuleField<std::string>& field, std::string& into) {
+    switch (field.form) {
+      case Form::op: return read_operator(node);
+      case Form::token: return values_.token(node, field.key, into);
+      case Form::date: return values_.date(node, field.key, into);
+      default: return values_.text(node, field.key, into);
+    }
+  }
+
+  void read_value(const TextNode& node, const RuleField<std::vector<std::string>>& field,
+                  std::vector<std::string>& into) {
+    if (field.form == Form::transforms) return values_.transforms(node, into);
+    values_.tokens(node, field.key, into);
+  }
+
+  template <class T>
+  void read_value(const TextNode& node, const RuleField<std::optional<T>>& field,
+                  std::optional<T>& into) {
+    if constexpr (std::is_same_v<T, Condition>) {
+      read_condition(node);
+    } else if constexpr (std::is_same_v<T, BreakerOptions>) {
+      values_.breaker(node, into.emplace());
+    } else {
+      read_scalar(node, field, into);
+    }
+  }
+
+  void read_value(const TextNode& node, const RuleField<std::vector<Boost>>&, std::vector<Boost>&) {
+    read_boosts(node);
+  }
+
+  template <class T>
+  void read_value(const TextNode& node, const RuleField<T>& field, T& into) {
+    std::optional<T> value;
+    read_scalar(node, field, value);
+    into = value.value_or(into);
+  }
+
+  template <class T>
+  void read_scalar(const TextNode& node, const RuleField<T>& field, std::optional<bool>& into) {
+    values_.boolean(node, field.key, into);
+  }
+
+  template <class T>
+  void read_scalar(const TextNode& node, const RuleField<T>& field, std::optional<int>& into) {
+    values_.integer(node, field.key, field.least, field.most, into);
   }
 
   void read_operator(const TextNode& node) {
@@ -149,21 +194,7 @@ class RuleReader {
     }
   }
 
-  void read_rank(const TextNode& node) {
-    std::optional<int> rank;
-    values_.integer(node, "rank", 0, 1000, rank);
-    rule_.rank = rank.value_or(rule_.rank);
-  }
-
-  void read_allow_none(const TextNode& node) {
-    std::optional<bool> flag;
-    values_.boolean(node, "allow_none", flag);
-    mentioned_ = true;
-    rule_.allow_none = flag.value_or(false);
-  }
-
   void read_boosts(const TextNode& node) {
-    mentioned_ = true;
     if (!node.is(TextNode::Kind::list)) {
       return values_.refuse(node, "policy.type",
                             base::concat("boost: expected a list such as [{impl: \"*/simd.*\", "
@@ -214,15 +245,13 @@ class RuleReader {
     }
   }
 
-  bool has_effect() const { return mentioned_ || rule_.strict || rule_.breaker; }
-
   const ReadContext& context_;
   ValueReader values_;
   PresentNames* names_;
   Rule rule_;
   const TextNode* when_ = nullptr;
   std::vector<Mark> boost_places_;
-  bool mentioned_ = false;  ///< the rule has a list, a boost or allow_none, even if it is invalid
+  bool has_effect_ = false;
 };
 
 }  // namespace

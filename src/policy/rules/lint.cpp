@@ -1,7 +1,6 @@
 #include "policy/rules/lint.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "policy/rules/rule_fields.hpp"
 #include "policy/rules/token.hpp"
 
 namespace opmux::policy {
@@ -73,17 +73,16 @@ std::string describe_drops(const PolicyView& view, const registry::OperatorRecor
 
 namespace {
 
+using Tokens = std::vector<std::string>;
+
 template <class Visit>
 void for_each_token(const Rule& rule, const Visit& visit) {
-  const std::array<std::pair<std::string_view, const std::vector<std::string>*>, 5> lists{
-      {{"require", &rule.require},
-       {"prefer", &rule.prefer},
-       {"order", &rule.order},
-       {"deny", &rule.deny},
-       {"allow", &rule.allow}}};
-  for (const auto& [field, tokens] : lists) {
-    for (const std::string& token : *tokens) visit(field, token);
-  }
+  for_each_rule_field([&](const auto& field) {
+    if (field.form != Form::tokens) return;
+    if constexpr (std::is_same_v<decltype(rule.*field.member), const Tokens&>) {
+      for (const std::string& token : rule.*field.member) visit(field.key, token);
+    }
+  });
   for (const Boost& boost : rule.boost) visit("boost", boost.impl);
   if (rule.breaker && !rule.impl.empty()) visit("impl", rule.impl);
 }
@@ -144,8 +143,6 @@ std::vector<const Rule*> unmatched_rules(const Policy& policy,
 
 namespace {
 
-using Tokens = std::vector<std::string>;
-
 std::string title_of(const Rule& rule) {
   const std::string place = rule.where.empty() ? "" : base::concat(" (", rule.where, ")");
   return rule.name.empty() ? base::concat("the rule", place)
@@ -203,33 +200,23 @@ class Linter {
 
   /// Finds ordering fields that a stronger rule always sets.
   void find_shadowed() {
-    struct Field {
-      std::string_view name;
-      bool (*set)(const Rule&);
-    };
-    constexpr std::array<Field, 5> kFields{{
-        {"prefer", [](const Rule& rule) { return !rule.prefer.empty(); }},
-        {"order", [](const Rule& rule) { return !rule.order.empty(); }},
-        {"allow", [](const Rule& rule) { return !rule.allow.empty(); }},
-        {"strict", [](const Rule& rule) { return rule.strict.has_value(); }},
-        {"breaker", [](const Rule& rule) { return rule.breaker.has_value(); }},
-    }};
-    for (const Field& field : kFields) {
+    for_each_rule_field([&](const auto& field) {
+      if (field.role != Role::ordering || field.key == "transforms") return;
       std::vector<const Rule*> stronger;
       for (const Rule* rule : sorted_) {
-        if (!field.set(*rule) || rule->expired) continue;
+        if (!is_set(field, *rule) || rule->expired) continue;
         const auto by = std::find_if(stronger.begin(), stronger.end(), [&](const Rule* one) {
-          return always_with(*one, *rule) && (field.name != "breaker" || one->impl == rule->impl);
+          return always_with(*one, *rule) && (field.key != "breaker" || one->impl == rule->impl);
         });
         if (by != stronger.end()) {
           find(*rule, "policy.shadowed",
-               base::concat(field.name, ": never takes effect, because ", title_of(**by),
+               base::concat(field.key, ": never takes effect, because ", title_of(**by),
                             " sets it for all of these calls"));
         } else {
           stronger.push_back(rule);
         }
       }
-    }
+    });
   }
 
   /// A rule that denies implementations matching a token, if all of them are denied; else null.
@@ -262,23 +249,15 @@ class Linter {
   }
 
   void find_contradictions(const Rule& rule) {
-    const std::array<std::pair<std::string_view, const Tokens*>, 4> lists{
-        {{"require", &rule.require},
-         {"prefer", &rule.prefer},
-         {"order", &rule.order},
-         {"allow", &rule.allow}}};
-    const auto look = [&](std::string_view field, const std::string& token) {
+    if (denying_.empty()) return;
+    for_each_token(rule, [&](std::string_view field, const std::string& token) {
+      if (field == "deny" || field == "impl") return;
       if (const Rule* by = denier_of(rule, token)) {
         find(rule, "policy.contradiction",
              base::concat(field, ": everything that '", token, "' matches is denied by ",
                           title_of(*by)));
       }
-    };
-    if (denying_.empty()) return;
-    for (const auto& [field, tokens] : lists) {
-      for (const std::string& token : *tokens) look(field, token);
-    }
-    for (const Boost& boost : rule.boost) look("boost", boost.impl);
+    });
   }
 
   void find_others() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policy/rules/rule_fields.hpp"
 #include "policy/rules/token.hpp"
 
 namespace opmux::policy {
@@ -84,23 +85,26 @@ void set_prefer(const Matcher& matcher, const Tokens& prefer, PolicyEntry& entry
   if (!prefer.empty()) entry.prefer = matcher.tiers(expand_prefer(prefer));
 }
 
-/// Adds the fields that do not apply to expired rules.
-void add_ordering(const Matcher& matcher, const Rule& rule, PolicyEntry& entry) {
+/// The rule as it applies after its last day.
+Rule without_lapsed(Rule rule) {
+  const Rule unset;
+  for_each_rule_field([&](const auto& field) {
+    if (lapses(field.role)) rule.*field.member = unset.*field.member;
+  });
+  return rule;
+}
+
+PolicyEntry rule_entry(const Matcher& matcher, const Rule& rule) {
+  PolicyEntry entry;
+  entry.denied = matcher.inside(rule.deny);
+  entry.outside_require = matcher.outside(rule.require);
+  entry.allow_none = rule.allow_none;
   set_prefer(matcher, rule.prefer, entry);
   if (!rule.order.empty()) entry.order = matcher.tiers(rule.order);
   entry.outside_allow = matcher.outside(rule.allow);
   entry.strict = rule.strict;
   entry.transforms = transform_bits(rule.transforms);
   entry.boosts = boosts_of(matcher, rule);
-}
-
-PolicyEntry rule_entry(const Matcher& matcher, const Rule& rule) {
-  PolicyEntry entry;
-  entry.rule = &rule;
-  entry.denied = matcher.inside(rule.deny);
-  entry.outside_require = matcher.outside(rule.require);
-  entry.allow_none = rule.allow_none;
-  if (!rule.expired) add_ordering(matcher, rule, entry);
   return entry;
 }
 
@@ -144,7 +148,9 @@ std::vector<PolicyEntry> entries_of(const PolicyLayer& layer, size_t strength,
     if (!entry.idle()) entries.push_back(std::move(entry));
   };
   for (const Rule* rule : layer.rules_for(op.schema->name)) {
-    PolicyEntry entry = rule_entry(matcher, *rule);
+    PolicyEntry entry =
+        rule->expired ? rule_entry(matcher, without_lapsed(*rule)) : rule_entry(matcher, *rule);
+    entry.rule = rule;
     if (add_condition(*rule, op, entry)) keep(std::move(entry));
   }
   const auto order = layer.policy().per_op.find(op.schema->name);

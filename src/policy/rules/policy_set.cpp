@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <memory>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "policy/rules/rule_fields.hpp"
 #include "policy/rules/token.hpp"
 
 namespace opmux::policy {
@@ -194,35 +196,64 @@ void ContentWriter::add(const Condition& condition) {
   for (const Condition& operand : node.operands) add(operand);
 }
 
-void ContentWriter::add(const std::optional<BreakerOptions>& options) {
-  add_number(options ? 1 : 0);
-  if (!options) return;
-  const auto add_one = [this](const auto& value) {
-    add_number(value ? 1 : 0);
-    if (value) add_real(static_cast<double>(*value));
-  };
-  const auto add_each = [&](const auto&... values) { (add_one(values), ...); };
-  // A binding does not compile if it lacks a member.
-  const auto& [failures, rate, window, calls, open, longest, permits, successes, slow, share] =
-      *options;
-  add_each(failures, rate, window, calls, open, longest, permits, successes, slow, share);
-}
+namespace {
+
+/// Adds the values of a rule's members.
+class ValueWriter {
+ public:
+  explicit ValueWriter(ContentWriter& to) : to_(to) {}
+
+  void add(const std::string& text) { to_.add(text); }
+  void add(const Condition& condition) { to_.add(condition); }
+  void add(const std::optional<bool>& flag) { to_.add(flag); }
+  void add(double number) { to_.add_real(number); }
+  template <std::integral T>
+  void add(T number) {
+    to_.add_number(number);
+  }
+  template <class T>
+  void add(const std::vector<T>& list) {
+    to_.add_number(static_cast<int64_t>(list.size()));
+    for (const T& one : list) add(one);
+  }
+  template <class T>
+  void add(const std::optional<T>& value) {
+    to_.add_number(value ? 1 : 0);
+    if (value) add(*value);
+  }
+  void add(const Boost& boost) { add_each(boost.impl, boost.add, boost.multiply); }
+  void add(const BreakerOptions& options) {
+    // A binding does not compile if it lacks a member.
+    const auto& [failures, rate, window, calls, open, longest, permits, successes, slow, share] =
+        options;
+    add_each(failures, rate, window, calls, open, longest, permits, successes, slow, share);
+  }
+
+ private:
+  template <class... Values>
+  void add_each(const Values&... values) {
+    (add(values), ...);
+  }
+
+  ContentWriter& to_;
+};
+
+}  // namespace
 
 void ContentWriter::add_effect(const Rule& rule) {
-  add_number(rule.when ? 1 : 0);
-  if (rule.when) add(*rule.when);
-  for (const auto* list : {&rule.require, &rule.prefer, &rule.order, &rule.deny, &rule.allow}) {
-    add(*list);
-  }
-  add_number(static_cast<int64_t>(rule.boost.size()));
-  for (const Boost& boost : rule.boost) {
-    add(boost.impl);
-    add_real(boost.add);
-    add_real(boost.multiply);
-  }
-  add(rule.transforms);
-  add(rule.strict);
-  add_number(int{rule.expired} | int{rule.allow_none} << 1);
+  ValueWriter values(*this);
+  int64_t bits = 0, position = 0, extra = 0;
+  for_each_rule_field([&](const auto& field) {
+    if (field.hashed == Hashed::always) values.add(rule.*field.member);
+    if (field.hashed == Hashed::bit) bits |= int64_t{is_set(field, rule)} << position++;
+    if (field.hashed == Hashed::if_set) extra += is_set(field, rule);
+  });
+  add_number(bits | extra << 32);
+  for_each_rule_field([&](const auto& field) {
+    if (field.hashed != Hashed::if_set || !is_set(field, rule)) return;
+    add(field.key);
+    values.add(rule.*field.member);
+  });
 }
 
 void ContentWriter::add_general(const Policy& policy) {
@@ -243,13 +274,7 @@ void ContentWriter::add_all(const Policy& policy) {
     }
     add_number(static_cast<int64_t>(at->rules.size()));
     for (const Rule& rule : at->rules) {
-      add_effect(rule);
-      add_number(rule.rank);
-      for (const auto* text : {&rule.name, &rule.op, &rule.impl, &rule.reason, &rule.owner,
-                               &rule.expires, &rule.where}) {
-        add(*text);
-      }
-      add(rule.breaker);
+      for_each_rule_field([&](const auto& field) { ValueWriter(*this).add(rule.*field.member); });
     }
   }
 }

@@ -89,7 +89,6 @@ class ContentWriter {
   void add_real(double number);
   void add(const std::optional<bool>& flag);
   void add(const Condition& condition);
-  void add(const std::optional<BreakerOptions>& options);
   /// Adds the effect of a rule, without its name, owner, reason and location.
   void add_effect(const Rule& rule);
   /// Adds the fields that apply to all operators: everything except per_op and rules.

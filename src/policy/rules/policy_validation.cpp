@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "policy/conditions/condition_program.hpp"
 #include "policy/rules/policy_entry.hpp"
+#include "policy/rules/rule_fields.hpp"
 #include "policy/rules/token.hpp"
 #include "schema/schema.hpp"
 
@@ -17,10 +18,10 @@ namespace {
 
 constexpr size_t kLongestList = 1024;
 constexpr int kDeepestNesting = 64;
-constexpr int kHighestRank = 1000;
 constexpr double kMostAdd = 1000, kLeastMultiply = 0.01, kMostMultiply = 100;
 
 using Tokens = std::vector<std::string>;
+using policy::Form;
 
 /// Location that precedes an error message: "rule \"x\" (policy.yaml:3): prefer: ...".
 struct Place {
@@ -85,41 +86,69 @@ Status check_boost(const Place& place, const Boost& boost) {
   return {};
 }
 
-Status check_rule_itself(const Place& place, const Rule& rule) {
-  if (!policy::valid_operator_pattern(rule.op)) {
+Status check_value(const Place& place, const policy::RuleField<std::string>& field,
+                   const std::string& text) {
+  if (field.form == Form::op && !policy::valid_operator_pattern(text)) {
     return place.refuse("policy.op",
-                        base::concat("op: '", rule.op,
+                        base::concat(field.key, ": '", text,
                                      "' is neither an operator's name nor a pattern for "
                                      "operators"));
   }
-  if (rule.rank < 0 || rule.rank > kHighestRank) {
-    return place.refuse("policy.rank",
-                        base::concat("rank: ", rule.rank, " is not between 0 and 1000"));
+  if (field.form == Form::date && !text.empty() && !base::is_date(text)) {
+    return place.refuse(field.reason, base::concat(field.key, ": '", text,
+                                                   "' is not a date of the form 2027-02-01"));
   }
-  if (!rule.expires.empty() && !base::is_date(rule.expires)) {
-    return place.refuse("policy.expires", base::concat("expires: '", rule.expires,
-                                                       "' is not a date of the form 2027-02-01"));
+  return {};
+}
+
+Status check_value(const Place& place, const policy::RuleField<Tokens>& field, const Tokens& list) {
+  return field.form == Form::transforms ? check_transforms(place, list)
+                                        : check_tokens(place, field.key, list);
+}
+
+Status check_value(const Place& place, const policy::RuleField<std::vector<Boost>>&,
+                   const std::vector<Boost>& boosts) {
+  for (const Boost& boost : boosts) {
+    if (Status status = check_boost(place, boost); !status.ok()) return status;
   }
-  if (!rule.when) return {};
-  const std::string problem = policy::condition_problem(*rule.when);
-  return problem.empty() ? Status() : place.refuse("policy.when", "when: " + problem);
+  return {};
+}
+
+Status check_value(const Place& place, const policy::RuleField<std::optional<Condition>>& field,
+                   const std::optional<Condition>& condition) {
+  const std::string problem = condition ? policy::condition_problem(*condition) : "";
+  return problem.empty() ? Status()
+                         : place.refuse("policy.when", base::concat(field.key, ": ", problem));
+}
+
+template <class Field>
+Status check_value(const Place& place, const Field& field, int number) {
+  if (number >= field.least && number <= field.most) return {};
+  return place.refuse(field.reason, base::concat(field.key, ": ", number, " is not between ",
+                                                 field.least, " and ", field.most));
+}
+
+template <class Field>
+Status check_value(const Place& place, const Field& field, const std::optional<int>& number) {
+  return number ? check_value(place, field, *number) : Status();
+}
+
+/// Every other value is valid.
+template <class T>
+Status check_value(const Place&, const policy::RuleField<T>&, const T&)
+  requires std::is_same_v<T, bool> || std::is_same_v<T, std::optional<bool>> ||
+           std::is_same_v<T, std::optional<BreakerOptions>>
+{
+  return {};
 }
 
 Status check_rule(const Rule& rule, size_t position) {
   const Place place = place_of(rule, position);
-  if (Status status = check_rule_itself(place, rule); !status.ok()) return status;
-  const std::array<std::pair<std::string_view, const Tokens*>, 5> lists{{{"require", &rule.require},
-                                                                         {"prefer", &rule.prefer},
-                                                                         {"order", &rule.order},
-                                                                         {"deny", &rule.deny},
-                                                                         {"allow", &rule.allow}}};
-  for (const auto& [field, tokens] : lists) {
-    if (Status status = check_tokens(place, field, *tokens); !status.ok()) return status;
-  }
-  for (const Boost& boost : rule.boost) {
-    if (Status status = check_boost(place, boost); !status.ok()) return status;
-  }
-  return check_transforms(place, rule.transforms);
+  Status status;
+  policy::for_each_rule_field([&](const auto& field) {
+    if (status.ok()) status = check_value(place, field, rule.*field.member);
+  });
+  return status;
 }
 
 Status check_orders(const Policy& policy) {
