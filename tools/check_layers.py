@@ -117,6 +117,7 @@ CLI_INTERNAL = {  # compiled into the command as well
     "src/plugin/trust/checked_file.hpp",
     "src/plugin/trust/signature.hpp",
 }
+PYTHON_INTERNAL = {"src/policy/rules/rule_fields.hpp"}  # a table without code of the library
 
 # The folders that may include a third-party library.
 THIRD_PARTY = {
@@ -214,6 +215,8 @@ def judge_internal(path, target):
     if own.startswith("backends/") and own != "backends/common" and other == "backends/common":
         return None
     if own == "cli" and str(target) in CLI_INTERNAL:
+        return None
+    if own == "python" and str(target) in PYTHON_INTERNAL:
         return None
     if own.startswith("src/") and other.startswith("src/"):
         return judge_layer(layer_of(path), layer_of(target))

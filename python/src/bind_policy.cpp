@@ -7,6 +7,7 @@
 #include <opmux/policy.hpp>
 
 #include "bindings.hpp"
+#include "policy/rules/rule_fields.hpp"
 
 namespace nb = nanobind;
 
@@ -79,24 +80,16 @@ void bind_rule(nb::module_& module) {
       .def_rw("impl", &Boost::impl)
       .def_rw("add", &Boost::add)
       .def_rw("multiply", &Boost::multiply);
-  nb::class_<Rule>(module, "Rule", "One rule of a policy.")
-      .def(nb::init<>())
-      .def_rw("name", &Rule::name)
-      .def_rw("op", &Rule::op)
-      .def_rw("when", &Rule::when, nb::arg().none())
-      .def_rw("require", &Rule::require)
-      .def_rw("prefer", &Rule::prefer)
-      .def_rw("order", &Rule::order)
-      .def_rw("deny", &Rule::deny)
-      .def_rw("allow", &Rule::allow)
-      .def_rw("boost", &Rule::boost)
-      .def_rw("transforms", &Rule::transforms)
-      .def_rw("strict", &Rule::strict, nb::arg().none())
-      .def_rw("rank", &Rule::rank)
-      .def_rw("reason", &Rule::reason)
-      .def_rw("owner", &Rule::owner)
-      .def_rw("expires", &Rule::expires)
-      .def_rw("allow_none", &Rule::allow_none);
+  nb::class_<Rule> rule(module, "Rule", "One rule of a policy.");
+  rule.def(nb::init<>());
+  policy::for_each_rule_field([&]<class T>(const policy::RuleField<T>& field) {
+    if (field.python.empty()) return;
+    if constexpr (requires(T value) { value.has_value(); }) {
+      rule.def_rw(field.key.data(), field.member, nb::arg().none());
+    } else {
+      rule.def_rw(field.key.data(), field.member);
+    }
+  });
 }
 
 }  // namespace
