@@ -13,11 +13,15 @@ The text between `<!-- generated NAME [WORD] -->` and `<!-- end -->` in a page i
     reasons             the catalogue of src/registry/reason.cpp
     limits              constants from the sources
 
+The keys of a rule in docs/schemas/policy.schema.json and the attributes of Rule in
+python/opmux/_core.pyi are replaced with those of src/policy/rules/rule_fields.hpp.
+
 The site has a page for each operator; operator_page() builds it from these parts and the operator's
 section of docs/operators.md.
 
 --check changes nothing and fails if a page would change. It also fails if docs/environment.md lacks an
-environment variable of the sources or docs/reasons.md a status reason, or if they list unknown ones.
+environment variable of the sources or docs/reasons.md a status reason, or if they list unknown ones, and
+if docs/policy.md lacks a key of a rule.
 
 The implementations are those that build/release/bin/opmux lists, so the preset release must be built.
 """
@@ -288,6 +292,93 @@ def regenerated(root, text):
     return BLOCK.sub(fill, text)
 
 
+class RuleField:
+    """One entry of kRuleFields in src/policy/rules/rule_fields.hpp."""
+
+    def __init__(self, text):
+        found = re.findall(r'\.(\w+)\s*=\s*((?:"(?:[^"\\]|\\.)*"\s*)+|[^,"]+)', text)
+        values = {name: self.value_of(value.strip()) for name, value in found}
+        self.key, self.member = values["key"], values["member"]
+        self.form, self.role = values.get("form", "text"), values.get("role", "about")
+        self.in_files = values.get("in_files") != "false"
+        self.python, self.help = values.get("python", ""), values.get("help", "")
+        self.least, self.most = int(values.get("least", 0)), int(values.get("most", 0))
+
+    @staticmethod
+    def value_of(text):
+        """A string without its quotes, or the last part of a name: `&Rule::deny`, `Form::tokens`."""
+        if text.startswith('"'):
+            return "".join(json.loads(part) for part in re.findall(r'"(?:[^"\\]|\\.)*"', text))
+        return text.rpartition("::")[2]
+
+    def schema(self, default):
+        """The JSON schema of the value; `default` is the initial value in policy.hpp."""
+        schema = json.loads(FORMS[self.form])
+        if self.form == "integer":
+            schema |= {"minimum": self.least, "maximum": self.most}
+            schema |= {"default": int(default)} if default else {}
+        return schema | ({"description": self.help} if self.help else {})
+
+
+FORMS = {  # the JSON schema of each Form
+    "text": '{"$ref": "#/$defs/text"}',
+    "op": '{"type": "string", "pattern": "^[a-z0-9_.*]+$"}',
+    "condition": '{"type": "string", "maxLength": 4096}',
+    "token": '{"$ref": "#/$defs/token"}',
+    "tokens": '{"$ref": "#/$defs/tokens"}',
+    "boosts": '{"type": "array", "items": {"$ref": "#/$defs/boost"}}',
+    "transforms": '{"$ref": "#/$defs/transforms"}',
+    "flag": '{"type": "boolean"}',
+    "breaker": '{"$ref": "#/$defs/breaker"}',
+    "integer": '{"type": "integer"}',
+    "date": '{"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}',
+}
+
+
+def rule_fields(root):
+    text = (root / "src/policy/rules/rule_fields.hpp").read_text()
+    table = text[text.index("kRuleFields{"):]
+    table = table[:table.index("\n};")]
+    entries = re.findall(r'RuleField\{((?:[^{}"]|"(?:[^"\\]|\\.)*")*)\}', table)
+    if len(entries) != table.count("RuleField{"):
+        raise ValueError("cannot parse src/policy/rules/rule_fields.hpp")
+    return [RuleField(entry) for entry in entries]
+
+
+def replaced(pattern, text, fill):
+    text, count = pattern.subn(fill, text)
+    if count != 1:
+        raise ValueError(f"{count} places match {pattern.pattern}")
+    return text
+
+
+def rule_schema(root, text):
+    """docs/schemas/policy.schema.json with the keys of rule_fields.hpp."""
+    header = (root / "include/opmux/policy.hpp").read_text()
+    fields = [field for field in rule_fields(root) if field.in_files]
+    effects = [f'        {{"required": ["{field.key}"]}}' for field in fields if field.role != "about"]
+    keys = []
+    for field in fields:
+        default = re.search(rf"^  int {field.member} = (\d+);", header, re.MULTILINE)
+        schema = json.dumps(field.schema(default and default[1]))
+        keys.append(f'        "{field.key}": {schema}')
+    rule = re.compile(r'("rule": \{.*?"anyOf": \[\n).*?(\n      \],\n      "properties": \{\n).*?(\n      \}\n)',
+                      re.DOTALL)
+    return replaced(rule, text, lambda match: match[1] + ",\n".join(effects) + match[2] +
+                    ",\n".join(keys) + match[3])
+
+
+def rule_stub(root, text):
+    """python/opmux/_core.pyi with the attributes of rule_fields.hpp."""
+    lines = [f"    {field.key}: {field.python}\n" for field in rule_fields(root) if field.python]
+    stub = re.compile(r"(^class Rule:\n.*?def __init__\(self\) -> None: \.\.\.\n\n).*?(?=\nclass )",
+                      re.DOTALL | re.MULTILINE)
+    return replaced(stub, text, lambda match: match[1] + "".join(lines))
+
+
+FILES = {"docs/schemas/policy.schema.json": rule_schema, "python/opmux/_core.pyi": rule_stub}
+
+
 def source_text(root):
     files = sorted(p for folder in ("src", "probe", "python/src", "python/opmux")
                    for p in (root / folder).rglob("*") if p.suffix in (".cpp", ".hpp", ".py"))
@@ -314,17 +405,23 @@ def check_names(root):
     catalogue = set(STATUS_CODE.findall((root / "src/registry/reason.cpp").read_text()))
     page = (root / "docs/reasons.md").read_text().partition("<!-- end -->")[2]
     said = set(re.findall(r"^\| `([a-z_]+\.[a-z_]+)`", page, re.M))
-    return problems + differences("reason", "docs/reasons.md", said, codes - catalogue)
+    problems += differences("reason", "docs/reasons.md", said, codes - catalogue)
+    page = (root / "docs/policy.md").read_text()
+    keys = [field.key for field in rule_fields(root) if field.in_files]
+    return problems + [f"docs/policy.md: lacks the key {key} of a rule" for key in keys
+                       if not re.search(rf"`{key}`|\b{key}: ", page)]
 
 
 def main():
     words = [word for word in sys.argv[1:] if word != "--check"]
     check = len(words) < len(sys.argv) - 1
     root = pathlib.Path(words[0] if words else pathlib.Path(__file__).parents[1]).resolve()
-    problems, count = [], 0
-    for page in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
+    problems, count = [], len(FILES)
+    pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    for page in [*pages, *(root / name for name in FILES)]:
         text = page.read_text()
-        wanted = regenerated(root, text)
+        write = FILES.get(str(page.relative_to(root)), regenerated)
+        wanted = write(root, text)
         count += len(BLOCK.findall(text))
         if wanted == text:
             continue
@@ -337,7 +434,7 @@ def main():
     for problem in problems:
         print(problem)
     print(f"generated parts: {count}, {len(problems)} problems")
-    return 1 if problems or count == 0 else 0
+    return 1 if problems or count == len(FILES) else 0
 
 
 if __name__ == "__main__":
