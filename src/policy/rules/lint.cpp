@@ -201,7 +201,7 @@ class Linter {
   /// Finds ordering fields that a stronger rule always sets.
   void find_shadowed() {
     for_each_rule_field([&](const auto& field) {
-      if (field.role != Role::ordering || field.key == "transforms") return;
+      if (field.role != Role::ordering) return;
       std::vector<const Rule*> stronger;
       for (const Rule* rule : sorted_) {
         if (!is_set(field, *rule) || rule->expired) continue;

@@ -47,6 +47,9 @@ TEST(Lint, finds_a_field_that_another_rule_always_sets_first) {
                    {.name = "b", .op = "norm", .when = wide(), .strict = false},
                    {.name = "c", .op = "norm", .when = wide(1), .strict = false}}),
             "b:policy.shadowed");
+  EXPECT_EQ(codes({{.name = "a", .op = "*", .transforms = {"contiguous"}},
+                   {.name = "b", .op = "norm", .transforms = {"none"}}}),
+            "b:policy.shadowed");
 }
 
 TEST(Lint, finds_rules_that_require_and_deny_the_same) {
