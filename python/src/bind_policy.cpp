@@ -84,10 +84,11 @@ void bind_rule(nb::module_& module) {
   rule.def(nb::init<>());
   policy::for_each_rule_field([&]<class T>(const policy::RuleField<T>& field) {
     if (field.python.empty()) return;
+    const std::string name(field.key);
     if constexpr (requires(T value) { value.has_value(); }) {
-      rule.def_rw(field.key.data(), field.member, nb::arg().none());
+      rule.def_rw(name.c_str(), field.member, nb::arg().none());
     } else {
-      rule.def_rw(field.key.data(), field.member);
+      rule.def_rw(name.c_str(), field.member);
     }
   });
 }

@@ -2,10 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <opmux/policy.hpp>
 
@@ -192,7 +195,7 @@ namespace rule_fields_detail {
 /// Converts to the type of any member.
 struct AnyValue {
   template <class T>
-  operator T() const;
+  operator T() const;  // NOLINT(google-explicit-constructor): initializes members
 };
 
 template <size_t... I>
