@@ -1,4 +1,5 @@
 #include <sched.h>
+#include <stdexcept>
 
 #include <condition_variable>
 #include <cstdlib>

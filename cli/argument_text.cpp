@@ -1,5 +1,6 @@
 #include "cli/argument_text.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 

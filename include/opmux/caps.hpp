@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include <opmux/export.hpp>
 #include <opmux/tensor.hpp>
 
 namespace opmux {
@@ -52,79 +52,45 @@ class Caps {
 
   /// Allowed element types, for every tensor argument that has no entry with its name, or for one
   /// argument. Reason on refusal: "caps.dtype".
-  Caps& dtypes(std::vector<DType> allowed) { return dtypes("", std::move(allowed)); }
-  Caps& dtypes(std::string arg, std::vector<DType> allowed) {
-    dtype_rules.push_back({std::move(arg), std::move(allowed)});
-    return *this;
-  }
+  OPMUX_API Caps& dtypes(std::vector<DType> allowed);
+  OPMUX_API Caps& dtypes(std::string arg, std::vector<DType> allowed);
   /// Conditions on a named dimension, or on "rows", the product of the leading dimensions. Reasons:
   /// "caps.multiple_of", "caps.at_least", "caps.at_most", "caps.equals".
-  Caps& multiple_of(std::string dim, int64_t n) {
-    return add_dim(std::move(dim), OPMUX_MULTIPLE_OF, n);
-  }
-  Caps& at_least(std::string dim, int64_t n) { return add_dim(std::move(dim), OPMUX_AT_LEAST, n); }
-  Caps& at_most(std::string dim, int64_t n) { return add_dim(std::move(dim), OPMUX_AT_MOST, n); }
-  Caps& equals(std::string dim, int64_t n) { return add_dim(std::move(dim), OPMUX_EQUALS, n); }
+  OPMUX_API Caps& multiple_of(std::string dim, int64_t n);
+  OPMUX_API Caps& at_least(std::string dim, int64_t n);
+  OPMUX_API Caps& at_most(std::string dim, int64_t n);
+  OPMUX_API Caps& equals(std::string dim, int64_t n);
   /// Row-major without gaps, for one tensor argument or for all. Reason: "caps.contiguous". A
   /// policy may allow opmux to copy other tensors for such an implementation (`transforms`).
-  Caps& contiguous(std::string arg = "") {
-    return add_flag(std::move(arg), OPMUX_TENSOR_CONTIGUOUS);
-  }
+  OPMUX_API Caps& contiguous(std::string arg = "");
   /// The last dimension has stride 1; the others may have gaps. Reason: "caps.inner_contiguous".
-  Caps& inner_contiguous(std::string arg = "") {
-    return add_flag(std::move(arg), OPMUX_TENSOR_INNER_CONTIGUOUS);
-  }
+  OPMUX_API Caps& inner_contiguous(std::string arg = "");
   /// absent: the implementation does not support this optional argument, so it is refused when the
   /// argument is given. present: it needs the argument. Reasons: "caps.absent", "caps.present".
-  Caps& absent(std::string arg) { return add_flag(std::move(arg), OPMUX_TENSOR_ABSENT); }
-  Caps& present(std::string arg) { return add_flag(std::move(arg), OPMUX_TENSOR_PRESENT); }
+  OPMUX_API Caps& absent(std::string arg);
+  OPMUX_API Caps& present(std::string arg);
   /// Fewest and most dimensions of a tensor; with max 0 there is no upper limit. Reason:
   /// "caps.rank".
-  Caps& rank(std::string arg, int min, int max) {
-    tensor_rules.push_back({.arg = std::move(arg), .min_rank = min, .max_rank = max});
-    return *this;
-  }
+  OPMUX_API Caps& rank(std::string arg, int min, int max);
   /// Alignment of the first element in bytes: a power of two, at most 4096. Reason:
   /// "caps.alignment".
-  Caps& aligned(std::string arg, uint32_t bytes) {
-    tensor_rules.push_back({.arg = std::move(arg), .alignment = bytes});
-    return *this;
-  }
+  OPMUX_API Caps& aligned(std::string arg, uint32_t bytes);
   /// Order of the dimensions by falling stride, as digits: "0213" is BHSD for a schema in BSHD.
   /// Reason: "caps.layout".
-  Caps& layout(std::string arg, std::string order) {
-    tensor_rules.push_back({.arg = std::move(arg), .layout = std::move(order)});
-    return *this;
-  }
+  OPMUX_API Caps& layout(std::string arg, std::string order);
   /// Values of an int, bool (0/1) or enum (position) argument that the implementation supports. A
   /// scalar without an entry must be supported with every value. Reason: "caps.scalar".
-  Caps& scalar(std::string arg, std::vector<int64_t> allowed) {
-    scalar_rules.push_back({std::move(arg), std::move(allowed)});
-    return *this;
-  }
+  OPMUX_API Caps& scalar(std::string arg, std::vector<int64_t> allowed);
   /// CPU features that are all needed, comma separated, as /proc/cpuinfo names them: "avx2,fma".
   /// Replaces an earlier list. Reason: "caps.cpu_features".
-  Caps& cpu_features(std::string needed) {
-    features = std::move(needed);
-    return *this;
-  }
+  OPMUX_API Caps& cpu_features(std::string needed);
   /// Type of device that holds the tensors, OPMUX_DEVICE_*; the CPU by default. Reason:
   /// "caps.device".
-  Caps& device(int32_t type) {
-    device_type = type;
-    return *this;
-  }
+  OPMUX_API Caps& device(int32_t type);
   /// Range of device architectures, compared as dotted numbers; empty = open. Reason: "caps.arch".
-  Caps& arch(std::string min, std::string max) {
-    min_arch = std::move(min);
-    max_arch = std::move(max);
-    return *this;
-  }
+  OPMUX_API Caps& arch(std::string min, std::string max);
   /// Refused while the ambient fact `grad` is on. Reason: "caps.inference_only".
-  Caps& inference_only() {
-    no_grad = true;
-    return *this;
-  }
+  OPMUX_API Caps& inference_only();
 
   /// The conditions as data; the functions above fill them in.
   std::vector<DTypes> dtype_rules;
@@ -137,14 +103,8 @@ class Caps {
   bool no_grad = false;
 
  private:
-  Caps& add_dim(std::string dim, uint32_t relation, int64_t value) {
-    dim_rules.push_back({std::move(dim), relation, value});
-    return *this;
-  }
-  Caps& add_flag(std::string arg, uint32_t flag) {
-    tensor_rules.push_back({.arg = std::move(arg), .flags = flag});
-    return *this;
-  }
+  Caps& add_dim(std::string dim, uint32_t relation, int64_t value);
+  Caps& add_flag(std::string arg, uint32_t flag);
 };
 
 }  // namespace opmux

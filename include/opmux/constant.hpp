@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
+#include <opmux/detail/pointer.hpp>
 #include <opmux/export.hpp>
 #include <opmux/tensor.hpp>
 
@@ -58,10 +58,10 @@ class Constant {
   OPMUX_API uint64_t packed_bytes() const;
 
   /// For Runtime::constant().
-  OPMUX_API explicit Constant(std::shared_ptr<dispatch::PackedConstant> owner) noexcept;
+  OPMUX_API explicit Constant(detail::Shared<dispatch::PackedConstant> owner) noexcept;
 
  private:
-  std::shared_ptr<dispatch::PackedConstant> owner_;
+  detail::Shared<dispatch::PackedConstant> owner_;
   const TensorView* view_;  ///< Points into the owner.
 };
 

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <opmux/detail/pointer.hpp>
 #include <opmux/export.hpp>
 #include <opmux/status.hpp>
 #include <opmux/tensor.hpp>
@@ -76,7 +76,7 @@ class [[nodiscard]] DeviceMemory {
     std::swap(handle_, other.handle_);
     std::swap(size_, other.size_);
   }
-  std::shared_ptr<const registry::Backend> backend_;
+  detail::Shared<const registry::Backend> backend_;
   Device device_;
   void* handle_ = nullptr;
   uint64_t size_ = 0;
@@ -105,7 +105,7 @@ class [[nodiscard]] DeviceStream {
     std::swap(device_, other.device_);
     std::swap(stream_, other.stream_);
   }
-  std::shared_ptr<const registry::Backend> backend_;
+  detail::Shared<const registry::Backend> backend_;
   Device device_;
   void* stream_ = nullptr;
 };
@@ -133,12 +133,12 @@ class DeviceAccess {
   OPMUX_API Status synchronize(void* stream = nullptr, int32_t id = 0) const;
 
   /// For Runtime::device_access().
-  explicit DeviceAccess(std::shared_ptr<const registry::Backend> backend)
+  explicit DeviceAccess(detail::Shared<const registry::Backend> backend)
       : backend_(std::move(backend)) {}
 
  private:
   Device device(int32_t id) const;
-  std::shared_ptr<const registry::Backend> backend_;
+  detail::Shared<const registry::Backend> backend_;
 };
 
 }  // namespace opmux

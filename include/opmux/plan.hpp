@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include <opmux/arguments.hpp>
+#include <opmux/detail/hot_plan.hpp>
+#include <opmux/detail/pointer.hpp>
 #include <opmux/explanation.hpp>
-#include <opmux/hot_plan.hpp>
 #include <opmux/report.hpp>
 #include <opmux/status.hpp>
 
@@ -94,7 +94,7 @@ class Plan {
   enum class State : uint32_t { current, stale, revoked };
 
   /// For Operator::bind().
-  OPMUX_API explicit Plan(std::unique_ptr<dispatch::BoundPlan> plan);
+  OPMUX_API explicit Plan(detail::Owned<dispatch::BoundPlan> plan);
   OPMUX_API Plan(Plan&&) noexcept;
   OPMUX_API Plan& operator=(Plan&&) noexcept;
   /// Adds the calls of this plan to the statistics. No call may be running.
@@ -145,21 +145,14 @@ class Plan {
   Status run_unchecked() {
     detail::HotPlan& hot = *hot_;
     // The library handles a change of thread and a call inside a call.
-    std::atomic<uint64_t>* const mark = hot.mark;
-    if (hot.block != dispatch::thread_block || mark->load(std::memory_order_relaxed) != 0)
-        [[unlikely]] {
+    if (hot.block != dispatch::thread_block || hot.marked()) [[unlikely]]
       return Status(detail::run_slowly(*plan_));
-    }
-    mark->store(hot.plan_id, std::memory_order_release);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (hot.state.load(std::memory_order_acquire) >= detail::HotPlan::kRevoked) [[unlikely]] {
+    if (hot.enter() >= detail::HotPlan::kRevoked) [[unlikely]]
       return Status(detail::end_plan(*plan_, -1));
-    }
     const int32_t outcome = hot.run(hot.user_data, hot.call);
     if (outcome != OPMUX_OK) [[unlikely]]
       return Status(detail::end_plan(*plan_, outcome < 0 ? OPMUX_FAILED : outcome));
-    mark->store(0, std::memory_order_release);
-    hot.calls.store(hot.calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    hot.leave();
     return {};
   }
 
@@ -180,7 +173,7 @@ class Plan {
   dispatch::BoundPlan& bound() const noexcept { return *plan_; }
 
  private:
-  std::unique_ptr<dispatch::BoundPlan> plan_;
+  detail::Owned<dispatch::BoundPlan> plan_;
   detail::HotPlan* hot_;
 };
 

@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <opmux/detail/pointer.hpp>
 #include <opmux/status.hpp>
 #include <opmux/tensor.hpp>
 
@@ -105,8 +105,8 @@ class OPMUX_API Condition {
   std::string to_string() const;
 
  private:
-  explicit Condition(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
-  std::shared_ptr<const Node> node_;
+  explicit Condition(detail::Shared<const Node> node) : node_(std::move(node)) {}
+  detail::Shared<const Node> node_;
 };
 
 /// One node of a condition.
@@ -252,7 +252,7 @@ struct OPMUX_API Policy {
   bool strict_names = false;  ///< A rule that names an absent implementation is an error.
   /// The policy around this one, set by combine(): it supplies ordering fields that this one leaves
   /// empty, and its constraints hold too.
-  std::shared_ptr<const Policy> outer = {};
+  detail::Shared<const Policy> outer = {};
 
   /// Whether neither this policy nor an outer one affects selection. Breaker and shadow settings do
   /// not count.

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include <opmux/detail/time.hpp>
 #include <opmux/policy.hpp>
 #include <opmux/status.hpp>
 
@@ -44,8 +44,9 @@ struct SourceOptions {
   bool own_thread = true;
   /// Poll files every 100 ms even where the kernel reports changes. For network file systems.
   bool look_at_files = false;
-  /// Clock for the expiry of rules and quarantines; empty: the system clock. For tests.
-  std::function<std::chrono::sys_seconds()> utc = {};
+  /// Clock for the expiry of rules and quarantines: a function that returns
+  /// std::chrono::sys_seconds. Empty: the system clock. For tests.
+  detail::UtcClock utc = {};
 };
 
 /// The policy text in force, and counters of loads and refusals. Made by Runtime::policy_state().

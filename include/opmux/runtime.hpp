@@ -1,9 +1,7 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +9,8 @@
 #include <vector>
 
 #include <opmux/constant.hpp>
+#include <opmux/detail/pointer.hpp>
+#include <opmux/detail/time.hpp>
 #include <opmux/device.hpp>
 #include <opmux/event.hpp>
 #include <opmux/health.hpp>
@@ -122,10 +122,10 @@ class [[nodiscard]] Registration {
 
   /// For the library.
   struct Held;
-  explicit OPMUX_API Registration(std::unique_ptr<Held> held) noexcept;
+  explicit OPMUX_API Registration(detail::Owned<Held> held) noexcept;
 
  private:
-  std::unique_ptr<Held> held_;
+  detail::Owned<Held> held_;
 };
 
 /// Options of Runtime::define().
@@ -285,10 +285,14 @@ class Runtime {
 
   /// Runs maintenance that is due at `now` on the calling thread: watched files, breakers, expiring
   /// rules, the shadow check, the status file. For programs without a maintenance thread
-  /// (SourceOptions::own_thread). `now` must not decrease; its origin is arbitrary.
+  /// (SourceOptions::own_thread). `now` is a std::chrono::duration of whole nanoseconds or
+  /// coarser units. It must not decrease; its origin is arbitrary.
   ///
   ///   runtime.tick(std::chrono::steady_clock::now().time_since_epoch());
-  OPMUX_API void tick(std::chrono::nanoseconds now);
+  template <detail::ExactDuration Duration>
+  void tick(const Duration& now) {
+    tick_ns(detail::nanoseconds_of(now));
+  }
   /// Stops the maintenance thread and waits for a listener that it is calling. Call it before
   /// destroying the runtime under a lock that listeners take, so that they cannot deadlock. Files
   /// are not watched afterwards.
@@ -375,10 +379,11 @@ class Runtime {
   runtime::Core& core() const noexcept { return *core_; }
 
  private:
-  OPMUX_API explicit Runtime(std::unique_ptr<runtime::Core> core);
+  OPMUX_API explicit Runtime(detail::Owned<runtime::Core> core);
+  OPMUX_API void tick_ns(int64_t now);
   /// Null if there is no such operator.
   OPMUX_API dispatch::OperatorSlot* find(std::string_view name) const noexcept;
-  std::unique_ptr<runtime::Core> core_;
+  detail::Owned<runtime::Core> core_;
 };
 
 /// The optional features of the loaded library, separated by spaces: "policy_files" (it reads

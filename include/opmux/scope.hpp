@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
+#include <opmux/detail/pointer.hpp>
 #include <opmux/export.hpp>
 #include <opmux/policy.hpp>
 #include <opmux/status.hpp>
@@ -44,7 +44,7 @@ class [[nodiscard]] PolicyScope {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  detail::Owned<State> state_;
   Status status_;
 };
 
@@ -81,7 +81,7 @@ class Scope {
  private:
   friend class PolicyScope;
   friend class EnteredScope;
-  std::shared_ptr<const Held> held_;
+  detail::Shared<const Held> held_;
   uint64_t context_ = 0;
 };
 

@@ -1,15 +1,16 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <exception>
-#include <memory>
-#include <optional>
+#include <new>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
-#include <variant>
 
 #include <opmux/abi.h>
+#include <opmux/detail/pointer.hpp>
 #include <opmux/export.hpp>
 
 namespace opmux {
@@ -107,7 +108,7 @@ class [[nodiscard]] Status {
   Detail* release() noexcept { return detail_.release(); }
 
  private:
-  std::unique_ptr<Detail> detail_;
+  detail::Owned<Detail> detail_;
 };
 
 /// The exception that Result::value() throws. Nothing else in opmux throws it.
@@ -130,6 +131,11 @@ class OPMUX_API Error : public std::exception {
   std::string what_;
 };
 
+namespace detail {
+/// Throws an Error with a copy of `status`.
+[[noreturn]] OPMUX_API void throw_error(const Status& status);
+}  // namespace detail
+
 /// A value, or the Status that explains why there is none. Members are named as in std::expected.
 ///
 ///   opmux::Result<opmux::Operator> op = runtime.op("softmax");
@@ -144,47 +150,88 @@ template <class T>
 class [[nodiscard]] Result {
  public:
   /// A success; implicit, so that a function can `return value;`.
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(*-explicit-*)
+  Result(T value) : value_(std::move(value)), has_value_(true) {}  // NOLINT(*-explicit-*)
   /// A failure; implicit, so that a function can `return status;`. `status` must not be ok.
-  Result(Status status)  // NOLINT(*-explicit-*)
-      : state_(std::in_place_index<1>, std::move(status)) {}
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT(*-explicit-*)
+
+  /// Copyable if T is. A moved-from Result holds a moved-from value or status. T must not throw when
+  /// it is moved by an assignment.
+  Result(const Result& other)
+    requires std::copy_constructible<T>
+  {
+    take(other);
+  }
+  Result(Result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) {
+    take(std::move(other));
+  }
+  Result& operator=(const Result& other)
+    requires std::copy_constructible<T>
+  {
+    if (this != &other) *this = Result(other);
+    return *this;
+  }
+  Result& operator=(Result&& other) noexcept {
+    if (this == &other) return *this;
+    destroy();
+    take(std::move(other));
+    return *this;
+  }
+  ~Result() { destroy(); }
 
   /// Whether there is a value; otherwise error() says why not.
-  bool has_value() const noexcept { return state_.index() == 0; }
-  explicit operator bool() const noexcept { return has_value(); }
+  bool has_value() const noexcept { return has_value_; }
+  explicit operator bool() const noexcept { return has_value_; }
 
-  /// The value. Use these after has_value() only: without a value they throw
-  /// std::bad_variant_access, which does not carry the Status.
-  T& operator*() & { return std::get<0>(state_); }
-  const T& operator*() const& { return std::get<0>(state_); }
-  T&& operator*() && { return std::get<0>(std::move(state_)); }
-  T* operator->() { return &std::get<0>(state_); }
-  const T* operator->() const { return &std::get<0>(state_); }
+  /// The value. Use these after has_value() only: without a value they throw as value() does.
+  T& operator*() & { return require(), value_; }
+  const T& operator*() const& { return require(), value_; }
+  T&& operator*() && { return require(), std::move(value_); }
+  T* operator->() { return require(), &value_; }
+  const T* operator->() const { return require(), &value_; }
 
   /// The value; throws opmux::Error if there is none. For programs that treat a failure as fatal,
-  /// and for tests. Built without exceptions it behaves as operator*.
-  T& value() & { return require(), **this; }
-  const T& value() const& { return require(), **this; }
-  T&& value() && { return require(), std::move(**this); }
+  /// and for tests. In a program built without exceptions it ends the process instead.
+  T& value() & { return **this; }
+  const T& value() const& { return **this; }
+  T&& value() && { return *std::move(*this); }
 
   /// The reason for the missing value, as a copy; ok if there is a value.
-  Status error() const& { return has_value() ? Status() : std::get<1>(state_); }
-  Status error() && { return has_value() ? Status() : std::get<1>(std::move(state_)); }
+  Status error() const& { return has_value_ ? Status() : status_; }
+  Status error() && { return has_value_ ? Status() : std::move(status_); }
 
   /// A copy of the value, or `other` if there is none.
   template <class U>
   T value_or(U&& other) const& {
-    return has_value() ? **this : static_cast<T>(std::forward<U>(other));
+    return has_value_ ? value_ : static_cast<T>(std::forward<U>(other));
   }
 
  private:
   void require() const {
-#if defined(__cpp_exceptions)
-    if (!has_value()) throw Error(std::get<1>(state_));
-#endif
+    if (!has_value_) [[unlikely]]
+      detail::throw_error(status_);
+  }
+  template <class Other>
+  void take(Other&& other) {
+    if (other.has_value_) {
+      ::new (static_cast<void*>(&value_)) T(std::forward<Other>(other).value_);
+    } else {
+      ::new (static_cast<void*>(&status_)) Status(std::forward<Other>(other).status_);
+    }
+    has_value_ = other.has_value_;
+  }
+  void destroy() noexcept {
+    if (has_value_) {
+      value_.~T();
+    } else {
+      status_.~Status();
+    }
   }
 
-  std::variant<T, Status> state_;
+  union {
+    T value_;
+    Status status_;
+  };
+  bool has_value_ = false;
 };
 
 }  // namespace opmux

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "expected.hpp"
 #include "reference.hpp"
 

@@ -1,5 +1,6 @@
 #include "argument_frame.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 

@@ -1,3 +1,5 @@
+#include <chrono>
+
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>

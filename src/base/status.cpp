@@ -70,3 +70,5 @@ std::string_view name_of(Code code) noexcept {
 }
 
 }  // namespace opmux
+
+void opmux::detail::throw_error(const Status& status) { throw Error(status); }

@@ -4,6 +4,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
+#include <exception>
 
 #include <algorithm>
 #include <atomic>

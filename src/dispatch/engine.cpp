@@ -49,7 +49,8 @@ Engine::~Engine() {
 void Engine::after_fork() {
   fork_sensitive_.for_each([](BoundPlanState& plan) {
     if (!plan.implementation->backend->lost_by_fork()) return;
-    plan.hot.state.store(static_cast<uint32_t>(PlanState::revoked), std::memory_order_release);
+    std::atomic_ref(plan.hot.state)
+        .store(static_cast<uint32_t>(PlanState::revoked), std::memory_order_release);
   });
   constexpr uint32_t kSensitive = OPMUX_BACKEND_FORK_LOST | OPMUX_BACKEND_FORK_REINIT;
   names_.for_each([](OperatorSlot& slot) {
@@ -357,7 +358,7 @@ void add_thread_counts(const ThreadBlock& block, ThreadCounts& counts) {
 void add_plan_counts(BoundPlanState& plan, ThreadCounts& counts) {
   const std::lock_guard lock(plan.counting);
   if (plan.counts_for == nullptr) return;
-  counts[plan.counts_for] += plan.hot.calls.load(std::memory_order_relaxed);
+  counts[plan.counts_for] += plan.hot.load_calls();
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace opmux {
 
-Constant::Constant(std::shared_ptr<dispatch::PackedConstant> owner) noexcept
+Constant::Constant(detail::Shared<dispatch::PackedConstant> owner) noexcept
     : owner_(std::move(owner)), view_(owner_.get()) {}
 Constant::Constant(Constant&& other) noexcept = default;
 Constant& Constant::operator=(Constant&& other) noexcept {

@@ -45,7 +45,9 @@ std::chrono::sys_seconds system_utc() {
 }
 
 std::function<std::chrono::sys_seconds()> utc_of(const Options& options) {
-  return options.sources.utc ? options.sources.utc : &system_utc;
+  if (!options.sources.utc) return &system_utc;
+  return
+      [utc = options.sources.utc] { return std::chrono::sys_seconds(std::chrono::seconds(utc())); };
 }
 
 std::vector<policy::Variable> variables_of(const Options& options) {

@@ -247,8 +247,7 @@ Result<size_t> Operator::position(std::string_view argument) const {
                     base::suggestion(argument, names));
 }
 
-Plan::Plan(std::unique_ptr<dispatch::BoundPlan> plan)
-    : plan_(std::move(plan)), hot_(&plan_->hot()) {}
+Plan::Plan(detail::Owned<dispatch::BoundPlan> plan) : plan_(std::move(plan)), hot_(&plan_->hot()) {}
 Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 Plan::~Plan() = default;

@@ -10,7 +10,7 @@ void Registration::Held::unpublish() {
 }
 
 Registration::Registration() noexcept = default;
-Registration::Registration(std::unique_ptr<Held> held) noexcept : held_(std::move(held)) {}
+Registration::Registration(detail::Owned<Held> held) noexcept : held_(std::move(held)) {}
 Registration::Registration(Registration&&) noexcept = default;
 
 Registration& Registration::operator=(Registration&& other) noexcept {
@@ -25,7 +25,7 @@ Registration::~Registration() {
 
 Status Registration::withdraw() {
   if (held_ == nullptr) return {};
-  const std::unique_ptr<Held> held = std::move(held_);
+  const detail::Owned<Held> held = std::move(held_);
   held->unpublish();
   Status status = held->core->engine().wait_for_retired();
   // A call that was in flight may have packed constants since.

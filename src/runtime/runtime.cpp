@@ -59,7 +59,7 @@ Result<std::shared_ptr<registry::Backend>> find_backend(runtime::Core& core,
 
 }  // namespace
 
-Runtime::Runtime(std::unique_ptr<runtime::Core> core) : core_(std::move(core)) {}
+Runtime::Runtime(detail::Owned<runtime::Core> core) : core_(std::move(core)) {}
 Runtime::Runtime(Runtime&&) noexcept = default;
 Runtime& Runtime::operator=(Runtime&&) noexcept = default;
 Runtime::~Runtime() = default;
@@ -114,8 +114,8 @@ void Runtime::add_validator(PolicyValidator validator) {
 void Runtime::on_policy(PolicyListener listener) {
   core_->sources().on_change(std::move(listener));
 }
-void Runtime::tick(std::chrono::nanoseconds now) {
-  core_->tick(static_cast<uint64_t>(std::max(now, std::chrono::nanoseconds(0)).count()));
+void Runtime::tick_ns(int64_t now) {
+  core_->tick(static_cast<uint64_t>(std::max<int64_t>(now, 0)));
 }
 Result<std::vector<ChoiceChange>> Runtime::compare_policies(std::string_view from,
                                                             std::string_view from_name,

@@ -1,3 +1,5 @@
+#include <stdexcept>
+
 #include "stage.hpp"
 
 namespace opmux::test {

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <thread>
 
 #include "stage.hpp"

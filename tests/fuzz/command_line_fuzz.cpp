@@ -1,4 +1,5 @@
 // Operator arguments in command-line syntax: an operator's name, then one argument per line.
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>

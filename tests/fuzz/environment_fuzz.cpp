@@ -1,4 +1,5 @@
 // The environment reader on arbitrary names and values: one NAME=value per line.
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+#include <chrono>
 
 #include <condition_variable>
 #include <functional>

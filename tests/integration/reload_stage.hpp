@@ -2,6 +2,7 @@
 
 #include <opmux/opmux.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <string>

@@ -4,6 +4,7 @@
 
 #include <opmux/abi.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>

@@ -104,9 +104,10 @@ void BoundPlanState::reconsider() {
   }
   // Revoked is final, even if another thread stored it since the load above.
   if (word == 0) word = static_cast<uint32_t>(next);
-  uint32_t seen = hot.state.load(std::memory_order_relaxed);
+  const std::atomic_ref<uint32_t> state_word(hot.state);
+  uint32_t seen = state_word.load(std::memory_order_relaxed);
   while (seen != static_cast<uint32_t>(PlanState::revoked) &&
-         !hot.state.compare_exchange_weak(seen, word, std::memory_order_acq_rel)) {
+         !state_word.compare_exchange_weak(seen, word, std::memory_order_acq_rel)) {
   }
 }
 
@@ -125,8 +126,7 @@ BoundPlan::~BoundPlan() {
   if (control_ == nullptr) return;
   const std::lock_guard lock(control_->counting);
   control_->counts_for = nullptr;
-  guarded_.counters->calls.fetch_add(control_->hot.calls.load(std::memory_order_relaxed),
-                                     std::memory_order_relaxed);
+  guarded_.counters->calls.fetch_add(control_->hot.load_calls(), std::memory_order_relaxed);
 }
 
 Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
@@ -320,8 +320,7 @@ Status::Detail* BoundPlan::run_watched() noexcept {
   if (outcome != OPMUX_OK) return finish(outcome);
   tell_health(*control_->implementation, Code::ok,
               {.took_ns = stream ? 0 : clock.now_ns() - started});
-  std::atomic<uint64_t>& calls = control_->hot.calls;
-  calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  control_->hot.count_call();
   return nullptr;
 }
 
@@ -350,8 +349,7 @@ Status::Detail* BoundPlan::finish(int32_t outcome) const {
 }
 
 Status::Detail* BoundPlan::end(std::atomic<uint64_t>& mark, int32_t outcome) noexcept {
-  const bool watched = outcome < 0 && control_->hot.state.load(std::memory_order_acquire) ==
-                                          detail::HotPlan::kWatched;
+  const bool watched = outcome < 0 && control_->hot.load_state() == detail::HotPlan::kWatched;
   Status::Detail* status = watched ? run_watched() : outcome >= 0 ? finish(outcome) : revoked();
   mark.store(0, std::memory_order_release);
   return status;
@@ -362,7 +360,7 @@ Status::Detail* BoundPlan::run_slowly() noexcept {
   const uint32_t depth = block.depth();
   if (depth == kMaxDepth) return too_deep(*slot_).release();
   control_->hot.block = &block;
-  control_->hot.mark = &block.marks[0];
+  control_->hot.mark = reinterpret_cast<uint64_t*>(&block.marks[0]);
   return run_marked(block.marks[depth]);
 }
 

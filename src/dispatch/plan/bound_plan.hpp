@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <opmux/hot_plan.hpp>
+#include <opmux/detail/hot_plan.hpp>
 #include <opmux/status.hpp>
 
 #include "dispatch/call/attempt.hpp"
@@ -59,7 +59,7 @@ struct BoundPlanState {
   BoundPlanState& operator=(const BoundPlanState&) = delete;
 
   PlanState state() const {
-    const uint32_t word = hot.state.load(std::memory_order_acquire);
+    const uint32_t word = hot.load_state();
     return word == detail::HotPlan::kWatched ? unwatched.load(std::memory_order_relaxed)
                                              : static_cast<PlanState>(word);
   }
@@ -111,7 +111,7 @@ class BoundPlan {
   Status::Detail* run_slowly() noexcept;
   /// Finishes a run whose outcome is not ok, or that was not started (-1) because the plan is
   /// revoked or watched. Clears the hazard slot.
-  Status::Detail* end(int32_t outcome) noexcept { return end(*control_->hot.mark, outcome); }
+  Status::Detail* end(int32_t outcome) noexcept { return end(slot_of(control_->hot), outcome); }
   detail::HotPlan& hot() const { return control_->hot; }
   /// Stores arguments in the frame for run_unchecked(). Fails as call() does.
   Status set_frame(const CallSite& site, const ArgValue* values);
@@ -148,26 +148,29 @@ class BoundPlan {
                     ImplementationCounters& counters, Code outcome) const;
   void tell_health(const registry::ImplementationRecord& implementation, Code outcome,
                    const health::Pass& pass) const;
+  /// The hazard slot that HotPlan::mark points to. HotPlan holds its address as that of a plain
+  /// word, because the public headers do not include <atomic>.
+  static std::atomic<uint64_t>& slot_of(const detail::HotPlan& hot) {
+    static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t));
+    return *reinterpret_cast<std::atomic<uint64_t>*>(hot.mark);
+  }
   Status::Detail* run() noexcept {
     const detail::HotPlan& hot = control_->hot;
-    if (hot.block != thread_block || hot.mark->load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if (hot.block != thread_block || hot.marked()) [[unlikely]]
       return run_slowly();
-    return run_marked(*hot.mark);
+    return run_marked(slot_of(hot));
   }
   Status::Detail* run_marked(std::atomic<uint64_t>& mark) noexcept {
     mark.store(guarded_.plan_id, std::memory_order_release);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (control_->hot.state.load(std::memory_order_acquire) >= detail::HotPlan::kRevoked)
-        [[unlikely]] {
+    if (control_->hot.load_state() >= detail::HotPlan::kRevoked) [[unlikely]]
       return end(mark, -1);
-    }
     guarded_.error.text_size = 0;
     const int32_t outcome = guarded_.run(guarded_.user_data, &guarded_.call);
     if (outcome != OPMUX_OK) [[unlikely]]
       return end(mark, outcome < 0 ? OPMUX_FAILED : outcome);
     mark.store(0, std::memory_order_release);
-    std::atomic<uint64_t>& calls = control_->hot.calls;
-    calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    control_->hot.count_call();
     return nullptr;
   }
   template <class Words>

@@ -1,3 +1,4 @@
+#include <memory>
 #include <utility>
 
 #include <opmux/policy.hpp>

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <algorithm>
 
 #include <charconv>
 #include <cstring>

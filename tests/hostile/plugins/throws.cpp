@@ -1,4 +1,5 @@
 // Misbehaviours that let an exception escape through C.
+#include <exception>
 #include <stdexcept>
 
 extern "C" {

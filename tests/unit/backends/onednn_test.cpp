@@ -2,6 +2,7 @@
 #include <opmux/opmux.hpp>
 
 #include <dlfcn.h>
+#include <atomic>
 
 #include <filesystem>
 #include <fstream>

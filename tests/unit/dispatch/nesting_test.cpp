@@ -1,5 +1,6 @@
 #include "stage.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <thread>

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <opmux/lockfile.hpp>
 
 #include "temporary_folder.hpp"

@@ -1,3 +1,5 @@
+#include <stdexcept>
+
 #include "policy/policy_store.hpp"
 
 #include "runtime/core.hpp"

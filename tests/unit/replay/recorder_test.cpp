@@ -1,5 +1,6 @@
 #include "stage.hpp"
 
+#include <chrono>
 #include <filesystem>
 
 #include "replay/recording.hpp"

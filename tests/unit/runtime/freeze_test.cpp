@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <mutex>
 
 #include "stage.hpp"

@@ -1,3 +1,5 @@
+#include <thread>
+
 #include "stage.hpp"
 
 namespace opmux::test {

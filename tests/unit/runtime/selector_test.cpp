@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <stdexcept>
+
 #include "stage.hpp"
 
 namespace opmux::test {

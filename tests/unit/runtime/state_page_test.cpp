@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
+#include <chrono>
 
 #include <filesystem>
 

@@ -1,5 +1,6 @@
 #include "stage.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <mutex>

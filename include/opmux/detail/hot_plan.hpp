@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include <opmux/abi.h>
@@ -29,13 +28,35 @@ struct alignas(64) HotPlan {
   static constexpr uint32_t kWatched = 3;
 
   const dispatch::ThreadBlock* block = nullptr;  ///< State of the thread that called last.
-  std::atomic<uint64_t>* mark = nullptr;         ///< That thread's slot for the plan it is running.
+  uint64_t* mark = nullptr;                      ///< That thread's slot for the plan it is running.
   uint64_t plan_id = 0;                          ///< Value of that slot while the plan runs.
   int32_t (*run)(void*, const opmux_call*) = nullptr;
   void* user_data = nullptr;
   const opmux_call* call = nullptr;
-  std::atomic<uint64_t> calls{0};  ///< Calls that ended ok and are not yet in the statistics.
-  std::atomic<uint32_t> state{0};  ///< A Plan::State or kWatched.
+  uint64_t calls = 0;  ///< Calls that ended ok and are not yet in the statistics.
+  uint32_t state = 0;  ///< A Plan::State or kWatched.
+
+  // Other threads access `*mark`, `calls` and `state` as well, so every access is atomic. These are
+  // the builtins of the compiler because <atomic> is expensive to include.
+
+  /// Whether the thread already runs a plan.
+  bool marked() const noexcept { return __atomic_load_n(mark, __ATOMIC_RELAXED) != 0; }
+  /// Announces that the thread runs this plan, and returns the state afterwards.
+  uint32_t enter() const noexcept {
+    __atomic_store_n(mark, plan_id, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return load_state();
+  }
+  /// Ends a run that succeeded.
+  void leave() noexcept {
+    __atomic_store_n(mark, uint64_t{0}, __ATOMIC_RELEASE);
+    count_call();
+  }
+  void count_call() noexcept {
+    __atomic_store_n(&calls, __atomic_load_n(&calls, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+  }
+  uint64_t load_calls() const noexcept { return __atomic_load_n(&calls, __ATOMIC_RELAXED); }
+  uint32_t load_state() const noexcept { return __atomic_load_n(&state, __ATOMIC_ACQUIRE); }
 };
 }  // namespace detail
 
