@@ -73,6 +73,7 @@ PUBLIC = {
     "replay.hpp": "replay",
     "constant.hpp": "runtime",
     "explanation.hpp": "dispatch",
+    "detail/function.hpp": "base",
     "detail/hot_plan.hpp": "dispatch",
     "detail/pointer.hpp": "base",
     "detail/time.hpp": "base",

@@ -3,6 +3,7 @@
 // name its folder in Options::plugins and its backend in the suite's options.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iostream>
 #include <limits>
 

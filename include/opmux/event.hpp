@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <opmux/detail/function.hpp>
 #include <opmux/export.hpp>
 
 namespace opmux {
@@ -40,6 +40,6 @@ struct Event {
 /// Called from the thread on which the event happened, from several threads at a time, and never
 /// while opmux holds a lock, so the sink may call into the runtime. It must not throw. It must stay
 /// callable until the runtime is destroyed.
-using EventSink = std::function<void(const Event&)>;
+using EventSink = detail::Function<void(const Event&)>;
 
 }  // namespace opmux

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <opmux/detail/function.hpp>
 #include <opmux/device.hpp>
 #include <opmux/export.hpp>
 
@@ -65,7 +65,7 @@ struct BreakerEvent {
 ///   runtime.on_breaker([](const opmux::BreakerEvent& event) {
 ///     if (event.to == opmux::BreakerState::open) std::cerr << event.implementation << " opened\n";
 ///   });
-using BreakerListener = std::function<void(const BreakerEvent&)>;
+using BreakerListener = detail::Function<void(const BreakerEvent&)>;
 
 /// One backend. unhealthy: the breakers of all its implementations are open. degraded: some are
 /// open or half open. fatal: its device is lost.

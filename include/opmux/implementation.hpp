@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <opmux/caps.hpp>
+#include <opmux/detail/function.hpp>
 #include <opmux/status.hpp>
 #include <opmux/tensor.hpp>
 
@@ -163,13 +163,13 @@ struct Implementation {
   Caps caps = {};
   /// Runs the operator. Either this or `kernel.run` must be set. Called from any thread, several at
   /// a time, unless `flags` has OPMUX_IMPL_SERIAL. An exception counts as `failed`, with its text.
-  std::function<Outcome(CallFrame&)> run = {};
+  detail::Function<Outcome(CallFrame&)> run = {};
   /// C functions instead of `run`; they win if both are set.
   KernelFunctions kernel = {};
   /// Optional check beyond `caps`: returns an empty string to accept, or a sentence to refuse
   /// ("verify.refused"). It must be pure and fast, because its answer is cached for all calls with
   /// equal facts. An exception is reported as a broken verifier ("verify.broken") and refuses.
-  std::function<std::string(const Facts&)> verify = {};
+  detail::Function<std::string(const Facts&)> verify = {};
   /// Facts that `verify` reads. nullopt: scalars, dtypes, ranks, device.
   std::optional<std::vector<FactRef>> verify_reads = {};
   /// Facts that `kernel.plan` depends on. nullopt: all, so that each shape is prepared separately.

@@ -2,11 +2,11 @@
 
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include <opmux/detail/function.hpp>
 #include <opmux/runtime.hpp>
 
 namespace opmux {
@@ -71,7 +71,7 @@ OPMUX_API bool ask_point(Runtime& runtime, const std::string& signature, const o
 /// Library side of Point::answer().
 OPMUX_API Result<Registration> answer_point(
     Runtime& runtime, const std::string& signature, std::string_view backend,
-    std::function<bool(const opmux_arg* args, uint32_t count, opmux_arg& answer)> function);
+    detail::Function<bool(const opmux_arg* args, uint32_t count, opmux_arg& answer)> function);
 
 }  // namespace detail
 
@@ -145,7 +145,7 @@ class Point<Answer(Parameters...)> {
 
   /// The question as a function for code that does not know opmux. This point and the runtime must
   /// outlive it.
-  std::function<std::optional<Answer>(Parameters...)> function(Runtime& runtime) const {
+  detail::Function<std::optional<Answer>(Parameters...)> function(Runtime& runtime) const {
     return [this, &runtime](Parameters... args) { return ask(runtime, args...).optional(); };
   }
 

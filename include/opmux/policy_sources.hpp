@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include <opmux/detail/function.hpp>
 #include <opmux/detail/time.hpp>
 #include <opmux/policy.hpp>
 #include <opmux/status.hpp>
@@ -89,9 +89,9 @@ struct PolicyChange {
 ///     }
 ///     return {};
 ///   });
-using PolicyValidator = std::function<Status(const Policy& next)>;
+using PolicyValidator = detail::Function<Status(const Policy& next)>;
 /// Called after each change or refusal, from the thread that loaded the text (often the maintenance
 /// thread), never while opmux holds a lock. Must not throw.
-using PolicyListener = std::function<void(const PolicyChange&)>;
+using PolicyListener = detail::Function<void(const PolicyChange&)>;
 
 }  // namespace opmux

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include <opmux/constant.hpp>
+#include <opmux/detail/function.hpp>
 #include <opmux/detail/pointer.hpp>
 #include <opmux/detail/time.hpp>
 #include <opmux/device.hpp>
@@ -254,7 +254,7 @@ class Runtime {
   /// The same for a function that looks only at the accepted candidates, best first, and returns
   /// the position of one, or nullopt.
   OPMUX_API Status
-  set_selector(std::function<std::optional<size_t>(std::span<const Candidate>)> pick);
+  set_selector(detail::Function<std::optional<size_t>(std::span<const Candidate>)> pick);
   /// Removes the selector. Fails with `frozen` once frozen.
   OPMUX_API Status reset_selector();
 

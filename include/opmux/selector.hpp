@@ -2,13 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <opmux/detail/function.hpp>
 #include <opmux/explanation.hpp>
 
 namespace opmux {
@@ -52,7 +52,7 @@ struct Selector {
   /// from any thread; it must not call into the runtime and must depend on its argument alone. If
   /// it throws or returns a position out of range, the choice stays, and the event
   /// "selector.failed" is logged.
-  std::function<std::optional<size_t>(const Selection&)> pick = {};
+  detail::Function<std::optional<size_t>(const Selection&)> pick = {};
 };
 
 }  // namespace opmux

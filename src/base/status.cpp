@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
+#include <opmux/detail/function.hpp>
 #include <opmux/status.hpp>
 
 namespace opmux::base {
@@ -72,3 +74,4 @@ std::string_view name_of(Code code) noexcept {
 }  // namespace opmux
 
 void opmux::detail::throw_error(const Status& status) { throw Error(status); }
+void opmux::detail::throw_empty_function() { throw std::bad_function_call(); }

@@ -17,8 +17,8 @@ namespace opmux::registry {
 namespace {
 
 struct NativeFunctions {
-  std::function<Outcome(CallFrame&)> run;
-  std::function<std::string(const Facts&)> verify;
+  decltype(Implementation::run) run;
+  decltype(Implementation::verify) verify;
   KernelFunctions kernel;
 };
 

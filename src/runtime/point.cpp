@@ -31,7 +31,7 @@ bool ask_point(Runtime& runtime, const std::string& signature, const opmux_arg* 
 
 Result<Registration> answer_point(
     Runtime& runtime, const std::string& signature, std::string_view backend,
-    std::function<bool(const opmux_arg* args, uint32_t count, opmux_arg& answer)> function) {
+    detail::Function<bool(const opmux_arg* args, uint32_t count, opmux_arg& answer)> function) {
   registry::Registry& registry = runtime.core().registry();
   if (Status status = registry.answer_point(signature, backend, std::move(function));
       !status.ok()) {

@@ -134,7 +134,7 @@ Status Runtime::set_selector(const Selector& selector) {
   return core_->set_selector(std::make_shared<const Selector>(selector));
 }
 Status Runtime::set_selector(
-    std::function<std::optional<size_t>(std::span<const Candidate>)> pick) {
+    detail::Function<std::optional<size_t>(std::span<const Candidate>)> pick) {
   Selector selector;
   if (pick) {
     selector.pick = [pick = std::move(pick)](const Selection& asked) {

@@ -1,5 +1,6 @@
 #include <atomic>
 #include <cmath>
+#include <functional>
 
 #include <opmux/conformance.hpp>
 #include <opmux/opmux.hpp>

@@ -2,8 +2,9 @@
 
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <utility>
+
+#include <opmux/detail/function.hpp>
 
 /// Conversions from std::chrono types for functions that take them, without <chrono>, which costs
 /// every source that includes opmux a quarter of a second. Internal: programs do not use them by
@@ -43,7 +44,7 @@ class UtcClock {
   int64_t operator()() const { return seconds_(); }
 
  private:
-  std::function<int64_t()> seconds_;
+  Function<int64_t()> seconds_;
 };
 
 }  // namespace opmux::detail
