@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include <opmux/lockfile.hpp>
+#include <opmux/policy_file.hpp>
 
 namespace opmux::cli {
 

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <memory>
 
-#include <opmux/json.hpp>
+#include <opmux/runtime.hpp>
 
 #include "base/text.hpp"
 #include "cli/command.hpp"

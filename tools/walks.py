@@ -29,7 +29,7 @@ MONITOR, EXPLAIN = "src/runtime/health_monitor.cpp", "src/dispatch/explain.cpp"
 WARM_CALL = [
     Step("include/opmux/operator.hpp", "Operator::operator()",
          "packs the arguments into an array of words and a `CallSite`, which has their kinds"),
-    Step("include/opmux/plan.hpp", "call",
+    Step("include/opmux/detail/entry_points.hpp", "call",
          "selects the entry point at compile time, by the number and kinds of the arguments"),
     Step(CALL, "call_words",
          "takes the thread's most recently used plan of the operator and checks whether it fits"),

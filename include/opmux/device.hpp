@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <opmux/detail/export.hpp>
 #include <opmux/detail/pointer.hpp>
-#include <opmux/export.hpp>
 #include <opmux/status.hpp>
 #include <opmux/tensor.hpp>
 

@@ -7,31 +7,22 @@
 #include <utility>
 #include <vector>
 
-#include <opmux/constant.hpp>
 #include <opmux/detail/function.hpp>
 #include <opmux/detail/pointer.hpp>
 #include <opmux/detail/time.hpp>
 #include <opmux/device.hpp>
-#include <opmux/event.hpp>
+#include <opmux/explanation.hpp>
 #include <opmux/health.hpp>
 #include <opmux/implementation.hpp>
-#include <opmux/lockfile.hpp>
 #include <opmux/operator.hpp>
-#include <opmux/operator_info.hpp>
-#include <opmux/plugin_options.hpp>
+#include <opmux/options.hpp>
 #include <opmux/policy.hpp>
-#include <opmux/policy_check.hpp>
-#include <opmux/policy_sources.hpp>
-#include <opmux/quarantine.hpp>
-#include <opmux/record.hpp>
-#include <opmux/scope.hpp>
-#include <opmux/selector.hpp>
+#include <opmux/policy_file.hpp>
+#include <opmux/replay.hpp>
 #include <opmux/status.hpp>
+#include <opmux/tensor.hpp>
 
 namespace opmux {
-
-struct ReplayOptions;
-struct ReplayReport;
 
 namespace runtime {
 class Core;
@@ -362,7 +353,7 @@ class Runtime {
   OPMUX_API CrashJournalState crash_journal() const;
   /// Folder and counters of recorded calls.
   OPMUX_API RecordState recordings() const;
-  /// Runs a recorded call again and compares it with the reference; include <opmux/replay.hpp>.
+  /// Runs a recorded call again and compares it with the reference; see ReplayReport.
   /// Kernels run in this process, as in any call: one that crashes ends the process. An
   /// implementation that is wrong or cannot run is a verdict in the report, not a failure.
   ///
@@ -401,5 +392,38 @@ OPMUX_API Runtime& default_runtime();
 /// For tests: destroys the default runtime; the next default_runtime() creates a new one. No object
 /// of the old one may be left.
 OPMUX_API void reset_default_runtime();
+
+/// Reports of a runtime as JSON, one line each, for endpoints and tools.
+///
+///   std::cout << opmux::to_json(runtime.health()) << "\n";
+///   std::cout << opmux::to_json(runtime.list()) << "\n";
+///
+/// docs/schemas has a JSON Schema for each form. Keys are only ever added, so readers should ignore
+/// unknown ones. Functions do not fail and keep no reference to their argument; text that is not
+/// valid UTF-8 is written as U+FFFD.
+
+/// explain.json: a decision with all candidates.
+OPMUX_API std::string to_json(const Explanation& explanation);
+/// list.json: operators and implementations.
+OPMUX_API std::string to_json(const std::vector<OperatorInfo>& operators);
+/// plugins.json: plugins found, loaded and refused.
+OPMUX_API std::string to_json(const std::vector<PluginInfo>& plugins);
+/// config.json: effective settings with their origins.
+OPMUX_API std::string to_json(const std::vector<SettingInfo>& settings);
+/// quarantine.json: quarantined implementations and suspects.
+OPMUX_API std::string to_json(const Quarantine& quarantine);
+/// State and counters of the crash journal.
+OPMUX_API std::string to_json(const CrashJournalState& state);
+/// The policy text in force and counters of loads and refusals.
+OPMUX_API std::string to_json(const PolicyState& state);
+/// check.json: the result of Runtime::check_policy(), or the Status with which it failed.
+OPMUX_API std::string to_json(const PolicyCheck& check);
+OPMUX_API std::string to_json(const Status& refusal);
+/// health.json: verdict, backends, devices, breakers, shadow check.
+OPMUX_API std::string to_json(const HealthReport& report);
+/// Counters of recorded calls.
+OPMUX_API std::string to_json(const RecordState& state);
+/// replay.json: verdicts on a replayed call.
+OPMUX_API std::string to_json(const ReplayReport& report);
 
 }  // namespace opmux

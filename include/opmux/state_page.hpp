@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <opmux/export.hpp>
+#include <opmux/detail/export.hpp>
 #include <opmux/status.hpp>
 
 /// Status files: they show from outside which implementations a running process uses. A process

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include <opmux/abi.h>
+#include <opmux/detail/export.hpp>
 #include <opmux/detail/pointer.hpp>
-#include <opmux/export.hpp>
 
 namespace opmux {
 

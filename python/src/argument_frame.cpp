@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include <opmux/arguments.hpp>
+#include <opmux/detail/arguments.hpp>
 
 #include "errors.hpp"
 #include "held_types.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <opmux/call_site.hpp>
+#include <opmux/detail/call_site.hpp>
 
 #include "call_form.hpp"
 #include "constants.hpp"

@@ -6,7 +6,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include <opmux/json.hpp>
+#include <opmux/runtime.hpp>
 
 #include "bindings.hpp"
 #include "kept_function.hpp"

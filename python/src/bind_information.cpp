@@ -2,7 +2,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <opmux/json.hpp>
 #include <opmux/runtime.hpp>
 
 #include "bindings.hpp"

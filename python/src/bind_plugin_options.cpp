@@ -2,7 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <opmux/plugin_options.hpp>
+#include <opmux/options.hpp>
 
 #include "bindings.hpp"
 

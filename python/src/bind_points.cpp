@@ -3,7 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <opmux/point.hpp>
+#include <opmux/typed.hpp>
 
 #include "bindings.hpp"
 #include "runtime_object.hpp"

@@ -1,7 +1,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <opmux/json.hpp>
 #include <opmux/runtime.hpp>
 
 #include "bindings.hpp"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include <opmux/report.hpp>
+#include <opmux/explanation.hpp>
 
 #include "scope_object.hpp"
 

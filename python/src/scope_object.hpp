@@ -3,7 +3,7 @@
 #include "reference.hpp"
 
 #include <opmux/operator.hpp>
-#include <opmux/scope.hpp>
+#include <opmux/policy.hpp>
 
 namespace opmux::python {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include <opmux/event.hpp>
+#include <opmux/options.hpp>
 
 #include "base/locks.hpp"
 

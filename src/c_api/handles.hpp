@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <opmux/opmux.h>
-#include <opmux/json.hpp>
 #include <opmux/runtime.hpp>
 
 #include "c_api/error.hpp"

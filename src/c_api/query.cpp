@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include <opmux/opmux.h>
-#include <opmux/json.hpp>
 #include <opmux/replay.hpp>
+#include <opmux/runtime.hpp>
 #include <opmux/state_page.hpp>
 
 #include "base/files.hpp"

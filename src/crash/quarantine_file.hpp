@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <opmux/event.hpp>
+#include <opmux/options.hpp>
 #include <opmux/status.hpp>
 
 #include "crash/journal_reader.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <opmux/quarantine.hpp>
+#include <opmux/health.hpp>
 #include <opmux/status.hpp>
 
 #include "base/event_log.hpp"

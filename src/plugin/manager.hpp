@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include <opmux/plugin_options.hpp>
+#include <opmux/options.hpp>
 
 #include "base/event_log.hpp"
 #include "base/locks.hpp"

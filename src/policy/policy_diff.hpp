@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <opmux/lockfile.hpp>
+#include <opmux/policy_file.hpp>
 
 #include "policy/rules/policy_set.hpp"
 #include "registry/snapshot.hpp"

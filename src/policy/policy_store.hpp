@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <opmux/policy_sources.hpp>
+#include <opmux/policy_file.hpp>
 
 #include "base/event_log.hpp"
 #include "base/locks.hpp"

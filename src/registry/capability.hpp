@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <opmux/caps.hpp>
+#include <opmux/implementation.hpp>
 #include <opmux/status.hpp>
 
 #include "registry/reason.hpp"

@@ -1,4 +1,4 @@
-#include <opmux/caps.hpp>
+#include <opmux/implementation.hpp>
 
 #include <utility>
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include <opmux/record.hpp>
+#include <opmux/replay.hpp>
 #include <opmux/status.hpp>
 
 #include "base/event_log.hpp"

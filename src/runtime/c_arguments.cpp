@@ -3,7 +3,7 @@
 #include <bit>
 #include <new>
 
-#include <opmux/arguments.hpp>
+#include <opmux/detail/arguments.hpp>
 
 #include "base/text.hpp"
 

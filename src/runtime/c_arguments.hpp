@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include <opmux/call_site.hpp>
+#include <opmux/detail/call_site.hpp>
 #include <opmux/status.hpp>
 
 #include "schema/schema.hpp"

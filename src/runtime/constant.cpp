@@ -1,4 +1,4 @@
-#include <opmux/constant.hpp>
+#include <opmux/tensor.hpp>
 
 #include <bit>
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include <opmux/json.hpp>
+#include <opmux/runtime.hpp>
 
 #include "base/json_writer.hpp"
 

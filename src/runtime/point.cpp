@@ -1,4 +1,4 @@
-#include <opmux/point.hpp>
+#include <opmux/typed.hpp>
 
 #include "registry/registry.hpp"
 #include "runtime/core.hpp"

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <memory>
 
-#include <opmux/lockfile.hpp>
-#include <opmux/selector.hpp>
+#include <opmux/explanation.hpp>
+#include <opmux/policy_file.hpp>
 
 #include "base/locks.hpp"
 #include "crash/quarantine_manager.hpp"

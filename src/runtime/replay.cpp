@@ -5,10 +5,9 @@
 #include <cstdio>
 #include <thread>
 
-#include <opmux/json.hpp>
-#include <opmux/record.hpp>
+#include <opmux/policy.hpp>
 #include <opmux/replay.hpp>
-#include <opmux/scope.hpp>
+#include <opmux/runtime.hpp>
 
 #include "base/cpu_features.hpp"
 #include "base/json_writer.hpp"

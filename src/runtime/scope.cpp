@@ -1,4 +1,4 @@
-#include <opmux/scope.hpp>
+#include <opmux/policy.hpp>
 
 #include "dispatch/call/thread_block.hpp"
 #include "policy/policy_check.hpp"

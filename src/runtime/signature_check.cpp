@@ -1,5 +1,4 @@
-#include <opmux/dispatchable.hpp>
-#include <opmux/typed_op.hpp>
+#include <opmux/typed.hpp>
 
 #include "dispatch/operator_slot.hpp"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <opmux/call_site.hpp>
+#include <opmux/detail/call_site.hpp>
 #include <opmux/status.hpp>
 
 #include "schema/schema.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <opmux/call_site.hpp>
+#include <opmux/detail/call_site.hpp>
 #include <opmux/status.hpp>
 
 #include "schema/where.hpp"

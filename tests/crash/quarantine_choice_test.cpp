@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <opmux/json.hpp>
 #include <opmux/opmux.hpp>
+#include <opmux/runtime.hpp>
 
 #include "crash/quarantine_file.hpp"
 #include "temporary_folder.hpp"

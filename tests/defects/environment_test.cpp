@@ -1,6 +1,6 @@
 #include "stage.hpp"
 
-#include <opmux/dispatchable.hpp>
+#include <opmux/typed.hpp>
 
 #include <filesystem>
 #include <fstream>

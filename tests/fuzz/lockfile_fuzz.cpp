@@ -1,6 +1,6 @@
 // The lockfile reader on arbitrary bytes: an accepted file must round-trip, a refusal must name a
 // position.
-#include <opmux/lockfile.hpp>
+#include <opmux/policy_file.hpp>
 
 #include <cstdlib>
 #include <string>

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <opmux/export.hpp>
+#include <opmux/detail/export.hpp>
 
 /// The type of functions that a program hands to the library: listeners, kernels, selectors. It is
 /// made from the same functions as std::function and may be assigned to one, but does not need

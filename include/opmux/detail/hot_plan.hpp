@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include <opmux/abi.h>
-#include <opmux/export.hpp>
+#include <opmux/detail/export.hpp>
 
 /// The part of a bound plan that the inline Plan::run_unchecked() reads. Internal: programs do not
 /// use it by name, and its layout may change with every version.

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <opmux/call_site.hpp>
-#include <opmux/export.hpp>
-#include <opmux/report.hpp>
+#include <opmux/detail/call_site.hpp>
+#include <opmux/detail/export.hpp>
+#include <opmux/explanation.hpp>
 #include <opmux/status.hpp>
 
 #include "dispatch/call/call_frame.hpp"

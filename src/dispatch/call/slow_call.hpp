@@ -1,7 +1,7 @@
 #pragma once
 
-#include <opmux/call_site.hpp>
-#include <opmux/report.hpp>
+#include <opmux/detail/call_site.hpp>
+#include <opmux/explanation.hpp>
 #include <opmux/status.hpp>
 
 #include "dispatch/call/call_frame.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include <opmux/export.hpp>
+#include <opmux/detail/export.hpp>
 
 #include "base/process.hpp"
 #include "crash/hazard_slot.hpp"

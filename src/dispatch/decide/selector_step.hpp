@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <opmux/selector.hpp>
+#include <opmux/explanation.hpp>
 
 #include "schema/dependencies.hpp"
 #include "schema/facts.hpp"

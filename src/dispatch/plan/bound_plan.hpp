@@ -107,7 +107,7 @@ class BoundPlan {
     return run();
   }
   /// Runs on the arguments that set_frame() stored, without checking them. Finds the thread's
-  /// hazard slot and stores it in `hot` for the inline form in plan.hpp.
+  /// hazard slot and stores it in `hot` for the inline form in operator.hpp.
   Status::Detail* run_slowly() noexcept;
   /// Finishes a run whose outcome is not ok, or that was not started (-1) because the plan is
   /// revoked or watched. Clears the hazard slot.

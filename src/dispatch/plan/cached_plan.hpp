@@ -7,7 +7,7 @@
 #include <memory>
 
 #include <opmux/abi.h>
-#include <opmux/call_site.hpp>
+#include <opmux/detail/call_site.hpp>
 
 #include "dispatch/decide/class_layout.hpp"
 #include "dispatch/decide/decision.hpp"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <opmux/call_site.hpp>
+#include <opmux/detail/call_site.hpp>
 
 #include "schema/arguments.hpp"
 #include "schema/facts.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include <opmux/abi.h>
-#include <opmux/caps.hpp>
+#include <opmux/implementation.hpp>
 #include <opmux/status.hpp>
 
 #include "registry/record.hpp"

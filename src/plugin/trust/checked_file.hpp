@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include <opmux/plugin_options.hpp>
+#include <opmux/options.hpp>
 #include <opmux/status.hpp>
 
 #include "base/files.hpp"

@@ -1,4 +1,4 @@
-#include <opmux/lockfile.hpp>
+#include <opmux/policy_file.hpp>
 
 #include <fcntl.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <opmux/policy_sources.hpp>
+#include <opmux/policy_file.hpp>
 
 #include "base/locks.hpp"
 #include "base/maintenance.hpp"

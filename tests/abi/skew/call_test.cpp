@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <opmux/opmux.hpp>
-#include <opmux/point.hpp>
+#include <opmux/typed.hpp>
 
 /// Complete calls of plugins built against older, current and newer headers.
 namespace opmux {

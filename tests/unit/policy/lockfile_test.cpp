@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include <opmux/lockfile.hpp>
+#include <opmux/policy_file.hpp>
 
 #include "temporary_folder.hpp"
 

@@ -1,4 +1,4 @@
-#include <opmux/dispatchable.hpp>
+#include <opmux/typed.hpp>
 
 #include "stage.hpp"
 

@@ -1,4 +1,4 @@
-#include <opmux/json.hpp>
+#include <opmux/runtime.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include <opmux/point.hpp>
+#include <opmux/typed.hpp>
 
 #include "stage.hpp"
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include <opmux/json.hpp>
+#include <opmux/runtime.hpp>
 
 #include "forked.hpp"
 

@@ -9,46 +9,11 @@
 #include <string_view>
 #include <type_traits>
 
-#include <opmux/call_site.hpp>
-#include <opmux/constant.hpp>
-#include <opmux/export.hpp>
+#include <opmux/detail/call_site.hpp>
+#include <opmux/detail/export.hpp>
 #include <opmux/tensor.hpp>
 
 namespace opmux {
-
-/// An argument that is left out. Pass it for an optional argument that other arguments follow, and
-/// in explain() for outputs whose shapes shall be inferred.
-///
-///   opmux::Operator rms_norm = runtime.op("rms_norm").value();
-///   float x[8] = {}, y[8];
-///   opmux::Status status = rms_norm(opmux::TensorView(y, opmux::f32, {2, 4}),
-///                                   opmux::TensorView(x, opmux::f32, {2, 4}), opmux::none, 1e-5);
-///   if (!status.ok()) std::cerr << status.to_string() << "\n";
-inline constexpr std::nullopt_t none = std::nullopt;
-
-/// Tensor parameters of typed signatures (Op, Dispatchable): In is read, Out is written, InOut is
-/// both. Each refers to a TensorView, which must outlive it; `->` reaches the view.
-class In {
- public:
-  /// Implicit, so that callers pass a TensorView where a signature has In, Out or InOut.
-  In(const TensorView& view) : view_(&view) {}  // NOLINT(*-explicit-*)
-  /// The view that was passed.
-  const TensorView& view() const { return *view_; }
-  const TensorView* operator->() const { return view_; }
-
- private:
-  const TensorView* view_;
-};
-/// A tensor that the operator writes and does not read.
-class Out : public In {
- public:
-  using In::In;
-};
-/// A tensor that the operator reads and writes.
-class InOut : public In {
- public:
-  using In::In;
-};
 
 /// Conversion of C++ arguments to the form that the library takes. Programs do not use it by name.
 namespace detail {
@@ -150,4 +115,5 @@ struct Packed {
 };
 
 }  // namespace detail
+
 }  // namespace opmux
