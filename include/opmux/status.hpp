@@ -154,8 +154,8 @@ class [[nodiscard]] Result {
   /// A failure; implicit, so that a function can `return status;`. `status` must not be ok.
   Result(Status status) : status_(std::move(status)) {}  // NOLINT(*-explicit-*)
 
-  /// Copyable if T is. A moved-from Result holds a moved-from value or status. T must not throw when
-  /// it is moved by an assignment.
+  /// Copyable if T is. A moved-from Result holds a moved-from value or status. T must not throw
+  /// when it is moved by an assignment.
   Result(const Result& other)
     requires std::copy_constructible<T>
   {

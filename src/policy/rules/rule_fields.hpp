@@ -14,8 +14,8 @@
 
 /// The table of the members of `Rule`. The reader of policy files, the content hash, validation,
 /// expiry, lint and the Python binding iterate over it; tools/gen_docs.py writes the rule part of
-/// docs/schemas/policy.schema.json and of python/opmux/_core.pyi from it. A member of `Rule` without
-/// an entry does not compile.
+/// docs/schemas/policy.schema.json and of python/opmux/_core.pyi from it. A member of `Rule`
+/// without an entry does not compile.
 namespace opmux::policy {
 
 /// How a value is written in a file and which values are valid. The type of the member must fit.

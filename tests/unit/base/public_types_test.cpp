@@ -1,5 +1,5 @@
-// The types of include/opmux/detail that stand for std::unique_ptr, std::shared_ptr, std::function and
-// std::chrono in public headers, and Result, which holds its value in a union.
+// The types of include/opmux/detail that stand for std::unique_ptr, std::shared_ptr, std::function
+// and std::chrono in public headers, and Result, which holds its value in a union.
 #include <chrono>
 #include <functional>
 #include <memory>
