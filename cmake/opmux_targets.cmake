@@ -34,8 +34,8 @@ if(OPMUX_COVERAGE)
   endif()
 endif()
 
-# Instruments the sources of a target. Only what links the target links the runtime of the counters, because
-# the runtime does not belong into plugins.
+# Instruments the sources of a target. Programs that link the target link the runtime of the counters. Plugins
+# do not: the runtime changes environment variables when it is loaded.
 function(opmux_measure_coverage target)
   if(OPMUX_COVERAGE)
     target_compile_options(${target} PRIVATE -fprofile-instr-generate -fcoverage-mapping
