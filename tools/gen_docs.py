@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Generates the parts of the documents that repeat information from the sources.
 
-usage: gen_docs.py [--check] [ROOT]
+usage: gen_docs.py [--check] [--opmux PATH] [ROOT]
 
 The text between `<!-- generated NAME [WORD] -->` and `<!-- end -->` in a page is replaced:
 
@@ -23,7 +23,8 @@ section of docs/operators.md.
 environment variable of the sources or docs/reasons.md a status reason, or if they list unknown ones, and
 if docs/policy.md lacks a key of a rule.
 
-The implementations are those that build/release/bin/opmux lists, so the preset release must be built.
+The implementations are those that the command PATH lists, by default build/release/bin/opmux, which the
+preset release builds.
 """
 import functools
 import json
@@ -33,8 +34,8 @@ import re
 import subprocess
 import sys
 
-# Lists the implementations; built by the presets release and release-tests.
-COMMAND = pathlib.Path("build/release/bin/opmux")
+# Lists the implementations; a path relative to the root of the tree, or absolute.
+command_path = pathlib.Path("build/release/bin/opmux")
 BLOCK = re.compile(r"(<!-- generated (\w+) ?(\w*) -->\n).*?(<!-- end -->)", re.DOTALL)
 STATUS_FAMILIES = ("schema|plan|policy|environment|registry|plugin|point|call|dispatch|withdraw|"
                    "device|constant|c|python|trust|elf|probe|config|mode|lock|runtime|store|"
@@ -197,9 +198,9 @@ def dimensions_table(root, op):
 @functools.cache
 def implementations(root):
     """(id, kind, vendor, priority) of the implementations that `opmux list` shows, by operator."""
-    command = root / COMMAND
+    command = root / command_path
     if not command.exists():
-        sys.exit(f"{COMMAND} lists the implementations, and it is not built; build the preset release")
+        sys.exit(f"{command_path} lists the implementations, and it is not built; build the preset release")
     run = subprocess.run([command, "list", "--json"], capture_output=True, text=True, check=True,
                          env={"PATH": os.environ["PATH"]})
     found = {op["name"]: [(i["id"], i["kind"], i["vendor"], i["priority"]) for i in op["implementations"]]
@@ -207,7 +208,7 @@ def implementations(root):
     built = {row[0].partition("/")[2].partition(".")[0] for rows in found.values() for row in rows}
     missing = {path.parent.name for path in root.glob("backends/*/plugin.cpp")} - built
     if missing:
-        sys.exit(f"{COMMAND} was built without {', '.join(sorted(missing))}; run tools/setup, then build it again")
+        sys.exit(f"{command_path} was built without {', '.join(sorted(missing))}; run tools/setup, then build it again")
     return found
 
 
@@ -415,6 +416,11 @@ def check_names(root):
 def main():
     words = [word for word in sys.argv[1:] if word != "--check"]
     check = len(words) < len(sys.argv) - 1
+    if "--opmux" in words:
+        global command_path
+        at = words.index("--opmux")
+        command_path = pathlib.Path(words[at + 1]).resolve()
+        del words[at:at + 2]
     root = pathlib.Path(words[0] if words else pathlib.Path(__file__).parents[1]).resolve()
     problems, count = [], len(FILES)
     pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
