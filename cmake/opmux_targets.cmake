@@ -38,8 +38,10 @@ endif()
 # do not: the runtime changes environment variables when it is loaded.
 function(opmux_measure_coverage target)
   if(OPMUX_COVERAGE)
-    target_compile_options(${target} PRIVATE -fprofile-instr-generate -fcoverage-mapping
-                           -fprofile-update=atomic)
+    # Part of the objects, because some tests start programs without environment variables.
+    set(profiles ${PROJECT_BINARY_DIR}/profiles/%m.profraw)
+    target_compile_options(${target} PRIVATE -fprofile-instr-generate=${profiles}
+                           -fcoverage-mapping -fprofile-update=atomic)
     target_link_options(${target} INTERFACE -fprofile-instr-generate)
   endif()
 endfunction()
