@@ -17,7 +17,7 @@ MOST_FILES = 8
 
 
 class Copy:
-    """A copy of the tracked files of the tree, with a repository of its own that shows what a recipe changes."""
+    """A copy of the tracked files of the tree, with a separate repository that shows what a recipe changes."""
 
     def __init__(self, name):
         self.root = ROOT / "build/recipes" / name
