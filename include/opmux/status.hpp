@@ -212,12 +212,12 @@ class [[nodiscard]] Result {
   }
   template <class Other>
   void take(Other&& other) {
-    if (other.has_value_) {
+    has_value_ = other.has_value_;
+    if (has_value_) {
       ::new (static_cast<void*>(&value_)) T(std::forward<Other>(other).value_);
     } else {
       ::new (static_cast<void*>(&status_)) Status(std::forward<Other>(other).status_);
     }
-    has_value_ = other.has_value_;
   }
   void destroy() noexcept {
     if (has_value_) {
@@ -228,8 +228,8 @@ class [[nodiscard]] Result {
   }
 
   union {
-    T value_;
-    Status status_;
+    T value_;        // NOLINT(readability-identifier-naming)
+    Status status_;  // NOLINT(readability-identifier-naming)
   };
   bool has_value_ = false;
 };

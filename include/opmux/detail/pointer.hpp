@@ -38,7 +38,7 @@ class Owned {
   ~Owned() { reset(); }
 
   void reset(T* adopted = nullptr) noexcept {
-    static_assert(sizeof(T) > 0, "T must be complete here");
+    static_assert(std::is_destructible_v<T>, "T must be complete here");
     T* const before = std::exchange(object_, adopted);
     if (before != adopted) delete before;
   }
