@@ -11,7 +11,7 @@
 
 namespace {
 
-namespace record = opmux::record;
+namespace replay = opmux::replay;
 
 void insist(bool holds) {
   if (!holds) std::abort();
