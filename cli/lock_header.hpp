@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include <opmux/policy_file.hpp>
+#include <opmux/policy.hpp>
 
 namespace opmux::cli {
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <system_error>
 
-#include "base/clock.hpp"
 #include "base/crypto.hpp"
-#include "base/files.hpp"
+#include "base/system/clock.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "cli/plugin_command.hpp"
 #include "plugin/trust/signature.hpp"

@@ -5,7 +5,7 @@
 
 #include <opmux/replay.hpp>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "cli/command.hpp"
 

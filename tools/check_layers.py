@@ -60,7 +60,6 @@ PUBLIC = {
     "state_page.hpp": "status",
     "health.hpp": "registry",
     "policy.hpp": "policy",
-    "policy_file.hpp": "policy",
     "replay.hpp": "replay",
     "explanation.hpp": "dispatch",
     "detail/arguments.hpp": "runtime",
@@ -96,9 +95,9 @@ OPERATOR_ROLES = {
 BACKEND_PUBLIC = {"abi.h", "plugin.hpp"}
 COMMON_PUBLIC = {"abi.h"}
 CLI_INTERNAL = {  # compiled into the command as well
-    "src/base/clock.hpp",
+    "src/base/system/clock.hpp",
     "src/base/crypto.hpp",
-    "src/base/files.hpp",
+    "src/base/system/files.hpp",
     "src/base/text.hpp",
     "src/plugin/probe/child.hpp",
     "src/plugin/probe/probe.hpp",

@@ -8,6 +8,7 @@
 
 #include <opmux/detail/export.hpp>
 #include <opmux/detail/function.hpp>
+#include <opmux/detail/time.hpp>
 
 namespace opmux {
 
@@ -102,6 +103,44 @@ struct PluginInfo {
   std::string digest = {};  ///< SHA-256 of the file.
   std::string signer = {};  ///< Name of the key that signed it, with Trust::signed_only.
   std::vector<std::string> warnings = {};  ///< Defects of the file that did not refuse it.
+};
+
+/// Where policy comes from besides code, and how a runtime follows it. An empty text means that the
+/// environment variable named in its comment decides.
+///
+///   opmux::Options options;
+///   options.sources.mode = "hot_reload";
+///   options.sources.config = "/etc/opmux/policy.yaml";
+///   opmux::Result<opmux::Runtime> service = opmux::Runtime::create(options);
+///   if (!service) std::cerr << service.error().to_string() << "\n";
+struct SourceOptions {
+  /// "static" (choices come from a lockfile, which must exist and fit), "dynamic" (no file),
+  /// "config" (files are read once), "hot_reload" (files are watched), "auto" (static if there is a
+  /// lockfile, else hot_reload if there is a policy file, else dynamic). Empty: OPMUX_MODE, or
+  /// auto.
+  std::string mode = {};
+  /// A policy file, or a folder whose *.yaml and *.json files form one policy. Empty: OPMUX_CONFIG.
+  /// A relative path is resolved once, when the runtime is created.
+  std::string config = {};
+  /// A policy file of the machine, or the name of an installed one. Empty: OPMUX_PLATFORM.
+  std::string platform = {};
+  /// The lockfile of mode static. Empty: OPMUX_LOCKFILE, or opmux.lock beside `config`.
+  std::string lockfile = {};
+  /// False: mode static does not freeze until Runtime::freeze() is called, so that the program can
+  /// register implementations first.
+  bool freeze_at_start = true;
+  /// Store the last policy that took effect, and start with it if the files are broken. False:
+  /// broken files make Runtime::create() fail.
+  bool last_known_good = true;
+  /// False: the runtime starts no maintenance thread, and the program calls Runtime::tick(). This
+  /// affects watched files, breakers that become half open, expiring rules, the shadow check and
+  /// the status file.
+  bool own_thread = true;
+  /// Poll files every 100 ms even where the kernel reports changes. For network file systems.
+  bool look_at_files = false;
+  /// Clock for the expiry of rules and quarantines: a function that returns
+  /// std::chrono::sys_seconds. Empty: the system clock. For tests.
+  detail::UtcClock utc = {};
 };
 
 }  // namespace opmux

@@ -17,7 +17,6 @@
 #include <opmux/operator.hpp>
 #include <opmux/options.hpp>
 #include <opmux/policy.hpp>
-#include <opmux/policy_file.hpp>
 #include <opmux/replay.hpp>
 #include <opmux/status.hpp>
 #include <opmux/tensor.hpp>

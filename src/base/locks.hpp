@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 
 namespace opmux::base {
 

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <system_error>
 
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 
 namespace opmux::base {
 namespace {

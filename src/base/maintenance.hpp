@@ -7,10 +7,10 @@
 #include <thread>
 #include <vector>
 
-#include "base/clock.hpp"
-#include "base/files.hpp"
 #include "base/locks.hpp"
-#include "base/process.hpp"
+#include "base/system/clock.hpp"
+#include "base/system/files.hpp"
+#include "base/system/process.hpp"
 
 namespace opmux::base {
 

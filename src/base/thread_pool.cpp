@@ -15,7 +15,7 @@
 #include <system_error>
 #include <thread>
 
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 
 namespace opmux::base {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 
 namespace opmux::base {
 

@@ -7,7 +7,7 @@
 #include <opmux/runtime.hpp>
 #include <opmux/state_page.hpp>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "c_api/error.hpp"
 #include "c_api/handles.hpp"

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <mutex>
 
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 
 namespace opmux::crash {
 namespace {

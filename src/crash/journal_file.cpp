@@ -16,7 +16,7 @@
 #include <new>
 
 #include "base/checked_line.hpp"
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 
 namespace opmux::crash {

@@ -10,7 +10,7 @@
 
 #include <opmux/status.hpp>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "crash/hazard_slot.hpp"
 
 namespace opmux::crash {

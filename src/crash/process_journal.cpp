@@ -11,7 +11,7 @@
 #include <cstring>
 #include <memory>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "crash/crash_handler.hpp"
 #include "crash/quarantine_file.hpp"

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/checked_line.hpp"
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 
 namespace opmux::crash {

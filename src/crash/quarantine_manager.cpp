@@ -5,7 +5,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "crash/process_journal.hpp"
 

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/event_log.hpp"
 #include "base/locks.hpp"
 #include "base/maintenance.hpp"
+#include "base/system/clock.hpp"
 #include "dispatch/call/call_frame.hpp"
 #include "dispatch/operator_slot.hpp"
 #include "dispatch/plan/plan_ids.hpp"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 #include "health/breaker_key.hpp"
 #include "health/breaker_state.hpp"
 

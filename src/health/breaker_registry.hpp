@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/locks.hpp"
-#include "base/process.hpp"
+#include "base/system/clock.hpp"
+#include "base/system/process.hpp"
 #include "health/breaker.hpp"
 #include "health/breaker_state.hpp"
 #include "registry/record.hpp"

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <string_view>
 
-#include <opmux/policy_file.hpp>
+#include <opmux/policy.hpp>
 #include <opmux/status.hpp>
 
 #include "policy/rules/policy_set.hpp"

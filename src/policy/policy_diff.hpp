@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <opmux/policy_file.hpp>
+#include <opmux/policy.hpp>
 
 #include "policy/rules/policy_set.hpp"
 #include "registry/snapshot.hpp"

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include <opmux/policy_file.hpp>
+#include <opmux/policy.hpp>
 
 #include "base/event_log.hpp"
 #include "base/locks.hpp"
 #include "base/maintenance.hpp"
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 #include "policy/policy_source.hpp"
 #include "policy/rules/policy_set.hpp"
 #include "registry/publication.hpp"

@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 
 namespace opmux::registry {
 namespace {

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <optional>
 
-#include "base/cpu_features.hpp"
+#include "base/system/cpu_features.hpp"
 #include "base/text.hpp"
 
 namespace opmux::registry {

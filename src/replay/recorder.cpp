@@ -6,8 +6,8 @@
 
 #include <opmux/version.h>
 
-#include "base/cpu_features.hpp"
 #include "base/crypto.hpp"
+#include "base/system/cpu_features.hpp"
 #include "base/text.hpp"
 #include "dispatch/decide/lock_fit.hpp"
 #include "health/breaker_key.hpp"

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/crypto.hpp"
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "registry/implementation_id.hpp"
 #include "replay/recording.hpp"

@@ -8,10 +8,10 @@
 
 #include <opmux/runtime.hpp>
 
-#include "base/clock.hpp"
 #include "base/event_log.hpp"
 #include "base/locks.hpp"
 #include "base/maintenance.hpp"
+#include "base/system/clock.hpp"
 #include "base/thread_pool.hpp"
 #include "crash/quarantine_manager.hpp"
 #include "dispatch/decide/lock_fit.hpp"

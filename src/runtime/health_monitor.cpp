@@ -7,7 +7,7 @@
 #include <array>
 #include <random>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 
 namespace opmux::runtime {

@@ -11,11 +11,11 @@
 #include <opmux/health.hpp>
 #include <opmux/policy.hpp>
 
-#include "base/clock.hpp"
 #include "base/event_log.hpp"
 #include "base/locks.hpp"
 #include "base/maintenance.hpp"
-#include "base/process.hpp"
+#include "base/system/clock.hpp"
+#include "base/system/process.hpp"
 #include "dispatch/engine.hpp"
 #include "health/health_view.hpp"
 #include "policy/policy_source.hpp"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include <opmux/explanation.hpp>
-#include <opmux/policy_file.hpp>
+#include <opmux/policy.hpp>
 
 #include "base/locks.hpp"
 #include "crash/quarantine_manager.hpp"

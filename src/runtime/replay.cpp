@@ -9,8 +9,8 @@
 #include <opmux/replay.hpp>
 #include <opmux/runtime.hpp>
 
-#include "base/cpu_features.hpp"
 #include "base/json_writer.hpp"
+#include "base/system/cpu_features.hpp"
 #include "base/text.hpp"
 #include "replay/capture.hpp"
 #include "replay/minimize.hpp"

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 #include "base/text.hpp"
 #include "dispatch/call/call.hpp"
 #include "policy/policy_check.hpp"

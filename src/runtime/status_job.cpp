@@ -9,7 +9,7 @@
 
 #include <opmux/version.h>
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 #include "base/text.hpp"
 #include "policy/conditions/class_facts.hpp"
 #include "policy/rules/operator_policy.hpp"

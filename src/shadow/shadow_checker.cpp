@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/clock.hpp"
-#include "base/files.hpp"
+#include "base/system/clock.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "dispatch/call/attempt.hpp"
 #include "health/breaker_key.hpp"

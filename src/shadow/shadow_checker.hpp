@@ -11,10 +11,10 @@
 #include <opmux/policy.hpp>
 #include <opmux/status.hpp>
 
-#include "base/clock.hpp"
 #include "base/event_log.hpp"
 #include "base/locks.hpp"
 #include "base/maintenance.hpp"
+#include "base/system/clock.hpp"
 #include "dispatch/engine.hpp"
 #include "dispatch/operator_slot.hpp"
 #include "health/health_view.hpp"

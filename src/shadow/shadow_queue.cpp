@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 
 namespace opmux::shadow {
 

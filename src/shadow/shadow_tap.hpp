@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 #include "dispatch/call/call_frame.hpp"
 #include "shadow/shadow_queue.hpp"
 #include "shadow/shadow_sampler.hpp"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/checked_line.hpp"
-#include "base/files.hpp"
 #include "base/locks.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "status/status_text.hpp"
 

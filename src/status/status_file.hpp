@@ -7,7 +7,7 @@
 
 #include <opmux/status.hpp>
 
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 #include "status/status_text.hpp"
 
 namespace opmux::status_file {

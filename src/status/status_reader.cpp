@@ -14,7 +14,7 @@
 #include <optional>
 #include <system_error>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "status/status_file.hpp"
 #include "status/status_text.hpp"

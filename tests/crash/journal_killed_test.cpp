@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "crash/process_journal.hpp"
 #include "crash/quarantine_file.hpp"
 #include "temporary_folder.hpp"

@@ -1,6 +1,6 @@
 // The lockfile reader on arbitrary bytes: an accepted file must round-trip, a refusal must name a
 // position.
-#include <opmux/policy_file.hpp>
+#include <opmux/policy.hpp>
 
 #include <cstdlib>
 #include <string>

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 #include "crash/crash_handler.hpp"
 #include "crash/process_journal.hpp"
 #include "dispatch/decide/evaluation.hpp"

@@ -7,7 +7,7 @@
 
 #include <opmux/detail/export.hpp>
 
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 #include "crash/hazard_slot.hpp"
 
 namespace opmux::dispatch {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <opmux/policy_file.hpp>
+#include <opmux/policy.hpp>
 
 #include "dispatch/decide/locked_choices.hpp"
 #include "dispatch/engine.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "plugin/trust/elf_reader.hpp"
 

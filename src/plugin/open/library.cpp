@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "base/locks.hpp"
-#include "base/process.hpp"
 #include "base/status.hpp"
+#include "base/system/process.hpp"
 #include "base/text.hpp"
 #include "plugin/host.hpp"
 #include "plugin/open/opened_file.hpp"

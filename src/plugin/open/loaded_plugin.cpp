@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "base/locks.hpp"
-#include "base/process.hpp"
 #include "base/status.hpp"
+#include "base/system/process.hpp"
 #include "plugin/host.hpp"
 #include "plugin/read/bounded_read.hpp"
 

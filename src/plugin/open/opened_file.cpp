@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/crypto.hpp"
-#include "base/files.hpp"
 #include "base/locks.hpp"
-#include "base/process.hpp"
+#include "base/system/files.hpp"
+#include "base/system/process.hpp"
 #include "base/text.hpp"
 #include "plugin/read/bounded_read.hpp"
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "plugin/open/library.hpp"
 #include "plugin/trust/checked_file.hpp"
 

@@ -15,7 +15,7 @@
 #include <memory>
 #include <system_error>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "plugin/probe/probe.hpp"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "plugin/discover/discovery.hpp"
 #include "plugin/probe/child.hpp"

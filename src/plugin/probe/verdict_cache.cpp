@@ -16,10 +16,10 @@
 
 #include <opmux/version.h>
 
-#include "base/cpu_features.hpp"
 #include "base/crypto.hpp"
-#include "base/files.hpp"
 #include "base/locks.hpp"
+#include "base/system/cpu_features.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "plugin/discover/discovery.hpp"
 

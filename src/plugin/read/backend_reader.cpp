@@ -1,7 +1,7 @@
 #include "plugin/read/backend_reader.hpp"
 
-#include "base/process.hpp"
 #include "base/status.hpp"
+#include "base/system/process.hpp"
 #include "plugin/read/bounded_read.hpp"
 #include "plugin/read/implementation_reader.hpp"
 

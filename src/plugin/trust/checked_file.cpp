@@ -9,8 +9,8 @@
 #include <new>
 #include <system_error>
 
-#include "base/clock.hpp"
 #include "base/crypto.hpp"
+#include "base/system/clock.hpp"
 #include "base/text.hpp"
 #include "plugin/discover/discovery.hpp"
 #include "plugin/trust/elf_reader.hpp"

@@ -13,7 +13,7 @@
 #include <opmux/options.hpp>
 #include <opmux/status.hpp>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "plugin/trust/elf_image.hpp"
 
 namespace opmux::plugin {

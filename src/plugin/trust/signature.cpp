@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/crypto.hpp"
+#include "base/system/clock.hpp"
 #include "base/text.hpp"
 #include "plugin/discover/discovery.hpp"
 #include "plugin/read/bounded_read.hpp"

@@ -7,7 +7,7 @@
 
 #include <opmux/status.hpp>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 
 namespace opmux::plugin {
 

@@ -2,7 +2,7 @@
 #include <array>
 #include <bit>
 
-#include "base/cpu_features.hpp"
+#include "base/system/cpu_features.hpp"
 #include "base/tag_table.hpp"
 #include "base/text.hpp"
 #include "policy/conditions/expression_compiler.hpp"

@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "base/crypto.hpp"
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 
 namespace opmux::policy {

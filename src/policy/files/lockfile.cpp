@@ -1,4 +1,4 @@
-#include <opmux/policy_file.hpp>
+#include <opmux/policy.hpp>
 
 #include <fcntl.h>
 
@@ -10,7 +10,7 @@
 #include <span>
 
 #include "base/crypto.hpp"
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "policy/files/policy_files.hpp"
 #include "registry/implementation_id.hpp"

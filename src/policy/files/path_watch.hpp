@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 
 namespace opmux::policy {
 

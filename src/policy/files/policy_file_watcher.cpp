@@ -4,7 +4,7 @@
 #include <array>
 #include <filesystem>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "policy/files/policy_files.hpp"
 

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <opmux/policy_file.hpp>
+#include <opmux/options.hpp>
+#include <opmux/policy.hpp>
 
 #include "base/locks.hpp"
 #include "base/maintenance.hpp"

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "base/crypto.hpp"
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "policy/files/policy_reader.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 #include "base/text.hpp"
 #include "policy/rules/policy_entry.hpp"
 #include "policy/rules/token.hpp"

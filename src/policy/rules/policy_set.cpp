@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 #include "policy/rules/rule_fields.hpp"
 #include "policy/rules/token.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <opmux/policy.hpp>
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 #include "base/text.hpp"
 #include "policy/conditions/condition_program.hpp"
 #include "policy/rules/policy_entry.hpp"

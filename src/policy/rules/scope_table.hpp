@@ -9,7 +9,7 @@
 #include <opmux/policy.hpp>
 #include <opmux/status.hpp>
 
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 #include "policy/rules/policy_set.hpp"
 
 namespace opmux::policy {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/cpu_features.hpp"
+#include "base/system/cpu_features.hpp"
 #include "expected_attention.hpp"
 #include "library.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/cpu_features.hpp"
+#include "base/system/cpu_features.hpp"
 #include "expected.hpp"
 #include "library.hpp"
 #include "reference.hpp"

@@ -1,4 +1,4 @@
-#include "base/process.hpp"
+#include "base/system/process.hpp"
 
 #include <atomic>
 #include <mutex>

@@ -1,4 +1,4 @@
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 
 #include <sys/stat.h>
 
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "temporary_folder.hpp"
 
 namespace opmux::base {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 #include "crash/journal_file.hpp"
 #include "crash/journal_reader.hpp"
 #include "temporary_folder.hpp"

@@ -1,6 +1,6 @@
 #include "policy/rules/policy_set.hpp"
 
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 
 namespace opmux::policy {
 namespace {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include <opmux/policy_file.hpp>
+#include <opmux/policy.hpp>
 
 #include "temporary_folder.hpp"
 

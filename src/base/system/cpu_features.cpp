@@ -1,4 +1,4 @@
-#include "base/cpu_features.hpp"
+#include "base/system/cpu_features.hpp"
 
 #include <fstream>
 #include <sstream>

@@ -1,4 +1,4 @@
-#include "base/files.hpp"
+#include "base/system/files.hpp"
 
 #include <dlfcn.h>
 

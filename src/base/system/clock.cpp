@@ -1,4 +1,4 @@
-#include "base/clock.hpp"
+#include "base/system/clock.hpp"
 
 #include <charconv>
 #include <chrono>
