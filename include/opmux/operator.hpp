@@ -108,7 +108,7 @@ class Plan {
   Status run_unchecked() {
     detail::HotPlan& hot = *hot_;
     // The library handles a change of thread and a call inside a call.
-    if (hot.block != dispatch::thread_block || hot.marked()) [[unlikely]]
+    if (hot.thread != dispatch::thread_number || hot.marked()) [[unlikely]]
       return Status(detail::run_slowly(*plan_));
     if (hot.enter() >= detail::HotPlan::kRevoked) [[unlikely]]
       return Status(detail::end_plan(*plan_, -1));

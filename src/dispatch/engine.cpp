@@ -1,6 +1,7 @@
 #include "dispatch/engine.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <mutex>
 #include <unordered_map>
 
@@ -13,18 +14,38 @@ namespace {
 /// Number of waiting retired batches from which publishing logs a warning.
 constexpr size_t kManyRetired = 64;
 
-/// Prepared states that were evicted from a cache. A call may use one if it runs any plan of the
-/// operator state that was current at the eviction.
-class RetiredPrepared final : public Retired {
+/// Waits between looks at something that a call of unknown length will change: 10 µs at first, then
+/// longer, up to 1 ms.
+class Backoff {
  public:
-  RetiredPrepared(std::vector<PreparedPtr> states, const CompiledOperator& owner)
-      : states_(std::move(states)), serial_(owner.serial()) {}
-  bool owns_plan(uint64_t plan_id) const override { return PlanIds::is_of(plan_id, serial_); }
+  void wait() {
+    const timespec time{0, next_ns_};
+    nanosleep(&time, nullptr);
+    next_ns_ = std::min(2 * next_ns_, 1'000'000L);
+  }
 
  private:
-  std::vector<PreparedPtr> states_;
-  uint64_t serial_;
+  long next_ns_ = 10'000;
 };
+
+Status not_synchronized() {
+  return {Code::failed, "withdraw.barrier",
+          "the system refuses both membarrier and sched_setaffinity, so that it is unknown whether "
+          "a call is still inside; nothing is freed"};
+}
+
+/// Lets go of the prepared states that idle plans of this thread hold. The plan in hazard slot 0
+/// may be running: this is called from the slow path, which may be inside a kernel's call.
+void drop_prepared_of_this_thread() {
+  const ThreadBlock& block = own_thread_block();
+  const uint64_t running = block.marks[0].load(std::memory_order_relaxed);
+  CachedPlan* plan = block.all_plans.load(std::memory_order_relaxed);
+  for (; plan != nullptr; plan = plan->next_of_thread) {
+    if (plan->prepared == nullptr || plan->plan_id == running) continue;
+    plan->epoch = 0;
+    plan->prepared = nullptr;
+  }
+}
 
 }  // namespace
 
@@ -155,9 +176,26 @@ void Engine::restore(Published& published) const {
   });
 }
 
-void Engine::tell_if_waiting() {
+/// Frees retired states once a second, because it may be long until the next publication.
+class Engine::CollectJob final : public base::Maintenance::Job {
+ public:
+  explicit CollectJob(Engine& engine) : engine_(engine) {}
+  uint64_t run(uint64_t now_ns) override {
+    constexpr uint64_t kEveryNs = 1'000'000'000;
+    (void)engine_.retired_waiting();
+    return now_ns + kEveryNs;
+  }
+
+ private:
+  Engine& engine_;
+};
+
+void Engine::collect_later() {
   const size_t batches =
       published_.with([&](Published& published) { return published.reclaimer.waiting(); });
+  if (batches > 0 && !collecting_.exchange(true)) {
+    dependencies_.maintenance->add([this] { return std::make_unique<CollectJob>(*this); });
+  }
   if (batches < kManyRetired) return;
   dependencies_.log->tell(Level::warning, "dispatch.retired_waiting", "", "", "", [&] {
     const size_t marks =
@@ -197,7 +235,7 @@ Engine::Publication Engine::publish(Sources sources) {
 }
 
 void Engine::finish(const Publication& publication) {
-  tell_if_waiting();
+  collect_later();
   refresh_plans(publication.plans);
 }
 
@@ -237,7 +275,7 @@ void Engine::decide_anew(const std::function<bool(const registry::OperatorRecord
     plans = live_plans(published);
     published.reclaimer.retire(std::move(retired));
   });
-  tell_if_waiting();
+  collect_later();
   refresh_plans(plans);
 }
 
@@ -285,51 +323,52 @@ void Engine::add_plan(const std::shared_ptr<BoundPlanState>& control) {
   });
 }
 
-void Engine::retire_prepared(OperatorSlot& slot, std::vector<PreparedPtr> evicted) {
-  if (evicted.empty()) return;
-  published_.with([&](Published& published) {
-    CompiledOperator* state = slot.current.load(std::memory_order_acquire);
-    if (state == nullptr) return;
-    const uint64_t epoch = next_epoch();
-    state->set_epoch(epoch);
-    slot.epoch.store(epoch, std::memory_order_release);
-    std::vector<std::unique_ptr<Retired>> retired;
-    retired.push_back(std::make_unique<RetiredPrepared>(std::move(evicted), *state));
-    published.reclaimer.retire(std::move(retired));
-  });
-  tell_if_waiting();
-}
-
 void Engine::trim() {
-  struct Trimmed {
-    OperatorSlot* slot;
-    std::vector<PreparedPtr> dropped;
-  };
-  std::vector<Trimmed> all;
   with_published([&](Published& published) {
     for (const Published::Op& op : published.operators) {
+      bool any = false;
       for (const auto& implementation : op.record->implementations) {
         auto& cache = published.states.at(implementation->number).second->prepared;
-        if (cache != nullptr) all.push_back({op.slot, cache->trim()});
+        any |= cache != nullptr && cache->trim();
       }
+      CompiledOperator* const state = op.slot->current.load(std::memory_order_acquire);
+      if (!any || state == nullptr) continue;
+      // With a new epoch the next call of each thread replaces its plan, which holds a state.
+      const uint64_t epoch = next_epoch();
+      state->set_epoch(epoch);
+      op.slot->epoch.store(epoch, std::memory_order_release);
     }
   });
-  for (Trimmed& trimmed : all) retire_prepared(*trimmed.slot, std::move(trimmed.dropped));
+  drop_prepared_of_this_thread();
 }
 
 Status Engine::wait_for_retired() {
   std::vector<uint64_t> revoked;
-  std::vector<Blocker> blockers = published_.with([&](Published& published) {
+  uint64_t newest = 0;
+  published_.with([&](Published& published) {
     for (const auto& plan : live_plans(published)) {
       if (plan->state() == PlanState::revoked) revoked.push_back(plan->plan_id);
     }
-    return published.reclaimer.blockers();
+    newest = published.reclaimer.newest();
   });
-  synchronize_all_threads();
-  const auto inside = marks_in_flight(
-      [&](uint64_t mark) { return std::ranges::find(revoked, mark) != revoked.end(); });
-  blockers.insert(blockers.end(), inside.begin(), inside.end());
-  return wait_until_left(std::move(blockers));
+  const auto is_revoked = [&](uint64_t plan_id) {
+    return std::ranges::find(revoked, plan_id) != revoked.end();
+  };
+  if (!synchronize_all_threads()) return not_synchronized();
+  std::vector<Blocker> inside = marks_in_flight(is_revoked);
+  for (Backoff backoff;; backoff.wait()) {
+    Status status;
+    const bool waits = published_.with([&](Published& published) {
+      published.reclaimer.collect();
+      status = check_not_inside(published.reclaimer.blockers());
+      if (!published.reclaimer.synchronized()) status = not_synchronized();
+      return published.reclaimer.waits_for(newest);
+    });
+    drop_finished(inside, is_revoked);
+    if (!waits && inside.empty()) return {};
+    if (status.ok()) status = check_not_inside(inside);
+    if (!status.ok()) return status;
+  }
 }
 
 namespace {

@@ -119,13 +119,12 @@ class Engine {
   void backend_changed(const registry::Backend& backend);
 
   /// Blocks until no call in flight can use an implementation or bound plan that was unpublished or
-  /// revoked before this call.
+  /// revoked before this call. Fails with `failed`: "withdraw.inside" if the calling thread is in
+  /// such a call, "withdraw.barrier" if the system refuses to say whether a call is left.
   Status wait_for_retired();
 
-  /// Retires prepared states that were evicted from a cache of this operator. Gives the operator a
-  /// new epoch first, so that cached plans which point to them become stale.
-  void retire_prepared(OperatorSlot& slot, std::vector<PreparedPtr> evicted);
-  /// Drops all cached prepared states to free memory.
+  /// Drops all cached prepared states to free memory. Those that plans of other threads hold are
+  /// freed with the next call of each thread.
   void trim();
 
   void add_plan(const std::shared_ptr<BoundPlanState>& control);
@@ -162,8 +161,10 @@ class Engine {
   template <class Use>
   auto with_published(Use&& use);
   void restore(Published& published) const;
-  /// Logs a warning if many retired batches cannot be freed.
-  void tell_if_waiting();
+  class CollectJob;
+  /// Starts the job that frees retired batches when the calls in them end, if there are such
+  /// batches. Logs a warning if there are many.
+  void collect_later();
   void refresh_plans(const std::vector<std::shared_ptr<BoundPlanState>>& plans);
   std::vector<std::shared_ptr<BoundPlanState>> live_plans(Published& published);
 
@@ -176,6 +177,7 @@ class Engine {
   base::Published<policy::PolicySet> policies_;
   base::ForkGuarded<Published> published_;
   PlanList fork_sensitive_;
+  std::atomic<bool> collecting_{false};
 };
 
 }  // namespace opmux::dispatch

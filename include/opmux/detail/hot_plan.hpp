@@ -10,10 +10,9 @@
 namespace opmux {
 
 namespace dispatch {
-struct ThreadBlock;
-
-/// The calling thread's state in the engine; shared between all runtimes of the process.
-OPMUX_API extern thread_local constinit ThreadBlock* thread_block
+/// Number of the calling thread. 0 until the engine has state for it. Never reused, unlike the
+/// address of that state.
+OPMUX_API extern thread_local constinit uint64_t thread_number
     __attribute__((tls_model("initial-exec")));
 }  // namespace dispatch
 
@@ -27,9 +26,9 @@ struct alignas(64) HotPlan {
   /// implementation. Such calls leave the inline path.
   static constexpr uint32_t kWatched = 3;
 
-  const dispatch::ThreadBlock* block = nullptr;  ///< State of the thread that called last.
-  uint64_t* mark = nullptr;                      ///< That thread's slot for the plan it is running.
-  uint64_t plan_id = 0;                          ///< Value of that slot while the plan runs.
+  uint64_t thread = UINT64_MAX;  ///< Number of the thread that called last.
+  uint64_t* mark = nullptr;      ///< That thread's slot for the plan it is running.
+  uint64_t plan_id = 0;          ///< Value of that slot while the plan runs.
   int32_t (*run)(void*, const opmux_call*) = nullptr;
   void* user_data = nullptr;
   const opmux_call* call = nullptr;

@@ -21,14 +21,13 @@ std::byte* aligned(std::byte* memory) {
 
 /// Gets or builds the prepared state of a call and puts it into the frame. Does nothing if the
 /// implementation has no plan().
-Status prepare(OperatorSlot& slot, const RankedCandidate& plan, const schema::Signature& signature,
-               opmux_call& call, PreparedPtr& prepared) {
+Status prepare(const RankedCandidate& plan, const schema::Signature& signature, opmux_call& call,
+               PreparedPtr& prepared) {
   if (plan.candidate->prepared == nullptr) return {};
   auto found = plan.candidate->prepared->get(
       prepared_key(*plan.candidate->implementation, signature, call), call);
   if (!found) return found.error();
-  slot.engine->retire_prepared(slot, std::move(found->evicted));
-  prepared = std::move(found->state);
+  prepared = *std::move(found);
   call.prepared = prepared->get();
   return {};
 }
@@ -77,7 +76,7 @@ void* workspace_for(uint64_t size, bool nested, std::unique_ptr<std::byte[]>& ow
   return start;
 }
 
-Attempt attempt(OperatorSlot& slot, const RankedCandidate& plan, const schema::Signature& signature,
+Attempt attempt(const RankedCandidate& plan, const schema::Signature& signature,
                 StackFrame& frame) {
   Attempt tried;
   const registry::Kernel& kernel = plan.candidate->implementation->kernel;
@@ -85,7 +84,7 @@ Attempt attempt(OperatorSlot& slot, const RankedCandidate& plan, const schema::S
   const RunningCallGuard inside(*plan.candidate->implementation);
   plan.candidate->implementation->backend->mark_used();
   Status status = load_pack(plan, signature, call, tried.pack);
-  if (status.ok()) status = prepare(slot, plan, signature, call, tried.prepared);
+  if (status.ok()) status = prepare(plan, signature, call, tried.prepared);
   if (!status.ok()) {
     tried.outcome = outcome_of(static_cast<int32_t>(status.code()));
     tried.text = status.message();
@@ -108,8 +107,8 @@ Attempt attempt(OperatorSlot& slot, const RankedCandidate& plan, const schema::S
   return tried;
 }
 
-Attempt attempt_transformed(OperatorSlot& slot, const RankedCandidate& plan,
-                            const schema::Signature& signature, const CallSettings& settings) {
+Attempt attempt_transformed(const RankedCandidate& plan, const schema::Signature& signature,
+                            const CallSettings& settings) {
   TransformedArguments arguments(signature, plan.transforms);
   Attempt tried;
   if (!arguments.fill()) {
@@ -118,7 +117,7 @@ Attempt attempt_transformed(OperatorSlot& slot, const RankedCandidate& plan,
     return tried;
   }
   StackFrame frame(*signature.schema, *arguments.signature().arguments, settings);
-  tried = attempt(slot, plan, arguments.signature(), frame);
+  tried = attempt(plan, arguments.signature(), frame);
   if (tried.outcome == Code::ok) arguments.write_back();
   return tried;
 }
@@ -218,7 +217,7 @@ Status run_reference(OperatorSlot& slot, const schema::Arguments& arguments, uin
     }
     StackFrame frame(state->schema(), arguments, {.tag = tag, .max_threads = 1});
     const RankedCandidate plan{0, &(*space.candidates())[i]};
-    const Attempt tried = attempt(slot, plan, signature, frame);
+    const Attempt tried = attempt(plan, signature, frame);
     if (tried.outcome == Code::ok) return {};
     return {tried.outcome, "call." + std::string(opmux::name_of(tried.outcome)), tried.text};
   }

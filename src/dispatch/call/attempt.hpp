@@ -26,13 +26,12 @@ struct Attempt {
 
 /// Runs a candidate on a frame: sets up pack, prepared state and workspace, then runs the kernel.
 /// Does not count the outcome.
-Attempt attempt(OperatorSlot& slot, const RankedCandidate& plan, const schema::Signature& signature,
-                StackFrame& frame);
+Attempt attempt(const RankedCandidate& plan, const schema::Signature& signature, StackFrame& frame);
 
 /// attempt() with the plan's transforms: copies the tensors first, and copies the results back
 /// afterwards.
-Attempt attempt_transformed(OperatorSlot& slot, const RankedCandidate& plan,
-                            const schema::Signature& signature, const CallSettings& settings);
+Attempt attempt_transformed(const RankedCandidate& plan, const schema::Signature& signature,
+                            const CallSettings& settings);
 
 /// Puts the packed copy of the call's constant into the frame and packs it on first use. Does
 /// nothing if the call has no constant or the implementation does not pack. Fails with the

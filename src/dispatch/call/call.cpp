@@ -14,10 +14,10 @@ namespace {
 [[gnu::always_inline]] inline Status::Detail* run(CachedPlan& plan) {
   plan.error.text_size = 0;
   const int32_t outcome = plan.run(plan.user_data, &plan.call);
-  plan.count_call();
   if (outcome != OPMUX_OK) [[unlikely]] {
     return recover(plan, outcome);
   }
+  plan.count_call();
   thread_block->clear(0);
   return nullptr;
 }

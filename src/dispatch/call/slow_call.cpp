@@ -35,8 +35,8 @@ class SlowCall {
     const uint64_t started = now();
     state_ = slot_.current.load(std::memory_order_acquire);
     if (state_ == nullptr) return withdrawn(slot_);
-    // Read the epoch before taking prepared states. If an eviction retires one of them later, it
-    // also changes the epoch, so the plan cached below is stale and never runs.
+    // Read the epoch before choosing: if the state is replaced meanwhile, the plan cached below is
+    // stale and never runs.
     epoch_ = state_->epoch();
     if (Status status = check(state_->schema(), site, values, checked_); !status.ok())
       return status;
@@ -178,14 +178,17 @@ class SlowCall {
   }
 
   Attempt try_as_planned(const RankedCandidate& plan) {
-    if (plan.transforms.any()) return attempt_transformed(slot_, plan, signature_, settings_);
+    if (plan.transforms.any()) return attempt_transformed(plan, signature_, settings_);
     StackFrame frame(state_->schema(), checked_.arguments, settings_);
-    return attempt(slot_, plan, signature_, frame);
+    return attempt(plan, signature_, frame);
   }
 
   Attempt try_plan(const RankedCandidate& plan, bool stands_in) {
     const uint64_t started = now();
-    Attempt tried = try_as_planned(plan);
+    Attempt tried = [&] {
+      const SlowPathGuard::Pin pinned = mark_.pin(plan.id);
+      return try_as_planned(plan);
+    }();
     if (report_ != nullptr) {
       report_->run_ns += now() - started;
       report_->implementation = plan.candidate->implementation->id;
@@ -202,7 +205,7 @@ class SlowCall {
                  const CallSite& site, const ArgValue* values) {
     install(mark_.block(), slot_, *state_,
             {epoch_, mark_.block().context, &site, values, &checked_.arguments, &plan, space_,
-             tried.prepared.get(), tried.pack.get(), stands_in, settings_});
+             tried.prepared, tried.pack.get(), stands_in, settings_});
   }
 
   Status failure(const RankedCandidate& plan, const Attempt& tried) const {
@@ -355,8 +358,6 @@ Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgV
 }
 
 Status::Detail* recover(CachedPlan& plan, int32_t outcome) noexcept {
-  // The fast path counted the call before it looked at the outcome; undo that.
-  plan.calls.store(plan.calls.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   std::array<ArgValue, OPMUX_MAX_ARGS> values;
   plan.get_arguments(values.data());
   const CallSite site = plan.site;

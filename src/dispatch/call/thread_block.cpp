@@ -1,10 +1,15 @@
 #include "dispatch/call/thread_block.hpp"
 
 #include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/system/process.hpp"
@@ -21,35 +26,56 @@ constinit ThreadBlock nobody;
 
 long membarrier(int command) { return syscall(__NR_membarrier, command, 0, 0); }
 
-/// Unlists and frees the thread's block when the thread ends. If the thread ends inside an
-/// implementation, the crash journal keeps its slot.
+/// Unlists and frees the calling thread's block. If the thread ends inside an implementation, the
+/// crash journal keeps its slot.
+void leave(ThreadBlock* block) {
+  thread_block = &nobody;
+  thread_number = 0;
+  base::thread_marks = nullptr;
+  ThreadList::instance().remove(block);
+  if (const uint32_t inside = block->places.innermost()) {
+    crash::thread_ends_inside(inside);
+  } else {
+    crash::ProcessJournal::instance().give_back(block->slot);
+  }
+  for (CachedPlan* plan = block->all_plans.load(); plan != nullptr;) {
+    CachedPlan* next = plan->next_of_thread;
+    plan->count_for(nullptr);
+    plan->~CachedPlan();
+    plan = next;
+  }
+  delete[] block->recent;
+  delete block;
+}
+
+/// Frees the thread's block when the thread ends.
 struct Leaving {
   ThreadBlock* block = nullptr;
+  bool left = false;
   ~Leaving() {
-    if (block == nullptr) return;
-    thread_block = &nobody;
-    base::thread_marks = nullptr;
-    ThreadList::instance().remove(block);
-    if (const uint32_t inside = block->places.innermost()) {
-      crash::thread_ends_inside(inside);
-    } else {
-      crash::ProcessJournal::instance().give_back(block->slot);
-    }
-    for (CachedPlan* plan = block->all_plans.load(); plan != nullptr;) {
-      CachedPlan* next = plan->next_of_thread;
-      plan->count_for(nullptr);
-      plan->~CachedPlan();
-      plan = next;
-    }
-    delete[] block->recent;
-    delete block;
+    left = true;
+    if (block != nullptr) leave(block);
   }
 };
 thread_local Leaving leaving;
 
+/// Frees a block that a destructor of another thread_local object created after `leaving` was
+/// destroyed: the C library runs the destructors of pthread keys after those of thread_local
+/// objects.
+void leave_later(ThreadBlock* block) {
+  static const std::optional<pthread_key_t> key = []() -> std::optional<pthread_key_t> {
+    pthread_key_t made = 0;
+    const auto end = [](void* late) { leave(static_cast<ThreadBlock*>(late)); };
+    if (pthread_key_create(&made, end) != 0) return std::nullopt;
+    return made;
+  }();
+  if (key) pthread_setspecific(*key, block);
+}
+
 }  // namespace
 
 thread_local constinit ThreadBlock* thread_block = &nobody;
+thread_local constinit uint64_t thread_number = 0;
 
 uint32_t ThreadBlock::depth() const {
   uint32_t level = 0;
@@ -58,8 +84,19 @@ uint32_t ThreadBlock::depth() const {
 }
 
 void ThreadBlock::mark_cold(uint32_t depth) {
-  marks[depth].store(kColdBit | ++cold_sequence, std::memory_order_release);
+  const uint64_t mark = kColdBit | ++cold_sequence;
+  slow_calls[depth].store(mark, std::memory_order_relaxed);
+  marks[depth].store(mark, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+uint64_t ThreadBlock::finished_calls() const {
+  uint64_t sum = 0;
+  const CachedPlan* plan = all_plans.load(std::memory_order_acquire);
+  for (; plan != nullptr; plan = plan->next_of_thread) {
+    sum += plan->calls.load(std::memory_order_acquire);
+  }
+  return sum;
 }
 
 uint64_t ThreadBlock::new_layouts() {
@@ -98,13 +135,19 @@ ThreadBlock& own_thread_block() {
   if (thread_block == &nobody) {
     static std::atomic<uint64_t> blocks{0};
     auto* block = new ThreadBlock;
-    // Cold marks are unique in the process, so that a Blocker cannot match a new thread whose block
-    // reuses the address of an ended thread's block.
-    block->cold_sequence = blocks.fetch_add(1, std::memory_order_relaxed) << 36 & ~kColdBit;
+    block->number = blocks.fetch_add(1, std::memory_order_relaxed) + 1;
+    // Cold marks are unique in the process, so that a Blocker cannot match a call of another
+    // thread.
+    block->cold_sequence = block->number << 36 & ~kColdBit;
     block->places.places[0].store(&block->own_slot, std::memory_order_relaxed);
-    leaving.block = block;
+    if (leaving.left) {
+      leave_later(block);
+    } else {
+      leaving.block = block;
+    }
     ThreadList::instance().add(block);
     thread_block = block;
+    thread_number = block->number;
     base::thread_marks = &block->places;
   }
   ThreadBlock& own = *thread_block;
@@ -160,10 +203,40 @@ void ThreadList::keep_only(ThreadBlock* survivor) {
   membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
-void synchronize_all_threads() {
-  if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
-  // Kernels before 4.14 have only the global form, which waits for all CPUs.
-  membarrier(MEMBARRIER_CMD_GLOBAL);
+namespace {
+
+/// Runs the calling thread on each processor in turn. A thread that was running on one of them is
+/// switched out for that, and the kernel makes a full barrier when it switches threads. False if
+/// the system refuses it.
+bool run_on_every_processor() {
+  const int count = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
+  const size_t bytes = CPU_ALLOC_SIZE(count);
+  const auto make_set = [count] {
+    return std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)>(CPU_ALLOC(count),
+                                                            [](cpu_set_t* set) { CPU_FREE(set); });
+  };
+  const auto before = make_set(), one = make_set();
+  if (before == nullptr || one == nullptr) return false;
+  if (sched_getaffinity(0, bytes, before.get()) != 0) return false;
+  bool refused = false;
+  for (int processor = 0; processor < count; ++processor) {
+    CPU_ZERO_S(bytes, one.get());
+    CPU_SET_S(processor, bytes, one.get());
+    // EINVAL: the processor is offline or not in the cpuset of this process, so none of its threads
+    // runs there.
+    refused |= sched_setaffinity(0, bytes, one.get()) != 0 && errno != EINVAL;
+  }
+  sched_setaffinity(0, bytes, before.get());
+  return !refused;
+}
+
+}  // namespace
+
+bool synchronize_all_threads() {
+  if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return true;
+  // Kernels before 4.14 have only the global form, which waits for all processors.
+  if (membarrier(MEMBARRIER_CMD_GLOBAL) == 0) return true;
+  return run_on_every_processor();
 }
 
 }  // namespace opmux::dispatch

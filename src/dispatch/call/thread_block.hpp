@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include <opmux/detail/export.hpp>
+#include <opmux/detail/hot_plan.hpp>
 
 #include "base/system/process.hpp"
 #include "crash/hazard_slot.hpp"
@@ -21,16 +21,19 @@ inline constexpr uint32_t kMaxDepth = crash::kMarkLevels;
 /// A hazard slot holds 0 (free), a plan id (fast path), or a cold mark, which has this bit set. A
 /// cold mark says that the thread reads a CompiledOperator; each one is unique in the process.
 inline constexpr uint64_t kColdBit = crash::kColdBit;
+/// Set in the plan ids of bound plans. They may run at any level, and in a HazardSlot that their
+/// thread no longer uses for other calls.
+inline constexpr uint64_t kBoundBit = uint64_t{1} << 62;
 
 /// The per-thread part of the engine: cached plans, hazard slots and the current policy scope.
 ///
-/// Reclamation protocol (hazard slots with an asymmetric fence):
+/// Reclamation protocol (hazard slots with an asymmetric fence; see also Reclaimer):
 ///
 ///   call:    store a mark in the hazard slot     writer:  store the new state and epoch
 ///            compiler fence                               membarrier
 ///            load the epoch (or the state)                load all hazard slots
-///            ...use plan and state...                     free the old state once no slot that
-///            store 0 in the slot (release)                was seen still holds its mark
+///            ...use plan and state...                     free the old state once the calls
+///            store 0 in the slot (release)                that were seen have ended
 ///
 /// The call stores before it loads, and so does the writer. Without a full fence between the two,
 /// the call could read the old epoch while the writer still reads an empty slot. The membarrier is
@@ -54,9 +57,13 @@ struct alignas(64) ThreadBlock {
   crash::HazardSlot* slot = &own_slot;
   crash::HazardSlot own_slot;
   crash::HazardSlotPlaces places;  ///< every HazardSlot this thread has used; the last is current
-  uint64_t journal_version = 0;    ///< journal version at the last request for a slot
-  uint64_t cold_sequence = 0;      ///< payload of the last cold mark
-  uint64_t next_layout = 0;        ///< next layout number in the range reserved for this thread
+  /// The cold mark of the slow call at each level; 0: none. Unlike the hazard slot it stays the
+  /// same until the call ends (see SlowPathGuard).
+  std::atomic<uint64_t> slow_calls[kMaxDepth] = {};
+  uint64_t number = 0;           ///< `thread_number` of the owner
+  uint64_t journal_version = 0;  ///< journal version at the last request for a slot
+  uint64_t cold_sequence = 0;    ///< payload of the last cold mark
+  uint64_t next_layout = 0;      ///< next layout number in the range reserved for this thread
   std::vector<std::unique_ptr<std::byte[]>> memory;     ///< backs the plans until the thread ends
   std::vector<std::unique_ptr<std::byte[]>> workspace;  ///< grow-only; the last one is current
   size_t workspace_size = 0;
@@ -74,6 +81,9 @@ struct alignas(64) ThreadBlock {
   /// Stores a new cold mark in the hazard slot of level `depth`. Loads of `OperatorSlot::current`
   /// must follow this call in program order.
   void mark_cold(uint32_t depth);
+  /// Number of calls that this thread's cached plans have finished, modulo resets. It changes only
+  /// when the call in hazard slot 0 ends, because a plan runs at level 0 only.
+  uint64_t finished_calls() const;
   /// Returns the first of four consecutive layout numbers, unique in the process; a multiple of 4.
   uint64_t new_layouts();
   /// Ends protection at this level. The release orders all reads of the call before the store.
@@ -82,8 +92,7 @@ struct alignas(64) ThreadBlock {
 
 /// The calling thread's block. Until the thread calls own_thread_block(), this is a shared empty
 /// block whose line_count of 0 sends every call to the slow path.
-OPMUX_API extern thread_local constinit ThreadBlock* thread_block
-    __attribute__((tls_model("initial-exec")));
+extern thread_local constinit ThreadBlock* thread_block __attribute__((tls_model("initial-exec")));
 
 /// Returns the calling thread's private block and creates it on first use. Moves its hazard slots
 /// into the crash journal if the journal has changed and no call is in flight.
@@ -92,13 +101,13 @@ ThreadBlock& own_thread_block();
 /// Grows `recent` so that slot numbers below `count` are valid indices.
 void reserve_lines(ThreadBlock& block, uint32_t count);
 
-/// A hazard slot with the mark that a scan found in it.
+/// A call that a scan found in a hazard slot.
 struct Blocker {
-  const ThreadBlock* block;
+  uint64_t thread;        ///< ThreadBlock::number
   uint32_t place, level;  ///< index into `places` and nesting level
   uint64_t mark;
-
-  friend bool operator==(const Blocker&, const Blocker&) = default;
+  uint64_t slow_call;  ///< its entry in ThreadBlock::slow_calls; 0: a call of a plan
+  uint64_t finished;   ///< ThreadBlock::finished_calls() at the scan, for a call of a plan
 };
 
 /// Visits the blocks of all threads. Holds the list's lock, so that no thread can end meanwhile.
@@ -132,9 +141,13 @@ void for_each_thread(Visit&& visit) {
   ThreadList::instance().visit(std::forward<Visit>(visit));
 }
 
-/// Issues a full memory barrier in every running thread of the process (membarrier). Stores that
-/// this thread made before the call are visible to loads that other threads make after their
-/// barrier; stores that they made before their barrier are visible to this thread afterwards.
-void synchronize_all_threads();
+/// Issues a full memory barrier in every running thread of the process. Stores that this thread
+/// made before the call are visible to loads that other threads make after their barrier; stores
+/// that they made before their barrier are visible to this thread afterwards.
+///
+/// Uses membarrier(). Where the kernel or a sandbox refuses it, the calling thread visits every
+/// processor instead, which is slower and as strong. False if that is refused too; then there was
+/// no barrier, and nothing may be freed.
+[[nodiscard]] bool synchronize_all_threads();
 
 }  // namespace opmux::dispatch

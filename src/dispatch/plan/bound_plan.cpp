@@ -195,7 +195,8 @@ Status BoundPlan::take_candidate(const DecisionForPlan& chosen, CacheInsert what
 
 void BoundPlan::run_with(const RankedCandidate& plan) {
   guarded_.counters = plan.candidate->counters;
-  control_->plan_id = plan.id;
+  guarded_.plan_id = plan.id | kBoundBit;
+  control_->plan_id = guarded_.plan_id;
   control_->implementation = plan.candidate->implementation;
   control_->counts_for = plan.candidate->counters.get();
   control_->hot.plan_id = guarded_.plan_id;
@@ -233,8 +234,7 @@ Status BoundPlan::prepare(const schema::Signature& signature, const RankedCandid
     auto found = plan.candidate->prepared->get(
         prepared_key(*plan.candidate->implementation, signature, guarded_.call), guarded_.call);
     if (!found) return found.error();
-    slot_->engine->retire_prepared(*slot_, std::move(found->evicted));
-    prepared_ = std::move(found->state);
+    prepared_ = *std::move(found);
     guarded_.call.prepared = prepared_->get();
   }
   if (kernel.workspace == nullptr) return {};
@@ -359,7 +359,7 @@ Status::Detail* BoundPlan::run_slowly() noexcept {
   ThreadBlock& block = own_thread_block();
   const uint32_t depth = block.depth();
   if (depth == kMaxDepth) return too_deep(*slot_).release();
-  control_->hot.block = &block;
+  control_->hot.thread = block.number;
   control_->hot.mark = reinterpret_cast<uint64_t*>(&block.marks[0]);
   return run_marked(block.marks[depth]);
 }

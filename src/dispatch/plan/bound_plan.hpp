@@ -156,7 +156,7 @@ class BoundPlan {
   }
   Status::Detail* run() noexcept {
     const detail::HotPlan& hot = control_->hot;
-    if (hot.block != thread_block || hot.marked()) [[unlikely]]
+    if (hot.thread != thread_number || hot.marked()) [[unlikely]]
       return run_slowly();
     return run_marked(slot_of(hot));
   }

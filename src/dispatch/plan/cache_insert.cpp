@@ -131,6 +131,7 @@ void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks
   plan.schema = &schema;
   fill_args(schema, *what.arguments, plan.args);
   fill_call(schema, *what.arguments, what.settings, plan.args, &plan.error, plan.call);
+  plan.prepared = what.prepared;
   if (what.prepared != nullptr) plan.call.prepared = what.prepared->get();
   plan.pack_at = static_cast<int8_t>(
       packed_argument(*what.plan->candidate->implementation, schema, *what.arguments));

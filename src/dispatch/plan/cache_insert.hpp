@@ -19,7 +19,7 @@ struct CacheInsert {
   const schema::Arguments* arguments;
   const RankedCandidate* plan;
   const DecisionCache* space;
-  const PreparedState* prepared;
+  PreparedPtr prepared;
   const Pack* pack;
   bool exact_only;
   const CallSettings& settings;

@@ -13,6 +13,7 @@
 #include "dispatch/decide/decision.hpp"
 #include "dispatch/plan/exact_words.hpp"
 #include "dispatch/plan/free_dims.hpp"
+#include "dispatch/plan/prepared_cache.hpp"
 #include "dispatch/plan/shape_checks.hpp"
 
 namespace opmux::dispatch {
@@ -72,6 +73,7 @@ struct alignas(64) CachedPlan {
   ClassKey kinds;                        ///< first part of the class key, fixed by argument kinds
   ClassKey of_class;                     ///< class that the plan moved to last
   const std::atomic<uint32_t>* declines = nullptr;  ///< CompiledOperator::declines()
+  PreparedPtr prepared;  ///< owns call.prepared; null in a bound plan, which owns it elsewhere
   std::shared_ptr<const Decision> pinned;  ///< keeps a bound plan's choice alive across epochs
   OperatorSlot* slot = nullptr;
   const schema::Schema* schema = nullptr;
@@ -151,7 +153,8 @@ struct alignas(64) CachedPlan {
   void get_arguments(ArgValue* values) const;
 
   void count_call() {
-    calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    // Release: a writer that sees the count of a finished call may free what that call used.
+    calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   /// Adds the plan's call count to its implementation's counters and starts counting for `next`.
   /// The caller holds the sequence lock ThreadBlock::moving if other threads may read the counts.

@@ -54,12 +54,20 @@ void read_attribute(void* context, opmux_str key, opmux_str value) {
   std::from_chars(value.data, value.data + value.size, *static_cast<uint64_t*>(context));
 }
 
-/// Unlinked packs. A mark does not say which constants its call uses, so every call in flight
-/// blocks them.
+/// Unlinked packs. A mark does not say which constants its call uses, so every call of a cached plan
+/// of the implementation blocks them. Calls on the slow path and bound plans own the packs that they
+/// use.
 class RetiredPacks final : public Retired {
  public:
   explicit RetiredPacks(std::vector<PackPtr> packs) : packs_(std::move(packs)) {}
-  bool owns_plan(uint64_t) const override { return true; }
+  bool owns_plan(uint64_t plan_id) const override {
+    if ((plan_id & kBoundBit) != 0) return false;
+    const uint32_t number = static_cast<uint32_t>(plan_id) & crash::kNumberMask;
+    return std::ranges::any_of(packs_, [&](const PackPtr& pack) {
+      return crash::number_in_marks(pack->implementation()->number) == number;
+    });
+  }
+  bool slow_calls_use_it() const override { return false; }
 
  private:
   std::vector<PackPtr> packs_;

@@ -26,15 +26,16 @@ class PlanIds {
     const uint64_t counted = number & ((1u << kCountBits) - 1);
     return (serial_ << kBits | counted << crash::kNumberBits |
             crash::number_in_marks(implementation)) &
-           ~kColdBit;
+           ~kReservedBits;
   }
   /// True if the state with this serial allocated the plan id.
   static bool is_of(uint64_t plan_id, uint64_t serial) {
-    return plan_id >> kBits == (serial << kBits & ~kColdBit) >> kBits;
+    return (plan_id & ~kReservedBits) >> kBits == (serial << kBits & ~kReservedBits) >> kBits;
   }
 
  private:
   static constexpr uint32_t kCountBits = 4, kBits = kCountBits + crash::kNumberBits;
+  static constexpr uint64_t kReservedBits = kColdBit | kBoundBit;
   const uint64_t serial_;
   std::atomic<uint64_t> taken_{0};
 };

@@ -1,6 +1,6 @@
 #include "dispatch/plan/prepared_cache.hpp"
 
-#include <bit>
+#include <utility>
 
 #include "base/status.hpp"
 #include "dispatch/call/call_frame.hpp"
@@ -8,9 +8,34 @@
 #include "dispatch/plan/exact_words.hpp"
 
 namespace opmux::dispatch {
-PreparedState::~PreparedState() {
-  const registry::Kernel& kernel = implementation_->kernel;
-  if (kernel.plan_free != nullptr) kernel.plan_free(kernel.user_data, state_);
+
+void PreparedState::free() const {
+  uint64_t nobody = 0;
+  const uint64_t process = base::process_number();
+  if (freed_by_.compare_exchange_strong(nobody, process, std::memory_order_acq_rel)) {
+    const registry::Kernel& kernel = implementation_->kernel;
+    if (kernel.plan_free != nullptr) kernel.plan_free(kernel.user_data, state_);
+    freed_.store(1, std::memory_order_release);
+    freed_.notify_all();
+  } else if (nobody == process) {
+    freed_.wait(0, std::memory_order_acquire);
+  }
+}
+
+PreparedCache::~PreparedCache() {
+  const auto alive = entries_.with([](Entries& entries) { return std::move(entries.alive); });
+  for (const auto& weak : alive) {
+    if (const PreparedPtr state = weak.lock()) state->free();
+  }
+}
+
+void PreparedCache::note_alive(const PreparedPtr& state) {
+  entries_.with([&](Entries& entries) {
+    if (entries.alive.size() == entries.alive.capacity()) {
+      std::erase_if(entries.alive, [](const auto& weak) { return weak.expired(); });
+    }
+    entries.alive.push_back(state);
+  });
 }
 
 PreparedKey prepared_key(const registry::ImplementationRecord& implementation,
@@ -26,7 +51,7 @@ PreparedKey prepared_key(const registry::ImplementationRecord& implementation,
     exact_words(*signature.arguments, [&](int64_t word) { key.facts.push_back(word); });
   }
   if (implementation.has(OPMUX_IMPL_SERIAL)) {
-    key.facts.push_back(std::bit_cast<int64_t>(&own_thread_block()));
+    key.facts.push_back(static_cast<int64_t>(own_thread_block().number));
   }
   return key;
 }
@@ -40,8 +65,8 @@ size_t PreparedCache::KeyHash::operator()(const PreparedKey& key) const {
   return hash;
 }
 
-std::pair<std::shared_ptr<PreparedCache::Slot>, bool> PreparedCache::claim(
-    const PreparedKey& key, std::vector<PreparedPtr>& evicted) {
+std::pair<std::shared_ptr<PreparedCache::Slot>, bool> PreparedCache::claim(const PreparedKey& key) {
+  std::shared_ptr<Slot> evicted;  // destroyed after the lock, because that may call plan_free()
   return entries_.with([&](Entries& entries) -> std::pair<std::shared_ptr<Slot>, bool> {
     const auto found = entries.by_key.find(key);
     if (found != entries.by_key.end()) {
@@ -54,12 +79,10 @@ std::pair<std::shared_ptr<PreparedCache::Slot>, bool> PreparedCache::claim(
       return {slot, true};
     }
     if (entries.by_key.size() >= kCapacity) {
-      for (size_t i = 0; i < kEvictAtOnce; ++i) {
-        const auto oldest = entries.by_key.find(entries.by_age.back());
-        if (oldest->second.slot->state) evicted.push_back(oldest->second.slot->state);
-        entries.by_key.erase(oldest);
-        entries.by_age.pop_back();
-      }
+      const auto oldest = entries.by_key.find(entries.by_age.back());
+      evicted = std::move(oldest->second.slot);
+      entries.by_key.erase(oldest);
+      entries.by_age.pop_back();
     }
     entries.by_age.push_front(key);
     auto slot = std::make_shared<Slot>();
@@ -87,6 +110,7 @@ void PreparedCache::build(Slot& slot, const opmux_call& call) {
   const int32_t outcome = kernel.plan(kernel.user_data, &with_sink, &state);
   if (outcome == OPMUX_OK) {
     slot.state = std::make_shared<const PreparedState>(implementation_, state);
+    note_alive(slot.state);
   } else {
     slot.failure = Status(outcome_of(outcome), "call.plan",
                           implementation_->id + " could not prepare: " + sink.text());
@@ -102,9 +126,8 @@ Result<PreparedPtr> PreparedCache::make_own(const opmux_call& call) {
   return slot.state;
 }
 
-Result<PreparedCache::Found> PreparedCache::get(const PreparedKey& key, const opmux_call& call) {
-  Found found;
-  const auto [slot, mine] = claim(key, found.evicted);
+Result<PreparedPtr> PreparedCache::get(const PreparedKey& key, const opmux_call& call) {
+  const auto [slot, mine] = claim(key);
   if (mine) {
     build(*slot, call);
     if (!slot->failure.ok()) forget(key);
@@ -112,25 +135,23 @@ Result<PreparedCache::Found> PreparedCache::get(const PreparedKey& key, const op
     slot->done.wait(0, std::memory_order_acquire);
   }
   if (!slot->failure.ok()) return slot->failure;
-  found.state = slot->state;
-  return found;
+  return slot->state;
 }
 
-std::vector<PreparedPtr> PreparedCache::trim() {
-  return entries_.with([&](Entries& entries) {
-    std::vector<PreparedPtr> dropped;
+bool PreparedCache::trim() {
+  std::vector<std::shared_ptr<Slot>> dropped;
+  entries_.with([&](Entries& entries) {
     for (auto it = entries.by_key.begin(); it != entries.by_key.end();) {
-      Slot& slot = *it->second.slot;
-      if (slot.done.load(std::memory_order_acquire) == 0) {
+      if (it->second.slot->done.load(std::memory_order_acquire) == 0) {
         ++it;
         continue;
       }
-      if (slot.state) dropped.push_back(slot.state);
+      dropped.push_back(std::move(it->second.slot));
       entries.by_age.erase(it->second.age);
       it = entries.by_key.erase(it);
     }
-    return dropped;
   });
+  return !dropped.empty();
 }
 
 size_t PreparedCache::size() {

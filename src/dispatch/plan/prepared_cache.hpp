@@ -16,19 +16,30 @@
 namespace opmux::dispatch {
 
 /// Owns the state that an implementation's plan() returned; frees it with plan_free().
+///
+/// Shared by the cache and by every plan that runs with it, so that it outlives its eviction while
+/// a call is inside. The plan of an idle thread may hold it permanently; therefore the cache frees the
+/// states of its implementation when it is destroyed itself, and such a plan is left with an empty
+/// object, which it never runs.
 class PreparedState {
  public:
   PreparedState(registry::ImplementationPtr implementation, void* state)
       : implementation_(std::move(implementation)), state_(state) {}
-  ~PreparedState();
+  ~PreparedState() { free(); }
   PreparedState(const PreparedState&) = delete;
   PreparedState& operator=(const PreparedState&) = delete;
 
   void* get() const { return state_; }
+  /// Calls plan_free() unless that was done. Returns when it has returned, on whichever thread. No
+  /// call may use the state any more.
+  void free() const;
 
  private:
   registry::ImplementationPtr implementation_;
   void* state_;
+  /// process_number() of the process that frees it, and whether that is done.
+  mutable std::atomic<uint64_t> freed_by_{0};
+  mutable std::atomic<uint32_t> freed_{0};
 };
 
 using PreparedPtr = std::shared_ptr<const PreparedState>;
@@ -47,29 +58,30 @@ PreparedKey prepared_key(const registry::ImplementationRecord& implementation,
 
 /// An LRU cache of the prepared states of one implementation, at most 1,024. Each state is built
 /// once even if several threads need it at the same time. Thread-safe.
+///
+/// Every operator state in which the implementation is a candidate shares the cache, and so does
+/// every bound plan. So the cache is destroyed when no call can be inside the implementation.
 class PreparedCache {
  public:
   static constexpr size_t kCapacity = 1024;
-  /// Evict many states at once, because each eviction makes the cached plans of all threads stale.
-  static constexpr size_t kEvictAtOnce = 256;
 
   explicit PreparedCache(registry::ImplementationPtr implementation)
       : implementation_(std::move(implementation)) {}
+  /// Frees all states, those in plans included.
+  ~PreparedCache();
+  PreparedCache(const PreparedCache&) = delete;
+  PreparedCache& operator=(const PreparedCache&) = delete;
 
-  struct Found {
-    PreparedPtr state;
-    std::vector<PreparedPtr> evicted;  ///< the caller must retire them: other plans may use them
-  };
   /// Returns the state for a call; calls plan() if it is not cached. Fails with plan()'s outcome.
-  Result<Found> get(const PreparedKey& key, const opmux_call& call);
+  Result<PreparedPtr> get(const PreparedKey& key, const opmux_call& call);
 
   /// Builds a state that is not shared, for a bound plan of a serial implementation. Such a plan
   /// may move between threads, and two threads must not use one state at the same time.
   Result<PreparedPtr> make_own(const opmux_call& call);
 
-  /// Removes all finished states to free memory. The caller must retire them. Bound plans keep the
+  /// Drops all finished states to free memory, and returns whether there were any. Plans keep the
   /// states that they use.
-  std::vector<PreparedPtr> trim();
+  bool trim();
 
   size_t size();
 
@@ -90,13 +102,16 @@ class PreparedCache {
   struct Entries {
     std::unordered_map<PreparedKey, Entry, KeyHash> by_key;
     std::list<PreparedKey> by_age;  ///< most recently used first
+    /// All states that exist, evicted ones included; entries of freed ones are removed when the
+    /// list is full.
+    std::vector<std::weak_ptr<const PreparedState>> alive;
   };
 
   /// Returns the slot of a key, and whether the caller has to build it. A slot that a thread of the
   /// parent process was building at a fork is built by the caller.
-  std::pair<std::shared_ptr<Slot>, bool> claim(const PreparedKey& key,
-                                               std::vector<PreparedPtr>& evicted);
+  std::pair<std::shared_ptr<Slot>, bool> claim(const PreparedKey& key);
   void build(Slot& slot, const opmux_call& call);
+  void note_alive(const PreparedPtr& state);
   void forget(const PreparedKey& key);
 
   registry::ImplementationPtr implementation_;

@@ -1,7 +1,5 @@
 #include "dispatch/reclaim/reclaimer.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 
 namespace opmux::dispatch {
@@ -19,72 +17,117 @@ void for_each_mark(const ThreadBlock& block, Visit&& visit) {
     if (slot == nullptr) return;
     for (uint32_t level = 0; level < kMaxDepth; ++level) {
       const uint64_t mark = slot->marks[level].load(std::memory_order_acquire);
-      if (mark != 0) visit(Blocker{&block, place, level, mark});
+      if (mark != 0) visit(place, level, mark);
     }
   }
 }
 
+/// Describes the call behind a mark. A call on the slow path that has chosen a plan shows the id of
+/// that plan; `slow_calls` tells it from a call of a cached plan. If the thread begins another call
+/// meanwhile, the result describes that one, which is later than the one to wait for.
+Blocker blocker_of(const ThreadBlock& block, uint32_t place, uint32_t level, uint64_t mark) {
+  Blocker found{block.number, place, level, mark, 0, 0};
+  found.slow_call =
+      (mark & kColdBit) != 0 ? mark : block.slow_calls[level].load(std::memory_order_acquire);
+  if (found.slow_call == 0 && (mark & kBoundBit) == 0) found.finished = block.finished_calls();
+  return found;
+}
+
+template <class Relevant>
+bool still_blocks(const ThreadBlock& block, const Blocker& blocker, Relevant&& relevant) {
+  const crash::HazardSlot* const slot =
+      block.places.places[blocker.place].load(std::memory_order_acquire);
+  const uint64_t mark = slot->marks[blocker.level].load(std::memory_order_acquire);
+  if (blocker.slow_call != 0) {
+    if (block.slow_calls[blocker.level].load(std::memory_order_acquire) != blocker.slow_call) {
+      return false;
+    }
+    return (mark & kColdBit) != 0 || relevant(mark);
+  }
+  if (mark != blocker.mark) return false;
+  return (mark & kBoundBit) != 0 || block.finished_calls() == blocker.finished;
+}
+
 }  // namespace
 
-std::vector<Blocker> marks_in_flight(const std::function<bool(uint64_t mark)>& relevant) {
+std::vector<Blocker> marks_in_flight(const std::function<bool(uint64_t plan_id)>& relevant) {
   std::vector<Blocker> found;
   for_each_thread([&](ThreadBlock& block) {
-    for_each_mark(block, [&](const Blocker& mark) {
-      if ((mark.mark & kColdBit) != 0 || relevant(mark.mark)) found.push_back(mark);
+    for_each_mark(block, [&](uint32_t place, uint32_t level, uint64_t mark) {
+      if ((mark & kColdBit) != 0 || relevant(mark)) {
+        found.push_back(blocker_of(block, place, level, mark));
+      }
     });
   });
   return found;
 }
 
-void drop_finished(std::vector<Blocker>& blockers) {
+void drop_finished(std::vector<Blocker>& blockers,
+                   const std::function<bool(uint64_t plan_id)>& relevant) {
   if (blockers.empty()) return;
   std::vector<Blocker> still;
-  // Visit only blocks on the thread list. A block that is not listed belonged to a thread that has
-  // ended, so its marks are over and its memory is gone.
+  // Visit only blocks on the thread list: a thread that is not listed has ended, and its calls with
+  // it.
   for_each_thread([&](ThreadBlock& block) {
     for (const Blocker& blocker : blockers) {
-      if (blocker.block != &block) continue;
-      for_each_mark(block, [&](const Blocker& mark) {
-        if (mark == blocker) still.push_back(blocker);
-      });
+      if (blocker.thread == block.number && still_blocks(block, blocker, relevant)) {
+        still.push_back(blocker);
+      }
     }
   });
   blockers = std::move(still);
 }
 
-Status wait_until_left(std::vector<Blocker> blockers) {
-  for (const Blocker& blocker : blockers) {
-    if (blocker.block == thread_block) {
-      return {Code::failed, "withdraw.inside",
-              "cannot wait for a call to end from inside that call; destroy the registration "
-              "instead, which does not wait"};
-    }
-  }
-  while (!blockers.empty()) {
-    sched_yield();
-    drop_finished(blockers);
-  }
-  return {};
+Status check_not_inside(const std::vector<Blocker>& blockers) {
+  const bool inside = std::ranges::any_of(
+      blockers, [](const Blocker& blocker) { return blocker.thread == thread_number; });
+  if (!inside) return {};
+  return {Code::failed, "withdraw.inside",
+          "cannot wait for a call to end from inside that call; destroy the registration instead, "
+          "which does not wait"};
+}
+
+bool Reclaimer::Batch::owns_plan(uint64_t plan_id) const {
+  return std::ranges::any_of(items, [&](const auto& item) { return item->owns_plan(plan_id); });
+}
+
+bool Reclaimer::Batch::slow_calls_use_it() const {
+  return std::ranges::any_of(items, [](const auto& item) { return item->slow_calls_use_it(); });
 }
 
 Reclaimer::~Reclaimer() = default;
 
+void Reclaimer::scan(Batch& batch) {
+  batch.scanned = synchronize_all_threads();
+  if (!batch.scanned) return;
+  batch.blockers = marks_in_flight([&](uint64_t plan_id) { return batch.owns_plan(plan_id); });
+  if (batch.slow_calls_use_it()) return;
+  std::erase_if(batch.blockers, [](const Blocker& blocker) { return blocker.slow_call != 0; });
+}
+
 void Reclaimer::retire(std::vector<std::unique_ptr<Retired>> items) {
   if (!items.empty()) {
-    synchronize_all_threads();
-    Batch batch{std::move(items), {}};
-    batch.blockers = marks_in_flight([&](uint64_t plan) {
-      return std::ranges::any_of(batch.items,
-                                 [&](const auto& item) { return item->owns_plan(plan); });
-    });
-    batches_.push_back(std::move(batch));
+    batches_.push_back({std::move(items), {}, ++last_number_, false});
+    scan(batches_.back());
   }
   collect();
 }
 
 void Reclaimer::collect() {
-  for (Batch& batch : batches_) drop_finished(batch.blockers);
-  std::erase_if(batches_, [](const Batch& batch) { return batch.blockers.empty(); });
+  for (Batch& batch : batches_) {
+    if (!batch.scanned) scan(batch);
+    drop_finished(batch.blockers, [&](uint64_t plan_id) { return batch.owns_plan(plan_id); });
+  }
+  std::erase_if(batches_,
+                [](const Batch& batch) { return batch.scanned && batch.blockers.empty(); });
+}
+
+bool Reclaimer::waits_for(uint64_t number) const {
+  return !batches_.empty() && batches_.front().number <= number;
+}
+
+bool Reclaimer::synchronized() const {
+  return std::ranges::all_of(batches_, [](const Batch& batch) { return batch.scanned; });
 }
 
 std::vector<Blocker> Reclaimer::blockers() const {

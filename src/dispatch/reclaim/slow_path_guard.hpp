@@ -35,7 +35,12 @@ class RunningCallGuard {
 /// Guard for reading a CompiledOperator outside of the fast path. The constructor stores a cold
 /// mark in the thread's next free hazard slot; the destructor clears it. Load
 /// `OperatorSlot::current` only while the guard is alive: the state is not freed before the mark is
-/// cleared.
+/// cleared. Load it once, before the first pin().
+///
+/// A cold mark keeps every retired state alive, so it must not last long. While a kernel runs,
+/// pin() replaces it with the id of the plan, which keeps only the state of that plan alive.
+/// ThreadBlock::slow_calls has the cold mark all the time: a writer that found the call under one
+/// mark recognises it under the other.
 ///
 /// If all kMaxDepth slots are in use, the guard protects nothing and depth() == kMaxDepth. The
 /// caller must check this and must not read any state.
@@ -45,13 +50,33 @@ class SlowPathGuard {
     if (depth_ < kMaxDepth) block_.mark_cold(depth_);
   }
   ~SlowPathGuard() {
-    if (depth_ < kMaxDepth) block_.clear(depth_);
+    if (depth_ == kMaxDepth) return;
+    block_.slow_calls[depth_].store(0, std::memory_order_release);
+    block_.clear(depth_);
   }
   SlowPathGuard(const SlowPathGuard&) = delete;
   SlowPathGuard& operator=(const SlowPathGuard&) = delete;
 
   ThreadBlock& block() const { return block_; }
   uint32_t depth() const { return depth_; }
+
+  /// Keeps only the state that owns the plan with this id alive until the returned object is
+  /// destroyed.
+  class Pin {
+   public:
+    Pin(ThreadBlock& block, uint32_t depth, uint64_t plan_id)
+        : mark_(block.marks[depth]), cold_(mark_.load(std::memory_order_relaxed)) {
+      mark_.store(plan_id, std::memory_order_release);
+    }
+    ~Pin() { mark_.store(cold_, std::memory_order_release); }
+    Pin(const Pin&) = delete;
+    Pin& operator=(const Pin&) = delete;
+
+   private:
+    std::atomic<uint64_t>& mark_;
+    const uint64_t cold_;
+  };
+  [[nodiscard]] Pin pin(uint64_t plan_id) const { return {block_, depth_, plan_id}; }
 
  private:
   ThreadBlock& block_;

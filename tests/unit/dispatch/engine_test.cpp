@@ -126,26 +126,32 @@ TEST(Engine, logs_many_retired_snapshots_and_lets_the_listener_call_back) {
   Stage stage(std::move(options));
   runtime = &stage.runtime;
   const Operator op = stage.define(kCopy);
-  std::barrier step(2);
+  std::atomic<int> inside{0}, leave{0};
   stage.add({.id = "copy/stuck.one", .kind = Kind::default_, .run = [&](CallFrame&) {
-               step.arrive_and_wait();
-               step.arrive_and_wait();
+               inside.fetch_add(1);
+               inside.notify_all();
+               leave.wait(0);
                return Outcome::ok;
              }});
-  const Rows rows;
-  std::thread inside([&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); });
-  step.arrive_and_wait();
-  const auto publish = [&](int i) {
+  // Each call is inside another state, so each publication leaves one more that cannot be freed.
+  std::vector<std::thread> stuck;
+  const auto publish_under_a_call = [&](int i) {
+    stuck.emplace_back([&] {
+      const Rows rows;
+      EXPECT_TRUE(op(rows.y, rows.x).ok());
+    });
+    inside.wait(i);
     ASSERT_TRUE(stage.runtime.set_policy({.prefer = {i % 2 == 0 ? "default" : "vendor"}}).ok());
   };
-  for (int i = 0; i < 63; ++i) publish(i);
+  for (int i = 0; i < 63; ++i) publish_under_a_call(i);
   EXPECT_EQ(warnings, 0u);
-  for (int i = 63; i < 70; ++i) publish(i);
+  for (int i = 63; i < 70; ++i) publish_under_a_call(i);
   EXPECT_EQ(warnings, 1u);
   EXPECT_FALSE(seen_by_sink.empty());
-  EXPECT_GE(stage.runtime.core().engine().retired_waiting(), 64u);
-  step.arrive_and_wait();
-  inside.join();
+  EXPECT_EQ(stage.runtime.core().engine().retired_waiting(), 70u);
+  leave = 1;
+  leave.notify_all();
+  for (std::thread& thread : stuck) thread.join();
   EXPECT_EQ(stage.runtime.core().engine().retired_waiting(), 0u);
 }
 

@@ -231,8 +231,7 @@ TEST_F(PreparedCacheTest, the_least_recently_used_state_is_evicted_and_rebuilt) 
   EXPECT_EQ(preparing.plans, kMost);
   EXPECT_EQ(preparing.frees, 0);
   ASSERT_TRUE(op(t.y, t.x, kMost).ok());
-  ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"default"}}).ok());  // Frees the retired states.
-  EXPECT_EQ(preparing.frees, static_cast<int>(dispatch::PreparedCache::kEvictAtOnce));
+  EXPECT_EQ(preparing.frees, 1) << "no plan holds the oldest state";
   ASSERT_TRUE(op(t.y, t.x, kMost - 1).ok());
   EXPECT_EQ(preparing.plans, kMost + 1) << "the most recent states are cached";
   ASSERT_TRUE(op(t.y, t.x, 0).ok());
@@ -256,12 +255,10 @@ TEST_F(PreparedCacheTest, an_evicted_state_lives_while_a_call_is_inside) {
   step.arrive_and_wait();
   constexpr int kMost = dispatch::PreparedCache::kCapacity;
   for (int n = 1; n <= kMost; ++n) ASSERT_TRUE(op(t.y, t.x, n).ok());
-  EXPECT_EQ(preparing.frees, 0) << "the call inside protects the evicted state";
+  EXPECT_EQ(preparing.frees, 0) << "the call inside holds the evicted state";
   step.arrive_and_wait();
   inside.join();
-  // The next publication frees it.
-  ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"default"}}).ok());
-  EXPECT_EQ(preparing.frees, static_cast<int>(dispatch::PreparedCache::kEvictAtOnce));
+  EXPECT_EQ(preparing.frees, 1) << "the thread and its plan are gone";
 }
 
 TEST_F(PreparedCacheTest, withdrawing_frees_every_state) {

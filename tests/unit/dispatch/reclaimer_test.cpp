@@ -115,10 +115,10 @@ TEST(Reclaimer, an_ended_thread_blocks_nothing) {
 TEST(Reclaimer, waiting_from_inside_is_refused) {
   ThreadBlock& block = own_thread_block();
   block.marks[0].store(7);
-  const Status status = wait_until_left(marks_in_flight([](uint64_t mark) { return mark == 7; }));
+  const Status status = check_not_inside(marks_in_flight([](uint64_t mark) { return mark == 7; }));
   block.clear(0);
   EXPECT_EQ(status.reason(), "withdraw.inside");
-  EXPECT_TRUE(wait_until_left({}).ok());
+  EXPECT_TRUE(check_not_inside({}).ok());
 }
 
 TEST(ThreadBlock, depth_is_the_first_free_level_and_at_most_eight) {
