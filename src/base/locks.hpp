@@ -53,6 +53,7 @@ class Published {
   Published(const Published&) = delete;
   Published& operator=(const Published&) = delete;
 
+  /// Keep the result while the value is in use; `for (... : *x.get())` drops it before the loop.
   std::shared_ptr<const T> get() const {
     const std::scoped_lock lock(pointer_);
     return *current_.load(std::memory_order_acquire);

@@ -93,7 +93,8 @@ void Maintenance::wait(Thread& own, uint64_t due_ns, std::vector<const Entry*>& 
   std::vector<const Entry*> owners;
   {
     const std::lock_guard lock(running_);
-    for (const auto& entry : *entries_.get()) {
+    const std::shared_ptr<const Entries> entries = entries_.get();
+    for (const auto& entry : *entries) {
       if (entry->job->descriptor() < 0) continue;
       waiting.push_back({entry->job->descriptor(), POLLIN, 0});
       owners.push_back(entry.get());
@@ -137,7 +138,8 @@ void Maintenance::tick(uint64_t now_ns) {
   const std::unique_lock lock(running_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   std::vector<const Entry*> ready;
-  for (const auto& entry : *entries_.get()) {
+  const std::shared_ptr<const Entries> entries = entries_.get();
+  for (const auto& entry : *entries) {
     pollfd waiting{entry->job->descriptor(), POLLIN, 0};
     if (waiting.fd >= 0 && ::poll(&waiting, 1, 0) > 0) ready.push_back(entry.get());
   }

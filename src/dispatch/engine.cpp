@@ -14,8 +14,8 @@ namespace {
 /// Number of waiting retired batches from which publishing logs a warning.
 constexpr size_t kManyRetired = 64;
 
-/// Waits between looks at something that a call of unknown length will change: 10 µs at first, then
-/// longer, up to 1 ms.
+/// Waits between looks at something that a call of unknown length will change: ten microseconds at
+/// first, then longer, up to a millisecond.
 class Backoff {
  public:
   void wait() {

@@ -23,7 +23,8 @@ base::Published<Listeners>& listeners() {
 template <class Tell>
 void tell_all(Tell&& tell) noexcept {
   try {
-    for (const auto& listener : *listeners().get()) tell(*listener);
+    const std::shared_ptr<const Listeners> all = listeners().get();
+    for (const auto& listener : *all) tell(*listener);
   } catch (...) {  // NOLINT(bugprone-empty-catch): a plugin cannot handle it
   }
 }

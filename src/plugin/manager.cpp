@@ -175,7 +175,8 @@ void PluginManager::note_waiting(const Loader& loader) {
 
 void PluginManager::mark_waiting() {
   if (!some_wait_.load()) return;
-  for (const std::string& op : *waiting_ops_.get()) {
+  const auto waiting = waiting_ops_.get();
+  for (const std::string& op : *waiting) {
     if (dispatch::OperatorSlot* slot = engine_.find(op)) slot->plugins_wait.store(true);
   }
 }

@@ -146,7 +146,8 @@ Policy PolicyStore::code() const {
 
 Status PolicyStore::approve(const Policy& policy) const {
   try {
-    for (const PolicyValidator& validator : *validators_.get()) {
+    const auto validators = validators_.get();
+    for (const PolicyValidator& validator : *validators) {
       if (Status status = validator(policy); !status.ok()) return status;
     }
     return {};
@@ -239,7 +240,8 @@ void PolicyStore::tell(const PolicyChange& change) const {
                   base::concat(who, " was refused and the policy in force is unchanged: ",
                                change.status.message()));
   }
-  for (const PolicyListener& listener : *listeners_.get()) listener(told);
+  const auto listeners = listeners_.get();
+  for (const PolicyListener& listener : *listeners) listener(told);
 }
 
 PolicyState PolicyStore::state() const {

@@ -93,7 +93,8 @@ void remove_at_exit(StatusFile* page) {
     return true;
   });
   [[maybe_unused]] static const int kAtExit = std::atexit([] {
-    for (StatusFile* const each : *open_pages().get()) each->remove();
+    const auto pages = open_pages().get();
+    for (StatusFile* const each : *pages) each->remove();
   });
 }
 

@@ -39,8 +39,8 @@ int in_child(Body&& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
-/// The litmus test "store buffering" with the barrier on one side only. Returns the number of rounds
-/// in which neither thread saw the store of the other one, or -1 if there was no barrier.
+/// The litmus test "store buffering" with the barrier on one side only. Returns the number of
+/// rounds in which neither thread saw the store of the other one, or -1 if there was no barrier.
 int missed_stores(int rounds) {
   alignas(64) std::atomic<int> mark{0};
   alignas(64) std::atomic<int> epoch{0};

@@ -54,9 +54,9 @@ void read_attribute(void* context, opmux_str key, opmux_str value) {
   std::from_chars(value.data, value.data + value.size, *static_cast<uint64_t*>(context));
 }
 
-/// Unlinked packs. A mark does not say which constants its call uses, so every call of a cached plan
-/// of the implementation blocks them. Calls on the slow path and bound plans own the packs that they
-/// use.
+/// Unlinked packs. A mark does not say which constants its call uses, so every call of a cached
+/// plan of the implementation blocks them. Calls on the slow path and bound plans own the packs
+/// that they use.
 class RetiredPacks final : public Retired {
  public:
   explicit RetiredPacks(std::vector<PackPtr> packs) : packs_(std::move(packs)) {}

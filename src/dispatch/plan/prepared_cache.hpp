@@ -18,9 +18,9 @@ namespace opmux::dispatch {
 /// Owns the state that an implementation's plan() returned; frees it with plan_free().
 ///
 /// Shared by the cache and by every plan that runs with it, so that it outlives its eviction while
-/// a call is inside. The plan of an idle thread may hold it permanently; therefore the cache frees the
-/// states of its implementation when it is destroyed itself, and such a plan is left with an empty
-/// object, which it never runs.
+/// a call is inside. The plan of an idle thread may hold it permanently; therefore the cache frees
+/// the states of its implementation when it is destroyed itself, and such a plan is left with an
+/// empty object, which it never runs.
 class PreparedState {
  public:
   PreparedState(registry::ImplementationPtr implementation, void* state)
