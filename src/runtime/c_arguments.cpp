@@ -62,8 +62,9 @@ bool CArguments::put(const schema::ArgSpec* spec, const opmux_arg& arg, uint32_t
       }
       break;
     case OPMUX_ARG_I64:
-    case OPMUX_ARG_BOOL:
     case OPMUX_ARG_ENUM: values_[i].i64 = arg.value.i64; break;
+    // The fast path compares and passes on the words of arguments as they are.
+    case OPMUX_ARG_BOOL: values_[i].i64 = arg.value.i64 != 0 ? 1 : 0; break;
     case OPMUX_ARG_F64: values_[i].f64 = arg.value.f64; break;
     case OPMUX_ARG_STR:
     case OPMUX_ARG_I64_LIST:

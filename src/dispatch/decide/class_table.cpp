@@ -1,5 +1,7 @@
 #include "dispatch/decide/class_table.hpp"
 
+#include <mutex>
+
 namespace opmux::dispatch {
 
 ClassTable::~ClassTable() {
@@ -14,7 +16,7 @@ const Decision* ClassTable::find(const ClassKey& key) const {
   for (size_t s = 0; s < kStepSizes.size(); ++s) {
     const Step* at = step(s);
     if (at == nullptr) return nullptr;
-    for (uint64_t probe = hash >> 20;; ++probe) {
+    for (uint64_t i = 0, probe = hash >> 20; i <= at->mask; ++i, ++probe) {
       const Entry* entry = at->slots[probe & at->mask].load(std::memory_order_acquire);
       if (entry == nullptr) break;
       if (entry->hash == hash && entry->key.equals(key)) return entry->choice.get();
@@ -23,38 +25,33 @@ const Decision* ClassTable::find(const ClassKey& key) const {
   return nullptr;
 }
 
-ClassTable::Step* ClassTable::make_step(size_t index) {
-  Step* present = steps_[index].load(std::memory_order_acquire);
-  if (present != nullptr) return present;
-  auto made = std::make_unique<Step>(kStepSizes[index]);
-  if (steps_[index].compare_exchange_strong(present, made.get(), std::memory_order_acq_rel)) {
-    return made.release();
+ClassTable::Step& ClassTable::step_with_room() {
+  for (size_t s = 0;; ++s) {
+    Step* at = steps_[s].load(std::memory_order_relaxed);
+    if (at == nullptr) {
+      at = new Step(kStepSizes[s]);
+      steps_[s].store(at, std::memory_order_release);
+    }
+    if (at->used < kStepSizes[s] / 2) return *at;
   }
-  return present;
 }
 
-const ClassTable::Entry* ClassTable::insert_into(Step& at, std::unique_ptr<Entry>& entry) {
-  // A step stays at most half full, so that probing for an absent key ends after a few slots.
-  if (at.used.load(std::memory_order_relaxed) * 2 > at.mask) return nullptr;
-  for (uint64_t probe = entry->hash >> 20;; ++probe) {
-    const Entry* there = nullptr;
-    if (at.slots[probe & at.mask].compare_exchange_strong(there, entry.get(),
-                                                          std::memory_order_acq_rel)) {
-      at.used.fetch_add(1, std::memory_order_relaxed);
-      size_.fetch_add(1, std::memory_order_relaxed);
-      return entry.release();
-    }
-    if (there->hash == entry->hash && there->key.equals(entry->key)) return there;
-  }
+void ClassTable::put(Step& at, std::unique_ptr<const Entry> entry) {
+  before_store_();
+  // Count the entry before it is stored, so that a step never has more entries than it counts.
+  ++at.used;
+  size_.fetch_add(1, std::memory_order_relaxed);
+  uint64_t probe = entry->hash >> 20;
+  while (at.slots[probe & at.mask].load(std::memory_order_relaxed) != nullptr) ++probe;
+  at.slots[probe & at.mask].store(entry.release(), std::memory_order_release);
 }
 
 const Decision* ClassTable::insert(const ClassKey& key, std::shared_ptr<const Decision>& choice) {
+  const std::scoped_lock lock(inserting_);
+  if (const Decision* known = find(key)) return known;
   if (full()) return nullptr;
-  auto entry = std::make_unique<Entry>(Entry{key, key.hash(), choice});
-  for (size_t s = 0; s < kStepSizes.size(); ++s) {
-    if (const Entry* kept = insert_into(*make_step(s), entry)) return kept->choice.get();
-  }
-  return nullptr;
+  put(step_with_room(), std::make_unique<const Entry>(Entry{key, key.hash(), choice}));
+  return choice.get();
 }
 
 }  // namespace opmux::dispatch

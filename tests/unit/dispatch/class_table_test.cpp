@@ -1,5 +1,7 @@
 #include "dispatch/decide/class_table.hpp"
 
+#include <atomic>
+#include <barrier>
 #include <thread>
 
 namespace opmux::dispatch {
@@ -77,6 +79,68 @@ TEST(ClassTable, threads_that_insert_the_same_classes_agree_on_every_choice) {
     for (const auto& mine : seen) ASSERT_EQ(mine[i]->generation, i);
     ASSERT_EQ(table.find(key_of(i))->generation, i);
   }
+}
+
+/// Stops threads between the test for room and the store of the entry, where ClassTable calls
+/// enter(). A thread waits there until as many threads as expect() says have arrived, but not
+/// without end, because a table may let in one insert at a time.
+struct Window {
+  static inline std::atomic<int> arrived{0}, expected{0};
+  static inline thread_local bool stops_here = false;
+
+  static void expect(int threads) {
+    arrived = 0;
+    expected = threads;
+  }
+  static void enter() {
+    if (!stops_here) return;
+    ++arrived;
+    for (int turn = 0; turn < 5000 && arrived < expected; ++turn) std::this_thread::yield();
+  }
+};
+
+TEST(ClassTableLifetimes, forty_inserts_that_all_found_room_end_and_lookups_still_end) {
+  constexpr int kThreads = 40;
+  Window::expect(kThreads);
+  ClassTable table(Window::enter);
+  std::barrier start(kThreads);
+  std::vector<const Decision*> kept(kThreads);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      Window::stops_here = true;
+      start.arrive_and_wait();
+      kept[static_cast<size_t>(i)] = add(table, static_cast<uint64_t>(i) * 7919);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(table.size(), 40u);
+  for (size_t i = 0; i < kThreads; ++i) {
+    ASSERT_NE(kept[i], nullptr);
+    EXPECT_EQ(table.find(key_of(i * 7919)), kept[i]);
+    EXPECT_EQ(kept[i]->generation, i * 7919);
+  }
+  for (uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(table.find(key_of(1'000'000 + i)), nullptr);
+}
+
+TEST(ClassTableLifetimes, a_class_is_inserted_once_though_its_step_fills_up_meanwhile) {
+  ClassTable table(Window::enter);
+  // The first step has 32 slots, and one more entry makes it half full.
+  for (uint64_t i = 0; i < 15; ++i) add(table, i);
+  Window::expect(2);
+  const Decision* first = nullptr;
+  std::thread slow([&] {
+    Window::stops_here = true;
+    first = add(table, 100);
+  });
+  while (Window::arrived == 0) std::this_thread::yield();
+  add(table, 200);
+  const Decision* second = add(table, 100);
+  Window::arrived = 2;  // Lets the slow thread go on.
+  slow.join();
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(table.find(key_of(100)), first);
+  EXPECT_EQ(table.size(), 17u);
 }
 
 }  // namespace
