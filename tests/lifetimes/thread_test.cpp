@@ -10,15 +10,13 @@ namespace {
 
 TEST(ThreadLifetime, numbers_of_threads_are_never_reused) {
   std::set<uint64_t> numbers;
-  std::set<const void*> addresses;
   for (int i = 0; i < 100; ++i) {
     std::thread([&] {
-      addresses.insert(&dispatch::own_thread_block());
+      dispatch::own_thread_block();
       numbers.insert(dispatch::thread_number);
     }).join();
   }
   EXPECT_EQ(numbers.size(), 100u);
-  EXPECT_LT(addresses.size(), 100u) << "the addresses are reused, so they identify no thread";
 }
 
 TEST(ThreadLifetime, a_bound_plan_marks_in_the_slot_of_the_thread_that_runs_it) {
