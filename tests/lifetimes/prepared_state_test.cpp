@@ -97,7 +97,7 @@ TEST_F(PreparedStateLifetime, a_hot_call_keeps_its_state_over_a_reload_and_an_ev
   });
   step.arrive_and_wait();
   reload();
-  for (int i = 0; i < kCapacity + 10; ++i) call(100 + i);
+  for (int i = 0; i < 2 * kCapacity; ++i) call(100 + i);
   step.arrive_and_wait();
   inside.join();
   EXPECT_EQ(preparing.used_after_free, 0);
@@ -123,18 +123,26 @@ TEST_F(PreparedStateLifetime, a_state_that_is_evicted_while_plan_runs_serves_the
 
 TEST_F(PreparedStateLifetime, eviction_frees_at_once_while_another_thread_calls_all_the_time) {
   implement();
+  // The other thread is inside a call whenever this one evicts, but never for long.
   std::atomic<bool> stop{false};
-  std::barrier started(2);
+  std::atomic<int> ticks{0};
+  preparing.running = [&](Preparing::State& state) {
+    const int before = ticks;  // read first, so that the last tick is not missed
+    if (state.rows == 7 && !stop) ticks.wait(before);
+  };
   std::thread busy([&] {
-    call(7);
-    started.arrive_and_wait();
     while (!stop) call(7);
   });
-  started.arrive_and_wait();
-  for (int i = 0; i < 4 * kCapacity; ++i) call(100 + i);
+  for (int i = 0; i < 4 * kCapacity; ++i) {
+    call(100 + i);
+    ++ticks;
+    ticks.notify_all();
+  }
   // At most one state for each cached plan of the two threads beyond the cache.
   EXPECT_LE(preparing.alive(), kCapacity + 8);
   stop = true;
+  ++ticks;
+  ticks.notify_all();
   busy.join();
   EXPECT_EQ(preparing.used_after_free, 0);
 }
