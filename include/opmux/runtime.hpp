@@ -104,8 +104,9 @@ class [[nodiscard]] Registration {
   OPMUX_API ~Registration();
 
   /// Withdraws, and returns when no call is inside the implementation any more. Fails with
-  /// `failed`, "withdraw.inside", if it is called from inside such a call; the implementation is
-  /// withdrawn nevertheless. Does nothing if this object holds nothing.
+  /// `failed`: "withdraw.inside" if it is called from inside such a call, "withdraw.barrier" if a
+  /// sandbox refuses the system calls that tell whether a call is left. The implementation is
+  /// withdrawn nevertheless, but what it uses must stay. Does nothing if this object holds nothing.
   OPMUX_API Status withdraw();
   /// Keeps it registered until the runtime is destroyed; this object then holds nothing.
   OPMUX_API void keep() noexcept;

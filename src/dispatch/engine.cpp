@@ -198,8 +198,15 @@ void Engine::collect_later() {
   }
   if (batches < kManyRetired) return;
   dependencies_.log->tell(Level::warning, "dispatch.retired_waiting", "", "", "", [&] {
-    const size_t marks =
-        published_.with([](Published& published) { return published.reclaimer.blockers().size(); });
+    size_t marks = 0;
+    const bool synchronized = published_.with([&](Published& published) {
+      marks = published.reclaimer.blockers().size();
+      return published.reclaimer.synchronized();
+    });
+    if (!synchronized) {
+      return std::to_string(batches) + " retired snapshots cannot be freed because the system " +
+             "refuses both membarrier and sched_setaffinity";
+    }
     return std::to_string(batches) + " retired snapshots cannot be freed because " +
            std::to_string(marks) + " calls that may use them have not returned";
   });

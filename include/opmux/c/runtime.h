@@ -236,8 +236,9 @@ typedef struct opmux_registration opmux_registration;
 OPMUX_EXPORT int32_t opmux_implement(opmux_runtime* runtime, const opmux_backend* backend,
                                      opmux_registration** registration, opmux_error* error);
 /* Withdraws the implementations, waits until no call is inside them, and frees the handle. Inside
-   such a call it does not wait and returns OPMUX_FAILED ("withdraw.inside"); the handle is freed
-   nevertheless. Null is allowed. */
+   such a call it does not wait and returns OPMUX_FAILED ("withdraw.inside"), and also if a sandbox
+   refuses the system calls that tell whether a call is left ("withdraw.barrier"); the handle is
+   freed nevertheless. Null is allowed. */
 OPMUX_EXPORT int32_t opmux_withdraw(opmux_registration* registration, opmux_error* error);
 /* Frees only the handle: the implementations stay until the runtime is destroyed. Null is
    allowed. */

@@ -6,7 +6,7 @@ namespace opmux::dispatch {
 
 namespace {
 
-/// Visits every non-zero hazard slot of a thread, in all of its MarkSlots. The acquire load pairs
+/// Visits every non-zero hazard slot of a thread, in all of its HazardSlots. The acquire load pairs
 /// with the release store in ThreadBlock::clear(): when the scan reads 0, all reads of the ended
 /// call happen before the object is freed.
 template <class Visit>
