@@ -49,6 +49,7 @@ struct BreakerInfo {
   uint32_t openings = 0;           ///< Consecutive openings; determines how long it stays open.
   uint64_t next_probe_ms = 0;      ///< While open: time until calls probe it.
   std::string why;                 ///< Cause of the state; empty while closed.
+  uint64_t change = 0;  ///< BreakerEvent::change of the last change of state; 0 before the first.
 };
 
 /// A breaker that changed its state; argument of BreakerListener.
@@ -58,6 +59,10 @@ struct BreakerEvent {
   uint32_t openings = 0;
   uint64_t open_for_ms = 0;  ///< Duration, if it opened.
   std::string why;  ///< Cause in words: number or rate of failures, a probe, a request by hand.
+  /// Number of the change, unique in the runtime. Those of one implementation grow. Listeners are
+  /// called by several threads, so an event may arrive after a later one; BreakerInfo::change tells
+  /// whether the state it reports still lasts.
+  uint64_t change = 0;
 };
 /// Called on the thread that caused the change, or on the maintenance thread, never while opmux
 /// holds a lock. Must not throw.

@@ -52,6 +52,7 @@ void bind_breakers(nb::module_& module) {
       .def_prop_ro("state", [](const BreakerInfo& own) { return name_of(own.state); })
       .def_ro("failures_in_a_row", &BreakerInfo::failures_in_a_row)
       .def_ro("openings", &BreakerInfo::openings)
+      .def_ro("change", &BreakerInfo::change)
       .def_ro("next_probe_ms", &BreakerInfo::next_probe_ms)
       .def_ro("why", &BreakerInfo::why)
       .def("__repr__", [](const BreakerInfo& own) {
@@ -64,6 +65,7 @@ void bind_breakers(nb::module_& module) {
       .def_prop_ro("before", [](const BreakerEvent& own) { return name_of(own.from); })
       .def_prop_ro("after", [](const BreakerEvent& own) { return name_of(own.to); })
       .def_ro("openings", &BreakerEvent::openings)
+      .def_ro("change", &BreakerEvent::change)
       .def_ro("open_for_ms", &BreakerEvent::open_for_ms)
       .def_ro("why", &BreakerEvent::why)
       .def("__repr__", [](const BreakerEvent& own) {

@@ -57,6 +57,7 @@ def test_what_fails_five_times_rests_and_is_tried_again(ward):
     assert report.verdict == "degraded"
     assert [(b.implementation, b.state) for b in report.breakers] == [("heal/weak.v1", "open")]
     assert report.breakers[0].why == "too many consecutive failures"
+    assert report.breakers[0].change == heard[-1].change
     assert 20_000 < report.breakers[0].next_probe_ms <= 33_000
     ward.fails = False
     assert ward.ran() == "heal/firm.v1"

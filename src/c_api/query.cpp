@@ -140,7 +140,8 @@ int32_t opmux_on_breaker(opmux_runtime* runtime,
                                       str_of(event.why),
                                       static_cast<uint32_t>(event.from),
                                       static_cast<uint32_t>(event.to),
-                                      event.open_for_ms};
+                                      event.open_for_ms,
+                                      event.change};
       listener(context, &plain);
     });
     return {};

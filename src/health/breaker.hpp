@@ -45,6 +45,7 @@ struct BreakerChange {
     BreakerState from, to;
     uint32_t openings;
     uint64_t open_for_ns;
+    uint64_t change;  ///< number of this transition; see BreakerCell::change
     Cause cause = Cause::none;
     BreakerKey key = {};  ///< class of the cell; empty for kOverflow and kWhole
   };
@@ -75,10 +76,12 @@ class BasicBreaker {
   static constexpr uint8_t kCells = kWhole + 1;
   static constexpr uint64_t kNever = UINT64_MAX;
 
-  BasicBreaker(bool is_reference, const BreakerLimits& limits, uint64_t seed)
+  /// Transitions are numbered from `changes` + 1.
+  BasicBreaker(bool is_reference, const BreakerLimits& limits, uint64_t seed, uint64_t changes = 0)
       : is_reference_(is_reference) {
     data_.limits = limits;
     data_.random = seed;
+    data_.changes = changes;
   }
 
   /// Called before each call of an armed implementation. If the call is admitted, its caller passes
@@ -122,7 +125,7 @@ class BasicBreaker {
     BreakerCell& cell = data_.cells[at];
     const bool rests = cell.state == BreakerState::open || cell.state == BreakerState::isolated;
     if (rests || ended_ns < cell.opened_ns) return change;
-    data_.armed = true;
+    arm();
     change.at_once = !data_.recording;
     open(at, Cause::mismatch, now_ns, change);
     return change;
@@ -160,7 +163,7 @@ class BasicBreaker {
       disarm();
       return change;
     }
-    data_.armed = true;
+    arm();
     forget_classes(Cause::hand, change);
     if (what == Force::open) open(kWhole, Cause::hand, now_ns, change);
     if (what == Force::isolate) move(kWhole, BreakerState::isolated, Cause::hand, change);
@@ -174,27 +177,32 @@ class BasicBreaker {
     BreakerChange change;
     const bool times = limits.slow_call_ns != 0 && Rules::can_open(is_reference_);
     times_.store(times, std::memory_order_relaxed);
-    if (times && !data_.armed) data_.armed = change.publish = true;
+    if (times) change.publish |= arm();
     return change;
   }
   /// Whether callers must measure the duration of calls.
   bool times_calls() const { return times_.load(std::memory_order_relaxed); }
 
-  /// Called before a publication: cached decisions will see the cells that are open now.
-  void announce() {
+  /// Called before a publication: decisions made from now on see the cells that are open now.
+  /// Returns the number of the arming that they see, which is the argument of published(); 0 while
+  /// the breaker is not armed.
+  uint32_t announce() {
     const Turn turn(*this);
     for (BreakerCell& cell : data_.cells) {
       cell.published_open =
           cell.state == BreakerState::open || cell.state == BreakerState::isolated;
     }
     data_.announced_armed = data_.armed;
+    return data_.armed ? data_.armings : 0;
   }
-  /// Called after a publication: from now on every outcome is recorded. Failures before it were
-  /// recorded without the successes between them, so each cell keeps at most one of them.
-  void published() {
+  /// Called after a publication that announced `arming`: from now on every outcome is recorded. A
+  /// publication that was announced before the breaker was armed, or for an earlier arming, says
+  /// nothing about the calls that run now. Failures before it were recorded without the successes
+  /// between them, so each cell keeps at most one of them.
+  void published(uint32_t arming) {
     const Turn turn(*this);
-    if (data_.recording || !data_.announced_armed) return;
-    data_.recording = data_.armed;
+    if (data_.recording || !data_.armed || arming != data_.armings) return;
+    data_.recording = true;
     for (BreakerCell& cell : data_.cells) cell.consecutive = std::min(cell.consecutive, 1u);
   }
 
@@ -242,9 +250,11 @@ class BasicBreaker {
     /// announce().
     bool armed = false, announced_armed = false;
     bool recording = false;  ///< every outcome is recorded; set by published()
+    uint32_t armings = 0;    ///< how often the breaker was armed
     uint32_t clean = 0;      ///< good outcomes since the last failure or slow call
     uint64_t failures = 0;   ///< in total, never reset
     uint64_t random = 0;
+    uint64_t changes = 0;  ///< number of the last transition
     BreakerLimits limits;
   };
   /// For tests that compare complete states.
@@ -258,8 +268,10 @@ class BasicBreaker {
       owner.mutex_.lock();
       if (owner.changing_) {
         const BreakerLimits limits = owner.data_.limits;
+        const uint64_t changes = owner.data_.changes;
         owner.data_ = {};
         owner.data_.limits = limits;
+        owner.data_.changes = changes + 1;
       }
       owner.changing_ = true;
     }
@@ -299,7 +311,7 @@ class BasicBreaker {
     if (!Rules::can_open(is_reference_)) return;
     data_.failures += Rules::weight_of_failure();
     data_.clean = 0;
-    if (!data_.armed) data_.armed = change.publish = true;
+    change.publish |= arm();
     const uint8_t at = find_or_make(key);
     BreakerCell& cell = data_.cells[at];
     if (cell.state == BreakerState::half_open && Rules::opens_half_open(true))
@@ -381,7 +393,9 @@ class BasicBreaker {
     cell.open_until_ns = now_ns + lasts;
     cell.opened_ns = now_ns;
     cell.cause = cause;
-    change.add({at, before, BreakerState::open, cell.openings, lasts, cause, key_of(at)});
+    cell.change = ++data_.changes;
+    change.add(
+        {at, before, BreakerState::open, cell.openings, lasts, cell.change, cause, key_of(at)});
   }
   void move(uint8_t at, BreakerState next, Cause cause, BreakerChange& change) {
     BreakerCell& cell = data_.cells[at];
@@ -389,7 +403,8 @@ class BasicBreaker {
     if (before == next) return;
     cell.enter(next);
     cell.cause = cause;
-    change.add({at, before, next, cell.openings, 0, cause, key_of(at)});
+    cell.change = ++data_.changes;
+    change.add({at, before, next, cell.openings, 0, cell.change, cause, key_of(at)});
   }
   /// Closes and forgets all classes, because the whole cell is about to open.
   void forget_classes(Cause cause, BreakerChange& change) {
@@ -398,6 +413,13 @@ class BasicBreaker {
       data_.cells[at].forget();
     }
     data_.used = 0;
+  }
+  /// Returns false if the breaker was armed already.
+  bool arm() {
+    if (data_.armed) return false;
+    data_.armed = true;
+    ++data_.armings;
+    return true;
   }
   /// Forgets all cells. The breaker stays armed if calls are timed.
   void disarm() {

@@ -54,8 +54,10 @@ BreakerRegistry::Place BreakerRegistry::make(const registry::ImplementationRecor
     if (found != table.entries.end()) return {found->second.get(), group.get()};
     if (table.entries.size() >= kMaxBreakers || schema == nullptr) return {};
     const uint64_t seed = seed_ + table.entries.size() * 0x9E3779B97F4A7C15;
-    auto entry =
-        std::make_unique<BreakerEntry>(implementation, key.second, std::move(schema), seed);
+    // Each breaker numbers its changes in a range of 2^40.
+    const uint64_t changes = uint64_t{table.entries.size()} << 40;
+    auto entry = std::make_unique<BreakerEntry>(implementation, key.second, std::move(schema), seed,
+                                                changes);
     BreakerEntry* const made = entry.get();
     table.entries.emplace(key, std::move(entry));
     group->breakers().add(*made);
@@ -78,7 +80,7 @@ void BreakerRegistry::follow(const Place& place, const BreakerChange& change, ui
   for (uint8_t i = 0; i < change.count; ++i) {
     const BreakerChange::Step& step = change.steps[i];
     host_.tell({place.entry, class_text(*place.entry, step), step.from, step.to, step.openings,
-                step.open_for_ns, step.cause});
+                step.open_for_ns, step.change, step.cause});
   }
   if (change.publish) host_.wake();
 }

@@ -99,9 +99,14 @@ class BasicBreakerGroup {
  private:
   template <class Publish>
   uint64_t publish_all(Publish&& publish) {
-    breakers_.for_each([](auto& breaker) { breaker.announce(); });
+    // Publications may overlap: each tells a breaker only what it announced.
+    std::vector<std::pair<BasicBreaker<Sync, Rules>*, uint32_t>> announced;
+    breakers_.for_each([&](BasicBreaker<Sync, Rules>& breaker) {
+      if (const uint32_t arming = breaker.announce(); arming != 0)
+        announced.emplace_back(&breaker, arming);
+    });
     const uint64_t done_ns = std::forward<Publish>(publish)();
-    breakers_.for_each([](auto& breaker) { breaker.published(); });
+    for (const auto& [breaker, arming] : announced) breaker->published(arming);
     return done_ns;
   }
 
@@ -119,7 +124,7 @@ struct BreakerEntry {
   BreakerEntry* next = nullptr;  ///< next entry of the same operator
 
   BreakerEntry(const registry::ImplementationRecord& of, std::string build,
-               std::shared_ptr<const schema::Schema> its_schema, uint64_t seed)
+               std::shared_ptr<const schema::Schema> its_schema, uint64_t seed, uint64_t changes)
       : op(of.op),
         id(of.id),
         build_id(std::move(build)),
@@ -127,7 +132,7 @@ struct BreakerEntry {
         vendor(of.vendor),
         kind(of.kind),
         schema(std::move(its_schema)),
-        breaker(of.kind == Kind::reference, {}, seed) {}
+        breaker(of.kind == Kind::reference, {}, seed, changes) {}
 };
 
 /// Singly linked list of the entries of one operator. add() prepends; for_each() runs without a
@@ -155,6 +160,7 @@ struct BreakerNotice {
   BreakerState from, to;
   uint32_t openings;
   uint64_t open_for_ns;
+  uint64_t change;  ///< unique among the changes of all breakers of the registry
   Cause cause;
 };
 

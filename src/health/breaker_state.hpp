@@ -132,6 +132,9 @@ struct BreakerCell {
   /// Incremented at each transition, so that a permit of an earlier period cannot close the cell.
   uint32_t period = 0;
   uint32_t openings = 0;  ///< since the cell was last forgotten; the open time grows with it
+  /// Number of the transition to the current state; 0 before the first. Never used twice by a
+  /// breaker.
+  uint64_t change = 0;
   uint64_t open_until_ns = 0;
   uint64_t opened_ns = 0;     ///< time of the last opening
   Cause cause = Cause::none;  ///< reason for the current state

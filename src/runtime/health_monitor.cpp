@@ -41,14 +41,15 @@ std::string what_of(uint8_t cell, const health::BreakerKey& key, const schema::S
 void add_breakers(health::BreakerRegistry& board, std::vector<BreakerInfo>& all) {
   const uint64_t now = board.now_ns();
   board.for_each([&](health::BreakerEntry& entry) {
-    entry.breaker.for_each_cell([&](uint8_t at, const health::BreakerKey& key,
-                                    const health::BreakerCell& cell) {
-      const bool open = cell.state == BreakerState::open && cell.open_until_ns > now;
-      all.push_back(
-          {entry.id, entry.op, what_of(at, key, *entry.schema), cell.state, cell.consecutive,
-           cell.openings, open ? (cell.open_until_ns - now) / health::kMillisecondNs : 0,
-           cell.state == BreakerState::closed ? "" : std::string(health::describe(cell.cause))});
-    });
+    entry.breaker.for_each_cell(
+        [&](uint8_t at, const health::BreakerKey& key, const health::BreakerCell& cell) {
+          const bool open = cell.state == BreakerState::open && cell.open_until_ns > now;
+          all.push_back(
+              {entry.id, entry.op, what_of(at, key, *entry.schema), cell.state, cell.consecutive,
+               cell.openings, open ? (cell.open_until_ns - now) / health::kMillisecondNs : 0,
+               cell.state == BreakerState::closed ? "" : std::string(health::describe(cell.cause)),
+               cell.change});
+        });
   });
 }
 
@@ -171,7 +172,8 @@ void HealthMonitor::tell(const health::BreakerNotice& notice) {
                            notice.to,
                            notice.openings,
                            notice.open_for_ns / health::kMillisecondNs,
-                           std::string(health::describe(notice.cause))};
+                           std::string(health::describe(notice.cause)),
+                           notice.change};
   const Level level = notice.to == BreakerState::closed ? Level::info : Level::warning;
   log_.tell(level, code_for(notice.to), entry.op, entry.id, notice.what, [&] {
     std::string text = base::concat(notice.what, ": ", name_of(notice.to), ", ", event.why);

@@ -63,6 +63,7 @@ void write(JsonWriter& json, const BreakerInfo& info) {
   json.key("what").text(info.what).key("state").text(name_of(info.state));
   json.key("failures_in_a_row").number(uint64_t{info.failures_in_a_row});
   json.key("openings").number(uint64_t{info.openings});
+  json.key("change").number(info.change);
   json.key("next_probe_ms").number(info.next_probe_ms).key("why").text(info.why).close('}');
 }
 

@@ -138,8 +138,7 @@ class Both {
         wrong_ = "length of an opening";
     }
     if (!change.publish) return;
-    real_.announce();
-    real_.published();
+    real_.published(real_.announce());
   }
 
   std::mt19937_64 random_;

@@ -75,8 +75,12 @@ class SimulatedBreaker {
   }
   /// A breaker that was forced by hand may still admit calls until the change is published.
   void begin_unwatched(const health::BreakerKey& key, bool publishing) {
-    const bool closed = counts_[cell_of(key)].state == BreakerState::closed;
-    expect(closed || publishing || by_hand_, "1: something open ran unwatched");
+    const Count& own = counts_[cell_of(key)];
+    const bool closed = own.state == BreakerState::closed;
+    // A wrong result opens a class while calls run unwatched. It publishes before its listeners are
+    // notified.
+    expect(closed || publishing || by_hand_ || own.at_once, "1: something open ran unwatched");
+    expect(!own.told || by_hand_, "8: something ran unwatched after its listeners were notified");
   }
 
   BreakerChange leave(const health::BreakerKey& key, const health::Pass& pass,
@@ -95,6 +99,25 @@ class SimulatedBreaker {
     expect(!reopens || counts_[cell_of(key)].state == BreakerState::open,
            "3: a failure that leaves it half open");
     return change;
+  }
+  /// The result of a call that ended at `ended` was wrong.
+  BreakerChange trip(const health::BreakerKey& key, uint64_t ended, uint64_t now) {
+    const BreakerChange change = breaker.trip(key, ended, now);
+    if (!is_reference) ++failures_;
+    take(change, now);
+    for (uint8_t i = 0; i < change.count; ++i)
+      counts_[change.steps[i].cell].at_once = change.at_once;
+    return change;
+  }
+  /// The change was followed: listeners learn of its openings now.
+  void tell(const BreakerChange& change) {
+    for (uint8_t i = 0; i < change.count; ++i) {
+      const BreakerChange::Step& step = change.steps[i];
+      if (step.to != BreakerState::open || step.cause == health::Cause::hand) continue;
+      // Unless another change came between.
+      Count& own = counts_[step.cell];
+      own.told = own.state == BreakerState::open && own.openings == step.openings;
+    }
   }
   BreakerChange advance(uint64_t now) {
     const BreakerChange change = breaker.advance(now);
@@ -133,9 +156,9 @@ class SimulatedBreaker {
 
   const bool is_reference;
   Breaker breaker;
-  typename Sync::template Atomic<bool> watched{false};  ///< plans take the recording path
-  uint64_t failing = 0, slow = 0;                       ///< percent of its calls
-  bool forced = false;                                  ///< isolated by hand
+  bool watched = false;                       ///< plans take the recording path
+  uint64_t failing = 0, slow = 0, lying = 0;  ///< percent of its calls
+  bool forced = false;                        ///< isolated by hand
   std::string wrong;
 
  private:
@@ -143,6 +166,9 @@ class SimulatedBreaker {
     BreakerState state = BreakerState::closed;
     uint32_t period = 0, permits = 0, successes = 0;
     uint64_t until = 0;
+    uint32_t openings = 0;
+    bool told = false;     ///< open, and listeners were notified
+    bool at_once = false;  ///< opened by a wrong result before calls were watched
   };
 
   void expect(bool holds, const char* what) {
@@ -169,6 +195,8 @@ class SimulatedBreaker {
         expect(own.successes >= limits_.successes, "3: closed after too few successes");
       own.state = step.to;
       own.successes = 0;
+      own.told = own.at_once = false;
+      own.openings = step.openings;
       if (step.to == BreakerState::open) own.until = now + length(step);
     }
     for (size_t at = 0; at < Breaker::kCells; ++at)

@@ -75,7 +75,7 @@ class Simulation {
     std::vector<std::unique_ptr<Member>> members;
     health::BasicBreakerGroup<Sync, Rules, Members> group;
     uint64_t published = 0;
-    bool publishing = false;
+    int publishing = 0;  ///< publications that have not ended
   };
 
   void live(size_t thread) {
@@ -94,7 +94,7 @@ class Simulation {
     // The last phase: nothing fails any more, and every breaker must close.
     for (Op& op : ops_) {
       for (auto& member : op.members) {
-        member->failing = member->slow = 0;
+        member->failing = member->slow = member->lying = 0;
         if (member->forced) follow(op, *member, member->force(health::Force::close, now_));
       }
     }
@@ -119,12 +119,13 @@ class Simulation {
       Member& member = *op.members[i];
       const health::BreakerKey key = simulated_key(name);
       health::Pass pass;
-      const bool watched = member.watched.load(std::memory_order_acquire);
+      Fibers::current->pause();
+      const bool watched = member.watched;
       if (watched) {
         pass = member.enter(key);
         if (!pass.admitted) continue;
       } else {
-        member.begin_unwatched(key, op.publishing);
+        member.begin_unwatched(key, op.publishing > 0);
       }
       run_for(random_() % 16 == 0 ? random_() % 2'000 : random_() % 4);
       const bool failed = !member.is_reference && random_() % 100 < member.failing;
@@ -132,6 +133,11 @@ class Simulation {
       if (watched || failed) {
         const auto ending = failed ? health::Ending::failure : health::Ending::success;
         follow(op, member, member.leave(key, pass, ending, now_));
+      }
+      if (!failed && !member.is_reference && random_() % 100 < member.lying) {
+        const uint64_t ended = now_;
+        run_for(random_() % 8);
+        follow(op, member, member.trip(key, ended, now_));
       }
       note(member.wrong);
       if (!failed) return;
@@ -193,6 +199,7 @@ class Simulation {
     Member& member = *ops_[random_() % kOps].members[random_() % (kImplementations - 1)];
     member.failing = random_() % 3 == 0 ? random_() % 101 : 0;
     member.slow = random_() % 5 == 0 ? random_() % 101 : 0;
+    member.lying = random_() % 5 == 0 ? random_() % 101 : 0;
   }
 
   void follow(Op& op, Member& member, const BreakerChange& change) {
@@ -201,20 +208,26 @@ class Simulation {
       trace_ = (trace_ ^ change.steps[i].open_for_ns) * 0xBF58476D1CE4E5B9 + change.steps[i].cell;
     }
     note(member.wrong);
-    op.group.follow(change, now_, [&] { return publish(op); });
+    op.group.follow(change, now_, [&] { return publish(op, change.at_once); });
+    member.tell(change);
+    note(member.wrong);
   }
 
-  uint64_t publish(Op& op) {
-    if (op.published != 0 && now_ < op.published + health::kPublicationGapNs)
+  uint64_t publish(Op& op, bool at_once = false) {
+    if (!at_once && op.published != 0 && now_ < op.published + health::kPublicationGapNs)
       note("7: two publications of an operator within 100 ms");
     ++publications_;
-    op.publishing = true;
+    ++op.publishing;
+    run_for(random_() % 100);
     for (auto& member : op.members) {
-      member->watched.store(member->breaker.data().announced_armed, std::memory_order_release);
+      // The engine replaces decisions under a lock, and makes them from what is announced then.
+      Fibers::current->pause();
+      member->watched = member->breaker.data().announced_armed;
       member->published();
     }
-    op.publishing = false;
-    op.published = now_;
+    run_for(random_() % 100);
+    --op.publishing;
+    if (!at_once) op.published = now_;
     return now_;
   }
 

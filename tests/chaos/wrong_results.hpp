@@ -35,7 +35,7 @@ class WrongResults {
     for (const Rest& rest : rests_) {
       if (began < rest.from || rest.by != by) continue;
       if (rest.what != "all calls" && rest.what != what) continue;
-      // Events about the end of an opening may arrive late, so ask for the current state.
+      // Events arrive late and out of order, so ask whether this very opening still lasts.
       late_ += lasts(rest) ? 1 : 0;
     }
   }
@@ -47,7 +47,7 @@ class WrongResults {
     });
     // Openings by hand are published by the next maintenance pass, within 100 ms.
     if (event.to != BreakerState::open || event.why == "manual override") return;
-    rests_.push_back({event.implementation, event.what, event.openings, now});
+    rests_.push_back({event.implementation, event.what, event.change, now});
     mismatches_ += event.why == "result differs from the reference" ? 1 : 0;
   }
 
@@ -65,7 +65,7 @@ class WrongResults {
  private:
   struct Rest {
     std::string by, what;
-    uint32_t openings;
+    uint64_t change;
     Clock::time_point from;
   };
 
@@ -79,7 +79,7 @@ class WrongResults {
   bool lasts(const Rest& rest) const {
     return std::ranges::any_of(ask_(), [&](const BreakerInfo& now) {
       return now.implementation == rest.by && now.what == rest.what &&
-             now.state == BreakerState::open && now.openings == rest.openings;
+             now.state == BreakerState::open && now.change == rest.change;
     });
   }
 

@@ -42,6 +42,7 @@ typedef struct opmux_breaker_event {
   opmux_str why;        /* cause in words */
   uint32_t from, to;    /* OPMUX_BREAKER_IS_* */
   uint64_t open_for_ms; /* duration, if it opened */
+  uint64_t change; /* number of the change; later changes of an implementation have higher ones */
 } opmux_breaker_event;
 
 /* Adds a listener for breakers that change their state. It is called from the thread that caused

@@ -119,6 +119,7 @@ static void note_breaker(void* context, const opmux_breaker_event* event) {
            (int)event->why.size, event->why.data);
   CHECK(event->struct_size == sizeof(*event) && event->what.size > 0 && event->op.size == 5);
   CHECK(event->to != OPMUX_BREAKER_IS_OPEN || (event->open_for_ms > 0 && event->openings == 1));
+  CHECK(event->change > 0);
 }
 
 void listeners_are_told_what_opened(void) {

@@ -207,12 +207,16 @@ TEST(Health, what_is_required_and_open_is_an_error) {
 TEST(Health, listeners_are_notified_once_per_change) {
   Clinic clinic;
   std::vector<std::string> told;
+  uint64_t change = 0;
   clinic.runtime.on_breaker([&](const BreakerEvent& event) {
     told.push_back(event.implementation + " " + std::string(name_of(event.to)));
+    EXPECT_GT(event.change, change);
+    change = event.change;
   });
   clinic.break_fast();
   clinic.run(clinic.rows, 20);
   EXPECT_EQ(told, (std::vector<std::string>{"copy/fast.one open"}));
+  EXPECT_EQ(clinic.runtime.health().breakers.at(0).change, change);
   clinic.mend_fast();
   clinic.wait(seconds(40));
   clinic.run(clinic.rows, 2);
