@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -170,15 +172,18 @@ class ChaosWorld {
     if (word % 3 == 0) text += "defaults: {prefer: [vendor]}\n";
     EXPECT_TRUE(stage_.runtime.load_policy(text, "chaos.yaml").ok());
   }
+  /// Each load has another id, because breakers of an earlier load report changes after it was
+  /// withdrawn: results are compared on another thread.
   void load_plugin() {
     module_.load();
-    plugin_ = add("chaos/tame.one", Kind::vendor, tame_, module_.compute);
+    names_.push_back("chaos/tame.v" + std::to_string(names_.size()));
+    plugin_ = add(names_.back().c_str(), Kind::vendor, tame_, module_.compute);
   }
   /// Unloads the code after withdrawing its implementation; a call that was still inside would
   /// crash.
   void unload_plugin() {
     EXPECT_TRUE(plugin_.withdraw().ok());
-    wrong_results_.forget("chaos/tame.one");
+    wrong_results_.forget(names_.back());
     module_.unload();
   }
   void force(uint64_t word) {
@@ -208,6 +213,7 @@ class ChaosWorld {
   Operator op_ = stage_.runtime.op("rms_norm").value();
   std::vector<Registration> held_;
   Module module_;
+  std::deque<std::string> names_;  ///< of the loads of the plugin
   Registration plugin_;
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> calls_{0}, lost_{0}, wrong_{0}, openings_{0};
