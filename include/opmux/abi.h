@@ -393,16 +393,19 @@ typedef struct opmux_impl {
   /* May be null. Prepares state that run() needs for arguments and max_threads like these, such as
      a compiled primitive. The object in *prepared belongs to the host until it calls plan_free; it
      is shared between threads unless OPMUX_IMPL_SERIAL is set. It is reused for calls with equal
-     facts, so it must not depend on the contents of tensors. */
+     facts, so it may depend on shapes, strides, alignments, scalars, the tag, and whether there is
+     an instance, but not on the contents of tensors and instances, addresses or the stream. */
   int32_t (*plan)(void* user_data, const opmux_call* call, void** prepared);
   /* Destroys a prepared state; called once for each, when no call uses it. Null if there is nothing
      to free. */
   void (*plan_free)(void* user_data, void* prepared);
-  const opmux_fact* plan_reads; /* facts that the state depends on; null = all */
+  const opmux_fact* plan_reads; /* facts that the state depends on; null = all of these */
   uint32_t plan_reads_count;
   uint32_t plan_reads_stride;
 
-  /* May be null. Bytes of scratch memory that run() needs for these arguments. */
+  /* May be null. Bytes of scratch memory that run() needs for these arguments. It may depend on
+     what plan() may depend on, on the prepared state and on the instance. The answer is reused
+     until one of these changes, so it must be fast. */
   uint64_t (*workspace)(void* user_data, const opmux_call* call);
 
   /* Never null. Computes the outputs, or enqueues that on call->stream for OPMUX_BACKEND_STREAM.

@@ -271,7 +271,8 @@ struct Implementation {
   detail::Function<std::string(const Facts&)> verify = {};
   /// Facts that `verify` reads. nullopt: scalars, dtypes, ranks, device.
   std::optional<std::vector<FactRef>> verify_reads = {};
-  /// Facts that `kernel.plan` depends on. nullopt: all, so that each shape is prepared separately.
+  /// Facts that `kernel.plan` depends on. nullopt: everything that it is shown, so that each shape,
+  /// tag and value of a scalar is prepared separately.
   std::optional<std::vector<FactRef>> plan_reads = {};
   /// Promises: OPMUX_IMPL_DETERMINISTIC, OPMUX_IMPL_ATOMIC_OUTPUTS and others of abi.h.
   uint32_t flags = 0;

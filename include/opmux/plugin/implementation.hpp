@@ -110,8 +110,9 @@ class Impl {
         dtypes);
   }
   /// fn returns an object that run() gets from prepared<T>(), such as a compiled primitive. It is
-  /// made once for calls that agree in the facts in `reads` (default: all facts) and shared between
-  /// threads. Throw Declined to let the next candidate run.
+  /// made once for calls that agree in the facts in `reads` (default: everything that fn is shown
+  /// except contents and addresses of tensors) and shared between threads. Throw Declined to let
+  /// the next candidate run.
   Impl& plan(std::function<std::shared_ptr<void>(const Call&)> fn, Reads reads = {}) {
     plan_ = std::move(fn);
     list(reads, plan_reads_);
@@ -122,8 +123,9 @@ class Impl {
     c_.plan_free = release;
     return *this;
   }
-  /// fn returns the bytes of scratch memory that run() needs. If it throws, the host sees a size
-  /// that cannot be allocated, so run() is not called.
+  /// fn returns the bytes of scratch memory that run() needs. It may read everything in the call
+  /// except the contents and addresses of tensors; the host asks again when that changes. If fn
+  /// throws, the host sees a size that cannot be allocated, so run() is not called.
   Impl& workspace(std::function<uint64_t(const Call&)> fn) {
     workspace_ = std::move(fn);
     c_.workspace = [](void* self, const opmux_call* call) -> uint64_t {

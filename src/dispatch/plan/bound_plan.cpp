@@ -5,6 +5,7 @@
 
 #include <mutex>
 
+#include "dispatch/plan/plan_workspace.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
 
 namespace opmux::dispatch {
@@ -237,11 +238,7 @@ Status BoundPlan::prepare(const schema::Signature& signature, const RankedCandid
     prepared_ = *std::move(found);
     guarded_.call.prepared = prepared_->get();
   }
-  if (kernel.workspace == nullptr) return {};
-  guarded_.call.workspace_size = kernel.workspace(kernel.user_data, &guarded_.call);
-  guarded_.call.workspace = workspace_for(guarded_.call.workspace_size, true, workspace_);
-  guarded_.hold_exactly();
-  if (guarded_.call.workspace != nullptr || guarded_.call.workspace_size == 0) return {};
+  if (kernel.workspace == nullptr || give_workspace(guarded_, &workspace_)) return {};
   return {Code::resource, "plan.workspace",
           "no memory for " + std::to_string(guarded_.call.workspace_size) + " bytes of workspace"};
 }
@@ -254,6 +251,7 @@ Status BoundPlan::load_pack(const schema::Signature& signature, const RankedCand
     packed_version_ = packed_->version();
   }
   Status status = dispatch::load_pack(plan, signature, guarded_.call, pack_);
+  guarded_.pack_serial = pack_ != nullptr ? pack_->serial() : 0;
   guarded_.with_pack = guarded_.call.instance != nullptr;
   return status;
 }
@@ -267,6 +265,7 @@ bool BoundPlan::follow_constant(const ArgValue* values) {
   if (!found || *found == nullptr) return false;
   if (((*found)->instance() != nullptr) != guarded_.with_pack) return false;
   guarded_.call.instance = (*found)->instance();
+  guarded_.pack_serial = (*found)->serial();
   pack_ = *std::move(found);
   packed_ = &constant;
   packed_version_ = version;

@@ -197,7 +197,8 @@ class BoundPlan {
   PackPtr pack_;
   const PackedConstant* packed_ = nullptr;  ///< the constant that pack_ was made from
   uint64_t packed_version_ = 0;
-  std::unique_ptr<std::byte[]> memory_, workspace_;
+  std::unique_ptr<std::byte[]> memory_;
+  OwnWorkspace workspace_;
   std::optional<ShapeChecks> checks_;
   CachedPlan guarded_;
   std::shared_ptr<const CandidateTable> renewed_candidates_;

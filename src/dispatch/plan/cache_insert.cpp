@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <new>
 
-#include "dispatch/call/attempt.hpp"
 #include "dispatch/call/call_frame.hpp"
 #include "dispatch/plan/packed_constant.hpp"
+#include "dispatch/plan/plan_workspace.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -80,15 +80,18 @@ std::unique_ptr<std::byte[]> make_room(CachedPlan& plan, const schema::Schema& s
   if (plan.room_for_args >= schema.args.size() && plan.room_for_tensors >= tensors) return nullptr;
   const size_t exact = tensors * (2 + 2 * OPMUX_MAX_RANK) * sizeof(uint64_t);
   const size_t args = schema.args.size() * sizeof(opmux_arg);
+  const size_t words = schema.args.size() * sizeof(uint64_t);
   constexpr size_t kText = 256;
-  auto room = std::make_unique<std::byte[]>(exact + args + sizeof(MetLayouts) + kText + 64);
+  auto room = std::make_unique<std::byte[]>(exact + args + sizeof(MetLayouts) + words + kText + 64);
   const auto start = (reinterpret_cast<uintptr_t>(room.get()) + 63) & ~uintptr_t{63};
   plan.room_for_args = static_cast<uint16_t>(schema.args.size());
   plan.room_for_tensors = static_cast<uint16_t>(tensors);
   plan.args = reinterpret_cast<opmux_arg*>(start);
   plan.exact = reinterpret_cast<uint64_t*>(start + args);
   plan.met = new (reinterpret_cast<void*>(start + args + exact)) MetLayouts;
-  char* const text = reinterpret_cast<char*>(start + args + exact + sizeof(MetLayouts));
+  const auto after = start + args + exact + sizeof(MetLayouts);
+  plan.workspace.words = reinterpret_cast<uint64_t*>(after);
+  char* const text = reinterpret_cast<char*>(after + words);
   plan.error = {sizeof(opmux_error), OPMUX_OK, text, kText, 0, {nullptr, 0}};
   return room;
 }
@@ -136,6 +139,7 @@ void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks
   plan.pack_at = static_cast<int8_t>(
       packed_argument(*what.plan->candidate->implementation, schema, *what.arguments));
   plan.call.instance = what.pack != nullptr ? what.pack->instance() : nullptr;
+  plan.pack_serial = what.pack != nullptr ? what.pack->serial() : 0;
   plan.with_pack = plan.call.instance != nullptr;
   plan.remember(what.values);
   plan.keep_guard_values(what.values);
@@ -157,16 +161,11 @@ void install(ThreadBlock& block, OperatorSlot& slot, CompiledOperator& state,
   plan.slot = &slot;
   fill_plan(plan, schema, state.checks_for(*what.arguments), what);
   plan.move_within(what.space, what.values);
-  const registry::Kernel& kernel = what.plan->candidate->implementation->kernel;
-  if (kernel.workspace != nullptr) {
-    std::unique_ptr<std::byte[]> unused;
-    plan.call.workspace_size = kernel.workspace(kernel.user_data, &plan.call);
-    plan.call.workspace = workspace_for(plan.call.workspace_size, false, unused);
-    // Another shape may need another workspace size.
-    plan.hold_exactly();
-    // Without memory for the workspace the plan stays stale. The next call takes the slow path,
-    // which can fall back.
-    if (plan.call.workspace == nullptr && plan.call.workspace_size != 0) plan.epoch = 0;
+  // Without memory for the workspace the plan stays stale. The next call takes the slow path, which
+  // can fall back.
+  if (what.plan->candidate->implementation->kernel.workspace != nullptr &&
+      !give_workspace(plan, nullptr)) {
+    plan.epoch = 0;
   }
   block.recent[slot.number] = &plan;
 }

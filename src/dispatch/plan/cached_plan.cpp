@@ -153,6 +153,7 @@ bool CachedPlan::load_pack(const ArgValue* values) {
     pack = made->get();
   }
   call.instance = pack->instance();
+  pack_serial = pack->serial();
   return (call.instance != nullptr) == with_pack;
 }
 

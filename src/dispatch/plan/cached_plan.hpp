@@ -25,6 +25,21 @@ struct OperatorSlot;
 /// the general path (ranks above 4, or guards on scalars, alignment or aliasing).
 enum class Comparison : uint8_t { pairs, quads, otherwise };
 
+/// Workspace that a bound plan owns.
+struct OwnWorkspace {
+  std::unique_ptr<std::byte[]> memory;
+  void* start = nullptr;  ///< first aligned byte of `memory`
+  uint64_t size = 0;      ///< bytes from `start`
+};
+
+/// The part of a plan whose implementation has workspace(); see give_workspace().
+struct PlanWorkspace {
+  registry::RunEntry kernel;    ///< the entry behind CachedPlan::run
+  uint64_t* words = nullptr;    ///< per argument: alignment or scalar that workspace() was shown
+  uint64_t pack_serial = 0;     ///< CachedPlan::pack_serial that workspace() was shown
+  OwnWorkspace* own = nullptr;  ///< null: the workspace belongs to the thread
+};
+
 /// A cached plan: the guard that says which calls it is valid for, and the call frame that each
 /// call fills in. Threads cache up to four per operator; a BoundPlan contains one.
 ///
@@ -62,9 +77,11 @@ struct alignas(64) CachedPlan {
   MetLayouts* met = nullptr;                 ///< cache of layouts the plan is known to accept
   bool varies_freely = false;                ///< `free` applies to the shapes in `exact`
   FreeDims free;
-  ShapeProgram program;    ///< the whole guard as a short program, if `usable`
-  int8_t pack_at = -1;     ///< index of the constant whose packed copy is used; -1: none
-  bool with_pack = false;  ///< prepared with a pack; false if the budget had no room for one
+  ShapeProgram program;      ///< the whole guard as a short program, if `usable`
+  int8_t pack_at = -1;       ///< index of the constant whose packed copy is used; -1: none
+  bool with_pack = false;    ///< prepared with a pack; false if the budget had no room for one
+  uint64_t pack_serial = 0;  ///< Pack::serial() of the instance in the frame; 0: none
+  PlanWorkspace workspace;
 
   // The guard. May be followed only while the epoch is current.
   const ShapeChecks* checks = nullptr;

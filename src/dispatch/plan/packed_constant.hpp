@@ -37,7 +37,8 @@ class Pack {
   Pack(const RankedCandidate& plan, void* instance)
       : implementation_(plan.candidate->implementation),
         counters_(plan.candidate->counters),
-        instance_(instance) {}
+        instance_(instance),
+        serial_(next_serial()) {}
   ~Pack() { drop(); }
   Pack(const Pack&) = delete;
   Pack& operator=(const Pack&) = delete;
@@ -45,6 +46,8 @@ class Pack {
   /// Null if the budget had no room.
   void* instance() const { return instance_; }
   const registry::ImplementationRecord* implementation() const { return implementation_.get(); }
+  /// A number that no other pack of the process has; at least 1.
+  uint64_t serial() const { return serial_; }
   uint64_t bytes() const { return bytes_; }
   const Pack* next() const { return next_.load(std::memory_order_acquire); }
 
@@ -57,9 +60,15 @@ class Pack {
   void set_next(const Pack* next) const { next_.store(next, std::memory_order_release); }
 
  private:
+  static uint64_t next_serial() {
+    static std::atomic<uint64_t> serials{0};
+    return serials.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+
   registry::ImplementationPtr implementation_;
   std::shared_ptr<ImplementationCounters> counters_;
   void* instance_;
+  const uint64_t serial_;
   uint64_t bytes_ = 0;
   std::shared_ptr<PackBudget> budget_;              ///< budget that bytes_ were reserved from
   mutable std::atomic<const Pack*> next_{nullptr};  ///< next pack of the same constant

@@ -48,6 +48,8 @@ PreparedKey prepared_key(const registry::ImplementationRecord& implementation,
       key.facts.push_back(value_of(signature, fact));
     }
   } else {
+    key.facts.push_back(static_cast<int64_t>(call.tag));
+    key.facts.push_back(call.parallel_for != nullptr ? 1 : 0);
     exact_words(*signature.arguments, [&](int64_t word) { key.facts.push_back(word); });
   }
   if (implementation.has(OPMUX_IMPL_SERIAL)) {

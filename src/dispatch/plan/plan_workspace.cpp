@@ -1,0 +1,85 @@
+#include "dispatch/plan/plan_workspace.hpp"
+
+#include <bit>
+#include <string>
+
+#include "base/status.hpp"
+#include "dispatch/call/attempt.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+constexpr uint64_t kNoSerial = ~uint64_t{0};  ///< no pack has this serial
+
+/// The word of an argument that workspace() may read and that the plan does not compare: the
+/// alignment of a tensor, or the bits of a scalar. The plan compares device, dtype, shape and
+/// strides.
+uint64_t word_of(const opmux_arg& arg) {
+  if (arg.tag == OPMUX_ARG_NONE) return 0;
+  if (arg.tag != OPMUX_ARG_TENSOR) return static_cast<uint64_t>(arg.value.i64);
+  const opmux_tensor& tensor = *arg.value.tensor;
+  const uint64_t address = reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset;
+  return uint64_t{1} << std::countr_zero(address | 4096);
+}
+
+/// True if the frame holds the words that workspace() was shown last.
+bool same_words(const CachedPlan& plan) {
+  const opmux_arg* const args = plan.args;
+  const uint64_t* const words = plan.workspace.words;
+  uint64_t differs = plan.workspace.pack_serial ^ plan.pack_serial;
+  for (uint32_t i = 0; i < plan.arg_count; ++i) differs |= words[i] ^ word_of(args[i]);
+  return differs == 0;
+}
+
+/// Asks workspace() and puts the memory into the frame. False if there is not enough.
+[[gnu::noinline]] bool ask(CachedPlan& plan) {
+  plan.workspace.pack_serial = plan.pack_serial;
+  for (uint32_t i = 0; i < plan.arg_count; ++i) plan.workspace.words[i] = word_of(plan.args[i]);
+  const registry::Kernel& kernel = plan.plan->candidate->implementation->kernel;
+  OwnWorkspace* const own = plan.workspace.own;
+  plan.call.workspace = nullptr;
+  plan.call.workspace_size = 0;
+  const uint64_t size = kernel.workspace(kernel.user_data, &plan.call);
+  plan.call.workspace_size = size;
+  if (own == nullptr) {
+    std::unique_ptr<std::byte[]> unused;
+    plan.call.workspace = workspace_for(size, false, unused);
+  } else if (size != 0 && size <= own->size) {
+    plan.call.workspace = own->start;
+  } else if (size != 0) {
+    void* const start = workspace_for(size, true, own->memory);
+    plan.call.workspace = start;
+    if (start != nullptr) own->start = start, own->size = size;
+  }
+  return size == 0 || plan.call.workspace != nullptr;
+}
+
+[[gnu::cold, gnu::noinline]] int32_t no_memory(CachedPlan& plan) {
+  plan.workspace.pack_serial = kNoSerial;  // So that the next run asks again.
+  base::write_error(
+      &plan.error, OPMUX_RESOURCE,
+      "no memory for " + std::to_string(plan.call.workspace_size) + " bytes of workspace");
+  return OPMUX_RESOURCE;
+}
+
+/// The run function of a plan with a workspace: renews the workspace if needed, then runs the
+/// kernel. `self` is the plan.
+int32_t run_with_workspace(void* self, const opmux_call* call) {
+  CachedPlan& plan = *static_cast<CachedPlan*>(self);
+  if (!same_words(plan) && !ask(plan)) [[unlikely]]
+    return no_memory(plan);
+  return plan.workspace.kernel.run(plan.workspace.kernel.user_data, call);
+}
+
+}  // namespace
+
+bool give_workspace(CachedPlan& plan, OwnWorkspace* own) {
+  plan.hold_exactly();
+  plan.workspace.own = own;
+  plan.workspace.kernel = {plan.run, plan.user_data};
+  plan.run = run_with_workspace;
+  plan.user_data = &plan;
+  return ask(plan);
+}
+
+}  // namespace opmux::dispatch
