@@ -106,6 +106,7 @@ void* weight_data(const plugin::Call& call, const Prepared& prepared) {
 plugin::Impl& packs_weight(plugin::Impl& impl) {
   return impl
       .stateful([](plugin::Impl::Args) { return std::make_shared<PackedWeight>(); }, load_weight)
+      .create_reads({})
       .packed_bytes([](void* instance) {
         return static_cast<PackedWeight*>(instance)->memory.get_desc().get_size();
       });

@@ -221,7 +221,7 @@ typedef struct opmux_error {
 #define OPMUX_FACT_AMBIENT 10  /* "grad", "capturing", "deterministic", "training": 0 or 1 */
 #define OPMUX_FACT_TAG 11      /* tag of the call, 0 = none */
 
-/* Names one fact, in the `verify_reads` and `plan_reads` of an implementation. */
+/* Names one fact, in the `verify_reads`, `plan_reads` and `create_reads` of an implementation. */
 typedef struct opmux_fact {
   uint32_t struct_size;
   uint32_t kind;  /* OPMUX_FACT_* */
@@ -413,7 +413,9 @@ typedef struct opmux_impl {
   int32_t (*run)(void* user_data, const opmux_call* call);
 
   /* Packed constants: all four are null, or at least create and destroy are set. Makes an instance
-     for one constant; *instance belongs to the host until destroy. */
+     for one constant; *instance belongs to the host until destroy. `options` are the arguments of
+     the call without tensors and without scalars that create_reads does not list. The instance is
+     reused for calls with equal options. The 17th of one constant replaces the oldest. */
   int32_t (*create)(void* user_data, const opmux_arg* options, uint32_t count, void** instance,
                     opmux_error* error);
   /* Passes the constant to the instance, which packs a copy of it. */
@@ -423,6 +425,11 @@ typedef struct opmux_impl {
   void (*destroy)(void* user_data, void* instance);
   /* May be null. Reports attributes of an instance; see opmux_node_sink. */
   int32_t (*describe)(void* user_data, void* instance, const opmux_node_sink* sink);
+  /* Facts of kind OPMUX_FACT_SCALAR that create() gets; null = all scalars, strings and lists. The
+     constant is packed again for each value of a scalar that is not left out. */
+  const opmux_fact* create_reads;
+  uint32_t create_reads_count;
+  uint32_t create_reads_stride;
 } opmux_impl;
 
 /* ---- Backends and plugins -------------------------------------------------------------------- */

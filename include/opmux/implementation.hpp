@@ -274,6 +274,9 @@ struct Implementation {
   /// Facts that `kernel.plan` depends on. nullopt: everything that it is shown, so that each shape,
   /// tag and value of a scalar is prepared separately.
   std::optional<std::vector<FactRef>> plan_reads = {};
+  /// Scalars that `kernel.create` gets: {OPMUX_FACT_SCALAR, "group"}; others look absent to it.
+  /// nullopt: all, so that a constant is packed again for each value of any scalar.
+  std::optional<std::vector<FactRef>> create_reads = {};
   /// Promises: OPMUX_IMPL_DETERMINISTIC, OPMUX_IMPL_ATOMIC_OUTPUTS and others of abi.h.
   uint32_t flags = 0;
   /// The schema text that this was written against; empty: the current schema of the operator. It

@@ -100,6 +100,20 @@ Status resolve_all_reads(const ImplementationDraft& draft, const schema::Schema&
     if (!reads) return reads.error();
     record.plan_reads = *std::move(reads);
   }
+  if (draft.create_reads) {
+    Result<std::vector<schema::Fact>> reads =
+        resolve_reads("create_reads", *draft.create_reads, schema);
+    if (!reads) return reads.error();
+    record.create_args = 0;
+    for (const schema::Fact& fact : *reads) {
+      if (fact.kind != schema::FactKind::scalar) {
+        return refused("registry.reads",
+                       base::concat("create_reads lists ", schema::describe(schema, fact),
+                                    ", but create() gets only scalars"));
+      }
+      record.create_args |= uint32_t{1} << fact.index;
+    }
+  }
   return {};
 }
 

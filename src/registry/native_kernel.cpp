@@ -131,6 +131,7 @@ ImplementationDraft draft_of(const Implementation& implementation, const Impleme
   if (implementation.kernel.run != nullptr) use_functions(implementation.kernel, draft.kernel);
   draft.verify_reads = names_of(implementation.verify_reads);
   draft.plan_reads = names_of(implementation.plan_reads);
+  draft.create_reads = names_of(implementation.create_reads);
   draft.build_id = implementation.build_id;
   draft.owner = std::move(functions);
   return draft;

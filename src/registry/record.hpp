@@ -65,7 +65,8 @@ struct ImplementationDraft {
   Kernel kernel;
   std::optional<std::vector<schema::FactName>>
       verify_reads;  ///< nullopt = scalars, dtypes, ranks, device
-  std::optional<std::vector<schema::FactName>> plan_reads;  ///< nullopt = everything
+  std::optional<std::vector<schema::FactName>> plan_reads;    ///< nullopt = everything
+  std::optional<std::vector<schema::FactName>> create_reads;  ///< scalars; nullopt = all options
   std::string build_id;
   std::shared_ptr<void> owner;  ///< keeps the functions' code and data alive
 };
@@ -83,6 +84,7 @@ struct ImplementationRecord {
   Capability capability;
   std::vector<schema::Fact> verify_reads;
   std::optional<std::vector<schema::Fact>> plan_reads;
+  uint32_t create_args = ~uint32_t{0};  ///< bit i: create() gets argument i if it is not a tensor
   std::shared_ptr<Backend> backend;
   std::shared_ptr<void> owner;
 

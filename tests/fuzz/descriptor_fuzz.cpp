@@ -157,6 +157,8 @@ class Maker {
     list(made.verify_reads, made.verify_reads_count, made.verify_reads_stride,
          [&] { return fact(); });
     list(made.plan_reads, made.plan_reads_count, made.plan_reads_stride, [&] { return fact(); });
+    list(made.create_reads, made.create_reads_count, made.create_reads_stride,
+         [&] { return fact(); });
     made.run = bytes_.rarely() ? nullptr : run;
     if (bytes_.pick(4) == 0) made.create = create;
     if (bytes_.pick(4) == 0) made.destroy = destroy;

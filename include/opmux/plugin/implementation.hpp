@@ -136,7 +136,8 @@ class Impl {
     return *this;
   }
   /// For packed constants: `create` returns an object, which run() gets from instance<T>(); `load`
-  /// gets that object and the constant, and packs it. One object is made for each Constant.
+  /// gets that object and the constant, and packs it. One object is made for each Constant and each
+  /// set of values of the options that `create` gets: the arguments that are not tensors.
   Impl& stateful(std::function<std::shared_ptr<void>(Args)> create,
                  std::function<int32_t(void*, Args)> load) {
     create_ = std::move(create);
@@ -153,6 +154,14 @@ class Impl {
           error, [&] { return of(self).load_(Call::shared(instance).get(), Args{params, count}); });
     };
     c_.destroy = release;
+    return *this;
+  }
+  /// Restricts the options that `create` gets to the listed facts, of kind OPMUX_FACT_SCALAR:
+  /// create_reads({{OPMUX_FACT_SCALAR, "group"}}). Without it, a call with another value of any
+  /// scalar packs the constant again. An empty list means that objects depend on no scalar.
+  Impl& create_reads(Reads reads) {
+    list(reads, create_reads_);
+    create_reads_all_ = false;
     return *this;
   }
   /// fn(void* instance, const Node&) reports attributes of an instance. The host reads
@@ -184,12 +193,17 @@ class Impl {
     c_.caps = caps_.c();
     Caps::publish(verify_reads_, c_.verify_reads, c_.verify_reads_count, c_.verify_reads_stride);
     Caps::publish(plan_reads_, c_.plan_reads, c_.plan_reads_count, c_.plan_reads_stride);
+    Caps::publish(create_reads_, c_.create_reads, c_.create_reads_count, c_.create_reads_stride);
+    // An empty list needs an address, because null stands for all options.
+    static constexpr opmux_fact kNone{};
+    if (!create_reads_all_ && create_reads_.empty()) c_.create_reads = &kNone;
     return c_;
   }
 
   opmux_impl c_{};
   Caps caps_;
-  std::vector<opmux_fact> verify_reads_, plan_reads_;
+  std::vector<opmux_fact> verify_reads_, plan_reads_, create_reads_;
+  bool create_reads_all_ = true;
   std::function<int32_t(const Call&)> run_;
   std::function<int32_t(const Facts&, opmux_error*)> verify_;
   std::function<std::shared_ptr<void>(const Call&)> plan_;

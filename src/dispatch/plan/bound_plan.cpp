@@ -259,7 +259,8 @@ Status BoundPlan::load_pack(const schema::Signature& signature, const RankedCand
 bool BoundPlan::follow_constant(const ArgValue* values) {
   const auto& constant = PackedConstant::of(*values[guarded_.pack_index()].tensor);
   const uint64_t version = constant.version();
-  if (&constant == packed_ && version == packed_version_) [[likely]]
+  if (&constant == packed_ && version == packed_version_ &&
+      (pack_ == nullptr || pack_->fits(*control_->implementation, guarded_.call))) [[likely]]
     return true;
   auto found = constant.pack_for(*guarded_.plan, guarded_.call, guarded_.pack_index());
   if (!found || *found == nullptr) return false;

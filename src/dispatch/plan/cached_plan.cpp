@@ -146,7 +146,7 @@ bool CachedPlan::move_to_class(const ArgValue* values) {
 
 bool CachedPlan::load_pack(const ArgValue* values) {
   const auto& constant = PackedConstant::of(*values[pack_index()].tensor);
-  const Pack* pack = constant.find(plan->candidate->implementation.get());
+  const Pack* pack = constant.find(*plan->candidate->implementation, call);
   if (pack == nullptr) [[unlikely]] {
     const auto made = constant.pack_for(*plan, call, pack_index());
     if (!made || *made == nullptr) return false;

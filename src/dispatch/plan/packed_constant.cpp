@@ -8,6 +8,7 @@
 
 #include "base/status.hpp"
 #include "dispatch/call/call_frame.hpp"
+#include "dispatch/plan/exact_words.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -30,21 +31,46 @@ Status failure(const registry::ImplementationRecord& implementation, int32_t out
           implementation.id + " could not pack a constant: " + sink.text()};
 }
 
+/// True if create() gets this argument: it is not a tensor, and the implementation reads it.
+bool is_option(const registry::ImplementationRecord& implementation, const opmux_call& call,
+               uint32_t i) {
+  return call.args[i].tag > OPMUX_ARG_TENSOR && (implementation.create_args >> i & 1) != 0;
+}
+
+/// Passes everything that create() can know about its options to `word`.
+template <class Word>
+void option_words(const registry::ImplementationRecord& implementation, const opmux_call& call,
+                  Word&& word) {
+  for (uint32_t i = 0; i < call.arg_count; ++i) {
+    if (!is_option(implementation, call, i)) continue;
+    const opmux_arg& arg = call.args[i];
+    word(int64_t{i} << 32 | arg.tag);
+    if (arg.tag >= OPMUX_ARG_STR) {
+      list_words(static_cast<ArgTag>(arg.tag), arg.value.list, word);
+    } else {
+      word(arg.value.i64);
+    }
+  }
+}
+
 Result<std::shared_ptr<Pack>> make_pack(const RankedCandidate& plan, const opmux_call& call,
                                         uint32_t index) {
   const registry::Kernel& kernel = plan.candidate->implementation->kernel;
   base::ErrorSink sink;
+  const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
   const SomeArguments options =
-      only(call, [&](uint32_t i) { return call.args[i].tag > OPMUX_ARG_TENSOR; });
+      only(call, [&](uint32_t i) { return is_option(implementation, call, i); });
+  std::vector<int64_t> words;
+  option_words(implementation, call, [&](int64_t word) { words.push_back(word); });
   void* instance = nullptr;
   int32_t outcome =
       kernel.create(kernel.user_data, options.data(), call.arg_count, &instance, sink.c());
-  if (outcome != OPMUX_OK) return failure(*plan.candidate->implementation, outcome, sink);
-  auto pack = std::make_shared<Pack>(plan, instance);
+  if (outcome != OPMUX_OK) return failure(implementation, outcome, sink);
+  auto pack = std::make_shared<Pack>(plan, std::move(words), instance);
   if (kernel.load == nullptr) return pack;
   const SomeArguments params = only(call, [&](uint32_t i) { return i == index; });
   outcome = kernel.load(kernel.user_data, instance, params.data(), call.arg_count, sink.c());
-  if (outcome != OPMUX_OK) return failure(*plan.candidate->implementation, outcome, sink);
+  if (outcome != OPMUX_OK) return failure(implementation, outcome, sink);
   return pack;
 }
 
@@ -81,6 +107,18 @@ bool PackBudget::take(uint64_t bytes) {
     if (bytes > limit_ || used > limit_ - bytes) return false;
   } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
   return true;
+}
+
+bool Pack::fits(const registry::ImplementationRecord& implementation,
+                const opmux_call& call) const {
+  if (implementation_.get() != &implementation) return false;
+  size_t at = 0;
+  bool same = true;
+  option_words(implementation, call, [&](int64_t word) {
+    same = same && at < options_.size() && options_[at] == word;
+    ++at;
+  });
+  return same && at == options_.size();
 }
 
 uint64_t Pack::size(uint64_t otherwise) const {
@@ -146,31 +184,46 @@ uint64_t PackStore::used() {
   return budget_->used();
 }
 
+Result<PackPtr> PackedConstant::make(Packs& packs, const RankedCandidate& plan,
+                                     const opmux_call& call, uint32_t index) const {
+  auto made = make_pack(plan, call, index);
+  if (!made) return made.error();
+  const uint64_t bytes = (*made)->size(static_cast<uint64_t>(elements()) *
+                                       static_cast<uint64_t>(dtype().size_bytes()));
+  if (store_->take(bytes)) {
+    (*made)->count(store_->budget(), bytes);
+  } else {
+    (*made)->drop();
+  }
+  (*made)->set_next(first_.load(std::memory_order_relaxed));
+  packs.push_back(*made);
+  first_.store(made->get(), std::memory_order_release);
+  return packs.back();
+}
+
 Result<PackPtr> PackedConstant::pack_for(const RankedCandidate& plan, const opmux_call& call,
                                          uint32_t index) const {
-  return packs_.with([&](Packs& packs) -> Result<PackPtr> {
+  const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
+  uint64_t surplus = 0;  // serial of the oldest pack of the implementation if there are too many
+  auto result = packs_.with([&](Packs& packs) -> Result<PackPtr> {
     if (released_.load(std::memory_order_acquire)) return PackPtr();
+    size_t others = 0;
+    uint64_t oldest = 0;
     for (const PackPtr& known : packs) {
-      if (known->implementation() == plan.candidate->implementation.get()) return known;
+      if (known->implementation() != &implementation) continue;
+      if (known->fits(implementation, call)) return known;
+      if (others++ == 0) oldest = known->serial();
     }
-    auto made = make_pack(plan, call, index);
-    if (!made) return made.error();
-    const uint64_t bytes = (*made)->size(static_cast<uint64_t>(elements()) *
-                                         static_cast<uint64_t>(dtype().size_bytes()));
-    if (store_->take(bytes)) {
-      (*made)->count(store_->budget(), bytes);
-    } else {
-      (*made)->drop();
-    }
-    (*made)->set_next(first_.load(std::memory_order_relaxed));
-    packs.push_back(*made);
-    first_.store(made->get(), std::memory_order_release);
-    return packs.back();
+    Result<PackPtr> made = make(packs, plan, call, index);
+    if (made && others >= kMostOptions) surplus = oldest;
+    return made;
   });
+  if (surplus != 0) drop([&](const Pack& pack) { return pack.serial() == surplus; });
+  return result;
 }
 
 template <class Gone>
-void PackedConstant::drop(Gone gone) {
+void PackedConstant::drop(Gone gone) const {
   store_->retire(packs_.with([&](Packs& packs) {
     Packs stay, dropped;
     std::ranges::partition_copy(packs, std::back_inserter(stay), std::back_inserter(dropped),

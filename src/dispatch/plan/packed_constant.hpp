@@ -30,13 +30,14 @@ class PackBudget {
   std::atomic<uint64_t> used_{0};
 };
 
-/// The packed copy of a constant for one implementation: an instance, or a record that the budget
-/// has no room for one.
+/// The packed copy of a constant for one implementation and one set of options of create(): an
+/// instance, or a record that the budget has no room for one.
 class Pack {
  public:
-  Pack(const RankedCandidate& plan, void* instance)
+  Pack(const RankedCandidate& plan, std::vector<int64_t> options, void* instance)
       : implementation_(plan.candidate->implementation),
         counters_(plan.candidate->counters),
+        options_(std::move(options)),
         instance_(instance),
         serial_(next_serial()) {}
   ~Pack() { drop(); }
@@ -46,6 +47,9 @@ class Pack {
   /// Null if the budget had no room.
   void* instance() const { return instance_; }
   const registry::ImplementationRecord* implementation() const { return implementation_.get(); }
+  /// True if the pack belongs to this implementation and create() would get the options of this
+  /// call that it was made with.
+  bool fits(const registry::ImplementationRecord& implementation, const opmux_call& call) const;
   /// A number that no other pack of the process has; at least 1.
   uint64_t serial() const { return serial_; }
   uint64_t bytes() const { return bytes_; }
@@ -67,6 +71,7 @@ class Pack {
 
   registry::ImplementationPtr implementation_;
   std::shared_ptr<ImplementationCounters> counters_;
+  const std::vector<int64_t> options_;  ///< the words of the options of create()
   void* instance_;
   const uint64_t serial_;
   uint64_t bytes_ = 0;
@@ -106,8 +111,8 @@ class PackStore {
   base::ForkGuarded<Reclaimer> retired_;
 };
 
-/// A constant tensor with its packed copies, one per implementation, for the current version of the
-/// data. Callers pass it as its base class TensorView. Thread-safe.
+/// A constant tensor with its packed copies, one per implementation and options of create(), for
+/// the current version of the data. Callers pass it as its base class TensorView. Thread-safe.
 ///
 /// `packs_` owns the packs under a lock; `first_` links them in a list that calls read without one.
 /// A call may follow the list only while its thread has a mark set, because unlinked packs go
@@ -126,17 +131,23 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
     return static_cast<const PackedConstant&>(view);
   }
 
-  /// Returns the pack of an implementation, or null if there is none yet. The calling thread must
-  /// have a mark set, which keeps the pack alive.
-  const Pack* find(const registry::ImplementationRecord* implementation) const {
+  /// Packs that one implementation may have of a constant, for different options. The oldest goes
+  /// when there are more.
+  static constexpr size_t kMostOptions = 16;
+
+  /// Returns the pack of an implementation for the options of a call, or null if there is none yet.
+  /// The calling thread must have a mark set, which keeps the pack alive.
+  const Pack* find(const registry::ImplementationRecord& implementation,
+                   const opmux_call& call) const {
     const Pack* pack = first_.load(std::memory_order_acquire);
-    while (pack != nullptr && pack->implementation() != implementation) pack = pack->next();
+    while (pack != nullptr && !pack->fits(implementation, call)) pack = pack->next();
     return pack;
   }
 
-  /// Returns the pack of an implementation and makes it on first use. create() gets the call's
-  /// arguments without tensors, load() only argument `index`. Null once the constant is released.
-  /// Fails with the implementation's outcome.
+  /// Returns the pack of an implementation for the options of a call and makes it on first use.
+  /// create() gets the arguments of the call that are not tensors and that `create_reads` lists,
+  /// load() only argument `index`. Null once the constant is released. Fails with the
+  /// implementation's outcome.
   Result<PackPtr> pack_for(const RankedCandidate& plan, const opmux_call& call,
                            uint32_t index) const;
 
@@ -154,7 +165,9 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
   using Packs = std::vector<PackPtr>;
   /// Unlinks and retires the packs for which `gone` returns true.
   template <class Gone>
-  void drop(Gone gone);
+  void drop(Gone gone) const;
+  Result<PackPtr> make(Packs& packs, const RankedCandidate& plan, const opmux_call& call,
+                       uint32_t index) const;
 
   std::shared_ptr<PackStore> store_;
   std::atomic<uint64_t> version_{0};

@@ -167,8 +167,12 @@ Status read_all_facts(const opmux_impl& from, ImplementationDraft& into) {
   Result<Reads> plan =
       read_facts(from.plan_reads, from.plan_reads_count, from.plan_reads_stride, "plan_reads");
   if (!plan) return plan.error();
+  Result<Reads> create = read_facts(from.create_reads, from.create_reads_count,
+                                    from.create_reads_stride, "create_reads");
+  if (!create) return create.error();
   into.verify_reads = *std::move(verify);
   into.plan_reads = *std::move(plan);
+  into.create_reads = *std::move(create);
   return {};
 }
 

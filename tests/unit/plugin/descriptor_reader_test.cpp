@@ -164,6 +164,23 @@ TEST(DescriptorReader, tells_an_empty_list_of_reads_from_no_list) {
   EXPECT_THAT(*draft.verify_reads, IsEmpty());
 }
 
+TEST(DescriptorReader, an_implementation_that_ends_before_create_reads_declares_none) {
+  Descriptor descriptor;
+  opmux_impl& first = descriptor.impls[0];
+  first.create_reads = &descriptor.fact;
+  first.create_reads_count = 1;
+  first.create_reads_stride = sizeof(opmux_fact);
+  {
+    const auto contents = descriptor.read();
+    const auto& draft = contents->batches[0].implementations[0];
+    ASSERT_TRUE(draft.create_reads);
+    EXPECT_EQ(draft.create_reads->at(0).name, "H");
+  }
+  first.struct_size = offsetof(opmux_impl, create_reads);
+  const auto contents = descriptor.read();
+  EXPECT_FALSE(contents->batches[0].implementations[0].create_reads);
+}
+
 struct Spoilt {
   const char* name;
   const char* reason;

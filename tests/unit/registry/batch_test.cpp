@@ -195,6 +195,9 @@ TEST_F(BatchTest, reads_are_resolved_against_the_schema) {
   one.verify_reads = {};
   one.plan_reads = {{static_cast<schema::FactKind>(99), "x"}};
   EXPECT_EQ(refusal(one).reason(), "registry.reads");
+  one.plan_reads = {};
+  one.create_reads = {{schema::FactKind::dim, "H"}};
+  EXPECT_EQ(refusal(one).message(), "create_reads lists H, but create() gets only scalars");
 }
 
 TEST_F(BatchTest, a_verifier_without_a_list_reads_scalars_dtypes_ranks_and_devices) {
