@@ -19,9 +19,10 @@ enum class Level : uint8_t { debug, info, warning, error };
 OPMUX_API std::string_view name_of(Level level) noexcept;
 
 /// Something a person may want to know: an implementation was used for the first time, a call fell
-/// back, a policy was refused. An event with the same code, operator, implementation and reason is
-/// delivered once and then only counted; changes of policy are delivered each time. docs/reasons.md
-/// lists the codes.
+/// back, a policy was refused. An event with the same level, code, operator, implementation and
+/// reason is delivered once and then only counted; changes of policy are delivered each time. The
+/// runtime remembers a limited number of events of each level (docs/limits.md): it delivers every
+/// new event, and delivers one that it has forgotten again. docs/reasons.md lists the codes.
 struct Event {
   Level level = Level::info;
   std::string code;      ///< Stable: "dispatch.chosen", "dispatch.refused", "call.fell_back".

@@ -2,6 +2,10 @@
 
 #include <unistd.h>
 
+#include <iterator>
+
+#include "base/text.hpp"
+
 namespace opmux {
 
 std::string_view name_of(Level level) noexcept {
@@ -17,47 +21,73 @@ std::string_view name_of(Level level) noexcept {
 namespace base {
 namespace {
 
+/// A longer key is cut, so that the memory of the log is bounded although plugins choose the text.
+constexpr size_t kMostKeyBytes = 192;
+
 std::string key_of(std::string_view code, std::string_view op, std::string_view impl,
                    std::string_view reason) {
   std::string key;
   for (const std::string_view part : {code, op, impl, reason}) key.append(part).push_back('\n');
-  return key;
+  if (key.size() <= kMostKeyBytes) return key;
+  const size_t hash = std::hash<std::string_view>{}(key);
+  return concat(std::string_view(key).substr(0, kMostKeyBytes), hash, " ", key.size());
 }
+
+constexpr std::array<size_t, 4> kMost{EventLog::kMaxDebugs, EventLog::kMaxInfos,
+                                      EventLog::kMaxWarnings, EventLog::kMaxErrors};
 
 }  // namespace
 
-EventLog::Turn EventLog::note(const std::string& key) {
-  return seen_.with([&](auto& seen) {
-    const auto found = seen.find(key);
-    if (found != seen.end()) return ++found->second, Turn::again;
-    if (seen.size() >= kMaxDistinct) return Turn::dropped;
-    return seen.emplace(key, 1), Turn::first;
+bool EventLog::note(Level level, std::string key) {
+  const auto index = static_cast<size_t>(level);
+  return remembered_.at(index).with([&](Remembered& known) {
+    std::list<Remembered::Entry>& by_age = known.by_age;
+    if (const auto found = known.places.find(key); found != known.places.end()) {
+      by_age.splice(by_age.end(), by_age, found->second);
+      ++found->second->count;
+      return false;
+    }
+    if (by_age.size() < kMost.at(index)) {
+      by_age.emplace_back();
+    } else {
+      known.places.erase(by_age.front().key);
+      by_age.splice(by_age.end(), by_age, by_age.begin());
+      forgotten_.fetch_add(1, std::memory_order_relaxed);
+    }
+    by_age.back() = {std::move(key), 1};
+    known.places.emplace(by_age.back().key, std::prev(by_age.end()));
+    return true;
   });
 }
 
 void EventLog::tell(Level level, std::string_view code, std::string_view op, std::string_view impl,
                     std::string_view reason, const std::function<std::string()>& make_text) {
-  switch (note(key_of(code, op, impl, reason))) {
-    case Turn::again: suppressed_.fetch_add(1, std::memory_order_relaxed); return;
-    case Turn::dropped: dropped_.fetch_add(1, std::memory_order_relaxed); return;
-    case Turn::first: break;
+  // The level first, because an event that no one receives must not take the place of another.
+  if (ignores(level)) return;
+  if (!note(level, key_of(code, op, impl, reason))) {
+    suppressed_.fetch_add(1, std::memory_order_relaxed);
+    return;
   }
-  if (!sink_) return;
   Event event{level, std::string(code), std::string(op), std::string(impl), make_text()};
   if (!reason.empty()) event.fields.emplace_back("reason", reason);
   sink_(event);
 }
 
 void EventLog::announce(Level level, std::string_view code, std::string text) const {
-  if (sink_) sink_({level, std::string(code), {}, {}, std::move(text)});
+  if (!ignores(level)) sink_({level, std::string(code), {}, {}, std::move(text)});
 }
 
 uint64_t EventLog::count(std::string_view code, std::string_view op, std::string_view impl,
                          std::string_view reason) {
-  return seen_.with([&](auto& seen) {
-    const auto found = seen.find(key_of(code, op, impl, reason));
-    return found == seen.end() ? 0 : found->second;
-  });
+  const std::string key = key_of(code, op, impl, reason);
+  uint64_t sum = 0;
+  for (ForkGuarded<Remembered>& level : remembered_) {
+    sum += level.with([&](const Remembered& known) {
+      const auto found = known.places.find(key);
+      return found == known.places.end() ? 0 : found->second->count;
+    });
+  }
+  return sum;
 }
 
 EventSink stderr_sink(Level least) {

@@ -17,14 +17,20 @@
 namespace opmux::runtime {
 namespace {
 
+/// The lowest level that is logged. A sink of the program gets every event, because only the
+/// program knows which of them it uses.
+Level least_level(const Options& options, const policy::Environment& environment) {
+  if (options.sink) return Level::debug;
+  for (const Level level : {Level::debug, Level::info, Level::warning, Level::error}) {
+    if (environment.log == name_of(level)) return level;
+  }
+  return Level::info;
+}
+
 EventSink sink_of(const Options& options, const policy::Environment& environment) {
   if (options.sink) return options.sink;
   if (environment.log.empty()) return {};
-  Level least = Level::info;
-  for (const Level level : {Level::debug, Level::info, Level::warning, Level::error}) {
-    if (environment.log == name_of(level)) least = level;
-  }
-  return base::stderr_sink(least);
+  return base::stderr_sink(least_level(options, environment));
 }
 
 /// The configured thread limit; 0 if neither options nor environment set one.
@@ -61,7 +67,7 @@ std::vector<policy::Variable> variables_of(const Options& options) {
 
 Core::Core(const Options& options, policy::Environment environment, const RecordOptions& record)
     : environment_(std::move(environment)),
-      log_(sink_of(options, environment_)),
+      log_(sink_of(options, environment_), least_level(options, environment_)),
       maintenance_(clock_, options.sources.own_thread),
       packs_(std::make_shared<dispatch::PackStore>(options.max_packed_bytes)),
       thread_limit_(thread_limit_of(options, environment_)),

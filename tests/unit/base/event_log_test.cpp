@@ -43,7 +43,7 @@ TEST(EventLog, formats_no_text_without_a_listener) {
   EventLog log({});
   log.tell(Level::info, "a", "", "", "", [&] { return ++made, std::string(); });
   EXPECT_EQ(made, 0);
-  EXPECT_EQ(log.count("a", "", "", ""), 1u);
+  EXPECT_EQ(log.count("a", "", "", ""), 0u) << "an event that no one receives is not remembered";
 }
 
 TEST(EventLog, a_listener_may_log_an_event) {
@@ -56,16 +56,6 @@ TEST(EventLog, a_listener_may_log_an_event) {
   self = &log;
   log.tell(Level::info, "outer", "", "", "", text);
   EXPECT_EQ(told, 2);
-}
-
-TEST(EventLog, remembers_a_limited_number_and_drops_further_new_ones) {
-  size_t told = 0;
-  EventLog log([&](const Event&) { ++told; });
-  for (size_t i = 0; i < EventLog::kMaxDistinct + 5; ++i) {
-    log.tell(Level::info, "a", "", "", std::to_string(i), text);
-  }
-  EXPECT_EQ(told, EventLog::kMaxDistinct);
-  EXPECT_EQ(log.dropped(), 5u);
 }
 
 TEST(EventLog, equal_events_of_several_threads_are_logged_once) {
