@@ -5,9 +5,12 @@
 #include <filesystem>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +27,27 @@ Status cannot_read(const std::string& path, int why) {
 }
 
 }  // namespace
+
+FileLock::FileLock(const std::string& path, int milliseconds, const Clock& clock)
+    : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+  if (!file_) return;
+  constexpr uint64_t kNsPerMillisecond = 1'000'000;
+  const uint64_t deadline =
+      clock.now_ns() + static_cast<uint64_t>(std::max(milliseconds, 0)) * kNsPerMillisecond;
+  while (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    const int why = errno;
+    if (why == EINTR) continue;
+    // A pause may take much longer than it asks for, so the clock decides, not the number of tries.
+    const uint64_t now = clock.now_ns();
+    if (why != EWOULDBLOCK || now >= deadline) {
+      file_.reset();
+      errno = why;
+      return;
+    }
+    const timespec pause{0, static_cast<long>(std::min(deadline - now, kNsPerMillisecond))};
+    ::nanosleep(&pause, nullptr);
+  }
+}
 
 bool write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {

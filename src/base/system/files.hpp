@@ -1,16 +1,14 @@
 #pragma once
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <opmux/status.hpp>
+
+#include "base/system/clock.hpp"
 
 namespace opmux::base {
 
@@ -43,23 +41,12 @@ class Descriptor {
 /// for the lifetime of the object.
 class FileLock {
  public:
-  /// Waits at most this long for the current holder. Converts to false, with errno set, if the lock
-  /// was not acquired.
+  /// Waits for the current holder until this time has passed by the clock; 0: tries once. Converts
+  /// to false, with errno set, if the lock was not acquired; errno is EWOULDBLOCK if another holds
+  /// it.
+  FileLock(const std::string& path, int milliseconds, const Clock& clock);
   FileLock(const std::string& path, int milliseconds)
-      : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
-    if (!file_) return;
-    constexpr timespec kPause{0, 1'000'000};
-    while (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
-      const int why = errno;
-      if (why == EINTR) continue;
-      if (why != EWOULDBLOCK || milliseconds-- <= 0) {
-        file_.reset();
-        errno = why;
-        return;
-      }
-      ::nanosleep(&kPause, nullptr);
-    }
-  }
+      : FileLock(path, milliseconds, SteadyClock()) {}
   explicit operator bool() const { return static_cast<bool>(file_); }
 
  private:

@@ -1,10 +1,9 @@
 #include "policy/files/last_good.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <algorithm>
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
@@ -70,22 +69,27 @@ LastGood::LastGood(std::string folder, const std::string& config) : folder_(std:
   path_ = folder_ + "/policy-" + digest_of(fs::absolute(config).native()).substr(0, kDigits);
 }
 
-Status LastGood::keep(const std::vector<FileText>& files) const {
+Result<LastGood::Kept> LastGood::keep(const std::vector<FileText>& files) const {
   if (path_.empty()) return cannot("cannot store", "the policy", "there is no state folder");
   const std::string text = pack(files);
   if (const Status made = base::make_private_folder(folder_); !made.ok()) {
-    return {Code::unavailable, "config.last_good", std::string(made.message())};
+    return Status(Code::unavailable, "config.last_good", std::string(made.message()));
   }
-  const base::Descriptor lock(
-      ::open((path_ + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return cannot("cannot lock", path_, std::strerror(errno));
-  }
-  if (const auto kept = read(); kept && pack(*kept) == text) return {};
+  // Files are replaced atomically, so they can be compared without the lock. Of many processes that
+  // load a policy at the same time, only the first ones then need the lock.
+  const auto unchanged = [&] {
+    const auto kept = read();
+    return kept && pack(*kept) == text;
+  };
+  if (unchanged()) return Kept::yes;
+  const base::FileLock lock(path_ + ".lock", 0);
+  if (!lock && errno == EWOULDBLOCK) return Kept::busy;
+  if (!lock) return cannot("cannot lock", path_, std::strerror(errno));
+  if (unchanged()) return Kept::yes;
   if (!base::replace_file(path_, text, 0600)) {
     return cannot("cannot write", path_, std::strerror(errno));
   }
-  return {};
+  return Kept::yes;
 }
 
 Result<std::vector<FileText>> LastGood::read() const {

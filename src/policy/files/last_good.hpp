@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,11 @@ class LastGood {
 
   const std::string& path() const { return path_; }
 
-  /// Atomically replaces the stored files. Does nothing if they are unchanged.
-  Status keep(const std::vector<FileText>& files) const;
+  /// busy: another process is storing files at the moment, so that nothing was done; try later.
+  enum class Kept : uint8_t { yes, busy };
+  /// Atomically replaces the stored files. Does nothing if they are unchanged. Does not wait for
+  /// other processes. Fails with "config.last_good" if the files cannot be written.
+  Result<Kept> keep(const std::vector<FileText>& files) const;
   /// Fails with "config.last_good" if nothing is stored or the file is damaged.
   Result<std::vector<FileText>> read() const;
 

@@ -1,8 +1,12 @@
 #include "policy/files/policy_file_watcher.hpp"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <utility>
 
 #include "base/system/files.hpp"
 #include "base/text.hpp"
@@ -199,14 +203,71 @@ Status PolicyFileWatcher::take_last_good(const Status& why) {
   return {};
 }
 
+/// Stores files whose lock was busy when they came into force.
+class PolicyFileWatcher::KeepJob final : public base::Maintenance::Job {
+ public:
+  explicit KeepJob(PolicyFileWatcher& watcher)
+      : watcher_(watcher), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    watcher_.keep_wake_.store(wake_.get(), std::memory_order_release);
+  }
+  uint64_t run(uint64_t now_ns) override {
+    uint64_t calls = 0;
+    [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &calls, sizeof(calls));
+    if (watcher_.keep_pending()) {
+      busy_since_.reset();
+      return base::Maintenance::kNever;
+    }
+    if (!busy_since_) busy_since_ = now_ns;
+    if (now_ns - *busy_since_ >= kBusyForLongNs) {
+      watcher_.tell_not_kept("another process holds the lock of the last known good policy of " +
+                             watcher_.mode_.config + "; it will be stored when the lock is free");
+    }
+    return now_ns + kKeepAgainNs;
+  }
+  int descriptor() const override { return wake_.get(); }
+
+ private:
+  PolicyFileWatcher& watcher_;
+  base::Descriptor wake_;
+  std::optional<uint64_t> busy_since_;
+};
+
+void PolicyFileWatcher::wake_keep_job() {
+  if (!keep_job_started_.exchange(true)) {
+    maintenance_.add([this] { return std::make_unique<KeepJob>(*this); });
+    return;
+  }
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written =
+      ::write(keep_wake_.load(std::memory_order_acquire), &one, sizeof(one));
+}
+
 void PolicyFileWatcher::keep(const Files& files) {
   if (!keeping_) return;
-  const LastGood last(base::store_folder(mode_.state_dir), mode_.config);
-  const Status status = last.keep(files);
-  if (status.ok()) return;
-  // The runtime works without it, so this is logged only once.
-  keeping_ = false;
-  log_.announce(Level::warning, "policy.not_kept", std::string(status.message()));
+  unkept_.with([&](Unkept& unkept) { unkept.files = files; });
+  if (!keep_pending()) wake_keep_job();
+}
+
+bool PolicyFileWatcher::keep_pending() {
+  Status failure;
+  const bool busy = unkept_.with([&](Unkept& unkept) {
+    if (!unkept.files) return false;
+    const LastGood last(base::store_folder(mode_.state_dir), mode_.config);
+    const auto kept = last.keep(*unkept.files);
+    if (kept && *kept == LastGood::Kept::busy) return true;
+    unkept.files.reset();
+    if (kept) unkept.told = false;
+    if (!kept) failure = kept.error();
+    return false;
+  });
+  if (!failure.ok()) tell_not_kept(failure.message());
+  return !busy;
+}
+
+void PolicyFileWatcher::tell_not_kept(std::string_view why) {
+  const bool told = unkept_.with([](Unkept& unkept) { return std::exchange(unkept.told, true); });
+  // The runtime works without stored files, so repeated failures are logged only once.
+  if (!told) log_.announce(Level::warning, "policy.not_kept", std::string(why));
 }
 
 Status PolicyFileWatcher::load(const Files& files, std::string name, std::string origin) {

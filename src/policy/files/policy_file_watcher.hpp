@@ -1,7 +1,11 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <opmux/options.hpp>
@@ -69,10 +73,16 @@ Result<Mode> mode_of(const SourceOptions& options, const Environment& environmen
 Result<std::string> find_platform(const std::string& named, const std::string& installed);
 
 /// The policy files of a runtime. They are read at start, stored as last known good once they are
-/// in force, and watched for changes. Thread-safe once started.
+/// in force, and watched for changes. If another process holds the lock of the stored files, a job
+/// of the maintenance tries again every kKeepAgainNs until the files are stored. Thread-safe once
+/// started.
 class PolicyFileWatcher {
  public:
   using Files = std::vector<FileText>;
+  static constexpr uint64_t kKeepAgainNs = 100'000'000;
+  /// If the lock is busy for this long, the event "policy.not_kept" is logged once.
+  static constexpr uint64_t kBusyForLongNs = 10'000'000'000;
+
   /// All of them must outlive the watcher.
   PolicyFileWatcher(PolicyStore& store, base::Maintenance& maintenance, const base::EventLog& log,
                     const registry::SnapshotSource& registry)
@@ -96,7 +106,20 @@ class PolicyFileWatcher {
   Status read_platform();
   Status read_config(bool last_known_good);
   Status take_last_good(const Status& why);
+  class KeepJob;
+  /// Files in force that are not stored yet.
+  struct Unkept {
+    std::optional<Files> files;
+    bool told = false;  ///< a failure was logged, and no files were stored since
+  };
+  /// Stores the files as last known good, now or by a job. A failure is logged once; the next files
+  /// are tried again.
   void keep(const Files& files);
+  /// Tries to store the files in `unkept_`. False if the lock is busy.
+  bool keep_pending();
+  void tell_not_kept(std::string_view why);
+  /// Lets the job run. Starts it at the first call.
+  void wake_keep_job();
   void reload(Result<Files> files);
   void remember(const Files& files);
 
@@ -108,6 +131,9 @@ class PolicyFileWatcher {
   bool looking_ = false, keeping_ = true;
   /// Last contents read, for the watch that a forked child creates.
   base::Published<Files> seen_;
+  base::ForkGuarded<Unkept> unkept_;
+  std::atomic<bool> keep_job_started_{false};
+  std::atomic<int> keep_wake_{-1};  ///< eventfd of the job in this process
 };
 
 }  // namespace opmux::policy

@@ -15,10 +15,10 @@ TEST(LastGood, returns_the_policy_stored_for_the_same_path) {
   const LastGood kept(folder.at("store"), "policy.yaml"), other(folder.at("store"), "other.yaml");
   EXPECT_EQ(kept.read().error().reason(), "config.last_good");
   const std::vector<FileText> files{{"a.yaml", "opmux: 1\n\n3 x\n"}, {"b b.yaml", ""}};
-  ASSERT_TRUE(kept.keep(files).ok());
+  ASSERT_EQ(kept.keep(files).value(), LastGood::Kept::yes);
   EXPECT_EQ(kept.read().value(), files);
   EXPECT_FALSE(other.read());
-  ASSERT_TRUE(kept.keep({{"a.yaml", "new"}}).ok());
+  ASSERT_TRUE(kept.keep({{"a.yaml", "new"}}));
   EXPECT_EQ(kept.read().value(), (std::vector<FileText>{{"a.yaml", "new"}}));
   struct stat made{};
   ASSERT_EQ(::stat(folder.at("store").c_str(), &made), 0);
@@ -28,7 +28,7 @@ TEST(LastGood, returns_the_policy_stored_for_the_same_path) {
 TEST(LastGood, refuses_a_damaged_file) {
   const TemporaryFolder folder;
   const LastGood kept(folder.at("store"), "policy.yaml");
-  ASSERT_TRUE(kept.keep({{"a.yaml", "text"}}).ok());
+  ASSERT_TRUE(kept.keep({{"a.yaml", "text"}}));
   ASSERT_TRUE(kept.read());
   std::string bytes = read_policy_file(kept.path()).value().text;
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -45,9 +45,10 @@ TEST(LastGood, keeps_nothing_in_a_folder_that_others_can_write) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder.at("store"));
   ::chmod(folder.at("store").c_str(), 0770);
-  const Status status = LastGood(folder.at("store"), "policy.yaml").keep({{"a.yaml", "text"}});
+  const Status status =
+      LastGood(folder.at("store"), "policy.yaml").keep({{"a.yaml", "text"}}).error();
   EXPECT_NE(status.message().find("mode 0700"), std::string_view::npos);
-  EXPECT_FALSE(LastGood("", "policy.yaml").keep({{"a.yaml", "text"}}).ok());
+  EXPECT_FALSE(LastGood("", "policy.yaml").keep({{"a.yaml", "text"}}));
 }
 
 }  // namespace
