@@ -62,7 +62,8 @@ struct Options {
   RecordOptions record = {};
 };
 
-/// Counters of one implementation, summed over all threads. Made by Runtime::stats().
+/// Counters of one implementation, summed over all threads. Made by Runtime::stats(). No counter is
+/// smaller than in an earlier result, except `packed_bytes`.
 ///
 ///   for (const opmux::CallStats& stats : runtime.stats()) {
 ///     std::cout << stats.implementation << " " << stats.calls << " calls\n";

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <ctime>
 #include <mutex>
-#include <unordered_map>
 
 #include "dispatch/plan/bound_plan.hpp"
 #include "dispatch/plan/cached_plan.hpp"
@@ -380,56 +379,58 @@ Status Engine::wait_for_retired() {
 
 namespace {
 
-using ThreadCounts = std::unordered_map<const ImplementationCounters*, uint64_t>;
-
-/// Adds the call counts of one thread's plans. Reads under the sequence lock `moving`: retries if
-/// the thread moved a count to its implementation meanwhile. The caller holds the list's lock, so
-/// the plans stay alive.
-void add_thread_counts(const ThreadBlock& block, ThreadCounts& counts) {
-  ThreadCounts mine;
-  uint32_t before = 0;
-  do {
-    mine.clear();
-    before = block.moving.load(std::memory_order_acquire);
-    const CachedPlan* plan = block.all_plans.load(std::memory_order_acquire);
-    for (; plan != nullptr; plan = plan->next_of_thread) {
-      mine[plan->counted_for.load(std::memory_order_acquire)] +=
-          plan->calls.load(std::memory_order_relaxed);
-    }
-    std::atomic_thread_fence(std::memory_order_acquire);
-  } while ((before & 1) != 0 || before != block.moving.load(std::memory_order_relaxed));
-  for (const auto& [counters, calls] : mine) counts[counters] += calls;
-}
-
-void add_plan_counts(BoundPlanState& plan, ThreadCounts& counts) {
-  const std::lock_guard lock(plan.counting);
-  if (plan.counts_for == nullptr) return;
-  counts[plan.counts_for] += plan.hot.load_calls();
+/// Adds the calls that a thread counted to `calls_elsewhere` of their implementations. The caller
+/// holds the lock of ThreadList, so that the block and its plans stay alive.
+void add_thread_counts(ThreadBlock& block) {
+  const std::lock_guard lock(block.counting);
+  for (const KeptCount& kept : block.kept_counts) {
+    if (const auto owner = kept.owner.lock()) owner->calls_elsewhere += kept.calls;
+  }
+  const CachedPlan* plan = block.all_plans.load(std::memory_order_acquire);
+  for (; plan != nullptr; plan = plan->next_of_thread) {
+    if (plan->counters == nullptr) continue;
+    plan->counters->calls_elsewhere += plan->calls.load(std::memory_order_relaxed);
+  }
 }
 
 }  // namespace
 
 std::vector<ImplementationStats> Engine::stats() {
-  std::unordered_map<const ImplementationCounters*, uint64_t> in_threads;
-  for_each_thread([&](ThreadBlock& block) { add_thread_counts(block, in_threads); });
-  const auto plans = with_published([&](Published& published) { return live_plans(published); });
-  for (const auto& plan : plans) add_plan_counts(*plan, in_threads);
-  return with_published([&](Published& published) {
-    std::vector<ImplementationStats> all;
+  // Declared first, because destroying a bound plan's state may call vendor code, which must not
+  // happen under a lock.
+  std::vector<std::shared_ptr<BoundPlanState>> plans;
+  std::vector<ImplementationStats> all;
+  with_published([&](Published& published) {
+    plans = live_plans(published);
+    for (const auto& [number, named] : published.states) all.push_back({.id = named.first});
+    // No count moves while this lock is held, so each call is found in exactly one place, and no
+    // sum is smaller than in an earlier result.
+    const auto lock = ThreadList::instance().lock();
+    for (const auto& [number, named] : published.states)
+      named.second->counters->calls_elsewhere = 0;
+    ThreadList::instance().visit_locked(add_thread_counts);
+    for (const auto& plan : plans) {
+      if (plan->counts_for != nullptr) plan->counts_for->calls_elsewhere += plan->hot.load_calls();
+    }
+    auto next = all.begin();
     for (const auto& [number, named] : published.states) {
       const ImplementationCounters& c = *named.second->counters;
       const auto load = [](const std::atomic<uint64_t>& n) {
         return n.load(std::memory_order_relaxed);
       };
-      const auto threads = in_threads.find(&c);
-      all.push_back({named.first,
-                     load(c.calls) + (threads == in_threads.end() ? 0 : threads->second),
-                     load(c.declined), load(c.failed), load(c.resource), load(c.invalid_argument),
-                     load(c.device_lost), load(c.stood_in), load(c.packed_bytes)});
+      next->calls = load(c.calls) + c.calls_elsewhere;
+      next->declined = load(c.declined);
+      next->failed = load(c.failed);
+      next->resource = load(c.resource);
+      next->invalid_argument = load(c.invalid_argument);
+      next->device_lost = load(c.device_lost);
+      next->stood_in = load(c.stood_in);
+      next->packed_bytes = load(c.packed_bytes);
+      ++next;
     }
-    std::ranges::sort(all, {}, &ImplementationStats::id);
-    return all;
   });
+  std::ranges::sort(all, {}, &ImplementationStats::id);
+  return all;
 }
 
 size_t Engine::retired_waiting() {

@@ -46,7 +46,7 @@ struct Grouped {
   }
 };
 
-struct PackLifetimes : testing::Test {
+struct PackOptionsLifetime : testing::Test {
   void implement(std::optional<std::vector<FactRef>> reads = {}, bool with_workspace = false) {
     held = stage.runtime
                .implement({.id = "scale/packing.one",
@@ -75,7 +75,7 @@ struct PackLifetimes : testing::Test {
   Rows t, other;
 };
 
-TEST_F(PackLifetimes, a_copy_is_used_for_the_options_that_it_was_made_for) {
+TEST_F(PackOptionsLifetime, a_copy_is_used_for_the_options_that_it_was_made_for) {
   implement();
   const Constant w = stage.runtime.constant(t.w).value();
   for (int i = 0; i < 3; ++i) {
@@ -86,7 +86,7 @@ TEST_F(PackLifetimes, a_copy_is_used_for_the_options_that_it_was_made_for) {
   EXPECT_EQ(stage.stats("scale/packing.one").calls, 12u);
 }
 
-TEST_F(PackLifetimes, a_bound_plan_takes_the_copy_for_its_options) {
+TEST_F(PackOptionsLifetime, a_bound_plan_takes_the_copy_for_its_options) {
   implement();
   const Constant w = stage.runtime.constant(t.w).value();
   Plan plan = op.bind(t.y, t.x, w, 32, 0).value();
@@ -97,7 +97,7 @@ TEST_F(PackLifetimes, a_bound_plan_takes_the_copy_for_its_options) {
   EXPECT_EQ(grouped.creates, 3);
 }
 
-TEST_F(PackLifetimes, scalars_that_create_does_not_read_share_a_copy_and_are_hidden_from_it) {
+TEST_F(PackOptionsLifetime, scalars_that_create_does_not_read_share_a_copy_and_are_hidden_from_it) {
   implement({{{OPMUX_FACT_SCALAR, "group"}}});
   const Constant w = stage.runtime.constant(t.w).value();
   for (int mode = 0; mode < 40; ++mode)
@@ -106,14 +106,14 @@ TEST_F(PackLifetimes, scalars_that_create_does_not_read_share_a_copy_and_are_hid
   EXPECT_EQ(grouped.seen.mode_tag, uint32_t{OPMUX_ARG_NONE});
 }
 
-TEST_F(PackLifetimes, an_empty_list_of_reads_gives_one_copy) {
+TEST_F(PackOptionsLifetime, an_empty_list_of_reads_gives_one_copy) {
   implement({std::vector<FactRef>()});
   const Constant w = stage.runtime.constant(t.w).value();
   for (const int group : {32, 64, 128}) EXPECT_EQ(group_of_call(w, group), 0);
   EXPECT_EQ(grouped.creates, 1);
 }
 
-TEST_F(PackLifetimes, reads_of_create_are_scalars) {
+TEST_F(PackOptionsLifetime, reads_of_create_are_scalars) {
   for (const FactRef& fact :
        {FactRef{OPMUX_FACT_DIM, "H"}, FactRef{OPMUX_FACT_SCALAR, "no_such"}}) {
     const auto refused = stage.runtime.implement({.id = "scale/packing.two",
@@ -124,7 +124,7 @@ TEST_F(PackLifetimes, reads_of_create_are_scalars) {
   }
 }
 
-TEST_F(PackLifetimes, the_oldest_copy_goes_when_there_are_too_many_options) {
+TEST_F(PackOptionsLifetime, the_oldest_copy_goes_when_there_are_too_many_options) {
   implement();
   const Constant w = stage.runtime.constant(t.w).value();
   constexpr int kMost = dispatch::PackedConstant::kMostOptions;
@@ -137,7 +137,7 @@ TEST_F(PackLifetimes, the_oldest_copy_goes_when_there_are_too_many_options) {
   EXPECT_EQ(grouped.destroys, 2 * kMost);
 }
 
-TEST_F(PackLifetimes, the_workspace_is_asked_for_again_with_another_copy) {
+TEST_F(PackOptionsLifetime, the_workspace_is_asked_for_again_with_another_copy) {
   implement({}, true);
   t.weight[0] = 64, other.weight[0] = 4096;
   const Constant a = stage.runtime.constant(t.w).value(),

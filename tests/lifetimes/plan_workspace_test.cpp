@@ -30,7 +30,7 @@ struct Scratch {
   KernelFunctions functions() { return {.user_data = this, .run = run, .workspace = workspace}; }
 };
 
-struct WorkspaceLifetimes : testing::Test {
+struct WorkspaceLifetime : testing::Test {
   void implement(std::function<uint64_t(const opmux_call&)> bytes) {
     scratch.bytes = std::move(bytes);
     held = stage.runtime
@@ -60,7 +60,7 @@ uint64_t by_splits(const opmux_call& call) {
   return static_cast<uint64_t>(call.args[2].value.i64) * 4096;
 }
 
-TEST_F(WorkspaceLifetimes, is_as_large_as_the_scalars_of_each_call_ask) {
+TEST_F(WorkspaceLifetime, is_as_large_as_the_scalars_of_each_call_ask) {
   implement(by_splits);
   for (const int splits : {1, 1, 64, 1, 16, 64, 0, 2}) {
     EXPECT_EQ(call(splits), static_cast<uint64_t>(splits) * 4096);
@@ -69,7 +69,7 @@ TEST_F(WorkspaceLifetimes, is_as_large_as_the_scalars_of_each_call_ask) {
   EXPECT_EQ(stage.stats("split/acme.v1").calls, 8u);
 }
 
-TEST_F(WorkspaceLifetimes, is_asked_for_once_while_nothing_changes) {
+TEST_F(WorkspaceLifetime, is_asked_for_once_while_nothing_changes) {
   implement(by_splits);
   call(4);
   const int before = scratch.asked;
@@ -79,7 +79,7 @@ TEST_F(WorkspaceLifetimes, is_asked_for_once_while_nothing_changes) {
   EXPECT_EQ(scratch.asked, before + 1) << "it could have read the scale";
 }
 
-TEST_F(WorkspaceLifetimes, follows_a_float_a_left_out_scalar_and_options) {
+TEST_F(WorkspaceLifetime, follows_a_float_a_left_out_scalar_and_options) {
   implement([](const opmux_call& call) {
     return static_cast<uint64_t>(call.args[3].value.f64 * 100) + call.tag +
            static_cast<uint64_t>(call.max_threads) * 1000;
@@ -99,7 +99,7 @@ TEST_F(WorkspaceLifetimes, follows_a_float_a_left_out_scalar_and_options) {
   }
 }
 
-TEST_F(WorkspaceLifetimes, follows_the_alignment_of_a_tensor) {
+TEST_F(WorkspaceLifetime, follows_the_alignment_of_a_tensor) {
   implement([](const opmux_call& call) -> uint64_t {
     const auto address = reinterpret_cast<uintptr_t>(call.args[1].value.tensor->data);
     return address % 64 == 0 ? 64 : 128;
@@ -113,7 +113,7 @@ TEST_F(WorkspaceLifetimes, follows_the_alignment_of_a_tensor) {
   }
 }
 
-TEST_F(WorkspaceLifetimes, a_bound_plan_asks_again_too) {
+TEST_F(WorkspaceLifetime, a_bound_plan_asks_again_too) {
   implement(by_splits);
   Plan plan = op.bind(t.y, t.x, 1, 1.0).value();
   EXPECT_EQ(plan.implementation(), "split/acme.v1");
@@ -127,7 +127,7 @@ TEST_F(WorkspaceLifetimes, a_bound_plan_asks_again_too) {
   EXPECT_EQ(scratch.runs, 7);
 }
 
-TEST_F(WorkspaceLifetimes, without_memory_on_a_warm_call_the_next_candidate_runs) {
+TEST_F(WorkspaceLifetime, without_memory_on_a_warm_call_the_next_candidate_runs) {
   implement([](const opmux_call& call) -> uint64_t {
     return call.args[2].value.i64 == 9 ? uint64_t{1} << 50 : 64;
   });
@@ -164,7 +164,7 @@ struct Shown {
   }
 };
 
-TEST(PreparedLifetimes, a_state_without_declared_reads_is_used_for_its_tag_and_scalars_only) {
+TEST(PreparedTagLifetime, a_state_without_declared_reads_is_used_for_its_tag_and_scalars_only) {
   int plans = 0;
   Stage stage;
   const Operator op = stage.define("copy(out Tensor y[..., H], Tensor x[..., H], int n = 0)");

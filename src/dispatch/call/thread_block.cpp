@@ -40,7 +40,6 @@ void leave(ThreadBlock* block) {
   }
   for (CachedPlan* plan = block->all_plans.load(); plan != nullptr;) {
     CachedPlan* next = plan->next_of_thread;
-    plan->count_for(nullptr);
     plan->~CachedPlan();
     plan = next;
   }
@@ -97,6 +96,24 @@ uint64_t ThreadBlock::finished_calls() const {
     sum += plan->calls.load(std::memory_order_acquire);
   }
   return sum;
+}
+
+void ThreadBlock::keep_count(const std::shared_ptr<ImplementationCounters>& counters,
+                             uint64_t calls) {
+  if (calls == 0) return;
+  const auto place = [&] {
+    return std::ranges::lower_bound(kept_counts, counters.get(), {}, &KeptCount::counters);
+  };
+  auto at = place();
+  if (at != kept_counts.end() && at->counters == counters.get()) {
+    at->calls += calls;
+    return;
+  }
+  if (kept_counts.size() == kept_counts.capacity()) {
+    std::erase_if(kept_counts, [](const KeptCount& kept) { return kept.owner.expired(); });
+    at = place();
+  }
+  kept_counts.insert(at, {counters.get(), counters, calls});
 }
 
 uint64_t ThreadBlock::new_layouts() {
@@ -190,11 +207,18 @@ void ThreadList::add(ThreadBlock* block) {
 }
 
 void ThreadList::remove(ThreadBlock* block) {
-  mutex_.lock();
+  const std::lock_guard lock(mutex_);
   ThreadBlock** at = &first_;
   while (*at != nullptr && *at != block) at = &(*at)->next;
   if (*at == block) *at = block->next;
-  mutex_.unlock();
+  const auto add = [](ImplementationCounters* counters, uint64_t calls) {
+    if (counters != nullptr) counters->calls.fetch_add(calls, std::memory_order_relaxed);
+  };
+  for (const KeptCount& kept : block->kept_counts) add(kept.owner.lock().get(), kept.calls);
+  const CachedPlan* plan = block->all_plans.load(std::memory_order_relaxed);
+  for (; plan != nullptr; plan = plan->next_of_thread) {
+    add(plan->counters.get(), plan->calls.load(std::memory_order_relaxed));
+  }
 }
 
 void ThreadList::keep_only(ThreadBlock* survivor) {

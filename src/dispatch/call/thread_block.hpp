@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include <opmux/detail/hot_plan.hpp>
@@ -14,6 +15,15 @@ namespace opmux::dispatch {
 
 struct Evaluation;
 struct CachedPlan;
+struct ImplementationCounters;
+
+/// Calls that a thread made of one implementation.
+struct KeptCount {
+  /// Identifies the implementation. The address is not reused while `owner` exists.
+  const ImplementationCounters* counters;
+  std::weak_ptr<ImplementationCounters> owner;  ///< weak, so that a withdrawn one can be freed
+  uint64_t calls;
+};
 
 /// Maximum nesting of operator calls in one thread; one hazard slot per level.
 inline constexpr uint32_t kMaxDepth = crash::kMarkLevels;
@@ -46,7 +56,12 @@ inline constexpr uint64_t kBoundBit = uint64_t{1} << 62;
 /// move only while the thread has no call in flight. A bound plan may keep using an earlier
 /// HazardSlot, so scans cover all of `places`.
 ///
-/// Owned by its thread; other threads read the hazard slots, `places`, `all_plans` and `moving`.
+/// Calls are counted in the plans (CachedPlan::calls), without a lock. When a plan is reused for
+/// another implementation, its count moves to `kept_counts` under `counting`; when the thread ends,
+/// all its counts move to the implementations under the lock of ThreadList. Engine::stats() holds
+/// the lock of ThreadList, and `counting` while it reads a thread, so it sees each call once.
+///
+/// Owned by its thread; other threads read the hazard slots, `places`, `all_plans` and the counts.
 struct alignas(64) ThreadBlock {
   // Accessed by the owner on every call.
   uint64_t context = 0;           ///< scope serial << 32 | ambient bits
@@ -71,8 +86,10 @@ struct alignas(64) ThreadBlock {
 
   /// List of all plans this thread has allocated; Engine::stats() reads their counters.
   std::atomic<CachedPlan*> all_plans{nullptr};
-  /// Sequence lock for the counters: odd while a plan's count moves to its implementation.
-  std::atomic<uint32_t> moving{0};
+  /// Held while a plan starts to count for another implementation, and while counts are read.
+  base::ForkMutex counting;
+  /// Calls that the plans counted before they were reused, sorted by `counters`.
+  std::vector<KeptCount> kept_counts;
 
   ThreadBlock* next = nullptr;  ///< next block in ThreadList
 
@@ -86,6 +103,9 @@ struct alignas(64) ThreadBlock {
   uint64_t finished_calls() const;
   /// Returns the first of four consecutive layout numbers, unique in the process; a multiple of 4.
   uint64_t new_layouts();
+  /// Adds calls to `kept_counts`. The caller holds `counting`. Before the list grows it drops the
+  /// counts of implementations that no longer exist.
+  void keep_count(const std::shared_ptr<ImplementationCounters>& counters, uint64_t calls);
   /// Ends protection at this level. The release orders all reads of the call before the store.
   void clear(uint32_t depth) { marks[depth].store(0, std::memory_order_release); }
 };
@@ -119,13 +139,17 @@ class ThreadList {
  public:
   static ThreadList& instance();
   void add(ThreadBlock* block);
+  /// Removes a block and adds its counts to those of the implementations, in one step under the
+  /// lock.
   void remove(ThreadBlock* block);
 
+  /// Locks the list. Code that moves counts of calls from a thread or a bound plan to an
+  /// implementation holds this lock.
+  [[nodiscard]] std::unique_lock<base::ForkMutex> lock() { return std::unique_lock(mutex_); }
+  /// Visits all blocks. The caller holds lock().
   template <class Visit>
-  void visit(Visit&& visitor) {
-    mutex_.lock();
+  void visit_locked(Visit&& visitor) {
     for (ThreadBlock* block = first_; block != nullptr; block = block->next) visitor(*block);
-    mutex_.unlock();
   }
 
   /// Drops all other threads from the list in a forked child, where only the calling thread exists.
@@ -138,7 +162,8 @@ class ThreadList {
 
 template <class Visit>
 void for_each_thread(Visit&& visit) {
-  ThreadList::instance().visit(std::forward<Visit>(visit));
+  const auto lock = ThreadList::instance().lock();
+  ThreadList::instance().visit_locked(std::forward<Visit>(visit));
 }
 
 /// Issues a full memory barrier in every running thread of the process. Stores that this thread

@@ -18,13 +18,18 @@ namespace opmux::dispatch {
 
 inline constexpr size_t kMaxGuardFacts = 48;
 
-/// Outcome counters of one implementation. Calls on the fast path are counted per thread and added
-/// here later.
+/// Outcome counters of one implementation. `calls` lacks the calls that living threads and bound
+/// plans have counted. A thread that ends and a bound plan that is destroyed add theirs under the
+/// lock of ThreadList, so that Engine::stats(), which holds it too, finds each call in exactly one
+/// place.
 struct ImplementationCounters {
   std::atomic<uint64_t> calls{0}, declined{0}, failed{0}, resource{0}, invalid_argument{0},
       device_lost{0}, stood_in{0},  ///< successful runs as a fallback
       refused{0},                   ///< decisions that refused it, and calls its breaker rejected
       packed_bytes{0};              ///< current size of its packed constants
+  /// Sum over living threads and bound plans, calculated by each Engine::stats(). Guarded by the
+  /// lock of ThreadList.
+  uint64_t calls_elsewhere = 0;
 };
 
 /// The facts that a plan's guard compares, in addition to devices, ranks, element types and

@@ -125,7 +125,7 @@ Result<std::unique_ptr<BoundPlan>> BoundPlan::bind(OperatorSlot& slot, const Cal
 
 BoundPlan::~BoundPlan() {
   if (control_ == nullptr) return;
-  const std::lock_guard lock(control_->counting);
+  const auto lock = ThreadList::instance().lock();
   control_->counts_for = nullptr;
   guarded_.counters->calls.fetch_add(control_->hot.load_calls(), std::memory_order_relaxed);
 }

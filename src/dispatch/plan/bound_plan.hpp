@@ -40,8 +40,9 @@ struct BoundPlanState {
   std::atomic<uint64_t> considered{0};  ///< serial of the CompiledOperator evaluated last
   PlanList::Place* place = nullptr;     ///< entry in the list of fork-sensitive plans; may be null
 
-  base::ForkMutex counting;  ///< held while `hot.calls` is read or added to the counters
-  const ImplementationCounters* counts_for = nullptr;  ///< null once `hot.calls` was added to them
+  /// The counters that `hot.calls` belongs to; null once it was added to them. Guarded by the lock
+  /// of ThreadList.
+  ImplementationCounters* counts_for = nullptr;
 
   // The example arguments, owned.
   schema::Arguments arguments;

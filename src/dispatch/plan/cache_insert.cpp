@@ -154,9 +154,7 @@ void install(ThreadBlock& block, OperatorSlot& slot, CompiledOperator& state,
   CachedPlan& plan = place_in_line(block, slot);
   plan.epoch = 0;
   if (auto room = make_room(plan, schema)) block.memory.push_back(std::move(room));
-  block.moving.fetch_add(1, std::memory_order_acq_rel);
-  plan.count_for(what.plan->candidate->counters);
-  block.moving.fetch_add(1, std::memory_order_acq_rel);
+  plan.count_for(what.plan->candidate->counters, block);
   plan.declines = &state.declines();
   plan.slot = &slot;
   fill_plan(plan, schema, state.checks_for(*what.arguments), what);

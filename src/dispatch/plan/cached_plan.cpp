@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <mutex>
 
+#include "dispatch/call/thread_block.hpp"
 #include "dispatch/decide/decision_cache.hpp"
 #include "dispatch/decide/raw_facts.hpp"
 #include "dispatch/plan/packed_constant.hpp"
@@ -192,10 +194,11 @@ void CachedPlan::get_arguments(ArgValue* values) const {
     std::memcpy(&values[i], &args[i].value, sizeof(ArgValue));
 }
 
-void CachedPlan::count_for(std::shared_ptr<ImplementationCounters> next) {
-  const uint64_t counted = calls.exchange(0, std::memory_order_relaxed);
-  if (counters != nullptr) counters->calls.fetch_add(counted, std::memory_order_relaxed);
-  counted_for.store(next.get(), std::memory_order_release);
+void CachedPlan::count_for(std::shared_ptr<ImplementationCounters> next, ThreadBlock& owner) {
+  if (next == counters) return;
+  const std::lock_guard lock(owner.counting);
+  if (counters != nullptr) owner.keep_count(counters, calls.load(std::memory_order_relaxed));
+  calls.store(0, std::memory_order_relaxed);
   counters = std::move(next);
 }
 

@@ -20,6 +20,7 @@ namespace opmux::dispatch {
 
 class DecisionCache;
 struct OperatorSlot;
+struct ThreadBlock;
 
 /// How a plan compares tensors with those of the last call: in two or four words per shape, or by
 /// the general path (ranks above 4, or guards on scalars, alignment or aliasing).
@@ -43,10 +44,10 @@ struct PlanWorkspace {
 /// A cached plan: the guard that says which calls it is valid for, and the call frame that each
 /// call fills in. Threads cache up to four per operator; a BoundPlan contains one.
 ///
-/// Used by one thread at a time. Other threads read only `calls`, `counted_for` and
-/// `next_of_thread`. Pointers into the CompiledOperator (`checks`, `plan`, `space`, `declines`) may
-/// be followed only after the epoch was compared under a mark, because the state may otherwise be
-/// freed. A BoundPlan owns these objects or pins them instead.
+/// Used by one thread at a time. Other threads read only `calls`, `counters` and `next_of_thread`.
+/// Pointers into the CompiledOperator (`checks`, `plan`, `space`, `declines`) may be followed only
+/// after the epoch was compared under a mark, because the state may otherwise be freed. A BoundPlan
+/// owns these objects or pins them instead.
 ///
 /// Fields are in the order in which a call touches them.
 struct alignas(64) CachedPlan {
@@ -98,9 +99,9 @@ struct alignas(64) CachedPlan {
   uint32_t aliases = 0;  ///< bit i: argument i starts where its `alias_of` argument does
   uint16_t room_for_args = 0, room_for_tensors = 0;  ///< capacities of `args` and `exact`
 
+  /// The counters that `calls` belongs to. In a plan of a thread the pointer changes only under
+  /// ThreadBlock::counting.
   std::shared_ptr<ImplementationCounters> counters;
-  /// Same as `counters`, for Engine::stats() in other threads.
-  std::atomic<const ImplementationCounters*> counted_for{nullptr};
   CachedPlan* next_of_line = nullptr;    ///< ring of the plans of one operator in one thread
   CachedPlan* next_of_thread = nullptr;  ///< next in ThreadBlock::all_plans
 
@@ -173,9 +174,9 @@ struct alignas(64) CachedPlan {
     // Release: a writer that sees the count of a finished call may free what that call used.
     calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
-  /// Adds the plan's call count to its implementation's counters and starts counting for `next`.
-  /// The caller holds the sequence lock ThreadBlock::moving if other threads may read the counts.
-  void count_for(std::shared_ptr<ImplementationCounters> next);
+  /// Starts counting for `next`. Calls that were counted for another implementation move to
+  /// `owner.kept_counts`; `owner` is the block of the thread that the plan belongs to.
+  void count_for(std::shared_ptr<ImplementationCounters> next, ThreadBlock& owner);
 
   /// Compares one tensor with its words in `exact`; all zero if they are equal.
   template <int kWords>

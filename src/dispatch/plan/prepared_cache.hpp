@@ -51,9 +51,9 @@ struct PreparedKey {
 };
 
 /// Builds the key of a call: the facts in `plan_reads` or, without a list, everything that plan()
-/// is shown, which is all of the arguments, the tag and whether threads are lent. Always part of it:
-/// the number of threads, whether the call has a packed instance, and the thread, if the
-/// implementation is serial.
+/// is shown, which is all of the arguments, the tag and whether threads are lent. It always has the
+/// number of threads, whether the call has a packed instance, and the thread, if the implementation
+/// is serial.
 PreparedKey prepared_key(const registry::ImplementationRecord& implementation,
                          const schema::Signature& signature, const opmux_call& call);
 
