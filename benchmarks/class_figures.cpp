@@ -1,3 +1,5 @@
+#include <atomic>
+
 #include "figure_groups.hpp"
 #include "processor.hpp"
 
@@ -110,6 +112,122 @@ Figure cold_decision(int rounds, int rules, double limit, const char* name) {
   return {name, median(medians) / 1000, limit, "us"};
 }
 
+/// One operator of ten tensors and scalars with one implementation.
+struct TenArguments {
+  TenArguments() : runtime(Runtime::create({.environment = {{}}, .backends = false}).value()) {
+    must(runtime.define(
+        "ten(out Tensor y[N, H], Tensor x[N, H], Tensor w[H], Tensor? a[H], Tensor? b[H], "
+        "Tensor? c[H], Tensor? d[H], int m = 1, float eps = 1e-6, bool flag = false)"));
+    held.push_back(
+        runtime
+            .implement({.id = "ten/bench.one", .kind = Kind::default_, .kernel = {.run = nothing}})
+            .value());
+  }
+  Operator op() const { return runtime.op("ten").value(); }
+
+  Runtime runtime;
+  std::vector<Registration> held;
+};
+
+struct Limit {
+  std::string name;
+  double times;
+};
+
+/// The time of calls of one operator relative to those of another, with the same shapes in turn.
+Figure against(int rounds, const Operator& without, const Operator& with,
+               const std::vector<Tensors>& shapes, const Limit& limit) {
+  std::vector<Subject> subjects;
+  for (const Operator* op : {&without, &with}) {
+    subjects.push_back({limit.name, [op, &shapes](int count) {
+                          size_t at = 0;
+                          for (int i = 0; i < count; ++i) {
+                            const Tensors& t = shapes[at];
+                            at = at + 1 < shapes.size() ? at + 1 : 0;
+                            must((*op)(t.y, t.x, t.w));
+                          }
+                        }});
+  }
+  measure(subjects, rounds);
+  return {limit.name, subjects[1].ns() / subjects[0].ns(), limit.times, "x"};
+}
+
+const std::vector<Tensors>& few_shapes() {
+  static const std::vector<Tensors> shapes{{8, 64}, {9, 64}, {11, 64}};
+  return shapes;
+}
+
+/// Calls of an operator for which another implementation has a verifier, which is asked once for
+/// each class, against calls without it.
+Figure verifier(int rounds) {
+  const TenArguments plain;
+  TenArguments verified;
+  std::atomic<int> asked{0};
+  verified.held.push_back(verified.runtime
+                              .implement({.id = "ten/bench.other",
+                                          .kind = Kind::default_,
+                                          .priority = 1,
+                                          .kernel = {.run = nothing},
+                                          .verify = [&](const Facts&) { return ++asked, ""; }})
+                              .value());
+  Figure figure = against(rounds, plain.op(), verified.op(), few_shapes(),
+                          {"handle, verifier of another implementation, against none", 1.2});
+  if (asked > 1) figure.value = 1e9;
+  figure.note = "asked " + std::to_string(asked) + " times";
+  return figure;
+}
+
+int32_t decline_three_columns(void*, const opmux_call* call) {
+  return call->args[0].value.tensor->shape[1] == 3 ? OPMUX_DECLINED : OPMUX_OK;
+}
+
+/// An operator whose first implementation declines one shape.
+struct Declining {
+  Declining() : runtime(Runtime::create({.environment = {{}}, .backends = false}).value()) {
+    must(runtime.define("copy(out Tensor y[N, H], Tensor x[N, H], Tensor w[H])"));
+    add("copy/bench.first", 2, decline_three_columns);
+    add("copy/bench.second", 1, nothing);
+  }
+  void add(const char* id, int priority, int32_t (*run)(void*, const opmux_call*)) {
+    held.push_back(
+        runtime
+            .implement(
+                {.id = id, .kind = Kind::default_, .priority = priority, .kernel = {.run = run}})
+            .value());
+  }
+  Operator op() const { return runtime.op("copy").value(); }
+
+  Runtime runtime;
+  std::vector<Registration> held;
+};
+
+/// Calls of a few shapes of an operator with 10,000 rules that compare a dimension with different
+/// numbers, against calls without rules.
+Figure equality_rules(int rounds) {
+  const Declining without;
+  Declining with;
+  Policy policy;
+  for (int i = 0; i < 10'000; ++i) {
+    policy.rules.push_back({.op = "copy",
+                            .when = Condition::dim("N", Compare::equal, 3 * i + 10),
+                            .boost = {{"copy/bench.first", 1.0, 1}}});
+  }
+  must(with.runtime.set_policy(policy));
+  return against(rounds, without.op(), with.op(), few_shapes(),
+                 {"handle, 10,000 rules about a dimension, against none", 1.2});
+}
+
+/// Calls of a hundred shapes in turn where another shape was declined, against where none was.
+Figure declined_shape(int rounds) {
+  const Declining without, with;
+  std::vector<Tensors> shapes;
+  for (int64_t i = 1; i <= 100; ++i) shapes.emplace_back(8, 16 * i);
+  const Tensors declined(8, 3);
+  must(with.op()(declined.y, declined.x, declined.w));
+  return against(rounds, without.op(), with.op(), shapes,
+                 {"handle, 100 shapes where another was declined, against none", 1.1});
+}
+
 }  // namespace
 
 std::vector<Figure> class_figures(int rounds) {
@@ -117,7 +235,10 @@ std::vector<Figure> class_figures(int rounds) {
           cold_decision(rounds, 1000, limit_by_forwarding(5, 10),
                         "cold decision, 33 candidates, 1,000 rules, 20 apply"),
           cold_decision(rounds, 10'000, limit_by_forwarding(20, 30),
-                        "cold decision, 33 candidates, 10,000 rules, 200 apply")};
+                        "cold decision, 33 candidates, 10,000 rules, 200 apply"),
+          equality_rules(rounds),
+          verifier(rounds),
+          declined_shape(rounds)};
 }
 
 }  // namespace opmux::bench

@@ -4,17 +4,6 @@
 #include "processor.hpp"
 
 namespace opmux::bench {
-namespace {
-
-int32_t create(void*, const opmux_arg*, uint32_t, void** instance, opmux_error*) {
-  static int made;
-  *instance = &made;
-  return OPMUX_OK;
-}
-
-void destroy(void*, void*) {}
-
-}  // namespace
 
 std::vector<Figure> constant_figures(int rounds) {
   constexpr int kConstants = 32;
@@ -22,9 +11,10 @@ std::vector<Figure> constant_figures(int rounds) {
   must(runtime.define("scale(out Tensor y[..., H], Tensor x[..., H], const Tensor w[H])"));
   const Registration held =
       runtime
-          .implement({.id = "scale/bench.packed",
-                      .kind = Kind::default_,
-                      .kernel = {.run = nothing, .create = create, .destroy = destroy}})
+          .implement(
+              {.id = "scale/bench.packed",
+               .kind = Kind::default_,
+               .kernel = {.run = nothing, .create = make_instance, .destroy = keep_instance}})
           .value();
   const Operator op = runtime.op("scale").value();
   const Tensors t(32, 4096);

@@ -16,6 +16,8 @@ Figure made_views_figure(World& world, int rounds);
 std::vector<Figure> class_figures(int rounds);
 /// Calls with packed constants, and with call options.
 std::vector<Figure> constant_figures(int rounds);
+/// Calls with several prepared shapes, packed weights or tags in turn, against calls with one.
+std::vector<Figure> plan_figures(int rounds);
 /// Time to load and publish policy texts with many rules.
 std::vector<Figure> policy_figures();
 /// Throughput of two threads relative to one.

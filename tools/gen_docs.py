@@ -53,13 +53,16 @@ LIMITS = (
     ("classes of one operator and scope", "src/dispatch/decide/class_table.hpp", "kCapacity"),
     ("classes without a warning", "src/dispatch/decide/class_table.hpp", "kMany"),
     ("facts in the guard of a cached plan", "src/dispatch/decide/decision.hpp", "kMaxGuardFacts"),
-    ("remembered declines of one operator", "src/dispatch/compiled_operator.hpp", "kMaxDeclines"),
+    ("remembered declines of one operator", "src/dispatch/decide/declines.hpp", "kMost"),
     ("prepared states of one implementation", "src/dispatch/plan/prepared_cache.hpp", "kCapacity"),
     ("nested calls", "src/crash/hazard_slot.hpp", "kMarkLevels"),
     ("distinct scopes active at a time", "src/policy/rules/scope_table.hpp", "kMostAlive"),
     ("comparisons of one condition", "src/policy/conditions/condition_program.cpp", "kMostQuestions"),
     ("lost devices recorded", "src/health/device_health.hpp", "kMaxDevices"),
-    ("distinct events logged", "src/base/event_log.hpp", "kMaxDistinct"),
+    ("distinct errors remembered", "src/base/event_log.hpp", "kMaxErrors"),
+    ("distinct warnings remembered", "src/base/event_log.hpp", "kMaxWarnings"),
+    ("distinct events of level info remembered", "src/base/event_log.hpp", "kMaxInfos"),
+    ("distinct events of level debug remembered", "src/base/event_log.hpp", "kMaxDebugs"),
     ("items of any array in a plugin descriptor", "src/plugin/read/bounded_read.hpp", "kMostItems"),
 )
 

@@ -1,5 +1,7 @@
 #include "dispatch/compiled_operator.hpp"
 
+#include <mutex>
+
 #include "dispatch/decide/class_layout.hpp"
 #include "dispatch/plan/exact_words.hpp"
 
@@ -37,29 +39,29 @@ CompiledOperator::~CompiledOperator() {
   }
 }
 
-DecisionCache& CompiledOperator::space(uint32_t scope_serial, const policy::ScopeTable& scopes) {
-  Scoped* first = spaces_.load(std::memory_order_acquire);
-  for (Scoped* at = first; at != nullptr; at = at->next) {
-    if (at->serial == scope_serial) return *at->space;
-  }
-  policy::PolicyLayerPtr layer = scope_serial == 0 ? nullptr : scopes.find(scope_serial);
-  auto policy = policy::OperatorPolicy::compile(*sources_.policies, std::move(layer), sources_.op);
-  auto made = std::make_unique<Scoped>(Scoped{
-      scope_serial, std::make_unique<DecisionCache>(sources_, std::move(policy), ids_), first});
-  while (!spaces_.compare_exchange_weak(made->next, made.get(), std::memory_order_acq_rel)) {
-    for (Scoped* at = made->next; at != nullptr; at = at->next) {
-      if (at->serial == scope_serial) return *at->space;
-    }
-  }
-  return *made.release()->space;
-}
-
-const DecisionCache* CompiledOperator::unscoped() const {
-  for (const Scoped* at = spaces_.load(std::memory_order_acquire); at != nullptr; at = at->next) {
-    if (at->serial == 0) return at->space.get();
+DecisionCache* CompiledOperator::find_space(uint32_t scope_serial) const {
+  for (Scoped* at = spaces_.load(std::memory_order_acquire); at != nullptr; at = at->next) {
+    if (at->serial == scope_serial) return at->space.get();
   }
   return nullptr;
 }
+
+DecisionCache& CompiledOperator::space(uint32_t scope_serial, const policy::ScopeTable& scopes) {
+  if (DecisionCache* const known = find_space(scope_serial)) return *known;
+  // Compiling a policy of 10,000 rules takes tens of milliseconds of a processor.
+  const std::scoped_lock lock(compiling_);
+  if (DecisionCache* const known = find_space(scope_serial)) return *known;
+  policy::PolicyLayerPtr layer = scope_serial == 0 ? nullptr : scopes.find(scope_serial);
+  auto policy = policy::OperatorPolicy::compile(*sources_.policies, std::move(layer), sources_.op);
+  auto made = std::make_unique<Scoped>(
+      Scoped{scope_serial, std::make_unique<DecisionCache>(sources_, std::move(policy), ids_),
+             spaces_.load(std::memory_order_relaxed)});
+  DecisionCache& space = *made->space;
+  spaces_.store(made.release(), std::memory_order_release);
+  return space;
+}
+
+const DecisionCache* CompiledOperator::unscoped() const { return find_space(0); }
 
 const ShapeChecks& CompiledOperator::checks_for(const schema::Arguments& arguments) {
   const RankPattern::Ranks ranks = ranks_of(arguments);
@@ -75,34 +77,6 @@ const ShapeChecks& CompiledOperator::checks_for(const schema::Arguments& argumen
   return made.release()->checks;
 }
 
-uint64_t CompiledOperator::decline_word(uint64_t signature_hash, uint32_t number) {
-  return mix(signature_hash, number) | 1;
-}
-
-bool CompiledOperator::remember_decline(uint64_t signature_hash, uint32_t number) {
-  const uint64_t word = decline_word(signature_hash, number);
-  for (size_t probe = 0; probe < kMaxDeclines; ++probe) {
-    uint64_t there = 0;
-    auto& slot = declined_[(word + probe) % kMaxDeclines];
-    if (slot.compare_exchange_strong(there, word, std::memory_order_acq_rel)) {
-      declines_.fetch_add(1, std::memory_order_release);
-      return true;
-    }
-    if (there == word) return true;
-  }
-  return false;
-}
-
-bool CompiledOperator::declined(uint64_t signature_hash, uint32_t number) const {
-  const uint64_t word = decline_word(signature_hash, number);
-  for (size_t probe = 0; probe < kMaxDeclines; ++probe) {
-    const uint64_t there = declined_[(word + probe) % kMaxDeclines].load(std::memory_order_acquire);
-    if (there == word) return true;
-    if (there == 0) return false;
-  }
-  return false;
-}
-
 uint32_t CompiledOperator::classes() const {
   uint32_t count = 0;
   for (const Scoped* at = spaces_.load(std::memory_order_acquire); at != nullptr; at = at->next) {
@@ -115,6 +89,15 @@ uint64_t exact_hash(const schema::Arguments& arguments) {
   uint64_t hash = arguments.count;
   exact_words(arguments, [&](int64_t word) { hash = mix(hash, static_cast<uint64_t>(word)); });
   return hash;
+}
+
+uint64_t shape_hash(const schema::Arguments& arguments) {
+  Declines::ShapeHash hash;
+  for (uint32_t i = 0; i < arguments.count; ++i) {
+    if (arguments.tags[i] == ArgTag::tensor && arguments.values[i].tensor->present())
+      hash.add(i, *arguments.values[i].tensor);
+  }
+  return hash.value();
 }
 
 }  // namespace opmux::dispatch

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "dispatch/decide/decision_cache.hpp"
+#include "dispatch/decide/declines.hpp"
 #include "dispatch/plan/shape_checks.hpp"
 #include "dispatch/reclaim/reclaimer.hpp"
 #include "policy/rules/scope_table.hpp"
@@ -27,7 +28,7 @@ struct RankPattern {
 
 /// Everything compiled for one operator between two changes that concern it: record, policy and
 /// decisions. Readers keep it alive by a mark in a hazard slot; it is retired as a whole. The lists
-/// inside are insert-only and lock-free: nodes are published by CAS and freed with the state.
+/// inside are insert-only; readers take no lock, and nodes are freed with the state.
 class CompiledOperator final : public Retired {
  public:
   explicit CompiledOperator(CompileInputs sources);
@@ -41,7 +42,8 @@ class CompiledOperator final : public Retired {
   uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   void set_epoch(uint64_t epoch) { epoch_.store(epoch, std::memory_order_release); }
 
-  /// The decisions under a scope of this table, compiled on first use. Serial 0: no scope.
+  /// The decisions under a scope of this table, compiled on first use by one thread, for which
+  /// others wait. Serial 0: no scope.
   DecisionCache& space(uint32_t scope_serial, const policy::ScopeTable& scopes);
 
   /// The decisions outside of scopes; null if there are none yet.
@@ -53,33 +55,31 @@ class CompiledOperator final : public Retired {
   bool owns_plan(uint64_t plan_id) const override { return PlanIds::is_of(plan_id, serial()); }
   uint64_t serial() const { return ids_.serial(); }
 
-  /// Records that an implementation declined exactly these arguments. False if the table is full.
-  bool remember_decline(uint64_t signature_hash, uint32_t implementation_number);
-  bool declined(uint64_t signature_hash, uint32_t implementation_number) const;
-  const std::atomic<uint32_t>& declines() const { return declines_; }
+  Declines& declines() { return declines_; }
+  const Declines& declines() const { return declines_; }
 
   uint32_t classes() const;
 
  private:
-  static constexpr size_t kMaxDeclines = 1024;
-
   struct Scoped {
     uint32_t serial;
     std::unique_ptr<DecisionCache> space;
     Scoped* next;
   };
-  static uint64_t decline_word(uint64_t signature_hash, uint32_t number);
+  DecisionCache* find_space(uint32_t scope_serial) const;
 
   CompileInputs sources_;
   PlanIds ids_;
   std::atomic<uint64_t> epoch_;
   std::atomic<Scoped*> spaces_{nullptr};
   std::atomic<RankPattern*> patterns_{nullptr};
-  std::atomic<uint32_t> declines_{0};
-  std::array<std::atomic<uint64_t>, kMaxDeclines> declined_{};
+  Declines declines_;
+  base::ForkMutex compiling_;
 };
 
 /// Hash of everything in the arguments that a kernel can decline for without reading tensor data.
 uint64_t exact_hash(const schema::Arguments& arguments);
+/// Hash of the shapes of the present tensors; see Declines.
+uint64_t shape_hash(const schema::Arguments& arguments);
 
 }  // namespace opmux::dispatch

@@ -91,11 +91,11 @@ void add_candidates(const Evaluation& decision, const schema::Signature& signatu
 /// Removes candidates that declined exactly these arguments before, as a call does.
 void drop_declined(const CompiledOperator& state, const schema::Arguments& arguments,
                    Evaluation& decision) {
-  if (state.declines().load(std::memory_order_acquire) == 0) return;
+  if (!state.declines().any()) return;
   const uint64_t hash = exact_hash(arguments);
   while (decision.order.size() > 1) {
     CandidateVerdict& first = decision.verdicts[decision.order[0]];
-    if (!state.declined(hash, first.implementation->number)) return;
+    if (!state.declines().has(hash, first.implementation->number)) return;
     first.reason = registry::Reason::call_declined;
     first.text = "it declined these arguments in an earlier call";
     decision.order.erase(decision.order.begin());

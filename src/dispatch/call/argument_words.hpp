@@ -74,6 +74,17 @@ struct ArgumentWords {
     return true;
   }
 
+  /// See CachedPlan::may_be_declined(). Words beyond the rank of a tensor are zero.
+  template <int kWords>
+  [[gnu::always_inline]] bool may_be_declined(const CachedPlan& plan) const {
+    Declines::ShapeHash hash;
+#pragma GCC unroll 4
+    for (int i = 0; i < kTensors; ++i) {
+      hash.template add_words<kWords>(static_cast<uint32_t>(i), tensor(i).shape_words());
+    }
+    return plan.declines->may_have(hash.value());
+  }
+
   template <int kWords>
   [[gnu::always_inline]] bool same_tensors(const CachedPlan& plan) const {
     WordPair differs{};

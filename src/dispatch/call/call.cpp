@@ -56,13 +56,15 @@ bool takes(CachedPlan& plan, const ArgValue* values) {
   return true;
 }
 
-/// Copies the options of a call into a plan's frame. False if the tag or the number of threads
-/// differs, because decisions depend on the tag and prepared states on the number of threads. The
+/// Copies the options of a call into a plan's frame. False if the number of threads differs,
+/// because prepared states depend on it, or if the tag differs and the plan depends on it. The
 /// other options may change from call to call.
 bool takes_settings(CachedPlan& plan, const CallSettings& settings) {
-  if (plan.call.max_threads != settings.max_threads || plan.call.tag != settings.tag) return false;
+  if (plan.call.max_threads != settings.max_threads) return false;
+  if (plan.call.tag != settings.tag && !plan.any_tag) return false;
   // The workspace size may depend on whether the caller lends threads.
   if ((plan.call.parallel_for == nullptr) != (settings.parallel_for == nullptr)) return false;
+  plan.call.tag = settings.tag;
   plan.call.stream = settings.stream;
   plan.call.parallel_for = settings.parallel_for;
   plan.call.pool = settings.pool;
@@ -132,13 +134,47 @@ template <int kWords, class Words>
     words.share_layouts(plan, block);
     return true;
   }
-  if (!plan.nothing_declined()) return false;
+  if (plan.declines->any() && words.template may_be_declined<kWords>(plan)) [[unlikely]]
+    return false;
   const bool freely = plan.varies_freely && words.template differ_freely<kWords>(plan);
   if (!freely && !(words.template same_kinds<kWords>(plan) && takes_dims(plan, words)))
     return false;
   words.template remember<kWords>(plan);
   words.adopt_layouts(plan, block);
   return true;
+}
+
+template <class Words>
+[[gnu::always_inline]] inline bool takes_views(CachedPlan& plan, const Words& words) {
+  if (plan.compare == Comparison::pairs) return takes_views<2>(plan, words);
+  return plan.compare == Comparison::quads && takes_views<4>(plan, words);
+}
+
+/// Finds the plan of the ring after `first` that ran with views of these layouts last, and marks
+/// it; without one, `first` stays marked. Calls that use several shapes in turn find it at once,
+/// because plans are inserted in that order.
+template <class Words>
+[[gnu::always_inline]] inline CachedPlan* find_by_layouts(ThreadBlock& block, CachedPlan& first,
+                                                          const OperatorSlot& slot, uint64_t site,
+                                                          const Words& words) {
+  for (CachedPlan* plan = first.next_of_line; plan != &first; plan = plan->next_of_line) {
+    if (!words.same_layouts(*plan)) continue;
+    mark(block, *plan);
+    if (current(*plan, slot, block, site)) return plan;
+    mark(block, first);
+  }
+  return nullptr;
+}
+
+/// Finds a plan of the ring after `first` that accepts these views, and marks it.
+template <class Words>
+CachedPlan* find_by_shapes(ThreadBlock& block, CachedPlan& first, const OperatorSlot& slot,
+                           uint64_t site, const Words& words) {
+  for (CachedPlan* plan = first.next_of_line; plan != &first; plan = plan->next_of_line) {
+    mark(block, *plan);
+    if (current(*plan, slot, block, site) && takes_views(*plan, words)) return plan;
+  }
+  return nullptr;
 }
 
 /// Second stage of call_words(), out of line: the plan is marked and current, but the views have
@@ -149,17 +185,21 @@ template <class Words>
                                                         uint64_t d) {
   const Words words{{a, b, c, d}};
   ThreadBlock& block = *thread_block;
-  CachedPlan& plan = *block.recent[slot.number];
-  if (plan.nothing_declined() && words.met_before(plan)) {
-    words.set(plan);
-    return run(plan);
+  CachedPlan& first = *block.recent[slot.number];
+  CachedPlan* plan = &first;
+  // Shapes that the plan accepted before need no look at declined calls. If one is declined later,
+  // this thread drops the plan (see recover()).
+  if (!words.met_before(first)) {
+    plan = find_by_layouts(block, first, slot, site, words);
+    // The mark of `first` may be new, so that its epoch must be compared again.
+    if (plan == nullptr && current(first, slot, block, site) && takes_views(first, words))
+      plan = &first;
+    if (plan == nullptr) plan = find_by_shapes(block, first, slot, site, words);
   }
-  const bool taken = plan.compare == Comparison::pairs   ? takes_views<2>(plan, words)
-                     : plan.compare == Comparison::quads ? takes_views<4>(plan, words)
-                                                         : false;
-  if (taken) {
-    words.set(plan);
-    return run(plan);
+  if (plan != nullptr) [[likely]] {
+    block.recent[slot.number] = plan;
+    words.set(*plan);
+    return run(*plan);
   }
   block.clear(0);
   ArgValue values[4];

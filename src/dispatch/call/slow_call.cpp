@@ -167,11 +167,11 @@ class SlowCall {
 
   /// Returns the first candidate to try: skips those that declined exactly these arguments before.
   size_t skip_declined(const Decision& choice, size_t at, bool resumed) {
-    if (resumed || state_->declines().load(std::memory_order_acquire) == 0) return at;
+    if (resumed || !state_->declines().any()) return at;
     const uint64_t hash = exact_hash(checked_.arguments);
     size_t first = at;
     while (first + 1 < choice.plans.size() &&
-           state_->declined(hash, choice.plans[first].candidate->implementation->number)) {
+           state_->declines().has(hash, choice.plans[first].candidate->implementation->number)) {
       ++first;
     }
     return first;
@@ -258,8 +258,8 @@ class SlowCall {
                     const health::Pass& pass) {
     count(*plan.candidate->counters, tried.outcome);
     if (counts_as_declined(tried.outcome) && !choice.strict) {
-      state_->remember_decline(exact_hash(checked_.arguments),
-                               plan.candidate->implementation->number);
+      state_->declines().remember(exact_hash(checked_.arguments), shape_hash(checked_.arguments),
+                                  plan.candidate->implementation->number);
     }
     if (tried.outcome == Code::failed && engine_.dependencies().failures != nullptr) {
       engine_.dependencies().failures->note(

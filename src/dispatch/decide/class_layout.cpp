@@ -32,12 +32,12 @@ class KeyReader {
   explicit KeyReader(const ClassKey& key) : key_(key) {}
 
   uint64_t take(uint32_t width) {
-    const uint64_t value = key_.words[word_] >> taken_ & ((uint64_t{1} << width) - 1);
+    const uint64_t value = key_[word_] >> taken_ & ((uint64_t{1} << width) - 1);
     taken_ += width;
     if (taken_ == 64) close();
     return value;
   }
-  uint64_t take_word() { return key_.words[word_++]; }
+  uint64_t take_word() { return key_[word_++]; }
   void close() {
     if (taken_ != 0) ++word_;
     taken_ = 0;
@@ -76,6 +76,17 @@ void add_answer(const Predicate& question, bool yes, ClassFacts& facts) {
                 : yes    ? Is::equal
                          : Is::not_equal;
   facts.push_back({question.fact, is, question.value});
+}
+
+/// Up to this many equality questions about a dimension get a bit each; more share an index.
+constexpr size_t kFewEqualities = 4;
+/// Indices of 16 bits hold fewer values than this, besides "none" and "absent". A dimension with
+/// more counts exactly.
+constexpr size_t kMostIndexed = 0xFFFE;
+
+void sort_unique(std::vector<int64_t>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
 }  // namespace
@@ -117,6 +128,9 @@ std::vector<ClassLayout::Part> ClassLayout::parts_of(const ClassKey& key) const 
   for (const Intervals& interval : intervals_) {
     parts.push_back({interval.dim, false, reader.take(16)});
   }
+  for (const Equalities& equality : equalities_) {
+    parts.push_back({equality.dim, false, reader.take(16)});
+  }
   reader.close();
   add_exact(values_);
   return parts;
@@ -145,9 +159,12 @@ ClassFacts ClassLayout::facts_of(const ClassKey& key) const {
                      std::make_shared<const schema::Formula>(formula)});
   }
   reader.close();
-  for (const Intervals& interval : intervals_) {
-    const uint64_t index = reader.take(16);
-    if (!settled(facts, interval.dim)) interval.add_facts(index, facts);
+  std::vector<uint64_t> intervals;
+  for (size_t i = 0; i < intervals_.size(); ++i) intervals.push_back(reader.take(16));
+  // Equalities first, because an interval adds nothing to a known value.
+  for (const Equalities& equality : equalities_) equality.add_facts(reader.take(16), facts);
+  for (size_t i = 0; i < intervals_.size(); ++i) {
+    if (!settled(facts, intervals_[i].dim)) intervals_[i].add_facts(intervals[i], facts);
   }
   reader.close();
   read_exact(values_);
@@ -160,6 +177,13 @@ void ClassLayout::Intervals::add_facts(uint64_t index, ClassFacts& facts) const 
   if (index > 0 && cuts[index - 1] > 0)
     facts.push_back({dim, ClassFact::Is::at_least, cuts[index - 1]});
   if (index < cuts.size()) facts.push_back({dim, ClassFact::Is::below, cuts[index]});
+}
+
+void ClassLayout::Equalities::add_facts(uint64_t index, ClassFacts& facts) const {
+  if (settled(facts, dim)) return;
+  if (index == 0xFFFF) return facts.push_back({dim, ClassFact::Is::absent});
+  if (index != 0) return facts.push_back({dim, ClassFact::Is::equal, values[index - 1]});
+  for (const int64_t value : values) facts.push_back({dim, ClassFact::Is::not_equal, value});
 }
 
 void ClassLayout::Asked::add_facts(const std::vector<bool>& bits, ClassFacts& facts) const {
@@ -193,7 +217,8 @@ void ClassLayout::Asked::add(const Predicate& question) {
 
 ClassLayout::ClassLayout(const schema::Dependencies& dependencies)
     : formulas_(dependencies.formulas()) {
-  std::map<Fact, std::vector<int64_t>> cuts;
+  std::map<Fact, std::vector<int64_t>> cuts, equal_to;
+  std::vector<Predicate> others;
   for (const Predicate& question : dependencies.questions()) {
     if (std::ranges::binary_search(dependencies.exact(), question.fact)) continue;
     switch (question.relation) {
@@ -201,28 +226,44 @@ ClassLayout::ClassLayout(const schema::Dependencies& dependencies)
       case Relation::at_most:
         if (question.value != INT64_MAX) cuts[question.fact].push_back(question.value + 1);
         break;
-      default:
-        // Questions are sorted by dimension.
-        if (asked_.empty() || asked_.back().dim != question.fact) asked_.push_back({question.fact});
-        asked_.back().add(question);
+      case Relation::equals: equal_to[question.fact].push_back(question.value); [[fallthrough]];
+      default: others.push_back(question);
+    }
+  }
+  std::vector<Fact> too_many;
+  for (auto& [dim, values] : equal_to) {
+    if (values.size() <= kFewEqualities) continue;
+    sort_unique(values);
+    if (values.size() >= kMostIndexed) {
+      too_many.push_back(dim);
+    } else {
+      equalities_.push_back({dim, std::move(values)});
     }
   }
   for (auto& [dim, values] : cuts) {
-    std::sort(values.begin(), values.end());
-    values.erase(std::unique(values.begin(), values.end()), values.end());
-    intervals_.push_back({dim, std::move(values)});
+    sort_unique(values);
+    if (values.size() >= kMostIndexed) {
+      too_many.push_back(dim);
+    } else {
+      intervals_.push_back({dim, std::move(values)});
+    }
   }
-  for (const Fact& fact : dependencies.exact()) {
+  // Questions are sorted by dimension.
+  for (const Predicate& question : others) {
+    const bool indexed =
+        question.relation == Relation::equals &&
+        (std::ranges::find(equalities_, question.fact, &Equalities::dim) != equalities_.end() ||
+         std::ranges::find(too_many, question.fact) != too_many.end());
+    if (indexed) continue;
+    if (asked_.empty() || asked_.back().dim != question.fact) asked_.push_back({question.fact});
+    asked_.back().add(question);
+  }
+  const auto add_exact_fact = [&](const Fact& fact) {
     Exact& part = is_of_kinds(fact.kind) ? kinds_ : values_;
     (is_small(fact.kind) ? part.small : part.wide).push_back(fact);
-  }
-  size_t bits = 2 * formulas_.size();
-  for (const Asked& asked : asked_) bits += asked.bits();
-  size_t words = (bits + 63) / 64 + (intervals_.size() + 3) / 4;
-  for (const Exact* part : {&kinds_, &values_}) {
-    words += (part->small.size() + 3) / 4 + part->wide.size();
-  }
-  fits_ = words <= ClassKey::kMaxWords;
+  };
+  for (const Fact& fact : dependencies.exact()) add_exact_fact(fact);
+  for (const Fact& fact : too_many) add_exact_fact(fact);
 }
 
 }  // namespace opmux::dispatch

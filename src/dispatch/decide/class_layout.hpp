@@ -18,23 +18,42 @@ constexpr uint64_t mix(uint64_t hash, uint64_t word) {
   return hash ^ (hash >> 29);
 }
 
-/// The key of a call's class. Two calls with equal keys get the same decision.
-struct ClassKey {
-  static constexpr size_t kMaxWords = 8;
-  std::array<uint64_t, kMaxWords> words{};
-  uint32_t count = 0;
+/// The key of a call's class, of any length. Two calls with equal keys get the same decision. The
+/// first kInline words need no allocation.
+class ClassKey {
+ public:
+  static constexpr uint32_t kInline = 8;
 
-  void append(uint64_t word) { words[count++] = word; }
+  uint32_t count() const { return count_; }
+  uint64_t operator[](size_t i) const { return i < kInline ? first_[i] : more_[i - kInline]; }
+  void clear() {
+    count_ = 0;
+    more_.clear();
+  }
+  void append(uint64_t word) {
+    if (count_ < kInline) [[likely]] {
+      first_[count_] = word;
+    } else {
+      more_.push_back(word);
+    }
+    ++count_;
+  }
   uint64_t hash() const {
     uint64_t hash = 0;
-    for (uint32_t i = 0; i < count; ++i) hash = mix(hash, words[i]);
+    for (uint32_t i = 0; i < std::min(count_, kInline); ++i) hash = mix(hash, first_[i]);
+    for (const uint64_t word : more_) hash = mix(hash, word);
     return hash;
   }
   bool equals(const ClassKey& other) const {
-    uint64_t differs = count ^ other.count;
-    for (uint32_t i = 0; i < count; ++i) differs |= words[i] ^ other.words[i];
-    return differs == 0;
+    uint64_t differs = count_ ^ other.count_;
+    for (uint32_t i = 0; i < std::min(count_, kInline); ++i) differs |= first_[i] ^ other.first_[i];
+    return differs == 0 && more_ == other.more_;
   }
+
+ private:
+  std::array<uint64_t, kInline> first_{};
+  std::vector<uint64_t> more_;
+  uint32_t count_ = 0;
 };
 
 /// Packs small values into the words of a key. The destructor appends the last, partial word.
@@ -70,11 +89,11 @@ class ClassLayout {
  public:
   explicit ClassLayout(const schema::Dependencies& dependencies);
 
-  /// Builds the key of a call whose facts `fact_of` returns. False if the facts do not fit into a
-  /// key; such calls are decided each time.
+  /// Builds the key of a call whose facts `fact_of` returns. False if a key cannot hold one of the
+  /// facts; such calls are decided each time.
   template <class FactOf>
   bool key_of(const FactOf& fact_of, ClassKey& key) const {
-    key.count = 0;
+    key.clear();
     return start(fact_of, key) && finish(fact_of, key);
   }
 
@@ -83,15 +102,13 @@ class ClassLayout {
   /// finish() adds the rest.
   template <class FactOf>
   bool start(const FactOf& fact_of, ClassKey& key) const {
-    return fits_ && append_exact(kinds_, fact_of, key);
+    return append_exact(kinds_, fact_of, key);
   }
   template <class FactOf>
   bool finish(const FactOf& fact_of, ClassKey& key) const {
     append_answers(fact_of, key);
     return append_exact(values_, fact_of, key);
   }
-
-  bool fits() const { return fits_; }
 
   /// The part of a key that concerns one fact. Keys that differ in this part have different words.
   struct Part {
@@ -121,6 +138,31 @@ class ClassLayout {
     schema::Fact dim;
     std::vector<int64_t> cuts;  ///< the interval of v is the number of cuts <= v
 
+    uint64_t index_of(int64_t value) const {
+      constexpr size_t kFew = 16;  // Counting a few is faster than searching.
+      if (cuts.size() > kFew) {
+        return static_cast<uint64_t>(std::ranges::upper_bound(cuts, value) - cuts.begin());
+      }
+      uint64_t index = 0;
+      for (const int64_t cut : cuts) index += value >= cut ? 1 : 0;
+      return index;
+    }
+    void add_facts(uint64_t index, policy::ClassFacts& facts) const;
+  };
+
+  /// Ascending values that questions compare one dimension with. The key holds which of them it
+  /// is, instead of an answer to each.
+  struct Equalities {
+    schema::Fact dim;
+    std::vector<int64_t> values;
+
+    /// 0: none of them; 0xFFFF: the dimension is absent; otherwise the position + 1.
+    uint64_t index_of(int64_t value) const {
+      if (value == schema::kAbsent) return 0xFFFF;
+      const auto found = std::ranges::lower_bound(values, value);
+      if (found == values.end() || *found != value) return 0;
+      return static_cast<uint64_t>(found - values.begin()) + 1;
+    }
     void add_facts(uint64_t index, policy::ClassFacts& facts) const;
   };
 
@@ -163,8 +205,8 @@ class ClassLayout {
   std::vector<Asked> asked_;
   std::vector<schema::Formula> formulas_;  ///< two bits each
   std::vector<Intervals> intervals_;
+  std::vector<Equalities> equalities_;
   Exact kinds_, values_;
-  bool fits_ = true;
 };
 
 inline void ClassLayout::push_answers(const Asked& asked, int64_t size, KeyPacker& packer) {
@@ -191,9 +233,10 @@ void ClassLayout::append_answers(const FactOf& fact_of, ClassKey& key) const {
   KeyPacker packer(key);
   for (const Intervals& interval : intervals_) {
     const int64_t value = fact_of(interval.dim);
-    uint64_t index = 0;
-    for (const int64_t cut : interval.cuts) index += value >= cut ? 1 : 0;
-    packer.push(value == schema::kAbsent ? 0xFFFF : index, 16);
+    packer.push(value == schema::kAbsent ? 0xFFFF : interval.index_of(value), 16);
+  }
+  for (const Equalities& equality : equalities_) {
+    packer.push(equality.index_of(fact_of(equality.dim)), 16);
   }
 }
 

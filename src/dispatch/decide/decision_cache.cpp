@@ -79,6 +79,8 @@ DecisionCache::DecisionCache(const CompileInputs& sources,
              sources.disabled, false,         selector_.get(), lock_.get()},
       dependencies_(dependencies_of(input_)),
       layout_(dependencies_),
+      reads_tag_(std::ranges::any_of(dependencies_.facts(),
+                                     [](Fact fact) { return fact.kind == FactKind::tag; })),
       generation_(sources.generation),
       ids_(ids),
       told_(op_->implementations.size()) {
@@ -208,7 +210,6 @@ Status DecisionCache::remember(const schema::Signature& signature,
                   base::concat("this call of ", op_->schema->name, " cannot be locked: ", why));
   };
   ClassKey key;
-  if (!layout_.fits()) return refused("decisions depend on more facts than a class key can hold");
   if (!layout_.key_of(schema::FactsOf{signature}, key)) {
     return refused("a class key cannot hold an element type with several lanes");
   }

@@ -79,6 +79,8 @@ class DecisionCache {
 
   const EvaluationInput& input() const { return input_; }
   const schema::Dependencies& dependencies() const { return dependencies_; }
+  /// Whether a decision may depend on the tag of a call.
+  bool reads_tag() const { return reads_tag_; }
   const std::shared_ptr<const CandidateTable>& candidates() const { return candidates_; }
   uint32_t classes() const { return table_.size(); }
 
@@ -103,6 +105,7 @@ class DecisionCache {
   EvaluationInput input_;
   schema::Dependencies dependencies_;
   ClassLayout layout_;
+  bool reads_tag_;
   ClassTable table_;
   std::shared_ptr<const CandidateTable> candidates_;
   uint64_t generation_;

@@ -10,7 +10,9 @@
 namespace opmux::dispatch {
 namespace {
 
-constexpr int kPlansPerLine = 4;
+/// A transformer layer calls one operator with about five weights in turn, and a server with some
+/// more shapes.
+constexpr int kPlansPerLine = 16;
 
 uint8_t words_for(const schema::Arguments& arguments) {
   int rank = 0;
@@ -31,6 +33,16 @@ CachedPlan* new_plan(ThreadBlock& block) {
   plan->next_of_thread = block.all_plans.load(std::memory_order_relaxed);
   block.all_plans.store(plan, std::memory_order_release);
   return plan;
+}
+
+/// True if neither the decision nor what the implementation keeps depends on the tag.
+bool ignores_tag(const registry::ImplementationRecord& implementation, const DecisionCache* space) {
+  if (space == nullptr || space->reads_tag()) return false;
+  if (implementation.kernel.workspace != nullptr) return false;
+  if (implementation.kernel.plan == nullptr) return true;
+  return implementation.plan_reads &&
+         std::ranges::find(*implementation.plan_reads, schema::FactKind::tag,
+                           &schema::Fact::kind) == implementation.plan_reads->end();
 }
 
 /// Returns the plan to overwrite: a stale plan of the ring, else a new plan while the ring has
@@ -119,6 +131,7 @@ void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks
     aliasing |= schema.args[i].alias_of >= 0;
   }
   plan.exact_scalars = what.exact_only;
+  plan.any_tag = ignores_tag(*what.plan->candidate->implementation, what.space);
   plan.value_guarded = aliasing || plan.exact_scalars || !what.plan->candidate->guard.value.empty();
   plan.choose_comparison();
   plan.checks = &checks;

@@ -117,8 +117,17 @@ bool CachedPlan::same_values(const ArgValue* values) const {
   return aliases_of(*schema, arg_count, values) == aliases;
 }
 
+uint64_t CachedPlan::shape_hash_of(const ArgValue* values) const {
+  Declines::ShapeHash hash;
+  for (uint32_t i = 0; i < tensor_count; ++i) {
+    const TensorView& tensor = *values[tensor_at[i]].tensor;
+    if (tensor.present()) hash.add(tensor_at[i], tensor);
+  }
+  return hash.value();
+}
+
 CachedPlan::Fit CachedPlan::fit(const ArgValue* values) const {
-  if (exact_only || !nothing_declined() || !same_kinds(*this, values)) return Fit::no;
+  if (exact_only || may_be_declined(values) || !same_kinds(*this, values)) return Fit::no;
   if (!checks->hold(values) || !where_holds(*this, values)) return Fit::no;
   const bool same = same_shape_facts(*this, values) && (!value_guarded || same_values(values));
   return same ? Fit::same_class : Fit::other_class;

@@ -11,6 +11,7 @@
 
 #include "dispatch/decide/class_layout.hpp"
 #include "dispatch/decide/decision.hpp"
+#include "dispatch/decide/declines.hpp"
 #include "dispatch/plan/exact_words.hpp"
 #include "dispatch/plan/free_dims.hpp"
 #include "dispatch/plan/prepared_cache.hpp"
@@ -42,7 +43,7 @@ struct PlanWorkspace {
 };
 
 /// A cached plan: the guard that says which calls it is valid for, and the call frame that each
-/// call fills in. Threads cache up to four per operator; a BoundPlan contains one.
+/// call fills in. Threads cache up to sixteen per operator; a BoundPlan contains one.
 ///
 /// Used by one thread at a time. Other threads read only `calls`, `counters` and `next_of_thread`.
 /// Pointers into the CompiledOperator (`checks`, `plan`, `space`, `declines`) may be followed only
@@ -70,6 +71,7 @@ struct alignas(64) CachedPlan {
   bool value_guarded = false;  ///< scalars, alignments or aliasing must be compared too
   bool exact_only = false;     ///< valid only for exactly these shapes and strides
   bool exact_scalars = false;  ///< valid only for exactly these scalars
+  bool any_tag = false;        ///< valid for calls with another tag
   opmux_error error{};
   opmux_call call{};
   uint8_t tensor_at[OPMUX_MAX_ARGS] = {};  ///< argument index of each tensor
@@ -90,7 +92,7 @@ struct alignas(64) CachedPlan {
   const DecisionCache* space = nullptr;  ///< where move_to_class() looks; null: it may not move
   ClassKey kinds;                        ///< first part of the class key, fixed by argument kinds
   ClassKey of_class;                     ///< class that the plan moved to last
-  const std::atomic<uint32_t>* declines = nullptr;  ///< CompiledOperator::declines()
+  const Declines* declines = nullptr;    ///< CompiledOperator::declines(); null in a bound plan
   PreparedPtr prepared;  ///< owns call.prepared; null in a bound plan, which owns it elsewhere
   std::shared_ptr<const Decision> pinned;  ///< keeps a bound plan's choice alive across epochs
   OperatorSlot* slot = nullptr;
@@ -135,10 +137,10 @@ struct alignas(64) CachedPlan {
                                                : Comparison::quads;
   }
 
-  /// False once any call of the operator was declined: the choice then depends on the exact
-  /// arguments, which only the slow path looks up.
-  bool nothing_declined() const {
-    return declines == nullptr || declines->load(std::memory_order_relaxed) == 0;
+  /// True if a call of the operator with these shapes may have been declined: the choice then
+  /// depends on the exact arguments, which only the slow path looks up.
+  bool may_be_declined(const ArgValue* values) const {
+    return declines != nullptr && declines->any() && declines->may_have(shape_hash_of(values));
   }
 
   /// Switches to the plan of the class of these arguments. Returns false unless that class is
@@ -191,6 +193,7 @@ struct alignas(64) CachedPlan {
   }
 
  private:
+  uint64_t shape_hash_of(const ArgValue* values) const;
   bool take_plan_of(const ClassKey& key);
   bool same_scalars(const ArgValue* values) const;
 };

@@ -131,8 +131,7 @@ TEST(ClassLayout, more_than_sixteen_bits_and_four_intervals_do_not_run_into_each
     dependencies.add(Predicate{kRows, Relation::at_least, cut});
   }
   const ClassLayout layout(dependencies);
-  ASSERT_TRUE(layout.fits());
-  EXPECT_EQ(key(layout, Call(1, 5).signature()).count, 3u) << "70 bits and two intervals";
+  EXPECT_EQ(key(layout, Call(1, 5).signature()).count(), 3u) << "70 bits and two intervals";
   EXPECT_FALSE(same_class(dependencies, Call(1, 71), Call(1, 73)));
   EXPECT_FALSE(same_class(dependencies, Call(9, 97), Call(10, 97)));
   EXPECT_TRUE(same_class(dependencies, Call(10, 97), Call(19, 89)));
@@ -176,14 +175,39 @@ TEST(ClassLayout, a_key_can_be_read_back_fact_by_fact) {
   EXPECT_THAT(changed(Call(1, 8, 5)), testing::ElementsAre(4));
 }
 
-TEST(ClassLayout, facts_that_do_not_fit_into_a_key_are_reported) {
+TEST(ClassLayout, a_key_holds_any_number_of_facts) {
   Dependencies dependencies;
-  for (uint8_t arg = 0; arg < 9; ++arg) dependencies.add(Fact{FactKind::scalar, arg});
+  for (uint8_t arg = 0; arg < 4; ++arg) {
+    for (const FactKind kind : {FactKind::device, FactKind::rank, FactKind::alignment}) {
+      if (arg < 3) dependencies.add(Fact{kind, arg});
+    }
+  }
+  // Questions that get a bit each fill words beyond those that need no allocation.
+  for (int64_t n = 3; n < 1203; n += 2) dependencies.add(Predicate{kH, Relation::multiple_of, n});
+  dependencies.add(Fact{FactKind::scalar, 3});
   const ClassLayout layout(dependencies);
-  EXPECT_FALSE(layout.fits());
-  ClassKey key;
-  const Call call(1, 8);
-  EXPECT_FALSE(layout.key_of(schema::FactsOf{call.signature()}, key));
+  const ClassKey long_key = key(layout, Call(1, 1201).signature());
+  EXPECT_GT(long_key.count(), ClassKey::kInline);
+  EXPECT_TRUE(same_class(dependencies, Call(1, 8), Call(1, 16)));
+  EXPECT_FALSE(same_class(dependencies, Call(1, 8), Call(1, 1201)));
+  EXPECT_FALSE(same_class(dependencies, Call(1, 8, 1), Call(1, 8, 2)));
+  EXPECT_EQ(layout.parts_of(long_key).back().word, 0u) << "the scalar is the last part";
+}
+
+TEST(ClassLayout, many_equalities_of_a_dimension_share_one_index) {
+  Dependencies dependencies;
+  for (int64_t n = 0; n < 10'000; ++n) dependencies.add(Predicate{kH, Relation::equals, 3 * n + 2});
+  const ClassLayout layout(dependencies);
+  EXPECT_EQ(key(layout, Call(1, 5).signature()).count(), 1u);
+  EXPECT_FALSE(same_class(dependencies, Call(1, 5), Call(1, 8)));
+  EXPECT_FALSE(same_class(dependencies, Call(1, 5), Call(1, 6)));
+  EXPECT_TRUE(same_class(dependencies, Call(1, 6), Call(1, 7)));
+  EXPECT_TRUE(same_class(dependencies, Call(1, 6), Call(1, 30'001)));
+  const policy::ClassFacts facts = layout.facts_of(key(layout, Call(1, 5).signature()));
+  ASSERT_EQ(facts.size(), 1u);
+  EXPECT_EQ(facts[0].is, policy::ClassFact::Is::equal);
+  EXPECT_EQ(facts[0].value, 5);
+  EXPECT_EQ(layout.facts_of(key(layout, Call(1, 6).signature())).size(), 10'000u);
 }
 
 TEST(ClassLayout, ambient_facts_and_tags_count_if_a_check_reads_them) {

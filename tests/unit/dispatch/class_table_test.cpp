@@ -31,7 +31,7 @@ TEST(ClassTable, finds_what_was_inserted_and_nothing_else) {
   EXPECT_EQ(table.find(key_of(1))->generation, 1u);
   EXPECT_EQ(table.find(key_of(2)), nullptr);
   ClassKey longer = key_of(1);
-  longer.count = 2;
+  longer.append(0);
   EXPECT_EQ(table.find(longer), nullptr);
 }
 
@@ -53,7 +53,7 @@ TEST(ClassTable, grows_to_its_capacity_and_then_takes_no_more) {
   size_t seen = 0;
   table.for_each([&](const ClassKey& key, const Decision& choice) {
     ++seen;
-    EXPECT_EQ(key.words[0], choice.generation);
+    EXPECT_EQ(key[0], choice.generation);
   });
   EXPECT_EQ(seen, 4096u);
   for (uint64_t i = 0; i < ClassTable::kCapacity; ++i) {

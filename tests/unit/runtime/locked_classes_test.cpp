@@ -128,7 +128,7 @@ TEST_F(LockedClassesTest, transforms_come_with_the_choice_that_needs_them) {
   EXPECT_EQ(twice(short_y, shorts).reason(), "lock.deviation");
 }
 
-TEST_F(LockedClassesTest, a_call_that_has_no_class_is_not_locked_and_decide_says_why) {
+TEST_F(LockedClassesTest, a_call_that_depends_on_many_facts_is_locked) {
   const Operator eight =
       stage.define("eight(out Tensor y[A, B, C, D, E, F, G, I], Tensor x[A, B, C, D, E, F, G, I])");
   stage.add({.id = "eight/a.x", .kind = Kind::default_});
@@ -137,16 +137,31 @@ TEST_F(LockedClassesTest, a_call_that_has_no_class_is_not_locked_and_decide_says
   ASSERT_TRUE(stage.runtime.set_selector(all).ok());
   const TensorView x(wide.in, f32, {1, 1, 1, 1, 1, 1, 1, 1});
   const TensorView y(wide.out, f32, {1, 1, 1, 1, 1, 1, 1, 1});
-  const Status refused = eight.decide(none, x).error();
-  EXPECT_EQ(refused.reason(), "lock.class");
-  EXPECT_EQ(std::string(refused.message()),
-            "this call of eight cannot be locked: decisions depend on more facts than a class key "
-            "can hold");
-  EXPECT_TRUE(eight.bind(y, x));
-  EXPECT_TRUE(eight(y, x).ok());
-  EXPECT_TRUE(stage.runtime.freeze().value().choices.empty());
+  EXPECT_EQ(eight.decide(none, x).value(), "eight/a.x");
+  EXPECT_EQ(stage.runtime.freeze().value().choices.size(), 1u);
   ASSERT_TRUE(eight.with(filled)(y, x).ok());
   EXPECT_EQ(filled.implementation, "eight/a.x");
+  EXPECT_FALSE(filled.fell_back);
+}
+
+TEST_F(LockedClassesTest, a_call_that_has_no_class_is_not_locked_and_decide_says_why) {
+  const Operator pair = stage.define("pair(out Tensor y[H], Tensor x[H])");
+  stage.add({.id = "pair/a.x", .kind = Kind::default_});
+  const Selector reads{.reads = {"dtype(x)"},
+                       .pick = [](const Selection&) { return std::nullopt; }};
+  ASSERT_TRUE(stage.runtime.set_selector(reads).ok());
+  constexpr DType kTwoFloats{f32.code, f32.bits, 2};
+  const TensorView x(wide.in, kTwoFloats, {4}), y(wide.out, kTwoFloats, {4});
+  const Status refused = pair.decide(none, x).error();
+  EXPECT_EQ(refused.reason(), "lock.class");
+  EXPECT_EQ(std::string(refused.message()),
+            "this call of pair cannot be locked: a class key cannot hold an element type with "
+            "several lanes");
+  EXPECT_TRUE(pair.bind(y, x));
+  EXPECT_TRUE(pair(y, x).ok());
+  EXPECT_TRUE(stage.runtime.freeze().value().choices.empty());
+  ASSERT_TRUE(pair.with(filled)(y, x).ok());
+  EXPECT_EQ(filled.implementation, "pair/a.x");
   EXPECT_TRUE(filled.fell_back);
 }
 
