@@ -18,6 +18,8 @@ std::vector<Figure> class_figures(int rounds);
 std::vector<Figure> constant_figures(int rounds);
 /// Calls with several prepared shapes, packed weights or tags in turn, against calls with one.
 std::vector<Figure> plan_figures(int rounds);
+/// Calls whose scalars are converted, and calls that are timed, against calls that are not.
+std::vector<Figure> argument_figures(int rounds);
 /// Time to load and publish policy texts with many rules.
 std::vector<Figure> policy_figures();
 /// Throughput of two threads relative to one.

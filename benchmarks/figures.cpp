@@ -11,6 +11,7 @@ std::vector<Figure> all_figures(int rounds) {
   for (Figure& figure : class_figures(rounds)) figures.push_back(std::move(figure));
   for (Figure& figure : constant_figures(rounds)) figures.push_back(std::move(figure));
   for (Figure& figure : plan_figures(rounds)) figures.push_back(std::move(figure));
+  for (Figure& figure : argument_figures(rounds)) figures.push_back(std::move(figure));
   figures.push_back(journal_figure(world, rounds));
   figures.push_back(shadow_figure(rounds));
   for (Figure& figure : policy_figures()) figures.push_back(std::move(figure));

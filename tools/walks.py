@@ -19,7 +19,8 @@ MOST_FILES = {"Policy file to the next call": 12}
 CALL, SLOW = "src/dispatch/call/call.cpp", "src/dispatch/call/slow_call.cpp"
 WATCHER, STORE = "src/policy/files/policy_file_watcher.cpp", "src/policy/policy_store.cpp"
 FILES = "src/policy/files/policy_files.cpp"
-ENGINE, SLOT = "src/dispatch/engine.cpp", "src/dispatch/operator_slot.cpp"
+ENGINE, COMPILED = "src/dispatch/engine.cpp", "src/dispatch/compiled_operator.cpp"
+RULES = "src/policy/rules/operator_policy.cpp"
 PUBLISHER = "src/runtime/publisher.cpp"
 CORE, MANAGER, LOADER = "src/runtime/core.cpp", "src/plugin/manager.cpp", "src/plugin/open/loader.cpp"
 CACHE, EVALUATION = "src/dispatch/decide/decision_cache.cpp", "src/dispatch/decide/evaluation.cpp"
@@ -53,17 +54,15 @@ WARM_CALL = [
 ]
 
 POLICY_FILE = [
-    Step("src/base/maintenance.cpp", "Maintenance::run_due",
-         "runs on the maintenance thread when the kernel reports a change of the file"),
-    Step(WATCHER, "PolicyWatch::run", "waits until the file is no longer being written",
-         via="run", wired=(WATCHER.replace(".cpp", ".hpp"), "Job")),
-    Step("src/policy/files/path_watch.cpp", "PathWatch::changed",
-         "reads the events of the file and its folder"),
+    Step(WATCHER, "PolicyWatch::run", "is a maintenance job that runs when the kernel reports a "
+         "change of the file; waits until the file is no longer being written"),
+    Step(WATCHER, "PathWatch::changed", "reads the events of the file and its folder"),
     Step(WATCHER, "PolicyWatch::read_again", "compares the new text with the last one",
          after="PolicyWatch::run"),
     Step(FILES, "read_policy_files", "reads the file, or all files of the folder, without mixing "
          "two versions"),
-    Step(WATCHER, "PolicyFileWatcher::reload", "loads the texts and keeps them as the last known good ones if they are accepted",
+    Step(WATCHER, "PolicyFileWatcher::reload", "loads the texts and stores them as the last "
+         "known good ones if they are accepted",
          after="PolicyWatch::read_again", via="reload_", wired=(WATCHER, "PolicyWatch")),
     Step(WATCHER, "PolicyFileWatcher::load", "parses the texts and gives the result to the store"),
     Step(FILES, "parse_files", "joins the policies of several files"),
@@ -76,25 +75,25 @@ POLICY_FILE = [
          after="PolicyFileWatcher::load"),
     Step(STORE, "PolicyStore::put", "asks the validators of the program and gives the text a version"),
     Step(STORE, "PolicyStore::change", "replaces the file's layer, or leaves everything unchanged"),
-    Step("src/policy/policy_check.cpp", "dry_run",
+    Step(RULES, "dry_run",
          "refuses the policy if it leaves an operator without an implementation"),
     Step(PUBLISHER, "Publisher::publish", "publishes one set of sources after the other",
          after="PolicyStore::put", via="publish", wired=(CORE, "publisher_")),
     Step(ENGINE, "Engine::publish", "finds the operators whose policy hash differs"),
     Step(ENGINE, "Engine::replace", "puts a new `CompiledOperator` in force"),
     Step(ENGINE, "Engine::compile", "copies the operator's part of the policy into it"),
-    Step(SLOT, "OperatorSlot::replace", "publishes the state and its epoch with one store each",
+    Step(COMPILED, "OperatorSlot::replace", "publishes the state and its epoch with one store each",
          after="Engine::replace"),
     Step(CALL, "current", "in the next call, on any thread, finds that the epoch differs",
          shares="epoch"),
     Step(CALL, "call_any_plan", "finds no plan of this thread that fits", back=True),
+    Step(CALL, "call_without_plan", "finds no argument to convert"),
     Step(SLOW, "call_slowly", "starts the slow path"),
     Step(SLOW, "SlowCall::run", "checks the arguments"),
     Step(SLOW, "SlowCall::choose", "asks for the decision under the thread's scope"),
     Step(SLOW, "space_of", "looks up the decisions of the scope"),
-    Step("src/dispatch/compiled_operator.cpp", "CompiledOperator::space",
-         "compiles the policy at its first use"),
-    Step("src/policy/rules/operator_policy.cpp", "OperatorPolicy::compile",
+    Step(COMPILED, "CompiledOperator::space", "compiles the policy at its first use"),
+    Step(RULES, "OperatorPolicy::compile",
          "collects the entries of all layers that concern the operator"),
 ]
 
@@ -152,12 +151,12 @@ PLUGIN_FILE = [
          wired=(CORE, "set_publisher")),
     Step(ENGINE, "Engine::publish", "replaces the operators whose record differs"),
     Step(ENGINE, "Engine::replace", "compiles the new state of an operator"),
-    Step(SLOT, "OperatorSlot::replace", "publishes the new state"),
+    Step(COMPILED, "OperatorSlot::replace", "publishes the new state"),
     Step(SLOW, "SlowCall::run", "in the call that waited for the plugin, loads the new state",
          shares="current"),
     Step(SLOW, "SlowCall::choose", "asks for a decision"),
     Step(CACHE, "DecisionCache::choose", "finds no decision for the class of the arguments"),
-    Step(CACHE, "DecisionCache::decide_anew", "turns the evaluation into a `Decision`"),
+    Step(CACHE, "DecisionCache::decide_uncached", "turns the evaluation into a `Decision`"),
     Step(EVALUATION, "decide", "evaluates the candidates and sorts the accepted ones"),
     Step(EVALUATION, "judge", "accepts the plugin's implementation or names the reason for refusing "
          "it"),
@@ -165,7 +164,8 @@ PLUGIN_FILE = [
 
 FAILURE = [
     Step(CALL, "run", "gets an outcome other than ok from the kernel"),
-    Step(SLOW, "recover", "continues on the slow path with the arguments of the plan's frame"),
+    Step(SLOW, "recover", "keeps the plan marked until the call ends"),
+    Step(SLOW, "recover_nested", "continues on the slow path with the arguments of the plan's frame"),
     Step(SLOW, "SlowCall::run", "checks the arguments and looks up the decision"),
     Step(SLOW, "SlowCall::run_choice", "records the failure and tries the next candidate"),
     Step(SLOW, "SlowCall::note_outcome", "counts the outcome and passes it on"),
@@ -181,7 +181,7 @@ FAILURE = [
     Step(BREAKERS, "BreakerRegistry::publish", "asks for new decisions of the operator"),
     Step(ENGINE, "Engine::operator_changed", "discards the decisions of the operator", via="publish",
          wired="src/runtime/health_monitor.hpp"),
-    Step(ENGINE, "Engine::decide_anew", "replaces its `CompiledOperator`, so that cached plans are "
+    Step(ENGINE, "Engine::discard_decisions", "replaces its `CompiledOperator`, so that cached plans are "
          "stale"),
     Step(MONITOR, "HealthMonitor::tell", "logs the transition and calls the listeners of the program",
          after="BreakerRegistry::follow", via="tell", wired=MONITOR),

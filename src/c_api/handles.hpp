@@ -10,7 +10,7 @@
 #include <opmux/runtime.hpp>
 
 #include "c_api/error.hpp"
-#include "dispatch/operator_slot.hpp"
+#include "dispatch/compiled_operator.hpp"
 #include "runtime/c_arguments.hpp"
 
 /// Definitions of the opaque types of opmux.h. An opmux_operator is a reinterpreted

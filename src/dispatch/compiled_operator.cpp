@@ -58,7 +58,14 @@ DecisionCache& CompiledOperator::space(uint32_t scope_serial, const policy::Scop
              spaces_.load(std::memory_order_relaxed)});
   DecisionCache& space = *made->space;
   spaces_.store(made.release(), std::memory_order_release);
+  if (scope_serial != 0) scopes_.fetch_add(1, std::memory_order_relaxed);
   return space;
+}
+
+bool CompiledOperator::take_too_many_scopes() {
+  uint32_t count = scopes_.load(std::memory_order_relaxed);
+  if (count <= kMostScopes || (count & kTaken) != 0) return false;
+  return (scopes_.fetch_or(kTaken, std::memory_order_relaxed) & kTaken) == 0;
 }
 
 const DecisionCache* CompiledOperator::unscoped() const { return find_space(0); }
@@ -83,6 +90,14 @@ uint32_t CompiledOperator::classes() const {
     count += at->space->classes();
   }
   return count;
+}
+
+std::unique_ptr<CompiledOperator> OperatorSlot::replace(std::unique_ptr<CompiledOperator> next) {
+  const uint64_t new_epoch = next == nullptr ? 0 : next->epoch();
+  std::unique_ptr<CompiledOperator> before(
+      current.exchange(next.release(), std::memory_order_acq_rel));
+  epoch.store(new_epoch, std::memory_order_release);
+  return before;
 }
 
 uint64_t exact_hash(const schema::Arguments& arguments) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "dispatch/decide/decision_cache.hpp"
 #include "dispatch/decide/declines.hpp"
@@ -12,6 +13,8 @@
 #include "policy/rules/scope_table.hpp"
 
 namespace opmux::dispatch {
+
+class Engine;
 
 /// Returns a number that is unique in the process; used for epochs and state serials.
 uint64_t next_epoch();
@@ -45,6 +48,11 @@ class CompiledOperator final : public Retired {
   /// The decisions under a scope of this table, compiled on first use by one thread, for which
   /// others wait. Serial 0: no scope.
   DecisionCache& space(uint32_t scope_serial, const policy::ScopeTable& scopes);
+  /// Twice as many scopes as can be alive.
+  static constexpr uint32_t kMostScopes = 2 * policy::ScopeTable::kMostAlive;
+  /// True once, when there are decisions under more than kMostScopes scopes. The caller must have
+  /// the operator compiled again, which frees them.
+  bool take_too_many_scopes();
 
   /// The decisions outside of scopes; null if there are none yet.
   const DecisionCache* unscoped() const;
@@ -72,9 +80,32 @@ class CompiledOperator final : public Retired {
   PlanIds ids_;
   std::atomic<uint64_t> epoch_;
   std::atomic<Scoped*> spaces_{nullptr};
+  static constexpr uint32_t kTaken = uint32_t{1} << 31;
+  std::atomic<uint32_t> scopes_{0};  ///< entries of spaces_ under scopes; kTaken: reported
   std::atomic<RankPattern*> patterns_{nullptr};
   Declines declines_;
   base::ForkMutex compiling_;
+};
+
+/// One operator of one engine: the published state and its epoch. The address is stable for the
+/// engine's lifetime. Calls load these atomics only after they set a hazard slot (see ThreadBlock):
+/// the fast path loads `epoch`, the slow path `current`.
+struct alignas(64) OperatorSlot {
+  std::atomic<uint64_t> epoch{0};  ///< epoch of `current`; 0: no state is published
+  uint32_t number = 0;  ///< index into ThreadBlock::recent; reused after the engine is destroyed
+  Engine* engine = nullptr;
+  std::atomic<CompiledOperator*> current{nullptr};
+  std::shared_ptr<const schema::Schema> schema;
+  uint64_t name_hash = 0;
+  std::atomic<bool> plugins_wait{false};  ///< deferred plugins implement this operator
+
+  const std::string& name() const { return schema->name; }
+
+  /// Publishes a state and returns the previous one, which the caller must retire. Stores `current`
+  /// before `epoch`. In between, a fast call still matches the old epoch and runs the old state,
+  /// which its mark protects. A slow call already uses the new state; its cached plan does not
+  /// match `epoch` until the second store, so the next call may take the slow path again.
+  std::unique_ptr<CompiledOperator> replace(std::unique_ptr<CompiledOperator> next);
 };
 
 /// Hash of everything in the arguments that a kernel can decline for without reading tensor data.

@@ -33,14 +33,18 @@ Status not_synchronized() {
           "a call is still inside; nothing is freed"};
 }
 
-/// Lets go of the prepared states that idle plans of this thread hold. The plan in hazard slot 0
+/// Lets go of the prepared states that idle plans of this thread hold. The plans in hazard slots
 /// may be running: this is called from the slow path, which may be inside a kernel's call.
 void drop_prepared_of_this_thread() {
   const ThreadBlock& block = own_thread_block();
-  const uint64_t running = block.marks[0].load(std::memory_order_relaxed);
+  const auto runs = [&](const CachedPlan& plan) {
+    return std::any_of(block.marks, block.marks + kMaxDepth, [&](const auto& mark) {
+      return mark.load(std::memory_order_relaxed) == plan.plan_id;
+    });
+  };
   CachedPlan* plan = block.all_plans.load(std::memory_order_relaxed);
   for (; plan != nullptr; plan = plan->next_of_thread) {
-    if (plan->prepared == nullptr || plan->plan_id == running) continue;
+    if (plan->prepared == nullptr || runs(*plan)) continue;
     plan->epoch = 0;
     plan->prepared = nullptr;
   }
@@ -224,6 +228,7 @@ Engine::Publication Engine::publish(Sources sources) {
     published.selector = std::move(sources.selector);
     published.taps_version = dependencies_.taps == nullptr ? 0 : dependencies_.taps->version();
     std::vector<std::unique_ptr<Retired>> retired;
+    std::vector<const OperatorSlot*> replaced;
     for (const Published::Op& op : published.operators) {
       const CompiledOperator* state = op.slot->current.load(std::memory_order_relaxed);
       const bool same =
@@ -232,9 +237,11 @@ Engine::Publication Engine::publish(Sources sources) {
           state->sources().selector == published.selector &&
           state->sources().taps_version == published.taps_version &&
           state->sources().policy_hash == sources.policies->hash_for(op.record->schema->name);
-      if (!same) replace(published, op, retired);
+      if (same) continue;
+      replace(published, op, retired);
+      replaced.push_back(op.slot);
     }
-    if (!retired.empty()) publication.plans = live_plans(published);
+    if (!retired.empty()) publication.plans = live_plans(published, std::move(replaced));
     published.reclaimer.retire(std::move(retired));
     return publication;
   });
@@ -242,7 +249,7 @@ Engine::Publication Engine::publish(Sources sources) {
 
 void Engine::finish(const Publication& publication) {
   collect_later();
-  refresh_plans(publication.plans);
+  for (const auto& plan : publication.plans) plan->reconsider();
 }
 
 std::vector<Engine::DecidedClass> Engine::decided() {
@@ -271,22 +278,30 @@ std::vector<Engine::DecidedClass> Engine::decided() {
   });
 }
 
-void Engine::decide_anew(const std::function<bool(const registry::OperatorRecord&)>& concerned) {
+void Engine::discard_decisions(
+    const std::function<bool(const registry::OperatorRecord&)>& concerned) {
+  // Declared first, because destroying a bound plan's state may call vendor code, which must not
+  // happen under a lock.
   std::vector<std::shared_ptr<BoundPlanState>> plans;
   with_published([&](Published& published) {
     std::vector<std::unique_ptr<Retired>> retired;
+    std::vector<const OperatorSlot*> replaced;
     for (const Published::Op& op : published.operators) {
-      if (concerned(*op.record)) replace(published, op, retired);
+      if (!concerned(*op.record)) continue;
+      replace(published, op, retired);
+      replaced.push_back(op.slot);
     }
-    plans = live_plans(published);
+    plans = live_plans(published, replaced);
     published.reclaimer.retire(std::move(retired));
   });
   collect_later();
-  refresh_plans(plans);
+  // The thread that calls this may be that of a call which failed, so it does not evaluate the
+  // plans.
+  for (const auto& plan : plans) plan->outdate();
 }
 
 void Engine::backend_changed(const registry::Backend& backend) {
-  decide_anew([&](const registry::OperatorRecord& op) {
+  discard_decisions([&](const registry::OperatorRecord& op) {
     return std::ranges::any_of(op.implementations, [&](const auto& implementation) {
       return implementation->backend.get() == &backend;
     });
@@ -295,7 +310,7 @@ void Engine::backend_changed(const registry::Backend& backend) {
 
 void Engine::health_changed(const registry::ImplementationRecord& implementation) {
   const int32_t type = implementation.backend->device_type();
-  decide_anew([&](const registry::OperatorRecord& op) {
+  discard_decisions([&](const registry::OperatorRecord& op) {
     return std::ranges::any_of(op.implementations, [&](const auto& other) {
       return other->backend->device_type() == type;
     });
@@ -303,7 +318,19 @@ void Engine::health_changed(const registry::ImplementationRecord& implementation
 }
 
 void Engine::operator_changed(const std::string& op) {
-  decide_anew([&](const registry::OperatorRecord& other) { return other.schema->name == op; });
+  discard_decisions(
+      [&](const registry::OperatorRecord& other) { return other.schema->name == op; });
+}
+
+void Engine::discard_scopes(const OperatorSlot& slot) {
+  with_published([&](Published& published) {
+    std::vector<std::unique_ptr<Retired>> retired;
+    for (const Published::Op& op : published.operators) {
+      if (op.slot == &slot) replace(published, op, retired);
+    }
+    published.reclaimer.retire(std::move(retired));
+  });
+  collect_later();
 }
 
 std::vector<std::shared_ptr<BoundPlanState>> Engine::live_plans(Published& published) {
@@ -315,8 +342,13 @@ std::vector<std::shared_ptr<BoundPlanState>> Engine::live_plans(Published& publi
   return live;
 }
 
-void Engine::refresh_plans(const std::vector<std::shared_ptr<BoundPlanState>>& plans) {
-  for (const auto& plan : plans) plan->reconsider();
+std::vector<std::shared_ptr<BoundPlanState>> Engine::live_plans(
+    Published& published, std::vector<const OperatorSlot*> slots) {
+  std::ranges::sort(slots);
+  std::vector<std::shared_ptr<BoundPlanState>> live = live_plans(published);
+  std::erase_if(live,
+                [&](const auto& plan) { return !std::ranges::binary_search(slots, plan->slot); });
+  return live;
 }
 
 void Engine::add_plan(const std::shared_ptr<BoundPlanState>& control) {
@@ -353,7 +385,7 @@ Status Engine::wait_for_retired() {
   uint64_t newest = 0;
   published_.with([&](Published& published) {
     for (const auto& plan : live_plans(published)) {
-      if (plan->state() == PlanState::revoked) revoked.push_back(plan->plan_id);
+      if (plan->revoked()) revoked.push_back(plan->plan_id);
     }
     newest = published.reclaimer.newest();
   });

@@ -14,7 +14,7 @@
 #include "base/maintenance.hpp"
 #include "base/system/clock.hpp"
 #include "dispatch/call/call_frame.hpp"
-#include "dispatch/operator_slot.hpp"
+#include "dispatch/operator_names.hpp"
 #include "dispatch/plan/plan_ids.hpp"
 #include "dispatch/reclaim/reclaimer.hpp"
 #include "policy/rules/scope_table.hpp"
@@ -117,6 +117,9 @@ class Engine {
   void operator_changed(const std::string& op);
   /// Discards the decisions of every operator that has an implementation of this backend.
   void backend_changed(const registry::Backend& backend);
+  /// Discards the decisions of one operator to free those under scopes that are no longer used. The
+  /// same decisions result again, so bound plans stay as they are.
+  void discard_scopes(const OperatorSlot& slot);
 
   /// Blocks until no call in flight can use an implementation or bound plan that was unpublished or
   /// revoked before this call. Fails with `failed`: "withdraw.inside" if the calling thread is in
@@ -154,7 +157,7 @@ class Engine {
   void adopt(Published& published, registry::RegistrySnapshotPtr registry);
   ImplementationStates states_of(Published& published, const registry::OperatorRecord& op);
   std::unique_ptr<CompiledOperator> compile(Published& published, const Published::Op& op);
-  void decide_anew(const std::function<bool(const registry::OperatorRecord&)>& concerned);
+  void discard_decisions(const std::function<bool(const registry::OperatorRecord&)>& concerned);
   void replace(Published& published, const Published::Op& op,
                std::vector<std::unique_ptr<Retired>>& retired);
   /// Runs `use` under the writer lock, on the last published data.
@@ -165,8 +168,10 @@ class Engine {
   /// Starts the job that frees retired batches when the calls in them end, if there are such
   /// batches. Logs a warning if there are many.
   void collect_later();
-  void refresh_plans(const std::vector<std::shared_ptr<BoundPlanState>>& plans);
   std::vector<std::shared_ptr<BoundPlanState>> live_plans(Published& published);
+  /// Those of these operators.
+  std::vector<std::shared_ptr<BoundPlanState>> live_plans(Published& published,
+                                                          std::vector<const OperatorSlot*> slots);
 
   void after_fork();
 

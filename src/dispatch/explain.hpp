@@ -6,7 +6,7 @@
 #include <opmux/status.hpp>
 
 #include "dispatch/call/call_frame.hpp"
-#include "dispatch/operator_slot.hpp"
+#include "dispatch/compiled_operator.hpp"
 
 namespace opmux::dispatch {
 

@@ -101,7 +101,8 @@ class BasicBreaker {
     return pass;
   }
 
-  /// Records the outcome of a call: every failure, and every outcome of an armed implementation.
+  /// Records the outcome of a call: every failure, every slow call, and every outcome of an armed
+  /// implementation.
   BreakerChange leave(const BreakerKey& key, const Pass& pass, Ending ending, uint64_t now_ns) {
     const Turn turn(*this);
     BreakerChange change;
@@ -170,18 +171,20 @@ class BasicBreaker {
     return change;
   }
 
-  /// Also arms the breaker if the limits require timed calls.
   BreakerChange set_limits(const BreakerLimits& limits) {
     const Turn turn(*this);
     data_.limits = limits;
     BreakerChange change;
-    const bool times = limits.slow_call_ns != 0 && Rules::can_open(is_reference_);
-    times_.store(times, std::memory_order_relaxed);
-    if (times) change.publish |= arm();
+    const bool before = times_calls();
+    slow_call_ns_.store(Rules::can_open(is_reference_) ? limits.slow_call_ns : 0,
+                        std::memory_order_relaxed);
+    change.publish = times_calls() != before;
     return change;
   }
-  /// Whether callers must measure the duration of calls.
-  bool times_calls() const { return times_.load(std::memory_order_relaxed); }
+  /// Whether callers must measure the duration of calls. They report a call that was slower than
+  /// slow_call_ns() even if the breaker is not armed; this arms it.
+  bool times_calls() const { return slow_call_ns() != 0; }
+  uint64_t slow_call_ns() const { return slow_call_ns_.load(std::memory_order_relaxed); }
 
   /// Called before a publication: decisions made from now on see the cells that are open now.
   /// Returns the number of the arming that they see, which is the argument of published(); 0 while
@@ -329,16 +332,20 @@ class BasicBreaker {
 
   /// Records a call that succeeded but took longer than `slow_call_ns`.
   void drag(const BreakerKey& key, uint64_t now_ns, BreakerChange& change) {
+    if (!Rules::can_open(is_reference_)) return;
     data_.clean = 0;
-    if (!Rules::can_open(is_reference_) || !data_.recording) return;
+    change.publish |= arm();
     const uint8_t at = find_or_make(key);
     BreakerCell& cell = data_.cells[at];
     if (cell.state == BreakerState::half_open && Rules::opens_half_open(true))
       return open(at, Cause::probe, now_ns, change);
     if (cell.state != BreakerState::closed) return;
     cell.consecutive = 0;
-    cell.window.add(false, data_.limits.window);
-    cell.slow.add(true, data_.limits.window);
+    if (data_.recording || cell.slow.size() == 0) {
+      cell.window.add(false, data_.limits.window);
+      cell.slow.add(true, data_.limits.window);
+    }
+    if (!data_.recording) return;
     if (Rules::opens_slow(cell.slow.failures(), cell.slow.size(), data_.limits))
       open(at, Cause::slow_rate, now_ns, change);
   }
@@ -421,12 +428,12 @@ class BasicBreaker {
     ++data_.armings;
     return true;
   }
-  /// Forgets all cells. The breaker stays armed if calls are timed.
+  /// Forgets all cells.
   void disarm() {
     for (BreakerCell& cell : data_.cells) cell.forget();
     data_.used = 0;
     data_.clean = 0;
-    if (data_.limits.slow_call_ns == 0) data_.armed = data_.recording = false;
+    data_.armed = data_.recording = false;
   }
 
   uint64_t next_random() {
@@ -440,8 +447,8 @@ class BasicBreaker {
   typename Sync::Mutex mutex_;
   /// True while a thread changes data_; a forked child that finds it true resets data_.
   bool changing_ = false;
-  typename Sync::template Atomic<uint32_t> barred_{0};  ///< cells that are not closed
-  typename Sync::template Atomic<bool> times_{false};
+  typename Sync::template Atomic<uint32_t> barred_{0};        ///< cells that are not closed
+  typename Sync::template Atomic<uint64_t> slow_call_ns_{0};  ///< 0: calls are not timed
   Data data_;
 };
 

@@ -43,10 +43,10 @@ BreakerEntry* BreakerRegistry::find(const registry::ImplementationRecord& implem
   });
 }
 
-BreakerRegistry::Place BreakerRegistry::make(const registry::ImplementationRecord& implementation) {
+BreakerRegistry::Place BreakerRegistry::add(const registry::ImplementationRecord& implementation,
+                                            bool* is_new) {
   auto schema = host_.schema_of(implementation.op);
-  bool is_new = false;
-  const Place place = table_.with([&](Table& table) -> Place {
+  return table_.with([&](Table& table) -> Place {
     auto& group = table.groups[implementation.op];
     if (group == nullptr) group = std::make_unique<Group>();
     const std::pair key(implementation.id, build_of(implementation));
@@ -62,11 +62,16 @@ BreakerRegistry::Place BreakerRegistry::make(const registry::ImplementationRecor
     table.entries.emplace(key, std::move(entry));
     group->breakers().add(*made);
     count_.store(table.entries.size(), std::memory_order_release);
-    is_new = true;
+    if (is_new != nullptr) *is_new = true;
     return {made, group.get()};
   });
-  if (is_new)
-    follow(place, place.entry->breaker.set_limits(host_.limits_of(*place.entry)), now_ns());
+}
+
+BreakerRegistry::Place BreakerRegistry::make(const registry::ImplementationRecord& implementation) {
+  bool is_new = false;
+  const Place place = add(implementation, &is_new);
+  if (is_new && place.entry->breaker.set_limits(host_.limits_of(*place.entry)).publish)
+    place.group->publish_limits([&] { return publish(place.entry->op); });
   return place;
 }
 
@@ -150,8 +155,13 @@ uint64_t BreakerRegistry::next_due_ns() const {
 }
 
 void BreakerRegistry::limits_changed() {
-  for (const Place& place : places())
-    follow(place, place.entry->breaker.set_limits(host_.limits_of(*place.entry)), now_ns());
+  std::map<Group*, const std::string*> changed;
+  for (const Place& place : places()) {
+    if (place.entry->breaker.set_limits(host_.limits_of(*place.entry)).publish)
+      changed.emplace(place.group, &place.entry->op);
+  }
+  for (const auto& [group, op] : changed)
+    group->publish_limits([&, name = op] { return publish(*name); });
 }
 
 std::vector<BreakerRegistry::Place> BreakerRegistry::places() const {

@@ -90,6 +90,12 @@ class BasicBreakerGroup {
       gate_.done(publish_all(std::forward<Publish>(publish)));
     }
   }
+  /// Publishes changes of limits. The gate does not count this, so that the first failure or slow
+  /// call after it is published at once.
+  template <class Publish>
+  void publish_limits(Publish&& publish) {
+    (void)publish_all(std::forward<Publish>(publish));
+  }
   template <class Publish>
   void flush(uint64_t now_ns, Publish&& publish) {
     if (gate_.flush(now_ns)) gate_.done(publish_all(std::forward<Publish>(publish)));
@@ -209,8 +215,9 @@ class BreakerRegistry {
   void trip(const registry::ImplementationRecord& implementation,
             const schema::Signature& signature, uint64_t ended_ns);
 
-  /// Creates a breaker before the first failure, for implementations whose calls must be timed.
-  void prepare(const registry::ImplementationRecord& implementation) { (void)make(implementation); }
+  /// Creates a breaker before the first failure, for implementations whose calls must be timed. It
+  /// gets its limits from the next limits_changed().
+  void prepare(const registry::ImplementationRecord& implementation) { (void)add(implementation); }
 
   /// Manual override for all calls of an implementation. Fails with `unsupported` for a reference.
   Status force(const registry::ImplementationRecord& implementation, Force what);
@@ -239,6 +246,9 @@ class BreakerRegistry {
   };
 
   std::vector<Place> places() const;
+  /// Finds or creates a breaker; `is_new`, if not null, says which.
+  Place add(const registry::ImplementationRecord& implementation, bool* is_new = nullptr);
+  /// Finds or creates a breaker with limits.
   Place make(const registry::ImplementationRecord& implementation);
   /// Publishes and reports a change that a breaker returned.
   void follow(const Place& place, const BreakerChange& change, uint64_t now_ns);

@@ -88,6 +88,13 @@ Breaker* Health::watch(const registry::ImplementationRecord& implementation) con
   return entry != nullptr && entry->breaker.announced_armed() ? &entry->breaker : nullptr;
 }
 
+const Breaker* Health::timer(const registry::ImplementationRecord& implementation) const {
+  // A call that only enqueues work on a stream returns before the work is done.
+  if (implementation.backend->history() != nullptr) return nullptr;
+  const BreakerEntry* const entry = board_.find(implementation);
+  return entry != nullptr && entry->breaker.times_calls() ? &entry->breaker : nullptr;
+}
+
 bool Health::on_outcome(const registry::ImplementationRecord& implementation,
                         const schema::Signature& signature, Code outcome, const Pass& pass) {
   const Device device = device_of(*signature.arguments);

@@ -39,9 +39,14 @@ class HealthView {
   /// reports every outcome.
   virtual Breaker* watch(const registry::ImplementationRecord&) const { return nullptr; }
 
-  /// Called once per call on the calling thread, for every outcome that is not ok and for all
-  /// outcomes of watched implementations. Returns true if later decisions about all implementations
-  /// of this device type may differ; the engine then recomputes them.
+  /// The breaker whose slow_call_ns() limits the duration of calls of this implementation; null if
+  /// they are not timed. It outlives all decisions.
+  virtual const Breaker* timer(const registry::ImplementationRecord&) const { return nullptr; }
+
+  /// Called once per call on the calling thread, for every outcome that is not ok, for calls that
+  /// were too slow, and for all outcomes of watched implementations. Returns true if later
+  /// decisions about all implementations of this device type may differ; the engine then recomputes
+  /// them.
   virtual bool on_outcome(const registry::ImplementationRecord& implementation,
                           const schema::Signature& signature, Code outcome, const Pass& pass) = 0;
 };
@@ -68,6 +73,7 @@ class Health final : public HealthView {
   std::string remark(const registry::ImplementationRecord& implementation,
                      const schema::Signature& signature) const override;
   Breaker* watch(const registry::ImplementationRecord& implementation) const override;
+  const Breaker* timer(const registry::ImplementationRecord& implementation) const override;
   bool on_outcome(const registry::ImplementationRecord& implementation,
                   const schema::Signature& signature, Code outcome, const Pass& pass) override;
 

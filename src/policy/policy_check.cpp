@@ -4,12 +4,10 @@
 #include <memory>
 #include <utility>
 
-#include "base/text.hpp"
-#include "policy/conditions/condition_program.hpp"
 #include "policy/files/policy_reader.hpp"
 #include "policy/rules/lint.hpp"
+#include "policy/rules/operator_policy.hpp"
 #include "policy/rules/policy_set.hpp"
-#include "policy/rules/token.hpp"
 
 namespace opmux::policy {
 namespace {
@@ -120,66 +118,6 @@ Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
     add_changes(now, next, record, check.changes);
   }
   return check;
-}
-
-namespace {
-
-/// The first operator of a rule if the rule's condition compiles for none of its operators;
-/// otherwise null.
-const std::string* in_vain_for(const Rule& rule, const registry::RegistrySnapshot& registry) {
-  const std::string* first = nullptr;
-  const bool fits =
-      any_operator_of(rule.op, registry, [&](const std::string& name, const auto& record) {
-        if (ConditionProgram::compile(*rule.when, *record.schema)) return true;
-        if (first == nullptr) first = &name;
-        return false;
-      });
-  return fits ? nullptr : first;
-}
-
-}  // namespace
-
-Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& registry) {
-  for (const Policy* at = &policy; at != nullptr; at = at->outer.get()) {
-    for (const Rule& rule : at->rules) {
-      const std::string* const op = rule.when ? in_vain_for(rule, registry) : nullptr;
-      if (op == nullptr) continue;
-      ExpressionProblem problem;
-      (void)ConditionProgram::compile(*rule.when, *registry.operators.at(*op)->schema, &problem);
-      const std::string head = rule.name.empty() ? "rule for " + rule.op : '"' + rule.name + '"';
-      return {Code::invalid_argument, "policy.when",
-              head + ": when: the condition uses a dimension or an argument that " +
-                  (rule.op == *op
-                       ? *op + " does not have: " + registry.operators.at(*op)->schema->canonical()
-                       : "none of the rule's operators has") +
-                  (problem.text.empty() ? "" : "; " + problem.text)};
-    }
-  }
-  return {};
-}
-
-Status dry_run(const PolicySet& policies, const PolicySet& now,
-               const registry::RegistrySnapshot& registry) {
-  for (const PolicyLayerPtr& layer : policies.layers) {
-    if (std::ranges::find(now.layers, layer) != now.layers.end()) continue;
-    if (Status status = check_conditions(layer->policy(), registry); !status.ok()) return status;
-  }
-  for (const auto& [name, record] : registry.operators) {
-    if (record->implementations.empty()) continue;
-    const uint64_t hash = policies.hash_for(name);
-    if (hash == 0 || hash == now.hash_for(name)) continue;
-    PolicyView view;
-    const Rule* rule = nullptr;
-    const auto compiled = OperatorPolicy::compile(policies, nullptr, record);
-    if (!compiled->starves(view, &rule)) continue;
-    const std::string where =
-        rule == nullptr ? "" : base::concat(" where ", rule->when->to_string());
-    return {
-        Code::invalid_argument, "policy.no_candidates",
-        base::concat("this policy would leave ", name, " without an implementation", where, ": ",
-                     describe_drops(view, *record), "; a rule with allow_none permits that")};
-  }
-  return {};
 }
 
 }  // namespace opmux::policy

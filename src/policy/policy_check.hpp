@@ -18,13 +18,4 @@ Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
                                  const registry::RegistrySnapshotPtr& known,
                                  std::chrono::sys_seconds today);
 
-/// Checks that each rule's condition compiles for at least one of the existing operators of the
-/// rule.
-Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& registry);
-
-/// Checks that a policy leaves every operator a candidate where no condition applies, or sets
-/// allow_none. Operators for which `next` and `now` have the same effect are skipped.
-Status dry_run(const PolicySet& next, const PolicySet& now,
-               const registry::RegistrySnapshot& registry);
-
 }  // namespace opmux::policy

@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "base/text.hpp"
-#include "policy/policy_check.hpp"
 #include "policy/rules/lint.hpp"
 #include "policy/rules/operator_policy.hpp"
 #include "policy/rules/policy_set.hpp"

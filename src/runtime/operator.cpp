@@ -254,7 +254,7 @@ Plan::~Plan() = default;
 
 Plan::State Plan::state() const noexcept { return static_cast<State>(plan_->state()); }
 Status Plan::refresh() {
-  auto anew = plan_->decided_anew();
+  auto anew = plan_->bound_again();
   if (!anew) return anew.error();
   plan_ = std::move(*anew);
   hot_ = &plan_->hot();

@@ -1,7 +1,7 @@
 #include <opmux/policy.hpp>
 
 #include "dispatch/call/thread_block.hpp"
-#include "policy/policy_check.hpp"
+#include "policy/rules/operator_policy.hpp"
 #include "policy/rules/scope_table.hpp"
 #include "runtime/core.hpp"
 

@@ -1,6 +1,6 @@
 #include <opmux/typed.hpp>
 
-#include "dispatch/operator_slot.hpp"
+#include "dispatch/compiled_operator.hpp"
 
 namespace opmux::detail {
 namespace {

@@ -155,6 +155,28 @@ ArgTag tag_of(ArgType type) {
   return ArgTag::none;
 }
 
+bool convert_given(const Schema& schema, const CallSite& site, const ArgValue* values,
+                   CallSite& exact, ArgValue* converted) {
+  const uint32_t count = site.count();
+  if (count > schema.args.size()) return false;
+  bool any = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    const ArgSpec& arg = schema.args[i];
+    ArgTag tag = site.tag(i);
+    if (arg.is_tensor() || tag == tag_of(arg.type) || tag == ArgTag::none) continue;
+    // The position of a word in an enum is passed as an int, in the same bytes.
+    if (arg.type == ArgType::enumeration && tag == ArgTag::integer) continue;
+    if (!any) {
+      any = true;
+      exact = site;
+      std::copy_n(values, count, converted);
+    }
+    if (!put_given(schema, i, tag, converted[i]).ok()) return false;
+    exact.set_tag(i, tag);
+  }
+  return any;
+}
+
 Status normalise(const Schema& schema, const CallSite& site, const ArgValue* values,
                  Arguments& out) {
   const size_t count = schema.args.size();

@@ -42,6 +42,13 @@ ArgTag tag_of(ArgType type);
 Status normalise(const Schema& schema, const CallSite& site, const ArgValue* values,
                  Arguments& out);
 
+/// Converts given arguments as normalise() does, so that they have the kinds of the schema: an int
+/// for a float, the word of an enum, none for a scalar. Returns true if arguments were converted;
+/// `exact` and `converted`, which has room for OPMUX_MAX_ARGS, then hold all given arguments.
+/// Returns false if there is nothing to convert, or if normalise() would fail.
+bool convert_given(const Schema& schema, const CallSite& site, const ArgValue* values,
+                   CallSite& exact, ArgValue* converted);
+
 /// Checks everything that a schema demands: presence, ranks (<= 8), non-negative dimensions whose
 /// product in bytes fits in 63 bits (zeros counted as ones, so that strides fit too), equal sizes
 /// for equal dimension names, constant dimensions, dtype ties, `where`. A condition that reads an

@@ -129,8 +129,9 @@ class Simulation {
       }
       run_for(random_() % 16 == 0 ? random_() % 2'000 : random_() % 4);
       const bool failed = !member.is_reference && random_() % 100 < member.failing;
-      if (watched && random_() % 100 < member.slow) pass.took_ns = kSecondNs;
-      if (watched || failed) {
+      const bool timed = watched || member.breaker.times_calls();
+      if (timed && random_() % 100 < member.slow) pass.took_ns = kSecondNs;
+      if (watched || failed || pass.took_ns != 0) {
         const auto ending = failed ? health::Ending::failure : health::Ending::success;
         follow(op, member, member.leave(key, pass, ending, now_));
       }
@@ -181,7 +182,9 @@ class Simulation {
       }
       ++reloads_;
       for (Op& op : ops_) {
-        for (auto& member : op.members) follow(op, *member, member->set_limits(limits));
+        bool timing = false;
+        for (auto& member : op.members) timing |= member->set_limits(limits).publish;
+        if (timing) op.group.publish_limits([&] { return publish(op, true); });
       }
     }
   }

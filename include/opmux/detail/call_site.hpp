@@ -69,6 +69,11 @@ class alignas(16) CallSite {
     site.words_[0] |= kOptions;
     return site;
   }
+  /// Replaces the kind of argument i, which is not a Constant.
+  constexpr void set_tag(uint32_t i, ArgTag kind) {
+    words_[i / 14] ^= (static_cast<uint64_t>(tag(i)) ^ static_cast<uint64_t>(kind))
+                      << (4 * (i % 14));
+  }
   /// Whether an argument is a Constant.
   constexpr bool has_constant() const { return (words_[0] & kConstant) != 0; }
 

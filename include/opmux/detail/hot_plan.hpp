@@ -25,6 +25,9 @@ struct alignas(64) HotPlan {
   /// The plan runs, but the library must see how each call ends because a breaker watches the
   /// implementation. Such calls leave the inline path.
   static constexpr uint32_t kWatched = 3;
+  /// A decision of the operator may have changed, so the library must evaluate the plan before it
+  /// runs again.
+  static constexpr uint32_t kOutdated = 4;
 
   uint64_t thread = UINT64_MAX;  ///< Number of the thread that called last.
   uint64_t* mark = nullptr;      ///< That thread's slot for the plan it is running.
@@ -33,7 +36,7 @@ struct alignas(64) HotPlan {
   void* user_data = nullptr;
   const opmux_call* call = nullptr;
   uint64_t calls = 0;  ///< Calls that ended ok and are not yet in the statistics.
-  uint32_t state = 0;  ///< A Plan::State or kWatched.
+  uint32_t state = 0;  ///< A Plan::State, kWatched or kOutdated.
 
   // Other threads access `*mark`, `calls` and `state` as well, so every access is atomic. These are
   // the builtins of the compiler because <atomic> is expensive to include.

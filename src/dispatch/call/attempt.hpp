@@ -7,9 +7,9 @@
 #include <opmux/status.hpp>
 
 #include "dispatch/call/call_frame.hpp"
+#include "dispatch/compiled_operator.hpp"
 #include "dispatch/decide/decision.hpp"
 #include "dispatch/engine.hpp"
-#include "dispatch/operator_slot.hpp"
 #include "dispatch/plan/packed_constant.hpp"
 #include "dispatch/plan/prepared_cache.hpp"
 #include "schema/arguments.hpp"

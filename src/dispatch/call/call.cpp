@@ -4,7 +4,9 @@
 #include "dispatch/call/slow_call.hpp"
 #include "dispatch/call/thread_block.hpp"
 #include "dispatch/engine.hpp"
+#include "dispatch/plan/cache_insert.hpp"
 #include "dispatch/plan/cached_plan.hpp"
+#include "dispatch/reclaim/slow_path_guard.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -71,8 +73,99 @@ bool takes_settings(CachedPlan& plan, const CallSettings& settings) {
   return true;
 }
 
-/// Tries every cached plan of this operator in this thread, including for new shapes; otherwise
-/// takes the slow path.
+/// Runs a cached plan in a call inside another call of this thread; false if none fits. The frames
+/// of the calls around it stay untouched, and so does ThreadBlock::finished_calls(): such calls are
+/// counted where slow calls are, and are recognised by their cold mark. Slow calls own the packed
+/// constants that they use and a workspace, which a plan does not, so plans with these do not fit.
+[[gnu::noinline]] bool call_nested(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
+                                   const CallSettings* settings, Status::Detail*& result) {
+  ThreadBlock& block = *thread_block;
+  const SlowPathGuard mark;
+  // recover_nested() needs one more level.
+  if (mark.depth() + 1 >= kMaxDepth) return false;
+  CachedPlan* const first = block.recent[slot.number];
+  CachedPlan* plan = first;
+  do {
+    if (current(*plan, slot, block, site.word()) && plan->site == site && !in_use(block, *plan) &&
+        plan->pack_at < 0 && plan->plan->candidate->implementation->kernel.workspace == nullptr &&
+        (settings == nullptr || takes_settings(*plan, *settings)) && takes(*plan, values)) {
+      block.recent[slot.number] = plan;
+      plan->set_arguments(values);
+      const SlowPathGuard::Pin pinned = mark.pin(plan->plan_id);
+      const int32_t outcome = plan->run(plan->user_data, &plan->call);
+      if (outcome != OPMUX_OK) {
+        result = recover_nested(*plan, outcome);
+        return true;
+      }
+      count(*plan->counters, Code::ok);
+      result = nullptr;
+      return true;
+    }
+    plan = plan->next_of_line;
+  } while (plan != first);
+  return false;
+}
+
+/// True if a plan for the original call site would be faster than this plan for the converted one:
+/// its runs can convert ints to floats.
+bool better_unconverted(const CachedPlan& plan, const CallSite& site) {
+  if (plan.value_guarded) return false;
+  for (uint32_t i = 0; i < site.count(); ++i) {
+    const ArgTag given = site.tag(i), wanted = plan.site.tag(i);
+    if (given != wanted && (given != ArgTag::integer || wanted != ArgTag::floating)) return false;
+  }
+  return true;
+}
+
+/// Runs the first cached plan of this operator in this thread that fits; false if none does. With
+/// `settings`, only plans for calls with options fit. `original`, if not null, is the call site
+/// before conversion; false if the slow path should make a plan for it.
+[[gnu::always_inline]] inline bool call_cached(OperatorSlot& slot, const CallSite& site,
+                                               const ArgValue* values, const CallSettings* settings,
+                                               Status::Detail*& result,
+                                               const CallSite* original = nullptr) {
+  ThreadBlock& block = *thread_block;
+  CachedPlan* const first = block.recent[slot.number];
+  CachedPlan* plan = first;
+  do {
+    mark(block, *plan);
+    if (current(*plan, slot, block, site.word()) && plan->site == site &&
+        (settings == nullptr || takes_settings(*plan, *settings)) && takes(*plan, values)) {
+      if (original != nullptr && better_unconverted(*plan, *original)) break;
+      block.recent[slot.number] = plan;
+      plan->set_arguments(values);
+      if (plan->pack_at >= 0 && !plan->load_pack(values)) break;
+      result = run(*plan);
+      return true;
+    }
+    plan = plan->next_of_line;
+  } while (plan != first);
+  block.clear(0);
+  return false;
+}
+
+/// Continues a call that no cached plan fits. Plans have arguments of the kinds that the schema
+/// demands, so a call that passes others, such as an int for a float, is converted and looked up
+/// again. Otherwise it takes the slow path.
+[[gnu::noinline]] Status::Detail* call_without_plan(OperatorSlot& slot, const CallSite& site,
+                                                    const ArgValue* values,
+                                                    const CallSettings* settings) {
+  const ThreadBlock& block = *thread_block;
+  const bool nested =
+      slot.number < block.line_count && block.marks[0].load(std::memory_order_relaxed) != 0;
+  Status::Detail* result = nullptr;
+  if (nested && call_nested(slot, site, values, settings, result)) return result;
+  CallSite exact;
+  ArgValue converted[OPMUX_MAX_ARGS];
+  if (slot.number < block.line_count &&
+      schema::convert_given(*slot.schema, site, values, exact, converted)) {
+    if (nested && call_nested(slot, exact, converted, settings, result)) return result;
+    if (!nested && call_cached(slot, exact, converted, settings, result, &site)) return result;
+  }
+  return call_slowly(slot, site, values, settings, nullptr);
+}
+
+/// Tries every cached plan of this operator in this thread, including for new shapes.
 Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const ArgValue* values) {
   ThreadBlock& block = *thread_block;
   CachedPlan* const first = block.recent[slot.number];
@@ -87,28 +180,16 @@ Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const Ar
     plan = plan->next_of_line;
   } while (plan != first);
   block.clear(0);
-  return call_slowly(slot, site, values, nullptr, nullptr);
+  return call_without_plan(slot, site, values, nullptr);
 }
 
 /// call_any_plan() for calls with options (flagged in `site`) or with a constant.
 Status::Detail* call_any_plan_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                                    const CallSettings* settings) {
-  ThreadBlock& block = *thread_block;
-  CachedPlan* const first = block.recent[slot.number];
-  CachedPlan* plan = first;
-  do {
-    mark(block, *plan);
-    if (current(*plan, slot, block, site.word()) && plan->site == site &&
-        (settings == nullptr || takes_settings(*plan, *settings)) && takes(*plan, values)) {
-      block.recent[slot.number] = plan;
-      plan->set_arguments(values);
-      if (plan->pack_at < 0 || plan->load_pack(values)) return run(*plan);
-      break;
-    }
-    plan = plan->next_of_line;
-  } while (plan != first);
-  block.clear(0);
-  return call_slowly(slot, site, values, settings, nullptr);
+  Status::Detail* result = nullptr;
+  if (call_cached(slot, site, values, settings, result)) [[likely]]
+    return result;
+  return call_without_plan(slot, site, values, settings);
 }
 
 /// Checks dimensions that differ from the last call one by one. True if this plan, or the plan of
@@ -223,14 +304,14 @@ Status::Detail* call(OperatorSlot& slot, const CallSite& site, const ArgValue* v
     return call_with_constants(slot, site, values);
   if (has_line(*thread_block, slot)) [[likely]]
     return call_any_plan(slot, site, values);
-  return call_slowly(slot, site, values, nullptr, nullptr);
+  return call_without_plan(slot, site, values, nullptr);
 }
 
 Status::Detail* call_with_constants(OperatorSlot& slot, const CallSite& site,
                                     const ArgValue* values) noexcept {
   if (has_line(*thread_block, slot)) [[likely]]
     return call_any_plan_with(slot, site, values, nullptr);
-  return call_slowly(slot, site, values, nullptr, nullptr);
+  return call_without_plan(slot, site, values, nullptr);
 }
 
 Status::Detail* call_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
@@ -239,6 +320,7 @@ Status::Detail* call_with(OperatorSlot& slot, const CallSite& site, const ArgVal
   const CallSettings settings = given.with_threads_of(slot.engine->dependencies().threads);
   if (report == nullptr && has_line(*thread_block, slot)) [[likely]]
     return call_any_plan_with(slot, with_options, values, &settings);
+  if (report == nullptr) return call_without_plan(slot, with_options, values, &settings);
   return call_slowly(slot, with_options, values, &settings, report);
 }
 

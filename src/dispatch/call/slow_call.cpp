@@ -134,16 +134,18 @@ class SlowCall {
           continue;
         }
       }
-      const uint64_t started = times(plan) ? engine_.dependencies().clock->now_ns() : 0;
+      const bool timed = plan.candidate->timer != nullptr;
+      const uint64_t started = timed ? engine_.dependencies().clock->now_ns() : 0;
       const Attempt tried =
           failed != nullptr ? std::move(failed->attempt) : try_plan(plan, at != 0);
-      if (started != 0 && failed == nullptr)
+      if (timed && failed == nullptr)
         pass.took_ns = engine_.dependencies().clock->now_ns() - started;
       failed = nullptr;
       if (tried.outcome == Code::ok) {
-        if (plan.candidate->watch != nullptr) tell_health(plan, Code::ok, pass);
+        if (plan.candidate->watch != nullptr || plan.candidate->too_slow(pass.took_ns))
+          tell_health(plan, Code::ok, pass);
         // Do not cache a fallback after a failure, so that the next call tries the first choice.
-        if (kept && report_ == nullptr && only_declined && mark_.depth() == 0) {
+        if (kept && report_ == nullptr && only_declined) {
           keep_plan(plan, at != 0, tried, site, values);
         }
         return {};
@@ -203,9 +205,26 @@ class SlowCall {
 
   void keep_plan(const RankedCandidate& plan, bool stands_in, const Attempt& tried,
                  const CallSite& site, const ArgValue* values) {
-    install(mark_.block(), slot_, *state_,
-            {epoch_, mark_.block().context, &site, values, &checked_.arguments, &plan, space_,
-             tried.prepared, tried.pack.get(), stands_in, settings_});
+    CacheInsert what{epoch_,
+                     mark_.block().context,
+                     &site,
+                     values,
+                     &checked_.arguments,
+                     &plan,
+                     space_,
+                     tried.prepared,
+                     tried.pack.get(),
+                     stands_in,
+                     settings_};
+    // A plan for arguments of other kinds than the schema has is looked up with converted ones.
+    CallSite exact;
+    ArgValue converted[OPMUX_MAX_ARGS];
+    if (!can_be_kept(state_->schema(), what, true) &&
+        convert_given(state_->schema(), site, values, exact, converted)) {
+      what.site = &exact;
+      what.values = converted;
+    }
+    install(mark_.block(), slot_, *state_, what, mark_.depth() != 0);
   }
 
   Status failure(const RankedCandidate& plan, const Attempt& tried) const {
@@ -221,11 +240,6 @@ class SlowCall {
   }
 
   health::BreakerKey breaker_key() const { return health::BreakerKey::of(signature_); }
-
-  static bool times(const RankedCandidate& plan) {
-    return plan.candidate->watch != nullptr && plan.candidate->watch->times_calls() &&
-           plan.candidate->implementation->backend->history() == nullptr;
-  }
 
   std::string what_rests(const CandidateParts& candidate) const {
     const registry::ImplementationRecord& implementation = *candidate.implementation;
@@ -332,7 +346,18 @@ void tell_oddities(const OperatorSlot& slot, const Decision& choice) {
 }
 
 DecisionCache& space_of(const OperatorSlot& slot, CompiledOperator& state, uint64_t context) {
-  return state.space(static_cast<uint32_t>(context >> 32), *slot.engine->dependencies().scopes);
+  const EngineDependencies& use = slot.engine->dependencies();
+  DecisionCache& space = state.space(static_cast<uint32_t>(context >> 32), *use.scopes);
+  if (state.take_too_many_scopes()) {
+    // The caller's mark keeps this state alive.
+    slot.engine->discard_scopes(slot);
+    use.log->tell(Level::warning, "dispatch.many_scopes", slot.name(), "", "", [] {
+      return base::concat("called under more than ", CompiledOperator::kMostScopes,
+                          " different scopes, so that the decisions under all of them are made "
+                          "again; make each policy once and reuse it");
+    });
+  }
+  return space;
 }
 
 Status check(const schema::Schema& schema, const CallSite& site, const ArgValue* values,
@@ -358,9 +383,15 @@ Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgV
 }
 
 Status::Detail* recover(CachedPlan& plan, int32_t outcome) noexcept {
+  Status::Detail* const status = recover_nested(plan, outcome);
+  thread_block->clear(0);
+  return status;
+}
+
+Status::Detail* recover_nested(CachedPlan& plan, int32_t outcome) noexcept {
   std::array<ArgValue, OPMUX_MAX_ARGS> values;
   plan.get_arguments(values.data());
-  const CallSite site = plan.site;
+  const CallSite site = plan.frame_site();
   Failed failed{plan.plan->candidate->implementation->number,
                 {outcome_of(outcome), {}, nullptr, nullptr}};
   failed.attempt.text.assign(plan.error.text,
@@ -371,16 +402,10 @@ Status::Detail* recover(CachedPlan& plan, int32_t outcome) noexcept {
       failed.attempt.outcome == Code::invalid_argument) {
     plan.epoch = 0;
   }
-  OperatorSlot& slot = *plan.slot;
-  Status status;
-  {
-    const CallSettings settings{static_cast<uint32_t>(plan.call.tag), plan.call.stream,
-                                plan.call.max_threads, plan.call.parallel_for, plan.call.pool};
-    SlowCall slow(slot, &settings, nullptr);
-    status = slow.run(site, values.data(), &failed);
-  }
-  thread_block->clear(0);
-  return status.release();
+  const CallSettings settings{static_cast<uint32_t>(plan.call.tag), plan.call.stream,
+                              plan.call.max_threads, plan.call.parallel_for, plan.call.pool};
+  SlowCall slow(*plan.slot, &settings, nullptr);
+  return slow.run(site, values.data(), &failed).release();
 }
 
 Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
@@ -389,14 +414,15 @@ Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArgumen
   if (mark.depth() == kMaxDepth) return too_deep(slot);
   CompiledOperator* state = slot.current.load(std::memory_order_acquire);
   if (state == nullptr) return withdrawn(slot);
+  const uint64_t epoch = state->epoch();
   const uint64_t context = mark.block().context | (capturing ? schema::kCapturing : 0);
   const schema::Signature signature{&state->schema(), &checked.arguments, &checked.dims,
                                     static_cast<uint32_t>(context), tag};
   DecisionCache& space = space_of(slot, *state, context);
-  std::shared_ptr<const Decision> choice = space.decide_anew(signature, {});
+  std::shared_ptr<const Decision> choice = space.decide_uncached(signature, {});
   Status kept = space.remember(signature, choice);
   tell_oddities(slot, *choice);
-  return DecisionForPlan{std::move(choice), state->sources().op, context, std::move(kept)};
+  return DecisionForPlan{std::move(choice), state->sources().op, context, epoch, std::move(kept)};
 }
 
 }  // namespace opmux::dispatch

@@ -5,7 +5,7 @@
 #include <opmux/status.hpp>
 
 #include "dispatch/call/call_frame.hpp"
-#include "dispatch/operator_slot.hpp"
+#include "dispatch/compiled_operator.hpp"
 #include "dispatch/plan/cached_plan.hpp"
 
 namespace opmux::dispatch {
@@ -20,6 +20,8 @@ Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgV
 /// or returns the error. The plan's frame holds the arguments. The plan's mark stays in hazard
 /// slot 0 until the end, so the plan and its state remain valid; the slow path uses level 1.
 Status::Detail* recover(CachedPlan& plan, int32_t outcome) noexcept;
+/// recover() for a plan that ran inside another call. Leaves the hazard slots as they are.
+Status::Detail* recover_nested(CachedPlan& plan, int32_t outcome) noexcept;
 
 /// Arguments that were checked against the schema, with their dimensions.
 struct CheckedArguments {
@@ -47,7 +49,8 @@ struct DecisionForPlan {
   std::shared_ptr<const Decision> choice;
   std::shared_ptr<const registry::OperatorRecord> op;
   uint64_t context = 0;
-  Status kept = {};  ///< ok, or why the decision could not be cached for its class
+  uint64_t epoch = 0;  ///< that of the operator's state
+  Status kept = {};    ///< ok, or why the decision could not be cached for its class
 };
 Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
                                         uint32_t tag, bool capturing);

@@ -51,7 +51,12 @@ struct CandidateParts {
   std::shared_ptr<PreparedCache> prepared;  ///< null if the implementation has no plan()
   GuardFacts guard;                         ///< facts that plans compare
   health::Breaker* watch = nullptr;         ///< armed breaker that admits calls; null: not armed
+  const health::Breaker* timer = nullptr;   ///< limits the duration of calls; null: not timed
   std::shared_ptr<CallTap> tap = nullptr;   ///< samples some calls; null: none
+
+  bool too_slow(uint64_t took_ns) const {
+    return timer != nullptr && took_ns > timer->slow_call_ns();
+  }
 };
 /// Indexed like the operator's implementations.
 using CandidateTable = std::vector<CandidateParts>;

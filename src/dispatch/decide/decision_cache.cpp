@@ -91,6 +91,7 @@ DecisionCache::DecisionCache(const CompileInputs& sources,
     candidates->push_back(
         {implementation, state.counters, state.prepared, guard_for(*implementation),
          sources.health == nullptr ? nullptr : sources.health->watch(*implementation),
+         sources.health == nullptr ? nullptr : sources.health->timer(*implementation),
          sources.taps == nullptr ? nullptr : sources.taps->tap_of(*op_, implementation)});
   }
   candidates_ = std::move(candidates);
@@ -181,8 +182,8 @@ void DecisionCache::count_refusals(const Evaluation& decision) const {
   }
 }
 
-std::shared_ptr<const Decision> DecisionCache::decide_anew(const schema::Signature& signature,
-                                                           const OnDecision& on_decision) const {
+std::shared_ptr<const Decision> DecisionCache::decide_uncached(
+    const schema::Signature& signature, const OnDecision& on_decision) const {
   const SpareEvaluation spare;
   Evaluation& decision = *spare;
   decide(input_, signature, decision);
@@ -224,7 +225,7 @@ DecisionCache::Answer DecisionCache::choose(const schema::Signature& signature,
   if (keyed) {
     if (const Decision* known = table_.find(key)) return {known, nullptr, true};
   }
-  std::shared_ptr<const Decision> made = decide_anew(signature, on_decision);
+  std::shared_ptr<const Decision> made = decide_uncached(signature, on_decision);
   if (keyed) {
     if (const Decision* kept = table_.insert(key, made)) {
       const bool crowded = table_.size() > ClassTable::kMany && !crowded_.exchange(true);

@@ -59,8 +59,8 @@ class DecisionCache {
   Answer choose(const schema::Signature& signature, const OnDecision& on_decision);
 
   /// Makes a decision without reading or changing the cache.
-  std::shared_ptr<const Decision> decide_anew(const schema::Signature& signature,
-                                              const OnDecision& on_decision) const;
+  std::shared_ptr<const Decision> decide_uncached(const schema::Signature& signature,
+                                                  const OnDecision& on_decision) const;
 
   /// Caches a choice for the class of a call, unless the class is already decided. Fails with
   /// "lock.class" if the call has no class key or the cache is full.

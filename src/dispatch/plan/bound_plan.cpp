@@ -79,11 +79,47 @@ void BoundPlanState::keep(const schema::Arguments& given, const schema::BoundDim
   }
 }
 
+PlanState BoundPlanState::state() {
+  if (outdated()) reconsider();
+  switch (const uint32_t word = hot.load_state()) {
+    case detail::HotPlan::kWatched: return unwatched.load(std::memory_order_relaxed);
+    case detail::HotPlan::kOutdated: return PlanState::stale;
+    default: return static_cast<PlanState>(word);
+  }
+}
+
+namespace {
+
+/// Stores a state unless the plan is revoked, which is final.
+void store_state(detail::HotPlan& hot, uint32_t word) {
+  const std::atomic_ref<uint32_t> state_word(hot.state);
+  uint32_t seen = state_word.load(std::memory_order_relaxed);
+  while (seen != detail::HotPlan::kRevoked &&
+         !state_word.compare_exchange_weak(seen, word, std::memory_order_acq_rel)) {
+  }
+}
+
+}  // namespace
+
+void BoundPlanState::outdate() {
+  guard_outdated.store(true, std::memory_order_release);
+  store_state(hot, detail::HotPlan::kOutdated);
+}
+
 void BoundPlanState::reconsider() {
-  if (state() == PlanState::revoked) return;
+  if (revoked()) return;
   const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return;
-  CompiledOperator* now = slot->current.load(std::memory_order_acquire);
+  // If another thread publishes a state meanwhile, the result of the earlier one may overwrite its
+  // outdate() or result, so that the new state must be evaluated as well.
+  CompiledOperator* now = nullptr;
+  do {
+    now = slot->current.load(std::memory_order_acquire);
+    reconsider_by(now);
+  } while (slot->current.load(std::memory_order_acquire) != now);
+}
+
+void BoundPlanState::reconsider_by(CompiledOperator* now) {
   PlanState next = PlanState::revoked;
   uint32_t word = 0;
   if (now != nullptr) {
@@ -94,7 +130,12 @@ void BoundPlanState::reconsider() {
     decide(space.input(), signature, decision);
     next = state_after(decision);
     const health::HealthView* health = slot->engine->dependencies().health;
-    if (health != nullptr && health->watch(*implementation) != nullptr) {
+    const bool watched = health != nullptr && health->watch(*implementation) != nullptr;
+    const health::Breaker* const limit =
+        health == nullptr ? nullptr : health->timer(*implementation);
+    armed.store(watched, std::memory_order_relaxed);
+    timer.store(limit, std::memory_order_relaxed);
+    if (watched || limit != nullptr) {
       unwatched.store(next, std::memory_order_relaxed);
       if (next != PlanState::revoked) word = detail::HotPlan::kWatched;
     }
@@ -103,13 +144,7 @@ void BoundPlanState::reconsider() {
       guard_outdated.store(true, std::memory_order_release);
     }
   }
-  // Revoked is final, even if another thread stored it since the load above.
-  if (word == 0) word = static_cast<uint32_t>(next);
-  const std::atomic_ref<uint32_t> state_word(hot.state);
-  uint32_t seen = state_word.load(std::memory_order_relaxed);
-  while (seen != static_cast<uint32_t>(PlanState::revoked) &&
-         !state_word.compare_exchange_weak(seen, word, std::memory_order_acq_rel)) {
-  }
+  store_state(hot, word != 0 ? word : static_cast<uint32_t>(next));
 }
 
 Result<std::unique_ptr<BoundPlan>> BoundPlan::bind(OperatorSlot& slot, const CallSite& site,
@@ -155,6 +190,10 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
   guarded_.pinned = std::move(found->choice);
   guarded_.slot = slot_;
   slot_->engine->add_plan(control_);
+  // Changes that were published before the engine knew the plan have not reached it.
+  const bool changed = slot_->epoch.load(std::memory_order_acquire) != found->epoch;
+  const CandidateParts& candidate = *guarded_.plan->candidate;
+  if (changed || candidate.watch != nullptr || candidate.timer != nullptr) control_->reconsider();
   return {};
 }
 
@@ -288,7 +327,7 @@ Status::Detail* BoundPlan::not_packed() const {
 }
 
 Status::Detail* BoundPlan::refuse(const CallSite& site, const ArgValue* values) const {
-  if (state() == PlanState::revoked) return revoked();
+  if (control_->state() == PlanState::revoked) return revoked();
   CheckedArguments checked;
   if (Status status = check(*slot_->schema, site, values, checked); !status.ok()) {
     return status.release();
@@ -314,12 +353,14 @@ void BoundPlan::tell_health(const registry::ImplementationRecord& implementation
 Status::Detail* BoundPlan::run_watched() noexcept {
   guarded_.error.text_size = 0;
   const base::Clock& clock = *slot_->engine->dependencies().clock;
-  const bool stream = control_->implementation->backend->history() != nullptr;
-  const uint64_t started = stream ? 0 : clock.now_ns();
+  const health::Breaker* const timer = control_->timer.load(std::memory_order_relaxed);
+  const uint64_t started = timer == nullptr ? 0 : clock.now_ns();
   const int32_t outcome = guarded_.run(guarded_.user_data, &guarded_.call);
   if (outcome != OPMUX_OK) return finish(outcome);
-  tell_health(*control_->implementation, Code::ok,
-              {.took_ns = stream ? 0 : clock.now_ns() - started});
+  const uint64_t took_ns = timer == nullptr ? 0 : clock.now_ns() - started;
+  const bool too_slow = timer != nullptr && took_ns > timer->slow_call_ns();
+  if (too_slow || control_->armed.load(std::memory_order_relaxed))
+    tell_health(*control_->implementation, Code::ok, {.took_ns = took_ns});
   control_->hot.count_call();
   return nullptr;
 }
@@ -330,7 +371,7 @@ void BoundPlan::tell_failed(std::string_view says) const {
   std::array<ArgValue, OPMUX_MAX_ARGS> values;
   guarded_.get_arguments(values.data());
   CheckedArguments checked;
-  if (!check(*slot_->schema, guarded_.site, values.data(), checked).ok()) return;
+  if (!check(*slot_->schema, guarded_.frame_site(), values.data(), checked).ok()) return;
   const schema::Signature signature{slot_->schema.get(), &checked.arguments, &checked.dims,
                                     static_cast<uint32_t>(control_->context), control_->tag};
   slot_->engine->dependencies().failures->note(
@@ -348,9 +389,20 @@ Status::Detail* BoundPlan::finish(int32_t outcome) const {
                                 (text.empty() ? "" : ": " + text)};
 }
 
+Status::Detail* BoundPlan::run_by_state() noexcept {
+  if (control_->outdated()) control_->reconsider();
+  const uint32_t state = control_->hot.load_state();
+  if (state == detail::HotPlan::kRevoked) return revoked();
+  if (state == detail::HotPlan::kWatched) return run_watched();
+  guarded_.error.text_size = 0;
+  const int32_t outcome = guarded_.run(guarded_.user_data, &guarded_.call);
+  if (outcome != OPMUX_OK) return finish(outcome);
+  control_->hot.count_call();
+  return nullptr;
+}
+
 Status::Detail* BoundPlan::end(std::atomic<uint64_t>& mark, int32_t outcome) noexcept {
-  const bool watched = outcome < 0 && control_->hot.load_state() == detail::HotPlan::kWatched;
-  Status::Detail* status = watched ? run_watched() : outcome >= 0 ? finish(outcome) : revoked();
+  Status::Detail* status = outcome >= 0 ? finish(outcome) : run_by_state();
   mark.store(0, std::memory_order_release);
   return status;
 }
@@ -423,7 +475,7 @@ Status BoundPlan::set_frame(const CallSite& site, const ArgValue* values) {
   return {};
 }
 
-Result<std::unique_ptr<BoundPlan>> BoundPlan::decided_anew() const {
+Result<std::unique_ptr<BoundPlan>> BoundPlan::bound_again() const {
   return bind(*slot_, guarded_.site, control_->arguments.values.data(), options_);
 }
 

@@ -24,7 +24,8 @@ enum class PlanState : uint32_t { current, stale, revoked };
 static_assert(static_cast<uint32_t>(PlanState::revoked) == detail::HotPlan::kRevoked);
 
 /// The part of a bound plan that it shares with the engine: the example arguments it was decided
-/// for, and whether it may still run. The engine re-evaluates it after every publish.
+/// for, and whether it may still run. The engine evaluates it again after every publication; after
+/// other changes it marks the plan as outdated, and the next call or state() evaluates it.
 struct BoundPlanState {
   OperatorSlot* slot = nullptr;
   uint64_t context = 0;
@@ -33,7 +34,9 @@ struct BoundPlanState {
   uint32_t tag = 0;
   detail::HotPlan hot;  ///< its `state` says whether the plan may still run
   std::atomic<PlanState> unwatched{
-      PlanState::current};  ///< the state while `hot.state` is kWatched
+      PlanState::current};                             ///< the state while `hot.state` is kWatched
+  std::atomic<bool> armed{false};                      ///< the breaker records every outcome
+  std::atomic<const health::Breaker*> timer{nullptr};  ///< limits durations; null: not timed
   /// Set when the operator was recompiled: decisions may now depend on facts that the plan's guard
   /// does not compare.
   std::atomic<bool> guard_outdated{false};
@@ -59,20 +62,25 @@ struct BoundPlanState {
   BoundPlanState(const BoundPlanState&) = delete;
   BoundPlanState& operator=(const BoundPlanState&) = delete;
 
-  PlanState state() const {
-    const uint32_t word = hot.load_state();
-    return word == detail::HotPlan::kWatched ? unwatched.load(std::memory_order_relaxed)
-                                             : static_cast<PlanState>(word);
-  }
+  /// Evaluates an outdated plan. Thread-safe.
+  PlanState state();
+  bool revoked() const { return hot.load_state() == detail::HotPlan::kRevoked; }
+  bool outdated() const { return hot.load_state() == detail::HotPlan::kOutdated; }
+  /// Marks the plan as outdated unless it is revoked. Call it after the operator's new state is
+  /// published.
+  void outdate();
   schema::Signature signature() const {
     return {slot->schema.get(), &arguments, &dims, static_cast<uint32_t>(context), tag};
   }
-  /// Repeats the decision for the example and updates the state. Revoked is final.
+  /// Repeats the decision for the example and updates the state. Revoked is final. An outdated plan
+  /// stays outdated if the thread is in too many nested calls.
   void reconsider();
   /// Copies the example arguments.
   void keep(const schema::Arguments& given, const schema::BoundDims& bound);
 
  private:
+  /// Repeats the decision by one state of the operator, which may be null.
+  void reconsider_by(CompiledOperator* now);
   PlanState state_after(const Evaluation& decision) const;
   const registry::ImplementationRecord* chosen_by(const Evaluation& decision) const;
 };
@@ -118,7 +126,7 @@ class BoundPlan {
   Status set_frame(const CallSite& site, const ArgValue* values);
 
   /// Binds a new plan for the example arguments under the current policy. This plan is unchanged.
-  Result<std::unique_ptr<BoundPlan>> decided_anew() const;
+  Result<std::unique_ptr<BoundPlan>> bound_again() const;
 
   PlanState state() const { return control_->state(); }
   const BoundPlanState& control() const { return *control_; }
@@ -187,6 +195,8 @@ class BoundPlan {
   }
   Status::Detail* finish(int32_t outcome) const;
   void tell_failed(std::string_view says) const;
+  /// Runs the plan if it may run, as its state demands. Evaluates an outdated plan first.
+  Status::Detail* run_by_state() noexcept;
   /// Runs and reports the outcome and duration to the breaker.
   Status::Detail* run_watched() noexcept;
   Status::Detail* end(std::atomic<uint64_t>& mark, int32_t outcome) noexcept;

@@ -1,11 +1,14 @@
 #include "dispatch/plan/cache_insert.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 #include "dispatch/call/call_frame.hpp"
 #include "dispatch/plan/packed_constant.hpp"
+#include "dispatch/plan/plan_ids.hpp"
 #include "dispatch/plan/plan_workspace.hpp"
+#include "dispatch/plan/timed_run.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -45,6 +48,16 @@ bool ignores_tag(const registry::ImplementationRecord& implementation, const Dec
                            &schema::Fact::kind) == implementation.plan_reads->end();
 }
 
+/// Adds a plan to the thread's ring of the operator.
+CachedPlan& add_to_line(ThreadBlock& block, const OperatorSlot& slot) {
+  CachedPlan* const first = block.recent[slot.number];
+  CachedPlan* const plan = new_plan(block);
+  const bool alone = first == &CachedPlan::none();
+  plan->next_of_line = alone ? plan : first->next_of_line;
+  if (!alone) first->next_of_line = plan;
+  return *plan;
+}
+
 /// Returns the plan to overwrite: a stale plan of the ring, else a new plan while the ring has
 /// fewer than kPlansPerLine, else the successor of the most recently used plan.
 CachedPlan& place_in_line(ThreadBlock& block, OperatorSlot& slot) {
@@ -60,16 +73,72 @@ CachedPlan& place_in_line(ThreadBlock& block, OperatorSlot& slot) {
     } while (at != first);
     if (count == kPlansPerLine) return *first->next_of_line;
   }
-  CachedPlan* plan = new_plan(block);
-  const bool alone = first == &CachedPlan::none();
-  plan->next_of_line = alone ? plan : first->next_of_line;
-  if (!alone) first->next_of_line = plan;
-  return *plan;
+  return add_to_line(block, slot);
+}
+
+bool is_int_for_float(const CacheInsert& what, uint32_t i) {
+  return i < what.site->count() && what.site->tag(i) == ArgTag::integer &&
+         what.arguments->tags[i] == ArgTag::floating;
+}
+
+/// True if the guard of the plan compares no scalars, which it would read as the schema has them.
+bool compares_no_values(const CacheInsert& what) {
+  return !what.exact_only && what.plan->candidate->guard.value.empty();
+}
+
+/// The run function of a plan whose call site passes ints for floats. `self` is the plan.
+int32_t run_with_floats(void* self, const opmux_call* call) {
+  const CachedPlan& plan = *static_cast<const CachedPlan*>(self);
+  for (uint32_t left = plan.float_from_int; left != 0; left &= left - 1) {
+    opmux_value& value = plan.args[std::countr_zero(left)].value;
+    value.f64 = static_cast<double>(value.i64);
+  }
+  return plan.unconverted.run(plan.unconverted.user_data, call);
+}
+
+/// Lets runs of the plan convert the arguments in float_from_int.
+void convert_floats(CachedPlan& plan) {
+  plan.unconverted = {plan.run, plan.user_data};
+  plan.run = run_with_floats;
+  plan.user_data = &plan;
+}
+
+/// True if a plan of the state that allocated this id is in a hazard slot of the thread.
+bool state_in_use(const ThreadBlock& block, uint64_t plan_id) {
+  for (uint32_t level = 0; level < kMaxDepth; ++level) {
+    const uint64_t mark = block.marks[level].load(std::memory_order_relaxed);
+    if (mark == 0) return false;
+    if ((mark & kColdBit) == 0 && PlanIds::same_state(mark, plan_id)) return true;
+  }
+  return false;
+}
+
+/// As place_in_line(), for a call inside another one; null if there is no place, or if a call of
+/// this operator is running.
+CachedPlan* place_nested(ThreadBlock& block, OperatorSlot& slot, const RankedCandidate& chosen) {
+  if (state_in_use(block, chosen.id)) return nullptr;
+  CachedPlan* const first = block.recent[slot.number];
+  const uint64_t epoch = slot.epoch.load(std::memory_order_relaxed);
+  if (first == &CachedPlan::none()) return &add_to_line(block, slot);
+  CachedPlan* stale = nullptr;
+  int count = 0;
+  CachedPlan* at = first;
+  do {
+    if (in_use(block, *at)) return nullptr;
+    if (at->epoch != epoch && at->counters == chosen.candidate->counters) stale = at;
+    at = at->next_of_line;
+    ++count;
+  } while (at != first);
+  return stale != nullptr || count == kPlansPerLine ? stale : &add_to_line(block, slot);
 }
 
 }  // namespace
 
-bool can_be_kept(const schema::Schema& schema, const CacheInsert& what) {
+bool in_use(const ThreadBlock& block, const CachedPlan& plan) {
+  return state_in_use(block, plan.plan_id);
+}
+
+bool can_be_kept(const schema::Schema& schema, const CacheInsert& what, bool converts) {
   // Transforms make copies per call, which needs a frame per call.
   if (what.plan->candidate->guard.too_many || what.plan->transforms.any()) return false;
   for (uint32_t i = 0; i < what.arguments->count; ++i) {
@@ -81,7 +150,9 @@ bool can_be_kept(const schema::Schema& schema, const CacheInsert& what) {
     const bool absent_tensor =
         given == ArgTag::tensor && wanted == ArgTag::none && schema.args[i].is_tensor();
     const bool constant = given == ArgTag::constant && wanted == ArgTag::tensor;
-    if (given != wanted && !number_for_enum && !absent_tensor && !constant) return false;
+    const bool converted = converts && is_int_for_float(what, i) && compares_no_values(what);
+    if (given != wanted && !number_for_enum && !absent_tensor && !constant && !converted)
+      return false;
   }
   return schema.args.size() == what.arguments->count;
 }
@@ -121,6 +192,10 @@ void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks
   plan.run = entry.run;
   plan.user_data = entry.user_data;
   plan.arg_count = static_cast<uint8_t>(what.site->count());
+  plan.float_from_int = 0;
+  for (uint32_t i = 0; i < plan.arg_count; ++i) {
+    if (is_int_for_float(what, i)) plan.float_from_int |= uint32_t{1} << i;
+  }
   plan.rank_words = words_for(*what.arguments);
   plan.exact_only = what.exact_only || what.plan->candidate->guard.exact_only;
   plan.tensor_count = 0;
@@ -160,11 +235,16 @@ void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks
 }
 
 void install(ThreadBlock& block, OperatorSlot& slot, CompiledOperator& state,
-             const CacheInsert& what) {
+             const CacheInsert& what, bool nested) {
   const schema::Schema& schema = state.schema();
-  if (!can_be_kept(schema, what)) return;
+  if (!can_be_kept(schema, what, true)) return;
+  // A call around this one may use the workspace of the thread.
+  if (nested && what.plan->candidate->implementation->kernel.workspace != nullptr) return;
   reserve_lines(block, slot.number + 1);
-  CachedPlan& plan = place_in_line(block, slot);
+  CachedPlan* const place =
+      nested ? place_nested(block, slot, *what.plan) : &place_in_line(block, slot);
+  if (place == nullptr) return;
+  CachedPlan& plan = *place;
   plan.epoch = 0;
   if (auto room = make_room(plan, schema)) block.memory.push_back(std::move(room));
   plan.count_for(what.plan->candidate->counters, block);
@@ -178,6 +258,9 @@ void install(ThreadBlock& block, OperatorSlot& slot, CompiledOperator& state,
       !give_workspace(plan, nullptr)) {
     plan.epoch = 0;
   }
+  if (what.plan->candidate->timer != nullptr) time_calls(plan);
+  // Last, so that it runs first: the others read the frame.
+  if (plan.float_from_int != 0) convert_floats(plan);
   block.recent[slot.number] = &plan;
 }
 

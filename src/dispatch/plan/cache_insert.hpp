@@ -2,7 +2,7 @@
 
 #include "dispatch/call/call_frame.hpp"
 #include "dispatch/call/thread_block.hpp"
-#include "dispatch/operator_slot.hpp"
+#include "dispatch/compiled_operator.hpp"
 #include "dispatch/plan/cached_plan.hpp"
 
 namespace opmux::dispatch {
@@ -26,13 +26,23 @@ struct CacheInsert {
 };
 
 /// True if a plan can be cached for this call: its arguments can be copied into the frame word by
-/// word, it needs no transforms, and its guard has few enough facts.
-bool can_be_kept(const schema::Schema& schema, const CacheInsert& what);
+/// word, it needs no transforms, and its guard has few enough facts. `converts`: runs of the plan
+/// may convert an int to a float in the frame, which is possible once per copy of the arguments.
+bool can_be_kept(const schema::Schema& schema, const CacheInsert& what, bool converts = false);
 
 /// Caches a plan in the calling thread's ring of plans for the operator. If the ring is full, it
 /// replaces the successor of the most recently used plan.
+///
+/// `nested`: the call ran inside another call of this thread. Then it replaces only a stale plan
+/// that counts for the same implementation, because ThreadBlock::finished_calls() must not change.
+/// It caches nothing if there is none and the ring is full, if the call around it is one of the
+/// same operator, or if the implementation has a workspace.
 void install(ThreadBlock& block, OperatorSlot& slot, CompiledOperator& state,
-             const CacheInsert& what);
+             const CacheInsert& what, bool nested);
+
+/// True if a running call of this thread may use the frame of the plan: one of the plans of the
+/// same state is in a hazard slot.
+bool in_use(const ThreadBlock& block, const CachedPlan& plan);
 
 /// Fills in a plan for a call site. make_room() must have been called for the schema.
 void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks& checks,

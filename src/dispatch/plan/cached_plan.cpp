@@ -203,6 +203,14 @@ void CachedPlan::get_arguments(ArgValue* values) const {
     std::memcpy(&values[i], &args[i].value, sizeof(ArgValue));
 }
 
+CallSite CachedPlan::frame_site() const {
+  CallSite kinds_in_frame = site;
+  for (uint32_t i = 0; i < arg_count; ++i) {
+    if ((float_from_int >> i & 1) != 0) kinds_in_frame.set_tag(i, ArgTag::floating);
+  }
+  return kinds_in_frame;
+}
+
 void CachedPlan::count_for(std::shared_ptr<ImplementationCounters> next, ThreadBlock& owner) {
   if (next == counters) return;
   const std::lock_guard lock(owner.counting);

@@ -42,6 +42,12 @@ struct PlanWorkspace {
   OwnWorkspace* own = nullptr;  ///< null: the workspace belongs to the thread
 };
 
+/// The part of a plan whose calls are timed; see time_calls().
+struct PlanTimer {
+  registry::RunEntry kernel;  ///< the entry behind CachedPlan::run
+  uint32_t untimed = 0;       ///< calls until the next one is timed
+};
+
 /// A cached plan: the guard that says which calls it is valid for, and the call frame that each
 /// call fills in. Threads cache up to sixteen per operator; a BoundPlan contains one.
 ///
@@ -85,6 +91,11 @@ struct alignas(64) CachedPlan {
   bool with_pack = false;    ///< prepared with a pack; false if the budget had no room for one
   uint64_t pack_serial = 0;  ///< Pack::serial() of the instance in the frame; 0: none
   PlanWorkspace workspace;
+  PlanTimer timer;
+  /// Bit i: the call site passes an int for argument i, and the schema has a float. The run
+  /// function converts it in the frame; see convert_floats().
+  uint32_t float_from_int = 0;
+  registry::RunEntry unconverted;  ///< the entry behind CachedPlan::run if float_from_int is not 0
 
   // The guard. May be followed only while the epoch is current.
   const ShapeChecks* checks = nullptr;
@@ -169,8 +180,9 @@ struct alignas(64) CachedPlan {
   void set_argument(size_t i, const ArgValue& value) {
     std::memcpy(&args[i].value, &value, sizeof value);
   }
-  /// Copies the arguments of the last call out of the frame.
+  /// Copies the arguments of the last call out of the frame. frame_site() has their kinds.
   void get_arguments(ArgValue* values) const;
+  CallSite frame_site() const;
 
   void count_call() {
     // Release: a writer that sees the count of a finished call may free what that call used.

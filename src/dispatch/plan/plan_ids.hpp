@@ -32,6 +32,10 @@ class PlanIds {
   static bool is_of(uint64_t plan_id, uint64_t serial) {
     return (plan_id & ~kReservedBits) >> kBits == (serial << kBits & ~kReservedBits) >> kBits;
   }
+  /// True if the same state allocated both plan ids.
+  static bool same_state(uint64_t a, uint64_t b) {
+    return ((a ^ b) & ~kReservedBits) >> kBits == 0;
+  }
 
  private:
   static constexpr uint32_t kCountBits = 4, kBits = kCountBits + crash::kNumberBits;

@@ -1,12 +1,15 @@
 #include "policy/files/last_good.hpp"
 
+#include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "base/crypto.hpp"
 #include "base/system/files.hpp"
@@ -105,6 +108,73 @@ Result<std::vector<FileText>> LastGood::read() const {
   std::vector<FileText> files;
   if (!unpack(packed->text, files)) return cannot("cannot use", path_, "it is damaged");
   return files;
+}
+
+/// Stores files whose lock was busy when they came into force.
+class LastGoodWriter::RetryJob final : public base::Maintenance::Job {
+ public:
+  explicit RetryJob(LastGoodWriter& writer)
+      : writer_(writer), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    writer_.wake_.store(wake_.get(), std::memory_order_release);
+  }
+  uint64_t run(uint64_t now_ns) override {
+    uint64_t calls = 0;
+    [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &calls, sizeof(calls));
+    if (writer_.store_waiting()) {
+      busy_since_.reset();
+      return base::Maintenance::kNever;
+    }
+    if (!busy_since_) busy_since_ = now_ns;
+    if (now_ns - *busy_since_ >= kBusyForLongNs) {
+      writer_.log_failure(base::concat("another process holds the lock of ", writer_.place_.path(),
+                                       "; the policy in force will be stored there when the lock "
+                                       "is free"));
+    }
+    return now_ns + kAgainNs;
+  }
+  int descriptor() const override { return wake_.get(); }
+
+ private:
+  LastGoodWriter& writer_;
+  base::Descriptor wake_;
+  std::optional<uint64_t> busy_since_;
+};
+
+void LastGoodWriter::wake_job() {
+  if (!job_started_.exchange(true)) {
+    maintenance_.add([this] { return std::make_unique<RetryJob>(*this); });
+    return;
+  }
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written =
+      ::write(wake_.load(std::memory_order_acquire), &one, sizeof(one));
+}
+
+void LastGoodWriter::store(const std::vector<FileText>& files) {
+  waiting_.with([&](Waiting& waiting) { waiting.files = files; });
+  if (!store_waiting()) wake_job();
+}
+
+bool LastGoodWriter::store_waiting() {
+  Status failure;
+  const bool busy = waiting_.with([&](Waiting& waiting) {
+    if (!waiting.files) return false;
+    const auto kept = place_.keep(*waiting.files);
+    if (kept && *kept == LastGood::Kept::busy) return true;
+    waiting.files.reset();
+    if (kept) waiting.logged = false;
+    if (!kept) failure = kept.error();
+    return false;
+  });
+  if (!failure.ok()) log_failure(failure.message());
+  return !busy;
+}
+
+void LastGoodWriter::log_failure(std::string_view why) {
+  const bool logged =
+      waiting_.with([](Waiting& waiting) { return std::exchange(waiting.logged, true); });
+  // The runtime works without stored files, so repeated failures are logged only once.
+  if (!logged) log_.announce(Level::warning, "policy.not_kept", std::string(why));
 }
 
 }  // namespace opmux::policy

@@ -1,11 +1,17 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <opmux/status.hpp>
 
+#include "base/event_log.hpp"
+#include "base/locks.hpp"
+#include "base/maintenance.hpp"
 #include "policy/files/policy_files.hpp"
 
 namespace opmux::policy {
@@ -30,6 +36,43 @@ class LastGood {
 
  private:
   std::string folder_, path_;
+};
+
+/// Stores the files of a runtime each time they come into force. If another process holds the lock
+/// of the stored files, a job of the maintenance tries again every kAgainNs. Thread-safe.
+class LastGoodWriter {
+ public:
+  static constexpr uint64_t kAgainNs = 100'000'000;
+  /// If the lock is busy for this long, the event "policy.not_kept" is logged once.
+  static constexpr uint64_t kBusyForLongNs = 10'000'000'000;
+
+  /// `maintenance` and `log` must outlive the writer, and the maintenance must be stopped first.
+  LastGoodWriter(LastGood place, base::Maintenance& maintenance, const base::EventLog& log)
+      : place_(std::move(place)), maintenance_(maintenance), log_(log) {}
+
+  const LastGood& place() const { return place_; }
+  /// Stores the files, now or by the job. A failure is logged once; the next files are tried again.
+  void store(const std::vector<FileText>& files);
+
+ private:
+  class RetryJob;
+  /// Files in force that are not stored yet.
+  struct Waiting {
+    std::optional<std::vector<FileText>> files;
+    bool logged = false;  ///< a failure was logged, and no files were stored since
+  };
+  /// Tries to store the waiting files. False if the lock is busy.
+  bool store_waiting();
+  void log_failure(std::string_view why);
+  /// Lets the job run. Starts it at the first call.
+  void wake_job();
+
+  const LastGood place_;
+  base::Maintenance& maintenance_;
+  const base::EventLog& log_;
+  base::ForkGuarded<Waiting> waiting_;
+  std::atomic<bool> job_started_{false};
+  std::atomic<int> wake_{-1};  ///< eventfd of the job in this process
 };
 
 }  // namespace opmux::policy

@@ -1,18 +1,178 @@
 #include "policy/files/policy_file_watcher.hpp"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <filesystem>
 #include <utility>
 
 #include "base/system/files.hpp"
 #include "base/text.hpp"
-#include "policy/files/policy_files.hpp"
 
 namespace opmux::policy {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint32_t kEvents = IN_CLOSE_WRITE | IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM |
+                             IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+constexpr int kMostLinks = 40;
+
+/// File systems on which other hosts change files without inotify events here: NFS, SMB, CIFS,
+/// FUSE, 9P, Ceph, Lustre, AFS.
+constexpr std::array<uint32_t, 9> kRemote{0x6969,     0x517B,     0xFF534D42,
+                                          0xFE534D42, 0x65735546, 0x01021997,
+                                          0x00C36400, 0x0BD00BD0, 0x5346414F};
+
+bool is_remote(const std::string& path) {
+  struct statfs system{};
+  fs::path at = path;
+  while (::statfs(at.c_str(), &system) != 0 && at.has_relative_path()) at = at.parent_path();
+  return std::ranges::find(kRemote, static_cast<uint32_t>(system.f_type)) != kRemote.end();
+}
+
+/// Every (folder, name) pair that resolving a path visits, including symbolic links. A change of
+/// any of them may change the file that the path refers to.
+class Steps {
+ public:
+  explicit Steps(const fs::path& path) { walk(fs::absolute(path).lexically_normal()); }
+  const std::vector<std::pair<std::string, std::string>>& all() const { return steps_; }
+
+ private:
+  void walk(const fs::path& path) {
+    fs::path at = "/";
+    for (auto part = path.begin(); part != path.end(); ++part) {
+      if (*part == "/" || part->empty() || *part == ".") continue;
+      if (*part == "..") {
+        at = at.parent_path();
+        continue;
+      }
+      steps_.emplace_back(at.native(), part->native());
+      std::error_code error;
+      const fs::path target = fs::read_symlink(at / *part, error);
+      if (error) {
+        at /= *part;
+        continue;
+      }
+      if (++links_ > kMostLinks) return;
+      fs::path rest = target.is_absolute() ? target : at / target;
+      for (++part; part != path.end(); ++part) rest /= *part;
+      return walk(rest);
+    }
+  }
+
+  std::vector<std::pair<std::string, std::string>> steps_;
+  int links_ = 0;
+};
+
+}  // namespace
+
+PathWatch::PathWatch(std::string path, Way wanted) : path_(std::move(path)) {
+  if (wanted == Way::kernel && !is_remote(path_)) {
+    descriptor_ = base::Descriptor(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  }
+  if (descriptor_) follow();
+  if (!descriptor_) seen_ = look();
+}
+
+void PathWatch::watch_folder(const std::string& folder, const std::string& name) {
+  const int number = ::inotify_add_watch(descriptor_.get(), folder.c_str(), kEvents);
+  if (number >= 0) {
+    folders_[number].path = folder;
+    folders_[number].names.insert(name);
+  } else if (errno == ENOSPC || errno == ENOMEM) {
+    descriptor_ = {};  // out of watches: poll from now on
+  }
+}
+
+/// Updates the watches to the folders that the path currently resolves through.
+void PathWatch::follow() {
+  std::map<int, Folder> before = std::move(folders_);
+  folders_.clear();
+  std::vector<std::string> ends{path_};
+  std::error_code error;
+  const bool folder = fs::is_directory(path_, error);
+  for (const std::string& file : policy_paths(path_)) ends.push_back(file);
+  for (const std::string& end : ends) {
+    const Steps steps(end);
+    for (const auto& [in, name] : steps.all()) {
+      if (!descriptor_) return;
+      watch_folder(in, name);
+    }
+  }
+  if (folder && descriptor_) watch_folder(fs::absolute(path_), "*");
+  for (const auto& [number, gone] : before) {
+    if (!folders_.contains(number) && descriptor_) {
+      ::inotify_rm_watch(descriptor_.get(), number);
+    }
+  }
+}
+
+bool PathWatch::concerns(int folder, const std::string& name) const {
+  const auto found = folders_.find(folder);
+  if (found == folders_.end()) return false;
+  const std::set<std::string>& names = found->second.names;
+  return name.empty() || names.contains(name) || (names.contains("*") && is_policy_name(name));
+}
+
+bool PathWatch::read_events() {
+  alignas(inotify_event) char bytes[16 * (sizeof(inotify_event) + NAME_MAX + 1)];
+  bool any = false;
+  for (;;) {
+    const ssize_t got = ::read(descriptor_.get(), bytes, sizeof(bytes));
+    if (got <= 0) return any;
+    for (const char* at = bytes; at < bytes + got;) {
+      const auto& event = *reinterpret_cast<const inotify_event*>(at);
+      at += sizeof(inotify_event) + event.len;
+      const std::string name = event.len > 0 ? event.name : "";
+      if ((event.mask & IN_Q_OVERFLOW) != 0) any = true;
+      if (!concerns(event.wd, name)) continue;
+      any = true;
+      const std::string file = folders_[event.wd].path + "/" + name;
+      if ((event.mask & IN_MODIFY) != 0) written_.insert(file);
+      if ((event.mask & ~(IN_MODIFY | IN_ATTRIB)) != 0) written_.erase(file);
+    }
+  }
+}
+
+bool PathWatch::changed() {
+  if (descriptor_) {
+    if (!read_events()) return false;
+    follow();
+    if (!descriptor_) seen_ = look();
+    return true;
+  }
+  Looks now = look();
+  if (now == seen_) return false;
+  seen_ = std::move(now);
+  return true;
+}
+
+PathWatch::Looks PathWatch::look() const {
+  Looks looks;
+  std::vector<std::string> ends = policy_paths(path_);
+  ends.push_back(path_);
+  for (const std::string& end : ends) {
+    struct stat file{};
+    if (::stat(end.c_str(), &file) != 0) {
+      looks[end] = {errno};
+      continue;
+    }
+    if (S_ISDIR(file.st_mode)) continue;
+    looks[end] = {static_cast<int64_t>(file.st_dev),
+                  static_cast<int64_t>(file.st_ino),
+                  file.st_size,
+                  file.st_mtim.tv_sec,
+                  file.st_mtim.tv_nsec,
+                  file.st_ctim.tv_sec,
+                  file.st_ctim.tv_nsec};
+  }
+  return looks;
+}
 
 uint64_t PolicyWatch::run(uint64_t now_ns) {
   // Also on the first run, because a file may have changed before the watch existed.
@@ -44,129 +204,15 @@ void PolicyWatch::read_again() {
   reload_(std::move(files));
 }
 
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr std::array<std::string_view, 5> kModes{"static", "dynamic", "config", "hot_reload",
-                                                 "auto"};
-
-Status does_not_fit(std::string_view mode, std::string_view why) {
-  return {Code::invalid_argument, "mode.files", base::concat("mode ", mode, why)};
-}
-
-const std::string& first_of(const std::string& a, const std::string& b) {
-  return a.empty() ? b : a;
-}
-
-/// Made absolute now, because the process may change its working directory while a file is watched.
-std::string absolute(const std::string& path) {
-  std::error_code error;
-  const fs::path made = path.empty() ? fs::path() : fs::absolute(path, error);
-  return error ? path : made.lexically_normal().native();
-}
-
-/// The configured lockfile, else opmux.lock beside the policy file.
-std::string find_lockfile(const std::string& said, const std::string& config) {
-  if (!said.empty() || config.empty()) return said;
-  std::error_code error;
-  const fs::path folder =
-      fs::is_directory(config, error) ? fs::path(config) : fs::path(config).parent_path();
-  const fs::path beside = folder / "opmux.lock";
-  return fs::exists(beside, error) ? beside.native() : std::string();
-}
-
-Mode::Kind kind_of(std::string_view word, const Mode& mode) {
-  if (word == "static") return Mode::Kind::locked;
-  if (word == "config") return Mode::Kind::config;
-  if (word == "hot_reload") return Mode::Kind::hot_reload;
-  if (word == "dynamic") return Mode::Kind::dynamic;
-  if (!mode.lockfile.empty()) return Mode::Kind::locked;
-  return mode.config.empty() ? Mode::Kind::dynamic : Mode::Kind::hot_reload;
-}
-
-Status check(const Mode& mode) {
-  const bool reads = mode.kind == Mode::Kind::config || mode.kind == Mode::Kind::hot_reload;
-  if (reads && mode.config.empty()) {
-    return does_not_fit(name_of(mode.kind),
-                        " needs a policy file: set OPMUX_CONFIG or Options::sources.config");
-  }
-  if (mode.kind == Mode::Kind::dynamic && !mode.config.empty()) {
-    return does_not_fit("dynamic", base::concat(" does not read a policy file, but ", mode.config,
-                                                " is configured; unset the mode or the file"));
-  }
-  if (mode.kind != Mode::Kind::locked) {
-    if (mode.lockfile_origin.empty()) return {};
-    return does_not_fit(name_of(mode.kind),
-                        base::concat(" does not use a lockfile, but ", mode.lockfile,
-                                     " is configured; unset the mode or the lockfile"));
-  }
-  if (mode.lockfile.empty()) {
-    return does_not_fit("static",
-                        " needs a lockfile: set OPMUX_LOCKFILE or Options::sources.lockfile, or "
-                        "put opmux.lock beside the policy file");
-  }
-  return {};
-}
-
-}  // namespace
-
-std::string_view name_of(Mode::Kind kind) {
-  switch (kind) {
-    case Mode::Kind::dynamic: return "dynamic";
-    case Mode::Kind::config: return "config";
-    case Mode::Kind::hot_reload: return "hot_reload";
-    case Mode::Kind::locked: return "static";
-  }
-  return "unknown";
-}
-
-Result<Mode> mode_of(const SourceOptions& options, const Environment& environment) {
-  Mode mode;
-  mode.config = absolute(first_of(options.config, environment.config));
-  mode.platform = first_of(options.platform, environment.platform);
-  mode.state_dir = environment.state_dir;
-  mode.lockfile_origin = !options.lockfile.empty()       ? "Options (code)"
-                         : !environment.lockfile.empty() ? "OPMUX_LOCKFILE (environment)"
-                                                         : "";
-  mode.lockfile = find_lockfile(first_of(options.lockfile, environment.lockfile), mode.config);
-  const std::string& word = first_of(options.mode, environment.mode);
-  if (!word.empty() && std::ranges::find(kModes, word) == kModes.end()) {
-    return Status(Code::invalid_argument, "mode.value",
-                  base::concat("'", word, "' is not a mode; the modes are ",
-                               base::join(kModes, ", "), base::suggestion(word, kModes)));
-  }
-  mode.kind = kind_of(word, mode);
-  mode.origin = !options.mode.empty()       ? "Options (code)"
-                : !environment.mode.empty() ? "OPMUX_MODE (environment)"
-                                            : "built-in";
-  if (word.empty() || word == "auto") mode.origin += ", auto";
-  if (Status status = check(mode); !status.ok()) return status;
-  return mode;
-}
-
-Result<std::string> find_platform(const std::string& named, const std::string& installed) {
-  std::error_code error;
-  if (named.find('/') != std::string::npos || fs::exists(named, error)) return named;
-  std::vector<std::string> names;
-  for (auto at = fs::directory_iterator(installed, error); !error && at != fs::directory_iterator();
-       at.increment(error)) {
-    if (at->path().extension() != ".yaml") continue;
-    names.push_back(at->path().stem());
-    if (names.back() == named) return at->path().native();
-  }
-  return Status(
-      Code::not_found, "config.platform",
-      base::concat("there is no platform '", named, "' in ", installed,
-                   "; to name a file, write its path with a '/'", base::suggestion(named, names)));
-}
-
 Status PolicyFileWatcher::start(const Mode& mode, const SourceOptions& options) {
   mode_ = mode;
   looking_ = options.look_at_files;
-  keeping_ = options.last_known_good;
+  if (options.last_known_good && !mode_.config.empty()) {
+    last_good_.emplace(LastGood(base::store_folder(mode_.state_dir), mode_.config), maintenance_,
+                       log_);
+  }
   if (Status status = read_platform(); !status.ok()) return status;
-  return mode_.config.empty() ? Status() : read_config(options.last_known_good);
+  return mode_.config.empty() ? Status() : read_config();
 }
 
 Status PolicyFileWatcher::read_platform() {
@@ -181,19 +227,18 @@ Status PolicyFileWatcher::read_platform() {
   return store_.set_at_start(Source::platform, std::move(*policy), *path);
 }
 
-Status PolicyFileWatcher::read_config(bool last_known_good) {
+Status PolicyFileWatcher::read_config() {
   auto files = read_policy_files(mode_.config);
   Status status = files ? load(*files, mode_.config, "file") : files.error();
   if (files) remember(*files);
-  if (status.ok()) {
-    keep(*files);
-    return {};
-  }
-  return last_known_good ? take_last_good(status) : status;
+  if (!last_good_) return status;
+  if (!status.ok()) return take_last_good(status);
+  last_good_->store(*files);
+  return {};
 }
 
 Status PolicyFileWatcher::take_last_good(const Status& why) {
-  const LastGood last(base::store_folder(mode_.state_dir), mode_.config);
+  const LastGood& last = last_good_->place();
   const auto files = last.read();
   if (!files) return why;
   if (!load(*files, mode_.config, "last known good").ok()) return why;
@@ -201,73 +246,6 @@ Status PolicyFileWatcher::take_last_good(const Status& why) {
                 base::concat(mode_.config, " cannot be used; the last known good policy from ",
                              last.path(), " is in force: ", why.message()));
   return {};
-}
-
-/// Stores files whose lock was busy when they came into force.
-class PolicyFileWatcher::KeepJob final : public base::Maintenance::Job {
- public:
-  explicit KeepJob(PolicyFileWatcher& watcher)
-      : watcher_(watcher), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    watcher_.keep_wake_.store(wake_.get(), std::memory_order_release);
-  }
-  uint64_t run(uint64_t now_ns) override {
-    uint64_t calls = 0;
-    [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &calls, sizeof(calls));
-    if (watcher_.keep_pending()) {
-      busy_since_.reset();
-      return base::Maintenance::kNever;
-    }
-    if (!busy_since_) busy_since_ = now_ns;
-    if (now_ns - *busy_since_ >= kBusyForLongNs) {
-      watcher_.tell_not_kept("another process holds the lock of the last known good policy of " +
-                             watcher_.mode_.config + "; it will be stored when the lock is free");
-    }
-    return now_ns + kKeepAgainNs;
-  }
-  int descriptor() const override { return wake_.get(); }
-
- private:
-  PolicyFileWatcher& watcher_;
-  base::Descriptor wake_;
-  std::optional<uint64_t> busy_since_;
-};
-
-void PolicyFileWatcher::wake_keep_job() {
-  if (!keep_job_started_.exchange(true)) {
-    maintenance_.add([this] { return std::make_unique<KeepJob>(*this); });
-    return;
-  }
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written =
-      ::write(keep_wake_.load(std::memory_order_acquire), &one, sizeof(one));
-}
-
-void PolicyFileWatcher::keep(const Files& files) {
-  if (!keeping_) return;
-  unkept_.with([&](Unkept& unkept) { unkept.files = files; });
-  if (!keep_pending()) wake_keep_job();
-}
-
-bool PolicyFileWatcher::keep_pending() {
-  Status failure;
-  const bool busy = unkept_.with([&](Unkept& unkept) {
-    if (!unkept.files) return false;
-    const LastGood last(base::store_folder(mode_.state_dir), mode_.config);
-    const auto kept = last.keep(*unkept.files);
-    if (kept && *kept == LastGood::Kept::busy) return true;
-    unkept.files.reset();
-    if (kept) unkept.told = false;
-    if (!kept) failure = kept.error();
-    return false;
-  });
-  if (!failure.ok()) tell_not_kept(failure.message());
-  return !busy;
-}
-
-void PolicyFileWatcher::tell_not_kept(std::string_view why) {
-  const bool told = unkept_.with([](Unkept& unkept) { return std::exchange(unkept.told, true); });
-  // The runtime works without stored files, so repeated failures are logged only once.
-  if (!told) log_.announce(Level::warning, "policy.not_kept", std::string(why));
 }
 
 Status PolicyFileWatcher::load(const Files& files, std::string name, std::string origin) {
@@ -303,7 +281,7 @@ void PolicyFileWatcher::reload(Result<Files> files) {
     return;
   }
   remember(*files);
-  if (load(*files, mode_.config, "file").ok()) keep(*files);
+  if (load(*files, mode_.config, "file").ok() && last_good_) last_good_->store(*files);
 }
 
 std::vector<Setting> PolicyFileWatcher::settings() const {

@@ -1,11 +1,13 @@
 #pragma once
 
-#include <atomic>
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <opmux/options.hpp>
@@ -13,14 +15,78 @@
 
 #include "base/locks.hpp"
 #include "base/maintenance.hpp"
+#include "base/system/files.hpp"
 #include "policy/files/last_good.hpp"
-#include "policy/files/path_watch.hpp"
+#include "policy/files/mode.hpp"
 #include "policy/files/policy_files.hpp"
 #include "policy/policy_store.hpp"
-#include "policy/rules/environment.hpp"
 #include "policy/rules/origin_report.hpp"
 
 namespace opmux::policy {
+
+/// Debounces file changes, which come in bursts: the action is due after a quiet period, at the
+/// latest a fixed time after the first change. The last change of a burst is never missed.
+class Debounce {
+ public:
+  static constexpr uint64_t kQuiet = 50'000'000, kLatest = 250'000'000;  ///< ns
+  static constexpr uint64_t kIdle = UINT64_MAX;
+
+  void note(uint64_t now_ns) {
+    if (first_ == kIdle) first_ = now_ns;
+    last_ = now_ns;
+  }
+  /// When to act; kIdle if nothing changed. While a file is still being written, the quiet period
+  /// does not apply.
+  uint64_t due(bool still_written = false) const {
+    if (first_ == kIdle) return kIdle;
+    return still_written ? first_ + kLatest : std::min(last_ + kQuiet, first_ + kLatest);
+  }
+  void clear() { first_ = kIdle; }
+
+ private:
+  uint64_t first_ = kIdle, last_ = 0;
+};
+
+/// Detects possible changes of a file, or of the policy files in a folder: a file is written,
+/// replaced by a rename, replaced behind a symbolic link, or deleted and created again. Uses
+/// inotify where it works and polls otherwise: on network file systems, or when inotify is out of
+/// watches. Not thread-safe.
+class PathWatch {
+ public:
+  enum class Way : uint8_t { kernel, looking };
+  static constexpr uint64_t kLookEvery = 100'000'000;  ///< polling interval in ns
+
+  explicit PathWatch(std::string path, Way wanted = Way::kernel);
+
+  Way way() const { return descriptor_ ? Way::kernel : Way::looking; }
+  /// Descriptor that is readable when there may be a change; -1 if changed() must be polled.
+  int descriptor() const { return descriptor_.get(); }
+
+  /// Whether something may have changed since the last call.
+  bool changed();
+  /// Whether a file was modified and not closed yet.
+  bool still_written() const { return !written_.empty(); }
+
+ private:
+  /// Per path: identity, size and times of the file that it resolves to, or the error number.
+  using Looks = std::map<std::string, std::vector<int64_t>>;
+
+  void follow();
+  void watch_folder(const std::string& folder, const std::string& name);
+  bool read_events();
+  bool concerns(int folder, const std::string& name) const;
+  Looks look() const;
+
+  std::string path_;
+  base::Descriptor descriptor_;
+  struct Folder {
+    std::string path;
+    std::set<std::string> names;  ///< names to watch; "*" = every policy file
+  };
+  std::map<int, Folder> folders_;  ///< by inotify watch descriptor
+  std::set<std::string> written_;  ///< files that were modified and not closed yet
+  Looks seen_;
+};
 
 /// Watches policy files. After a burst of changes it reads all files and reports them if they
 /// differ from the last ones. A read error is reported once.
@@ -51,37 +117,11 @@ class PolicyWatch final : public base::Maintenance::Job {
   bool started_ = false;
 };
 
-/// How a runtime gets its policy: the result of options and environment.
-struct Mode {
-  enum class Kind : uint8_t { dynamic, config, hot_reload, locked };
-  Kind kind = Kind::dynamic;
-  std::string config, platform, lockfile, state_dir;  ///< paths; empty if not set
-  /// Source of the mode, such as "OPMUX_MODE (environment)".
-  std::string origin;
-  /// Source of the lockfile's path; empty if it was found beside the policy file.
-  std::string lockfile_origin;
-};
-/// "dynamic", "config", "hot_reload", "static".
-std::string_view name_of(Mode::Kind kind);
-
-/// Fails with "mode.value" for an unknown mode, and with "mode.files" if the mode does not match
-/// the configured files.
-Result<Mode> mode_of(const SourceOptions& options, const Environment& environment);
-
-/// The path of a platform file: `named` itself if it is a path, else an installed platform of that
-/// name.
-Result<std::string> find_platform(const std::string& named, const std::string& installed);
-
 /// The policy files of a runtime. They are read at start, stored as last known good once they are
-/// in force, and watched for changes. If another process holds the lock of the stored files, a job
-/// of the maintenance tries again every kKeepAgainNs until the files are stored. Thread-safe once
-/// started.
+/// in force, and watched for changes. Thread-safe once started.
 class PolicyFileWatcher {
  public:
   using Files = std::vector<FileText>;
-  static constexpr uint64_t kKeepAgainNs = 100'000'000;
-  /// If the lock is busy for this long, the event "policy.not_kept" is logged once.
-  static constexpr uint64_t kBusyForLongNs = 10'000'000'000;
 
   /// All of them must outlive the watcher.
   PolicyFileWatcher(PolicyStore& store, base::Maintenance& maintenance, const base::EventLog& log,
@@ -104,22 +144,8 @@ class PolicyFileWatcher {
 
  private:
   Status read_platform();
-  Status read_config(bool last_known_good);
+  Status read_config();
   Status take_last_good(const Status& why);
-  class KeepJob;
-  /// Files in force that are not stored yet.
-  struct Unkept {
-    std::optional<Files> files;
-    bool told = false;  ///< a failure was logged, and no files were stored since
-  };
-  /// Stores the files as last known good, now or by a job. A failure is logged once; the next files
-  /// are tried again.
-  void keep(const Files& files);
-  /// Tries to store the files in `unkept_`. False if the lock is busy.
-  bool keep_pending();
-  void tell_not_kept(std::string_view why);
-  /// Lets the job run. Starts it at the first call.
-  void wake_keep_job();
   void reload(Result<Files> files);
   void remember(const Files& files);
 
@@ -128,12 +154,10 @@ class PolicyFileWatcher {
   const base::EventLog& log_;
   const registry::SnapshotSource& registry_;
   Mode mode_;
-  bool looking_ = false, keeping_ = true;
+  bool looking_ = false;
   /// Last contents read, for the watch that a forked child creates.
   base::Published<Files> seen_;
-  base::ForkGuarded<Unkept> unkept_;
-  std::atomic<bool> keep_job_started_{false};
-  std::atomic<int> keep_wake_{-1};  ///< eventfd of the job in this process
+  std::optional<LastGoodWriter> last_good_;  ///< empty if no files are stored
 };
 
 }  // namespace opmux::policy

@@ -7,9 +7,12 @@
 #include <string>
 #include <vector>
 
+#include <opmux/status.hpp>
+
 #include "policy/rules/policy_set.hpp"
 #include "registry/reason.hpp"
 #include "registry/record.hpp"
+#include "registry/snapshot.hpp"
 #include "schema/dependencies.hpp"
 
 namespace opmux::policy {
@@ -92,5 +95,14 @@ class OperatorPolicy {
   struct Data;
   std::unique_ptr<const Data> data_;
 };
+
+/// Checks that each rule's condition compiles for at least one of the existing operators of the
+/// rule.
+Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& registry);
+
+/// Checks that a policy leaves every operator a candidate where no condition applies, or sets
+/// allow_none. Operators for which `next` and `now` have the same effect are skipped.
+Status dry_run(const PolicySet& next, const PolicySet& now,
+               const registry::RegistrySnapshot& registry);
 
 }  // namespace opmux::policy

@@ -1,9 +1,13 @@
-#include "stage.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <thread>
+
+#include "dispatch/call/thread_block.hpp"
+#include "dispatch/engine.hpp"
+#include "dispatch/plan/cached_plan.hpp"
+#include "runtime/core.hpp"
+#include "stage.hpp"
 
 namespace opmux::test {
 namespace {
@@ -231,6 +235,94 @@ TEST(Workspace, a_plan_is_not_cached_without_the_workspace_that_its_kernel_needs
   EXPECT_EQ(without, 0);
   EXPECT_EQ(stage.stats("nest/growing.one").calls, 1u);
   EXPECT_GT(stage.stats("nest/growing.one").resource, 0u);
+}
+
+/// An operator whose kernel calls another operator, with an int for a float.
+struct Inside : Stage {
+  Inside()
+      : outer(define(kNest)),
+        inner(define("scale(out Tensor y[..., H], Tensor x[..., H], float f)")) {
+    for (const char* id : {"scale/a.x", "scale/b.x"}) {
+      add({.id = id, .kind = Kind::default_, .run = [this](CallFrame& call) {
+             frame = &call.c();
+             EXPECT_EQ(call.c().args[2].value.f64, 3.0);
+             if (reload) {
+               EXPECT_TRUE(runtime.set_policy({.deny = {"impl:scale/b.x"}}).ok());
+             }
+             return std::exchange(first, Outcome::ok);
+           }});
+    }
+    add({.id = "nest/one.x", .kind = Kind::default_, .run = [this](CallFrame& call) {
+           // The kernel reads its frame after the call inside it.
+           const int64_t depth = call.i64(2);
+           EXPECT_TRUE(inner(call.tensor(0), call.tensor(1), 3).ok());
+           EXPECT_EQ(call.i64(2), depth);
+           return Outcome::ok;
+         }});
+  }
+  std::string run() {
+    return ran_by([&] { EXPECT_TRUE(outer(rows.y, rows.x, 5).ok()); });
+  }
+  /// Whether the last inner call ran with the frame of a plan that the thread caches.
+  bool was_cached() {
+    const dispatch::ThreadBlock& block = dispatch::own_thread_block();
+    const uint32_t number = runtime.core().engine().find("scale")->number;
+    return number < block.line_count && frame == &block.recent[number]->call;
+  }
+
+  Operator outer, inner;
+  const Rows rows;
+  const opmux_call* frame = nullptr;
+  Outcome first = Outcome::ok;  ///< of the next inner call
+  bool reload = false;
+};
+
+TEST(Nesting, calls_inside_calls_use_cached_plans_and_are_counted) {
+  Inside stage;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(stage.run(), "nest/one.x scale/a.x");
+    EXPECT_EQ(stage.was_cached(), i > 0) << i;
+  }
+  EXPECT_EQ(stage.stats("scale/a.x").calls, 10u);
+  EXPECT_EQ(stage.stats("nest/one.x").calls, 10u);
+  EXPECT_TRUE(stage.inner(stage.rows.y, stage.rows.x, 3).ok());
+  EXPECT_TRUE(stage.was_cached()) << "the plan serves calls outside of calls too";
+}
+
+TEST(Nesting, a_cached_plan_that_fails_inside_a_call_falls_back) {
+  Inside stage;
+  for (int i = 0; i < 3; ++i) stage.run();
+  stage.first = Outcome::failed;
+  EXPECT_EQ(stage.run(), "nest/one.x scale/a.x scale/b.x");
+  EXPECT_EQ(stage.stats("scale/a.x").failed, 1u);
+  EXPECT_EQ(stage.stats("scale/b.x").calls, 1u);
+}
+
+TEST(Nesting, a_policy_change_inside_a_cached_call_frees_the_states_afterwards) {
+  Inside stage;
+  for (int i = 0; i < 3; ++i) stage.run();
+  stage.reload = true;
+  EXPECT_EQ(stage.run(), "nest/one.x scale/a.x");
+  stage.reload = false;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(stage.run(), "nest/one.x scale/a.x");
+  EXPECT_TRUE(stage.was_cached());
+  EXPECT_EQ(stage.runtime.core().engine().retired_waiting(), 0u);
+}
+
+TEST(Nesting, recursion_does_not_fill_the_ring_of_plans) {
+  Nest stage;
+  const Rows rows;
+  stage.wanted = 3;
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(stage.op(rows.y, rows.x, 0).ok());
+  const dispatch::OperatorSlot& slot = *stage.runtime.core().engine().find("nest");
+  const dispatch::CachedPlan* const first = dispatch::own_thread_block().recent[slot.number];
+  int current = 0;
+  const dispatch::CachedPlan* plan = first;
+  do {
+    current += plan->epoch == slot.epoch.load() ? 1 : 0;
+    plan = plan->next_of_line;
+  } while (plan != first);
+  EXPECT_EQ(current, 1);
 }
 
 }  // namespace

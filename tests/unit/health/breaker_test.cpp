@@ -256,8 +256,9 @@ TEST(Breaker, calls_are_not_timed_unless_a_limit_says_so) {
   bench.fail(1, 1);
   bench.drag(1, 99);
   EXPECT_EQ(bench.state(1), BreakerState::closed);
-  EXPECT_TRUE(bench.follow(bench.breaker.set_limits(timed())).publish == false) << "armed already";
+  EXPECT_TRUE(bench.follow(bench.breaker.set_limits(timed())).publish) << "calls are timed now";
   EXPECT_TRUE(bench.breaker.times_calls());
+  EXPECT_FALSE(bench.breaker.set_limits(timed()).publish) << "as before";
 }
 
 TEST(Breaker, half_of_the_window_being_slow_opens_a_class) {
@@ -287,10 +288,22 @@ TEST(Breaker, a_slow_probe_opens_again_and_timing_outlasts_clean_calls) {
   EXPECT_EQ(bench.state(1), BreakerState::open) << "still armed";
 }
 
+TEST(Breaker, timing_does_not_arm_and_the_first_slow_call_does) {
+  Bench bench;
+  bench.follow(bench.breaker.set_limits(timed()));
+  EXPECT_FALSE(bench.breaker.announced_armed());
+  bench.drag(1, 1);
+  EXPECT_TRUE(bench.breaker.announced_armed());
+  bench.succeed(1, 100);
+  EXPECT_FALSE(bench.breaker.announced_armed()) << "the implementation is trusted again";
+  EXPECT_TRUE(bench.breaker.times_calls());
+}
+
 TEST(Breaker, timing_that_is_taken_back_disarms_with_clean_calls) {
   Bench bench;
   bench.follow(bench.breaker.set_limits(timed()));
-  bench.follow(bench.breaker.set_limits({}));
+  bench.drag(1, 1);
+  EXPECT_TRUE(bench.follow(bench.breaker.set_limits({})).publish);
   EXPECT_FALSE(bench.breaker.times_calls());
   EXPECT_TRUE(bench.breaker.announced_armed());
   bench.succeed(1, 100);

@@ -1,4 +1,4 @@
-#include "policy/files/path_watch.hpp"
+#include "policy/files/policy_file_watcher.hpp"
 
 #include <poll.h>
 

@@ -1,6 +1,8 @@
-#include "stage.hpp"
-
 #include <chrono>
+
+#include "dispatch/call/thread_block.hpp"
+#include "dispatch/plan/timed_run.hpp"
+#include "stage.hpp"
 
 namespace opmux::test {
 namespace {
@@ -299,6 +301,38 @@ TEST(Health, slow_calls_open_a_breaker_if_a_policy_times_them) {
   EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
   EXPECT_EQ(clinic.runtime.health().breakers.at(0).why, "slow-call rate too high");
   EXPECT_EQ(clinic.stats("copy/fast.one").failed, 0u);
+}
+
+Policy timing(int64_t microseconds) {
+  Policy policy;
+  policy.breaker.slow_call_us = microseconds;
+  return policy;
+}
+
+TEST(Health, timed_calls_stay_on_the_fast_path) {
+  Clinic clinic(timing(1'000'000));
+  clinic.run(clinic.rows, 2);
+  const uint64_t before = dispatch::own_thread_block().cold_sequence;
+  clinic.run(clinic.rows, 100);
+  EXPECT_EQ(dispatch::own_thread_block().cold_sequence, before);
+  EXPECT_EQ(clinic.kernel("copy/fast.one").runs, 102u);
+}
+
+TEST(Health, an_implementation_that_becomes_slow_is_noticed) {
+  Clinic clinic(timing(1'000));
+  clinic.run(clinic.rows, 100);
+  clinic.kernel("copy/fast.one").body = takes_its_time;
+  clinic.run(clinic.rows, static_cast<int>(dispatch::kUntimedCalls) + 20);
+  EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
+  EXPECT_EQ(clinic.runtime.health().breakers.at(0).why, "slow-call rate too high");
+}
+
+TEST(Health, a_plan_that_is_bound_while_calls_are_timed_is_timed) {
+  Clinic clinic(timing(1'000));
+  auto plan = clinic.op.bind(clinic.rows.y, clinic.rows.x).value();
+  clinic.kernel("copy/fast.one").body = takes_its_time;
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(plan(clinic.rows.y, clinic.rows.x).ok());
+  EXPECT_EQ(clinic.runtime.health().breakers.at(0).state, BreakerState::open);
 }
 
 TEST(Health, plans_are_timed_too) {

@@ -1,38 +1,13 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "dispatch/compiled_operator.hpp"
 
 namespace opmux::dispatch {
-
-class Engine;
-
-/// One operator of one engine: the published state and its epoch. The address is stable for the
-/// engine's lifetime. Calls load these atomics only after they set a hazard slot (see ThreadBlock):
-/// the fast path loads `epoch`, the slow path `current`.
-struct alignas(64) OperatorSlot {
-  std::atomic<uint64_t> epoch{0};  ///< epoch of `current`; 0: no state is published
-  uint32_t number = 0;  ///< index into ThreadBlock::recent; reused after the engine is destroyed
-  Engine* engine = nullptr;
-  std::atomic<CompiledOperator*> current{nullptr};
-  std::shared_ptr<const schema::Schema> schema;
-  uint64_t name_hash = 0;
-  std::atomic<bool> plugins_wait{false};  ///< deferred plugins implement this operator
-
-  const std::string& name() const { return schema->name; }
-
-  /// Publishes a state and returns the previous one, which the caller must retire. Stores `current`
-  /// before `epoch`. In between, a fast call still matches the old epoch and runs the old state,
-  /// which its mark protects. A slow call already uses the new state; its cached plan does not
-  /// match `epoch` until the second store, so the next call may take the slow path again.
-  std::unique_ptr<CompiledOperator> replace(std::unique_ptr<CompiledOperator> next);
-};
 
 /// Allocates and frees slot numbers. The lowest free number is taken first, because every thread
 /// has an array indexed by slot number.

@@ -1,4 +1,4 @@
-#include "dispatch/operator_slot.hpp"
+#include "dispatch/operator_names.hpp"
 
 #include <queue>
 
@@ -20,14 +20,6 @@ base::ForkGuarded<Numbers>& numbers() {
 std::atomic<uint32_t> next_number{0};
 
 }  // namespace
-
-std::unique_ptr<CompiledOperator> OperatorSlot::replace(std::unique_ptr<CompiledOperator> next) {
-  const uint64_t new_epoch = next == nullptr ? 0 : next->epoch();
-  std::unique_ptr<CompiledOperator> before(
-      current.exchange(next.release(), std::memory_order_acq_rel));
-  epoch.store(new_epoch, std::memory_order_release);
-  return before;
-}
 
 uint32_t take_slot_number() {
   return numbers().with([](Numbers& all) {

@@ -1,0 +1,53 @@
+#include "dispatch/plan/timed_run.hpp"
+
+#include <array>
+
+#include "dispatch/call/slow_call.hpp"
+#include "dispatch/engine.hpp"
+
+namespace opmux::dispatch {
+namespace {
+
+[[gnu::cold, gnu::noinline]] void report_slow_call(const CachedPlan& plan, uint64_t took_ns) {
+  std::array<ArgValue, OPMUX_MAX_ARGS> values;
+  plan.get_arguments(values.data());
+  CheckedArguments checked;
+  if (!check(*plan.schema, plan.frame_site(), values.data(), checked).ok()) return;
+  const schema::Signature signature{plan.schema, &checked.arguments, &checked.dims,
+                                    static_cast<uint32_t>(plan.context),
+                                    static_cast<uint32_t>(plan.call.tag)};
+  Engine& engine = *plan.slot->engine;
+  const registry::ImplementationRecord& implementation = *plan.plan->candidate->implementation;
+  health::Pass pass;
+  pass.took_ns = took_ns;
+  if (engine.dependencies().health->on_outcome(implementation, signature, Code::ok, pass))
+    engine.health_changed(implementation);
+}
+
+/// The run function of a timed plan. `self` is the plan, whose mark is set.
+int32_t run_timed(void* self, const opmux_call* call) {
+  CachedPlan& plan = *static_cast<CachedPlan*>(self);
+  const registry::RunEntry& kernel = plan.timer.kernel;
+  if (plan.timer.untimed > 0) [[likely]] {
+    --plan.timer.untimed;
+    return kernel.run(kernel.user_data, call);
+  }
+  const base::Clock& clock = *plan.slot->engine->dependencies().clock;
+  const uint64_t started = clock.now_ns();
+  const int32_t outcome = kernel.run(kernel.user_data, call);
+  const uint64_t took_ns = clock.now_ns() - started;
+  plan.timer.untimed = took_ns < kShortCallNs ? kUntimedCalls : 0;
+  if (outcome == OPMUX_OK && plan.plan->candidate->too_slow(took_ns)) [[unlikely]]
+    report_slow_call(plan, took_ns);
+  return outcome;
+}
+
+}  // namespace
+
+void time_calls(CachedPlan& plan) {
+  plan.timer = {{plan.run, plan.user_data}, 0};
+  plan.run = run_timed;
+  plan.user_data = &plan;
+}
+
+}  // namespace opmux::dispatch

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <opmux/options.hpp>
+#include <opmux/status.hpp>
+
+#include "policy/rules/environment.hpp"
+
+namespace opmux::policy {
+
+/// How a runtime gets its policy: the result of options and environment.
+struct Mode {
+  enum class Kind : uint8_t { dynamic, config, hot_reload, locked };
+  Kind kind = Kind::dynamic;
+  std::string config, platform, lockfile, state_dir;  ///< paths; empty if not set
+  /// Source of the mode, such as "OPMUX_MODE (environment)".
+  std::string origin;
+  /// Source of the lockfile's path; empty if it was found beside the policy file.
+  std::string lockfile_origin;
+};
+/// "dynamic", "config", "hot_reload", "static".
+std::string_view name_of(Mode::Kind kind);
+
+/// Fails with "mode.value" for an unknown mode, and with "mode.files" if the mode does not match
+/// the configured files.
+Result<Mode> mode_of(const SourceOptions& options, const Environment& environment);
+
+/// The path of a platform file: `named` itself if it is a path, else an installed platform of that
+/// name.
+Result<std::string> find_platform(const std::string& named, const std::string& installed);
+
+}  // namespace opmux::policy
