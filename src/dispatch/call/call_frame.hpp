@@ -83,7 +83,7 @@ void fill_call(const schema::Schema& schema, const schema::Arguments& arguments,
 /// Maps the return value of a kernel to an outcome; unknown numbers map to `failed`.
 Code outcome_of(int32_t returned);
 
-/// A call frame on the stack, for the slow path: first calls, nested calls and fallbacks.
+/// A call frame on the stack, for the slow path: first calls, some nested calls and fallbacks.
 class StackFrame {
  public:
   StackFrame(const schema::Schema& schema, const schema::Arguments& arguments,

@@ -99,7 +99,7 @@ struct alignas(64) ThreadBlock {
   /// must follow this call in program order.
   void mark_cold(uint32_t depth);
   /// Number of calls that this thread's cached plans have finished, modulo resets. It changes only
-  /// when the call in hazard slot 0 ends, because a plan runs at level 0 only.
+  /// when the call in hazard slot 0 ends, because plans that run inside it count elsewhere.
   uint64_t finished_calls() const;
   /// Returns the first of four consecutive layout numbers, unique in the process; a multiple of 4.
   uint64_t new_layouts();
