@@ -30,6 +30,8 @@ uint64_t check_of(const JournalHeader& header) {
   return sum;
 }
 
+std::string lock_path(const std::string& run_folder) { return run_folder + "/lock"; }
+
 std::string boot_id() {
   const base::Descriptor file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
   char text[sizeof(JournalHeader::boot) - 1];

@@ -51,6 +51,9 @@ struct JournalHeader {
 /// Checksum of the fields that do not change.
 uint64_t check_of(const JournalHeader& header);
 
+/// The lock file of a journal folder. A process holds it while it creates or evaluates journals.
+std::string lock_path(const std::string& run_folder);
+
 /// The kernel's id of the current boot; empty if it has none.
 std::string boot_id();
 

@@ -22,8 +22,7 @@ class ProcessJournal {
   static ProcessJournal& instance();
 
   /// Creates the journal, or shares the existing one, which stays in the folder of the first
-  /// join(). The caller holds the folder's lock. Each successful join() needs a leave() with the
-  /// same `handler`.
+  /// join(). Each successful join() needs a leave() with the same `handler`.
   Status join(const std::string& folder, bool handler, int64_t now);
   void leave(bool handler);
 
@@ -56,8 +55,8 @@ class ProcessJournal {
     int users = 0, with_handler = 0;
     std::vector<JournalName> names;
   };
-  /// Creates a file with the names in `state`.
-  Status open(State& state, int64_t now);
+  /// Creates a file with the names in `state`. Waits at most `wait_ms` for the folder's lock.
+  Status open(State& state, int64_t now, int wait_ms);
   void reopen_in_child();
   void new_version() {
     version_.store(opened_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_release);

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include <opmux/options.hpp>
 #include <opmux/status.hpp>
 
 #include "crash/journal_reader.hpp"
@@ -92,28 +91,5 @@ class QuarantineStore {
  private:
   std::string folder_;
 };
-
-/// An event to log.
-struct JournalNews {
-  Level level = Level::warning;
-  std::string code, impl, text;
-};
-
-/// The result of settle().
-struct Settlement {
-  QuarantineList book;
-  uint32_t ends = 0;     ///< journals that were evaluated
-  uint32_t damaged = 0;  ///< unreadable journals, and unreadable lines of the book
-  uint32_t other_version = 0;
-  std::vector<JournalNews> news;
-};
-
-/// Evaluates the journals in `run_folder` whose processes have ended, and records the verdicts in
-/// the book. The caller holds the lock of the folder. Journals whose verdicts cannot be written are
-/// kept and evaluated again next time.
-Settlement settle(const std::string& run_folder, const QuarantineStore& store, int64_t now);
-
-/// The lock file of a journal folder. It is held while a journal is created or evaluated.
-std::string lock_path(const std::string& run_folder);
 
 }  // namespace opmux::crash

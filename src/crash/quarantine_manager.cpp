@@ -1,8 +1,6 @@
 #include "crash/quarantine_manager.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 
 #include "base/system/files.hpp"
@@ -11,8 +9,6 @@
 
 namespace opmux::crash {
 namespace {
-
-constexpr int kLockWait = 2000;  // milliseconds
 
 std::string day_of(int64_t seconds) {
   const time_t time = seconds;
@@ -53,21 +49,19 @@ void QuarantineManager::start(const std::string& state_dir, CrashJournal wish) {
     tell_problem(status);
     return read_store();
   }
-  const base::FileLock lock(lock_path(folder), kLockWait);
-  if (!lock) {
-    tell_problem({Code::unavailable, "journal.file",
-                  base::concat("cannot lock ", folder, ": ", std::strerror(errno))});
-    return read_store();
-  }
   const Settlement found = settle(folder, store_, now());
   at_start_.ends = found.ends;
   at_start_.damaged = found.damaged;
   at_start_.other_version = found.other_version;
+  tell(found.news);
+  if (!found.problem.ok()) {
+    tell_problem(found.problem);
+    return read_store();
+  }
   book_.update([&](QuarantineList& book) {
     book = found.book;
     return true;
   });
-  tell(found.news);
   join(folder, wish == CrashJournal::with_handler);
 }
 

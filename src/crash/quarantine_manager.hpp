@@ -14,6 +14,7 @@
 #include "base/event_log.hpp"
 #include "base/locks.hpp"
 #include "crash/quarantine_file.hpp"
+#include "crash/settlement.hpp"
 #include "registry/snapshot.hpp"
 
 namespace opmux::crash {

@@ -11,7 +11,7 @@
 
 #include "base/system/files.hpp"
 #include "crash/process_journal.hpp"
-#include "crash/quarantine_file.hpp"
+#include "crash/settlement.hpp"
 #include "temporary_folder.hpp"
 
 namespace opmux::health {

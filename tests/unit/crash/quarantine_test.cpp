@@ -1,22 +1,12 @@
 #include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
 
 #include <gtest/gtest.h>
 
 #include "crash/journal_file.hpp"
 #include "crash/quarantine_file.hpp"
-#include "temporary_folder.hpp"
 
 namespace opmux::crash {
 namespace {
-
-using test::TemporaryFolder;
-using test::write_file;
 
 constexpr int64_t kNow = 1'700'000'000;
 const JournalName kA{1, false, "b1", "op/x.a"}, kB{2, false, "b1", "op/x.b"},
@@ -133,87 +123,6 @@ TEST(Quarantine, a_clock_set_back_does_not_extend_a_quarantine) {
   EXPECT_EQ(book.find("op/x.a", "b1", kNow + kQuarantineSeconds), nullptr);
   book.forget_old(kNow + kYear);
   EXPECT_TRUE(book.entries.empty());
-}
-
-class Settling : public testing::Test {
- protected:
-  Settling() : store(folder.at("store")) { ::mkdir(run.c_str(), 0700); }
-
-  /// A process that is killed inside an implementation.
-  void end_a_process_inside_of(const JournalName& name) const {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      auto made = JournalFile::create(run, kNow);
-      if (!made || !(*made)->append(std::vector{name}).ok()) ::_exit(1);
-      (*made)->slots()[0].marks[0].store(name.number);
-      ::kill(::getpid(), SIGKILL);
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status));
-  }
-  bool told(const Settlement& found, std::string_view code) const {
-    return std::ranges::find(found.news, code, &JournalNews::code) != found.news.end();
-  }
-  size_t files() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(run),
-                                             std::filesystem::directory_iterator()));
-  }
-
-  TemporaryFolder folder;
-  std::string run = folder.at("run");
-  QuarantineStore store;
-};
-
-TEST_F(Settling, evaluates_ended_processes_once) {
-  end_a_process_inside_of(kA);
-  const Settlement first = settle(run, store, kNow);
-  EXPECT_EQ(first.ends, 1u);
-  EXPECT_TRUE(told(first, "journal.suspects"));
-  EXPECT_EQ(files(), 0u);
-  EXPECT_EQ(settle(run, store, kNow).ends, 0u);
-  end_a_process_inside_of(kA);
-  const Settlement second = settle(run, store, kNow + 60);
-  EXPECT_TRUE(told(second, "journal.blamed"));
-  EXPECT_NE(second.book.find("op/x.a", "b1", kNow + 61), nullptr);
-  EXPECT_NE(store.read()->find("op/x.a", "b1", kNow + 61), nullptr);
-}
-
-TEST_F(Settling, ignores_running_processes) {
-  auto mine = JournalFile::create(run, kNow);
-  ASSERT_TRUE(mine);
-  (*mine)->slots()[0].marks[0].store(1);
-  EXPECT_EQ(settle(run, store, kNow).ends, 0u);
-  EXPECT_EQ(files(), 1u);
-  (*mine)->remove();
-}
-
-TEST_F(Settling, counts_unreadable_journals_and_continues) {
-  write_file(run + "/journal-1-1-1-1", "OPMUXJNL and nothing else");
-  write_file(run + "/new-journal-1", "half made");
-  const Settlement found = settle(run, store, kNow);
-  EXPECT_EQ(found.damaged, 1u);
-  EXPECT_TRUE(told(found, "journal.damaged"));
-  EXPECT_EQ(files(), 0u);
-}
-
-TEST_F(Settling, without_a_store_keeps_verdicts_in_memory_and_journals_for_the_next) {
-  end_a_process_inside_of(kA);
-  write_file(folder.at("store"), "a file where the folder should be");
-  const Settlement found = settle(run, store, kNow);
-  EXPECT_EQ(found.book.ends.size(), 1u);
-  EXPECT_TRUE(told(found, "store.folder"));
-  EXPECT_EQ(files(), 1u);
-}
-
-TEST_F(Settling, reports_a_damaged_store_and_overwrites_nothing) {
-  ASSERT_TRUE(settle(run, store, kNow).news.empty());
-  ::mkdir(folder.at("store").c_str(), 0700);
-  write_file(store.path(), "opmux quarantine 9\nsomething\n");
-  end_a_process_inside_of(kA);
-  const Settlement found = settle(run, store, kNow);
-  EXPECT_TRUE(told(found, "quarantine.version"));
-  EXPECT_EQ(files(), 1u) << "kept until the store can be written";
 }
 
 }  // namespace
