@@ -1,11 +1,14 @@
 #include "policy/files/policy_file_watcher.hpp"
 
+#include <fcntl.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <climits>
 #include <filesystem>
 #include <utility>
@@ -18,9 +21,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint32_t kEvents = IN_CLOSE_WRITE | IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM |
-                             IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-constexpr int kMostLinks = 40;
+constexpr uint32_t kMoves = IN_DELETE_SELF | IN_MOVE_SELF;
+/// Events of a file: it is written, replaced or made readable.
+constexpr uint32_t kOfFile = kMoves | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB;
+/// Events of a folder that is not empty, because the path leads through it: it can only be moved.
+constexpr uint32_t kOfFolder = kMoves | IN_ONLYDIR;
+/// Events of a folder whose entry may be replaced. Writing to an entry causes none.
+constexpr uint32_t kOfEntries = kOfFolder | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
+/// Events of a folder on a path that does not lead to a readable file.
+constexpr uint32_t kOfMissing = kOfEntries | IN_ATTRIB;
+constexpr int kMostLinks = 40, kMostTries = 3;
 
 /// File systems on which other hosts change files without inotify events here: NFS, SMB, CIFS,
 /// FUSE, 9P, Ceph, Lustre, AFS.
@@ -35,12 +45,24 @@ bool is_remote(const std::string& path) {
   return std::ranges::find(kRemote, static_cast<uint32_t>(system.f_type)) != kRemote.end();
 }
 
-/// Every (folder, name) pair that resolving a path visits, including symbolic links. A change of
-/// any of them may change the file that the path refers to.
+bool can_read(const std::string& path) {
+  return ::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) == 0;
+}
+
+/// An entry of a folder.
+struct Step {
+  std::string folder, name;
+  bool link = false;
+
+  friend bool operator==(const Step&, const Step&) = default;
+};
+
+/// Every entry that resolving a path visits, including symbolic links. A change of any of them may
+/// change the file that the path refers to.
 class Steps {
  public:
   explicit Steps(const fs::path& path) { walk(fs::absolute(path).lexically_normal()); }
-  const std::vector<std::pair<std::string, std::string>>& all() const { return steps_; }
+  const std::vector<Step>& all() const { return steps_; }
 
  private:
   void walk(const fs::path& path) {
@@ -51,9 +73,9 @@ class Steps {
         at = at.parent_path();
         continue;
       }
-      steps_.emplace_back(at.native(), part->native());
       std::error_code error;
       const fs::path target = fs::read_symlink(at / *part, error);
+      steps_.push_back({at.native(), part->native(), !error});
       if (error) {
         at /= *part;
         continue;
@@ -65,7 +87,7 @@ class Steps {
     }
   }
 
-  std::vector<std::pair<std::string, std::string>> steps_;
+  std::vector<Step> steps_;
   int links_ = 0;
 };
 
@@ -79,42 +101,67 @@ PathWatch::PathWatch(std::string path, Way wanted) : path_(std::move(path)) {
   if (!descriptor_) seen_ = look();
 }
 
-void PathWatch::watch_folder(const std::string& folder, const std::string& name) {
-  const int number = ::inotify_add_watch(descriptor_.get(), folder.c_str(), kEvents);
+bool PathWatch::watch(const std::string& path, uint32_t events, const std::string& name) {
+  if (!descriptor_) return false;
+  int number = ::inotify_add_watch(descriptor_.get(), path.c_str(), events);
   if (number >= 0) {
-    folders_[number].path = folder;
-    folders_[number].names.insert(name);
+    Watch& watch = watches_[number];
+    // The kernel has replaced the events that another path or name needs.
+    if ((watch.events & ~events) != 0)
+      number = ::inotify_add_watch(descriptor_.get(), path.c_str(), watch.events | events);
+    watch.path = path;
+    watch.events |= events;
+    if (!name.empty()) watch.names.insert(name);
   } else if (errno == ENOSPC || errno == ENOMEM) {
     descriptor_ = {};  // out of watches: poll from now on
   }
+  return number >= 0;
 }
 
-/// Updates the watches to the folders that the path currently resolves through.
+/// Watches everything that a change of the path's file may come from. As long as the file exists,
+/// the folders above it are not empty and can only be moved, so entries are watched only where a
+/// link or the file may be replaced. Otherwise any folder of the path may appear or vanish.
+void PathWatch::follow_path(const std::string& path) {
+  for (int i = 1; i <= kMostTries; ++i) {
+    const Steps steps(path);
+    if (steps.all().empty()) return;
+    const Step& last = steps.all().back();
+    const bool found = can_read(path), sure = found && i < kMostTries;
+    for (const Step& step : steps.all()) {
+      const bool replaceable = step.link || &step == &last;
+      const uint32_t events = !sure ? kOfMissing : replaceable ? kOfEntries : kOfFolder;
+      watch(step.folder, events, step.name);
+    }
+    std::error_code error;
+    const bool folder = fs::is_directory(path, error);
+    const bool watched = found && watch(last.folder + "/" + last.name,
+                                        folder ? kOfEntries : kOfFile, folder ? "*" : "");
+    // Again if the path has changed before the watches existed.
+    if (watched == can_read(path) && Steps(path).all() == steps.all()) return;
+  }
+}
+
+/// Updates the watches to the files and folders that the path currently resolves through.
 void PathWatch::follow() {
-  std::map<int, Folder> before = std::move(folders_);
-  folders_.clear();
-  std::vector<std::string> ends{path_};
-  std::error_code error;
-  const bool folder = fs::is_directory(path_, error);
-  for (const std::string& file : policy_paths(path_)) ends.push_back(file);
-  for (const std::string& end : ends) {
-    const Steps steps(end);
-    for (const auto& [in, name] : steps.all()) {
-      if (!descriptor_) return;
-      watch_folder(in, name);
-    }
+  const std::map<int, Watch> before = std::exchange(watches_, {});
+  follow_path(path_);
+  for (const std::string& file : policy_paths(path_)) {
+    if (file != path_) follow_path(file);
   }
-  if (folder && descriptor_) watch_folder(fs::absolute(path_), "*");
+  if (!descriptor_) return;
+  std::set<std::string> files;
+  for (const auto& [number, watch] : watches_) {
+    if (watch.names.empty()) files.insert(watch.path);
+  }
+  std::erase_if(written_, [&](const std::string& file) { return !files.contains(file); });
   for (const auto& [number, gone] : before) {
-    if (!folders_.contains(number) && descriptor_) {
-      ::inotify_rm_watch(descriptor_.get(), number);
-    }
+    if (!watches_.contains(number)) ::inotify_rm_watch(descriptor_.get(), number);
   }
 }
 
-bool PathWatch::concerns(int folder, const std::string& name) const {
-  const auto found = folders_.find(folder);
-  if (found == folders_.end()) return false;
+bool PathWatch::concerns(int number, const std::string& name) const {
+  const auto found = watches_.find(number);
+  if (found == watches_.end()) return false;
   const std::set<std::string>& names = found->second.names;
   return name.empty() || names.contains(name) || (names.contains("*") && is_policy_name(name));
 }
@@ -132,9 +179,15 @@ bool PathWatch::read_events() {
       if ((event.mask & IN_Q_OVERFLOW) != 0) any = true;
       if (!concerns(event.wd, name)) continue;
       any = true;
-      const std::string file = folders_[event.wd].path + "/" + name;
-      if ((event.mask & IN_MODIFY) != 0) written_.insert(file);
-      if ((event.mask & ~(IN_MODIFY | IN_ATTRIB)) != 0) written_.erase(file);
+      const std::string& path = watches_[event.wd].path;
+      const std::string file = name.empty() ? path : path + "/" + name;
+      // The process that created a file has it open. If it has closed the file before follow() adds
+      // a watch, the file counts as open until the next change.
+      if ((event.mask & (IN_MODIFY | IN_CREATE)) != 0) {
+        written_.insert(file);
+      } else if ((event.mask & IN_ATTRIB) == 0) {
+        written_.erase(file);
+      }
     }
   }
 }

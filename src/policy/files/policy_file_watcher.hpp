@@ -50,7 +50,7 @@ class Debounce {
 /// Detects possible changes of a file, or of the policy files in a folder: a file is written,
 /// replaced by a rename, replaced behind a symbolic link, or deleted and created again. Uses
 /// inotify where it works and polls otherwise: on network file systems, or when inotify is out of
-/// watches. Not thread-safe.
+/// watches. Writes to other files, wherever they are, cause no events. Not thread-safe.
 class PathWatch {
  public:
   enum class Way : uint8_t { kernel, looking };
@@ -64,7 +64,7 @@ class PathWatch {
 
   /// Whether something may have changed since the last call.
   bool changed();
-  /// Whether a file was modified and not closed yet.
+  /// Whether a file was created or modified and, as far as known, not closed yet.
   bool still_written() const { return !written_.empty(); }
 
  private:
@@ -72,19 +72,24 @@ class PathWatch {
   using Looks = std::map<std::string, std::vector<int64_t>>;
 
   void follow();
-  void watch_folder(const std::string& folder, const std::string& name);
+  void follow_path(const std::string& path);
+  /// Adds events and a name to the watch of a path; an empty name: the path is a file. Returns
+  /// false if the path cannot be watched.
+  bool watch(const std::string& path, uint32_t events, const std::string& name);
   bool read_events();
-  bool concerns(int folder, const std::string& name) const;
+  bool concerns(int number, const std::string& name) const;
   Looks look() const;
 
   std::string path_;
   base::Descriptor descriptor_;
-  struct Folder {
+  struct Watch {
     std::string path;
-    std::set<std::string> names;  ///< names to watch; "*" = every policy file
+    uint32_t events = 0;
+    /// Names of interest in a folder, "*" = every policy file; empty for a file.
+    std::set<std::string> names;
   };
-  std::map<int, Folder> folders_;  ///< by inotify watch descriptor
-  std::set<std::string> written_;  ///< files that were modified and not closed yet
+  std::map<int, Watch> watches_;   ///< by inotify watch descriptor
+  std::set<std::string> written_;  ///< files that were created or modified and not closed yet
   Looks seen_;
 };
 
