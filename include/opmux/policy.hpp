@@ -172,8 +172,10 @@ struct ShadowOptions {
   /// unproven and after a mismatch. 0 or not set: the check is off.
   std::optional<int> every = {};
   std::optional<OnMismatch> on_mismatch = {};  ///< Not set: open.
-  std::optional<double> share = {};   ///< Share of one thread that it may use; not set: 0.01.
-  std::optional<int> memory_mb = {};  ///< Upper limit for waiting copies; not set: 16.
+  std::optional<double> share = {};  ///< Share of one thread that it may use; not set: 0.01.
+  /// Upper limit for waiting copies; not set: 16. Calls that need more than a sixteenth of it, and
+  /// more than 1 MB, are not compared, because the caller waits while its tensors are copied.
+  std::optional<int> memory_mb = {};
 
   friend bool operator==(const ShadowOptions&, const ShadowOptions&) = default;
 };

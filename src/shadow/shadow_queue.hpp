@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -22,6 +23,13 @@ struct ShadowSample {
   verify::CallCopy call;
   uint64_t ended_ns = 0;
 };
+
+/// The largest copy of one call if all queued copies may use `limit` bytes. The caller waits for
+/// the copying, about 1 ms per MB if the memory is new to the process.
+constexpr size_t most_bytes_of_call(size_t limit) {
+  constexpr size_t kAlways = size_t{1} << 20, kCalls = 16;
+  return std::max(kAlways, limit / kCalls);
+}
 
 /// Queue of copied calls in the order in which they ended. Bounded in bytes, and per implementation
 /// so that samples stay recent. A forked child starts with an empty queue. Thread-safe.

@@ -14,6 +14,7 @@ namespace opmux::shadow {
 /// Why a sampled call is not compared.
 enum class ShadowSkip : uint8_t {
   memory,       ///< the queued copies use all memory they may
+  size,         ///< copying its tensors would take the caller too long
   busy,         ///< the implementation has as many calls in the queue as it may
   device,       ///< its tensors are not in memory that the CPU can read
   stream,       ///< it only enqueues work on a stream
@@ -23,7 +24,7 @@ enum class ShadowSkip : uint8_t {
   arguments,    ///< strings, lists, or dtypes that cannot be compared
   reference,    ///< the reference does not accept the call or may not run
 };
-inline constexpr size_t kShadowSkips = 9;
+inline constexpr size_t kShadowSkips = 10;
 std::string_view name_of(ShadowSkip reason) noexcept;
 
 /// Counters of the shadow check for one implementation. Thread-safe.

@@ -30,6 +30,7 @@ std::optional<ShadowSkip> obstacle(const registry::ImplementationRecord& impleme
 std::string_view name_of(ShadowSkip reason) noexcept {
   switch (reason) {
     case ShadowSkip::memory: return "memory";
+    case ShadowSkip::size: return "size";
     case ShadowSkip::busy: return "busy";
     case ShadowSkip::device: return "device";
     case ShadowSkip::stream: return "stream";
@@ -72,6 +73,10 @@ std::unique_ptr<ShadowSample> ShadowTap::copy(const opmux_call& call) {
   }
   const size_t bytes = verify::CallCopy::bytes_of(call);
   const size_t limit = site_.memory_limit.load(std::memory_order_relaxed);
+  if (bytes > most_bytes_of_call(limit)) {
+    counts_->skip(ShadowSkip::size);
+    return nullptr;
+  }
   if (const auto reason = site_.queue.take_room(implementation_->number, bytes, limit)) {
     counts_->skip(*reason);
     return nullptr;

@@ -42,6 +42,13 @@ TEST(ShadowSampler, picks_each_call_if_asked_to) {
   }
 }
 
+TEST(ShadowQueue, grants_a_call_a_sixteenth_of_the_memory_and_at_least_1_mb) {
+  constexpr size_t kMb = size_t{1} << 20;
+  EXPECT_EQ(most_bytes_of_call(kMb), kMb);
+  EXPECT_EQ(most_bytes_of_call(16 * kMb), kMb);
+  EXPECT_EQ(most_bytes_of_call(256 * kMb), 16 * kMb);
+}
+
 TEST(ShadowQueue, grants_memory_up_to_its_limit_and_takes_it_back) {
   ShadowQueue queue;
   EXPECT_FALSE(queue.take_room(1, 60, 100));

@@ -227,6 +227,28 @@ TEST(Shadow, copies_stay_within_their_memory_and_the_rest_is_counted) {
   EXPECT_GE(mirror.skipped("memory"), 10u);
 }
 
+TEST(Shadow, large_calls_are_counted_and_not_copied_unless_the_memory_allows_it) {
+  // Input and output together have 1.2 MB.
+  std::vector<float> in(150'000, 1.0f), out(150'000);
+  const TensorView y(out.data(), f32, {1, 150'000}), x(in.data(), f32, {1, 150'000});
+  const auto run_four = [&](Mirror& mirror) {
+    for (int i = 0; i < 4; ++i) ASSERT_TRUE(mirror.op(y, x).ok());
+    EXPECT_EQ(mirror.run(), "twice/fast.one") << "a small call";
+    mirror.look();
+  };
+  Mirror mirror;
+  run_four(mirror);
+  EXPECT_EQ(mirror.skipped("size"), 4u);
+  EXPECT_EQ(mirror.fast().compared, 1u);
+  EXPECT_THAT(to_json(mirror.runtime.health()), testing::HasSubstr(R"("skipped":{"size":4})"));
+  Policy policy = every_call();
+  policy.shadow.memory_mb = 32;
+  Mirror larger(policy);
+  run_four(larger);
+  EXPECT_EQ(larger.skipped("size"), 0u);
+  EXPECT_EQ(larger.fast().compared, 5u);
+}
+
 TEST(Shadow, is_limited_to_a_share_of_a_thread) {
   Policy policy = every_call();
   policy.shadow.share = 0.01;
