@@ -16,18 +16,28 @@ constexpr uint64_t kMillisecond = 1'000'000;
 /// Upper bound of a wait, in case the clock is not steady.
 constexpr uint64_t kLongestWait = 60'000 * kMillisecond;
 
+int new_eventfd() { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+void wake_by(int descriptor) {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(descriptor, &one, sizeof(one));
+}
+
+/// Makes the descriptor unreadable until the next wake_by().
+void drain(int descriptor) {
+  uint64_t calls = 0;
+  [[maybe_unused]] const ssize_t got = ::read(descriptor, &calls, sizeof(calls));
+}
+
 }  // namespace
 
 struct Maintenance::Thread {
-  Descriptor wake{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  Descriptor wake{new_eventfd()};
   std::atomic<bool> ending{false};
   uint64_t process = process_number();
   std::thread thread;
 
-  void call() const {
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(wake.get(), &one, sizeof(one));
-  }
+  void call() const { wake_by(wake.get()); }
 };
 
 Maintenance::~Maintenance() { stop(); }
@@ -105,10 +115,7 @@ void Maintenance::wait(Thread& own, uint64_t due_ns, std::vector<const Entry*>& 
   const auto milliseconds = static_cast<int>((left + kMillisecond - 1) / kMillisecond);
   ready.clear();
   if (::poll(waiting.data(), waiting.size(), milliseconds) <= 0) return;
-  uint64_t calls = 0;
-  if (waiting[0].revents != 0) {
-    [[maybe_unused]] const ssize_t got = ::read(own.wake.get(), &calls, sizeof(calls));
-  }
+  if (waiting[0].revents != 0) drain(own.wake.get());
   for (size_t i = 0; i < owners.size(); ++i) {
     if (waiting[i + 1].revents != 0) ready.push_back(owners[i]);
   }
@@ -144,6 +151,27 @@ void Maintenance::tick(uint64_t now_ns) {
     if (waiting.fd >= 0 && ::poll(&waiting, 1, 0) > 0) ready.push_back(entry.get());
   }
   run_due(now_ns, ready);
+}
+
+class WokenJob::Job final : public Maintenance::Job {
+ public:
+  Job(Run run, std::atomic<int>& wake) : run_(std::move(run)), wake_(new_eventfd()) {
+    wake.store(wake_.get(), std::memory_order_release);
+  }
+  uint64_t run(uint64_t now_ns) override {
+    drain(wake_.get());
+    return run_(now_ns);
+  }
+  int descriptor() const override { return wake_.get(); }
+
+ private:
+  const Run run_;
+  const Descriptor wake_;
+};
+
+void WokenJob::wake() {
+  if (added_.exchange(true)) return wake_by(wake_.load(std::memory_order_acquire));
+  maintenance_.add([this] { return std::make_unique<Job>(make_(), wake_); });
 }
 
 }  // namespace opmux::base

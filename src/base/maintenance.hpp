@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/locks.hpp"
@@ -75,6 +76,31 @@ class Maintenance {
   /// Number of the process that started the thread; 0 = not started.
   std::atomic<uint64_t> started_in_{0};
   std::atomic<Thread*> thread_{nullptr};
+};
+
+/// A job that other threads wake. Runs after each wake(), and at the times that it returns. The
+/// first wake() adds it to the maintenance. Thread-safe.
+class WokenJob {
+ public:
+  /// As Maintenance::Job::run().
+  using Run = std::function<uint64_t(uint64_t now_ns)>;
+
+  /// `make` is called when the job is added, and again in a forked child. The maintenance must be
+  /// stopped before the WokenJob is destroyed.
+  WokenJob(Maintenance& maintenance, std::function<Run()> make)
+      : maintenance_(maintenance), make_(std::move(make)) {}
+  WokenJob(const WokenJob&) = delete;
+  WokenJob& operator=(const WokenJob&) = delete;
+
+  void wake();
+
+ private:
+  class Job;
+
+  Maintenance& maintenance_;
+  const std::function<Run()> make_;
+  std::atomic<bool> added_{false};
+  std::atomic<int> wake_{-1};  ///< eventfd of the job in this process
 };
 
 }  // namespace opmux::base

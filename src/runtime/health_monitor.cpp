@@ -1,13 +1,9 @@
 #include "runtime/health_monitor.hpp"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <random>
 
-#include "base/system/files.hpp"
 #include "base/text.hpp"
 
 namespace opmux::runtime {
@@ -108,38 +104,17 @@ void add_devices(health::DeviceHealth& health, std::vector<DeviceState>& all) {
 
 }  // namespace
 
-/// Makes the transitions of breakers that are due at a time.
-class HealthMonitor::Job final : public base::Maintenance::Job {
- public:
-  explicit Job(HealthMonitor& keeper)
-      : keeper_(keeper), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    keeper_.wake_.store(wake_.get(), std::memory_order_release);
-  }
-  uint64_t run(uint64_t now_ns) override {
-    uint64_t calls = 0;
-    [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &calls, sizeof(calls));
-    health::BreakerRegistry& board = keeper_.health_.breakers();
-    const uint64_t now = board.now_ns(), next = board.advance(now);
-    // Converted to the clock of `now_ns`, which may differ from that of the board.
-    return next == base::Maintenance::kNever ? next : now_ns + (next > now ? next - now : 0);
-  }
-  int descriptor() const override { return wake_.get(); }
-
- private:
-  HealthMonitor& keeper_;
-  base::Descriptor wake_;
-};
-
 HealthMonitor::HealthMonitor(const base::Clock& clock, base::EventLog& log,
                              base::Maintenance& maintenance,
                              const registry::SnapshotSource& registry,
                              const policy::PolicySource& policies)
     : log_(log),
-      maintenance_(maintenance),
       registry_(registry),
       policies_(policies),
       clock_(clock),
-      health_(*this, clock_, std::random_device{}()) {}
+      health_(*this, clock_, std::random_device{}()),
+      job_(maintenance,
+           [this] { return [this](uint64_t now_ns) { return advance_breakers(now_ns); }; }) {}
 
 HealthMonitor::~HealthMonitor() = default;
 
@@ -153,14 +128,11 @@ std::shared_ptr<const schema::Schema> HealthMonitor::schema_of(const std::string
   return found == snapshot->operators.end() ? nullptr : found->second->schema;
 }
 
-void HealthMonitor::wake() {
-  if (!started_.exchange(true)) {
-    maintenance_.add([this] { return std::make_unique<Job>(*this); });
-    return;
-  }
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written =
-      ::write(wake_.load(std::memory_order_acquire), &one, sizeof(one));
+uint64_t HealthMonitor::advance_breakers(uint64_t now_ns) {
+  health::BreakerRegistry& board = health_.breakers();
+  const uint64_t now = board.now_ns(), next = board.advance(now);
+  // Converted to the clock of `now_ns`, which may differ from that of the board.
+  return next == base::Maintenance::kNever ? next : now_ns + (next > now ? next - now : 0);
 }
 
 void HealthMonitor::tell(const health::BreakerNotice& notice) {

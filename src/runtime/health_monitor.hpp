@@ -90,23 +90,22 @@ class HealthMonitor final : private health::BreakerHost {
   Status force(std::string_view implementation, BreakerForce what);
 
  private:
-  class Job;
   void publish(const std::string& op) override { engine_->operator_changed(op); }
   health::BreakerLimits limits_of(const health::BreakerEntry& entry) const override;
   std::shared_ptr<const schema::Schema> schema_of(const std::string& op) const override;
   void tell(const health::BreakerNotice& notice) override;
-  void wake() override;
+  void wake() override { job_.wake(); }
+  /// Makes the transitions of breakers that are due. Returns when the next one is.
+  uint64_t advance_breakers(uint64_t now_ns);
 
   base::EventLog& log_;
-  base::Maintenance& maintenance_;
   const registry::SnapshotSource& registry_;
   const policy::PolicySource& policies_;
   dispatch::Engine* engine_ = nullptr;
   TickedClock clock_;
   health::Health health_;
   base::Published<std::vector<BreakerListener>> listeners_;
-  std::atomic<bool> started_{false};
-  std::atomic<int> wake_{-1};  ///< eventfd of the job in this process
+  base::WokenJob job_;
 };
 
 /// The limits that the policies set for a breaker. Each field comes from the strongest layer that

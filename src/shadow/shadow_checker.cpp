@@ -1,13 +1,9 @@
 #include "shadow/shadow_checker.hpp"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/system/clock.hpp"
-#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "dispatch/call/attempt.hpp"
 #include "health/breaker_key.hpp"
@@ -164,26 +160,6 @@ ShadowOptions shadow_options(const policy::PolicySet& policies) {
   return options;
 }
 
-/// Compares the queued samples.
-class ShadowChecker::Job final : public base::Maintenance::Job {
- public:
-  explicit Job(ShadowChecker& keeper)
-      : keeper_(keeper), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    keeper_.wake_.store(wake_.get(), std::memory_order_release);
-    keeper_.allowed_ns_ = 0;
-  }
-  uint64_t run(uint64_t now_ns) override {
-    uint64_t calls = 0;
-    [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &calls, sizeof(calls));
-    return keeper_.work(now_ns);
-  }
-  int descriptor() const override { return wake_.get(); }
-
- private:
-  ShadowChecker& keeper_;
-  base::Descriptor wake_;
-};
-
 ShadowChecker::ShadowChecker(const base::Clock& clock, base::EventLog& log,
                              const registry::SnapshotSource& registry, health::Health& health,
                              const base::Clock& breaker_clock, bool own_thread)
@@ -192,6 +168,11 @@ ShadowChecker::ShadowChecker(const base::Clock& clock, base::EventLog& log,
       health_(health),
       own_thread_(own_thread),
       site_(breaker_clock, *this),
+      job_(thread_,
+           [this] {
+             allowed_ns_ = 0;
+             return [this](uint64_t now_ns) { return work(now_ns); };
+           }),
       thread_(clock, own_thread) {}
 
 ShadowChecker::~ShadowChecker() { stop(); }
@@ -228,14 +209,12 @@ void ShadowChecker::follow(const policy::PolicySet& policies) {
 void ShadowChecker::turn(bool on) {
   version_.fetch_add(1, std::memory_order_acq_rel);
   if (!on) site_.queue.clear();
-  if (on && !started_.exchange(true)) thread_.add([this] { return std::make_unique<Job>(*this); });
+  if (on) job_.wake();
 }
 
 void ShadowChecker::wake() {
   thread_.revive();
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written =
-      ::write(wake_.load(std::memory_order_acquire), &one, sizeof(one));
+  job_.wake();
 }
 
 void ShadowChecker::tick(uint64_t now_ns) {

@@ -101,7 +101,6 @@ class ShadowChecker final : public dispatch::TapView, private SampleConsumer {
   }
 
  private:
-  class Job;
   struct Known {
     std::map<uint32_t, std::weak_ptr<ShadowTap>> taps;  ///< by implementation number
     /// Counters by implementation id.
@@ -135,8 +134,7 @@ class ShadowChecker final : public dispatch::TapView, private SampleConsumer {
   std::atomic<verify::DivergenceObserver*> observer_{nullptr};
   /// Earliest time of the next comparison; used only by the comparing thread.
   uint64_t allowed_ns_ = 0;
-  std::atomic<bool> started_{false};
-  std::atomic<int> wake_{-1};  ///< eventfd of the job in this process
+  base::WokenJob job_;  ///< compares the queued samples
   base::Maintenance thread_;
 };
 

@@ -1,6 +1,5 @@
 #include "policy/files/last_good.hpp"
 
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -110,49 +109,25 @@ Result<std::vector<FileText>> LastGood::read() const {
   return files;
 }
 
-/// Stores files whose lock was busy when they came into force.
-class LastGoodWriter::RetryJob final : public base::Maintenance::Job {
- public:
-  explicit RetryJob(LastGoodWriter& writer)
-      : writer_(writer), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    writer_.wake_.store(wake_.get(), std::memory_order_release);
-  }
-  uint64_t run(uint64_t now_ns) override {
-    uint64_t calls = 0;
-    [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &calls, sizeof(calls));
-    if (writer_.store_waiting()) {
-      busy_since_.reset();
+base::WokenJob::Run LastGoodWriter::retrying() {
+  return [this, busy_since = std::optional<uint64_t>()](uint64_t now_ns) mutable {
+    if (store_waiting()) {
+      busy_since.reset();
       return base::Maintenance::kNever;
     }
-    if (!busy_since_) busy_since_ = now_ns;
-    if (now_ns - *busy_since_ >= kBusyForLongNs) {
-      writer_.log_failure(base::concat("another process holds the lock of ", writer_.place_.path(),
-                                       "; the policy in force will be stored there when the lock "
-                                       "is free"));
+    if (!busy_since) busy_since = now_ns;
+    if (now_ns - *busy_since >= kBusyForLongNs) {
+      log_failure(base::concat("another process holds the lock of ", place_.path(),
+                               "; the policy in force will be stored there when the lock is "
+                               "free"));
     }
     return now_ns + kAgainNs;
-  }
-  int descriptor() const override { return wake_.get(); }
-
- private:
-  LastGoodWriter& writer_;
-  base::Descriptor wake_;
-  std::optional<uint64_t> busy_since_;
-};
-
-void LastGoodWriter::wake_job() {
-  if (!job_started_.exchange(true)) {
-    maintenance_.add([this] { return std::make_unique<RetryJob>(*this); });
-    return;
-  }
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written =
-      ::write(wake_.load(std::memory_order_acquire), &one, sizeof(one));
+  };
 }
 
 void LastGoodWriter::store(const std::vector<FileText>& files) {
   waiting_.with([&](Waiting& waiting) { waiting.files = files; });
-  if (!store_waiting()) wake_job();
+  if (!store_waiting()) retry_.wake();
 }
 
 bool LastGoodWriter::store_waiting() {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -48,14 +47,13 @@ class LastGoodWriter {
 
   /// `maintenance` and `log` must outlive the writer, and the maintenance must be stopped first.
   LastGoodWriter(LastGood place, base::Maintenance& maintenance, const base::EventLog& log)
-      : place_(std::move(place)), maintenance_(maintenance), log_(log) {}
+      : place_(std::move(place)), log_(log), retry_(maintenance, [this] { return retrying(); }) {}
 
   const LastGood& place() const { return place_; }
   /// Stores the files, now or by the job. A failure is logged once; the next files are tried again.
   void store(const std::vector<FileText>& files);
 
  private:
-  class RetryJob;
   /// Files in force that are not stored yet.
   struct Waiting {
     std::optional<std::vector<FileText>> files;
@@ -64,15 +62,13 @@ class LastGoodWriter {
   /// Tries to store the waiting files. False if the lock is busy.
   bool store_waiting();
   void log_failure(std::string_view why);
-  /// Lets the job run. Starts it at the first call.
-  void wake_job();
+  /// A job that stores files whose lock was busy when they came into force.
+  base::WokenJob::Run retrying();
 
   const LastGood place_;
-  base::Maintenance& maintenance_;
   const base::EventLog& log_;
   base::ForkGuarded<Waiting> waiting_;
-  std::atomic<bool> job_started_{false};
-  std::atomic<int> wake_{-1};  ///< eventfd of the job in this process
+  base::WokenJob retry_;
 };
 
 }  // namespace opmux::policy

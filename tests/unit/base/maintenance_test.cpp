@@ -63,6 +63,33 @@ TEST(Maintenance, runs_a_job_whose_descriptor_is_ready) {
   EXPECT_THAT(waiting.runs, testing::ElementsAre(1000, 3000));
 }
 
+TEST(WokenJob, is_added_by_the_first_wake_and_runs_after_each) {
+  const SetClock clock;
+  std::vector<uint64_t> runs;
+  int made = 0;
+  Maintenance maintenance(clock, false);
+  WokenJob woken(maintenance, [&] {
+    ++made;
+    return [&](uint64_t now_ns) {
+      runs.push_back(now_ns);
+      return now_ns == 3000 ? 4000 : Maintenance::kNever;
+    };
+  });
+  maintenance.tick(1000);
+  EXPECT_EQ(made, 0);
+  woken.wake();
+  maintenance.tick(2000);
+  maintenance.tick(2500);
+  woken.wake();
+  woken.wake();
+  maintenance.tick(3000);
+  maintenance.tick(3500);
+  maintenance.tick(4000);
+  maintenance.tick(5000);
+  EXPECT_THAT(runs, testing::ElementsAre(2000, 3000, 4000));
+  EXPECT_EQ(made, 1);
+}
+
 /// Counts its runs, so that a thread can wait for them.
 class CountingJob final : public Maintenance::Job {
  public:
