@@ -52,6 +52,8 @@ LIMITS = (
     ("implementations of one operator", "src/registry/batch.hpp", "kMostImplementations"),
     ("classes of one operator and scope", "src/dispatch/decide/class_table.hpp", "kCapacity"),
     ("classes without a warning", "src/dispatch/decide/class_table.hpp", "kMany"),
+    ("sizes of a dimension that a recorded verifier reads without a warning",
+     "src/registry/recorded_reads.hpp", "kFewSizes"),
     ("facts in the guard of a cached plan", "src/dispatch/decide/decision.hpp", "kMaxGuardFacts"),
     ("remembered declines of one operator", "src/dispatch/decide/declines.hpp", "kMost"),
     ("prepared states of one implementation", "src/dispatch/plan/prepared_cache.hpp", "kCapacity"),

@@ -207,8 +207,7 @@ typedef struct opmux_error {
 
 /* ---- Facts: properties of a call that a verifier may read ----------------------------------- */
 
-/* Kinds of facts. `name` is the name of an argument, the name of a dimension, or empty. Values are
-   int64_t. */
+/* Kinds of facts. `name` is that of an argument or dimension, or empty. Values are int64_t. */
 #define OPMUX_FACT_DTYPE 1      /* of a tensor: code | bits << 8 | lanes << 16 */
 #define OPMUX_FACT_RANK 2       /* of a tensor: number of dimensions */
 #define OPMUX_FACT_PRESENT 3    /* of an argument: 0 or 1 */
@@ -228,13 +227,13 @@ typedef struct opmux_fact {
   opmux_str name; /* argument, dimension or ambient fact */
 } opmux_fact;
 
-/* Facts of a call, for a verifier. Only facts that its `verify_reads` lists are visible; others
-   read as absent. */
+/* Facts of a call, for a verifier: those that its `verify_reads` lists; others read as absent. With
+   OPMUX_IMPL_VERIFY_RECORDED all are visible, and the host adds those that are read to the list. */
 typedef struct opmux_facts {
   uint32_t struct_size;
   uint32_t reserved;
   const void* context; /* first argument of get */
-  /* Writes the value and returns 1, or returns 0 if the fact is absent or was not listed. */
+  /* Writes the value and returns 1, or returns 0 if the fact is absent or not visible. */
   int32_t (*get)(const void* context, uint32_t kind, opmux_str name, int64_t* value);
 } opmux_facts;
 
@@ -349,10 +348,11 @@ typedef struct opmux_caps {
 /* Promises and properties of an implementation. A promise makes it a candidate where that is
    required, so it must hold for every call. */
 #define OPMUX_IMPL_SERIAL 1u /* not re-entrant: each thread gets a separate prepared state */
-#define OPMUX_IMPL_ATOMIC_OUTPUTS 2u  /* writes nothing unless the outcome is OPMUX_OK */
-#define OPMUX_IMPL_DETERMINISTIC 4u   /* same inputs, same bits */
-#define OPMUX_IMPL_BATCH_INVARIANT 8u /* a row's result does not depend on the other rows */
-#define OPMUX_IMPL_CAPTURE_SAFE 16u   /* may run while a graph is captured */
+#define OPMUX_IMPL_ATOMIC_OUTPUTS 2u   /* writes nothing unless the outcome is OPMUX_OK */
+#define OPMUX_IMPL_DETERMINISTIC 4u    /* same inputs, same bits */
+#define OPMUX_IMPL_BATCH_INVARIANT 8u  /* a row's result does not depend on the other rows */
+#define OPMUX_IMPL_CAPTURE_SAFE 16u    /* may run while a graph is captured */
+#define OPMUX_IMPL_VERIFY_RECORDED 32u /* verify() sees every fact; see opmux_facts */
 
 /* Receives the attributes that describe() reports. */
 typedef struct opmux_node_sink {

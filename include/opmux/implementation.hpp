@@ -195,17 +195,18 @@ struct FactRef {
   std::string name;
 };
 
-/// Facts of a call that a verifier may read: those that its `verify_reads` lists.
+/// Facts of a call that a verifier may read: those that its `verify_reads` lists, or all with
+/// OPMUX_IMPL_VERIFY_RECORDED. Valid while the verifier runs, on its thread.
 class Facts {
  public:
   explicit Facts(const opmux_facts& facts) : facts_(&facts) {}
-  /// The value of a fact, or nullopt if it is absent or was not listed.
+  /// The value of a fact, or nullopt if it is absent or not visible.
   std::optional<int64_t> get(uint32_t kind, std::string_view name) const {
     int64_t value = 0;
     if (facts_->get(facts_->context, kind, {name.data(), name.size()}, &value) == 0) return {};
     return value;
   }
-  /// Size of a named dimension, or nullopt if `verify_reads` does not list it.
+  /// Size of a named dimension, or nullopt if it is absent or not visible.
   std::optional<int64_t> dim(std::string_view name) const { return get(OPMUX_FACT_DIM, name); }
 
  private:
@@ -269,7 +270,11 @@ struct Implementation {
   /// ("verify.refused"). It must be pure and fast, because its answer is cached for all calls with
   /// equal facts. An exception is reported as a broken verifier ("verify.broken") and refuses.
   detail::Function<std::string(const Facts&)> verify = {};
-  /// Facts that `verify` reads. nullopt: scalars, dtypes, ranks, device.
+  /// Facts that `verify` reads. nullopt: scalars, dtypes, ranks, device. With
+  /// OPMUX_IMPL_VERIFY_RECORDED in `flags`, `verify` sees every fact and needs no list: opmux
+  /// records the facts that it reads, and asks it again after it has read one for the first time.
+  /// Each size of a dimension that it reads is decided separately, so compare sizes in `caps` where
+  /// that is enough; more than 8 sizes are logged as "dispatch.many_values".
   std::optional<std::vector<FactRef>> verify_reads = {};
   /// Facts that `kernel.plan` depends on. nullopt: everything that it is shown, so that each shape,
   /// tag and value of a scalar is prepared separately.
@@ -277,7 +282,8 @@ struct Implementation {
   /// Scalars that `kernel.create` gets: {OPMUX_FACT_SCALAR, "group"}; others look absent to it.
   /// nullopt: all, so that a constant is packed again for each value of any scalar.
   std::optional<std::vector<FactRef>> create_reads = {};
-  /// Promises: OPMUX_IMPL_DETERMINISTIC, OPMUX_IMPL_ATOMIC_OUTPUTS and others of abi.h.
+  /// Promises and properties: OPMUX_IMPL_DETERMINISTIC, OPMUX_IMPL_VERIFY_RECORDED and others of
+  /// abi.h.
   uint32_t flags = 0;
   /// The schema text that this was written against; empty: the current schema of the operator. It
   /// may lack trailing arguments with defaults; calls that set those then use other candidates.

@@ -9,11 +9,12 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import _core
 from ._runtime import apply_switch, default_runtime, families
-from ._verifiers import Verifier, all_facts
+from ._verifiers import Verifier
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _FLAGS = {"serial": 1, "atomic_outputs": 2, "deterministic": 4, "batch_invariant": 8}
+_VERIFY_RECORDED = 32
 
 
 def _copy_to(out: Any, result: Any) -> None:
@@ -78,7 +79,9 @@ class PythonImplementation(Generic[P, R]):
     def verifier(self, check: Callable[..., Any]) -> Callable[..., Any]:
         """Decorates a function that takes the operator's inputs in schema order. It returns `True`
         to accept, or a str to refuse with that reason. Any other result, and any exception, refuses
-        the call as a broken verifier. The verifier sees shapes, dtypes and scalars, never data."""
+        the call as a broken verifier. The verifier sees shapes, dtypes and scalars, never data. Its
+        answer is cached for calls that agree in the scalars, in which tensors are given, and in the
+        other facts that it read; so it must be a pure function of them."""
         operator = self._runtime.op(self.id.partition("/")[0])
         self._verifier = Verifier(operator, check)
         self.withdraw()
@@ -94,9 +97,11 @@ class PythonImplementation(Generic[P, R]):
         function: Callable[..., Any] = self._function
         if _has_outputs(operator) and not _takes_out(function):
             function = _with_out(function)
-        reads = all_facts(operator) if self._verifier else []
+        options = dict(self._options)
+        if self._verifier is not None:
+            options["flags"] |= _VERIFY_RECORDED
         registration = _core.implement(
-            self._runtime, self.id, function, self._verifier, reads=reads, **self._options
+            self._runtime, self.id, function, self._verifier, reads=[], **options
         )
         _core.keep_registration(self._runtime, self.id, registration)
         apply_switch(self._runtime, self.id.partition("/")[2].partition(".")[0])

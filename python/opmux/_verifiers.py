@@ -1,5 +1,5 @@
-"""The view of a call that a Python verifier gets. It exposes facts only, so that calls with equal
-facts get equal answers."""
+"""The view of a call that a Python verifier gets. It exposes facts only, and opmux records those
+that a verifier reads, so that calls with equal facts get equal answers."""
 
 from __future__ import annotations
 
@@ -14,22 +14,6 @@ _DTYPES = {
     (2, 64): "f64", (2, 32): "f32", (2, 16): "f16", (4, 16): "bf16", (0, 64): "i64",
     (0, 32): "i32", (0, 16): "i16", (0, 8): "i8", (1, 8): "u8", (6, 8): "bool",
 }  # fmt: skip
-
-
-def all_facts(operator: _core.Operator) -> list[tuple[int, str]]:
-    """Returns every fact that a verifier of this operator may read."""
-    facts: list[tuple[int, str]] = []
-    dims: set[str] = set()
-    for argument in _core.arguments(operator):
-        if argument.type == "Tensor":
-            kinds = (DTYPE, RANK, PRESENT, CONTIGUOUS, DEVICE)
-            facts += [(kind, argument.name) for kind in kinds]
-            dims.update(d for d in argument.dims if d[0].isalpha())
-            if "..." in argument.dims:
-                dims.add("rows")
-        elif argument.type in ("int", "bool", "enum", "float"):
-            facts.append((SCALAR, argument.name))
-    return facts + [(DIM, name) for name in sorted(dims)]
 
 
 class TensorFacts:

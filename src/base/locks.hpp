@@ -17,14 +17,23 @@ class ForkGuarded {
  public:
   template <class Use>
   decltype(auto) with(Use&& use) {
+    mutex_.lock();
     const Turn turn(*this);
     return std::forward<Use>(use)(*value_);
   }
+  /// The same without waiting: false, and `use` is not called, if another thread is inside.
+  template <class Use>
+  bool try_with(Use&& use) {
+    if (!mutex_.try_lock()) return false;
+    const Turn turn(*this);
+    std::forward<Use>(use)(*value_);
+    return true;
+  }
 
  private:
+  /// Constructed with the lock held.
   struct Turn {
     explicit Turn(ForkGuarded& owner) : guarded(owner) {
-      guarded.mutex_.lock();
       if (guarded.changing_) (void)guarded.value_.release();
       if (guarded.value_ == nullptr) guarded.value_ = std::make_unique<T>();
       guarded.changing_ = true;

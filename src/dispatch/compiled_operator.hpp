@@ -97,7 +97,8 @@ struct alignas(64) OperatorSlot {
   std::atomic<CompiledOperator*> current{nullptr};
   std::shared_ptr<const schema::Schema> schema;
   uint64_t name_hash = 0;
-  std::atomic<bool> plugins_wait{false};  ///< deferred plugins implement this operator
+  std::atomic<bool> plugins_wait{false};       ///< deferred plugins implement this operator
+  std::atomic<uint64_t> decided_each_time{0};  ///< calls whose decision could not be cached
 
   const std::string& name() const { return schema->name; }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <ctime>
+#include <iterator>
 #include <mutex>
+#include <set>
 
 #include "dispatch/plan/bound_plan.hpp"
 #include "dispatch/plan/cached_plan.hpp"
@@ -146,7 +148,16 @@ std::unique_ptr<CompiledOperator> Engine::compile(Published& published, const Pu
 
 void Engine::replace(Published& published, const Published::Op& op,
                      std::vector<std::unique_ptr<Retired>>& retired) {
+  published.earlier.erase(op.slot);
   if (auto before = op.slot->replace(compile(published, op))) retired.push_back(std::move(before));
+}
+
+void Engine::replace_by_equal(Published& published, const Published::Op& op,
+                              std::vector<std::unique_ptr<Retired>>& retired) {
+  std::vector<DecidedClass> classes = decided_by(published, *op.slot);
+  if (classes.size() > ClassTable::kCapacity) classes.resize(ClassTable::kCapacity);
+  replace(published, op, retired);
+  if (!classes.empty()) published.earlier[op.slot] = std::move(classes);
 }
 
 template <class Use>
@@ -194,8 +205,11 @@ class Engine::CollectJob final : public base::Maintenance::Job {
 };
 
 void Engine::collect_later() {
-  const size_t batches =
-      published_.with([&](Published& published) { return published.reclaimer.waiting(); });
+  collect_later(
+      published_.with([&](Published& published) { return published.reclaimer.waiting(); }));
+}
+
+void Engine::collect_later(size_t batches) {
   if (batches > 0 && !collecting_.exchange(true)) {
     dependencies_.maintenance->add([this] { return std::make_unique<CollectJob>(*this); });
   }
@@ -252,27 +266,50 @@ void Engine::finish(const Publication& publication) {
   for (const auto& plan : publication.plans) plan->reconsider();
 }
 
+namespace {
+
+/// The classes that a state decided outside of scopes. `state` may be null.
+std::vector<Engine::DecidedClass> decided_by(const CompiledOperator* state) {
+  std::vector<Engine::DecidedClass> all;
+  const DecisionCache* space = state == nullptr ? nullptr : state->unscoped();
+  if (space == nullptr) return all;
+  space->for_each_class([&](policy::ClassFacts facts, const Decision& choice) {
+    if (choice.plans.empty()) return;
+    // Report the winner by policy, not its fallback while a breaker is open.
+    const CandidateParts* const chosen =
+        choice.rests != nullptr ? choice.rests : choice.plans.front().candidate;
+    std::vector<registry::ImplementationPtr> order;
+    for (const RankedCandidate& plan : choice.plans)
+      order.push_back(plan.candidate->implementation);
+    const std::string& note = choice.deviation.empty() ? choice.preference_unmet : choice.deviation;
+    all.push_back({state->sources().op, std::move(facts), chosen->implementation,
+                   choice.beside_lock, std::move(order),
+                   note.empty() ? choice.selector_problem : note, choice.generation});
+  });
+  return all;
+}
+
+}  // namespace
+
+std::vector<Engine::DecidedClass> Engine::decided_by(const Published& published,
+                                                     const OperatorSlot& slot) {
+  auto all = dispatch::decided_by(slot.current.load(std::memory_order_acquire));
+  const auto earlier = published.earlier.find(&slot);
+  if (earlier == published.earlier.end()) return all;
+  std::set<std::string> known;
+  const auto is_new = [&](const DecidedClass& each) {
+    return known.insert(policy::to_string(*each.op->schema, each.when)).second;
+  };
+  for (const DecidedClass& each : all) is_new(each);
+  std::ranges::copy_if(earlier->second, std::back_inserter(all), is_new);
+  return all;
+}
+
 std::vector<Engine::DecidedClass> Engine::decided() {
   return with_published([](Published& published) {
     std::vector<DecidedClass> all;
     for (const Published::Op& op : published.operators) {
-      const CompiledOperator* state = op.slot->current.load(std::memory_order_acquire);
-      const DecisionCache* space = state == nullptr ? nullptr : state->unscoped();
-      if (space == nullptr) continue;
-      space->for_each_class([&](policy::ClassFacts facts, const Decision& choice) {
-        if (choice.plans.empty()) return;
-        // Report the winner by policy, not its fallback while a breaker is open.
-        const CandidateParts* const chosen =
-            choice.rests != nullptr ? choice.rests : choice.plans.front().candidate;
-        std::vector<registry::ImplementationPtr> order;
-        for (const RankedCandidate& plan : choice.plans)
-          order.push_back(plan.candidate->implementation);
-        const std::string& note =
-            choice.deviation.empty() ? choice.preference_unmet : choice.deviation;
-        all.push_back({state->sources().op, std::move(facts), chosen->implementation,
-                       choice.beside_lock, std::move(order),
-                       note.empty() ? choice.selector_problem : note, choice.generation});
-      });
+      std::ranges::move(decided_by(published, *op.slot), std::back_inserter(all));
     }
     return all;
   });
@@ -322,15 +359,30 @@ void Engine::operator_changed(const std::string& op) {
       [&](const registry::OperatorRecord& other) { return other.schema->name == op; });
 }
 
-void Engine::discard_scopes(const OperatorSlot& slot) {
+void Engine::discard_decisions_of(const OperatorSlot& slot) {
   with_published([&](Published& published) {
     std::vector<std::unique_ptr<Retired>> retired;
     for (const Published::Op& op : published.operators) {
-      if (op.slot == &slot) replace(published, op, retired);
+      if (op.slot == &slot) replace_by_equal(published, op, retired);
     }
     published.reclaimer.retire(std::move(retired));
   });
   collect_later();
+}
+
+void Engine::try_replace(const OperatorSlot& slot, const CompiledOperator& state) {
+  size_t batches = 0;
+  published_.try_with([&](Published& published) {
+    if (published.operators.empty()) restore(published);
+    std::vector<std::unique_ptr<Retired>> retired;
+    for (const Published::Op& op : published.operators) {
+      if (op.slot != &slot || slot.current.load(std::memory_order_relaxed) != &state) continue;
+      replace_by_equal(published, op, retired);
+    }
+    published.reclaimer.retire(std::move(retired));
+    batches = published.reclaimer.waiting();
+  });
+  collect_later(batches);
 }
 
 std::vector<std::shared_ptr<BoundPlanState>> Engine::live_plans(Published& published) {

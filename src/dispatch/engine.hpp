@@ -108,7 +108,8 @@ class Engine {
     std::string note;  ///< unmet preference, deviation from the lock, or selector error
     uint64_t generation;
   };
-  /// Returns all classes that were decided since the state of their operator was published.
+  /// Returns all classes that were decided since the registry, the policies or the health of their
+  /// operator changed.
   std::vector<DecidedClass> decided();
 
   /// Discards the decisions of every operator that has an implementation on the same device type.
@@ -117,9 +118,15 @@ class Engine {
   void operator_changed(const std::string& op);
   /// Discards the decisions of every operator that has an implementation of this backend.
   void backend_changed(const registry::Backend& backend);
-  /// Discards the decisions of one operator to free those under scopes that are no longer used. The
-  /// same decisions result again, so bound plans stay as they are.
-  void discard_scopes(const OperatorSlot& slot);
+  /// Discards the decisions of one operator, to free those under scopes that are no longer used or
+  /// to compile longer class keys. The same decisions result again, so bound plans stay as they
+  /// are.
+  void discard_decisions_of(const OperatorSlot& slot);
+  /// Discards the decisions of one operator if `state`, which the caller's mark protects, is still
+  /// published. Otherwise as discard_decisions_of(), but it does nothing if another thread is
+  /// publishing, because calls do not wait: a call from Python may hold the GIL, which the
+  /// publishing thread may need.
+  void try_replace(const OperatorSlot& slot, const CompiledOperator& state);
 
   /// Blocks until no call in flight can use an implementation or bound plan that was unpublished or
   /// revoked before this call. Fails with `failed`: "withdraw.inside" if the calling thread is in
@@ -147,6 +154,8 @@ class Engine {
       std::shared_ptr<const registry::OperatorRecord> record;
     };
     std::vector<Op> operators;
+    /// Classes in states that were replaced though their decisions are still right.
+    std::map<const OperatorSlot*, std::vector<DecidedClass>> earlier;
     std::map<uint32_t, std::pair<std::string, std::shared_ptr<ImplementationState>>> states;
     std::vector<std::weak_ptr<BoundPlanState>> plans;
     std::vector<std::unique_ptr<OperatorSlot>> slots;
@@ -160,6 +169,11 @@ class Engine {
   void discard_decisions(const std::function<bool(const registry::OperatorRecord&)>& concerned);
   void replace(Published& published, const Published::Op& op,
                std::vector<std::unique_ptr<Retired>>& retired);
+  /// The part of decided() for one operator.
+  static std::vector<DecidedClass> decided_by(const Published& published, const OperatorSlot& slot);
+  /// replace() with a state that makes the same decisions; remembers the classes for decided().
+  void replace_by_equal(Published& published, const Published::Op& op,
+                        std::vector<std::unique_ptr<Retired>>& retired);
   /// Runs `use` under the writer lock, on the last published data.
   template <class Use>
   auto with_published(Use&& use);
@@ -168,6 +182,8 @@ class Engine {
   /// Starts the job that frees retired batches when the calls in them end, if there are such
   /// batches. Logs a warning if there are many.
   void collect_later();
+  /// The same if the number of batches is known.
+  void collect_later(size_t batches);
   std::vector<std::shared_ptr<BoundPlanState>> live_plans(Published& published);
   /// Those of these operators.
   std::vector<std::shared_ptr<BoundPlanState>> live_plans(Published& published,

@@ -175,7 +175,9 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   explanation.generation = slot.engine->generation();
   explanation.strict = decision.policy.strict;
   add_candidates(decision, signature, input.health, explanation);
-  add_dependencies(*slot.schema, space.dependencies(), explanation);
+  schema::Dependencies dependencies = space.dependencies();
+  for (const RecordedRead& read : decision.reads) dependencies.add(read.fact);
+  add_dependencies(*slot.schema, dependencies, explanation);
   if (!decision.order.empty()) explanation.chosen = explanation.candidates.front().id;
   if (space.input().lock != nullptr) {
     explanation.note = describe_deviation(*space.input().lock, decision, signature);

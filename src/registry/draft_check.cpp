@@ -14,7 +14,7 @@ constexpr uint32_t kBackendFlags = OPMUX_BACKEND_DEFAULT_OFF | OPMUX_BACKEND_FOR
                                    OPMUX_BACKEND_FORK_LOST | OPMUX_BACKEND_STREAM;
 constexpr uint32_t kImplementationFlags = OPMUX_IMPL_SERIAL | OPMUX_IMPL_ATOMIC_OUTPUTS |
                                           OPMUX_IMPL_DETERMINISTIC | OPMUX_IMPL_BATCH_INVARIANT |
-                                          OPMUX_IMPL_CAPTURE_SAFE;
+                                          OPMUX_IMPL_CAPTURE_SAFE | OPMUX_IMPL_VERIFY_RECORDED;
 
 Status refused(std::string reason, std::string message) {
   return {Code::invalid_argument, std::move(reason), std::move(message)};
@@ -86,12 +86,16 @@ Result<std::vector<schema::Fact>> resolve_reads(std::string_view list,
 
 Status resolve_all_reads(const ImplementationDraft& draft, const schema::Schema& schema,
                          ImplementationRecord& record) {
+  const bool recorded = record.has(OPMUX_IMPL_VERIFY_RECORDED);
+  if (recorded && draft.kernel.verify != nullptr) {
+    record.recorded = std::make_unique<RecordedReads>();
+  }
   if (draft.verify_reads) {
     Result<std::vector<schema::Fact>> reads =
         resolve_reads("verify_reads", *draft.verify_reads, schema);
     if (!reads) return reads.error();
     record.verify_reads = *std::move(reads);
-  } else if (draft.kernel.verify != nullptr) {
+  } else if (draft.kernel.verify != nullptr && !recorded) {
     record.verify_reads = default_verify_reads(schema, record.arg_count);
   }
   if (draft.plan_reads) {

@@ -12,6 +12,7 @@
 
 #include "registry/backend.hpp"
 #include "registry/capability.hpp"
+#include "registry/recorded_reads.hpp"
 #include "schema/facts.hpp"
 #include "schema/schema.hpp"
 
@@ -64,14 +65,14 @@ struct ImplementationDraft {
   Caps caps;
   Kernel kernel;
   std::optional<std::vector<schema::FactName>>
-      verify_reads;  ///< nullopt = scalars, dtypes, ranks, device
+      verify_reads;  ///< nullopt = scalars, dtypes, ranks, device; if recorded: none yet
   std::optional<std::vector<schema::FactName>> plan_reads;    ///< nullopt = everything
   std::optional<std::vector<schema::FactName>> create_reads;  ///< scalars; nullopt = all options
   std::string build_id;
   std::shared_ptr<void> owner;  ///< keeps the functions' code and data alive
 };
 
-/// One registered implementation. Immutable except for the atomics at the end.
+/// One registered implementation. Immutable except for `recorded` and the atomics at the end.
 struct ImplementationRecord {
   std::string id, op, variant, vendor, build_id;
   Kind kind = Kind::vendor;
@@ -83,6 +84,8 @@ struct ImplementationRecord {
   RunEntry entry;
   Capability capability;
   std::vector<schema::Fact> verify_reads;
+  /// Set for a verifier with OPMUX_IMPL_VERIFY_RECORDED; decisions add to it.
+  std::unique_ptr<RecordedReads> recorded;
   std::optional<std::vector<schema::Fact>> plan_reads;
   uint32_t create_args = ~uint32_t{0};  ///< bit i: create() gets argument i if it is not a tensor
   std::shared_ptr<Backend> backend;

@@ -20,7 +20,8 @@ constexpr std::pair<uint32_t, std::string_view> device_of(std::string_view arg) 
   return {OPMUX_FACT_DEVICE, arg};
 }
 
-/// Facts of a call that a verifier may read: those that its `reads` lists. Valid during verify().
+/// Facts of a call that a verifier may read: those that its `reads` lists, or all with
+/// flags(OPMUX_IMPL_VERIFY_RECORDED). Valid during verify(), on its thread.
 ///
 ///   namespace op = opmux::plugin;
 ///   auto verify = [](const op::Facts& facts, opmux_error* why) -> int32_t {
@@ -32,7 +33,7 @@ class Facts {
  public:
   explicit Facts(const opmux_facts& facts) : facts_(&facts) {}
 
-  /// The value of a fact (OPMUX_FACT_*), or nullopt if it is absent or was not listed.
+  /// The value of a fact (OPMUX_FACT_*), or nullopt if it is absent or not visible.
   std::optional<int64_t> get(uint32_t kind, std::string_view name) const {
     int64_t value = 0;
     if (facts_->get(facts_->context, kind, str(name), &value) == 0) return std::nullopt;

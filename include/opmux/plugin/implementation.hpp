@@ -82,7 +82,8 @@ class Impl {
   }
   /// fn returns OPMUX_OK, or decline(why, ...) to refuse. It sees the facts in `reads`; an empty
   /// list means scalars, dtypes, ranks and the device. It must be pure and fast: answers are
-  /// cached.
+  /// cached. With flags(OPMUX_IMPL_VERIFY_RECORDED) it sees all facts, and the host records those
+  /// that it reads.
   Impl& verify(std::function<int32_t(const Facts&, opmux_error*)> fn, Reads reads = {}) {
     verify_ = std::move(fn);
     list(reads, verify_reads_);

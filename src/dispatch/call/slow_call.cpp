@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "dispatch/call/attempt.hpp"
 #include "dispatch/call/thread_block.hpp"
+#include "dispatch/call/uncached_decision.hpp"
 #include "dispatch/engine.hpp"
 #include "dispatch/plan/cache_insert.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
@@ -53,7 +54,26 @@ class SlowCall {
  private:
   uint64_t now() const { return report_ == nullptr ? 0 : engine_.dependencies().clock->now_ns(); }
 
+  /// Returns the decision. If the state cannot cache it because a verifier read a new fact, the
+  /// state is replaced and the new one decides.
   DecisionCache::Answer choose() {
+    DecisionCache::Answer answer = ask();
+    int states = 1;
+    for (; states < kMostStates && outgrown(answer.keeping); ++states) {
+      engine_.try_replace(slot_, *state_);
+      CompiledOperator* const next = slot_.current.load(std::memory_order_acquire);
+      // The arguments were checked against the schema of `state_`.
+      if (next == nullptr || next == state_ || &next->schema() != &state_->schema()) break;
+      state_ = next;
+      epoch_ = next->epoch();
+      answer = ask();
+    }
+    if (answer.keeping != Keeping::kept) note_uncached(slot_, answer, states);
+    engine_.dependencies().maintenance->revive();
+    return answer;
+  }
+
+  DecisionCache::Answer ask() {
     space_ = &space_of(slot_, *state_, mark_.block().context);
     DecisionCache::Answer answer = space_->choose(
         signature_, [this](const Evaluation& decision, const schema::Signature& signature) {
@@ -61,7 +81,6 @@ class SlowCall {
         });
     if (answer.crowded) tell_crowding();
     if (!answer.cached) tell_oddities(slot_, *answer.choice);
-    engine_.dependencies().maintenance->revive();
     return answer;
   }
 
@@ -337,6 +356,16 @@ void tell_oddities(const OperatorSlot& slot, const Decision& choice) {
                                           choice.selector_problem,
                                           [&] { return choice.selector_problem; });
   }
+  for (const ManySizes& many : choice.many_sizes) {
+    const std::string dim = schema::describe(*slot.schema, many.dim);
+    slot.engine->dependencies().log->tell(
+        Level::warning, "dispatch.many_values", slot.name(), many.implementation->id, dim, [&] {
+          return base::concat("its verifier has read more than ",
+                              registry::RecordedReads::kFewSizes, " sizes of ", dim,
+                              ", and each of them is decided separately; compare ", dim,
+                              " in a capability (at_least, at_most, multiple_of) instead");
+        });
+  }
   if (choice.deviation.empty()) return;
   const std::string impl =
       choice.plans.empty() ? "" : choice.plans.front().candidate->implementation->id;
@@ -350,7 +379,7 @@ DecisionCache& space_of(const OperatorSlot& slot, CompiledOperator& state, uint6
   DecisionCache& space = state.space(static_cast<uint32_t>(context >> 32), *use.scopes);
   if (state.take_too_many_scopes()) {
     // The caller's mark keeps this state alive.
-    slot.engine->discard_scopes(slot);
+    slot.engine->discard_decisions_of(slot);
     use.log->tell(Level::warning, "dispatch.many_scopes", slot.name(), "", "", [] {
       return base::concat("called under more than ", CompiledOperator::kMostScopes,
                           " different scopes, so that the decisions under all of them are made "
@@ -412,17 +441,24 @@ Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArgumen
                                         uint32_t tag, bool capturing) {
   const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return too_deep(slot);
-  CompiledOperator* state = slot.current.load(std::memory_order_acquire);
-  if (state == nullptr) return withdrawn(slot);
-  const uint64_t epoch = state->epoch();
   const uint64_t context = mark.block().context | (capturing ? schema::kCapturing : 0);
-  const schema::Signature signature{&state->schema(), &checked.arguments, &checked.dims,
-                                    static_cast<uint32_t>(context), tag};
-  DecisionCache& space = space_of(slot, *state, context);
-  std::shared_ptr<const Decision> choice = space.decide_uncached(signature, {});
-  Status kept = space.remember(signature, choice);
-  tell_oddities(slot, *choice);
-  return DecisionForPlan{std::move(choice), state->sources().op, context, epoch, std::move(kept)};
+  for (int states = 1;; ++states) {
+    CompiledOperator* state = slot.current.load(std::memory_order_acquire);
+    if (state == nullptr) return withdrawn(slot);
+    const uint64_t epoch = state->epoch();
+    const schema::Signature signature{&state->schema(), &checked.arguments, &checked.dims,
+                                      static_cast<uint32_t>(context), tag};
+    DecisionCache& space = space_of(slot, *state, context);
+    std::shared_ptr<const Decision> choice = space.decide_uncached(signature, {});
+    const Keeping keeping = space.remember(signature, choice);
+    if (keeping == Keeping::reads_more && states < kMostStates) {
+      slot.engine->discard_decisions_of(slot);
+      continue;
+    }
+    tell_oddities(slot, *choice);
+    return DecisionForPlan{std::move(choice), state->sources().op, context, epoch,
+                           lockable(slot, keeping)};
+  }
 }
 
 }  // namespace opmux::dispatch

@@ -41,7 +41,8 @@ Status withdrawn(const OperatorSlot& slot);
 /// hold a mark, which keeps `state` alive.
 DecisionCache& space_of(const OperatorSlot& slot, CompiledOperator& state, uint64_t context);
 
-/// Logs a choice that deviates from the lock of a frozen runtime, and a failed selector.
+/// Logs a choice that deviates from the lock of a frozen runtime, a failed selector, and a verifier
+/// that reads many sizes of a dimension.
 void tell_oddities(const OperatorSlot& slot, const Decision& choice);
 
 /// The decision for a bound plan. The caller owns it, because a bound plan outlives the epoch.

@@ -68,6 +68,12 @@ struct RankedCandidate {
   Transforms transforms = {};                 ///< applied around the kernel
 };
 
+/// A dimension of which a verifier with recorded reads has read many sizes.
+struct ManySizes {
+  const registry::ImplementationRecord* implementation;
+  schema::Fact dim;
+};
+
 /// The cached result of a decision: the winner and its fallbacks. Immutable.
 struct Decision {
   std::shared_ptr<const CandidateTable> candidates;
@@ -81,6 +87,10 @@ struct Decision {
   bool only_first = false;       ///< locked and strict: no fallback if the breaker rejects plans[0]
   std::string selector_problem;  ///< why the program's selector failed; or empty
   Status nothing_left;           ///< the error if `plans` is empty
+  /// The implementation whose verifier read a fact that the class key lacks, so that the decision
+  /// is valid for this call only; null: valid for its class.
+  const registry::ImplementationRecord* reads_more = nullptr;
+  std::vector<ManySizes> many_sizes;  ///< exceeded RecordedReads::kFewSizes in this decision
 };
 
 }  // namespace opmux::dispatch

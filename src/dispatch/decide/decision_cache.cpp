@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "base/text.hpp"
 #include "dispatch/decide/evaluation.hpp"
 
 namespace opmux::dispatch {
@@ -182,6 +181,21 @@ void DecisionCache::count_refusals(const Evaluation& decision) const {
   }
 }
 
+void DecisionCache::note_reads(const Evaluation& decision, const schema::Signature& signature,
+                               Decision& choice) const {
+  for (const RecordedRead& read : decision.reads) {
+    if (std::ranges::binary_search(dependencies_.exact(), read.fact)) continue;
+    choice.reads_more = read.implementation;
+    return;
+  }
+  for (const RecordedRead& read : decision.reads) {
+    if (read.fact.kind != FactKind::dim) continue;
+    const int64_t size = value_of(signature, read.fact);
+    if (read.implementation->recorded->note_size(read.fact.index, size))
+      choice.many_sizes.push_back({read.implementation, read.fact});
+  }
+}
+
 std::shared_ptr<const Decision> DecisionCache::decide_uncached(
     const schema::Signature& signature, const OnDecision& on_decision) const {
   const SpareEvaluation spare;
@@ -200,22 +214,17 @@ std::shared_ptr<const Decision> DecisionCache::decide_uncached(
   choice->selector_problem = decision.selector_problem;
   if (choice->plans.empty()) choice->nothing_left = nothing_left(input_, decision, signature);
   count_refusals(decision);
+  note_reads(decision, signature, *choice);
   if (on_decision && tell_first_time(decision)) on_decision(decision, signature);
   return choice;
 }
 
-Status DecisionCache::remember(const schema::Signature& signature,
-                               std::shared_ptr<const Decision> choice) {
-  const auto refused = [&](std::string_view why) {
-    return Status(Code::unsupported, "lock.class",
-                  base::concat("this call of ", op_->schema->name, " cannot be locked: ", why));
-  };
+Keeping DecisionCache::remember(const schema::Signature& signature,
+                                std::shared_ptr<const Decision> choice) {
+  if (choice->reads_more != nullptr) return Keeping::reads_more;
   ClassKey key;
-  if (!layout_.key_of(schema::FactsOf{signature}, key)) {
-    return refused("a class key cannot hold an element type with several lanes");
-  }
-  if (table_.find(key) != nullptr || table_.insert(key, choice) != nullptr) return {};
-  return refused(base::concat(ClassTable::kCapacity, " classes are already cached, the maximum"));
+  if (!layout_.key_of(schema::FactsOf{signature}, key)) return Keeping::no_key;
+  return table_.insert(key, choice) != nullptr ? Keeping::kept : Keeping::full;
 }
 
 DecisionCache::Answer DecisionCache::choose(const schema::Signature& signature,
@@ -226,14 +235,14 @@ DecisionCache::Answer DecisionCache::choose(const schema::Signature& signature,
     if (const Decision* known = table_.find(key)) return {known, nullptr, true};
   }
   std::shared_ptr<const Decision> made = decide_uncached(signature, on_decision);
-  if (keyed) {
-    if (const Decision* kept = table_.insert(key, made)) {
-      const bool crowded = table_.size() > ClassTable::kMany && !crowded_.exchange(true);
-      return {kept, nullptr, false, crowded};
-    }
+  const Decision* const choice = made.get();
+  if (choice->reads_more != nullptr) return {choice, std::move(made), false, Keeping::reads_more};
+  if (!keyed) return {choice, std::move(made), false, Keeping::no_key};
+  if (const Decision* kept = table_.insert(key, made)) {
+    const bool crowded = table_.size() > ClassTable::kMany && !crowded_.exchange(true);
+    return {kept, nullptr, false, Keeping::kept, crowded};
   }
-  const Decision* choice = made.get();
-  return {choice, std::move(made), false};
+  return {choice, std::move(made), false, Keeping::full};
 }
 
 }  // namespace opmux::dispatch

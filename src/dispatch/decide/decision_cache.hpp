@@ -37,6 +37,14 @@ struct CompileInputs {
   uint64_t taps_version = 0;
 };
 
+/// Whether a decision is cached for its class, or why not.
+enum class Keeping : uint8_t {
+  kept,
+  no_key,      ///< class keys cannot hold an element type with several lanes
+  reads_more,  ///< a verifier read a fact that the keys lack; a new state has it
+  full,        ///< the table has no room
+};
+
 /// The decisions for one operator under one scope during one epoch. Thread-safe and lock-free: the
 /// inputs are immutable, and decisions are cached in a ClassTable.
 class DecisionCache {
@@ -53,6 +61,7 @@ class DecisionCache {
     const Decision* choice = nullptr;
     std::shared_ptr<const Decision> uncached;  ///< owns `choice` if it could not be cached
     bool cached = false;                       ///< the class was already decided
+    Keeping keeping = Keeping::kept;
     bool crowded = false;  ///< this class is the first beyond ClassTable::kMany; set once
   };
   /// Returns the choice for a call; makes and caches the decision if its class is new.
@@ -62,9 +71,8 @@ class DecisionCache {
   std::shared_ptr<const Decision> decide_uncached(const schema::Signature& signature,
                                                   const OnDecision& on_decision) const;
 
-  /// Caches a choice for the class of a call, unless the class is already decided. Fails with
-  /// "lock.class" if the call has no class key or the cache is full.
-  Status remember(const schema::Signature& signature, std::shared_ptr<const Decision> choice);
+  /// Caches a choice for the class of a call, unless the class is already decided.
+  Keeping remember(const schema::Signature& signature, std::shared_ptr<const Decision> choice);
 
   /// Calls visit(facts, choice) for each class that was decided.
   template <class Visit>
@@ -96,6 +104,8 @@ class DecisionCache {
   GuardFacts guard_for(const registry::ImplementationRecord& implementation) const;
   std::vector<RankedCandidate> plans_for(const Evaluation& decision) const;
   void count_refusals(const Evaluation& decision) const;
+  void note_reads(const Evaluation& decision, const schema::Signature& signature,
+                  Decision& choice) const;
   bool tell_first_time(const Evaluation& decision) const;
 
   std::shared_ptr<const registry::OperatorRecord> op_;

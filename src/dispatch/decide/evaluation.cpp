@@ -79,16 +79,18 @@ bool transform(const schema::Signature& signature, uint8_t allowed, CandidateVer
   return true;
 }
 
-Reason verify(const schema::Signature& signature, CandidateVerdict& verdict) {
+Reason verify(const schema::Signature& signature, std::vector<RecordedRead>& reads,
+              CandidateVerdict& verdict) {
   if (!verdict.transforms.any()) {
-    return run_verifier(*verdict.implementation, signature, verdict.text);
+    return run_verifier(*verdict.implementation, signature, reads, verdict.text);
   }
   const TransformedArguments arguments(signature, verdict.transforms);
-  return run_verifier(*verdict.implementation, arguments.signature(), verdict.text);
+  return run_verifier(*verdict.implementation, arguments.signature(), reads, verdict.text);
 }
 
 void judge(const EvaluationInput& input, const schema::Signature& signature,
-           const policy::PolicyView::Drop& dropped, uint8_t allowed, CandidateVerdict& verdict) {
+           const policy::PolicyView::Drop& dropped, uint8_t allowed,
+           std::vector<RecordedRead>& reads, CandidateVerdict& verdict) {
   const ImplementationRecord& implementation = *verdict.implementation;
   if (dropped.reason != Reason::none) {
     verdict.reason = dropped.reason;
@@ -121,7 +123,7 @@ void judge(const EvaluationInput& input, const schema::Signature& signature,
   }
   verdict.reason = check_surroundings(implementation, signature.ambient, verdict.text);
   if (!verdict.accepted()) return;
-  verdict.reason = verify(signature, verdict);
+  verdict.reason = verify(signature, reads, verdict);
   if (!verdict.accepted() || input.health == nullptr) return;
   health::HealthView::Answer answer = input.health->ask(implementation, signature, input.now);
   verdict.reason = answer.reason;
@@ -193,6 +195,7 @@ void decide(const EvaluationInput& input, const schema::Signature& signature,
   const auto& implementations = input.op->implementations;
   decision.verdicts.resize(implementations.size());
   decision.order.clear();
+  decision.reads.clear();
   decision.rests.reset();
   decision.picked = false;
   decision.selector_problem.clear();
@@ -206,7 +209,8 @@ void decide(const EvaluationInput& input, const schema::Signature& signature,
     CandidateVerdict& verdict = decision.verdicts[i];
     verdict.tier = decision.policy.tiers[i];
     verdict.score = decision.policy.scores[i];
-    judge(input, signature, decision.policy.drops[i], decision.policy.transforms, verdict);
+    judge(input, signature, decision.policy.drops[i], decision.policy.transforms, decision.reads,
+          verdict);
   }
   order_accepted(input.policy->by_priority(), decision);
   decision.rests = first_open(input.policy->by_priority(), decision.verdicts);
@@ -221,6 +225,9 @@ schema::Dependencies dependencies_of(const schema::Schema& schema,
   add_dependencies(implementation.capability, own);
   if (implementation.kernel.verify != nullptr) {
     for (const schema::Fact& fact : implementation.verify_reads) own.add(fact);
+  }
+  if (implementation.recorded != nullptr) {
+    for (const schema::Fact& fact : implementation.recorded->facts()) own.add(fact);
   }
   if (!implementation.has(OPMUX_IMPL_DETERMINISTIC)) {
     own.add(*resolve_fact(schema, schema::FactKind::ambient, "deterministic"));

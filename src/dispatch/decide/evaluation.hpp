@@ -11,6 +11,7 @@
 #include "dispatch/call/transform.hpp"
 #include "dispatch/decide/locked_choices.hpp"
 #include "dispatch/decide/selector_step.hpp"
+#include "dispatch/decide/verifier.hpp"
 #include "health/health_view.hpp"
 #include "policy/rules/operator_policy.hpp"
 #include "registry/record.hpp"
@@ -65,6 +66,7 @@ struct EvaluationInput {
 struct Evaluation {
   std::vector<CandidateVerdict> verdicts;  ///< indexed like the operator's implementations
   std::vector<uint16_t> order;             ///< indices of the accepted candidates, best first
+  std::vector<RecordedRead> reads = {};    ///< facts that verifiers with recorded reads read
   std::optional<uint16_t> rests =
       {};  ///< the winner if no breaker were open, unless it is order[0]
   policy::PolicyView policy;
@@ -78,7 +80,8 @@ struct Evaluation {
 /// only place with the rules of selection; calls, bound plans and explain all use it.
 void decide(const EvaluationInput& input, const schema::Signature& signature, Evaluation& decision);
 
-/// All facts that decide() can read for this operator.
+/// All facts that decide() can read for this operator. Verifiers whose reads are recorded count
+/// with the facts that they have read so far.
 schema::Dependencies dependencies_of(const EvaluationInput& input);
 /// The facts that decide() reads because of this implementation.
 schema::Dependencies dependencies_of(const schema::Schema& schema,

@@ -12,30 +12,42 @@ using registry::Reason;
 using schema::FactKind;
 
 /// Context of get_fact().
-struct Listed {
+struct Shown {
   const registry::ImplementationRecord* implementation;
   const schema::Signature* signature;
+  std::vector<RecordedRead>* reads;
+
+  bool may_read(schema::Fact fact) const {
+    if (implementation->recorded == nullptr)
+      return std::ranges::find(implementation->verify_reads, fact) !=
+             implementation->verify_reads.end();
+    // Also if the fact turns out to be absent, because the answer depends on its absence.
+    const RecordedRead read{implementation, fact};
+    if (std::ranges::find(*reads, read) != reads->end()) return true;
+    reads->push_back(read);
+    implementation->recorded->add(fact);
+    return true;
+  }
 };
 
-/// Gives a verifier the value of a fact. Returns 0 if the fact is absent or not in `verify_reads`.
+/// Gives a verifier the value of a fact. Returns 0 if the fact is absent or not visible.
 int32_t get_fact(const void* context, uint32_t kind, opmux_str name, int64_t* value) {
-  const auto& listed = *static_cast<const Listed*>(context);
+  const auto& shown = *static_cast<const Shown*>(context);
   const auto fact =
-      resolve_fact(*listed.signature->schema, static_cast<FactKind>(kind), {name.data, name.size});
-  if (!fact) return 0;
-  const auto& reads = listed.implementation->verify_reads;
-  if (std::find(reads.begin(), reads.end(), *fact) == reads.end()) return 0;
-  *value = value_of(*listed.signature, *fact);
+      resolve_fact(*shown.signature->schema, static_cast<FactKind>(kind), {name.data, name.size});
+  if (!fact || !shown.may_read(*fact)) return 0;
+  *value = value_of(*shown.signature, *fact);
   return *value == schema::kAbsent ? 0 : 1;
 }
 
 }  // namespace
 
 Reason run_verifier(const registry::ImplementationRecord& implementation,
-                    const schema::Signature& signature, std::string& text) {
+                    const schema::Signature& signature, std::vector<RecordedRead>& reads,
+                    std::string& text) {
   if (implementation.kernel.verify == nullptr) return Reason::none;
-  const Listed listed{&implementation, &signature};
-  const opmux_facts facts{sizeof(opmux_facts), 0, &listed, get_fact};
+  const Shown shown{&implementation, &signature, &reads};
+  const opmux_facts facts{sizeof(opmux_facts), 0, &shown, get_fact};
   base::ErrorSink why;
   const RunningCallGuard inside(implementation);
   const int32_t outcome =

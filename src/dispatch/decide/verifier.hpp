@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "registry/reason.hpp"
 #include "registry/record.hpp"
@@ -8,10 +9,19 @@
 
 namespace opmux::dispatch {
 
-/// Runs an implementation's verifier, which can read only the facts in its `verify_reads`. Returns
-/// none (accepted, or no verifier), verify_refused or verify_broken, with the text.
+/// A fact that the verifier of an implementation with OPMUX_IMPL_VERIFY_RECORDED read.
+struct RecordedRead {
+  const registry::ImplementationRecord* implementation;
+  schema::Fact fact;
+  friend bool operator==(const RecordedRead&, const RecordedRead&) = default;
+};
+
+/// Runs an implementation's verifier, which can read the facts in its `verify_reads` or, if its
+/// reads are recorded, all facts; these are added to `reads` and to the implementation's record.
+/// Returns none (accepted, or no verifier), verify_refused or verify_broken, with the text.
 registry::Reason run_verifier(const registry::ImplementationRecord& implementation,
-                              const schema::Signature& signature, std::string& text);
+                              const schema::Signature& signature, std::vector<RecordedRead>& reads,
+                              std::string& text);
 
 /// Adds the facts that registry::has_default reads for argument `index`.
 void add_known_default(const schema::Schema& schema, size_t index, schema::Dependencies& into);

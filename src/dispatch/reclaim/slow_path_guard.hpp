@@ -35,7 +35,7 @@ class RunningCallGuard {
 /// Guard for reading a CompiledOperator outside of the fast path. The constructor stores a cold
 /// mark in the thread's next free hazard slot; the destructor clears it. Load
 /// `OperatorSlot::current` only while the guard is alive: the state is not freed before the mark is
-/// cleared. Load it once, before the first pin().
+/// cleared. Load it before the first pin(), which may free every state but that of the plan.
 ///
 /// A cold mark keeps every retired state alive, so it must not last long. While a kernel runs,
 /// pin() replaces it with the id of the plan, which keeps only the state of that plan alive.

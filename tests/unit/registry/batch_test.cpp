@@ -211,6 +211,38 @@ TEST_F(BatchTest, a_verifier_without_a_list_reads_scalars_dtypes_ranks_and_devic
   EXPECT_EQ(norms()[1]->verify_reads.size(), 3u * 3u + 1u);
 }
 
+TEST_F(BatchTest, a_verifier_with_recorded_reads_starts_without_facts) {
+  ImplementationDraft one = draft("norm", "v1");
+  one.flags = OPMUX_IMPL_VERIFY_RECORDED;
+  ASSERT_TRUE(refusal(one).ok());
+  EXPECT_EQ(norms()[0]->recorded, nullptr) << "without a verifier nothing is recorded";
+  one.variant = "v2";
+  one.kernel.verify = [](void*, const opmux_facts*, opmux_error*) -> int32_t { return OPMUX_OK; };
+  ASSERT_TRUE(refusal(one).ok());
+  EXPECT_THAT(norms()[1]->verify_reads, IsEmpty());
+  ASSERT_NE(norms()[1]->recorded, nullptr);
+  RecordedReads& reads = *norms()[1]->recorded;
+  EXPECT_THAT(reads.facts(), IsEmpty());
+  const schema::Fact rows{schema::FactKind::dim, schema::kRowsDim};
+  const schema::Fact dtype{schema::FactKind::dtype, 1};
+  reads.add(rows);
+  reads.add(dtype);
+  reads.add(rows);
+  EXPECT_THAT(reads.facts(), ElementsAre(dtype, rows));
+}
+
+TEST_F(BatchTest, recorded_reads_notice_the_ninth_size_of_a_dimension_once) {
+  RecordedReads reads;
+  for (int64_t size = 1; size <= 8; ++size) {
+    EXPECT_FALSE(reads.note_size(0, size));
+    EXPECT_FALSE(reads.note_size(0, size)) << "the same size again";
+    EXPECT_FALSE(reads.note_size(1, 5)) << "another dimension";
+  }
+  EXPECT_TRUE(reads.note_size(0, 9));
+  EXPECT_FALSE(reads.note_size(0, 9));
+  EXPECT_FALSE(reads.note_size(0, 10));
+}
+
 TEST_F(BatchTest, one_operator_has_at_most_256_implementations) {
   std::vector<ImplementationDraft> many;
   for (int i = 0; i < 257; ++i) many.push_back(draft("norm", "v" + std::to_string(i)));

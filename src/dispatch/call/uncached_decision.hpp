@@ -1,0 +1,20 @@
+#pragma once
+
+#include "dispatch/compiled_operator.hpp"
+
+namespace opmux::dispatch {
+
+/// A call asks at most this many states of its operator, each of which replaced the one before.
+inline constexpr int kMostStates = 4;
+
+/// True if a decision that was not cached could be cached by a new state of the operator.
+bool outgrown(Keeping keeping);
+
+/// Counts a call whose decision is not cached, and logs the cause. `states` is the number of states
+/// that the call asked.
+void note_uncached(OperatorSlot& slot, const DecisionCache::Answer& answer, int states);
+
+/// Ok if the decision is cached, else why the class of the call cannot be locked: "lock.class".
+Status lockable(const OperatorSlot& slot, Keeping keeping);
+
+}  // namespace opmux::dispatch
