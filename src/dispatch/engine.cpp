@@ -370,14 +370,19 @@ void Engine::discard_decisions_of(const OperatorSlot& slot) {
   collect_later();
 }
 
-void Engine::try_replace(const OperatorSlot& slot, const CompiledOperator& state) {
+void Engine::try_replace(const OperatorSlot& slot, const CompiledOperator& state,
+                         bool keep_classes) {
   size_t batches = 0;
   published_.try_with([&](Published& published) {
     if (published.operators.empty()) restore(published);
     std::vector<std::unique_ptr<Retired>> retired;
     for (const Published::Op& op : published.operators) {
       if (op.slot != &slot || slot.current.load(std::memory_order_relaxed) != &state) continue;
-      replace_by_equal(published, op, retired);
+      if (keep_classes) {
+        replace_by_equal(published, op, retired);
+      } else {
+        replace(published, op, retired);
+      }
     }
     published.reclaimer.retire(std::move(retired));
     batches = published.reclaimer.waiting();

@@ -109,7 +109,7 @@ class Engine {
     uint64_t generation;
   };
   /// Returns all classes that were decided since the registry, the policies or the health of their
-  /// operator changed.
+  /// operator changed. If a full table was discarded, its classes are missing.
   std::vector<DecidedClass> decided();
 
   /// Discards the decisions of every operator that has an implementation on the same device type.
@@ -125,8 +125,8 @@ class Engine {
   /// Discards the decisions of one operator if `state`, which the caller's mark protects, is still
   /// published. Otherwise as discard_decisions_of(), but it does nothing if another thread is
   /// publishing, because calls do not wait: a call from Python may hold the GIL, which the
-  /// publishing thread may need.
-  void try_replace(const OperatorSlot& slot, const CompiledOperator& state);
+  /// publishing thread may need. Without `keep_classes`, decided() forgets the classes.
+  void try_replace(const OperatorSlot& slot, const CompiledOperator& state, bool keep_classes);
 
   /// Blocks until no call in flight can use an implementation or bound plan that was unpublished or
   /// revoked before this call. Fails with `failed`: "withdraw.inside" if the calling thread is in

@@ -54,13 +54,13 @@ class SlowCall {
  private:
   uint64_t now() const { return report_ == nullptr ? 0 : engine_.dependencies().clock->now_ns(); }
 
-  /// Returns the decision. If the state cannot cache it because a verifier read a new fact, the
-  /// state is replaced and the new one decides.
+  /// Returns the decision. If the state cannot cache it because a verifier read a new fact, or
+  /// because its table is full, the state is replaced and the new one decides.
   DecisionCache::Answer choose() {
     DecisionCache::Answer answer = ask();
     int states = 1;
-    for (; states < kMostStates && outgrown(answer.keeping); ++states) {
-      engine_.try_replace(slot_, *state_);
+    for (; states < kMostStates && outgrown(slot_, *space_, answer.keeping); ++states) {
+      engine_.try_replace(slot_, *state_, answer.keeping == Keeping::reads_more);
       CompiledOperator* const next = slot_.current.load(std::memory_order_acquire);
       // The arguments were checked against the schema of `state_`.
       if (next == nullptr || next == state_ || &next->schema() != &state_->schema()) break;

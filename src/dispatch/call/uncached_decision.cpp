@@ -25,7 +25,21 @@ Cause cause_of(Keeping keeping) {
 
 }  // namespace
 
-bool outgrown(Keeping keeping) { return keeping == Keeping::reads_more; }
+bool outgrown(const OperatorSlot& slot, const DecisionCache& space, Keeping keeping) {
+  if (keeping == Keeping::reads_more) return true;
+  if (keeping != Keeping::overfull) return false;
+  slot.engine->dependencies().log->tell(
+      Level::warning, "dispatch.classes_discarded", slot.name(), "", "", [&] {
+        const DecisionCache::Crowding most = space.crowding();
+        return base::concat("calls fall into more than ", ClassTable::kCapacity,
+                            " decision classes, so that all of them are decided again; ",
+                            most.asked_by == nullptr ? "a rule or the tuning" : most.asked_by->id,
+                            " distinguishes ", most.values, " values of ",
+                            schema::describe(*slot.schema, most.fact),
+                            "; compare it with a few numbers instead");
+      });
+  return true;
+}
 
 void note_uncached(OperatorSlot& slot, const DecisionCache::Answer& answer, int states) {
   slot.decided_each_time.fetch_add(1, std::memory_order_relaxed);

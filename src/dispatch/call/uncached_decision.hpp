@@ -7,8 +7,9 @@ namespace opmux::dispatch {
 /// A call asks at most this many states of its operator, each of which replaced the one before.
 inline constexpr int kMostStates = 4;
 
-/// True if a decision that was not cached could be cached by a new state of the operator.
-bool outgrown(Keeping keeping);
+/// True if a decision that was not cached could be cached by a new state of the operator. Logs that
+/// the table of `space` is discarded, if that is the reason.
+bool outgrown(const OperatorSlot& slot, const DecisionCache& space, Keeping keeping);
 
 /// Counts a call whose decision is not cached, and logs the cause. `states` is the number of states
 /// that the call asked.

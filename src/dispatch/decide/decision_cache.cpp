@@ -242,7 +242,8 @@ DecisionCache::Answer DecisionCache::choose(const schema::Signature& signature,
     const bool crowded = table_.size() > ClassTable::kMany && !crowded_.exchange(true);
     return {kept, nullptr, false, Keeping::kept, crowded};
   }
-  return {choice, std::move(made), false, Keeping::full};
+  const bool many = unkept_.fetch_add(1, std::memory_order_relaxed) + 1 >= kMostUnkept;
+  return {choice, std::move(made), false, many ? Keeping::overfull : Keeping::full};
 }
 
 }  // namespace opmux::dispatch

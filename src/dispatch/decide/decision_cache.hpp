@@ -43,6 +43,7 @@ enum class Keeping : uint8_t {
   no_key,      ///< class keys cannot hold an element type with several lanes
   reads_more,  ///< a verifier read a fact that the keys lack; a new state has it
   full,        ///< the table has no room
+  overfull,    ///< the table has had no room for so many decisions that it should be discarded
 };
 
 /// The decisions for one operator under one scope during one epoch. Thread-safe and lock-free: the
@@ -92,6 +93,11 @@ class DecisionCache {
   const std::shared_ptr<const CandidateTable>& candidates() const { return candidates_; }
   uint32_t classes() const { return table_.size(); }
 
+  /// A full table is discarded after this many decisions that it could not keep. Filling a new
+  /// table costs as many decisions, so that discarding at most doubles their number, also if calls
+  /// of slightly more classes than fit alternate.
+  static constexpr uint32_t kMostUnkept = ClassTable::kCapacity;
+
   /// The fact that splits calls into the most classes, and the implementation that reads it.
   struct Crowding {
     schema::Fact fact;
@@ -122,6 +128,7 @@ class DecisionCache {
   PlanIds& ids_;
   mutable std::vector<std::atomic<uint64_t>> told_;  ///< per candidate: bit mask of logged reasons
   std::atomic<bool> crowded_{false};
+  std::atomic<uint32_t> unkept_{0};  ///< decisions for which the table had no room
 };
 
 }  // namespace opmux::dispatch
