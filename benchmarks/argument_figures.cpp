@@ -34,7 +34,7 @@ struct Scalars {
     if (slow_call_us == 0) return;
     Policy policy;
     policy.breaker.slow_call_us = slow_call_us;
-    must(runtime.set_policy(policy));
+    must(runtime.policy().set(policy));
   }
   Operator op(const char* name) const { return runtime.op(name).value(); }
 

@@ -52,7 +52,7 @@ struct ManyRules {
                                    .verify = [](const Facts&) { return std::string(); },
                                    .verify_reads = {{{OPMUX_FACT_DIM, "H"}}}})
                        .value());
-    must(runtime.set_policy(policy(rules)));
+    must(runtime.policy().set(policy(rules)));
   }
 
   static Policy policy(int rules, int salt = 0) {
@@ -98,7 +98,7 @@ Figure cold_decision(int rounds, int rules, double limit, const char* name) {
   int64_t h = 1;
   for (int round = 0; round < rounds; ++round) {
     // Starts a new epoch with empty tables; the first call compiles them and is not measured.
-    must(world.runtime.set_policy(ManyRules::policy(rules, round % 2)));
+    must(world.runtime.policy().set(ManyRules::policy(rules, round % 2)));
     std::vector<double> times;
     for (int i = 0; i < 1000; ++i) {
       Tensors t(8, ++h);
@@ -212,7 +212,7 @@ Figure equality_rules(int rounds) {
                             .when = Condition::dim("N", Compare::equal, 3 * i + 10),
                             .boost = {{"copy/bench.first", 1.0, 1}}});
   }
-  must(with.runtime.set_policy(policy));
+  must(with.runtime.policy().set(policy));
   return against(rounds, without.op(), with.op(), few_shapes(),
                  {"handle, 10,000 rules about a dimension, against none", 1.2});
 }

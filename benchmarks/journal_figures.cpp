@@ -86,7 +86,8 @@ Figure journal_figure(World& world, int rounds) {
       Runtime::create(
           {.environment = {{}}, .backends = false, .state = {folder, CrashJournal::with_handler}})
           .value();
-  if (!journaling.crash_journal().on) throw std::runtime_error(journaling.crash_journal().problem);
+  if (!journaling.health().crash_journal().on)
+    throw std::runtime_error(journaling.health().crash_journal().problem);
   std::thread after = start(turns, 1, processor, rounds, with);
   before.join();
   after.join();

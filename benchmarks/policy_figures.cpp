@@ -28,10 +28,10 @@ Figure applied(World& world, int rules, double limit, const char* name) {
     const std::string text = policy_text(rules, i);
     bytes = text.size();
     const double start = thread_ns();
-    must(world.runtime.load_policy(text, "policy.yaml"));
+    must(world.runtime.policy().load(text, "policy.yaml"));
     times.push_back((thread_ns() - start) / 1e6);
   }
-  if (world.runtime.policy_state().rules != static_cast<uint64_t>(rules)) {
+  if (world.runtime.policy().state().rules != static_cast<uint64_t>(rules)) {
     throw Error(Status(Code::failed, "", "the policy was loaded but is not in force"));
   }
   return {name, median(times), limit, "ms", false, std::to_string(bytes / 1000) + " kB of YAML"};

@@ -51,7 +51,7 @@ struct Served {
     for (int i = 0; i < count; ++i) must((*op)(y, x));
   }
   uint64_t compared() const {
-    const ShadowReport report = runtime->health().shadow;
+    const ShadowReport report = runtime->health().report().shadow;
     return report.implementations.empty() ? 0 : report.implementations[0].compared;
   }
 

@@ -52,7 +52,7 @@ void publish(World& world, const std::atomic<bool>& stop, std::atomic<int>& publ
     Policy policy;
     policy.per_op["op" + std::to_string(i % World::kOperators)] = {
         i % 2 == 0 ? "*/bench.v1" : "*/bench.v2", "*/bench.*"};
-    must(world.runtime.set_policy(policy));
+    must(world.runtime.policy().set(policy));
     published.fetch_add(1);
     std::this_thread::sleep_until(next);
   }
@@ -94,7 +94,7 @@ Figure publication_figure(World& world) {
     const std::vector<double> busy = batch_times(world, kBatches);
     stop.store(true);
     publisher.join();
-    must(world.runtime.reset_policy());
+    must(world.runtime.policy().reset());
     const auto during = std::ranges::count_if(busy, [&](double time) { return time > slow; });
     slow_batches.push_back(static_cast<double>(during - before) / std::max(1, published.load()));
   }

@@ -81,7 +81,7 @@ int run_check(const CheckCommand& command) {
   }
   std::optional<Runtime> runtime = make_runtime();
   if (!runtime) return kWrongUse;
-  const Result<PolicyCheck> check = runtime->check_policy(*text, command.file, options);
+  const Result<PolicyCheck> check = runtime->policy().check(*text, command.file, options);
   if (command.json) {
     std::cout << (check ? to_json(*check) : to_json(check.error())) << "\n";
   } else if (check) {

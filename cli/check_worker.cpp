@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 /// The runtime's report about the plugin in the folder.
 PluginInfo plugin_in(const Runtime& runtime, const fs::path& folder) {
   const fs::path file = fs::directory_iterator(folder)->path();
-  for (const PluginInfo& plugin : runtime.plugins()) {
+  for (const PluginInfo& plugin : runtime.plugins().list()) {
     std::error_code unknown;
     if (fs::equivalent(plugin.path, file, unknown)) return plugin;
   }

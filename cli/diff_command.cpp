@@ -119,7 +119,7 @@ Result<Changes> compare_policies(const DiffOptions& options, const std::string& 
                                  const std::string& to) {
   auto runtime = Runtime::create();
   if (!runtime) return runtime.error();
-  return runtime->compare_policies(from, options.from, to, options.to);
+  return runtime->policy().compare(from, options.from, to, options.to);
 }
 
 Result<Changes> compare(const DiffOptions& options, const std::string& from,

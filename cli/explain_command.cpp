@@ -44,7 +44,7 @@ int explain(const ExplainOptions& options) {
   if (!options.policy_file.empty()) {
     const auto text = read_text(options.policy_file);
     if (!text) return kWrongUse;
-    const Status loaded = runtime->load_policy(*text, options.policy_file);
+    const Status loaded = runtime->policy().load(*text, options.policy_file);
     if (!loaded.ok()) return wrong_use(loaded.message());
   }
   const auto op = runtime->op(options.op);

@@ -80,7 +80,7 @@ std::optional<std::string> text_of(const std::string& file) {
   if (!file.empty()) return read_text(file);
   const std::optional<Runtime> runtime = make_runtime();
   if (!runtime) return {};
-  return to_json(runtime->health());
+  return to_json(runtime->health().report());
 }
 
 int health(const HealthOptions& options) {

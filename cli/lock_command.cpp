@@ -48,7 +48,7 @@ std::optional<std::vector<std::string>> calls_of(const LockOptions& options) {
 int check_lock(const Runtime& runtime, const LockOptions& options) {
   const auto lock = Lockfile::read(options.check);
   if (!lock) return wrong_use(lock.error().message());
-  const Status fits = runtime.check_lock(*lock, options.check);
+  const Status fits = runtime.lockfile().check(*lock, options.check);
   if (options.json) {
     std::cout << Json{{"fits", fits.ok()}, {"why", fits.message()}}.dump() << "\n";
   } else if (fits.ok()) {
@@ -117,7 +117,7 @@ int lock_calls(const LockOptions& options) {
       return wrong_use(call + ": " + std::string(bad.message()));
     }
   }
-  return write_lock(runtime->lock(), options);
+  return write_lock(runtime->lockfile().current(), options);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ inline opmux::Lockfile lockfile() {
 /// Call this when a program starts. Checks that a runtime can make all these choices; otherwise
 /// the reason is "lock.misfit" and the message lists all differences.
 inline opmux::Status check(const opmux::Runtime& runtime) {
-  return runtime.check_lock(lockfile(), "@SPACE@");
+  return runtime.lockfile().check(lockfile(), "@SPACE@");
 }
 
 /// Call this after binding a plan. Checks that the plan runs the locked implementation; otherwise

@@ -38,7 +38,7 @@ int list_plugins(PluginListOptions& options) {
   wanted.plugins = options.plugins;
   const Result<Runtime> runtime = Runtime::create(wanted);
   if (!runtime) return wrong_use(runtime.error().message());
-  const std::vector<PluginInfo> plugins = runtime->plugins();
+  const std::vector<PluginInfo> plugins = runtime->plugins().list();
   bool all = true;
   for (const PluginInfo& plugin : plugins) all = all && plugin.loaded;
   if (options.json) {

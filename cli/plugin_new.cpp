@@ -33,7 +33,7 @@ std::string name_problem(const std::string& name) {
   }
   Result<Runtime> runtime = Runtime::create({.environment = {{}}});
   if (!runtime) return std::string(runtime.error().message());
-  for (const PluginInfo& plugin : runtime->plugins()) {
+  for (const PluginInfo& plugin : runtime->plugins().list()) {
     if (std::ranges::find(plugin.backends, name) == plugin.backends.end()) continue;
     return base::concat("opmux already has a backend '", name, "'; choose another name");
   }

@@ -55,7 +55,7 @@ void print(const Quarantine& quarantine) {
 int list(const QuarantineOptions& options) {
   const std::optional<Runtime> runtime = make_judging_runtime();
   if (!runtime) return kWrongUse;
-  const Quarantine quarantine = runtime->quarantine();
+  const Quarantine quarantine = runtime->health().quarantine();
   if (options.json) {
     std::cout << to_json(quarantine) << "\n";
   } else {
@@ -71,10 +71,10 @@ int clear(const QuarantineOptions& options) {
   std::optional<Runtime> runtime = make_judging_runtime();
   if (!runtime) return kWrongUse;
   std::vector<std::string> known;
-  for (const QuarantineEntry& entry : runtime->quarantine().entries) {
+  for (const QuarantineEntry& entry : runtime->health().quarantine().entries) {
     known.push_back(entry.implementation);
   }
-  const Result<size_t> cleared = runtime->clear_quarantine(options.id);
+  const Result<size_t> cleared = runtime->health().clear_quarantine(options.id);
   if (!cleared) return wrong_use(cleared.error().message());
   if (*cleared == 0 && !options.all) {
     return wrong_use(base::concat("'", options.id, "' is neither quarantined nor suspected",

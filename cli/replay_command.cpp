@@ -38,7 +38,7 @@ int replay(const ReplayCommand& command) {
   }
   std::optional<Runtime> runtime = make_runtime();
   if (!runtime) return kWrongUse;
-  const Result<ReplayReport> report = runtime->replay(command.file, command.options);
+  const Result<ReplayReport> report = runtime->replay().run(command.file, command.options);
   if (!report) return wrong_use(report.error().message());
   std::cout << (command.json ? to_json(*report) + "\n" : report->to_string());
   if (!write_smaller(command.out, report->smaller)) return kWrongUse;

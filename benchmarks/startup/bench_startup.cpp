@@ -43,10 +43,10 @@ int start_once(const std::string& folder) {
   const auto start = std::chrono::steady_clock::now();
   opmux::Runtime runtime = opmux::Runtime::create(options).value();
   const double created = since(start);
-  runtime.warm_up();
+  runtime.plugins().warm_up();
   const double warm = since(start);
   size_t loaded = 0, implementations = 0;
-  for (const opmux::PluginInfo& plugin : runtime.plugins()) {
+  for (const opmux::PluginInfo& plugin : runtime.plugins().list()) {
     if (!plugin.loaded || plugin.path == "built in") continue;
     ++loaded;
     implementations += plugin.implementations.size();

@@ -14,7 +14,7 @@
 /// Memory and queues of devices whose memory the CPU cannot access, reached through the backend
 /// that drives the device.
 ///
-///   opmux::Result<opmux::DeviceAccess> found = runtime.device_access("opencl");
+///   opmux::Result<opmux::DeviceAccess> found = runtime.plugins().device_access("opencl");
 ///   if (found) {
 ///     float host[16] = {};
 ///     opmux::DeviceAccess opencl = *found;
@@ -110,9 +110,9 @@ class [[nodiscard]] DeviceStream {
   void* stream_ = nullptr;
 };
 
-/// Access to memory and streams of one backend's devices; Runtime::device_access() makes it. Cheap
-/// to copy, safe from any thread. A null stream means the default stream of the device. Failures
-/// have the reason "device.function" and the code that the backend returned.
+/// Access to memory and streams of one backend's devices; made by PluginControl::device_access().
+/// Cheap to copy, safe from any thread. A null stream means the default stream of the device.
+/// Failures have the reason "device.function" and the code that the backend returned.
 class DeviceAccess {
  public:
   /// Number of devices; their ids are 0, 1 ...
@@ -132,7 +132,7 @@ class DeviceAccess {
   /// Waits for a stream of the program, or for the default stream; see DeviceStream::synchronize().
   OPMUX_API Status synchronize(void* stream = nullptr, int32_t id = 0) const;
 
-  /// For Runtime::device_access().
+  /// For PluginControl::device_access().
   explicit DeviceAccess(detail::Shared<const registry::Backend> backend)
       : backend_(std::move(backend)) {}
 

@@ -9,6 +9,7 @@
 #include <opmux/detail/export.hpp>
 #include <opmux/detail/function.hpp>
 #include <opmux/device.hpp>
+#include <opmux/status.hpp>
 
 /// Health of backends, devices and implementations.
 ///
@@ -17,12 +18,16 @@
 /// While the breaker is open, the next candidate runs instead; after a while a few probe calls
 /// decide whether it closes again. BreakerOptions has the settings.
 ///
-///   const opmux::HealthReport health = runtime.health();
+///   const opmux::HealthReport health = runtime.health().report();
 ///   std::cout << opmux::name_of(health.verdict) << "\n";
 ///   for (const opmux::BreakerInfo& breaker : health.breakers) {
 ///     std::cout << breaker.implementation << " " << opmux::name_of(breaker.state) << "\n";
 ///   }
 namespace opmux {
+
+namespace runtime {
+class Core;
+}
 
 /// healthy: nothing is wrong. degraded: it serves, but not as well as it could. unhealthy: no part
 /// of it can be used at the moment. fatal: it cannot be used again in this process.
@@ -36,8 +41,8 @@ enum class BreakerState : uint8_t { closed, open, half_open, isolated };
 /// "closed", "open", "half open", "isolated"; static lifetime.
 OPMUX_API std::string_view name_of(BreakerState state) noexcept;
 
-/// Argument of Runtime::force_breaker(). open: as if the failure limit were reached; probes follow.
-/// close: closes and clears all counters. isolate: opens until `close`.
+/// Argument of HealthControl::force_breaker(). open: as if the failure limit were reached; probes
+/// follow. close: closes and clears all counters. isolate: opens until `close`.
 enum class BreakerForce : uint8_t { open, close, isolate };
 
 /// State of the breaker of one class of calls. Only classes with recent failures are listed.
@@ -67,7 +72,7 @@ struct BreakerEvent {
 /// Called on the thread that caused the change, or on the maintenance thread, never while opmux
 /// holds a lock. Must not throw.
 ///
-///   runtime.on_breaker([](const opmux::BreakerEvent& event) {
+///   runtime.health().on_breaker([](const opmux::BreakerEvent& event) {
 ///     if (event.to == opmux::BreakerState::open) std::cerr << event.implementation << " opened\n";
 ///   });
 using BreakerListener = detail::Function<void(const BreakerEvent&)>;
@@ -117,8 +122,8 @@ struct ShadowReport {
   std::vector<ShadowInfo> implementations;
 };
 
-/// Health of a whole runtime, for the health endpoint of a service. Made by Runtime::health();
-/// to_json() of <opmux/runtime.hpp> serialises it. A plain value.
+/// Health of a whole runtime, for the health endpoint of a service. Made by
+/// HealthControl::report(); to_json() of <opmux/runtime.hpp> serialises it. A plain value.
 struct HealthReport {
   /// fatal: a device is lost, and this process should be replaced. degraded: a backend or device is
   /// not healthy, and other implementations serve its calls. Never `unhealthy`: the reference
@@ -142,7 +147,7 @@ struct HealthReport {
 ///   opmux::Options options;
 ///   options.state.crash_journal = opmux::CrashJournal::with_handler;
 ///   opmux::Runtime service = opmux::Runtime::create(options).value();
-///   for (const opmux::QuarantineEntry& entry : service.quarantine().entries) {
+///   for (const opmux::QuarantineEntry& entry : service.health().quarantine().entries) {
 ///     std::cerr << entry.implementation << " is quarantined: " << entry.how << "\n";
 ///   }
 
@@ -188,13 +193,14 @@ struct SuspectedEnd {
   std::vector<std::string> implementations;
 };
 
-/// Contents of the store, which all processes of this user share. Made by Runtime::quarantine().
+/// Contents of the store, which all processes of this user share. Made by
+/// HealthControl::quarantine().
 struct Quarantine {
   std::vector<QuarantineEntry> entries;
   std::vector<SuspectedEnd> suspected;
 };
 
-/// State of a runtime's crash journal; for monitoring. Made by Runtime::crash_journal().
+/// State of a runtime's crash journal; for monitoring. Made by HealthControl::crash_journal().
 struct CrashJournalState {
   bool on = false, handler = false;  ///< Whether it is written, and with signal handlers.
   std::string path;                  ///< Journal file of this process; empty if there is none.
@@ -204,6 +210,56 @@ struct CrashJournalState {
   uint64_t other_version = 0;        ///< Journals written by other versions of opmux.
   uint64_t unnoted = 0;              ///< Failed attempts to write names of implementations.
   uint64_t threads_left_out = 0;     ///< Threads without a slot in the journal.
+};
+
+/// Health of a runtime: the report, circuit breakers, devices, crash journal and quarantine.
+/// Made by Runtime::health().
+///
+///   opmux::HealthControl health = runtime.health();
+///   if (health.report().verdict == opmux::Health::fatal) return 1;
+///   opmux::Status status =
+///       health.force_breaker("rms_norm/simd.avx512", opmux::BreakerForce::isolate);
+///   if (!status.ok()) std::cerr << status.message() << "\n";
+///
+/// Refers to the runtime, which must outlive it. Cheap to copy, safe from any thread.
+class HealthControl {
+ public:
+  /// Health in one verdict and in detail; see HealthReport.
+  OPMUX_API HealthReport report() const;
+
+  /// Adds a listener for breakers that change their state; kept for the life of the runtime.
+  OPMUX_API void on_breaker(BreakerListener listener);
+  /// Opens, closes or isolates the breaker of an implementation, for all of its calls. Takes effect
+  /// for calls that start 100 ms later, usually at once. Fails with `not_found` and suggests the
+  /// nearest id, with `unsupported` ("health.reference") for a reference, which always stays
+  /// closed, and with `resource` if there are too many breakers.
+  OPMUX_API Status force_breaker(std::string_view implementation, BreakerForce what);
+
+  /// Errors that devices reported after the calls that caused them had returned.
+  OPMUX_API std::vector<DeviceError> device_errors() const;
+  /// Devices on which nothing runs any more in this process, because a kernel returned
+  /// `device_lost`.
+  OPMUX_API std::vector<Device> lost_devices() const;
+
+  /// Implementations that may not run because processes crashed inside them, and suspects of other
+  /// crashes. The list is shared by all processes of this user.
+  OPMUX_API Quarantine quarantine() const;
+  /// Lifts the quarantine of an implementation and clears suspicions against it; an empty id means
+  /// all. Returns the number of entries removed, 0 if there were none. Takes effect in this runtime
+  /// at once, in other processes when they start next. Fails with `unavailable` ("quarantine.file")
+  /// if the store cannot be written.
+  OPMUX_API Result<size_t> clear_quarantine(std::string_view implementation = {});
+  /// State and counters of the crash journal.
+  OPMUX_API CrashJournalState crash_journal() const;
+
+  /// For Runtime::health().
+  explicit HealthControl(runtime::Core& core) noexcept : core_(&core) {}
+  /// The old result of Runtime::health().
+  // NOLINTNEXTLINE(*-explicit-*)
+  [[deprecated("use runtime.health().report()")]] operator HealthReport() const { return report(); }
+
+ private:
+  runtime::Core* core_;
 };
 
 }  // namespace opmux

@@ -304,7 +304,7 @@ struct ImplementationInfo {
   uint64_t calls = 0;                      ///< Calls that ended ok since the runtime was created.
   uint32_t flags = 0;                      ///< Promises: OPMUX_IMPL_*.
   int32_t device_type = OPMUX_DEVICE_CPU;  ///< OPMUX_DEVICE_* of its backend.
-  /// Whether its backend has separate memory, reached through Runtime::device_access().
+  /// Whether its backend has separate memory, reached through PluginControl::device_access().
   bool own_memory = false;
   /// "closed", or the worst state among the breakers of its classes of calls: "half open", "open",
   /// "isolated".

@@ -20,6 +20,10 @@
 
 namespace opmux {
 
+namespace runtime {
+class Core;
+}
+
 /// An argument that is left out. Pass it for an optional argument that other arguments follow, and
 /// in explain() for outputs whose shapes shall be inferred.
 ///
@@ -287,7 +291,7 @@ class Operator {
 
   /// Makes the decision that the first call with such arguments would make, without running it, and
   /// returns the id of the implementation. The decision is cached and becomes part of
-  /// Runtime::lock(). Outputs may be opmux::none.
+  /// LockfileControl::current(). Outputs may be opmux::none.
   ///
   ///   opmux::Operator softmax = runtime.op("softmax").value();
   ///   float x[4];
@@ -346,7 +350,7 @@ class Operator {
   dispatch::OperatorSlot& slot() const noexcept { return *slot_; }
 
  private:
-  friend class Runtime;
+  friend class runtime::Core;
   explicit Operator(dispatch::OperatorSlot* slot) : slot_(slot) {}
   dispatch::OperatorSlot* slot_;
 };

@@ -9,8 +9,15 @@
 #include <opmux/detail/export.hpp>
 #include <opmux/detail/function.hpp>
 #include <opmux/detail/time.hpp>
+#include <opmux/status.hpp>
 
 namespace opmux {
+
+namespace runtime {
+class Core;
+}
+
+class DeviceAccess;
 
 /// Severity of an event, lowest first.
 enum class Level : uint8_t { debug, info, warning, error };
@@ -64,7 +71,7 @@ OPMUX_API std::string_view name_of(Trust trust) noexcept;
 ///   options.plugins.keyring = "/etc/opmux/keys";
 ///   opmux::Result<opmux::Runtime> guarded = opmux::Runtime::create(options);
 ///
-/// A plugin that is refused does not make Runtime::create() fail: Runtime::plugins() has the
+/// A plugin that is refused does not make Runtime::create() fail: PluginControl::list() has the
 /// reason.
 struct PluginOptions {
   /// Absolute folders, searched after the backends of the installation and OPMUX_PLUGIN_PATH. A
@@ -88,9 +95,9 @@ struct PluginOptions {
   uint64_t max_bytes = uint64_t{1} << 30;
 };
 
-/// One plugin file that was found, and whether it was loaded. Made by Runtime::plugins().
+/// One plugin file that was found, and whether it was loaded. Made by PluginControl::list().
 ///
-///   for (const opmux::PluginInfo& plugin : runtime.plugins()) {
+///   for (const opmux::PluginInfo& plugin : runtime.plugins().list()) {
 ///     if (!plugin.loaded) std::cerr << plugin.path << ": " << plugin.reason << "\n";
 ///   }
 struct PluginInfo {
@@ -104,6 +111,41 @@ struct PluginInfo {
   std::string digest = {};  ///< SHA-256 of the file.
   std::string signer = {};  ///< Name of the key that signed it, with Trust::signed_only.
   std::vector<std::string> warnings = {};  ///< Defects of the file that did not refuse it.
+};
+
+/// Plugins of a runtime and the backends that they brought. Made by Runtime::plugins().
+///
+///   opmux::PluginControl plugins = runtime.plugins();
+///   plugins.warm_up();
+///   opmux::Status off = plugins.enable_backend("opencl", false);
+///   if (!off.ok()) std::cerr << off.message() << "\n";
+///
+/// Refers to the runtime, which must outlive it. Cheap to copy, safe from any thread.
+class PluginControl {
+ public:
+  /// Every plugin that was found, loaded or refused. Loads waiting plugins.
+  OPMUX_API std::vector<PluginInfo> list() const;
+  /// Loads plugins that wait until a decision could use them, so that no call has to.
+  OPMUX_API void warm_up();
+  /// Switches a backend on or off, independently of whether it is available. Fails with `not_found`
+  /// and suggests the nearest name, or with `frozen`. Bound plans of a backend that is switched off
+  /// are revoked.
+  OPMUX_API Status enable_backend(std::string_view name, bool on);
+  /// Memory and streams of the devices of a backend. Fails with `not_found` if there is no such
+  /// backend or the CPU accesses its memory directly ("device.none"), with `unsupported`
+  /// ("device.unavailable") and the reason if it is not available.
+  OPMUX_API Result<DeviceAccess> device_access(std::string_view backend) const;
+
+  /// For Runtime::plugins().
+  explicit PluginControl(runtime::Core& core) noexcept : core_(&core) {}
+  /// The old result of Runtime::plugins().
+  // NOLINTNEXTLINE(*-explicit-*)
+  [[deprecated("use runtime.plugins().list()")]] operator std::vector<PluginInfo>() const {
+    return list();
+  }
+
+ private:
+  runtime::Core* core_;
 };
 
 /// Where policy comes from besides code, and how a runtime follows it. An empty text means that the
@@ -127,8 +169,8 @@ struct SourceOptions {
   std::string platform = {};
   /// The lockfile of mode static. Empty: OPMUX_LOCKFILE, or opmux.lock beside `config`.
   std::string lockfile = {};
-  /// False: mode static does not freeze until Runtime::freeze() is called, so that the program can
-  /// register implementations first.
+  /// False: mode static does not freeze until LockfileControl::freeze() is called, so that the
+  /// program can register implementations first.
   bool freeze_at_start = true;
   /// Store the last policy that took effect, and start with it if the files are broken. False:
   /// broken files make Runtime::create() fail.

@@ -136,7 +136,7 @@ struct Boost {
 ///
 ///   opmux::Policy policy;
 ///   policy.breaker = {.consecutive_failures = 3, .open_for_ms = 10'000};
-///   opmux::Status status = runtime.set_policy(policy);
+///   opmux::Status status = runtime.policy().set(policy);
 struct BreakerOptions {
   std::optional<int> consecutive_failures = {};  ///< Opens after this many in a row (5); 1-1000.
   /// Opens too if this share of the window failed (0.5); 0.01-1.
@@ -166,7 +166,7 @@ enum class OnMismatch : uint8_t { open, report };
 ///
 ///   opmux::Policy policy;
 ///   policy.shadow = {.every = 1024, .on_mismatch = opmux::OnMismatch::report};
-///   opmux::Status status = runtime.set_policy(policy);
+///   opmux::Status status = runtime.policy().set(policy);
 struct ShadowOptions {
   /// Samples one call in `every` for each implementation; more often while the implementation is
   /// unproven and after a mismatch. 0 or not set: the check is off.
@@ -197,7 +197,7 @@ struct ShadowOptions {
 ///   rule.expires = "2127-02-01";
 ///   opmux::Policy policy;
 ///   policy.rules = {rule};
-///   opmux::Status status = runtime.set_policy(policy);
+///   opmux::Status status = runtime.policy().set(policy);
 struct Rule {
   std::string name = {};  ///< For messages; may be empty.
   std::string op = "*";   ///< An operator, or a glob over operators.
@@ -234,12 +234,13 @@ struct Rule {
 ///   policy.prefer = {"vendor:acme", "default"};
 ///   policy.deny = {"*/opencl.*"};
 ///   policy.strict = true;
-///   opmux::Status status = runtime.set_policy(policy);
+///   opmux::Status status = runtime.policy().set(policy);
 ///   if (!status.ok()) std::cerr << status.to_string() << "\n";
 ///
-/// Lists hold the tokens described at Rule. Between sources, strongest first (scope, set_policy(),
-/// policy file, environment, platform file), each ordering field comes from the strongest source
-/// that sets it, while `deny` and `require` of all sources hold. A plain value: copy it freely.
+/// Lists hold the tokens described at Rule. Between sources, strongest first (scope, policy in
+/// code, policy file, environment, platform file), each ordering field comes from the strongest
+/// source that sets it, while `deny` and `require` of all sources hold. A plain value: copy it
+/// freely.
 struct OPMUX_API Policy {
   /// As in Rule, for every operator and every call.
   std::vector<std::string> prefer = {}, require = {}, deny = {}, allow = {};
@@ -270,12 +271,15 @@ struct OPMUX_API Policy {
 OPMUX_API Policy combine(const Policy& outer, const Policy& inner);
 
 /// Checks everything that can be checked without operators: tokens, ids, globs, ranges, limits.
-/// Runtime::set_policy() and PolicyScope do it too. Fails with `invalid_argument` and one of
+/// PolicyControl::set() and PolicyScope do it too. Fails with `invalid_argument` and one of
 /// "policy.token", "policy.op", "policy.when", "policy.boost", "policy.rank", "policy.expires",
 /// "policy.vendor", "policy.transforms", "policy.too_deep".
 OPMUX_API Status validate(const Policy& policy);
 
 class Runtime;
+namespace runtime {
+class Core;
+}
 
 /// A policy for this thread and this block, on top of the scopes around it. The innermost scope
 /// wins for `prefer`, `strict`, `allow` and the other ordering fields; `require` and `deny` of all
@@ -298,6 +302,8 @@ class [[nodiscard]] PolicyScope {
   /// is copied. A scope is not tried on every operator: one that leaves no candidate makes calls
   /// fail with `no_candidate`.
   OPMUX_API PolicyScope(Runtime& runtime, const Policy& policy);
+  /// For the library.
+  OPMUX_API PolicyScope(runtime::Core& core, const Policy& policy);
   /// Leaves the scope.
   OPMUX_API ~PolicyScope();
   PolicyScope(const PolicyScope&) = delete;
@@ -391,9 +397,9 @@ class [[nodiscard]] AmbientScope {
   uint64_t before_;
 };
 
-/// The policy text in force, and counters of loads and refusals. Made by Runtime::policy_state().
+/// The policy text in force, and counters of loads and refusals. Made by PolicyControl::state().
 ///
-///   const opmux::PolicyState state = runtime.policy_state();
+///   const opmux::PolicyState state = runtime.policy().state();
 ///   if (!state.last_refusal.ok()) std::cerr << state.last_refusal.message() << "\n";
 struct PolicyState {
   std::string name;    ///< "policy.yaml"; empty if no text is in force.
@@ -406,7 +412,7 @@ struct PolicyState {
   uint64_t unmatched = 0;  ///< Rules that name only implementations absent from this process.
   /// The first sixteen of them: `"other-hosts" (policy.yaml:12)`.
   std::vector<std::string> unmatched_rules;
-  uint64_t previous_version = 0;  ///< Version that rollback() would restore; 0: none.
+  uint64_t previous_version = 0;  ///< Version that PolicyControl::rollback() restores; 0: none.
   uint64_t loaded = 0, refused = 0, rolled_back = 0, lapsed = 0;  ///< Counts since the start.
   Status last_refusal;                                            ///< Ok if no text was refused.
 };
@@ -423,7 +429,7 @@ struct PolicyChange {
 /// exception refuses it with `failed`, "policy.validator". It must not change the policy of the
 /// runtime.
 ///
-///   runtime.add_validator([](const opmux::Policy& next) -> opmux::Status {
+///   runtime.policy().add_validator([](const opmux::Policy& next) -> opmux::Status {
 ///     for (const opmux::Rule& rule : next.rules) {
 ///       if (rule.owner.empty()) {
 ///         return {opmux::Code::invalid_argument, "acme.owner", rule.where + ": owner is missing"};
@@ -452,10 +458,10 @@ struct DecisionChange {
   std::string by;             ///< Rule that causes it: `"broken-driver" (policy.yaml:12)`.
 };
 
-/// Result of Runtime::check_policy(), which is what `opmux check` prints.
+/// Result of PolicyControl::check(), which is what `opmux check` prints.
 ///
 ///   const std::string_view text = "opmux: 1\nrules:\n  - {op: softmax, deny: [vendor]}\n";
-///   opmux::Result<opmux::PolicyCheck> check = runtime.check_policy(text, "policy.yaml");
+///   opmux::Result<opmux::PolicyCheck> check = runtime.policy().check(text, "policy.yaml");
 ///   if (!check) std::cerr << check.error().message() << "\n";
 ///   if (check) {
 ///     for (const opmux::PolicyFinding& finding : check->findings) {
@@ -468,7 +474,7 @@ struct PolicyCheck {
   std::vector<DecisionChange> changes = {};  ///< By operator.
 };
 
-/// Options of Runtime::check_policy().
+/// Options of PolicyControl::check().
 struct PolicyCheckOptions {
   bool strict_names = false;  ///< As `names: strict` in the file.
   /// Implementations of the target machine, as Runtime::list() returned them there; empty: this
@@ -486,14 +492,14 @@ struct LockedChoice {
   friend auto operator<=>(const LockedChoice&, const LockedChoice&) = default;
 };
 
-/// Choices of a runtime, written down so that another process makes the same ones. Runtime::lock()
-/// makes one; Runtime::freeze(lock), or mode static, applies it.
+/// Choices of a runtime, written down so that another process makes the same ones.
+/// LockfileControl::current() makes one; LockfileControl::freeze(lock), or mode static, applies it.
 ///
-///   opmux::Lockfile lock = runtime.lock();
+///   opmux::Lockfile lock = runtime.lockfile().current();
 ///   if (lock.write("opmux.lock").ok()) {
 ///     opmux::Lockfile read = opmux::Lockfile::read("opmux.lock").value();
 ///     std::cout << read.choices.size() << " choices\n";
-///     opmux::Status fits = runtime.check_lock(read);
+///     opmux::Status fits = runtime.lockfile().check(read);
 ///     if (!fits.ok()) std::cerr << fits.message() << "\n";
 ///   }
 ///

@@ -13,14 +13,18 @@
 /// reference. RecordOptions makes such files; docs/replay.md describes them.
 ///
 ///   opmux::Result<opmux::ReplayReport> report =
-///       runtime.replay("calls/5b1e.opmux-replay", {.minimize = true});
+///       runtime.replay().run("calls/5b1e.opmux-replay", {.minimize = true});
 ///   if (!report) std::cerr << report.error().to_string() << "\n";
 ///   if (report && report->verdict() != opmux::ReplayVerdict::agrees) {
 ///     std::cout << report->to_string();
 ///   }
 namespace opmux {
 
-/// Options of Runtime::replay().
+namespace runtime {
+class Core;
+}
+
+/// Options of ReplayControl::run().
 struct ReplayOptions {
   /// Ids of the implementations to run. Empty: the one that was recorded.
   std::vector<std::string> implementations = {};
@@ -57,7 +61,7 @@ struct ReplayedImplementation {
   std::optional<ReplayDifference> difference = {};  ///< Set if the verdict is `differs`.
 };
 
-/// Result of Runtime::replay(). A plain value.
+/// Result of ReplayControl::run(). A plain value.
 struct OPMUX_API ReplayReport {
   std::string op;
   std::string recorded;   ///< Implementation that ran when the call was recorded.
@@ -84,8 +88,8 @@ struct OPMUX_API ReplayReport {
 };
 
 /// Recording of failed calls. A call that ends with `failed`, or whose result the shadow check
-/// finds wrong, is written to a file that Runtime::replay() and `opmux replay` can run again: one
-/// file for each implementation, class of calls and reason. See docs/replay.md.
+/// finds wrong, is written to a file that ReplayControl::run() and `opmux replay` can run again:
+/// one file for each implementation, class of calls and reason. See docs/replay.md.
 ///
 ///   opmux::Options options;
 ///   options.record.folder = "/var/lib/app/calls";
@@ -106,7 +110,7 @@ struct RecordOptions {
   uint64_t max_bytes = uint64_t{16} << 20;  ///< Limit for the elements in one file, at most 32 MB.
 };
 
-/// Counters of recorded calls since the runtime was created. Made by Runtime::recordings().
+/// Counters of recorded calls since the runtime was created. Made by ReplayControl::recordings().
 struct RecordState {
   std::string folder;  ///< Empty: nothing is recorded.
   bool inputs = false;
@@ -115,6 +119,33 @@ struct RecordState {
   uint64_t left_out = 0;  ///< Calls without room in the folder, or with lists of tensors.
   uint64_t failed = 0;    ///< Files that could not be written.
   std::string problem;    ///< Cause of the last such failure.
+};
+
+/// Recorded calls of a runtime. Made by Runtime::replay().
+///
+///   const opmux::RecordState recorded = runtime.replay().recordings();
+///   std::cout << recorded.written << " calls in " << recorded.folder << "\n";
+///
+/// Refers to the runtime, which must outlive it. Cheap to copy, safe from any thread.
+class ReplayControl {
+ public:
+  /// Runs a recorded call again and compares it with the reference; see ReplayReport.
+  /// Kernels run in this process, as in any call: one that crashes ends the process. An
+  /// implementation that is wrong or cannot run is a verdict in the report, not a failure.
+  ///
+  /// Fails with "replay.file" if the file cannot be read or is not a recording, `not_found` if
+  /// there is no such operator, `unsupported` if the call does not fit its schema here
+  /// ("replay.schema") or used tensors on a device ("replay.device"), `resource` ("replay.size") if
+  /// it is too large.
+  OPMUX_API Result<ReplayReport> run(const std::string& path, const ReplayOptions& options = {});
+  /// Folder and counters of recorded calls.
+  OPMUX_API RecordState recordings() const;
+
+  /// For Runtime::replay().
+  explicit ReplayControl(runtime::Core& core) noexcept : core_(&core) {}
+
+ private:
+  runtime::Core* core_;
 };
 
 }  // namespace opmux

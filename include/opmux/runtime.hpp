@@ -45,7 +45,7 @@ struct Options {
   PluginOptions plugins = {};
   /// Load the backends of the installation (simd, onednn ...). The reference is always present.
   bool backends = true;
-  /// Initial policy, as set_policy() would set it. An invalid one makes create() fail.
+  /// Initial policy, as PolicyControl::set() would set it. An invalid one makes create() fail.
   Policy policy = {};
   /// Policy file, platform file, lockfile and mode.
   SourceOptions sources = {};
@@ -127,6 +127,119 @@ struct DefineOptions {
   bool data_checked = false;
 };
 
+/// The policy of a runtime: a Policy in code, and the text of a policy file. Made by
+/// Runtime::policy().
+///
+///   opmux::PolicyControl policy = runtime.policy();
+///   opmux::Status status = policy.load(
+///       "opmux: 1\nrules:\n  - {op: softmax, prefer: [vendor]}\n", "inline.yaml");
+///   if (!status.ok()) std::cerr << status.message() << "\n";
+///   if (policy.state().previous_version != 0) status = policy.rollback();
+///
+/// Refers to the runtime, which must outlive it. Cheap to copy, safe from any thread.
+class PolicyControl {
+ public:
+  /// Replaces the policy in code, which holds for the whole runtime until a scope overrides it. The
+  /// policy is validated and tried on every operator first. A refused policy changes nothing. Calls
+  /// that are running finish with their old choice.
+  ///
+  /// Fails with `invalid_argument`: a reason of validate(), or "policy.no_candidates" if an
+  /// operator would be left without candidates and no rule says allow_none. Fails with `frozen`
+  /// once frozen.
+  OPMUX_API Status set(const Policy& policy);
+  /// A copy of the policy in code; empty if none was set. Files and environment are not included.
+  OPMUX_API Policy get() const;
+  /// Removes the policy in code. Fails with `frozen` once frozen.
+  OPMUX_API Status reset();
+
+  /// Puts the text of a policy file (YAML or JSON) in force, replacing the previous text. It is
+  /// parsed, validated, shown to validators, tried on every operator, and published. `name` appears
+  /// in messages. A refused text changes nothing. Calls that are running finish with their old
+  /// choice.
+  ///
+  /// Fails with `invalid_argument`, a reason "policy.*", and line and column; with the code of a
+  /// validator that refuses; or with `frozen`.
+  OPMUX_API Status load(std::string_view text, std::string_view name = "policy");
+  /// Restores the previous policy text; a second call restores the later one again. A watched file
+  /// is read again when it changes next. Fails with `not_found` ("policy.no_previous") if there is
+  /// no previous text, or with `frozen`.
+  OPMUX_API Status rollback();
+  /// The policy text in force, and counters of loads and refusals.
+  OPMUX_API PolicyState state() const;
+  /// Adds a function that may refuse policy texts; see PolicyValidator. It is kept for the life of
+  /// the runtime.
+  OPMUX_API void add_validator(PolicyValidator validator);
+  /// Adds a listener for policy texts that take effect or are refused; kept for the life of the
+  /// runtime.
+  OPMUX_API void on_change(PolicyListener listener);
+
+  /// Checks a text as this runtime's policy file: warnings about rules, and the decisions that it
+  /// would change; see PolicyCheck. Changes nothing. Fails as load() would, with the place of every
+  /// problem.
+  OPMUX_API Result<PolicyCheck> check(std::string_view text, std::string_view name,
+                                      const PolicyCheckOptions& options = {}) const;
+  /// The choices that would differ if the first text were replaced by the second, with the rule
+  /// that causes each: for calls that match no condition, and for calls that match each condition
+  /// alone. Considers policy and availability, not capabilities, which depend on arguments. Changes
+  /// nothing. Fails as load() does if a text is not valid.
+  OPMUX_API Result<std::vector<ChoiceChange>> compare(std::string_view from,
+                                                      std::string_view from_name,
+                                                      std::string_view to,
+                                                      std::string_view to_name) const;
+
+  /// For Runtime::policy().
+  explicit PolicyControl(runtime::Core& core) noexcept : core_(&core) {}
+  /// The old result of Runtime::policy().
+  // NOLINTNEXTLINE(*-explicit-*)
+  [[deprecated("use runtime.policy().get()")]] operator Policy() const { return get(); }
+
+ private:
+  runtime::Core* core_;
+};
+
+/// The choices of a runtime as a Lockfile, and freezing, which ends all changes. Made by
+/// Runtime::lockfile().
+///
+///   opmux::Lockfile lock = runtime.lockfile().current();
+///   opmux::Status fits = runtime.lockfile().check(lock);
+///   if (fits.ok()) fits = runtime.lockfile().freeze(lock);
+///   std::cout << (runtime.lockfile().frozen() ? "frozen\n" : "not frozen\n");
+///
+/// Refers to the runtime, which must outlive it. Cheap to copy, safe from any thread.
+class LockfileControl {
+ public:
+  /// The choices made so far outside of scopes, by calls, plans and Operator::decide(), as a
+  /// Lockfile. A change of policy or registration removes the choices that it concerns.
+  OPMUX_API Lockfile current() const;
+  /// Ends all changes: afterwards new operators and implementations, policies, policy texts and
+  /// switches of backends return `frozen`. Cannot be undone. Waiting plugins are loaded first.
+  ///
+  /// Calls run the choice made for their class before freezing. A call of another class, or whose
+  /// choice cannot run, is decided as usual and reported as a deviation (event "lock.deviation",
+  /// CallReport::fell_back); with a strict policy it returns `frozen` instead. Fallback after
+  /// failures works as before, and scopes may still choose otherwise.
+  ///
+  /// Returns the frozen choices; in mode static those of the lockfile, and then it may fail as
+  /// freeze(lock) does. A second call returns them again.
+  OPMUX_API Result<Lockfile> freeze();
+  /// The same with the choices of a lockfile; `name` appears in messages. Fails with `failed`,
+  /// "lock.misfit", and all differences, and changes nothing, if the lockfile does not fit: another
+  /// policy, another schema, or an implementation that is missing, of another build, unavailable or
+  /// denied. Fails with `frozen` if the runtime is frozen already.
+  OPMUX_API Status freeze(const Lockfile& lock, std::string_view name = "opmux.lock");
+  /// Whether freeze(lock) would succeed; fails as it does. Loads waiting plugins and changes
+  /// nothing else.
+  OPMUX_API Status check(const Lockfile& lock, std::string_view name = "opmux.lock") const;
+  /// Whether the runtime is frozen.
+  OPMUX_API bool frozen() const noexcept;
+
+  /// For Runtime::lockfile().
+  explicit LockfileControl(runtime::Core& core) noexcept : core_(&core) {}
+
+ private:
+  runtime::Core* core_;
+};
+
 /// Operators, implementations, policy and the engine that routes calls. A program usually creates
 /// one and passes it by reference.
 ///
@@ -148,11 +261,14 @@ struct DefineOptions {
 ///
 /// Objects made by a runtime must be destroyed before it. Move-only; do not move it while other
 /// threads use it.
+///
+/// Functions about one subject are in a part, which a function of that name returns: policy(),
+/// lockfile(), plugins(), health(), replay(). A part refers to the runtime, also after a move.
 class Runtime {
  public:
   /// Reads OPMUX_* variables, registers the standard operators with their reference, finds backends
-  /// and plugins, and puts policy in force. A plugin that is refused does not fail it: plugins()
-  /// has the reason.
+  /// and plugins, and puts policy in force. A plugin that is refused does not fail it:
+  /// PluginControl::list() has the reason.
   ///
   /// Fails with `invalid_argument` for a wrong variable ("environment.*"), an unreadable or invalid
   /// policy file without a last known good version ("config.file", "policy.*"), or a mode that does
@@ -189,56 +305,17 @@ class Runtime {
   /// operator, `frozen`.
   OPMUX_API Result<Registration> implement(const Implementation& implementation);
 
-  /// Replaces the policy in code, which holds for the whole runtime until a scope overrides it. The
-  /// policy is validated and tried on every operator first. A refused policy changes nothing. Calls
-  /// that are running finish with their old choice.
-  ///
-  /// Fails with `invalid_argument`: a reason of validate(), or "policy.no_candidates" if an
-  /// operator would be left without candidates and no rule says allow_none. Fails with `frozen`
-  /// once frozen.
-  OPMUX_API Status set_policy(const Policy& policy);
-  /// A copy of the policy in code; empty if none was set. Files and environment are not included.
-  OPMUX_API Policy policy() const;
-  /// Removes the policy in code. Fails with `frozen` once frozen.
-  OPMUX_API Status reset_policy();
-  /// Checks a text as this runtime's policy file: warnings about rules, and the decisions that it
-  /// would change; see PolicyCheck. Changes nothing. Fails as load_policy() would, with the place
-  /// of every problem.
-  OPMUX_API Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
-                                             const PolicyCheckOptions& options = {}) const;
+  /// The policy in code, and policy texts: setting, loading, checking, going back.
+  PolicyControl policy() const noexcept { return PolicyControl(*core_); }
+  /// The choices of this runtime as a lockfile, and freezing.
+  LockfileControl lockfile() const noexcept { return LockfileControl(*core_); }
+  /// Plugins that were found, and the backends that they brought.
+  PluginControl plugins() const noexcept { return PluginControl(*core_); }
+  /// Health verdict, circuit breakers, device errors, crash journal and quarantine.
+  HealthControl health() const noexcept { return HealthControl(*core_); }
+  /// Calls that were recorded because they failed, and running them again.
+  ReplayControl replay() const noexcept { return ReplayControl(*core_); }
 
-  /// Puts the text of a policy file (YAML or JSON) in force, replacing the previous text. It is
-  /// parsed, validated, shown to validators, tried on every operator, and published. `name` appears
-  /// in messages. A refused text changes nothing. Calls that are running finish with their old
-  /// choice.
-  ///
-  ///   opmux::Status status = runtime.load_policy(
-  ///       "opmux: 1\nrules:\n  - {op: softmax, prefer: [vendor]}\n", "inline.yaml");
-  ///   if (!status.ok()) std::cerr << status.message() << "\n";
-  ///
-  /// Fails with `invalid_argument`, a reason "policy.*", and line and column; with the code of a
-  /// validator that refuses; or with `frozen`.
-  OPMUX_API Status load_policy(std::string_view text, std::string_view name = "policy");
-  /// Restores the previous policy text; a second call restores the later one again. A watched file
-  /// is read again when it changes next. Fails with `not_found` ("policy.no_previous") if there is
-  /// no previous text, or with `frozen`.
-  OPMUX_API Status rollback();
-  /// The policy text in force, and counters of loads and refusals.
-  OPMUX_API PolicyState policy_state() const;
-  /// Adds a function that may refuse policy texts; see PolicyValidator. It is kept for the life of
-  /// the runtime.
-  OPMUX_API void add_validator(PolicyValidator validator);
-  /// Adds a listener for policy texts that take effect or are refused; kept for the life of the
-  /// runtime.
-  OPMUX_API void on_policy(PolicyListener listener);
-  /// The choices that would differ if the first text were replaced by the second, with the rule
-  /// that causes each: for calls that match no condition, and for calls that match each condition
-  /// alone. Considers policy and availability, not capabilities, which depend on arguments. Changes
-  /// nothing. Fails as load_policy() does if a text is not valid.
-  OPMUX_API Result<std::vector<ChoiceChange>> compare_policies(std::string_view from,
-                                                               std::string_view from_name,
-                                                               std::string_view to,
-                                                               std::string_view to_name) const;
   /// Installs a function that may replace choices; see Selector. Replaces an earlier one. Fails
   /// with `invalid_argument` ("selector.function" without a function, "selector.reads" for a fact
   /// that no operator has), or with `frozen`.
@@ -249,31 +326,6 @@ class Runtime {
   set_selector(detail::Function<std::optional<size_t>(std::span<const Candidate>)> pick);
   /// Removes the selector. Fails with `frozen` once frozen.
   OPMUX_API Status reset_selector();
-
-  /// The choices made so far outside of scopes, by calls, plans and Operator::decide(), as a
-  /// Lockfile. A change of policy or registration removes the choices that it concerns.
-  OPMUX_API Lockfile lock() const;
-  /// Ends all changes: afterwards new operators and implementations, policies, policy texts and
-  /// switches of backends return `frozen`. Cannot be undone. Waiting plugins are loaded first.
-  ///
-  /// Calls run the choice made for their class before freezing. A call of another class, or whose
-  /// choice cannot run, is decided as usual and reported as a deviation (event "lock.deviation",
-  /// CallReport::fell_back); with a strict policy it returns `frozen` instead. Fallback after
-  /// failures works as before, and scopes may still choose otherwise.
-  ///
-  /// Returns the frozen choices; in mode static those of the lockfile, and then it may fail as
-  /// freeze(lock) does. A second call returns them again.
-  OPMUX_API Result<Lockfile> freeze();
-  /// The same with the choices of a lockfile; `name` appears in messages. Fails with `failed`,
-  /// "lock.misfit", and all differences, and changes nothing, if the lockfile does not fit: another
-  /// policy, another schema, or an implementation that is missing, of another build, unavailable or
-  /// denied. Fails with `frozen` if the runtime is frozen already.
-  OPMUX_API Status freeze(const Lockfile& lock, std::string_view name = "opmux.lock");
-  /// Whether freeze(lock) would succeed; fails as it does. Loads waiting plugins and changes
-  /// nothing else.
-  OPMUX_API Status check_lock(const Lockfile& lock, std::string_view name = "opmux.lock") const;
-  /// Whether the runtime is frozen.
-  OPMUX_API bool frozen() const noexcept;
 
   /// Runs maintenance that is due at `now` on the calling thread: watched files, breakers, expiring
   /// rules, the shadow check, the status file. For programs without a maintenance thread
@@ -303,11 +355,6 @@ class Runtime {
   /// Whether OPMUX_DISABLE is set: operators run their reference, and policy is not consulted.
   OPMUX_API bool disabled() const noexcept;
 
-  /// Switches a backend on or off, independently of whether it is available. Fails with `not_found`
-  /// and suggests the nearest name, or with `frozen`. Bound plans of a backend that is switched off
-  /// are revoked.
-  OPMUX_API Status enable_backend(std::string_view name, bool on);
-
   /// Runs calls on the threads of the OpenMP runtime that the process has loaded (GNU libgomp,
   /// which torch brings), because two pools with a thread for each processor slow each other down.
   /// A call uses as many threads as OpenMP allows the calling thread when a plan is made, but not
@@ -319,56 +366,103 @@ class Runtime {
   /// Every operator and implementation, sorted bytewise. Loads waiting plugins and asks each
   /// backend whether it is available, so the first call may be slow.
   OPMUX_API std::vector<OperatorInfo> list() const;
-  /// Every plugin that was found, loaded or refused. Loads waiting plugins.
-  OPMUX_API std::vector<PluginInfo> plugins() const;
-  /// Loads plugins that wait until a decision could use them, so that no call has to.
-  OPMUX_API void warm_up();
   /// Counters of every implementation, sorted by id. Cheap enough to poll.
   OPMUX_API std::vector<CallStats> stats() const;
   /// Every effective setting and where it came from, as `opmux config show` prints them.
   OPMUX_API std::vector<SettingInfo> settings() const;
-  /// Memory and streams of the devices of a backend. Fails with `not_found` if there is no such
-  /// backend or the CPU accesses its memory directly ("device.none"), with `unsupported`
-  /// ("device.unavailable") and the reason if it is not available.
-  OPMUX_API Result<DeviceAccess> device_access(std::string_view backend) const;
-  /// Health in one verdict and in detail; see HealthReport.
-  OPMUX_API HealthReport health() const;
-  /// Adds a listener for breakers that change their state; kept for the life of the runtime.
-  OPMUX_API void on_breaker(BreakerListener listener);
-  /// Opens, closes or isolates the breaker of an implementation, for all of its calls. Takes effect
-  /// for calls that start 100 ms later, usually at once. Fails with `not_found` and suggests the
-  /// nearest id, with `unsupported` ("health.reference") for a reference, which always stays
-  /// closed, and with `resource` if there are too many breakers.
-  OPMUX_API Status force_breaker(std::string_view implementation, BreakerForce what);
-  /// Errors that devices reported after the calls that caused them had returned.
-  OPMUX_API std::vector<DeviceError> device_errors() const;
-  /// Implementations that may not run because processes crashed inside them, and suspects of other
-  /// crashes. The list is shared by all processes of this user.
-  OPMUX_API Quarantine quarantine() const;
-  /// Lifts the quarantine of an implementation and clears suspicions against it; an empty id means
-  /// all. Returns the number of entries removed, 0 if there were none. Takes effect in this runtime
-  /// at once, in other processes when they start next. Fails with `unavailable` ("quarantine.file")
-  /// if the store cannot be written.
-  OPMUX_API Result<size_t> clear_quarantine(std::string_view implementation = {});
-  /// State and counters of the crash journal.
-  OPMUX_API CrashJournalState crash_journal() const;
-  /// Folder and counters of recorded calls.
-  OPMUX_API RecordState recordings() const;
-  /// Runs a recorded call again and compares it with the reference; see ReplayReport.
-  /// Kernels run in this process, as in any call: one that crashes ends the process. An
-  /// implementation that is wrong or cannot run is a verdict in the report, not a failure.
-  ///
-  /// Fails with "replay.file" if the file cannot be read or is not a recording, `not_found` if
-  /// there is no such operator, `unsupported` if the call does not fit its schema here
-  /// ("replay.schema") or used tensors on a device ("replay.device"), `resource` ("replay.size") if
-  /// it is too large.
-  OPMUX_API Result<ReplayReport> replay(const std::string& path, const ReplayOptions& options);
-  /// Devices on which nothing runs any more in this process, because a kernel returned
-  /// `device_lost`.
-  OPMUX_API std::vector<Device> lost_devices() const;
 
   /// For the library and its bindings.
   runtime::Core& core() const noexcept { return *core_; }
+
+  // Old names of functions that are in the parts now. The next version removes them.
+
+  [[deprecated("use runtime.policy().set()")]] Status set_policy(const Policy& next) {
+    return policy().set(next);
+  }
+  [[deprecated("use runtime.policy().reset()")]] Status reset_policy() { return policy().reset(); }
+  [[deprecated("use runtime.policy().check()")]] Result<PolicyCheck> check_policy(
+      std::string_view text, std::string_view name, const PolicyCheckOptions& options = {}) const {
+    return policy().check(text, name, options);
+  }
+  [[deprecated("use runtime.policy().load()")]] Status load_policy(
+      std::string_view text, std::string_view name = "policy") {
+    return policy().load(text, name);
+  }
+  [[deprecated("use runtime.policy().rollback()")]] Status rollback() {
+    return policy().rollback();
+  }
+  [[deprecated("use runtime.policy().state()")]] PolicyState policy_state() const {
+    return policy().state();
+  }
+  [[deprecated("use runtime.policy().add_validator()")]] void add_validator(
+      PolicyValidator validator) {
+    policy().add_validator(std::move(validator));
+  }
+  [[deprecated("use runtime.policy().on_change()")]] void on_policy(PolicyListener listener) {
+    policy().on_change(std::move(listener));
+  }
+  [[deprecated("use runtime.policy().compare()")]] Result<std::vector<ChoiceChange>>
+  compare_policies(std::string_view from, std::string_view from_name, std::string_view to,
+                   std::string_view to_name) const {
+    return policy().compare(from, from_name, to, to_name);
+  }
+  [[deprecated("use runtime.lockfile().current()")]] Lockfile lock() const {
+    return lockfile().current();
+  }
+  [[deprecated("use runtime.lockfile().freeze()")]] Result<Lockfile> freeze() {
+    return lockfile().freeze();
+  }
+  [[deprecated("use runtime.lockfile().freeze()")]] Status freeze(
+      const Lockfile& lock, std::string_view name = "opmux.lock") {
+    return lockfile().freeze(lock, name);
+  }
+  [[deprecated("use runtime.lockfile().check()")]] Status check_lock(
+      const Lockfile& lock, std::string_view name = "opmux.lock") const {
+    return lockfile().check(lock, name);
+  }
+  [[deprecated("use runtime.lockfile().frozen()")]] bool frozen() const noexcept {
+    return lockfile().frozen();
+  }
+  [[deprecated("use runtime.plugins().warm_up()")]] void warm_up() { plugins().warm_up(); }
+  [[deprecated("use runtime.plugins().enable_backend()")]] Status enable_backend(
+      std::string_view name, bool on) {
+    return plugins().enable_backend(name, on);
+  }
+  [[deprecated("use runtime.plugins().device_access()")]] Result<DeviceAccess> device_access(
+      std::string_view backend) const {
+    return plugins().device_access(backend);
+  }
+  [[deprecated("use runtime.health().on_breaker()")]] void on_breaker(BreakerListener listener) {
+    health().on_breaker(std::move(listener));
+  }
+  [[deprecated("use runtime.health().force_breaker()")]] Status force_breaker(
+      std::string_view implementation, BreakerForce what) {
+    return health().force_breaker(implementation, what);
+  }
+  [[deprecated("use runtime.health().device_errors()")]] std::vector<DeviceError> device_errors()
+      const {
+    return health().device_errors();
+  }
+  [[deprecated("use runtime.health().lost_devices()")]] std::vector<Device> lost_devices() const {
+    return health().lost_devices();
+  }
+  [[deprecated("use runtime.health().quarantine()")]] Quarantine quarantine() const {
+    return health().quarantine();
+  }
+  [[deprecated("use runtime.health().clear_quarantine()")]] Result<size_t> clear_quarantine(
+      std::string_view implementation = {}) {
+    return health().clear_quarantine(implementation);
+  }
+  [[deprecated("use runtime.health().crash_journal()")]] CrashJournalState crash_journal() const {
+    return health().crash_journal();
+  }
+  [[deprecated("use runtime.replay().recordings()")]] RecordState recordings() const {
+    return replay().recordings();
+  }
+  [[deprecated("use runtime.replay().run()")]] Result<ReplayReport> replay(
+      const std::string& path, const ReplayOptions& options) {
+    return replay().run(path, options);
+  }
 
  private:
   OPMUX_API explicit Runtime(detail::Owned<runtime::Core> core);
@@ -396,7 +490,7 @@ OPMUX_API void reset_default_runtime();
 
 /// Reports of a runtime as JSON, one line each, for endpoints and tools.
 ///
-///   std::cout << opmux::to_json(runtime.health()) << "\n";
+///   std::cout << opmux::to_json(runtime.health().report()) << "\n";
 ///   std::cout << opmux::to_json(runtime.list()) << "\n";
 ///
 /// docs/schemas has a JSON Schema for each form. Keys are only ever added, so readers should ignore
@@ -417,7 +511,7 @@ OPMUX_API std::string to_json(const Quarantine& quarantine);
 OPMUX_API std::string to_json(const CrashJournalState& state);
 /// The policy text in force and counters of loads and refusals.
 OPMUX_API std::string to_json(const PolicyState& state);
-/// check.json: the result of Runtime::check_policy(), or the Status with which it failed.
+/// check.json: the result of PolicyControl::check(), or the Status with which it failed.
 OPMUX_API std::string to_json(const PolicyCheck& check);
 OPMUX_API std::string to_json(const Status& refusal);
 /// health.json: verdict, backends, devices, breakers, shadow check.

@@ -32,14 +32,14 @@ void force_breaker(HeldRuntime& own, std::string_view implementation, std::strin
   Status status;
   {
     const nb::gil_scoped_release released;
-    status = own.runtime->force_breaker(implementation, force);
+    status = own.runtime->health().force_breaker(implementation, force);
   }
   if (!status.ok()) throw Error(status);
 }
 
 HealthReport health(const HeldRuntime& own) {
   const nb::gil_scoped_release released;
-  return own.runtime->health();
+  return own.runtime->health().report();
 }
 
 void bind_breakers(nb::module_& module) {
@@ -141,7 +141,7 @@ void bind_breakers_of(nb::class_<HeldRuntime>& runtime) {
       .def(
           "on_breaker",
           [](HeldRuntime& own, const nb::object& function) {
-            own.runtime->on_breaker(listener_of<BreakerEvent>(function));
+            own.runtime->health().on_breaker(listener_of<BreakerEvent>(function));
           },
           nb::arg("function"), "Calls function(event) for each breaker state change.");
 }

@@ -23,8 +23,8 @@ void check(const Status& status) {
 Lockfile freeze(HeldRuntime& own, const std::optional<Lockfile>& lock, std::string_view name) {
   // Released because listeners on other threads may wait for the GIL.
   const nb::gil_scoped_release released;
-  if (!lock) return own.runtime->freeze().value();
-  check(own.runtime->freeze(*lock, name));
+  if (!lock) return own.runtime->lockfile().freeze().value();
+  check(own.runtime->lockfile().freeze(*lock, name));
   return *lock;
 }
 
@@ -123,14 +123,14 @@ void bind_locks(nb::module_& module) {
 void bind_freezing(nb::class_<HeldRuntime>& runtime) {
   runtime
       .def(
-          "lock", [](const HeldRuntime& own) { return own.runtime->lock(); },
+          "lock", [](const HeldRuntime& own) { return own.runtime->lockfile().current(); },
           "Returns the choices made so far outside of scopes.")
       .def("freeze", &freeze, nb::arg("lock").none() = nb::none(), nb::arg("name") = "opmux.lock",
            "Freezes the runtime with the choices made so far, or with those of a lockfile.")
       .def(
           "check_lock",
           [](const HeldRuntime& own, const Lockfile& lock, std::string_view name) {
-            check(own.runtime->check_lock(lock, name));
+            check(own.runtime->lockfile().check(lock, name));
           },
           nb::arg("lock"), nb::arg("name") = "opmux.lock",
           "Raises an error that lists all differences if freeze would reject the lockfile.")
@@ -138,7 +138,8 @@ void bind_freezing(nb::class_<HeldRuntime>& runtime) {
            nb::arg("reads") = std::vector<std::string>(), nb::arg("name") = "selector",
            "Calls function(op, accepted, facts) for each decision. It returns one of the accepted "
            "candidates, or None to keep the default choice. Passing None removes the selector.")
-      .def_prop_ro("frozen", [](const HeldRuntime& own) { return own.runtime->frozen(); });
+      .def_prop_ro("frozen",
+                   [](const HeldRuntime& own) { return own.runtime->lockfile().frozen(); });
 }
 
 }  // namespace opmux::python

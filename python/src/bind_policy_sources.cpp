@@ -110,7 +110,7 @@ PolicyCheck check_policy(const HeldRuntime& own, std::string_view text, std::str
   Result<PolicyCheck> check = PolicyCheck();
   {
     const nb::gil_scoped_release released;
-    check = own.runtime->check_policy(text, name, options);
+    check = own.runtime->policy().check(text, name, options);
   }
   if (!check) throw Error(check.error());
   return std::move(*check);
@@ -142,7 +142,7 @@ void bind_policy_texts(nb::class_<HeldRuntime>& runtime) {
             Status status;
             {
               const nb::gil_scoped_release released;
-              status = own.runtime->load_policy(text, name);
+              status = own.runtime->policy().load(text, name);
             }
             require_done(status);
           },
@@ -153,20 +153,20 @@ void bind_policy_texts(nb::class_<HeldRuntime>& runtime) {
            nb::arg("machine") = std::vector<OperatorInfo>(),
            "Checks a policy text without loading it: returns warnings and changed decisions.")
       .def(
-          "rollback", [](HeldRuntime& own) { require_done(own.runtime->rollback()); },
+          "rollback", [](HeldRuntime& own) { require_done(own.runtime->policy().rollback()); },
           "Restores the previous policy text.")
-      .def("policy_state", [](const HeldRuntime& own) { return own.runtime->policy_state(); })
+      .def("policy_state", [](const HeldRuntime& own) { return own.runtime->policy().state(); })
       .def(
           "add_validator",
           [](HeldRuntime& own, const nb::object& function) {
-            own.runtime->add_validator(validator_of(function));
+            own.runtime->policy().add_validator(validator_of(function));
           },
           nb::arg("function"),
           "Calls function(policy) before each load; a str or an exception refuses the policy.")
       .def(
           "on_policy",
           [](HeldRuntime& own, const nb::object& function) {
-            own.runtime->on_policy(listener_of<PolicyChange>(function));
+            own.runtime->policy().on_change(listener_of<PolicyChange>(function));
           },
           nb::arg("function"),
           "Calls function(change) for each policy text that is loaded or refused.")

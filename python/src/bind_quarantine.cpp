@@ -71,15 +71,17 @@ void bind_state_options(nb::module_& module) {
 }
 
 void bind_quarantine(nb::class_<HeldRuntime>& runtime) {
-  runtime.def("quarantine", [](const HeldRuntime& own) { return own.runtime->quarantine(); })
+  runtime
+      .def("quarantine", [](const HeldRuntime& own) { return own.runtime->health().quarantine(); })
       .def(
           "clear_quarantine",
           [](HeldRuntime& own, const std::string& implementation) {
-            return own.runtime->clear_quarantine(implementation).value();
+            return own.runtime->health().clear_quarantine(implementation).value();
           },
           nb::arg("implementation") = "",
           "Clears the quarantine of one implementation or of all; returns the entries removed.")
-      .def("crash_journal", [](const HeldRuntime& own) { return own.runtime->crash_journal(); });
+      .def("crash_journal",
+           [](const HeldRuntime& own) { return own.runtime->health().crash_journal(); });
 }
 
 }  // namespace opmux::python

@@ -81,14 +81,15 @@ void bind_recording(nb::module_& module) {
 }
 
 void bind_replay(nb::class_<HeldRuntime>& runtime) {
-  runtime.def("recordings", [](const HeldRuntime& own) { return own.runtime->recordings(); })
+  runtime
+      .def("recordings", [](const HeldRuntime& own) { return own.runtime->replay().recordings(); })
       .def(
           "replay",
           [](HeldRuntime& own, const std::string& path, std::vector<std::string> implementations,
              bool minimize) {
             // Released because implementations may be Python functions that run on another thread.
             nb::gil_scoped_release unlocked;
-            return own.runtime->replay(path, {std::move(implementations), minimize}).value();
+            return own.runtime->replay().run(path, {std::move(implementations), minimize}).value();
           },
           nb::arg("path"), nb::arg("implementations") = std::vector<std::string>(),
           nb::arg("minimize") = false,

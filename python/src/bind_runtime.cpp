@@ -213,22 +213,24 @@ void bind_runtime(nb::module_& module) {
             require_ok(own.runtime->define(schema, {data_checked}));
           },
           nb::arg("schema"), nb::kw_only(), nb::arg("data_checked") = false)
-      .def("set_policy", [](HeldRuntime& own,
-                            const Policy& policy) { require_ok(own.runtime->set_policy(policy)); })
-      .def("policy", [](const HeldRuntime& own) { return own.runtime->policy(); })
-      .def("reset_policy", [](HeldRuntime& own) { require_ok(own.runtime->reset_policy()); })
-      .def("warm_up", [](HeldRuntime& own) { own.runtime->warm_up(); })
+      .def("set_policy",
+           [](HeldRuntime& own, const Policy& policy) {
+             require_ok(own.runtime->policy().set(policy));
+           })
+      .def("policy", [](const HeldRuntime& own) { return own.runtime->policy().get(); })
+      .def("reset_policy", [](HeldRuntime& own) { require_ok(own.runtime->policy().reset()); })
+      .def("warm_up", [](HeldRuntime& own) { own.runtime->plugins().warm_up(); })
       .def(
           "enable_backend",
           [](HeldRuntime& own, const std::string& name, bool on) {
-            require_ok(own.runtime->enable_backend(name, on));
+            require_ok(own.runtime->plugins().enable_backend(name, on));
           },
           nb::arg("name"), nb::arg("on") = true)
       .def(
           "use_openmp", [](HeldRuntime& own) { require_ok(own.runtime->use_openmp()); },
           "Runs calls on the threads of the process's OpenMP runtime, which torch also uses.")
       .def("list", [](const HeldRuntime& own) { return own.runtime->list(); })
-      .def("plugins", [](const HeldRuntime& own) { return own.runtime->plugins(); })
+      .def("plugins", [](const HeldRuntime& own) { return own.runtime->plugins().list(); })
       .def("stats", [](const HeldRuntime& own) { return own.runtime->stats(); })
       .def("settings", [](const HeldRuntime& own) { return own.runtime->settings(); })
       .def("constant", &make_constant, nb::arg("tensor"), nb::keep_alive<0, 1>())

@@ -31,7 +31,7 @@ PROGRAM = """
 int main() {
   auto runtime = opmux::Runtime::create();
   if (!runtime) return 1;
-  for (const auto& plugin : runtime->plugins()) std::cout << plugin.name << "\\n";
+  for (const auto& plugin : runtime->plugins().list()) std::cout << plugin.name << "\\n";
 }
 """
 

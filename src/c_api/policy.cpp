@@ -85,14 +85,14 @@ int32_t opmux_policy_set(opmux_runtime* runtime, const opmux_policy* policy, opm
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime, policy", runtime, policy); !bad.ok()) return bad;
     auto read = read_policy(policy);
-    return read ? runtime->cpp.set_policy(*read) : read.error();
+    return read ? runtime->cpp.policy().set(*read) : read.error();
   });
 }
 
 int32_t opmux_policy_reset(opmux_runtime* runtime, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
-    return runtime->cpp.reset_policy();
+    return runtime->cpp.policy().reset();
   });
 }
 
@@ -107,14 +107,14 @@ int32_t opmux_policy_load(opmux_runtime* runtime, opmux_str text, opmux_str name
                           opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
-    return runtime->cpp.load_policy(view_of(text), view_of(name));
+    return runtime->cpp.policy().load(view_of(text), view_of(name));
   });
 }
 
 int32_t opmux_policy_rollback(opmux_runtime* runtime, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
-    return runtime->cpp.rollback();
+    return runtime->cpp.policy().rollback();
   });
 }
 
@@ -123,7 +123,7 @@ int32_t opmux_policy_on_change(opmux_runtime* runtime,
                                void* context, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime, tell", runtime, tell); !bad.ok()) return bad;
-    runtime->cpp.on_policy([tell, context](const opmux::PolicyChange& change) {
+    runtime->cpp.policy().on_change([tell, context](const opmux::PolicyChange& change) {
       const std::string why(change.status.message());
       const opmux_policy_change plain{sizeof(opmux_policy_change),
                                       static_cast<int32_t>(change.status.code()),
@@ -145,7 +145,7 @@ int32_t opmux_policy_add_validator(opmux_runtime* runtime,
                                    void* context, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime, judge", runtime, judge); !bad.ok()) return bad;
-    runtime->cpp.add_validator([judge, context](const opmux::Policy& next) -> Status {
+    runtime->cpp.policy().add_validator([judge, context](const opmux::Policy& next) -> Status {
       std::vector<opmux_rule_info> rules;
       for (const opmux::Rule& rule : next.rules) {
         rules.push_back({str_of(rule.name), str_of(rule.op), str_of(rule.reason),
@@ -177,7 +177,7 @@ using opmux::c_api::view_of;
 int32_t opmux_runtime_freeze(opmux_runtime* runtime, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
-    return runtime->cpp.freeze().error();
+    return runtime->cpp.lockfile().freeze().error();
   });
 }
 
@@ -186,12 +186,12 @@ int32_t opmux_runtime_freeze_by(opmux_runtime* runtime, opmux_str lockfile, opmu
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
     const auto lock = opmux::Lockfile::parse(view_of(lockfile), view_of(name));
-    return lock ? runtime->cpp.freeze(*lock, view_of(name)) : lock.error();
+    return lock ? runtime->cpp.lockfile().freeze(*lock, view_of(name)) : lock.error();
   });
 }
 
 int32_t opmux_runtime_frozen(const opmux_runtime* runtime) {
-  return runtime != nullptr && runtime->cpp.frozen() ? 1 : 0;
+  return runtime != nullptr && runtime->cpp.lockfile().frozen() ? 1 : 0;
 }
 
 using opmux::Status;

@@ -58,7 +58,7 @@ int32_t opmux_runtime_lock(opmux_runtime* runtime, char* buffer, size_t capacity
                            opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
-    return Destination{buffer, capacity, size}.write(runtime->cpp.lock().to_string());
+    return Destination{buffer, capacity, size}.write(runtime->cpp.lockfile().current().to_string());
   });
 }
 
@@ -69,13 +69,14 @@ int32_t opmux_list_operators(opmux_runtime* runtime, char* buffer, size_t capaci
 
 int32_t opmux_list_plugins(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
                            opmux_error* error) {
-  return ask(runtime, {buffer, capacity, size}, error, [](auto& cpp) { return cpp.plugins(); });
+  return ask(runtime, {buffer, capacity, size}, error,
+             [](auto& cpp) { return cpp.plugins().list(); });
 }
 
 int32_t opmux_policy_state(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
                            opmux_error* error) {
   return ask(runtime, {buffer, capacity, size}, error,
-             [](auto& cpp) { return cpp.policy_state(); });
+             [](auto& cpp) { return cpp.policy().state(); });
 }
 
 int32_t opmux_policy_check(opmux_runtime* runtime, opmux_str text, opmux_str name, uint32_t flags,
@@ -85,7 +86,7 @@ int32_t opmux_policy_check(opmux_runtime* runtime, opmux_str text, opmux_str nam
     if ((flags & ~OPMUX_CHECK_STRICT_NAMES) != 0) {
       return {Code::invalid_argument, "c.flags", "flags has bits that are not OPMUX_CHECK_* flags"};
     }
-    const auto check = runtime->cpp.check_policy(
+    const auto check = runtime->cpp.policy().check(
         view_of(text), view_of(name), {.strict_names = (flags & OPMUX_CHECK_STRICT_NAMES) != 0});
     if (!check) return check.error();
     return Destination{buffer, capacity, size}.write(to_json(*check));
@@ -106,7 +107,8 @@ int32_t opmux_list_settings(opmux_runtime* runtime, char* buffer, size_t capacit
 
 int32_t opmux_health(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
                      opmux_error* error) {
-  return ask(runtime, {buffer, capacity, size}, error, [](auto& cpp) { return cpp.health(); });
+  return ask(runtime, {buffer, capacity, size}, error,
+             [](auto& cpp) { return cpp.health().report(); });
 }
 
 static_assert(static_cast<uint32_t>(opmux::BreakerState::closed) == OPMUX_BREAKER_IS_CLOSED &&
@@ -121,8 +123,8 @@ int32_t opmux_force_breaker(opmux_runtime* runtime, opmux_str implementation, ui
       return bad;
     if (what > OPMUX_BREAKER_ISOLATE)
       return {Code::invalid_argument, "c.breaker", "`what` is not an OPMUX_BREAKER_* value"};
-    return runtime->cpp.force_breaker({implementation.data, implementation.size},
-                                      static_cast<opmux::BreakerForce>(what));
+    return runtime->cpp.health().force_breaker({implementation.data, implementation.size},
+                                               static_cast<opmux::BreakerForce>(what));
   });
 }
 
@@ -131,7 +133,7 @@ int32_t opmux_on_breaker(opmux_runtime* runtime,
                          void* context, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime, listener", runtime, listener); !bad.ok()) return bad;
-    runtime->cpp.on_breaker([listener, context](const opmux::BreakerEvent& event) {
+    runtime->cpp.health().on_breaker([listener, context](const opmux::BreakerEvent& event) {
       const opmux_breaker_event plain{sizeof(opmux_breaker_event),
                                       event.openings,
                                       str_of(event.implementation),
@@ -211,7 +213,8 @@ Status write_smaller_call(const std::string& path, const std::string& bytes) {
 
 int32_t opmux_recordings(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
                          opmux_error* error) {
-  return ask(runtime, {buffer, capacity, size}, error, [](auto& cpp) { return cpp.recordings(); });
+  return ask(runtime, {buffer, capacity, size}, error,
+             [](auto& cpp) { return cpp.replay().recordings(); });
 }
 
 int32_t opmux_replay(opmux_runtime* runtime, opmux_str path, const opmux_replay_options* options,
@@ -228,7 +231,7 @@ int32_t opmux_replay(opmux_runtime* runtime, opmux_str path, const opmux_replay_
     auto ids = opmux::c_api::read_list(from.implementations, "options.implementations");
     if (!ids) return ids.error();
     read.implementations = *std::move(ids);
-    const auto report = runtime->cpp.replay(std::string(view_of(path)), read);
+    const auto report = runtime->cpp.replay().run(std::string(view_of(path)), read);
     if (!report) return report.error();
     Status written = write_smaller_call(std::string(view_of(from.out)), report->smaller);
     if (!written.ok()) return written;

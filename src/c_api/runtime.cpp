@@ -148,7 +148,7 @@ void opmux_runtime_destroy(opmux_runtime* runtime) { delete runtime; }
 int32_t opmux_runtime_warm_up(opmux_runtime* runtime, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
-    runtime->cpp.warm_up();
+    runtime->cpp.plugins().warm_up();
     return {};
   });
 }
@@ -157,7 +157,7 @@ int32_t opmux_backend_enable(opmux_runtime* runtime, opmux_str name, int32_t on,
                              opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
-    return runtime->cpp.enable_backend(view_of(name), on != 0);
+    return runtime->cpp.plugins().enable_backend(view_of(name), on != 0);
   });
 }
 

@@ -55,7 +55,7 @@ void Pool::parallel_for(void* pool, int64_t count, void* context,
 }
 
 Result<DeviceSide> DeviceSide::create(const Runtime& runtime, const std::string& backend) {
-  Result<DeviceAccess> access = runtime.device_access(backend);
+  Result<DeviceAccess> access = runtime.plugins().device_access(backend);
   if (!access) return access.error();
   Result<DeviceStream> stream = access->create_stream();
   if (!stream) return stream.error();

@@ -216,6 +216,15 @@ Status Core::use_openmp() {
   return {};
 }
 
+Result<Operator> Core::op(std::string_view name) {
+  if (dispatch::OperatorSlot* slot = engine_.find(name)) return Operator(slot);
+  std::vector<std::string> names;
+  const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
+  for (const auto& entry : snapshot->operators) names.push_back(entry.first);
+  return Status(Code::not_found, "dispatch.unknown_operator",
+                "there is no operator '" + std::string(name) + "'" + base::suggestion(name, names));
+}
+
 Result<Registration> Core::implement(const Implementation& implementation) {
   auto id = registry::parse_implementation_id(implementation.id);
   if (!id) return id.error();

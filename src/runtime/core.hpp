@@ -70,6 +70,8 @@ class Core {
   /// Runs parallel work on the threads of the process's OpenMP runtime instead of the thread pool.
   Status use_openmp();
 
+  /// Fails with `not_found` and suggests the nearest name.
+  Result<Operator> op(std::string_view name);
   Result<Registration> implement(const Implementation& implementation);
   uint32_t tag(std::string_view word);
   plugin::PluginManager& plugins() { return plugins_; }

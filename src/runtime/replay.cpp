@@ -72,7 +72,7 @@ ReplayStage::Run ReplayStage::run(const replay::Recording& call,
     return run;
   }
   std::thread([&] {
-    const PolicyScope scope(*runtime_, only(id));
+    const PolicyScope scope(*core_, only(id));
     const AmbientScope ambient(ambient_of(call.ambient));
     CallReport report;
     run.status = scope.status().ok()
@@ -181,8 +181,8 @@ constexpr std::array<std::string_view, 4> kVerdicts{"agrees", "differs", "fails"
 /// The replay of one file in one runtime.
 class Replay {
  public:
-  Replay(Runtime& runtime, replay::Recording call, const registry::OperatorRecord& op)
-      : runtime_(runtime), call_(std::move(call)), op_(op) {}
+  Replay(runtime::Core& core, replay::Recording call, const registry::OperatorRecord& op)
+      : core_(core), call_(std::move(call)), op_(op) {}
 
   Result<ReplayReport> run(const Operator& handle, const ReplayOptions& options) {
     if (Status status = fit_schema(); !status.ok()) return status;
@@ -190,7 +190,7 @@ class Replay {
     const auto drawn = replay::draw_missing_elements(call_);
     if (!drawn) return drawn.error();
     note_surroundings(*drawn);
-    const replay::ReplayStage stage(runtime_, handle, *op_.schema, report_.reference);
+    const replay::ReplayStage stage(core_, handle, *op_.schema, report_.reference);
     std::vector<std::string> ids = options.implementations;
     if (ids.empty()) ids.push_back(call_.implementation);
     for (const std::string& id : ids) report_.implementations.push_back(judge(stage, id));
@@ -302,7 +302,7 @@ class Replay {
     report_.tried = tried;
   }
 
-  Runtime& runtime_;
+  runtime::Core& core_;
   replay::Recording call_;
   const registry::OperatorRecord& op_;
   ReplayReport report_;
@@ -338,16 +338,18 @@ std::string ReplayReport::to_string() const {
   return text;
 }
 
-Result<ReplayReport> Runtime::replay(const std::string& path, const ReplayOptions& options) {
+Result<ReplayReport> ReplayControl::run(const std::string& path, const ReplayOptions& options) {
   auto recording = replay::read_file(path);
   if (!recording) return recording.error();
-  const Result<Operator> handle = op(recording->op);
+  const Result<Operator> handle = core_->op(recording->op);
   if (!handle) return handle.error();
   core_->plugins().warm_up();
   const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
   const auto found = snapshot->operators.find(recording->op);
-  return Replay(*this, std::move(*recording), *found->second).run(*handle, options);
+  return Replay(*core_, std::move(*recording), *found->second).run(*handle, options);
 }
+
+RecordState ReplayControl::recordings() const { return core_->recorder().state(); }
 
 }  // namespace opmux
 

@@ -23,9 +23,9 @@ struct ReplayTarget {
 /// Runs one recorded call with one implementation after another. Its arguments must outlive it.
 class ReplayStage {
  public:
-  ReplayStage(Runtime& runtime, const Operator& op, const schema::Schema& schema,
+  ReplayStage(runtime::Core& core, const Operator& op, const schema::Schema& schema,
               std::string reference)
-      : runtime_(&runtime), op_(op), schema_(&schema), reference_(std::move(reference)) {}
+      : core_(&core), op_(op), schema_(&schema), reference_(std::move(reference)) {}
 
   /// Compares one implementation with the reference. Missing elements of the call must have been
   /// generated before.
@@ -45,7 +45,7 @@ class ReplayStage {
   Status expect(const Recording& call, ReplayTarget& target) const;
   bool written(const Recording& call, size_t argument) const;
 
-  Runtime* runtime_;
+  runtime::Core* core_;
   Operator op_;
   const schema::Schema* schema_;
   std::string reference_;

@@ -70,14 +70,7 @@ Result<Runtime> Runtime::create(const Options& options) {
   return Runtime(std::move(*core));
 }
 
-Result<Operator> Runtime::op(std::string_view name) const {
-  if (dispatch::OperatorSlot* slot = core_->engine().find(name)) return Operator(slot);
-  std::vector<std::string> names;
-  const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
-  for (const auto& entry : snapshot->operators) names.push_back(entry.first);
-  return Status(Code::not_found, "dispatch.unknown_operator",
-                "there is no operator '" + std::string(name) + "'" + base::suggestion(name, names));
-}
+Result<Operator> Runtime::op(std::string_view name) const { return core_->op(name); }
 
 dispatch::OperatorSlot* Runtime::find(std::string_view name) const noexcept {
   return core_->engine().find(name);
@@ -91,44 +84,9 @@ Result<Registration> Runtime::implement(const Implementation& implementation) {
   return core_->implement(implementation);
 }
 
-Status Runtime::set_policy(const Policy& policy) { return core_->sources().set_code(policy); }
-Policy Runtime::policy() const { return core_->sources().code(); }
 Status Runtime::use_openmp() { return core_->use_openmp(); }
-Status Runtime::reset_policy() { return core_->sources().set_code({}); }
-
-Status Runtime::load_policy(std::string_view text, std::string_view name) {
-  return core_->files().load({{std::string(name), std::string(text)}}, std::string(name),
-                             "load_policy");
-}
-Result<PolicyCheck> Runtime::check_policy(std::string_view text, std::string_view name,
-                                          const PolicyCheckOptions& options) const {
-  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  return policy::check_policy(text, name, options, *core_->sources().set(),
-                              core_->registry().snapshot(), now);
-}
-Status Runtime::rollback() { return core_->sources().rollback(); }
-PolicyState Runtime::policy_state() const { return core_->sources().state(); }
-void Runtime::add_validator(PolicyValidator validator) {
-  core_->sources().add_validator(std::move(validator));
-}
-void Runtime::on_policy(PolicyListener listener) {
-  core_->sources().on_change(std::move(listener));
-}
 void Runtime::tick_ns(int64_t now) {
   core_->tick(static_cast<uint64_t>(std::max<int64_t>(now, 0)));
-}
-Result<std::vector<ChoiceChange>> Runtime::compare_policies(std::string_view from,
-                                                            std::string_view from_name,
-                                                            std::string_view to,
-                                                            std::string_view to_name) const {
-  const auto set_of = [&](std::string_view text, std::string_view name) {
-    return core_->files().set_with({{std::string(name), std::string(text)}}, std::string(name));
-  };
-  const auto before = set_of(from, from_name);
-  if (!before) return before.error();
-  const auto after = set_of(to, to_name);
-  if (!after) return after.error();
-  return policy::compare(*before, *after, *core_->registry().snapshot());
 }
 Status Runtime::set_selector(const Selector& selector) {
   return core_->set_selector(std::make_shared<const Selector>(selector));
@@ -145,16 +103,6 @@ Status Runtime::set_selector(
 }
 Status Runtime::reset_selector() { return core_->set_selector(nullptr); }
 
-Lockfile Runtime::lock() const { return core_->lock(); }
-Result<Lockfile> Runtime::freeze() { return core_->freeze(); }
-Status Runtime::freeze(const Lockfile& lock, std::string_view name) {
-  return core_->freeze(lock, name);
-}
-Status Runtime::check_lock(const Lockfile& lock, std::string_view name) const {
-  return core_->check_lock(lock, name);
-}
-bool Runtime::frozen() const noexcept { return core_->frozen(); }
-
 void Runtime::end_thread() {
   core_->shadow().stop();
   core_->maintenance().stop();
@@ -163,33 +111,6 @@ void Runtime::end_thread() {
 Tag Runtime::tag(std::string_view word) { return {core_->tag(word)}; }
 uint64_t Runtime::generation() const noexcept { return core_->engine().generation(); }
 bool Runtime::disabled() const noexcept { return core_->environment().disable; }
-
-Status Runtime::enable_backend(std::string_view name, bool on) {
-  const auto backend = find_backend(*core_, name);
-  if (!backend) return backend.error();
-  if (core_->frozen()) return registry::frozen("enable_backend");
-  (*backend)->set_enabled(on);
-  core_->engine().backend_changed(**backend);
-  return {};
-}
-
-Result<DeviceAccess> Runtime::device_access(std::string_view name) const {
-  const auto backend = find_backend(*core_, name);
-  if (!backend) return backend.error();
-  const registry::Backend& found = **backend;
-  if (found.device() == nullptr) {
-    return Status(Code::not_found, "device.none",
-                  "backend " + found.name() + " uses host memory and has no device functions");
-  }
-  const bool forked = found.lost_by_fork();
-  if (forked || !found.available()) {
-    return Status(Code::unsupported, "device.unavailable",
-                  "backend " + found.name() + ": " +
-                      (forked ? "lost by a fork" : found.unavailable_reason()));
-  }
-  found.mark_used();
-  return DeviceAccess(*backend);
-}
 
 std::vector<OperatorInfo> Runtime::list() const {
   core_->plugins().warm_up();
@@ -212,9 +133,6 @@ std::vector<OperatorInfo> Runtime::list() const {
   return all;
 }
 
-std::vector<PluginInfo> Runtime::plugins() const { return core_->plugins().report(); }
-void Runtime::warm_up() { core_->plugins().warm_up(); }
-
 std::vector<CallStats> Runtime::stats() const {
   std::vector<CallStats> all;
   for (const dispatch::ImplementationStats& s : core_->engine().stats()) {
@@ -235,39 +153,107 @@ std::vector<SettingInfo> Runtime::settings() const {
   return all;
 }
 
-Quarantine Runtime::quarantine() const {
-  return core_->quarantine().list(*core_->registry().snapshot());
+Status PolicyControl::set(const Policy& policy) { return core_->sources().set_code(policy); }
+Policy PolicyControl::get() const { return core_->sources().code(); }
+Status PolicyControl::reset() { return core_->sources().set_code({}); }
+Status PolicyControl::load(std::string_view text, std::string_view name) {
+  return core_->files().load({{std::string(name), std::string(text)}}, std::string(name),
+                             "load_policy");
+}
+Status PolicyControl::rollback() { return core_->sources().rollback(); }
+PolicyState PolicyControl::state() const { return core_->sources().state(); }
+void PolicyControl::add_validator(PolicyValidator validator) {
+  core_->sources().add_validator(std::move(validator));
+}
+void PolicyControl::on_change(PolicyListener listener) {
+  core_->sources().on_change(std::move(listener));
+}
+Result<PolicyCheck> PolicyControl::check(std::string_view text, std::string_view name,
+                                         const PolicyCheckOptions& options) const {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  return policy::check_policy(text, name, options, *core_->sources().set(),
+                              core_->registry().snapshot(), now);
+}
+Result<std::vector<ChoiceChange>> PolicyControl::compare(std::string_view from,
+                                                         std::string_view from_name,
+                                                         std::string_view to,
+                                                         std::string_view to_name) const {
+  const auto set_of = [&](std::string_view text, std::string_view name) {
+    return core_->files().set_with({{std::string(name), std::string(text)}}, std::string(name));
+  };
+  const auto before = set_of(from, from_name);
+  if (!before) return before.error();
+  const auto after = set_of(to, to_name);
+  if (!after) return after.error();
+  return policy::compare(*before, *after, *core_->registry().snapshot());
 }
 
-Result<size_t> Runtime::clear_quarantine(std::string_view implementation) {
+Lockfile LockfileControl::current() const { return core_->lock(); }
+Result<Lockfile> LockfileControl::freeze() { return core_->freeze(); }
+Status LockfileControl::freeze(const Lockfile& lock, std::string_view name) {
+  return core_->freeze(lock, name);
+}
+Status LockfileControl::check(const Lockfile& lock, std::string_view name) const {
+  return core_->check_lock(lock, name);
+}
+bool LockfileControl::frozen() const noexcept { return core_->frozen(); }
+
+std::vector<PluginInfo> PluginControl::list() const { return core_->plugins().report(); }
+void PluginControl::warm_up() { core_->plugins().warm_up(); }
+Status PluginControl::enable_backend(std::string_view name, bool on) {
+  const auto backend = find_backend(*core_, name);
+  if (!backend) return backend.error();
+  if (core_->frozen()) return registry::frozen("enable_backend");
+  (*backend)->set_enabled(on);
+  core_->engine().backend_changed(**backend);
+  return {};
+}
+Result<DeviceAccess> PluginControl::device_access(std::string_view name) const {
+  const auto backend = find_backend(*core_, name);
+  if (!backend) return backend.error();
+  const registry::Backend& found = **backend;
+  if (found.device() == nullptr) {
+    return Status(Code::not_found, "device.none",
+                  "backend " + found.name() + " uses host memory and has no device functions");
+  }
+  const bool forked = found.lost_by_fork();
+  if (forked || !found.available()) {
+    return Status(Code::unsupported, "device.unavailable",
+                  "backend " + found.name() + ": " +
+                      (forked ? "lost by a fork" : found.unavailable_reason()));
+  }
+  found.mark_used();
+  return DeviceAccess(*backend);
+}
+
+HealthReport HealthControl::report() const {
+  HealthReport report = core_->health().report();
+  report.shadow = core_->shadow().report();
+  return report;
+}
+void HealthControl::on_breaker(BreakerListener listener) {
+  core_->health().on_breaker(std::move(listener));
+}
+Status HealthControl::force_breaker(std::string_view implementation, BreakerForce what) {
+  return core_->health().force(implementation, what);
+}
+std::vector<DeviceError> HealthControl::device_errors() const {
+  return core_->health().view().devices().marks();
+}
+std::vector<Device> HealthControl::lost_devices() const {
+  return core_->health().view().devices().fatal_devices();
+}
+Quarantine HealthControl::quarantine() const {
+  return core_->quarantine().list(*core_->registry().snapshot());
+}
+Result<size_t> HealthControl::clear_quarantine(std::string_view implementation) {
   const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
   auto cleared = core_->quarantine().clear(implementation, *snapshot);
   if (!cleared || *cleared == 0) return cleared;
   for (const auto& [name, backend] : snapshot->backends) core_->engine().backend_changed(*backend);
   return cleared;
 }
-
-CrashJournalState Runtime::crash_journal() const { return core_->quarantine().state(); }
-
-RecordState Runtime::recordings() const { return core_->recorder().state(); }
-
-HealthReport Runtime::health() const {
-  HealthReport report = core_->health().report();
-  report.shadow = core_->shadow().report();
-  return report;
-}
-void Runtime::on_breaker(BreakerListener listener) {
-  core_->health().on_breaker(std::move(listener));
-}
-Status Runtime::force_breaker(std::string_view implementation, BreakerForce what) {
-  return core_->health().force(implementation, what);
-}
-std::vector<DeviceError> Runtime::device_errors() const {
-  return core_->health().view().devices().marks();
-}
-std::vector<Device> Runtime::lost_devices() const {
-  return core_->health().view().devices().fatal_devices();
-}
+CrashJournalState HealthControl::crash_journal() const { return core_->quarantine().state(); }
 
 namespace {
 

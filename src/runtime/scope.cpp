@@ -106,21 +106,23 @@ uint32_t current_scope_number() noexcept {
   return static_cast<uint32_t>(dispatch::thread_block->context >> 32);
 }
 
-PolicyScope::PolicyScope(Runtime& runtime, const Policy& policy) {
-  const runtime::Core* core = &runtime.core();
-  policy::ScopeRef around = innermost_active(core);
+PolicyScope::PolicyScope(Runtime& runtime, const Policy& policy)
+    : PolicyScope(runtime.core(), policy) {}
+
+PolicyScope::PolicyScope(runtime::Core& core, const Policy& policy) {
+  policy::ScopeRef around = innermost_active(&core);
   if (!around && entered.scope != nullptr && entered.scope->held_ != nullptr &&
-      entered.scope->held_->core == core) {
+      entered.scope->held_->core == &core) {
     around = entered.scope->held_->scope;
   }
-  auto nested = nest_checked(runtime.core(), around, policy);
+  auto nested = nest_checked(core, around, policy);
   if (!nested) {
     status_ = nested.error();
     return;
   }
   dispatch::ThreadBlock& block = dispatch::own_thread_block();
   state_ = std::make_unique<State>(State{block.context});
-  active.push_back({core, *nested});
+  active.push_back({&core, *nested});
   ++entered.active;
   set_scope_bits(block, uint64_t{nested->serial()} << 32);
 }

@@ -55,7 +55,7 @@ class ChaosWorld {
     held_.push_back(add("chaos/wild.one", Kind::default_, wild_, twice_plus_one));
     held_.push_back(add("chaos/plain.one", Kind::reference, plain_, twice_plus_one));
     load_plugin();
-    stage_.runtime.on_breaker([this](const BreakerEvent& event) {
+    stage_.runtime.health().on_breaker([this](const BreakerEvent& event) {
       if (event.to == BreakerState::open) openings_.fetch_add(1);
       wrong_results_.add(event);
     });
@@ -170,7 +170,7 @@ class ChaosWorld {
         "opmux: 1\nbreaker: {open_for: 200ms, open_at_most: 1s, consecutive_failures: ";
     text += std::to_string(2 + word % 5) + "}\n";
     if (word % 3 == 0) text += "defaults: {prefer: [vendor]}\n";
-    EXPECT_TRUE(stage_.runtime.load_policy(text, "chaos.yaml").ok());
+    EXPECT_TRUE(stage_.runtime.policy().load(text, "chaos.yaml").ok());
   }
   /// Each load has another id, because breakers of an earlier load report changes after it was
   /// withdrawn: results are compared on another thread.
@@ -191,7 +191,7 @@ class ChaosWorld {
     // Forcing a breaker closed restarts its count of openings, and it may open again before its
     // event arrives.
     wrong_results_.forget("chaos/wild.one");
-    EXPECT_TRUE(stage_.runtime.force_breaker("chaos/wild.one", what).ok());
+    EXPECT_TRUE(stage_.runtime.health().force_breaker("chaos/wild.one", what).ok());
   }
   void fork_and_call() {
     if (under_thread_sanitizer()) return;
@@ -208,7 +208,7 @@ class ChaosWorld {
 
   FaultSchedule wild_, tame_, plain_{0};
   // Declared before the stage, whose threads report breaker events until the end.
-  WrongResults wrong_results_{[this] { return stage_.runtime.health().breakers; }};
+  WrongResults wrong_results_{[this] { return stage_.runtime.health().report().breakers; }};
   Stage stage_{compared()};
   Operator op_ = stage_.runtime.op("rms_norm").value();
   std::vector<Registration> held_;

@@ -44,9 +44,9 @@ TEST_F(ConformanceOfDevices, an_error_after_the_call_is_its_outcome) {
   ASSERT_FALSE(report.passed());
   EXPECT_EQ(report.findings[0].kind, "outcome");
   EXPECT_THAT(report.findings[0].detail, HasSubstr("synchronizing a stream returned failed"));
-  ASSERT_EQ(runtime_.device_errors().size(), 1u);
-  EXPECT_EQ(runtime_.device_errors()[0].code, 719);
-  EXPECT_THAT(runtime_.device_errors()[0].suspects,
+  ASSERT_EQ(runtime_.health().device_errors().size(), 1u);
+  EXPECT_EQ(runtime_.health().device_errors()[0].code, 719);
+  EXPECT_THAT(runtime_.health().device_errors()[0].suspects,
               ElementsAre("silu_and_mul/distant.fails_later"));
 }
 

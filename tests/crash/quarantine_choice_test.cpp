@@ -82,7 +82,7 @@ TEST_F(QuarantineChoice, a_quarantined_implementation_is_refused_until_it_is_cle
       refused.reason,
       "a process ended inside it by SIGSEGV (2023-11-14); quarantined until 2023-11-21 or until "
       "'opmux quarantine clear op/fast.kernel'");
-  const Result<size_t> cleared = runtime->clear_quarantine("op/fast.kernel");
+  const Result<size_t> cleared = runtime->health().clear_quarantine("op/fast.kernel");
   ASSERT_TRUE(cleared) << cleared.error().message();
   EXPECT_EQ(*cleared, 2u) << "its entry and its suspicion";
   EXPECT_TRUE(fast_is_used());
@@ -95,8 +95,8 @@ TEST_F(QuarantineChoice, entries_of_another_build_and_expired_ones_do_not_apply)
   enter("op/fast.kernel", "0123abcd");
   start();
   EXPECT_TRUE(fast_is_used());
-  ASSERT_EQ(runtime->quarantine().entries.size(), 1u);
-  EXPECT_FALSE(runtime->quarantine().entries[0].here);
+  ASSERT_EQ(runtime->health().quarantine().entries.size(), 1u);
+  EXPECT_FALSE(runtime->health().quarantine().entries[0].here);
   runtime.reset();
   enter("op/fast.kernel", "-", kToday - crash::kQuarantineSeconds - 1);
   start();
@@ -112,17 +112,17 @@ TEST_F(QuarantineChoice, a_reference_is_never_quarantined) {
 TEST_F(QuarantineChoice, the_list_shows_entries_and_suspicions) {
   enter("op/fast.kernel", "-");
   start();
-  const Quarantine all = runtime->quarantine();
+  const Quarantine all = runtime->health().quarantine();
   ASSERT_EQ(all.entries.size(), 1u);
   EXPECT_TRUE(all.entries[0].here);
   EXPECT_EQ(all.entries[0].how, "SIGSEGV");
   ASSERT_EQ(all.suspected.size(), 1u);
   EXPECT_EQ(all.suspected[0].process, 77u);
   EXPECT_EQ(to_json(all).find("{\"quarantined\":[{\"implementation\":\"op/fast.kernel\""), 0u);
-  EXPECT_EQ(*runtime->clear_quarantine(), 3u);
-  EXPECT_TRUE(runtime->quarantine().entries.empty());
-  EXPECT_TRUE(runtime->quarantine().suspected.empty());
-  EXPECT_EQ(*runtime->clear_quarantine("op/fast.kernel"), 0u);
+  EXPECT_EQ(*runtime->health().clear_quarantine(), 3u);
+  EXPECT_TRUE(runtime->health().quarantine().entries.empty());
+  EXPECT_TRUE(runtime->health().quarantine().suspected.empty());
+  EXPECT_EQ(*runtime->health().clear_quarantine("op/fast.kernel"), 0u);
 }
 
 TEST_F(QuarantineChoice, a_damaged_store_is_counted_and_quarantines_nothing) {
@@ -130,7 +130,7 @@ TEST_F(QuarantineChoice, a_damaged_store_is_counted_and_quarantines_nothing) {
   write_file(store().path(), "opmux quarantine 1\nquarantined 1 2 SIGSEGV - op/fast.kernel 00\n");
   start();
   EXPECT_TRUE(fast_is_used());
-  EXPECT_EQ(runtime->crash_journal().damaged, 1u);
+  EXPECT_EQ(runtime->health().crash_journal().damaged, 1u);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST(CrashJournalOfTheEnvironment, is_used_unless_the_program_configures_one) {
                           .backends = false,
                           .state = {folder.path(), own}};
     const Runtime runtime = Runtime::create(options).value();
-    const CrashJournalState state = runtime.crash_journal();
+    const CrashJournalState state = runtime.health().crash_journal();
     return std::pair(state.on, state.handler);
   };
   EXPECT_EQ(handler_of("with_handler", CrashJournal::off), std::pair(true, true));
@@ -95,8 +95,8 @@ TEST(CrashJournalTrouble, a_previous_handler_that_reraises_does_not_hide_the_fau
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
   Troubled next(folder.path());
-  ASSERT_EQ(next.runtime().quarantine().entries.size(), 1u);
-  EXPECT_EQ(next.runtime().quarantine().entries[0].implementation, "softmax/falls.one");
+  ASSERT_EQ(next.runtime().health().quarantine().entries.size(), 1u);
+  EXPECT_EQ(next.runtime().health().quarantine().entries[0].implementation, "softmax/falls.one");
 }
 
 TEST(CrashJournalTrouble, an_uncreatable_folder_is_logged_once_and_calls_continue) {
@@ -104,8 +104,8 @@ TEST(CrashJournalTrouble, an_uncreatable_folder_is_logged_once_and_calls_continu
   write_file(folder.at("file"), "no folder");
   Troubled troubled(folder.at("file"));
   EXPECT_TRUE(troubled.serves());
-  EXPECT_FALSE(troubled.runtime().crash_journal().on);
-  EXPECT_FALSE(troubled.runtime().crash_journal().problem.empty());
+  EXPECT_FALSE(troubled.runtime().health().crash_journal().on);
+  EXPECT_FALSE(troubled.runtime().health().crash_journal().problem.empty());
   EXPECT_EQ(troubled.told("journal.off"), 1);
 }
 
@@ -128,7 +128,7 @@ TEST(CrashJournalTrouble, a_read_only_folder_is_logged_once_and_calls_continue) 
     Troubled troubled(folder.path());
     EXPECT_TRUE(troubled.serves());
     EXPECT_EQ(troubled.told("journal.off"), 1);
-    EXPECT_FALSE(troubled.runtime().crash_journal().on);
+    EXPECT_FALSE(troubled.runtime().health().crash_journal().on);
   }
   ::chmod(folder.at("run").c_str(), 0700);
 }
@@ -141,7 +141,7 @@ TEST(CrashJournalTrouble, a_full_disk_is_logged_once_and_calls_continue) {
     ::setrlimit(RLIMIT_FSIZE, &limit);
     Troubled troubled(folder.path());
     return troubled.serves() && troubled.told("journal.off") == 1 &&
-           !troubled.runtime().crash_journal().on;
+           !troubled.runtime().health().crash_journal().on;
   }));
 }
 
@@ -152,7 +152,7 @@ TEST(CrashJournalTrouble, a_full_name_table_is_counted_and_logged_once) {
     const rlimit limit{crash::kJournalMapped + 100, crash::kJournalMapped + 100};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     Troubled troubled(folder.path());
-    const CrashJournalState state = troubled.runtime().crash_journal();
+    const CrashJournalState state = troubled.runtime().health().crash_journal();
     return troubled.serves() && state.on && state.unnoted > 0 &&
            troubled.told("journal.names") == 1;
   }));
@@ -169,7 +169,7 @@ TEST(CrashJournalTrouble, journals_of_an_older_version_and_damaged_ones_are_coun
   write_file(folder.at("run/journal-2"), "OPMUX");
   Troubled troubled(folder.path());
   EXPECT_TRUE(troubled.serves());
-  const CrashJournalState state = troubled.runtime().crash_journal();
+  const CrashJournalState state = troubled.runtime().health().crash_journal();
   EXPECT_TRUE(state.on);
   EXPECT_EQ(state.other_version, 1u);
   EXPECT_EQ(state.damaged, 1u);
@@ -184,12 +184,12 @@ TEST(CrashJournalTrouble, a_clock_jump_of_a_year_does_not_affect_calls) {
     EXPECT_TRUE(first.serves());
     first.now += jump;
     EXPECT_TRUE(first.serves());
-    EXPECT_TRUE(first.runtime().load_policy("opmux: 1\n").ok());
+    EXPECT_TRUE(first.runtime().policy().load("opmux: 1\n").ok());
     EXPECT_TRUE(first.serves());
     Troubled second(folder.path(), CrashJournal::with_handler, kTroubledNow + jump);
     EXPECT_TRUE(second.serves());
-    EXPECT_TRUE(second.runtime().crash_journal().on);
-    EXPECT_EQ(second.runtime().quarantine().entries.size(), 0u)
+    EXPECT_TRUE(second.runtime().health().crash_journal().on);
+    EXPECT_EQ(second.runtime().health().quarantine().entries.size(), 0u)
         << "the first process is still running";
     for (const Troubled* one : {&first, &second})
       EXPECT_EQ(one->told("journal.off") + one->told("journal.damaged"), 0);
@@ -201,7 +201,7 @@ TEST(CrashJournalTrouble, a_journal_truncated_while_in_use_does_no_harm) {
   EXPECT_TRUE(true_in_forked_child([&] {
     Troubled troubled(folder.path());
     if (!troubled.serves()) return false;
-    const std::string path = troubled.runtime().crash_journal().path;
+    const std::string path = troubled.runtime().health().crash_journal().path;
     if (path.empty() || ::truncate(path.c_str(), 0) != 0) return false;
     return troubled.serves() && troubled.serves();
   }));
@@ -211,17 +211,17 @@ TEST(CrashJournalTrouble, a_forked_child_has_a_separate_journal) {
   const TemporaryFolder folder;
   Troubled troubled(folder.path(), CrashJournal::on);
   ASSERT_TRUE(troubled.serves());
-  const std::string parents = troubled.runtime().crash_journal().path;
+  const std::string parents = troubled.runtime().health().crash_journal().path;
   EXPECT_TRUE(true_in_forked_child([&] {
-    if (!troubled.runtime().crash_journal().path.empty()) return false;
+    if (!troubled.runtime().health().crash_journal().path.empty()) return false;
     float x[8] = {}, y[8] = {};
     // A new shape takes the slow path.
     const TensorView in(x, f32, {2, 2, 2}), out(y, f32, {2, 2, 2});
     const bool called = troubled.runtime().call("softmax", out, in).ok();
-    const std::string own = troubled.runtime().crash_journal().path;
+    const std::string own = troubled.runtime().health().crash_journal().path;
     return called && !own.empty() && own != parents && ::access(own.c_str(), F_OK) == 0;
   }));
-  EXPECT_EQ(troubled.runtime().crash_journal().path, parents);
+  EXPECT_EQ(troubled.runtime().health().crash_journal().path, parents);
   EXPECT_EQ(::access(parents.c_str(), F_OK), 0);
 }
 
@@ -232,7 +232,7 @@ TEST(CrashJournalTrouble, the_journal_is_removed_with_the_last_runtime_that_uses
     Troubled first(folder.path(), CrashJournal::on);
     {
       Troubled second(folder.path());
-      path = second.runtime().crash_journal().path;
+      path = second.runtime().health().crash_journal().path;
     }
     EXPECT_EQ(::access(path.c_str(), F_OK), 0);
   }
@@ -258,7 +258,7 @@ TEST(CrashJournalTrouble, is_off_by_default) {
   const TemporaryFolder folder;
   Troubled troubled(folder.path(), CrashJournal::off);
   EXPECT_TRUE(troubled.serves());
-  EXPECT_FALSE(troubled.runtime().crash_journal().on);
+  EXPECT_FALSE(troubled.runtime().health().crash_journal().on);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 

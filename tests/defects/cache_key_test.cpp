@@ -113,10 +113,10 @@ TEST(Defects, the_cache_key_omits_a_dimension_that_a_verifier_or_a_rule_used) {
              },
              .verify_reads = {{{OPMUX_FACT_DIM, "H"}}}});
   stage.add({.id = "norm/plain.one", .kind = Kind::reference});
-  ASSERT_TRUE(stage.runtime
-                  .set_policy({.rules = {{.op = "norm",
-                                          .when = Condition::rows(Compare::greater, 4),
-                                          .deny = {"impl:norm/choosy.one"}}}})
+  ASSERT_TRUE(stage.runtime.policy()
+                  .set({.rules = {{.op = "norm",
+                                   .when = Condition::rows(Compare::greater, 4),
+                                   .deny = {"impl:norm/choosy.one"}}}})
                   .ok());
   for (int i = 0; i < 2; ++i) {
     for (const int64_t h : {8, 16, 24, 32, 24, 8}) {

@@ -13,13 +13,13 @@ struct Ruled : Stage {
     Policy policy;
     policy.rules.push_back(
         {.op = "copy", .when = Condition::parse(condition).value(), .prefer = {"vendor:acme"}});
-    EXPECT_TRUE(runtime.set_policy(policy).ok()) << condition;
+    EXPECT_TRUE(runtime.policy().set(policy).ok()) << condition;
     const Rows rows;
     return ran_by([&] { (void)op(rows.y, rows.x); });
   }
   Status check(const std::string& condition) {
-    return runtime
-        .check_policy(
+    return runtime.policy()
+        .check(
             "opmux: 1\nrules: [{op: copy, when: '" + condition + "', prefer: [\"vendor:acme\"]}]\n",
             "p.yaml")
         .error();

@@ -69,7 +69,7 @@ TEST(Defects, a_switch_exists_that_nothing_reads) {
   EXPECT_EQ(Copy(Variables{{"OPMUX_DISABLE", "1"}}).run(), "copy/plain.one");
   const auto recording = Runtime::create(bare({{"OPMUX_RECORD", "/records"}}));
   ASSERT_TRUE(recording);
-  EXPECT_EQ(recording->recordings().folder, "/records");
+  EXPECT_EQ(recording->replay().recordings().folder, "/records");
   // A variable that names a missing file prevents the start.
   for (const auto& [name, value] : Variables{{"OPMUX_CONFIG", "/nowhere/opmux.yaml"},
                                              {"OPMUX_LOCKFILE", "/nowhere/opmux.lock"},
@@ -122,7 +122,7 @@ TEST(Defects, an_import_error_of_one_backend_removes_all) {
   Runtime runtime = Runtime::create(std::move(options)).value();
   fs::remove_all(folder);
   size_t loaded = 0, refused = 0;
-  for (const PluginInfo& plugin : runtime.plugins()) ++(plugin.loaded ? loaded : refused);
+  for (const PluginInfo& plugin : runtime.plugins().list()) ++(plugin.loaded ? loaded : refused);
   EXPECT_EQ(loaded, 2u) << "the reference and the valid plugin";
   EXPECT_EQ(refused, 1u);
   const Rows rows;

@@ -71,7 +71,7 @@ TEST(Defects, fallback_ignores_deny_rules) {
   stage.add({.id = "copy/middle.one", .kind = Kind::vendor, .vendor = "acme"});
   stage.add({.id = "copy/plain.one", .kind = Kind::reference});
   const Rows rows;
-  ASSERT_TRUE(stage.runtime.set_policy({.deny = {"vendor:acme"}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.deny = {"vendor:acme"}}).ok());
   const auto run = [&] { return ran_by([&] { (void)op(rows.y, rows.x); }); };
   EXPECT_EQ(run(), "copy/fast.one");
   fast.body = [](CallFrame&) { return Outcome::failed; };
@@ -83,9 +83,9 @@ TEST(Defects, fallback_ignores_deny_rules) {
     EXPECT_EQ(report.implementation, "copy/fast.one");
     EXPECT_EQ(run(), "copy/fast.one");
   }
-  ASSERT_TRUE(
-      stage.runtime.set_policy({.rules = {{.op = "copy", .require = {"impl:copy/fast.one"}}}})
-          .ok());
+  ASSERT_TRUE(stage.runtime.policy()
+                  .set({.rules = {{.op = "copy", .require = {"impl:copy/fast.one"}}}})
+                  .ok());
   EXPECT_EQ(run(), "copy/fast.one");
   EXPECT_EQ(stage.kernel("copy/middle.one").runs, 0u);
 }
@@ -138,7 +138,7 @@ TEST(Defects, a_kernel_that_returns_nothing_counts_as_failed) {
     EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); }), "copy/plain.one");
     failures += 2;
     EXPECT_EQ(stage.stats("copy/silent.one").failed, failures) << odd;
-    EXPECT_TRUE(stage.runtime.force_breaker("copy/silent.one", BreakerForce::close).ok());
+    EXPECT_TRUE(stage.runtime.health().force_breaker("copy/silent.one", BreakerForce::close).ok());
   }
   number = 0;
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); }), "");

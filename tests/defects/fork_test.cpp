@@ -34,7 +34,7 @@ TEST(Defects, a_fork_while_another_thread_holds_a_lock_deadlocks_the_child) {
   const Operator op = stage.define(kCopy);
   stage.add({.id = "copy/fast.one", .kind = Kind::default_});
   stage.add({.id = "copy/plain.one", .kind = Kind::reference});
-  ASSERT_TRUE(stage.runtime.set_policy({.deny = {"copy/extra.*"}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.deny = {"copy/extra.*"}}).ok());
   const Busy busy([&](int i) {
     const Rows rows;
     (void)op(rows.y, rows.x);
@@ -45,7 +45,7 @@ TEST(Defects, a_fork_while_another_thread_holds_a_lock_deadlocks_the_child) {
     (void)stage.runtime.tag("tag" + std::to_string(i % 100));
     (void)stage.runtime.stats();
     const PolicyScope scope(stage.runtime, {.prefer = {i % 2 != 0 ? "reference" : "vendor"}});
-    (void)stage.runtime.plugins();
+    (void)stage.runtime.plugins().list();
   });
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(true_in_forked_child([&] {

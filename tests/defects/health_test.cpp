@@ -33,7 +33,7 @@ TEST(Defects, calls_with_bad_arguments_open_all_breakers_permanently) {
     // machine.
     const Rows others(2, 7);
     EXPECT_EQ(ran_by([&] { EXPECT_TRUE(ward.op(others.y, others.x).ok()); }), "copy/fast.one");
-    EXPECT_TRUE(ward.runtime.health().breakers.empty());
+    EXPECT_TRUE(ward.runtime.health().report().breakers.empty());
   }
 }
 
@@ -43,7 +43,7 @@ TEST(Defects, a_call_that_the_schema_refuses_counts_against_an_implementation) {
   for (int i = 0; i < 50; ++i)
     EXPECT_EQ(ward.op(ward.rows.y, narrow.x).code(), Code::invalid_argument);
   EXPECT_EQ(ward.run(), "copy/fast.one");
-  EXPECT_TRUE(ward.runtime.health().breakers.empty());
+  EXPECT_TRUE(ward.runtime.health().report().breakers.empty());
 }
 
 TEST(Defects, a_failure_of_one_shape_disables_an_implementation_permanently) {
@@ -121,7 +121,7 @@ TEST(Defects, an_in_place_operator_runs_twice_when_a_breaker_opens) {
 
 TEST(Defects, an_open_breaker_ignores_deny_rules) {
   Ward ward;
-  ASSERT_TRUE(ward.runtime.set_policy({.deny = {"vendor"}}).ok());
+  ASSERT_TRUE(ward.runtime.policy().set({.deny = {"vendor"}}).ok());
   ward.kernel("copy/fast.one").body = [](CallFrame&) { return Outcome::failed; };
   for (int i = 0; i < 20; ++i) (void)ward.run();
   EXPECT_EQ(ward.run(), "copy/plain.one");
@@ -133,7 +133,7 @@ TEST(Defects, a_failed_attempt_counts_twice_against_health) {
   ward.kernel("copy/fast.one").body = [](CallFrame&) { return Outcome::failed; };
   for (uint32_t i = 1; i < 5; ++i) {
     EXPECT_EQ(ward.run(), "copy/fast.one copy/middle.one");
-    EXPECT_EQ(ward.runtime.health().breakers.at(0).failures_in_a_row, i);
+    EXPECT_EQ(ward.runtime.health().report().breakers.at(0).failures_in_a_row, i);
   }
 }
 

@@ -21,7 +21,7 @@ Runtime runtime_with(const std::string& first, const std::string& second = "") {
 }
 
 PluginInfo info_of(const Runtime& runtime, const std::string& file) {
-  for (const PluginInfo& plugin : runtime.plugins()) {
+  for (const PluginInfo& plugin : runtime.plugins().list()) {
     if (fs::path(plugin.path).filename() == file + ".so") return plugin;
   }
   return {};

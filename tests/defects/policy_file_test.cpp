@@ -56,11 +56,11 @@ TEST(Defects, a_racing_policy_change_leaves_the_old_choice_cached_under_the_new_
   });
   for (int i = 0; i < 200; ++i) {
     const std::string provider = i % 2 == 0 ? "b" : "c";
-    ASSERT_TRUE(stage.runtime.load_policy(text_for(provider)).ok());
+    ASSERT_TRUE(stage.runtime.policy().load(text_for(provider)).ok());
     CallReport report;
     ASSERT_TRUE(stage.copy.with(report)(stage.rows.y, stage.rows.x).ok());
     EXPECT_EQ(report.implementation, "copy/" + provider + ".x");
-    EXPECT_EQ(report.generation, stage.runtime.policy_state().generation);
+    EXPECT_EQ(report.generation, stage.runtime.policy().state().generation);
     EXPECT_EQ(stage.runs(), report.implementation);
   }
   stop.store(true);
@@ -87,7 +87,7 @@ TEST(Defects, rename_over_is_missed) {
 TEST(Defects, validation_errors_do_not_reach_the_error_callback) {
   Following following;
   std::vector<std::string> heard;
-  following.stage->runtime.on_policy(
+  following.stage->runtime.policy().on_change(
       [&](const PolicyChange& change) { heard.emplace_back(change.status.message()); });
   write_file(following.path, "opmux: 1\nrules:\n  - {op: cpoy, strict: true}\n");
   following.settle();
@@ -100,20 +100,20 @@ TEST(Defects, a_reload_leaves_stale_cached_decisions) {
   EXPECT_EQ(stage.runs(), "copy/a.x");
   EXPECT_EQ(stage.runs(), "copy/a.x");
   Plan plan = stage.copy.bind(stage.rows.y, stage.rows.x).value();
-  ASSERT_TRUE(stage.runtime.load_policy(text_for("b")).ok());
+  ASSERT_TRUE(stage.runtime.policy().load(text_for("b")).ok());
   EXPECT_EQ(stage.runs(), "copy/b.x");
   EXPECT_EQ(plan.state(), Plan::State::stale);
   ASSERT_TRUE(
-      stage.runtime.load_policy("opmux: 1\nrules:\n  - {op: copy, deny: [copy/a.x]}\n").ok());
+      stage.runtime.policy().load("opmux: 1\nrules:\n  - {op: copy, deny: [copy/a.x]}\n").ok());
   EXPECT_EQ(plan.state(), Plan::State::revoked);
   EXPECT_EQ(stage.runs(), "copy/b.x");
 }
 
 TEST(Defects, a_fallback_ignores_a_deny_rule_of_a_file) {
   Switched stage;
-  ASSERT_TRUE(
-      stage.runtime.load_policy("opmux: 1\nrules:\n  - {name: no-b, op: copy, deny: [copy/b.x]}\n")
-          .ok());
+  ASSERT_TRUE(stage.runtime.policy()
+                  .load("opmux: 1\nrules:\n  - {name: no-b, op: copy, deny: [copy/b.x]}\n")
+                  .ok());
   stage.kernel("copy/a.x").body = [](CallFrame&) { return Outcome::failed; };
   EXPECT_EQ(stage.runs(), "copy/a.x copy/c.x");
 }

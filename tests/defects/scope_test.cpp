@@ -85,9 +85,9 @@ TEST(Defects, a_racing_policy_change_leaves_the_old_implementation_cached) {
   for (int i = 0; i < 400; ++i) {
     sequence.fetch_add(1);
     const bool deny_fast = i % 2 == 0;
-    ASSERT_TRUE(
-        stage.runtime.set_policy(deny_fast ? Policy{.deny = {"impl:copy/fast.one"}} : Policy{})
-            .ok());
+    ASSERT_TRUE(stage.runtime.policy()
+                    .set(deny_fast ? Policy{.deny = {"impl:copy/fast.one"}} : Policy{})
+                    .ok());
     const uint64_t now = sequence.fetch_add(1) + 1;
     CallReport report;
     ASSERT_TRUE(stage.op.with(report)(rows.y, rows.x).ok());
@@ -106,14 +106,14 @@ TEST(Defects, a_registration_beside_a_policy_change_brings_the_old_policy_back) 
   TwoImplementations stage;
   const Rows rows;
   for (int i = 0; i < 200; ++i) {
-    ASSERT_TRUE(stage.runtime.reset_policy().ok());
+    ASSERT_TRUE(stage.runtime.policy().reset().ok());
     std::barrier start(2);
     std::thread registering([&] {
       start.arrive_and_wait();
       stage.add({.id = "copy/third.one", .kind = Kind::default_, .priority = 10});
     });
     start.arrive_and_wait();
-    ASSERT_TRUE(stage.runtime.set_policy({.deny = {"impl:copy/fast.one"}}).ok());
+    ASSERT_TRUE(stage.runtime.policy().set({.deny = {"impl:copy/fast.one"}}).ok());
     registering.join();
     ASSERT_EQ(ran_by([&] { ASSERT_TRUE(stage.op(rows.y, rows.x).ok()); }), "copy/plain.one");
     ASSERT_EQ(stage.op.explain(rows.y, rows.x).candidates.size(), 3u);

@@ -14,7 +14,7 @@ int main(int count, char** words) {
   options.plugins.sealed = std::string(words[3]) == "sealed";
   opmux::Runtime runtime = opmux::Runtime::create(options).value();
   size_t loaded = 0;
-  for (const opmux::PluginInfo& plugin : runtime.plugins()) loaded += plugin.loaded ? 1 : 0;
+  for (const opmux::PluginInfo& plugin : runtime.plugins().list()) loaded += plugin.loaded ? 1 : 0;
   std::cout << loaded << std::endl;
   std::cin.get();
 }

@@ -49,7 +49,7 @@ class LoadingTest : public testing::Test {
   }
   /// The only plugin found in the folder.
   static PluginInfo found(Runtime& runtime) {
-    const std::vector<PluginInfo> all = runtime.plugins();
+    const std::vector<PluginInfo> all = runtime.plugins().list();
     return all.size() == 2 ? all.back() : PluginInfo{};
   }
 
@@ -78,7 +78,7 @@ TEST_F(LoadingTest, a_plugin_is_loaded_when_a_decision_could_use_it) {
   EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
   EXPECT_EQ(runtime.generation(), before + 1) << "one plugin, one generation";
   EXPECT_FALSE(has_backend(runtime, "twin_hang_at_query")) << "no decision needed it";
-  runtime.warm_up();
+  runtime.plugins().warm_up();
   EXPECT_TRUE(has_backend(runtime, "twin_hang_at_query"));
 }
 
@@ -89,7 +89,7 @@ TEST_F(LoadingTest, a_denied_plugin_is_not_loaded_until_it_is_allowed) {
   Runtime runtime = Runtime::create(with).value();
   EXPECT_EQ(call_silu(runtime), "silu_and_mul/reference.scalar");
   EXPECT_FALSE(has_backend(runtime, "twin_nan"));
-  ASSERT_TRUE(runtime.reset_policy().ok());
+  ASSERT_TRUE(runtime.policy().reset().ok());
   EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
 }
 
@@ -98,7 +98,7 @@ TEST_F(LoadingTest, a_policy_may_require_a_deferred_plugin) {
   Runtime runtime = Runtime::create(options()).value();
   Policy policy;
   policy.rules.push_back({.op = "silu_and_mul", .require = {"impl:silu_and_mul/twin_nan.f32"}});
-  EXPECT_TRUE(runtime.set_policy(policy).ok());
+  EXPECT_TRUE(runtime.policy().set(policy).ok());
   EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
 }
 
@@ -152,7 +152,7 @@ TEST_F(LoadingTest, a_hostile_plugin_does_not_affect_other_plugins_or_this_proce
   put_hostile("environment_at_open");
   const probe::ProcessState before = probe::look();
   Runtime runtime = Runtime::create(options()).value();
-  const std::vector<PluginInfo> all = runtime.plugins();
+  const std::vector<PluginInfo> all = runtime.plugins().list();
   std::vector<std::string> codes;
   for (const PluginInfo& info : all) codes.push_back(info.code);
   EXPECT_THAT(codes, ElementsAre("", "probe.environment", "", "probe.crash"));

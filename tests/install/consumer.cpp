@@ -14,7 +14,7 @@ int main() {
   const opmux::Operator softmax = runtime.op("softmax").value();
   if (!softmax.with(report)(out, in).ok()) return 1;
   std::cout << report.implementation << (report.fell_back ? " fell back" : "") << "\n";
-  for (const opmux::PluginInfo& plugin : runtime.plugins()) {
+  for (const opmux::PluginInfo& plugin : runtime.plugins().list()) {
     std::cout << plugin.name << (plugin.loaded ? " loaded" : " refused: " + plugin.reason) << "\n";
   }
   return 0;

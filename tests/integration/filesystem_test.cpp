@@ -149,8 +149,8 @@ TEST_P(FilesystemTest, the_last_content_wins_and_no_partial_file_is_applied) {
   options.sources.look_at_files = looks;
   Ear ear;
   Runtime runtime = Runtime::create(options).value();
-  runtime.on_policy(
-      [&](const PolicyChange& change) { ear.hear(change, runtime.policy_state().rules); });
+  runtime.policy().on_change(
+      [&](const PolicyChange& change) { ear.hear(change, runtime.policy().state().rules); });
   const std::set<uint64_t> whole{40, 50, 60};
   for (const uint64_t rules : whole) {
     kSavings[which].save(folder, policy_of(static_cast<int>(rules)));

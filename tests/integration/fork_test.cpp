@@ -72,7 +72,7 @@ class Crowd {
   void publish(Stage& stage, int round) {
     const Policy policy{.prefer = {round % 2 == 0 ? "default" : "reference"},
                         .deny = {"copy/never.*"}};
-    if (!stage.runtime.set_policy(policy).ok()) mistakes_.fetch_add(1);
+    if (!stage.runtime.policy().set(policy).ok()) mistakes_.fetch_add(1);
     (void)stage.runtime.tag("round" + std::to_string(round % 64));
     (void)stage.runtime.stats();
   }
@@ -115,9 +115,9 @@ bool live_on(Stage& stage, const Operator& op, std::atomic<uint64_t>& first_call
     const PolicyScope scope(stage.runtime, {.prefer = {"default"}});
     if (called() != "copy/child.one") return false;  // The parent's deny rule applies here too.
   }
-  if (!stage.runtime.set_policy({.deny = {"default"}}).ok()) return false;
+  if (!stage.runtime.policy().set({.deny = {"default"}}).ok()) return false;
   if (called() != "copy/plain.one") return false;
-  if (!stage.runtime.reset_policy().ok()) return false;
+  if (!stage.runtime.policy().reset().ok()) return false;
   if (called() != "copy/never.one") return false;
   if (!stage.kernel("copy/never.one").registration.withdraw().ok()) return false;
   return called() == "copy/child.one" && stage.stats("copy/child.one").calls == 2;
@@ -128,7 +128,7 @@ TEST(Fork, children_of_a_calling_process_neither_hang_nor_lose_anything) {
   const Operator op = stage.define(kCopy);
   stage.add({.id = "copy/fast.one", .kind = Kind::default_});
   stage.add({.id = "copy/plain.one", .kind = Kind::reference});
-  ASSERT_TRUE(stage.runtime.set_policy({.deny = {"copy/never.*"}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.deny = {"copy/never.*"}}).ok());
   const Rows rows;
   ASSERT_TRUE(op(rows.y, rows.x).ok());
   const int forks = forks_wanted();

@@ -202,10 +202,10 @@ void load_texts(ReloadStage& stage, double seconds, int fewest, std::vector<InFo
   for (int number = 0; number < fewest || Clock::now() < start + length; ++number) {
     pace.next();
     if (number % 2 == 0) {
-      ASSERT_TRUE(stage.runtime.load_policy(NumberedText(number / 2).text, "good.yaml").ok());
-      history.push_back({stage.runtime.policy_state().generation, number / 2});
+      ASSERT_TRUE(stage.runtime.policy().load(NumberedText(number / 2).text, "good.yaml").ok());
+      history.push_back({stage.runtime.policy().state().generation, number / 2});
     } else {
-      const Status refused = stage.runtime.load_policy(broken_text(number / 2), "bad.yaml");
+      const Status refused = stage.runtime.policy().load(broken_text(number / 2), "bad.yaml");
       ASSERT_FALSE(refused.ok());
       EXPECT_TRUE(has_place(refused)) << refused.message();
     }
@@ -221,7 +221,7 @@ TEST(Reload, texts_at_two_hundred_a_second_lose_no_call) {
   history.reserve(100'000);
   double drift = 0;
   const Load load(stage, [&] { load_texts(stage, reload_seconds(), 20, history, drift); });
-  const PolicyState state = stage.runtime.policy_state();
+  const PolicyState state = stage.runtime.policy().state();
   EXPECT_EQ(state.loaded, history.size());
   if (figures_count()) {
     EXPECT_GE(static_cast<double>(state.loaded + state.refused), 100 * reload_seconds());
@@ -234,11 +234,11 @@ TEST(Reload, texts_at_two_hundred_a_second_lose_no_call) {
 struct Followed {
   explicit Followed(Runtime& runtime) {
     history.reserve(100'000);
-    runtime.add_validator([this](const Policy& next) {
+    runtime.policy().add_validator([this](const Policy& next) {
       number = next.rules.empty() ? -1 : std::stoi(next.rules[0].name.substr(5));
       return Status();
     });
-    runtime.on_policy([this](const PolicyChange& change) {
+    runtime.policy().on_change([this](const PolicyChange& change) {
       if (change.status.ok()) {
         history.push_back({change.generation, number});
       } else {
@@ -280,7 +280,7 @@ void meet_all_choices(ReloadStage& stage) {
   Pace pace(200);
   for (int number = 0; number < 2 * kOperators; ++number) {
     pace.next();
-    ASSERT_TRUE(stage.runtime.load_policy(NumberedText(number).text, "warm-up.yaml").ok());
+    ASSERT_TRUE(stage.runtime.policy().load(NumberedText(number).text, "warm-up.yaml").ok());
   }
 }
 

@@ -97,7 +97,7 @@ TEST_F(CountersLifetime, do_not_go_backwards_when_plans_are_reused_for_other_imp
     begun += kCalls;
     first = !first;
     const std::string kind = first ? "default" : "reference";
-    EXPECT_TRUE(stage.runtime.set_policy({.prefer = {kind}}).ok());
+    EXPECT_TRUE(stage.runtime.policy().set({.prefer = {kind}}).ok());
     for (uint64_t i = 0; i < kCalls; ++i) EXPECT_TRUE(op(rows.y, rows.x).ok());
     return kCalls;
   });

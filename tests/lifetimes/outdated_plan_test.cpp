@@ -27,7 +27,7 @@ struct OutdatedPlanLifetime : testing::Test {
     return options;
   }
   void set_breaker(const std::string& id, BreakerForce action) {
-    ASSERT_TRUE(stage.runtime.force_breaker(id, action).ok());
+    ASSERT_TRUE(stage.runtime.health().force_breaker(id, action).ok());
     // A second change within 100 ms is published later.
     now += std::chrono::seconds(1);
     stage.runtime.tick(now);
@@ -74,7 +74,7 @@ TEST_F(OutdatedPlanLifetime, the_next_run_evaluates_the_plan_on_its_thread) {
 
 TEST_F(OutdatedPlanLifetime, a_denied_plan_does_not_run_even_if_it_was_outdated_before) {
   set_breaker("copy/a.x", BreakerForce::isolate);
-  ASSERT_TRUE(stage.runtime.set_policy({.deny = {"impl:copy/a.x"}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.deny = {"impl:copy/a.x"}}).ok());
   EXPECT_EQ(copies[0](rows.y, rows.x).code(), Code::revoked);
   set_breaker("copy/a.x", BreakerForce::close);
   EXPECT_EQ(copies[0].state(), Plan::State::revoked) << "revoked is final";
@@ -104,7 +104,7 @@ TEST(OutdatedPlan, a_policy_that_is_published_while_a_plan_is_bound_applies_to_i
   KernelFunctions kernel;
   kernel.run = [](void*, const opmux_call*) -> int32_t { return OPMUX_OK; };
   kernel.plan = [](void*, const opmux_call*, void**) -> int32_t {
-    EXPECT_TRUE(runtime->set_policy({.deny = {"impl:copy/a.x"}}).ok());
+    EXPECT_TRUE(runtime->policy().set({.deny = {"impl:copy/a.x"}}).ok());
     return OPMUX_OK;
   };
   const Registration held =

@@ -66,10 +66,10 @@ struct PreparedStateLifetime : testing::Test {
   }
   void reload() {
     boost = !boost;
-    ASSERT_TRUE(stage.runtime
-                    .load_policy(boost ? "opmux: 1\nrules: [{op: copy, prefer: [default]}]\n"
-                                       : "opmux: 1\n")
-                    .ok());
+    ASSERT_TRUE(
+        stage.runtime.policy()
+            .load(boost ? "opmux: 1\nrules: [{op: copy, prefer: [default]}]\n" : "opmux: 1\n")
+            .ok());
   }
   Preparing preparing;
   Stage stage;

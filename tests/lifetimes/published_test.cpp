@@ -11,15 +11,16 @@ TEST(PublishedLifetime, a_listener_may_add_listeners_while_it_is_called) {
   Stage stage;
   int called = 0, added = 0;
   for (int i = 0; i < 3; ++i) {
-    stage.runtime.on_policy([&](const PolicyChange&) {
+    stage.runtime.policy().on_change([&](const PolicyChange&) {
       ++called;
-      for (int j = 0; j < 20; ++j) stage.runtime.on_policy([&](const PolicyChange&) { ++added; });
+      for (int j = 0; j < 20; ++j)
+        stage.runtime.policy().on_change([&](const PolicyChange&) { ++added; });
     });
   }
-  ASSERT_TRUE(stage.runtime.load_policy("opmux: 1\n").ok());
+  ASSERT_TRUE(stage.runtime.policy().load("opmux: 1\n").ok());
   EXPECT_EQ(called, 3);
   EXPECT_EQ(added, 0) << "a listener that is added hears of the next change";
-  ASSERT_TRUE(stage.runtime.load_policy("opmux: 1\nrules: []\n").ok());
+  ASSERT_TRUE(stage.runtime.policy().load("opmux: 1\nrules: []\n").ok());
   EXPECT_EQ(called, 6);
   EXPECT_EQ(added, 60);
 }
@@ -28,15 +29,15 @@ TEST(PublishedLifetime, a_validator_may_add_validators_while_it_is_called) {
   Stage stage;
   int called = 0;
   for (int i = 0; i < 3; ++i) {
-    stage.runtime.add_validator([&](const Policy&) -> Status {
+    stage.runtime.policy().add_validator([&](const Policy&) -> Status {
       ++called;
       for (int j = 0; j < 20; ++j) {
-        stage.runtime.add_validator([](const Policy&) { return Status(); });
+        stage.runtime.policy().add_validator([](const Policy&) { return Status(); });
       }
       return {};
     });
   }
-  ASSERT_TRUE(stage.runtime.load_policy("opmux: 1\n").ok());
+  ASSERT_TRUE(stage.runtime.policy().load("opmux: 1\n").ok());
   EXPECT_EQ(called, 3);
 }
 

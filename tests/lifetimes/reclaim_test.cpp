@@ -104,9 +104,9 @@ TEST(ReclaimLifetime, a_blocked_first_call_does_not_keep_the_states_of_other_ope
   std::thread blocked([&] { EXPECT_TRUE(slow(t.w, t.w).ok()); });
   step.arrive_and_wait();
   for (int i = 0; i < kReloads; ++i) {
-    ASSERT_TRUE(
-        stage.runtime.set_policy({.rules = {{.op = "copy", .boost = {{"default", 1.0 + i}}}}})
-            .ok());
+    ASSERT_TRUE(stage.runtime.policy()
+                    .set({.rules = {{.op = "copy", .boost = {{"default", 1.0 + i}}}}})
+                    .ok());
     EXPECT_EQ(ran_by([&] { EXPECT_TRUE(copy(t.y, t.x).ok()); }), "copy/plain.one");
   }
   EXPECT_EQ(stage.runtime.core().engine().retired_waiting(), 0u);

@@ -196,8 +196,8 @@ class Schedule {
   void administer() {
     switch (random_() % 8) {
       case 0:
-      case 1: EXPECT_TRUE(stage_.runtime.set_policy(policy(random_() % 20)).ok()); break;
-      case 2: EXPECT_TRUE(stage_.runtime.reset_policy().ok()); break;
+      case 1: EXPECT_TRUE(stage_.runtime.policy().set(policy(random_() % 20)).ok()); break;
+      case 2: EXPECT_TRUE(stage_.runtime.policy().reset().ok()); break;
       case 3: constants_[random_() % kWidths].changed(); break;
       case 4: {
         std::optional<Registration>& place = held_[random_() % held_.size()];

@@ -121,7 +121,7 @@ TEST_F(Found, a_bound_plan_heeds_a_condition_that_came_after_it) {
   policy.rules = {{.op = "op",
                    .when = Condition::dim("N", Compare::greater, 100),
                    .deny = {"impl:op/acme.fast"}}};
-  ASSERT_TRUE(runtime_.set_policy(policy).ok());
+  ASSERT_TRUE(runtime_.policy().set(policy).ok());
   EXPECT_EQ(plan.state(), Plan::State::current);
   ran_ = "nothing";
   EXPECT_EQ(plan(tensor({200})).code(), Code::outside_plan);

@@ -200,7 +200,7 @@ Subject::Subject(const World& world) {
 }
 
 void Subject::enable(const Backend& backend) {
-  require(runtime_->enable_backend(backend.name, backend.enabled), "enable");
+  require(runtime_->plugins().enable_backend(backend.name, backend.enabled), "enable");
 }
 
 void Subject::put(const World& world, size_t at) {

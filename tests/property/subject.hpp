@@ -15,7 +15,7 @@ class Subject {
  public:
   explicit Subject(const World& world);
 
-  Status set_policy(const Policy& policy) { return runtime_->set_policy(policy); }
+  Status set_policy(const Policy& policy) { return runtime_->policy().set(policy); }
   void enable(const Backend& backend);
   /// Registers or withdraws a candidate, according to `registered`.
   void put(const World& world, size_t candidate);

@@ -30,12 +30,12 @@ int serve(std::string_view name, int64_t rows, int64_t width, int calls) {
     const opmux::Status status = call(op, name, rows, width, out, in);
     if (!status.ok()) return std::cerr << status.to_string() << "\n", 1;
     runtime->tick(std::chrono::seconds(i));
-    if (runtime->recordings().written != 0) break;
+    if (runtime->replay().recordings().written != 0) break;
   }
   for (const opmux::CallStats& stats : runtime->stats()) {
     std::cout << stats.implementation << " " << stats.calls << " " << stats.failed << "\n";
   }
-  std::cout << opmux::to_json(runtime->recordings()) << "\n";
+  std::cout << opmux::to_json(runtime->replay().recordings()) << "\n";
   return 0;
 }
 

@@ -127,12 +127,12 @@ class Service {
       : runtime(Runtime::create(for_service(backends)).value()) {}
 
   void serve(const std::string& implementation, int every) {
-    const Status status = runtime.set_policy(serving(implementation, every));
+    const Status status = runtime.policy().set(serving(implementation, every));
     ASSERT_TRUE(status.ok()) << status.to_string();
   }
   ShadowInfo look(const std::string& implementation) {
     runtime.tick(time_ += std::chrono::seconds(1));
-    for (ShadowInfo& info : runtime.health().shadow.implementations) {
+    for (ShadowInfo& info : runtime.health().report().shadow.implementations) {
       if (info.implementation == implementation) return std::move(info);
     }
     return {};

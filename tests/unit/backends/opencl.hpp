@@ -89,7 +89,7 @@ class OpenCl : public ::testing::Test {
                                        events_.push_back(event.code + ": " + event.text);
                                      }})
                     .value()),
-        access(runtime.device_access("opencl").value()) {}
+        access(runtime.plugins().device_access("opencl").value()) {}
 
   Operator op(const char* name) const { return runtime.op(name).value(); }
   DeviceTensor send(const Tensor& tensor) const { return {access, tensor}; }

@@ -83,8 +83,9 @@ TEST_F(OpenCl, positions_outside_of_the_table_are_found_by_the_device_and_nothin
             "rotary_embedding/opencl.kernel");
   EXPECT_EQ(access.synchronize().code(), Code::invalid_argument);
   EXPECT_EQ(there.fetch().bytes(), q.bytes());
-  ASSERT_EQ(runtime.device_errors().size(), 1u);
-  EXPECT_THAT(runtime.device_errors()[0].suspects, ElementsAre("rotary_embedding/opencl.kernel"));
+  ASSERT_EQ(runtime.health().device_errors().size(), 1u);
+  EXPECT_THAT(runtime.health().device_errors()[0].suspects,
+              ElementsAre("rotary_embedding/opencl.kernel"));
   EXPECT_THAT(events(), Contains(HasSubstr("a position is outside the cos_sin table")));
 }
 
@@ -147,13 +148,13 @@ TEST_F(OpenCl, an_error_after_the_call_reaches_synchronize_and_the_runtime) {
   {
     Gate gate(stream);
     EXPECT_EQ(ran("silu_and_mul", stream.get(), y.view(), x.view()), "silu_and_mul/opencl.kernel");
-    EXPECT_TRUE(runtime.device_errors().empty());
+    EXPECT_TRUE(runtime.health().device_errors().empty());
     gate.break_down();
   }
   EXPECT_EQ(stream.synchronize().code(), Code::failed);
   EXPECT_TRUE(stream.synchronize().ok());
 
-  const std::vector<DeviceError> errors = runtime.device_errors();
+  const std::vector<DeviceError> errors = runtime.health().device_errors();
   ASSERT_EQ(errors.size(), 1u);
   EXPECT_EQ(errors[0].device, (Device{OPMUX_DEVICE_OPENCL, 0}));
   EXPECT_LT(errors[0].code, 0);
@@ -163,7 +164,7 @@ TEST_F(OpenCl, an_error_after_the_call_reaches_synchronize_and_the_runtime) {
               Contains(HasSubstr("most recent on its stream: silu_and_mul/opencl.kernel")));
   // The errors are not counted as failures, and the device is not lost.
   for (const CallStats& stats : runtime.stats()) EXPECT_EQ(stats.failed, 0u);
-  EXPECT_TRUE(runtime.lost_devices().empty());
+  EXPECT_TRUE(runtime.health().lost_devices().empty());
   EXPECT_EQ(ran("silu_and_mul", nullptr, y.view(), x.view()), "silu_and_mul/opencl.kernel");
   EXPECT_TRUE(access.synchronize().ok());
 }
@@ -198,7 +199,7 @@ TEST_F(OpenCl, a_forked_child_is_refused_with_a_reason) {
     const Status status = op("rms_norm")(y.view(), x.view());
     return status.code() == Code::no_candidate &&
            status.message().find("backend.forked") != std::string_view::npos &&
-           !runtime.device_access("opencl");
+           !runtime.plugins().device_access("opencl");
   }));
 }
 
@@ -225,8 +226,8 @@ TEST_F(OpenCl, an_allocation_beyond_the_device_memory_is_refused) {
   EXPECT_EQ(access.allocate(uint64_t{1} << 60).error().code(), Code::resource);
   EXPECT_FALSE(access.allocate(8, access.count()));
   EXPECT_FALSE(access.create_stream(-1));
-  EXPECT_EQ(runtime.device_access("reference").error().reason(), "device.none");
-  EXPECT_EQ(runtime.device_access("opncl").error().reason(), "registry.unknown_backend");
+  EXPECT_EQ(runtime.plugins().device_access("reference").error().reason(), "device.none");
+  EXPECT_EQ(runtime.plugins().device_access("opncl").error().reason(), "registry.unknown_backend");
 }
 
 }  // namespace

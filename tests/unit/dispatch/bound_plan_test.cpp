@@ -51,12 +51,12 @@ TEST_F(BoundPlanTest, refuses_what_the_decision_was_not_made_for) {
 
 TEST_F(BoundPlanTest, is_stale_if_another_would_be_chosen_and_still_runs) {
   Plan plan = bind();
-  ASSERT_TRUE(runtime.set_policy({.prefer = {"reference"}}).ok());
+  ASSERT_TRUE(runtime.policy().set({.prefer = {"reference"}}).ok());
   EXPECT_EQ(plan.state(), Plan::State::stale);
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(plan(rows.y, rows.x).ok()); }), "norm/fast.one");
-  ASSERT_TRUE(runtime.reset_policy().ok());
+  ASSERT_TRUE(runtime.policy().reset().ok());
   EXPECT_EQ(plan.state(), Plan::State::current);
-  ASSERT_TRUE(runtime.set_policy({.prefer = {"reference"}}).ok());
+  ASSERT_TRUE(runtime.policy().set({.prefer = {"reference"}}).ok());
   const uint64_t before = plan.generation();
   ASSERT_TRUE(plan.refresh().ok());
   EXPECT_EQ(plan.implementation(), "norm/plain.one");
@@ -68,13 +68,13 @@ TEST_F(BoundPlanTest, is_stale_if_another_would_be_chosen_and_still_runs) {
 TEST_F(BoundPlanTest, is_revoked_permanently_by_a_deny) {
   Plan plan = bind();
   ASSERT_TRUE(plan.prepare(rows.y, rows.x).ok());
-  ASSERT_TRUE(runtime.set_policy({.deny = {"impl:norm/fast.one"}}).ok());
+  ASSERT_TRUE(runtime.policy().set({.deny = {"impl:norm/fast.one"}}).ok());
   EXPECT_EQ(plan.state(), Plan::State::revoked);
   EXPECT_EQ(plan(rows.y, rows.x).code(), Code::revoked);
   EXPECT_EQ(plan.run_unchecked().reason(), "plan.revoked");
   EXPECT_EQ(plan.prepare(TensorView(rows.in, bf16, {1, 8}), rows.x).code(), Code::revoked);
   EXPECT_EQ(kernel("norm/fast.one").runs, 0u);
-  ASSERT_TRUE(runtime.reset_policy().ok());
+  ASSERT_TRUE(runtime.policy().reset().ok());
   EXPECT_EQ(plan.state(), Plan::State::revoked) << "revoked until it is refreshed";
   ASSERT_TRUE(plan.refresh().ok());
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(plan(rows.y, rows.x).ok()); }), "norm/fast.one");
@@ -86,7 +86,7 @@ TEST_F(BoundPlanTest, is_revoked_by_withdrawal_and_by_a_switch) {
   EXPECT_EQ(withdrawn(rows.y, rows.x).code(), Code::revoked);
   ASSERT_TRUE(withdrawn.refresh().ok());
   EXPECT_EQ(withdrawn.implementation(), "norm/plain.one");
-  ASSERT_TRUE(runtime.enable_backend("plain", false).ok());
+  ASSERT_TRUE(runtime.plugins().enable_backend("plain", false).ok());
   EXPECT_EQ(withdrawn(rows.y, rows.x).code(), Code::revoked);
   EXPECT_EQ(withdrawn.refresh().code(), Code::no_candidate);
   EXPECT_EQ(withdrawn.implementation(), "norm/plain.one") << "still the withdrawn one";
@@ -100,7 +100,7 @@ TEST_F(BoundPlanTest, keeps_the_scope_it_was_bound_in) {
     plan.emplace(bind());
   }
   EXPECT_EQ(plan->implementation(), "norm/plain.one");
-  ASSERT_TRUE(runtime.set_policy({.prefer = {"default"}}).ok());
+  ASSERT_TRUE(runtime.policy().set({.prefer = {"default"}}).ok());
   EXPECT_EQ(plan->state(), Plan::State::current) << "it is the only candidate under the scope";
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE((*plan)(rows.y, rows.x).ok()); }), "norm/plain.one");
 }
@@ -108,8 +108,8 @@ TEST_F(BoundPlanTest, keeps_the_scope_it_was_bound_in) {
 TEST_F(BoundPlanTest, for_capture_takes_only_capture_safe_implementations) {
   Plan plan = op.bind_for_capture(rows.y, rows.x).value();
   EXPECT_EQ(plan.implementation(), "norm/plain.one");
-  ASSERT_TRUE(runtime.set_policy({.deny = {"reference"}}).ok() ||
-              runtime.set_policy({.rules = {{.op = "norm", .deny = {"reference"}}}}).ok());
+  ASSERT_TRUE(runtime.policy().set({.deny = {"reference"}}).ok() ||
+              runtime.policy().set({.rules = {{.op = "norm", .deny = {"reference"}}}}).ok());
   EXPECT_EQ(plan(rows.y, rows.x).code(), Code::revoked) << "a revoked plan never runs";
   EXPECT_EQ(op.bind_for_capture(rows.y, rows.x).error().code(), Code::no_candidate);
 }

@@ -35,13 +35,13 @@ TEST(PolicyInForce, is_the_only_policy_that_operators_keep_alive) {
   stage.add({.id = "copy/plain.one", .kind = Kind::reference});
   stage.add({.id = "copy/fast.one", .kind = Kind::default_});
   const Rule own{.op = "copy", .prefer = {"reference"}};
-  ASSERT_TRUE(stage.runtime.set_policy({.rules = {own, {.op = "softmax"}}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.rules = {own, {.op = "softmax"}}}).ok());
   const Rows rows;
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); }), "copy/plain.one");
   const std::weak_ptr<const policy::PolicyLayer> before =
       stage.runtime.core().engine().policies()->layers.front();
   EXPECT_FALSE(before.expired());
-  ASSERT_TRUE(stage.runtime.set_policy({.rules = {own, {.op = "matmul"}}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.rules = {own, {.op = "matmul"}}}).ok());
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); }), "copy/plain.one");
   EXPECT_TRUE(before.expired());
 }
@@ -141,7 +141,7 @@ TEST(Engine, logs_many_retired_snapshots_and_lets_the_listener_call_back) {
       EXPECT_TRUE(op(rows.y, rows.x).ok());
     });
     inside.wait(i);
-    ASSERT_TRUE(stage.runtime.set_policy({.prefer = {i % 2 == 0 ? "default" : "vendor"}}).ok());
+    ASSERT_TRUE(stage.runtime.policy().set({.prefer = {i % 2 == 0 ? "default" : "vendor"}}).ok());
   };
   for (int i = 0; i < 63; ++i) publish_under_a_call(i);
   EXPECT_EQ(warnings, 0u);
@@ -181,7 +181,7 @@ TEST(Engine, names_once_the_implementation_that_makes_more_than_256_classes) {
       event.text,
       "calls fall into more than 256 decision classes, because it distinguishes 257 values of H "
       "so far; each class costs one decision");
-  ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"vendor"}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.prefer = {"vendor"}}).ok());
   for (int64_t h = 1; h <= 300; ++h) call(h);
   EXPECT_EQ(stage.told("dispatch.many_classes"), 1u);
 }
@@ -197,10 +197,12 @@ TEST(Engine, only_operators_affected_by_a_change_are_decided_again) {
   const Rows rows;
   ASSERT_TRUE(move(rows.y, rows.x).ok());
   stage.add({.id = "copy/one.x", .kind = Kind::default_});
-  ASSERT_TRUE(stage.runtime.set_policy({.rules = {{.op = "copy", .prefer = {"reference"}}}}).ok());
+  ASSERT_TRUE(
+      stage.runtime.policy().set({.rules = {{.op = "copy", .prefer = {"reference"}}}}).ok());
   ASSERT_TRUE(move(rows.y, rows.x).ok());
   EXPECT_EQ(decisions, 1);
-  ASSERT_TRUE(stage.runtime.set_policy({.rules = {{.op = "move", .prefer = {"reference"}}}}).ok());
+  ASSERT_TRUE(
+      stage.runtime.policy().set({.rules = {{.op = "move", .prefer = {"reference"}}}}).ok());
   ASSERT_TRUE(move(rows.y, rows.x).ok());
   EXPECT_EQ(decisions, 2);
 }
@@ -226,7 +228,7 @@ TEST(Engine, counts_calls_of_running_and_ended_threads) {
   EXPECT_EQ(stage.stats("copy/one.x").calls, 30u);
   // Other plans take the cache entries of this thread; the counts of the evicted ones are kept.
   for (int i = 0; i < 6; ++i) {
-    ASSERT_TRUE(stage.runtime.set_policy({.prefer = {i % 2 == 0 ? "default" : "vendor"}}).ok());
+    ASSERT_TRUE(stage.runtime.policy().set({.prefer = {i % 2 == 0 ? "default" : "vendor"}}).ok());
     ASSERT_TRUE(op(rows.y, rows.x).ok());
     ASSERT_TRUE(op(rows.y, rows.x).ok());
   }
@@ -280,7 +282,7 @@ TEST(Engine, a_lost_device_takes_its_implementations_and_plans_with_it) {
   ASSERT_TRUE(op(y, x).ok());
   stage.kernel("copy/gpu.one").body = [](CallFrame&) { return Outcome::device_lost; };
   EXPECT_EQ(ran_by([&] { EXPECT_EQ(op(y, x).code(), Code::device_lost); }), "copy/gpu.one");
-  EXPECT_EQ(stage.runtime.lost_devices(), (std::vector<Device>{{kType, 0}}));
+  EXPECT_EQ(stage.runtime.health().lost_devices(), (std::vector<Device>{{kType, 0}}));
   EXPECT_EQ(plan(y, x).code(), Code::revoked);
   const Status gone = op(y, x);
   EXPECT_EQ(gone.code(), Code::no_candidate);
@@ -295,7 +297,7 @@ TEST(Engine, a_lost_device_takes_its_implementations_and_plans_with_it) {
   stage.kernel("copy/gpu.one").body = [](CallFrame&) { return Outcome::device_lost; };
   EXPECT_EQ(other_plan(other_y, other_x).code(), Code::device_lost);
   EXPECT_EQ(other_plan.state(), Plan::State::revoked);
-  EXPECT_EQ(stage.runtime.lost_devices().size(), 2u);
+  EXPECT_EQ(stage.runtime.health().lost_devices().size(), 2u);
 }
 
 }  // namespace

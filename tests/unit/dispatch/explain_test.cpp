@@ -49,10 +49,10 @@ TEST_F(ExplainTest, of_arguments_that_do_not_fit_is_a_note) {
 }
 
 TEST_F(ExplainTest, names_the_sources_of_the_order_and_of_boosts) {
-  ASSERT_TRUE(runtime
-                  .set_policy({.prefer = {"reference"},
-                               .strict = true,
-                               .rules = {{.op = "norm", .boost = {{"norm/acme.*", 5, 2}}}}})
+  ASSERT_TRUE(runtime.policy()
+                  .set({.prefer = {"reference"},
+                        .strict = true,
+                        .rules = {{.op = "norm", .boost = {{"norm/acme.*", 5, 2}}}}})
                   .ok());
   const Explanation why = op.explain(rows.y, rows.x);
   EXPECT_EQ(why.chosen, "norm/plain.one");

@@ -86,7 +86,7 @@ TEST(Layouts, cached_shapes_are_dropped_when_the_class_of_the_plan_changes) {
     EXPECT_EQ(stage.runs(six.y, six.x, six.w), "norm/even.h");
     EXPECT_EQ(stage.runs(odd.y, odd.x, odd.w), "norm/any.h");
   }
-  EXPECT_TRUE(stage.runtime.set_policy(Policy{.deny = {"norm/even.*"}}).ok());
+  EXPECT_TRUE(stage.runtime.policy().set(Policy{.deny = {"norm/even.*"}}).ok());
   EXPECT_EQ(stage.runs(eight.y, eight.x, eight.w), "norm/any.h");
   EXPECT_EQ(stage.runs(six.y, six.x, six.w), "norm/any.h");
 }

@@ -247,7 +247,7 @@ struct Inside : Stage {
              frame = &call.c();
              EXPECT_EQ(call.c().args[2].value.f64, 3.0);
              if (reload) {
-               EXPECT_TRUE(runtime.set_policy({.deny = {"impl:scale/b.x"}}).ok());
+               EXPECT_TRUE(runtime.policy().set({.deny = {"impl:scale/b.x"}}).ok());
              }
              return std::exchange(first, Outcome::ok);
            }});

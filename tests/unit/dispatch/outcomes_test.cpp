@@ -74,7 +74,7 @@ TEST(Outcomes, device_lost_is_final) {
   Three stage(Outcome::device_lost);
   EXPECT_EQ(stage.run(Code::device_lost), "copy/first.one | copy/first.one");
   EXPECT_EQ(stage.stats("copy/first.one").device_lost, 2u);
-  EXPECT_TRUE(stage.runtime.lost_devices().empty()) << "the CPU cannot be lost";
+  EXPECT_TRUE(stage.runtime.health().lost_devices().empty()) << "the CPU cannot be lost";
 }
 
 TEST(Outcomes, strict_returns_the_first_that_is_not_ok) {
@@ -135,7 +135,7 @@ TEST(Outcomes, a_report_names_the_implementation_and_the_reason_of_a_fallback) {
 
 TEST(Outcomes, an_unmet_preference_is_a_fall_back_in_the_report) {
   Three stage(Outcome::ok);
-  ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"vendor"}, .deny = {"vendor:acme"}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.prefer = {"vendor"}, .deny = {"vendor:acme"}}).ok());
   const Rows rows;
   CallReport report;
   ASSERT_TRUE(stage.op.with(report)(rows.y, rows.x).ok());
@@ -171,7 +171,7 @@ TEST(Outcomes, a_retry_comes_after_prepared_states_were_evicted) {
   ASSERT_TRUE(other(rows.y, rows.x).ok());
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(copy(rows.y, rows.x).ok()); }),
             "copy/hungry.one copy/hungry.one");
-  ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"default"}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.prefer = {"default"}}).ok());
   EXPECT_EQ(frees, 1);
   ASSERT_TRUE(other(rows.y, rows.x).ok()) << "prepared again";
 }
@@ -202,7 +202,7 @@ TEST(Declines, hold_for_the_exact_arguments_only) {
   EXPECT_EQ(why.verdict, "refused");
   EXPECT_EQ(why.code, "call.declined");
   // Until the operator's epoch changes.
-  ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"default"}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.prefer = {"default"}}).ok());
   EXPECT_EQ(run(3, 0), "copy/first.one copy/last.one");
 }
 

@@ -104,7 +104,7 @@ TEST_F(PlanRing, a_tag_that_a_rule_reads_chooses_its_implementation_on_warm_call
   Policy policy;
   policy.rules.push_back(
       {.op = "copy", .when = Condition::tag(b.number), .require = {"copy/acme.v2"}});
-  ASSERT_TRUE(stage.runtime.set_policy(policy).ok());
+  ASSERT_TRUE(stage.runtime.policy().set(policy).ok());
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(op.with({.tag = a, .max_threads = 1})(t.y, t.x).ok());
     ASSERT_TRUE(op.with({.tag = b, .max_threads = 1})(t.y, t.x).ok());

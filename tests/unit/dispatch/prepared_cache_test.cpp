@@ -102,7 +102,7 @@ TEST_F(PreparedCacheTest, a_plan_is_bound_to_the_next_candidate_if_the_first_can
   EXPECT_EQ(stage.stats("copy/plain.one").calls, 1u);
   EXPECT_EQ(plan(wide.y, wide.x).code(), Code::outside_plan)
       << "the decline holds for the bound arguments only";
-  ASSERT_TRUE(stage.runtime.set_policy({.deny = {"vendor"}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.deny = {"vendor"}}).ok());
   EXPECT_EQ(plan.state(), Plan::State::current) << "the first still declines these arguments";
   preparing.ends = OPMUX_OK;
   ASSERT_TRUE(plan.refresh().ok());
@@ -115,7 +115,7 @@ TEST_F(PreparedCacheTest, binding_fails_if_policy_is_strict_or_no_candidate_is_l
   preparing.ends = OPMUX_DECLINED;
   EXPECT_EQ(op.bind(t.y, t.x).error().code(), Code::declined);
   stage.add({.id = "copy/plain.one", .kind = Kind::reference});
-  ASSERT_TRUE(stage.runtime.set_policy({.strict = true}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.strict = true}).ok());
   EXPECT_EQ(op.bind(t.y, t.x).error().code(), Code::declined);
 }
 

@@ -229,7 +229,7 @@ TEST_F(RecordedVerifier, classes_decided_before_it_read_another_fact_are_locked)
   const Rows a(2, 8), b(2, 16);
   EXPECT_EQ(op.decide(none, a.x).value(), asks);
   EXPECT_EQ(op.decide(none, b.x, none, 1).value(), plain);
-  EXPECT_EQ(stage.runtime.freeze().value().choices.size(), 2u);
+  EXPECT_EQ(stage.runtime.lockfile().freeze().value().choices.size(), 2u);
   const auto deviates = [&](const Rows& t, int64_t n) {
     CallReport report;
     EXPECT_TRUE(op.with(report)(t.y, t.x, none, n).ok());

@@ -48,7 +48,7 @@ struct TransformTest : testing::Test {
     return report.implementation + " " + report.transforms;
   }
   void allow(std::vector<std::string> words) {
-    ASSERT_TRUE(stage.runtime.set_policy({.transforms = std::move(words)}).ok());
+    ASSERT_TRUE(stage.runtime.policy().set({.transforms = std::move(words)}).ok());
   }
   static TensorView columns(void* data, DType dtype) {
     const std::array<int64_t, 2> shape{2, 4}, strides{1, 2};
@@ -132,21 +132,21 @@ TEST_F(TransformTest, its_cost_may_make_another_one_the_better_choice) {
 TEST_F(TransformTest, rules_allow_it_for_some_calls_and_stronger_ones_take_it_back) {
   Rule rule{.op = "twice", .when = Condition::dim("N", Compare::less, 100)};
   rule.transforms = {"widen"};
-  ASSERT_TRUE(stage.runtime.set_policy({.rules = {rule}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.rules = {rule}}).ok());
   EXPECT_EQ(ran(b_y, b_x), "twice/fast.x widen(y, x)");
   {
     const PolicyScope off(stage.runtime, {.transforms = {"none"}});
     EXPECT_EQ(ran(b_y, b_x), "twice/slow.x ");
   }
-  ASSERT_TRUE(stage.runtime
-                  .load_policy("opmux: 1\ndefaults: {transforms: [contiguous]}\nrules:\n"
-                               "  - {op: twice, transforms: [none], rank: 90}\n")
+  ASSERT_TRUE(stage.runtime.policy()
+                  .load("opmux: 1\ndefaults: {transforms: [contiguous]}\nrules:\n"
+                        "  - {op: twice, transforms: [none], rank: 90}\n")
                   .ok());
-  ASSERT_TRUE(stage.runtime.reset_policy().ok());
+  ASSERT_TRUE(stage.runtime.policy().reset().ok());
   EXPECT_EQ(ran(f_y, columns(floats.data(), f32)), "twice/slow.x ");
   EXPECT_EQ(setting(stage.runtime, "transforms"), "contiguous <- transforms (policy)");
-  EXPECT_EQ(stage.runtime.set_policy({.transforms = {"narrow"}}).reason(), "policy.transforms");
-  EXPECT_EQ(stage.runtime.set_policy({.transforms = {"none", "widen"}}).reason(),
+  EXPECT_EQ(stage.runtime.policy().set({.transforms = {"narrow"}}).reason(), "policy.transforms");
+  EXPECT_EQ(stage.runtime.policy().set({.transforms = {"none", "widen"}}).reason(),
             "policy.transforms");
 }
 

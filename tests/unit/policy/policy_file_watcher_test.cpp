@@ -69,7 +69,7 @@ TEST_F(FollowedFilesTest, a_relative_path_is_resolved_against_the_initial_workin
   auto runtime = Runtime::create(made);
   std::filesystem::current_path(before);
   ASSERT_TRUE(runtime) << runtime.error().to_string();
-  EXPECT_EQ(runtime->policy_state().name, std::filesystem::canonical(config()).native());
+  EXPECT_EQ(runtime->policy().state().name, std::filesystem::canonical(config()).native());
   runtime->tick(milliseconds(1000));
   write_file(config(), preferring("reference"));
   runtime->tick(milliseconds(1100));
@@ -105,7 +105,7 @@ TEST_F(FollowedFilesTest, starts_with_the_last_known_good_policy_and_logs_it) {
   EXPECT_THAT(setting(runtime, "prefer"), HasSubstr("vendor"));
   EXPECT_EQ(setting(runtime, "file.version"), "1 <- last known good");
   EXPECT_THAT(setting(runtime, "file.refused"), HasSubstr("policy.yaml:2:"));
-  EXPECT_EQ(runtime.policy_state().refused, 1u);
+  EXPECT_EQ(runtime.policy().state().refused, 1u);
   EXPECT_THAT(codes, testing::IsSupersetOf({"policy.refused", "policy.last_known_good"}));
   made.sources.last_known_good = false;
   EXPECT_FALSE(Runtime::create(made));
@@ -144,7 +144,7 @@ TEST_F(FollowedFilesTest, files_of_a_folder_are_one_list) {
   Options made = options();
   made.sources.config = folder.at("d");
   const Runtime runtime = Runtime::create(made).value();
-  EXPECT_EQ(runtime.policy_state().rules, 2u);
+  EXPECT_EQ(runtime.policy().state().rules, 2u);
   write_file(folder.at("d/c.yaml"), "opmux: 1\nrules:\n  - {op: rms_nrom, strict: true}\n");
   made.sources.last_known_good = false;
   EXPECT_THAT(std::string(Runtime::create(made).error().message()), HasSubstr("d/c.yaml:3:"));
@@ -165,16 +165,16 @@ TEST_F(FollowedFilesTest, a_change_comes_into_force_when_it_has_been_quiet_and_n
   EXPECT_THAT(setting(runtime, "prefer"), HasSubstr("vendor"));
   tick(1250);
   EXPECT_THAT(setting(runtime, "prefer"), HasSubstr("reference"));
-  EXPECT_EQ(runtime.policy_state().version, 2u);
+  EXPECT_EQ(runtime.policy().state().version, 2u);
   tick(2000);
-  EXPECT_EQ(runtime.policy_state().loaded, 2u);
+  EXPECT_EQ(runtime.policy().state().loaded, 2u);
 }
 
 TEST_F(FollowedFilesTest, an_invalid_or_removed_file_is_logged_once_and_changes_nothing) {
   write_file(config(), preferring("vendor"));
   Runtime runtime = Runtime::create(options()).value();
   std::vector<std::string> heard;
-  runtime.on_policy(
+  runtime.policy().on_change(
       [&](const PolicyChange& change) { heard.emplace_back(change.status.reason()); });
   int now = 1000;
   const auto settle = [&] {
@@ -202,7 +202,7 @@ TEST_F(FollowedFilesTest, a_forked_child_watches_the_file_independently) {
   ASSERT_TRUE(runtime.call("rms_norm", t.y, t.x, t.w).ok());
   EXPECT_TRUE(true_in_forked_child([&] {
     std::atomic<bool> heard{false};
-    runtime.on_policy([&](const PolicyChange&) {
+    runtime.policy().on_change([&](const PolicyChange&) {
       heard.store(true);
       heard.notify_all();
     });
@@ -211,7 +211,7 @@ TEST_F(FollowedFilesTest, a_forked_child_watches_the_file_independently) {
     if (!runtime.call("rms_norm", other.y, other.x, other.w).ok()) return false;
     write_file(config(), preferring("reference"));
     heard.wait(false);
-    return runtime.policy_state().version == 2;
+    return runtime.policy().state().version == 2;
   }));
 }
 

@@ -28,7 +28,7 @@ struct PolicyTextTest : testing::Test {
     return ran_by([&] { EXPECT_TRUE(copy(t.y, t.x).ok()); });
   }
   Status load(const std::string& text, const std::string& name = "p.yaml") {
-    return stage.runtime.load_policy(text, name);
+    return stage.runtime.policy().load(text, name);
   }
   Rows t;
   Stage stage;
@@ -38,7 +38,7 @@ TEST_F(PolicyTextTest, puts_a_text_in_force) {
   EXPECT_EQ(runs(), "copy/a.x");
   ASSERT_TRUE(load(kPreferB).ok());
   EXPECT_EQ(runs(), "copy/b.x");
-  const PolicyState state = stage.runtime.policy_state();
+  const PolicyState state = stage.runtime.policy().state();
   EXPECT_EQ(state.name, "p.yaml");
   EXPECT_EQ(state.origin, "load_policy");
   EXPECT_EQ(state.version, 1u);
@@ -47,7 +47,7 @@ TEST_F(PolicyTextTest, puts_a_text_in_force) {
   EXPECT_EQ(state.digest.size(), 64u);
   ASSERT_TRUE(load(kPreferC).ok());
   EXPECT_EQ(runs(), "copy/c.x");
-  EXPECT_EQ(stage.runtime.policy_state().version, 2u);
+  EXPECT_EQ(stage.runtime.policy().state().version, 2u);
 }
 
 TEST_F(PolicyTextTest, a_refused_text_changes_nothing_but_a_counter) {
@@ -59,7 +59,7 @@ TEST_F(PolicyTextTest, a_refused_text_changes_nothing_but_a_counter) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("prefer"));
   EXPECT_EQ(stage.runtime.generation(), generation);
   EXPECT_EQ(runs(), "copy/b.x");
-  const PolicyState state = stage.runtime.policy_state();
+  const PolicyState state = stage.runtime.policy().state();
   EXPECT_EQ(state.name, "p.yaml");
   EXPECT_EQ(state.version, 1u);
   EXPECT_EQ(state.loaded, 1u);
@@ -80,7 +80,7 @@ TEST_F(PolicyTextTest, rules_for_other_machines_are_kept_counted_and_shown) {
                    "  - {op: copy, deny: [copy/eta.*]}\n")
                   .ok());
   EXPECT_EQ(runs(), "copy/b.x");
-  const PolicyState state = stage.runtime.policy_state();
+  const PolicyState state = stage.runtime.policy().state();
   EXPECT_EQ(state.rules, 3u);
   EXPECT_EQ(state.unmatched, 2u);
   EXPECT_THAT(state.unmatched_rules,
@@ -88,7 +88,7 @@ TEST_F(PolicyTextTest, rules_for_other_machines_are_kept_counted_and_shown) {
   EXPECT_EQ(setting(stage.runtime, "file.unmatched"),
             "2 <- \"elsewhere\" (p.yaml:4), rule for copy (p.yaml:5)");
   stage.add({.id = "copy/zeta.x", .kind = Kind::default_, .priority = 1});
-  EXPECT_EQ(stage.runtime.policy_state().unmatched, 1u);
+  EXPECT_EQ(stage.runtime.policy().state().unmatched, 1u);
 }
 
 TEST_F(PolicyTextTest, explain_names_the_latest_place_of_a_rule_that_does_the_same) {
@@ -112,22 +112,22 @@ TEST_F(PolicyTextTest, explain_names_the_latest_place_of_a_rule_that_does_the_sa
 }
 
 TEST_F(PolicyTextTest, rolls_back_to_the_previous_text_and_forward_again) {
-  EXPECT_EQ(stage.runtime.rollback().reason(), "policy.no_previous");
+  EXPECT_EQ(stage.runtime.policy().rollback().reason(), "policy.no_previous");
   ASSERT_TRUE(load(kPreferB).ok());
-  EXPECT_EQ(stage.runtime.rollback().reason(), "policy.no_previous");
+  EXPECT_EQ(stage.runtime.policy().rollback().reason(), "policy.no_previous");
   ASSERT_TRUE(load(kPreferC).ok());
-  ASSERT_TRUE(stage.runtime.rollback().ok());
+  ASSERT_TRUE(stage.runtime.policy().rollback().ok());
   EXPECT_EQ(runs(), "copy/b.x");
-  EXPECT_EQ(stage.runtime.policy_state().version, 1u);
-  EXPECT_EQ(stage.runtime.policy_state().previous_version, 2u);
-  EXPECT_EQ(stage.runtime.policy_state().origin, "rollback");
-  ASSERT_TRUE(stage.runtime.rollback().ok());
+  EXPECT_EQ(stage.runtime.policy().state().version, 1u);
+  EXPECT_EQ(stage.runtime.policy().state().previous_version, 2u);
+  EXPECT_EQ(stage.runtime.policy().state().origin, "rollback");
+  ASSERT_TRUE(stage.runtime.policy().rollback().ok());
   EXPECT_EQ(runs(), "copy/c.x");
 }
 
 TEST_F(PolicyTextTest, validators_may_veto) {
   std::vector<size_t> rules;
-  stage.runtime.add_validator([&](const Policy& next) {
+  stage.runtime.policy().add_validator([&](const Policy& next) {
     rules.push_back(next.rules.size());
     if (next.rules[0].name != "c") return Status();
     return Status(Code::invalid_argument, "fleet.no_c", "c is not approved");
@@ -136,17 +136,18 @@ TEST_F(PolicyTextTest, validators_may_veto) {
   EXPECT_EQ(load(kPreferC).reason(), "fleet.no_c");
   EXPECT_EQ(runs(), "copy/b.x");
   EXPECT_THAT(rules, testing::ElementsAre(1, 1));
-  stage.runtime.add_validator([](const Policy&) -> Status { throw std::runtime_error("oh"); });
+  stage.runtime.policy().add_validator(
+      [](const Policy&) -> Status { throw std::runtime_error("oh"); });
   EXPECT_EQ(load(kPreferB).reason(), "policy.validator");
 }
 
 TEST_F(PolicyTextTest, listeners_are_notified_of_success_and_of_every_kind_of_failure) {
   std::vector<std::string> heard;
-  stage.runtime.on_policy([&](const PolicyChange& change) {
+  stage.runtime.policy().on_change([&](const PolicyChange& change) {
     heard.push_back(change.name + " " + std::to_string(change.version) + " " +
                     std::string(change.status.reason()));
   });
-  stage.runtime.add_validator([](const Policy& next) {
+  stage.runtime.policy().add_validator([](const Policy& next) {
     return next.rules.size() < 2 ? Status() : Status(Code::invalid_argument, "two", "two rules");
   });
   ASSERT_TRUE(load(kPreferB, "1").ok());
@@ -155,7 +156,7 @@ TEST_F(PolicyTextTest, listeners_are_notified_of_success_and_of_every_kind_of_fa
   (void)load("opmux: 1\nrules:\n  - {op: copy, deny: ['*/*']}\n", "4");
   (void)load("opmux: 1\nrules:\n  - {op: copy, strict: true}\n  - {op: copy, strict: true}\n", "5");
   ASSERT_TRUE(load(kPreferC, "6").ok());
-  ASSERT_TRUE(stage.runtime.rollback().ok());
+  ASSERT_TRUE(stage.runtime.policy().rollback().ok());
   EXPECT_THAT(heard, testing::ElementsAre("1 1 ", "2 1 policy.syntax", "3 1 policy.rule",
                                           "4 1 policy.no_candidates", "5 1 two", "6 2 ", "1 1 "));
 }
@@ -164,9 +165,9 @@ TEST_F(PolicyTextTest, code_overrides_the_text_and_the_text_overrides_the_enviro
   ASSERT_TRUE(load(kPreferB).ok());
   Policy code;
   code.prefer = {"copy/c.x"};
-  ASSERT_TRUE(stage.runtime.set_policy(code).ok());
+  ASSERT_TRUE(stage.runtime.policy().set(code).ok());
   EXPECT_EQ(runs(), "copy/c.x");
-  ASSERT_TRUE(stage.runtime.reset_policy().ok());
+  ASSERT_TRUE(stage.runtime.policy().reset().ok());
   EXPECT_EQ(runs(), "copy/b.x");
 }
 
@@ -205,8 +206,8 @@ TEST_F(ExpiryTest, a_preference_lapses_when_its_day_is_over_and_a_denial_stays) 
   EXPECT_EQ(runs(), "copy/c.x");  // The date is checked once per minute.
   stage.runtime.tick(std::chrono::seconds(62));
   EXPECT_EQ(runs(), "copy/b.x");
-  EXPECT_EQ(stage.runtime.policy_state().expired, 2u);
-  EXPECT_EQ(stage.runtime.policy_state().lapsed, 1u);
+  EXPECT_EQ(stage.runtime.policy().state().expired, 2u);
+  EXPECT_EQ(stage.runtime.policy().state().lapsed, 1u);
 }
 
 }  // namespace

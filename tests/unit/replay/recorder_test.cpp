@@ -60,7 +60,7 @@ TEST(CallRecorder, writes_a_call_that_failed_once) {
   EXPECT_EQ(recording->policy_hash.size(), 16u);
   EXPECT_EQ(recording->arguments_text(), "y=f32[2,8] x=f32[2,8]");
   EXPECT_FALSE(recording->complete());
-  const RecordState state = stage.runtime.recordings();
+  const RecordState state = stage.runtime.replay().recordings();
   EXPECT_EQ(state.folder, folder.at("records"));
   EXPECT_EQ(state.written, 1u);
   EXPECT_EQ(state.known, 1u);
@@ -104,7 +104,7 @@ TEST(CallRecorder, each_class_has_a_separate_file_up_to_the_limit) {
   RecordedStage stage(std::move(options));
   for (const int64_t rows : {2, 4, 8}) stage.run(Rows(rows, 8));
   EXPECT_EQ(files_in(folder.at("records")).size(), 2u);
-  const RecordState state = stage.runtime.recordings();
+  const RecordState state = stage.runtime.replay().recordings();
   EXPECT_EQ(state.written, 2u);
   EXPECT_EQ(state.left_out, 1u);
   EXPECT_NE(state.problem.find("which is the limit"), std::string::npos);
@@ -115,7 +115,7 @@ TEST(CallRecorder, a_recording_of_another_process_is_not_written_again) {
   for (int i = 0; i < 2; ++i) {
     RecordedStage stage(recording_to(folder.at("records")));
     stage.run(stage.rows);
-    EXPECT_EQ(stage.runtime.recordings().written, i == 0 ? 1u : 0u);
+    EXPECT_EQ(stage.runtime.replay().recordings().written, i == 0 ? 1u : 0u);
   }
   EXPECT_EQ(files_in(folder.at("records")).size(), 1u);
 }
@@ -131,7 +131,7 @@ TEST(CallRecorder, an_unwritable_folder_is_logged_once_and_does_no_harm) {
   RecordedStage stage(std::move(options));
   for (const int64_t rows : {2, 4, 8}) stage.run(Rows(rows, 8));
   EXPECT_EQ(told, std::vector<std::string>{"record.folder"});
-  EXPECT_EQ(stage.runtime.recordings().failed, 3u);
+  EXPECT_EQ(stage.runtime.replay().recordings().failed, 3u);
   EXPECT_EQ(stage.stats("copy/plain.one").calls, 3u);
 }
 
@@ -174,16 +174,16 @@ TEST(CallRecorder, the_environment_names_folder_and_inputs) {
   Options options = bare({{"OPMUX_RECORD", "inputs:" + folder.at("records") + "/"}});
   RecordedStage stage(options);
   stage.run(stage.rows);
-  EXPECT_TRUE(stage.runtime.recordings().inputs);
-  EXPECT_EQ(stage.runtime.recordings().folder, folder.at("records"));
+  EXPECT_TRUE(stage.runtime.replay().recordings().inputs);
+  EXPECT_EQ(stage.runtime.replay().recordings().folder, folder.at("records"));
   EXPECT_EQ(files_in(folder.at("records")).size(), 1u);
   EXPECT_EQ(setting(stage.runtime, "record"),
             "inputs:" + folder.at("records") + "/ <- OPMUX_RECORD (environment)");
   options.record.folder = folder.at("others");
   RecordedStage other(options);
-  EXPECT_EQ(other.runtime.recordings().folder, folder.at("others"));
-  EXPECT_FALSE(other.runtime.recordings().inputs);
-  EXPECT_EQ(RecordedStage(bare()).runtime.recordings().folder, "");
+  EXPECT_EQ(other.runtime.replay().recordings().folder, folder.at("others"));
+  EXPECT_FALSE(other.runtime.replay().recordings().inputs);
+  EXPECT_EQ(RecordedStage(bare()).runtime.replay().recordings().folder, "");
 }
 
 }  // namespace

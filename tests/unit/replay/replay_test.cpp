@@ -73,7 +73,7 @@ struct ReplayScene : Stage {
   }
 
   ReplayReport replay(const std::string& path, const ReplayOptions& options = {}) {
-    return runtime.replay(path, options).value();
+    return runtime.replay().run(path, options).value();
   }
 
   TemporaryFolder folder;
@@ -178,7 +178,7 @@ TEST(Replay, a_refused_implementation_gets_no_verdict) {
   const std::string path = scene.recorded(1, 17);
   Policy policy;
   policy.deny = {"twice/tiles.*"};
-  ASSERT_TRUE(scene.runtime.set_policy(policy).ok());
+  ASSERT_TRUE(scene.runtime.policy().set(policy).ok());
   const ReplayReport report = scene.replay(path);
   EXPECT_EQ(report.verdict(), ReplayVerdict::cannot);
   EXPECT_NE(report.implementations[0].text.find("it does not accept the call"), std::string::npos);
@@ -202,11 +202,12 @@ TEST(Replay, refuses_calls_of_other_operators) {
   ReplayScene scene;
   const std::string path = scene.recorded(1, 17);
   Stage other;
-  EXPECT_EQ(other.runtime.replay(path, {}).error().code(), Code::not_found);
+  EXPECT_EQ(other.runtime.replay().run(path, {}).error().code(), Code::not_found);
   other.define("twice(out Tensor z[H], Tensor x[H])");
-  EXPECT_EQ(other.runtime.replay(path, {}).error().reason(), "replay.schema");
+  EXPECT_EQ(other.runtime.replay().run(path, {}).error().reason(), "replay.schema");
   write_file(scene.folder.at("text"), "text");
-  EXPECT_EQ(scene.runtime.replay(scene.folder.at("text"), {}).error().reason(), "replay.file");
+  EXPECT_EQ(scene.runtime.replay().run(scene.folder.at("text"), {}).error().reason(),
+            "replay.file");
 }
 
 TEST(Replay, is_written_as_json) {
@@ -220,7 +221,7 @@ TEST(Replay, is_written_as_json) {
       << json;
   EXPECT_NE(json.find("\"smaller\":{\"arguments\":\"y=f32[1,1] x=f32[1,1]\",\"tried\":"),
             std::string::npos);
-  EXPECT_EQ(to_json(scene.runtime.recordings()),
+  EXPECT_EQ(to_json(scene.runtime.replay().recordings()),
             "{\"folder\":\"\",\"inputs\":false,\"written\":0,\"known\":0,\"left_out\":0,"
             "\"failed\":0,\"problem\":\"\"}");
 }

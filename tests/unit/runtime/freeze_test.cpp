@@ -50,9 +50,9 @@ struct FreezeTest : testing::Test {
 
 TEST_F(FreezeTest, refuses_what_would_change_the_choice_and_says_so) {
   EXPECT_EQ(runs(wide), "copy/a.x");
-  EXPECT_FALSE(stage.runtime.frozen());
-  ASSERT_TRUE(stage.runtime.freeze());
-  EXPECT_TRUE(stage.runtime.frozen());
+  EXPECT_FALSE(stage.runtime.lockfile().frozen());
+  ASSERT_TRUE(stage.runtime.lockfile().freeze());
+  EXPECT_TRUE(stage.runtime.lockfile().frozen());
   const uint64_t generation = stage.runtime.generation();
   const auto refused = [](const Status& status) {
     EXPECT_EQ(status.code(), Code::frozen);
@@ -60,10 +60,10 @@ TEST_F(FreezeTest, refuses_what_would_change_the_choice_and_says_so) {
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr("frozen; create a new runtime to make changes"));
   };
-  refused(stage.runtime.set_policy({.prefer = {"copy/b.x"}}));
-  refused(stage.runtime.reset_policy());
-  refused(stage.runtime.load_policy("opmux: 1\nrules: [{op: copy, deny: [copy/a.x]}]\n"));
-  refused(stage.runtime.rollback());
+  refused(stage.runtime.policy().set({.prefer = {"copy/b.x"}}));
+  refused(stage.runtime.policy().reset());
+  refused(stage.runtime.policy().load("opmux: 1\nrules: [{op: copy, deny: [copy/a.x]}]\n"));
+  refused(stage.runtime.policy().rollback());
   refused(stage.runtime.define("other(out Tensor y[N], Tensor x[N])"));
   refused(stage.runtime
               .implement({.id = "copy/d.x",
@@ -71,7 +71,7 @@ TEST_F(FreezeTest, refuses_what_would_change_the_choice_and_says_so) {
                           .priority = 900,
                           .run = [](CallFrame&) { return Outcome::ok; }})
               .error());
-  refused(stage.runtime.enable_backend("a", false));
+  refused(stage.runtime.plugins().enable_backend("a", false));
   // Defining an existing operator again changes nothing.
   EXPECT_TRUE(stage.runtime.define(kCopy).ok());
   EXPECT_EQ(stage.runtime.generation(), generation);
@@ -81,7 +81,7 @@ TEST_F(FreezeTest, refuses_what_would_change_the_choice_and_says_so) {
 TEST_F(FreezeTest, returns_what_was_decided_as_a_lockfile) {
   EXPECT_EQ(runs(wide), "copy/a.x");
   EXPECT_EQ(runs(narrow), "copy/b.x");
-  const Lockfile lock = stage.runtime.freeze().value();
+  const Lockfile lock = stage.runtime.lockfile().freeze().value();
   ASSERT_EQ(lock.choices.size(), 2u);
   EXPECT_EQ(lock.choices[0].op, "copy");
   EXPECT_THAT(lock.choices[0].when, HasSubstr("H % 16 != 0"));
@@ -89,12 +89,12 @@ TEST_F(FreezeTest, returns_what_was_decided_as_a_lockfile) {
   EXPECT_THAT(lock.choices[1].when, HasSubstr("H % 16 == 0"));
   EXPECT_EQ(lock.choices[1].implementation, "copy/a.x");
   EXPECT_EQ(lock.choices[1].schema_hash.size(), 16u);
-  EXPECT_EQ(stage.runtime.freeze().value().to_string(), lock.to_string());
+  EXPECT_EQ(stage.runtime.lockfile().freeze().value().to_string(), lock.to_string());
 }
 
 TEST_F(FreezeTest, a_class_that_was_not_decided_is_a_deviation_that_runs) {
   EXPECT_EQ(runs(wide), "copy/a.x");
-  ASSERT_TRUE(stage.runtime.freeze());
+  ASSERT_TRUE(stage.runtime.lockfile().freeze());
   EXPECT_FALSE(report(wide).fell_back);
   EXPECT_EQ(events.count("lock.deviation"), 0u);
   const CallReport other = report(narrow);
@@ -109,7 +109,7 @@ TEST_F(FreezeTest, a_class_that_was_not_decided_is_a_deviation_that_runs) {
 
 TEST_F(FreezeTest, strict_refuses_a_deviation_instead_of_running_it) {
   EXPECT_EQ(runs(wide), "copy/a.x");
-  ASSERT_TRUE(stage.runtime.freeze());
+  ASSERT_TRUE(stage.runtime.lockfile().freeze());
   const PolicyScope strict(stage.runtime, {.strict = true});
   EXPECT_EQ(runs(wide), "copy/a.x");
   Status status;
@@ -125,7 +125,7 @@ TEST_F(FreezeTest, strict_refuses_a_deviation_instead_of_running_it) {
 
 TEST_F(FreezeTest, a_withdrawn_choice_is_replaced_and_logged_unless_strict) {
   EXPECT_EQ(runs(wide), "copy/a.x");
-  ASSERT_TRUE(stage.runtime.freeze());
+  ASSERT_TRUE(stage.runtime.lockfile().freeze());
   ASSERT_TRUE(stage.kernel("copy/a.x").registration.withdraw().ok());
   const CallReport after = report(wide);
   EXPECT_EQ(after.implementation, "copy/b.x");
@@ -138,7 +138,7 @@ TEST_F(FreezeTest, a_withdrawn_choice_is_replaced_and_logged_unless_strict) {
 
 TEST_F(FreezeTest, fallback_after_a_failure_still_works) {
   EXPECT_EQ(runs(wide), "copy/a.x");
-  ASSERT_TRUE(stage.runtime.freeze());
+  ASSERT_TRUE(stage.runtime.lockfile().freeze());
   stage.kernel("copy/a.x").body = [](CallFrame&) { return Outcome::failed; };
   EXPECT_EQ(runs(wide), "copy/a.x copy/b.x");
   EXPECT_TRUE(report(wide).fell_back);
@@ -146,7 +146,7 @@ TEST_F(FreezeTest, fallback_after_a_failure_still_works) {
 
 TEST_F(FreezeTest, a_scope_may_choose_otherwise) {
   EXPECT_EQ(runs(wide), "copy/a.x");
-  ASSERT_TRUE(stage.runtime.freeze());
+  ASSERT_TRUE(stage.runtime.lockfile().freeze());
   {
     const PolicyScope require(stage.runtime, {.require = {"copy/c.x"}});
     EXPECT_FALSE(report(wide).fell_back);
@@ -162,7 +162,7 @@ TEST_F(FreezeTest, a_scope_may_choose_otherwise) {
 TEST_F(FreezeTest, plans_and_decide_count_as_decided) {
   const Plan plan = copy->bind(wide.y, wide.x).value();
   EXPECT_EQ(copy->decide(none, narrow.x).value(), "copy/b.x");
-  const Lockfile lock = stage.runtime.freeze().value();
+  const Lockfile lock = stage.runtime.lockfile().freeze().value();
   EXPECT_EQ(lock.choices.size(), 2u);
   EXPECT_EQ(plan.state(), Plan::State::current);
   EXPECT_FALSE(report(narrow).fell_back);
@@ -171,18 +171,18 @@ TEST_F(FreezeTest, plans_and_decide_count_as_decided) {
 TEST_F(FreezeTest, a_lockfile_chooses_what_priorities_would_not) {
   EXPECT_EQ(runs(wide), "copy/a.x");
   EXPECT_EQ(runs(narrow), "copy/b.x");
-  Lockfile lock = stage.runtime.lock();
+  Lockfile lock = stage.runtime.lockfile().current();
   for (LockedChoice& choice : lock.choices) choice.implementation = "copy/c.x";
-  ASSERT_TRUE(stage.runtime.freeze(Lockfile::parse(lock.to_string()).value()).ok());
+  ASSERT_TRUE(stage.runtime.lockfile().freeze(Lockfile::parse(lock.to_string()).value()).ok());
   EXPECT_EQ(runs(wide), "copy/c.x");
   EXPECT_EQ(runs(narrow), "copy/c.x");
   EXPECT_FALSE(report(wide).fell_back);
-  EXPECT_EQ(stage.runtime.freeze(lock).code(), Code::frozen);
+  EXPECT_EQ(stage.runtime.lockfile().freeze(lock).code(), Code::frozen);
 }
 
 TEST_F(FreezeTest, a_lockfile_that_does_not_fit_changes_nothing_and_lists_the_differences) {
   EXPECT_EQ(runs(wide), "copy/a.x");
-  Lockfile lock = stage.runtime.lock();
+  Lockfile lock = stage.runtime.lockfile().current();
   LockedChoice choice = lock.choices[0];
   choice.implementation = "copy/gone.x";
   lock.choices.push_back(choice);
@@ -198,7 +198,7 @@ TEST_F(FreezeTest, a_lockfile_that_does_not_fit_changes_nothing_and_lists_the_di
   choice.when = "W % 16 == 0";
   lock.choices.push_back(choice);
   lock.policy_hash = std::string(16, 'f');
-  const Status refused = stage.runtime.freeze(lock, "old.lock");
+  const Status refused = stage.runtime.lockfile().freeze(lock, "old.lock");
   EXPECT_EQ(refused.reason(), "lock.misfit");
   EXPECT_EQ(std::string(refused.message()),
             "old.lock no longer matches this runtime, 6 differences:\n"
@@ -212,34 +212,34 @@ TEST_F(FreezeTest, a_lockfile_that_does_not_fit_changes_nothing_and_lists_the_di
                 "\n"
                 "  'W % 16 == 0' is not a valid property of calls of copy\n"
                 "restore the setup it was written for, or write a new one with `opmux lock`");
-  EXPECT_FALSE(stage.runtime.frozen());
-  EXPECT_TRUE(stage.runtime.set_policy({.prefer = {"copy/b.x"}}).ok());
+  EXPECT_FALSE(stage.runtime.lockfile().frozen());
+  EXPECT_TRUE(stage.runtime.policy().set({.prefer = {"copy/b.x"}}).ok());
   EXPECT_EQ(runs(wide), "copy/b.x");
 }
 
 TEST_F(FreezeTest, a_policy_that_denies_a_choice_does_not_fit_it) {
   EXPECT_EQ(runs(wide), "copy/a.x");
-  const Lockfile lock = stage.runtime.lock();
-  ASSERT_TRUE(stage.runtime.set_policy({.deny = {"copy/a.x"}}).ok());
-  const std::string why(stage.runtime.check_lock(lock).message());
+  const Lockfile lock = stage.runtime.lockfile().current();
+  ASSERT_TRUE(stage.runtime.policy().set({.deny = {"copy/a.x"}}).ok());
+  const std::string why(stage.runtime.lockfile().check(lock).message());
   EXPECT_THAT(why, HasSubstr("another policy is in force"));
   EXPECT_THAT(why, HasSubstr("copy/a.x may not run: policy.denied by set_policy (code)"));
-  ASSERT_TRUE(stage.runtime.reset_policy().ok());
-  EXPECT_TRUE(stage.runtime.check_lock(lock).ok());
-  EXPECT_FALSE(stage.runtime.frozen());
+  ASSERT_TRUE(stage.runtime.policy().reset().ok());
+  EXPECT_TRUE(stage.runtime.lockfile().check(lock).ok());
+  EXPECT_FALSE(stage.runtime.lockfile().frozen());
 }
 
 TEST_F(FreezeTest, conditions_that_compute_are_facts_of_classes) {
-  ASSERT_TRUE(stage.runtime
-                  .load_policy("opmux: 1\nrules:\n"
-                               "  - {op: copy, when: rows * H > 50, prefer: [copy/c.x]}\n")
+  ASSERT_TRUE(stage.runtime.policy()
+                  .load("opmux: 1\nrules:\n"
+                        "  - {op: copy, when: rows * H > 50, prefer: [copy/c.x]}\n")
                   .ok());
   EXPECT_EQ(runs(wide), "copy/c.x");
   EXPECT_EQ(runs(narrow), "copy/b.x");
-  const Lockfile lock = stage.runtime.lock();
+  const Lockfile lock = stage.runtime.lockfile().current();
   ASSERT_EQ(lock.choices.size(), 2u);
   EXPECT_THAT(lock.choices[1].when, HasSubstr("H % 16 == 0 && ((rows*H)>50) == true"));
-  ASSERT_TRUE(stage.runtime.freeze(Lockfile::parse(lock.to_string()).value()).ok());
+  ASSERT_TRUE(stage.runtime.lockfile().freeze(Lockfile::parse(lock.to_string()).value()).ok());
   Rows large{4, 16};
   EXPECT_FALSE(report(large).fell_back);
   EXPECT_EQ(runs(large), "copy/c.x");
@@ -255,7 +255,7 @@ struct StaticModeTest : testing::Test {
     const Runtime runtime = Runtime::create(options({})).value();
     Rows t;
     ASSERT_TRUE(runtime.op("softmax")->decide(none, t.x));
-    ASSERT_TRUE(runtime.lock().write(folder.at("opmux.lock")).ok());
+    ASSERT_TRUE(runtime.lockfile().current().write(folder.at("opmux.lock")).ok());
   }
   TemporaryFolder folder;
 };
@@ -264,7 +264,7 @@ TEST_F(StaticModeTest, runs_by_the_lockfile_that_the_environment_names) {
   write_lock();
   const Runtime runtime =
       Runtime::create(options({{"OPMUX_LOCKFILE", folder.at("opmux.lock")}})).value();
-  EXPECT_TRUE(runtime.frozen());
+  EXPECT_TRUE(runtime.lockfile().frozen());
   Rows t;
   CallReport report;
   ASSERT_TRUE(runtime.op("softmax")->with(report)(t.y, t.x).ok());
@@ -289,8 +289,8 @@ TEST_F(StaticModeTest, beside_a_policy_file_the_lockfile_counts_and_the_file_is_
   write_lock();
   const Runtime runtime =
       Runtime::create(options({{"OPMUX_CONFIG", folder.at("policy.yaml")}})).value();
-  EXPECT_TRUE(runtime.frozen());
-  EXPECT_EQ(runtime.policy_state().version, 1u);
+  EXPECT_TRUE(runtime.lockfile().frozen());
+  EXPECT_EQ(runtime.policy().state().version, 1u);
 }
 
 TEST_F(StaticModeTest, a_lockfile_that_is_named_and_that_the_mode_does_not_read_is_an_error) {

@@ -90,9 +90,9 @@ TEST(Health, it_is_probed_later_and_closed_after_two_successes) {
   clinic.mend_fast();
   clinic.wait(seconds(70));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(clinic.run(clinic.rows), "copy/fast.one");
-  EXPECT_EQ(clinic.runtime.health().breakers.at(0).state, BreakerState::closed);
+  EXPECT_EQ(clinic.runtime.health().report().breakers.at(0).state, BreakerState::closed);
   clinic.run(clinic.rows, 100);
-  EXPECT_TRUE(clinic.runtime.health().breakers.empty());
+  EXPECT_TRUE(clinic.runtime.health().report().breakers.empty());
 }
 
 TEST(Health, time_that_starts_when_the_program_does_counts) {
@@ -121,7 +121,7 @@ TEST(Health, a_clock_jump_of_a_year_does_not_affect_calls) {
     if (later) clinic.waited += jump;
     clinic.wait(seconds(70));
     for (int i = 0; i < 3; ++i) EXPECT_EQ(clinic.run(clinic.rows), "copy/fast.one");
-    EXPECT_EQ(clinic.runtime.health().breakers.at(0).state, BreakerState::closed);
+    EXPECT_EQ(clinic.runtime.health().report().breakers.at(0).state, BreakerState::closed);
   }
 }
 
@@ -157,10 +157,10 @@ TEST(Health, plans_record_their_successes_too) {
     return ++call % 4 == 0 ? Outcome::failed : Outcome::ok;
   };
   for (int i = 0; i < 100; ++i) (void)plan(clinic.rows.y, clinic.rows.x);
-  EXPECT_EQ(clinic.runtime.health().verdict, Health::healthy);
+  EXPECT_EQ(clinic.runtime.health().report().verdict, Health::healthy);
   clinic.break_fast();
   for (int i = 0; i < 5; ++i) (void)plan(clinic.rows.y, clinic.rows.x);
-  EXPECT_EQ(clinic.runtime.health().verdict, Health::degraded);
+  EXPECT_EQ(clinic.runtime.health().report().verdict, Health::degraded);
   clinic.wait(seconds(1));
   EXPECT_EQ(plan.state(), Plan::State::stale);
   EXPECT_EQ(plan(clinic.rows.y, clinic.rows.x).code(), Code::failed) << "a stale plan still runs";
@@ -185,7 +185,7 @@ TEST(Health, explain_and_report_say_what_is_open_and_until_when) {
     EXPECT_EQ(fast.code, "health.open");
     EXPECT_THAT(fast.reason, testing::HasSubstr("next probe in "));
   }
-  const HealthReport health = clinic.runtime.health();
+  const HealthReport health = clinic.runtime.health().report();
   ASSERT_EQ(health.breakers.size(), 1u);
   EXPECT_EQ(health.breakers[0].implementation, "copy/fast.one");
   EXPECT_EQ(health.breakers[0].what, "f32 H<=8 rows<=2 on cpu:0");
@@ -210,7 +210,7 @@ TEST(Health, listeners_are_notified_once_per_change) {
   Clinic clinic;
   std::vector<std::string> told;
   uint64_t change = 0;
-  clinic.runtime.on_breaker([&](const BreakerEvent& event) {
+  clinic.runtime.health().on_breaker([&](const BreakerEvent& event) {
     told.push_back(event.implementation + " " + std::string(name_of(event.to)));
     EXPECT_GT(event.change, change);
     change = event.change;
@@ -218,7 +218,7 @@ TEST(Health, listeners_are_notified_once_per_change) {
   clinic.break_fast();
   clinic.run(clinic.rows, 20);
   EXPECT_EQ(told, (std::vector<std::string>{"copy/fast.one open"}));
-  EXPECT_EQ(clinic.runtime.health().breakers.at(0).change, change);
+  EXPECT_EQ(clinic.runtime.health().report().breakers.at(0).change, change);
   clinic.mend_fast();
   clinic.wait(seconds(40));
   clinic.run(clinic.rows, 2);
@@ -229,23 +229,23 @@ TEST(Health, listeners_are_notified_once_per_change) {
 TEST(Health, by_hand_an_implementation_is_opened_closed_and_isolated) {
   Clinic clinic;
   EXPECT_EQ(clinic.run(clinic.rows), "copy/fast.one");
-  ASSERT_TRUE(clinic.runtime.force_breaker("copy/fast.one", BreakerForce::isolate).ok());
+  ASSERT_TRUE(clinic.runtime.health().force_breaker("copy/fast.one", BreakerForce::isolate).ok());
   EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
-  EXPECT_EQ(clinic.runtime.health().breakers.at(0).what, "all calls");
+  EXPECT_EQ(clinic.runtime.health().report().breakers.at(0).what, "all calls");
   clinic.wait(seconds(1));
   clinic.wait(seconds(10'000));
   EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
-  ASSERT_TRUE(clinic.runtime.force_breaker("copy/fast.one", BreakerForce::close).ok());
+  ASSERT_TRUE(clinic.runtime.health().force_breaker("copy/fast.one", BreakerForce::close).ok());
   clinic.wait(seconds(1));
   EXPECT_EQ(clinic.run(clinic.rows), "copy/fast.one");
-  ASSERT_TRUE(clinic.runtime.force_breaker("copy/fast.one", BreakerForce::open).ok());
+  ASSERT_TRUE(clinic.runtime.health().force_breaker("copy/fast.one", BreakerForce::open).ok());
   clinic.wait(seconds(1));
   EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
   clinic.wait(seconds(40));
   EXPECT_EQ(clinic.run(clinic.rows), "copy/fast.one");
-  EXPECT_EQ(clinic.runtime.force_breaker("copy/plain.one", BreakerForce::open).reason(),
+  EXPECT_EQ(clinic.runtime.health().force_breaker("copy/plain.one", BreakerForce::open).reason(),
             "health.reference");
-  EXPECT_EQ(clinic.runtime.force_breaker("copy/fast.on", BreakerForce::open).code(),
+  EXPECT_EQ(clinic.runtime.health().force_breaker("copy/fast.on", BreakerForce::open).code(),
             Code::not_found);
 }
 
@@ -276,7 +276,7 @@ TEST(Health, three_classes_that_fail_open_the_implementation) {
   clinic.break_fast();
   for (int64_t h = 1; h <= 128; ++h) clinic.run(Rows(2, h), 6);
   EXPECT_EQ(clinic.kernel("copy/fast.one").runs, 15u);
-  EXPECT_EQ(clinic.runtime.health().breakers.at(0).what, "all calls");
+  EXPECT_EQ(clinic.runtime.health().report().breakers.at(0).what, "all calls");
 }
 
 /// Succeeds after more than a millisecond.
@@ -299,7 +299,7 @@ TEST(Health, slow_calls_open_a_breaker_if_a_policy_times_them) {
   clinic.run(clinic.rows, 25);
   EXPECT_EQ(clinic.kernel("copy/fast.one").runs, 20u);
   EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
-  EXPECT_EQ(clinic.runtime.health().breakers.at(0).why, "slow-call rate too high");
+  EXPECT_EQ(clinic.runtime.health().report().breakers.at(0).why, "slow-call rate too high");
   EXPECT_EQ(clinic.stats("copy/fast.one").failed, 0u);
 }
 
@@ -324,7 +324,7 @@ TEST(Health, an_implementation_that_becomes_slow_is_noticed) {
   clinic.kernel("copy/fast.one").body = takes_its_time;
   clinic.run(clinic.rows, static_cast<int>(dispatch::kUntimedCalls) + 20);
   EXPECT_EQ(clinic.run(clinic.rows), "copy/middle.one");
-  EXPECT_EQ(clinic.runtime.health().breakers.at(0).why, "slow-call rate too high");
+  EXPECT_EQ(clinic.runtime.health().report().breakers.at(0).why, "slow-call rate too high");
 }
 
 TEST(Health, a_plan_that_is_bound_while_calls_are_timed_is_timed) {
@@ -332,7 +332,7 @@ TEST(Health, a_plan_that_is_bound_while_calls_are_timed_is_timed) {
   auto plan = clinic.op.bind(clinic.rows.y, clinic.rows.x).value();
   clinic.kernel("copy/fast.one").body = takes_its_time;
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(plan(clinic.rows.y, clinic.rows.x).ok());
-  EXPECT_EQ(clinic.runtime.health().breakers.at(0).state, BreakerState::open);
+  EXPECT_EQ(clinic.runtime.health().report().breakers.at(0).state, BreakerState::open);
 }
 
 TEST(Health, plans_are_timed_too) {
@@ -341,10 +341,10 @@ TEST(Health, plans_are_timed_too) {
   clinic.kernel("copy/fast.one").body = takes_its_time;
   Policy policy;
   policy.breaker.slow_call_us = 1'000;
-  ASSERT_TRUE(clinic.runtime.set_policy(policy).ok());
+  ASSERT_TRUE(clinic.runtime.policy().set(policy).ok());
   clinic.wait(seconds(1));
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(plan(clinic.rows.y, clinic.rows.x).ok());
-  EXPECT_EQ(clinic.runtime.health().breakers.at(0).state, BreakerState::open);
+  EXPECT_EQ(clinic.runtime.health().report().breakers.at(0).state, BreakerState::open);
 }
 
 TEST(Health, calls_are_timed_only_if_a_policy_enables_it) {
@@ -352,12 +352,12 @@ TEST(Health, calls_are_timed_only_if_a_policy_enables_it) {
   clinic.kernel("copy/fast.one").body = takes_its_time;
   clinic.run(clinic.rows, 30);
   EXPECT_EQ(clinic.kernel("copy/fast.one").runs, 30u);
-  EXPECT_TRUE(clinic.runtime.health().breakers.empty());
+  EXPECT_TRUE(clinic.runtime.health().report().breakers.empty());
 }
 
 TEST(Health, lists_say_what_is_open) {
   Clinic clinic;
-  ASSERT_TRUE(clinic.runtime.force_breaker("copy/middle.one", BreakerForce::isolate).ok());
+  ASSERT_TRUE(clinic.runtime.health().force_breaker("copy/middle.one", BreakerForce::isolate).ok());
   for (const OperatorInfo& op : clinic.runtime.list()) {
     for (const ImplementationInfo& info : op.implementations)
       EXPECT_EQ(info.breaker, info.id == "copy/middle.one" ? "isolated" : "closed") << info.id;

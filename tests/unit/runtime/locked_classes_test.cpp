@@ -38,9 +38,9 @@ TEST_F(LockedClassesTest, strict_alone_never_changes_a_selection) {
 
 TEST_F(LockedClassesTest, strict_while_frozen_refuses_for_a_refused_choice_and_names_what_to_do) {
   EXPECT_EQ(runs(narrow), "copy/b.x");
-  Lockfile lock = stage.runtime.lock();
+  Lockfile lock = stage.runtime.lockfile().current();
   lock.choices[0].implementation = "copy/a.x";
-  ASSERT_TRUE(stage.runtime.freeze(lock).ok());
+  ASSERT_TRUE(stage.runtime.lockfile().freeze(lock).ok());
   EXPECT_EQ(runs(narrow), "copy/b.x");
   EXPECT_TRUE(filled.fell_back);
   EXPECT_THAT(filled.reason, HasSubstr("opmux.lock locks copy/a.x, which is refused: "
@@ -59,7 +59,7 @@ TEST_F(LockedClassesTest, strict_while_frozen_refuses_for_a_refused_choice_and_n
 
 TEST_F(LockedClassesTest, strict_while_frozen_refuses_where_a_breaker_opened_its_choice) {
   EXPECT_EQ(runs(narrow), "copy/b.x");
-  ASSERT_TRUE(stage.runtime.freeze());
+  ASSERT_TRUE(stage.runtime.lockfile().freeze());
   stage.kernel("copy/b.x").body = [](CallFrame&) { return Outcome::failed; };
   for (int i = 0; i < 5; ++i) EXPECT_EQ(runs(narrow), "copy/b.x copy/c.x");
   EXPECT_EQ(runs(narrow), "copy/c.x");
@@ -78,7 +78,7 @@ TEST_F(LockedClassesTest, strict_while_frozen_refuses_where_a_breaker_opened_its
   refused();
   EXPECT_EQ(runs(narrow), "copy/c.x");
   EXPECT_TRUE(filled.fell_back);
-  EXPECT_EQ(stage.runtime.lock().choices.at(0).implementation, "copy/b.x");
+  EXPECT_EQ(stage.runtime.lockfile().current().choices.at(0).implementation, "copy/b.x");
 }
 
 TEST_F(LockedClassesTest, a_fallback_for_an_open_breaker_is_not_locked) {
@@ -86,18 +86,18 @@ TEST_F(LockedClassesTest, a_fallback_for_an_open_breaker_is_not_locked) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(runs(narrow), "copy/b.x copy/c.x");
   stage.runtime.tick(std::chrono::steady_clock::now().time_since_epoch() + std::chrono::seconds(1));
   EXPECT_EQ(runs(narrow), "copy/c.x");
-  EXPECT_EQ(stage.runtime.lock().choices.at(0).implementation, "copy/b.x");
+  EXPECT_EQ(stage.runtime.lockfile().current().choices.at(0).implementation, "copy/b.x");
 }
 
 TEST_F(LockedClassesTest, the_lock_of_a_frozen_runtime_has_each_class_once) {
   EXPECT_EQ(runs(narrow), "copy/b.x");
-  Lockfile lock = stage.runtime.lock();
+  Lockfile lock = stage.runtime.lockfile().current();
   lock.choices[0].implementation = "copy/a.x";
-  ASSERT_TRUE(stage.runtime.freeze(lock).ok());
+  ASSERT_TRUE(stage.runtime.lockfile().freeze(lock).ok());
   EXPECT_EQ(runs(narrow), "copy/b.x");
-  EXPECT_EQ(stage.runtime.lock().choices, lock.choices);
+  EXPECT_EQ(stage.runtime.lockfile().current().choices, lock.choices);
   EXPECT_EQ(runs(wide), "copy/a.x");
-  EXPECT_EQ(stage.runtime.lock().choices.size(), 2u);
+  EXPECT_EQ(stage.runtime.lockfile().current().choices.size(), 2u);
 }
 
 TEST_F(LockedClassesTest, transforms_come_with_the_choice_that_needs_them) {
@@ -107,7 +107,7 @@ TEST_F(LockedClassesTest, transforms_come_with_the_choice_that_needs_them) {
              .priority = 100,
              .caps = Caps{}.dtypes({f32}).contiguous()});
   stage.add({.id = "twice/slow.x", .kind = Kind::default_, .priority = 200});
-  ASSERT_TRUE(stage.runtime.set_policy({.transforms = {"contiguous", "widen"}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.transforms = {"contiguous", "widen"}}).ok());
   const std::array<int64_t, 2> shape{2, 8}, strides{1, 2};
   const TensorView columns(wide.in, f32, shape, strides, {});
   const auto ran = [&](const TensorView& y, const TensorView& x) {
@@ -116,10 +116,10 @@ TEST_F(LockedClassesTest, transforms_come_with_the_choice_that_needs_them) {
   };
   EXPECT_EQ(ran(narrow.y, columns), "twice/slow.x ");
   EXPECT_EQ(ran(narrow.y, narrow.x), "twice/slow.x ");
-  Lockfile lock = stage.runtime.lock();
+  Lockfile lock = stage.runtime.lockfile().current();
   ASSERT_EQ(lock.choices.size(), 2u);
   for (LockedChoice& choice : lock.choices) choice.implementation = "twice/fast.x";
-  ASSERT_TRUE(stage.runtime.freeze(Lockfile::parse(lock.to_string()).value()).ok());
+  ASSERT_TRUE(stage.runtime.lockfile().freeze(Lockfile::parse(lock.to_string()).value()).ok());
   const PolicyScope strict(stage.runtime, {.strict = true});
   EXPECT_EQ(ran(narrow.y, columns), "twice/fast.x contiguous(x)");
   EXPECT_FALSE(filled.fell_back);
@@ -138,7 +138,7 @@ TEST_F(LockedClassesTest, a_call_that_depends_on_many_facts_is_locked) {
   const TensorView x(wide.in, f32, {1, 1, 1, 1, 1, 1, 1, 1});
   const TensorView y(wide.out, f32, {1, 1, 1, 1, 1, 1, 1, 1});
   EXPECT_EQ(eight.decide(none, x).value(), "eight/a.x");
-  EXPECT_EQ(stage.runtime.freeze().value().choices.size(), 1u);
+  EXPECT_EQ(stage.runtime.lockfile().freeze().value().choices.size(), 1u);
   ASSERT_TRUE(eight.with(filled)(y, x).ok());
   EXPECT_EQ(filled.implementation, "eight/a.x");
   EXPECT_FALSE(filled.fell_back);
@@ -159,7 +159,7 @@ TEST_F(LockedClassesTest, a_call_that_has_no_class_is_not_locked_and_decide_says
             "several lanes");
   EXPECT_TRUE(pair.bind(y, x));
   EXPECT_TRUE(pair(y, x).ok());
-  EXPECT_TRUE(stage.runtime.freeze().value().choices.empty());
+  EXPECT_TRUE(stage.runtime.lockfile().freeze().value().choices.empty());
   ASSERT_TRUE(pair.with(filled)(y, x).ok());
   EXPECT_EQ(filled.implementation, "pair/a.x");
   EXPECT_TRUE(filled.fell_back);
@@ -175,12 +175,12 @@ TEST_F(LockedClassesTest, hundreds_of_classes_are_found_and_kept_like_a_few) {
                           }};
   ASSERT_TRUE(stage.runtime.set_selector(odd_ones).ok());
   for (int64_t h = 1; h <= kClasses; ++h) ASSERT_TRUE(copy->decide(none, Rows(1, h).x));
-  const Lockfile lock = stage.runtime.lock();
+  const Lockfile lock = stage.runtime.lockfile().current();
   ASSERT_EQ(lock.choices.size(), static_cast<size_t>(kClasses));
 
   Stage other;
   copy = define_three_copies(other);
-  ASSERT_TRUE(other.runtime.freeze(Lockfile::parse(lock.to_string()).value()).ok());
+  ASSERT_TRUE(other.runtime.lockfile().freeze(Lockfile::parse(lock.to_string()).value()).ok());
   for (int64_t h = 1; h <= kClasses; ++h) {
     Rows t(1, h);
     const char* const locked = h % 2 != 0 ? "copy/c.x" : h % 16 == 0 ? "copy/a.x" : "copy/b.x";

@@ -54,9 +54,9 @@ TEST_F(PointTest, the_answer_of_the_highest_backend_wins) {
 TEST_F(PointTest, denied_and_disabled_backends_do_not_answer) {
   const Registration acme = answer("acme", 16);
   const Registration fast = answer("fast", 32);
-  ASSERT_TRUE(runtime.set_policy({.deny = {"*/fast.*"}}).ok());
+  ASSERT_TRUE(runtime.policy().set({.deny = {"*/fast.*"}}).ok());
   EXPECT_EQ(tile(), 16);
-  ASSERT_TRUE(runtime.enable_backend("acme", false).ok());
+  ASSERT_TRUE(runtime.plugins().enable_backend("acme", false).ok());
   EXPECT_EQ(tile(), -7);
 }
 

@@ -14,7 +14,7 @@ struct PolicyDiffTest : testing::Test {
   }
   /// "op: from -> to (because), when" for each change between two lists of rules.
   std::vector<std::string> changes(const std::string& from, const std::string& to) {
-    const auto found = stage.runtime.compare_policies("opmux: 1\nrules: [" + from + "]\n", "old",
+    const auto found = stage.runtime.policy().compare("opmux: 1\nrules: [" + from + "]\n", "old",
                                                       "opmux: 1\nrules: [" + to + "]\n", "new");
     if (!found) return {std::string(found.error().message())};
     std::vector<std::string> texts;
@@ -48,7 +48,7 @@ TEST_F(PolicyDiffTest, omits_unchanged_choices_and_refuses_inapplicable_texts) {
   EXPECT_TRUE(changes("", strict).empty());
   EXPECT_TRUE(changes(strict, strict).empty());
   EXPECT_THAT(changes("", "{op: cpoy, strict: true}")[0], testing::HasSubstr("new:2:"));
-  EXPECT_EQ(stage.runtime.policy_state().loaded + stage.runtime.policy_state().refused, 0u);
+  EXPECT_EQ(stage.runtime.policy().state().loaded + stage.runtime.policy().state().refused, 0u);
 }
 
 }  // namespace

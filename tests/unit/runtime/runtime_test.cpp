@@ -23,9 +23,9 @@ TEST(Runtime, has_the_standard_operators_with_their_reference) {
   }
   EXPECT_TRUE(std::ranges::is_sorted(names));
   EXPECT_THAT(names, testing::IsSupersetOf({"rms_norm", "softmax", "rotary_embedding"}));
-  ASSERT_EQ(runtime.plugins().size(), 1u);
-  EXPECT_EQ(runtime.plugins()[0].path, "built in");
-  EXPECT_TRUE(runtime.plugins()[0].loaded);
+  ASSERT_EQ(runtime.plugins().list().size(), 1u);
+  EXPECT_EQ(runtime.plugins().list()[0].path, "built in");
+  EXPECT_TRUE(runtime.plugins().list()[0].loaded);
 }
 
 TEST(Runtime, finds_operators_by_name_and_suggests_the_nearest) {
@@ -74,22 +74,21 @@ TEST(Runtime, a_policy_that_is_refused_changes_nothing) {
   const Operator op = stage.define(kCopy);
   stage.add({.id = "copy/fast.one", .kind = Kind::default_});
   stage.add({.id = "copy/plain.one", .kind = Kind::reference});
-  ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"reference"}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.prefer = {"reference"}}).ok());
   const uint64_t generation = stage.runtime.generation();
-  EXPECT_EQ(stage.runtime.set_policy({.prefer = {"fastest"}}).reason(), "policy.token");
-  const Status nothing = stage.runtime.set_policy({.require = {"vendor:zeta"}});
+  EXPECT_EQ(stage.runtime.policy().set({.prefer = {"fastest"}}).reason(), "policy.token");
+  const Status nothing = stage.runtime.policy().set({.require = {"vendor:zeta"}});
   EXPECT_EQ(nothing.reason(), "policy.no_candidates");
   EXPECT_EQ(stage.runtime.generation(), generation);
-  EXPECT_EQ(stage.runtime.policy().prefer, std::vector<std::string>{"reference"});
+  EXPECT_EQ(stage.runtime.policy().get().prefer, std::vector<std::string>{"reference"});
   const Rows t;
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(t.y, t.x).ok()); }), "copy/plain.one");
-  ASSERT_TRUE(
-      stage.runtime
-          .set_policy({.rules = {{.op = "copy", .require = {"vendor:zeta"}, .allow_none = true}}})
-          .ok());
+  ASSERT_TRUE(stage.runtime.policy()
+                  .set({.rules = {{.op = "copy", .require = {"vendor:zeta"}, .allow_none = true}}})
+                  .ok());
   EXPECT_EQ(op(t.y, t.x).code(), Code::no_candidate);
-  ASSERT_TRUE(stage.runtime.reset_policy().ok());
-  EXPECT_TRUE(stage.runtime.policy().empty());
+  ASSERT_TRUE(stage.runtime.policy().reset().ok());
+  EXPECT_TRUE(stage.runtime.policy().get().empty());
   EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(t.y, t.x).ok()); }), "copy/fast.one");
 }
 
@@ -103,14 +102,14 @@ TEST(Runtime, a_condition_that_no_operator_can_answer_is_refused) {
                              .prefer = {"vendor"}}}};
   };
   for (const char* op : {"copy", "cop*", "*"}) {
-    const Status refused = stage.runtime.set_policy(rule(op, "NOWHERE"));
+    const Status refused = stage.runtime.policy().set(rule(op, "NOWHERE"));
     EXPECT_EQ(refused.reason(), "policy.when") << op;
     EXPECT_EQ(Scope::make(stage.runtime, rule(op, "NOWHERE")).error().reason(), "policy.when");
     const PolicyScope scope(stage.runtime, rule(op, "NOWHERE"));
     EXPECT_EQ(scope.status().reason(), "policy.when");
   }
-  EXPECT_TRUE(stage.runtime.set_policy(rule("*", "H")).ok());
-  EXPECT_TRUE(stage.runtime.set_policy(rule("defined_later", "NOWHERE")).ok());
+  EXPECT_TRUE(stage.runtime.policy().set(rule("*", "H")).ok());
+  EXPECT_TRUE(stage.runtime.policy().set(rule("defined_later", "NOWHERE")).ok());
 }
 
 TEST(Runtime, takes_a_policy_and_a_sink_from_its_options) {
@@ -165,7 +164,7 @@ TEST(Runtime, writes_events_to_standard_error_when_asked_by_the_environment) {
 
 TEST(Runtime, shows_settings_with_their_origin) {
   Stage stage(bare({{"OPMUX_STRICT", "1"}, {"OPMUX_LOG", "error"}}));
-  ASSERT_TRUE(stage.runtime.set_policy({.prefer = {"vendor"}}).ok());
+  ASSERT_TRUE(stage.runtime.policy().set({.prefer = {"vendor"}}).ok());
   const auto origin = [&](const std::string& key) {
     for (const SettingInfo& setting : stage.runtime.settings()) {
       if (setting.key == key) return setting.value + " by " + setting.origin;
@@ -185,7 +184,7 @@ TEST(Runtime, switches_backends_apart_from_their_availability) {
   const Rows t;
   const auto who = [&] { return ran_by([&] { EXPECT_TRUE(op(t.y, t.x).ok()); }); };
   EXPECT_EQ(who(), "copy/fast.one");
-  ASSERT_TRUE(stage.runtime.enable_backend("fast", false).ok());
+  ASSERT_TRUE(stage.runtime.plugins().enable_backend("fast", false).ok());
   EXPECT_EQ(who(), "copy/plain.one");
   EXPECT_EQ(candidate(op.explain(t.y, t.x), "copy/fast.one").code, "backend.disabled");
   for (const OperatorInfo& each : stage.runtime.list()) {
@@ -194,9 +193,9 @@ TEST(Runtime, switches_backends_apart_from_their_availability) {
     EXPECT_EQ(each.implementations[0].reason, "backend fast is switched off");
     EXPECT_EQ(each.implementations[0].calls, 1u);
   }
-  ASSERT_TRUE(stage.runtime.enable_backend("fast", true).ok());
+  ASSERT_TRUE(stage.runtime.plugins().enable_backend("fast", true).ok());
   EXPECT_EQ(who(), "copy/fast.one");
-  const Status unknown = stage.runtime.enable_backend("fest", true);
+  const Status unknown = stage.runtime.plugins().enable_backend("fest", true);
   EXPECT_EQ(unknown.code(), Code::not_found);
   EXPECT_NE(unknown.message().find("fast"), std::string_view::npos);
 }
@@ -251,11 +250,16 @@ TEST(Runtime, moves_with_everything_it_has) {
                                       .kind = Kind::default_,
                                       .run = [](CallFrame&) { return Outcome::ok; }})
                           .value();
+  PolicyControl policy = first.policy();
   const Runtime second = std::move(first);
   held.keep();
   const Rows t;
   EXPECT_TRUE(op(t.y, t.x).ok());
   EXPECT_TRUE(second.call("copy", t.y, t.x).ok());
+  ASSERT_TRUE(
+      policy.set({.rules = {{.op = "copy", .deny = {"copy/a.b"}, .allow_none = true}}}).ok());
+  EXPECT_EQ(second.policy().get().rules.size(), 1u);
+  EXPECT_EQ(op(t.y, t.x).code(), Code::no_candidate);
 }
 
 TEST(DefaultRuntime, is_the_same_until_it_is_reset) {

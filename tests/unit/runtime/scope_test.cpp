@@ -67,11 +67,11 @@ TEST_F(ScopeTest, a_block_inside_an_entered_scope_extends_only_that_scope) {
 }
 
 TEST_F(ScopeTest, override_the_policy_in_code) {
-  ASSERT_TRUE(runtime.set_policy({.prefer = {"vendor"}}).ok());
+  ASSERT_TRUE(runtime.policy().set({.prefer = {"vendor"}}).ok());
   EXPECT_EQ(who(), "copy/acme.one");
   const PolicyScope scope(runtime, {.prefer = {"reference"}});
   EXPECT_EQ(who(), "copy/plain.one");
-  ASSERT_TRUE(runtime.set_policy({.prefer = {"default"}}).ok());
+  ASSERT_TRUE(runtime.policy().set({.prefer = {"default"}}).ok());
   EXPECT_EQ(who(), "copy/plain.one");
 }
 

@@ -98,7 +98,7 @@ TEST_F(SelectorTest, is_refused_without_a_function_for_unknown_facts_and_when_fr
   selector.pick = [](const Selection&) { return std::optional<size_t>(); };
   selector.reads = {"dytpe(x)"};
   EXPECT_EQ(stage.runtime.set_selector(selector).reason(), "selector.reads");
-  ASSERT_TRUE(stage.runtime.freeze());
+  ASSERT_TRUE(stage.runtime.lockfile().freeze());
   selector.reads = {};
   EXPECT_EQ(stage.runtime.set_selector(selector).code(), Code::frozen);
   EXPECT_EQ(stage.runtime.reset_selector().code(), Code::frozen);
@@ -111,7 +111,7 @@ TEST_F(SelectorTest, what_it_picked_is_locked_by_freezing) {
                   })
                   .ok());
   EXPECT_EQ(runs(wide), "copy/c.x");
-  EXPECT_EQ(stage.runtime.freeze().value().choices.at(0).implementation, "copy/c.x");
+  EXPECT_EQ(stage.runtime.lockfile().freeze().value().choices.at(0).implementation, "copy/c.x");
   EXPECT_EQ(runs(wide), "copy/c.x");
 }
 

@@ -136,14 +136,14 @@ TEST(StatusPage, follows_the_policy_in_force_and_what_was_refused) {
   const RuntimeState before = own.state();
   EXPECT_EQ(before.policy_name, "");
   EXPECT_THAT(before.sources, IsEmpty());
-  ASSERT_TRUE(own.stage.runtime
-                  .load_policy("opmux: 1\nrules:\n- {name: no-a, op: copy, deny: [copy/a.*]}\n",
-                               "policy.yaml")
-                  .ok());
+  ASSERT_TRUE(
+      own.stage.runtime.policy()
+          .load("opmux: 1\nrules:\n- {name: no-a, op: copy, deny: [copy/a.*]}\n", "policy.yaml")
+          .ok());
   const RuntimeState after = own.state();
   EXPECT_GT(after.generation, before.generation);
   EXPECT_EQ(after.policy_name, "policy.yaml");
-  EXPECT_EQ(after.policy_digest, own.stage.runtime.policy_state().digest);
+  EXPECT_EQ(after.policy_digest, own.stage.runtime.policy().state().digest);
   EXPECT_EQ(after.policy_version, 1u);
   EXPECT_EQ(after.policy_rules, 1u);
   EXPECT_EQ(implementation(after, "copy/a.x").code, "policy.denied");
@@ -152,7 +152,7 @@ TEST(StatusPage, follows_the_policy_in_force_and_what_was_refused) {
   EXPECT_TRUE(std::ranges::any_of(after.sources, [](const PolicySourceState& each) {
     return each.source == "file" && each.name == "policy.yaml" && each.rules == 1;
   }));
-  EXPECT_FALSE(own.stage.runtime.load_policy("opmux: 1\nrulez: []\n", "policy.yaml").ok());
+  EXPECT_FALSE(own.stage.runtime.policy().load("opmux: 1\nrulez: []\n", "policy.yaml").ok());
   const RuntimeState refused = own.state();
   EXPECT_EQ(refused.policies_refused, 1u);
   EXPECT_THAT(refused.last_refusal, HasSubstr("rulez"));
@@ -163,9 +163,9 @@ TEST(StatusPage, shows_open_breakers_fallbacks_and_disabled_backends) {
   PageStage own;
   const Operator copy = own.copies();
   const Rows rows(2, 16);
-  ASSERT_TRUE(own.stage.runtime.force_breaker("copy/a.x", BreakerForce::isolate).ok());
+  ASSERT_TRUE(own.stage.runtime.health().force_breaker("copy/a.x", BreakerForce::isolate).ok());
   ASSERT_TRUE(copy(rows.y, rows.x).ok());
-  ASSERT_TRUE(own.stage.runtime.enable_backend("c", false).ok());
+  ASSERT_TRUE(own.stage.runtime.plugins().enable_backend("c", false).ok());
   ASSERT_TRUE(copy(rows.y, rows.x).ok());
   const RuntimeState state = own.state();
   EXPECT_EQ(state.health, "degraded");

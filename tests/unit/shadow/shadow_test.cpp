@@ -75,7 +75,7 @@ struct Mirror : ToldCodes, Stage {
     runtime.tick(waited);
   }
   ShadowInfo fast() {
-    for (const ShadowInfo& info : runtime.health().shadow.implementations) {
+    for (const ShadowInfo& info : runtime.health().report().shadow.implementations) {
       if (info.implementation == "twice/fast.one") return info;
     }
     return {};
@@ -101,13 +101,13 @@ TEST(Shadow, right_results_agree_and_nothing_happens) {
   for (int i = 0; i < 50; ++i) EXPECT_EQ(mirror.run(), "twice/fast.one");
   EXPECT_EQ(mirror.kernel("twice/plain.one").runs, 0u)
       << "the reference does not run on the caller's thread";
-  EXPECT_GT(mirror.runtime.health().shadow.waiting, 0u);
+  EXPECT_GT(mirror.runtime.health().report().shadow.waiting, 0u);
   mirror.look();
   EXPECT_EQ(mirror.fast().compared, mirror.kernel("twice/plain.one").runs);
   EXPECT_EQ(mirror.fast().compared + mirror.skipped("busy"), 50u);
   EXPECT_GE(mirror.fast().compared, 30u);
   EXPECT_EQ(mirror.fast().mismatches, 0u);
-  EXPECT_EQ(mirror.runtime.health().shadow.waiting, 0u);
+  EXPECT_EQ(mirror.runtime.health().report().shadow.waiting, 0u);
   EXPECT_EQ(mirror.stats("twice/plain.one").calls, 0u) << "comparisons do not count as calls";
   EXPECT_EQ(mirror.run(), "twice/fast.one");
 }
@@ -129,8 +129,9 @@ TEST(Shadow, a_wrong_element_opens_its_class_and_is_named) {
   EXPECT_GT(fast.last->tolerance, 0);
   EXPECT_EQ(fast.last->what, "f32 H<=8 rows<=2 on cpu:0");
   EXPECT_TRUE(mirror.was_told("shadow.mismatch"));
-  EXPECT_EQ(mirror.runtime.health().breakers.at(0).why, "result differs from the reference");
-  EXPECT_EQ(mirror.runtime.health().verdict, Health::degraded);
+  EXPECT_EQ(mirror.runtime.health().report().breakers.at(0).why,
+            "result differs from the reference");
+  EXPECT_EQ(mirror.runtime.health().report().verdict, Health::degraded);
 }
 
 TEST(Shadow, a_policy_may_have_it_only_reported) {
@@ -141,7 +142,7 @@ TEST(Shadow, a_policy_may_have_it_only_reported) {
   EXPECT_EQ(mirror.run(), "twice/fast.one");
   EXPECT_GE(mirror.fast().mismatches, 1u);
   EXPECT_TRUE(mirror.was_told("shadow.mismatch"));
-  EXPECT_TRUE(mirror.runtime.health().breakers.empty());
+  EXPECT_TRUE(mirror.runtime.health().report().breakers.empty());
 }
 
 TEST(Shadow, an_unexplained_nan_is_logged_and_then_compared) {
@@ -170,19 +171,19 @@ TEST(Shadow, is_off_unless_a_policy_enables_it) {
   mirror.kernel("twice/fast.one").body = forgets_the_tail;
   for (int i = 0; i < 100; ++i) mirror.run();
   mirror.look();
-  EXPECT_EQ(mirror.runtime.health().shadow.every, 0u);
-  EXPECT_TRUE(mirror.runtime.health().shadow.implementations.empty());
+  EXPECT_EQ(mirror.runtime.health().report().shadow.every, 0u);
+  EXPECT_TRUE(mirror.runtime.health().report().shadow.implementations.empty());
   EXPECT_EQ(mirror.run(), "twice/fast.one");
 }
 
 TEST(Shadow, is_switched_by_policies_while_calls_are_cached) {
   Mirror mirror{Policy{}};
   mirror.run();
-  ASSERT_TRUE(mirror.runtime.set_policy(every_call()).ok());
+  ASSERT_TRUE(mirror.runtime.policy().set(every_call()).ok());
   mirror.run();
   mirror.look();
   EXPECT_EQ(mirror.fast().compared, 1u);
-  ASSERT_TRUE(mirror.runtime.set_policy({}).ok());
+  ASSERT_TRUE(mirror.runtime.policy().set({}).ok());
   mirror.kernel("twice/fast.one").body = forgets_the_tail;
   for (int i = 0; i < 10; ++i) mirror.run();
   mirror.look();
@@ -193,11 +194,11 @@ TEST(Shadow, is_switched_by_policies_while_calls_are_cached) {
 TEST(Shadow, a_policy_file_turns_it_on) {
   Mirror mirror{Policy{}};
   ASSERT_TRUE(
-      mirror.runtime.load_policy("opmux: 1\nshadow: {every: 1, share: 1}\n", "p.yaml").ok());
+      mirror.runtime.policy().load("opmux: 1\nshadow: {every: 1, share: 1}\n", "p.yaml").ok());
   mirror.kernel("twice/fast.one").body = forgets_the_tail;
   mirror.run();
   mirror.look();
-  EXPECT_EQ(mirror.runtime.health().shadow.every, 1u);
+  EXPECT_EQ(mirror.runtime.health().report().shadow.every, 1u);
   EXPECT_EQ(mirror.run(), "twice/plain.one");
 }
 
@@ -205,7 +206,7 @@ TEST(Shadow, settings_without_a_rate_are_reported_as_ineffective) {
   Mirror mirror{Policy{}};
   const auto codes = [&](const char* text) {
     std::vector<std::string> all;
-    const PolicyCheck check = mirror.runtime.check_policy(text, "p.yaml").value();
+    const PolicyCheck check = mirror.runtime.policy().check(text, "p.yaml").value();
     for (const PolicyFinding& finding : check.findings) all.push_back(finding.code);
     return all;
   };
@@ -221,7 +222,7 @@ TEST(Shadow, copies_stay_within_their_memory_and_the_rest_is_counted) {
   std::vector<float> in(100'000, 1.0f), out(100'000);
   const TensorView y(out.data(), f32, {1, 100'000}), x(in.data(), f32, {1, 100'000});
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(mirror.op(y, x).ok());
-  EXPECT_EQ(mirror.runtime.health().shadow.waiting, 1u);
+  EXPECT_EQ(mirror.runtime.health().report().shadow.waiting, 1u);
   mirror.look();
   EXPECT_EQ(mirror.fast().compared, 1u);
   EXPECT_GE(mirror.skipped("memory"), 10u);
@@ -240,7 +241,7 @@ TEST(Shadow, large_calls_are_counted_and_not_copied_unless_the_memory_allows_it)
   run_four(mirror);
   EXPECT_EQ(mirror.skipped("size"), 4u);
   EXPECT_EQ(mirror.fast().compared, 1u);
-  EXPECT_THAT(to_json(mirror.runtime.health()), testing::HasSubstr(R"("skipped":{"size":4})"));
+  EXPECT_THAT(to_json(mirror.runtime.health().report()), testing::HasSubstr(R"("skipped":{"size":4})"));
   Policy policy = every_call();
   policy.shadow.memory_mb = 32;
   Mirror larger(policy);
@@ -280,7 +281,7 @@ TEST(Shadow, the_reference_reads_the_inputs_as_they_were_at_the_call) {
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(grow(mirror.rows.x).ok());
   for (float& value : mirror.rows.in) value = -100;
   mirror.look();
-  for (const ShadowInfo& info : mirror.runtime.health().shadow.implementations) {
+  for (const ShadowInfo& info : mirror.runtime.health().report().shadow.implementations) {
     if (info.implementation != "grow/fast.one") continue;
     EXPECT_GE(info.compared, 1u);
     EXPECT_EQ(info.mismatches, 0u);
@@ -308,7 +309,7 @@ TEST(Shadow, an_operator_without_a_reference_is_not_checked) {
   mirror.add({.id = "lonely/fast.one", .kind = Kind::default_, .run = doubles});
   const Operator lonely = mirror.runtime.op("lonely").value();
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(lonely(mirror.rows.y, mirror.rows.x).ok());
-  EXPECT_EQ(mirror.runtime.health().shadow.waiting, 0u);
+  EXPECT_EQ(mirror.runtime.health().report().shadow.waiting, 0u);
 }
 
 TEST(Shadow, a_reference_that_is_denied_does_not_run) {
@@ -325,7 +326,7 @@ TEST(Shadow, a_require_rule_does_not_exclude_the_reference_from_comparisons) {
   Mirror mirror;
   Policy policy = every_call();
   policy.rules = {{.op = "twice", .require = {"impl:twice/fast.one"}}};
-  ASSERT_TRUE(mirror.runtime.set_policy(policy).ok());
+  ASSERT_TRUE(mirror.runtime.policy().set(policy).ok());
   mirror.run();
   mirror.look();
   EXPECT_EQ(mirror.fast().compared, 1u);
@@ -352,7 +353,7 @@ TEST(Shadow, probes_after_a_mismatch_are_always_compared) {
   EXPECT_EQ(mirror.run(), "twice/fast.one") << "a probe";
   mirror.look();
   EXPECT_EQ(mirror.run(), "twice/plain.one") << "the probe's result was wrong again";
-  EXPECT_EQ(mirror.runtime.health().breakers.at(0).openings, 2u);
+  EXPECT_EQ(mirror.runtime.health().report().breakers.at(0).openings, 2u);
 }
 
 TEST(Shadow, calls_that_ended_before_the_class_opened_do_not_open_it_again) {
@@ -361,15 +362,15 @@ TEST(Shadow, calls_that_ended_before_the_class_opened_do_not_open_it_again) {
   for (int i = 0; i < 20; ++i) mirror.run();
   mirror.look();
   EXPECT_GE(mirror.fast().mismatches, 10u);
-  EXPECT_EQ(mirror.runtime.health().breakers.at(0).openings, 1u);
+  EXPECT_EQ(mirror.runtime.health().report().breakers.at(0).openings, 1u);
 }
 
 TEST(Shadow, after_a_mismatch_no_thread_gets_that_result_again) {
   for (int round = 0; round < 20; ++round) {
     Mirror mirror;
     // Publish just before, so that the next publication would have to wait.
-    ASSERT_TRUE(mirror.runtime.force_breaker("twice/fast.one", BreakerForce::open).ok());
-    ASSERT_TRUE(mirror.runtime.force_breaker("twice/fast.one", BreakerForce::close).ok());
+    ASSERT_TRUE(mirror.runtime.health().force_breaker("twice/fast.one", BreakerForce::open).ok());
+    ASSERT_TRUE(mirror.runtime.health().force_breaker("twice/fast.one", BreakerForce::close).ok());
     mirror.runtime.tick(std::chrono::hours(1));
     mirror.waited += seconds(1);
     mirror.runtime.tick(mirror.waited);
@@ -413,7 +414,7 @@ TEST(Shadow, a_forked_child_starts_with_an_empty_queue_and_a_new_thread) {
   Mirror mirror(policy, true);
   mirror.kernel("twice/fast.one").body = forgets_the_tail;
   EXPECT_TRUE(true_in_forked_child([&] {
-    if (mirror.runtime.health().shadow.waiting != 0) return false;
+    if (mirror.runtime.health().report().shadow.waiting != 0) return false;
     while (mirror.fast().mismatches == 0) (void)mirror.op(mirror.rows.y, mirror.rows.x);
     return true;
   }));
@@ -424,7 +425,7 @@ TEST(Shadow, reports_its_results_as_json) {
   mirror.kernel("twice/fast.one").body = gives_nan;
   mirror.run();
   mirror.look();
-  const std::string json = to_json(mirror.runtime.health());
+  const std::string json = to_json(mirror.runtime.health().report());
   EXPECT_THAT(json, testing::HasSubstr(R"("shadow":{"every":1,"waiting":0,"implementations":[)"));
   EXPECT_THAT(json, testing::HasSubstr(R"("element":"y[0,3]","got":"nan","expected":2)"));
 }
