@@ -16,6 +16,8 @@ single-user     headers of src/ that exactly one file of src/, cli/, probe/, pyt
                 includes, besides the source of the same folder and stem. Tests are not counted
 comment share   lines of public headers with a comment, also after code, divided by lines that are
                 not blank
+members         public functions of opmux::Runtime, constructors, destructor and overloads included. Old
+                names that are marked [[deprecated]] are not counted
 wide folders    folders of src/ with more than 25 sources and no sub-folder
 """
 import re
@@ -92,6 +94,25 @@ def comment_share(texts):
     return commented / lines if lines else 0.0
 
 
+def members_of(text, name):
+    """How many functions a class declares in its first public section, without deprecated ones."""
+    text = without_comments(text)
+    start = re.search(rf"\bclass {name} {{\s*public:", text)
+    if start is None:
+        return 0
+    count, depth, declared = 0, 0, ""
+    for part in re.split(r"([{};]|\bprivate:)", text[start.end():]):
+        if part == "private:":
+            break
+        depth += {"{": 1, "}": -1}.get(part, 0)
+        if depth == 0 and part in (";", "}"):
+            count += "(" in declared and "[[deprecated" not in declared
+            declared = ""
+        elif depth == 0:
+            declared += part
+    return count
+
+
 def files_below(folder, suffixes):
     return [file for file in sorted(folder.rglob("*")) if file.suffix in suffixes and file.is_file()]
 
@@ -157,6 +178,9 @@ def rows(root):
     for group in ("plugin", "detail"):
         yield f"  apart: {group}/", count_types(headers[group]), "", ""
     yield "  apart: structs of *.h", count_types(f for f in everything if f.suffix == ".h"), "", ""
+    runtime = root / "include" / "opmux" / "runtime.hpp"
+    members = members_of(runtime.read_text(encoding="utf-8"), "Runtime") if runtime.exists() else 0
+    yield "members of Runtime", members, "52", "<= 28"
     yield f"single-user headers (of {len(users)})", single, "81", ""
     yield "comments in public headers", percent(comment_share(texts)), "31 %", ">= 45 %"
     yield f"folders over {MOST_FILES} files, flat", len(list(wide_folders(root))), "", "0"

@@ -150,6 +150,26 @@ class Counts(unittest.TestCase):
             "// one\n\nint x;  // two\n/* three\n   four */\nauto url = \"http://x\";\n"
             "int y;\nint z;\nint w;\n"]), 0.5)
 
+    def test_functions_of_the_public_section_count_unless_deprecated(self):
+        self.assertEqual(tree_counts.members_of("""
+            class Runtime;
+            /// class Runtime { public: void in_a_comment(); };
+            class Runtime {
+             public:
+              static Result<Runtime> create(const Options& options = {});
+              Runtime(Runtime&&) noexcept;
+              template <class... Args>
+              Status call(const Args&... args) const {
+                if (sizeof...(args) == 0) { return f(); }
+                return g(args...);
+              }
+              Part part() const { return Part(*core_); }
+              [[deprecated("use part().new_name()")]] Status old_name() { return part().new_name(); }
+             private:
+              void hidden();
+            };
+            """, "Runtime"), 4)
+
     def table(self, files):
         with tempfile.TemporaryDirectory() as folder:
             for name, text in files.items():
