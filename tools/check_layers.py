@@ -106,7 +106,7 @@ CLI_INTERNAL = {  # compiled into the command as well
 }
 PYTHON_INTERNAL = {"src/policy/rules/rule_fields.hpp"}  # a table without code of the library
 
-# The folders that may include a third-party library.
+# The folders that may include a third-party library, which is a folder of headers or one header.
 THIRD_PARTY = {
     "CL": ("backends/opencl",),
     "CLI": ("cli",),
@@ -114,8 +114,8 @@ THIRD_PARTY = {
     "nanobind": ("python",),
     "nlohmann": ("cli",),
     "oneapi": ("backends/onednn",),
-    "yaml-cpp": ("src/policy",),
     "sodium": ("src/base",),
+    "yaml.h": ("src/policy",),
 }
 TORCH_READER = pathlib.Path("python/opmux/torch/_reader.cpp")  # built against torch only
 SYSTEM_FOLDERS = {"sys", "linux", "asm"}
@@ -212,7 +212,8 @@ def judge_internal(path, target):
 
 def judge_third_party(path, name):
     folder, _, rest = name.partition("/")
-    if not rest or folder in SYSTEM_FOLDERS:
+    standard = not rest and folder not in THIRD_PARTY
+    if standard or folder in SYSTEM_FOLDERS:
         return None
     if path == TORCH_READER and folder in ("ATen", "c10", "torch"):
         return None

@@ -293,7 +293,7 @@ class Symbols(unittest.TestCase):
         self.assertEqual(check_symbols.forbidden_imports(names + allowed), names)
 
     def test_libraries_beyond_the_run_time_are_named(self):
-        names = ["libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libyaml-cpp.so.0.7"]
+        names = ["libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libyaml-0.so.2"]
         self.assertEqual(check_symbols.foreign_libraries(names), names[4:])
 
 

@@ -30,7 +30,7 @@ class Copy:
         for name in wanted:
             self.write(name, (ROOT / name).read_bytes(), (ROOT / name).stat().st_mode)
         (self.root / "build").mkdir(exist_ok=True)
-        for shared in ("venv", "yaml-cpp"):
+        for shared in ("venv", "libyaml"):
             link = self.root / "build" / shared
             if not link.is_symlink():
                 link.symlink_to(ROOT / "build" / shared)
