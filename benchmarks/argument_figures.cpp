@@ -72,7 +72,7 @@ std::vector<Figure> argument_figures(int rounds) {
   figures.push_back(ratio("handle, none for a float?, against a float",
                           {subject("a float", [&] { must(biased(t.y, t.x, 2.0)); }),
                            subject("none", [&] { must(biased(t.y, t.x, none)); })},
-                          rounds, 15));
+                          rounds, 3));
   figures.push_back(ratio("handle, word of an enum, against its position",
                           {subject("a position", [&] { must(moved(t.y, t.x, 1)); }),
                            subject("a word", [&] { must(moved(t.y, t.x, "far")); })},

@@ -8,6 +8,7 @@
 
 #include "dispatch/decide/decision_cache.hpp"
 #include "dispatch/decide/declines.hpp"
+#include "dispatch/plan/free_dims.hpp"
 #include "dispatch/plan/shape_checks.hpp"
 #include "dispatch/reclaim/reclaimer.hpp"
 #include "policy/rules/scope_table.hpp"
@@ -60,6 +61,8 @@ class CompiledOperator final : public Retired {
   /// The dimension checks for the ranks of these arguments, compiled on first use.
   const ShapeChecks& checks_for(const schema::Arguments& arguments);
 
+  ShapeGuards& shape_guards() { return shape_guards_; }
+
   bool owns_plan(uint64_t plan_id) const override { return PlanIds::is_of(plan_id, serial()); }
   uint64_t serial() const { return ids_.serial(); }
 
@@ -83,6 +86,7 @@ class CompiledOperator final : public Retired {
   static constexpr uint32_t kTaken = uint32_t{1} << 31;
   std::atomic<uint32_t> scopes_{0};  ///< entries of spaces_ under scopes; kTaken: reported
   std::atomic<RankPattern*> patterns_{nullptr};
+  ShapeGuards shape_guards_;
   Declines declines_;
   base::ForkMutex compiling_;
 };
@@ -91,12 +95,14 @@ class CompiledOperator final : public Retired {
 /// engine's lifetime. Calls load these atomics only after they set a hazard slot (see ThreadBlock):
 /// the fast path loads `epoch`, the slow path `current`.
 struct alignas(64) OperatorSlot {
+  static constexpr uint32_t kNoPlace = UINT32_MAX;
   std::atomic<uint64_t> epoch{0};  ///< epoch of `current`; 0: no state is published
   uint32_t number = 0;  ///< index into ThreadBlock::recent; reused after the engine is destroyed
   Engine* engine = nullptr;
   std::atomic<CompiledOperator*> current{nullptr};
   std::shared_ptr<const schema::Schema> schema;
   uint64_t name_hash = 0;
+  uint32_t place = kNoPlace;  ///< index into the engine's list of operators; used by writers only
   std::atomic<bool> plugins_wait{false};       ///< deferred plugins implement this operator
   std::atomic<uint64_t> decided_each_time{0};  ///< calls whose decision could not be cached
 

@@ -60,15 +60,15 @@ struct ArgumentWords {
       }
       plan.layouts[i] = plan.exact_layouts[i] = number;
     }
-    plan.met->add<kTensors>(plan.layouts, plan.plan_id);
+    block.met->add<kTensors>(plan.layouts, plan.plan_id, plan.met_key);
   }
 
   /// True if the plan has already accepted views with these layout numbers.
-  [[gnu::always_inline]] bool met_before(CachedPlan& plan) const {
+  [[gnu::always_inline]] bool met_before(CachedPlan& plan, const ThreadBlock& block) const {
     uint64_t layouts[kTensors];
 #pragma GCC unroll 4
     for (int i = 0; i < kTensors; ++i) layouts[i] = tensor(i).layout();
-    if (!plan.met->has<kTensors>(layouts, plan.plan_id)) return false;
+    if (!block.met->has<kTensors>(layouts, plan.plan_id, plan.met_key)) return false;
 #pragma GCC unroll 4
     for (int i = 0; i < kTensors; ++i) plan.layouts[i] = layouts[i];
     return true;
@@ -117,7 +117,7 @@ struct ArgumentWords {
   /// True if only free dimensions differ from the last call, and these are equal in all tensors.
   template <int kWords>
   [[gnu::always_inline]] bool differ_freely(const CachedPlan& plan) const {
-    const FreeDims& dims = plan.free;
+    const FreeDims& dims = plan.shapes->free;
     WordPair wrong{};
 #pragma GCC unroll 4
     for (int i = 0; i < kTensors; ++i) {

@@ -1,6 +1,7 @@
 #include "dispatch/call/call.hpp"
 
 #include "dispatch/call/argument_words.hpp"
+#include "dispatch/call/attempt.hpp"
 #include "dispatch/call/slow_call.hpp"
 #include "dispatch/call/thread_block.hpp"
 #include "dispatch/engine.hpp"
@@ -92,13 +93,11 @@ bool takes_settings(CachedPlan& plan, const CallSettings& settings) {
       block.recent[slot.number] = plan;
       plan->set_arguments(values);
       const SlowPathGuard::Pin pinned = mark.pin(plan->plan_id);
+      plan->error.text = block.error_texts[mark.depth()];
       const int32_t outcome = plan->run(plan->user_data, &plan->call);
-      if (outcome != OPMUX_OK) {
-        result = recover_nested(*plan, outcome);
-        return true;
-      }
-      count(*plan->counters, Code::ok);
-      result = nullptr;
+      if (outcome == OPMUX_OK) count(*plan->counters, Code::ok);
+      result = outcome == OPMUX_OK ? nullptr : recover_nested(*plan, outcome);
+      plan->error.text = block.error_texts[0];
       return true;
     }
     plan = plan->next_of_line;
@@ -198,11 +197,10 @@ template <class Words>
 [[gnu::noinline]] bool takes_dims(CachedPlan& plan, const Words& words) {
   ArgValue values[4];
   words.unpack(values);
-  if (!plan.program.usable || !plan.program.holds(values)) return false;
-  if (!plan.program.same_class(values, plan.guard_values) && !plan.move_to_class(values)) {
-    return false;
-  }
-  plan.varies_freely = plan.free.usable;
+  const ShapeProgram& program = plan.shapes->program;
+  if (!program.usable || !program.holds(values)) return false;
+  if (!program.same_class(values, plan.guard_values) && !plan.move_to_class(values)) return false;
+  plan.varies_freely = plan.shapes->free.usable;
   return true;
 }
 
@@ -270,7 +268,7 @@ template <class Words>
   CachedPlan* plan = &first;
   // Shapes that the plan accepted before need no look at declined calls. If one is declined later,
   // this thread drops the plan (see recover()).
-  if (!words.met_before(first)) {
+  if (!words.met_before(first, block)) {
     plan = find_by_layouts(block, first, slot, site, words);
     // The mark of `first` may be new, so that its epoch must be compared again.
     if (plan == nullptr && current(first, slot, block, site) && takes_views(first, words))

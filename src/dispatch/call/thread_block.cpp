@@ -76,6 +76,21 @@ void leave_later(ThreadBlock* block) {
 thread_local constinit ThreadBlock* thread_block = &nobody;
 thread_local constinit uint64_t thread_number = 0;
 
+void* PlanMemory::take(size_t bytes, size_t alignment) {
+  // The first chunk is small, because most threads of a program call few operators.
+  constexpr size_t kFirstChunk = 4096, kChunk = 32768;
+  const auto aligned = [&] { return (next_ + alignment - 1) & ~(uintptr_t{alignment} - 1); };
+  if (next_ == 0 || aligned() + bytes > end_) {
+    const size_t size = std::max(bytes + alignment, chunks_.empty() ? kFirstChunk : kChunk);
+    chunks_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));
+    next_ = reinterpret_cast<uintptr_t>(chunks_.back().get());
+    end_ = next_ + size;
+  }
+  void* const start = reinterpret_cast<void*>(aligned());
+  next_ = aligned() + bytes;
+  return start;
+}
+
 uint32_t ThreadBlock::depth() const {
   uint32_t level = 0;
   while (level < kMaxDepth && marks[level].load(std::memory_order_relaxed) != 0) ++level;
@@ -152,6 +167,7 @@ ThreadBlock& own_thread_block() {
   if (thread_block == &nobody) {
     static std::atomic<uint64_t> blocks{0};
     auto* block = new ThreadBlock;
+    block->met = std::make_unique<MetLayouts>();
     block->number = blocks.fetch_add(1, std::memory_order_relaxed) + 1;
     // Cold marks are unique in the process, so that a Blocker cannot match a call of another
     // thread.

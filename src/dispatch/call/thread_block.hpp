@@ -15,6 +15,7 @@ namespace opmux::dispatch {
 
 struct Evaluation;
 struct CachedPlan;
+class MetLayouts;
 struct ImplementationCounters;
 
 /// Calls that a thread made of one implementation.
@@ -34,6 +35,20 @@ inline constexpr uint64_t kColdBit = crash::kColdBit;
 /// Set in the plan ids of bound plans. They may run at any level, and in a HazardSlot that their
 /// thread no longer uses for other calls.
 inline constexpr uint64_t kBoundBit = uint64_t{1} << 62;
+
+/// Capacity of the text that a kernel can write into opmux_error.
+inline constexpr size_t kErrorText = 256;
+
+/// Memory of one thread's plans. Nothing is freed before the object is destroyed.
+class PlanMemory {
+ public:
+  /// Returns memory that is aligned to `alignment`, a power of two.
+  void* take(size_t bytes, size_t alignment);
+
+ private:
+  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+  uintptr_t next_ = 0, end_ = 0;  ///< the unused part of the last chunk
+};
 
 /// The per-thread part of the engine: cached plans, hazard slots and the current policy scope.
 ///
@@ -79,7 +94,8 @@ struct alignas(64) ThreadBlock {
   uint64_t journal_version = 0;  ///< journal version at the last request for a slot
   uint64_t cold_sequence = 0;    ///< payload of the last cold mark
   uint64_t next_layout = 0;      ///< next layout number in the range reserved for this thread
-  std::vector<std::unique_ptr<std::byte[]>> memory;     ///< backs the plans until the thread ends
+  PlanMemory plan_memory;
+  std::unique_ptr<MetLayouts> met;  ///< null only in the block of threads without one
   std::vector<std::unique_ptr<std::byte[]>> workspace;  ///< grow-only; the last one is current
   size_t workspace_size = 0;
   std::unique_ptr<Evaluation> spare_decision;  ///< null while it is in use
@@ -90,6 +106,10 @@ struct alignas(64) ThreadBlock {
   base::ForkMutex counting;
   /// Calls that the plans counted before they were reused, sorted by `counters`.
   std::vector<KeptCount> kept_counts;
+
+  /// Where kernels write error texts, by nesting level. Plans point to level 0 unless they run
+  /// inside another call.
+  char error_texts[kMaxDepth][kErrorText] = {};
 
   ThreadBlock* next = nullptr;  ///< next block in ThreadList
 

@@ -39,6 +39,8 @@ struct GuardFacts {
   std::vector<schema::Fact> value;  ///< scalars and alignments: may differ with equal shapes
   bool exact_only = false;          ///< the prepared state may depend on any fact
   bool too_many = false;            ///< more than kMaxGuardFacts: the plan cannot be cached
+
+  size_t count() const { return shape.size() + value.size(); }
 };
 
 class CallTap;

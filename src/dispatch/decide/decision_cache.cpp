@@ -157,7 +157,7 @@ GuardFacts DecisionCache::guard_for(const registry::ImplementationRecord& implem
       }
     }
   }
-  guard.too_many = guard.shape.size() + guard.value.size() > kMaxGuardFacts;
+  guard.too_many = guard.count() > kMaxGuardFacts;
   return guard;
 }
 

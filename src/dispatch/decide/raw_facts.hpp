@@ -24,12 +24,11 @@ class RawFacts {
   /// A scalar or an alignment.
   int64_t value(schema::Fact fact) const {
     if (fact.kind == schema::FactKind::alignment) return of_tensor(fact);
+    const opmux_arg& given = plan_.args[fact.index];
+    if (given.tag == OPMUX_ARG_NONE) return schema::kAbsent;
     // An argument that the call site omits has its default, which is in the frame.
-    if (fact.index >= plan_.arg_count) {
-      const opmux_arg& given = plan_.args[fact.index];
-      return given.tag == OPMUX_ARG_NONE ? schema::kAbsent : given.value.i64;
-    }
-    return std::bit_cast<int64_t>(values_[fact.index]);
+    return fact.index >= plan_.arg_count ? given.value.i64
+                                         : std::bit_cast<int64_t>(values_[fact.index]);
   }
 
   /// Any fact, for the class key.

@@ -179,7 +179,13 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
   control_->context = found->context;
   control_->tag = options_.settings.tag;
   control_->keep(checked.arguments, checked.dims);
-  if (auto room = make_room(guarded_, schema)) memory_ = std::move(room);
+  // For any guard, because a later policy may add facts to it; see renew_guard().
+  const PlanRoom room = PlanRoom::of(schema, site, checked.arguments, kMaxGuardFacts);
+  memory_ = std::make_unique<std::byte[]>(room.bytes() + kErrorText);
+  room.give_to(guarded_, memory_.get());
+  guarded_.error = {
+      sizeof(opmux_error), OPMUX_OK, reinterpret_cast<char*>(memory_.get() + room.bytes()),
+      kErrorText,          0,        {nullptr, 0}};
   checks_.emplace(schema, checked.arguments);
   CacheInsert what{0,       found->context, &site,   values, &checked.arguments, nullptr,
                    nullptr, nullptr,        nullptr, false,  options_.settings};
@@ -219,7 +225,7 @@ Status BoundPlan::take_candidate(const DecisionForPlan& chosen, CacheInsert what
                   " that are strings, lists, or need a conversion cannot "
                   "be bound; call the operator instead"};
     }
-    fill_plan(guarded_, schema, *checks_, what);
+    fill_plan(guarded_, schema, *checks_, shape_guards_, what);
     last = prepare(signature, *what.plan);
     if (last.ok()) {
       run_with(*what.plan);
@@ -442,9 +448,8 @@ void BoundPlan::renew_guard() {
   guarded_.exact_only |= guard.exact_only || guard.too_many;
   guarded_.value_guarded |= !guard.value.empty();
   guarded_.choose_comparison();
-  guarded_.program = {};
-  guarded_.free = {};
-  *guarded_.met = {};
+  guarded_.shapes = &kNoOtherShapes;
+  guarded_.forget_layouts();
   guarded_.remember(example);
   if (guard.too_many) {
     // Too many facts to store. No tensor has this device, so the plan accepts no call any more.

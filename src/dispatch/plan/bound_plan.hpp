@@ -211,6 +211,7 @@ class BoundPlan {
   std::unique_ptr<std::byte[]> memory_;
   OwnWorkspace workspace_;
   std::optional<ShapeChecks> checks_;
+  ShapeGuards shape_guards_;
   CachedPlan guarded_;
   std::shared_ptr<const CandidateTable> renewed_candidates_;
   RankedCandidate renewed_;  ///< the bound candidate, as an entry of renewed_candidates_

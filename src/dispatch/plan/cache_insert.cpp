@@ -28,11 +28,8 @@ uint8_t words_for(const schema::Arguments& arguments) {
 }
 
 CachedPlan* new_plan(ThreadBlock& block) {
-  constexpr size_t kAlign = alignof(CachedPlan);
-  auto memory = std::make_unique<std::byte[]>(sizeof(CachedPlan) + kAlign);
-  auto address = reinterpret_cast<uintptr_t>(memory.get());
-  auto* plan = new (reinterpret_cast<void*>((address + kAlign - 1) & ~(kAlign - 1))) CachedPlan;
-  block.memory.push_back(std::move(memory));
+  auto* plan = new (block.plan_memory.take(sizeof(CachedPlan), alignof(CachedPlan))) CachedPlan;
+  plan->error = {sizeof(opmux_error), OPMUX_OK, block.error_texts[0], kErrorText, 0, {nullptr, 0}};
   plan->next_of_thread = block.all_plans.load(std::memory_order_relaxed);
   block.all_plans.store(plan, std::memory_order_release);
   return plan;
@@ -76,6 +73,12 @@ CachedPlan& place_in_line(ThreadBlock& block, OperatorSlot& slot) {
   return add_to_line(block, slot);
 }
 
+/// Whether calls compare an argument with that of the last call as a tensor. A scalar that is
+/// opmux::none is passed as an absent tensor.
+bool compared_as_tensor(const schema::Schema& schema, const CallSite& site, uint32_t i) {
+  return schema.args[i].is_tensor() || site.tag(i) == ArgTag::tensor;
+}
+
 bool is_int_for_float(const CacheInsert& what, uint32_t i) {
   return i < what.site->count() && what.site->tag(i) == ArgTag::integer &&
          what.arguments->tags[i] == ArgTag::floating;
@@ -93,12 +96,13 @@ int32_t run_with_floats(void* self, const opmux_call* call) {
     opmux_value& value = plan.args[std::countr_zero(left)].value;
     value.f64 = static_cast<double>(value.i64);
   }
-  return plan.unconverted.run(plan.unconverted.user_data, call);
+  const registry::RunEntry& kernel = plan.extras->unconverted;
+  return kernel.run(kernel.user_data, call);
 }
 
 /// Lets runs of the plan convert the arguments in float_from_int.
 void convert_floats(CachedPlan& plan) {
-  plan.unconverted = {plan.run, plan.user_data};
+  plan.with_extras().unconverted = {plan.run, plan.user_data};
   plan.run = run_with_floats;
   plan.user_data = &plan;
 }
@@ -147,40 +151,40 @@ bool can_be_kept(const schema::Schema& schema, const CacheInsert& what, bool con
     const ArgTag given = what.site->tag(i);
     const ArgTag wanted = what.arguments->tags[i];
     const bool number_for_enum = given == ArgTag::integer && wanted == ArgTag::enumeration;
-    const bool absent_tensor =
-        given == ArgTag::tensor && wanted == ArgTag::none && schema.args[i].is_tensor();
+    // opmux::none is passed as an absent tensor, whatever the argument's type.
+    const bool absent = given == ArgTag::tensor && wanted == ArgTag::none;
     const bool constant = given == ArgTag::constant && wanted == ArgTag::tensor;
     const bool converted = converts && is_int_for_float(what, i) && compares_no_values(what);
-    if (given != wanted && !number_for_enum && !absent_tensor && !constant && !converted)
-      return false;
+    if (given != wanted && !number_for_enum && !absent && !constant && !converted) return false;
   }
   return schema.args.size() == what.arguments->count;
 }
 
-std::unique_ptr<std::byte[]> make_room(CachedPlan& plan, const schema::Schema& schema) {
-  const auto tensors = static_cast<size_t>(std::ranges::count_if(
-      schema.args, [](const schema::ArgSpec& spec) { return spec.is_tensor(); }));
-  if (plan.room_for_args >= schema.args.size() && plan.room_for_tensors >= tensors) return nullptr;
-  const size_t exact = tensors * (2 + 2 * OPMUX_MAX_RANK) * sizeof(uint64_t);
-  const size_t args = schema.args.size() * sizeof(opmux_arg);
-  const size_t words = schema.args.size() * sizeof(uint64_t);
-  constexpr size_t kText = 256;
-  auto room = std::make_unique<std::byte[]>(exact + args + sizeof(MetLayouts) + words + kText + 64);
-  const auto start = (reinterpret_cast<uintptr_t>(room.get()) + 63) & ~uintptr_t{63};
-  plan.room_for_args = static_cast<uint16_t>(schema.args.size());
-  plan.room_for_tensors = static_cast<uint16_t>(tensors);
+PlanRoom PlanRoom::of(const schema::Schema& schema, const CallSite& site,
+                      const schema::Arguments& arguments, size_t guards) {
+  size_t tensors = 0;
+  for (uint32_t i = 0; i < site.count(); ++i)
+    tensors += compared_as_tensor(schema, site, i) ? 1 : 0;
+  return {schema.args.size(), tensors * (2 + 2 * size_t{words_for(arguments)}), guards};
+}
+
+bool PlanRoom::is_in(const CachedPlan& plan) const {
+  return plan.room_for_args >= args && plan.room_for_exact >= exact &&
+         plan.room_for_guards >= guards;
+}
+
+void PlanRoom::give_to(CachedPlan& plan, void* memory) const {
+  auto* const start = static_cast<std::byte*>(memory);
   plan.args = reinterpret_cast<opmux_arg*>(start);
-  plan.exact = reinterpret_cast<uint64_t*>(start + args);
-  plan.met = new (reinterpret_cast<void*>(start + args + exact)) MetLayouts;
-  const auto after = start + args + exact + sizeof(MetLayouts);
-  plan.workspace.words = reinterpret_cast<uint64_t*>(after);
-  char* const text = reinterpret_cast<char*>(after + words);
-  plan.error = {sizeof(opmux_error), OPMUX_OK, text, kText, 0, {nullptr, 0}};
-  return room;
+  plan.exact = reinterpret_cast<uint64_t*>(start + args * sizeof(opmux_arg));
+  plan.guard_values = reinterpret_cast<int64_t*>(plan.exact + exact);
+  plan.room_for_args = static_cast<uint16_t>(args);
+  plan.room_for_exact = static_cast<uint16_t>(exact);
+  plan.room_for_guards = static_cast<uint16_t>(guards);
 }
 
 void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks& checks,
-               const CacheInsert& what) {
+               ShapeGuards& guards, const CacheInsert& what) {
   // Bypass the tap during graph capture: the captured kernel runs later, without the host.
   const bool captured = (what.context & schema::kCapturing) != 0;
   CallTap* const tap = captured ? nullptr : what.plan->candidate->tap.get();
@@ -201,7 +205,7 @@ void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks
   plan.tensor_count = 0;
   bool aliasing = false;
   for (uint8_t i = 0; i < plan.arg_count; ++i) {
-    if (!schema.args[i].is_tensor()) continue;
+    if (!compared_as_tensor(schema, plan.site, i)) continue;
     plan.tensor_at[plan.tensor_count++] = i;
     aliasing |= schema.args[i].alias_of >= 0;
   }
@@ -210,13 +214,12 @@ void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks
   plan.value_guarded = aliasing || plan.exact_scalars || !what.plan->candidate->guard.value.empty();
   plan.choose_comparison();
   plan.checks = &checks;
-  plan.program = {};
-  plan.free = {};
-  *plan.met = {};
+  plan.shapes = &kNoOtherShapes;
+  plan.forget_layouts();
   if (!plan.exact_only && !plan.value_guarded) {
     const std::vector<schema::Fact>& facts = what.plan->candidate->guard.shape;
-    plan.program = ShapeProgram::compile(schema, checks, *what.arguments, facts);
-    plan.free = FreeDims::compile(schema, checks, *what.arguments, facts);
+    plan.shapes = &guards.keep({FreeDims::compile(schema, checks, *what.arguments, facts),
+                                ShapeProgram::compile(schema, checks, *what.arguments, facts)});
   }
   plan.plan = what.plan;
   plan.schema = &schema;
@@ -246,11 +249,13 @@ void install(ThreadBlock& block, OperatorSlot& slot, CompiledOperator& state,
   if (place == nullptr) return;
   CachedPlan& plan = *place;
   plan.epoch = 0;
-  if (auto room = make_room(plan, schema)) block.memory.push_back(std::move(room));
+  const PlanRoom room =
+      PlanRoom::of(schema, *what.site, *what.arguments, what.plan->candidate->guard.count());
+  if (!room.is_in(plan)) room.give_to(plan, block.plan_memory.take(room.bytes(), PlanRoom::kAlign));
   plan.count_for(what.plan->candidate->counters, block);
   plan.declines = &state.declines();
   plan.slot = &slot;
-  fill_plan(plan, schema, state.checks_for(*what.arguments), what);
+  fill_plan(plan, schema, state.checks_for(*what.arguments), state.shape_guards(), what);
   plan.move_within(what.space, what.values);
   // Without memory for the workspace the plan stays stale. The next call takes the slow path, which
   // can fall back.

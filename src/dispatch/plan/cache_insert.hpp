@@ -44,12 +44,24 @@ void install(ThreadBlock& block, OperatorSlot& slot, CompiledOperator& state,
 /// same state is in a hazard slot.
 bool in_use(const ThreadBlock& block, const CachedPlan& plan);
 
-/// Fills in a plan for a call site. make_room() must have been called for the schema.
-void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks& checks,
-               const CacheInsert& what);
+/// The sizes of the arrays of a plan: `args`, `exact` (in words) and `guard_values`.
+struct PlanRoom {
+  static constexpr size_t kAlign = 16;  ///< `exact` is compared in pairs of words
+  size_t args, exact, guards;
 
-/// Allocates the frame and the `exact` words for a plan of this schema. Returns the memory, which
-/// the caller must keep as long as the plan; null if the plan already has enough room.
-std::unique_ptr<std::byte[]> make_room(CachedPlan& plan, const schema::Schema& schema);
+  /// The sizes for a plan of these arguments whose candidate compares `guards` facts.
+  static PlanRoom of(const schema::Schema& schema, const CallSite& site,
+                     const schema::Arguments& arguments, size_t guards);
+  size_t bytes() const { return args * sizeof(opmux_arg) + (exact + guards) * sizeof(uint64_t); }
+  bool is_in(const CachedPlan& plan) const;
+  /// Lets a plan use this many bytes, aligned to kAlign. They must live as long as the plan.
+  void give_to(CachedPlan& plan, void* memory) const;
+};
+static_assert(sizeof(opmux_arg) % PlanRoom::kAlign == 0);
+
+/// Fills in a plan for a call site. It must have room for the arguments. `guards` must live as long
+/// as the plan is used.
+void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks& checks,
+               ShapeGuards& guards, const CacheInsert& what);
 
 }  // namespace opmux::dispatch

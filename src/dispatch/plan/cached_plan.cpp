@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "dispatch/call/thread_block.hpp"
+#include "dispatch/compiled_operator.hpp"
 #include "dispatch/decide/decision_cache.hpp"
 #include "dispatch/decide/raw_facts.hpp"
 #include "dispatch/plan/packed_constant.hpp"
@@ -133,6 +134,8 @@ CachedPlan::Fit CachedPlan::fit(const ArgValue* values) const {
   return same ? Fit::same_class : Fit::other_class;
 }
 
+void CachedPlan::forget_layouts() { met_key = next_epoch(); }
+
 bool CachedPlan::take_plan_of(const ClassKey& key) {
   const Decision* known = space->known(key);
   if (known == nullptr || known->plans.empty()) return false;
@@ -140,17 +143,18 @@ bool CachedPlan::take_plan_of(const ClassKey& key) {
   if (first.candidate != plan->candidate) return false;
   plan = &first;
   plan_id = first.id;
-  of_class = key;
+  classes->of_class = key;
   return true;
 }
 
 bool CachedPlan::move_to_class(const ArgValue* values) {
   if (space == nullptr || plan->candidate->prepared != nullptr) return false;
-  ClassKey key = kinds;
-  if (!space->layout().finish(RawFacts(*this, values), key)) return false;
+  const RawFacts facts(*this, values);
+  ClassKey key = classes->kinds;
+  if (!space->layout().finish(facts, key)) return false;
   // If a guarded scalar changed, leave the call to the slow path, which checks ranges of scalars.
   if (value_guarded && !same_values(values)) return false;
-  if (!key.equals(of_class) && !take_plan_of(key)) return false;
+  if (!key.equals(classes->of_class) && !take_plan_of(key)) return false;
   keep_guard_values(values);
   return true;
 }
@@ -180,17 +184,22 @@ void CachedPlan::remember(const ArgValue* values) {
     }
     kept += 2 + 2 * rank_words;
   }
-  varies_freely = free.usable && free.can_start_from(values, *checks);
+  varies_freely = shapes->free.usable && shapes->free.can_start_from(values, *checks);
 }
 
-void CachedPlan::move_within(const DecisionCache* classes, const ArgValue* values) {
-  kinds = of_class = {};
-  const bool keyed = classes != nullptr && classes->layout().start(RawFacts(*this, values), kinds);
-  space = keyed ? classes : nullptr;
+void CachedPlan::move_within(const DecisionCache* of_operator, const ArgValue* values) {
+  space = nullptr;
+  classes = nullptr;
+  // Without guarded facts all calls that the plan accepts are of one class.
+  if (of_operator == nullptr || plan->candidate->guard.count() == 0) return;
+  auto made = std::make_unique<PlanClasses>();
+  if (!of_operator->layout().start(RawFacts(*this, values), made->kinds)) return;
+  classes = std::move(made);
+  space = of_operator;
 }
 
 void CachedPlan::keep_guard_values(const ArgValue* values) {
-  if (program.usable) return program.keep(values, guard_values);
+  if (shapes->program.usable) return shapes->program.keep(values, guard_values);
   const RawFacts facts(*this, values);
   int64_t* kept = guard_values;
   for (const Fact& fact : plan->candidate->guard.shape) *kept++ = facts.shape(fact);

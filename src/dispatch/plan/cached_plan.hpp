@@ -36,8 +36,9 @@ struct OwnWorkspace {
 
 /// The part of a plan whose implementation has workspace(); see give_workspace().
 struct PlanWorkspace {
-  registry::RunEntry kernel;    ///< the entry behind CachedPlan::run
-  uint64_t* words = nullptr;    ///< per argument: alignment or scalar that workspace() was shown
+  registry::RunEntry kernel;  ///< the entry behind CachedPlan::run
+  /// Per argument: alignment or scalar that workspace() was shown.
+  std::unique_ptr<uint64_t[]> words;
   uint64_t pack_serial = 0;     ///< CachedPlan::pack_serial that workspace() was shown
   OwnWorkspace* own = nullptr;  ///< null: the workspace belongs to the thread
 };
@@ -48,6 +49,19 @@ struct PlanTimer {
   uint32_t untimed = 0;       ///< calls until the next one is timed
 };
 
+/// The parts of a plan that few plans need.
+struct PlanExtras {
+  PlanWorkspace workspace;
+  PlanTimer timer;
+  registry::RunEntry unconverted;  ///< the entry behind CachedPlan::run; see float_from_int
+};
+
+/// The classes of calls between which a plan moves; see CachedPlan::move_to_class().
+struct PlanClasses {
+  ClassKey kinds;     ///< first part of the class key, fixed by argument kinds
+  ClassKey of_class;  ///< class that the plan moved to last
+};
+
 /// A cached plan: the guard that says which calls it is valid for, and the call frame that each
 /// call fills in. Threads cache up to sixteen per operator; a BoundPlan contains one.
 ///
@@ -56,7 +70,8 @@ struct PlanTimer {
 /// after the epoch was compared under a mark, because the state may otherwise be freed. A BoundPlan
 /// owns these objects or pins them instead.
 ///
-/// Fields are in the order in which a call touches them.
+/// Fields are in the order in which a call touches them. A process may have hundreds of thousands
+/// of plans (threads x operators x classes), so parts that few plans need are allocated on demand.
 struct alignas(64) CachedPlan {
   CallSite site;
   uint64_t epoch = 0;    ///< 0: stale; the epoch of a published operator is never 0
@@ -78,39 +93,36 @@ struct alignas(64) CachedPlan {
   bool exact_only = false;     ///< valid only for exactly these shapes and strides
   bool exact_scalars = false;  ///< valid only for exactly these scalars
   bool any_tag = false;        ///< valid for calls with another tag
-  opmux_error error{};
+  const ShapeGuard* shapes = &kNoOtherShapes;
+  opmux_error error{};  ///< its text is in a buffer of the thread or of the bound plan
   opmux_call call{};
   uint8_t tensor_at[OPMUX_MAX_ARGS] = {};  ///< argument index of each tensor
 
   uint64_t exact_layouts[kMaxLayouts] = {};  ///< layout numbers of `exact`; kNoLayout: none yet
-  MetLayouts* met = nullptr;                 ///< cache of layouts the plan is known to accept
-  bool varies_freely = false;                ///< `free` applies to the shapes in `exact`
-  FreeDims free;
-  ShapeProgram program;      ///< the whole guard as a short program, if `usable`
-  int8_t pack_at = -1;       ///< index of the constant whose packed copy is used; -1: none
-  bool with_pack = false;    ///< prepared with a pack; false if the budget had no room for one
-  uint64_t pack_serial = 0;  ///< Pack::serial() of the instance in the frame; 0: none
-  PlanWorkspace workspace;
-  PlanTimer timer;
+  uint64_t met_key = 0;                      ///< marks the plan's entries in ThreadBlock::met
+  std::unique_ptr<PlanExtras> extras;        ///< null: none is needed
+  std::unique_ptr<PlanClasses> classes;      ///< null if `space` is
+  uint64_t pack_serial = 0;    ///< Pack::serial() of the instance in the frame; 0: none
+  bool varies_freely = false;  ///< `shapes->free` applies to the shapes in `exact`
+  int8_t pack_at = -1;         ///< index of the constant whose packed copy is used; -1: none
+  bool with_pack = false;      ///< prepared with a pack; false if the budget had no room for one
   /// Bit i: the call site passes an int for argument i, and the schema has a float. The run
   /// function converts it in the frame; see convert_floats().
   uint32_t float_from_int = 0;
-  registry::RunEntry unconverted;  ///< the entry behind CachedPlan::run if float_from_int is not 0
 
   // The guard. May be followed only while the epoch is current.
   const ShapeChecks* checks = nullptr;
   const RankedCandidate* plan = nullptr;
   const DecisionCache* space = nullptr;  ///< where move_to_class() looks; null: it may not move
-  ClassKey kinds;                        ///< first part of the class key, fixed by argument kinds
-  ClassKey of_class;                     ///< class that the plan moved to last
   const Declines* declines = nullptr;    ///< CompiledOperator::declines(); null in a bound plan
   PreparedPtr prepared;  ///< owns call.prepared; null in a bound plan, which owns it elsewhere
   std::shared_ptr<const Decision> pinned;  ///< keeps a bound plan's choice alive across epochs
   OperatorSlot* slot = nullptr;
   const schema::Schema* schema = nullptr;
-  int64_t guard_values[kMaxGuardFacts] = {};
-  uint32_t aliases = 0;  ///< bit i: argument i starts where its `alias_of` argument does
-  uint16_t room_for_args = 0, room_for_tensors = 0;  ///< capacities of `args` and `exact`
+  int64_t* guard_values = nullptr;  ///< the guard facts of the last call
+  uint32_t aliases = 0;             ///< bit i: argument i starts where its `alias_of` argument does
+  /// Capacities of `args`, `exact` (in words) and `guard_values`.
+  uint16_t room_for_args = 0, room_for_exact = 0, room_for_guards = 0;
 
   /// The counters that `calls` belongs to. In a plan of a thread the pointer changes only under
   /// ThreadBlock::counting.
@@ -138,8 +150,18 @@ struct alignas(64) CachedPlan {
   /// Restricts the plan to exactly the shapes in `exact`.
   void hold_exactly() {
     exact_only = true;
-    varies_freely = program.usable = free.usable = false;
-    *met = {};
+    varies_freely = false;
+    shapes = &kNoOtherShapes;
+    forget_layouts();
+  }
+
+  /// Forgets the layouts that the plan is known to accept.
+  void forget_layouts();
+
+  /// Returns `extras`, which it allocates if needed.
+  PlanExtras& with_extras() {
+    if (extras == nullptr) extras = std::make_unique<PlanExtras>();
+    return *extras;
   }
 
   void choose_comparison() {
@@ -169,7 +191,7 @@ struct alignas(64) CachedPlan {
   /// Stores the shapes and strides of these arguments for the next comparison.
   void remember(const ArgValue* values);
   /// Lets the plan move to other classes of this space; null forbids it.
-  void move_within(const DecisionCache* classes, const ArgValue* values);
+  void move_within(const DecisionCache* of_operator, const ArgValue* values);
   /// Stores the guard facts of these arguments.
   void keep_guard_values(const ArgValue* values);
 

@@ -3,7 +3,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string_view>
 
 #include "schema/arguments.hpp"
@@ -92,40 +94,51 @@ inline constexpr size_t kMaxLayouts = 4;
 /// A layout number that no view has.
 inline constexpr uint64_t kNoLayout = ~uint64_t{0};
 
-/// A small direct-mapped cache of layout numbers that a plan has accepted. A program that
-/// alternates between a few batch sizes passes the same layouts again.
+/// A direct-mapped cache of the layout numbers that the plans of a thread have accepted. A program
+/// that alternates between a few batch sizes passes the same layouts again.
 class MetLayouts {
  public:
-  static constexpr size_t kSets = 16;
+  MetLayouts() : sets_(static_cast<Set*>(std::calloc(kSets, sizeof(Set)))) {
+    if (sets_ == nullptr) throw std::bad_alloc();
+  }
+  ~MetLayouts() { std::free(sets_); }
+  MetLayouts(const MetLayouts&) = delete;
+  MetLayouts& operator=(const MetLayouts&) = delete;
 
+  /// `plan_id` identifies the class for which the layouts were accepted, `key` the plan and what it
+  /// was filled in for; see CachedPlan::met_key.
   template <int kTensors>
-  [[gnu::always_inline]] bool has(const uint64_t* layouts, uint64_t plan_id) const {
-    const Set& set = sets_[place(layouts)];
-    uint64_t differs = set.plan_id ^ plan_id;
+  [[gnu::always_inline]] bool has(const uint64_t* layouts, uint64_t plan_id, uint64_t key) const {
+    const Set& set = sets_[place(layouts, key)];
+    uint64_t differs = (set.plan_id ^ plan_id) | (set.key ^ key);
 #pragma GCC unroll 4
     for (int i = 0; i < kTensors; ++i) differs |= set.layouts[i] ^ layouts[i];
     return differs == 0;
   }
 
   template <int kTensors>
-  [[gnu::always_inline]] void add(const uint64_t* layouts, uint64_t plan_id) {
-    Set& set = sets_[place(layouts)];
+  [[gnu::always_inline]] void add(const uint64_t* layouts, uint64_t plan_id, uint64_t key) {
+    Set& set = sets_[place(layouts, key)];
     set.plan_id = plan_id;
+    set.key = key;
 #pragma GCC unroll 4
     for (int i = 0; i < kTensors; ++i) set.layouts[i] = layouts[i];
   }
 
  private:
-  /// `plan_id` identifies the class for which the layouts were accepted.
+  static constexpr size_t kSets = 512;  ///< 24 kB, so that the table stays in the cache
+
   struct Set {
-    uint64_t layouts[kMaxLayouts] = {};
-    uint64_t plan_id = 0;
+    uint64_t layouts[kMaxLayouts];
+    uint64_t plan_id, key;
   };
   /// Index of the set. Layouts are numbered in groups of four per call, so the group number of the
-  /// first layout spreads calls over the sets.
-  static size_t place(const uint64_t* layouts) { return layouts[0] / kMaxLayouts % kSets; }
+  /// first layout tells calls apart.
+  static size_t place(const uint64_t* layouts, uint64_t key) {
+    return (layouts[0] / kMaxLayouts + key * 61) % kSets;
+  }
 
-  Set sets_[kSets];
+  Set* const sets_;
 };
 
 }  // namespace opmux::dispatch

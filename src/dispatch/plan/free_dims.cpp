@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bitset>
+#include <memory>
 
 namespace opmux::dispatch {
 namespace {
@@ -115,6 +116,25 @@ bool FreeDims::can_start_from(const ArgValue* values, const ShapeChecks& checks)
     }
   }
   return true;
+}
+
+ShapeGuards::~ShapeGuards() {
+  for (Node* at = first_.load(); at != nullptr;) {
+    const std::unique_ptr<Node> owned(at);
+    at = at->next;
+  }
+}
+
+const ShapeGuard& ShapeGuards::keep(const ShapeGuard& made) {
+  Node* const first = first_.load(std::memory_order_acquire);
+  for (const Node* at = first; at != nullptr; at = at->next) {
+    if (at->guard == made) return at->guard;
+  }
+  auto node = std::make_unique<Node>(Node{made, first});
+  // If two threads race, the list has the same guard twice, which is harmless.
+  while (!first_.compare_exchange_weak(node->next, node.get(), std::memory_order_acq_rel)) {
+  }
+  return node.release()->guard;
 }
 
 }  // namespace opmux::dispatch

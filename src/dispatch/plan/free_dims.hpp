@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct FreeDims {
                           const schema::Arguments& example,
                           const std::vector<schema::Fact>& guard_facts);
 
+  bool operator==(const FreeDims&) const = default;
+
   /// True if these valid shapes may serve as the base of comparisons: all dimensions are within the
   /// bounds.
   bool can_start_from(const ArgValue* values, const ShapeChecks& checks) const;
@@ -35,6 +38,34 @@ struct FreeDims {
     const auto from_least = shape - static_cast<uint64_t>(least);
     return (from_least >> size_bits) & load_aligned(free[0] + word);
   }
+};
+
+/// How a plan checks shapes that differ from those of the last call. Plans of all threads share it.
+struct ShapeGuard {
+  FreeDims free;
+  ShapeProgram program;  ///< the whole guard as a short program, if `usable`
+
+  bool operator==(const ShapeGuard&) const = default;
+};
+/// A guard that accepts no other shapes.
+inline constexpr ShapeGuard kNoOtherShapes{};
+
+/// The shape guards of one operator: an insert-only list. Thread-safe; takes no lock.
+class ShapeGuards {
+ public:
+  ShapeGuards() = default;
+  ShapeGuards(const ShapeGuards&) = delete;
+  ShapeGuards& operator=(const ShapeGuards&) = delete;
+  ~ShapeGuards();
+  /// Returns the guard of the list that equals this one and adds it if there is none.
+  const ShapeGuard& keep(const ShapeGuard& made);
+
+ private:
+  struct Node {
+    ShapeGuard guard;
+    Node* next;
+  };
+  std::atomic<Node*> first_{nullptr};
 };
 
 }  // namespace opmux::dispatch

@@ -25,18 +25,19 @@ uint64_t word_of(const opmux_arg& arg) {
 /// True if the frame holds the words that workspace() was shown last.
 bool same_words(const CachedPlan& plan) {
   const opmux_arg* const args = plan.args;
-  const uint64_t* const words = plan.workspace.words;
-  uint64_t differs = plan.workspace.pack_serial ^ plan.pack_serial;
+  const uint64_t* const words = plan.extras->workspace.words.get();
+  uint64_t differs = plan.extras->workspace.pack_serial ^ plan.pack_serial;
   for (uint32_t i = 0; i < plan.arg_count; ++i) differs |= words[i] ^ word_of(args[i]);
   return differs == 0;
 }
 
 /// Asks workspace() and puts the memory into the frame. False if there is not enough.
 [[gnu::noinline]] bool ask(CachedPlan& plan) {
-  plan.workspace.pack_serial = plan.pack_serial;
-  for (uint32_t i = 0; i < plan.arg_count; ++i) plan.workspace.words[i] = word_of(plan.args[i]);
+  PlanWorkspace& workspace = plan.extras->workspace;
+  workspace.pack_serial = plan.pack_serial;
+  for (uint32_t i = 0; i < plan.arg_count; ++i) workspace.words[i] = word_of(plan.args[i]);
   const registry::Kernel& kernel = plan.plan->candidate->implementation->kernel;
-  OwnWorkspace* const own = plan.workspace.own;
+  OwnWorkspace* const own = workspace.own;
   plan.call.workspace = nullptr;
   plan.call.workspace_size = 0;
   const uint64_t size = kernel.workspace(kernel.user_data, &plan.call);
@@ -55,7 +56,7 @@ bool same_words(const CachedPlan& plan) {
 }
 
 [[gnu::cold, gnu::noinline]] int32_t no_memory(CachedPlan& plan) {
-  plan.workspace.pack_serial = kNoSerial;  // So that the next run asks again.
+  plan.extras->workspace.pack_serial = kNoSerial;  // So that the next run asks again.
   base::write_error(
       &plan.error, OPMUX_RESOURCE,
       "no memory for " + std::to_string(plan.call.workspace_size) + " bytes of workspace");
@@ -68,15 +69,18 @@ int32_t run_with_workspace(void* self, const opmux_call* call) {
   CachedPlan& plan = *static_cast<CachedPlan*>(self);
   if (!same_words(plan) && !ask(plan)) [[unlikely]]
     return no_memory(plan);
-  return plan.workspace.kernel.run(plan.workspace.kernel.user_data, call);
+  const registry::RunEntry& kernel = plan.extras->workspace.kernel;
+  return kernel.run(kernel.user_data, call);
 }
 
 }  // namespace
 
 bool give_workspace(CachedPlan& plan, OwnWorkspace* own) {
   plan.hold_exactly();
-  plan.workspace.own = own;
-  plan.workspace.kernel = {plan.run, plan.user_data};
+  PlanWorkspace& workspace = plan.with_extras().workspace;
+  workspace.words = std::make_unique<uint64_t[]>(plan.arg_count);
+  workspace.own = own;
+  workspace.kernel = {plan.run, plan.user_data};
   plan.run = run_with_workspace;
   plan.user_data = &plan;
   return ask(plan);

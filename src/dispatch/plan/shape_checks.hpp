@@ -16,6 +16,7 @@ struct DimPlace {
   uint8_t dim = 0;
 
   int64_t in(const ArgValue* values) const { return values[arg].tensor->dim(dim); }
+  bool operator==(const DimPlace&) const = default;
 };
 
 /// The schema's conditions on dimensions for one combination of argument ranks: dimensions that
@@ -57,7 +58,10 @@ struct ShapeProgram {
   static constexpr size_t kMostSteps = 8;
   struct Step {
     DimPlace a, b;
+    bool operator==(const Step&) const = default;
   };
+  bool operator==(const ShapeProgram&) const = default;
+
   bool usable = false;
   uint8_t equal_count = 0, fixed_count = 0, single_count = 0;
   uint8_t size_bits = 0;  ///< every dimension must be in [1, 2^size_bits]

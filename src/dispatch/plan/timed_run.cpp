@@ -27,16 +27,17 @@ namespace {
 /// The run function of a timed plan. `self` is the plan, whose mark is set.
 int32_t run_timed(void* self, const opmux_call* call) {
   CachedPlan& plan = *static_cast<CachedPlan*>(self);
-  const registry::RunEntry& kernel = plan.timer.kernel;
-  if (plan.timer.untimed > 0) [[likely]] {
-    --plan.timer.untimed;
+  PlanTimer& timer = plan.extras->timer;
+  const registry::RunEntry& kernel = timer.kernel;
+  if (timer.untimed > 0) [[likely]] {
+    --timer.untimed;
     return kernel.run(kernel.user_data, call);
   }
   const base::Clock& clock = *plan.slot->engine->dependencies().clock;
   const uint64_t started = clock.now_ns();
   const int32_t outcome = kernel.run(kernel.user_data, call);
   const uint64_t took_ns = clock.now_ns() - started;
-  plan.timer.untimed = took_ns < kShortCallNs ? kUntimedCalls : 0;
+  timer.untimed = took_ns < kShortCallNs ? kUntimedCalls : 0;
   if (outcome == OPMUX_OK && plan.plan->candidate->too_slow(took_ns)) [[unlikely]]
     report_slow_call(plan, took_ns);
   return outcome;
@@ -45,7 +46,7 @@ int32_t run_timed(void* self, const opmux_call* call) {
 }  // namespace
 
 void time_calls(CachedPlan& plan) {
-  plan.timer = {{plan.run, plan.user_data}, 0};
+  plan.with_extras().timer = {{plan.run, plan.user_data}, 0};
   plan.run = run_timed;
   plan.user_data = &plan;
 }

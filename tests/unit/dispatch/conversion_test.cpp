@@ -70,6 +70,47 @@ TEST_F(ConversionTest, none_for_a_scalar_is_kept) {
   EXPECT_EQ(op(t.y, t.x, 3.0, t.x).reason(), "schema.argument_type") << "a tensor for a scalar";
 }
 
+TEST(ConversionInRegisters, none_for_a_scalar_is_neither_a_number_nor_a_tensor) {
+  Stage stage;
+  const Operator op = stage.define("biased(out Tensor y[..., H], Tensor x[..., H], int? b)");
+  const char* ran = "";
+  ArgTag tag = ArgTag::tensor;
+  for (const char* name : {"one", "two"}) {
+    stage.add({.id = std::string("biased/") + name + ".x",
+               .kind = Kind::default_,
+               .run = [&ran, &tag, name](CallFrame& call) {
+                 ran = name;
+                 tag = static_cast<ArgTag>(call.c().args[2].tag);
+                 return Outcome::ok;
+               }});
+  }
+  const Status loaded = stage.runtime.policy().load(
+      "opmux: 1\nrules:\n  - {op: biased, when: b > 1, prefer: [biased/two.x]}\n"
+      "  - {op: biased, prefer: [biased/one.x]}\n");
+  ASSERT_TRUE(loaded.ok()) << loaded.message();
+  const Rows t;
+  for (int round = 0; round < 5; ++round) {
+    ASSERT_TRUE(op(t.y, t.x, none).ok());
+    EXPECT_STREQ(ran, "one");
+    EXPECT_EQ(tag, ArgTag::none);
+    ASSERT_TRUE(op(t.y, t.x, 2).ok());
+    EXPECT_STREQ(ran, "two");
+    EXPECT_EQ(tag, ArgTag::integer);
+    ASSERT_TRUE(op(t.y, t.x, 0).ok());
+    EXPECT_STREQ(ran, "one");
+    EXPECT_EQ(op(t.y, t.x, t.x).reason(), "schema.argument_type");
+  }
+  const Rows other(5, 8);
+  ASSERT_TRUE(op(other.y, other.x, none).ok());
+  EXPECT_STREQ(ran, "one");
+  const uint64_t before = dispatch::own_thread_block().cold_sequence;
+  for (int round = 0; round < 5; ++round) {
+    ASSERT_TRUE(op(t.y, t.x, none).ok());
+    ASSERT_TRUE(op(other.y, other.x, none).ok());
+  }
+  EXPECT_EQ(dispatch::own_thread_block().cold_sequence, before);
+}
+
 TEST_F(ConversionTest, the_word_of_an_enum_is_kept) {
   EXPECT_EQ(slow_calls([&] {
               ASSERT_TRUE(op(t.y, t.x, 3.0, 1.0, "far").ok());
