@@ -107,8 +107,10 @@ Status ProcessJournal::note(std::span<const JournalName> names) {
     JournalFile* const file = file_.load(std::memory_order_acquire);
     Status status = file == nullptr ? Status() : file->append(fresh);
     if (!status.ok()) return status;
+    std::ranges::sort(fresh, {}, &JournalName::number);
+    const bool in_order = state.names.empty() || state.names.back().number < fresh[0].number;
     state.names.insert(state.names.end(), fresh.begin(), fresh.end());
-    std::ranges::sort(state.names, {}, &JournalName::number);
+    if (!in_order) std::ranges::sort(state.names, {}, &JournalName::number);
     return {};
   });
 }

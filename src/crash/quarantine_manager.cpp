@@ -70,6 +70,7 @@ void QuarantineManager::join(const std::string& folder, bool handler) {
   if (!status.ok()) return tell_problem(status);
   handler_.store(handler);
   joined_.store(true);
+  texts_.with([](Texts& texts) { texts.applied = nullptr; });
   at_start_.on = true;
   at_start_.handler = handler;
 }
@@ -101,26 +102,34 @@ void QuarantineManager::tell_problem(const Status& why) {
 }
 
 void QuarantineManager::apply(const registry::RegistrySnapshotPtr& snapshot) {
-  const bool known =
-      texts_.with([&](Texts& texts) { return std::exchange(texts.applied, snapshot) == snapshot; });
-  if (known) return;
-  if (joined_.load(std::memory_order_relaxed)) note_names(*snapshot);
-  mark(*snapshot);
+  const registry::RegistrySnapshotPtr before =
+      texts_.with([&](Texts& texts) { return std::exchange(texts.applied, snapshot); });
+  if (before == snapshot) return;
+  std::vector<const registry::ImplementationRecord*> fresh;
+  for_each_new_implementation(before == nullptr ? registry::RegistrySnapshot() : *before, *snapshot,
+                              [&](const auto& one) { fresh.push_back(&one); });
+  if (joined_.load(std::memory_order_relaxed) && !note_names(fresh)) {
+    texts_.with([](Texts& texts) { texts.applied = nullptr; });  // the next call tries all again
+  }
+  const auto list = book_.get();
+  if (!list->entries.empty()) mark(*snapshot);  // of all, because entries may have expired
 }
 
-void QuarantineManager::note_names(const registry::RegistrySnapshot& snapshot) {
+bool QuarantineManager::note_names(
+    const std::vector<const registry::ImplementationRecord*>& implementations) {
   std::vector<JournalName> names;
-  for_each_implementation(snapshot, [&](const registry::ImplementationRecord& one) {
-    names.push_back({number_in_marks(one.number), one.kind == Kind::reference,
-                     plain_build(one.build_id), one.id});
-  });
+  for (const registry::ImplementationRecord* const one : implementations) {
+    names.push_back({number_in_marks(one->number), one->kind == Kind::reference,
+                     plain_build(one->build_id), one->id});
+  }
   const Status status = ProcessJournal::instance().note(names);
-  if (status.ok()) return;
+  if (status.ok()) return true;
   unnoted_.fetch_add(1, std::memory_order_relaxed);
   log_.tell(Level::warning, "journal.names", "", "", "", [&] {
     return base::concat("crashes in new implementations cannot be attributed to them: ",
                         status.message());
   });
+  return false;
 }
 
 void QuarantineManager::mark(const registry::RegistrySnapshot& snapshot) {

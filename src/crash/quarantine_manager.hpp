@@ -52,7 +52,8 @@ class QuarantineManager {
   void read_store();
   void tell(const std::vector<JournalNews>& news);
   void tell_problem(const Status& why);
-  void note_names(const registry::RegistrySnapshot& snapshot);
+  /// Writes the names of implementations to the journal. Returns whether it could.
+  bool note_names(const std::vector<const registry::ImplementationRecord*>& implementations);
   void mark(const registry::RegistrySnapshot& snapshot);
   const std::string* text_for(const Quarantined& entry);
 

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
-#include <iterator>
 #include <mutex>
-#include <set>
 
 #include "dispatch/plan/bound_plan.hpp"
 #include "dispatch/plan/cached_plan.hpp"
@@ -14,6 +12,16 @@ namespace {
 
 /// Number of waiting retired batches from which publishing logs a warning.
 constexpr size_t kManyRetired = 64;
+
+/// Number of rules for one operator from which the publishing thread compiles them. The first call
+/// compiles fewer, which takes less than a millisecond.
+constexpr size_t kManyRules = 256;
+
+size_t rule_count(const policy::PolicySet& policies) {
+  size_t count = 0;
+  for (const policy::PolicyLayerPtr& layer : policies.layers) count += layer->policy().rules.size();
+  return count;
+}
 
 /// Waits between looks at something that a call of unknown length will change: ten microseconds at
 /// first, then longer, up to a millisecond.
@@ -103,27 +111,63 @@ OperatorSlot* Engine::slot_for(Published& published,
   return published.slots.back().get();
 }
 
-void Engine::adopt(Published& published, registry::RegistrySnapshotPtr registry) {
-  if (published.registry == registry) return;
-  published.registry = std::move(registry);
-  published.operators.clear();
-  std::map<uint32_t, std::pair<std::string, std::shared_ptr<ImplementationState>>> states;
-  for (const auto& [name, record] : published.registry->operators) {
-    published.operators.push_back({slot_for(published, record->schema), record});
-    for (const auto& implementation : record->implementations) {
-      const auto known = published.states.find(implementation->number);
-      if (known != published.states.end()) {
-        states.insert(*known);
-        continue;
-      }
-      auto state = std::make_shared<ImplementationState>();
-      if (implementation->kernel.plan != nullptr) {
-        state->prepared = std::make_shared<PreparedCache>(implementation);
-      }
-      states.emplace(implementation->number, std::pair(implementation->id, std::move(state)));
+bool Engine::adopt(Published& published,
+                   const std::shared_ptr<const registry::OperatorRecord>& record) {
+  OperatorSlot* const slot = slot_for(published, record->schema);
+  if (slot->place == OperatorSlot::kNoPlace) {
+    slot->place = static_cast<uint32_t>(published.operators.size());
+    published.operators.push_back({slot, nullptr});
+  }
+  auto& known = published.operators[slot->place].record;
+  if (known == record) return false;
+  for (const auto& implementation : record->implementations) {
+    if (published.states.contains(implementation->number)) continue;
+    auto state = std::make_shared<ImplementationState>();
+    if (implementation->kernel.plan != nullptr) {
+      state->prepared = std::make_shared<PreparedCache>(implementation);
+    }
+    published.states.emplace(implementation->number,
+                             std::pair(implementation->id, std::move(state)));
+  }
+  if (known != nullptr) {
+    for (const auto& implementation : known->implementations) {
+      if (!contains(*record, implementation)) published.states.erase(implementation->number);
     }
   }
-  published.states = std::move(states);
+  known = record;
+  return true;
+}
+
+std::vector<uint32_t> Engine::adopt(Published& published, registry::RegistrySnapshotPtr registry) {
+  std::vector<uint32_t> changed;
+  const registry::RegistrySnapshotPtr before = std::exchange(published.registry, registry);
+  for_each_difference(
+      before == nullptr ? registry::RegistrySnapshot::Operators() : before->operators,
+      registry->operators, [&](const auto*, const auto* now) {
+        // Operators are never removed.
+        if (now == nullptr || !adopt(published, now->second)) return;
+        changed.push_back(names_.find(now->first)->place);
+      });
+  return changed;
+}
+
+bool Engine::adopt_settings(Published& published, const Sources& sources) {
+  const uint64_t taps = dependencies_.taps == nullptr ? 0 : dependencies_.taps->version();
+  const bool same_policies =
+      published.policies != nullptr && *published.policies == *sources.policies;
+  if (!same_policies) {
+    policies_.update([&](policy::PolicySet& set) {
+      set = *sources.policies;
+      return true;
+    });
+  }
+  const bool same = same_policies && published.lock == sources.lock &&
+                    published.selector == sources.selector && published.taps_version == taps;
+  published.policies = sources.policies;
+  published.lock = sources.lock;
+  published.selector = sources.selector;
+  published.taps_version = taps;
+  return !same;
 }
 
 ImplementationStates Engine::states_of(Published& published, const registry::OperatorRecord& op) {
@@ -140,10 +184,13 @@ std::unique_ptr<CompiledOperator> Engine::compile(Published& published, const Pu
   // Copy only the operator's part, so that an operator without changes does not keep a whole old
   // policy alive.
   auto own = std::make_shared<const policy::PolicySet>(all->part_for(name));
-  return std::make_unique<CompiledOperator>(CompileInputs{
+  const bool many_rules = rule_count(*own) >= kManyRules;
+  auto state = std::make_unique<CompiledOperator>(CompileInputs{
       op.record, std::move(own), all->hash_for(name), states_of(published, *op.record),
       generation(), dependencies_.health, dependencies_.tuning, dependencies_.disabled,
       published.lock, published.selector, dependencies_.taps, published.taps_version});
+  if (many_rules) (void)state->space(0, *dependencies_.scopes);
+  return state;
 }
 
 void Engine::replace(Published& published, const Published::Op& op,
@@ -160,23 +207,17 @@ void Engine::replace_by_equal(Published& published, const Published::Op& op,
   if (!classes.empty()) published.earlier[op.slot] = std::move(classes);
 }
 
-template <class Use>
-auto Engine::with_published(Use&& use) {
-  return published_.with([&](Published& published) {
-    if (published.operators.empty()) restore(published);
-    return use(published);
-  });
-}
-
 /// Rebuilds `published` from the operator states. Needed in a child that was forked while a thread
 /// was changing it, because ForkGuarded starts empty there. The states are always consistent and
 /// hold all their inputs.
 void Engine::restore(Published& published) const {
   uint64_t newest = 0;
   names_.for_each([&](OperatorSlot& slot) {
+    slot.place = OperatorSlot::kNoPlace;
     const CompiledOperator* state = slot.current.load(std::memory_order_acquire);
     if (state == nullptr) return;
     const CompileInputs& sources = state->sources();
+    slot.place = static_cast<uint32_t>(published.operators.size());
     published.operators.push_back({&slot, sources.op});
     for (size_t i = 0; i < sources.states.size(); ++i) {
       const registry::ImplementationRecord& implementation = *sources.op->implementations[i];
@@ -229,31 +270,33 @@ void Engine::collect_later(size_t batches) {
   });
 }
 
+void Engine::renew(Published& published, const Published::Op& op,
+                   std::vector<std::unique_ptr<Retired>>& retired,
+                   std::vector<const OperatorSlot*>& replaced) {
+  const CompiledOperator* const state = op.slot->current.load(std::memory_order_relaxed);
+  const bool same =
+      state != nullptr && state->sources().op == op.record &&
+      state->sources().lock == published.lock && state->sources().selector == published.selector &&
+      state->sources().taps_version == published.taps_version &&
+      state->sources().policy_hash == published.policies->hash_for(op.record->schema->name);
+  if (same) return;
+  replace(published, op, retired);
+  replaced.push_back(op.slot);
+}
+
 Engine::Publication Engine::publish(Sources sources) {
   return with_published([&](Published& published) {
     Publication publication;
     publication.generation = generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
-    adopt(published, std::move(sources.registry));
-    policies_.update([&](policy::PolicySet& set) {
-      set = *sources.policies;
-      return true;
-    });
-    published.lock = std::move(sources.lock);
-    published.selector = std::move(sources.selector);
-    published.taps_version = dependencies_.taps == nullptr ? 0 : dependencies_.taps->version();
+    const std::vector<uint32_t> changed = adopt(published, std::move(sources.registry));
     std::vector<std::unique_ptr<Retired>> retired;
     std::vector<const OperatorSlot*> replaced;
-    for (const Published::Op& op : published.operators) {
-      const CompiledOperator* state = op.slot->current.load(std::memory_order_relaxed);
-      const bool same =
-          state != nullptr && state->sources().op == op.record &&
-          state->sources().lock == published.lock &&
-          state->sources().selector == published.selector &&
-          state->sources().taps_version == published.taps_version &&
-          state->sources().policy_hash == sources.policies->hash_for(op.record->schema->name);
-      if (same) continue;
-      replace(published, op, retired);
-      replaced.push_back(op.slot);
+    if (adopt_settings(published, sources)) {
+      for (const Published::Op& op : published.operators) renew(published, op, retired, replaced);
+    } else {
+      for (const uint32_t place : changed) {
+        renew(published, published.operators[place], retired, replaced);
+      }
     }
     if (!retired.empty()) publication.plans = live_plans(published, std::move(replaced));
     published.reclaimer.retire(std::move(retired));
@@ -266,69 +309,19 @@ void Engine::finish(const Publication& publication) {
   for (const auto& plan : publication.plans) plan->reconsider();
 }
 
-namespace {
-
-/// The classes that a state decided outside of scopes. `state` may be null.
-std::vector<Engine::DecidedClass> decided_by(const CompiledOperator* state) {
-  std::vector<Engine::DecidedClass> all;
-  const DecisionCache* space = state == nullptr ? nullptr : state->unscoped();
-  if (space == nullptr) return all;
-  space->for_each_class([&](policy::ClassFacts facts, const Decision& choice) {
-    if (choice.plans.empty()) return;
-    // Report the winner by policy, not its fallback while a breaker is open.
-    const CandidateParts* const chosen =
-        choice.rests != nullptr ? choice.rests : choice.plans.front().candidate;
-    std::vector<registry::ImplementationPtr> order;
-    for (const RankedCandidate& plan : choice.plans)
-      order.push_back(plan.candidate->implementation);
-    const std::string& note = choice.deviation.empty() ? choice.preference_unmet : choice.deviation;
-    all.push_back({state->sources().op, std::move(facts), chosen->implementation,
-                   choice.beside_lock, std::move(order),
-                   note.empty() ? choice.selector_problem : note, choice.generation});
-  });
-  return all;
-}
-
-}  // namespace
-
-std::vector<Engine::DecidedClass> Engine::decided_by(const Published& published,
-                                                     const OperatorSlot& slot) {
-  auto all = dispatch::decided_by(slot.current.load(std::memory_order_acquire));
-  const auto earlier = published.earlier.find(&slot);
-  if (earlier == published.earlier.end()) return all;
-  std::set<std::string> known;
-  const auto is_new = [&](const DecidedClass& each) {
-    return known.insert(policy::to_string(*each.op->schema, each.when)).second;
-  };
-  for (const DecidedClass& each : all) is_new(each);
-  std::ranges::copy_if(earlier->second, std::back_inserter(all), is_new);
-  return all;
-}
-
-std::vector<Engine::DecidedClass> Engine::decided() {
-  return with_published([](Published& published) {
-    std::vector<DecidedClass> all;
-    for (const Published::Op& op : published.operators) {
-      std::ranges::move(decided_by(published, *op.slot), std::back_inserter(all));
-    }
-    return all;
-  });
-}
-
 void Engine::discard_decisions(
-    const std::function<bool(const registry::OperatorRecord&)>& concerned) {
+    const std::function<std::vector<uint32_t>(const Published&)>& choose_places) {
   // Declared first, because destroying a bound plan's state may call vendor code, which must not
   // happen under a lock.
   std::vector<std::shared_ptr<BoundPlanState>> plans;
   with_published([&](Published& published) {
     std::vector<std::unique_ptr<Retired>> retired;
     std::vector<const OperatorSlot*> replaced;
-    for (const Published::Op& op : published.operators) {
-      if (!concerned(*op.record)) continue;
-      replace(published, op, retired);
-      replaced.push_back(op.slot);
+    for (const uint32_t place : choose_places(published)) {
+      replace(published, published.operators[place], retired);
+      replaced.push_back(published.operators[place].slot);
     }
-    plans = live_plans(published, replaced);
+    if (!replaced.empty()) plans = live_plans(published, std::move(replaced));
     published.reclaimer.retire(std::move(retired));
   });
   collect_later();
@@ -337,33 +330,42 @@ void Engine::discard_decisions(
   for (const auto& plan : plans) plan->outdate();
 }
 
-void Engine::backend_changed(const registry::Backend& backend) {
-  discard_decisions([&](const registry::OperatorRecord& op) {
-    return std::ranges::any_of(op.implementations, [&](const auto& implementation) {
-      return implementation->backend.get() == &backend;
-    });
+void Engine::discard_decisions_if(
+    const std::function<bool(const registry::ImplementationRecord&)>& concerned) {
+  discard_decisions([&](const Published& published) {
+    std::vector<uint32_t> places;
+    for (const Published::Op& op : published.operators) {
+      const bool any = std::ranges::any_of(op.record->implementations,
+                                           [&](const auto& one) { return concerned(*one); });
+      if (any) places.push_back(op.slot->place);
+    }
+    return places;
   });
+}
+
+void Engine::backend_changed(const registry::Backend& backend) {
+  discard_decisions_if([&](const auto& one) { return one.backend.get() == &backend; });
 }
 
 void Engine::health_changed(const registry::ImplementationRecord& implementation) {
   const int32_t type = implementation.backend->device_type();
-  discard_decisions([&](const registry::OperatorRecord& op) {
-    return std::ranges::any_of(op.implementations, [&](const auto& other) {
-      return other->backend->device_type() == type;
-    });
-  });
+  discard_decisions_if([&](const auto& one) { return one.backend->device_type() == type; });
 }
 
 void Engine::operator_changed(const std::string& op) {
-  discard_decisions(
-      [&](const registry::OperatorRecord& other) { return other.schema->name == op; });
+  const OperatorSlot* const slot = names_.find(op);
+  if (slot == nullptr) return;
+  discard_decisions([&](const Published& published) {
+    return slot->place < published.operators.size() ? std::vector{slot->place}
+                                                    : std::vector<uint32_t>();
+  });
 }
 
 void Engine::discard_decisions_of(const OperatorSlot& slot) {
   with_published([&](Published& published) {
     std::vector<std::unique_ptr<Retired>> retired;
-    for (const Published::Op& op : published.operators) {
-      if (op.slot == &slot) replace_by_equal(published, op, retired);
+    if (slot.place < published.operators.size()) {
+      replace_by_equal(published, published.operators[slot.place], retired);
     }
     published.reclaimer.retire(std::move(retired));
   });
@@ -376,8 +378,9 @@ void Engine::try_replace(const OperatorSlot& slot, const CompiledOperator& state
   published_.try_with([&](Published& published) {
     if (published.operators.empty()) restore(published);
     std::vector<std::unique_ptr<Retired>> retired;
-    for (const Published::Op& op : published.operators) {
-      if (op.slot != &slot || slot.current.load(std::memory_order_relaxed) != &state) continue;
+    const bool present = slot.place < published.operators.size();
+    if (present && slot.current.load(std::memory_order_relaxed) == &state) {
+      const Published::Op& op = published.operators[slot.place];
       if (keep_classes) {
         replace_by_equal(published, op, retired);
       } else {
@@ -464,62 +467,6 @@ Status Engine::wait_for_retired() {
     if (status.ok()) status = check_not_inside(inside);
     if (!status.ok()) return status;
   }
-}
-
-namespace {
-
-/// Adds the calls that a thread counted to `calls_elsewhere` of their implementations. The caller
-/// holds the lock of ThreadList, so that the block and its plans stay alive.
-void add_thread_counts(ThreadBlock& block) {
-  const std::lock_guard lock(block.counting);
-  for (const KeptCount& kept : block.kept_counts) {
-    if (const auto owner = kept.owner.lock()) owner->calls_elsewhere += kept.calls;
-  }
-  const CachedPlan* plan = block.all_plans.load(std::memory_order_acquire);
-  for (; plan != nullptr; plan = plan->next_of_thread) {
-    if (plan->counters == nullptr) continue;
-    plan->counters->calls_elsewhere += plan->calls.load(std::memory_order_relaxed);
-  }
-}
-
-}  // namespace
-
-std::vector<ImplementationStats> Engine::stats() {
-  // Declared first, because destroying a bound plan's state may call vendor code, which must not
-  // happen under a lock.
-  std::vector<std::shared_ptr<BoundPlanState>> plans;
-  std::vector<ImplementationStats> all;
-  with_published([&](Published& published) {
-    plans = live_plans(published);
-    for (const auto& [number, named] : published.states) all.push_back({.id = named.first});
-    // No count moves while this lock is held, so each call is found in exactly one place, and no
-    // sum is smaller than in an earlier result.
-    const auto lock = ThreadList::instance().lock();
-    for (const auto& [number, named] : published.states)
-      named.second->counters->calls_elsewhere = 0;
-    ThreadList::instance().visit_locked(add_thread_counts);
-    for (const auto& plan : plans) {
-      if (plan->counts_for != nullptr) plan->counts_for->calls_elsewhere += plan->hot.load_calls();
-    }
-    auto next = all.begin();
-    for (const auto& [number, named] : published.states) {
-      const ImplementationCounters& c = *named.second->counters;
-      const auto load = [](const std::atomic<uint64_t>& n) {
-        return n.load(std::memory_order_relaxed);
-      };
-      next->calls = load(c.calls) + c.calls_elsewhere;
-      next->declined = load(c.declined);
-      next->failed = load(c.failed);
-      next->resource = load(c.resource);
-      next->invalid_argument = load(c.invalid_argument);
-      next->device_lost = load(c.device_lost);
-      next->stood_in = load(c.stood_in);
-      next->packed_bytes = load(c.packed_bytes);
-      ++next;
-    }
-  });
-  std::ranges::sort(all, {}, &ImplementationStats::id);
-  return all;
 }
 
 size_t Engine::retired_waiting() {

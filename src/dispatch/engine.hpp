@@ -84,6 +84,7 @@ class Engine {
     std::vector<std::shared_ptr<BoundPlanState>> plans;  ///< bound plans to evaluate again
   };
   /// Publishes a registry and a policy. Only operators that they change get a new state and epoch.
+  /// If only the registry changed, only the changed operators are examined.
   /// The caller serializes its calls, so that older sources never replace newer ones.
   Publication publish(Sources sources);
   /// Evaluates the bound plans that a publication concerns again. Call it once per publication,
@@ -146,6 +147,7 @@ class Engine {
   /// The last published data and the retired states; accessed under the writer lock.
   struct Published {
     registry::RegistrySnapshotPtr registry;
+    std::shared_ptr<const policy::PolicySet> policies;
     std::shared_ptr<const LockSet> lock;
     std::shared_ptr<const Selector> selector;
     uint64_t taps_version = 0;
@@ -153,7 +155,7 @@ class Engine {
       OperatorSlot* slot;
       std::shared_ptr<const registry::OperatorRecord> record;
     };
-    std::vector<Op> operators;
+    std::vector<Op> operators;  ///< in the order in which they were defined
     /// Classes in states that were replaced though their decisions are still right.
     std::map<const OperatorSlot*, std::vector<DecidedClass>> earlier;
     std::map<uint32_t, std::pair<std::string, std::shared_ptr<ImplementationState>>> states;
@@ -163,10 +165,24 @@ class Engine {
   };
 
   OperatorSlot* slot_for(Published& published, const std::shared_ptr<const schema::Schema>& schema);
-  void adopt(Published& published, registry::RegistrySnapshotPtr registry);
+  /// Takes over a registry. Returns the places of the operators that differ from the one before.
+  std::vector<uint32_t> adopt(Published& published, registry::RegistrySnapshotPtr registry);
+  /// Takes over an operator's record. Returns whether it differs from the one before.
+  bool adopt(Published& published, const std::shared_ptr<const registry::OperatorRecord>& record);
+  /// Takes over everything but the registry. Returns whether any of it changed.
+  bool adopt_settings(Published& published, const Sources& sources);
+  /// Compiles an operator again unless its state was compiled from the same sources.
+  void renew(Published& published, const Published::Op& op,
+             std::vector<std::unique_ptr<Retired>>& retired,
+             std::vector<const OperatorSlot*>& replaced);
   ImplementationStates states_of(Published& published, const registry::OperatorRecord& op);
   std::unique_ptr<CompiledOperator> compile(Published& published, const Published::Op& op);
-  void discard_decisions(const std::function<bool(const registry::OperatorRecord&)>& concerned);
+  /// Discards the decisions of the operators at the places that a function chooses.
+  void discard_decisions(
+      const std::function<std::vector<uint32_t>(const Published&)>& choose_places);
+  /// Discards the decisions of every operator that has such an implementation.
+  void discard_decisions_if(
+      const std::function<bool(const registry::ImplementationRecord&)>& concerned);
   void replace(Published& published, const Published::Op& op,
                std::vector<std::unique_ptr<Retired>>& retired);
   /// The part of decided() for one operator.
@@ -200,5 +216,13 @@ class Engine {
   PlanList fork_sensitive_;
   std::atomic<bool> collecting_{false};
 };
+
+template <class Use>
+auto Engine::with_published(Use&& use) {
+  return published_.with([&](Published& published) {
+    if (published.operators.empty()) restore(published);
+    return use(published);
+  });
+}
 
 }  // namespace opmux::dispatch

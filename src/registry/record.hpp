@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -110,5 +111,10 @@ struct OperatorRecord {
       false;              ///< kernels validate data (index ranges), so invalid_argument is final
   uint64_t revision = 0;  ///< changes whenever this record does
 };
+
+inline bool contains(const OperatorRecord& op, const ImplementationPtr& implementation) {
+  return std::find(op.implementations.begin(), op.implementations.end(), implementation) !=
+         op.implementations.end();
+}
 
 }  // namespace opmux::registry

@@ -1,6 +1,8 @@
 #include "registry/registry.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/text.hpp"
@@ -8,29 +10,53 @@
 namespace opmux::registry {
 namespace {
 
-/// Removes the implementations for which `gone` returns true and returns them.
+/// Removes the implementations of one operator for which `gone` returns true and adds them to
+/// `removed`.
 template <class Gone>
-std::vector<ImplementationPtr> remove_implementations(RegistrySnapshot& next, Gone&& gone) {
+void remove_implementations(RegistrySnapshot& next, const OperatorRecord& op, Gone&& gone,
+                            std::vector<ImplementationPtr>& removed) {
+  const size_t before = removed.size();
+  std::ranges::copy_if(op.implementations, std::back_inserter(removed), gone);
+  if (removed.size() == before) return;
+  OperatorRecord changed = op;
+  std::erase_if(changed.implementations, gone);
+  put_operator(next, std::move(changed));
+}
+
+/// Removes those of `wanted` that are registered and returns them.
+std::vector<ImplementationPtr> remove_listed(RegistrySnapshot& next,
+                                             const std::vector<ImplementationPtr>& wanted) {
   std::vector<ImplementationPtr> removed;
-  for (const auto& [name, op] : RegistrySnapshot(next).operators) {
-    OperatorRecord changed = *op;
-    std::erase_if(changed.implementations, [&](const ImplementationPtr& implementation) {
-      if (gone(*implementation)) removed.push_back(implementation);
-      return gone(*implementation);
-    });
-    if (changed.implementations.size() != op->implementations.size()) {
-      put_operator(next, std::move(changed));
-    }
+  std::set<std::string_view> names;
+  for (const ImplementationPtr& implementation : wanted) names.insert(implementation->op);
+  for (const std::string_view name : names) {
+    const auto* const entry = next.operators.find(name);
+    if (entry == nullptr) continue;
+    const std::shared_ptr<const OperatorRecord> op = entry->second;
+    remove_implementations(
+        next, *op,
+        [&](const ImplementationPtr& one) {
+          return std::ranges::find(wanted, one) != wanted.end();
+        },
+        removed);
+  }
+  return removed;
+}
+
+/// Removes all implementations of a backend and returns them.
+std::vector<ImplementationPtr> remove_all_of(RegistrySnapshot& next, std::string_view backend) {
+  std::vector<ImplementationPtr> removed;
+  const RegistrySnapshot::Operators before = next.operators;
+  for (const auto& [name, op] : before) {
+    remove_implementations(
+        next, *op, [&](const ImplementationPtr& one) { return one->backend->name() == backend; },
+        removed);
   }
   return removed;
 }
 
 bool brings_something(const RegistrySnapshot& snapshot, const Backend* backend) {
-  for (const auto& [name, op] : snapshot.operators) {
-    for (const ImplementationPtr& implementation : op->implementations) {
-      if (implementation->backend.get() == backend) return true;
-    }
-  }
+  if (snapshot.implementation_counts.contains(backend)) return true;
   const auto answers = [&](const PointAnswer& answer) { return answer.backend.get() == backend; };
   return std::any_of(snapshot.points.begin(), snapshot.points.end(), [&](const auto& point) {
     const auto& all = point.second->answers;
@@ -125,10 +151,7 @@ std::vector<BatchResult> Registry::add_each(const std::vector<Batch>& batches) {
 void Registry::withdraw(const std::vector<ImplementationPtr>& implementations) {
   std::vector<ImplementationPtr> removed;
   change([&](RegistrySnapshot& next) {
-    removed = remove_implementations(next, [&](const ImplementationRecord& record) {
-      return std::any_of(implementations.begin(), implementations.end(),
-                         [&](const ImplementationPtr& wanted) { return wanted.get() == &record; });
-    });
+    removed = remove_listed(next, implementations);
     for (const ImplementationPtr& gone : removed) {
       const Backend* backend = gone->backend.get();
       if (backend->plugin().empty() && !brings_something(next, backend)) {
@@ -148,9 +171,7 @@ void Registry::withdraw_backends(const std::vector<std::string>& names) {
     for (const std::string& name : names) {
       const auto at = next.backends.find(name);
       if (at == next.backends.end()) continue;
-      mark_withdrawn(remove_implementations(next, [&](const ImplementationRecord& record) {
-        return record.backend->name() == name;
-      }));
+      mark_withdrawn(remove_all_of(next, name));
       remove_answers(next, name);
       next.backends.erase(at);
       changed = true;

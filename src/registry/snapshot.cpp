@@ -6,8 +6,8 @@
 namespace opmux::registry {
 
 const OperatorRecord* RegistrySnapshot::find(std::string_view op) const {
-  const auto at = operators.find(op);
-  return at == operators.end() ? nullptr : at->second.get();
+  const Operators::Entry* const found = operators.find(op);
+  return found == nullptr ? nullptr : found->second.get();
 }
 
 ImplementationPtr RegistrySnapshot::find_implementation(std::string_view id) const {
@@ -35,7 +35,16 @@ void put_operator(RegistrySnapshot& snapshot, OperatorRecord record) {
   std::sort(record.implementations.begin(), record.implementations.end(),
             [](const auto& a, const auto& b) { return a->id < b->id; });
   const std::string name = record.schema->name;
-  snapshot.operators[name] = std::make_shared<const OperatorRecord>(std::move(record));
+  if (const OperatorRecord* const before = snapshot.find(name)) {
+    for (const ImplementationPtr& gone : before->implementations) {
+      const auto count = snapshot.implementation_counts.find(gone->backend.get());
+      if (--count->second == 0) snapshot.implementation_counts.erase(count);
+    }
+  }
+  for (const ImplementationPtr& present : record.implementations) {
+    ++snapshot.implementation_counts[present->backend.get()];
+  }
+  snapshot.operators.put(name, std::make_shared<const OperatorRecord>(std::move(record)));
 }
 
 }  // namespace opmux::registry

@@ -6,18 +6,23 @@
 #include <string_view>
 #include <vector>
 
+#include "base/persistent_map.hpp"
 #include "registry/point.hpp"
 #include "registry/record.hpp"
 
 namespace opmux::registry {
 
 /// Everything that is registered at one moment. Immutable once published; ordered maps make
-/// iteration deterministic.
+/// iteration deterministic. A snapshot shares the records of all operators that it did not change
+/// with the one before, so that the cost of a change does not grow with the number of operators.
 struct RegistrySnapshot {
-  std::map<std::string, std::shared_ptr<const OperatorRecord>, std::less<>> operators;
+  using Operators = base::PersistentMap<std::string, std::shared_ptr<const OperatorRecord>>;
+  Operators operators;
   std::map<std::string, std::shared_ptr<Backend>, std::less<>> backends;
   std::map<std::string, std::shared_ptr<const PointRecord>, std::less<>> points;
   std::vector<UnclaimedAnswer> unclaimed;  ///< answers to points that are not declared yet
+  /// The number of implementations of each backend that has some.
+  std::map<const Backend*, size_t> implementation_counts;
 
   const OperatorRecord* find(std::string_view op) const;
   ImplementationPtr find_implementation(std::string_view id) const;
@@ -30,5 +35,18 @@ using RegistrySnapshotPtr = std::shared_ptr<const RegistrySnapshot>;
 /// Stores an operator's record in a snapshot that is being built. Assigns a new revision and sorts
 /// the implementations by id.
 void put_operator(RegistrySnapshot& snapshot, OperatorRecord record);
+
+/// Calls `visit` for each implementation that `after` contains and `before` does not.
+template <class Visit>
+void for_each_new_implementation(const RegistrySnapshot& before, const RegistrySnapshot& after,
+                                 Visit&& visit) {
+  for_each_difference(before.operators, after.operators, [&](const auto* was, const auto* is) {
+    if (is == nullptr) return;
+    for (const ImplementationPtr& implementation : is->second->implementations) {
+      const bool known = was != nullptr && contains(*was->second, implementation);
+      if (!known) visit(*implementation);
+    }
+  });
+}
 
 }  // namespace opmux::registry

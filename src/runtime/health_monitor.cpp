@@ -124,8 +124,8 @@ health::BreakerLimits HealthMonitor::limits_of(const health::BreakerEntry& entry
 
 std::shared_ptr<const schema::Schema> HealthMonitor::schema_of(const std::string& op) const {
   const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
-  const auto found = snapshot->operators.find(op);
-  return found == snapshot->operators.end() ? nullptr : found->second->schema;
+  const registry::OperatorRecord* const found = snapshot->find(op);
+  return found == nullptr ? nullptr : found->schema;
 }
 
 uint64_t HealthMonitor::advance_breakers(uint64_t now_ns) {
@@ -166,13 +166,12 @@ void HealthMonitor::on_breaker(BreakerListener listener) {
 
 Status HealthMonitor::force(std::string_view id, BreakerForce what) {
   const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
+  if (const registry::ImplementationPtr implementation = snapshot->find_implementation(id)) {
+    return health_.breakers().force(*implementation, force_of(what));
+  }
   std::vector<std::string> known;
   for (const auto& [name, op] : snapshot->operators) {
-    for (const auto& implementation : op->implementations) {
-      if (implementation->id == id)
-        return health_.breakers().force(*implementation, force_of(what));
-      known.push_back(implementation->id);
-    }
+    for (const auto& implementation : op->implementations) known.push_back(implementation->id);
   }
   return {Code::not_found, "registry.unknown_implementation",
           base::concat("there is no implementation '", id, "'") + base::suggestion(id, known)};
@@ -180,22 +179,29 @@ Status HealthMonitor::force(std::string_view id, BreakerForce what) {
 
 void HealthMonitor::limits_changed() {
   const auto policies = policies_.set();
+  const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
+  const LimitSources before =
+      applied_.with([&](LimitSources& now) { return std::exchange(now, {snapshot, policies}); });
+  bool concerned = before.policies == nullptr || *before.policies != *policies;
   if (times_calls(*policies)) {
-    const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
-    for (const auto& [name, op] : snapshot->operators) {
-      for (const auto& implementation : op->implementations) {
-        const policy::Subject subject{implementation->id, implementation->kind,
-                                      implementation->vendor};
-        // Implementations that only enqueue work on a stream are not timed.
-        if (implementation->kind != Kind::reference &&
-            implementation->backend->history() == nullptr &&
-            breaker_limits(*policies, name, subject).slow_call_ns != 0) {
-          health_.breakers().prepare(*implementation);
-        }
-      }
-    }
+    const bool only_new = !concerned && before.registry != nullptr;
+    for_each_new_implementation(
+        only_new ? *before.registry : registry::RegistrySnapshot(), *snapshot,
+        [&](const auto& one) { concerned = time_if_limited(one, *policies) || concerned; });
   }
-  health_.breakers().limits_changed();
+  if (concerned) health_.breakers().limits_changed();
+}
+
+bool HealthMonitor::time_if_limited(const registry::ImplementationRecord& implementation,
+                                    const policy::PolicySet& policies) {
+  // Implementations that only enqueue work on a stream are not timed.
+  if (implementation.kind == Kind::reference || implementation.backend->history() != nullptr) {
+    return false;
+  }
+  const policy::Subject subject{implementation.id, implementation.kind, implementation.vendor};
+  if (breaker_limits(policies, implementation.op, subject).slow_call_ns == 0) return false;
+  health_.breakers().prepare(implementation);
+  return true;
 }
 
 std::map<std::string, BreakerState> HealthMonitor::states() {

@@ -97,6 +97,15 @@ class HealthMonitor final : private health::BreakerHost {
   void wake() override { job_.wake(); }
   /// Makes the transitions of breakers that are due. Returns when the next one is.
   uint64_t advance_breakers(uint64_t now_ns);
+  /// Prepares the breaker of an implementation whose calls must be timed. Returns whether it did.
+  bool time_if_limited(const registry::ImplementationRecord& implementation,
+                       const policy::PolicySet& policies);
+
+  /// The registry and the policies from which the limits were last determined.
+  struct LimitSources {
+    registry::RegistrySnapshotPtr registry;
+    std::shared_ptr<const policy::PolicySet> policies;
+  };
 
   base::EventLog& log_;
   const registry::SnapshotSource& registry_;
@@ -106,6 +115,7 @@ class HealthMonitor final : private health::BreakerHost {
   health::Health health_;
   base::Published<std::vector<BreakerListener>> listeners_;
   base::WokenJob job_;
+  base::ForkGuarded<LimitSources> applied_;
 };
 
 /// The limits that the policies set for a breaker. Each field comes from the strongest layer that

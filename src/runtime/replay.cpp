@@ -345,8 +345,8 @@ Result<ReplayReport> ReplayControl::run(const std::string& path, const ReplayOpt
   if (!handle) return handle.error();
   core_->plugins().warm_up();
   const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
-  const auto found = snapshot->operators.find(recording->op);
-  return Replay(*core_, std::move(*recording), *found->second).run(*handle, options);
+  const registry::OperatorRecord* const found = snapshot->find(recording->op);
+  return Replay(*core_, std::move(*recording), *found).run(*handle, options);
 }
 
 RecordState ReplayControl::recordings() const { return core_->recorder().state(); }

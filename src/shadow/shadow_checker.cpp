@@ -238,14 +238,12 @@ uint64_t ShadowChecker::work(uint64_t now_ns) {
 
 void ShadowChecker::look_at(const ShadowSample& sample) {
   const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
-  const auto found = snapshot->operators.find(sample.op);
+  const registry::OperatorRecord* const op = snapshot->find(sample.op);
   dispatch::OperatorSlot* const slot = engine_->find(sample.op);
   const registry::ImplementationPtr implementation =
-      found == snapshot->operators.end()
-          ? nullptr
-          : find_implementation(*found->second, sample.implementation);
+      op == nullptr ? nullptr : find_implementation(*op, sample.implementation);
   if (implementation == nullptr || slot == nullptr) return;  // it was withdrawn
-  const schema::Schema& schema = *found->second->schema;
+  const schema::Schema& schema = *op->schema;
   if (schema.args.size() != sample.call.arguments().size()) return;  // the schema has changed
   verify::JudgedCall judged(schema, sample.call);
   tell_not_finite(sample, *implementation, judged);

@@ -279,7 +279,8 @@ TEST(Schedule, objects_in_use_live_and_others_are_freed) {
     // AddressSanitizer replaces the heap, and finds leaks itself.
     if (!under_address_sanitizer() && !under_thread_sanitizer()) {
       const size_t before = *std::max_element(bytes.begin() + 2, bytes.begin() + kRounds / 2);
-      EXPECT_LE(bytes.back(), before + before / 100 + 65536);
+      // The sizes of caches vary from round to round; memory that leaks is in all later rounds.
+      EXPECT_LE(*std::min_element(bytes.end() - 3, bytes.end()), before + before / 100 + 65536);
     }
   }
   EXPECT_EQ(objects.alive.load(), 0) << "objects that outlive their runtime";

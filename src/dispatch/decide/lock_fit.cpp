@@ -38,8 +38,8 @@ class OperatorFit {
   /// drops were already taken into account.
   OperatorFit(std::string op, const LockSurroundings& now, bool same_policy)
       : op_(std::move(op)), same_policy_(same_policy) {
-    const auto found = now.registry->operators.find(op_);
-    if (found == now.registry->operators.end()) return;
+    const auto* const found = now.registry->operators.find(op_);
+    if (found == nullptr) return;
     record_ = found->second;
     const auto compiled = policy::OperatorPolicy::compile(*now.policies, nullptr, record_);
     formulas_ = compiled->dependencies().formulas();

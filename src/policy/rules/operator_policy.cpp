@@ -278,14 +278,14 @@ Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& 
       const std::string* const op = rule.when ? in_vain_for(rule, registry) : nullptr;
       if (op == nullptr) continue;
       ExpressionProblem problem;
-      (void)ConditionProgram::compile(*rule.when, *registry.operators.at(*op)->schema, &problem);
+      (void)ConditionProgram::compile(*rule.when, *registry.find(*op)->schema, &problem);
       const std::string head = rule.name.empty() ? "rule for " + rule.op : '"' + rule.name + '"';
-      return {Code::invalid_argument, "policy.when",
-              head + ": when: the condition uses a dimension or an argument that " +
-                  (rule.op == *op
-                       ? *op + " does not have: " + registry.operators.at(*op)->schema->canonical()
-                       : "none of the rule's operators has") +
-                  (problem.text.empty() ? "" : "; " + problem.text)};
+      return {
+          Code::invalid_argument, "policy.when",
+          head + ": when: the condition uses a dimension or an argument that " +
+              (rule.op == *op ? *op + " does not have: " + registry.find(*op)->schema->canonical()
+                              : "none of the rule's operators has") +
+              (problem.text.empty() ? "" : "; " + problem.text)};
     }
   }
   return {};

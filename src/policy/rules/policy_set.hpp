@@ -74,6 +74,8 @@ using PolicyLayerPtr = std::shared_ptr<const PolicyLayer>;
 struct PolicySet {
   std::vector<PolicyLayerPtr> layers;  ///< strongest first
 
+  /// Whether both have the same layers. Layers are immutable and compared by address.
+  bool operator==(const PolicySet&) const = default;
   uint64_t hash_for(std::string_view op) const;
   /// The parts of all layers that affect one operator; see PolicyLayer::part_for().
   PolicySet part_for(std::string_view op) const;

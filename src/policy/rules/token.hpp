@@ -53,8 +53,8 @@ std::vector<std::string> expand_prefer(const std::vector<std::string>& tokens);
 template <class Visit>
 bool any_operator_of(std::string_view op, const registry::RegistrySnapshot& known, Visit&& visit) {
   if (op.find('*') == op.npos) {
-    const auto found = known.operators.find(op);
-    return found != known.operators.end() && visit(found->first, *found->second);
+    const auto* const found = known.operators.find(op);
+    return found != nullptr && visit(found->first, *found->second);
   }
   for (const auto& [name, record] : known.operators) {
     if (glob_match(op, name) && visit(name, *record)) return true;

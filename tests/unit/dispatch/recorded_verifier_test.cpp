@@ -38,6 +38,7 @@ struct RecordedVerifier : testing::Test {
   }
   static Options with_sink(std::vector<Event>& events) {
     Options options = bare();
+    options.sources.own_thread = false;  // the job that frees states would take the lock at times
     options.sink = [&events](const Event& event) {
       static std::mutex one_at_a_time;
       const std::lock_guard lock(one_at_a_time);

@@ -241,7 +241,8 @@ TEST(Shadow, large_calls_are_counted_and_not_copied_unless_the_memory_allows_it)
   run_four(mirror);
   EXPECT_EQ(mirror.skipped("size"), 4u);
   EXPECT_EQ(mirror.fast().compared, 1u);
-  EXPECT_THAT(to_json(mirror.runtime.health().report()), testing::HasSubstr(R"("skipped":{"size":4})"));
+  EXPECT_THAT(to_json(mirror.runtime.health().report()),
+              testing::HasSubstr(R"("skipped":{"size":4})"));
   Policy policy = every_call();
   policy.shadow.memory_mb = 32;
   Mirror larger(policy);
