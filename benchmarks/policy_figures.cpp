@@ -1,3 +1,6 @@
+#include <barrier>
+#include <thread>
+
 #include "figure_groups.hpp"
 #include "processor.hpp"
 
@@ -37,11 +40,72 @@ Figure applied(World& world, int rules, double limit, const char* name) {
   return {name, median(times), limit, "ms", false, std::to_string(bytes / 1000) + " kB of YAML"};
 }
 
+/// An operator with four implementations, which 16 threads call at the same moment.
+class Herd {
+ public:
+  Herd() : runtime_(Runtime::create({.environment = {{}}, .backends = false}).value()) {
+    must(runtime_.define("herd(out Tensor y[T, H], Tensor x[T, H], Tensor w[H])"));
+    for (int i = 0; i < 4; ++i) {
+      held_.push_back(runtime_
+                          .implement({.id = "herd/bench.v" + std::to_string(i),
+                                      .kind = Kind::default_,
+                                      .priority = 100 + i,
+                                      .kernel = {.run = nothing}})
+                          .value());
+    }
+  }
+  /// Puts `rules` rules for the operator in force. Texts with different `salt` differ.
+  void load(int rules, int salt) {
+    std::string text = "opmux: 1\nrules:\n";
+    for (int i = 0; i < rules; ++i) {
+      text += "  - {name: r" + std::to_string(i) + ", op: herd, when: \"T > " +
+              std::to_string(3 * i + 10) +
+              "\", boost: [{impl: herd/bench.v1, add: " + std::to_string(salt + 1) + "}]}\n";
+    }
+    must(runtime_.policy().load(text));
+  }
+  /// Milliseconds of the longest of one call per thread.
+  double worst_call() {
+    constexpr int kThreads = 16;
+    const Operator op = runtime_.op("herd").value();
+    std::barrier start(kThreads);
+    std::vector<double> times(kThreads);
+    {
+      std::vector<std::jthread> threads;
+      for (double& time : times) {
+        threads.emplace_back([&] {
+          const Tensors t(2, 8);
+          start.arrive_and_wait();
+          const double from = now_ns();
+          must(op(t.y, t.x, t.w));
+          time = (now_ns() - from) / 1e6;
+        });
+      }
+    }
+    return *std::ranges::max_element(times);
+  }
+
+ private:
+  Runtime runtime_;
+  std::vector<Registration> held_;
+};
+
+Figure worst_call_after_reload() {
+  Herd herd;
+  std::vector<double> worst;
+  for (int i = 0; i < 5; ++i) {
+    herd.load(10'000, i);
+    worst.push_back(herd.worst_call());
+  }
+  return {"worst of 16 threads' calls after a reload of 10,000 rules", median(worst), 40, "ms"};
+}
+
 }  // namespace
 
 std::vector<Figure> policy_figures() {
   World world;
   return {
+      worst_call_after_reload(),
       applied(world, 1000, limit_by_forwarding(100, 160), "policy of 1,000 rules applied"),
       applied(world, 10'000, limit_by_forwarding(1000, 1600), "policy of 10,000 rules applied")};
 }
