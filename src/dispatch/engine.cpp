@@ -138,7 +138,8 @@ bool Engine::adopt(Published& published,
   return true;
 }
 
-std::vector<uint32_t> Engine::adopt(Published& published, registry::RegistrySnapshotPtr registry) {
+std::vector<uint32_t> Engine::adopt(Published& published,
+                                    const registry::RegistrySnapshotPtr& registry) {
   std::vector<uint32_t> changed;
   const registry::RegistrySnapshotPtr before = std::exchange(published.registry, registry);
   for_each_difference(
@@ -288,7 +289,7 @@ Engine::Publication Engine::publish(Sources sources) {
   return with_published([&](Published& published) {
     Publication publication;
     publication.generation = generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
-    const std::vector<uint32_t> changed = adopt(published, std::move(sources.registry));
+    const std::vector<uint32_t> changed = adopt(published, sources.registry);
     std::vector<std::unique_ptr<Retired>> retired;
     std::vector<const OperatorSlot*> replaced;
     if (adopt_settings(published, sources)) {

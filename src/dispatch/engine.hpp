@@ -166,7 +166,7 @@ class Engine {
 
   OperatorSlot* slot_for(Published& published, const std::shared_ptr<const schema::Schema>& schema);
   /// Takes over a registry. Returns the places of the operators that differ from the one before.
-  std::vector<uint32_t> adopt(Published& published, registry::RegistrySnapshotPtr registry);
+  std::vector<uint32_t> adopt(Published& published, const registry::RegistrySnapshotPtr& registry);
   /// Takes over an operator's record. Returns whether it differs from the one before.
   bool adopt(Published& published, const std::shared_ptr<const registry::OperatorRecord>& record);
   /// Takes over everything but the registry. Returns whether any of it changed.
