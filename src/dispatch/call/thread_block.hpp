@@ -95,7 +95,7 @@ struct alignas(64) ThreadBlock {
   uint64_t cold_sequence = 0;    ///< payload of the last cold mark
   uint64_t next_layout = 0;      ///< next layout number in the range reserved for this thread
   PlanMemory plan_memory;
-  std::unique_ptr<MetLayouts> met;  ///< null only in the block of threads without one
+  std::unique_ptr<MetLayouts> met;                      ///< null only in the empty block
   std::vector<std::unique_ptr<std::byte[]>> workspace;  ///< grow-only; the last one is current
   size_t workspace_size = 0;
   std::unique_ptr<Evaluation> spare_decision;  ///< null while it is in use
