@@ -87,7 +87,7 @@ std::vector<Figure> argument_figures(int rounds) {
                          must(around(t.y, t.x));
                        }};
   figures.push_back(
-      ratio("handle, call inside a call, against one outside", {plain, nested}, rounds, 8));
+      ratio("handle, call inside a call, against one outside", {plain, nested}, rounds, 3));
   return figures;
 }
 

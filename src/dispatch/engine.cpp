@@ -52,11 +52,10 @@ void drop_prepared_of_this_thread() {
       return mark.load(std::memory_order_relaxed) == plan.plan_id;
     });
   };
-  CachedPlan* plan = block.all_plans.load(std::memory_order_relaxed);
-  for (; plan != nullptr; plan = plan->next_of_thread) {
-    if (plan->prepared == nullptr || runs(*plan)) continue;
+  for (CachedPlan* plan = block.all_plans; plan != nullptr; plan = plan->next_of_thread) {
+    if (plan->extras == nullptr || plan->extras->prepared == nullptr || runs(*plan)) continue;
     plan->epoch = 0;
-    plan->prepared = nullptr;
+    plan->extras->prepared = nullptr;
   }
 }
 

@@ -63,17 +63,6 @@ std::vector<Engine::DecidedClass> Engine::decided() {
 
 namespace {
 
-/// Prefetches the plan that is probably four places after `plan` in the list of a thread. Plans of
-/// one thread mostly lie at equal distances (see PlanMemory), and following the list alone would
-/// wait for memory at each plan. Wrong guesses are harmless.
-void prefetch_after(const CachedPlan& plan) {
-  const auto here = reinterpret_cast<uintptr_t>(&plan);
-  const auto next = reinterpret_cast<uintptr_t>(plan.next_of_thread);
-  const uintptr_t guess = here + 4 * (next - here);
-  __builtin_prefetch(reinterpret_cast<const void*>(guess));
-  __builtin_prefetch(reinterpret_cast<const void*>(guess + sizeof(CachedPlan) - 64));
-}
-
 /// Adds the calls that a thread counted to `calls_elsewhere` of their implementations. The caller
 /// holds the lock of ThreadList, so that the block and its plans stay alive.
 void add_thread_counts(ThreadBlock& block) {
@@ -81,12 +70,9 @@ void add_thread_counts(ThreadBlock& block) {
   for (const KeptCount& kept : block.kept_counts) {
     if (const auto owner = kept.owner.lock()) owner->calls_elsewhere += kept.calls;
   }
-  const CachedPlan* plan = block.all_plans.load(std::memory_order_acquire);
-  for (; plan != nullptr; plan = plan->next_of_thread) {
-    prefetch_after(*plan);
-    if (plan->counters == nullptr) continue;
-    plan->counters->calls_elsewhere += plan->calls.load(std::memory_order_relaxed);
-  }
+  block.counts.for_each([](const PlanCount& count) {
+    if (count.counters != nullptr) count.counters->calls_elsewhere += count.all();
+  });
 }
 
 }  // namespace

@@ -14,15 +14,31 @@ namespace {
 
 /// Runs a plan whose frame is filled in and whose mark is in hazard slot 0. On success clears the
 /// slot; on any other outcome recover() continues with the arguments in the plan's frame.
-[[gnu::always_inline]] inline Status::Detail* run(CachedPlan& plan) {
-  plan.error.text_size = 0;
+[[gnu::always_inline]] inline Status::Detail* run(ThreadBlock& block, CachedPlan& plan) {
+  block.errors[0].text_size = 0;
   const int32_t outcome = plan.run(plan.user_data, &plan.call);
   if (outcome != OPMUX_OK) [[unlikely]] {
     return recover(plan, outcome);
   }
-  plan.count_call();
+  plan.count->add_call();
   thread_block->clear(0);
   return nullptr;
+}
+
+/// run() for a plan whose mark is in another hazard slot, which stays set.
+[[gnu::always_inline]] inline Status::Detail* run_nested(ThreadBlock& block, CachedPlan& plan,
+                                                         uint32_t level) {
+  block.errors[level].text_size = 0;
+  plan.call.error = &block.errors[level];
+  const int32_t outcome = plan.run(plan.user_data, &plan.call);
+  Status::Detail* result = nullptr;
+  if (outcome == OPMUX_OK) [[likely]] {
+    plan.count->add_nested();
+  } else {
+    result = recover_nested(plan, outcome);
+  }
+  plan.call.error = &thread_block->errors[0];
+  return result;
 }
 
 /// Stores the plan id in hazard slot 0. The store must precede the epoch load in current(): the
@@ -75,29 +91,23 @@ bool takes_settings(CachedPlan& plan, const CallSettings& settings) {
 }
 
 /// Runs a cached plan in a call inside another call of this thread; false if none fits. The frames
-/// of the calls around it stay untouched, and so does ThreadBlock::finished_calls(): such calls are
-/// counted where slow calls are, and are recognised by their cold mark. Slow calls own the packed
-/// constants that they use and a workspace, which a plan does not, so plans with these do not fit.
+/// of the calls around it stay untouched. Slow calls own the packed constants that they use and a
+/// workspace, which a plan does not, so plans with these do not fit (CachedPlan::nests).
 [[gnu::noinline]] bool call_nested(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                                    const CallSettings* settings, Status::Detail*& result) {
   ThreadBlock& block = *thread_block;
-  const SlowPathGuard mark;
-  // recover_nested() needs one more level.
-  if (mark.depth() + 1 >= kMaxDepth) return false;
+  const NestedCallGuard guard(block);
+  if (!guard.usable()) return false;
   CachedPlan* const first = block.recent[slot.number];
   CachedPlan* plan = first;
   do {
-    if (current(*plan, slot, block, site.word()) && plan->site == site && !in_use(block, *plan) &&
-        plan->pack_at < 0 && plan->plan->candidate->implementation->kernel.workspace == nullptr &&
+    guard.mark(plan->plan_id);
+    if (current(*plan, slot, block, site.word()) && plan->site == site && plan->nests &&
+        !in_use(block, *plan, guard.level()) &&
         (settings == nullptr || takes_settings(*plan, *settings)) && takes(*plan, values)) {
       block.recent[slot.number] = plan;
       plan->set_arguments(values);
-      const SlowPathGuard::Pin pinned = mark.pin(plan->plan_id);
-      plan->error.text = block.error_texts[mark.depth()];
-      const int32_t outcome = plan->run(plan->user_data, &plan->call);
-      if (outcome == OPMUX_OK) count(*plan->counters, Code::ok);
-      result = outcome == OPMUX_OK ? nullptr : recover_nested(*plan, outcome);
-      plan->error.text = block.error_texts[0];
+      result = run_nested(block, *plan, guard.level());
       return true;
     }
     plan = plan->next_of_line;
@@ -134,7 +144,7 @@ bool better_unconverted(const CachedPlan& plan, const CallSite& site) {
       block.recent[slot.number] = plan;
       plan->set_arguments(values);
       if (plan->pack_at >= 0 && !plan->load_pack(values)) break;
-      result = run(*plan);
+      result = run(block, *plan);
       return true;
     }
     plan = plan->next_of_line;
@@ -174,7 +184,7 @@ Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const Ar
     if (current(*plan, slot, block, site.word()) && plan->site == site && takes(*plan, values)) {
       block.recent[slot.number] = plan;
       plan->set_arguments(values);
-      return run(*plan);
+      return run(block, *plan);
     }
     plan = plan->next_of_line;
   } while (plan != first);
@@ -278,7 +288,7 @@ template <class Words>
   if (plan != nullptr) [[likely]] {
     block.recent[slot.number] = plan;
     words.set(*plan);
-    return run(*plan);
+    return run(block, *plan);
   }
   block.clear(0);
   ArgValue values[4];
@@ -293,6 +303,28 @@ template <class Words>
   ArgValue values[4];
   std::memcpy(values, words, sizeof words);
   return call(slot, CallSite::from_word(site), values);
+}
+
+/// First stage of call_words() for a call inside another call of this thread: runs the plan of the
+/// last call if it fits.
+template <class Words>
+[[gnu::noinline]] Status::Detail* call_words_nested(OperatorSlot& slot, uint64_t site, uint64_t a,
+                                                    uint64_t b, uint64_t c, uint64_t d) {
+  const Words words{{a, b, c, d}};
+  ThreadBlock& block = *thread_block;
+  if (slot.number < block.line_count) {
+    const NestedCallGuard guard(block);
+    CachedPlan& plan = *block.recent[slot.number];
+    if (guard.usable()) {
+      guard.mark(plan.plan_id);
+      if (current(plan, slot, block, site) && plan.nests && !in_use(block, plan, guard.level()) &&
+          (words.same_layouts(plan) || takes_views(plan, words))) {
+        words.set(plan);
+        return run_nested(block, plan, guard.level());
+      }
+    }
+  }
+  return call_unpacked(slot, site, a, b, c, d);
 }
 
 }  // namespace
@@ -329,7 +361,7 @@ Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t a, uint64
   const Words words{{a, b, c, d}};
   ThreadBlock& block = *thread_block;
   if (!has_line(block, slot)) [[unlikely]] {
-    return call_unpacked(slot, site, a, b, c, d);
+    return call_words_nested<Words>(slot, site, a, b, c, d);
   }
   CachedPlan& plan = *block.recent[slot.number];
   mark(block, plan);
@@ -341,7 +373,7 @@ Status::Detail* call_words(OperatorSlot& slot, uint64_t site, uint64_t a, uint64
     return call_with_other_views<Words>(slot, site, a, b, c, d);
   }
   words.set(plan);
-  return run(plan);
+  return run(block, plan);
 }
 
 #define OPMUX_ENTRY(tensors, scalars)                              \

@@ -423,8 +423,8 @@ Status::Detail* recover_nested(CachedPlan& plan, int32_t outcome) noexcept {
   const CallSite site = plan.frame_site();
   Failed failed{plan.plan->candidate->implementation->number,
                 {outcome_of(outcome), {}, nullptr, nullptr}};
-  failed.attempt.text.assign(plan.error.text,
-                             std::min(plan.error.text_size, plan.error.text_capacity));
+  const opmux_error& error = *plan.call.error;
+  failed.attempt.text.assign(error.text, std::min(error.text_size, error.text_capacity));
   // A declined plan must not run for these arguments again, so drop it; the next call takes the
   // slow path, which skips the candidates that declined.
   if (failed.attempt.outcome == Code::declined ||

@@ -38,7 +38,7 @@ void leave(ThreadBlock* block) {
   } else {
     crash::ProcessJournal::instance().give_back(block->slot);
   }
-  for (CachedPlan* plan = block->all_plans.load(); plan != nullptr;) {
+  for (CachedPlan* plan = block->all_plans; plan != nullptr;) {
     CachedPlan* next = plan->next_of_thread;
     plan->~CachedPlan();
     plan = next;
@@ -98,18 +98,14 @@ uint32_t ThreadBlock::depth() const {
 }
 
 void ThreadBlock::mark_cold(uint32_t depth) {
-  const uint64_t mark = kColdBit | ++cold_sequence;
-  slow_calls[depth].store(mark, std::memory_order_relaxed);
-  marks[depth].store(mark, std::memory_order_release);
+  marks[depth].store(begin_slow_call(depth), std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
 uint64_t ThreadBlock::finished_calls() const {
   uint64_t sum = 0;
-  const CachedPlan* plan = all_plans.load(std::memory_order_acquire);
-  for (; plan != nullptr; plan = plan->next_of_thread) {
-    sum += plan->calls.load(std::memory_order_acquire);
-  }
+  counts.for_each(
+      [&](const PlanCount& count) { sum += count.calls.load(std::memory_order_acquire); });
   return sum;
 }
 
@@ -172,6 +168,10 @@ ThreadBlock& own_thread_block() {
     // Cold marks are unique in the process, so that a Blocker cannot match a call of another
     // thread.
     block->cold_sequence = block->number << 36 & ~kColdBit;
+    for (uint32_t level = 0; level < kMaxDepth; ++level) {
+      block->errors[level] = {
+          sizeof(opmux_error), OPMUX_OK, block->error_texts[level], kErrorText, 0, {nullptr, 0}};
+    }
     block->places.places[0].store(&block->own_slot, std::memory_order_relaxed);
     if (leaving.left) {
       leave_later(block);
@@ -231,10 +231,8 @@ void ThreadList::remove(ThreadBlock* block) {
     if (counters != nullptr) counters->calls.fetch_add(calls, std::memory_order_relaxed);
   };
   for (const KeptCount& kept : block->kept_counts) add(kept.owner.lock().get(), kept.calls);
-  const CachedPlan* plan = block->all_plans.load(std::memory_order_relaxed);
-  for (; plan != nullptr; plan = plan->next_of_thread) {
-    add(plan->counters.get(), plan->calls.load(std::memory_order_relaxed));
-  }
+  block->counts.for_each(
+      [&](const PlanCount& count) { add(count.counters.get(), count.all()); });
 }
 
 void ThreadList::keep_only(ThreadBlock* survivor) {

@@ -10,13 +10,13 @@
 
 #include "base/system/process.hpp"
 #include "crash/hazard_slot.hpp"
+#include "dispatch/call/plan_counts.hpp"
 
 namespace opmux::dispatch {
 
 struct Evaluation;
 struct CachedPlan;
 class MetLayouts;
-struct ImplementationCounters;
 
 /// Calls that a thread made of one implementation.
 struct KeptCount {
@@ -71,12 +71,12 @@ class PlanMemory {
 /// move only while the thread has no call in flight. A bound plan may keep using an earlier
 /// HazardSlot, so scans cover all of `places`.
 ///
-/// Calls are counted in the plans (CachedPlan::calls), without a lock. When a plan is reused for
-/// another implementation, its count moves to `kept_counts` under `counting`; when the thread ends,
+/// Calls are counted by plan (`counts`), without a lock. When a plan is reused for another
+/// implementation, its count moves to `kept_counts` under `counting`; when the thread ends,
 /// all its counts move to the implementations under the lock of ThreadList. Engine::stats() holds
 /// the lock of ThreadList, and `counting` while it reads a thread, so it sees each call once.
 ///
-/// Owned by its thread; other threads read the hazard slots, `places`, `all_plans` and the counts.
+/// Owned by its thread; other threads read the hazard slots, `places` and the counts.
 struct alignas(64) ThreadBlock {
   // Accessed by the owner on every call.
   uint64_t context = 0;           ///< scope serial << 32 | ambient bits
@@ -87,8 +87,8 @@ struct alignas(64) ThreadBlock {
   crash::HazardSlot* slot = &own_slot;
   crash::HazardSlot own_slot;
   crash::HazardSlotPlaces places;  ///< every HazardSlot this thread has used; the last is current
-  /// The cold mark of the slow call at each level; 0: none. Unlike the hazard slot it stays the
-  /// same until the call ends (see SlowPathGuard).
+  /// The cold mark of the slow or nested call at each level; 0: none. Unlike the hazard slot it
+  /// stays the same until the call ends (see SlowPathGuard and NestedCallGuard).
   std::atomic<uint64_t> slow_calls[kMaxDepth] = {};
   uint64_t number = 0;           ///< `thread_number` of the owner
   uint64_t journal_version = 0;  ///< journal version at the last request for a slot
@@ -100,26 +100,34 @@ struct alignas(64) ThreadBlock {
   size_t workspace_size = 0;
   std::unique_ptr<Evaluation> spare_decision;  ///< null while it is in use
 
-  /// List of all plans this thread has allocated; Engine::stats() reads their counters.
-  std::atomic<CachedPlan*> all_plans{nullptr};
+  CachedPlan* all_plans = nullptr;  ///< list of all plans this thread has allocated
+  PlanCounts counts;                ///< the calls of these plans
   /// Held while a plan starts to count for another implementation, and while counts are read.
   base::ForkMutex counting;
   /// Calls that the plans counted before they were reused, sorted by `counters`.
   std::vector<KeptCount> kept_counts;
 
-  /// Where kernels write error texts, by nesting level. Plans point to level 0 unless they run
-  /// inside another call.
+  /// Where kernels report errors, by nesting level. Plans point to level 0 unless they run inside
+  /// another call.
+  opmux_error errors[kMaxDepth] = {};
   char error_texts[kMaxDepth][kErrorText] = {};
 
   ThreadBlock* next = nullptr;  ///< next block in ThreadList
 
   /// Nesting level that a call starting now would have; kMaxDepth if no hazard slot is free.
   uint32_t depth() const;
+  /// Stores a new cold mark in `slow_calls` and returns it. Marks in the hazard slot of this level
+  /// must follow in program order.
+  uint64_t begin_slow_call(uint32_t depth) {
+    const uint64_t mark = kColdBit | ++cold_sequence;
+    slow_calls[depth].store(mark, std::memory_order_relaxed);
+    return mark;
+  }
   /// Stores a new cold mark in the hazard slot of level `depth`. Loads of `OperatorSlot::current`
   /// must follow this call in program order.
   void mark_cold(uint32_t depth);
   /// Number of calls that this thread's cached plans have finished, modulo resets. It changes only
-  /// when the call in hazard slot 0 ends, because plans that run inside it count elsewhere.
+  /// when the call in hazard slot 0 ends: the calls inside it are counted in PlanCount::nested.
   uint64_t finished_calls() const;
   /// Returns the first of four consecutive layout numbers, unique in the process; a multiple of 4.
   uint64_t new_layouts();
@@ -146,8 +154,8 @@ struct Blocker {
   uint64_t thread;        ///< ThreadBlock::number
   uint32_t place, level;  ///< index into `places` and nesting level
   uint64_t mark;
-  uint64_t slow_call;  ///< its entry in ThreadBlock::slow_calls; 0: a call of a plan
-  uint64_t finished;   ///< ThreadBlock::finished_calls() at the scan, for a call of a plan
+  uint64_t slow_call;  ///< its entry in ThreadBlock::slow_calls; 0: a plan in hazard slot 0
+  uint64_t finished;   ///< ThreadBlock::finished_calls() at the scan, for a plan in slot 0
 };
 
 /// Visits the blocks of all threads. Holds the list's lock, so that no thread can end meanwhile.

@@ -162,7 +162,7 @@ BoundPlan::~BoundPlan() {
   if (control_ == nullptr) return;
   const auto lock = ThreadList::instance().lock();
   control_->counts_for = nullptr;
-  guarded_.counters->calls.fetch_add(control_->hot.load_calls(), std::memory_order_relaxed);
+  counters_->calls.fetch_add(control_->hot.load_calls(), std::memory_order_relaxed);
 }
 
 Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
@@ -183,9 +183,8 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
   const PlanRoom room = PlanRoom::of(schema, site, checked.arguments, kMaxGuardFacts);
   memory_ = std::make_unique<std::byte[]>(room.bytes() + kErrorText);
   room.give_to(guarded_, memory_.get());
-  guarded_.error = {
-      sizeof(opmux_error), OPMUX_OK, reinterpret_cast<char*>(memory_.get() + room.bytes()),
-      kErrorText,          0,        {nullptr, 0}};
+  error_ = {sizeof(opmux_error), OPMUX_OK, reinterpret_cast<char*>(memory_.get() + room.bytes()),
+            kErrorText,          0,        {nullptr, 0}};
   checks_.emplace(schema, checked.arguments);
   CacheInsert what{0,       found->context, &site,   values, &checked.arguments, nullptr,
                    nullptr, nullptr,        nullptr, false,  options_.settings};
@@ -193,7 +192,7 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
     control_ = nullptr;
     return status;
   }
-  guarded_.pinned = std::move(found->choice);
+  choice_ = std::move(found->choice);
   guarded_.slot = slot_;
   slot_->engine->add_plan(control_);
   // Changes that were published before the engine knew the plan have not reached it.
@@ -225,7 +224,7 @@ Status BoundPlan::take_candidate(const DecisionForPlan& chosen, CacheInsert what
                   " that are strings, lists, or need a conversion cannot "
                   "be bound; call the operator instead"};
     }
-    fill_plan(guarded_, schema, *checks_, shape_guards_, what);
+    fill_plan(guarded_, schema, *checks_, shape_guards_, what, error_);
     last = prepare(signature, *what.plan);
     if (last.ok()) {
       run_with(*what.plan);
@@ -240,7 +239,7 @@ Status BoundPlan::take_candidate(const DecisionForPlan& chosen, CacheInsert what
 }
 
 void BoundPlan::run_with(const RankedCandidate& plan) {
-  guarded_.counters = plan.candidate->counters;
+  counters_ = plan.candidate->counters;
   guarded_.plan_id = plan.id | kBoundBit;
   control_->plan_id = guarded_.plan_id;
   control_->implementation = plan.candidate->implementation;
@@ -296,7 +295,7 @@ Status BoundPlan::load_pack(const schema::Signature& signature, const RankedCand
     packed_version_ = packed_->version();
   }
   Status status = dispatch::load_pack(plan, signature, guarded_.call, pack_);
-  guarded_.pack_serial = pack_ != nullptr ? pack_->serial() : 0;
+  if (pack_ != nullptr) guarded_.with_extras().pack_serial = pack_->serial();
   guarded_.with_pack = guarded_.call.instance != nullptr;
   return status;
 }
@@ -311,7 +310,7 @@ bool BoundPlan::follow_constant(const ArgValue* values) {
   if (!found || *found == nullptr) return false;
   if (((*found)->instance() != nullptr) != guarded_.with_pack) return false;
   guarded_.call.instance = (*found)->instance();
-  guarded_.pack_serial = (*found)->serial();
+  guarded_.with_extras().pack_serial = (*found)->serial();
   pack_ = *std::move(found);
   packed_ = &constant;
   packed_version_ = version;
@@ -357,7 +356,7 @@ void BoundPlan::tell_health(const registry::ImplementationRecord& implementation
 }
 
 Status::Detail* BoundPlan::run_watched() noexcept {
-  guarded_.error.text_size = 0;
+  error_.text_size = 0;
   const base::Clock& clock = *slot_->engine->dependencies().clock;
   const health::Breaker* const timer = control_->timer.load(std::memory_order_relaxed);
   const uint64_t started = timer == nullptr ? 0 : clock.now_ns();
@@ -386,10 +385,10 @@ void BoundPlan::tell_failed(std::string_view says) const {
 
 Status::Detail* BoundPlan::finish(int32_t outcome) const {
   const Code code = outcome_of(outcome);
-  std::string text(guarded_.error.text,
-                   std::min(guarded_.error.text_size, guarded_.error.text_capacity));
+  std::string text(error_.text,
+                   std::min(error_.text_size, error_.text_capacity));
   if (code == Code::failed) tell_failed(text);
-  note_outcome(*control_->implementation, *guarded_.counters, code);
+  note_outcome(*control_->implementation, *counters_, code);
   return new Status::Detail{code, "call." + std::string(opmux::name_of(code)),
                             control_->implementation->id + " " + std::string(opmux::name_of(code)) +
                                 (text.empty() ? "" : ": " + text)};
@@ -400,7 +399,7 @@ Status::Detail* BoundPlan::run_by_state() noexcept {
   const uint32_t state = control_->hot.load_state();
   if (state == detail::HotPlan::kRevoked) return revoked();
   if (state == detail::HotPlan::kWatched) return run_watched();
-  guarded_.error.text_size = 0;
+  error_.text_size = 0;
   const int32_t outcome = guarded_.run(guarded_.user_data, &guarded_.call);
   if (outcome != OPMUX_OK) return finish(outcome);
   control_->hot.count_call();
@@ -476,6 +475,7 @@ bool BoundPlan::accepts(const CallSite& site, const ArgValue* values) {
 Status BoundPlan::set_frame(const CallSite& site, const ArgValue* values) {
   if (!accepts(site, values)) return Status(refuse(site, values));
   guarded_.set_arguments(values);
+  error_.text_size = 0;
   if (guarded_.pack_at >= 0 && !follow_constant(values)) return Status(not_packed());
   return {};
 }

@@ -130,7 +130,7 @@ class BoundPlan {
 
   PlanState state() const { return control_->state(); }
   const BoundPlanState& control() const { return *control_; }
-  uint64_t generation() const { return guarded_.pinned->generation; }
+  uint64_t generation() const { return choice_->generation; }
 
  private:
   BoundPlan() = default;
@@ -174,7 +174,7 @@ class BoundPlan {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (control_->hot.load_state() >= detail::HotPlan::kRevoked) [[unlikely]]
       return end(mark, -1);
-    guarded_.error.text_size = 0;
+    error_.text_size = 0;
     const int32_t outcome = guarded_.run(guarded_.user_data, &guarded_.call);
     if (outcome != OPMUX_OK) [[unlikely]]
       return end(mark, outcome < 0 ? OPMUX_FAILED : outcome);
@@ -213,6 +213,9 @@ class BoundPlan {
   std::optional<ShapeChecks> checks_;
   ShapeGuards shape_guards_;
   CachedPlan guarded_;
+  opmux_error error_{};                      ///< where the kernel reports errors
+  std::shared_ptr<const Decision> choice_;  ///< kept alive across epochs
+  std::shared_ptr<ImplementationCounters> counters_;  ///< of the bound implementation
   std::shared_ptr<const CandidateTable> renewed_candidates_;
   RankedCandidate renewed_;  ///< the bound candidate, as an entry of renewed_candidates_
 };

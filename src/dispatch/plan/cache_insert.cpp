@@ -29,9 +29,9 @@ uint8_t words_for(const schema::Arguments& arguments) {
 
 CachedPlan* new_plan(ThreadBlock& block) {
   auto* plan = new (block.plan_memory.take(sizeof(CachedPlan), alignof(CachedPlan))) CachedPlan;
-  plan->error = {sizeof(opmux_error), OPMUX_OK, block.error_texts[0], kErrorText, 0, {nullptr, 0}};
-  plan->next_of_thread = block.all_plans.load(std::memory_order_relaxed);
-  block.all_plans.store(plan, std::memory_order_release);
+  plan->count = &block.counts.add();
+  plan->next_of_thread = block.all_plans;
+  block.all_plans = plan;
   return plan;
 }
 
@@ -107,9 +107,10 @@ void convert_floats(CachedPlan& plan) {
   plan.user_data = &plan;
 }
 
-/// True if a plan of the state that allocated this id is in a hazard slot of the thread.
-bool state_in_use(const ThreadBlock& block, uint64_t plan_id) {
-  for (uint32_t level = 0; level < kMaxDepth; ++level) {
+/// True if a plan of the state that allocated this id is in one of the first `levels` hazard slots
+/// of the thread.
+bool state_in_use(const ThreadBlock& block, uint64_t plan_id, uint32_t levels = kMaxDepth) {
+  for (uint32_t level = 0; level < levels; ++level) {
     const uint64_t mark = block.marks[level].load(std::memory_order_relaxed);
     if (mark == 0) return false;
     if ((mark & kColdBit) == 0 && PlanIds::same_state(mark, plan_id)) return true;
@@ -128,8 +129,8 @@ CachedPlan* place_nested(ThreadBlock& block, OperatorSlot& slot, const RankedCan
   int count = 0;
   CachedPlan* at = first;
   do {
-    if (in_use(block, *at)) return nullptr;
-    if (at->epoch != epoch && at->counters == chosen.candidate->counters) stale = at;
+    if (in_use(block, *at, kMaxDepth)) return nullptr;
+    if (at->epoch != epoch && at->count->counters == chosen.candidate->counters) stale = at;
     at = at->next_of_line;
     ++count;
   } while (at != first);
@@ -138,8 +139,8 @@ CachedPlan* place_nested(ThreadBlock& block, OperatorSlot& slot, const RankedCan
 
 }  // namespace
 
-bool in_use(const ThreadBlock& block, const CachedPlan& plan) {
-  return state_in_use(block, plan.plan_id);
+bool in_use(const ThreadBlock& block, const CachedPlan& plan, uint32_t level) {
+  return state_in_use(block, plan.plan_id, level);
 }
 
 bool can_be_kept(const schema::Schema& schema, const CacheInsert& what, bool converts) {
@@ -184,7 +185,7 @@ void PlanRoom::give_to(CachedPlan& plan, void* memory) const {
 }
 
 void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks& checks,
-               ShapeGuards& guards, const CacheInsert& what) {
+               ShapeGuards& guards, const CacheInsert& what, opmux_error& error) {
   // Bypass the tap during graph capture: the captured kernel runs later, without the host.
   const bool captured = (what.context & schema::kCapturing) != 0;
   CallTap* const tap = captured ? nullptr : what.plan->candidate->tap.get();
@@ -206,7 +207,7 @@ void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks
   bool aliasing = false;
   for (uint8_t i = 0; i < plan.arg_count; ++i) {
     if (!compared_as_tensor(schema, plan.site, i)) continue;
-    plan.tensor_at[plan.tensor_count++] = i;
+    plan.tensor_at()[plan.tensor_count++] = i;
     aliasing |= schema.args[i].alias_of >= 0;
   }
   plan.exact_scalars = what.exact_only;
@@ -224,13 +225,18 @@ void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks
   plan.plan = what.plan;
   plan.schema = &schema;
   fill_args(schema, *what.arguments, plan.args);
-  fill_call(schema, *what.arguments, what.settings, plan.args, &plan.error, plan.call);
-  plan.prepared = what.prepared;
+  fill_call(schema, *what.arguments, what.settings, plan.args, &error, plan.call);
   if (what.prepared != nullptr) plan.call.prepared = what.prepared->get();
   plan.pack_at = static_cast<int8_t>(
       packed_argument(*what.plan->candidate->implementation, schema, *what.arguments));
   plan.call.instance = what.pack != nullptr ? what.pack->instance() : nullptr;
-  plan.pack_serial = what.pack != nullptr ? what.pack->serial() : 0;
+  if (what.prepared != nullptr || plan.pack_at >= 0 || plan.extras != nullptr) {
+    PlanExtras& extras = plan.with_extras();
+    extras.prepared = what.prepared;
+    extras.pack_serial = what.pack != nullptr ? what.pack->serial() : 0;
+  }
+  plan.nests =
+      plan.pack_at < 0 && what.plan->candidate->implementation->kernel.workspace == nullptr;
   plan.with_pack = plan.call.instance != nullptr;
   plan.remember(what.values);
   plan.keep_guard_values(what.values);
@@ -255,7 +261,8 @@ void install(ThreadBlock& block, OperatorSlot& slot, CompiledOperator& state,
   plan.count_for(what.plan->candidate->counters, block);
   plan.declines = &state.declines();
   plan.slot = &slot;
-  fill_plan(plan, schema, state.checks_for(*what.arguments), state.shape_guards(), what);
+  fill_plan(plan, schema, state.checks_for(*what.arguments), state.shape_guards(), what,
+            block.errors[0]);
   plan.move_within(what.space, what.values);
   // Without memory for the workspace the plan stays stale. The next call takes the slow path, which
   // can fall back.

@@ -41,10 +41,10 @@ void install(ThreadBlock& block, OperatorSlot& slot, CompiledOperator& state,
              const CacheInsert& what, bool nested);
 
 /// True if a running call of this thread may use the frame of the plan: one of the plans of the
-/// same state is in a hazard slot.
-bool in_use(const ThreadBlock& block, const CachedPlan& plan);
+/// same state is in a hazard slot below `level`.
+bool in_use(const ThreadBlock& block, const CachedPlan& plan, uint32_t level);
 
-/// The sizes of the arrays of a plan: `args`, `exact` (in words) and `guard_values`.
+/// The sizes of the arrays of a plan: `args`, `exact` (in words), `guard_values` and tensor_at().
 struct PlanRoom {
   static constexpr size_t kAlign = 16;  ///< `exact` is compared in pairs of words
   size_t args, exact, guards;
@@ -52,7 +52,10 @@ struct PlanRoom {
   /// The sizes for a plan of these arguments whose candidate compares `guards` facts.
   static PlanRoom of(const schema::Schema& schema, const CallSite& site,
                      const schema::Arguments& arguments, size_t guards);
-  size_t bytes() const { return args * sizeof(opmux_arg) + (exact + guards) * sizeof(uint64_t); }
+  size_t bytes() const {
+    const size_t tensor_at = args;  // one byte for each argument that may be a tensor
+    return args * sizeof(opmux_arg) + (exact + guards) * sizeof(uint64_t) + tensor_at;
+  }
   bool is_in(const CachedPlan& plan) const;
   /// Lets a plan use this many bytes, aligned to kAlign. They must live as long as the plan.
   void give_to(CachedPlan& plan, void* memory) const;
@@ -60,8 +63,8 @@ struct PlanRoom {
 static_assert(sizeof(opmux_arg) % PlanRoom::kAlign == 0);
 
 /// Fills in a plan for a call site. It must have room for the arguments. `guards` must live as long
-/// as the plan is used.
+/// as the plan is used, and so must `error`, where its kernel reports errors.
 void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks& checks,
-               ShapeGuards& guards, const CacheInsert& what);
+               ShapeGuards& guards, const CacheInsert& what, opmux_error& error);
 
 }  // namespace opmux::dispatch

@@ -21,7 +21,7 @@ bool same_words(const CachedPlan& plan, const ArgValue* values) {
   WordPair differs{};
   const uint64_t* kept = plan.exact;
   for (uint32_t i = 0; i < plan.tensor_count; ++i) {
-    differs |= CachedPlan::tensor_differs<kWords>(kept, *values[plan.tensor_at[i]].tensor);
+    differs |= CachedPlan::tensor_differs<kWords>(kept, *values[plan.tensor_at()[i]].tensor);
     kept += 2 + 2 * kWords;
   }
   return is_zero(differs);
@@ -58,7 +58,7 @@ bool same_kinds(const CachedPlan& plan, const ArgValue* values) {
   const uint64_t* kept = plan.exact;
   WordPair differs{};
   for (uint32_t i = 0; i < plan.tensor_count; ++i) {
-    differs |= load_pair(kept) ^ load_pair(&values[plan.tensor_at[i]].tensor->c().device);
+    differs |= load_pair(kept) ^ load_pair(&values[plan.tensor_at()[i]].tensor->c().device);
     kept += 2 + 2 * plan.rank_words;
   }
   return is_zero(differs);
@@ -121,8 +121,8 @@ bool CachedPlan::same_values(const ArgValue* values) const {
 uint64_t CachedPlan::shape_hash_of(const ArgValue* values) const {
   Declines::ShapeHash hash;
   for (uint32_t i = 0; i < tensor_count; ++i) {
-    const TensorView& tensor = *values[tensor_at[i]].tensor;
-    if (tensor.present()) hash.add(tensor_at[i], tensor);
+    const TensorView& tensor = *values[tensor_at()[i]].tensor;
+    if (tensor.present()) hash.add(tensor_at()[i], tensor);
   }
   return hash.value();
 }
@@ -168,7 +168,7 @@ bool CachedPlan::load_pack(const ArgValue* values) {
     pack = made->get();
   }
   call.instance = pack->instance();
-  pack_serial = pack->serial();
+  extras->pack_serial = pack->serial();
   return (call.instance != nullptr) == with_pack;
 }
 
@@ -176,7 +176,7 @@ void CachedPlan::remember(const ArgValue* values) {
   for (uint64_t* known : {layouts, exact_layouts}) std::fill_n(known, kMaxLayouts, kNoLayout);
   uint64_t* kept = exact;
   for (uint32_t i = 0; i < tensor_count; ++i) {
-    const TensorView& tensor = *values[tensor_at[i]].tensor;
+    const TensorView& tensor = *values[tensor_at()[i]].tensor;
     std::memcpy(kept, &tensor.c().device, 16);
     for (uint32_t word = 0; word < rank_words; word += 2) {
       std::memcpy(kept + 2 + word, tensor.shape_words() + word, 16);
@@ -221,11 +221,12 @@ CallSite CachedPlan::frame_site() const {
 }
 
 void CachedPlan::count_for(std::shared_ptr<ImplementationCounters> next, ThreadBlock& owner) {
-  if (next == counters) return;
+  if (next == count->counters) return;
   const std::lock_guard lock(owner.counting);
-  if (counters != nullptr) owner.keep_count(counters, calls.load(std::memory_order_relaxed));
-  calls.store(0, std::memory_order_relaxed);
-  counters = std::move(next);
+  if (count->counters != nullptr) owner.keep_count(count->counters, count->all());
+  count->calls.store(0, std::memory_order_relaxed);
+  count->nested.store(0, std::memory_order_relaxed);
+  count->counters = std::move(next);
 }
 
 }  // namespace opmux::dispatch

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,6 +8,7 @@
 #include <opmux/abi.h>
 #include <opmux/detail/call_site.hpp>
 
+#include "dispatch/call/plan_counts.hpp"
 #include "dispatch/decide/class_layout.hpp"
 #include "dispatch/decide/decision.hpp"
 #include "dispatch/decide/declines.hpp"
@@ -39,7 +39,7 @@ struct PlanWorkspace {
   registry::RunEntry kernel;  ///< the entry behind CachedPlan::run
   /// Per argument: alignment or scalar that workspace() was shown.
   std::unique_ptr<uint64_t[]> words;
-  uint64_t pack_serial = 0;     ///< CachedPlan::pack_serial that workspace() was shown
+  uint64_t pack_serial = 0;     ///< PlanExtras::pack_serial that workspace() was shown
   OwnWorkspace* own = nullptr;  ///< null: the workspace belongs to the thread
 };
 
@@ -51,6 +51,8 @@ struct PlanTimer {
 
 /// The parts of a plan that few plans need.
 struct PlanExtras {
+  PreparedPtr prepared;      ///< owns call.prepared; null in a bound plan, which owns it elsewhere
+  uint64_t pack_serial = 0;  ///< Pack::serial() of the instance in the frame; 0: none
   PlanWorkspace workspace;
   PlanTimer timer;
   registry::RunEntry unconverted;  ///< the entry behind CachedPlan::run; see float_from_int
@@ -65,7 +67,7 @@ struct PlanClasses {
 /// A cached plan: the guard that says which calls it is valid for, and the call frame that each
 /// call fills in. Threads cache up to sixteen per operator; a BoundPlan contains one.
 ///
-/// Used by one thread at a time. Other threads read only `calls`, `counters` and `next_of_thread`.
+/// Used by one thread at a time. Other threads read only `count`.
 /// Pointers into the CompiledOperator (`checks`, `plan`, `space`, `declines`) may be followed only
 /// after the epoch was compared under a mark, because the state may otherwise be freed. A BoundPlan
 /// owns these objects or pins them instead.
@@ -79,7 +81,7 @@ struct alignas(64) CachedPlan {
   uint64_t plan_id = 0;
   int32_t (*run)(void*, const opmux_call*) = nullptr;
   void* user_data = nullptr;
-  std::atomic<uint64_t> calls{0};
+  PlanCount* count = nullptr;  ///< null in a bound plan, which counts in HotPlan::calls
 
   /// Layout numbers (TensorView::layout) of the views of the last call.
   uint64_t layouts[kMaxLayouts] = {kNoLayout, kNoLayout, kNoLayout, kNoLayout};
@@ -94,18 +96,16 @@ struct alignas(64) CachedPlan {
   bool exact_scalars = false;  ///< valid only for exactly these scalars
   bool any_tag = false;        ///< valid for calls with another tag
   const ShapeGuard* shapes = &kNoOtherShapes;
-  opmux_error error{};  ///< its text is in a buffer of the thread or of the bound plan
-  opmux_call call{};
-  uint8_t tensor_at[OPMUX_MAX_ARGS] = {};  ///< argument index of each tensor
+  opmux_call call{};  ///< its `error` belongs to the thread or to the bound plan
 
   uint64_t exact_layouts[kMaxLayouts] = {};  ///< layout numbers of `exact`; kNoLayout: none yet
   uint64_t met_key = 0;                      ///< marks the plan's entries in ThreadBlock::met
   std::unique_ptr<PlanExtras> extras;        ///< null: none is needed
   std::unique_ptr<PlanClasses> classes;      ///< null if `space` is
-  uint64_t pack_serial = 0;    ///< Pack::serial() of the instance in the frame; 0: none
   bool varies_freely = false;  ///< `shapes->free` applies to the shapes in `exact`
   int8_t pack_at = -1;         ///< index of the constant whose packed copy is used; -1: none
   bool with_pack = false;      ///< prepared with a pack; false if the budget had no room for one
+  bool nests = false;          ///< may run inside another call; see call_nested()
   /// Bit i: the call site passes an int for argument i, and the schema has a float. The run
   /// function converts it in the frame; see convert_floats().
   uint32_t float_from_int = 0;
@@ -115,8 +115,6 @@ struct alignas(64) CachedPlan {
   const RankedCandidate* plan = nullptr;
   const DecisionCache* space = nullptr;  ///< where move_to_class() looks; null: it may not move
   const Declines* declines = nullptr;    ///< CompiledOperator::declines(); null in a bound plan
-  PreparedPtr prepared;  ///< owns call.prepared; null in a bound plan, which owns it elsewhere
-  std::shared_ptr<const Decision> pinned;  ///< keeps a bound plan's choice alive across epochs
   OperatorSlot* slot = nullptr;
   const schema::Schema* schema = nullptr;
   int64_t* guard_values = nullptr;  ///< the guard facts of the last call
@@ -124,11 +122,14 @@ struct alignas(64) CachedPlan {
   /// Capacities of `args`, `exact` (in words) and `guard_values`.
   uint16_t room_for_args = 0, room_for_exact = 0, room_for_guards = 0;
 
-  /// The counters that `calls` belongs to. In a plan of a thread the pointer changes only under
-  /// ThreadBlock::counting.
-  std::shared_ptr<ImplementationCounters> counters;
   CachedPlan* next_of_line = nullptr;    ///< ring of the plans of one operator in one thread
   CachedPlan* next_of_thread = nullptr;  ///< next in ThreadBlock::all_plans
+
+  /// Index of the argument of each tensor. The bytes follow `guard_values`.
+  uint8_t* tensor_at() { return reinterpret_cast<uint8_t*>(guard_values + room_for_guards); }
+  const uint8_t* tensor_at() const {
+    return reinterpret_cast<const uint8_t*>(guard_values + room_for_guards);
+  }
 
   /// A plan that accepts no call; `recent` points to it before an operator's first call.
   static CachedPlan& none();
@@ -197,7 +198,6 @@ struct alignas(64) CachedPlan {
 
   void set_arguments(const ArgValue* values) {
     for (uint32_t i = 0; i < arg_count; ++i) set_argument(i, values[i]);
-    error.text_size = 0;
   }
   void set_argument(size_t i, const ArgValue& value) {
     std::memcpy(&args[i].value, &value, sizeof value);
@@ -206,10 +206,6 @@ struct alignas(64) CachedPlan {
   void get_arguments(ArgValue* values) const;
   CallSite frame_site() const;
 
-  void count_call() {
-    // Release: a writer that sees the count of a finished call may free what that call used.
-    calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  }
   /// Starts counting for `next`. Calls that were counted for another implementation move to
   /// `owner.kept_counts`; `owner` is the block of the thread that the plan belongs to.
   void count_for(std::shared_ptr<ImplementationCounters> next, ThreadBlock& owner);
@@ -232,6 +228,7 @@ struct alignas(64) CachedPlan {
   bool same_scalars(const ArgValue* values) const;
 };
 
+static_assert(sizeof(CachedPlan) == 384, "the size of a thread's plans; see bench_scale");
 static_assert(offsetof(opmux_tensor, device) == 8 && offsetof(opmux_tensor, shape) == 24,
               "device, rank and element type are compared as one pair of words");
 

@@ -26,7 +26,7 @@ uint64_t word_of(const opmux_arg& arg) {
 bool same_words(const CachedPlan& plan) {
   const opmux_arg* const args = plan.args;
   const uint64_t* const words = plan.extras->workspace.words.get();
-  uint64_t differs = plan.extras->workspace.pack_serial ^ plan.pack_serial;
+  uint64_t differs = plan.extras->workspace.pack_serial ^ plan.extras->pack_serial;
   for (uint32_t i = 0; i < plan.arg_count; ++i) differs |= words[i] ^ word_of(args[i]);
   return differs == 0;
 }
@@ -34,7 +34,7 @@ bool same_words(const CachedPlan& plan) {
 /// Asks workspace() and puts the memory into the frame. False if there is not enough.
 [[gnu::noinline]] bool ask(CachedPlan& plan) {
   PlanWorkspace& workspace = plan.extras->workspace;
-  workspace.pack_serial = plan.pack_serial;
+  workspace.pack_serial = plan.extras->pack_serial;
   for (uint32_t i = 0; i < plan.arg_count; ++i) workspace.words[i] = word_of(plan.args[i]);
   const registry::Kernel& kernel = plan.plan->candidate->implementation->kernel;
   OwnWorkspace* const own = workspace.own;
@@ -58,7 +58,7 @@ bool same_words(const CachedPlan& plan) {
 [[gnu::cold, gnu::noinline]] int32_t no_memory(CachedPlan& plan) {
   plan.extras->workspace.pack_serial = kNoSerial;  // So that the next run asks again.
   base::write_error(
-      &plan.error, OPMUX_RESOURCE,
+      plan.call.error, OPMUX_RESOURCE,
       "no memory for " + std::to_string(plan.call.workspace_size) + " bytes of workspace");
   return OPMUX_RESOURCE;
 }

@@ -1,6 +1,7 @@
 #include "dispatch/reclaim/reclaimer.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace opmux::dispatch {
 
@@ -22,14 +23,19 @@ void for_each_mark(const ThreadBlock& block, Visit&& visit) {
   }
 }
 
-/// Describes the call behind a mark. A call on the slow path that has chosen a plan shows the id of
-/// that plan; `slow_calls` tells it from a call of a cached plan. If the thread begins another call
-/// meanwhile, the result describes that one, which is later than the one to wait for.
-Blocker blocker_of(const ThreadBlock& block, uint32_t place, uint32_t level, uint64_t mark) {
+/// Describes the call behind a mark; nullopt if it has ended. A slow or nested call that runs a
+/// plan shows the id of that plan; `slow_calls` tells it from a plan in hazard slot 0. If the thread
+/// begins another call meanwhile, the result describes that one, which is later than the one to
+/// wait for.
+std::optional<Blocker> blocker_of(const ThreadBlock& block, uint32_t place, uint32_t level,
+                                  uint64_t mark) {
   Blocker found{block.number, place, level, mark, 0, 0};
   found.slow_call =
       (mark & kColdBit) != 0 ? mark : block.slow_calls[level].load(std::memory_order_acquire);
-  if (found.slow_call == 0 && (mark & kBoundBit) == 0) found.finished = block.finished_calls();
+  if (found.slow_call != 0 || (mark & kBoundBit) != 0) return found;
+  // Slow and nested calls clear `slow_calls` when they have ended, and the hazard slot after that.
+  if (level != 0) return std::nullopt;
+  found.finished = block.finished_calls();
   return found;
 }
 
@@ -54,9 +60,8 @@ std::vector<Blocker> marks_in_flight(const std::function<bool(uint64_t plan_id)>
   std::vector<Blocker> found;
   for_each_thread([&](ThreadBlock& block) {
     for_each_mark(block, [&](uint32_t place, uint32_t level, uint64_t mark) {
-      if ((mark & kColdBit) != 0 || relevant(mark)) {
-        found.push_back(blocker_of(block, place, level, mark));
-      }
+      if ((mark & kColdBit) == 0 && !relevant(mark)) return;
+      if (const auto blocker = blocker_of(block, place, level, mark)) found.push_back(*blocker);
     });
   });
   return found;

@@ -83,4 +83,35 @@ class SlowPathGuard {
   uint32_t depth_;
 };
 
+/// Guard for running a cached plan inside another call of the thread. mark() protects the state of
+/// a plan as the mark in hazard slot 0 does for other calls; ThreadBlock::slow_calls identifies the
+/// call, because ThreadBlock::finished_calls() does not count it.
+class NestedCallGuard {
+ public:
+  explicit NestedCallGuard(ThreadBlock& block) : block_(block), level_(block.depth()) {
+    if (usable()) block_.begin_slow_call(level_);
+  }
+  ~NestedCallGuard() {
+    if (!usable()) return;
+    block_.slow_calls[level_].store(0, std::memory_order_release);
+    block_.clear(level_);
+  }
+  NestedCallGuard(const NestedCallGuard&) = delete;
+  NestedCallGuard& operator=(const NestedCallGuard&) = delete;
+
+  /// False if no hazard slot is free for the call, or none after it for recover_nested(). Then the
+  /// guard protects nothing.
+  bool usable() const { return level_ + 1 < kMaxDepth; }
+  uint32_t level() const { return level_; }
+  /// Stores the id of a plan in the hazard slot. Loads of `OperatorSlot::epoch` must follow.
+  void mark(uint64_t plan_id) const {
+    block_.marks[level_].store(plan_id, std::memory_order_release);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+
+ private:
+  ThreadBlock& block_;
+  const uint32_t level_;
+};
+
 }  // namespace opmux::dispatch

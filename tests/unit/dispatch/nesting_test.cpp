@@ -298,6 +298,39 @@ TEST(Nesting, a_cached_plan_that_fails_inside_a_call_falls_back) {
   EXPECT_EQ(stage.stats("scale/b.x").calls, 1u);
 }
 
+TEST(Nesting, calls_inside_calls_are_counted_after_their_thread_has_ended) {
+  Inside stage;
+  std::thread([&] {
+    for (int i = 0; i < 10; ++i) stage.run();
+    EXPECT_TRUE(stage.was_cached());
+    EXPECT_EQ(stage.stats("scale/a.x").calls, 10u);
+  }).join();
+  EXPECT_EQ(stage.stats("scale/a.x").calls, 10u);
+}
+
+TEST(Nesting, each_cached_call_reports_its_own_error) {
+  Stage stage;
+  const Operator outer = stage.define("outer(out Tensor y[..., H], Tensor x[..., H])"),
+                 inner = stage.define("inner(out Tensor y[..., H], Tensor x[..., H])");
+  bool fail = false;
+  stage.add({.id = "inner/only.one", .kind = Kind::default_, .run = [&](CallFrame& call) {
+               return fail ? call.end(Outcome::failed, "inside") : Outcome::ok;
+             }});
+  std::string said;
+  stage.add({.id = "outer/only.one", .kind = Kind::default_, .run = [&](CallFrame& call) {
+               const Outcome outcome = fail ? call.end(Outcome::failed, "around") : Outcome::ok;
+               said = inner(call.tensor(0), call.tensor(1)).message();
+               return outcome;
+             }});
+  const Rows rows;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(outer(rows.y, rows.x).ok());
+  fail = true;
+  EXPECT_EQ(outer(rows.y, rows.x).message(), "outer/only.one failed: around");
+  EXPECT_EQ(said, "inner/only.one failed: inside");
+  fail = false;
+  EXPECT_TRUE(outer(rows.y, rows.x).ok());
+}
+
 TEST(Nesting, a_policy_change_inside_a_cached_call_frees_the_states_afterwards) {
   Inside stage;
   for (int i = 0; i < 3; ++i) stage.run();

@@ -13,8 +13,9 @@ class Remembered {
  public:
   explicit Remembered(int rank) {
     plan_.exact = exact_.data();
+    plan_.guard_values = arguments_.data();
     plan_.tensor_count = 2;
-    plan_.tensor_at[1] = 1;
+    plan_.tensor_at()[1] = 1;
     plan_.rank_words = rank <= 2 ? 2 : 4;
     plan_.choose_comparison();
   }
@@ -41,6 +42,7 @@ class Remembered {
     return {{reinterpret_cast<uint64_t>(&a), reinterpret_cast<uint64_t>(&b)}};
   }
   alignas(16) std::array<uint64_t, 24> exact_{};
+  std::array<int64_t, 1> arguments_{};  ///< CachedPlan::tensor_at()
   CachedPlan plan_;
 };
 
