@@ -26,12 +26,24 @@ TEST(ProtocolModel, no_interleaving_of_three_threads_uses_a_freed_state) {
   }
 }
 
+TEST(ProtocolModel, no_interleaving_of_nested_calls_uses_a_freed_state) {
+  EXPECT_EQ(problem_of({Kind::state, Mistake::none, 2, 1, true}), "");
+  if (long_form()) {
+    EXPECT_EQ(problem_of({Kind::state, Mistake::none, 3, 1, true}), "");
+  }
+}
+
 TEST(ProtocolModel, no_interleaving_of_three_threads_uses_a_freed_pack) {
   EXPECT_EQ(problem_of({Kind::pack, Mistake::none, 2, 1}), "");
   if (long_form()) {
     EXPECT_EQ(problem_of({Kind::pack, Mistake::none, 3, 1}), "");
     EXPECT_EQ(problem_of({Kind::pack, Mistake::none, 2, 2}), "");
   }
+}
+
+TEST(ProtocolModel, nested_calls_that_get_their_number_after_the_check_are_found) {
+  const Explored explored = explore({Kind::state, Mistake::number_after_check, 2, 1, true});
+  EXPECT_EQ(explored.problem, "a call used a freed object");
 }
 
 class ProtocolMistake : public ::testing::TestWithParam<std::tuple<Kind, Mistake>> {};

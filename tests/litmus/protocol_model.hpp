@@ -23,10 +23,11 @@ enum class Kind : uint8_t { state, pack };
 /// A step of the protocol that is left out or in the wrong place, which the exploration must find.
 enum class Mistake : uint8_t {
   none,
-  no_barrier,        ///< the writer scans without a membarrier
-  mark_after_check,  ///< a call sets its mark after it has compared the epoch or loaded the pack
-  no_scan,           ///< the writer frees at once
-  pin_ends_blocker,  ///< a slow call no longer blocks once its mark is that of a plan
+  no_barrier,          ///< the writer scans without a membarrier
+  mark_after_check,    ///< a call sets its mark after it has compared the epoch or loaded the pack
+  no_scan,             ///< the writer frees at once
+  pin_ends_blocker,    ///< a slow call no longer blocks once its mark is that of a plan
+  number_after_check,  ///< a nested call gets its number after it has compared the epoch
 };
 
 struct Model {
@@ -34,6 +35,9 @@ struct Model {
   Mistake mistake = Mistake::none;
   uint8_t calls = 2;         ///< of each of the two threads
   uint8_t publications = 1;  ///< at most kMostObjects - 1
+  /// All calls are inside a longer call of their thread: those of cached plans have a number, as
+  /// slow calls do, and are not counted.
+  bool nested = false;
 };
 
 struct Explored {
@@ -61,6 +65,10 @@ struct Reader {
     loaded,
     using_hot,
     counted,
+    // A call of a cached plan inside another call.
+    nested_begin,
+    nested_cleared,
+    nested_refused,
     // A call on the slow path.
     slow_begin,
     slow_marked,
@@ -208,6 +216,8 @@ class Exploration {
     return world.writer.memory[1] == reader.plan;
   }
 
+  bool late_number() const { return model_.mistake == Mistake::number_after_check; }
+
   void end_call(Reader& reader) {
     reader.object = 255;
     reader.at = ++reader.calls == model_.calls ? Reader::ended : Reader::begin;
@@ -219,6 +229,10 @@ class Exploration {
       case Reader::begin:
         if (reader.plan == 255) {
           reader.at = Reader::slow_begin;
+        } else if (model_.nested) {
+          ++reader.serial;
+          if (!late_number()) store(reader, kSlowCall, kCold + reader.serial);
+          reader.at = Reader::nested_begin;
         } else if (late) {
           reader.at = check(world, reader) ? Reader::checked : Reader::slow_begin;
         } else {
@@ -233,21 +247,36 @@ class Exploration {
         } else if (check(world, reader)) {
           reader.at = Reader::loaded;
         } else {
-          store(reader, kMark, 0);
+          store(reader, model_.nested ? kSlowCall : kMark, 0);
           reader.object = 255;
-          reader.at = Reader::slow_begin;
+          reader.at = model_.nested ? Reader::nested_refused : Reader::slow_begin;
         }
         return;
       case Reader::loaded:
         use(world, reader.object);
+        if (late_number()) store(reader, kSlowCall, kCold + reader.serial);
         reader.at = Reader::using_hot;
         return;
       case Reader::using_hot:
         use(world, reader.object);
-        store(reader, kCallCount, ++reader.count);
-        reader.at = Reader::counted;
+        if (model_.nested) {
+          store(reader, kSlowCall, 0);
+          reader.at = Reader::nested_cleared;
+        } else {
+          store(reader, kCallCount, ++reader.count);
+          reader.at = Reader::counted;
+        }
         return;
+      case Reader::nested_cleared:
       case Reader::counted: store(reader, kMark, 0); return end_call(reader);
+      case Reader::nested_begin:
+        store(reader, kMark, plan_mark(reader));
+        reader.at = Reader::checked;
+        return;
+      case Reader::nested_refused:
+        store(reader, kMark, 0);
+        reader.at = Reader::slow_begin;
+        return;
       case Reader::slow_begin:
         ++reader.serial;
         store(reader, kSlowCall, kCold + reader.serial);
@@ -367,7 +396,9 @@ class Exploration {
       }
     } else if (writer.at == Writer::scan_slow) {
       blocker.slow_call = reader.memory[kSlowCall];
-      if (blocker.slow_call == 0) {
+      if (blocker.slow_call == 0 && model_.nested) {
+        blocker = {};
+      } else if (blocker.slow_call == 0) {
         writer.at = Writer::scan_count;
         done = false;
       }
