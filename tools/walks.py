@@ -47,7 +47,7 @@ WARM_CALL = [
     Step("operators/rms_norm/reference.cpp", "rms_norm",
          "is an example of a kernel: the lambda that it registers computes the rows", via="run",
          wired="operators/rms_norm/reference.cpp"),
-    Step("src/dispatch/plan/cached_plan.hpp", "CachedPlan::count_call",
+    Step("src/dispatch/call/plan_counts.hpp", "PlanCount::add_call",
          "increments the plan's counter of calls", after="run"),
     Step("src/dispatch/call/thread_block.hpp", "ThreadBlock::clear", "clears the hazard slot",
          after="run"),

@@ -103,6 +103,20 @@ struct ArgumentWords {
     return false;
   }
 
+  /// True if device, rank and element type of the first tensor match the last call. A plan for
+  /// another element type is recognised by this without reading the rest of `exact`.
+  [[gnu::always_inline]] bool same_first_kind(const CachedPlan& plan) const {
+    return is_zero(load_aligned(plan.exact) ^ load_pair(&tensor(0).c().device));
+  }
+
+  /// True if a view has no layout number yet, so that no plan ran with it.
+  [[gnu::always_inline]] bool has_new_view() const {
+    bool found = false;
+#pragma GCC unroll 4
+    for (int i = 0; i < kTensors; ++i) found |= tensor(i).layout() == 0;
+    return found;
+  }
+
   /// True if device, rank and element type of every tensor match the last call.
   template <int kWords>
   [[gnu::always_inline]] bool same_kinds(const CachedPlan& plan) const {

@@ -219,6 +219,7 @@ template <class Words>
 template <int kWords, class Words>
 [[gnu::always_inline]] inline bool takes_views(CachedPlan& plan, const Words& words) {
   ThreadBlock& block = *thread_block;
+  if (!words.same_first_kind(plan)) return false;
   if (words.template same_tensors<kWords>(plan)) {
     words.share_layouts(plan, block);
     return true;
@@ -276,10 +277,11 @@ template <class Words>
   ThreadBlock& block = *thread_block;
   CachedPlan& first = *block.recent[slot.number];
   CachedPlan* plan = &first;
+  const bool new_view = words.has_new_view();
   // Shapes that the plan accepted before need no look at declined calls. If one is declined later,
   // this thread drops the plan (see recover()).
-  if (!words.met_before(first, block)) {
-    plan = find_by_layouts(block, first, slot, site, words);
+  if (new_view || !words.met_before(first, block)) {
+    plan = new_view ? nullptr : find_by_layouts(block, first, slot, site, words);
     // The mark of `first` may be new, so that its epoch must be compared again.
     if (plan == nullptr && current(first, slot, block, site) && takes_views(first, words))
       plan = &first;
