@@ -65,9 +65,16 @@ Engine::Engine(const EngineDependencies& dependencies) : dependencies_(dependenc
   base::at_fork_in_child([](void* self) { static_cast<Engine*>(self)->after_fork(); }, this);
 }
 
+Engine::FinishedObjects::~FinishedObjects() {
+  if (finished_.batches.empty()) return;
+  finished_.items.clear();
+  engine_.published_.with(
+      [&](Published& published) { published.reclaimer.forget(finished_.batches); });
+}
+
 Engine::~Engine() {
   base::forget_fork_handler(this);
-  published_.with([&](Published& published) {
+  locked([&](Published& published) {
     std::vector<std::unique_ptr<Retired>> retired;
     for (const auto& slot : published.slots) {
       if (auto state = slot->replace(nullptr)) retired.push_back(std::move(state));
@@ -375,6 +382,7 @@ void Engine::discard_decisions_of(const OperatorSlot& slot) {
 void Engine::try_replace(const OperatorSlot& slot, const CompiledOperator& state,
                          bool keep_classes) {
   size_t batches = 0;
+  FinishedObjects finished(*this);
   published_.try_with([&](Published& published) {
     if (published.operators.empty()) restore(published);
     std::vector<std::unique_ptr<Retired>> retired;
@@ -388,6 +396,7 @@ void Engine::try_replace(const OperatorSlot& slot, const CompiledOperator& state
       }
     }
     published.reclaimer.retire(std::move(retired));
+    finished.take_from(published.reclaimer);
     batches = published.reclaimer.waiting();
   });
   collect_later(batches);
@@ -456,7 +465,7 @@ Status Engine::wait_for_retired() {
   std::vector<Blocker> inside = marks_in_flight(is_revoked);
   for (Backoff backoff;; backoff.wait()) {
     Status status;
-    const bool waits = published_.with([&](Published& published) {
+    const bool waits = locked([&](Published& published) {
       published.reclaimer.collect();
       status = check_not_inside(published.reclaimer.blockers());
       if (!published.reclaimer.synchronized()) status = not_synchronized();
@@ -470,7 +479,7 @@ Status Engine::wait_for_retired() {
 }
 
 size_t Engine::retired_waiting() {
-  return published_.with([](Published& published) {
+  return locked([](Published& published) {
     published.reclaimer.collect();
     return published.reclaimer.waiting();
   });

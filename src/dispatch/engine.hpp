@@ -190,7 +190,24 @@ class Engine {
   /// replace() with a state that makes the same decisions; remembers the classes for decided().
   void replace_by_equal(Published& published, const Published::Op& op,
                         std::vector<std::unique_ptr<Retired>>& retired);
-  /// Runs `use` under the writer lock, on the last published data.
+  /// The objects that no call uses any more. Made before the writer lock is taken, so that the
+  /// destructor destroys them after it was released.
+  class FinishedObjects {
+   public:
+    explicit FinishedObjects(Engine& engine) : engine_(engine) {}
+    ~FinishedObjects();
+    FinishedObjects(const FinishedObjects&) = delete;
+    FinishedObjects& operator=(const FinishedObjects&) = delete;
+    void take_from(Reclaimer& reclaimer) { finished_ = reclaimer.take_finished(); }
+
+   private:
+    Engine& engine_;
+    Reclaimer::Finished finished_;
+  };
+  /// Runs `use` under the writer lock. Afterwards destroys the objects that no call uses any more.
+  template <class Use>
+  auto locked(Use&& use);
+  /// The same on the last published data, which a forked child may have lost.
   template <class Use>
   auto with_published(Use&& use);
   void restore(Published& published) const;
@@ -218,8 +235,21 @@ class Engine {
 };
 
 template <class Use>
-auto Engine::with_published(Use&& use) {
+auto Engine::locked(Use&& use) {
+  FinishedObjects finished(*this);
   return published_.with([&](Published& published) {
+    struct Take {
+      ~Take() { to.take_from(from); }
+      FinishedObjects& to;
+      Reclaimer& from;
+    } const take{finished, published.reclaimer};
+    return use(published);
+  });
+}
+
+template <class Use>
+auto Engine::with_published(Use&& use) {
+  return locked([&](Published& published) {
     if (published.operators.empty()) restore(published);
     return use(published);
   });

@@ -5,6 +5,7 @@
 
 #include "dispatch/plan/cached_plan.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
+#include "reclaim.hpp"
 #include "runtime/core.hpp"
 #include "stage.hpp"
 
@@ -33,6 +34,7 @@ void retire(dispatch::Reclaimer& reclaimer, int& alive, const Arguments&... argu
   std::vector<std::unique_ptr<dispatch::Retired>> items;
   items.push_back(std::make_unique<Counted>(alive, arguments...));
   reclaimer.retire(std::move(items));
+  collect(reclaimer);
 }
 
 TEST(ReclaimLifetime, a_slow_call_blocks_only_the_state_of_the_plan_that_it_runs) {
@@ -44,16 +46,16 @@ TEST(ReclaimLifetime, a_slow_call_blocks_only_the_state_of_the_plan_that_it_runs
     retire(reclaimer, other, 8);
     {
       const dispatch::SlowPathGuard::Pin kernel = call.pin(7);
-      reclaimer.collect();
+      collect(reclaimer);
       EXPECT_EQ(own, 1) << "the plan that runs belongs to this state";
       EXPECT_EQ(other, 0) << "the call chose another state";
       retire(reclaimer, other, 8);
       EXPECT_EQ(other, 0) << "a call that has chosen does not read other states";
     }
-    reclaimer.collect();
+    collect(reclaimer);
     EXPECT_EQ(own, 1) << "the call goes on after its kernel";
   }
-  reclaimer.collect();
+  collect(reclaimer);
   EXPECT_EQ(own, 0);
 }
 
@@ -66,13 +68,13 @@ TEST(ReclaimLifetime, a_state_retired_while_the_kernel_runs_outlives_the_rest_of
       const dispatch::SlowPathGuard::Pin kernel = call.pin(7);
       retire(reclaimer, own, 7);
     }
-    reclaimer.collect();
+    collect(reclaimer);
     EXPECT_EQ(own, 1);
   }
   {
     const dispatch::SlowPathGuard later;
     const dispatch::SlowPathGuard::Pin kernel = later.pin(7);
-    reclaimer.collect();
+    collect(reclaimer);
     EXPECT_EQ(own, 0) << "a later call with the same mark is another call";
   }
 }
@@ -86,6 +88,46 @@ TEST(ReclaimLifetime, objects_that_slow_calls_own_do_not_wait_for_them) {
   const dispatch::SlowPathGuard::Pin kernel = call.pin(7);
   retire(reclaimer, packs, 7, false);
   EXPECT_EQ(packs, 0);
+}
+
+TEST(ReclaimLifetime, a_nested_call_is_told_from_the_next_one_of_the_same_plan) {
+  dispatch::Reclaimer reclaimer;
+  int own = 0;
+  dispatch::ThreadBlock& block = dispatch::own_thread_block();
+  const dispatch::SlowPathGuard around;
+  const dispatch::SlowPathGuard::Pin kernel = around.pin(9);
+  {
+    const dispatch::NestedCallGuard call(block);
+    call.mark(7);
+    retire(reclaimer, own, 7);
+    EXPECT_EQ(own, 1) << "the nested call may use it";
+  }
+  {
+    const dispatch::NestedCallGuard call(block);
+    call.mark(7);
+    collect(reclaimer);
+    EXPECT_EQ(own, 0) << "this call began after it was retired";
+  }
+}
+
+TEST(ReclaimLifetime, the_destructor_of_an_implementation_may_use_the_runtime) {
+  Stage stage;
+  const Operator op = stage.define("copy(out Tensor y[..., H], Tensor x[..., H])");
+  bool destroyed = false;
+  auto last = std::shared_ptr<void>(nullptr, [&](void*) {
+    destroyed = !stage.runtime.stats().empty();  // takes the lock of publications
+  });
+  Registration first =
+      stage.runtime
+          .implement({.id = "copy/first.one",
+                      .kind = Kind::default_,
+                      .run = [last = std::move(last)](CallFrame&) { return Outcome::ok; }})
+          .value();
+  stage.add({.id = "copy/second.one", .kind = Kind::default_});
+  const Rows rows;
+  EXPECT_TRUE(op(rows.y, rows.x).ok());
+  EXPECT_TRUE(first.withdraw().ok());
+  EXPECT_TRUE(destroyed);
 }
 
 TEST(ReclaimLifetime, a_blocked_first_call_does_not_keep_the_states_of_other_operators) {

@@ -147,9 +147,7 @@ void Pack::drop() {
   counters_->packed_bytes.fetch_sub(bytes_, std::memory_order_relaxed);
 }
 
-void PackStore::collect() {
-  retired_.with([](Reclaimer& retired) { retired.collect(); });
-}
+void PackStore::collect() { retire({}); }
 
 bool PackStore::take(uint64_t bytes) {
   if (budget_->take(bytes)) return true;
@@ -173,10 +171,15 @@ void PackStore::drop_withdrawn() {
 }
 
 void PackStore::retire(std::vector<PackPtr> packs) {
-  if (packs.empty()) return;
   std::vector<std::unique_ptr<Retired>> items;
-  items.push_back(std::make_unique<RetiredPacks>(std::move(packs)));
-  retired_.with([&](Reclaimer& retired) { retired.retire(std::move(items)); });
+  if (!packs.empty()) items.push_back(std::make_unique<RetiredPacks>(std::move(packs)));
+  retired_.with([&](Reclaimer& retired) {
+    retired.retire(std::move(items));
+    // Under the lock, so that drop_withdrawn() waits for a thread that destroys packs.
+    Reclaimer::Finished finished = retired.take_finished();
+    finished.items.clear();
+    retired.forget(finished.batches);
+  });
 }
 
 uint64_t PackStore::used() {

@@ -1,7 +1,11 @@
 #include "dispatch/reclaim/reclaimer.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <utility>
+
+#include "base/system/process.hpp"
 
 namespace opmux::dispatch {
 
@@ -123,12 +127,33 @@ void Reclaimer::collect() {
     if (!batch.scanned) scan(batch);
     drop_finished(batch.blockers, [&](uint64_t plan_id) { return batch.owns_plan(plan_id); });
   }
-  std::erase_if(batches_,
-                [](const Batch& batch) { return batch.scanned && batch.blockers.empty(); });
+  std::erase_if(batches_, [&](Batch& batch) {
+    if (!batch.scanned || !batch.blockers.empty()) return false;
+    std::ranges::move(batch.items, std::back_inserter(finished_.items));
+    finished_.batches.push_back(batch.number);
+    return true;
+  });
+}
+
+Reclaimer::Finished Reclaimer::take_finished() {
+  for (const uint64_t number : finished_.batches) {
+    destroyed_.push_back({number, base::process_number()});
+  }
+  return std::exchange(finished_, {});
+}
+
+void Reclaimer::forget(const std::vector<uint64_t>& batches) {
+  std::erase_if(destroyed_, [&](const Destroyed& one) {
+    return std::ranges::find(batches, one.number) != batches.end();
+  });
 }
 
 bool Reclaimer::waits_for(uint64_t number) const {
-  return !batches_.empty() && batches_.front().number <= number;
+  // A thread that was destroying a batch when the process forked does not exist in the child.
+  const bool destroying = std::ranges::any_of(destroyed_, [&](const Destroyed& one) {
+    return one.number <= number && one.process == base::process_number();
+  });
+  return destroying || (!batches_.empty() && batches_.front().number <= number);
 }
 
 bool Reclaimer::synchronized() const {

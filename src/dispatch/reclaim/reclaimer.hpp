@@ -38,23 +38,35 @@ class Retired {
 /// the thread's count of finished calls. Only a bound plan that the same thread calls again counts
 /// as the same call.
 ///
-/// Not thread-safe: the owner serializes all calls under its writer lock.
+/// Not thread-safe: the owner serializes all calls under its writer lock. The engine destroys what
+/// take_finished() returns after it has released that lock, because destructors call code of
+/// vendors and may wait for another lock, such as that of the Python interpreter.
 class Reclaimer {
  public:
   ~Reclaimer();
 
-  /// Takes ownership of objects that were just unpublished, as one batch. Never waits. Also frees
-  /// earlier batches whose blockers are gone.
+  /// Takes ownership of objects that were just unpublished, as one batch. Never waits. Also
+  /// collect()s.
   void retire(std::vector<std::unique_ptr<Retired>> items);
 
-  /// Frees every batch that has no blockers left.
+  /// Moves every batch that has no blockers left to the finished ones.
   void collect();
+
+  /// Objects that no call uses any more.
+  struct Finished {
+    std::vector<std::unique_ptr<Retired>> items;
+    std::vector<uint64_t> batches;  ///< their numbers
+  };
+  /// Hands out the finished objects. Until forget() the batches count as waiting for waits_for().
+  Finished take_finished();
+  /// Called after the objects of these batches were destroyed.
+  void forget(const std::vector<uint64_t>& batches);
 
   /// Number of batches that still wait for a call to end.
   size_t waiting() const { return batches_.size(); }
   /// Number of the newest batch. Batches are numbered in the order in which they were retired.
   uint64_t newest() const { return last_number_; }
-  /// Whether a batch with this or a lower number still waits.
+  /// Whether a batch with this or a lower number still waits or is being destroyed.
   bool waits_for(uint64_t number) const;
   /// False if the last barrier was refused by the system: batches wait until one succeeds.
   bool synchronized() const;
@@ -74,7 +86,14 @@ class Reclaimer {
   };
   static void scan(Batch& batch);
 
+  /// A batch that a thread of this process is destroying.
+  struct Destroyed {
+    uint64_t number, process;
+  };
+
   std::vector<Batch> batches_;
+  Finished finished_;
+  std::vector<Destroyed> destroyed_;
   uint64_t last_number_ = 0;
 };
 

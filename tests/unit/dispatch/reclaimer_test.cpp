@@ -6,9 +6,12 @@
 #include "dispatch/plan/bound_plan.hpp"
 #include "dispatch/plan/plan_ids.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
+#include "reclaim.hpp"
 
 namespace opmux::dispatch {
 namespace {
+
+using test::collect;
 
 /// Sets a flag when it is freed; owns the plans with its number.
 class Noted final : public Retired {
@@ -26,6 +29,7 @@ void retire(Reclaimer& reclaimer, bool& freed, uint64_t plan) {
   std::vector<std::unique_ptr<Retired>> items;
   items.push_back(std::make_unique<Noted>(freed, plan));
   reclaimer.retire(std::move(items));
+  collect(reclaimer);
 }
 
 TEST(Reclaimer, frees_immediately_if_no_call_is_inside) {
@@ -34,6 +38,23 @@ TEST(Reclaimer, frees_immediately_if_no_call_is_inside) {
   retire(reclaimer, freed, 7);
   EXPECT_TRUE(freed);
   EXPECT_EQ(reclaimer.waiting(), 0u);
+}
+
+TEST(Reclaimer, counts_a_batch_as_waiting_until_its_objects_are_destroyed) {
+  Reclaimer reclaimer;
+  bool freed = false;
+  std::vector<std::unique_ptr<Retired>> items;
+  items.push_back(std::make_unique<Noted>(freed, 7));
+  reclaimer.retire(std::move(items));
+  const uint64_t number = reclaimer.newest();
+  EXPECT_FALSE(freed) << "the owner destroys it after it has released its lock";
+  Reclaimer::Finished finished = reclaimer.take_finished();
+  EXPECT_TRUE(reclaimer.waits_for(number));
+  EXPECT_FALSE(reclaimer.waits_for(number - 1));
+  finished.items.clear();
+  EXPECT_TRUE(freed);
+  reclaimer.forget(finished.batches);
+  EXPECT_FALSE(reclaimer.waits_for(number));
 }
 
 TEST(Reclaimer, waits_for_a_call_of_its_plan_and_for_no_other) {
@@ -49,7 +70,7 @@ TEST(Reclaimer, waits_for_a_call_of_its_plan_and_for_no_other) {
   ASSERT_EQ(reclaimer.blockers().size(), 1u);
   EXPECT_EQ(reclaimer.blockers()[0].mark, 7u);
   block.clear(0);
-  reclaimer.collect();
+  collect(reclaimer);
   EXPECT_TRUE(mine);
 }
 
@@ -57,13 +78,13 @@ TEST(Reclaimer, sees_marks_at_levels_that_a_thread_used_before) {
   ThreadBlock& block = own_thread_block();
   static crash::HazardSlot elsewhere;
   block.places.places[1].store(&elsewhere);
-  elsewhere.marks[2].store(7);
+  elsewhere.marks[2].store(7 | kBoundBit);
   Reclaimer reclaimer;
   bool freed = false;
-  retire(reclaimer, freed, 7);
+  retire(reclaimer, freed, 7 | kBoundBit);
   EXPECT_FALSE(freed);
   elsewhere.clear();
-  reclaimer.collect();
+  collect(reclaimer);
   EXPECT_TRUE(freed);
   block.places.places[1].store(nullptr);
 }
@@ -89,7 +110,7 @@ TEST(Reclaimer, waits_for_every_reader) {
   }
   {
     const SlowPathGuard later;  // A different slot value than the one that was seen.
-    reclaimer.collect();
+    collect(reclaimer);
     EXPECT_TRUE(freed);
   }
 }
@@ -99,6 +120,7 @@ TEST(Reclaimer, an_ended_thread_blocks_nothing) {
   bool freed = false;
   std::barrier step(2);
   std::thread inside([&] {
+    own_thread_block().begin_slow_call(2);
     own_thread_block().marks[2].store(9);
     step.arrive_and_wait();
     step.arrive_and_wait();
@@ -108,7 +130,7 @@ TEST(Reclaimer, an_ended_thread_blocks_nothing) {
   EXPECT_FALSE(freed);
   step.arrive_and_wait();
   inside.join();
-  reclaimer.collect();
+  collect(reclaimer);
   EXPECT_TRUE(freed);
 }
 
