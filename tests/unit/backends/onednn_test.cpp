@@ -9,6 +9,8 @@
 #include <set>
 #include <thread>
 
+#include "backends/onednn/quantized_rows.hpp"
+#include "base/system/cpu_features.hpp"
 #include "onednn.hpp"
 
 namespace opmux::testing {
@@ -192,6 +194,12 @@ TEST_F(OneDnnConstant, a_bare_tensor_is_never_packed) {
 
 class OneDnnW8a8 : public OneDnn {
  protected:
+  void SetUp() override {
+    OneDnn::SetUp();
+    const std::string missing =
+        base::missing_features(backends::onednn::kVectorFeatures, base::cpu_features());
+    if (!missing.empty()) GTEST_SKIP() << "processor lacks " << missing;
+  }
   // Also covers more rows than are multiplied in one step.
   static void expect_right(opmux_dtype dtype, int64_t rows, const Tensor* scale,
                            const Tensor* bias) {
