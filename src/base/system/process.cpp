@@ -80,6 +80,7 @@ ThreadStateGuard::~ThreadStateGuard() {
   std::fesetenv(&floating_point_);
 }
 
-thread_local constinit const void* thread_marks = nullptr;
+thread_local constinit const void* thread_marks __attribute__((tls_model("initial-exec"))) =
+    nullptr;
 
 }  // namespace opmux::base

@@ -158,7 +158,7 @@ bool better_unconverted(const CachedPlan& plan, const CallSite& site) {
 /// again. Otherwise it takes the slow path.
 [[gnu::noinline]] Status::Detail* call_without_plan(OperatorSlot& slot, const CallSite& site,
                                                     const ArgValue* values,
-                                                    const CallSettings* settings) {
+                                                    const CallSettings* settings) noexcept {
   const ThreadBlock& block = *thread_block;
   const bool nested =
       slot.number < block.line_count && block.marks[0].load(std::memory_order_relaxed) != 0;
@@ -175,7 +175,8 @@ bool better_unconverted(const CachedPlan& plan, const CallSite& site) {
 }
 
 /// Tries every cached plan of this operator in this thread, including for new shapes.
-Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const ArgValue* values) {
+Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site,
+                              const ArgValue* values) noexcept {
   ThreadBlock& block = *thread_block;
   CachedPlan* const first = block.recent[slot.number];
   CachedPlan* plan = first;
@@ -194,7 +195,7 @@ Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site, const Ar
 
 /// call_any_plan() for calls with options (flagged in `site`) or with a constant.
 Status::Detail* call_any_plan_with(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
-                                   const CallSettings* settings) {
+                                   const CallSettings* settings) noexcept {
   Status::Detail* result = nullptr;
   if (call_cached(slot, site, values, settings, result)) [[likely]]
     return result;
@@ -272,7 +273,7 @@ CachedPlan* find_by_shapes(ThreadBlock& block, CachedPlan& first, const Operator
 template <class Words>
 [[gnu::noinline]] Status::Detail* call_with_other_views(OperatorSlot& slot, uint64_t site,
                                                         uint64_t a, uint64_t b, uint64_t c,
-                                                        uint64_t d) {
+                                                        uint64_t d) noexcept {
   const Words words{{a, b, c, d}};
   ThreadBlock& block = *thread_block;
   CachedPlan& first = *block.recent[slot.number];
@@ -300,7 +301,7 @@ template <class Words>
 
 /// Unpacks arguments from registers and takes the general path.
 [[gnu::noinline]] Status::Detail* call_unpacked(OperatorSlot& slot, uint64_t site, uint64_t a,
-                                                uint64_t b, uint64_t c, uint64_t d) {
+                                                uint64_t b, uint64_t c, uint64_t d) noexcept {
   const uint64_t words[4] = {a, b, c, d};
   ArgValue values[4];
   std::memcpy(values, words, sizeof words);
@@ -311,7 +312,7 @@ template <class Words>
 /// last call if it fits.
 template <class Words>
 [[gnu::noinline]] Status::Detail* call_words_nested(OperatorSlot& slot, uint64_t site, uint64_t a,
-                                                    uint64_t b, uint64_t c, uint64_t d) {
+                                                    uint64_t b, uint64_t c, uint64_t d) noexcept {
   const Words words{{a, b, c, d}};
   ThreadBlock& block = *thread_block;
   if (slot.number < block.line_count) {

@@ -73,8 +73,10 @@ void leave_later(ThreadBlock* block) {
 
 }  // namespace
 
-thread_local constinit ThreadBlock* thread_block = &nobody;
-thread_local constinit uint64_t thread_number = 0;
+// The attribute is repeated, because GCC drops it in a unit that has a definition without it.
+thread_local constinit ThreadBlock* thread_block __attribute__((tls_model("initial-exec"))) =
+    &nobody;
+thread_local constinit uint64_t thread_number __attribute__((tls_model("initial-exec"))) = 0;
 
 void* PlanMemory::take(size_t bytes, size_t alignment) {
   // The first chunk is small, because most threads of a program call few operators.
@@ -169,8 +171,8 @@ ThreadBlock& own_thread_block() {
     // thread.
     block->cold_sequence = block->number << 36 & ~kColdBit;
     for (uint32_t level = 0; level < kMaxDepth; ++level) {
-      block->errors[level] = {
-          sizeof(opmux_error), OPMUX_OK, block->error_texts[level], kErrorText, 0, {nullptr, 0}};
+      block->errors[level] = {sizeof(opmux_error), OPMUX_OK, block->error_texts[level],
+                              kErrorText,          0,        {nullptr, 0}};
     }
     block->places.places[0].store(&block->own_slot, std::memory_order_relaxed);
     if (leaving.left) {
@@ -231,8 +233,7 @@ void ThreadList::remove(ThreadBlock* block) {
     if (counters != nullptr) counters->calls.fetch_add(calls, std::memory_order_relaxed);
   };
   for (const KeptCount& kept : block->kept_counts) add(kept.owner.lock().get(), kept.calls);
-  block->counts.for_each(
-      [&](const PlanCount& count) { add(count.counters.get(), count.all()); });
+  block->counts.for_each([&](const PlanCount& count) { add(count.counters.get(), count.all()); });
 }
 
 void ThreadList::keep_only(ThreadBlock* survivor) {

@@ -385,8 +385,7 @@ void BoundPlan::tell_failed(std::string_view says) const {
 
 Status::Detail* BoundPlan::finish(int32_t outcome) const {
   const Code code = outcome_of(outcome);
-  std::string text(error_.text,
-                   std::min(error_.text_size, error_.text_capacity));
+  std::string text(error_.text, std::min(error_.text_size, error_.text_capacity));
   if (code == Code::failed) tell_failed(text);
   note_outcome(*control_->implementation, *counters_, code);
   return new Status::Detail{code, "call." + std::string(opmux::name_of(code)),

@@ -213,8 +213,8 @@ class BoundPlan {
   std::optional<ShapeChecks> checks_;
   ShapeGuards shape_guards_;
   CachedPlan guarded_;
-  opmux_error error_{};                      ///< where the kernel reports errors
-  std::shared_ptr<const Decision> choice_;  ///< kept alive across epochs
+  opmux_error error_{};                               ///< where the kernel reports errors
+  std::shared_ptr<const Decision> choice_;            ///< kept alive across epochs
   std::shared_ptr<ImplementationCounters> counters_;  ///< of the bound implementation
   std::shared_ptr<const CandidateTable> renewed_candidates_;
   RankedCandidate renewed_;  ///< the bound candidate, as an entry of renewed_candidates_

@@ -102,10 +102,10 @@ struct alignas(64) CachedPlan {
   uint64_t met_key = 0;                      ///< marks the plan's entries in ThreadBlock::met
   std::unique_ptr<PlanExtras> extras;        ///< null: none is needed
   std::unique_ptr<PlanClasses> classes;      ///< null if `space` is
-  bool varies_freely = false;  ///< `shapes->free` applies to the shapes in `exact`
-  int8_t pack_at = -1;         ///< index of the constant whose packed copy is used; -1: none
-  bool with_pack = false;      ///< prepared with a pack; false if the budget had no room for one
-  bool nests = false;          ///< may run inside another call; see call_nested()
+  bool varies_freely = false;                ///< `shapes->free` applies to the shapes in `exact`
+  int8_t pack_at = -1;     ///< index of the constant whose packed copy is used; -1: none
+  bool with_pack = false;  ///< prepared with a pack; false if the budget had no room for one
+  bool nests = false;      ///< may run inside another call; see call_nested()
   /// Bit i: the call site passes an int for argument i, and the schema has a float. The run
   /// function converts it in the frame; see convert_floats().
   uint32_t float_from_int = 0;

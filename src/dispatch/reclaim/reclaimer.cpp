@@ -28,9 +28,9 @@ void for_each_mark(const ThreadBlock& block, Visit&& visit) {
 }
 
 /// Describes the call behind a mark; nullopt if it has ended. A slow or nested call that runs a
-/// plan shows the id of that plan; `slow_calls` tells it from a plan in hazard slot 0. If the thread
-/// begins another call meanwhile, the result describes that one, which is later than the one to
-/// wait for.
+/// plan shows the id of that plan; `slow_calls` tells it from a plan in hazard slot 0. If the
+/// thread begins another call meanwhile, the result describes that one, which is later than the
+/// one to wait for.
 std::optional<Blocker> blocker_of(const ThreadBlock& block, uint32_t place, uint32_t level,
                                   uint64_t mark) {
   Blocker found{block.number, place, level, mark, 0, 0};
