@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -82,7 +83,7 @@ struct SettingInfo {
   std::string key, value, origin;
 };
 
-/// Keeps an implementation, or an answer to a point, registered for as long as it lives.
+/// Keeps implementations, or an answer to a point, registered for as long as it lives.
 ///
 ///   opmux::Status defined = runtime.define("noop(out Tensor y[N])");
 ///   opmux::Registration own =
@@ -100,15 +101,19 @@ class [[nodiscard]] Registration {
   OPMUX_API Registration() noexcept;
   OPMUX_API Registration(Registration&&) noexcept;
   OPMUX_API Registration& operator=(Registration&&) noexcept;
-  /// Withdraws without waiting: new calls do not choose the implementation, running calls finish.
+  /// Withdraws without waiting: new calls do not choose the implementations, running calls finish.
   /// Use withdraw() before code or state that kernels use goes away.
   OPMUX_API ~Registration();
 
-  /// Withdraws, and returns when no call is inside the implementation any more. Fails with
+  /// Withdraws, and returns when no call is inside the implementations any more. Fails with
   /// `failed`: "withdraw.inside" if it is called from inside such a call, "withdraw.barrier" if a
-  /// sandbox refuses the system calls that tell whether a call is left. The implementation is
-  /// withdrawn nevertheless, but what it uses must stay. Does nothing if this object holds nothing.
+  /// sandbox refuses the system calls that tell whether a call is left. The implementations are
+  /// withdrawn nevertheless, but what they use must stay. Does nothing if this object is empty.
   OPMUX_API Status withdraw();
+  /// Divides this registration into one for each of its implementations, in the order in which they
+  /// were registered, so that they can be withdrawn separately. This object then holds nothing.
+  /// Calls do not notice.
+  OPMUX_API std::vector<Registration> split();
   /// Keeps it registered until the runtime is destroyed; this object then holds nothing.
   OPMUX_API void keep() noexcept;
 
@@ -125,6 +130,12 @@ struct DefineOptions {
   /// Kernels of this operator check data, such as index ranges: `invalid_argument` from a kernel is
   /// returned to the caller instead of trying the next candidate.
   bool data_checked = false;
+};
+
+/// One of several operators that Runtime::define() or Runtime::implement() defines in one step.
+struct Definition {
+  std::string schema;  ///< As for Runtime::define(): "name(out Tensor y[N], Tensor x[N])".
+  DefineOptions options = {};
 };
 
 /// The policy of a runtime: a Policy in code, and the text of a policy file. Made by
@@ -304,6 +315,33 @@ class Runtime {
   /// capabilities or signature do not fit the schema, `resource` beyond 256 implementations of an
   /// operator, `frozen`.
   OPMUX_API Result<Registration> implement(const Implementation& implementation);
+
+  /// Defines several operators in one step: all of them, or none if one is refused. Fails as
+  /// define() of a single operator does, with the first operator that is refused; the message
+  /// begins with its name.
+  OPMUX_API Status define(std::span<const Definition> operators);
+  /// Registers several implementations in one step, after defining `operators`, which they may
+  /// implement: all of them, or none if one is refused. They are candidates for calls that start
+  /// after this returns. The runtime publishes them once, so use this to register thousands.
+  ///
+  ///   std::vector<opmux::Definition> operators;
+  ///   std::vector<opmux::Implementation> kernels;
+  ///   for (const std::string name : {"first_layer", "second_layer"}) {
+  ///     operators.push_back({name + "(out Tensor y[N], Tensor x[N])"});
+  ///     kernels.push_back({.id = name + "/demo.v1",
+  ///                        .kind = opmux::Kind::default_,
+  ///                        .run = [](opmux::CallFrame&) { return opmux::Outcome::ok; }});
+  ///   }
+  ///   opmux::Result<opmux::Registration> all = runtime.implement(kernels, operators);
+  ///   if (!all) std::cerr << all.error().message() << "\n";
+  ///
+  /// The Registration keeps all implementations and withdraws them in one step. Its split() makes
+  /// one for each. Operators stay defined. The structs are copied, as by implement() of a
+  /// single implementation. Thread-safe like every function of Runtime; other registrations wait
+  /// meanwhile, calls do not. Fails as define() and implement() of single ones do, with the first
+  /// item that is refused; the message begins with the operator's name or the implementation's id.
+  OPMUX_API Result<Registration> implement(std::span<const Implementation> implementations,
+                                           std::span<const Definition> operators = {});
 
   /// The policy in code, and policy texts: setting, loading, checking, going back.
   PolicyControl policy() const noexcept { return PolicyControl(*core_); }

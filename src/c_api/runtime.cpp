@@ -191,9 +191,9 @@ Result<opmux::Registration> implement(opmux::runtime::Core& core, const opmux_ba
     return bad;
   std::vector<opmux::registry::Refusal> refused;
   const auto batch = opmux::plugin::read_backend(read, {}, refused);
-  if (!batch) return refused.front().why;
+  if (!batch) return opmux::registry::status_of(refused.front());
   opmux::registry::BatchResult result = core.registry().add(*batch, true);
-  if (!result.refused.empty()) return result.refused.front().why;
+  if (!result.refused.empty()) return opmux::registry::status_of(result.refused.front());
   return opmux::Registration(
       std::make_unique<opmux::Registration::Held>(core, std::move(result.added)));
 }
@@ -205,6 +205,22 @@ int32_t opmux_define(opmux_runtime* runtime, opmux_str schema, uint32_t flags, o
     if (Status bad = none_null("runtime, schema", runtime, schema.data); !bad.ok()) return bad;
     return runtime->cpp.define(view_of(schema),
                                {.data_checked = (flags & OPMUX_DEFINE_DATA_CHECKED) != 0});
+  });
+}
+
+int32_t opmux_define_all(opmux_runtime* runtime, const opmux_str* schemas, size_t count,
+                         uint32_t flags, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    if (count == 0) return {};
+    if (Status bad = none_null("schemas", schemas); !bad.ok()) return bad;
+    std::vector<opmux::Definition> operators;
+    for (size_t i = 0; i < count; ++i) {
+      if (Status bad = none_null("schema", schemas[i].data); !bad.ok()) return bad;
+      operators.push_back({std::string(view_of(schemas[i])),
+                           {.data_checked = (flags & OPMUX_DEFINE_DATA_CHECKED) != 0}});
+    }
+    return runtime->cpp.define(operators);
   });
 }
 

@@ -32,7 +32,8 @@ class Application {
   bool changed() const { return changed_; }
   /// Whether anything was refused other than an operator and its implementations.
   bool refused() const { return refused_; }
-  void number_all();
+  /// The added implementations; they have no number yet.
+  const std::vector<std::shared_ptr<ImplementationRecord>>& records() const { return records_; }
 
  private:
   Result<std::shared_ptr<Backend>> backend_to_use() const;
@@ -116,7 +117,7 @@ Status Application::implementation(const ImplementationDraft& draft) {
             base::concat("there is no operator '", draft.op, "'",
                          base::suggestion(draft.op, keys_of(next_.operators)))};
   }
-  const std::string id = id_of(draft, *result_.backend);
+  const std::string id = id_of(draft, result_.backend->name());
   if (next_.find_implementation(id) != nullptr) {
     return {Code::already_exists, "registry.duplicate", base::concat(id, " is already registered")};
   }
@@ -135,7 +136,7 @@ Status Application::implementation(const ImplementationDraft& draft) {
 
 void Application::implementations() {
   for (const ImplementationDraft& draft : batch_.implementations) {
-    const std::string id = id_of(draft, *result_.backend);
+    const std::string id = id_of(draft, result_.backend->name());
     if (refused_operators_.contains(draft.op)) {
       result_.refused.push_back(
           {id, Status(Code::already_exists, "registry.schema_differs",
@@ -186,31 +187,79 @@ void Application::points() {
   changed_ = true;
 }
 
-void Application::number_all() {
+/// Gives each record a number and adds it to `added`. Called when nothing can be refused any more,
+/// so that refused implementations use up no numbers.
+void number_all(const std::vector<std::shared_ptr<ImplementationRecord>>& records,
+                std::vector<ImplementationPtr>& added) {
   static std::atomic<uint32_t> numbers{0};
-  for (const auto& record : records_) {
+  for (const auto& record : records) {
     record->number = numbers.fetch_add(1, std::memory_order_relaxed);
-    result_.added.push_back(record);
+    added.push_back(record);
   }
+}
+
+/// Applies all parts of a batch.
+void apply_parts(Application& application, const Batch& batch) {
+  application.operators();
+  const bool only_operators =
+      batch.backend.name.empty() && batch.implementations.empty() && batch.points.empty();
+  if (only_operators || !application.backend()) return;
+  application.implementations();
+  application.points();
 }
 
 }  // namespace
 
+Status status_of(const Refusal& refusal) {
+  if (refusal.what.empty()) return refusal.why;
+  return {refusal.why.code(), std::string(refusal.why.reason()),
+          base::concat(refusal.what, ": ", refusal.why.message())};
+}
+
 bool apply(const Batch& batch, bool all_or_nothing, RegistrySnapshot& next, BatchResult& result) {
   Application application(batch, next, result);
-  application.operators();
-  const bool only_operators =
-      batch.backend.name.empty() && batch.implementations.empty() && batch.points.empty();
-  if (!only_operators && application.backend()) {
-    application.implementations();
-    application.points();
-  }
+  apply_parts(application, batch);
   if (all_or_nothing && application.refused()) {
     result.backend = nullptr;
     return false;
   }
-  application.number_all();
+  number_all(application.records(), result.added);
   return application.changed();
+}
+
+namespace {
+
+/// The first refusal of a batch. A refused backend is named by its first implementation, because
+/// the program registers implementations and not backends.
+Status first_refusal(const Batch& batch, BatchResult result) {
+  Refusal& first = result.refused.front();
+  if (first.what == batch.backend.name && !batch.implementations.empty()) {
+    first.what = id_of(batch.implementations.front(), batch.backend.name);
+  }
+  return status_of(first);
+}
+
+}  // namespace
+
+Result<std::vector<ImplementationPtr>> apply_together(std::span<const OperatorDraft> operators,
+                                                      std::span<const Batch> batches,
+                                                      RegistrySnapshot& next, bool& changed) {
+  for (const OperatorDraft& op : operators) {
+    Status bad = define_operator(next, op.schema, op.marks, changed);
+    if (!bad.ok()) return status_of({op.schema.substr(0, op.schema.find('(')), std::move(bad)});
+  }
+  std::vector<std::shared_ptr<ImplementationRecord>> records;
+  for (const Batch& batch : batches) {
+    BatchResult result;
+    Application application(batch, next, result);
+    apply_parts(application, batch);
+    if (!result.refused.empty()) return first_refusal(batch, std::move(result));
+    records.insert(records.end(), application.records().begin(), application.records().end());
+    changed |= application.changed();
+  }
+  std::vector<ImplementationPtr> added;
+  number_all(records, added);
+  return added;
 }
 
 Status define_operator(RegistrySnapshot& next, std::string_view schema_text, OperatorMarks marks,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,11 +21,20 @@ struct OperatorMarks {
   std::string_view integer = {};  ///< name of an output that is inferred as i64; empty = none
 };
 
+/// An operator that the program defines.
+struct OperatorDraft {
+  std::string schema;
+  OperatorMarks marks = {};
+};
+
 /// An item of a batch that was refused.
 struct Refusal {
   std::string what;  ///< id, operator, point or backend
   Status why;
 };
+
+/// The status of a refusal, with a message that begins with the name of the refused item.
+Status status_of(const Refusal& refusal);
 
 /// A new backend with its implementations and answers, or additions to an existing backend. Applied
 /// to one snapshot.
@@ -62,6 +72,14 @@ struct BatchResult {
 ///   "caps.unknown_name", "caps.value"  see compile_caps()
 ///   "point.*"                    see Registry::answer_point()
 bool apply(const Batch& batch, bool all_or_nothing, RegistrySnapshot& next, BatchResult& result);
+
+/// Adds operators and then batches to a snapshot that is being built. Stops at the first refusal
+/// and returns it with the name of the refused item; `next` then contains a part of the additions
+/// and must not be published. Sets `changed` if something is new. Returns the implementations in the
+/// order of the batches.
+Result<std::vector<ImplementationPtr>> apply_together(std::span<const OperatorDraft> operators,
+                                                      std::span<const Batch> batches,
+                                                      RegistrySnapshot& next, bool& changed);
 
 /// Defines an operator in a snapshot that is being built. Sets `changed` if the operator is new.
 Status define_operator(RegistrySnapshot& next, std::string_view schema_text, OperatorMarks marks,

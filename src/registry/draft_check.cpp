@@ -175,8 +175,8 @@ Status check_backend(const BackendDraft& draft) {
   return check_flags(draft.flags, kBackendFlags);
 }
 
-std::string id_of(const ImplementationDraft& draft, const Backend& backend) {
-  return base::concat(draft.op, "/", backend.name(), ".", draft.variant);
+std::string id_of(const ImplementationDraft& draft, std::string_view backend) {
+  return base::concat(draft.op, "/", backend, ".", draft.variant);
 }
 
 Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDraft& draft,
@@ -189,7 +189,7 @@ Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDr
   if (!capability) return capability.error();
 
   auto record = std::make_shared<ImplementationRecord>();
-  record->id = id_of(draft, *backend);
+  record->id = id_of(draft, backend->name());
   record->op = draft.op;
   record->variant = draft.variant;
   record->vendor = backend->vendor();

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <opmux/status.hpp>
 
@@ -12,8 +13,8 @@ namespace opmux::registry {
 /// Checks the name, vendor, priority and flags of a backend.
 Status check_backend(const BackendDraft& draft);
 
-/// The implementation's id, "operator/provider.variant".
-std::string id_of(const ImplementationDraft& draft, const Backend& backend);
+/// The id of an implementation of a backend, "operator/provider.variant".
+std::string id_of(const ImplementationDraft& draft, std::string_view backend);
 
 /// Checks a draft against its operator and makes a record. The caller assigns the record's number.
 Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDraft& draft,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,13 @@
 
 namespace opmux::registry {
 namespace {
+
+/// The refusal of a batch by a frozen registry. A batch without a backend has only operators.
+Refusal refusal_by_freezing(const Batch& batch) {
+  const BackendDraft& backend = batch.backend;
+  if (!backend.name.empty()) return {backend.name, registry::frozen("implement")};
+  return {backend.plugin, registry::frozen("define")};
+}
 
 /// Removes the implementations of one operator for which `gone` returns true and adds them to
 /// `removed`.
@@ -27,18 +35,14 @@ void remove_implementations(RegistrySnapshot& next, const OperatorRecord& op, Go
 std::vector<ImplementationPtr> remove_listed(RegistrySnapshot& next,
                                              const std::vector<ImplementationPtr>& wanted) {
   std::vector<ImplementationPtr> removed;
-  std::set<std::string_view> names;
-  for (const ImplementationPtr& implementation : wanted) names.insert(implementation->op);
-  for (const std::string_view name : names) {
+  std::map<std::string_view, std::set<ImplementationPtr>> wanted_of;  // by operator
+  for (const ImplementationPtr& one : wanted) wanted_of[one->op].insert(one);
+  for (const auto& [name, listed] : wanted_of) {
     const auto* const entry = next.operators.find(name);
     if (entry == nullptr) continue;
     const std::shared_ptr<const OperatorRecord> op = entry->second;
     remove_implementations(
-        next, *op,
-        [&](const ImplementationPtr& one) {
-          return std::ranges::find(wanted, one) != wanted.end();
-        },
-        removed);
+        next, *op, [&](const ImplementationPtr& one) { return listed.contains(one); }, removed);
   }
   return removed;
 }
@@ -126,7 +130,7 @@ BatchResult Registry::add(const Batch& batch, bool all_or_nothing) {
   BatchResult result;
   change([&](RegistrySnapshot& next) {
     if (!frozen()) return apply(batch, all_or_nothing, next, result);
-    result.refused.push_back({batch.backend.name, registry::frozen("implement")});
+    result.refused.push_back(refusal_by_freezing(batch));
     return false;
   });
   return result;
@@ -137,6 +141,10 @@ std::vector<BatchResult> Registry::add_each(const std::vector<Batch>& batches) {
   change([&](RegistrySnapshot& next) {
     bool changed = false;
     for (size_t i = 0; i < batches.size(); ++i) {
+      if (frozen()) {
+        results[i].refused.push_back(refusal_by_freezing(batches[i]));
+        continue;
+      }
       // A refused batch leaves partial changes in `trial`, which is then dropped.
       RegistrySnapshot trial = next;
       if (!apply(batches[i], true, trial, results[i])) continue;
@@ -146,6 +154,22 @@ std::vector<BatchResult> Registry::add_each(const std::vector<Batch>& batches) {
     return changed;
   });
   return results;
+}
+
+Result<std::vector<ImplementationPtr>> Registry::add_together(
+    std::span<const OperatorDraft> operators, std::span<const Batch> batches) {
+  Result<std::vector<ImplementationPtr>> added{std::vector<ImplementationPtr>()};
+  change([&](RegistrySnapshot& next) {
+    bool changed = false;
+    if (frozen() && !batches.empty()) {
+      added = registry::frozen("implement");
+    } else {
+      added = apply_together(operators, batches, next, changed);
+      if (added && changed && frozen()) added = registry::frozen("define");
+    }
+    return added && changed;
+  });
+  return added;
 }
 
 void Registry::withdraw(const std::vector<ImplementationPtr>& implementations) {

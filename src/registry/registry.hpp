@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -47,8 +48,13 @@ class Registry final : public SnapshotSource {
 
   /// Adds a batch; registry/batch.hpp lists the reasons for refusals.
   BatchResult add(const Batch& batch, bool all_or_nothing);
-  /// Adds several batches, each all or nothing, and publishes once. Does not check frozen().
+  /// Adds several batches, each all or nothing, and publishes once. A frozen registry refuses each.
   std::vector<BatchResult> add_each(const std::vector<Batch>& batches);
+  /// Adds operators and then batches, all or nothing, and publishes once. Fails with the first
+  /// refusal; the message names the refused item. Returns the implementations in the order of the
+  /// batches.
+  Result<std::vector<ImplementationPtr>> add_together(std::span<const OperatorDraft> operators,
+                                                      std::span<const Batch> batches);
 
   /// Removes implementations and marks them withdrawn; unknown ones are ignored. A backend that the
   /// program registered (not a plugin) is removed with its last implementation or answer.

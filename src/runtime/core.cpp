@@ -225,7 +225,10 @@ Result<Operator> Core::op(std::string_view name) {
                 "there is no operator '" + std::string(name) + "'" + base::suggestion(name, names));
 }
 
-Result<Registration> Core::implement(const Implementation& implementation) {
+namespace {
+
+/// A batch with one implementation and the backend that its id names.
+Result<registry::Batch> batch_of(const Implementation& implementation) {
   auto id = registry::parse_implementation_id(implementation.id);
   if (!id) return id.error();
   registry::Batch batch;
@@ -233,9 +236,38 @@ Result<Registration> Core::implement(const Implementation& implementation) {
   batch.backend.kind = implementation.kind;
   batch.backend.vendor = implementation.vendor;
   batch.implementations.push_back(registry::draft_of(implementation, *id));
-  registry::BatchResult result = registry_.add(batch, false);
+  return batch;
+}
+
+}  // namespace
+
+Result<Registration> Core::implement(const Implementation& implementation) {
+  const Result<registry::Batch> batch = batch_of(implementation);
+  if (!batch) return batch.error();
+  registry::BatchResult result = registry_.add(*batch, false);
   if (!result.refused.empty()) return result.refused.front().why;
   return Registration(std::make_unique<Registration::Held>(*this, std::move(result.added)));
+}
+
+Result<Registration> Core::implement(std::span<const Implementation> implementations,
+                                     std::span<const Definition> operators) {
+  std::vector<registry::OperatorDraft> definitions;
+  definitions.reserve(operators.size());
+  for (const Definition& each : operators) {
+    definitions.push_back({each.schema, {.data_checked = each.options.data_checked}});
+  }
+  // Made before the registry is locked, because copying the functions may run code of the program.
+  std::vector<registry::Batch> batches;
+  batches.reserve(implementations.size());
+  for (const Implementation& each : implementations) {
+    Result<registry::Batch> batch = batch_of(each);
+    if (!batch) return batch.error();
+    batches.push_back(*std::move(batch));
+  }
+  auto added = registry_.add_together(definitions, batches);
+  if (!added) return added.error();
+  if (added->empty()) return Registration();
+  return Registration(std::make_unique<Registration::Held>(*this, *std::move(added)));
 }
 
 uint32_t Core::tag(std::string_view word) { return base::tag_number(word); }

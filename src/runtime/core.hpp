@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -73,6 +74,9 @@ class Core {
   /// Fails with `not_found` and suggests the nearest name.
   Result<Operator> op(std::string_view name);
   Result<Registration> implement(const Implementation& implementation);
+  /// Defines operators and registers implementations, all or nothing, with one publication.
+  Result<Registration> implement(std::span<const Implementation> implementations,
+                                 std::span<const Definition> operators);
   uint32_t tag(std::string_view word);
   plugin::PluginManager& plugins() { return plugins_; }
   /// Whether a policy of the runtime denies this backend, so that it may not answer points.

@@ -33,6 +33,19 @@ Status Registration::withdraw() {
   return status;
 }
 
+std::vector<Registration> Registration::split() {
+  std::vector<Registration> parts;
+  if (held_ == nullptr) return parts;
+  const detail::Owned<Held> held = std::move(held_);
+  if (held->take_back) {
+    parts.emplace_back(std::make_unique<Held>(*held->core, std::move(held->take_back)));
+  }
+  for (registry::ImplementationPtr& each : held->implementations) {
+    parts.emplace_back(std::make_unique<Held>(*held->core, std::vector{std::move(each)}));
+  }
+  return parts;
+}
+
 void Registration::keep() noexcept { held_.reset(); }
 
 }  // namespace opmux

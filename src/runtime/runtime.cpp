@@ -80,8 +80,17 @@ Status Runtime::define(std::string_view schema, const DefineOptions& options) {
   return core_->registry().define(schema, {.data_checked = options.data_checked});
 }
 
+Status Runtime::define(std::span<const Definition> operators) {
+  return core_->implement({}, operators).error();
+}
+
 Result<Registration> Runtime::implement(const Implementation& implementation) {
   return core_->implement(implementation);
+}
+
+Result<Registration> Runtime::implement(std::span<const Implementation> implementations,
+                                        std::span<const Definition> operators) {
+  return core_->implement(implementations, operators);
 }
 
 Status Runtime::use_openmp() { return core_->use_openmp(); }

@@ -219,19 +219,37 @@ OPMUX_EXPORT int32_t opmux_tag(opmux_runtime* runtime, opmux_str word, uint32_t*
 OPMUX_EXPORT int32_t opmux_define(opmux_runtime* runtime, opmux_str schema, uint32_t flags,
                                   opmux_error* error);
 
+/*
+ * Defines several operators in one step: all of them, or none if one is refused. A program with
+ * thousands of operators should use it, because each opmux_define publishes the runtime's state
+ * once more. `flags` apply to every operator. The texts are borrowed for this call.
+ *
+ *    opmux_str schemas[] = {OPMUX_STR("first_layer(out Tensor y[N], Tensor x[N])"),
+ *                           OPMUX_STR("second_layer(out Tensor y[N], Tensor x[N])")};
+ *    if (opmux_define_all(runtime, schemas, 2, 0, &error) != OPMUX_OK)
+ *      fprintf(stderr, "%s\n", error.text);
+ *
+ * Fails as opmux_define does, with the first operator that is refused; the message begins with its
+ * name. Fails with OPMUX_INVALID_ARGUMENT for a null pointer, unless `count` is 0.
+ */
+OPMUX_EXPORT int32_t opmux_define_all(opmux_runtime* runtime, const opmux_str* schemas,
+                                      size_t count, uint32_t flags, opmux_error* error);
+
 /* Keeps implementations registered. Owned by the caller until opmux_withdraw or
    opmux_registration_keep. */
 typedef struct opmux_registration opmux_registration;
 
 /*
  * Adds a backend with its implementations, all or none, or adds implementations to a backend that
- * the program added before. An implementation without signature and hash uses the schema of the
- * operator. The structs are copied; functions and user_data must stay valid until opmux_withdraw
- * has returned. docs/for_kernel_vendors.md has a complete opmux_backend.
+ * the program added before. All implementations of the struct are registered and published in one
+ * step, so put as many into it as belong to the backend. An implementation without signature and
+ * hash uses the schema of the operator. The structs are copied; functions and user_data must stay
+ * valid until opmux_withdraw has returned. docs/for_kernel_vendors.md has a complete opmux_backend.
  *
  * Fails with OPMUX_NOT_FOUND for an unknown operator, OPMUX_ALREADY_EXISTS for an id or backend
  * that exists, OPMUX_INVALID_ARGUMENT for a struct that is malformed or does not fit the schema, or
- * OPMUX_FROZEN.
+ * OPMUX_FROZEN. The message begins with the first implementation that is refused, or with the
+ * backend.
  */
 OPMUX_EXPORT int32_t opmux_implement(opmux_runtime* runtime, const opmux_backend* backend,
                                      opmux_registration** registration, opmux_error* error);

@@ -48,9 +48,7 @@ Status Loader::stage(const ReadyPlugin& plugin, PluginReport& report) {
     add_to_report(result, report);
   }
   if (report.refused.empty() || !report.backends.empty()) return {};
-  const registry::Refusal& first = report.refused.front();
-  return {first.why.code(), std::string(first.why.reason()),
-          base::concat(first.what, ": ", first.why.message())};
+  return registry::status_of(report.refused.front());
 }
 
 Result<CheckedFile> Loader::checked(const std::string& path, PluginReport& report) const {
@@ -98,9 +96,9 @@ void Loader::conclude(PluginReport& report, const Status& outcome) {
   report.reason = outcome.reason();
   report.text = outcome.message();
   if (outcome.ok() && !report.refused.empty()) {
-    const registry::Refusal& first = report.refused.front();
-    report.reason = first.why.reason();
-    report.text = base::concat(first.what, ": ", first.why.message());
+    const Status first = registry::status_of(report.refused.front());
+    report.reason = first.reason();
+    report.text = first.message();
   }
 }
 

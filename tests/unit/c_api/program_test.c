@@ -38,6 +38,63 @@ void defines_an_operator_and_implements_it(void) {
   opmux_runtime_destroy(runtime);
 }
 
+/* The number of the publication that a call of `op` is decided by. */
+static uint64_t publication_of(opmux_operator* op, const opmux_arg* args) {
+  opmux_report report;
+  report.struct_size = sizeof report;
+  CHECK(opmux_call_operator_with(op, args, 2, NULL, &report, NULL) == OPMUX_OK);
+  return report.generation;
+}
+
+void defines_and_implements_many_operators_in_two_steps(void) {
+  enum { many = 50 };
+  static char texts[many][64], names[many][16];
+  static opmux_str schemas[many];
+  static opmux_impl impls[many];
+  opmux_runtime* runtime = make_runtime();
+  opmux_error error = OPMUX_ERROR_INIT;
+  twice t;
+  make_twice(&t, "acme", "v1", 500);
+  for (int i = 0; i < many; ++i) {
+    snprintf(names[i], sizeof names[i], "twice%d", i);
+    snprintf(texts[i], sizeof texts[i], "%s(out Tensor y[N], Tensor x[N], int times = 2)",
+             names[i]);
+    schemas[i] = opmux_str_of(texts[i]);
+    impls[i] = t.impl;
+    impls[i].op = opmux_str_of(names[i]);
+  }
+  t.backend.impls = impls;
+  t.backend.impl_count = many;
+  matrix x, y;
+  opmux_arg args[2];
+  make_args(&x, &y, args);
+
+  schemas[many - 1] = opmux_str_of("twice49(Tensr x)");
+  CHECK(opmux_define_all(runtime, schemas, many, 0, &error) == OPMUX_INVALID_ARGUMENT);
+  CHECK_HAS(error.text, "twice49: ");
+  opmux_operator* op = NULL;
+  CHECK(opmux_operator_get(runtime, opmux_str_of("twice0"), &op, &error) == OPMUX_NOT_FOUND);
+  schemas[many - 1] = opmux_str_of(texts[many - 1]);
+  CHECK(opmux_define_all(runtime, schemas, many, 0, &error) == OPMUX_OK);
+  CHECK(opmux_define_all(runtime, NULL, 0, 0, &error) == OPMUX_OK);
+  CHECK(opmux_define_all(runtime, NULL, 1, 0, &error) == OPMUX_INVALID_ARGUMENT);
+
+  opmux_registration* held = NULL;
+  impls[7].run = NULL;
+  CHECK(opmux_implement(runtime, &t.backend, &held, &error) == OPMUX_INVALID_ARGUMENT);
+  CHECK_HAS(error.text, "implementation 8 of acme: ");
+  CHECK(opmux_call_operator(get(runtime, "twice0"), args, 2, &error) == OPMUX_NO_CANDIDATE);
+  impls[7].run = t.impl.run;
+  CHECK(opmux_implement(runtime, &t.backend, &held, &error) == OPMUX_OK);
+  CHECK_TEXT(runner(get(runtime, "twice0"), args, 2), "twice0/acme.v1");
+  CHECK_TEXT(runner(get(runtime, "twice49"), args, 2), "twice49/acme.v1");
+  const uint64_t first = publication_of(get(runtime, "twice0"), args);
+  CHECK(first == publication_of(get(runtime, "twice49"), args));
+  CHECK(opmux_withdraw(held, &error) == OPMUX_OK);
+  CHECK(opmux_call_operator(get(runtime, "twice49"), args, 2, &error) == OPMUX_NO_CANDIDATE);
+  opmux_runtime_destroy(runtime);
+}
+
 void refuses_an_implementation_of_an_unknown_operator(void) {
   opmux_runtime* runtime = make_runtime();
   opmux_error error = OPMUX_ERROR_INIT;

@@ -157,17 +157,18 @@ TEST_F(RegistryTest, withdrawing_a_backend_takes_all_it_brought) {
   registry_.withdraw_backend("nobody");
 }
 
+struct PublicationCounter final : Publisher {
+  explicit PublicationCounter(const Registry& of) : registry(of) {}
+  uint64_t publish() override {
+    (void)registry.snapshot();  // No lock is held.
+    return ++changes;
+  }
+  const Registry& registry;
+  uint64_t changes = 0;
+};
+
 TEST_F(RegistryTest, notifies_about_each_publication_only) {
-  struct Counter final : Publisher {
-    explicit Counter(const Registry& of) : registry(of) {}
-    uint64_t publish() override {
-      (void)registry.snapshot();  // No lock is held.
-      return ++changes;
-    }
-    const Registry& registry;
-    uint64_t changes = 0;
-  };
-  Counter counter(registry_);
+  PublicationCounter counter(registry_);
   registry_.set_publisher(&counter);
   const auto added = registry_.add(batch_of("acme", {draft("norm", "v1")}), false).added;
   EXPECT_EQ(counter.changes, 1u);
@@ -177,6 +178,56 @@ TEST_F(RegistryTest, notifies_about_each_publication_only) {
   registry_.withdraw(added);
   EXPECT_EQ(counter.changes, 2u);
   registry_.set_publisher(nullptr);
+}
+
+TEST_F(RegistryTest, adds_operators_and_batches_together_with_one_publication) {
+  PublicationCounter counter(registry_);
+  registry_.set_publisher(&counter);
+  const std::vector<OperatorDraft> operators{{"first(Tensor x[N])"}, {"second(Tensor x[N])"}};
+  const std::vector<Batch> batches{batch_of("zeta", {draft("second", "v1")}),
+                                   batch_of("acme", {draft("first", "v1"), draft("norm", "v1")})};
+  const auto added = registry_.add_together(operators, batches);
+  ASSERT_TRUE(added.has_value());
+  EXPECT_THAT(ids_of(*added), ElementsAre("second/zeta.v1", "first/acme.v1", "norm/acme.v1"));
+  EXPECT_EQ(counter.changes, 1u);
+  EXPECT_EQ(registry_.add_together(operators, {}).value().size(), 0u);
+  EXPECT_EQ(counter.changes, 1u) << "nothing is new";
+  registry_.set_publisher(nullptr);
+}
+
+TEST_F(RegistryTest, a_refusal_among_additions_leaves_nothing_and_uses_up_no_numbers) {
+  const std::vector<OperatorDraft> operators{{"first(Tensor x[N])"}};
+  const std::vector<Batch> batches{batch_of("acme", {draft("norm", "v1")}),
+                                   batch_of("zeta", {draft("nrom", "v1")})};
+  const auto first = registry_.add(batch_of("early", {draft("norm", "v1")}), true);
+  const auto added = registry_.add_together(operators, batches);
+  EXPECT_EQ(added.error().reason(), "registry.unknown_operator");
+  EXPECT_EQ(added.error().message(),
+            "nrom/zeta.v1: there is no operator 'nrom'; did you mean 'norm'?");
+  EXPECT_THAT(norms(), ElementsAre("norm/early.v1"));
+  EXPECT_EQ(registry_.snapshot()->find("first"), nullptr);
+  EXPECT_FALSE(registry_.snapshot()->backends.contains("acme"));
+  const auto next = registry_.add(batch_of("late", {draft("norm", "v1")}), true);
+  EXPECT_EQ(next.added[0]->number, first.added[0]->number + 1);
+}
+
+TEST_F(RegistryTest, a_frozen_registry_refuses_each_of_several_batches) {
+  registry_.freeze(true);
+  Batch only_operators;
+  only_operators.operators = {"acme.first(Tensor x[N])"};
+  only_operators.backend.plugin = "acme_plugin";
+  const auto results =
+      registry_.add_each({batch_of("acme", {draft("norm", "v1")}), only_operators});
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_THAT(reasons_of(results[0]), ElementsAre("runtime.frozen"));
+  EXPECT_EQ(results[0].refused[0].what, "acme");
+  EXPECT_THAT(reasons_of(results[1]), ElementsAre("runtime.frozen"));
+  EXPECT_EQ(results[1].refused[0].what, "acme_plugin");
+  EXPECT_THAT(norms(), testing::IsEmpty());
+  EXPECT_EQ(registry_.snapshot()->find("acme.first"), nullptr);
+  registry_.freeze(false);
+  EXPECT_EQ(registry_.add_each({only_operators})[0].refused.size(), 0u);
+  EXPECT_NE(registry_.snapshot()->find("acme.first"), nullptr);
 }
 
 TEST_F(RegistryTest, eight_threads_register_and_withdraw_side_by_side) {
