@@ -88,7 +88,13 @@ from ._errors import (
     Unexpected,
     Unsupported,
 )
-from ._implementations import PythonImplementation, define, implementation
+from ._implementations import (
+    PythonImplementation,
+    define,
+    define_all,
+    implementation,
+    register_together,
+)
 from ._information import (
     constant,
     decide,
@@ -160,6 +166,7 @@ __all__ = [
     "Declined",
     "default_runtime",
     "define",
+    "define_all",
     "deny",
     "deny_vendors",
     "DeviceLost",
@@ -222,6 +229,7 @@ __all__ = [
     "recordings",
     "RecordOptions",
     "RecordState",
+    "register_together",
     "Registration",
     "replay",
     "ReplayDifference",

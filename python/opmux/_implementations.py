@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import _core
@@ -56,6 +58,53 @@ def _has_outputs(operator: _core.Operator) -> bool:
     return any(argument.output for argument in _core.arguments(operator))
 
 
+class _Collection:
+    """The implementations of one runtime that `register_together` registers when its block ends."""
+
+    def __init__(self, runtime: _core.Runtime) -> None:
+        self.runtime = runtime
+        self.members: list[PythonImplementation[Any, Any]] = []
+
+    def register(self) -> None:
+        _core.implement_together(self.runtime, [member._draft() for member in self.members])
+        for member in self.members:
+            member._collected = False
+        for backend in {member._backend for member in self.members}:
+            apply_switch(self.runtime, backend)
+
+
+_collecting: ContextVar[_Collection | None] = ContextVar("opmux_collecting", default=None)
+
+
+@contextlib.contextmanager
+def register_together(runtime: _core.Runtime | None = None) -> Iterator[None]:
+    """Registers the implementations that are decorated inside the block in one step, when the block
+    ends: all of them, or none if one is refused or the block raises.
+
+        with opmux.register_together():
+
+            @opmux.implementation("softmax", "mine.first")
+            def first(x, dim, *, out): ...
+
+            @opmux.implementation("rms_norm", "mine.second")
+            def second(x, weight, eps, round_before_weight, *, out): ...
+
+    The runtime publishes once instead of once for each, which matters for thousands of them. The
+    error names the first implementation that is refused; its class is that of the error that
+    `implementation` would raise. Operators must be defined before the block ends, see `define_all`.
+    The block concerns implementations for `runtime` (the default runtime if it is not given) that
+    the same thread or task decorates; others, and those of dispatchable functions without a schema,
+    are registered at once. A block inside another one registers its implementations when it ends.
+    """
+    collection = _Collection(runtime or default_runtime())
+    token = _collecting.set(collection)
+    try:
+        yield
+    finally:
+        _collecting.reset(token)
+    collection.register()
+
+
 class PythonImplementation(Generic[P, R]):
     """An implementation that is a Python function. Calling the object calls the decorated function
     directly, without dispatch."""
@@ -71,7 +120,12 @@ class PythonImplementation(Generic[P, R]):
         self.id = id
         self._function, self._runtime, self._options = function, runtime, options
         self._verifier: Verifier | None = None
-        self._register()
+        collection = _collecting.get()
+        self._collected = collection is not None and collection.runtime is runtime
+        if collection is not None and self._collected:
+            collection.members.append(self)
+        else:
+            self._register()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._function(*args, **kwargs)
@@ -84,15 +138,20 @@ class PythonImplementation(Generic[P, R]):
         other facts that it read; so it must be a pure function of them."""
         operator = self._runtime.op(self.id.partition("/")[0])
         self._verifier = Verifier(operator, check)
-        self.withdraw()
-        self._register()
+        if not self._collected:
+            self.withdraw()
+            self._register()
         return check
 
     def withdraw(self) -> None:
         """Removes the implementation from the runtime; returns when no call is running it."""
         _core.withdraw(self._runtime, self.id)
 
-    def _register(self) -> None:
+    @property
+    def _backend(self) -> str:
+        return self.id.partition("/")[2].partition(".")[0]
+
+    def _draft(self) -> _core.ImplementationDraft:
         operator = self._runtime.op(self.id.partition("/")[0])
         function: Callable[..., Any] = self._function
         if _has_outputs(operator) and not _takes_out(function):
@@ -100,11 +159,11 @@ class PythonImplementation(Generic[P, R]):
         options = dict(self._options)
         if self._verifier is not None:
             options["flags"] |= _VERIFY_RECORDED
-        registration = _core.implement(
-            self._runtime, self.id, function, self._verifier, reads=[], **options
-        )
-        _core.keep_registration(self._runtime, self.id, registration)
-        apply_switch(self._runtime, self.id.partition("/")[2].partition(".")[0])
+        return _core.draft(self._runtime, self.id, function, self._verifier, reads=[], **options)
+
+    def _register(self) -> None:
+        _core.implement(self._runtime, self._draft())
+        apply_switch(self._runtime, self._backend)
 
     def __repr__(self) -> str:
         return f"<implementation {self.id}>"
@@ -176,3 +235,12 @@ def define(schema: str, *, data_checked: bool = False) -> _core.Operator:
     operator."""
     default_runtime().define(schema, data_checked=data_checked)
     return default_runtime().op(schema.partition("(")[0].strip())
+
+
+def define_all(schemas: Iterable[str], *, data_checked: bool = False) -> list[_core.Operator]:
+    """Defines several operators in one step, and returns them: all of them, or none if one is
+    refused. The error then names the first one. The runtime publishes once instead of once for
+    each, which matters for thousands of them."""
+    texts = list(schemas)
+    default_runtime().define_all(texts, data_checked=data_checked)
+    return [default_runtime().op(text.partition("(")[0].strip()) for text in texts]

@@ -92,10 +92,6 @@ void withdraw(Registration registration) {
   if (!status.ok()) throw Error(status);
 }
 
-void keep_registration(HeldRuntime& held, const std::string& id, Registration& registration) {
-  held.registrations.insert_or_assign(id, std::move(registration));
-}
-
 /// Withdraws a registration kept under `id`; returns false if there is none.
 bool withdraw_kept(HeldRuntime& held, const std::string& id) {
   auto kept = held.registrations.extract(id);
@@ -104,10 +100,16 @@ bool withdraw_kept(HeldRuntime& held, const std::string& id) {
   return true;
 }
 
-Registration implement(HeldRuntime& held, const std::string& id, const nb::object& function,
-                       const nb::object& verifier, const std::string& kind,
-                       const std::string& vendor, int priority, const nb::dict& caps,
-                       const std::vector<std::pair<uint32_t, std::string>>& reads, uint32_t flags) {
+/// An implementation that is not registered yet.
+struct ImplementationDraft {
+  Implementation implementation;
+};
+
+ImplementationDraft draft(HeldRuntime& held, const std::string& id, const nb::object& function,
+                          const nb::object& verifier, const std::string& kind,
+                          const std::string& vendor, int priority, const nb::dict& caps,
+                          const std::vector<std::pair<uint32_t, std::string>>& reads,
+                          uint32_t flags) {
   const std::string op = id.substr(0, id.find('/'));
   const auto kernel = std::make_shared<PythonKernel>(
       held.runtime->op(op).value(), Reference::borrow(function.ptr()),
@@ -122,7 +124,25 @@ Registration implement(HeldRuntime& held, const std::string& id, const nb::objec
     implementation.verify_reads.emplace();
     for (const auto& [fact, name] : reads) implementation.verify_reads->push_back({fact, name});
   }
-  return held.runtime->implement(implementation).value();
+  return {std::move(implementation)};
+}
+
+/// Registers an implementation and keeps the registration with the runtime.
+void implement(HeldRuntime& held, const ImplementationDraft& own) {
+  Registration made = held.runtime->implement(own.implementation).value();
+  held.registrations.insert_or_assign(own.implementation.id, std::move(made));
+}
+
+/// Registers all implementations or none, and keeps one registration of each with the runtime.
+void implement_together(HeldRuntime& held, const nb::list& drafts) {
+  std::vector<Implementation> all;
+  for (const nb::handle each : drafts) {
+    all.push_back(nb::cast<const ImplementationDraft&>(each).implementation);
+  }
+  std::vector<Registration> made = held.runtime->implement(all).value().split();
+  for (size_t i = 0; i < all.size(); ++i) {
+    held.registrations.insert_or_assign(all[i].id, std::move(made[i]));
+  }
 }
 
 /// A C++ implementation that does nothing, to measure the cost of a call without a kernel.
@@ -172,11 +192,13 @@ void bind_implementations(nb::module_& module) {
           "Removes the implementation; returns when no call is running it.")
       .def("keep", &Registration::keep,
            "Keeps the implementation registered as long as the runtime lives.");
-  module.def("implement", &implement, nb::arg("runtime"), nb::arg("id"), nb::arg("function"),
+  nb::class_<ImplementationDraft>(module, "ImplementationDraft",
+                                  "An implementation that is not registered yet.");
+  module.def("draft", &draft, nb::arg("runtime"), nb::arg("id"), nb::arg("function"),
              nb::arg("verifier").none(), nb::arg("kind"), nb::arg("vendor"), nb::arg("priority"),
              nb::arg("caps"), nb::arg("reads"), nb::arg("flags"), nb::keep_alive<0, 1>());
-  module.def("keep_registration", &keep_registration, nb::arg("runtime"), nb::arg("id"),
-             nb::arg("registration"));
+  module.def("implement", &implement, nb::arg("runtime"), nb::arg("draft"));
+  module.def("implement_together", &implement_together, nb::arg("runtime"), nb::arg("drafts"));
   module.def("withdraw", &withdraw_kept, nb::arg("runtime"), nb::arg("id"));
   module.def("implement_nothing", &implement_nothing, nb::arg("runtime"), nb::arg("id"),
              nb::keep_alive<0, 1>());

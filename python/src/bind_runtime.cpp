@@ -213,6 +213,15 @@ void bind_runtime(nb::module_& module) {
             require_ok(own.runtime->define(schema, {data_checked}));
           },
           nb::arg("schema"), nb::kw_only(), nb::arg("data_checked") = false)
+      .def(
+          "define_all",
+          [](HeldRuntime& own, const std::vector<std::string>& schemas, bool data_checked) {
+            std::vector<Definition> operators;
+            for (const std::string& each : schemas) operators.push_back({each, {data_checked}});
+            require_ok(own.runtime->define(operators));
+          },
+          nb::arg("schemas"), nb::kw_only(), nb::arg("data_checked") = false,
+          "Defines several operators in one step: all of them, or none if one is refused.")
       .def("set_policy",
            [](HeldRuntime& own, const Policy& policy) {
              require_ok(own.runtime->policy().set(policy));
