@@ -32,6 +32,29 @@ class Growing {
   std::vector<Registration> held_;
 };
 
+/// Seconds that defining and implementing this many operators in one step takes, and that
+/// withdrawing the implementations takes.
+std::pair<double, double> add_together(int count) {
+  Runtime runtime = Runtime::create({.environment = {{}}, .backends = false}).value();
+  std::vector<Definition> operators;
+  std::vector<Implementation> kernels;
+  for (int i = 0; i < count; ++i) {
+    const std::string name = "op" + std::to_string(i);
+    operators.push_back({name + "(out Tensor y[T, H], Tensor x[T, H])"});
+    kernels.push_back(
+        {.id = name + "/bench.v1", .kind = Kind::default_, .kernel = {.run = nothing}});
+  }
+  const uint64_t generation = runtime.generation();
+  const double start = now_ns();
+  Registration all = runtime.implement(kernels, operators).value();
+  const double middle = now_ns();
+  if (runtime.generation() != generation + 1) {
+    must({Code::failed, "bench.publications", "one step was published more than once"});
+  }
+  must(all.withdraw());
+  return {(middle - start) / 1e9, (now_ns() - middle) / 1e9};
+}
+
 /// Medians of the milliseconds that implementing and withdrawing one of many operators takes.
 std::pair<double, double> publish_one(Growing& growing) {
   std::vector<double> adding, removing;
@@ -57,9 +80,15 @@ std::vector<Figure> many_operators() {
   growing.add_until(kMany);
   const double many = (now_ns() - start) / 1e9, grown = resident_mb() - memory;
   const auto [adding, removing] = publish_one(growing);
-  char note[80];
+  const double few_together = add_together(kFew).first;
+  const auto [together, withdrawn] = add_together(kMany);
+  char note[80], together_note[80];
   std::snprintf(note, sizeof note, "grows as operators^%.2f", exponent(kFew, few, kMany, many));
+  std::snprintf(together_note, sizeof together_note, "grows as operators^%.2f",
+                exponent(kFew, few_together, kMany, together));
   return {{"defining and implementing 100,000 operators one by one", many, 30, "s", false, note},
+          {"the same in one step", together, 10, "s", false, together_note},
+          {"withdrawing these 100,000 implementations in one step", withdrawn, 10, "s"},
           {"memory of 100,000 operators", grown, 300, "MB"},
           {"implementing one of 100,000 operators", adding, 1, "ms"},
           {"withdrawing it", removing, 1, "ms"}};
