@@ -6,6 +6,7 @@
 
 #include "dispatch/plan/bound_plan.hpp"
 #include "dispatch/plan/cached_plan.hpp"
+#include "dispatch/reclaim/idle_workspaces.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -447,6 +448,13 @@ void Engine::trim() {
     }
   });
   drop_prepared_of_this_thread();
+  free_idle_workspaces();
+}
+
+void Engine::watch_workspaces() {
+  if (watching_workspaces_.load(std::memory_order_relaxed)) return;
+  if (watching_workspaces_.exchange(true)) return;
+  dependencies_.maintenance->add([] { return std::make_unique<IdleWorkspaceJob>(); });
 }
 
 Status Engine::wait_for_retired() {

@@ -134,9 +134,13 @@ class Engine {
   /// such a call, "withdraw.barrier" if the system refuses to say whether a call is left.
   Status wait_for_retired();
 
-  /// Drops all cached prepared states to free memory. Those that plans of other threads hold are
-  /// freed with the next call of each thread.
+  /// Frees memory: drops all cached prepared states, and frees the workspaces of threads that run no
+  /// call. Prepared states that plans of other threads hold are freed with the next call of each
+  /// thread.
   void trim();
+  /// Starts the job that frees workspaces of idle threads. Called on slow paths; costs one load if
+  /// the job exists.
+  void watch_workspaces();
 
   void add_plan(const std::shared_ptr<BoundPlanState>& control);
 
@@ -231,7 +235,7 @@ class Engine {
   base::Published<policy::PolicySet> policies_;
   base::ForkGuarded<Published> published_;
   PlanList fork_sensitive_;
-  std::atomic<bool> collecting_{false};
+  std::atomic<bool> collecting_{false}, watching_workspaces_{false};
 };
 
 template <class Use>

@@ -1,7 +1,5 @@
 #include "dispatch/call/attempt.hpp"
 
-#include <new>
-
 #include "base/text.hpp"
 #include "dispatch/call/call_frame.hpp"
 #include "dispatch/call/slow_call.hpp"
@@ -10,14 +8,6 @@
 
 namespace opmux::dispatch {
 namespace {
-
-constexpr uint64_t kWorkspaceAlignment = 64;
-
-std::byte* aligned(std::byte* memory) {
-  const auto address = reinterpret_cast<uintptr_t>(memory);
-  return reinterpret_cast<std::byte*>((address + kWorkspaceAlignment - 1) &
-                                      ~(kWorkspaceAlignment - 1));
-}
 
 /// Gets or builds the prepared state of a call and puts it into the frame. Does nothing if the
 /// implementation has no plan().
@@ -30,6 +20,16 @@ Status prepare(const RankedCandidate& plan, const schema::Signature& signature, 
   prepared = *std::move(found);
   call.prepared = prepared->get();
   return {};
+}
+
+/// Returns memory for the workspace of a call: that of the thread, or, for a call inside another
+/// one, memory that `own` keeps. Null if there is not enough.
+void* workspace_for(uint64_t size, WorkspaceBuffer& own) {
+  ThreadBlock& block = own_thread_block();
+  // Only the mark in hazard slot 0 protects the buffer of the thread.
+  if (block.depth() == 1) return block.workspace.take(size).start;
+  own.renew(size);
+  return own.start;
 }
 
 /// Returns the entry to run: the tap's if calls are sampled. Transformed calls bypass the tap,
@@ -57,25 +57,6 @@ Status load_pack(const RankedCandidate& plan, const schema::Signature& signature
   return {};
 }
 
-void* workspace_for(uint64_t size, bool nested, std::unique_ptr<std::byte[]>& own) {
-  if (size == 0) return nullptr;
-  if (size > uint64_t{1} << 46) return nullptr;
-  ThreadBlock& block = own_thread_block();
-  if (!nested && size <= block.workspace_size) return aligned(block.workspace.back().get());
-  std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[size + kWorkspaceAlignment]);
-  if (memory == nullptr) return nullptr;
-  void* start = aligned(memory.get());
-  if (nested) {
-    own = std::move(memory);
-    return start;
-  }
-  // Plans of this thread may point into earlier workspaces, so keep all of them until the thread
-  // ends.
-  block.workspace.push_back(std::move(memory));
-  block.workspace_size = size;
-  return start;
-}
-
 Attempt attempt(const RankedCandidate& plan, const schema::Signature& signature,
                 StackFrame& frame) {
   Attempt tried;
@@ -90,11 +71,10 @@ Attempt attempt(const RankedCandidate& plan, const schema::Signature& signature,
     tried.text = status.message();
     return tried;
   }
-  std::unique_ptr<std::byte[]> own;
+  WorkspaceBuffer own;
   if (kernel.workspace != nullptr) {
     call.workspace_size = kernel.workspace(kernel.user_data, &call);
-    const bool nested = own_thread_block().depth() > 1;
-    if (call.workspace_size != 0) call.workspace = workspace_for(call.workspace_size, nested, own);
+    if (call.workspace_size != 0) call.workspace = workspace_for(call.workspace_size, own);
     if (call.workspace_size != 0 && call.workspace == nullptr) {
       tried.outcome = Code::resource;
       tried.text = "no memory for " + std::to_string(call.workspace_size) + " bytes of workspace";

@@ -39,10 +39,6 @@ Attempt attempt_transformed(const RankedCandidate& plan, const schema::Signature
 Status load_pack(const RankedCandidate& plan, const schema::Signature& signature, opmux_call& call,
                  PackPtr& pack);
 
-/// Returns memory for a kernel's workspace, owned by the calling thread. A nested call gets
-/// separate memory, which `own` keeps. Null if `size` is 0 or the allocation fails.
-void* workspace_for(uint64_t size, bool nested, std::unique_ptr<std::byte[]>& own);
-
 /// The next step after an outcome other than ok.
 enum class Next : uint8_t { give_up, next_candidate, retry };
 

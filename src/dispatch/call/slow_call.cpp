@@ -199,6 +199,7 @@ class SlowCall {
   }
 
   Attempt try_as_planned(const RankedCandidate& plan) {
+    if (plan.candidate->implementation->kernel.workspace != nullptr) engine_.watch_workspaces();
     if (plan.transforms.any()) return attempt_transformed(plan, signature_, settings_);
     StackFrame frame(state_->schema(), checked_.arguments, settings_);
     return attempt(plan, signature_, frame);

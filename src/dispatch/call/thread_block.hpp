@@ -11,6 +11,7 @@
 #include "base/system/process.hpp"
 #include "crash/hazard_slot.hpp"
 #include "dispatch/call/plan_counts.hpp"
+#include "dispatch/call/thread_workspace.hpp"
 
 namespace opmux::dispatch {
 
@@ -76,7 +77,8 @@ class PlanMemory {
 /// all its counts move to the implementations under the lock of ThreadList. Engine::stats() holds
 /// the lock of ThreadList, and `counting` while it reads a thread, so it sees each call once.
 ///
-/// Owned by its thread; other threads read the hazard slots, `places` and the counts.
+/// Owned by its thread; other threads read the hazard slots, `places` and the counts, and free the
+/// workspace of an idle thread (see ThreadWorkspace).
 struct alignas(64) ThreadBlock {
   // Accessed by the owner on every call.
   uint64_t context = 0;           ///< scope serial << 32 | ambient bits
@@ -95,9 +97,8 @@ struct alignas(64) ThreadBlock {
   uint64_t cold_sequence = 0;    ///< payload of the last cold mark
   uint64_t next_layout = 0;      ///< next layout number in the range reserved for this thread
   PlanMemory plan_memory;
-  std::unique_ptr<MetLayouts> met;                      ///< null only in the empty block
-  std::vector<std::unique_ptr<std::byte[]>> workspace;  ///< grow-only; the last one is current
-  size_t workspace_size = 0;
+  std::unique_ptr<MetLayouts> met;  ///< null only in the empty block
+  ThreadWorkspace workspace;        ///< for kernels of calls whose mark is in hazard slot 0
   std::unique_ptr<Evaluation> spare_decision;  ///< null while it is in use
 
   CachedPlan* all_plans = nullptr;  ///< list of all plans this thread has allocated

@@ -209,7 +209,7 @@ class BoundPlan {
   const PackedConstant* packed_ = nullptr;  ///< the constant that pack_ was made from
   uint64_t packed_version_ = 0;
   std::unique_ptr<std::byte[]> memory_;
-  OwnWorkspace workspace_;
+  WorkspaceBuffer workspace_;
   std::optional<ShapeChecks> checks_;
   ShapeGuards shape_guards_;
   CachedPlan guarded_;

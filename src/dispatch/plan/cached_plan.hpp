@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <opmux/detail/call_site.hpp>
 
 #include "dispatch/call/plan_counts.hpp"
+#include "dispatch/call/thread_workspace.hpp"
 #include "dispatch/decide/class_layout.hpp"
 #include "dispatch/decide/decision.hpp"
 #include "dispatch/decide/declines.hpp"
@@ -27,20 +29,16 @@ struct ThreadBlock;
 /// the general path (ranks above 4, or guards on scalars, alignment or aliasing).
 enum class Comparison : uint8_t { pairs, quads, otherwise };
 
-/// Workspace that a bound plan owns.
-struct OwnWorkspace {
-  std::unique_ptr<std::byte[]> memory;
-  void* start = nullptr;  ///< first aligned byte of `memory`
-  uint64_t size = 0;      ///< bytes from `start`
-};
-
 /// The part of a plan whose implementation has workspace(); see give_workspace().
 struct PlanWorkspace {
   registry::RunEntry kernel;  ///< the entry behind CachedPlan::run
   /// Per argument: alignment or scalar that workspace() was shown.
   std::unique_ptr<uint64_t[]> words;
-  uint64_t pack_serial = 0;     ///< PlanExtras::pack_serial that workspace() was shown
-  OwnWorkspace* own = nullptr;  ///< null: the workspace belongs to the thread
+  uint64_t pack_serial = 0;        ///< PlanExtras::pack_serial that workspace() was shown
+  WorkspaceBuffer* own = nullptr;  ///< null: the workspace belongs to the thread
+  /// ThreadWorkspace::version() of the thread; a constant for a plan with `own`.
+  const std::atomic<uint64_t>* current_version = nullptr;
+  uint64_t version = 0;  ///< the version for which the workspace in the frame is valid
 };
 
 /// The part of a plan whose calls are timed; see time_calls().

@@ -4,12 +4,13 @@
 #include <string>
 
 #include "base/status.hpp"
-#include "dispatch/call/attempt.hpp"
+#include "dispatch/call/thread_block.hpp"
 
 namespace opmux::dispatch {
 namespace {
 
-constexpr uint64_t kNoSerial = ~uint64_t{0};  ///< no pack has this serial
+constexpr uint64_t kNoSerial = ~uint64_t{0};           ///< no pack has this serial
+constinit const std::atomic<uint64_t> kNeverMoves{0};  ///< the version of a bound plan's workspace
 
 /// The word of an argument that workspace() may read and that the plan does not compare: the
 /// alignment of a tensor, or the bits of a scalar. The plan compares device, dtype, shape and
@@ -22,11 +23,15 @@ uint64_t word_of(const opmux_arg& arg) {
   return uint64_t{1} << std::countr_zero(address | 4096);
 }
 
-/// True if the frame holds the words that workspace() was shown last.
+/// True if the frame holds the words that workspace() was shown last, and the memory in the frame
+/// is still valid. The load of the version follows the store of the plan's mark (see
+/// ThreadWorkspace).
 bool same_words(const CachedPlan& plan) {
+  const PlanWorkspace& workspace = plan.extras->workspace;
   const opmux_arg* const args = plan.args;
-  const uint64_t* const words = plan.extras->workspace.words.get();
-  uint64_t differs = plan.extras->workspace.pack_serial ^ plan.extras->pack_serial;
+  const uint64_t* const words = workspace.words.get();
+  uint64_t differs = workspace.pack_serial ^ plan.extras->pack_serial;
+  differs |= workspace.version ^ workspace.current_version->load(std::memory_order_acquire);
   for (uint32_t i = 0; i < plan.arg_count; ++i) differs |= words[i] ^ word_of(args[i]);
   return differs == 0;
 }
@@ -37,22 +42,21 @@ bool same_words(const CachedPlan& plan) {
   workspace.pack_serial = plan.extras->pack_serial;
   for (uint32_t i = 0; i < plan.arg_count; ++i) workspace.words[i] = word_of(plan.args[i]);
   const registry::Kernel& kernel = plan.plan->candidate->implementation->kernel;
-  OwnWorkspace* const own = workspace.own;
   plan.call.workspace = nullptr;
   plan.call.workspace_size = 0;
   const uint64_t size = kernel.workspace(kernel.user_data, &plan.call);
   plan.call.workspace_size = size;
-  if (own == nullptr) {
-    std::unique_ptr<std::byte[]> unused;
-    plan.call.workspace = workspace_for(size, false, unused);
-  } else if (size != 0 && size <= own->size) {
+  workspace.version = workspace.current_version->load(std::memory_order_relaxed);
+  if (size == 0) return true;
+  if (WorkspaceBuffer* const own = workspace.own; own != nullptr) {
+    if (size > own->size) own->renew(size);
     plan.call.workspace = own->start;
-  } else if (size != 0) {
-    void* const start = workspace_for(size, true, own->memory);
-    plan.call.workspace = start;
-    if (start != nullptr) own->start = start, own->size = size;
+  } else {
+    const ThreadWorkspace::Part part = own_thread_block().workspace.take(size);
+    plan.call.workspace = part.start;
+    workspace.version = part.version;
   }
-  return size == 0 || plan.call.workspace != nullptr;
+  return plan.call.workspace != nullptr;
 }
 
 [[gnu::cold, gnu::noinline]] int32_t no_memory(CachedPlan& plan) {
@@ -75,11 +79,13 @@ int32_t run_with_workspace(void* self, const opmux_call* call) {
 
 }  // namespace
 
-bool give_workspace(CachedPlan& plan, OwnWorkspace* own) {
+bool give_workspace(CachedPlan& plan, WorkspaceBuffer* own) {
   plan.hold_exactly();
   PlanWorkspace& workspace = plan.with_extras().workspace;
   workspace.words = std::make_unique<uint64_t[]>(plan.arg_count);
   workspace.own = own;
+  workspace.current_version =
+      own != nullptr ? &kNeverMoves : &own_thread_block().workspace.version();
   workspace.kernel = {plan.run, plan.user_data};
   plan.run = run_with_workspace;
   plan.user_data = &plan;

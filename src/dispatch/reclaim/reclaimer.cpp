@@ -60,6 +60,12 @@ bool still_blocks(const ThreadBlock& block, const Blocker& blocker, Relevant&& r
 
 }  // namespace
 
+bool has_mark(const ThreadBlock& block) {
+  bool found = false;
+  for_each_mark(block, [&](uint32_t, uint32_t, uint64_t) { found = true; });
+  return found;
+}
+
 std::vector<Blocker> marks_in_flight(const std::function<bool(uint64_t plan_id)>& relevant) {
   std::vector<Blocker> found;
   for_each_thread([&](ThreadBlock& block) {

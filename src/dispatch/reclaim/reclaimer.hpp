@@ -97,6 +97,9 @@ class Reclaimer {
   uint64_t last_number_ = 0;
 };
 
+/// True if a thread runs a call. Call synchronize_all_threads() first, as for marks_in_flight().
+bool has_mark(const ThreadBlock& block);
+
 /// Scans the hazard slots of all threads for calls of plans whose id `relevant` accepts, and for
 /// calls on the slow path that have not chosen a plan. Call synchronize_all_threads() first;
 /// otherwise a mark may still be in the store buffer of its thread.
