@@ -59,4 +59,13 @@ const Shaper& find_shaper(std::string_view op) {
   return found == standard.end() ? generic : *found;
 }
 
+Case draw_case(const Shaper& shaper, const std::string& op, const std::vector<ArgumentInfo>& infos,
+               uint64_t seed, uint64_t number) {
+  Draft draft(op, infos, seed, number);
+  if (shaper.shape != nullptr) shaper.shape(draft);
+  draft.make_tensors();
+  if (shaper.fill != nullptr) shaper.fill(draft);
+  return draft.finish();
+}
+
 }  // namespace opmux::conformance

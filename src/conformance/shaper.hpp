@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct Shaper {
 /// Returns the shaper of a standard operator. For operators without a cases.cpp, such as those of
 /// plugins, returns a generic shaper, which draws from the schema alone.
 const Shaper& find_shaper(std::string_view op);
+
+/// Draws the case with this seed and number. `infos` must outlive the case.
+Case draw_case(const Shaper& shaper, const std::string& op, const std::vector<ArgumentInfo>& infos,
+               uint64_t seed, uint64_t number);
 
 namespace operators {
 

@@ -23,15 +23,6 @@ struct DrawnCase {
   std::string chosen;  ///< implementation that a call without a policy chooses; empty if not asked
 };
 
-Case draw_case(const Shaper& shaper, const std::string& op, const std::vector<ArgumentInfo>& infos,
-               uint64_t seed, uint64_t number) {
-  Draft draft(op, infos, seed, number);
-  if (shaper.shape != nullptr) shaper.shape(draft);
-  draft.make_tensors();
-  if (shaper.fill != nullptr) shaper.fill(draft);
-  return draft.finish();
-}
-
 bool chosen(const std::vector<std::string>& list, const std::string& name) {
   return list.empty() || std::ranges::find(list, name) != list.end();
 }
