@@ -70,6 +70,7 @@ std::string trouble_of(const ImplementationPageState& own) {
   add(own.declined, "declined");
   add(own.failed, "failed");
   add(own.resource, "out of memory");
+  add(own.decided_each_time, "decided each time");
   return text;
 }
 

@@ -76,6 +76,10 @@ struct CallStats {
   uint64_t declined = 0, failed = 0, resource = 0, invalid_argument = 0, device_lost = 0;
   uint64_t stood_in = 0;      ///< Calls taken over as a fallback for another implementation.
   uint64_t packed_bytes = 0;  ///< Bytes of its packed copies that exist now.
+  /// Calls that chose it first by a decision that could not be cached, so that the next such call
+  /// decides again. They cost as much as first calls; the event "dispatch.decided_each_time" has
+  /// the cause.
+  uint64_t decided_each_time = 0;
 };
 
 /// One effective setting and its origin: {"strict", "true", "OPMUX_STRICT (environment)"}.

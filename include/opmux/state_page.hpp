@@ -49,6 +49,8 @@ struct ImplementationPageState {
   uint64_t declined = 0, failed = 0, resource = 0;  ///< Calls that ended with that outcome.
   std::string code;    ///< Reason that refuses every call: "policy.denied"; empty if it can run.
   std::string reason;  ///< The same as a sentence.
+  /// Calls that chose it first by a decision that could not be cached; see CallStats.
+  uint64_t decided_each_time = 0;
 };
 
 /// One operator with its implementations.

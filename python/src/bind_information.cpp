@@ -111,6 +111,7 @@ void bind_stats(nb::module_& module) {
       .def_ro("invalid_argument", &CallStats::invalid_argument)
       .def_ro("device_lost", &CallStats::device_lost)
       .def_ro("stood_in", &CallStats::stood_in)
+      .def_ro("decided_each_time", &CallStats::decided_each_time)
       .def_ro("packed_bytes", &CallStats::packed_bytes)
       .def("__repr__", [](const CallStats& own) {
         return "<CallStats " + own.implementation + " calls=" + std::to_string(own.calls) + ">";

@@ -28,6 +28,7 @@ void bind_page_parts(nb::module_& module) {
       .def_ro("priority", &ImplementationPageState::priority)
       .def_ro("calls", &ImplementationPageState::calls)
       .def_ro("stood_in", &ImplementationPageState::stood_in)
+      .def_ro("decided_each_time", &ImplementationPageState::decided_each_time)
       .def_ro("declined", &ImplementationPageState::declined)
       .def_ro("failed", &ImplementationPageState::failed)
       .def_ro("resource", &ImplementationPageState::resource)

@@ -112,6 +112,24 @@ class TestStats:
         assert found["pick/own.body"].calls == 1 and found["pick/own.body"].stood_in == 1
         assert "calls=1" in repr(found["pick/own.body"])
 
+    def test_counts_decisions_that_are_not_cached(self, runtime):
+        runtime.define("size(out Tensor y[N], Tensor x[N])")
+
+        @opmux.implementation("size", "mine.v1", runtime=runtime)
+        def mine(x, *, out):
+            out[:] = x
+
+        @mine.verifier
+        def check(x):
+            return x.shape[0] > 0
+
+        op, table = runtime.op("size"), 4096  # the number of classes that are cached
+        data = np.zeros(table + 3, dtype="f4")
+        for n in range(1, table + 4):
+            op(data[:n])
+        (found,) = (s for s in runtime.stats() if s.implementation == "size/mine.v1")
+        assert found.calls == table + 3 and found.decided_each_time == 3
+
     def test_of_the_module(self):
         with opmux.expect("rms_norm/simd.*"):
             opmux.ops.rms_norm(X, W)

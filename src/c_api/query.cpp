@@ -166,7 +166,8 @@ int32_t opmux_stats_visit(opmux_runtime* runtime,
                               s.invalid_argument,
                               s.device_lost,
                               s.stood_in,
-                              s.packed_bytes};
+                              s.packed_bytes,
+                              s.decided_each_time};
       visit(context, &plain);
     }
     return {};

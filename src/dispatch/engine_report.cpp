@@ -108,6 +108,7 @@ std::vector<ImplementationStats> Engine::stats() {
       next->device_lost = load(c.device_lost);
       next->stood_in = load(c.stood_in);
       next->packed_bytes = load(c.packed_bytes);
+      next->decided_each_time = load(c.decided_each_time);
       ++next;
     }
   });

@@ -146,7 +146,7 @@ std::vector<CallStats> Runtime::stats() const {
   std::vector<CallStats> all;
   for (const dispatch::ImplementationStats& s : core_->engine().stats()) {
     all.push_back({s.id, s.calls, s.declined, s.failed, s.resource, s.invalid_argument,
-                   s.device_lost, s.stood_in, s.packed_bytes});
+                   s.device_lost, s.stood_in, s.packed_bytes, s.decided_each_time});
   }
   return all;
 }

@@ -220,6 +220,7 @@ OperatorPageState operator_state(const std::shared_ptr<const registry::OperatorR
       own.declined = stats.declined;
       own.failed = stats.failed;
       own.resource = stats.resource;
+      own.decided_each_time = stats.decided_each_time;
     }
     Refusal refusal = refusal_of(from, view.drops[i], shut.contains(from.id));
     own.code = refusal.reason == Reason::none ? "" : code_of(refusal.reason);

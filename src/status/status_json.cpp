@@ -22,7 +22,8 @@ void write_page(JsonWriter& json, const ImplementationPageState& own) {
   json.key("priority").number(own.priority).key("calls").number(own.calls);
   json.key("stood_in").number(own.stood_in).key("declined").number(own.declined);
   json.key("failed").number(own.failed).key("resource").number(own.resource);
-  json.key("code").text(own.code).key("reason").text(own.reason).close('}');
+  json.key("code").text(own.code).key("reason").text(own.reason);
+  json.key("decided_each_time").number(own.decided_each_time).close('}');
 }
 
 void write_page(JsonWriter& json, const OperatorPageState& op);

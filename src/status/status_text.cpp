@@ -88,7 +88,8 @@ void add_operator(Body& body, const OperatorPageState& op) {
   body.add("operator", op.name);
   for (const ImplementationPageState& each : op.implementations) {
     body.add("implementation", each.id, each.kind, each.priority, each.calls, each.stood_in,
-             each.declined, each.failed, each.resource, each.code, each.reason);
+             each.declined, each.failed, each.resource, each.code, each.reason,
+             each.decided_each_time);
   }
 }
 
@@ -163,6 +164,7 @@ ImplementationPageState read_implementation(StatusFields& fields) {
   own.resource = fields.count();
   own.code = fields.text();
   own.reason = fields.text();
+  own.decided_each_time = fields.count();  // 0 in files of earlier writers
   return own;
 }
 

@@ -65,6 +65,9 @@ TEST_F(ClassTableLifetime, many_times_its_capacity_keeps_memory_bounded) {
   EXPECT_EQ(uses(), uses_before) << "a discarded state is alive";
   EXPECT_EQ(decisions, kTables * kOfTable + kTables - 1);
   EXPECT_EQ(slot().decided_each_time, static_cast<uint64_t>(kTables * (kTable - 1)));
+  EXPECT_EQ(stage.stats("copy/picky.one").decided_each_time +
+                stage.stats("copy/plain.one").decided_each_time,
+            slot().decided_each_time);
   EXPECT_EQ(told("dispatch.classes_discarded"), 1u);
   EXPECT_EQ(told("dispatch.decided_each_time"), 1u);
 }

@@ -63,6 +63,9 @@ typedef struct opmux_stats {
   uint64_t declined, failed, resource, invalid_argument, device_lost;
   uint64_t stood_in;     /* calls taken over as a fallback for another implementation */
   uint64_t packed_bytes; /* bytes of its packed copies that exist now */
+  /* Calls that chose it first by a decision that could not be cached, so that the next such call
+     decides again; the event "dispatch.decided_each_time" has the cause. */
+  uint64_t decided_each_time;
 } opmux_stats;
 
 /* Calls `visit` on this thread with the counters of every implementation, sorted by id. */

@@ -43,6 +43,10 @@ bool outgrown(const OperatorSlot& slot, const DecisionCache& space, Keeping keep
 
 void note_uncached(OperatorSlot& slot, const DecisionCache::Answer& answer, int states) {
   slot.decided_each_time.fetch_add(1, std::memory_order_relaxed);
+  if (!answer.choice->plans.empty()) {
+    ImplementationCounters& chosen = *answer.choice->plans.front().candidate->counters;
+    chosen.decided_each_time.fetch_add(1, std::memory_order_relaxed);
+  }
   // If the state could not be replaced because another thread was publishing, a later call does it.
   if (answer.keeping == Keeping::reads_more && states < kMostStates) return;
   const Cause cause = cause_of(answer.keeping);

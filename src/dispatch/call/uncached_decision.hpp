@@ -11,7 +11,8 @@ inline constexpr int kMostStates = 4;
 /// the table of `space` is discarded, if that is the reason.
 bool outgrown(const OperatorSlot& slot, const DecisionCache& space, Keeping keeping);
 
-/// Counts a call whose decision is not cached, and logs the cause. `states` is the number of states
+/// Counts a call whose decision is not cached, for the operator and for the implementation that was
+/// chosen first, and logs the cause. `states` is the number of states
 /// that the call asked.
 void note_uncached(OperatorSlot& slot, const DecisionCache::Answer& answer, int states);
 

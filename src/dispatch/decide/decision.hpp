@@ -26,6 +26,7 @@ struct ImplementationCounters {
   std::atomic<uint64_t> calls{0}, declined{0}, failed{0}, resource{0}, invalid_argument{0},
       device_lost{0}, stood_in{0},  ///< successful runs as a fallback
       refused{0},                   ///< decisions that refused it, and calls its breaker rejected
+      decided_each_time{0},         ///< calls that chose it first by a decision that is not cached
       packed_bytes{0};              ///< current size of its packed constants
   /// Sum over living threads and bound plans, calculated by each Engine::stats(). Guarded by the
   /// lock of ThreadList.

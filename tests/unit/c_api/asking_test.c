@@ -87,6 +87,45 @@ void counts_calls_per_implementation(void) {
   opmux_runtime_destroy(runtime);
 }
 
+static void add_decided_each_time(void* context, const opmux_stats* stats) {
+  if (equals(stats->implementation, "twice/acme.v1")) {
+    CHECK(stats->calls == 3);
+    *(uint64_t*)context += stats->decided_each_time;
+  }
+}
+
+static int64_t pick_none(void* context, const opmux_selection* asked) {
+  (void)context;
+  (void)asked;
+  return -1;
+}
+
+void counts_calls_that_are_decided_each_time(void) {
+  opmux_runtime* runtime = make_runtime();
+  CHECK(opmux_define(runtime, opmux_str_of(TWICE), 0, NULL) == OPMUX_OK);
+  twice t;
+  make_twice(&t, "acme", "v1", 100);
+  opmux_registration* held;
+  CHECK(opmux_implement(runtime, &t.backend, &held, NULL) == OPMUX_OK);
+  const opmux_str reads[] = {opmux_str_of("dtype(x)")};
+  opmux_selector selector = {sizeof(selector), 0,         opmux_str_of("none"),
+                             {reads, 1},       pick_none, NULL};
+  CHECK(opmux_selector_set(runtime, &selector, NULL) == OPMUX_OK);
+  matrix x, y;
+  make_matrix(&x, 3, 1);
+  make_matrix(&y, 3, 1);
+  x.tensor.ndim = y.tensor.ndim = 1;
+  x.tensor.dtype.lanes = y.tensor.dtype.lanes =
+      2; /* decisions about several lanes are not cached */
+  opmux_arg args[] = {opmux_arg_tensor(&y.tensor), opmux_arg_tensor(&x.tensor)};
+  for (int i = 0; i < 3; ++i) CHECK_TEXT(runner(get(runtime, "twice"), args, 2), "twice/acme.v1");
+  uint64_t decided = 0;
+  CHECK(opmux_stats_visit(runtime, add_decided_each_time, &decided, NULL) == OPMUX_OK);
+  CHECK(decided == 3);
+  CHECK(opmux_withdraw(held, NULL) == OPMUX_OK);
+  opmux_runtime_destroy(runtime);
+}
+
 void tags_are_equal_for_equal_words(void) {
   opmux_runtime* runtime = make_runtime();
   uint32_t first = 0, second = 0, other = 0;

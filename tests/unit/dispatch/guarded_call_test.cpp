@@ -259,6 +259,7 @@ TEST(GuardedCall, more_classes_than_the_table_holds_are_decided_each_time) {
   for (int i = 0; i < 2; ++i) {
     for (int n = 5000; n < 5008; ++n) ASSERT_EQ(stage.decided(t.y, t.x, none, n), 1);
   }
+  EXPECT_EQ(stage.stats("norm/watched.one").decided_each_time, 16u);
 }
 
 }  // namespace

@@ -274,6 +274,7 @@ TEST_F(RecordedVerifier, that_reads_other_facts_each_time_is_named_and_counted) 
   EXPECT_EQ(ran(t.y, t.x), asks);
   EXPECT_EQ(asked, 4) << "a call asks at most four states";
   EXPECT_EQ(slot().decided_each_time, 1u);
+  EXPECT_EQ(stage.stats(asks).decided_each_time, 1u);
   const Event* const told = event("dispatch.decided_each_time");
   ASSERT_NE(told, nullptr);
   EXPECT_EQ(told->level, Level::warning);
@@ -309,6 +310,7 @@ TEST(CallsWithoutKey, are_counted_and_the_event_names_the_cause) {
   Stage stage(RecordedVerifier::with_sink(events));
   const Operator pair = stage.define("pair(out Tensor y[H], Tensor x[H])");
   stage.add({.id = "pair/one.x", .kind = Kind::default_, .caps = Caps{}.contiguous()});
+  stage.add({.id = "pair/two.x", .kind = Kind::default_, .priority = 1});
   ASSERT_TRUE(stage.runtime
                   .set_selector({.reads = {"dtype(x)"},
                                  .pick = [](const Selection&) { return std::nullopt; }})
@@ -319,6 +321,11 @@ TEST(CallsWithoutKey, are_counted_and_the_event_names_the_cause) {
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(ran_by([&] { EXPECT_TRUE(pair(y, x).ok()); }), "pair/one.x");
   EXPECT_EQ(stage.runtime.core().engine().find("pair")->decided_each_time, 3u);
+  EXPECT_EQ(stage.stats("pair/one.x").decided_each_time, 3u);
+  stage.kernel("pair/one.x").body = [](CallFrame&) { return Outcome::failed; };
+  EXPECT_EQ(ran_by([&] { EXPECT_TRUE(pair(y, x).ok()); }), "pair/one.x pair/two.x");
+  EXPECT_EQ(stage.stats("pair/one.x").decided_each_time, 4u);
+  EXPECT_EQ(stage.stats("pair/two.x").decided_each_time, 0u) << "it was not chosen first";
   const auto told =
       std::ranges::find(events, std::string("dispatch.decided_each_time"), &Event::code);
   ASSERT_NE(told, events.end());

@@ -194,6 +194,24 @@ TEST(StatusPage, counts_calls_that_were_taken_over) {
   EXPECT_EQ(implementation(state, "copy/b.x").stood_in, 1u);
 }
 
+TEST(StatusPage, counts_calls_that_are_decided_each_time) {
+  PageStage own;
+  const Operator copy = own.copies();
+  ASSERT_TRUE(own.stage.runtime
+                  .set_selector({.reads = {"dtype(x)"},
+                                 .pick = [](const Selection&) { return std::nullopt; }})
+                  .ok());
+  constexpr DType kPairs{f32.code, f32.bits, 2};  // class keys cannot hold several lanes
+  Rows rows;
+  const TensorView y(rows.out, kPairs, {2, 16}), x(rows.in, kPairs, {2, 16});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(ran_by([&] { EXPECT_TRUE(copy(y, x).ok()); }), "copy/a.x");
+  }
+  const RuntimeState state = own.state();
+  EXPECT_EQ(implementation(state, "copy/a.x").decided_each_time, 3u);
+  EXPECT_EQ(implementation(state, "copy/b.x").decided_each_time, 0u);
+}
+
 TEST(StatusPage, is_rewritten_only_after_a_change) {
   PageStage own;
   const Operator copy = own.copies();

@@ -30,8 +30,8 @@ StatusPage sample_page() {
   own.backends = {{"simd", "healthy", ""}, {"opencl", "unavailable", "no device"}};
   own.breakers = {{"copy/a.x", "all calls", "open", "by hand", 1}};
   own.operators = {{"copy",
-                    {{"copy/a.x", "default", 150, 9, 1, 2, 3, 4, "", ""},
-                     {"copy/b.x", "vendor", -1, 0, 0, 0, 0, 0, "policy.denied", "by x"}}},
+                    {{"copy/a.x", "default", 150, 9, 1, 2, 3, 4, "", "", 6},
+                     {"copy/b.x", "vendor", -1, 0, 0, 0, 0, 0, "policy.denied", "by x", 0}}},
                    {"none", {}}};
   own.choices = {{"copy", "H % 16 == 0", {"copy/a.x", "copy/b.x"}, "copy/c.x", "not met", 11},
                  {"copy", "always", {}, "", "", 12}};
@@ -57,6 +57,7 @@ TEST(StatePageText, reads_back_as_itself) {
   EXPECT_EQ(own.calls("copy/a.x"), 9u);
   EXPECT_EQ(own.calls("copy/z.x"), 0u);
   EXPECT_EQ(own.operators.at(0).calls(), 9u);
+  EXPECT_EQ(own.operators.at(0).implementations.at(0).decided_each_time, 6u);
   EXPECT_EQ(own.operators.at(0).implementations.at(1).priority, -1);
   EXPECT_THAT(own.choices.at(0).accepted, testing::ElementsAre("copy/a.x", "copy/b.x"));
   EXPECT_EQ(own.left_out, 5u);
@@ -97,6 +98,17 @@ TEST(StatePageText, ignores_records_and_fields_of_later_writers) {
   EXPECT_EQ(read->process.runtimes.at(0).mode, "");
 }
 
+TEST(StatePageText, reads_implementations_of_earlier_writers) {
+  const std::string body =
+      "operator\tcopy\nimplementation\tcopy/a.x\tdefault\t150\t9\t1\t2\t3\t4\tcode\twhy\n";
+  const auto read = parse_status_file(status_file_text(body, 1, 1));
+  ASSERT_TRUE(read) << read.error().message();
+  const ImplementationPageState& own =
+      read->process.runtimes.at(0).operators.at(0).implementations.at(0);
+  EXPECT_EQ(own.reason, "why");
+  EXPECT_EQ(own.decided_each_time, 0u);
+}
+
 TEST(StatePageText, ignores_spaces_between_ids) {
   const auto read =
       parse_status_file(status_file_text("choice\tcopy\talways\t1\t\t\t  copy/a.x  \n", 1, 1));
@@ -128,6 +140,7 @@ TEST(StatePageText, counts_records_that_do_not_fit) {
 TEST(StatePageText, is_written_as_json) {
   const std::string json = to_json(sample_page().process);
   EXPECT_THAT(json, testing::HasSubstr("\"pid\":4711"));
+  EXPECT_THAT(json, testing::HasSubstr("\"decided_each_time\":6"));
   EXPECT_THAT(json, testing::HasSubstr("\"accepted\":[\"copy/a.x\",\"copy/b.x\"]"));
   EXPECT_EQ(to_json(std::vector<ProcessState>{}), "{\"processes\":[]}");
 }
