@@ -173,7 +173,7 @@ FAILURE = [
     Step(SLOW, "SlowCall::run", "checks the arguments and looks up the decision"),
     Step(SLOW, "SlowCall::run_choice", "records the failure and tries the next candidate"),
     Step(SLOW, "SlowCall::note_outcome", "counts the outcome and passes it on"),
-    Step(SLOW, "SlowCall::tell_health", "reports the outcome to health"),
+    Step(SLOW, "SlowCall::report_health", "reports the outcome to health"),
     Step(HEALTH, "Health::on_outcome", "separates failures of an implementation from lost devices",
          via="on_outcome", wired=("src/health/health_view.hpp", "HealthView")),
     Step(BREAKERS, "BreakerRegistry::note", "finds or creates the breaker of the implementation"),

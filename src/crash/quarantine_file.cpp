@@ -39,12 +39,12 @@ bool parse_end(std::string_view rest, UncleanEnd& end) {
   return !end.suspects.empty();
 }
 
-void quarantine(QuarantineList& book, const UncleanEnd::Suspect& whom, std::string how,
+void quarantine(QuarantineList& list, const UncleanEnd::Suspect& whom, std::string how,
                 int64_t now) {
-  std::erase_if(book.entries, [&](const Quarantined& entry) {
+  std::erase_if(list.entries, [&](const Quarantined& entry) {
     return entry.id == whom.id && entry.build == whom.build;
   });
-  book.entries.push_back({whom.id, whom.build, std::move(how), now, now + kQuarantineSeconds});
+  list.entries.push_back({whom.id, whom.build, std::move(how), now, now + kQuarantineSeconds});
 }
 
 /// The single suspect that two ends share; null if they share none or several.
@@ -58,13 +58,13 @@ const UncleanEnd::Suspect* alone_in_common(const UncleanEnd& a, const UncleanEnd
   return common;
 }
 
-Judgement judge_fault(const JournalEnd& end, int64_t now, QuarantineList& book) {
+Judgement judge_fault(const JournalEnd& end, int64_t now, QuarantineList& list) {
   Judgement found{Judgement::Kind::elsewhere, "", name_of_end(end.signal), 0};
   if (!end.culprit) return found;
   found.id = end.culprit->id;
   found.kind = Judgement::Kind::reference;
   if (end.culprit->reference) return found;
-  quarantine(book, {end.culprit->id, end.culprit->build}, found.how, now);
+  quarantine(list, {end.culprit->id, end.culprit->build}, found.how, now);
   found.kind = Judgement::Kind::blamed;
   return found;
 }
@@ -129,9 +129,9 @@ bool QuarantineList::parse(std::string_view text) {
   return true;
 }
 
-Judgement judge(const JournalEnd& end, int64_t now, QuarantineList& book) {
+Judgement judge(const JournalEnd& end, int64_t now, QuarantineList& list) {
   if (end.idle) return {};
-  if (end.signal != 0 && (end.thread_known || end.culprit)) return judge_fault(end, now, book);
+  if (end.signal != 0 && (end.thread_known || end.culprit)) return judge_fault(end, now, list);
   UncleanEnd killed{now, end.process, {}};
   for (const JournalName& name : end.in_flight) {
     if (!name.reference) killed.suspects.push_back({name.id, name.build});
@@ -139,15 +139,15 @@ Judgement judge(const JournalEnd& end, int64_t now, QuarantineList& book) {
   if (killed.suspects.empty()) return {};
   Judgement found{Judgement::Kind::suspects, killed.suspects.front().id, "suspect",
                   killed.suspects.size()};
-  for (const UncleanEnd& before : book.ends) {
+  for (const UncleanEnd& before : list.ends) {
     const UncleanEnd::Suspect* const alone = alone_in_common(killed, before);
     if (alone == nullptr) continue;
     found.kind = Judgement::Kind::alone;
     found.id = alone->id;
-    quarantine(book, *alone, found.how, now);
+    quarantine(list, *alone, found.how, now);
     break;
   }
-  book.ends.push_back(std::move(killed));
+  list.ends.push_back(std::move(killed));
   return found;
 }
 
@@ -173,28 +173,28 @@ Result<QuarantineList> QuarantineStore::read() const {
   }
   const auto text = base::read_whole(path(), kMostBytes);
   if (!text) return cannot("cannot use", path(), text.error().message());
-  QuarantineList book;
-  if (book.parse(*text)) return book;
+  QuarantineList list;
+  if (list.parse(*text)) return list;
   return Status(Code::unsupported, "quarantine.version",
                 base::concat(path(), " does not begin with '", QuarantineList::kTitle,
                              "': it is damaged or has another version"));
 }
 
-Status QuarantineStore::change(QuarantineList& book,
+Status QuarantineStore::change(QuarantineList& list,
                                const std::function<bool(QuarantineList&)>& edit) const {
-  book = {};
+  list = {};
   const Status folder = folder_.empty()
                             ? cannot("cannot keep", "quarantines", "no state folder is set")
                             : base::make_private_folder(folder_);
   const base::FileLock lock(folder.ok() ? path() + ".lock" : "", kStoreLockWait);
   const int why = errno;
   auto known = read();
-  if (known) book = std::move(*known);
-  if (!edit(book)) return known ? Status() : known.error();
+  if (known) list = std::move(*known);
+  if (!edit(list)) return known ? Status() : known.error();
   if (!folder.ok()) return folder;
   if (!lock) return cannot("cannot lock", path(), std::strerror(why));
   if (!known) return known.error();
-  if (!base::replace_file(path(), book.text(), 0600)) {
+  if (!base::replace_file(path(), list.text(), 0600)) {
     return cannot("cannot write", path(), std::strerror(errno));
   }
   return {};

@@ -72,21 +72,21 @@ struct Judgement {
   size_t suspects = 0;
 };
 
-/// Draws the conclusion from the end of a process and records it in the book.
-Judgement judge(const JournalEnd& end, int64_t now, QuarantineList& book);
+/// Draws the conclusion from the end of a process and records it in the list.
+Judgement judge(const JournalEnd& end, int64_t now, QuarantineList& list);
 
-/// The quarantine book as a file that processes share. Changes are atomic.
+/// The quarantine list as a file that processes share. Changes are atomic.
 class QuarantineStore {
  public:
   explicit QuarantineStore(std::string folder) : folder_(std::move(folder)) {}
 
   std::string path() const { return folder_ + "/quarantine"; }
-  /// Returns an empty book if the file does not exist. Fails with "quarantine.file" or
+  /// Returns an empty list if the file does not exist. Fails with "quarantine.file" or
   /// "quarantine.version".
   Result<QuarantineList> read() const;
-  /// Reads the book, calls `edit`, and writes the book if `edit` returns true. `book` receives the
+  /// Reads the list, calls `edit`, and writes the list if `edit` returns true. `list` receives the
   /// edited contents even if the file could not be written.
-  Status change(QuarantineList& book, const std::function<bool(QuarantineList&)>& edit) const;
+  Status change(QuarantineList& list, const std::function<bool(QuarantineList&)>& edit) const;
 
  private:
   std::string folder_;

@@ -25,13 +25,13 @@ void for_each_implementation(const registry::RegistrySnapshot& snapshot, Visit&&
   }
 }
 
-/// Removes an implementation, or all if `id` is empty, from a book; returns the number of entries
+/// Removes an implementation, or all if `id` is empty, from a list; returns the number of entries
 /// removed.
-size_t take_out(QuarantineList& book, std::string_view id) {
+size_t take_out(QuarantineList& list, std::string_view id) {
   const auto concerned = [&](const auto& one) { return id.empty() || one.id == id; };
-  size_t count = std::erase_if(book.entries, concerned);
-  for (UncleanEnd& end : book.ends) count += std::erase_if(end.suspects, concerned);
-  std::erase_if(book.ends, [](const UncleanEnd& end) { return end.suspects.empty(); });
+  size_t count = std::erase_if(list.entries, concerned);
+  for (UncleanEnd& end : list.ends) count += std::erase_if(end.suspects, concerned);
+  std::erase_if(list.ends, [](const UncleanEnd& end) { return end.suspects.empty(); });
   return count;
 }
 
@@ -46,7 +46,7 @@ void QuarantineManager::start(const std::string& state_dir, CrashJournal wish) {
   if (wish == CrashJournal::off) return read_store();
   const std::string folder = base::run_folder(state_dir);
   if (Status status = base::make_private_folder(folder); !status.ok()) {
-    tell_problem(status);
+    log_problem(status);
     return read_store();
   }
   const Settlement found = settle(folder, store_, now());
@@ -55,11 +55,11 @@ void QuarantineManager::start(const std::string& state_dir, CrashJournal wish) {
   at_start_.other_version = found.other_version;
   tell(found.news);
   if (!found.problem.ok()) {
-    tell_problem(found.problem);
+    log_problem(found.problem);
     return read_store();
   }
-  book_.update([&](QuarantineList& book) {
-    book = found.book;
+  list_.update([&](QuarantineList& list) {
+    list = found.list;
     return true;
   });
   join(folder, wish == CrashJournal::with_handler);
@@ -67,7 +67,7 @@ void QuarantineManager::start(const std::string& state_dir, CrashJournal wish) {
 
 void QuarantineManager::join(const std::string& folder, bool handler) {
   Status status = ProcessJournal::instance().join(folder, handler, now());
-  if (!status.ok()) return tell_problem(status);
+  if (!status.ok()) return log_problem(status);
   handler_.store(handler);
   joined_.store(true);
   texts_.with([](Texts& texts) { texts.applied = nullptr; });
@@ -83,8 +83,8 @@ void QuarantineManager::read_store() {
                   base::concat("the quarantine list cannot be read: ", found.error().message())}});
   }
   at_start_.damaged += found->damaged;
-  book_.update([&](QuarantineList& book) {
-    book = *found;
+  list_.update([&](QuarantineList& list) {
+    list = *found;
     return true;
   });
 }
@@ -95,7 +95,7 @@ void QuarantineManager::tell(const std::vector<JournalNews>& news) {
   }
 }
 
-void QuarantineManager::tell_problem(const Status& why) {
+void QuarantineManager::log_problem(const Status& why) {
   at_start_.problem = why.message();
   tell({{Level::warning, "journal.off", "",
          base::concat("the crash journal is off: ", why.message())}});
@@ -111,7 +111,7 @@ void QuarantineManager::apply(const registry::RegistrySnapshotPtr& snapshot) {
   if (joined_.load(std::memory_order_relaxed) && !note_names(fresh)) {
     texts_.with([](Texts& texts) { texts.applied = nullptr; });  // the next call tries all again
   }
-  const auto list = book_.get();
+  const auto list = list_.get();
   if (!list->entries.empty()) mark(*snapshot);  // of all, because entries may have expired
 }
 
@@ -133,12 +133,12 @@ bool QuarantineManager::note_names(
 }
 
 void QuarantineManager::mark(const registry::RegistrySnapshot& snapshot) {
-  const auto book = book_.get();
+  const auto list = list_.get();
   const int64_t today = now();
   for_each_implementation(snapshot, [&](const registry::ImplementationRecord& one) {
     const Quarantined* const entry = one.kind == Kind::reference
                                          ? nullptr
-                                         : book->find(one.id, plain_build(one.build_id), today);
+                                         : list->find(one.id, plain_build(one.build_id), today);
     const bool marked = one.quarantined.load(std::memory_order_relaxed) != nullptr;
     if ((entry != nullptr) == marked) return;
     one.quarantined.store(entry == nullptr ? nullptr : text_for(*entry), std::memory_order_release);
@@ -158,20 +158,20 @@ const std::string* QuarantineManager::text_for(const Quarantined& entry) {
 }
 
 Quarantine QuarantineManager::list(const registry::RegistrySnapshot& snapshot) {
-  // Other processes may have changed the store. If it cannot be read, use the book of this runtime.
+  // Other processes may have changed the store. If it cannot be read, use the list of this runtime.
   const auto stored = store_.read();
-  const auto held = book_.get();
-  QuarantineList book = stored ? *stored : *held;
-  book.forget_old(now());
+  const auto held = list_.get();
+  QuarantineList list = stored ? *stored : *held;
+  list.forget_old(now());
   Quarantine all;
-  for (const Quarantined& entry : book.entries) {
+  for (const Quarantined& entry : list.entries) {
     all.entries.push_back({entry.id, entry.build, entry.how, entry.since, entry.expires, false});
     for_each_implementation(snapshot, [&](const registry::ImplementationRecord& one) {
       all.entries.back().here |= one.id == entry.id && plain_build(one.build_id) == entry.build;
     });
   }
   std::ranges::sort(all.entries, {}, &QuarantineEntry::implementation);
-  for (const UncleanEnd& end : book.ends) {
+  for (const UncleanEnd& end : list.ends) {
     all.suspected.push_back({end.when, end.process, {}});
     for (const auto& suspect : end.suspects) {
       all.suspected.back().implementations.push_back(suspect.id);
@@ -184,13 +184,13 @@ Result<size_t> QuarantineManager::clear(std::string_view id,
                                         const registry::RegistrySnapshot& snapshot) {
   size_t count = 0;
   QuarantineList stored;
-  const Status kept = store_.change(stored, [&](QuarantineList& book) {
-    count = take_out(book, id);
+  const Status kept = store_.change(stored, [&](QuarantineList& list) {
+    count = take_out(list, id);
     return count != 0;
   });
   if (!kept.ok()) return kept;
-  book_.update([&](QuarantineList& book) {
-    count = std::max(count, take_out(book, id));
+  list_.update([&](QuarantineList& list) {
+    count = std::max(count, take_out(list, id));
     return true;
   });
   mark(snapshot);

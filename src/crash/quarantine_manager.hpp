@@ -51,7 +51,7 @@ class QuarantineManager {
   void join(const std::string& folder, bool handler);
   void read_store();
   void tell(const std::vector<JournalNews>& news);
-  void tell_problem(const Status& why);
+  void log_problem(const Status& why);
   /// Writes the names of implementations to the journal. Returns whether it could.
   bool note_names(const std::vector<const registry::ImplementationRecord*>& implementations);
   void mark(const registry::RegistrySnapshot& snapshot);
@@ -60,7 +60,7 @@ class QuarantineManager {
   base::EventLog& log_;
   const Utc utc_;
   QuarantineStore store_;
-  base::Published<QuarantineList> book_;  ///< quarantines that apply to this runtime
+  base::Published<QuarantineList> list_;  ///< quarantines that apply to this runtime
   std::atomic<bool> joined_{false}, handler_{false};
   CrashJournalState at_start_;
   std::atomic<uint64_t> unnoted_{0};

@@ -78,15 +78,15 @@ class Settling {
     return names;
   }
 
-  /// Reads the book if neither an ended process nor the date changes it. The file is replaced as a
+  /// Reads the list if neither an ended process nor the date changes it. The file is replaced as a
   /// whole, so reading needs no lock.
-  bool read_book() {
+  bool read_list() {
     auto known = store_.read();
     if (!known) return false;
     QuarantineList current = *known;
     current.forget_old(now_);
-    into_.book = std::move(*known);
-    return current.entries == into_.book.entries && current.ends == into_.book.ends;
+    into_.list = std::move(*known);
+    return current.entries == into_.list.entries && current.ends == into_.list.ends;
   }
 
   /// Evaluates these journals, except those that another process has evaluated since. Returns
@@ -166,7 +166,7 @@ class Settling {
   /// Judges the journals that were read, and removes them if the verdicts were stored.
   Status store_verdicts() {
     const Status kept =
-        store_.change(into_.book, [&](QuarantineList& book) { return judge_all(book); });
+        store_.change(into_.list, [&](QuarantineList& list) { return judge_all(list); });
     if (!kept.ok()) return kept;
     for (const std::string& name : done_) remove(name);
     done_.clear();
@@ -174,18 +174,18 @@ class Settling {
     return kept;
   }
 
-  bool judge_all(QuarantineList& book) {
+  bool judge_all(QuarantineList& list) {
     news_.clear();
-    const QuarantineList before = book;
-    book.forget_old(now_);
+    const QuarantineList before = list;
+    list.forget_old(now_);
     const std::string boot = ends_.empty() ? "" : boot_id();
     for (const JournalEnd& end : ends_) {
       // The machine was rebooted since, so the end of the process is not blamed on a kernel.
       if (end.boot != boot) continue;
-      const Judgement found = judge(end, now_, book);
+      const Judgement found = judge(end, now_, list);
       if (found.kind != Judgement::Kind::clean) news_.push_back(news_of(found, end));
     }
-    return before.entries != book.entries || before.ends != book.ends;
+    return before.entries != list.entries || before.ends != list.ends;
   }
 
   void note_unreadable(const std::string& path, const Status& why) {
@@ -212,9 +212,9 @@ Settlement settle(const std::string& run_folder, const QuarantineStore& store, i
   Settlement found;
   Settling settling(run_folder, store, now, found);
   // Journals are removed after their verdicts were stored. If another process has removed one
-  // before this listing, the book that is read afterwards contains the verdict.
+  // before this listing, the list that is read afterwards contains the verdict.
   const std::vector<std::string> ended = settling.ended();
-  const bool unchanged = ended.empty() && settling.read_book();
+  const bool unchanged = ended.empty() && settling.read_list();
   const Status kept = unchanged ? Status() : settling.evaluate(ended);
   if (!kept.ok()) {
     if (kept.reason() == "quarantine.version") ++found.damaged;
@@ -222,10 +222,10 @@ Settlement settle(const std::string& run_folder, const QuarantineStore& store, i
                           base::concat("quarantines cannot be stored and are kept in memory only: ",
                                        kept.message())});
   }
-  found.damaged += found.book.damaged;
-  if (found.book.damaged != 0) {
+  found.damaged += found.list.damaged;
+  if (found.list.damaged != 0) {
     found.news.push_back({Level::warning, "quarantine.damaged", "",
-                          base::concat(found.book.damaged, " lines of ", store.path(),
+                          base::concat(found.list.damaged, " lines of ", store.path(),
                                        " are damaged and were skipped")});
   }
   return found;

@@ -19,12 +19,12 @@ struct JournalNews {
 
 /// The result of settle().
 struct Settlement {
-  QuarantineList book;
+  QuarantineList list;
   uint32_t ends = 0;     ///< journals that were evaluated
-  uint32_t damaged = 0;  ///< unreadable journals, and unreadable lines of the book
+  uint32_t damaged = 0;  ///< unreadable journals, and unreadable lines of the list
   uint32_t other_version = 0;
   std::vector<JournalNews> news;
-  /// Not ok if the folder could not be locked: journals of ended processes remain, and `book` is
+  /// Not ok if the folder could not be locked: journals of ended processes remain, and `list` is
   /// not filled in.
   Status problem;
 
@@ -35,7 +35,7 @@ struct Settlement {
 };
 
 /// Evaluates the journals in `run_folder` whose processes have ended, and records the verdicts in
-/// the book. The folder is locked only while such journals are evaluated, a batch at a time, so
+/// the list. The folder is locked only while such journals are evaluated, a batch at a time, so
 /// processes that start at the same time evaluate each journal once and all of them receive the
 /// verdict. Journals whose verdicts cannot be written are kept and evaluated again next time.
 Settlement settle(const std::string& run_folder, const QuarantineStore& store, int64_t now);

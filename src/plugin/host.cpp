@@ -20,11 +20,11 @@ base::Published<Listeners>& listeners() {
   return all.get();
 }
 
-template <class Tell>
-void tell_all(Tell&& tell) noexcept {
+template <class Notify>
+void notify_all(Notify&& notify) noexcept {
   try {
     const std::shared_ptr<const Listeners> all = listeners().get();
-    for (const auto& listener : *all) tell(*listener);
+    for (const auto& listener : *all) notify(*listener);
   } catch (...) {  // NOLINT(bugprone-empty-catch): a plugin cannot handle it
   }
 }
@@ -33,7 +33,7 @@ void tell_all(Tell&& tell) noexcept {
 int32_t has(void*, opmux_str) { return 0; }
 
 void log(void*, int32_t level, opmux_str text) {
-  tell_all([&](const HostEvents& events) {
+  notify_all([&](const HostEvents& events) {
     if (!events.log) return;
     const Result<std::string> read = read_text(text, "text of a log line", Lines::many);
     events.log(std::clamp(level, 0, 3), read ? *read : "(a log line that is not valid text)");
@@ -41,7 +41,7 @@ void log(void*, int32_t level, opmux_str text) {
 }
 
 void report_device_error(void*, opmux_device device, void* stream, int32_t code) {
-  tell_all([&](const HostEvents& events) {
+  notify_all([&](const HostEvents& events) {
     if (events.device_error) events.device_error(Device{device.type, device.id}, stream, code);
   });
 }

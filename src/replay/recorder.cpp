@@ -189,7 +189,7 @@ void CallRecorder::write(const std::string& key, const Recording& recording) {
   if (status.code() == Code::already_exists) {
     known_.fetch_add(1, std::memory_order_relaxed);
   } else if (!status.ok()) {
-    tell_failure(status);
+    log_failure(status);
   } else {
     written_.fetch_add(1, std::memory_order_relaxed);
     log_.tell(Level::warning, "record.written", recording.op, recording.implementation, name, [&] {
@@ -200,7 +200,7 @@ void CallRecorder::write(const std::string& key, const Recording& recording) {
   }
 }
 
-void CallRecorder::tell_failure(const Status& why) {
+void CallRecorder::log_failure(const Status& why) {
   const bool full = why.reason() == "record.full";
   (full ? left_out_ : failed_).fetch_add(1, std::memory_order_relaxed);
   problem_.update([&](std::string& problem) {

@@ -49,7 +49,7 @@ class CallRecorder final : public dispatch::FailureObserver, public verify::Dive
   Recording describe(const registry::ImplementationRecord& implementation,
                      const schema::Schema& schema, std::string call_class) const;
   void write(const std::string& key, const Recording& recording);
-  void tell_failure(const Status& why);
+  void log_failure(const Status& why);
 
   base::EventLog& log_;
   const registry::SnapshotSource& registry_;

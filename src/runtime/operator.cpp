@@ -254,9 +254,9 @@ Plan::~Plan() = default;
 
 Plan::State Plan::state() const noexcept { return static_cast<State>(plan_->state()); }
 Status Plan::refresh() {
-  auto anew = plan_->bound_again();
-  if (!anew) return anew.error();
-  plan_ = std::move(*anew);
+  auto rebound = plan_->bound_again();
+  if (!rebound) return rebound.error();
+  plan_ = std::move(*rebound);
   hot_ = &plan_->hot();
   return {};
 }

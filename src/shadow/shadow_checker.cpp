@@ -246,20 +246,20 @@ void ShadowChecker::look_at(const ShadowSample& sample) {
   const schema::Schema& schema = *op->schema;
   if (schema.args.size() != sample.call.arguments().size()) return;  // the schema has changed
   verify::JudgedCall judged(schema, sample.call);
-  tell_not_finite(sample, *implementation, judged);
+  log_not_finite(sample, *implementation, judged);
   const ShadowVerdict verdict = compare_with_reference(*slot, sample.call, judged);
   if (!verdict.compared.ok()) return sample.counts->skip(ShadowSkip::reference);
   sample.counts->compared.fetch_add(1, std::memory_order_relaxed);
   if (verdict.mismatch) {
-    tell_mismatch(sample, *implementation, schema, judged, *verdict.mismatch);
+    log_mismatch(sample, *implementation, schema, judged, *verdict.mismatch);
   } else {
     sample.counts->agreed.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
-void ShadowChecker::tell_not_finite(const ShadowSample& sample,
-                                    const registry::ImplementationRecord& of,
-                                    const verify::JudgedCall& judged) const {
+void ShadowChecker::log_not_finite(const ShadowSample& sample,
+                                   const registry::ImplementationRecord& of,
+                                   const verify::JudgedCall& judged) const {
   const auto found = not_finite(sample.call, judged.view());
   if (!found) return;
   sample.counts->not_finite.fetch_add(1, std::memory_order_relaxed);
@@ -270,10 +270,10 @@ void ShadowChecker::tell_not_finite(const ShadowSample& sample,
   });
 }
 
-void ShadowChecker::tell_mismatch(const ShadowSample& sample,
-                                  const registry::ImplementationRecord& of,
-                                  const schema::Schema& schema, verify::JudgedCall& judged,
-                                  const verify::Mismatch& mismatch) {
+void ShadowChecker::log_mismatch(const ShadowSample& sample,
+                                 const registry::ImplementationRecord& of,
+                                 const schema::Schema& schema, verify::JudgedCall& judged,
+                                 const verify::Mismatch& mismatch) {
   judged.tie_outputs();  // the class depends on the original dtypes
   const CallAgain call(sample.call, judged.view());
   schema::BoundDims dims;
@@ -293,8 +293,8 @@ void ShadowChecker::tell_mismatch(const ShadowSample& sample,
   });
   log_.tell(Level::error, "shadow.mismatch", of.op, of.id, what,
             [&] { return what + ": " + text; });
-  if (verify::DivergenceObserver* const witness = observer_.load(std::memory_order_acquire))
-    witness->saw({of, schema, sample.call, mismatch, text, what});
+  if (verify::DivergenceObserver* const observer = observer_.load(std::memory_order_acquire))
+    observer->saw({of, schema, sample.call, mismatch, text, what});
 }
 
 ShadowReport ShadowChecker::report() const {

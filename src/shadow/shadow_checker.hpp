@@ -96,8 +96,8 @@ class ShadowChecker final : public dispatch::TapView, private SampleConsumer {
 
   /// Sets the observer that is called for each mismatch after the event was logged; null: none. It
   /// must outlive all calls.
-  void set_observer(verify::DivergenceObserver* witness) {
-    observer_.store(witness, std::memory_order_release);
+  void set_observer(verify::DivergenceObserver* observer) {
+    observer_.store(observer, std::memory_order_release);
   }
 
  private:
@@ -115,11 +115,11 @@ class ShadowChecker final : public dispatch::TapView, private SampleConsumer {
   /// next comparison.
   uint64_t work(uint64_t now_ns);
   void look_at(const ShadowSample& sample);
-  void tell_not_finite(const ShadowSample& sample, const registry::ImplementationRecord& of,
-                       const verify::JudgedCall& judged) const;
-  void tell_mismatch(const ShadowSample& sample, const registry::ImplementationRecord& of,
-                     const schema::Schema& schema, verify::JudgedCall& judged,
-                     const verify::Mismatch& mismatch);
+  void log_not_finite(const ShadowSample& sample, const registry::ImplementationRecord& of,
+                      const verify::JudgedCall& judged) const;
+  void log_mismatch(const ShadowSample& sample, const registry::ImplementationRecord& of,
+                    const schema::Schema& schema, verify::JudgedCall& judged,
+                    const verify::Mismatch& mismatch);
 
   base::EventLog& log_;
   const registry::SnapshotSource& registry_;

@@ -39,7 +39,7 @@ class Crash : public testing::Test {
     EXPECT_EQ(candidates, 16u);
     return ids;
   }
-  crash::QuarantineList book() const {
+  crash::QuarantineList list() const {
     return crash::QuarantineStore(folder.at("store")).read().value();
   }
   void forget() const { std::filesystem::remove_all(folder.at("store")); }
@@ -80,7 +80,7 @@ TEST_F(Crash, a_quarantined_implementation_is_replaced_until_it_is_cleared) {
 TEST_F(Crash, exit_inside_a_kernel_counts_as_its_crash) {
   ASSERT_NE(end_of({folder.path(), "fault", "exit", "4"}), 0);
   EXPECT_EQ(quarantined(), std::vector<std::string>{"op4/fast.kernel"});
-  EXPECT_EQ(book().entries.at(0).how, "exit");
+  EXPECT_EQ(list().entries.at(0).how, "exit");
 }
 
 TEST_F(Crash, a_stack_overflow_is_recorded_on_the_alternate_stack) {
@@ -98,31 +98,31 @@ TEST_F(Crash, a_fault_outside_kernels_blames_no_implementation) {
     ASSERT_NE(end_of({folder.path(), "outside", "segv"}), 0);
     EXPECT_TRUE(quarantined().empty());
   }
-  EXPECT_TRUE(book().ends.empty());
+  EXPECT_TRUE(list().ends.empty());
 }
 
 TEST_F(Crash, a_kill_records_suspects_without_quarantine) {
   ServerProcess({folder.path(), "serve"}).kill_at_work();
   EXPECT_TRUE(quarantined().empty());
-  ASSERT_EQ(book().ends.size(), 1u);
-  EXPECT_GT(book().ends[0].suspects.size(), 1u) << "most of the eight threads were inside a kernel";
+  ASSERT_EQ(list().ends.size(), 1u);
+  EXPECT_GT(list().ends[0].suspects.size(), 1u) << "most of the eight threads were inside a kernel";
   // If all suspects are the same in two crashes, none of them is singled out.
   ServerProcess({folder.path(), "serve"}).kill_at_work();
   EXPECT_TRUE(quarantined().empty());
-  EXPECT_EQ(book().ends.size(), 2u);
+  EXPECT_EQ(list().ends.size(), 2u);
 }
 
 TEST_F(Crash, a_second_kill_quarantines_the_only_common_suspect) {
   // One thread, which is inside a kernel almost always; a kill that finds it outside does not
   // count.
-  for (int kills = 0; book().entries.empty() && kills < 50; ++kills) {
-    EXPECT_LT(book().ends.size(), 2u);
+  for (int kills = 0; list().entries.empty() && kills < 50; ++kills) {
+    EXPECT_LT(list().ends.size(), 2u);
     ServerProcess({folder.path(), "serve", "1"}).kill_at_work();
     (void)choices();  // Starts a process that evaluates the journals.
   }
-  EXPECT_EQ(book().ends.size(), 2u);
+  EXPECT_EQ(list().ends.size(), 2u);
   EXPECT_EQ(quarantined(), std::vector<std::string>{"op0/fast.kernel"});
-  EXPECT_EQ(book().entries.at(0).how, "suspect");
+  EXPECT_EQ(list().entries.at(0).how, "suspect");
 }
 
 TEST_F(Crash, external_signals_blame_no_implementation) {
@@ -131,7 +131,7 @@ TEST_F(Crash, external_signals_blame_no_implementation) {
   server.send(SIGABRT);
   EXPECT_TRUE(WIFSIGNALED(server.end()));
   EXPECT_TRUE(quarantined().empty());
-  EXPECT_EQ(book().ends.size(), 1u) << "recorded as a suspect, as after any kill";
+  EXPECT_EQ(list().ends.size(), 1u) << "recorded as a suspect, as after any kill";
 }
 
 TEST_F(Crash, only_journals_of_ended_processes_are_evaluated) {
@@ -139,7 +139,7 @@ TEST_F(Crash, only_journals_of_ended_processes_are_evaluated) {
   lives.read_some();
   ASSERT_NE(end_of({folder.path(), "fault", "segv", "5"}), 0);
   EXPECT_EQ(quarantined(), std::vector<std::string>{"op5/fast.kernel"});
-  EXPECT_TRUE(book().ends.empty()) << "the process that is still running is not a suspect";
+  EXPECT_TRUE(list().ends.empty()) << "the process that is still running is not a suspect";
   lives.send(SIGKILL);
   EXPECT_TRUE(WIFSIGNALED(lives.end()));
 }

@@ -28,10 +28,10 @@ constexpr int64_t kToday = 1'700'000'000;
 class QuarantineChoice : public testing::Test {
  protected:
   void enter(const std::string& id, const std::string& build, int64_t since = kToday) {
-    crash::QuarantineList book;
+    crash::QuarantineList list;
     ASSERT_TRUE(
         store()
-            .change(book,
+            .change(list,
                     [&](crash::QuarantineList& now) {
                       now.entries.push_back(
                           {id, build, "SIGSEGV", since, since + crash::kQuarantineSeconds});

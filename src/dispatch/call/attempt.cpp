@@ -135,8 +135,8 @@ Next after(Code outcome, bool strict, bool retried, const registry::OperatorReco
   return outcome == Code::resource && !retried ? Next::retry : Next::next_candidate;
 }
 
-void tell_fallback(const OperatorSlot& slot, const registry::ImplementationRecord& implementation,
-                   Code outcome, std::string_view why) {
+void log_fallback(const OperatorSlot& slot, const registry::ImplementationRecord& implementation,
+                  Code outcome, std::string_view why) {
   slot.engine->dependencies().log->tell(Level::warning, "call.fell_back", slot.name(),
                                         implementation.id, opmux::name_of(outcome),
                                         [&] { return std::string(why); });

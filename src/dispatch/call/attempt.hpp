@@ -52,8 +52,8 @@ Next after(Code outcome, bool strict, bool retried, const registry::OperatorReco
 bool inputs_may_be_spoilt(const schema::Schema& schema, const schema::Arguments& arguments);
 
 /// Logs that the call falls back to the next candidate, and why.
-void tell_fallback(const OperatorSlot& slot, const registry::ImplementationRecord& implementation,
-                   Code outcome, std::string_view why);
+void log_fallback(const OperatorSlot& slot, const registry::ImplementationRecord& implementation,
+                  Code outcome, std::string_view why);
 
 /// Increments the counter for an outcome; ok counts as a call.
 void count(ImplementationCounters& counters, Code outcome);

@@ -77,14 +77,14 @@ class SlowCall {
     space_ = &space_of(slot_, *state_, mark_.block().context);
     DecisionCache::Answer answer = space_->choose(
         signature_, [this](const Evaluation& decision, const schema::Signature& signature) {
-          tell_decision(decision, signature);
+          log_decision(decision, signature);
         });
-    if (answer.crowded) tell_crowding();
-    if (!answer.cached) tell_oddities(slot_, *answer.choice);
+    if (answer.crowded) log_crowding();
+    if (!answer.cached) log_oddities(slot_, *answer.choice);
     return answer;
   }
 
-  void tell_crowding() const {
+  void log_crowding() const {
     const DecisionCache::Crowding most = space_->crowding();
     const std::string impl = most.asked_by == nullptr ? "" : most.asked_by->id;
     engine_.dependencies().log->tell(
@@ -97,7 +97,7 @@ class SlowCall {
         });
   }
 
-  void tell_decision(const Evaluation& decision, const schema::Signature& signature) const {
+  void log_decision(const Evaluation& decision, const schema::Signature& signature) const {
     base::EventLog& log = *engine_.dependencies().log;
     for (const CandidateVerdict& verdict : decision.verdicts) {
       if (verdict.accepted()) continue;
@@ -162,7 +162,7 @@ class SlowCall {
       failed = nullptr;
       if (tried.outcome == Code::ok) {
         if (plan.candidate->watch != nullptr || plan.candidate->too_slow(pass.took_ns))
-          tell_health(plan, Code::ok, pass);
+          report_health(plan, Code::ok, pass);
         // Do not cache a fallback after a failure, so that the next call tries the first choice.
         if (kept && report_ == nullptr && only_declined) {
           keep_plan(plan, at != 0, tried, site, values);
@@ -282,7 +282,7 @@ class SlowCall {
     return {Code::no_candidate, std::string(code_of(registry::Reason::health_open)), text};
   }
 
-  void tell_health(const RankedCandidate& plan, Code outcome, const health::Pass& pass) {
+  void report_health(const RankedCandidate& plan, Code outcome, const health::Pass& pass) {
     const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
     if (engine_.dependencies().health->on_outcome(implementation, signature_, outcome, pass))
       engine_.health_changed(implementation);
@@ -299,12 +299,12 @@ class SlowCall {
       engine_.dependencies().failures->note(
           {*plan.candidate->implementation, signature_, settings_.max_threads, tried.text});
     }
-    tell_health(plan, tried.outcome, pass);
+    report_health(plan, tried.outcome, pass);
   }
 
   void note_fallback(const RankedCandidate& plan, const Attempt& tried) {
     const Status why = failure(plan, tried);
-    tell_fallback(slot_, *plan.candidate->implementation, tried.outcome, why.message());
+    log_fallback(slot_, *plan.candidate->implementation, tried.outcome, why.message());
     if (report_ == nullptr) return;
     report_->fell_back = true;
     report_->reason = why.message();
@@ -351,7 +351,7 @@ Status withdrawn(const OperatorSlot& slot) {
           "operator " + slot.name() + " belongs to a runtime that was destroyed"};
 }
 
-void tell_oddities(const OperatorSlot& slot, const Decision& choice) {
+void log_oddities(const OperatorSlot& slot, const Decision& choice) {
   if (!choice.selector_problem.empty()) {
     slot.engine->dependencies().log->tell(Level::warning, "selector.failed", slot.name(), "",
                                           choice.selector_problem,
@@ -456,7 +456,7 @@ Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArgumen
       slot.engine->discard_decisions_of(slot);
       continue;
     }
-    tell_oddities(slot, *choice);
+    log_oddities(slot, *choice);
     return DecisionForPlan{std::move(choice), state->sources().op, context, epoch,
                            lockable(slot, keeping)};
   }

@@ -43,7 +43,7 @@ DecisionCache& space_of(const OperatorSlot& slot, CompiledOperator& state, uint6
 
 /// Logs a choice that deviates from the lock of a frozen runtime, a failed selector, and a verifier
 /// that reads many sizes of a dimension.
-void tell_oddities(const OperatorSlot& slot, const Decision& choice);
+void log_oddities(const OperatorSlot& slot, const Decision& choice);
 
 /// The decision for a bound plan. The caller owns it, because a bound plan outlives the epoch.
 struct DecisionForPlan {

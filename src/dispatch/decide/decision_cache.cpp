@@ -82,7 +82,7 @@ DecisionCache::DecisionCache(const CompileInputs& sources,
                                      [](Fact fact) { return fact.kind == FactKind::tag; })),
       generation_(sources.generation),
       ids_(ids),
-      told_(op_->implementations.size()) {
+      logged_(op_->implementations.size()) {
   auto candidates = std::make_shared<CandidateTable>();
   for (size_t i = 0; i < op_->implementations.size(); ++i) {
     const registry::ImplementationPtr& implementation = op_->implementations[i];
@@ -118,14 +118,14 @@ DecisionCache::Crowding DecisionCache::crowding() const {
   return most;
 }
 
-/// True if the decision has a reason or a winner that was not logged before.
-bool DecisionCache::tell_first_time(const Evaluation& decision) const {
+/// Marks the reasons and the winner of a decision as logged; true if one of them was not before.
+bool DecisionCache::mark_logged(const Evaluation& decision) const {
   bool first = false;
   const auto note = [&](size_t candidate, registry::Reason reason) {
     const uint64_t bit = uint64_t{1} << static_cast<unsigned>(reason);
-    std::atomic<uint64_t>& told = told_[candidate];
-    if ((told.load(std::memory_order_relaxed) & bit) != 0) return;
-    first |= (told.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+    std::atomic<uint64_t>& logged = logged_[candidate];
+    if ((logged.load(std::memory_order_relaxed) & bit) != 0) return;
+    first |= (logged.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
   };
   for (size_t i = 0; i < decision.verdicts.size(); ++i) {
     if (!decision.verdicts[i].accepted()) note(i, decision.verdicts[i].reason);
@@ -215,7 +215,7 @@ std::shared_ptr<const Decision> DecisionCache::decide_uncached(
   if (choice->plans.empty()) choice->nothing_left = nothing_left(input_, decision, signature);
   count_refusals(decision);
   note_reads(decision, signature, *choice);
-  if (on_decision && tell_first_time(decision)) on_decision(decision, signature);
+  if (on_decision && mark_logged(decision)) on_decision(decision, signature);
   return choice;
 }
 

@@ -112,7 +112,7 @@ class DecisionCache {
   void count_refusals(const Evaluation& decision) const;
   void note_reads(const Evaluation& decision, const schema::Signature& signature,
                   Decision& choice) const;
-  bool tell_first_time(const Evaluation& decision) const;
+  bool mark_logged(const Evaluation& decision) const;
 
   std::shared_ptr<const registry::OperatorRecord> op_;
   std::shared_ptr<const policy::OperatorPolicy> policy_;
@@ -126,7 +126,8 @@ class DecisionCache {
   std::shared_ptr<const CandidateTable> candidates_;
   uint64_t generation_;
   PlanIds& ids_;
-  mutable std::vector<std::atomic<uint64_t>> told_;  ///< per candidate: bit mask of logged reasons
+  /// Per candidate: bit mask of logged reasons.
+  mutable std::vector<std::atomic<uint64_t>> logged_;
   std::atomic<bool> crowded_{false};
   std::atomic<uint32_t> unkept_{0};  ///< decisions for which the table had no room
 };

@@ -259,7 +259,7 @@ Next BoundPlan::after_failed_preparation(const DecisionForPlan& chosen, const Ra
   if (next == Next::retry) slot_->engine->trim();
   if (next != Next::next_candidate) return next;
   control_->passed_over.push_back(plan.candidate->implementation);
-  tell_fallback(*slot_, *plan.candidate->implementation, outcome, why.message());
+  log_fallback(*slot_, *plan.candidate->implementation, outcome, why.message());
   return next;
 }
 
@@ -345,11 +345,11 @@ Status::Detail* BoundPlan::refuse(const CallSite& site, const ArgValue* values) 
 void BoundPlan::note_outcome(const registry::ImplementationRecord& implementation,
                              ImplementationCounters& counters, Code outcome) const {
   count(counters, outcome);
-  tell_health(implementation, outcome, {});
+  report_health(implementation, outcome, {});
 }
 
-void BoundPlan::tell_health(const registry::ImplementationRecord& implementation, Code outcome,
-                            const health::Pass& pass) const {
+void BoundPlan::report_health(const registry::ImplementationRecord& implementation, Code outcome,
+                              const health::Pass& pass) const {
   const bool changed = slot_->engine->dependencies().health->on_outcome(
       implementation, control_->signature(), outcome, pass);
   if (changed) slot_->engine->health_changed(implementation);
@@ -365,12 +365,12 @@ Status::Detail* BoundPlan::run_watched() noexcept {
   const uint64_t took_ns = timer == nullptr ? 0 : clock.now_ns() - started;
   const bool too_slow = timer != nullptr && took_ns > timer->slow_call_ns();
   if (too_slow || control_->armed.load(std::memory_order_relaxed))
-    tell_health(*control_->implementation, Code::ok, {.took_ns = took_ns});
+    report_health(*control_->implementation, Code::ok, {.took_ns = took_ns});
   control_->hot.count_call();
   return nullptr;
 }
 
-void BoundPlan::tell_failed(std::string_view says) const {
+void BoundPlan::log_failure(std::string_view says) const {
   if (slot_->engine->dependencies().failures == nullptr) return;
   // Use the arguments of this call; the example's tensors may be freed.
   std::array<ArgValue, OPMUX_MAX_ARGS> values;
@@ -386,7 +386,7 @@ void BoundPlan::tell_failed(std::string_view says) const {
 Status::Detail* BoundPlan::finish(int32_t outcome) const {
   const Code code = outcome_of(outcome);
   std::string text(error_.text, std::min(error_.text_size, error_.text_capacity));
-  if (code == Code::failed) tell_failed(text);
+  if (code == Code::failed) log_failure(text);
   note_outcome(*control_->implementation, *counters_, code);
   return new Status::Detail{code, "call." + std::string(opmux::name_of(code)),
                             control_->implementation->id + " " + std::string(opmux::name_of(code)) +

@@ -155,8 +155,8 @@ class BoundPlan {
   Status::Detail* not_packed() const;
   void note_outcome(const registry::ImplementationRecord& implementation,
                     ImplementationCounters& counters, Code outcome) const;
-  void tell_health(const registry::ImplementationRecord& implementation, Code outcome,
-                   const health::Pass& pass) const;
+  void report_health(const registry::ImplementationRecord& implementation, Code outcome,
+                     const health::Pass& pass) const;
   /// The hazard slot that HotPlan::mark points to. HotPlan holds its address as that of a plain
   /// word, because the public headers do not include <atomic>.
   static std::atomic<uint64_t>& slot_of(const detail::HotPlan& hot) {
@@ -194,7 +194,7 @@ class BoundPlan {
     return run();
   }
   Status::Detail* finish(int32_t outcome) const;
-  void tell_failed(std::string_view says) const;
+  void log_failure(std::string_view says) const;
   /// Runs the plan if it may run, as its state demands. Evaluates an outdated plan first.
   Status::Detail* run_by_state() noexcept;
   /// Runs and reports the outcome and duration to the breaker.

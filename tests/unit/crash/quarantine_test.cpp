@@ -29,82 +29,82 @@ JournalEnd faulted_inside(std::optional<JournalName> name) {
 }
 
 TEST(Quarantine, takes_the_one_that_faulted_and_no_other) {
-  QuarantineList book;
-  const Judgement found = judge(faulted_inside(kB), kNow, book);
+  QuarantineList list;
+  const Judgement found = judge(faulted_inside(kB), kNow, list);
   EXPECT_EQ(found.kind, Judgement::Kind::blamed);
   EXPECT_EQ(found.how, "SIGSEGV");
-  ASSERT_EQ(book.entries.size(), 1u);
-  EXPECT_NE(book.find("op/x.b", "b1", kNow), nullptr);
-  EXPECT_EQ(book.find("op/x.b", "b9", kNow), nullptr) << "another build is another implementation";
-  EXPECT_EQ(book.find("op/x.b", "b1", kNow + kQuarantineSeconds), nullptr)
+  ASSERT_EQ(list.entries.size(), 1u);
+  EXPECT_NE(list.find("op/x.b", "b1", kNow), nullptr);
+  EXPECT_EQ(list.find("op/x.b", "b9", kNow), nullptr) << "another build is another implementation";
+  EXPECT_EQ(list.find("op/x.b", "b1", kNow + kQuarantineSeconds), nullptr)
       << "expired after seven days";
-  EXPECT_TRUE(book.ends.empty());
+  EXPECT_TRUE(list.ends.empty());
 }
 
 TEST(Quarantine, a_fault_outside_implementations_blames_none) {
-  QuarantineList book;
-  EXPECT_EQ(judge(faulted_inside({}), kNow, book).kind, Judgement::Kind::elsewhere);
-  EXPECT_TRUE(book.entries.empty());
-  EXPECT_TRUE(book.ends.empty());
+  QuarantineList list;
+  EXPECT_EQ(judge(faulted_inside({}), kNow, list).kind, Judgement::Kind::elsewhere);
+  EXPECT_TRUE(list.entries.empty());
+  EXPECT_TRUE(list.ends.empty());
 }
 
 TEST(Quarantine, a_fault_in_an_unknown_thread_makes_suspects) {
-  QuarantineList book;
+  QuarantineList list;
   JournalEnd end = faulted_inside({});
   end.thread_known = false;
-  EXPECT_EQ(judge(end, kNow, book).kind, Judgement::Kind::suspects);
-  EXPECT_EQ(book.ends.size(), 1u);
+  EXPECT_EQ(judge(end, kNow, list).kind, Judgement::Kind::suspects);
+  EXPECT_EQ(list.ends.size(), 1u);
 }
 
 TEST(Quarantine, a_reference_always_stays) {
-  QuarantineList book;
-  EXPECT_EQ(judge(faulted_inside(kReference), kNow, book).kind, Judgement::Kind::reference);
-  EXPECT_EQ(judge(killed_inside({kReference}), kNow, book).kind, Judgement::Kind::clean);
-  EXPECT_TRUE(book.entries.empty());
+  QuarantineList list;
+  EXPECT_EQ(judge(faulted_inside(kReference), kNow, list).kind, Judgement::Kind::reference);
+  EXPECT_EQ(judge(killed_inside({kReference}), kNow, list).kind, Judgement::Kind::clean);
+  EXPECT_TRUE(list.entries.empty());
 }
 
 TEST(Quarantine, one_kill_makes_suspects_and_the_second_takes_the_only_common_one) {
-  QuarantineList book;
-  EXPECT_EQ(judge(killed_inside({kA, kB}), kNow, book).kind, Judgement::Kind::suspects);
-  EXPECT_TRUE(book.entries.empty());
-  EXPECT_EQ(judge(killed_inside({kB, kC}), kNow + 5, book).kind, Judgement::Kind::alone);
-  ASSERT_EQ(book.entries.size(), 1u);
-  EXPECT_EQ(book.entries[0].id, "op/x.b");
-  EXPECT_EQ(book.entries[0].how, "suspect");
+  QuarantineList list;
+  EXPECT_EQ(judge(killed_inside({kA, kB}), kNow, list).kind, Judgement::Kind::suspects);
+  EXPECT_TRUE(list.entries.empty());
+  EXPECT_EQ(judge(killed_inside({kB, kC}), kNow + 5, list).kind, Judgement::Kind::alone);
+  ASSERT_EQ(list.entries.size(), 1u);
+  EXPECT_EQ(list.entries[0].id, "op/x.b");
+  EXPECT_EQ(list.entries[0].how, "suspect");
 }
 
 TEST(Quarantine, two_in_common_are_both_suspected_still) {
-  QuarantineList book;
-  judge(killed_inside({kA, kB}), kNow, book);
-  EXPECT_EQ(judge(killed_inside({kA, kB}), kNow, book).kind, Judgement::Kind::suspects);
-  EXPECT_TRUE(book.entries.empty());
+  QuarantineList list;
+  judge(killed_inside({kA, kB}), kNow, list);
+  EXPECT_EQ(judge(killed_inside({kA, kB}), kNow, list).kind, Judgement::Kind::suspects);
+  EXPECT_TRUE(list.entries.empty());
 }
 
 TEST(Quarantine, another_build_of_the_same_is_nothing_in_common) {
-  QuarantineList book;
-  judge(killed_inside({kA}), kNow, book);
+  QuarantineList list;
+  judge(killed_inside({kA}), kNow, list);
   JournalName rebuilt = kA;
   rebuilt.build = "b2";
-  EXPECT_EQ(judge(killed_inside({rebuilt}), kNow, book).kind, Judgement::Kind::suspects);
+  EXPECT_EQ(judge(killed_inside({rebuilt}), kNow, list).kind, Judgement::Kind::suspects);
 }
 
 TEST(Quarantine, a_process_without_a_journal_ended_cleanly) {
-  QuarantineList book;
+  QuarantineList list;
   JournalEnd end = faulted_inside(kA);
   end.idle = true;
-  EXPECT_EQ(judge(end, kNow, book).kind, Judgement::Kind::clean);
+  EXPECT_EQ(judge(end, kNow, list).kind, Judgement::Kind::clean);
 }
 
-TEST(Quarantine, a_book_reads_back_as_it_was_written_and_loses_only_damaged_lines) {
-  QuarantineList book;
-  judge(faulted_inside(kA), kNow, book);
-  judge(faulted_inside(kC), kNow, book);
-  judge(killed_inside({kA, kB}), kNow, book);
-  const std::string text = book.text();
+TEST(Quarantine, a_list_reads_back_as_it_was_written_and_loses_only_damaged_lines) {
+  QuarantineList list;
+  judge(faulted_inside(kA), kNow, list);
+  judge(faulted_inside(kC), kNow, list);
+  judge(killed_inside({kA, kB}), kNow, list);
+  const std::string text = list.text();
   QuarantineList read;
   ASSERT_TRUE(read.parse(text));
-  EXPECT_EQ(read.entries, book.entries);
-  EXPECT_EQ(read.ends, book.ends);
+  EXPECT_EQ(read.entries, list.entries);
+  EXPECT_EQ(read.ends, list.ends);
   std::string changed = text;
   changed[text.find("op/x.a")] = 'q';
   ASSERT_TRUE(read.parse(changed));
@@ -115,14 +115,14 @@ TEST(Quarantine, a_book_reads_back_as_it_was_written_and_loses_only_damaged_line
 }
 
 TEST(Quarantine, a_clock_set_back_does_not_extend_a_quarantine) {
-  QuarantineList book;
+  QuarantineList list;
   constexpr int64_t kYear = 365 * 24 * 3600;
-  judge(faulted_inside(kA), kNow + kYear, book);
-  book.forget_old(kNow);
-  EXPECT_NE(book.find("op/x.a", "b1", kNow), nullptr);
-  EXPECT_EQ(book.find("op/x.a", "b1", kNow + kQuarantineSeconds), nullptr);
-  book.forget_old(kNow + kYear);
-  EXPECT_TRUE(book.entries.empty());
+  judge(faulted_inside(kA), kNow + kYear, list);
+  list.forget_old(kNow);
+  EXPECT_NE(list.find("op/x.a", "b1", kNow), nullptr);
+  EXPECT_EQ(list.find("op/x.a", "b1", kNow + kQuarantineSeconds), nullptr);
+  list.forget_old(kNow + kYear);
+  EXPECT_TRUE(list.entries.empty());
 }
 
 }  // namespace

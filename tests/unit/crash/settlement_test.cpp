@@ -73,7 +73,7 @@ TEST_F(Settling, evaluates_ended_processes_once) {
   end_a_process();
   const Settlement second = settle(run, store, kSettled + 60);
   EXPECT_TRUE(told(second, "journal.blamed"));
-  EXPECT_NE(second.book.find("op/x.a", "b1", kSettled + 61), nullptr);
+  EXPECT_NE(second.list.find("op/x.a", "b1", kSettled + 61), nullptr);
   EXPECT_NE(store.read()->find("op/x.a", "b1", kSettled + 61), nullptr);
 }
 
@@ -104,7 +104,7 @@ TEST_F(Settling, reads_only_the_journal_of_the_process_that_ended) {
   EXPECT_EQ(found.tested, 301u);
   EXPECT_EQ(found.read, 1u);
   EXPECT_EQ(found.locked, 1u);
-  EXPECT_EQ(found.book.ends.size(), 1u);
+  EXPECT_EQ(found.list.ends.size(), 1u);
   EXPECT_EQ(files(), 300u);
 }
 
@@ -113,7 +113,7 @@ TEST_F(Settling, releases_the_lock_between_batches) {
   const Settlement found = settle(run, store, kSettled);
   EXPECT_EQ(found.locked, 2u);
   EXPECT_EQ(found.ends, 40u);
-  EXPECT_EQ(found.book.ends.size(), 40u);
+  EXPECT_EQ(found.list.ends.size(), 40u);
   EXPECT_EQ(files(), 0u);
 }
 
@@ -133,8 +133,8 @@ TEST_F(Settling, of_processes_that_start_together_one_evaluates_a_journal_and_al
     char opened = 0;
     if (::read(gate[0], &opened, 1) != 0) ::_exit(1);
     const Settlement found = settle(run, store, kSettled);
-    const bool complete = found.problem.ok() && found.book.ends.size() == kEnded &&
-                          found.book.find("op/x.a", "b1", kSettled) != nullptr;
+    const bool complete = found.problem.ok() && found.list.ends.size() == kEnded &&
+                          found.list.find("op/x.a", "b1", kSettled) != nullptr;
     ::_exit(complete && ::write(results[1], &found.ends, sizeof found.ends) > 0 ? 0 : 1);
   }
   ::close(gate[0]);
@@ -166,7 +166,7 @@ TEST_F(Settling, without_a_store_keeps_verdicts_in_memory_and_journals_for_the_n
   for (int i = 0; i < 40; ++i) end_a_process();
   write_file(folder.at("store"), "a file where the folder should be");
   const Settlement found = settle(run, store, kSettled);
-  EXPECT_EQ(found.book.ends.size(), 40u) << "those of all batches";
+  EXPECT_EQ(found.list.ends.size(), 40u) << "those of all batches";
   EXPECT_TRUE(told(found, "store.folder"));
   EXPECT_EQ(files(), 40u);
 }
@@ -185,8 +185,8 @@ TEST_F(Settling, reports_a_damaged_store_and_overwrites_nothing) {
 TEST_F(Settling, removes_expired_quarantines_from_the_store) {
   end_a_process();
   end_a_process();
-  ASSERT_EQ(settle(run, store, kSettled).book.entries.size(), 1u);
-  EXPECT_TRUE(settle(run, store, kSettled + kQuarantineSeconds).book.entries.empty());
+  ASSERT_EQ(settle(run, store, kSettled).list.entries.size(), 1u);
+  EXPECT_TRUE(settle(run, store, kSettled + kQuarantineSeconds).list.entries.empty());
   EXPECT_TRUE(store.read()->entries.empty());
 }
 
