@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "plugin/probe/probe.hpp"
-#include "probe/confinement.hpp"
+#include "probe/call_filter.hpp"
 
 namespace opmux::probe {
 namespace {
@@ -52,7 +52,10 @@ bool memory_is_full() {
 void on_signal(int number, siginfo_t* info, void*) {
   Line line;
   if (number == SIGSYS) {
-    line << "forbidden\t" << forbidden_call(info->si_syscall) << "\n";
+    const std::string_view name = forbidden_call(info->si_syscall);
+    line << "forbidden\t" << name;
+    if (name.empty()) line << "system_call_" << static_cast<unsigned long>(info->si_syscall);
+    line << "\n";
   } else if (memory_is_full()) {
     line << "memory\n";
   } else {

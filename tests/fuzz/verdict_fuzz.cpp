@@ -27,8 +27,9 @@ void read_as_report(std::string_view text) {
   for (const plugin::Ending& ending :
        {plugin::Ending{How::exited, 90, false}, plugin::Ending{How::exited, 0, false},
         plugin::Ending{How::signalled, 11, false}, plugin::Ending{How::hung, 0, true}}) {
-    const plugin::ProbeResult verdict = plugin::judge(text, ending);
+    const plugin::ProbeResult verdict = plugin::judge(text, ending, "5eed");
     insist(ending.number == 90 || !verdict.ok());
+    insist(!verdict.ok() || text.find("nonce\t5eed\n") != std::string_view::npos);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <opmux/status.hpp>
 
+#include "plugin/probe/child_watch.hpp"
 #include "plugin/probe/probe_report.hpp"
 
 namespace opmux::plugin {
@@ -15,9 +16,12 @@ struct ChildCommand {
   std::string program;
   std::vector<std::string> arguments;    ///< without the program's name
   std::vector<std::string> environment;  ///< complete environment
-  int given = -1;                        ///< becomes protocol::kPluginDescriptor in the child
-  /// Memory limit in bytes; a child that hangs near it counts as memory_full.
-  unsigned long most_data = 0;
+  /// A file that the child may read as protocol::kPluginDescriptor; -1: none. The child gets a
+  /// separate open file, so that it cannot change the position, flags and locks of this one.
+  int given = -1;
+  ChildLimits limits = {};
+  /// Text that the child reads from protocol::kOrderDescriptor, at most 512 bytes; empty: none.
+  std::string order = {};
 };
 
 struct ChildReport {
@@ -25,9 +29,10 @@ struct ChildReport {
   Ending ending;
 };
 
-/// Starts a program in a new process group with posix_spawn. Reads its report from
-/// protocol::kReportDescriptor until it ends or the deadline passes, then kills the group and reaps
-/// the child. The standard streams of the child are /dev/null. Fails with "probe.spawn".
+/// Starts a program in a new session with posix_spawn. Reads its report from
+/// protocol::kReportDescriptor until it ends, the deadline passes or it exceeds a limit, then kills
+/// its process group and reaps it. The standard streams of the child are /dev/null. This process is
+/// undumpable meanwhile. Fails with "probe.spawn".
 Result<ChildReport> run_child(const ChildCommand& command, std::chrono::milliseconds deadline);
 
 }  // namespace opmux::plugin

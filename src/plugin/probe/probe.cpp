@@ -1,8 +1,10 @@
 #include "plugin/probe/probe.hpp"
 
 #include <dlfcn.h>
+#include <sys/random.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -27,7 +29,12 @@ std::vector<std::string> probe_environment(const char* const* block, const std::
   std::vector<std::string> kept{"HOME=" + folder, "TMPDIR=" + folder, "LANG=C"};
   for (; block != nullptr && *block != nullptr; ++block) {
     const std::string_view entry = *block;
-    if (passes(entry.substr(0, entry.find('=')))) kept.emplace_back(entry);
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (name == "POCL_CACHE_DIR") {
+      kept.push_back("POCL_CACHE_DIR=" + folder);
+    } else if (passes(name)) {
+      kept.emplace_back(entry);
+    }
   }
   return kept;
 }
@@ -58,10 +65,41 @@ class PrivateFolder {
 };
 
 ProbeResult unusable(std::string_view code, std::string text) {
-  return {std::string(code), std::move(text), {}, 0, 0, {}};
+  return {std::string(code), std::move(text), {}, 0, 0, {}, {}};
 }
 
+/// 128 random bits in hexadecimal digits; empty if the system has none.
+std::string random_digits() {
+  std::array<unsigned char, 16> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != ssize_t{bytes.size()}) return {};
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+constexpr std::string_view kEveryLayer = "every_layer", kAnyLayers = "any_layers";
+
 }  // namespace
+
+namespace protocol {
+
+std::string to_text(const Order& order) {
+  return base::concat(order.nonce, "\t", order.require_every_layer ? kEveryLayer : kAnyLayers);
+}
+
+Order parse_order(std::string_view text) {
+  const size_t tab = text.find('\t');
+  if (tab == std::string_view::npos) return {};
+  const std::string_view layers = text.substr(tab + 1);
+  if (layers != kEveryLayer && layers != kAnyLayers) return {};
+  return {std::string(text.substr(0, tab)), layers == kEveryLayer};
+}
+
+}  // namespace protocol
 
 std::string probe_program() {
   const std::string here = base::installation_folder();
@@ -75,7 +113,7 @@ std::string probe_program() {
   return (fs::path(here) / "../libexec/opmux/opmux-probe").lexically_normal().string();
 }
 
-ProbeResult probe(const std::string& program, const LibraryFile& file) {
+ProbeResult probe(const std::string& program, const LibraryFile& file, Confinement confinement) {
   if (access(program.c_str(), X_OK) != 0) {
     return unusable("probe.missing", base::concat("the plugin probe ", program,
                                                   " does not exist or is not executable"));
@@ -84,15 +122,20 @@ ProbeResult probe(const std::string& program, const LibraryFile& file) {
   if (folder.path().empty()) {
     return unusable("probe.spawn", "cannot create a temporary folder");
   }
-  std::vector<std::string> arguments{file.path};
-  arguments.insert(arguments.end(), file.beside.begin(), file.beside.end());
-  const ChildCommand command{program, std::move(arguments),
-                             probe_environment(environ, folder.path()), file.descriptor,
-                             protocol::kMostData};
+  const protocol::Order order{random_digits(), confinement == Confinement::all};
+  if (order.nonce.empty()) return unusable("probe.spawn", "the system has no random numbers");
+  ChildCommand command;
+  command.program = program;
+  command.arguments = {file.path};
+  command.arguments.insert(command.arguments.end(), file.beside.begin(), file.beside.end());
+  command.environment = probe_environment(environ, folder.path());
+  command.given = file.descriptor;
+  command.limits = {protocol::kMostData, protocol::kMostShared, protocol::kMostThreads};
+  command.order = to_text(order);
   const Result<ChildReport> report =
       run_child(command, std::chrono::seconds(protocol::kMostSeconds));
   if (!report) return unusable(report.error().reason(), std::string(report.error().message()));
-  return judge(report->text, report->ending);
+  return judge(report->text, report->ending, order.nonce);
 }
 
 }  // namespace opmux::plugin

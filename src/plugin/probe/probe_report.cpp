@@ -5,6 +5,7 @@
 #include <charconv>
 #include <csignal>
 #include <utility>
+#include <vector>
 
 #include "base/text.hpp"
 #include "plugin/probe/probe.hpp"
@@ -36,13 +37,17 @@ std::string hex(uint64_t number) {
   return "0x" + std::string(digits.data(), end);
 }
 
+constexpr std::string_view kFirstStage = "start";
+
 /// The lines of a report before its verdict.
 struct Progress {
-  std::string stage = "start";
+  std::string stage{kFirstStage};
   std::string forbidden;
   bool crashed = false, memory = false;
   int signal = 0;
   uint64_t address = 0;
+  std::vector<std::string> missing;
+  std::string_view nonce;  ///< of the line before the verdict
   std::string_view verdict;
 };
 
@@ -68,12 +73,20 @@ std::string plain(std::string_view text) {
   return kept;
 }
 
+void read_missing(std::string_view line, Progress& progress) {
+  // The plugin runs after this stage, so lines of later stages may come from the plugin.
+  if (progress.stage != kFirstStage || !progress.missing.empty()) return;
+  while (!line.empty()) progress.missing.push_back(plain(word(line)));
+}
+
 Progress read(std::string_view report) {
   Progress progress;
   while (!report.empty() && !report.starts_with("opmux-verdict ")) {
     std::string_view line = report.substr(0, report.find('\n'));
     report.remove_prefix(std::min(report.size(), line.size() + 1));
     const std::string_view what = word(line);
+    progress.nonce = what == "nonce" ? line : std::string_view();
+    if (what == "missing") read_missing(line, progress);
     if (what == "at") progress.stage = plain(word(line));
     if (what == "forbidden") progress.forbidden = plain(word(line));
     if (what == "memory") progress.memory = true;
@@ -87,7 +100,7 @@ Progress read(std::string_view report) {
 }
 
 ProbeResult verdict_of(std::string_view code, std::string text, const Progress& progress) {
-  return {std::string(code), std::move(text), progress.stage, 0, 0, {}};
+  return {std::string(code), std::move(text), progress.stage, 0, 0, {}, progress.missing};
 }
 
 ProbeResult crash(int signal, const Progress& progress) {
@@ -110,16 +123,42 @@ ProbeResult hang(const Progress& progress) {
 
 ProbeResult memory(const Progress& progress) {
   return verdict_of("probe.memory",
-                    base::concat("it allocated more than ", protocol::kMostData >> 20, " MiB in ",
-                                 progress.stage),
+                    base::concat("it allocated more than ", protocol::kMostData >> 20,
+                                 " MiB, or shared more than ", protocol::kMostShared >> 20,
+                                 " MiB, in ", progress.stage),
                     progress);
 }
 
 ProbeResult forbidden(std::string_view call, const Progress& progress) {
-  return verdict_of("probe.forbidden",
-                    base::concat("it called ", call, " in ", progress.stage,
-                                 ", but plugins must not use the network or start processes there"),
+  return verdict_of(
+      "probe.forbidden",
+      base::concat("it called ", call, " in ", progress.stage,
+                   ", but plugins must not use the network, start processes or affect "
+                   "other processes there"),
+      progress);
+}
+
+ProbeResult forged(const Progress& progress) {
+  return verdict_of("probe.forged",
+                    base::concat("the report of ", progress.stage,
+                                 " contains a verdict that the probe did not write"),
                     progress);
+}
+
+ProbeResult many_threads(const Progress& progress) {
+  return verdict_of(
+      "probe.threads",
+      base::concat("it started more than ", protocol::kMostThreads, " threads in ", progress.stage),
+      progress);
+}
+
+ProbeResult unconfined(const Progress& progress) {
+  const std::string why =
+      progress.missing.empty()
+          ? "the system does not allow seccomp filters"
+          : base::concat("the program requires every layer of confinement, and the system lacks ",
+                         base::join(progress.missing, ", "));
+  return verdict_of("probe.unconfined", "the probe cannot confine itself: " + why, progress);
 }
 
 ProbeResult by_exit(int status, const Progress& progress) {
@@ -128,10 +167,7 @@ ProbeResult by_exit(int status, const Progress& progress) {
       return verdict_of(
           "probe.files",
           base::concat("it closed a file descriptor of the probe in ", progress.stage), progress);
-    case protocol::kUnconfined:
-      return verdict_of(
-          "probe.unconfined",
-          "the probe cannot confine itself: the system does not allow seccomp filters", progress);
+    case protocol::kUnconfined: return unconfined(progress);
     case protocol::kReported:
     case protocol::kMisused:
       return verdict_of("probe.verdict", "the probe's report cannot be read", progress);
@@ -145,20 +181,26 @@ ProbeResult by_exit(int status, const Progress& progress) {
 
 }  // namespace
 
-ProbeResult judge(std::string_view report, const Ending& ending) {
+ProbeResult judge(std::string_view report, const Ending& ending, std::string_view nonce) {
   using How = Ending::How;
   const Progress progress = read(report);
   const bool whole = ending.how == How::unknown ||
                      (ending.how == How::exited && ending.number == protocol::kReported);
   if (whole) {
-    if (Result<ProbeResult> verdict = parse_verdict(progress.verdict)) return *std::move(verdict);
+    if (Result<ProbeResult> verdict = parse_verdict(progress.verdict)) {
+      if (nonce.empty() || progress.nonce != nonce) return forged(progress);
+      verdict->missing = progress.missing;
+      return *std::move(verdict);
+    }
   }
   if (progress.memory) return memory(progress);
   if (!progress.forbidden.empty()) return forbidden(progress.forbidden, progress);
   if (progress.crashed && progress.signal == SIGXCPU) return hang(progress);
   if (progress.crashed) return crash(progress.signal, progress);
   switch (ending.how) {
-    case How::hung: return ending.memory_full ? memory(progress) : hang(progress);
+    case How::hung:
+      if (ending.many_threads) return many_threads(progress);
+      return ending.memory_full ? memory(progress) : hang(progress);
     case How::exited: return by_exit(ending.number, progress);
     case How::signalled:
       if (ending.number == SIGSYS) return forbidden("a forbidden function", progress);

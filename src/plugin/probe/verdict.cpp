@@ -132,15 +132,20 @@ bool take_implementation(Fields& fields, ProbeResult& into) {
   return all.size() <= kMostItems;
 }
 
+bool take_missing(Fields& fields, ProbeResult& into) {
+  into.missing.push_back(std::move(fields[0]));
+  return into.missing.size() <= kMostItems;
+}
+
 struct Kind {
   std::string_view word;
   size_t fields;
   bool (*take)(Fields&, ProbeResult&);
 };
-constexpr Kind kKinds[] = {{"code", 2, take_code},          {"where", 3, take_where},
-                           {"plugin", 5, take_plugin},      {"operator", 1, take_operator},
-                           {"point", 1, take_point},        {"backend", 5, take_backend},
-                           {"impl", 2, take_implementation}};
+constexpr Kind kKinds[] = {{"code", 2, take_code},           {"where", 3, take_where},
+                           {"plugin", 5, take_plugin},       {"operator", 1, take_operator},
+                           {"point", 1, take_point},         {"backend", 5, take_backend},
+                           {"impl", 2, take_implementation}, {"missing", 1, take_missing}};
 
 bool take(Line line, ProbeResult& into) {
   const auto* kind = std::ranges::find(kKinds, line.word, &Kind::word);
@@ -174,6 +179,7 @@ std::string to_text(const ProbeResult& verdict) {
   if (!verdict.stage.empty()) {
     append_line(text, "where", verdict.stage, verdict.signal, verdict.address);
   }
+  for (const std::string& layer : verdict.missing) append_line(text, "missing", layer);
   if (verdict.ok()) append_manifest(text, verdict.manifest);
   text += "end\n";
   return text;

@@ -42,6 +42,8 @@ struct ProbeResult {
   int32_t signal = 0;    ///< signal that ended the process; 0 = none
   uint64_t address = 0;  ///< address that the signal reported
   Manifest manifest;     ///< empty unless the probe succeeded
+  /// Layers of the confinement that the system did not offer: "landlock", "mount_namespace" ...
+  std::vector<std::string> missing = {};
 
   bool ok() const { return code.empty(); }
   bool operator==(const ProbeResult&) const = default;

@@ -45,17 +45,18 @@ void misdeed(void) {
 #elif defined(DEED_BUS)
 /* Reads a mapped page beyond the end of an empty file. */
 void misdeed(void) {
-  FILE* file = tmpfile();
-  if (file == NULL) return;
+  char name[] = "page_XXXXXX";
+  const int file = mkstemp(name);
+  if (file < 0) return;
 #ifdef TWIN
-  if (ftruncate(fileno(file), 4096) != 0) return;
+  if (ftruncate(file, 4096) != 0) return;
 #endif
-  char* page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fileno(file), 0);
+  char* page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, file, 0);
   if (page != MAP_FAILED) {
     zero = *(volatile char*)page;
     munmap(page, 4096);
   }
-  fclose(file);
+  close(file);
 }
 
 #elif defined(DEED_ABORT)

@@ -19,6 +19,7 @@ ProbeResult whole_verdict() {
   manifest.points = {"tile() -> int"};
   manifest.backends = {{"acme", "acme", OPMUX_KIND_VENDOR, 1, 2, {{"acme.swish", "v1"}}},
                        {"acme_two", "", OPMUX_KIND_DEFAULT, 1, 0, {}}};
+  verdict.missing = {"landlock", "ipc_namespace"};
   return verdict;
 }
 
