@@ -125,10 +125,11 @@ Result<ChildReport> run_child(const ChildCommand& command, milliseconds deadline
   Result<Descriptor> order = pipe_with(command.order);
   if (!order) return order.error();
   Descriptor given(opened_again(command.given));
+  const ChildWatch::Clock::time_point until = ChildWatch::Clock::now() + deadline;
   const Undumpable out_of_reach;
   const Result<pid_t> child = spawn(command, report->of_child.get(), given.get(), order->get());
   if (!child) return child.error();
-  ChildWatch watch(*child, command.limits, deadline);
+  ChildWatch watch(*child, command.limits, until);
   report->of_child.reset();
   ChildReport made;
   watch.read(report->mine.get(), made.text);

@@ -67,11 +67,11 @@ void wait_for_end(int handle, int time) {
 
 }  // namespace
 
-ChildWatch::ChildWatch(pid_t child, const ChildLimits& limits, milliseconds deadline)
+ChildWatch::ChildWatch(pid_t child, const ChildLimits& limits, Clock::time_point deadline)
     : child_(child),
       handle_(static_cast<int>(syscall(SYS_pidfd_open, child, 0))),
       limits_(limits),
-      until_(Clock::now() + deadline) {}
+      until_(deadline) {}
 
 int ChildWatch::pause() const {
   return std::min(until_time(until_), static_cast<int>(kBetweenLooks.count()));

@@ -22,7 +22,9 @@ struct ChildLimits {
 /// with the limits every 20 ms, and finally kills and reaps it. Not thread-safe.
 class ChildWatch {
  public:
-  ChildWatch(pid_t child, const ChildLimits& limits, std::chrono::milliseconds deadline);
+  using Clock = std::chrono::steady_clock;
+
+  ChildWatch(pid_t child, const ChildLimits& limits, Clock::time_point deadline);
 
   /// Reads the report from a pipe until the end of the stream and waits for the end of the child.
   /// Stops at the deadline or as soon as the child exceeds a limit.
@@ -32,8 +34,6 @@ class ChildWatch {
   Ending finish();
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   /// Milliseconds until the next look at the limits, at most until the deadline.
   int pause() const;
   /// Whether the child may continue.
