@@ -70,6 +70,8 @@ void add_plugin_list(CLI::App& group, Action& action) {
       ->allow_extra_args(false);
   command->add_flag("--sealed", plugins.sealed, "load plugins from sealed copies in memory");
   command->add_flag("--no-probe", options->no_probe, "do not probe plugins in a child process");
+  command->add_flag("--require-confinement", plugins.require_confinement,
+                    "refuse plugins if the system lacks a layer of the probe's confinement");
   command->add_flag("--json", options->json,
                     "print JSON as described in docs/schemas/plugins.json");
   command->callback([options, &action] { action = [options] { return list_plugins(*options); }; });

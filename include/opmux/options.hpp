@@ -93,6 +93,10 @@ struct PluginOptions {
   bool probe = true;
   /// A larger file is refused without being read ("trust.size").
   uint64_t max_bytes = uint64_t{1} << 30;
+  /// Refuse plugins that would be probed while the system lacks a layer of the probe's confinement
+  /// ("probe.unconfined"), before any of their code runs. False: the layers that the system offers
+  /// suffice, and the event "probe.unconfined" names the others.
+  bool require_confinement = false;
 };
 
 /// One plugin file that was found, and whether it was loaded. Made by PluginControl::list().

@@ -360,6 +360,7 @@ class PluginOptions:
         sealed: bool = False,
         probe: bool = True,
         max_bytes: int = ...,
+        require_confinement: bool = False,
     ) -> None: ...
 
     folders: list[str]
@@ -369,6 +370,7 @@ class PluginOptions:
     sealed: bool
     probe: bool
     max_bytes: int
+    require_confinement: bool
 
 class StateOptions:
     """The state files that a runtime writes, and their folder."""

@@ -20,10 +20,10 @@ Trust trust_of(const std::string& word) {
 
 void make(PluginOptions* own, std::vector<std::string> folders, const std::string& trust,
           std::string keyring, std::vector<std::string> digests, bool sealed, bool probe,
-          uint64_t max_bytes) {
-  new (own) PluginOptions{std::move(folders), trust_of(trust), std::move(keyring),
-                          std::move(digests), sealed,          probe,
-                          max_bytes};
+          uint64_t max_bytes, bool require_confinement) {
+  new (own) PluginOptions{
+      std::move(folders), trust_of(trust),    std::move(keyring), std::move(digests), sealed, probe,
+      max_bytes,          require_confinement};
 }
 
 }  // namespace
@@ -35,7 +35,8 @@ void bind_plugin_options(nb::module_& module) {
       .def("__init__", &make, nb::kw_only(), nb::arg("folders") = usual.folders,
            nb::arg("trust") = "any", nb::arg("keyring") = "", nb::arg("digests") = usual.digests,
            nb::arg("sealed") = usual.sealed, nb::arg("probe") = usual.probe,
-           nb::arg("max_bytes") = usual.max_bytes)
+           nb::arg("max_bytes") = usual.max_bytes,
+           nb::arg("require_confinement") = usual.require_confinement)
       .def_rw("folders", &PluginOptions::folders)
       .def_prop_rw(
           "trust", [](const PluginOptions& own) { return std::string(name_of(own.trust)); },
@@ -44,7 +45,8 @@ void bind_plugin_options(nb::module_& module) {
       .def_rw("digests", &PluginOptions::digests)
       .def_rw("sealed", &PluginOptions::sealed)
       .def_rw("probe", &PluginOptions::probe)
-      .def_rw("max_bytes", &PluginOptions::max_bytes);
+      .def_rw("max_bytes", &PluginOptions::max_bytes)
+      .def_rw("require_confinement", &PluginOptions::require_confinement);
 }
 
 }  // namespace opmux::python

@@ -9,6 +9,8 @@ def test_options_have_the_defaults_of_the_library():
     options = opmux.PluginOptions()
     assert (options.trust, options.probe, options.sealed) == ("any", True, False)
     assert options.max_bytes == 1 << 30
+    assert not options.require_confinement
+    assert opmux.PluginOptions(require_confinement=True).require_confinement
     options.trust = "signed"
     assert options.trust == "signed"
 

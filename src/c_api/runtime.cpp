@@ -56,6 +56,7 @@ Status read_plugins(const opmux_plugin_options* options, opmux::PluginOptions& t
   to.trust = static_cast<opmux::Trust>(from.trust);
   to.sealed = (from.flags & OPMUX_PLUGINS_SEALED) != 0;
   to.probe = (from.flags & OPMUX_PLUGINS_NO_PROBE) == 0;
+  to.require_confinement = (from.flags & OPMUX_PLUGINS_REQUIRE_CONFINEMENT) != 0;
   if (from.max_bytes != 0) to.max_bytes = from.max_bytes;
   return {};
 }

@@ -50,10 +50,15 @@ Status environment_may_name_code(const PluginOptions& options) {
           "OPMUX_PLUGIN_PATH is ignored"};
 }
 
-/// The cached verdict, or the result of probing the file now.
-ProbeResult verdict_of(VerdictCache& verdicts, const CheckedFile& file, const LibraryFile& target) {
-  if (std::optional<ProbeResult> known = verdicts.find(file.digest)) return *std::move(known);
-  ProbeResult found = probe(probe_program(), target);
+/// The cached verdict, or the result of probing the file now. A verdict of a probe that lacked a
+/// layer of confinement does not count where all are required.
+ProbeResult verdict_of(VerdictCache& verdicts, const CheckedFile& file, const LibraryFile& target,
+                       Confinement confinement) {
+  std::optional<ProbeResult> known = verdicts.find(file.digest);
+  if (known && (known->missing.empty() || confinement == Confinement::available)) {
+    return *std::move(known);
+  }
+  ProbeResult found = probe(probe_program(), target, confinement);
   verdicts.keep(file.digest, found);
   return found;
 }
@@ -113,10 +118,14 @@ void PluginManager::read_folders(Held& held, const PluginOptions& options, bool 
   for (const PluginFolder& folder : plugin_folders(options, own_backends, environment_)) {
     const bool own = folder.found_in == kOwn;
     if (!own && held.verdicts != nullptr) {
-      held.loader->try_out_with(
-          [verdicts = held.verdicts.get()](const CheckedFile& file, const LibraryFile& target) {
-            return verdict_of(*verdicts, file, target);
-          });
+      const Confinement confinement =
+          options.require_confinement ? Confinement::all : Confinement::available;
+      held.loader->try_out_with([this, verdicts = held.verdicts.get(), confinement](
+                                    const CheckedFile& file, const LibraryFile& target) {
+        ProbeResult verdict = verdict_of(*verdicts, file, target, confinement);
+        tell_missing(verdict.missing);
+        return verdict;
+      });
     }
     Status status = from_environment;
     if (!status.ok() && folder.found_in == kFromEnvironment) {
@@ -129,6 +138,14 @@ void PluginManager::read_folders(Held& held, const PluginOptions& options, bool 
     log_.tell(Level::warning, "plugin.folder", "", "", folder.path,
               [&] { return std::string(status.message()); });
   }
+}
+
+void PluginManager::tell_missing(const std::vector<std::string>& layers) {
+  if (layers.empty()) return;
+  const std::string names = base::join(layers, ", ");
+  log_.tell(Level::warning, "probe.unconfined", "", "", names, [&] {
+    return "the system lacks these layers of the confinement in which plugins are probed: " + names;
+  });
 }
 
 void PluginManager::tell(const PluginReport& report) {

@@ -57,6 +57,8 @@ class PluginManager final : public policy::DeferredPlugins, public dispatch::Plu
   void define_operators(const Loader& loader);
   void note_waiting(const Loader& loader);
   void tell(const PluginReport& report);
+  /// Logs the layers of confinement that a probe lacked.
+  void tell_missing(const std::vector<std::string>& layers);
   void switch_backends(const std::vector<std::string>& names);
 
   registry::Registry& registry_;

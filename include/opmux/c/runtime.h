@@ -93,6 +93,8 @@ typedef struct opmux_variable {
 
 #define OPMUX_PLUGINS_SEALED 1u   /* load copies in sealed memory instead of the files */
 #define OPMUX_PLUGINS_NO_PROBE 2u /* load at once, without a trial in a child process */
+/* refuse plugins if the system lacks a layer of the confinement of their trial */
+#define OPMUX_PLUGINS_REQUIRE_CONFINEMENT 4u
 
 /* Where plugins are searched and what they must prove. Neither environment nor policy can weaken
    it. */
