@@ -20,6 +20,10 @@ namespace opmux::schema {
 inline constexpr size_t kMaxNameBytes = 64;
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_word_start(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+constexpr bool is_word_part(char c) { return is_word_start(c) || is_digit(c); }
 bool is_upper_name(std::string_view word);  ///< [A-Z][A-Z0-9]*: a dimension or dtype variable
 bool is_schema_keyword(std::string_view word);
 

@@ -18,9 +18,6 @@ constexpr std::array<std::string_view, 28> kSymbols{
     "...", "&&", "||", "==", "!=", "<=", ">=", "(", ")", "[", "]", "{", "}", ",",
     "?",   "=",  "*",  ".",  "+",  "-",  "/",  "%", "!", "<", ">", ":", ";", "@"};
 
-bool is_word_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_word_part(char c) { return is_word_start(c) || is_digit(c); }
-
 std::string shown_character(char c) {
   if (c >= ' ' && c <= '~') return concat('\'', c, '\'');
   constexpr std::string_view kHex = "0123456789abcdef";

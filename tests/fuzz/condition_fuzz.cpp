@@ -40,7 +40,7 @@ void try_text(std::string_view text) {
   if (condition->to_string() != text) std::abort();
   for (const char* const op : {"attention", "gelu_and_mul", "rms_norm"}) {
     const schema::Schema& schema = *known_operators().find(op)->schema;
-    policy::ExpressionProblem problem;
+    schema::ExpressionProblem problem;
     const auto program = policy::ConditionProgram::compile(*condition, schema, &problem);
     if (program) {
       answer(*program, schema);

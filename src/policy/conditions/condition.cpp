@@ -4,7 +4,7 @@
 #include <opmux/policy.hpp>
 
 #include "base/text.hpp"
-#include "policy/conditions/expression.hpp"
+#include "schema/expression.hpp"
 
 namespace opmux {
 namespace {
@@ -129,8 +129,8 @@ Condition Condition::tag(uint32_t tag) {
 }
 
 Result<Condition> Condition::parse(std::string_view text) {
-  auto parsed = policy::parse_expression(text);
-  if (const auto* problem = std::get_if<policy::ExpressionProblem>(&parsed)) {
+  auto parsed = schema::parse_expression(text);
+  if (const auto* problem = std::get_if<schema::ExpressionProblem>(&parsed)) {
     return Status(Code::invalid_argument, "policy.when",
                   base::concat("column ", problem->at + 1, ": ", problem->text));
   }

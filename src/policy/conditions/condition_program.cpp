@@ -146,7 +146,7 @@ class ConditionProgram::Compiler {
   }
 
   bool add_text(std::string_view text) {
-    const auto parsed = parse_expression(text);
+    const auto parsed = schema::parse_expression(text);
     const auto* const expression = std::get_if<Expression>(&parsed);
     if (expression == nullptr) {
       problem = std::get<ExpressionProblem>(parsed);

@@ -7,8 +7,8 @@
 
 #include <opmux/policy.hpp>
 
-#include "policy/conditions/expression.hpp"
 #include "schema/dependencies.hpp"
+#include "schema/expression.hpp"
 
 namespace opmux::policy {
 
@@ -21,7 +21,7 @@ class ConditionProgram {
   /// the position.
   static std::optional<ConditionProgram> compile(const Condition& condition,
                                                  const schema::Schema& schema,
-                                                 ExpressionProblem* problem = nullptr);
+                                                 schema::ExpressionProblem* problem = nullptr);
 
   /// Whether the answer is yes. Absent facts, overflow and division by zero make it unknown.
   bool holds(const schema::Signature& signature) const {

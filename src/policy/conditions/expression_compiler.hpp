@@ -8,12 +8,16 @@
 
 #include <opmux/policy.hpp>
 
-#include "policy/conditions/expression.hpp"
+#include "schema/expression.hpp"
 #include "schema/facts.hpp"
 #include "schema/formula.hpp"
 #include "schema/schema.hpp"
 
 namespace opmux::policy {
+
+using schema::Expression;
+using schema::ExpressionProblem;
+using schema::ExprOp;
 
 /// A predicate, or its negation.
 struct SignedQuestion {

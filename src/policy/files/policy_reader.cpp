@@ -5,12 +5,12 @@
 
 #include "base/text.hpp"
 #include "policy/conditions/condition_program.hpp"
-#include "policy/conditions/expression.hpp"
 #include "policy/files/policy_values.hpp"
 #include "policy/files/yaml_reader.hpp"
 #include "policy/rules/lint.hpp"
 #include "policy/rules/rule_fields.hpp"
 #include "policy/rules/token.hpp"
+#include "schema/expression.hpp"
 
 namespace opmux::policy {
 namespace {
@@ -150,15 +150,15 @@ class RuleReader {
     std::string text;
     values_.text(node, "when", text);
     if (text.empty()) return;
-    const auto parsed = parse_expression(text);
-    if (const auto* problem = std::get_if<ExpressionProblem>(&parsed)) {
+    const auto parsed = schema::parse_expression(text);
+    if (const auto* problem = std::get_if<schema::ExpressionProblem>(&parsed)) {
       return refuse_condition(node, *problem);
     }
     when_ = &node;
     if (auto condition = Condition::parse(text)) rule_.when = std::move(*condition);
   }
 
-  void refuse_condition(const TextNode& node, const ExpressionProblem& problem) {
+  void refuse_condition(const TextNode& node, const schema::ExpressionProblem& problem) {
     const Mark at = place_in_scalar(context_.lines, context_.source, node, problem.at);
     context_.problems.add(at, "policy.when", base::concat("when: ", problem.text));
   }
@@ -166,10 +166,10 @@ class RuleReader {
   /// The condition must be valid for at least one operator that the rule matches.
   void check_condition() {
     size_t asked = 0;
-    ExpressionProblem shown_problem;
+    schema::ExpressionProblem shown_problem;
     const bool fits =
         any_operator_of(rule_.op, *context_.known, [&](const auto&, const auto& record) {
-          ExpressionProblem problem;
+          schema::ExpressionProblem problem;
           if (ConditionProgram::compile(*rule_.when, *record.schema, &problem)) return true;
           const bool better = problem.text.find("did you mean") != std::string::npos;
           if (asked++ == 0 || better) shown_problem = std::move(problem);

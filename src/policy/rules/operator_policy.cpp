@@ -277,7 +277,7 @@ Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& 
     for (const Rule& rule : at->rules) {
       const std::string* const op = rule.when ? in_vain_for(rule, registry) : nullptr;
       if (op == nullptr) continue;
-      ExpressionProblem problem;
+      schema::ExpressionProblem problem;
       (void)ConditionProgram::compile(*rule.when, *registry.find(*op)->schema, &problem);
       const std::string head = rule.name.empty() ? "rule for " + rule.op : '"' + rule.name + '"';
       return {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/conditions/expression.hpp"
+#include "schema/expression.hpp"
 
-namespace opmux::policy {
+namespace opmux::schema {
 
 /// One token of a condition.
 struct ExpressionToken {
@@ -24,4 +24,4 @@ struct ExpressionToken {
 std::optional<std::vector<ExpressionToken>> cut_expression(std::string_view text,
                                                            ExpressionProblem& problem);
 
-}  // namespace opmux::policy
+}  // namespace opmux::schema

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-namespace opmux::policy {
+namespace opmux::schema {
 
 /// An error in the text of a condition.
 struct ExpressionProblem {
@@ -67,4 +67,4 @@ inline constexpr int kDeepestExpression = 64;
 /// features that the subset lacks.
 std::variant<Expression, ExpressionProblem> parse_expression(std::string_view text);
 
-}  // namespace opmux::policy
+}  // namespace opmux::schema

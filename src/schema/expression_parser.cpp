@@ -1,4 +1,4 @@
-#include "policy/conditions/expression_parser.hpp"
+#include "schema/expression_parser.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,14 +7,10 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "policy/conditions/expression.hpp"
+#include "schema/schema.hpp"
 
-namespace opmux::policy {
+namespace opmux::schema {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_word(char c) { return is_word_start(c) || is_digit(c); }
 
 /// Appends a code point in UTF-8.
 void append_code_point(std::string& text, uint32_t code) {
@@ -103,14 +99,14 @@ class ExpressionLexer {
     if (peek() == 'u' || peek() == 'U') {
       return fail(at_, "unsigned numbers are not supported in conditions; leave out the u");
     }
-    if (is_word(peek())) return fail(start, "letters directly after a number");
+    if (is_word_part(peek())) return fail(start, "letters directly after a number");
     token.kind = Kind::integer;
     return true;
   }
 
   bool cut_word(ExpressionToken& token) {
     const size_t start = at_;
-    while (is_word(peek())) ++at_;
+    while (is_word_part(peek())) ++at_;
     token.kind = Kind::word;
     token.text = text_.substr(start, at_ - start);
     return true;
@@ -214,8 +210,6 @@ std::optional<std::vector<ExpressionToken>> cut_expression(std::string_view text
 
 namespace {
 
-using TokenKind = ExpressionToken::Kind;
-
 struct Sign {
   std::string_view text;
   ExprOp op;
@@ -247,7 +241,7 @@ class ExpressionParser {
 
   std::variant<Expression, ExpressionProblem> parse() {
     expression_.root = conditional();
-    if (!failed_ && peek().kind != TokenKind::end) after_the_end();
+    if (!failed_ && peek().kind != ExpressionToken::Kind::end) after_the_end();
     if (failed_) return std::move(problem_);
     return std::move(expression_);
   }
@@ -256,7 +250,9 @@ class ExpressionParser {
   const ExpressionToken& peek() const { return tokens_[next_]; }
   bool at(std::string_view text) const {
     const ExpressionToken& token = peek();
-    return (token.kind == TokenKind::sign || token.kind == TokenKind::word) && token.text == text;
+    return (token.kind == ExpressionToken::Kind::sign ||
+            token.kind == ExpressionToken::Kind::word) &&
+           token.text == text;
   }
   bool accept(std::string_view text) {
     if (failed_ || !at(text)) return false;
@@ -274,21 +270,22 @@ class ExpressionParser {
   }
   std::string shown_token() const {
     switch (peek().kind) {
-      case TokenKind::end: return "the end";
-      case TokenKind::integer: return "a number";
-      case TokenKind::text: return base::concat("the string \"", peek().text.substr(0, 40), "\"");
+      case ExpressionToken::Kind::end: return "the end";
+      case ExpressionToken::Kind::integer: return "a number";
+      case ExpressionToken::Kind::text:
+        return base::concat("the string \"", peek().text.substr(0, 40), "\"");
       default: return base::concat("'", peek().text.substr(0, 40), "'");
     }
   }
 
   void after_the_end() {
     const std::string& text = peek().text;
-    if (peek().kind == TokenKind::sign && (text == "." || text == "[")) {
+    if (peek().kind == ExpressionToken::Kind::sign && (text == "." || text == "[")) {
       fail(peek().at,
            base::concat("'", text,
                         "' is not supported in conditions: values have no fields, methods "
                         "or elements"));
-    } else if (peek().kind == TokenKind::word && is_english(text)) {
+    } else if (peek().kind == ExpressionToken::Kind::word && is_english(text)) {
       fail(peek().at, english_hint(text));
     } else {
       expected("an operator or the end");
@@ -368,7 +365,7 @@ class ExpressionParser {
   /// -2^63 has no positive counterpart, so it is parsed together with its sign.
   uint32_t negative(size_t at) {
     constexpr uint64_t kLowest = uint64_t{1} << 63;
-    if (peek().kind == TokenKind::integer && peek().number == kLowest) {
+    if (peek().kind == ExpressionToken::Kind::integer && peek().number == kLowest) {
       ++next_;
       return add({.op = ExprOp::integer, .at = at, .number = std::numeric_limits<int64_t>::min()});
     }
@@ -378,11 +375,11 @@ class ExpressionParser {
   uint32_t primary() {
     const ExpressionToken& token = peek();
     switch (token.kind) {
-      case TokenKind::integer: return integer(token);
-      case TokenKind::text:
+      case ExpressionToken::Kind::integer: return integer(token);
+      case ExpressionToken::Kind::text:
         ++next_;
         return add({.op = ExprOp::text, .at = token.at, .text = token.text});
-      case TokenKind::word: return word(token);
+      case ExpressionToken::Kind::word: return word(token);
       default: break;
     }
     if (accept("(")) {
@@ -459,4 +456,4 @@ std::variant<Expression, ExpressionProblem> parse_expression(std::string_view te
   return ExpressionParser(std::move(*tokens)).parse();
 }
 
-}  // namespace opmux::policy
+}  // namespace opmux::schema
