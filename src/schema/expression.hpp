@@ -7,13 +7,16 @@
 #include <variant>
 #include <vector>
 
+#include "schema/where.hpp"
+
 namespace opmux::schema {
 
-/// An error in the text of a condition.
+/// An error in a condition.
 struct ExpressionProblem {
-  size_t at = 0;  ///< byte offset in the text
+  size_t at = 0;  ///< position of the token, for a text its byte offset
   std::string text = {};
-  bool name = false;  ///< the schema lacks a name that the condition uses
+  bool name = false;   ///< the schema lacks a name that the condition uses
+  bool limit = false;  ///< the condition is too large, too deep, or has a number that is too large
 };
 
 /// Syntax tree of a condition, independent of a schema.
@@ -45,7 +48,7 @@ struct Expression {
   };
   struct Node {
     Op op = Op::integer;
-    size_t at = 0;          ///< byte offset in the text; of the sign for an operator
+    size_t at = 0;          ///< position of the token; of the sign for an operator
     int64_t number = 0;     ///< value of an integer or boolean
     std::string text = {};  ///< content of a string, or the name of a name or call
     std::vector<uint32_t> operands = {};
@@ -60,8 +63,12 @@ struct Expression {
 using ExprOp = Expression::Op;
 
 inline constexpr size_t kLongestExpression = 16'384;
-inline constexpr size_t kMostExpressionNodes = 1024;
-inline constexpr int kDeepestExpression = 64;
+
+/// The operation of a where clause that computes an operator of an expression.
+WhereExpression::Op step_of(Expression::Op op);
+/// How tightly an operator binds its operands: 1 for `||`, more for those that bind tighter, most
+/// for values.
+size_t precedence(Expression::Op op);
 
 /// Parses the subset of CEL that docs/policy_conditions.md describes. The problem names CEL
 /// features that the subset lacks.

@@ -2,212 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "base/text.hpp"
-#include "schema/schema.hpp"
 
 namespace opmux::schema {
-namespace {
-
-/// Appends a code point in UTF-8.
-void append_code_point(std::string& text, uint32_t code) {
-  if (code < 0x80) {
-    text.push_back(static_cast<char>(code));
-  } else if (code < 0x800) {
-    text.push_back(static_cast<char>(0xC0 | code >> 6));
-    text.push_back(static_cast<char>(0x80 | (code & 0x3F)));
-  } else {
-    text.push_back(static_cast<char>(0xE0 | code >> 12));
-    text.push_back(static_cast<char>(0x80 | (code >> 6 & 0x3F)));
-    text.push_back(static_cast<char>(0x80 | (code & 0x3F)));
-  }
-}
-
-/// Splits a text into tokens from left to right and stops at the first error.
-class ExpressionLexer {
- public:
-  ExpressionLexer(std::string_view text, ExpressionProblem& problem)
-      : text_(text), problem_(problem) {}
-
-  std::optional<std::vector<ExpressionToken>> cut() {
-    for (skip_space(); at_ < text_.size(); skip_space()) {
-      ExpressionToken token;
-      token.at = at_;
-      if (!cut_one(token)) return std::nullopt;
-      tokens_.push_back(std::move(token));
-    }
-    tokens_.push_back({.at = text_.size()});
-    return std::move(tokens_);
-  }
-
- private:
-  using Kind = ExpressionToken::Kind;
-
-  char peek(size_t ahead = 0) const {
-    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
-  }
-
-  void skip_space() {
-    while (at_ < text_.size()) {
-      if (text_.substr(at_).starts_with("//")) {
-        at_ = std::min(text_.find('\n', at_), text_.size());
-      } else if (std::string_view(" \t\r\n\f").find(text_[at_]) != std::string_view::npos) {
-        ++at_;
-      } else {
-        return;
-      }
-    }
-  }
-
-  bool fail(size_t at, std::string text) {
-    problem_ = {at, std::move(text)};
-    return false;
-  }
-
-  bool cut_one(ExpressionToken& token) {
-    const char c = peek();
-    if (is_digit(c)) return cut_number(token);
-    if (c == '"' || c == '\'') return cut_text(token, false);
-    if ((c == 'r' || c == 'R') && (peek(1) == '"' || peek(1) == '\'')) {
-      ++at_;
-      return cut_text(token, true);
-    }
-    if ((c == 'b' || c == 'B') && (peek(1) == '"' || peek(1) == '\'')) {
-      return fail(at_, "byte strings are not supported in conditions; leave out the b");
-    }
-    return is_word_start(c) ? cut_word(token) : cut_sign(token);
-  }
-
-  bool cut_number(ExpressionToken& token) {
-    const size_t start = at_;
-    const bool hex = peek() == '0' && (peek(1) == 'x' || peek(1) == 'X');
-    if (hex) at_ += 2;
-    const char* const begin = text_.data() + at_;
-    const char* const end = text_.data() + text_.size();
-    const auto [rest, error] = std::from_chars(begin, end, token.number, hex ? 16 : 10);
-    at_ = static_cast<size_t>(rest - text_.data());
-    if (error == std::errc::result_out_of_range) {
-      return fail(start, "this number does not fit into 64 bits");
-    }
-    if (rest == begin) return fail(start, "expected digits after 0x");
-    if ((peek() == '.' && is_digit(peek(1))) || peek() == 'e' || peek() == 'E') {
-      return fail(start, "floating-point numbers are not supported in conditions");
-    }
-    if (peek() == 'u' || peek() == 'U') {
-      return fail(at_, "unsigned numbers are not supported in conditions; leave out the u");
-    }
-    if (is_word_part(peek())) return fail(start, "letters directly after a number");
-    token.kind = Kind::integer;
-    return true;
-  }
-
-  bool cut_word(ExpressionToken& token) {
-    const size_t start = at_;
-    while (is_word_part(peek())) ++at_;
-    token.kind = Kind::word;
-    token.text = text_.substr(start, at_ - start);
-    return true;
-  }
-
-  bool cut_sign(ExpressionToken& token) {
-    constexpr std::array<std::string_view, 6> kLong{"&&", "||", "==", "!=", "<=", ">="};
-    constexpr std::string_view kShort = "<>!+-*/%()[],?:.{}";
-    token.kind = Kind::sign;
-    for (const std::string_view sign : kLong) {
-      if (!text_.substr(at_).starts_with(sign)) continue;
-      token.text = sign;
-      at_ += sign.size();
-      return true;
-    }
-    const char c = peek();
-    if (kShort.find(c) == kShort.npos) return fail(at_, unknown_sign(c));
-    token.text = c;
-    ++at_;
-    return true;
-  }
-
-  static std::string unknown_sign(char c) {
-    switch (c) {
-      case '=': return "'=' is not an operator; use '==' for equality";
-      case '&': return "'&' is not an operator; use '&&' for and";
-      case '|': return "'|' is not an operator; use '||' for or";
-      default: break;
-    }
-    const bool printable = c > ' ' && c <= '~';
-    return printable ? base::concat("'", c, "' is not allowed in conditions")
-                     : base::concat("the byte ", int{static_cast<unsigned char>(c)},
-                                    " is not allowed in conditions");
-  }
-
-  bool cut_text(ExpressionToken& token, bool raw) {
-    const size_t start = token.at;
-    const char quote = text_[at_++];
-    token.kind = Kind::text;
-    if (peek() == quote && peek(1) == quote) {
-      return fail(start, "triple-quoted strings are not supported in conditions");
-    }
-    while (peek() != quote) {
-      if (at_ >= text_.size() || peek() == '\n')
-        return fail(start, "this string has no closing quote");
-      if (peek() == '\\' && !raw) {
-        if (!cut_escape(token.text)) return false;
-      } else {
-        token.text.push_back(text_[at_++]);
-      }
-    }
-    ++at_;
-    return true;
-  }
-
-  bool cut_escape(std::string& into) {
-    constexpr std::string_view kNames = "abfnrtv\\?\"'`", kMeant = "\a\b\f\n\r\t\v\\?\"'`";
-    const size_t start = at_++;
-    const char name = peek();
-    if (const size_t found = kNames.find(name); found != kNames.npos) {
-      into.push_back(kMeant[found]);
-      ++at_;
-      return true;
-    }
-    if (name == 'x' || name == 'X') return cut_code(into, start, 1, 2, 16);
-    if (name == 'u') return cut_code(into, start, 1, 4, 16);
-    if (name >= '0' && name <= '3') return cut_code(into, start, 0, 3, 8);
-    return fail(start,
-                "this escape is not supported in conditions; use \\n, \\t, \\\\, \\\", \\', "
-                "\\x41 or \\u0041");
-  }
-
-  bool cut_code(std::string& into, size_t start, size_t skip, size_t digits, int base) {
-    at_ += skip;
-    const std::string_view code = text_.substr(at_, digits);
-    const char* const begin = code.data();
-    uint32_t value = 0;
-    const auto read = std::from_chars(begin, begin + code.size(), value, base);
-    if (code.size() != digits || read.ptr != begin + digits ||
-        (value >= 0xD800 && value < 0xE000)) {
-      return fail(start,
-                  base::concat("this escape needs ", digits, " digits of a valid character"));
-    }
-    append_code_point(into, value);
-    at_ += digits;
-    return true;
-  }
-
-  std::string_view text_;
-  ExpressionProblem& problem_;
-  size_t at_ = 0;
-  std::vector<ExpressionToken> tokens_;
-};
-
-}  // namespace
-
-std::optional<std::vector<ExpressionToken>> cut_expression(std::string_view text,
-                                                           ExpressionProblem& problem) {
-  return ExpressionLexer(text, problem).cut();
-}
-
 namespace {
 
 struct Sign {
@@ -230,14 +31,24 @@ constexpr std::array<Sign, 3> kProducts{
     {{"*", ExprOp::multiply}, {"/", ExprOp::divide}, {"%", ExprOp::modulo}}};
 constexpr std::array<std::span<const Sign>, 5> kBinding{kOr, kAnd, kRelations, kSums, kProducts};
 
-constexpr std::array<std::string_view, 3> kNoNames{"in", "true", "false"};
-constexpr std::array<std::string_view, 6> kEnglish{"and", "or", "not", "not_in", "is", "if"};
+/// Operators of other languages, and those to write instead.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kForeign{
+    {{"and", "&&"},
+     {"or", "||"},
+     {"not", "!"},
+     {"not_in", "!(x in [...])"},
+     {"is", "=="},
+     {"if", "condition ? one : other"},
+     {"=", "=="}}};
+
+bool is_unary(ExprOp op) { return op == ExprOp::negate || op == ExprOp::logical_not; }
 
 /// Recursive-descent parser. Functions return the index of the node they made. After an error their
 /// result is meaningless and no more tokens are read.
 class ExpressionParser {
  public:
-  explicit ExpressionParser(std::vector<ExpressionToken> tokens) : tokens_(std::move(tokens)) {}
+  ExpressionParser(std::vector<ExpressionToken> tokens, ExpressionLimits limits)
+      : tokens_(std::move(tokens)), limits_(limits) {}
 
   std::variant<Expression, ExpressionProblem> parse() {
     expression_.root = conditional();
@@ -260,8 +71,8 @@ class ExpressionParser {
     return true;
   }
 
-  uint32_t fail(size_t at, std::string text) {
-    if (!failed_) problem_ = {at, std::move(text)};
+  uint32_t fail(size_t at, std::string text, bool limit = false) {
+    if (!failed_) problem_ = {.at = at, .text = std::move(text), .limit = limit};
     failed_ = true;
     return 0;
   }
@@ -285,48 +96,53 @@ class ExpressionParser {
            base::concat("'", text,
                         "' is not supported in conditions: values have no fields, methods "
                         "or elements"));
-    } else if (peek().kind == ExpressionToken::Kind::word && is_english(text)) {
-      fail(peek().at, english_hint(text));
-    } else {
+    } else if (!refuse_foreign(peek())) {
       expected("an operator or the end");
     }
   }
-  static bool is_english(std::string_view text) {
-    return std::find(kEnglish.begin(), kEnglish.end(), text) != kEnglish.end();
-  }
-  static std::string english_hint(std::string_view text) {
-    const std::string_view sign = text == "and"      ? "&&"
-                                  : text == "or"     ? "||"
-                                  : text == "not"    ? "!"
-                                  : text == "not_in" ? "!(x in [...])"
-                                  : text == "is"     ? "=="
-                                                     : "condition ? one : other";
-    return base::concat("'", text, "' is not an operator of conditions; write ", sign);
+  /// Fails and returns true if the token is an operator of another language.
+  bool refuse_foreign(const ExpressionToken& token) {
+    using Kind = ExpressionToken::Kind;
+    const auto* const found =
+        std::ranges::find(kForeign, token.text, [](const auto& pair) { return pair.first; });
+    if (found == kForeign.end() || (token.kind != Kind::word && token.kind != Kind::sign)) {
+      return false;
+    }
+    fail(token.at, base::concat("'", token.text, "' is not an operator of conditions; write ",
+                                found->second));
+    return true;
   }
 
   uint32_t add(Expression::Node node) {
-    if (expression_.nodes.size() >= kMostExpressionNodes) {
-      return fail(node.at, base::concat("the condition has more than ", kMostExpressionNodes,
-                                        " names, numbers and operators"));
+    if (expression_.nodes.size() >= limits_.nodes) {
+      return fail(node.at,
+                  base::concat("the condition has more than ", limits_.nodes,
+                               " names, numbers and operators"),
+                  true);
     }
     expression_.nodes.push_back(std::move(node));
     return static_cast<uint32_t>(expression_.nodes.size() - 1);
   }
 
-  uint32_t conditional() {
-    if (++depth_ > kDeepestExpression) {
-      return fail(peek().at, base::concat("nested more than ", kDeepestExpression, " deep"));
+  /// Parses an operand that is one level deeper than the current one.
+  uint32_t deeper(uint32_t (ExpressionParser::*operand)()) {
+    if (depth_ == limits_.depth) {
+      return fail(peek().at, base::concat("nested more than ", limits_.depth, " deep"), true);
     }
-    uint32_t result = binary(0);
-    const size_t at = peek().at;
-    if (accept("?")) {
-      const uint32_t yes = binary(0);
-      if (!accept(":")) return expected("':' and the other value");
-      const uint32_t no = conditional();
-      result = add({.op = ExprOp::conditional, .at = at, .operands = {result, yes, no}});
-    }
+    ++depth_;
+    const uint32_t result = (this->*operand)();
     --depth_;
     return result;
+  }
+
+  uint32_t conditional() {
+    const uint32_t condition = binary(0);
+    const size_t at = peek().at;
+    if (!accept("?")) return condition;
+    const uint32_t yes = binary(0);
+    if (!accept(":")) return expected("':' and the other value");
+    const uint32_t no = deeper(&ExpressionParser::conditional);
+    return add({.op = ExprOp::conditional, .at = at, .operands = {condition, yes, no}});
   }
 
   uint32_t binary(size_t level) {
@@ -346,20 +162,11 @@ class ExpressionParser {
 
   uint32_t unary() {
     if (failed_) return 0;
-    if (++depth_ > kDeepestExpression) {
-      return fail(peek().at, base::concat("nested more than ", kDeepestExpression, " deep"));
-    }
     const size_t at = peek().at;
-    uint32_t result = 0;
-    if (accept("!")) {
-      result = add({.op = ExprOp::logical_not, .at = at, .operands = {unary()}});
-    } else if (accept("-")) {
-      result = negative(at);
-    } else {
-      result = primary();
-    }
-    --depth_;
-    return result;
+    if (accept("-")) return negative(at);
+    if (!accept("!")) return primary();
+    return add(
+        {.op = ExprOp::logical_not, .at = at, .operands = {deeper(&ExpressionParser::unary)}});
   }
 
   /// -2^63 has no positive counterpart, so it is parsed together with its sign.
@@ -369,7 +176,7 @@ class ExpressionParser {
       ++next_;
       return add({.op = ExprOp::integer, .at = at, .number = std::numeric_limits<int64_t>::min()});
     }
-    return add({.op = ExprOp::negate, .at = at, .operands = {unary()}});
+    return add({.op = ExprOp::negate, .at = at, .operands = {deeper(&ExpressionParser::unary)}});
   }
 
   uint32_t primary() {
@@ -379,22 +186,23 @@ class ExpressionParser {
       case ExpressionToken::Kind::text:
         ++next_;
         return add({.op = ExprOp::text, .at = token.at, .text = token.text});
-      case ExpressionToken::Kind::word: return word(token);
+      case ExpressionToken::Kind::word:
+      case ExpressionToken::Kind::name: return word(token);
       default: break;
     }
     if (accept("(")) {
-      const uint32_t inner = conditional();
+      const uint32_t inner = deeper(&ExpressionParser::conditional);
       if (!accept(")")) return expected("')'");
       return inner;
     }
     if (at("[")) return list(token.at);
     if (at("{")) return fail(token.at, "maps are not supported in conditions");
-    return expected("a name, a number, a string or '('");
+    return expected("a value such as a name or a number");
   }
 
   uint32_t integer(const ExpressionToken& token) {
     if (token.number > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-      return fail(token.at, "this number does not fit into 64 bits with a sign");
+      return fail(token.at, "this number does not fit into 64 bits with a sign", true);
     }
     ++next_;
     return add(
@@ -403,15 +211,14 @@ class ExpressionParser {
 
   uint32_t word(const ExpressionToken& token) {
     ++next_;
+    const bool name = token.kind == ExpressionToken::Kind::name;
     if (token.text == "true" || token.text == "false") {
       return add({.op = ExprOp::boolean, .at = token.at, .number = token.text == "true" ? 1 : 0});
     }
-    if (token.text == "null")
+    if (!name && token.text == "null")
       return fail(token.at, "null is not supported in conditions; use has(x)");
-    if (std::find(kNoNames.begin(), kNoNames.end(), token.text) != kNoNames.end()) {
-      return fail(token.at, base::concat("'", token.text, "' is not a value"));
-    }
-    if (is_english(token.text)) return fail(token.at, english_hint(token.text));
+    if (!name && token.text == "in") return fail(token.at, "'in' is not a value");
+    if (refuse_foreign(token)) return 0;
     if (!accept("(")) return add({.op = ExprOp::name, .at = token.at, .text = token.text});
     return add({.op = ExprOp::call,
                 .at = token.at,
@@ -429,13 +236,14 @@ class ExpressionParser {
     if (accept(closing)) return all;
     do {
       if (!all.empty() && at("]") && closing == "]") break;  // CEL allows a comma at the end
-      all.push_back(conditional());
+      all.push_back(deeper(&ExpressionParser::conditional));
     } while (accept(","));
     if (!failed_ && !accept(closing)) expected(expectation);
     return all;
   }
 
   std::vector<ExpressionToken> tokens_;
+  const ExpressionLimits limits_;
   size_t next_ = 0;
   int depth_ = 0;
   bool failed_ = false;
@@ -445,15 +253,51 @@ class ExpressionParser {
 
 }  // namespace
 
+WhereExpression::Op step_of(Expression::Op op) {
+  using Op = WhereExpression::Op;
+  switch (op) {
+    case ExprOp::negate: return Op::negate;
+    case ExprOp::logical_not: return Op::logical_not;
+    case ExprOp::logical_and: return Op::logical_and;
+    case ExprOp::logical_or: return Op::logical_or;
+    case ExprOp::add: return Op::add;
+    case ExprOp::subtract: return Op::subtract;
+    case ExprOp::multiply: return Op::multiply;
+    case ExprOp::divide: return Op::divide;
+    case ExprOp::modulo: return Op::modulo;
+    case ExprOp::equal: return Op::equal;
+    case ExprOp::not_equal: return Op::not_equal;
+    case ExprOp::less: return Op::less;
+    case ExprOp::less_equal: return Op::less_equal;
+    case ExprOp::greater: return Op::greater;
+    case ExprOp::greater_equal: return Op::greater_equal;
+    case ExprOp::conditional: return Op::conditional;
+    default: return Op::constant;
+  }
+}
+
+size_t precedence(Expression::Op op) {
+  for (size_t level = 0; level < kBinding.size(); ++level) {
+    const auto has_op = [op](const Sign& sign) { return sign.op == op; };
+    if (std::ranges::any_of(kBinding[level], has_op)) return level + 1;
+  }
+  return kBinding.size() + (is_unary(op) ? 1 : 2);
+}
+
+std::variant<Expression, ExpressionProblem> parse_expression(std::vector<ExpressionToken> tokens,
+                                                             ExpressionLimits limits) {
+  return ExpressionParser(std::move(tokens), limits).parse();
+}
+
 std::variant<Expression, ExpressionProblem> parse_expression(std::string_view text) {
   if (text.size() > kLongestExpression) {
-    return ExpressionProblem{0, base::concat("the condition has ", text.size(),
-                                             " bytes; the limit is ", kLongestExpression)};
+    return ExpressionProblem{.text = base::concat("the condition has ", text.size(),
+                                                  " bytes; the limit is ", kLongestExpression)};
   }
   ExpressionProblem problem;
   auto tokens = cut_expression(text, problem);
   if (!tokens) return problem;
-  return ExpressionParser(std::move(*tokens)).parse();
+  return parse_expression(std::move(*tokens), {});
 }
 
 }  // namespace opmux::schema

@@ -12,9 +12,10 @@ namespace opmux::schema {
 
 /// One token of a condition.
 struct ExpressionToken {
-  enum class Kind : uint8_t { integer, text, word, sign, end };
+  /// A `name` is a word that is a name even if it is spelled like an operator: `is`.
+  enum class Kind : uint8_t { integer, text, word, name, sign, end };
   Kind kind = Kind::end;
-  size_t at = 0;
+  size_t at = 0;          ///< position, which problems and nodes repeat
   uint64_t number = 0;    ///< value of an integer
   std::string text = {};  ///< content of a string, or the spelling of a word or sign
 };
@@ -23,5 +24,14 @@ struct ExpressionToken {
 /// `problem`.
 std::optional<std::vector<ExpressionToken>> cut_expression(std::string_view text,
                                                            ExpressionProblem& problem);
+
+struct ExpressionLimits {
+  size_t nodes = 1024;
+  int depth = 64;  ///< of parentheses, calls, lists and unary operators
+};
+
+/// Parses tokens; the last one must be of kind `end`.
+std::variant<Expression, ExpressionProblem> parse_expression(std::vector<ExpressionToken> tokens,
+                                                             ExpressionLimits limits);
 
 }  // namespace opmux::schema

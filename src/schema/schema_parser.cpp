@@ -1,5 +1,3 @@
-#include "schema/schema_parser.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -17,6 +15,17 @@ using base::concat;
 
 constexpr size_t kMaxListDefault = 64;
 
+/// Takes a token of kind `integer` and stores its value; returns false if it does not fit.
+bool parse_integer(TokenStream& tokens, int64_t& number, bool negative = false) {
+  const Token token = tokens.take();
+  const std::string text = concat(negative ? "-" : "", token.text);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc()) return true;
+  return tokens.fail(token, "schema.limit", concat(token.shown(), " does not fit in 64 bits"));
+}
+
+/// Parses "= value" after an argument whose type is known, if it follows. `= none` after an
+/// optional argument means the same as no default.
 class DefaultParser {
  public:
   explicit DefaultParser(TokenStream& tokens) : tokens_(tokens) {}
@@ -130,22 +139,6 @@ class DefaultParser {
   TokenStream& tokens_;
 };
 
-}  // namespace
-
-bool parse_default(TokenStream& tokens, ArgSpec& arg) { return DefaultParser(tokens).run(arg); }
-
-bool parse_integer(TokenStream& tokens, int64_t& number, bool negative) {
-  const Token token = tokens.take();
-  const std::string text = concat(negative ? "-" : "", token.text);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc()) return true;
-  return tokens.fail(token, "schema.limit", concat(token.shown(), " does not fit in 64 bits"));
-}
-
-namespace {
-
-using base::concat;
-
 constexpr size_t kMaxWords = 64;
 
 struct TypeWord {
@@ -205,7 +198,7 @@ class SchemaParser {
     const Token start = tokens_.peek();
     if (!parse_access(arg) || !parse_type(arg)) return false;
     const Token name = tokens_.peek();
-    if (!parse_argument_name(arg) || !parse_shape(arg) || !parse_default(tokens_, arg))
+    if (!parse_argument_name(arg) || !parse_shape(arg) || !DefaultParser(tokens_).run(arg))
       return false;
     if (!check_access(arg, start) || !check_order(arg, start, name)) return false;
     schema_.args.push_back(std::move(arg));
@@ -401,9 +394,8 @@ class SchemaParser {
   }
 
   bool parse_where_clause() {
-    if (tokens_.accept("where") && !parse_where(tokens_, schema_)) return false;
-    if (tokens_.peek().kind == TokenKind::end) return true;
-    return tokens_.fail_expected(schema_.where.empty() ? "'where' or the end" : "the end");
+    if (tokens_.accept("where")) return parse_where(tokens_, schema_);
+    return tokens_.peek().kind == TokenKind::end || tokens_.fail_expected("'where' or the end");
   }
 
   bool check_lower_name(const Token& word) {

@@ -1,10 +1,10 @@
 #include "schema/where_parser.hpp"
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 
 #include "base/text.hpp"
-#include "schema/schema_parser.hpp"
+#include "schema/expression_parser.hpp"
 
 namespace opmux::schema {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 using base::concat;
 using Op = WhereExpression::Op;
 
-constexpr int kDeepest = 32;
+constexpr ExpressionLimits kWhereLimits{.nodes = WhereExpression::kMaxSteps, .depth = 32};
 
 enum class Type : uint8_t { integer, boolean, enumeration };
 
@@ -25,166 +25,123 @@ std::string_view noun(Type type) {
   return "nothing";
 }
 
-struct Operator {
-  std::string_view text;
-  Op op;
-  int level;  ///< precedence: higher binds tighter
-  Type operands;
-  Type result;
-};
-
-constexpr int kUnaryLevel = 6, kLeafLevel = 7;
-constexpr std::array kOperators{
-    Operator{"||", Op::logical_or, 1, Type::boolean, Type::boolean},
-    Operator{"&&", Op::logical_and, 2, Type::boolean, Type::boolean},
-    Operator{"==", Op::equal, 3, Type::integer, Type::boolean},
-    Operator{"!=", Op::not_equal, 3, Type::integer, Type::boolean},
-    Operator{"<", Op::less, 3, Type::integer, Type::boolean},
-    Operator{"<=", Op::less_equal, 3, Type::integer, Type::boolean},
-    Operator{">", Op::greater, 3, Type::integer, Type::boolean},
-    Operator{">=", Op::greater_equal, 3, Type::integer, Type::boolean},
-    Operator{"+", Op::add, 4, Type::integer, Type::integer},
-    Operator{"-", Op::subtract, 4, Type::integer, Type::integer},
-    Operator{"*", Op::multiply, 5, Type::integer, Type::integer},
-    Operator{"/", Op::divide, 5, Type::integer, Type::integer},
-    Operator{"%", Op::modulo, 5, Type::integer, Type::integer},
-};
-
-const Operator* binary_operator(const Token& token) {
-  const auto* found = std::find_if(kOperators.begin(), kOperators.end(),
-                                   [&](const Operator& o) { return token.is(o.text); });
-  return found == kOperators.end() ? nullptr : found;
+/// The reason to refuse a part of a condition that only policies have; empty for other parts.
+std::string_view refusal(ExprOp op) {
+  switch (op) {
+    case ExprOp::text: return "where has no strings; write the words of an enum without quotes";
+    case ExprOp::list:
+    case ExprOp::in: return "where has no lists; combine comparisons with ||";
+    case ExprOp::call: return "where has no functions, only dimensions, arguments and operators";
+    case ExprOp::conditional: return "where has no '?'; combine conditions with && and ||";
+    default: return {};
+  }
 }
 
 bool is_equality(Op op) { return op == Op::equal || op == Op::not_equal; }
+bool is_relation(Op op) { return op >= Op::equal && op <= Op::greater_equal; }
+bool is_logical(Op op) { return op >= Op::logical_and && op <= Op::logical_not; }
 
-struct Node {
-  Op op = Op::constant;
-  Type type = Type::integer;
-  int left = -1;
-  int right = -1;
-  int index = 0;
-  int64_t value = 0;
-  std::string_view text;  ///< spelling of a leaf or an operator
-  int level = kLeafLevel;
-  Token at;
-};
-
-/// Builds a tree first, because canonical text and splitting at && need one. Nodes refer to each
-/// other by index in one vector; -1 = error.
+/// Parses the tokens of a clause as an expression. The position of a node is the index of its
+/// token, which has the line, the column and the spelling.
 class WhereParser {
  public:
   WhereParser(TokenStream& tokens, Schema& schema) : tokens_(tokens), schema_(schema) {}
 
   bool run() {
-    const int root = parse_binary(1, 0);
-    if (root < 0 || !require(root, Type::boolean)) return false;
-    emit_conjuncts(root);
+    std::vector<ExpressionToken> all;
+    do {
+      clause_.push_back(tokens_.take());
+      all.push_back(token_of(clause_.back()));
+    } while (clause_.back().kind != TokenKind::end);
+    auto parsed = parse_expression(std::move(all), kWhereLimits);
+    if (const auto* problem = std::get_if<ExpressionProblem>(&parsed)) {
+      return fail(problem->at, problem->limit ? "schema.limit" : "schema.syntax", problem->text);
+    }
+    tree_ = std::move(std::get<Expression>(parsed));
+    meanings_.resize(tree_.nodes.size());
+    if (!resolve(tree_.root) || !require(tree_.root, Type::boolean)) return false;
+    emit_conjuncts(tree_.root);
     return true;
   }
 
  private:
-  int fail(const Token& at, std::string_view reason, std::string_view message) {
-    tokens_.fail(at, std::string(reason), message);
-    return -1;
+  /// The step that a node becomes, and the type of its result.
+  struct Meaning {
+    WhereExpression::Step step;
+    Type type = Type::integer;
+  };
+
+  bool fail(size_t at, std::string_view reason, std::string_view message) {
+    return tokens_.fail(clause_[at], std::string(reason), message);
   }
 
-  bool require(int node, Type type) {
-    const Node& found = nodes_[node];
-    if (found.type == type) return true;
-    return tokens_.fail(
-        found.at, "schema.where_type",
-        concat("expected ", noun(type), ", '", found.text, "' is ", noun(found.type)));
-  }
-
-  int add(Node node) {
-    if (nodes_.size() >= WhereExpression::kMaxSteps) {
-      return fail(node.at, "schema.limit",
-                  concat("a where clause has at most ", WhereExpression::kMaxSteps,
-                         " names, numbers and operators"));
+  ExpressionToken token_of(const Token& token) const {
+    using Kind = ExpressionToken::Kind;
+    ExpressionToken made{.kind = Kind::sign, .at = clause_.size() - 1};
+    made.text = token.text;
+    if (token.kind == TokenKind::end) made.kind = Kind::end;
+    if (token.kind == TokenKind::word) made.kind = is_name(token.text) ? Kind::name : Kind::word;
+    if (token.kind == TokenKind::string) {
+      made.kind = Kind::text;
+      unquote(token.text, made.text);
     }
-    nodes_.push_back(node);
-    return static_cast<int>(nodes_.size()) - 1;
-  }
-
-  int parse_binary(int lowest_level, int depth) {
-    int left = parse_unary(depth);
-    while (left >= 0) {
-      const Operator* found = binary_operator(tokens_.peek());
-      if (found == nullptr || found->level < lowest_level) return left;
-      const Token at = tokens_.take();
-      const int right = is_equality(found->op) && nodes_[left].type == Type::enumeration
-                            ? parse_enum_word(nodes_[left].index)
-                            : parse_binary(found->level + 1, depth + 1);
-      left = right < 0 ? -1 : combine(*found, at, left, right);
+    if (token.kind == TokenKind::integer) {
+      made.kind = Kind::integer;
+      const char* const end = token.text.data() + token.text.size();
+      const auto read = std::from_chars(token.text.data(), end, made.number);
+      if (read.ec != std::errc()) made.number = UINT64_MAX;  // the parser refuses it
     }
-    return left;
+    return made;
   }
 
-  int combine(const Operator& found, const Token& at, int left, int right) {
-    const Type given = nodes_[left].type;
-    const Type wanted = is_equality(found.op) ? given : found.operands;
-    if (!require(left, wanted) || !require(right, wanted)) return -1;
-    return add({found.op, found.result, left, right, 0, 0, found.text, found.level, at});
+  bool is_name(std::string_view word) const {
+    const auto has_word = [&](const ArgSpec& arg) {
+      return arg.name == word || std::ranges::find(arg.words, word) != arg.words.end();
+    };
+    return schema_.dim_index(word) >= 0 || std::ranges::any_of(schema_.args, has_word);
   }
 
-  int parse_unary(int depth) {
-    if (depth > kDeepest)
-      return fail(tokens_.peek(), "schema.limit", "the where clause is nested too deeply");
-    const bool negates = tokens_.at("-"), inverts = tokens_.at("!");
-    if (!negates && !inverts) return parse_primary(depth);
-    const Token at = tokens_.take();
-    const Type type = negates ? Type::integer : Type::boolean;
-    const int operand = parse_unary(depth + 1);
-    if (operand < 0 || !require(operand, type)) return -1;
-    const Op op = negates ? Op::negate : Op::logical_not;
-    return add({op, type, operand, -1, 0, 0, at.text, kUnaryLevel, at});
+  bool require(uint32_t node, Type type) {
+    const Type found = meanings_[node].type;
+    const size_t at = tree_[node].at;
+    return found == type ||
+           fail(at, "schema.where_type",
+                concat("expected ", noun(type), ", '", clause_[at].text, "' is ", noun(found)));
   }
 
-  int parse_primary(int depth) {
-    const Token& next = tokens_.peek();
-    if (next.kind == TokenKind::integer) return parse_integer();
-    if (next.kind == TokenKind::word) return parse_name();
-    if (!tokens_.accept("(")) {
-      tokens_.fail_expected("a dimension, an argument, a number or '('");
-      return -1;
+  /// Finds the meaning of a node and of all nodes below it.
+  bool resolve(uint32_t index) {
+    const Expression::Node& node = tree_[index];
+    Meaning& meaning = meanings_[index];
+    if (const std::string_view why = refusal(node.op); !why.empty()) {
+      return fail(node.at, "schema.syntax", why);
     }
-    const int inner = parse_binary(1, depth + 1);
-    if (inner < 0 || !tokens_.expect(")", "to close '('")) return -1;
-    return inner;
-  }
-
-  int parse_integer() {
-    const Token at = tokens_.peek();
-    Node node{.text = at.text, .at = at};
-    return schema::parse_integer(tokens_, node.value) ? add(node) : -1;
-  }
-
-  int parse_name() {
-    const Token at = tokens_.take();
-    Node node{.text = at.text, .at = at};
-    if (at.is("true") || at.is("false")) {
-      node.type = Type::boolean;
-      node.value = at.is("true") ? 1 : 0;
-      return add(node);
+    if (node.op == ExprOp::name) return resolve_name(node, meaning);
+    if (node.operands.empty()) {
+      meaning.step.value = node.number;
+      meaning.type = node.op == ExprOp::boolean ? Type::boolean : Type::integer;
+      return true;
     }
-    if (const int dim = schema_.dim_index(at.text); dim >= 0) {
-      node.op = Op::dim;
-      node.index = dim;
-      return add(node);
-    }
-    const int arg = schema_.arg_index(at.text);
-    if (arg < 0) return fail_unknown(at);
-    return parse_scalar(node, arg);
+    const Op op = meaning.step.op = step_of(node.op);
+    meaning.type = is_relation(op) || is_logical(op) ? Type::boolean : Type::integer;
+    const uint32_t left = node.operands.front(), right = node.operands.back();
+    if (!resolve(left)) return false;
+    const Type given = meanings_[left].type;
+    if (is_equality(op) && given == Type::enumeration) return resolve_word(right, left);
+    if (right != left && !resolve(right)) return false;
+    const Type wanted = is_equality(op) ? given : is_logical(op) ? Type::boolean : Type::integer;
+    return require(left, wanted) && require(right, wanted);
   }
 
-  int parse_scalar(Node node, int arg) {
-    node.op = Op::scalar;
-    node.index = arg;
-    switch (schema_.args[arg].type) {
-      case ArgType::integer: return add(node);
-      case ArgType::boolean: node.type = Type::boolean; return add(node);
-      case ArgType::enumeration: node.type = Type::enumeration; return add(node);
+  bool resolve_name(const Expression::Node& node, Meaning& meaning) {
+    meaning.step = {Op::dim, schema_.dim_index(node.text), 0};
+    if (meaning.step.index >= 0) return true;
+    meaning.step = {Op::scalar, schema_.arg_index(node.text), 0};
+    if (meaning.step.index < 0) return fail_unknown(node);
+    switch (schema_.args[meaning.step.index].type) {
+      case ArgType::integer: return true;
+      case ArgType::boolean: meaning.type = Type::boolean; return true;
+      case ArgType::enumeration: meaning.type = Type::enumeration; return true;
       default: break;
     }
     return fail(node.at, "schema.where_type",
@@ -192,60 +149,61 @@ class WhereParser {
                        "and enum arguments can"));
   }
 
-  int fail_unknown(const Token& at) {
+  bool fail_unknown(const Expression::Node& node) {
     std::vector<std::string_view> names(schema_.dims.begin(), schema_.dims.end());
     for (const ArgSpec& arg : schema_.args) names.push_back(arg.name);
-    return fail(at, "schema.unknown_name",
-                concat("no dimension or argument is called ", at.shown(),
-                       base::suggestion(at.text, names)));
+    return fail(node.at, "schema.unknown_name",
+                concat("no dimension or argument is called ", clause_[node.at].shown(),
+                       base::suggestion(node.text, names)));
   }
 
-  int parse_enum_word(int arg) {
-    const Token at = tokens_.take();
-    const std::vector<std::string>& words = schema_.args[arg].words;
-    const auto found = std::find(words.begin(), words.end(), at.text);
-    if (at.kind != TokenKind::word || found == words.end()) {
-      return fail(at, "schema.enum_word",
-                  concat("expected one of ", base::join(words, ", "), ", found ", at.shown(),
-                         base::suggestion(at.text, words)));
+  /// The right side of a comparison with an enum: a word, even if it is also a name or `true`.
+  bool resolve_word(uint32_t right, uint32_t left) {
+    const Expression::Node& node = tree_[right];
+    if (node.op == ExprOp::call) return resolve(right);
+    const Token& word = clause_[node.at];
+    const std::vector<std::string>& words = schema_.args[meanings_[left].step.index].words;
+    const auto found = std::ranges::find(words, word.text);
+    if ((node.op != ExprOp::name && node.op != ExprOp::boolean) || found == words.end()) {
+      return fail(node.at, "schema.enum_word",
+                  concat("expected one of ", base::join(words, ", "), ", found ", word.shown(),
+                         base::suggestion(word.text, words)));
     }
-    return add(
-        {.type = Type::enumeration, .value = found - words.begin(), .text = at.text, .at = at});
+    meanings_[right] = {{Op::constant, 0, found - words.begin()}, Type::enumeration};
+    return true;
   }
 
-  void emit_conjuncts(int node) {
-    if (nodes_[node].op == Op::logical_and) {
-      emit_conjuncts(nodes_[node].left);
-      emit_conjuncts(nodes_[node].right);
-      return;
-    }
-    WhereExpression& conjunct = schema_.where.emplace_back();
-    emit(node, 0, conjunct);
+  void emit_conjuncts(uint32_t index) {
+    const Expression::Node& node = tree_[index];
+    if (node.op != ExprOp::logical_and) return emit(index, 0, schema_.where.emplace_back());
+    for (const uint32_t operand : node.operands) emit_conjuncts(operand);
   }
 
   /// Appends steps and text of a subtree, in parentheses unless it binds tighter than `level`.
-  void emit(int place, int level, WhereExpression& out) {
-    const Node& node = nodes_[place];
-    const bool enclosed = node.level <= level;
+  void emit(uint32_t index, size_t level, WhereExpression& out) const {
+    const Expression::Node& node = tree_[index];
+    const std::string_view sign = clause_[node.at].text;
+    const size_t binds = precedence(node.op);
+    const bool enclosed = binds <= level;
     if (enclosed) out.text += '(';
-    if (node.left < 0) {
-      out.text += node.text;
-    } else if (node.right < 0) {
-      out.text += node.text;
-      // A unary operator before another one parses back without parentheses.
-      emit(node.left, kUnaryLevel - 1, out);
+    if (node.operands.size() == 2) {
+      emit(node.operands[0], binds - 1, out);
+      out.text += concat(' ', sign, ' ');
+      emit(node.operands[1], binds, out);
     } else {
-      emit(node.left, node.level - 1, out);
-      out.text += concat(' ', node.text, ' ');
-      emit(node.right, node.level, out);
+      out.text += node.number < 0 ? std::to_string(node.number) : sign;
+      // A unary operator before another one parses back without parentheses.
+      for (const uint32_t operand : node.operands) emit(operand, binds - 1, out);
     }
     if (enclosed) out.text += ')';
-    out.steps.push_back({node.op, node.index, node.value});
+    out.steps.push_back(meanings_[index].step);
   }
 
   TokenStream& tokens_;
   Schema& schema_;
-  std::vector<Node> nodes_;
+  std::vector<Token> clause_;
+  Expression tree_;
+  std::vector<Meaning> meanings_;  ///< by index of the node
 };
 
 }  // namespace

@@ -5,9 +5,9 @@
 
 namespace opmux::schema {
 
-/// Parses the condition after `where`, up to the first token that cannot belong to it, and appends
-/// its conjuncts to `schema`. All arguments of `schema` must be parsed already. Returns false after
-/// an error, which `tokens` keeps.
+/// Parses all remaining tokens as the condition after `where` and appends its conjuncts to
+/// `schema`. All arguments of `schema` must be parsed already. Returns false after an error, which
+/// `tokens` keeps.
 bool parse_where(TokenStream& tokens, Schema& schema);
 
 }  // namespace opmux::schema

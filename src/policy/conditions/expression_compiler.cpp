@@ -103,26 +103,6 @@ using schema::Formula;
 
 namespace {
 
-using WhereOp = schema::WhereExpression::Op;
-
-WhereOp code_of(ExprOp op) {
-  switch (op) {
-    case ExprOp::logical_and: return WhereOp::logical_and;
-    case ExprOp::logical_or: return WhereOp::logical_or;
-    case ExprOp::add: return WhereOp::add;
-    case ExprOp::subtract: return WhereOp::subtract;
-    case ExprOp::multiply: return WhereOp::multiply;
-    case ExprOp::divide: return WhereOp::divide;
-    case ExprOp::modulo: return WhereOp::modulo;
-    case ExprOp::not_equal: return WhereOp::not_equal;
-    case ExprOp::less: return WhereOp::less;
-    case ExprOp::less_equal: return WhereOp::less_equal;
-    case ExprOp::greater: return WhereOp::greater;
-    case ExprOp::greater_equal: return WhereOp::greater_equal;
-    default: return WhereOp::equal;
-  }
-}
-
 std::string_view sign_of(ExprOp op) {
   switch (op) {
     case ExprOp::negate: return "-";
@@ -220,7 +200,7 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_unary(const Exp
     return fail(node.at, base::concat("'", sign_of(node.op), "' needs ", shown(wanted), ", found ",
                                       shown(*type)));
   }
-  push({node.op == ExprOp::negate ? Code::negate : Code::logical_not});
+  push({schema::step_of(node.op)});
   return wanted;
 }
 
@@ -234,7 +214,7 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_binary(const Ex
                                         " on both sides, found ", shown(*type)));
     }
   }
-  push({code_of(node.op)});
+  push({schema::step_of(node.op)});
   return wanted;
 }
 
@@ -285,7 +265,7 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_relation(const 
     return fail(node.at, base::concat("'", sign_of(node.op), "' cannot compare ", shown(*one),
                                       " with ", shown(*other)));
   }
-  push({code_of(node.op)});
+  push({schema::step_of(node.op)});
   return Type{Domain::boolean};
 }
 

@@ -1,3 +1,4 @@
+#include <array>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -168,7 +169,8 @@ TEST(SchemaParser, says_what_it_expected_where) {
   expect_error("f(out() Tensor y)", "1:7", "schema.syntax", "same memory");
   expect_error("acme.(Tensor x)", "1:6", "schema.syntax", "expected a name after '.'");
   expect_error("f(Tensor x) when H", "1:13", "schema.syntax", "expected 'where' or the end");
-  expect_error("f(Tensor x[H]) where H > 1 H", "1:28", "schema.syntax", "expected the end");
+  expect_error("f(Tensor x[H]) where H > 1 H", "1:28", "schema.syntax",
+               "expected an operator or the end, found 'H'");
 }
 
 TEST(SchemaParser, refuses_characters_that_mean_nothing) {
@@ -270,17 +272,63 @@ TEST(SchemaParser, checks_names_and_types_in_where) {
   expect_error("f(enum{a, b} m) where m == c", "1:28", "schema.enum_word", "expected one of a, b");
   expect_error("f(enum{a, b} m) where m + 1 == 2", "1:23", "schema.where_type", "is an enum");
   expect_error("f(Tensor x[H]) where", "1:21", "schema.syntax",
-               "expected a dimension, an argument");
+               "expected a value such as a name or a number, found the end");
   expect_error("f(Tensor x[H]) where (H > 1", "1:28", "schema.syntax", "expected ')'");
 }
 
 TEST(SchemaParser, limits_depth_and_size_of_where) {
   const std::string start = "f(Tensor x[H]) where ";
-  expect_error(start + std::string(50000, '('), "1:55", "schema.limit", "nested too deeply");
-  expect_error(start + std::string(1000, '!'), "1:55", "schema.limit", "nested too deeply");
+  expect_error(start + std::string(50000, '('), "1:55", "schema.limit", "nested more than 32 deep");
+  expect_error(start + std::string(1000, '!'), "1:55", "schema.limit", "nested more than 32 deep");
   std::string chain = "H";
   for (int i = 0; i < 200; ++i) chain += " + H";
-  expect_error(start + chain + " > 1", "1:276", "schema.limit", "at most 128");
+  expect_error(start + chain + " > 1", "1:276", "schema.limit", "more than 128 names");
+  expect_error(start + "H < 9223372036854775808", "1:26", "schema.limit", "64 bits");
+  expect_error(start + "H < 99999999999999999999", "1:26", "schema.limit", "64 bits");
+  EXPECT_EQ(parsed(start + "H > -9223372036854775808").where[0].text, "H > -9223372036854775808");
+  EXPECT_TRUE(parsed(start + std::string(32, '(') + "H > 1" + std::string(32, ')')).where.size());
+}
+
+TEST(SchemaParser, names_parts_of_conditions_that_where_lacks) {
+  const auto refused = [](std::string_view condition, std::string_view column,
+                          std::string_view message) {
+    expect_error("f(Tensor x[H], enum{a, b} m, bool c) where " + std::string(condition),
+                 "1:" + std::string(column), "schema.syntax", message);
+  };
+  refused("\"a\" == m", "44", "where has no strings");
+  refused("H in [1, 2]", "46", "where has no lists");
+  refused("[1] == H", "44", "where has no lists");
+  refused("c && rank(x) == 2", "49", "where has no functions");
+  refused("m == a(1)", "49", "where has no functions");
+  refused("c ? H > 1 : H > 2", "46", "where has no '?'");
+  refused("H > 1 and c", "50", "'and' is not an operator of conditions; write &&");
+  refused("H = 1", "46", "'=' is not an operator of conditions; write ==");
+  refused("H > 1.5", "48", "expected a value such as a name or a number, found '1.5'");
+  refused("H > 8 // 2", "51", "expected a value such as a name or a number, found '/'");
+}
+
+TEST(SchemaParser, keeps_names_in_where_that_are_operators_elsewhere) {
+  const Schema schema = parsed(
+      "f(int is, bool not, bool null, enum{in, true, if} m) where is > 1 && !not && null == true "
+      "&& "
+      "(m == in || m == true || m != if)");
+  ASSERT_EQ(schema.where.size(), 4u);
+  EXPECT_EQ(schema.where[0].text, "is > 1");
+  EXPECT_EQ(schema.where[1].text, "!not");
+  EXPECT_EQ(schema.where[2].text, "null == true");
+  EXPECT_EQ(schema.where[3].text, "m == in || m == true || m != if");
+  const auto holds = [&](int64_t word) {
+    return schema.where[3].holds({}, std::array<int64_t, 4>{0, 0, 0, word});
+  };
+  EXPECT_TRUE(holds(0));
+  EXPECT_TRUE(holds(1));
+  EXPECT_FALSE(holds(2));
+}
+
+TEST(SchemaParser, places_errors_in_where_behind_comments_and_newlines) {
+  expect_error("f(Tensor x[H])  # 'H'\n  where H > 1  # && H\n    && K > 2", "3:8",
+               "schema.unknown_name", "'K'");
+  expect_error("f(Tensor x[H])\nwhere H > 1\n && (H", "3:7", "schema.syntax", "expected ')'");
 }
 
 }  // namespace
