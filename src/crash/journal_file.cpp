@@ -15,7 +15,7 @@
 #include <cstring>
 #include <new>
 
-#include "base/checked_line.hpp"
+#include "base/line_records.hpp"
 #include "base/system/files.hpp"
 #include "base/text.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "base/checked_line.hpp"
+#include "base/line_records.hpp"
 #include "base/text.hpp"
 
 namespace opmux::crash {

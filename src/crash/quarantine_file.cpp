@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "base/checked_line.hpp"
+#include "base/line_records.hpp"
 #include "base/system/files.hpp"
 #include "base/text.hpp"
 

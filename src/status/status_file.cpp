@@ -13,7 +13,7 @@
 #include <system_error>
 #include <vector>
 
-#include "base/checked_line.hpp"
+#include "base/line_records.hpp"
 #include "base/locks.hpp"
 #include "base/system/files.hpp"
 #include "base/text.hpp"

@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "base/checked_line.hpp"
+#include "base/line_records.hpp"
 #include "base/text.hpp"
 
 namespace opmux::status_file {

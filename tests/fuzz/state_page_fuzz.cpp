@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/checked_line.hpp"
+#include "base/line_records.hpp"
 #include "status/status_text.hpp"
 
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/checked_line.hpp"
+#include "base/line_records.hpp"
 
 namespace opmux::status_file {
 namespace {

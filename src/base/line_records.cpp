@@ -1,4 +1,4 @@
-#include "base/checked_line.hpp"
+#include "base/line_records.hpp"
 
 #include <algorithm>
 #include <cstdint>
