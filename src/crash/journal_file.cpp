@@ -9,7 +9,6 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
@@ -43,25 +42,24 @@ std::string boot_id() {
 std::string plain_build(std::string_view build) {
   std::string plain(build.empty() ? "-" : build.substr(0, 128));
   std::ranges::replace_if(
-      plain, [](char c) { return c <= ' ' || c > '~' || c == ',' || c == '@'; }, '_');
+      plain, [](char c) { return c <= ' ' || c > '~' || c == ',' || c == '@' || c == '\\'; }, '_');
   return plain;
 }
 
 std::string line_of(const JournalName& name) {
-  return base::checked_line(base::concat(name.number, name.reference ? " reference " : " other ",
-                                         plain_build(name.build), " ", name.id));
+  return base::checked_line(base::record<' '>(name.number, name.reference ? "reference" : "other",
+                                              plain_build(name.build), name.id));
 }
 
 bool parse_name(std::string_view line, JournalName& name) {
   const auto text = base::text_of_checked(line);
   if (!text) return false;
-  std::string_view rest = *text;
-  const std::string_view number = base::take_until(rest, ' ');
-  const auto read = std::from_chars(number.data(), number.data() + number.size(), name.number);
-  name.reference = base::take_until(rest, ' ') == "reference";
-  name.build = base::take_until(rest, ' ');
-  name.id = rest;
-  return read.ec == std::errc() && !name.build.empty() && !name.id.empty();
+  base::RecordFields fields(*text, ' ');
+  name.number = fields.integer<uint32_t>();
+  name.reference = fields.text() == "reference";
+  name.build = fields.text();
+  name.id = fields.text();
+  return fields.good() && fields.left() == 0 && !name.build.empty() && !name.id.empty();
 }
 
 namespace {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 
 #include "base/line_records.hpp"
@@ -14,29 +13,26 @@
 namespace opmux::crash {
 namespace {
 
-template <class T>
-bool take_number(std::string_view& rest, T& number) {
-  const std::string_view word = base::take_until(rest, ' ');
-  const auto read = std::from_chars(word.data(), word.data() + word.size(), number);
-  return read.ec == std::errc() && read.ptr == word.data() + word.size();
+bool parse_entry(base::RecordFields& fields, Quarantined& entry) {
+  entry.since = fields.number();
+  entry.expires = fields.number();
+  entry.how = fields.text();
+  entry.build = fields.text();
+  entry.id = fields.text();
+  return fields.good() && fields.left() == 0 && !entry.how.empty() && !entry.build.empty() &&
+         !entry.id.empty();
 }
 
-bool parse_entry(std::string_view rest, Quarantined& entry) {
-  if (!take_number(rest, entry.since) || !take_number(rest, entry.expires)) return false;
-  entry.how = base::take_until(rest, ' ');
-  entry.build = base::take_until(rest, ' ');
-  entry.id = rest;
-  return !entry.how.empty() && !entry.build.empty() && !entry.id.empty();
-}
-
-bool parse_end(std::string_view rest, UncleanEnd& end) {
-  if (!take_number(rest, end.when) || !take_number(rest, end.process)) return false;
-  while (!rest.empty()) {
+bool parse_end(base::RecordFields& fields, UncleanEnd& end) {
+  end.when = fields.number();
+  end.process = fields.integer<uint32_t>();
+  const std::string suspects = fields.text();
+  for (std::string_view rest = suspects; !rest.empty();) {
     std::string_view one = base::take_until(rest, ',');
     const std::string_view id = base::take_until(one, '@');
     end.suspects.push_back({std::string(id), std::string(one)});
   }
-  return !end.suspects.empty();
+  return fields.good() && fields.left() == 0 && !end.suspects.empty();
 }
 
 void quarantine(QuarantineList& list, const UncleanEnd::Suspect& whom, std::string how,
@@ -96,15 +92,15 @@ void QuarantineList::forget_old(int64_t now) {
 std::string QuarantineList::text() const {
   std::string all = base::concat(kTitle, "\n");
   for (const Quarantined& entry : entries) {
-    all += base::checked_line(base::concat("quarantined ", entry.since, " ", entry.expires, " ",
-                                           entry.how, " ", entry.build, " ", entry.id));
+    all += base::checked_line(base::record<' '>("quarantined", entry.since, entry.expires,
+                                                entry.how, entry.build, entry.id));
   }
   for (const UncleanEnd& end : ends) {
-    std::string line = base::concat("end ", end.when, " ", end.process, " ");
-    for (size_t i = 0; i < end.suspects.size(); ++i) {
-      line += base::concat(i == 0 ? "" : ",", end.suspects[i].id, "@", end.suspects[i].build);
+    std::string suspects;
+    for (const UncleanEnd::Suspect& one : end.suspects) {
+      suspects += base::concat(suspects.empty() ? "" : ",", one.id, "@", one.build);
     }
-    all += base::checked_line(line);
+    all += base::checked_line(base::record<' '>("end", end.when, end.process, suspects));
   }
   return all;
 }
@@ -114,13 +110,13 @@ bool QuarantineList::parse(std::string_view text) {
   if (base::take_until(text, '\n') != kTitle) return false;
   while (!text.empty()) {
     const auto line = base::text_of_checked(base::take_until(text, '\n'));
-    std::string_view rest = line.value_or("");
-    const std::string_view word = base::take_until(rest, ' ');
+    base::RecordFields fields(line.value_or(""), ' ');
+    const std::string word = fields.text();
     Quarantined entry;
     UncleanEnd end;
-    if (word == "quarantined" && parse_entry(rest, entry)) {
+    if (word == "quarantined" && parse_entry(fields, entry)) {
       entries.push_back(std::move(entry));
-    } else if (word == "end" && parse_end(rest, end)) {
+    } else if (word == "end" && parse_end(fields, end)) {
       ends.push_back(std::move(end));
     } else {
       ++damaged;

@@ -46,7 +46,7 @@ uint64_t start_ticks_of(int64_t pid) {
   if (name_end == std::string::npos || name_end + 2 > text.size()) return 0;
   std::string_view rest = std::string_view(text).substr(name_end + 2);
   for (int i = 0; i < 19; ++i) base::take_until(rest, ' ');
-  return StatusFields(rest, ' ').count();
+  return base::RecordFields(rest, ' ').count();
 }
 
 ProcessMark own_mark() {

@@ -2,60 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "base/line_records.hpp"
 #include "base/text.hpp"
 
 namespace opmux::status_file {
-
-std::string escaped_field(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
-      case '\t': out += "\\t"; break;
-      case '\n': out += "\\n"; break;
-      case '\\': out += "\\\\"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
-
-std::string_view StatusFields::next() { return base::take_until(rest_, separator_); }
-
-std::string StatusFields::text() {
-  const std::string_view field = next();
-  std::string out;
-  out.reserve(field.size());
-  for (size_t i = 0; i < field.size(); ++i) {
-    if (field[i] != '\\') {
-      out += field[i];
-      continue;
-    }
-    if (++i == field.size()) {
-      good_ = false;
-      break;
-    }
-    out += field[i] == 't' ? '\t' : field[i] == 'n' ? '\n' : field[i];
-  }
-  return out;
-}
-
-template <class T>
-T StatusFields::integer() {
-  const std::string_view field = next();
-  T value = 0;
-  if (field.empty()) return value;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc() || end != field.data() + field.size()) good_ = false;
-  return value;
-}
-template int64_t StatusFields::integer<int64_t>();
-template uint64_t StatusFields::integer<uint64_t>();
-
 namespace {
+
+using base::RecordFields;
 
 constexpr std::string_view kTitle = "opmux state page ";
 constexpr std::string_view kVersion = "1";
@@ -67,7 +21,7 @@ class Body {
  public:
   template <class... Fields>
   void add(std::string_view kind, const Fields&... fields) {
-    const std::string line = page_record(kind, fields...);
+    const std::string line = base::record(kind, fields...) + "\n";
     if (text_.size() + line.size() + kRoomAtTheEnd > kMaxStatePage) {
       ++left_out_;
     } else {
@@ -75,7 +29,7 @@ class Body {
     }
   }
   std::string take(uint64_t left_out) {
-    text_ += page_record("left_out", left_out + left_out_);
+    text_ += base::record("left_out", left_out + left_out_) + "\n";
     return std::move(text_);
   }
 
@@ -123,7 +77,7 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-void read_process(StatusFields& fields, StatusPage& page) {
+void read_process(RecordFields& fields, StatusPage& page) {
   page.process.pid = fields.number();
   page.process.name = fields.text();
   page.process.started = fields.number();
@@ -131,7 +85,7 @@ void read_process(StatusFields& fields, StatusPage& page) {
   page.mark.start_ticks = fields.count();
 }
 
-void read_runtime(StatusFields& fields, RuntimeState& own) {
+void read_runtime(RecordFields& fields, RuntimeState& own) {
   own.number = fields.count();
   own.since = fields.number();
   own.version = fields.text();
@@ -142,7 +96,7 @@ void read_runtime(StatusFields& fields, RuntimeState& own) {
   own.health = fields.text();
 }
 
-void read_policy(StatusFields& fields, RuntimeState& own) {
+void read_policy(RecordFields& fields, RuntimeState& own) {
   own.policy_name = fields.text();
   own.policy_digest = fields.text();
   own.policy_origin = fields.text();
@@ -152,7 +106,7 @@ void read_policy(StatusFields& fields, RuntimeState& own) {
   own.last_refusal = fields.text();
 }
 
-ImplementationPageState read_implementation(StatusFields& fields) {
+ImplementationPageState read_implementation(RecordFields& fields) {
   ImplementationPageState own;
   own.id = fields.text();
   own.kind = fields.text();
@@ -168,7 +122,7 @@ ImplementationPageState read_implementation(StatusFields& fields) {
   return own;
 }
 
-ChoicePageState read_choice(StatusFields& fields) {
+ChoicePageState read_choice(RecordFields& fields) {
   ChoicePageState own;
   own.op = fields.text();
   own.when = fields.text();
@@ -179,7 +133,7 @@ ChoicePageState read_choice(StatusFields& fields) {
   return own;
 }
 
-BreakerPageState read_breaker(StatusFields& fields) {
+BreakerPageState read_breaker(RecordFields& fields) {
   BreakerPageState own;
   own.implementation = fields.text();
   own.what = fields.text();
@@ -189,7 +143,7 @@ BreakerPageState read_breaker(StatusFields& fields) {
   return own;
 }
 
-PolicySourceState read_source(StatusFields& fields) {
+PolicySourceState read_source(RecordFields& fields) {
   PolicySourceState own;
   own.source = fields.text();
   own.name = fields.text();
@@ -197,7 +151,7 @@ PolicySourceState read_source(StatusFields& fields) {
   return own;
 }
 
-BackendPageState read_backend(StatusFields& fields) {
+BackendPageState read_backend(RecordFields& fields) {
   BackendPageState own;
   own.name = fields.text();
   own.state = fields.text();
@@ -207,30 +161,30 @@ BackendPageState read_backend(StatusFields& fields) {
 
 struct RecordKind {
   std::string_view name;
-  void (*read)(StatusFields& fields, RuntimeState& own);
+  void (*read)(RecordFields& fields, RuntimeState& own);
 };
 constexpr std::array<RecordKind, 9> kRecordKinds{{
     {"runtime", read_runtime},
     {"policy", read_policy},
-    {"source", [](StatusFields& f, RuntimeState& own) { own.sources.push_back(read_source(f)); }},
+    {"source", [](RecordFields& f, RuntimeState& own) { own.sources.push_back(read_source(f)); }},
     {"backend",
-     [](StatusFields& f, RuntimeState& own) { own.backends.push_back(read_backend(f)); }},
+     [](RecordFields& f, RuntimeState& own) { own.backends.push_back(read_backend(f)); }},
     {"breaker",
-     [](StatusFields& f, RuntimeState& own) { own.breakers.push_back(read_breaker(f)); }},
+     [](RecordFields& f, RuntimeState& own) { own.breakers.push_back(read_breaker(f)); }},
     {"operator",
-     [](StatusFields& f, RuntimeState& own) { own.operators.push_back({f.text(), {}}); }},
+     [](RecordFields& f, RuntimeState& own) { own.operators.push_back({f.text(), {}}); }},
     {"implementation",
-     [](StatusFields& f, RuntimeState& own) {
+     [](RecordFields& f, RuntimeState& own) {
        if (own.operators.empty()) return f.refuse();
        own.operators.back().implementations.push_back(read_implementation(f));
      }},
-    {"choice", [](StatusFields& f, RuntimeState& own) { own.choices.push_back(read_choice(f)); }},
-    {"left_out", [](StatusFields& f, RuntimeState& own) { own.left_out = f.count(); }},
+    {"choice", [](RecordFields& f, RuntimeState& own) { own.choices.push_back(read_choice(f)); }},
+    {"left_out", [](RecordFields& f, RuntimeState& own) { own.left_out = f.count(); }},
 }};
 
 /// Reads one line; ignores unknown kinds of records. False if the line is malformed.
 bool read_record(std::string_view line, StatusPage& page) {
-  StatusFields fields(line);
+  RecordFields fields(line);
   const std::string name = fields.text();
   if (name == "process") read_process(fields, page);
   const auto kind = std::ranges::find(kRecordKinds, name, &RecordKind::name);
@@ -277,7 +231,7 @@ Result<StatusPage> parse_status_file(std::string_view text) {
   }
   StatusPage page;
   RuntimeState& own = page.process.runtimes.emplace_back();
-  StatusFields times(title, ' ');
+  RecordFields times(title, ' ');
   own.written = times.number();
   own.updates = times.count();
   if (!times.good()) return damaged("the title line has no valid time");

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/line_records.hpp"
 #include "base/text.hpp"
 #include "plugin/probe/probe.hpp"
 
@@ -47,22 +48,9 @@ struct Progress {
   int signal = 0;
   uint64_t address = 0;
   std::vector<std::string> missing;
-  std::string_view nonce;  ///< of the line before the verdict
+  std::string nonce;  ///< of the line before the verdict
   std::string_view verdict;
 };
-
-std::string_view word(std::string_view& line) {
-  const std::string_view first = line.substr(0, line.find('\t'));
-  line.remove_prefix(std::min(line.size(), first.size() + 1));
-  return first;
-}
-
-template <class T>
-T number(std::string_view text) {
-  T value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
 
 /// Drops all characters that the probe program never writes, because the plugin may have written to
 /// the report.
@@ -73,27 +61,26 @@ std::string plain(std::string_view text) {
   return kept;
 }
 
-void read_missing(std::string_view line, Progress& progress) {
+void read_missing(base::RecordFields& fields, Progress& progress) {
   // The plugin runs after this stage, so lines of later stages may come from the plugin.
   if (progress.stage != kFirstStage || !progress.missing.empty()) return;
-  while (!line.empty()) progress.missing.push_back(plain(word(line)));
+  while (fields.left() > 0) progress.missing.push_back(plain(fields.text()));
 }
 
 Progress read(std::string_view report) {
   Progress progress;
   while (!report.empty() && !report.starts_with("opmux-verdict ")) {
-    std::string_view line = report.substr(0, report.find('\n'));
-    report.remove_prefix(std::min(report.size(), line.size() + 1));
-    const std::string_view what = word(line);
-    progress.nonce = what == "nonce" ? line : std::string_view();
-    if (what == "missing") read_missing(line, progress);
-    if (what == "at") progress.stage = plain(word(line));
-    if (what == "forbidden") progress.forbidden = plain(word(line));
+    base::RecordFields fields(base::take_until(report, '\n'));
+    const std::string what = fields.text();
+    progress.nonce = what == "nonce" ? fields.text() : std::string();
+    if (what == "missing") read_missing(fields, progress);
+    if (what == "at") progress.stage = plain(fields.text());
+    if (what == "forbidden") progress.forbidden = plain(fields.text());
     if (what == "memory") progress.memory = true;
     if (what != "crash") continue;
     progress.crashed = true;
-    progress.signal = number<int>(word(line));
-    progress.address = number<uint64_t>(word(line));
+    progress.signal = fields.integer<int>();
+    progress.address = fields.count();
   }
   progress.verdict = report;
   return progress;

@@ -1,135 +1,80 @@
 #include "plugin/probe/verdict.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 #include <utility>
 
+#include "base/line_records.hpp"
 #include "plugin/read/bounded_read.hpp"
 
 namespace opmux::plugin {
 namespace {
 
 constexpr std::string_view kHead = "opmux-verdict 1";
-constexpr size_t kMostFields = 8;
-
-void append_escaped(std::string& text, std::string_view field) {
-  for (const char c : field) {
-    switch (c) {
-      case '\\': text += "\\\\"; break;
-      case '\t': text += "\\t"; break;
-      case '\n': text += "\\n"; break;
-      default: text += c;
-    }
-  }
-}
 
 template <class... Fields>
-void append_line(std::string& text, std::string_view word, const Fields&... fields) {
-  text += word;
-  const auto add = [&](const auto& field) {
-    text += '\t';
-    append_escaped(text, base::concat(field));
-  };
-  (add(fields), ...);
-  text += '\n';
+void append_line(std::string& text, const Fields&... fields) {
+  text += base::record(fields...) + "\n";
 }
 
-/// Removes the escapes of a field; nullopt if it is malformed.
-std::optional<std::string> unescaped(std::string_view field) {
-  std::string text;
-  for (size_t i = 0; i < field.size(); ++i) {
-    if (field[i] != '\\') {
-      text += field[i];
-      continue;
-    }
-    if (++i == field.size()) return std::nullopt;
-    switch (field[i]) {
-      case '\\': text += '\\'; break;
-      case 't': text += '\t'; break;
-      case 'n': text += '\n'; break;
-      default: return std::nullopt;
-    }
-  }
-  if (!printable_text(text, Lines::many)) return std::nullopt;
+using base::RecordFields;
+
+std::string take_text(RecordFields& fields) {
+  std::string text = fields.text();
+  if (!printable_text(text, Lines::many)) fields.refuse();
   return text;
 }
 
-/// One line: its keyword and its fields.
-struct Line {
-  std::string_view word;
-  std::vector<std::string> fields;
-};
-
-std::optional<Line> read_line(std::string_view line) {
-  Line read;
-  read.word = line.substr(0, line.find('\t'));
-  line.remove_prefix(read.word.size());
-  while (!line.empty()) {
-    line.remove_prefix(1);
-    const std::string_view field = line.substr(0, line.find('\t'));
-    std::optional<std::string> text = unescaped(field);
-    if (!text || read.fields.size() == kMostFields) return std::nullopt;
-    read.fields.push_back(*std::move(text));
-    line.remove_prefix(field.size());
-  }
-  return read;
+void take_code(RecordFields& fields, ProbeResult& into) {
+  into.code = take_text(fields);
+  into.text = take_text(fields);
+  if (into.code.empty()) fields.refuse();
 }
 
-template <class T>
-bool number(const std::string& field, T& into) {
-  const char* end = field.data() + field.size();
-  const auto [at, failed] = std::from_chars(field.data(), end, into);
-  return failed == std::errc() && at == end;
+void take_where(RecordFields& fields, ProbeResult& into) {
+  into.stage = take_text(fields);
+  into.signal = fields.integer<int32_t>();
+  into.address = fields.count();
 }
 
-using Fields = std::vector<std::string>;
-
-bool take_code(Fields& fields, ProbeResult& into) {
-  into.code = std::move(fields[0]);
-  into.text = std::move(fields[1]);
-  return !into.code.empty();
-}
-
-bool take_where(Fields& fields, ProbeResult& into) {
-  into.stage = std::move(fields[0]);
-  return number(fields[1], into.signal) && number(fields[2], into.address);
-}
-
-bool take_plugin(Fields& fields, ProbeResult& into) {
+void take_plugin(RecordFields& fields, ProbeResult& into) {
   Manifest& manifest = into.manifest;
-  manifest.name = std::move(fields[0]);
-  manifest.version = std::move(fields[1]);
-  manifest.vendor = std::move(fields[2]);
-  manifest.build_id = std::move(fields[3]);
-  return number(fields[4], manifest.flags);
+  manifest.name = take_text(fields);
+  manifest.version = take_text(fields);
+  manifest.vendor = take_text(fields);
+  manifest.build_id = take_text(fields);
+  manifest.flags = fields.integer<uint32_t>();
 }
 
-bool take_operator(Fields& fields, ProbeResult& into) {
-  into.manifest.operators.push_back(std::move(fields[0]));
-  return into.manifest.operators.size() <= kMostItems;
+template <class Item>
+void take_item(RecordFields& fields, std::vector<Item>& items, Item item) {
+  items.push_back(std::move(item));
+  if (items.size() > kMostItems) fields.refuse();
 }
 
-bool take_point(Fields& fields, ProbeResult& into) {
-  into.manifest.points.push_back(std::move(fields[0]));
-  return into.manifest.points.size() <= kMostItems;
+void take_operator(RecordFields& fields, ProbeResult& into) {
+  take_item(fields, into.manifest.operators, take_text(fields));
 }
 
-bool take_backend(Fields& fields, ProbeResult& into) {
+void take_point(RecordFields& fields, ProbeResult& into) {
+  take_item(fields, into.manifest.points, take_text(fields));
+}
+
+void take_backend(RecordFields& fields, ProbeResult& into) {
   Manifest::Backend backend;
-  backend.name = std::move(fields[0]);
-  backend.vendor = std::move(fields[1]);
-  const bool numbers = number(fields[2], backend.kind) && number(fields[3], backend.device_type) &&
-                       number(fields[4], backend.flags);
-  into.manifest.backends.push_back(std::move(backend));
-  return numbers && into.manifest.backends.size() <= kMostItems;
+  backend.name = take_text(fields);
+  backend.vendor = take_text(fields);
+  backend.kind = fields.integer<int32_t>();
+  backend.device_type = fields.integer<int32_t>();
+  backend.flags = fields.integer<uint32_t>();
+  take_item(fields, into.manifest.backends, std::move(backend));
 }
 
-bool take_implementation(Fields& fields, ProbeResult& into) {
-  if (into.manifest.backends.empty()) return false;
-  auto& all = into.manifest.backends.back().implementations;
-  all.push_back({std::move(fields[0]), std::move(fields[1])});
-  return all.size() <= kMostItems;
+void take_implementation(RecordFields& fields, ProbeResult& into) {
+  if (into.manifest.backends.empty()) return fields.refuse();
+  Manifest::Implementation one;
+  one.op = take_text(fields);
+  one.variant = take_text(fields);
+  take_item(fields, into.manifest.backends.back().implementations, std::move(one));
 }
 
 bool take_missing(Fields& fields, ProbeResult& into) {
@@ -140,17 +85,19 @@ bool take_missing(Fields& fields, ProbeResult& into) {
 struct Kind {
   std::string_view word;
   size_t fields;
-  bool (*take)(Fields&, ProbeResult&);
+  void (*take)(RecordFields&, ProbeResult&);
 };
 constexpr Kind kKinds[] = {{"code", 2, take_code},           {"where", 3, take_where},
                            {"plugin", 5, take_plugin},       {"operator", 1, take_operator},
                            {"point", 1, take_point},         {"backend", 5, take_backend},
                            {"impl", 2, take_implementation}, {"missing", 1, take_missing}};
 
-bool take(Line line, ProbeResult& into) {
-  const auto* kind = std::ranges::find(kKinds, line.word, &Kind::word);
-  if (kind == std::end(kKinds) || line.fields.size() != kind->fields) return false;
-  return kind->take(line.fields, into);
+bool take(std::string_view line, ProbeResult& into) {
+  RecordFields fields(line);
+  const auto* kind = std::ranges::find(kKinds, fields.text(), &Kind::word);
+  if (kind == std::end(kKinds) || fields.left() != kind->fields) return false;
+  kind->take(fields, into);
+  return fields.good();
 }
 
 Status not_a_verdict(std::string_view why) {
@@ -199,8 +146,7 @@ Result<ProbeResult> parse_verdict(std::string_view text) {
       continue;
     }
     if (line == "end") break;
-    std::optional<Line> read = read_line(line);
-    if (!read || !take(*std::move(read), verdict)) return not_a_verdict("a line is malformed");
+    if (!take(line, verdict)) return not_a_verdict("a line is malformed");
   }
   if (!text.empty()) return not_a_verdict("data follows its end");
   if (verdict.ok() && verdict.manifest.name.empty())

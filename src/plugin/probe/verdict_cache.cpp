@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +16,7 @@
 #include <opmux/version.h>
 
 #include "base/crypto.hpp"
+#include "base/line_records.hpp"
 #include "base/locks.hpp"
 #include "base/system/cpu_features.hpp"
 #include "base/system/files.hpp"
@@ -80,12 +80,6 @@ Status unreadable(std::string_view why) {
   return {Code::invalid_argument, "probe.verdict", base::concat("the cached verdict is ", why)};
 }
 
-std::string_view take_line(std::string_view& text) {
-  const std::string_view line = text.substr(0, text.find('\n'));
-  text.remove_prefix(std::min(text.size(), line.size() + 1));
-  return line;
-}
-
 }  // namespace
 
 std::string verdict_context() {
@@ -99,22 +93,21 @@ std::string verdict_context() {
 std::string to_entry(std::string_view digest, std::string_view context, int64_t time,
                      const ProbeResult& verdict) {
   const std::string body = base::concat(digest, "\n", context, "\n", time, "\n", to_text(verdict));
-  return base::concat(kEntryHead, "\n", digest_of(body), "\n", body);
+  return base::sealed_text(kEntryHead, body);
 }
 
 Result<ProbeResult> parse_entry(std::string_view text, std::string_view digest,
                                 std::string_view context, int64_t now) {
   if (text.size() > kLongestEntry) return unreadable("too long");
-  if (take_line(text) != kEntryHead) return unreadable("in another format");
-  const std::string_view sum = take_line(text);
-  if (sum != digest_of(text)) return unreadable("damaged");
-  if (take_line(text) != digest || take_line(text) != context)
+  const auto body = base::body_of_sealed(kEntryHead, text);
+  if (!body) return unreadable("damaged or in another format");
+  std::string_view rest = *body;
+  if (base::take_until(rest, '\n') != digest || base::take_until(rest, '\n') != context)
     return unreadable("for another file or context");
-  const std::string_view when = take_line(text);
-  int64_t time = 0;
-  const auto [end, bad] = std::from_chars(when.data(), when.data() + when.size(), time);
-  if (bad != std::errc() || end != when.data() + when.size()) return unreadable("missing its time");
-  Result<ProbeResult> verdict = parse_verdict(text);
+  base::RecordFields when(base::take_until(rest, '\n'));
+  const int64_t time = when.number();
+  if (!when.good()) return unreadable("missing its time");
+  Result<ProbeResult> verdict = parse_verdict(rest);
   if (verdict && among(kPassing, verdict->code) && (now - time > kDay || time > now)) {
     return unreadable("too old");
   }

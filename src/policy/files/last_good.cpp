@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <utility>
 
 #include "base/crypto.hpp"
+#include "base/line_records.hpp"
 #include "base/system/files.hpp"
 #include "base/text.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kTitle = "opmux last known good 1\n";
+constexpr std::string_view kTitle = "opmux last known good 1";
 
 Status cannot(std::string_view what, const std::string& path, std::string_view why) {
   return {Code::unavailable, "config.last_good", base::concat(what, " ", path, ": ", why)};
@@ -35,29 +35,17 @@ std::string pack(const std::vector<FileText>& files) {
   for (const FileText& file : files) {
     body += base::concat(file.text.size(), " ", file.path, "\n", file.text, "\n");
   }
-  return base::concat(kTitle, digest_of(body), "\n", body);
+  return base::sealed_text(kTitle, body);
 }
 
-std::string_view take_line(std::string_view& rest) {
-  const size_t end = std::min(rest.find('\n'), rest.size());
-  const std::string_view line = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return line;
-}
-
-bool unpack(std::string_view rest, std::vector<FileText>& files) {
-  if (!rest.starts_with(kTitle)) return false;
-  rest.remove_prefix(kTitle.size());
-  const std::string_view digest = take_line(rest);
-  if (digest != digest_of(rest)) return false;
+bool unpack(std::string_view text, std::vector<FileText>& files) {
+  std::string_view rest = base::body_of_sealed(kTitle, text).value_or("");
   while (!rest.empty()) {
-    const std::string_view line = take_line(rest);
-    const size_t space = std::min(line.find(' '), line.size());
-    size_t size = 0;
-    const auto number = line.substr(0, space);
-    std::from_chars(number.data(), number.data() + number.size(), size);
-    if (space == line.size() || size >= rest.size()) return false;
-    files.push_back({std::string(line.substr(space + 1)), std::string(rest.substr(0, size))});
+    std::string_view path = base::take_until(rest, '\n');
+    base::RecordFields fields(base::take_until(path, ' '));
+    const auto size = fields.integer<size_t>();
+    if (!fields.good() || path.empty() || size >= rest.size()) return false;
+    files.push_back({std::string(path), std::string(rest.substr(0, size))});
     rest.remove_prefix(size + 1);
   }
   return !files.empty();

@@ -114,6 +114,43 @@ TEST(Quarantine, a_list_reads_back_as_it_was_written_and_loses_only_damaged_line
   EXPECT_FALSE(read.parse("opmux quarantine 9\n"));
 }
 
+TEST(Quarantine, a_book_has_the_same_bytes_as_those_of_earlier_versions) {
+  const std::string stored =
+      "opmux quarantine 1\n"
+      "quarantined 1700000000 1700604800 SIGSEGV b1 op/x.b ad88f188938cc74a\n"
+      "end 1700000000 42 op/x.a@b1,op/y.c@b2 1eec39befb67a71a\n";
+  QuarantineList book;
+  ASSERT_TRUE(book.parse(stored));
+  EXPECT_EQ(book.damaged, 0u);
+  EXPECT_NE(book.find("op/x.b", "b1", kNow), nullptr);
+  ASSERT_EQ(book.ends.size(), 1u);
+  EXPECT_EQ(book.ends[0].suspects.size(), 2u);
+  EXPECT_EQ(book.text(), stored);
+}
+
+TEST(Quarantine, a_cause_of_two_words_reads_back) {
+  QuarantineList book, read;
+  JournalEnd end = faulted_inside(kA);
+  end.signal = 40;  // a real-time signal, which has no name
+  judge(end, kNow, book);
+  ASSERT_TRUE(read.parse(book.text()));
+  const Quarantined* const entry = read.find("op/x.a", "b1", kNow);
+  ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(entry->how, "signal 40");
+}
+
+TEST(Quarantine, a_build_with_odd_characters_reads_back) {
+  EXPECT_EQ(plain_build("a b,c@d\\e"), "a_b_c_d_e");
+  JournalName name;
+  std::string line = line_of({7, true, "a\\b", "op/x.a"});
+  line.pop_back();
+  ASSERT_TRUE(parse_name(line, name));
+  EXPECT_EQ(name.number, 7u);
+  EXPECT_TRUE(name.reference);
+  EXPECT_EQ(name.build, "a_b");
+  EXPECT_EQ(name.id, "op/x.a");
+}
+
 TEST(Quarantine, a_clock_set_back_does_not_extend_a_quarantine) {
   QuarantineList list;
   constexpr int64_t kYear = 365 * 24 * 3600;

@@ -51,6 +51,16 @@ TEST_F(VerdictCacheTest, an_entry_is_for_one_file_one_context_and_one_time) {
   EXPECT_FALSE(parse_entry(hang, "d1", "c1", 100 + 25 * 3600)) << "the machine may have been busy";
 }
 
+TEST_F(VerdictCacheTest, an_entry_has_the_same_bytes_as_those_of_earlier_versions) {
+  const std::string stored =
+      "opmux-verdict-entry 1\n"
+      "a97c7657f56c637fd595488b26fb0e0948939917517b2decbf6f4681a4a1d254\n"
+      "d1\nc1\n100\nopmux-verdict 1\ncode\tprobe.crash\tso\\tit is\nwhere\tquery\t11\t16\nend\n";
+  const ProbeResult crash{"probe.crash", "so\tit is", "query", 11, 16, {}};
+  EXPECT_EQ(parse_entry(stored, "d1", "c1", 200).value(), crash);
+  EXPECT_EQ(to_entry("d1", "c1", 100, crash), stored);
+}
+
 TEST_F(VerdictCacheTest, any_changed_byte_of_an_entry_is_found) {
   const std::string entry = to_entry("d1", "c1", 100, passed());
   for (size_t at = 0; at < entry.size(); ++at) {

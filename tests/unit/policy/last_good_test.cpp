@@ -25,6 +25,20 @@ TEST(LastGood, returns_the_policy_stored_for_the_same_path) {
   EXPECT_EQ(made.st_mode & 0777, 0700u);
 }
 
+TEST(LastGood, reads_files_that_an_earlier_version_stored) {
+  const TemporaryFolder folder;
+  const LastGood kept(folder.at("store"), "policy.yaml");
+  const std::vector<FileText> files{{"a.yaml", "opmux: 1\n"}, {"b b.yaml", ""}};
+  ASSERT_TRUE(kept.keep(files));
+  const std::string stored =
+      "opmux last known good 1\n"
+      "d5dc63fa5e72fad4ff9688564e7ce92f8aa40b064980ee6d8c501a6d7cb54246\n"
+      "9 a.yaml\nopmux: 1\n\n0 b b.yaml\n\n";
+  EXPECT_EQ(read_policy_file(kept.path()).value().text, stored);
+  write_file(kept.path(), stored);
+  EXPECT_EQ(kept.read().value(), files);
+}
+
 TEST(LastGood, refuses_a_damaged_file) {
   const TemporaryFolder folder;
   const LastGood kept(folder.at("store"), "policy.yaml");
