@@ -134,8 +134,8 @@ class Engine {
   /// such a call, "withdraw.barrier" if the system refuses to say whether a call is left.
   Status wait_for_retired();
 
-  /// Frees memory: drops all cached prepared states, and frees the workspaces of threads that run no
-  /// call. Prepared states that plans of other threads hold are freed with the next call of each
+  /// Frees memory: drops all cached prepared states, and frees the workspaces of threads that run
+  /// no call. Prepared states that plans of other threads hold are freed with the next call of each
   /// thread.
   void trim();
   /// Starts the job that frees workspaces of idle threads. Called on slow paths; costs one load if

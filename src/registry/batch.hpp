@@ -75,8 +75,8 @@ bool apply(const Batch& batch, bool all_or_nothing, RegistrySnapshot& next, Batc
 
 /// Adds operators and then batches to a snapshot that is being built. Stops at the first refusal
 /// and returns it with the name of the refused item; `next` then contains a part of the additions
-/// and must not be published. Sets `changed` if something is new. Returns the implementations in the
-/// order of the batches.
+/// and must not be published. Sets `changed` if something is new. Returns the implementations in
+/// the order of the batches.
 Result<std::vector<ImplementationPtr>> apply_together(std::span<const OperatorDraft> operators,
                                                       std::span<const Batch> batches,
                                                       RegistrySnapshot& next, bool& changed);

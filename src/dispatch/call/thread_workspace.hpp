@@ -9,8 +9,8 @@
 
 namespace opmux::dispatch {
 
-/// Memory for the workspace of a kernel. Belongs to a thread, to a bound plan, or to one call inside
-/// another call.
+/// Memory for the workspace of a kernel. Belongs to a thread, to a bound plan, or to one call
+/// inside another call.
 struct WorkspaceBuffer {
   std::unique_ptr<std::byte[]> memory;
   void* start = nullptr;  ///< first byte of `memory` that is aligned to 64
@@ -54,10 +54,10 @@ class ThreadWorkspace {
   /// Changes when the buffer moves; 0 while it is revoked or has no memory.
   const std::atomic<uint64_t>& version() const { return version_; }
 
-  /// Returns `size` bytes, more than 0, that are valid until the thread's call ends. The thread must
-  /// have a mark in hazard slot 0, and no kernel may be using the buffer. If the buffer was revoked
-  /// since the last call of take(), and more than half of it was not needed since the revocation
-  /// before that, it shrinks.
+  /// Returns `size` bytes, more than 0, that are valid until the thread's call ends. The thread
+  /// must have a mark in hazard slot 0, and no kernel may be using the buffer. If the buffer was
+  /// revoked since the last call of take(), and more than half of it was not needed since the
+  /// revocation before that, it shrinks.
   Part take(uint64_t size);
 
   /// Makes the next call of the thread use take(). Returns whether there is a buffer to free that
