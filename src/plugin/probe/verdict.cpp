@@ -77,9 +77,8 @@ void take_implementation(RecordFields& fields, ProbeResult& into) {
   take_item(fields, into.manifest.backends.back().implementations, std::move(one));
 }
 
-bool take_missing(Fields& fields, ProbeResult& into) {
-  into.missing.push_back(std::move(fields[0]));
-  return into.missing.size() <= kMostItems;
+void take_missing(RecordFields& fields, ProbeResult& into) {
+  take_item(fields, into.missing, take_text(fields));
 }
 
 struct Kind {
