@@ -1,7 +1,7 @@
 # Generates the source `output` from `template`, with a table entry for every NAME/NAME.schema of a
 # folder.
 # The leading block of `#` lines is the summary of the operator. `#! data_checked` marks an operator
-# whose kernels validate data. `#! integer NAME` marks an output that is created with dtype i64 if the
+# whose kernels validate data. `#! mixed_devices` allows tensors on several devices. `#! integer NAME` marks an output that is created with dtype i64 if the
 # caller does not pass one.
 function(opmux_embed_schemas folder template output)
   file(GLOB files CONFIGURE_DEPENDS ${folder}/*/*.schema)
@@ -23,7 +23,7 @@ function(opmux_embed_schemas folder template output)
         set(data_checked true)
       elseif(CMAKE_MATCH_2 MATCHES "^integer ([a-z_]+)$")
         set(integer ${CMAKE_MATCH_1})
-      else()
+      elseif(NOT CMAKE_MATCH_2 STREQUAL "mixed_devices") # which the parser of schemas reads
         message(FATAL_ERROR "${file}: unknown mark '#! ${CMAKE_MATCH_2}'")
       endif()
     endwhile()

@@ -100,8 +100,8 @@ class alignas(16) TensorView {
   /// An absent tensor: present() is false. As an argument it equals opmux::none.
   TensorView() noexcept = default;
 
-  /// A row-major tensor. `data` may be null where only the shape matters, as in explain(). A
-  /// negative dimension makes calls fail with `invalid_argument`.
+  /// A row-major tensor. `data` may be null where only the shape matters, as in explain() and
+  /// bind(); a call refuses it (`schema.null_data`) if the tensor has elements. A negative dimension makes calls fail with `invalid_argument`.
   TensorView(void* data, DType dtype, std::initializer_list<int64_t> shape, Device device = {})
       : TensorView(data, dtype, std::span(shape.begin(), shape.size()), {}, device) {}
   /// The same for read-only data. The view does not remember that the data are const: pass it only
@@ -138,10 +138,11 @@ class alignas(16) TensorView {
   /// whose `data` and `byte_offset` are separate.
   void* data() const noexcept { return static_cast<char*>(tensor_.data) + tensor_.byte_offset; }
   /// Points the view at other data of the same shape and sets the byte offset to 0. The only change
-  /// that Plan::run_unchecked() allows between calls.
+  /// that Plan::run_unchecked() allows between calls; it must not be null there.
   void set_data(void* data) noexcept {
     tensor_.data = data;
     tensor_.byte_offset = 0;
+    if (data == nullptr) keep_layout(0);  // Calls look for null pointers in views without a number.
   }
   /// The element type.
   DType dtype() const noexcept {
@@ -182,7 +183,7 @@ class alignas(16) TensorView {
   const int64_t* stride_words() const noexcept { return strides_; }
 
   /// A number that two views share only if element type, device, shape and strides are equal; 0
-  /// until a call assigned one. opmux compares this word instead of the shape when a call sees a
+  /// until a call assigned one, and after set_data(nullptr). opmux compares this word instead of the shape when a call sees a
   /// view again. Programs do not need it.
   uint64_t layout() const noexcept { return __atomic_load_n(&layout_, __ATOMIC_RELAXED); }
   void keep_layout(uint64_t number) const noexcept {

@@ -139,6 +139,20 @@ Status fail_dtype(const Schema& schema, const Arguments& arguments, int variable
               concat("dtype ", schema.dtype_variables[variable], " is ", disagreement(statements)));
 }
 
+Status fail_device(const Schema& schema, size_t index, Device device, size_t other,
+                   Device other_device) {
+  return fail(schema, "schema.device_mismatch",
+              concat("'", schema.args[index].name, "' is on ", name_of(device), " and '",
+                     schema.args[other].name, "' on ", name_of(other_device),
+                     "; all tensors of a call must be on one device"));
+}
+
+Status fail_data(const Schema& schema, size_t index, const TensorView& tensor) {
+  return fail(schema, "schema.null_data",
+              concat("'", schema.args[index].name, "' ", shape_text(tensor.shape()),
+                     " has elements, but its data pointer is null"));
+}
+
 Status fail_where(const Schema& schema, const WhereExpression& condition, const BoundDims& dims,
                   const Scalars& scalars) {
   std::vector<std::string> facts;

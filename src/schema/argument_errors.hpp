@@ -22,6 +22,9 @@ Status fail_constant(const Schema& schema, size_t index, size_t dim, int64_t fou
 Status fail_dim(const Schema& schema, const Arguments& arguments, int name);
 Status fail_leading(const Schema& schema, const Arguments& arguments);
 Status fail_dtype(const Schema& schema, const Arguments& arguments, int variable);
+Status fail_device(const Schema& schema, size_t index, Device device, size_t other,
+                   Device other_device);
+Status fail_data(const Schema& schema, size_t index, const TensorView& tensor);
 Status fail_where(const Schema& schema, const WhereExpression& condition, const BoundDims& dims,
                   const Scalars& scalars);
 

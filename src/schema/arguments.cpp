@@ -273,11 +273,29 @@ Status fail_overlap(const Schema& schema, const Placed& written, const Placed& o
 bool overlap(const TensorView& a, const TensorView& b) {
   if (!a.present() || !b.present() || a.device() != b.device()) return false;
   if (a.elements() == 0 || b.elements() == 0) return false;
+  if (lacks_data(a) || lacks_data(b)) return false;  // It may be anywhere.
   // Different handles may belong to one allocation, but only the driver knows, so they count as
   // disjoint.
   if (has_handles(a.device()) && a.c().data != b.c().data) return false;
   const Range first = range_of(a), second = range_of(b);
   return first.begin < second.end && second.begin < first.end;
+}
+
+Status check_data(const Schema& schema, const Arguments& arguments) {
+  for (uint32_t i = 0; i < arguments.count; ++i) {
+    if (arguments.tags[i] == ArgTag::tensor) {
+      const TensorView& tensor = *arguments.values[i].tensor;
+      if (lacks_data(tensor)) [[unlikely]]
+        return fail_data(schema, i, tensor);
+    } else if (arguments.tags[i] == ArgTag::tensor_list) {
+      const opmux_list& list = *arguments.values[i].list;
+      const auto* tensors = static_cast<const TensorView* const*>(list.data);
+      for (uint64_t k = 0; k < list.size; ++k) {
+        if (lacks_data(*tensors[k])) return fail_data(schema, i, *tensors[k]);
+      }
+    }
+  }
+  return {};
 }
 
 Status check_overlap(const Schema& schema, const Arguments& arguments) {

@@ -19,6 +19,15 @@ bool concerns_absent(const WhereExpression& condition, const BoundDims& dims,
   });
 }
 
+// Numbers of DLDeviceType.
+constexpr int32_t kPinnedForCuda = 3, kPinnedForRocm = 11;
+constexpr int32_t kManagedByCuda = 13;  ///< the CPU and the device can both access it
+
+/// The device whose kernels can access this memory. Pinned memory is memory of the CPU.
+Device memory_of(Device device) {
+  return device.type == kPinnedForCuda || device.type == kPinnedForRocm ? Device{} : device;
+}
+
 }  // namespace
 
 void read_scalars(const Arguments& arguments, Scalars& scalars) {
@@ -61,6 +70,7 @@ Status DimBinder::bind_tensor(size_t index, const TensorView& tensor) {
   const ArgSpec& arg = schema_.args[index];
   if (!tensor.present()) return arg.optional ? Status() : fail_missing(schema_, index);
   if (Status status = check_size(index, tensor); !status.ok()) return status;
+  if (Status status = bind_device(index, tensor); !status.ok()) return status;
   if (arg.dtype_variable >= 0) {
     if (Status status = bind_dtype(index, tensor); !status.ok()) return status;
   }
@@ -92,6 +102,7 @@ Status DimBinder::bind_list(size_t index) {
   for (uint64_t i = 0; i < list.size; ++i) {
     if (tensors[i] == nullptr || !tensors[i]->present()) return fail_missing(schema_, index);
     if (Status status = check_size(index, *tensors[i]); !status.ok()) return status;
+    if (Status status = bind_device(index, *tensors[i]); !status.ok()) return status;
     if (schema_.args[index].dtype_variable < 0) continue;
     if (Status status = bind_dtype(index, *tensors[i]); !status.ok()) return status;
   }
@@ -118,6 +129,19 @@ Status DimBinder::bind_dtype(size_t index, const TensorView& tensor) {
   const uint32_t dtype = tensor.dtype().packed();
   if (bound == 0) bound = dtype;
   return bound == dtype ? Status() : fail_dtype(schema_, arguments_, variable);
+}
+
+Status DimBinder::bind_device(size_t index, const TensorView& tensor) {
+  if (schema_.mixed_devices) return {};
+  const Device device = memory_of(tensor.device());
+  if (device.type == kManagedByCuda) return {};
+  if (device_arg_ < 0) {
+    device_arg_ = static_cast<int>(index);
+    device_ = device;
+  }
+  if (device == device_) [[likely]]
+    return {};
+  return fail_device(schema_, static_cast<size_t>(device_arg_), device_, index, tensor.device());
 }
 
 Status DimBinder::check_where() const {

@@ -102,6 +102,9 @@ class Schema {
   std::vector<std::string> dims;  ///< names in order of first appearance
   std::vector<std::string> dtype_variables;
   std::vector<WhereExpression> where;  ///< conjuncts of the where clause
+  /// The tensors of a call may be on several devices. Set by a line `#! mixed_devices` of the text;
+  /// not part of the canonical spelling.
+  bool mixed_devices = false;
 
   int arg_index(std::string_view arg) const;  ///< -1 if unknown
   int dim_index(std::string_view dim) const;  ///< -1 if unknown
@@ -116,7 +119,8 @@ class Schema {
   uint64_t prefix_hash(size_t count) const;
 };
 
-/// Parses one schema; `#` starts a comment. Fails with `invalid_argument`; the message starts with
+/// Parses one schema; `#` starts a comment. A line `#! mixed_devices` sets Schema::mixed_devices;
+/// other words after `#!` have no effect here. Fails with `invalid_argument`; the message starts with
 /// "line:column: ", says what was expected and suggests the nearest valid word for a misspelt one.
 /// Reasons: "schema.syntax", "schema.unknown_type", "schema.name", "schema.duplicate_name",
 /// "schema.unknown_name", "schema.access", "schema.argument_order", "schema.shape",

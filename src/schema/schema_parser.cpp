@@ -431,10 +431,26 @@ class SchemaParser {
 
 }  // namespace
 
+namespace {
+
+/// Whether a line of the text is exactly this one.
+bool has_line(std::string_view text, std::string_view wanted) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (line == wanted) return true;
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
 Result<Schema> parse_schema(std::string_view text) {
   Result<std::vector<Token>> tokens = tokenize(text);
   if (!tokens) return tokens.error();
-  return SchemaParser(TokenStream(*std::move(tokens))).run();
+  Result<Schema> schema = SchemaParser(TokenStream(*std::move(tokens))).run();
+  if (schema) schema->mixed_devices = has_line(text, "#! mixed_devices");
+  return schema;
 }
 
 }  // namespace opmux::schema

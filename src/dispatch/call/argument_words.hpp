@@ -29,6 +29,14 @@ struct ArgumentWords {
     return differs == 0;
   }
 
+  /// See CachedPlan::lacks_data().
+  [[gnu::always_inline]] bool lacks_data() const {
+    bool found = false;
+#pragma GCC unroll 4
+    for (int i = 0; i < kTensors; ++i) found |= schema::lacks_data(tensor(i));
+    return found;
+  }
+
   /// Called when the views equal the tensors in `plan.exact`: gives plan and view the lower of
   /// their layout numbers, so that plans and views used together converge on one number.
   void share_layouts(CachedPlan& plan, ThreadBlock& block) const {

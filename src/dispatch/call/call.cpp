@@ -67,6 +67,8 @@ namespace {
 /// True if a current plan accepts these arguments. If their shapes differ from the last call, the
 /// plan stores them for the next comparison.
 bool takes(CachedPlan& plan, const ArgValue* values) {
+  if (plan.lacks_data(values)) [[unlikely]]
+    return false;
   if (plan.same_tensors(values) && (!plan.value_guarded || plan.same_values(values))) return true;
   const CachedPlan::Fit fit = plan.fit(values);
   if (fit == CachedPlan::Fit::no) return false;
@@ -221,6 +223,8 @@ template <int kWords, class Words>
 [[gnu::always_inline]] inline bool takes_views(CachedPlan& plan, const Words& words) {
   ThreadBlock& block = *thread_block;
   if (!words.same_first_kind(plan)) return false;
+  if (words.lacks_data()) [[unlikely]]
+    return false;
   if (words.template same_tensors<kWords>(plan)) {
     words.share_layouts(plan, block);
     return true;

@@ -42,6 +42,8 @@ class SlowCall {
     if (Status status = check(state_->schema(), site, values, checked_); !status.ok())
       return status;
     if (checked_.empty) return {};
+    if (Status status = check_data(state_->schema(), checked_.arguments); !status.ok())
+      return status;
     const uint64_t context = mark_.block().context;
     signature_ = {&state_->schema(), &checked_.arguments, &checked_.dims,
                   static_cast<uint32_t>(context), settings_.tag};

@@ -337,6 +337,9 @@ Status::Detail* BoundPlan::refuse(const CallSite& site, const ArgValue* values) 
   if (Status status = check(*slot_->schema, site, values, checked); !status.ok()) {
     return status.release();
   }
+  if (Status status = check_data(*slot_->schema, checked.arguments); !status.ok()) {
+    return status.release();
+  }
   return new Status::Detail{Code::outside_plan, "plan.outside",
                             "these arguments of " + slot_->name() + " do not fit the plan for " +
                                 control_->implementation->id + "; bind again or call the operator"};
@@ -461,6 +464,8 @@ bool BoundPlan::accepts(const CallSite& site, const ArgValue* values) {
   if (guard_outdated()) [[unlikely]]
     renew_guard();
   if (!(site == guarded_.site)) [[unlikely]]
+    return false;
+  if (guarded_.lacks_data(values)) [[unlikely]]
     return false;
   const bool same =
       guarded_.same_tensors(values) && (!guarded_.value_guarded || guarded_.same_values(values));

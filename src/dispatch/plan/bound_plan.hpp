@@ -184,7 +184,8 @@ class BoundPlan {
   }
   template <class Words>
   [[gnu::noinline]] Status::Detail* call_with_other_views(uint64_t site, const Words& words) {
-    if (guarded_.site.word() != site || guard_outdated() || !words.same(guarded_)) {
+    if (guarded_.site.word() != site || guard_outdated() || !words.same(guarded_) ||
+        words.lacks_data()) {
       ArgValue values[4];
       words.unpack(values);
       return call(CallSite::from_word(site), values);

@@ -132,6 +132,16 @@ struct alignas(64) CachedPlan {
   /// A plan that accepts no call; `recent` points to it before an operator's first call.
   static CachedPlan& none();
 
+  /// True if a tensor has elements and a null data pointer. No plan may run with it. Views with a
+  /// layout number need no look: TensorView::set_data() drops the number with the data.
+  bool lacks_data(const ArgValue* values) const {
+    bool found = false;
+    for (uint32_t i = 0; i < tensor_count; ++i) {
+      found |= schema::lacks_data(*values[tensor_at()[i]].tensor);
+    }
+    return found;
+  }
+
   /// True if device, rank, element type, shape and strides of every tensor match the last call.
   bool same_tensors(const ArgValue* values) const;
 

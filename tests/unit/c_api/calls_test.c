@@ -63,6 +63,41 @@ void reports_a_wrong_shape_with_both_numbers(void) {
   opmux_runtime_destroy(runtime);
 }
 
+void refuses_tensors_without_data_and_on_two_devices(void) {
+  opmux_runtime* runtime = make_runtime();
+  opmux_operator* op = get(runtime, "rms_norm");
+  matrix x, y;
+  make_matrix(&x, 2, 3);
+  make_matrix(&y, 2, 3);
+  opmux_arg args[] = {opmux_arg_tensor(&y.tensor), opmux_arg_tensor(&x.tensor)};
+  opmux_plan* plan;
+  CHECK(opmux_plan_bind(op, args, 2, NULL, &plan, NULL) == OPMUX_OK);
+  for (int i = 0; i < 3; ++i) {
+    opmux_error error = OPMUX_ERROR_INIT;
+    CHECK(opmux_call_operator(op, args, 2, &error) == OPMUX_OK);
+    check_norms(y.data);
+    memset(y.data, 0, sizeof(y.data));
+    x.tensor.data = NULL;
+    CHECK(opmux_call_operator(op, args, 2, &error) == OPMUX_INVALID_ARGUMENT);
+    CHECK(equals(error.code, "schema.null_data"));
+    CHECK(opmux_plan_call(plan, args, 2, &error) == OPMUX_INVALID_ARGUMENT);
+    CHECK(equals(error.code, "schema.null_data"));
+    x.tensor.data = x.data;
+    x.tensor.device.id = 1;
+    CHECK(opmux_call_operator(op, args, 2, &error) == OPMUX_INVALID_ARGUMENT);
+    CHECK(equals(error.code, "schema.device_mismatch"));
+    CHECK_HAS(error.text, "'y' is on cpu:0 and 'x' on cpu:1");
+    x.tensor.device.id = 0;
+    x.tensor.device.type = OPMUX_DEVICE_CUDA;
+    CHECK(opmux_plan_call(plan, args, 2, &error) == OPMUX_INVALID_ARGUMENT);
+    CHECK(equals(error.code, "schema.device_mismatch"));
+    x.tensor.device.type = OPMUX_DEVICE_CPU;
+    for (int k = 0; k < 6; ++k) CHECK(y.data[k] == 0);
+  }
+  opmux_plan_destroy(plan);
+  opmux_runtime_destroy(runtime);
+}
+
 void cuts_an_error_to_its_room_and_closes_it(void) {
   opmux_runtime* runtime = make_runtime();
   char room[9] = "########";

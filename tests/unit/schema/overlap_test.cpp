@@ -32,6 +32,8 @@ TEST(Overlap, needs_elements_presence_and_one_device) {
   EXPECT_FALSE(overlap(TensorView(), at(0, {8})));
   const TensorView elsewhere{memory.data(), f32, {8}, Device{OPMUX_DEVICE_CUDA, 0}};
   EXPECT_FALSE(overlap(elsewhere, at(0, {8})));
+  const TensorView nowhere{static_cast<void*>(nullptr), f32, {8}};
+  EXPECT_FALSE(overlap(nowhere, nowhere));
 }
 
 /// 8 floats in an OpenCL buffer, whose handle is not an address.
