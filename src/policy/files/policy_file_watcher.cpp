@@ -275,6 +275,7 @@ Status PolicyFileWatcher::read_platform() {
   if (!path) return path.error();
   auto file = read_policy_file(*path);
   if (!file) return file.error();
+  warn_of_writers({*file});
   auto policy = parse_files({*file}, *registry_.snapshot());
   if (!policy) return policy.error();
   return store_.set_at_start(Source::platform, std::move(*policy), *path);
@@ -301,7 +302,18 @@ Status PolicyFileWatcher::take_last_good(const Status& why) {
   return {};
 }
 
+void PolicyFileWatcher::warn_of_writers(const Files& files) const {
+  for (const FileText& file : files) {
+    if (!file.others_write) continue;
+    log_.announce(Level::warning, "policy.writable_by_others",
+                  file.path +
+                      " can be written or replaced by users other than this one and root; they can "
+                      "choose the implementations that this process runs");
+  }
+}
+
 Status PolicyFileWatcher::load(const Files& files, std::string name, std::string origin) {
+  warn_of_writers(files);
   PolicyDraft draft{{}, std::move(name), digest_of(files), std::move(origin)};
   return store_.load(parse_files(files, *registry_.snapshot()), std::move(draft));
 }

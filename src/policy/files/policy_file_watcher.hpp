@@ -151,6 +151,8 @@ class PolicyFileWatcher {
   Status read_platform();
   Status read_config();
   Status take_last_good(const Status& why);
+  /// Logs a warning for each file that others can write.
+  void warn_of_writers(const Files& files) const;
   void reload(Result<Files> files);
   void remember(const Files& files);
 

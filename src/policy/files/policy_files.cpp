@@ -41,6 +41,17 @@ Status read_all(int descriptor, const std::string& path, std::string& text) {
   return cannot(path, base::concat("it has more than ", kMostBytes, " bytes"));
 }
 
+bool is_foreign(const struct stat& file) { return file.st_uid != ::geteuid() && file.st_uid != 0; }
+
+/// See FileText::others_write. In a folder with the sticky bit, others cannot replace a file.
+bool others_can_write(const struct stat& file, const std::string& path) {
+  if (is_foreign(file) || (file.st_mode & S_IWOTH) != 0) return true;
+  const std::string parent = std::filesystem::path(path).parent_path();
+  struct stat folder{};
+  if (::stat(parent.empty() ? "." : parent.c_str(), &folder) != 0) return false;
+  return is_foreign(folder) || (folder.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH;
+}
+
 }  // namespace
 
 Result<FileText> read_policy_file(const std::string& path) {
@@ -50,7 +61,7 @@ Result<FileText> read_policy_file(const std::string& path) {
   struct stat before{}, after{}, named{};
   if (::fstat(file.get(), &before) != 0) return cannot(path, std::strerror(errno));
   if (!S_ISREG(before.st_mode)) return cannot(path, "it is not a regular file");
-  FileText read{path, {}};
+  FileText read{path, {}, others_can_write(before, path)};
   if (Status status = read_all(file.get(), path, read.text); !status.ok()) return status;
   if (::fstat(file.get(), &after) != 0 || ::stat(path.c_str(), &named) != 0) {
     return changing(path);

@@ -1,6 +1,7 @@
 #include "policy/files/policy_file_watcher.hpp"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <thread>
@@ -50,6 +51,29 @@ TEST_F(FollowedFilesTest, mode_depends_on_the_configured_sources) {
   write_file(folder.at("opmux.lock"), "");
   EXPECT_EQ(mode({.config = config()}, ""), "static");
   EXPECT_EQ(mode({.config = config()}, "config"), "config");
+}
+
+TEST_F(FollowedFilesTest, a_file_that_others_can_write_is_reported) {
+  std::vector<std::string> texts;
+  const auto warnings = [&] {
+    texts.clear();
+    Options made = options();
+    made.sink = [&](const Event& event) {
+      if (event.code == "policy.writable_by_others") texts.push_back(event.text);
+    };
+    EXPECT_TRUE(Runtime::create(std::move(made)));
+    return texts.size();
+  };
+  write_file(config(), preferring("vendor"));
+  EXPECT_EQ(warnings(), 0u);
+  ASSERT_EQ(::chmod(config().c_str(), 0666), 0);
+  EXPECT_EQ(warnings(), 1u);
+  EXPECT_THAT(texts, testing::ElementsAre(HasSubstr(config())));
+  ASSERT_EQ(::chmod(config().c_str(), 0644), 0);
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0777), 0);
+  EXPECT_EQ(warnings(), 1u) << "others can replace the file";
+  ASSERT_EQ(::chmod(folder.path().c_str(), 01777), 0);
+  EXPECT_EQ(warnings(), 0u);
 }
 
 TEST_F(FollowedFilesTest, a_file_is_read_at_the_start_and_reported_in_force) {
