@@ -1,6 +1,4 @@
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -14,14 +12,6 @@ struct CheckCommand {
   std::string file, machine;
   bool strict = false, json = false;
 };
-
-std::optional<std::string> contents_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (in.bad()) return std::nullopt;
-  return text;
-}
 
 /// Parses the output of `opmux list --json` from another machine.
 std::vector<OperatorInfo> read_machine(const std::string& text) {

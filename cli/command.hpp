@@ -24,7 +24,9 @@ int wrong_use(std::string_view message);
 /// A runtime with the settings of this environment; prints the error if it cannot be created.
 std::optional<Runtime> make_runtime(const Options& options = {});
 
-/// The contents of a file; prints the error if it cannot be read.
+/// The contents of a file or pipe that a person named. Does not wait for a pipe without a writer.
+std::optional<std::string> contents_of(const std::string& path);
+/// The same; prints the error if it cannot be read.
 std::optional<std::string> read_text(const std::string& path);
 
 /// Each adds its subcommand, which sets `action` if it is given on the command line.

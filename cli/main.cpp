@@ -1,10 +1,10 @@
-#include <fstream>
 #include <iostream>
 #include <optional>
-#include <sstream>
 
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "cli/command.hpp"
+#include "cli/plain_output.hpp"
 
 namespace opmux::cli {
 
@@ -20,14 +20,17 @@ std::optional<Runtime> make_runtime(const Options& options) {
   return {};
 }
 
+std::optional<std::string> contents_of(const std::string& path) {
+  constexpr size_t kMostBytes = size_t{64} << 20;  // Much more than a policy or lockfile may have.
+  Result<std::string> text = base::read_given(path, kMostBytes);
+  if (!text) return std::nullopt;
+  return std::move(*text);
+}
+
 std::optional<std::string> read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    wrong_use("cannot read " + path);
-    return {};
-  }
-  return text.str();
+  std::optional<std::string> text = contents_of(path);
+  if (!text) wrong_use("cannot read " + path);
+  return text;
 }
 
 namespace {
@@ -84,6 +87,7 @@ int run(int argc, char** argv) {
 }  // namespace opmux::cli
 
 int main(int argc, char** argv) {
+  const opmux::cli::PlainOutput out(std::cout), err(std::cerr);
   try {
     return opmux::cli::run(argc, argv);
   } catch (const std::exception& error) {

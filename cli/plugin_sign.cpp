@@ -2,7 +2,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
-#include <sstream>
+#include <optional>
 
 #include "base/text.hpp"
 #include "cli/plugin_command.hpp"
@@ -17,11 +17,9 @@ struct SignOptions {
 };
 
 int sign(const SignOptions& options) {
-  std::ifstream secret(options.key);
-  std::stringstream text;
-  text << secret.rdbuf();
-  if (!secret) return wrong_use(base::concat("cannot read ", options.key));
-  const auto key = plugin::read_secret_key_file(text.str(), "trust.key");
+  const std::optional<std::string> text = read_text(options.key);
+  if (!text) return kWrongUse;
+  const auto key = plugin::read_secret_key_file(*text, "trust.key");
   if (!key) return wrong_use(base::concat(options.key, ": ", key.error().message()));
   plugin::TrustSettings settings;
   settings.paths = plugin::TrustSettings::Paths::reported;

@@ -99,7 +99,8 @@ EventSink stderr_sink(Level least) {
     } else if (!event.op.empty()) {
       line += " " + event.op;
     }
-    line += ": " + event.text + "\n";
+    // Standard error may be a terminal, and names and texts may come from other users.
+    line = without_controls(line + ": " + event.text + "\n");
     // Use a single write(), so that lines of several threads do not mix. Ignore a failed write.
     [[maybe_unused]] const ssize_t written = ::write(2, line.data(), line.size());
   };

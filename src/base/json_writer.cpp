@@ -7,25 +7,6 @@
 namespace opmux::base {
 namespace {
 
-/// Length in bytes of the UTF-8 sequence at the start of `text`; 0 if it is not well-formed.
-size_t sequence_length(std::string_view text) {
-  const auto byte = [&](size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  const unsigned second = byte(1);
-  const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
-  const bool surrogate = lead == 0xED && second > 0x9F;
-  const bool too_large = lead == 0xF4 && second > 0x8F;
-  return overlong || surrogate || too_large ? 0 : length;
-}
-
 void append_escaped(std::string& out, char c) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   if (c == '"' || c == '\\') {
@@ -50,7 +31,7 @@ void JsonWriter::separate() {
 void JsonWriter::quote(std::string_view value) {
   out_.push_back('"');
   while (!value.empty()) {
-    const size_t length = sequence_length(value);
+    const size_t length = utf8_length(value);
     if (length == 0) {
       out_.append("\xEF\xBF\xBD");
     } else if (length == 1) {

@@ -104,4 +104,46 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
   return suggestion_of(word, candidates);
 }
 
+size_t utf8_length(std::string_view text) {
+  const auto byte = [&](size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const unsigned second = byte(1);
+  const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
+  const bool surrogate = lead == 0xED && second > 0x9F;
+  const bool too_large = lead == 0xF4 && second > 0x8F;
+  return overlong || surrogate || too_large ? 0 : length;
+}
+
+std::string without_controls(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const size_t length = std::max<size_t>(utf8_length(text), 1);
+    const auto first = static_cast<unsigned char>(text.front());
+    const bool ascii_control = first < 0x20 && first != '\n' && first != '\t';
+    // U+0080 to U+009F are control characters too: U+009B begins an escape sequence.
+    const bool control = length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+    const bool malformed = length == 1 && first >= 0x80;
+    if (ascii_control || first == 0x7F || control || malformed) {
+      for (const char c : text.substr(0, length)) {
+        const auto byte = static_cast<unsigned char>(c);
+        shown.append({'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]});
+      }
+    } else {
+      shown.append(text.substr(0, length));
+    }
+    text.remove_prefix(length);
+  }
+  return shown;
+}
+
 }  // namespace opmux::base

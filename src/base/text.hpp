@@ -25,6 +25,14 @@ std::string_view nearest(std::string_view word, std::span<const std::string> can
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates);
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 
+/// Length in bytes of the UTF-8 sequence at the start of `text`; 0 if it is not well-formed.
+size_t utf8_length(std::string_view text);
+
+/// The text with every control character except newline and tab as "\x1b", and so are bytes that
+/// are not UTF-8. For texts of other users and processes that a person reads in a terminal, which
+/// would obey escape sequences in them.
+std::string without_controls(std::string_view text);
+
 inline void append_piece(std::string& text, std::string_view piece) { text.append(piece); }
 inline void append_piece(std::string& text, char piece) { text.push_back(piece); }
 template <std::integral T>

@@ -67,8 +67,11 @@ struct FoundStatusFile {
   std::string text;
   bool held = false;
 };
-/// Fails with "state_page.read".
-Result<FoundStatusFile> read_status_file(const std::string& path);
+/// The file of any user, which a person named, or only of this user, not writable for others.
+enum class StatusFileOf : uint8_t { any_user, this_user };
+/// Fails with "state_page.read", or with "state_page.owner" for the file of another user.
+Result<FoundStatusFile> read_status_file(const std::string& path,
+                                         StatusFileOf owner = StatusFileOf::any_user);
 
 /// Removes the status files in a folder that no process holds. Returns the number of removed files.
 size_t sweep_state_pages(const std::string& folder);

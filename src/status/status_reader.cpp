@@ -25,8 +25,9 @@ namespace {
 using status_file::StatusPage;
 
 /// Reads a status file and determines whether its process is alive.
-Result<StatusPage> read_page(const std::string& path, const std::string& own_namespace) {
-  auto found = status_file::read_status_file(path);
+Result<StatusPage> read_page(const std::string& path, const std::string& own_namespace,
+                             status_file::StatusFileOf owner) {
+  auto found = status_file::read_status_file(path, owner);
   if (!found) return found.error();
   auto page = status_file::parse_status_file(found->text);
   if (!page) {
@@ -42,16 +43,23 @@ Result<StatusPage> read_page(const std::string& path, const std::string& own_nam
   return page;
 }
 
+/// Reads the status files of this user. A folder of another user, or one that others can write to,
+/// has none: the default folder is in a place where every user can create it.
 std::vector<StatusPage> read_pages(const std::string& folder) {
   std::vector<StatusPage> pages;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), &::closedir);
+  base::Descriptor opened(
+      ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!base::is_own(opened)) return pages;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(opened.get()), &::closedir);
+  if (entries != nullptr) (void)opened.release();
   const std::string own_namespace = status_file::own_mark().pid_namespace;
   while (const dirent* entry = entries == nullptr ? nullptr : ::readdir(entries.get())) {
     const std::string_view name = entry->d_name;
     if (!name.starts_with(status_file::kStatusFilePrefix) ||
         name.ends_with(status_file::kNewStatusFile))
       continue;
-    auto page = read_page(base::concat(folder, "/", name), own_namespace);
+    auto page = read_page(base::concat(folder, "/", name), own_namespace,
+                          status_file::StatusFileOf::this_user);
     if (page) pages.push_back(*std::move(page));
   }
   return pages;
@@ -103,7 +111,8 @@ std::string state_page_folder(const std::string& state_dir) {
 }
 
 Result<ProcessState> open_state_page(const std::string& path) {
-  auto page = read_page(path, status_file::own_mark().pid_namespace);
+  auto page =
+      read_page(path, status_file::own_mark().pid_namespace, status_file::StatusFileOf::any_user);
   if (!page) return page.error();
   return std::move(page->process);
 }
@@ -135,6 +144,11 @@ namespace {
 constexpr int kMostReplacements = 16;
 constexpr time_t kOldSeconds = 60;
 
+/// Does not follow a link, nor wait for a pipe in place of the file.
+int open_status_file(const std::string& path) {
+  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
 bool same_file(int descriptor, const std::string& path) {
   struct stat opened{}, named{};
   return ::fstat(descriptor, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
@@ -164,13 +178,17 @@ Status cannot_read_page(const std::string& path, int why) {
 
 }  // namespace
 
-Result<FoundStatusFile> read_status_file(const std::string& path) {
+Result<FoundStatusFile> read_status_file(const std::string& path, StatusFileOf owner) {
   for (int i = 0; i < kMostReplacements; ++i) {
-    const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    const base::Descriptor file(open_status_file(path));
     if (!file) return cannot_read_page(path, errno);
+    if (owner == StatusFileOf::this_user && !base::is_own(file)) {
+      return Status(Code::failed, "state_page.owner",
+                    path + " belongs to another user, or others can write to it");
+    }
     const std::optional<bool> in_use = held(file.get(), path, LOCK_SH);
     if (!in_use) continue;
-    auto text = base::read_whole(path, kMaxStatePage + 4096);
+    auto text = base::read_whole(file, path, kMaxStatePage + 4096);
     if (!text) return cannot_read_page(path, EIO);
     return FoundStatusFile{*std::move(text), *in_use};
   }
@@ -184,7 +202,7 @@ size_t sweep_state_pages(const std::string& folder) {
   while (const dirent* entry = ::readdir(entries.get())) {
     if (!std::string_view(entry->d_name).starts_with(kStatusFilePrefix)) continue;
     const std::string path = folder + "/" + entry->d_name;
-    const base::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    const base::Descriptor file(open_status_file(path));
     if (!file || on_its_way(file.get(), entry->d_name)) continue;
     if (held(file.get(), path, LOCK_EX).value_or(true)) continue;
     // This descriptor now holds the lock of the file at `path`, so no process owns it and none will

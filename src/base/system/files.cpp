@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -74,7 +75,11 @@ bool replace_file(const std::string& path, std::string_view text, unsigned mode)
 }
 
 Result<std::string> read_whole(const std::string& path, size_t most) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  return read_whole(
+      Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)), path, most);
+}
+
+Result<std::string> read_whole(const Descriptor& file, const std::string& path, size_t most) {
   struct stat facts{};
   if (!file || ::fstat(file.get(), &facts) != 0) return cannot_read(path, errno);
   if (!S_ISREG(facts.st_mode) || static_cast<size_t>(facts.st_size) > most) {
@@ -90,6 +95,36 @@ Result<std::string> read_whole(const std::string& path, size_t most) {
     have += static_cast<size_t>(count);
   }
   return text;
+}
+
+Result<std::string> read_given(const std::string& path, size_t most, int milliseconds) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) return cannot_read(path, errno);
+  std::string text;
+  for (;;) {
+    pollfd waiting{file.get(), POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, milliseconds);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0) return cannot_read(path, errno);
+    if (ready == 0) return cannot_read(path, ETIMEDOUT);
+    char part[16384];
+    const ssize_t got = ::read(file.get(), part, sizeof part);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got < 0) return cannot_read(path, errno);
+    if (got == 0) break;
+    text.append(part, static_cast<size_t>(got));
+    if (text.size() > most) return cannot_read(path, EFBIG);
+  }
+  struct stat facts{};
+  const bool pipe = ::fstat(file.get(), &facts) == 0 && S_ISFIFO(facts.st_mode);
+  if (pipe && text.empty()) return cannot_read(path, EPIPE);
+  return text;
+}
+
+bool is_own(const Descriptor& file) {
+  struct stat facts{};
+  return file && ::fstat(file.get(), &facts) == 0 && facts.st_uid == ::geteuid() &&
+         (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 namespace {

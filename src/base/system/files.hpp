@@ -62,9 +62,19 @@ bool write_all(int descriptor, std::string_view bytes);
 /// unchanged.
 bool replace_file(const std::string& path, std::string_view text, unsigned mode);
 
-/// Reads a regular file of at most `most` bytes; does not follow a symbolic link. Fails with
-/// "store.read".
+/// Reads a regular file of at most `most` bytes; does not follow a symbolic link, nor wait for a
+/// pipe in place of the file. Fails with "store.read".
 Result<std::string> read_whole(const std::string& path, size_t most);
+/// The same for an opened file, from the start; `path` is for the message.
+Result<std::string> read_whole(const Descriptor& file, const std::string& path, size_t most);
+
+/// Reads a file or pipe that a person named, at most `most` bytes. Follows symbolic links. Does not
+/// hang: fails if no process has the pipe open for writing, or if it writes nothing for
+/// `milliseconds`. Fails with "store.read".
+Result<std::string> read_given(const std::string& path, size_t most, int milliseconds = 10'000);
+
+/// True if the file or folder belongs to this user and others cannot write to it.
+bool is_own(const Descriptor& file);
 
 /// The folder for persistent data: `state_dir`/store if `state_dir` is given, else
 /// $XDG_STATE_HOME/opmux, else ~/.local/state/opmux. Empty if no such folder is known, or if the

@@ -62,7 +62,8 @@ Status Problems::status(std::string_view file, std::string_view source) const {
   if (sorted.size() > kMostShown) {
     message += base::concat("\n", file, ": and ", sorted.size() - kMostShown, " more");
   }
-  return {Code::invalid_argument, sorted.front()->reason, std::move(message)};
+  // The text and its name may come from another user, and people read the message in a terminal.
+  return {Code::invalid_argument, sorted.front()->reason, base::without_controls(message)};
 }
 
 SourceLines::SourceLines(std::string_view text) : text_(text), starts_{0} {

@@ -78,10 +78,10 @@ TEST(StderrSink, writes_one_line_for_what_is_important_enough) {
   sink({Level::info, "not.told", "op", "op/x.y", "quiet"});
   sink({Level::warning, "a.b", "op", "op/x.y", "first"});
   sink({Level::error, "c.d", "op", "", "second"});
-  sink({Level::error, "e.f", "", "", "third"});
-  EXPECT_EQ(
-      testing::internal::GetCapturedStderr(),
-      "opmux warning a.b op/x.y: first\nopmux error c.d op: second\nopmux error e.f: third\n");
+  sink({Level::error, "e.f", "", "", "third \x1b[31m"});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "opmux warning a.b op/x.y: first\nopmux error c.d op: second\n"
+            "opmux error e.f: third \\x1b[31m\n");
 }
 
 TEST(Level, has_a_word) {

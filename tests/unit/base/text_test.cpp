@@ -52,6 +52,26 @@ TEST(Text, suggests_in_a_phrase_that_ends_a_message) {
   EXPECT_EQ(suggestion("quantity", kTypes), "");
 }
 
+TEST(Text, shows_control_characters_and_keeps_other_text) {
+  EXPECT_EQ(without_controls("plain \t text\n"), "plain \t text\n");
+  EXPECT_EQ(without_controls("a\x1b[31mb\r\x7f"), "a\\x1b[31mb\\x0d\\x7f");
+  EXPECT_EQ(without_controls(std::string_view("\0", 1)), "\\x00");
+  EXPECT_EQ(without_controls("stra\xc3\x9f"
+                             "e \xe2\x82\xac"),
+            "stra\xc3\x9f"
+            "e \xe2\x82\xac");
+  EXPECT_EQ(without_controls("\xc2\x9b"
+                             "31m"),
+            "\\xc2\\x9b"
+            "31m")
+      << "an escape sequence in UTF-8";
+  EXPECT_EQ(without_controls("\x9b"
+                             "31m\xc3"),
+            "\\x9b"
+            "31m\\xc3")
+      << "not UTF-8";
+}
+
 TEST(Text, concatenates_pieces_of_different_kinds) {
   EXPECT_EQ(concat("H is ", int64_t{4096}, ' ', std::string("in x")), "H is 4096 in x");
 }

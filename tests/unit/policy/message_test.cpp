@@ -60,5 +60,13 @@ TEST(PolicyMessages, each_refused_text_gets_its_message) {
   EXPECT_GE(cases, 60);
 }
 
+TEST(PolicyMessages, contain_no_escape_sequences) {
+  const Status status =
+      parse_policy("opmux: \"\\e[31m\"\n", "a\x1b[31mb.yaml", nullptr, false).error();
+  EXPECT_EQ(status.reason(), "policy.version");
+  EXPECT_EQ(status.message().find('\x1b'), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("a\\x1b[31mb.yaml:1:8: "), std::string::npos) << status.message();
+}
+
 }  // namespace
 }  // namespace opmux::policy

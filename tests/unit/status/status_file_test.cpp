@@ -55,6 +55,31 @@ TEST(StatusFile, is_replaced_as_a_whole_and_held) {
   EXPECT_EQ(facts.st_mode & 0777, 0600u);
 }
 
+TEST(StatusFile, is_not_read_if_others_could_have_written_it) {
+  const TemporaryFolder folder;
+  StatusFile file(folder.path());
+  ASSERT_TRUE(file.prepare().ok() && file.replace("text").ok());
+  EXPECT_TRUE(read_status_file(file.path(), StatusFileOf::this_user));
+  ASSERT_EQ(::chmod(file.path().c_str(), 0622), 0);
+  EXPECT_EQ(read_status_file(file.path(), StatusFileOf::this_user).error().reason(),
+            "state_page.owner");
+  EXPECT_EQ(read_status_file(file.path())->text, "text") << "a person named it";
+  ASSERT_EQ(::chmod(file.path().c_str(), 0600), 0);
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(file.path().c_str(), 65534, 65534), 0);
+    EXPECT_EQ(read_status_file(file.path(), StatusFileOf::this_user).error().reason(),
+              "state_page.owner");
+  }
+}
+
+TEST(StatusFile, is_not_waited_for_if_it_is_a_pipe) {
+  const TemporaryFolder folder;
+  const std::string path = folder.at(std::string(kStatusFilePrefix) + "1");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(read_status_file(path).error().reason(), "state_page.read");
+  (void)sweep_state_pages(folder.path());
+}
+
 TEST(StatusFile, is_removed_with_its_object) {
   const TemporaryFolder folder;
   {
