@@ -101,7 +101,8 @@ class alignas(16) TensorView {
   TensorView() noexcept = default;
 
   /// A row-major tensor. `data` may be null where only the shape matters, as in explain() and
-  /// bind(); a call refuses it (`schema.null_data`) if the tensor has elements. A negative dimension makes calls fail with `invalid_argument`.
+  /// bind(); a call refuses it (`schema.null_data`) if the tensor has elements. A negative
+  /// dimension makes calls fail with `invalid_argument`.
   TensorView(void* data, DType dtype, std::initializer_list<int64_t> shape, Device device = {})
       : TensorView(data, dtype, std::span(shape.begin(), shape.size()), {}, device) {}
   /// The same for read-only data. The view does not remember that the data are const: pass it only
@@ -183,8 +184,8 @@ class alignas(16) TensorView {
   const int64_t* stride_words() const noexcept { return strides_; }
 
   /// A number that two views share only if element type, device, shape and strides are equal; 0
-  /// until a call assigned one, and after set_data(nullptr). opmux compares this word instead of the shape when a call sees a
-  /// view again. Programs do not need it.
+  /// until a call assigned one, and after set_data(nullptr). opmux compares this word instead of
+  /// the shape when a call sees a view again. Programs do not need it.
   uint64_t layout() const noexcept { return __atomic_load_n(&layout_, __ATOMIC_RELAXED); }
   void keep_layout(uint64_t number) const noexcept {
     __atomic_store_n(&layout_, number, __ATOMIC_RELAXED);

@@ -52,13 +52,12 @@ bool convert_given(const Schema& schema, const CallSite& site, const ArgValue* v
 /// Checks everything that a schema demands: presence, ranks (<= 8), non-negative dimensions whose
 /// product in bytes fits in 63 bits (zeros counted as ones, so that strides fit too), equal sizes
 /// for equal dimension names, constant dimensions, dtype ties, one device for all tensors (unless
-/// Schema::mixed_devices), `where`. Memory that the CPU and a device share counts as both. A condition that reads an
-/// absent dimension or argument is skipped. Allocates only for an error. Fails with
-/// `invalid_argument`; the message names both arguments and both sizes. Fills `dims.values` for the
-/// schema's dimension names. Reasons:
-/// "schema.argument_missing", "schema.rank", "schema.dim_negative", "schema.size_overflow",
-/// "schema.dim_mismatch", "schema.leading_mismatch", "schema.dtype_tie", "schema.device_mismatch",
-/// "schema.where".
+/// Schema::mixed_devices), `where`. Memory that the CPU and a device share counts as both. A
+/// condition that reads an absent dimension or argument is skipped. Allocates only for an error.
+/// Fails with `invalid_argument`; the message names both arguments and both sizes. Fills
+/// `dims.values` for the schema's dimension names. Reasons: "schema.argument_missing",
+/// "schema.rank", "schema.dim_negative", "schema.size_overflow", "schema.dim_mismatch",
+/// "schema.leading_mismatch", "schema.dtype_tie", "schema.device_mismatch", "schema.where".
 Status check_arguments(const Schema& schema, const Arguments& arguments, BoundDims& dims);
 
 /// True if a kernel could not access the elements of a tensor, because its data pointer is null.

@@ -120,9 +120,9 @@ class Schema {
 };
 
 /// Parses one schema; `#` starts a comment. A line `#! mixed_devices` sets Schema::mixed_devices;
-/// other words after `#!` have no effect here. Fails with `invalid_argument`; the message starts with
-/// "line:column: ", says what was expected and suggests the nearest valid word for a misspelt one.
-/// Reasons: "schema.syntax", "schema.unknown_type", "schema.name", "schema.duplicate_name",
+/// other words after `#!` have no effect here. Fails with `invalid_argument`; the message starts
+/// with "line:column: ", says what was expected and suggests the nearest valid word for a misspelt
+/// one. Reasons: "schema.syntax", "schema.unknown_type", "schema.name", "schema.duplicate_name",
 /// "schema.unknown_name", "schema.access", "schema.argument_order", "schema.shape",
 /// "schema.default", "schema.enum_word", "schema.where_type", "schema.limit".
 Result<Schema> parse_schema(std::string_view text);

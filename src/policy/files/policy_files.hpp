@@ -14,8 +14,8 @@ namespace opmux::policy {
 /// A path and the contents of the file.
 struct FileText {
   std::string path, text;
-  /// Every user can write to the file or replace it, or it belongs to a user who is neither this one
-  /// nor root.
+  /// Every user can write to the file or replace it, or it belongs to a user who is neither this
+  /// one nor root.
   bool others_write = false;
   friend bool operator==(const FileText&, const FileText&) = default;
 };
