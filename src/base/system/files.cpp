@@ -102,14 +102,16 @@ Result<std::string> read_given(const std::string& path, size_t most, int millise
   if (!file) return cannot_read(path, errno);
   std::string text;
   for (;;) {
-    pollfd waiting{file.get(), POLLIN, 0};
-    const int ready = ::poll(&waiting, 1, milliseconds);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready < 0) return cannot_read(path, errno);
-    if (ready == 0) return cannot_read(path, ETIMEDOUT);
     char part[16384];
     const ssize_t got = ::read(file.get(), part, sizeof part);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) {
+      // Only after a read: poll() waits for the first writer of a pipe, and read() returns 0.
+      pollfd waiting{file.get(), POLLIN, 0};
+      const int ready = ::poll(&waiting, 1, milliseconds);
+      if (ready > 0 || (ready < 0 && errno == EINTR)) continue;
+      return cannot_read(path, ready == 0 ? ETIMEDOUT : errno);
+    }
     if (got < 0) return cannot_read(path, errno);
     if (got == 0) break;
     text.append(part, static_cast<size_t>(got));

@@ -50,7 +50,8 @@ TEST(GivenFile, may_be_a_pipe_that_a_process_writes_to) {
 TEST(GivenFile, fails_for_a_pipe_without_a_writer_instead_of_waiting) {
   const TemporaryFolder folder;
   const std::string path = a_pipe(folder);
-  EXPECT_FALSE(read_given(path, 100, 1));
+  constexpr int kForever = -1;
+  EXPECT_FALSE(read_given(path, 100, kForever));
   EXPECT_FALSE(read_whole(path, 100));
 }
 
