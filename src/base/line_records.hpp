@@ -61,8 +61,9 @@ T RecordFields::integer() {
   T value = 0;
   const auto field = next();
   if (!field) return value;
-  const char* const end = field->data() + field->size();
-  const auto read = std::from_chars(field->data(), end, value);
+  const char* const start = field->data();
+  const char* const end = start + field->size();
+  const auto read = std::from_chars(start, end, value);
   if (read.ec != std::errc() || read.ptr != end) refuse();
   return value;
 }
