@@ -71,7 +71,7 @@ void refuses_tensors_without_data_and_on_two_devices(void) {
   make_matrix(&y, 2, 3);
   opmux_arg args[] = {opmux_arg_tensor(&y.tensor), opmux_arg_tensor(&x.tensor)};
   opmux_plan* plan;
-  CHECK(opmux_plan_bind(op, args, 2, NULL, &plan, NULL) == OPMUX_OK);
+  CHECK(opmux_plan_bind(op, args, 2, 0, &plan, NULL) == OPMUX_OK);
   for (int i = 0; i < 3; ++i) {
     opmux_error error = OPMUX_ERROR_INIT;
     CHECK(opmux_call_operator(op, args, 2, &error) == OPMUX_OK);
