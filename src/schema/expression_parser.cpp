@@ -254,25 +254,25 @@ class ExpressionParser {
 }  // namespace
 
 WhereExpression::Op step_of(Expression::Op op) {
-  using Op = WhereExpression::Op;
+  using Step = WhereExpression::Op;
   switch (op) {
-    case ExprOp::negate: return Op::negate;
-    case ExprOp::logical_not: return Op::logical_not;
-    case ExprOp::logical_and: return Op::logical_and;
-    case ExprOp::logical_or: return Op::logical_or;
-    case ExprOp::add: return Op::add;
-    case ExprOp::subtract: return Op::subtract;
-    case ExprOp::multiply: return Op::multiply;
-    case ExprOp::divide: return Op::divide;
-    case ExprOp::modulo: return Op::modulo;
-    case ExprOp::equal: return Op::equal;
-    case ExprOp::not_equal: return Op::not_equal;
-    case ExprOp::less: return Op::less;
-    case ExprOp::less_equal: return Op::less_equal;
-    case ExprOp::greater: return Op::greater;
-    case ExprOp::greater_equal: return Op::greater_equal;
-    case ExprOp::conditional: return Op::conditional;
-    default: return Op::constant;
+    case ExprOp::negate: return Step::negate;
+    case ExprOp::logical_not: return Step::logical_not;
+    case ExprOp::logical_and: return Step::logical_and;
+    case ExprOp::logical_or: return Step::logical_or;
+    case ExprOp::add: return Step::add;
+    case ExprOp::subtract: return Step::subtract;
+    case ExprOp::multiply: return Step::multiply;
+    case ExprOp::divide: return Step::divide;
+    case ExprOp::modulo: return Step::modulo;
+    case ExprOp::equal: return Step::equal;
+    case ExprOp::not_equal: return Step::not_equal;
+    case ExprOp::less: return Step::less;
+    case ExprOp::less_equal: return Step::less_equal;
+    case ExprOp::greater: return Step::greater;
+    case ExprOp::greater_equal: return Step::greater_equal;
+    case ExprOp::conditional: return Step::conditional;
+    default: return Step::constant;
   }
 }
 
