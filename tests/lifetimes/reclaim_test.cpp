@@ -130,6 +130,26 @@ TEST(ReclaimLifetime, the_destructor_of_an_implementation_may_use_the_runtime) {
   EXPECT_TRUE(destroyed);
 }
 
+TEST(ReclaimLifetime, the_destructor_of_an_implementation_may_withdraw_another) {
+  Stage stage;
+  stage.define("copy(out Tensor y[..., H], Tensor x[..., H])");
+  Registration inner = stage.runtime
+                           .implement({.id = "copy/inner.one",
+                                       .kind = Kind::default_,
+                                       .run = [](CallFrame&) { return Outcome::ok; }})
+                           .value();
+  Status withdrawn{Code::failed, "test.not_destroyed", ""};
+  auto last = std::shared_ptr<void>(nullptr, [&](void*) { withdrawn = inner.withdraw(); });
+  Registration outer =
+      stage.runtime
+          .implement({.id = "copy/outer.one",
+                      .kind = Kind::default_,
+                      .run = [last = std::move(last)](CallFrame&) { return Outcome::ok; }})
+          .value();
+  EXPECT_TRUE(outer.withdraw().ok());
+  EXPECT_TRUE(withdrawn.ok()) << withdrawn.message();
+}
+
 TEST(ReclaimLifetime, a_blocked_first_call_does_not_keep_the_states_of_other_operators) {
   Stage stage;
   constexpr int kReloads = 50;

@@ -143,7 +143,7 @@ void Reclaimer::collect() {
 
 Reclaimer::Finished Reclaimer::take_finished() {
   for (const uint64_t number : finished_.batches) {
-    destroyed_.push_back({number, base::process_number()});
+    destroyed_.push_back({number, base::process_number(), std::this_thread::get_id()});
   }
   return std::exchange(finished_, {});
 }
@@ -157,7 +157,8 @@ void Reclaimer::forget(const std::vector<uint64_t>& batches) {
 bool Reclaimer::waits_for(uint64_t number) const {
   // A thread that was destroying a batch when the process forked does not exist in the child.
   const bool destroying = std::ranges::any_of(destroyed_, [&](const Destroyed& one) {
-    return one.number <= number && one.process == base::process_number();
+    return one.number <= number && one.process == base::process_number() &&
+           one.thread != std::this_thread::get_id();
   });
   return destroying || (!batches_.empty() && batches_.front().number <= number);
 }

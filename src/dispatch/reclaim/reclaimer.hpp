@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <opmux/status.hpp>
@@ -57,7 +58,8 @@ class Reclaimer {
     std::vector<std::unique_ptr<Retired>> items;
     std::vector<uint64_t> batches;  ///< their numbers
   };
-  /// Hands out the finished objects. Until forget() the batches count as waiting for waits_for().
+  /// Hands out the finished objects, which the calling thread destroys. Until forget() the batches
+  /// count as waiting for waits_for() of other threads.
   Finished take_finished();
   /// Called after the objects of these batches were destroyed.
   void forget(const std::vector<uint64_t>& batches);
@@ -66,7 +68,8 @@ class Reclaimer {
   size_t waiting() const { return batches_.size(); }
   /// Number of the newest batch. Batches are numbered in the order in which they were retired.
   uint64_t newest() const { return last_number_; }
-  /// Whether a batch with this or a lower number still waits or is being destroyed.
+  /// Whether a batch with this or a lower number still waits or is being destroyed by another
+  /// thread. A destructor that asks does not wait for itself.
   bool waits_for(uint64_t number) const;
   /// False if the last barrier was refused by the system: batches wait until one succeeds.
   bool synchronized() const;
@@ -89,6 +92,7 @@ class Reclaimer {
   /// A batch that a thread of this process is destroying.
   struct Destroyed {
     uint64_t number, process;
+    std::thread::id thread;
   };
 
   std::vector<Batch> batches_;

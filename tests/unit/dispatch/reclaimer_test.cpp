@@ -49,8 +49,11 @@ TEST(Reclaimer, counts_a_batch_as_waiting_until_its_objects_are_destroyed) {
   const uint64_t number = reclaimer.newest();
   EXPECT_FALSE(freed) << "the owner destroys it after it has released its lock";
   Reclaimer::Finished finished = reclaimer.take_finished();
-  EXPECT_TRUE(reclaimer.waits_for(number));
-  EXPECT_FALSE(reclaimer.waits_for(number - 1));
+  EXPECT_FALSE(reclaimer.waits_for(number)) << "the thread that destroys it would wait for itself";
+  std::thread([&] {
+    EXPECT_TRUE(reclaimer.waits_for(number));
+    EXPECT_FALSE(reclaimer.waits_for(number - 1));
+  }).join();
   finished.items.clear();
   EXPECT_TRUE(freed);
   reclaimer.forget(finished.batches);
