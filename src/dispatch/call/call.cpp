@@ -92,6 +92,26 @@ bool takes_settings(CachedPlan& plan, const CallSettings& settings) {
   return true;
 }
 
+/// Finds the first plan of a ring that `accepts` takes: the plan of the last call, the one that ran
+/// after it the last time, then the others. Calls that use several plans in turn find theirs at
+/// the second try, in whatever order they were inserted.
+template <class Accepts>
+[[gnu::always_inline]] inline CachedPlan* find_after(CachedPlan& first, Accepts&& accepts) {
+  CachedPlan* const follower = first.follower;
+  if (follower != &first && accepts(*follower)) [[likely]]
+    return follower;
+  for (CachedPlan* plan = first.next_of_line; plan != &first; plan = plan->next_of_line) {
+    if (plan == follower || !accepts(*plan)) continue;
+    first.follower = plan;
+    return plan;
+  }
+  return nullptr;
+}
+template <class Accepts>
+[[gnu::always_inline]] inline CachedPlan* find_from(CachedPlan& first, Accepts&& accepts) {
+  return accepts(first) ? &first : find_after(first, accepts);
+}
+
 /// Runs a cached plan in a call inside another call of this thread; false if none fits. The frames
 /// of the calls around it stay untouched. Slow calls own the packed constants that they use and a
 /// workspace, which a plan does not, so plans with these do not fit (CachedPlan::nests).
@@ -100,21 +120,17 @@ bool takes_settings(CachedPlan& plan, const CallSettings& settings) {
   ThreadBlock& block = *thread_block;
   const NestedCallGuard guard(block);
   if (!guard.usable()) return false;
-  CachedPlan* const first = block.recent[slot.number];
-  CachedPlan* plan = first;
-  do {
-    guard.mark(plan->plan_id);
-    if (current(*plan, slot, block, site.word()) && plan->site == site && plan->nests &&
-        !in_use(block, *plan, guard.level()) &&
-        (settings == nullptr || takes_settings(*plan, *settings)) && takes(*plan, values)) {
-      block.recent[slot.number] = plan;
-      plan->set_arguments(values);
-      result = run_nested(block, *plan, guard.level());
-      return true;
-    }
-    plan = plan->next_of_line;
-  } while (plan != first);
-  return false;
+  CachedPlan* const plan = find_from(*block.recent[slot.number], [&](CachedPlan& one) {
+    guard.mark(one.plan_id);
+    return current(one, slot, block, site.word()) && one.site == site && one.nests &&
+           !in_use(block, one, guard.level()) &&
+           (settings == nullptr || takes_settings(one, *settings)) && takes(one, values);
+  });
+  if (plan == nullptr) return false;
+  block.recent[slot.number] = plan;
+  plan->set_arguments(values);
+  result = run_nested(block, *plan, guard.level());
+  return true;
 }
 
 /// True if a plan for the original call site would be faster than this plan for the converted one:
@@ -136,21 +152,19 @@ bool better_unconverted(const CachedPlan& plan, const CallSite& site) {
                                                Status::Detail*& result,
                                                const CallSite* original = nullptr) {
   ThreadBlock& block = *thread_block;
-  CachedPlan* const first = block.recent[slot.number];
-  CachedPlan* plan = first;
-  do {
-    mark(block, *plan);
-    if (current(*plan, slot, block, site.word()) && plan->site == site &&
-        (settings == nullptr || takes_settings(*plan, *settings)) && takes(*plan, values)) {
-      if (original != nullptr && better_unconverted(*plan, *original)) break;
-      block.recent[slot.number] = plan;
-      plan->set_arguments(values);
-      if (plan->pack_at >= 0 && !plan->load_pack(values)) break;
+  CachedPlan* const plan = find_from(*block.recent[slot.number], [&](CachedPlan& one) {
+    mark(block, one);
+    return current(one, slot, block, site.word()) && one.site == site &&
+           (settings == nullptr || takes_settings(one, *settings)) && takes(one, values);
+  });
+  if (plan != nullptr && (original == nullptr || !better_unconverted(*plan, *original))) {
+    block.recent[slot.number] = plan;
+    plan->set_arguments(values);
+    if (plan->pack_at < 0 || plan->load_pack(values)) {
       result = run(block, *plan);
       return true;
     }
-    plan = plan->next_of_line;
-  } while (plan != first);
+  }
   block.clear(0);
   return false;
 }
@@ -180,19 +194,17 @@ bool better_unconverted(const CachedPlan& plan, const CallSite& site) {
 Status::Detail* call_any_plan(OperatorSlot& slot, const CallSite& site,
                               const ArgValue* values) noexcept {
   ThreadBlock& block = *thread_block;
-  CachedPlan* const first = block.recent[slot.number];
-  CachedPlan* plan = first;
-  do {
-    mark(block, *plan);
-    if (current(*plan, slot, block, site.word()) && plan->site == site && takes(*plan, values)) {
-      block.recent[slot.number] = plan;
-      plan->set_arguments(values);
-      return run(block, *plan);
-    }
-    plan = plan->next_of_line;
-  } while (plan != first);
-  block.clear(0);
-  return call_without_plan(slot, site, values, nullptr);
+  CachedPlan* const plan = find_from(*block.recent[slot.number], [&](CachedPlan& one) {
+    mark(block, one);
+    return current(one, slot, block, site.word()) && one.site == site && takes(one, values);
+  });
+  if (plan == nullptr) {
+    block.clear(0);
+    return call_without_plan(slot, site, values, nullptr);
+  }
+  block.recent[slot.number] = plan;
+  plan->set_arguments(values);
+  return run(block, *plan);
 }
 
 /// call_any_plan() for calls with options (flagged in `site`) or with a constant.
@@ -246,52 +258,44 @@ template <class Words>
 }
 
 /// Finds the plan of the ring after `first` that ran with views of these layouts last, and marks
-/// it; without one, `first` stays marked. Calls that use several shapes in turn find it at once,
-/// because plans are inserted in that order.
+/// it; without one, `first` stays marked.
 template <class Words>
 [[gnu::always_inline]] inline CachedPlan* find_by_layouts(ThreadBlock& block, CachedPlan& first,
                                                           const OperatorSlot& slot, uint64_t site,
                                                           const Words& words) {
-  for (CachedPlan* plan = first.next_of_line; plan != &first; plan = plan->next_of_line) {
-    if (!words.same_layouts(*plan)) continue;
-    mark(block, *plan);
-    if (current(*plan, slot, block, site)) return plan;
+  return find_after(first, [&](CachedPlan& plan) {
+    if (!words.same_layouts(plan)) return false;
+    mark(block, plan);
+    if (current(plan, slot, block, site)) return true;
     mark(block, first);
-  }
-  return nullptr;
+    return false;
+  });
 }
 
 /// Finds a plan of the ring after `first` that accepts these views, and marks it.
 template <class Words>
 CachedPlan* find_by_shapes(ThreadBlock& block, CachedPlan& first, const OperatorSlot& slot,
                            uint64_t site, const Words& words) {
-  for (CachedPlan* plan = first.next_of_line; plan != &first; plan = plan->next_of_line) {
-    mark(block, *plan);
-    if (current(*plan, slot, block, site) && takes_views(*plan, words)) return plan;
-  }
-  return nullptr;
+  return find_after(first, [&](CachedPlan& plan) {
+    mark(block, plan);
+    return current(plan, slot, block, site) && takes_views(plan, words);
+  });
 }
 
-/// Second stage of call_words(), out of line: the plan is marked and current, but the views have
-/// other layout numbers than in the last call.
+/// Third stage of call_words(), out of line: the plan is marked and current, but has not accepted
+/// views with these layout numbers before.
 template <class Words>
-[[gnu::noinline]] Status::Detail* call_with_other_views(OperatorSlot& slot, uint64_t site,
-                                                        uint64_t a, uint64_t b, uint64_t c,
-                                                        uint64_t d) noexcept {
+[[gnu::noinline]] Status::Detail* call_with_new_views(OperatorSlot& slot, uint64_t site, uint64_t a,
+                                                      uint64_t b, uint64_t c, uint64_t d) noexcept {
   const Words words{{a, b, c, d}};
   ThreadBlock& block = *thread_block;
   CachedPlan& first = *block.recent[slot.number];
-  CachedPlan* plan = &first;
-  const bool new_view = words.has_new_view();
-  // Shapes that the plan accepted before need no look at declined calls. If one is declined later,
-  // this thread drops the plan (see recover()).
-  if (new_view || !words.met_before(first, block)) {
-    plan = new_view ? nullptr : find_by_layouts(block, first, slot, site, words);
-    // The mark of `first` may be new, so that its epoch must be compared again.
-    if (plan == nullptr && current(first, slot, block, site) && takes_views(first, words))
-      plan = &first;
-    if (plan == nullptr) plan = find_by_shapes(block, first, slot, site, words);
-  }
+  CachedPlan* plan =
+      words.has_new_view() ? nullptr : find_by_layouts(block, first, slot, site, words);
+  // The mark of `first` may be new, so that its epoch must be compared again.
+  if (plan == nullptr && current(first, slot, block, site) && takes_views(first, words))
+    plan = &first;
+  if (plan == nullptr) plan = find_by_shapes(block, first, slot, site, words);
   if (plan != nullptr) [[likely]] {
     block.recent[slot.number] = plan;
     words.set(*plan);
@@ -301,6 +305,21 @@ template <class Words>
   ArgValue values[4];
   words.unpack(values);
   return call(slot, CallSite::from_word(site), values);
+}
+
+/// Second stage of call_words(), out of line: the plan is marked and current, but the views have
+/// other layout numbers than in the last call. Shapes that the plan accepted before need no look at
+/// declined calls: if one is declined later, this thread drops the plan (see recover()).
+template <class Words>
+[[gnu::noinline]] Status::Detail* call_with_other_views(OperatorSlot& slot, uint64_t site,
+                                                        uint64_t a, uint64_t b, uint64_t c,
+                                                        uint64_t d) noexcept {
+  const Words words{{a, b, c, d}};
+  ThreadBlock& block = *thread_block;
+  CachedPlan& plan = *block.recent[slot.number];
+  if (!words.met_before(plan, block)) return call_with_new_views<Words>(slot, site, a, b, c, d);
+  words.set(plan);
+  return run(block, plan);
 }
 
 /// Unpacks arguments from registers and takes the general path.

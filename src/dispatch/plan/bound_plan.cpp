@@ -183,6 +183,7 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
   const PlanRoom room = PlanRoom::of(schema, site, checked.arguments, kMaxGuardFacts);
   memory_ = std::make_unique<std::byte[]>(room.bytes() + kErrorText);
   room.give_to(guarded_, memory_.get());
+  guarded_.slot = slot_;
   error_ = {sizeof(opmux_error), OPMUX_OK, reinterpret_cast<char*>(memory_.get() + room.bytes()),
             kErrorText,          0,        {nullptr, 0}};
   checks_.emplace(schema, checked.arguments);
@@ -193,7 +194,6 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
     return status;
   }
   choice_ = std::move(found->choice);
-  guarded_.slot = slot_;
   slot_->engine->add_plan(control_);
   // Changes that were published before the engine knew the plan have not reached it.
   const bool changed = slot_->epoch.load(std::memory_order_acquire) != found->epoch;

@@ -223,7 +223,6 @@ void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks
                                 ShapeProgram::compile(schema, checks, *what.arguments, facts)});
   }
   plan.plan = what.plan;
-  plan.schema = &schema;
   fill_args(schema, *what.arguments, plan.args);
   fill_call(schema, *what.arguments, what.settings, plan.args, &error, plan.call);
   if (what.prepared != nullptr) plan.call.prepared = what.prepared->get();

@@ -38,7 +38,7 @@ uint32_t aliases_of(const schema::Schema& schema, size_t count, const ArgValue* 
 }
 
 bool where_holds(const CachedPlan& plan, const ArgValue* values) {
-  const schema::Schema& schema = *plan.schema;
+  const schema::Schema& schema = *plan.slot->schema;
   if (schema.where.empty()) return true;
   std::array<int64_t, schema::kMaxDims> dims;
   for (size_t d = 0; d < schema.dims.size(); ++d) dims[d] = plan.checks->dim(d, values);
@@ -98,7 +98,7 @@ bool CachedPlan::same_tensors(const ArgValue* values) const {
 
 bool CachedPlan::same_scalars(const ArgValue* values) const {
   for (uint32_t i = 0; i < arg_count; ++i) {
-    if (schema->args[i].is_tensor()) continue;
+    if (slot->schema->args[i].is_tensor()) continue;
     // With exact_scalars the frame holds the scalars the plan was built for. Every member of the
     // union sets all bytes, so memcmp is exact.
     // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
@@ -115,7 +115,7 @@ bool CachedPlan::same_values(const ArgValue* values) const {
   for (const Fact& fact : guard.value) {
     if (facts.value(fact) != *kept++) return false;
   }
-  return aliases_of(*schema, arg_count, values) == aliases;
+  return aliases_of(*slot->schema, arg_count, values) == aliases;
 }
 
 uint64_t CachedPlan::shape_hash_of(const ArgValue* values) const {
@@ -204,7 +204,7 @@ void CachedPlan::keep_guard_values(const ArgValue* values) {
   int64_t* kept = guard_values;
   for (const Fact& fact : plan->candidate->guard.shape) *kept++ = facts.shape(fact);
   for (const Fact& fact : plan->candidate->guard.value) *kept++ = facts.value(fact);
-  aliases = aliases_of(*schema, arg_count, values);
+  aliases = aliases_of(*slot->schema, arg_count, values);
 }
 
 void CachedPlan::get_arguments(ArgValue* values) const {

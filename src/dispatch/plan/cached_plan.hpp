@@ -114,13 +114,13 @@ struct alignas(64) CachedPlan {
   const DecisionCache* space = nullptr;  ///< where move_to_class() looks; null: it may not move
   const Declines* declines = nullptr;    ///< CompiledOperator::declines(); null in a bound plan
   OperatorSlot* slot = nullptr;
-  const schema::Schema* schema = nullptr;
   int64_t* guard_values = nullptr;  ///< the guard facts of the last call
   uint32_t aliases = 0;             ///< bit i: argument i starts where its `alias_of` argument does
   /// Capacities of `args`, `exact` (in words) and `guard_values`.
   uint16_t room_for_args = 0, room_for_exact = 0, room_for_guards = 0;
 
   CachedPlan* next_of_line = nullptr;    ///< ring of the plans of one operator in one thread
+  CachedPlan* follower = this;           ///< plan of the ring that ran after this one the last time
   CachedPlan* next_of_thread = nullptr;  ///< next in ThreadBlock::all_plans
 
   /// Index of the argument of each tensor. The bytes follow `guard_values`.

@@ -1,8 +1,11 @@
+#include <array>
 #include <deque>
 #include <string>
 #include <vector>
 
 #include "dispatch/call/thread_block.hpp"
+#include "dispatch/compiled_operator.hpp"
+#include "dispatch/plan/cached_plan.hpp"
 #include "stage.hpp"
 
 namespace opmux::test {
@@ -68,6 +71,30 @@ TEST_F(PlanRing, sixteen_prepared_shapes_stay_on_the_fast_path_in_any_order) {
   EXPECT_EQ(slow_calls(), before);
   EXPECT_EQ(widths.plans, kPlans);
   EXPECT_EQ(stage.stats("copy/acme.v1").calls, 11u * kPlans + 1000);
+}
+
+/// The plan that this thread's last call of an operator ran.
+const dispatch::CachedPlan* last_plan(const Operator& op) {
+  const dispatch::ThreadBlock& block = dispatch::own_thread_block();
+  return block.recent[op.slot().number];
+}
+
+TEST_F(PlanRing, a_plan_is_followed_by_the_one_that_ran_after_it) {
+  implement(true);
+  std::deque<Rows> rows;
+  for (int i = 0; i < kPlans; ++i) rows.emplace_back(2, i + 1);
+  for (const Rows& t : rows) ASSERT_TRUE(op(t.y, t.x).ok());
+  // Five of the sixteen in turn, in another order than that of their first calls.
+  constexpr std::array<size_t, 5> kOrder{3, 11, 0, 14, 7};
+  const dispatch::CachedPlan* before = nullptr;
+  for (int i = 0; i < 20; ++i) {
+    const Rows& t = rows[kOrder[static_cast<size_t>(i) % kOrder.size()]];
+    ASSERT_TRUE(op(t.y, t.x).ok());
+    if (before != nullptr) {
+      EXPECT_EQ(before->follower, last_plan(op)) << i;
+    }
+    before = last_plan(op);
+  }
 }
 
 TEST_F(PlanRing, views_made_for_each_call_find_their_plan) {
