@@ -12,8 +12,9 @@ namespace {
   std::array<ArgValue, OPMUX_MAX_ARGS> values;
   plan.get_arguments(values.data());
   CheckedArguments checked;
-  if (!check(*plan.schema, plan.frame_site(), values.data(), checked).ok()) return;
-  const schema::Signature signature{plan.schema, &checked.arguments, &checked.dims,
+  const schema::Schema& schema = *plan.slot->schema;
+  if (!check(schema, plan.frame_site(), values.data(), checked).ok()) return;
+  const schema::Signature signature{&schema, &checked.arguments, &checked.dims,
                                     static_cast<uint32_t>(plan.context),
                                     static_cast<uint32_t>(plan.call.tag)};
   Engine& engine = *plan.slot->engine;
@@ -37,7 +38,7 @@ int32_t run_timed(void* self, const opmux_call* call) {
   const uint64_t started = clock.now_ns();
   const int32_t outcome = kernel.run(kernel.user_data, call);
   const uint64_t took_ns = clock.now_ns() - started;
-  timer.untimed = took_ns < kShortCallNs ? kUntimedCalls : 0;
+  timer.untimed = untimed_after(took_ns);
   if (outcome == OPMUX_OK && plan.plan->candidate->too_slow(took_ns)) [[unlikely]]
     report_slow_call(plan, took_ns);
   return outcome;

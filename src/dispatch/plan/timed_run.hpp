@@ -7,11 +7,19 @@
 namespace opmux::dispatch {
 
 /// Calls that take less than this are short: two readings of the clock would be a large part of
-/// them.
+/// them. After a short call, about as many calls of the plan are not timed as run in this time, at
+/// most kUntimedCalls. If the implementation becomes slow, every call is timed from the first slow
+/// one that is noticed.
 inline constexpr uint64_t kShortCallNs = 2000;
-/// After a short call, this many calls of the plan are not timed. If the implementation becomes
-/// slow, every call is timed from the first slow one that is noticed.
-inline constexpr uint32_t kUntimedCalls = 31;
+inline constexpr uint32_t kUntimedCalls = 127;
+
+/// The number of calls that are not timed after one that took `took_ns`.
+constexpr uint32_t untimed_after(uint64_t took_ns) {
+  if (took_ns >= kShortCallNs) return 0;
+  if (took_ns <= kShortCallNs / kUntimedCalls) return kUntimedCalls;
+  return static_cast<uint32_t>(kShortCallNs / took_ns);
+}
+static_assert(untimed_after(0) == 127 && untimed_after(100) == 20 && untimed_after(2000) == 0);
 
 /// Lets runs of a plan measure their duration. A call that takes longer than the breaker of the
 /// implementation allows is reported to it.
