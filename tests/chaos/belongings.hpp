@@ -27,6 +27,13 @@ inline size_t resident_kb() {
 struct Belongings {
   size_t threads = entries_of("/proc/self/task"), files = entries_of("/proc/self/fd"),
          memory_kb = resident_kb();
+
+  static Belongings none() { return {0, 0, 0}; }
+  void keep_most(const Belongings& other) {
+    threads = std::max(threads, other.threads);
+    files = std::max(files, other.files);
+    memory_kb = std::max(memory_kb, other.memory_kb);
+  }
 };
 
 /// Processor seconds over all processors: used by this process and its children, and idle.

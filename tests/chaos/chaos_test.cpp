@@ -22,6 +22,14 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr int kCallers = 4;
+constexpr size_t kMostRows = 64, kMostWidth = 1024;
+
+/// The largest width of a call, drawn from `word`. One in 64 is wide: up to a width that grows from
+/// 64 to kMostWidth with the calls that the thread has made and then starts over, so that workspaces
+/// grow, stay unused and grow again.
+constexpr uint64_t widest(uint64_t word, uint64_t calls) {
+  return (word >> 48) % 64 == 0 ? uint64_t{64} << (calls >> 18) % 5 : 64;
+}
 
 uint64_t number_from(const char* variable, uint64_t otherwise) {
   const char* const text = std::getenv(variable);
@@ -52,7 +60,13 @@ class ChaosWorld {
  public:
   explicit ChaosWorld(uint64_t seed) : wild_(seed), tame_(seed + 1), draw_(seed) {
     op_ = stage_.define("chaos(out Tensor y[..., H], Tensor x[..., H])");
-    held_.push_back(add("chaos/wild.one", Kind::default_, wild_, twice_plus_one));
+    held_.push_back(stage_.runtime
+                        .implement({.id = wild_kernel_.id,
+                                    .kind = Kind::default_,
+                                    .kernel = {.user_data = &wild_kernel_,
+                                               .run = run_in_workspace,
+                                               .workspace = workspace_for}})
+                        .value());
     held_.push_back(add("chaos/plain.one", Kind::reference, plain_, twice_plus_one));
     load_plugin();
     stage_.runtime.health().on_breaker([this](const BreakerEvent& event) {
@@ -68,11 +82,11 @@ class ChaosWorld {
   /// Calls until stop_ is set. Every call must succeed, with correct results unless an
   /// implementation deliberately corrupted them.
   void serve(uint64_t seed) {
-    std::vector<float> in(64 * 64), out(in.size());
+    std::vector<float> in(kMostRows * kMostWidth), out(in.size());
     for (uint64_t i = 0; !stop_.load(std::memory_order_relaxed); ++i) {
       const uint64_t word = FaultSchedule::mix(seed + i);
-      const auto rows = static_cast<int64_t>(1 + word % 64),
-                 width = static_cast<int64_t>(1 + (word >> 8) % 64);
+      const auto rows = static_cast<int64_t>(1 + word % kMostRows),
+                 width = static_cast<int64_t>(1 + (word >> 8) % widest(word, i));
       const auto first = static_cast<float>(word % 1000);
       in[0] = first;
       in[static_cast<size_t>(rows * width - 1)] = first;
@@ -113,14 +127,15 @@ class ChaosWorld {
     const ProcessorTime began = ProcessorTime::now();
     auto next = steady_clock::now();
     const auto until = next + time;
-    bool warm = false;
+    // Memory rises and falls with the queue of the shadow check, so the largest amounts of the
+    // second and the last third of the time are compared; growth between them is a leak.
     while (steady_clock::now() < until) {
       std::this_thread::sleep_until(next += between);
       disturb();
-      // Take the first measurement after a third of the time; growth after that is a leak.
-      if (!warm && until - steady_clock::now() < 2 * time / 3) warm = true, before_ = Belongings();
+      const auto left = until - steady_clock::now();
+      if (left < 2 * time / 3) (left < time / 3 ? after_ : before_).keep_most(Belongings());
     }
-    after_ = Belongings();
+    after_.keep_most(Belongings());
     busy_ = ProcessorTime::now().share_since(began);
     stop_.store(true);
     for (std::thread& caller : callers) caller.join();
@@ -137,6 +152,7 @@ class ChaosWorld {
         before_.files, after_.files, before_.threads, after_.threads);
     EXPECT_EQ(lost_.load(), 0u);
     EXPECT_EQ(wrong_.load(), 0u);
+    EXPECT_EQ(wild_kernel_.too_small.load(), 0u) << "workspaces smaller than asked for";
     EXPECT_EQ(wrong_results_.late(), 0u);
     EXPECT_GT(wrong_results_.mismatches(), 0u) << "the shadow check found no mismatch";
     EXPECT_EQ(children_lost_, 0);
@@ -207,6 +223,7 @@ class ChaosWorld {
   }
 
   FaultSchedule wild_, tame_, plain_{0};
+  WorkspaceKernel wild_kernel_{wild_, "chaos/wild.one"};
   // Declared before the stage, whose threads report breaker events until the end.
   WrongResults wrong_results_{[this] { return stage_.runtime.health().report().breakers; }};
   Stage stage_{compared()};
@@ -220,7 +237,7 @@ class ChaosWorld {
   uint64_t draw_, faults_ = 0;
   int children_lost_ = 0;
   double busy_ = 0;
-  Belongings before_, after_;
+  Belongings before_ = Belongings::none(), after_ = Belongings::none();
 };
 
 TEST(Chaos, calls_go_on_while_everything_misbehaves) {

@@ -80,4 +80,30 @@ inline Outcome run_scheduled(FaultSchedule& schedule, TwicePlusOne compute, cons
   return Outcome::ok;
 }
 
+/// The workspace that run_in_workspace() asks for grows with the shapes of the calls.
+inline uint64_t workspace_for(void*, const opmux_call* call) {
+  return 16 * static_cast<uint64_t>(CallFrame(*call).tensor(0).elements());
+}
+
+/// run_scheduled() as a kernel in C, with a workspace of which it writes every page. `user_data` is
+/// its WorkspaceKernel.
+struct WorkspaceKernel {
+  FaultSchedule& schedule;
+  const char* id;
+  std::atomic<uint64_t> too_small{0};  ///< calls with less workspace than asked for
+};
+inline int32_t run_in_workspace(void* user_data, const opmux_call* call) {
+  auto& kernel = *static_cast<WorkspaceKernel*>(user_data);
+  const uint64_t size = workspace_for(nullptr, call);
+  if (call->workspace_size < size) kernel.too_small.fetch_add(1);
+  auto* const bytes = static_cast<volatile char*>(call->workspace);
+  for (uint64_t at = 0; at < call->workspace_size; at += 4096) bytes[at] = 1;
+  CallFrame frame(*call);
+  try {
+    return static_cast<int32_t>(run_scheduled(kernel.schedule, twice_plus_one, kernel.id, frame));
+  } catch (const std::bad_alloc&) {
+    return OPMUX_RESOURCE;
+  }
+}
+
 }  // namespace opmux::test
