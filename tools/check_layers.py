@@ -118,7 +118,7 @@ THIRD_PARTY = {
     "yaml.h": ("src/policy",),
 }
 TORCH_READER = pathlib.Path("python/opmux/torch/_reader.cpp")  # built against torch only
-SYSTEM_FOLDERS = {"sys", "linux", "asm"}
+SYSTEM_FOLDERS = {"sys", "linux", "asm", "arpa"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SUFFIXES = {".h", ".hpp", ".c", ".cpp"}

@@ -123,6 +123,13 @@ Result<std::unique_ptr<Core>> Core::create(const Options& options) {
 }
 
 Status Core::start(const Options& options) {
+  if (!environment_.of_services.empty()) {
+    log_.announce(
+        Level::debug, "environment.service",
+        base::concat("ignored, because they have the form of the variables that Kubernetes "
+                     "sets for a service: ",
+                     base::join(environment_.of_services, ", ")));
+  }
   if (recorder_.on()) shadow_.set_observer(&recorder_);
   quarantine_.start(environment_.state_dir, journal_of(options, environment_));
   for (const schema::StandardSchema& schema : schema::standard_schemas()) {

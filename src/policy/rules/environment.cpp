@@ -1,5 +1,6 @@
 #include "policy/rules/environment.hpp"
 
+#include <arpa/inet.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -191,6 +192,58 @@ std::string backend_of(std::string_view variable) {
   return schema::valid_name(name) ? name : std::string();
 }
 
+bool is_port(std::string_view text) {
+  uint16_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number != 0;
+}
+
+bool is_address(const std::string& text) {
+  in6_addr address;
+  return ::inet_pton(AF_INET, text.c_str(), &address) == 1 ||
+         ::inet_pton(AF_INET6, text.c_str(), &address) == 1;
+}
+
+bool is_protocol(std::string_view text) { return text == "tcp" || text == "udp" || text == "sctp"; }
+
+/// Whether the text is a protocol, an address and a port, such as "tcp://10.0.0.11:8080".
+bool is_endpoint(std::string_view text) {
+  const size_t scheme = text.find("://"), colon = text.rfind(':');
+  if (scheme == text.npos || colon < scheme + 3) return false;
+  std::string_view host = text.substr(scheme + 3, colon - scheme - 3);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return is_protocol(text.substr(0, scheme)) && is_address(std::string(host)) &&
+         is_port(text.substr(colon + 1));
+}
+
+/// Whether `rest`, the part of a name after "PORT_", is that of a port of a service: "8080_TCP" and
+/// its parts "8080_TCP_PROTO", "8080_TCP_PORT" and "8080_TCP_ADDR".
+bool is_port_of_service(std::string_view rest, const std::string& value) {
+  const std::vector<std::string> words = split(rest, '_');
+  if (words.size() < 2 || words.size() > 3 || !is_port(words[0])) return false;
+  if (words[1] != "TCP" && words[1] != "UDP" && words[1] != "SCTP") return false;
+  if (words.size() == 2) return is_endpoint(value);
+  if (words[2] == "PROTO") return is_protocol(value);
+  return words[2] == "PORT" ? is_port(value) : words[2] == "ADDR" && is_address(value);
+}
+
+/// Whether name and value have the form of a variable that Kubernetes sets in every container for a
+/// service whose name begins with "opmux".
+bool is_of_service(const Variable& variable) {
+  constexpr std::string_view kHost = "_SERVICE_HOST", kPort = "_SERVICE_PORT", kLink = "_PORT";
+  const std::string_view name = variable.name;
+  if (name.ends_with(kHost) && is_address(variable.value)) return true;
+  if (const size_t at = name.find(kPort); at != name.npos) {
+    const std::string_view rest = name.substr(at + kPort.size());  // the name of the port
+    if ((rest.empty() || rest.starts_with('_')) && is_port(variable.value)) return true;
+  }
+  if (name.ends_with(kLink) && is_endpoint(variable.value)) return true;
+  for (size_t at = name.find("_PORT_"); at != name.npos; at = name.find("_PORT_", at + 1)) {
+    if (is_port_of_service(name.substr(at + 6), variable.value)) return true;
+  }
+  return false;
+}
+
 Status unknown(const Variable& variable) {
   std::array<std::string_view, kKnown.size() + 1> names;
   std::transform(kKnown.begin(), kKnown.end(), names.begin(),
@@ -206,7 +259,10 @@ Status read(const Variable& variable, Environment& into) {
                                   [&](const Known& k) { return k.name == variable.name; });
   if (known != kKnown.end()) return known->read(variable, into);
   const std::string backend = backend_of(variable.name);
-  return backend.empty() ? unknown(variable) : read_boolean(variable, into.backends[backend]);
+  if (!backend.empty()) return read_boolean(variable, into.backends[backend]);
+  if (!is_of_service(variable)) return unknown(variable);
+  into.of_services.push_back(variable.name);
+  return {};
 }
 
 }  // namespace
@@ -215,8 +271,9 @@ Result<Environment> parse_environment(const std::vector<Variable>& variables) {
   Environment environment;
   for (const Variable& variable : variables) {
     if (variable.value.empty() || !variable.name.starts_with(kPrefix)) continue;
+    const size_t ignored = environment.of_services.size();
     if (Status status = read(variable, environment); !status.ok()) return status;
-    environment.seen.push_back(variable);
+    if (environment.of_services.size() == ignored) environment.seen.push_back(variable);
   }
   std::sort(environment.seen.begin(), environment.seen.end(),
             [](const Variable& a, const Variable& b) { return a.name < b.name; });

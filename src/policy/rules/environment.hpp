@@ -31,9 +31,11 @@ struct Environment {
   int num_threads = 0;                   ///< 0 = not set
   std::map<std::string, bool> backends;  ///< from OPMUX_BACKEND_<NAME>; names in lower case
   std::vector<Variable> seen;            ///< variables that are set, by name, for `config show`
+  std::vector<std::string> of_services;  ///< names set by Kubernetes for a service, ignored
 };
 
 /// Fails with "environment.unknown" for an unknown OPMUX_* variable and suggests the nearest name.
+/// Ignores variables that Kubernetes sets for a service named opmux, which have a fixed form.
 /// Fails with "environment.value" for an invalid value; the message has the variable, its value and
 /// the allowed values.
 Result<Environment> parse_environment(const std::vector<Variable>& variables);

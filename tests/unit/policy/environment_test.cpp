@@ -29,6 +29,43 @@ TEST(Environment, an_empty_environment_sets_nothing) {
   EXPECT_FALSE(environment.disable);
 }
 
+TEST(Environment, variables_that_kubernetes_sets_for_a_service_are_ignored) {
+  const std::vector<Variable> set{{"OPMUX_PORT", "tcp://10.0.171.239:8080"},
+                                  {"OPMUX_PORT_53_UDP", "udp://10.0.171.239:53"},
+                                  {"OPMUX_PORT_8080_TCP", "tcp://[fd00::1]:8080"},
+                                  {"OPMUX_PORT_8080_TCP_ADDR", "10.0.171.239"},
+                                  {"OPMUX_PORT_8080_TCP_PORT", "8080"},
+                                  {"OPMUX_PORT_8080_TCP_PROTO", "tcp"},
+                                  {"OPMUX_SERVICE_HOST", "10.0.171.239"},
+                                  {"OPMUX_SERVICE_PORT", "8080"},
+                                  {"OPMUX_SERVICE_PORT_GRPC_WEB", "8081"},
+                                  {"OPMUX_AGENT_SERVICE_HOST", "fd00::2"},
+                                  {"OPMUX_AGENT_PORT_9_SCTP", "sctp://10.1.2.3:9"},
+                                  {"OPMUX_SERVICE_PORT_80_TCP_ADDR", "10.1.2.3"}};
+  const Environment environment = parsed(set);
+  EXPECT_EQ(environment.of_services.size(), set.size());
+  EXPECT_TRUE(environment.seen.empty());
+}
+
+TEST(Environment, variables_that_only_resemble_those_of_a_service_are_unknown) {
+  for (const Variable& variable : std::vector<Variable>{{"OPMUX_PORT", "8080"},
+                                                        {"OPMUX_PORT", "tcp://somewhere:80"},
+                                                        {"OPMUX_PORT", "http://10.0.0.1:80"},
+                                                        {"OPMUX_PORT", "tcp://"},
+                                                        {"OPMUX_PORTS", "tcp://10.0.0.1:80"},
+                                                        {"OPMUX_PORT_80_HTTP", "tcp://10.0.0.1:80"},
+                                                        {"OPMUX_PORT_80_TCP_NAME", "tcp"},
+                                                        {"OPMUX_PORT_99999_TCP_PORT", "80"},
+                                                        {"OPMUX_SERVICE", "10.0.0.1"},
+                                                        {"OPMUX_SERVICE_HOST", "localhost"},
+                                                        {"OPMUX_SERVICE_HOSTS", "10.0.0.1"},
+                                                        {"OPMUX_SERVICE_PORT", "0"},
+                                                        {"OPMUX_SERVICE_PORTS", "80"}}) {
+    EXPECT_EQ(error(variable.name, variable.value).reason(), "environment.unknown")
+        << variable.name << "=" << variable.value;
+  }
+}
+
 TEST(Environment, reads_every_variable) {
   const Environment e = parsed({{"OPMUX_CONFIG", "/etc/policy.yaml"},
                                 {"OPMUX_MODE", "hot_reload"},

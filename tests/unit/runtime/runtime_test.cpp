@@ -149,6 +149,17 @@ TEST(Runtime, reads_the_variables_of_the_process_by_default) {
   EXPECT_EQ(made.error().reason(), "environment.unknown");
 }
 
+TEST(Runtime, logs_the_variables_of_a_kubernetes_service_that_it_ignores) {
+  std::vector<std::string> texts;
+  Options options = bare({{"OPMUX_SERVICE_HOST", "10.0.0.11"}, {"OPMUX_SERVICE_PORT", "80"}});
+  options.sink = [&](const Event& event) {
+    if (event.code == "environment.service") texts.push_back(event.text);
+  };
+  ASSERT_TRUE(Runtime::create(options));
+  ASSERT_EQ(texts.size(), 1u);
+  EXPECT_TRUE(texts[0].ends_with(": OPMUX_SERVICE_HOST, OPMUX_SERVICE_PORT")) << texts[0];
+}
+
 TEST(Runtime, writes_events_to_standard_error_when_asked_by_the_environment) {
   testing::internal::CaptureStderr();
   {
