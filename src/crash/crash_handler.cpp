@@ -16,6 +16,8 @@ namespace opmux::crash {
 namespace {
 
 constexpr std::array kFaults{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+/// Signals with which users and supervisors ask a process to end.
+constexpr std::array kRequests{SIGTERM, SIGINT, SIGHUP};
 
 /// The previous handler per signal. Written only while this handler is not installed.
 struct Before {
@@ -123,6 +125,36 @@ bool is_ours(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &on_fault;
 }
 
+/// Records that the process was asked to end, so that the implementations in flight are not
+/// suspected. Then lets the signal end the process.
+void on_request(int signal) {
+  const int saved = errno;
+  if (const JournalFile* const file = fault_journal.load(std::memory_order_acquire))
+    file->header().idle.store(1, std::memory_order_release);
+  struct sigaction plain{};
+  plain.sa_handler = SIG_DFL;
+  ::sigaction(signal, &plain, nullptr);
+  // The signal is blocked, so it is delivered when this function returns.
+  ::syscall(SYS_tgkill, ::getpid(), thread_id(), signal);
+  errno = saved;
+}
+
+bool has_handler(int signal, void (*handler)(int)) {
+  struct sigaction now{};
+  return ::sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
+         now.sa_handler == handler;
+}
+
+/// Replaces a handler of the requests to end, where it is installed.
+void exchange_request_handler(void (*from)(int), void (*to)(int)) {
+  for (const int signal : kRequests) {
+    struct sigaction next{};
+    next.sa_handler = to;
+    next.sa_flags = to == SIG_DFL ? 0 : SA_ONSTACK | SA_RESTART;
+    if (has_handler(signal, from)) ::sigaction(signal, &next, nullptr);
+  }
+}
+
 /// The alternate signal stack of a thread, released when the thread ends.
 class SignalStack {
  public:
@@ -167,6 +199,7 @@ void install_crash_handler() {
         SA_SIGINFO | SA_ONSTACK | (handlers_before[i].action.sa_flags & (SA_NODEFER | SA_RESTART));
     handlers_before[i].taken = ::sigaction(kFaults[i], &ours, nullptr) == 0;
   }
+  exchange_request_handler(SIG_DFL, &on_request);
 }
 
 void remove_crash_handler() {
@@ -178,6 +211,7 @@ void remove_crash_handler() {
     if (!is_ours(now)) continue;
     handlers_before[i].taken = ::sigaction(kFaults[i], &handlers_before[i].action, nullptr) != 0;
   }
+  exchange_request_handler(&on_request, SIG_DFL);
 }
 
 void note_faults_in(const JournalFile* file) {

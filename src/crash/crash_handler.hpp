@@ -6,7 +6,8 @@ namespace opmux::crash {
 
 /// Installs a signal handler that records in the process's journal which implementation a thread
 /// was in when it faulted (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT). It then calls the previous
-/// handler or lets the process end. Thread-safe.
+/// handler or lets the process end. Where the program does not handle SIGTERM, SIGINT or SIGHUP,
+/// another handler records that the process was asked to end. Thread-safe.
 void install_crash_handler();
 /// Restores the previous handlers, except where another handler was installed later.
 void remove_crash_handler();

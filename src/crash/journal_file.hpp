@@ -38,7 +38,8 @@ struct JournalHeader {
   char boot[40];    ///< the kernel's boot_id, without the newline
   uint64_t check;   ///< checksum of the fields above
 
-  /// 1 while no runtime uses the journal: such an end is clean.
+  /// 1 while no runtime uses the journal, or after the process was asked to end: such an end is
+  /// clean.
   std::atomic<uint32_t> idle;
   /// Id of the thread that writes the fields below; the first thread that faults claims them.
   std::atomic<uint32_t> fault_claim;

@@ -134,6 +134,19 @@ TEST_F(Crash, external_signals_blame_no_implementation) {
   EXPECT_EQ(list().ends.size(), 1u) << "recorded as a suspect, as after any kill";
 }
 
+TEST_F(Crash, a_process_that_was_asked_to_end_leaves_no_suspects) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    const ServerProcess server({folder.path(), "serve"});
+    server.read_some();
+    server.send(signal);
+    const int status = server.end();
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(WTERMSIG(status), signal);
+    EXPECT_TRUE(quarantined().empty());
+    EXPECT_TRUE(list().ends.empty()) << "signal " << signal;
+  }
+}
+
 TEST_F(Crash, only_journals_of_ended_processes_are_evaluated) {
   const ServerProcess lives({folder.path(), "serve"});
   lives.read_some();
