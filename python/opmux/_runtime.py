@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
+import sys
 import threading
-from typing import Any
+import weakref
+from typing import Any, NoReturn
 
 from . import _core
 from ._errors import InvalidArgument, NotFound, Unsupported
@@ -28,10 +31,40 @@ def _tell(level: str, code: str, op: str, impl: str, text: str) -> None:
         log.log(number, "%s: %s", code, text, extra=extra)
 
 
+_with_journal: weakref.WeakSet[_core.Runtime] = weakref.WeakSet()
+_plain_exit = os._exit
+
+
+def _remove_journal() -> None:
+    """Removes the crash journal before an end of the process that the library does not see: the
+    implementations that other threads are running would be suspected of having caused it."""
+    for runtime in list(_with_journal):
+        with contextlib.suppress(OSError):
+            os.unlink(runtime.crash_journal().path)
+
+
+def _exit(status: int) -> NoReturn:
+    """Replaces os._exit() in processes with a crash journal."""
+    _remove_journal()
+    _plain_exit(status)
+
+
+def _at_exit() -> None:
+    """After a KeyboardInterrupt, the interpreter ends the process with a signal."""
+    if issubclass(getattr(sys, "last_type", None) or Exception, KeyboardInterrupt):
+        _remove_journal()
+
+
 def create_runtime(**options: Any) -> _core.Runtime:
     """Creates a separate runtime whose events go to the logger "opmux"."""
     options.setdefault("sink", _tell)
-    return _core.Runtime(**options)
+    made = _core.Runtime(**options)
+    if made.crash_journal().on:
+        _with_journal.add(made)
+        if os._exit is _plain_exit:
+            os._exit = _exit
+            atexit.register(_at_exit)
+    return made
 
 
 _switches: dict[str, bool] = {}

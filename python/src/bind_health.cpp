@@ -31,14 +31,14 @@ void force_breaker(HeldRuntime& own, std::string_view implementation, std::strin
   const BreakerForce force = force_of(what);
   Status status;
   {
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     status = own.runtime->health().force_breaker(implementation, force);
   }
   if (!status.ok()) throw Error(status);
 }
 
 HealthReport health(const HeldRuntime& own) {
-  const nb::gil_scoped_release released;
+  const ReleasedGil released;
   return own.runtime->health().report();
 }
 

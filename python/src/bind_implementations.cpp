@@ -7,6 +7,7 @@
 #include "bindings.hpp"
 #include "borrowed.hpp"
 #include "callable_types.hpp"
+#include "gil.hpp"
 #include "kind_words.hpp"
 #include "python_kernel.hpp"
 
@@ -86,7 +87,7 @@ Caps caps_of(const nb::dict& given) {
 
 void withdraw(Registration registration) {
   const Status status = [&] {
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     return registration.withdraw();
   }();
   if (!status.ok()) throw Error(status);
@@ -163,8 +164,8 @@ nb::object& adopt_hook() {
 Reference borrowed_tensor(const TensorView& view) {
   try {
     nb::object made = nb::cast(BorrowedTensor{view});
-    if (adopt_hook().is_valid()) made = adopt_hook()(made);
-    return Reference::steal(made.release().ptr());
+    if (!adopt_hook().is_valid()) return Reference::steal(made.release().ptr());
+    return call_with(adopt_hook().ptr(), made.ptr());
   } catch (nb::python_error& error) {
     error.restore();
     return {};

@@ -8,8 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
-#include "errors.hpp"
-#include "runtime_object.hpp"
+#include "kept_function.hpp"
 
 namespace nb = nanobind;
 
@@ -22,7 +21,7 @@ void check(const Status& status) {
 
 Lockfile freeze(HeldRuntime& own, const std::optional<Lockfile>& lock, std::string_view name) {
   // Released because listeners on other threads may wait for the GIL.
-  const nb::gil_scoped_release released;
+  const ReleasedGil released;
   if (!lock) return own.runtime->lockfile().freeze().value();
   check(own.runtime->lockfile().freeze(*lock, name));
   return *lock;
@@ -63,18 +62,17 @@ nb::dict facts_of(const Selection& asked) {
 void set_selector(HeldRuntime& own, const nb::object& function,
                   const std::vector<std::string>& reads, const std::string& name) {
   if (function.is_none()) return check(own.runtime->reset_selector());
-  if (PyCallable_Check(function.ptr()) == 0) throw nb::type_error("expected a function");
-  // Leaked on purpose: the runtime may call it until the process ends.
-  PyObject* const pick = nb::object(function).release().ptr();
+  PyObject* const pick = kept_function(function);
   Selector selector{
       name, reads, [pick](const Selection& asked) -> std::optional<size_t> {
         if (Py_IsInitialized() == 0) return std::nullopt;
         const WithGil gil;
+        if (!gil) return std::nullopt;
         try {
           const std::vector<Candidate> accepted(asked.accepted.begin(), asked.accepted.end());
-          const std::string op(asked.op);
-          const nb::object answer = nb::borrow(pick)(op, nb::cast(accepted), facts_of(asked));
-          return position_of(answer, asked.accepted);
+          const nb::tuple given =
+              nb::make_tuple(std::string(asked.op), nb::cast(accepted), facts_of(asked));
+          return position_of(called(pick, given), asked.accepted);
         } catch (nb::python_error& error) {
           throw std::runtime_error(error.what());  // copies the text while the GIL is held
         }

@@ -6,7 +6,7 @@
 #include <opmux/typed.hpp>
 
 #include "bindings.hpp"
-#include "runtime_object.hpp"
+#include "kept_function.hpp"
 
 namespace nb = nanobind;
 
@@ -39,7 +39,8 @@ std::vector<std::string> types_of(const std::string& signature) {
 
 opmux_arg argument_of(const std::string& type, nb::handle value, std::string& text) {
   if (type == "Device") {
-    const auto [kind, id] = nb::cast<std::pair<int32_t, int32_t>>(value);
+    // A tuple, because the conversion of one item could change a list.
+    const auto [kind, id] = nb::cast<std::pair<int32_t, int32_t>>(nb::tuple(value));
     return detail::point_argument(Device{kind, id});
   }
   if (type == "bool") return detail::point_argument(nb::cast<bool>(value));
@@ -81,10 +82,11 @@ nb::object ask(HeldRuntime& held, const std::string& signature, const nb::args& 
 bool answer_with(PyObject* function, const std::vector<std::string>& types, const opmux_arg* args,
                  uint32_t count, opmux_arg& answer) {
   const WithGil gil;
+  if (!gil) return false;
   try {
     nb::list given;
     for (uint32_t i = 0; i < count; ++i) given.append(object_of(types[i], args[i]));
-    const nb::object result = nb::borrow(function)(*nb::tuple(given));
+    const nb::object result = called(function, nb::tuple(given));
     if (result.is_none()) return false;
     thread_local std::string kept;  // the caller copies it before the next call on this thread
     answer = argument_of(types.back(), result, kept);

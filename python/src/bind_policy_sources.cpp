@@ -21,10 +21,12 @@ void require_done(const Status& status) {
 PolicyValidator validator_of(const nb::object& function) {
   PyObject* const judge = kept_function(function);
   return [judge](const Policy& next) -> Status {
-    if (Py_IsInitialized() == 0) return {};
     const WithGil gil;
+    if (!gil || Py_IsInitialized() == 0) {
+      return {Code::unavailable, "policy.validator", "the Python interpreter is ending"};
+    }
     const nb::object policy = nb::cast(next);
-    const Reference answer = Reference::steal(PyObject_CallOneArg(judge, policy.ptr()));
+    const Reference answer = call_with(judge, policy.ptr());
     if (!answer) {
       const Caught caught = catch_exception();
       return {caught.code, "policy.validator", caught.text};
@@ -109,7 +111,7 @@ PolicyCheck check_policy(const HeldRuntime& own, std::string_view text, std::str
   const PolicyCheckOptions options{strict_names, std::move(machine)};
   Result<PolicyCheck> check = PolicyCheck();
   {
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     check = own.runtime->policy().check(text, name, options);
   }
   if (!check) throw Error(check.error());
@@ -141,7 +143,7 @@ void bind_policy_texts(nb::class_<HeldRuntime>& runtime) {
           [](HeldRuntime& own, std::string_view text, std::string_view name) {
             Status status;
             {
-              const nb::gil_scoped_release released;
+              const ReleasedGil released;
               status = own.runtime->policy().load(text, name);
             }
             require_done(status);
@@ -173,7 +175,7 @@ void bind_policy_texts(nb::class_<HeldRuntime>& runtime) {
       .def(
           "tick",
           [](HeldRuntime& own, double now) {
-            const nb::gil_scoped_release released;
+            const ReleasedGil released;
             own.runtime->tick(std::chrono::nanoseconds(static_cast<int64_t>(now * 1e9)));
           },
           nb::arg("now"), "Runs the maintenance due at `now`, in seconds, on the calling thread.");

@@ -6,6 +6,7 @@
 #include <opmux/runtime.hpp>
 
 #include "bindings.hpp"
+#include "gil.hpp"
 #include "runtime_object.hpp"
 
 namespace nb = nanobind;
@@ -88,7 +89,7 @@ void bind_replay(nb::class_<HeldRuntime>& runtime) {
           [](HeldRuntime& own, const std::string& path, std::vector<std::string> implementations,
              bool minimize) {
             // Released because implementations may be Python functions that run on another thread.
-            nb::gil_scoped_release unlocked;
+            const ReleasedGil released;
             return own.runtime->replay().run(path, {std::move(implementations), minimize}).value();
           },
           nb::arg("path"), nb::arg("implementations") = std::vector<std::string>(),

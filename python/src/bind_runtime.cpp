@@ -35,9 +35,12 @@ EventSink sink_of(const nb::object& function) {
   return [told](const Event& event) {
     if (Py_IsInitialized() == 0) return;
     const WithGil gil;
-    const Reference answer = Reference::steal(PyObject_CallFunction(
-        told, "sssss", std::string(name_of(event.level)).c_str(), event.code.c_str(),
-        event.op.c_str(), event.impl.c_str(), event.text.c_str()));
+    if (!gil) return;
+    const std::string level(name_of(event.level));
+    const Reference answer = Reference::steal(guarded([&] {
+      return PyObject_CallFunction(told, "sssss", level.c_str(), event.code.c_str(),
+                                   event.op.c_str(), event.impl.c_str(), event.text.c_str());
+    }));
     if (!answer) PyErr_Clear();
   };
 }
@@ -193,7 +196,7 @@ void bind_thread_scope(nb::module_& module) {
 
 void bind_runtime(nb::module_& module) {
   bind_constant(module);
-  nb::class_<HeldRuntime> runtime(module, "Runtime",
+  nb::class_<HeldRuntime> runtime(module, "Runtime", nb::is_weak_referenceable(),
                                   "A runtime: operators, implementations and policy.");
   bind_policy_texts(runtime);
   bind_quarantine(runtime);

@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gil.hpp"
+
 namespace opmux::python {
 
 struct ParameterConstants::Entry {
@@ -70,7 +72,8 @@ const Constant* ParameterConstants::find(PyObject* parameter, const TensorSlot& 
   Entry& entry = found->second;
   if (!same_tensor(entry.constant.view(), slot.view())) {
     // The parameter has new storage, so the constant of the old storage is retired.
-    if (calls_without_gil == 0) table_->retired.clear();
+    // Calls without the GIL may still use constants that were retired before.
+    if (blocks_without_gil == 0) table_->retired.clear();
     table_->retired.push_back(std::move(entry.constant));
     table_->entries.erase(found);
     return add(parameter, slot);

@@ -16,9 +16,6 @@ struct HeldConstant {
   Constant constant;
 };
 
-/// Number of calls that are running without the GIL and may still use a replaced constant.
-extern Py_ssize_t calls_without_gil;
-
 /// Caches a constant for each torch parameter, keyed by object and version. An entry is removed
 /// when its parameter is destroyed. Belongs to one runtime; used with the GIL held.
 class ParameterConstants {

@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include "gil.hpp"
 #include "scope_object.hpp"
 
 namespace opmux::python {
@@ -42,8 +43,10 @@ PyObject* call_slowly(Dispatcher& own, PyObject* const* args, Py_ssize_t count,
                       PyObject* keywords) {
   const Collected all(args, count, keywords);
   if (!all) return nullptr;
-  return PyObject_CallFunctionObjArgs(Reference(own.slow).get(), all.positional.get(),
-                                      all.named.get(), nullptr);
+  const Reference slow = own.slow;
+  return guarded([&] {
+    return PyObject_CallFunctionObjArgs(slow.get(), all.positional.get(), all.named.get(), nullptr);
+  });
 }
 
 /// Calls `after`, because an implementation raised or returned NotImplemented and another may run.
@@ -57,8 +60,11 @@ PyObject* call_others(Dispatcher& own, const std::string& id, PyObject* const* a
   const Reference raised = Reference::steal(value);
   const Collected all(args, count, keywords);
   if (!all) return nullptr;
-  return PyObject_CallFunction(Reference(own.after).get(), "sOOO", id.c_str(), all.positional.get(),
-                               all.named.get(), raised ? raised.get() : Py_None);
+  const Reference after = own.after;
+  return guarded([&] {
+    return PyObject_CallFunction(after.get(), "sOOO", id.c_str(), all.positional.get(),
+                                 all.named.get(), raised ? raised.get() : Py_None);
+  });
 }
 
 /// Whether torch.compile has replaced the interpreter's frame evaluation function.
@@ -105,7 +111,8 @@ PyObject* call_dispatcher(PyObject* self, PyObject* const* args, size_t flags, P
   own.last = target;
   ++target->calls;
   const Reference function = target->function;
-  PyObject* const result = PyObject_Vectorcall(function.get(), args, flags, keywords);
+  PyObject* const result =
+      guarded([&] { return PyObject_Vectorcall(function.get(), args, flags, keywords); });
   if (result != nullptr && result != Py_NotImplemented) [[likely]]
     return result;
   if (target->body) return result;

@@ -5,6 +5,7 @@
 
 #include "call_record.hpp"
 #include "errors.hpp"
+#include "gil.hpp"
 #include "report.hpp"
 
 namespace opmux::python {
@@ -54,13 +55,10 @@ class WithoutGil {
  public:
   explicit WithoutGil(const ArgumentFrame& frame) {
     if (frame.elements_written() < release_gil_from) return;
-    ++calls_without_gil;
-    state_ = PyEval_SaveThread();
+    state_ = release_gil();
   }
   ~WithoutGil() {
-    if (state_ == nullptr) return;
-    PyEval_RestoreThread(state_);
-    --calls_without_gil;
+    if (state_ != nullptr) take_gil(state_);
   }
   WithoutGil(const WithoutGil&) = delete;
   WithoutGil& operator=(const WithoutGil&) = delete;

@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include "errors.hpp"
+#include "gil.hpp"
 #include "runtime_object.hpp"
 
 namespace opmux::python {
@@ -16,6 +17,13 @@ inline PyObject* kept_function(const nanobind::object& function) {
   return nanobind::object(function).release().ptr();
 }
 
+/// Calls a Python function with the items of a tuple; throws nanobind::python_error.
+inline nanobind::object called(PyObject* function, const nanobind::tuple& arguments) {
+  PyObject* const answer = guarded([&] { return PyObject_CallObject(function, arguments.ptr()); });
+  if (answer == nullptr) nanobind::raise_python_error();
+  return nanobind::steal(answer);
+}
+
 /// Makes a listener that calls a Python function with each object of type `Told`.
 template <class Told>
 std::function<void(const Told&)> listener_of(const nanobind::object& function) {
@@ -23,8 +31,9 @@ std::function<void(const Told&)> listener_of(const nanobind::object& function) {
   return [hear](const Told& told) {
     if (Py_IsInitialized() == 0) return;
     const WithGil gil;
+    if (!gil) return;
     const nanobind::object object = nanobind::cast(told);
-    const Reference answer = Reference::steal(PyObject_CallOneArg(hear, object.ptr()));
+    const Reference answer = call_with(hear, object.ptr());
     if (!answer) PyErr_WriteUnraisable(hear);
   };
 }

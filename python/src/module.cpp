@@ -13,6 +13,7 @@
 #include "callable_types.hpp"
 #include "dispatcher.hpp"
 #include "errors.hpp"
+#include "gil.hpp"
 #include "scope_object.hpp"
 
 namespace nb = nanobind;
@@ -48,6 +49,7 @@ std::vector<std::string> features_of_library() {
 void fill(nb::module_& module) {
   nb::set_leak_warnings(false);  // the default runtime lives until the process ends
   nb::register_exception_translator(translate);
+  if (!watch_end_of_interpreter()) nb::raise_python_error();
   module.attr("__version__") = OPMUX_VERSION;
   module.def("features", &features_of_library);
   add_type(module, "Operator", make_operator_type());
@@ -75,4 +77,15 @@ void fill(nb::module_& module) {
 }  // namespace
 }  // namespace opmux::python
 
-NB_MODULE(_core, module) { opmux::python::fill(module); }
+NB_MODULE(_core_of_main, module) { opmux::python::fill(module); }
+
+/// Refuses subinterpreters before nanobind is initialized for them, because listeners,
+/// implementations and types belong to the main interpreter.
+extern "C" NB_EXPORT PyObject* PyInit__core();
+extern "C" PyObject* PyInit__core() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return PyInit__core_of_main();
+  PyErr_SetString(PyExc_ImportError,
+                  "opmux supports only the main interpreter: threads of its runtime call Python "
+                  "functions, and a subinterpreter may end before them");
+  return nullptr;
+}

@@ -3,6 +3,7 @@
 #include "call_record.hpp"
 #include "engine_call.hpp"
 #include "errors.hpp"
+#include "gil.hpp"
 
 namespace opmux::python {
 
@@ -10,7 +11,6 @@ thread_local constinit CallRecord* current_call __attribute__((tls_model("initia
     nullptr;
 std::atomic<int> python_kernels{0};
 int64_t release_gil_from = 16384;
-Py_ssize_t calls_without_gil = 0;
 
 Hooks& hooks() {
   static auto* const all = new Hooks;
@@ -77,8 +77,10 @@ PyObject* OperatorCall::reroute(const ArgumentFrame& frame, PyObject* const* arg
   for (Py_ssize_t i = 0; keywords != nullptr && i < PyTuple_GET_SIZE(keywords); ++i) {
     PyDict_SetItem(named.get(), PyTuple_GET_ITEM(keywords, i), args[count + i]);
   }
-  return PyObject_CallFunction(hooks().reroute.get(), "sOO", signature_.name().c_str(),
-                               positional.get(), named.get());
+  return guarded([&] {
+    return PyObject_CallFunction(hooks().reroute.get(), "sOO", signature_.name().c_str(),
+                                 positional.get(), named.get());
+  });
 }
 
 Result<Plan> OperatorCall::bind(ArgumentFrame& frame, bool for_capture) const {

@@ -1,4 +1,5 @@
 #include "errors.hpp"
+#include "gil.hpp"
 #include "held_types.hpp"
 #include "operator_call.hpp"
 
@@ -59,9 +60,11 @@ Reference allocate(PyObject* like, const OutputInfo& output) {
   const Reference shape = shape_of(output.shape);
   if (!shape || !hooks().allocate) return {};
   PyObject* const library = like == nullptr ? Py_None : like;
-  return Reference::steal(PyObject_CallFunction(hooks().allocate.get(), "OOsii", library,
-                                                shape.get(), name_of(output.dtype).c_str(),
-                                                output.device.type, output.device.id));
+  const std::string dtype = name_of(output.dtype);
+  return Reference::steal(guarded([&] {
+    return PyObject_CallFunction(hooks().allocate.get(), "OOsii", library, shape.get(),
+                                 dtype.c_str(), output.device.type, output.device.id);
+  }));
 }
 
 /// Raises an error that names the first missing input, because shape inference would not name it.

@@ -5,10 +5,13 @@
 #include "borrowed.hpp"
 #include "call_record.hpp"
 #include "errors.hpp"
+#include "gil.hpp"
 #include "held_types.hpp"
 
 namespace opmux::python {
 namespace {
+
+constexpr const char* kEnding = "the Python interpreter is ending";
 
 const opmux_arg& argument(const CallFrame& call, size_t i) {
   const opmux_call& c = call.c();
@@ -85,12 +88,12 @@ PythonKernel::PythonKernel(const Operator& op, Reference function, Reference ver
 
 PythonKernel::~PythonKernel() {
   --python_kernels;
-  if (Py_IsInitialized() == 0) {  // the interpreter is gone, so the references must be leaked
+  const WithGil gil;
+  if (!gil || Py_IsInitialized() == 0) {  // the interpreter ends, so the references are leaked
     static_cast<void>(function_.release());
     static_cast<void>(verifier_.release());
     return;
   }
-  const WithGil gil;
   function_ = {};
   verifier_ = {};
 }
@@ -110,6 +113,7 @@ bool PythonKernel::serves(const CallRecord* record, const CallFrame& call) const
 Outcome PythonKernel::run(const CallFrame& call) const {
   CallRecord* const record = serves(current_call, call) ? current_call : nullptr;
   const WithGil gil;
+  if (!gil) return call.end(Outcome::declined, kEnding);
   return run_with_gil(call, record);
 }
 
@@ -168,10 +172,12 @@ Outcome PythonKernel::run_with_gil(const CallFrame& call, CallRecord* record) co
   if (!collect(call, record == nullptr ? nullptr : record->frame->given, args)) {
     return end(call, {}, nullptr, record);
   }
-  const Reference result = Reference::steal(
-      PyObject_Vectorcall(function_.get(), args.objects + 1,
-                          (args.count - (has_out ? 1 : 0)) | PY_VECTORCALL_ARGUMENTS_OFFSET,
-                          has_out ? out_keyword() : nullptr));
+  const size_t positional = args.count - (has_out ? 1 : 0);
+  const Reference result = Reference::steal(guarded([&] {
+    return PyObject_Vectorcall(function_.get(), args.objects + 1,
+                               positional | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                               has_out ? out_keyword() : nullptr);
+  }));
   return end(call, result, has_out ? args.last() : nullptr, record);
 }
 
@@ -196,9 +202,9 @@ Outcome PythonKernel::end(const CallFrame& call, const Reference& result, PyObje
 
 std::string PythonKernel::verify(const Facts& facts) const {
   const WithGil gil;
+  if (!gil) throw std::runtime_error(kEnding);
   const Reference view = facts_view(facts);
-  const Reference answer =
-      view ? Reference::steal(PyObject_CallOneArg(verifier_.get(), view.get())) : Reference();
+  const Reference answer = view ? call_with(verifier_.get(), view.get()) : Reference();
   end_facts_view(view);
   if (!answer) throw std::runtime_error(catch_exception().text);
   if (answer.get() == Py_None) return "";

@@ -42,16 +42,4 @@ inline PyCFunction as_method(PyObject* (*function)(PyObject*, PyObject* const*, 
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
-/// Acquires the GIL for a block, on any thread.
-class WithGil {
- public:
-  WithGil() : state_(PyGILState_Ensure()) {}
-  ~WithGil() { PyGILState_Release(state_); }
-  WithGil(const WithGil&) = delete;
-  WithGil& operator=(const WithGil&) = delete;
-
- private:
-  PyGILState_STATE state_;
-};
-
 }  // namespace opmux::python

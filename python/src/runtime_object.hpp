@@ -9,6 +9,7 @@
 #include <opmux/runtime.hpp>
 
 #include "constants.hpp"
+#include "gil.hpp"
 
 namespace opmux::python {
 
@@ -19,10 +20,15 @@ struct HeldRuntime {
   explicit HeldRuntime(Runtime& shared) : runtime(&shared), constants(shared) {}
   ~HeldRuntime() {
     if (own == nullptr) return;
+    if (calls_never_return()) {
+      // The destructors would wait for these calls, so the objects are leaked.
+      static_cast<void>(own.release());
+      new std::map<std::string, Registration>(std::move(registrations));
+      return;
+    }
     // The maintenance thread may wait for the GIL to call a listener, so release it.
-    PyThreadState* const state = PyEval_SaveThread();
+    const ReleasedGil released;
     own->end_thread();
-    PyEval_RestoreThread(state);
   }
 
   std::unique_ptr<Runtime> own;  ///< null if the runtime is shared

@@ -1,5 +1,7 @@
 #include "tensor_slot.hpp"
 
+#include "gil.hpp"
+
 namespace opmux::python {
 namespace {
 
@@ -13,11 +15,13 @@ Reference capsule_of(PyObject* object) {
   static PyObject* const keyword = Py_BuildValue("(s)", "max_version");
   static PyObject* const version = Py_BuildValue("(ii)", 1, 3);
   PyObject* const arguments[2] = {object, version};
-  Reference capsule = Reference::steal(
-      PyObject_VectorcallMethod(method, arguments, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, keyword));
+  Reference capsule = Reference::steal(guarded([&] {
+    return PyObject_VectorcallMethod(method, arguments, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                                     keyword);
+  }));
   if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
     PyErr_Clear();
-    capsule = Reference::steal(PyObject_CallMethodNoArgs(object, method));
+    capsule = Reference::steal(guarded([&] { return PyObject_CallMethodNoArgs(object, method); }));
   }
   return capsule;
 }

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 import opmux
 
 LIMIT_MS = 60
@@ -31,6 +33,29 @@ def test_brings_no_array_library_and_nothing_slow():
     assert "opmux._core" in modules
     unwanted = {"torch", "numpy", "jax", "cupy", "logging", "inspect", "importlib.metadata"}
     assert not unwanted & modules
+
+
+SUBINTERPRETER = """
+import _xxsubinterpreters as interpreters
+import opmux
+other = interpreters.create()
+for _ in range(2):
+    try:
+        interpreters.run_string(other, "import opmux")
+    except interpreters.RunFailedError as error:
+        print(error)
+interpreters.destroy(other)
+print(opmux.op("softmax").name)
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="_xxsubinterpreters has another name")
+def test_a_subinterpreter_is_refused_and_leaves_the_main_one_intact():
+    ran = subprocess.run([sys.executable, "-c", SUBINTERPRETER], capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    first, second, name = ran.stdout.splitlines()
+    assert first == second and name == "softmax"
+    assert "ImportError" in first and "opmux supports only the main interpreter" in first
 
 
 def test_every_public_name_is_there():
