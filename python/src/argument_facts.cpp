@@ -142,7 +142,8 @@ PyObject* ArgumentFacts::find(PyObject* const* args) const {
 }
 
 bool ArgumentFacts::ask(PyObject* const* args, FactKind kind, int32_t index, PyObject* name) {
-  PyObject* const object = find(args);
+  const Reference kept = Reference::borrow(find(args));  // attributes may change the list it is in
+  PyObject* const object = kept.get();
   if (object == nullptr) return false;
   if (!type_) {
     type_ = Reference::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
@@ -178,6 +179,8 @@ bool ArgumentFacts::agrees(const Fact& fact, PyObject* object,
 bool ArgumentFacts::agree(PyObject* const* args) const {
   PyObject* const object = path_.empty() ? args[argument_] : find(args);
   if (object == nullptr) return false;
+  // Reading an attribute may change the list that the object is in.
+  const Reference kept = Reference::borrow(path_.empty() ? nullptr : object);
   if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != type_.get()) return false;
   opmux_read_tensor tensor;
   if (layout_ && !read_layout(*reader_, object, tensor)) return false;

@@ -7,6 +7,7 @@
 #include <opmux/detail/arguments.hpp>
 
 #include "errors.hpp"
+#include "gil.hpp"
 #include "held_types.hpp"
 
 namespace opmux::python {
@@ -19,6 +20,7 @@ struct ArgumentFrame::Lists {
     std::vector<std::unique_ptr<TensorSlot>> slots;
     std::vector<const TensorView*> views;
     std::vector<const opmux_tensor*> tensors;
+    Reference items;  ///< keeps the tensors of the list alive during the call
   };
   std::array<One, OPMUX_MAX_ARGS> all;
 };
@@ -48,7 +50,7 @@ const char* wanted_by(ArgTag type) {
 
 bool read_integer(PyObject* object, int64_t& value) {
   if (PyFloat_Check(object) != 0) return false;
-  const Reference index = Reference::steal(PyNumber_Index(object));
+  const Reference index = Reference::steal(guarded([&] { return PyNumber_Index(object); }));
   if (!index) return PyErr_Clear(), false;
   int overflow = 0;
   value = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
@@ -214,12 +216,17 @@ ArgumentFrame::Converted ArgumentFrame::convert_enum(size_t i, PyObject* object)
 }
 
 ArgumentFrame::Converted ArgumentFrame::convert_ints(size_t i, PyObject* object) {
-  const Reference items = Reference::steal(PySequence_Fast(object, ""));
+  Reference items = Reference::steal(PySequence_Fast(object, ""));
   if (!items) return PyErr_Clear(), refuse_type(i, object, wanted_by(ArgTag::integer_list));
   if (lists_ == nullptr) lists_ = std::make_unique<Lists>();
   Lists::One& own = lists_->all[i];
   own.ints.clear();
   for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(items.get()); ++k) {
+    if (PyLong_CheckExact(PySequence_Fast_GET_ITEM(items.get(), k)) == 0) {
+      // __index__ may change the list, so read a copy of it from here on.
+      items = Reference::steal(PySequence_Tuple(items.get()));
+      if (!items) return Converted::failed;
+    }
     PyObject* const item = PySequence_Fast_GET_ITEM(items.get(), k);
     if (!read_integer(item, own.ints.emplace_back())) return refuse_type(i, item, "ints");
   }
@@ -230,21 +237,23 @@ ArgumentFrame::Converted ArgumentFrame::convert_ints(size_t i, PyObject* object)
 }
 
 ArgumentFrame::Converted ArgumentFrame::convert_tensors(size_t i, PyObject* object) {
-  const Reference items = Reference::steal(PySequence_Fast(object, ""));
+  // A copy, because __dlpack__ or another thread may change the list during the call.
+  Reference items = Reference::steal(guarded([&] { return PySequence_Tuple(object); }));
   if (!items) return PyErr_Clear(), refuse_type(i, object, wanted_by(ArgTag::tensor_list));
   if (lists_ == nullptr) lists_ = std::make_unique<Lists>();
   Lists::One& own = lists_->all[i];
   own.views.clear();
   own.tensors.clear();
-  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(items.get()); ++k) {
-    PyObject* const item = PySequence_Fast_GET_ITEM(items.get(), k);
+  lent_ = true;
+  own.items = std::move(items);
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(own.items.get()); ++k) {
+    PyObject* const item = PyTuple_GET_ITEM(own.items.get(), k);
     if (own.slots.size() <= static_cast<size_t>(k)) {
       own.slots.push_back(std::make_unique<TensorSlot>());
     }
     TensorSlot& slot = *own.slots[static_cast<size_t>(k)];
     const int32_t outcome = slot.read(item, modes_);
     if (outcome != OPMUX_READ_OK) return refuse_tensor(i, item, slot, outcome);
-    lent_ |= slot.how().path == ReadPath::protocol;
     own.views.push_back(&slot.view());
     own.tensors.push_back(&slot.view().c());
   }
@@ -333,6 +342,7 @@ void ArgumentFrame::give_back() {
   if (lists_ == nullptr) return;
   for (Lists::One& one : lists_->all) {
     for (const auto& slot : one.slots) slot->drop();
+    one.items = {};
   }
 }
 

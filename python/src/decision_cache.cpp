@@ -28,15 +28,18 @@ bool DecisionCache::fits(const Entry& entry, uint32_t scope, PyObject* const* ar
 }
 
 void DecisionCache::remember(Entry entry) {
+  if (reading_ > 0) return;
   if (used_ == 0) {
     for (size_t i = 0; i < kEntries; ++i) order_[i] = &entries_[i];
   }
   const size_t at = used_ < kEntries ? used_++ : kEntries - 1;
   const Entry forgotten = std::exchange(*order_[at], std::move(entry));
-  use(at);
+  use(*order_[at], at);
 }
 
 void DecisionCache::clear() {
+  stale_ = reading_ > 0;
+  if (stale_) return;
   std::array<Entry, kEntries> forgotten;  // destroyed last: destructors may call back into Python
   std::swap(forgotten, entries_);
   used_ = 0;

@@ -39,8 +39,10 @@ class DecisionCache {
   /// Returns the target cached for arguments like these; null if there is none.
   DispatchTarget* find(uint32_t scope, PyObject* const* args, Py_ssize_t count,
                        PyObject* keywords) {
-    for (size_t i = 0; i < used_; ++i) {
-      if (fits(*order_[i], scope, args, count, keywords)) return use(i);
+    const Reading reading(*this);
+    for (size_t i = 0; i < used_ && !stale_; ++i) {
+      Entry* const entry = order_[i];
+      if (fits(*entry, scope, args, count, keywords)) return stale_ ? nullptr : use(*entry, i);
     }
     return nullptr;
   }
@@ -52,23 +54,41 @@ class DecisionCache {
     std::vector<ArgumentFacts> facts = {};
     DispatchTarget* target = nullptr;
   };
+  /// Does nothing while find() runs, which calls Python code that may make further calls.
   void remember(Entry entry);
+  /// Takes effect when find() returns, if it runs.
   void clear();
-  size_t size() const { return used_; }
+  size_t size() const { return stale_ ? 0 : used_; }
 
  private:
   static bool fits(const Entry& entry, uint32_t scope, PyObject* const* args, Py_ssize_t count,
                    PyObject* keywords);
-  DispatchTarget* use(size_t i) {
-    Entry* const entry = order_[i];
+  /// Moves an entry to the front. `i` is its position unless a call inside find() has moved it.
+  DispatchTarget* use(Entry& entry, size_t i) {
+    while (order_[i] != &entry) i = (i + 1) % used_;
     for (; i > 0; --i) order_[i] = order_[i - 1];
-    order_[0] = entry;
-    return entry->target;
+    order_[0] = &entry;
+    return entry.target;
   }
+  /// Keeps the entries as they are while find() compares them.
+  class Reading {
+   public:
+    explicit Reading(DecisionCache& own) : own_(own) { ++own_.reading_; }
+    ~Reading() {
+      if (--own_.reading_ == 0 && own_.stale_) own_.clear();
+    }
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+
+   private:
+    DecisionCache& own_;
+  };
 
   std::array<Entry, kEntries> entries_;
   std::array<Entry*, kEntries> order_{};
   size_t used_ = 0;
+  int reading_ = 0;     ///< number of calls of find() that run
+  bool stale_ = false;  ///< to be cleared when they return
 };
 
 /// The state of a dispatchable function.
