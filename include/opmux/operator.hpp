@@ -237,8 +237,8 @@ class CallWith {
 /// position. All arguments are borrowed until the call returns.
 ///
 /// Cheap to copy. Calls are safe from any thread, take no lock and may nest up to eight deep. The
-/// runtime must outlive the handle. Outputs must not overlap inputs unless the schema allows it;
-/// bind() checks this, a plain call does not.
+/// runtime must outlive the handle. A plain call does not check that outputs and inputs do not
+/// overlap; the caller must ensure it. bind() checks it.
 class Operator {
  public:
   /// Routes the call to the best implementation and runs it, falling back to the next candidate

@@ -23,7 +23,8 @@ OPMUX_EXPORT int32_t opmux_operator_get(opmux_runtime* runtime, opmux_str name, 
 /*
  * Routes a call to the best implementation and runs it, falling back where that is safe. Arguments
  * are in the order of the schema; trailing ones with defaults may be left out. `flags` of arguments
- * are ignored, except those that opmux_arg_constant sets.
+ * are ignored, except those that opmux_arg_constant sets. A plain call does not check that outputs
+ * and inputs do not overlap; the caller must ensure it. opmux_plan_bind checks it.
  *
  * Returns OPMUX_INVALID_ARGUMENT if the arguments do not fit the schema (no implementation ran),
  * OPMUX_NO_CANDIDATE with every candidate's reason if nothing is left to run, or the outcome of the
