@@ -78,8 +78,10 @@ OPMUX_API std::ostream& operator<<(std::ostream& out, const Explanation& explana
 /// the call fails.
 struct CallReport {
   std::string implementation;  ///< Ran last: "rms_norm/simd.avx512"; empty if none ran.
-  bool fell_back = false;   ///< The first choice did not run, or a preferred candidate was refused.
-  std::string reason;       ///< Why it fell back; empty otherwise.
+  bool fell_back = false;  ///< The first choice did not run, or a preferred candidate was refused.
+  /// Why it fell back, or which state of the thread or process the implementation left changed
+  /// (event call.left_state); empty otherwise.
+  std::string reason;
   std::string transforms;   ///< Conversions of tensors made for it: "contiguous(x), widen(y, x)".
   bool cached = false;      ///< The decision was made before this call.
   uint64_t generation = 0;  ///< Number of the snapshot that decided.

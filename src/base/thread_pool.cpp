@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/system/process.hpp"
+#include "base/system/thread_state.hpp"
 
 namespace opmux::base {
 namespace {
@@ -165,7 +166,9 @@ class ThreadPool::Crew {
   }
   void help() {
     const LentHazardSlot inside(loop_.marks);
+    const FloatControl before;
     take_pieces();
+    before.restore();
   }
   void take_pieces() {
     const auto take = [this] { return next_.fetch_add(1, std::memory_order_relaxed); };

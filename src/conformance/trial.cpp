@@ -112,6 +112,8 @@ void Trial::judge_outcome(const Case& c, const Status& status, const CallReport&
     run.verdict.problem = {"outcome", status.to_string()};
   } else if (report.implementation != info_->id && !c.empty()) {
     run.verdict.problem = {"other_ran", "'" + report.implementation + "' ran instead"};
+  } else if (!report.fell_back && !report.reason.empty()) {
+    run.verdict.problem = {"left_state", report.reason};
   }
   const bool nothing_written =
       status.code() == Code::declined || (claims(OPMUX_IMPL_ATOMIC_OUTPUTS) && !status.ok());

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/system/thread_state.hpp"
 #include "base/text.hpp"
 #include "registry/implementation_id.hpp"
 #include "schema/schema.hpp"
@@ -153,6 +154,14 @@ RunEntry entry_of(ImplementationRecord& record) {
   return {run_on_stream, &record};
 }
 
+int32_t run_restoring(void* record, const opmux_call* call) {
+  const auto& implementation = *static_cast<const ImplementationRecord*>(record);
+  const base::StateCheck before(implementation.left.load(std::memory_order_relaxed));
+  const int32_t outcome = implementation.entry.run(implementation.entry.user_data, call);
+  before.restore();
+  return outcome;
+}
+
 }  // namespace
 
 Status check_backend(const BackendDraft& draft) {
@@ -203,6 +212,7 @@ Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDr
   record->backend = std::move(backend);
   record->owner = draft.owner;
   record->entry = entry_of(*record);
+  record->restoring = {run_restoring, record.get()};
   if (Status bad = resolve_all_reads(draft, schema, *record); !bad.ok()) return bad;
   return record;
 }

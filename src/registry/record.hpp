@@ -83,6 +83,7 @@ struct ImplementationRecord {
   uint32_t number = 0;   ///< unique in the process; index of its counters
   Kernel kernel;
   RunEntry entry;
+  RunEntry restoring;  ///< runs `entry` and restores the states in `left`
   Capability capability;
   std::vector<schema::Fact> verify_reads;
   /// Set for a verifier with OPMUX_IMPL_VERIFY_RECORDED; decisions add to it.
@@ -96,7 +97,15 @@ struct ImplementationRecord {
   mutable std::atomic<bool> withdrawn{false};
   /// Why the implementation is quarantined; null if it is not. Decisions read it.
   mutable std::atomic<const std::string*> quarantined{nullptr};
+  /// The base::KeptState bits that a run left changed so far.
+  mutable std::atomic<uint32_t> left{0};
+  /// Number of runs whose states were compared.
+  mutable std::atomic<uint32_t> compared{0};
 
+  /// The function that plans run. A plan that was made before `left` changed runs `entry`.
+  const RunEntry& run_entry() const {
+    return left.load(std::memory_order_relaxed) == 0 ? entry : restoring;
+  }
   bool has(uint32_t flag) const { return (flags & flag) != 0; }
 };
 

@@ -55,7 +55,7 @@ int32_t ShadowTap::run(void* self, const opmux_call* call) {
   ShadowTap& tap = *static_cast<ShadowTap*>(static_cast<CallTap*>(self));
   if (tap.sampler_.due()) [[unlikely]]
     return tap.run_picked(*call);
-  const registry::RunEntry& own = tap.implementation_->entry;
+  const registry::RunEntry& own = tap.implementation_->run_entry();
   return own.run(own.user_data, call);
 }
 
@@ -92,7 +92,7 @@ std::unique_ptr<ShadowSample> ShadowTap::copy(const opmux_call& call) {
 }
 
 int32_t ShadowTap::run_picked(const opmux_call& call) {
-  const registry::RunEntry& own = implementation_->entry;
+  const registry::RunEntry& own = implementation_->run_entry();
   std::unique_ptr<ShadowSample> sample = picked() ? copy(call) : nullptr;
   const int32_t outcome = own.run(own.user_data, &call);
   if (sample == nullptr) return outcome;

@@ -1,4 +1,5 @@
 #include <atomic>
+#include <cfenv>
 #include <cmath>
 #include <functional>
 
@@ -167,6 +168,18 @@ TEST_F(ConformanceSuite, finds_writes_of_a_kernel_that_promised_none) {
     return call.end(Outcome::declined, "not for me");
   };
   EXPECT_EQ(kind_of(verify_kernel(kernel)), "not_atomic");
+}
+
+TEST_F(ConformanceSuite, finds_states_that_a_kernel_leaves_changed) {
+  const int before = std::fegetround();
+  const ImplementationReport report = verify_kernel([](CallFrame& call) {
+    silu(call);
+    std::fesetround(FE_UPWARD);
+    return Outcome::ok;
+  });
+  EXPECT_EQ(kind_of(report), "left_state");
+  EXPECT_THAT(report.findings[0].detail, testing::HasSubstr("the floating-point mode"));
+  EXPECT_EQ(std::fegetround(), before);
 }
 
 TEST_F(ConformanceSuite, counts_a_decline_as_a_refusal_and_a_failure_as_wrong) {

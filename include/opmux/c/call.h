@@ -48,7 +48,8 @@ typedef struct opmux_report {
   uint32_t struct_size;
   int32_t outcome;          /* return value of the call */
   char implementation[256]; /* ran last: "rms_norm/simd.avx512"; empty if none ran */
-  char reason[512];         /* why it fell back; empty otherwise */
+  char reason[512];         /* why it fell back, or which state the implementation left changed
+                               (event call.left_state); empty otherwise */
   uint8_t fell_back;        /* the first choice did not run, or a preferred one was refused */
   uint8_t cached;           /* the decision was made before this call */
   uint8_t reserved[6];

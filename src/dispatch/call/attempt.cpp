@@ -1,5 +1,8 @@
 #include "dispatch/call/attempt.hpp"
 
+#include <bit>
+
+#include "base/system/thread_state.hpp"
 #include "base/text.hpp"
 #include "dispatch/call/call_frame.hpp"
 #include "dispatch/call/slow_call.hpp"
@@ -57,8 +60,10 @@ Status load_pack(const RankedCandidate& plan, const schema::Signature& signature
   return {};
 }
 
-Attempt attempt(const RankedCandidate& plan, const schema::Signature& signature,
-                StackFrame& frame) {
+namespace {
+
+Attempt run_candidate(const RankedCandidate& plan, const schema::Signature& signature,
+                      StackFrame& frame) {
   Attempt tried;
   const registry::Kernel& kernel = plan.candidate->implementation->kernel;
   opmux_call& call = frame.call();
@@ -84,6 +89,25 @@ Attempt attempt(const RankedCandidate& plan, const schema::Signature& signature,
   const registry::RunEntry& entry = entry_of(plan);
   tried.outcome = outcome_of(entry.run(entry.user_data, &call));
   if (tried.outcome != Code::ok) tried.text = frame.error().text();
+  return tried;
+}
+
+}  // namespace
+
+uint32_t states_to_compare(const registry::ImplementationRecord& implementation,
+                           bool after_failure) {
+  const uint32_t number = implementation.compared.fetch_add(1, std::memory_order_relaxed) + 1;
+  const bool all = after_failure || std::has_single_bit(number) ||
+                   implementation.left.load(std::memory_order_relaxed) != 0;
+  return all ? base::kAllStates : base::kFloatingPoint;
+}
+
+Attempt attempt(const RankedCandidate& plan, const schema::Signature& signature,
+                StackFrame& frame) {
+  const base::StateCheck before(
+      states_to_compare(*plan.candidate->implementation, plan.candidate->watch != nullptr));
+  Attempt tried = run_candidate(plan, signature, frame);
+  tried.left = before.restore();
   return tried;
 }
 
@@ -133,6 +157,17 @@ Next after(Code outcome, bool strict, bool retried, const registry::OperatorReco
     return Next::give_up;
   }
   return outcome == Code::resource && !retried ? Next::retry : Next::next_candidate;
+}
+
+std::string note_left(const OperatorSlot& slot,
+                      const registry::ImplementationRecord& implementation, uint32_t left) {
+  implementation.left.fetch_or(left, std::memory_order_relaxed);
+  const std::string names = base::names_of_states(left);
+  std::string text = base::concat(implementation.id, " returned with ", names,
+                                  " changed; opmux restores this after each call");
+  slot.engine->dependencies().log->tell(Level::warning, "call.left_state", slot.name(),
+                                        implementation.id, names, [&] { return text; });
+  return text;
 }
 
 void log_fallback(const OperatorSlot& slot, const registry::ImplementationRecord& implementation,
@@ -199,6 +234,7 @@ Status run_reference(OperatorSlot& slot, const schema::Arguments& arguments, uin
     StackFrame frame(state->schema(), arguments, {.tag = tag, .max_threads = 1});
     const RankedCandidate plan{0, &(*space.candidates())[i]};
     const Attempt tried = attempt(plan, signature, frame);
+    if (tried.left != 0) note_left(slot, *plan.candidate->implementation, tried.left);
     if (tried.outcome == Code::ok) return {};
     return {tried.outcome, "call." + std::string(opmux::name_of(tried.outcome)), tried.text};
   }

@@ -22,10 +22,13 @@ struct Attempt {
   std::string text;      ///< error text of the implementation
   PreparedPtr prepared;  ///< prepared state it ran with; may be null
   PackPtr pack;          ///< packed constant it ran with; may be null
+  uint32_t left = 0;     ///< base::KeptState bits that it left changed, which were restored
 };
 
 /// Runs a candidate on a frame: sets up pack, prepared state and workspace, then runs the kernel.
-/// Does not count the outcome.
+/// Does not count the outcome. Restores states of the thread and the process that the
+/// implementation left changed: the floating-point mode after each run, those that need system
+/// calls after some (see states_to_compare()).
 Attempt attempt(const RankedCandidate& plan, const schema::Signature& signature, StackFrame& frame);
 
 /// attempt() with the plan's transforms: copies the tensors first, and copies the results back
@@ -54,6 +57,16 @@ bool inputs_may_be_spoilt(const schema::Schema& schema, const schema::Arguments&
 /// Logs that the call falls back to the next candidate, and why.
 void log_fallback(const OperatorSlot& slot, const registry::ImplementationRecord& implementation,
                   Code outcome, std::string_view why);
+
+/// The states to compare before and after a run on the slow path. All of them after a failure, if
+/// the implementation has left one changed, and in the runs number 1, 2, 4, 8 and so on.
+uint32_t states_to_compare(const registry::ImplementationRecord& implementation,
+                           bool after_failure);
+
+/// Logs the states that an implementation left changed, and makes later plans restore them.
+/// Returns the text of the event.
+std::string note_left(const OperatorSlot& slot,
+                      const registry::ImplementationRecord& implementation, uint32_t left);
 
 /// Increments the counter for an outcome; ok counts as a call.
 void count(ImplementationCounters& counters, Code outcome);

@@ -218,6 +218,10 @@ class SlowCall {
       report_->implementation = plan.candidate->implementation->id;
       report_->transforms = describe(plan.transforms, state_->schema());
     }
+    if (tried.left != 0) [[unlikely]] {
+      const std::string text = note_left(slot_, *plan.candidate->implementation, tried.left);
+      if (report_ != nullptr && !report_->fell_back) report_->reason = text;
+    }
     if (tried.outcome == Code::ok) {
       count(*plan.candidate->counters, Code::ok);
       if (stands_in) plan.candidate->counters->stood_in.fetch_add(1, std::memory_order_relaxed);

@@ -5,6 +5,7 @@
 
 #include <mutex>
 
+#include "base/system/thread_state.hpp"
 #include "dispatch/plan/plan_workspace.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
 
@@ -245,9 +246,28 @@ void BoundPlan::run_with(const RankedCandidate& plan) {
   control_->implementation = plan.candidate->implementation;
   control_->counts_for = plan.candidate->counters.get();
   control_->hot.plan_id = guarded_.plan_id;
-  control_->hot.run = guarded_.run;
-  control_->hot.user_data = guarded_.user_data;
   control_->hot.call = &guarded_.call;
+  entry_ = {guarded_.run, guarded_.user_data};
+  set_entry({run_first, this});
+}
+
+void BoundPlan::set_entry(const registry::RunEntry& entry) {
+  guarded_.run = control_->hot.run = entry.run;
+  guarded_.user_data = control_->hot.user_data = entry.user_data;
+}
+
+int32_t BoundPlan::run_first(void* self, const opmux_call* call) {
+  BoundPlan& plan = *static_cast<BoundPlan*>(self);
+  const registry::ImplementationRecord& implementation = *plan.control_->implementation;
+  const base::StateCheck before(base::kAllStates);
+  const int32_t outcome = plan.entry_.run(plan.entry_.user_data, call);
+  const uint32_t left = before.restore();
+  if (left != 0) {
+    note_left(*plan.slot_, implementation, left);
+    if (plan.entry_.run == implementation.entry.run) plan.entry_ = implementation.run_entry();
+  }
+  plan.set_entry(plan.entry_);
+  return outcome;
 }
 
 Next BoundPlan::after_failed_preparation(const DecisionForPlan& chosen, const RankedCandidate& plan,

@@ -142,6 +142,10 @@ class BoundPlan {
   Status prepare(const schema::Signature& signature, const RankedCandidate& plan);
   Status load_pack(const schema::Signature& signature, const RankedCandidate& plan);
   void run_with(const RankedCandidate& plan);
+  void set_entry(const registry::RunEntry& entry);
+  /// The run function until the plan has run once: `self` is the plan. Compares the states that a
+  /// kernel must leave as it found them, and restores them.
+  static int32_t run_first(void* self, const opmux_call* call);
   /// Switches to the packed copy of the constant among these arguments, which must be in the frame.
   /// False if that fails.
   bool follow_constant(const ArgValue* values);
@@ -214,6 +218,7 @@ class BoundPlan {
   std::optional<ShapeChecks> checks_;
   ShapeGuards shape_guards_;
   CachedPlan guarded_;
+  registry::RunEntry entry_;                          ///< the run function after the first run
   opmux_error error_{};                               ///< where the kernel reports errors
   std::shared_ptr<const Decision> choice_;            ///< kept alive across epochs
   std::shared_ptr<ImplementationCounters> counters_;  ///< of the bound implementation

@@ -190,7 +190,7 @@ void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks
   const bool captured = (what.context & schema::kCapturing) != 0;
   CallTap* const tap = captured ? nullptr : what.plan->candidate->tap.get();
   const registry::RunEntry& entry =
-      tap == nullptr ? what.plan->candidate->implementation->entry : tap->entry();
+      tap == nullptr ? what.plan->candidate->implementation->run_entry() : tap->entry();
   plan.site = *what.site;
   plan.context = what.context;
   plan.plan_id = what.plan->id;

@@ -1,8 +1,16 @@
 /* Implementations of silu_and_mul (CPU, f32) with one error each; correct with TWIN. */
 #include <opmux/abi.h>
 
+#include <fenv.h>
 #include <math.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <unistd.h>
+
+#if defined(DEED_LEAVE_ROUNDING) || defined(DEED_LEAVE_FLUSHING) || defined(DEED_LEAVE_X87) || \
+    defined(DEED_LEAVE_SIGNALS) || defined(DEED_LEAVE_FOLDER)
+#define LEAVES
+#endif
 
 static int64_t elements_of(const opmux_tensor* tensor) {
   int64_t count = 1;
@@ -13,6 +21,54 @@ static int64_t elements_of(const opmux_tensor* tensor) {
 static float* floats_of(const opmux_tensor* tensor) {
   return (float*)((char*)tensor->data + tensor->byte_offset);
 }
+
+/* Leaves a state of the thread or the process changed; the twin restores it. */
+#if defined(DEED_LEAVE_ROUNDING)
+static void leave(void) {
+  const int before = fegetround();
+  fesetround(FE_UPWARD);
+#ifdef TWIN
+  fesetround(before);
+#else
+  (void)before;
+#endif
+}
+#elif defined(DEED_LEAVE_FLUSHING)
+static void leave(void) {
+  const unsigned before = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(before | 0x8040);
+#ifdef TWIN
+  __builtin_ia32_ldmxcsr(before);
+#endif
+}
+#elif defined(DEED_LEAVE_X87)
+static void leave(void) {
+  unsigned short before, single;
+  __asm__ volatile("fnstcw %0" : "=m"(before));
+  single = before & ~0x0300; /* rounds to 24 bits */
+  __asm__ volatile("fldcw %0" : : "m"(single));
+#ifdef TWIN
+  __asm__ volatile("fldcw %0" : : "m"(before));
+#endif
+}
+#elif defined(DEED_LEAVE_SIGNALS)
+static void leave(void) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+#ifdef TWIN
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+#endif
+}
+#elif defined(DEED_LEAVE_FOLDER)
+static void leave(void) {
+  char before[4096];
+  if (getcwd(before, sizeof before) == NULL || chdir("/") != 0) return;
+#ifdef TWIN
+  if (chdir(before) != 0) return;
+#endif
+}
+#endif
 
 static int32_t run(void* user_data, const opmux_call* call) {
   const opmux_tensor* out = call->args[0].value.tensor;
@@ -26,7 +82,9 @@ static int32_t run(void* user_data, const opmux_call* call) {
     const float* gate = x + i / width * 2 * width + i % width;
     y[i] = gate[0] / (1.0f + expf(-gate[0])) * gate[width];
   }
-#ifndef TWIN
+#if defined(LEAVES)
+  leave();
+#elif !defined(TWIN)
 #if defined(DEED_OUT_OF_BOUNDS)
   y[count] = 1.0f;
 #elif defined(DEED_NAN)

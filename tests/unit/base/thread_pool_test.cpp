@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <cfenv>
 #include <filesystem>
 #include <latch>
 #include <mutex>
@@ -143,6 +144,21 @@ TEST(ThreadPool, takes_no_signals_from_the_program) {
   sigset_t mine;
   pthread_sigmask(SIG_BLOCK, nullptr, &mine);
   EXPECT_EQ(sigismember(&mine, SIGTERM), 0);
+}
+
+TEST(ThreadPool, restores_the_floating_point_mode_of_its_threads_after_each_loop) {
+  ThreadPool pool(3);
+  for (int round = 0; round < 3; ++round) {
+    std::latch all(3);
+    std::atomic<int> changed{0};
+    loop(pool.lend(3), 3, [&](int64_t) {
+      if (std::fegetround() != FE_TONEAREST) ++changed;
+      std::fesetround(FE_UPWARD);
+      all.arrive_and_wait();
+    });
+    std::fesetround(FE_TONEAREST);  // of the calling thread, which opmux restores after the kernel
+    EXPECT_EQ(changed, 0) << "in round " << round;
+  }
 }
 
 TEST(ThreadPool, a_forked_child_gets_new_threads) {
