@@ -26,6 +26,17 @@ Reference capsule_of(PyObject* object) {
   return capsule;
 }
 
+/// Whether the tensor of a capsule can be read. Sets an exception if not.
+bool is_readable(const opmux_tensor& tensor) {
+  const char* const problem =
+      tensor.ndim < 0                              ? "a negative number of dimensions"
+      : tensor.ndim > 0 && tensor.shape == nullptr ? "dimensions but no shape"
+      : tensor.byte_offset > PTRDIFF_MAX           ? "an offset beyond the address space"
+                                                   : nullptr;
+  if (problem != nullptr) PyErr_Format(PyExc_BufferError, "its DLPack capsule has %s", problem);
+  return problem == nullptr;
+}
+
 opmux_read_tensor read_of(const opmux_tensor& tensor) {
   opmux_read_tensor read{};
   read.data = static_cast<char*>(tensor.data) + tensor.byte_offset;
@@ -67,12 +78,13 @@ int32_t TensorSlot::read_protocol(PyObject* object) {
     const auto* managed =
         static_cast<const VersionedTensor*>(PyCapsule_GetPointer(capsule.get(), kVersionedCapsule));
     if (managed->version.major != kDlpackMajor) return OPMUX_READ_PLACE;
+    if (!is_readable(managed->tensor)) return OPMUX_READ_ERROR;
     read_only_ = (managed->flags & kDlpackReadOnly) != 0;
     put(read_of(managed->tensor));
   } else {
     const auto* managed =
         static_cast<const ManagedTensor*>(PyCapsule_GetPointer(capsule.get(), kOldCapsule));
-    if (managed == nullptr) return OPMUX_READ_ERROR;
+    if (managed == nullptr || !is_readable(managed->tensor)) return OPMUX_READ_ERROR;
     read_only_ = false;
     put(read_of(managed->tensor));
   }
