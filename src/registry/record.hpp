@@ -97,7 +97,7 @@ struct ImplementationRecord {
   mutable std::atomic<bool> withdrawn{false};
   /// Why the implementation is quarantined; null if it is not. Decisions read it.
   mutable std::atomic<const std::string*> quarantined{nullptr};
-  /// The base::KeptState bits that a run left changed so far.
+  /// The bits of base::kAllStates that a run left changed so far.
   mutable std::atomic<uint32_t> left{0};
   /// Number of runs whose states were compared.
   mutable std::atomic<uint32_t> compared{0};

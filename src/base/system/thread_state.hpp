@@ -24,12 +24,10 @@ class FloatControl {
 };
 
 /// The states that a kernel must leave as it found them, as bits.
-enum KeptState : uint32_t {
-  kFloatingPoint = 1,  ///< see FloatControl
-  kSignalMask = 2,     ///< the signals that the calling thread blocks
-  kFolder = 4,         ///< the working folder of the process
-  kAllStates = 7,
-};
+inline constexpr uint32_t kFloatingPoint = 1;  ///< see FloatControl
+inline constexpr uint32_t kSignalMask = 2;     ///< the signals that the calling thread blocks
+inline constexpr uint32_t kFolder = 4;         ///< the working folder of the process
+inline constexpr uint32_t kAllStates = kFloatingPoint | kSignalMask | kFolder;
 
 /// The names of these states, for messages: "the signal mask, the working folder".
 std::string names_of_states(uint32_t states);
@@ -37,7 +35,7 @@ std::string names_of_states(uint32_t states);
 /// Remembers states before foreign code runs, and restores those that it changed.
 class StateCheck {
  public:
-  /// `states` are bits of KeptState. All but kFloatingPoint need system calls.
+  /// `states` are bits, as above. All but kFloatingPoint need system calls.
   explicit StateCheck(uint32_t states) noexcept : states_(states) {
     if ((states_ & ~kFloatingPoint) != 0) [[unlikely]]
       look();

@@ -22,7 +22,7 @@ struct Attempt {
   std::string text;      ///< error text of the implementation
   PreparedPtr prepared;  ///< prepared state it ran with; may be null
   PackPtr pack;          ///< packed constant it ran with; may be null
-  uint32_t left = 0;     ///< base::KeptState bits that it left changed, which were restored
+  uint32_t left = 0;     ///< bits of base::kAllStates that it left changed, which were restored
 };
 
 /// Runs a candidate on a frame: sets up pack, prepared state and workspace, then runs the kernel.
