@@ -82,7 +82,7 @@ NB_MODULE(_core_of_main, module) { opmux::python::fill(module); }
 /// Refuses subinterpreters before nanobind is initialized for them, because listeners,
 /// implementations and types belong to the main interpreter.
 extern "C" NB_EXPORT PyObject* PyInit__core();
-extern "C" PyObject* PyInit__core() {
+extern "C" PyObject* PyInit__core() {  // NOLINT(readability-identifier-naming): by the interpreter
   if (PyInterpreterState_Get() == PyInterpreterState_Main()) return PyInit__core_of_main();
   PyErr_SetString(PyExc_ImportError,
                   "opmux supports only the main interpreter: threads of its runtime call Python "

@@ -21,9 +21,9 @@ struct HeldRuntime {
   ~HeldRuntime() {
     if (own == nullptr) return;
     if (calls_never_return()) {
-      // The destructors would wait for these calls, so the objects are leaked.
+      // The destructor of the runtime would wait for these calls, so the runtime is leaked.
+      for (auto& [id, registration] : registrations) registration.keep();
       static_cast<void>(own.release());
-      new std::map<std::string, Registration>(std::move(registrations));
       return;
     }
     // The maintenance thread may wait for the GIL to call a listener, so release it.

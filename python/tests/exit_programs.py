@@ -22,6 +22,7 @@ import opmux  # noqa: E402
 
 PROGRAMS = {}
 EVENTS: list = []
+KEPT: list = []  # runtimes, so that they live until the interpreter ends
 SMALL, LARGE = 16, 1 << 16  # calls that write 16,384 elements release the GIL
 ONES = np.ones((64, 1024), "f4")
 
@@ -41,7 +42,8 @@ def new_runtime(**options):
     if "config" in options:
         environment.append(("OPMUX_CONFIG", options.pop("config")))
     options.setdefault("sink", lambda *event: EVENTS.append(event))
-    return opmux.create_runtime(environment=environment, **options)
+    KEPT.append(opmux.create_runtime(environment=environment, **options))
+    return KEPT[-1]
 
 
 def double(x, *, out):
