@@ -55,6 +55,16 @@ void wait_for(Condition&& condition) {
   while (!condition() && Clock::now() < end) std::this_thread::sleep_for(kPoll);
 }
 
+/// Like PyGILState_Check(), which returns true on every thread once there was a subinterpreter.
+bool holds_gil() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  const PyThreadState* const current = PyThreadState_GetUnchecked();
+#else
+  const PyThreadState* const current = _PyThreadState_UncheckedGet();
+#endif
+  return current != nullptr && current == PyGILState_GetThisThreadState();
+}
+
 bool is_python_thread() noexcept {
   return here.without_gil > 0 || PyGILState_GetThisThreadState() != nullptr;
 }
@@ -62,7 +72,7 @@ bool is_python_thread() noexcept {
 /// Holds a thread of Python back until the interpreter finalizes, which blocks the thread, or
 /// evidently does not. The thread is counted in gate.inside.
 void hold() noexcept {
-  PyThreadState* const state = PyGILState_Check() != 0 ? release_gil() : nullptr;
+  PyThreadState* const state = holds_gil() ? release_gil() : nullptr;
   gate.inside.fetch_sub(1);
   while (!is_cut_off() && Clock::now().time_since_epoch().count() < gate.held_until.load()) {
     std::this_thread::sleep_for(kPoll);

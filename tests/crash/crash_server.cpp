@@ -2,6 +2,7 @@
 //   fault HOW THREAD   one thread's kernel faults after a while
 //   pool HOW           a task of a kernel faults on a thread of the pool
 //   outside HOW        a thread faults outside every kernel
+//   exit               calls exit(7) while all threads are inside kernels
 //   serve [THREADS]    prints "ready" and runs until it is killed
 //   choices            prints each operator's candidates and the reasons of refused ones
 #include <unistd.h>
@@ -150,6 +151,7 @@ int run(const std::vector<std::string>& words) {
   const int threads = command == "pool" ? 1 : few ? std::stoi(words.at(2)) : kThreads;
   server.start(threads);
   while (command != "pool" && threads_inside.load() < threads) std::this_thread::yield();
+  if (command == "exit") std::exit(7);
   if (command == "outside") {
     // From a thread that the journal knows and that is not inside a kernel.
     server.print_choices();

@@ -101,6 +101,16 @@ TEST_F(Crash, a_fault_outside_kernels_blames_no_implementation) {
   EXPECT_TRUE(list().ends.empty());
 }
 
+TEST_F(Crash, exit_while_other_threads_are_inside_kernels_blames_none) {
+  for (int round = 0; round < 5; ++round) {
+    const int status = end_of({folder.path(), "exit"});
+    ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 7);
+    EXPECT_TRUE(quarantined().empty());
+  }
+  EXPECT_TRUE(list().ends.empty());
+}
+
 TEST_F(Crash, a_kill_records_suspects_without_quarantine) {
   ServerProcess({folder.path(), "serve"}).kill_at_work();
   EXPECT_TRUE(quarantined().empty());
