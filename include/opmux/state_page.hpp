@@ -129,8 +129,9 @@ OPMUX_API std::string state_page_folder(const std::string& state_dir = {});
 /// contents are corrupt, `unsupported` ("state_page.version") if another version of opmux wrote it.
 OPMUX_API Result<ProcessState> open_state_page(const std::string& path);
 
-/// A living process and its runtimes. Fails with `not_found`: "state_page.process" if the process
-/// has ended, "state_page.none" if it keeps no status file in this folder.
+/// A living process and its runtimes. Root also finds the processes of other users, in this folder
+/// and in the default folders of the user. Fails with `not_found`: "state_page.process" if the
+/// process has ended, "state_page.none" if it keeps no status file in this folder.
 OPMUX_API Result<ProcessState> process_state(int64_t pid, const std::string& state_dir = {});
 
 /// Every living process of this user that keeps a status file, sorted by pid. Files that cannot be

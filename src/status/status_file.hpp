@@ -1,7 +1,10 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -67,11 +70,11 @@ struct FoundStatusFile {
   std::string text;
   bool held = false;
 };
-/// The file of any user, which a person named, or only of this user, not writable for others.
-enum class StatusFileOf : uint8_t { any_user, this_user };
-/// Fails with "state_page.read", or with "state_page.owner" for the file of another user.
+/// Reads a status file. With `owner` it must belong to that user and not be writable for others;
+/// without, it may be the file of any user, which a person named. Fails with "state_page.read", or
+/// with "state_page.owner" for the file of another user.
 Result<FoundStatusFile> read_status_file(const std::string& path,
-                                         StatusFileOf owner = StatusFileOf::any_user);
+                                         std::optional<uid_t> owner = std::nullopt);
 
 /// Removes the status files in a folder that no process holds. Returns the number of removed files.
 size_t sweep_state_pages(const std::string& folder);

@@ -26,7 +26,7 @@ using status_file::StatusPage;
 
 /// Reads a status file and determines whether its process is alive.
 Result<StatusPage> read_page(const std::string& path, const std::string& own_namespace,
-                             status_file::StatusFileOf owner) {
+                             std::optional<uid_t> owner) {
   auto found = status_file::read_status_file(path, owner);
   if (!found) return found.error();
   auto page = status_file::parse_status_file(found->text);
@@ -43,13 +43,13 @@ Result<StatusPage> read_page(const std::string& path, const std::string& own_nam
   return page;
 }
 
-/// Reads the status files of this user. A folder of another user, or one that others can write to,
-/// has none: the default folder is in a place where every user can create it.
-std::vector<StatusPage> read_pages(const std::string& folder) {
+/// Reads the status files of a user. A folder of another user, or one that others can write to, has
+/// none: the default folder is in a place where every user can create it.
+std::vector<StatusPage> read_pages(const std::string& folder, uid_t user) {
   std::vector<StatusPage> pages;
   base::Descriptor opened(
       ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!base::is_own(opened)) return pages;
+  if (!base::belongs_to(opened, user)) return pages;
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(opened.get()), &::closedir);
   if (entries != nullptr) (void)opened.release();
   const std::string own_namespace = status_file::own_mark().pid_namespace;
@@ -58,8 +58,7 @@ std::vector<StatusPage> read_pages(const std::string& folder) {
     if (!name.starts_with(status_file::kStatusFilePrefix) ||
         name.ends_with(status_file::kNewStatusFile))
       continue;
-    auto page = read_page(base::concat(folder, "/", name), own_namespace,
-                          status_file::StatusFileOf::this_user);
+    auto page = read_page(base::concat(folder, "/", name), own_namespace, user);
     if (page) pages.push_back(*std::move(page));
   }
   return pages;
@@ -94,6 +93,23 @@ Status no_page(int64_t pid, const std::string& folder, bool ended) {
                        "with the same OPMUX_STATE_DIR and XDG_RUNTIME_DIR")};
 }
 
+/// A folder with status files, and the user that it and the files must belong to.
+struct Place {
+  std::string folder;
+  uid_t user;
+};
+
+/// Adds the folders of the user of a process, for root. Root may read all files anyway; that folder
+/// and file belong to the user of the process ensures that no other user wrote about it.
+void add_places_of_user(std::vector<Place>& places, int64_t pid, const std::string& state_dir) {
+  struct stat process{};
+  if (::stat(base::concat("/proc/", pid).c_str(), &process) != 0 || process.st_uid == 0) return;
+  places.push_back({state_page_folder(state_dir), process.st_uid});
+  for (std::string& folder : base::run_folders_of(process.st_uid)) {
+    places.push_back({std::move(folder), process.st_uid});
+  }
+}
+
 }  // namespace
 
 uint64_t RuntimeState::calls(std::string_view implementation) const {
@@ -111,25 +127,29 @@ std::string state_page_folder(const std::string& state_dir) {
 }
 
 Result<ProcessState> open_state_page(const std::string& path) {
-  auto page =
-      read_page(path, status_file::own_mark().pid_namespace, status_file::StatusFileOf::any_user);
+  auto page = read_page(path, status_file::own_mark().pid_namespace, std::nullopt);
   if (!page) return page.error();
   return std::move(page->process);
 }
 
 Result<ProcessState> process_state(int64_t pid, const std::string& state_dir) {
   const std::string folder = state_page_folder(state_dir);
+  std::vector<Place> places{{folder, ::geteuid()}};
+  if (::geteuid() == 0) add_places_of_user(places, pid, state_dir);
   bool ended = false;
-  for (ProcessState& process : join_by_process(read_pages(folder))) {
-    if (process.pid != pid || process.elsewhere) continue;
-    if (process.alive) return std::move(process);
-    ended = true;
+  for (const Place& place : places) {
+    for (ProcessState& process : join_by_process(read_pages(place.folder, place.user))) {
+      if (process.pid != pid || process.elsewhere) continue;
+      if (process.alive) return std::move(process);
+      ended = true;
+    }
   }
   return no_page(pid, folder, ended);
 }
 
 std::vector<ProcessState> process_states(const std::string& state_dir) {
-  std::vector<ProcessState> all = join_by_process(read_pages(state_page_folder(state_dir)));
+  std::vector<ProcessState> all =
+      join_by_process(read_pages(state_page_folder(state_dir), ::geteuid()));
   std::erase_if(all, [](const ProcessState& process) { return !process.alive; });
   return all;
 }
@@ -178,11 +198,11 @@ Status cannot_read_page(const std::string& path, int why) {
 
 }  // namespace
 
-Result<FoundStatusFile> read_status_file(const std::string& path, StatusFileOf owner) {
+Result<FoundStatusFile> read_status_file(const std::string& path, std::optional<uid_t> owner) {
   for (int i = 0; i < kMostReplacements; ++i) {
     const base::Descriptor file(open_status_file(path));
     if (!file) return cannot_read_page(path, errno);
-    if (owner == StatusFileOf::this_user && !base::is_own(file)) {
+    if (owner && !base::belongs_to(file, *owner)) {
       return Status(Code::failed, "state_page.owner",
                     path + " belongs to another user, or others can write to it");
     }

@@ -123,9 +123,11 @@ Result<std::string> read_given(const std::string& path, size_t most, int millise
   return text;
 }
 
-bool is_own(const Descriptor& file) {
+bool is_own(const Descriptor& file) { return belongs_to(file, ::geteuid()); }
+
+bool belongs_to(const Descriptor& file, uid_t user) {
   struct stat facts{};
-  return file && ::fstat(file.get(), &facts) == 0 && facts.st_uid == ::geteuid() &&
+  return file && ::fstat(file.get(), &facts) == 0 && facts.st_uid == user &&
          (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
@@ -152,6 +154,10 @@ std::string run_folder(const std::string& state_dir) {
   const char* run = secure_getenv("XDG_RUNTIME_DIR");
   if (run != nullptr && *run == '/') return std::string(run) + "/opmux";
   return concat("/dev/shm/opmux-", geteuid());
+}
+
+std::vector<std::string> run_folders_of(uid_t user) {
+  return {concat("/run/user/", user, "/opmux"), concat("/dev/shm/opmux-", user)};
 }
 
 Status make_private_folder(const std::string& path) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <opmux/status.hpp>
 
@@ -75,6 +76,8 @@ Result<std::string> read_given(const std::string& path, size_t most, int millise
 
 /// True if the file or folder belongs to this user and others cannot write to it.
 bool is_own(const Descriptor& file);
+/// True if the file or folder belongs to the given user and others cannot write to it.
+bool belongs_to(const Descriptor& file, uid_t user);
 
 /// The folder for persistent data: `state_dir`/store if `state_dir` is given, else
 /// $XDG_STATE_HOME/opmux, else ~/.local/state/opmux. Empty if no such folder is known, or if the
@@ -84,6 +87,9 @@ std::string store_folder(const std::string& state_dir);
 /// The folder for data of running processes: `state_dir`/run if `state_dir` is given, else
 /// $XDG_RUNTIME_DIR/opmux, else /dev/shm/opmux-UID.
 std::string run_folder(const std::string& state_dir);
+/// The folders in which processes of another user keep such data unless their environment says
+/// otherwise: /run/user/UID/opmux and /dev/shm/opmux-UID.
+std::vector<std::string> run_folders_of(uid_t user);
 
 /// Creates a folder and its parents with access for this user only (0700). Fails with
 /// "store.folder" if the folder cannot be created or written to, belongs to another user, or is

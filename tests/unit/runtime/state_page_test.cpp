@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/system/files.hpp"
 #include "forked.hpp"
 #include "stage.hpp"
 #include "temporary_folder.hpp"
@@ -262,6 +263,67 @@ TEST(StatusPage, of_a_killed_process_is_reported_and_removed) {
   EXPECT_FALSE(left->alive);
   Stage next(PageStage::options({{"OPMUX_STATE_PAGE", "1"}}, folder.path()));
   EXPECT_FALSE(std::filesystem::exists(page));
+}
+
+/// Runs `test` while a process of the given user keeps a status file in the folder; empty: the
+/// default folder.
+template <class Test>
+void with_process_of(uid_t user, const std::string& folder, Test&& test) {
+  int ready[2], done[2];
+  ASSERT_TRUE(::pipe(ready) == 0 && ::pipe(done) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(done[1]);
+    char byte = 0;
+    ::unsetenv("XDG_RUNTIME_DIR");
+    bool fine = ::setresgid(user, user, user) == 0 && ::setresuid(user, user, user) == 0;
+    Stage stage(PageStage::options({{"OPMUX_STATE_PAGE", "1"}}, folder));
+    stage.runtime.tick(1s);
+    fine = fine && ::write(ready[1], &byte, 1) == 1 && ::read(done[0], &byte, 1) == 0;
+    _exit(fine ? 0 : 1);
+  }
+  char byte = 0;
+  EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+  test(child);
+  for (const int each : {ready[0], ready[1], done[0], done[1]}) ::close(each);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(StatusPage, of_another_user_is_read_by_root) {
+  if (::geteuid() != 0) return;  // only root can start a process of another user
+  constexpr uid_t kOther = 65534;
+  const TemporaryFolder folder;
+  ASSERT_EQ(::chown(folder.path().c_str(), kOther, kOther), 0);
+  with_process_of(kOther, folder.path(), [&](pid_t child) {
+    const auto found = process_state(child, folder.path());
+    ASSERT_TRUE(found) << found.error().message();
+    EXPECT_EQ(found->pid, child);
+    EXPECT_THAT(process_states(folder.path()), IsEmpty()) << "only those of this user";
+    // A third user may not speak for the process.
+    const std::string run = folder.at("run");
+    ASSERT_EQ(::chown(run.c_str(), 65533, 65533), 0);
+    EXPECT_EQ(process_state(child, folder.path()).error().reason(), "state_page.none");
+    ASSERT_EQ(::chown(run.c_str(), kOther, kOther), 0);
+    const auto page = std::filesystem::directory_iterator(run)->path().string();
+    ASSERT_EQ(::chown(page.c_str(), 65533, 65533), 0);
+    EXPECT_EQ(process_state(child, folder.path()).error().reason(), "state_page.none");
+    ASSERT_EQ(::chown(page.c_str(), kOther, kOther), 0);
+    EXPECT_TRUE(process_state(child, folder.path()));
+  });
+}
+
+TEST(StatusPage, of_another_user_is_found_by_root_in_the_default_folder_of_that_user) {
+  constexpr uid_t kOther = 65532;
+  const std::string used = base::run_folders_of(kOther).back();
+  if (::geteuid() != 0 || std::filesystem::exists(used)) return;
+  with_process_of(kOther, "", [](pid_t child) {
+    const auto found = process_state(child, "/nonexistent");
+    ASSERT_TRUE(found) << found.error().message();
+    EXPECT_EQ(found->pid, child);
+  });
+  std::filesystem::remove_all(used);
 }
 
 TEST(StatusPage, of_a_forked_child_is_separate) {

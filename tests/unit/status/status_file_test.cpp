@@ -59,16 +59,14 @@ TEST(StatusFile, is_not_read_if_others_could_have_written_it) {
   const TemporaryFolder folder;
   StatusFile file(folder.path());
   ASSERT_TRUE(file.prepare().ok() && file.replace("text").ok());
-  EXPECT_TRUE(read_status_file(file.path(), StatusFileOf::this_user));
+  EXPECT_TRUE(read_status_file(file.path(), ::geteuid()));
   ASSERT_EQ(::chmod(file.path().c_str(), 0622), 0);
-  EXPECT_EQ(read_status_file(file.path(), StatusFileOf::this_user).error().reason(),
-            "state_page.owner");
+  EXPECT_EQ(read_status_file(file.path(), ::geteuid()).error().reason(), "state_page.owner");
   EXPECT_EQ(read_status_file(file.path())->text, "text") << "a person named it";
   ASSERT_EQ(::chmod(file.path().c_str(), 0600), 0);
   if (::geteuid() == 0) {
     ASSERT_EQ(::chown(file.path().c_str(), 65534, 65534), 0);
-    EXPECT_EQ(read_status_file(file.path(), StatusFileOf::this_user).error().reason(),
-              "state_page.owner");
+    EXPECT_EQ(read_status_file(file.path(), ::geteuid()).error().reason(), "state_page.owner");
   }
 }
 
