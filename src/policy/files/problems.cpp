@@ -66,9 +66,12 @@ Status Problems::status(std::string_view file, std::string_view source) const {
   return {Code::invalid_argument, sorted.front()->reason, base::without_controls(message)};
 }
 
-SourceLines::SourceLines(std::string_view text) : text_(text), starts_{0} {
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\n') starts_.push_back(i + 1);
+SourceLines::SourceLines(std::string_view text) : text_(text.substr(0, UINT32_MAX)) {
+  // The exact size, because a text may consist of line ends.
+  starts_.reserve(static_cast<size_t>(std::ranges::count(text_, '\n')) + 1);
+  starts_.push_back(0);
+  for (size_t i = 0; i < text_.size(); ++i) {
+    if (text_[i] == '\n') starts_.push_back(static_cast<uint32_t>(i + 1));
   }
 }
 

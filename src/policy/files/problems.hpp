@@ -64,7 +64,7 @@ class SourceLines {
 
  private:
   std::string_view text_;
-  std::vector<size_t> starts_;
+  std::vector<uint32_t> starts_;
 };
 
 /// The source location of byte `index` of a scalar's text. Skips quotes, escapes, folded lines and
