@@ -1,18 +1,27 @@
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "cli/command.hpp"
 
 namespace opmux::cli {
 namespace {
 
-int show(bool json) {
-  std::optional<Runtime> runtime = make_runtime();
+struct ShowOptions {
+  PolicyTrust policy_trust = PolicyTrust::warn;
+  bool json = false;
+};
+
+int show(const ShowOptions& asked) {
+  Options options;
+  options.policy_trust = asked.policy_trust;
+  std::optional<Runtime> runtime = make_runtime(options);
   if (!runtime) return kWrongUse;
   const std::vector<SettingInfo> settings = runtime->settings();
-  if (json) {
+  if (asked.json) {
     std::cout << to_json(settings) << "\n";
     return kFine;
   }
@@ -32,13 +41,21 @@ int show(bool json) {
 }  // namespace
 
 void add_config(CLI::App& app, Action& action) {
-  auto json = std::make_shared<bool>(false);
+  auto options = std::make_shared<ShowOptions>();
   CLI::App* config = app.add_subcommand("config", "Show settings");
   config->require_subcommand(1);
   CLI::App* command =
       config->add_subcommand("show", "Print every effective setting and its origin");
-  command->add_flag("--json", *json, "print JSON as described in docs/schemas/config.json");
-  command->callback([json, &action] { action = [json] { return show(*json); }; });
+  const std::map<std::string, PolicyTrust> words{{"warn", PolicyTrust::warn},
+                                                 {"refuse", PolicyTrust::refuse}};
+  command
+      ->add_option("--policy-trust", options->policy_trust,
+                   "warn or refuse: what happens to policy files that other users can write; "
+                   "default warn")
+      ->type_name("WORD")
+      ->transform(CLI::Transformer(words));
+  command->add_flag("--json", options->json, "print JSON as described in docs/schemas/config.json");
+  command->callback([options, &action] { action = [options] { return show(*options); }; });
 }
 
 }  // namespace opmux::cli

@@ -62,6 +62,28 @@ enum class Trust : uint8_t {
 /// "any", "digest", "signed"; static lifetime.
 OPMUX_API std::string_view name_of(Trust trust) noexcept;
 
+/// Treatment of a policy file or lockfile that other users can write or replace, because it, or a
+/// folder on its path, belongs to another user or lets others write to it. Such users can choose
+/// the implementations that this process runs.
+///
+///   opmux::Options options;
+///   options.policy_trust = opmux::PolicyTrust::refuse;
+///   opmux::Result<opmux::Runtime> careful = opmux::Runtime::create(options);
+///
+/// Only the program and the trust file of the machine, /etc/opmux/trust.conf, set it; the stricter
+/// of both applies. Neither a policy file nor the environment can change it.
+enum class PolicyTrust : uint8_t {
+  /// The file is in force. If every user can write or replace it, the event
+  /// "policy.writable_by_others" names it.
+  warn,
+  /// The file is refused ("policy.writable_by_others"), also if only a group can write or replace
+  /// it: Runtime::create() fails, and a changed file does not come into force.
+  refuse,
+};
+
+/// "warn", "refuse"; static lifetime.
+OPMUX_API std::string_view name_of(PolicyTrust trust) noexcept;
+
 /// Where plugins are searched and what they must prove. Only the program sets these fields: neither
 /// a policy file nor the environment can weaken them; OPMUX_PLUGIN_PATH only adds folders.
 ///
@@ -95,7 +117,8 @@ struct PluginOptions {
   uint64_t max_bytes = uint64_t{1} << 30;
   /// Refuse plugins that would be probed while the system lacks a layer of the probe's confinement
   /// ("probe.unconfined"), before any of their code runs. False: the layers that the system offers
-  /// suffice, and the event "probe.unconfined" names the others.
+  /// suffice, and the event "probe.unconfined" names the others. The trust file of the machine,
+  /// /etc/opmux/trust.conf, can require it too; plugins are then probed even if `probe` is false.
   bool require_confinement = false;
 };
 

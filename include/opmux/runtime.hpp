@@ -61,6 +61,8 @@ struct Options {
   StateOptions state = {};
   /// Recording of failed calls to files.
   RecordOptions record = {};
+  /// Whether policy files that other users can write are refused.
+  PolicyTrust policy_trust = PolicyTrust::warn;
 };
 
 /// Counters of one implementation, summed over all threads. Made by Runtime::stats(). No counter is

@@ -986,6 +986,7 @@ class Runtime:
         state: StateOptions = ...,
         record: RecordOptions = ...,
         sink: Callable[[str, str, str, str, str], object] | None = None,
+        policy_trust: str = "warn",
     ) -> None: ...
     def op(self, name: str) -> Operator:
         """Returns the operator with that name."""

@@ -45,12 +45,19 @@ EventSink sink_of(const nb::object& function) {
   };
 }
 
+PolicyTrust policy_trust_of(const std::string& word) {
+  for (const PolicyTrust trust : {PolicyTrust::warn, PolicyTrust::refuse}) {
+    if (name_of(trust) == word) return trust;
+  }
+  throw nb::value_error("policy_trust must be 'warn' or 'refuse'");
+}
+
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 HeldRuntime* create(std::optional<Environment> environment, const PluginOptions& plugins,
                     bool backends, const Policy& policy, const SourceOptions& sources, int threads,
-                    const StateOptions& state, const RecordOptions& record,
-                    const nb::object& sink) {
+                    const StateOptions& state, const RecordOptions& record, const nb::object& sink,
+                    const std::string& policy_trust) {
   Options options;
   options.sink = sink_of(sink);
   options.environment = std::move(environment);
@@ -61,6 +68,7 @@ HeldRuntime* create(std::optional<Environment> environment, const PluginOptions&
   options.threads = threads;
   options.state = state;
   options.record = record;
+  options.policy_trust = policy_trust_of(policy_trust);
   return new HeldRuntime(Runtime::create(options).value());
 }
 
@@ -208,7 +216,8 @@ void bind_runtime(nb::module_& module) {
            nb::arg("plugins") = PluginOptions(), nb::arg("backends") = true,
            nb::arg("policy") = Policy(), nb::arg("sources") = SourceOptions(),
            nb::arg("threads") = 0, nb::arg("state") = StateOptions(),
-           nb::arg("record") = RecordOptions(), nb::arg("sink") = nb::none())
+           nb::arg("record") = RecordOptions(), nb::arg("sink") = nb::none(),
+           nb::arg("policy_trust") = "warn")
       .def("op", &get_operator, nb::arg("name"), "Returns the operator with that name.")
       .def(
           "define",

@@ -139,3 +139,26 @@ def test_a_condition_is_read_as_files_have_it(world):
     with pytest.raises(opmux.InvalidArgument) as raised:
         opmux.Condition.parse("N >> 4")
     assert raised.value.reason == "policy.when"
+
+
+def test_a_file_that_others_can_write_is_refused_on_request(tmp_path):
+    file = tmp_path / "policy.yaml"
+    file.write_text("opmux: 1\ndefaults: {prefer: [vendor]}\n")
+    sources = opmux.SourceOptions()
+    sources.config, sources.last_known_good = str(file), False
+
+    def create(trust):
+        return opmux.create_runtime(
+            environment=[], backends=False, sources=sources, policy_trust=trust
+        )
+
+    tmp_path.chmod(0o755)
+    file.chmod(0o644)
+    assert create("refuse").policy_state().version == 1
+    file.chmod(0o666)
+    assert create("warn").policy_state().version == 1
+    with pytest.raises(opmux.InvalidArgument, match="chmod go-w") as raised:
+        create("refuse")
+    assert raised.value.reason == "policy.writable_by_others"
+    with pytest.raises(ValueError, match="'warn' or 'refuse'"):
+        create("perhaps")

@@ -117,6 +117,9 @@ Status read_options(const opmux_options* options, opmux::Options& to) {
     return bad;
   to.sink = sink_of(from);
   to.backends = (from.flags & OPMUX_OPTION_NO_BACKENDS) == 0;
+  if ((from.flags & OPMUX_OPTION_REFUSE_WRITABLE_POLICY) != 0) {
+    to.policy_trust = opmux::PolicyTrust::refuse;
+  }
   if (Status bad = read_environment(from, to); !bad.ok()) return bad;
   if (Status bad = read_plugins(from.plugins, to.plugins); !bad.ok()) return bad;
   if (Status bad = read_sources(from.sources, to.sources); !bad.ok()) return bad;

@@ -63,10 +63,22 @@ std::vector<policy::Variable> variables_of(const Options& options) {
   return variables;
 }
 
+/// The options with the rules of the trust file where these are stricter.
+Options with_rules(Options options, const base::TrustRules& rules) {
+  options.policy_trust = std::max(options.policy_trust, rules.policy_trust);
+  if (rules.require_confinement) {
+    options.plugins.require_confinement = true;
+    options.plugins.probe = true;
+  }
+  return options;
+}
+
 }  // namespace
 
-Core::Core(const Options& options, policy::Environment environment, const RecordOptions& record)
+Core::Core(const Options& options, policy::Environment environment, const RecordOptions& record,
+           base::TrustRules trust)
     : environment_(std::move(environment)),
+      trust_(std::move(trust)),
       log_(sink_of(options, environment_), least_level(options, environment_)),
       maintenance_(clock_, options.sources.own_thread),
       packs_(std::make_shared<dispatch::PackStore>(options.max_packed_bytes)),
@@ -110,14 +122,17 @@ Core::~Core() {
   registry_.set_publisher(nullptr);
 }
 
-Result<std::unique_ptr<Core>> Core::create(const Options& options) {
+Result<std::unique_ptr<Core>> Core::create(const Options& given,
+                                           const base::TrustFile& trust_file) {
+  base::TrustRules trust = base::read_trust_file(trust_file);
+  const Options options = with_rules(given, trust);
   auto environment = policy::parse_environment(variables_of(options));
   if (!environment) return environment.error();
   const auto record =
       replay::record_options(options.record, environment->record, environment->record_inputs);
   if (!record) return record.error();
   if (!options.state.folder.empty()) environment->state_dir = options.state.folder;
-  std::unique_ptr<Core> core(new Core(options, std::move(*environment), *record));
+  std::unique_ptr<Core> core(new Core(options, std::move(*environment), *record, std::move(trust)));
   if (Status status = core->start(options); !status.ok()) return status;
   return core;
 }
@@ -129,6 +144,9 @@ Status Core::start(const Options& options) {
         base::concat("ignored, because they have the form of the variables that Kubernetes "
                      "sets for a service: ",
                      base::join(environment_.of_services, ", ")));
+  }
+  if (!trust_.problem.ok()) {
+    log_.announce(Level::error, trust_.problem.reason(), std::string(trust_.problem.message()));
   }
   if (recorder_.on()) shadow_.set_observer(&recorder_);
   quarantine_.start(environment_.state_dir, journal_of(options, environment_));
@@ -147,7 +165,8 @@ Status Core::start(const Options& options) {
   }
   const auto mode = policy::mode_of(options.sources, environment_);
   if (!mode) return mode.error();
-  if (Status status = files_.start(*mode, options.sources); !status.ok()) return status;
+  if (Status status = files_.start(*mode, options.sources, options.policy_trust); !status.ok())
+    return status;
   registry_.set_publisher(&publisher_);
   publish();
   plugins_.mark_waiting();
@@ -275,6 +294,13 @@ Result<Registration> Core::implement(std::span<const Implementation> implementat
   if (!added) return added.error();
   if (added->empty()) return Registration();
   return Registration(std::make_unique<Registration::Held>(*this, *std::move(added)));
+}
+
+std::vector<policy::Setting> Core::trust_settings() const {
+  if (trust_.file.empty()) return {};
+  const std::string origin = trust_.file + (trust_.problem.ok() ? "" : ", which cannot be used");
+  return {{"trust_file.policy_trust", std::string(name_of(trust_.policy_trust)), origin},
+          {"trust_file.require_confinement", trust_.require_confinement ? "yes" : "no", origin}};
 }
 
 uint32_t Core::tag(std::string_view word) { return base::tag_number(word); }

@@ -13,6 +13,7 @@
 #include "base/locks.hpp"
 #include "base/maintenance.hpp"
 #include "base/system/clock.hpp"
+#include "base/system/trust_file.hpp"
 #include "base/thread_pool.hpp"
 #include "crash/quarantine_manager.hpp"
 #include "dispatch/decide/lock_fit.hpp"
@@ -35,7 +36,9 @@ namespace opmux::runtime {
 /// All parts of a runtime, wired together. Thread-safe.
 class Core {
  public:
-  static Result<std::unique_ptr<Core>> create(const Options& options);
+  /// The rules of the trust file apply if they are stricter than the options.
+  static Result<std::unique_ptr<Core>> create(const Options& options,
+                                              const base::TrustFile& trust_file = {});
   ~Core();
 
   registry::Registry& registry() { return registry_; }
@@ -78,12 +81,15 @@ class Core {
   Result<Registration> implement(std::span<const Implementation> implementations,
                                  std::span<const Definition> operators);
   uint32_t tag(std::string_view word);
+  /// The lines of `opmux config show` about the trust file; empty if there is none.
+  std::vector<policy::Setting> trust_settings() const;
   plugin::PluginManager& plugins() { return plugins_; }
   /// Whether a policy of the runtime denies this backend, so that it may not answer points.
   bool backend_denied(const registry::Backend& backend);
 
  private:
-  Core(const Options& options, policy::Environment environment, const RecordOptions& record);
+  Core(const Options& options, policy::Environment environment, const RecordOptions& record,
+       base::TrustRules trust);
   Status start(const Options& options);
   void refuse_changes(bool on);
   Result<Lockfile> freeze_by_file(const std::string& path);
@@ -97,6 +103,7 @@ class Core {
 
   // Each member uses only members above it, and those that the constructor attaches to it.
   policy::Environment environment_;
+  const base::TrustRules trust_;
   base::EventLog log_;
   base::SteadyClock clock_;
   base::Maintenance maintenance_;  ///< the destructor stops it, because its jobs use members below

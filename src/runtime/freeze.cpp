@@ -37,7 +37,10 @@ Result<Lockfile> Core::freeze() {
 }
 
 Result<Lockfile> Core::freeze_by_file(const std::string& path) {
-  auto read = Lockfile::read(path);
+  const auto file = policy::read_policy_file(path);
+  if (!file) return file.error();
+  if (Status status = files_.check_writers({*file}); !status.ok()) return status;
+  auto read = Lockfile::parse(file->text, path);
   if (!read) return read;
   if (Status status = freeze_by(*read, path); !status.ok()) return status;
   return read;

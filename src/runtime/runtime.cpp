@@ -158,6 +158,7 @@ std::vector<SettingInfo> Runtime::settings() const {
   };
   add(policy::effective_settings(*core_->sources().set()));
   add(core_->files().settings());
+  add(core_->trust_settings());
   add(policy::process_settings(core_->environment()));
   return all;
 }

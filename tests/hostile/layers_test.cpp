@@ -24,6 +24,7 @@
 #include "plugin/probe/probe.hpp"
 #include "plugin/trust/checked_file.hpp"
 #include "private_folder.hpp"
+#include "runtime/core.hpp"
 
 namespace opmux::plugin {
 namespace {
@@ -160,6 +161,23 @@ TEST_F(RequiredConfinementTest, is_a_flag_of_the_c_api) {
     EXPECT_EQ(opmux_list_plugins(runtime, list.data(), list.size(), &size, nullptr), OPMUX_OK);
     EXPECT_THAT(list, testing::HasSubstr("probe.unconfined"));
     opmux_runtime_destroy(runtime);
+  }));
+}
+
+TEST_F(RequiredConfinementTest, is_required_by_the_trust_file_whatever_the_program_says) {
+  EXPECT_TRUE(passes_without_layers([&] {
+    const base::TrustFile place{folder_.write("trust.conf", "require_confinement = yes\n"),
+                                geteuid()};
+    Options options;
+    options.backends = false;
+    options.environment = {{std::string("OPMUX_STATE_DIR"), folder_.at("state")}};
+    options.plugins.folders = {folder_.at("plugins")};
+    options.plugins.probe = false;
+    const auto core = runtime::Core::create(options, place).value();
+    EXPECT_EQ(core->plugins().report().back().code, "probe.unconfined");
+    std::filesystem::remove(place.path);
+    const auto free = runtime::Core::create(options, place).value();
+    EXPECT_EQ(free->plugins().report().back().code, "");
   }));
 }
 

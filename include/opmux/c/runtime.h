@@ -142,6 +142,11 @@ typedef struct opmux_state_options {
 } opmux_state_options;
 
 #define OPMUX_OPTION_NO_BACKENDS 1u /* do not load installed backends; the reference stays */
+/* Refuse a policy file or lockfile that other users can write or replace
+   ("policy.writable_by_others"): creation fails, and a changed file does not come into force.
+   Without it the file is in force, and an event names it, unless /etc/opmux/trust.conf says
+   `policy_trust = refuse`. */
+#define OPMUX_OPTION_REFUSE_WRITABLE_POLICY 2u
 
 /* How a runtime is created; everything zero but struct_size means the defaults. All pointers are
    borrowed for opmux_runtime_create, except on_event and event_context. */

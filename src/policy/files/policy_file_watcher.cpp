@@ -31,6 +31,8 @@ constexpr uint32_t kOfEntries = kOfFolder | IN_CREATE | IN_DELETE | IN_MOVED_FRO
 /// Events of a folder on a path that does not lead to a readable file.
 constexpr uint32_t kOfMissing = kOfEntries | IN_ATTRIB;
 constexpr int kMostLinks = 40, kMostTries = 3;
+/// An event, and the reason if the file is refused.
+constexpr std::string_view kWritableByOthers = "policy.writable_by_others";
 
 /// File systems on which other hosts change files without inotify events here: NFS, SMB, CIFS,
 /// FUSE, 9P, Ceph, Lustre, AFS.
@@ -257,8 +259,9 @@ void PolicyWatch::read_again() {
   reload_(std::move(files));
 }
 
-Status PolicyFileWatcher::start(const Mode& mode, const SourceOptions& options) {
+Status PolicyFileWatcher::start(const Mode& mode, const SourceOptions& options, PolicyTrust trust) {
   mode_ = mode;
+  policy_trust_ = trust;
   looking_ = options.look_at_files;
   if (options.last_known_good && !mode_.config.empty()) {
     last_good_.emplace(LastGood(base::store_folder(mode_.state_dir), mode_.config), maintenance_,
@@ -275,7 +278,7 @@ Status PolicyFileWatcher::read_platform() {
   if (!path) return path.error();
   auto file = read_policy_file(*path);
   if (!file) return file.error();
-  warn_of_writers({*file});
+  if (Status status = check_writers({*file}); !status.ok()) return status;
   auto policy = parse_files({*file}, *registry_.snapshot());
   if (!policy) return policy.error();
   return store_.set_at_start(Source::platform, std::move(*policy), *path);
@@ -286,6 +289,8 @@ Status PolicyFileWatcher::read_config() {
   Status status = files ? load(*files, mode_.config, "file") : files.error();
   if (files) remember(*files);
   if (!last_good_) return status;
+  // The last known good policy may be a copy of the file from a time when it was not refused.
+  if (status.reason() == kWritableByOthers) return status;
   if (!status.ok()) return take_last_good(status);
   last_good_->store(*files);
   return {};
@@ -302,20 +307,28 @@ Status PolicyFileWatcher::take_last_good(const Status& why) {
   return {};
 }
 
-void PolicyFileWatcher::warn_of_writers(const Files& files) const {
+Status PolicyFileWatcher::check_writers(const Files& files) const {
   for (const FileText& file : files) {
-    if (!file.others_write) continue;
-    log_.announce(Level::warning, "policy.writable_by_others",
-                  file.path +
-                      " can be written or replaced by users other than this one and root; they can "
-                      "choose the implementations that this process runs");
+    const bool refuse = policy_trust_ == PolicyTrust::refuse && file.writers != OtherWriters::none;
+    if (!refuse && file.writers != OtherWriters::any) continue;
+    std::string text =
+        file.path +
+        " can be written or replaced by users other than this one and root; they can "
+        "choose the implementations that this process runs";
+    if (refuse) {
+      return {Code::invalid_argument, std::string(kWritableByOthers),
+              text + "; revoke that with chmod go-w for the file and the folders on its path"};
+    }
+    log_.announce(Level::warning, kWritableByOthers, std::move(text));
   }
+  return {};
 }
 
 Status PolicyFileWatcher::load(const Files& files, std::string name, std::string origin) {
-  warn_of_writers(files);
   PolicyDraft draft{{}, std::move(name), digest_of(files), std::move(origin)};
-  return store_.load(parse_files(files, *registry_.snapshot()), std::move(draft));
+  const Status writers = check_writers(files);
+  return store_.load(writers.ok() ? parse_files(files, *registry_.snapshot()) : writers,
+                     std::move(draft));
 }
 
 Result<PolicySet> PolicyFileWatcher::set_with(const Files& files, std::string name) const {

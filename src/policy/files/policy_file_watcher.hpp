@@ -134,7 +134,7 @@ class PolicyFileWatcher {
       : store_(store), maintenance_(maintenance), log_(log), registry_(registry) {}
 
   /// Reads the platform and policy files that the mode requires.
-  Status start(const Mode& mode, const SourceOptions& options);
+  Status start(const Mode& mode, const SourceOptions& options, PolicyTrust trust);
   /// Starts watching the files in mode hot_reload.
   void follow();
 
@@ -142,6 +142,8 @@ class PolicyFileWatcher {
   Status load(const Files& files, std::string name, std::string origin);
   /// The policies of the runtime with these files in place of the current ones.
   Result<PolicySet> set_with(const Files& files, std::string name) const;
+  /// Refuses a file that others can write or logs a warning, as PolicyTrust says.
+  Status check_writers(const Files& files) const;
   const Mode& mode() const { return mode_; }
 
   /// The lines of `opmux config show` about mode and files.
@@ -151,8 +153,6 @@ class PolicyFileWatcher {
   Status read_platform();
   Status read_config();
   Status take_last_good(const Status& why);
-  /// Logs a warning for each file that others can write.
-  void warn_of_writers(const Files& files) const;
   void reload(Result<Files> files);
   void remember(const Files& files);
 
@@ -162,6 +162,7 @@ class PolicyFileWatcher {
   const registry::SnapshotSource& registry_;
   Mode mode_;
   bool looking_ = false;
+  PolicyTrust policy_trust_ = PolicyTrust::warn;
   /// Last contents read, for the watch that a forked child creates.
   base::Published<Files> seen_;
   std::optional<LastGoodWriter> last_good_;  ///< empty if no files are stored

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <filesystem>
+#include <set>
 #include <span>
 
 #include "base/crypto.hpp"
@@ -15,6 +17,8 @@
 
 namespace opmux::policy {
 namespace {
+
+namespace fs = std::filesystem;
 
 Status cannot(const std::string& path, std::string_view why) {
   return {Code::invalid_argument, "config.file", base::concat("cannot read ", path, ": ", why)};
@@ -41,15 +45,46 @@ Status read_all(int descriptor, const std::string& path, std::string& text) {
   return cannot(path, base::concat("it has more than ", kMostBytes, " bytes"));
 }
 
-bool is_foreign(const struct stat& file) { return file.st_uid != ::geteuid() && file.st_uid != 0; }
+/// In a folder with the sticky bit, users can replace only their files.
+OtherWriters writers_of(const struct stat& found) {
+  if (found.st_uid != ::geteuid() && found.st_uid != 0) return OtherWriters::any;
+  if (S_ISDIR(found.st_mode) && (found.st_mode & S_ISVTX) != 0) return OtherWriters::none;
+  if ((found.st_mode & S_IWOTH) != 0) return OtherWriters::any;
+  return (found.st_mode & S_IWGRP) != 0 ? OtherWriters::group : OtherWriters::none;
+}
 
-/// See FileText::others_write. In a folder with the sticky bit, others cannot replace a file.
-bool others_can_write(const struct stat& file, const std::string& path) {
-  if (is_foreign(file) || (file.st_mode & S_IWOTH) != 0) return true;
-  const std::string parent = std::filesystem::path(path).parent_path();
-  struct stat folder{};
-  if (::stat(parent.empty() ? "." : parent.c_str(), &folder) != 0) return false;
-  return is_foreign(folder) || (folder.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH;
+/// Every folder that is searched when the path is opened, also for the targets of symbolic links.
+std::set<fs::path> searched_folders(const fs::path& path) {
+  constexpr int kLinkLimit = 40;  // the kernel's
+  std::error_code failed;
+  const fs::path whole = fs::absolute(path, failed);
+  std::deque<fs::path> rest(whole.begin(), whole.end());
+  std::set<fs::path> folders;
+  fs::path at;
+  for (int links = 0; !rest.empty() && links <= kLinkLimit;) {
+    const fs::path next = at / rest.front();
+    rest.pop_front();
+    if (!at.empty()) folders.insert(at);
+    if (!fs::is_symlink(next, failed)) {
+      at = next.lexically_normal();
+      continue;
+    }
+    ++links;
+    const fs::path target = fs::read_symlink(next, failed);
+    if (target.is_absolute()) at.clear();
+    rest.insert(rest.begin(), target.begin(), target.end());
+  }
+  return folders;
+}
+
+OtherWriters writers_of(const struct stat& file, const std::string& path) {
+  OtherWriters most = writers_of(file);
+  for (const fs::path& folder : searched_folders(path)) {
+    struct stat found{};
+    if (::stat(folder.c_str(), &found) != 0) return OtherWriters::any;
+    most = std::max(most, writers_of(found));
+  }
+  return most;
 }
 
 }  // namespace
@@ -61,7 +96,7 @@ Result<FileText> read_policy_file(const std::string& path) {
   struct stat before{}, after{}, named{};
   if (::fstat(file.get(), &before) != 0) return cannot(path, std::strerror(errno));
   if (!S_ISREG(before.st_mode)) return cannot(path, "it is not a regular file");
-  FileText read{path, {}, others_can_write(before, path)};
+  FileText read{path, {}, writers_of(before, path)};
   if (Status status = read_all(file.get(), path, read.text); !status.ok()) return status;
   if (::fstat(file.get(), &after) != 0 || ::stat(path.c_str(), &named) != 0) {
     return changing(path);

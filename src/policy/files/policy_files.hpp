@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,12 +12,17 @@
 
 namespace opmux::policy {
 
+/// The users that can write a file or replace it, besides this one and root.
+enum class OtherWriters : uint8_t {
+  none,
+  group,  ///< the group of the file or of a folder on its path
+  any,    ///< every user, or the owner of the file or of a folder on its path
+};
+
 /// A path and the contents of the file.
 struct FileText {
   std::string path, text;
-  /// Every user can write to the file or replace it, or it belongs to a user who is neither this
-  /// one nor root.
-  bool others_write = false;
+  OtherWriters writers = OtherWriters::none;
   friend bool operator==(const FileText&, const FileText&) = default;
 };
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "c_test.h"
@@ -106,6 +107,36 @@ void a_policy_file_is_followed_by_ticks(void) {
   CHECK(opmux_tick(runtime, 2000000000, NULL) == OPMUX_OK);
   CHECK(opmux_tick(runtime, 2050000000, NULL) == OPMUX_OK);
   CHECK(says(runtime, "\"version\":2"));
+  opmux_runtime_destroy(runtime);
+  unlink(path);
+}
+
+void a_policy_file_that_others_can_write_is_refused(void) {
+  char path[] = "/tmp/opmux-test-XXXXXX";
+  const int made = mkstemp(path);
+  CHECK(made >= 0);
+  close(made);
+  write_text(path, kVendorFirst);
+  opmux_source_options sources = {sizeof(sources), 0, {0}, {0}, {0}, {0}};
+  sources.flags = OPMUX_SOURCE_NO_THREAD | OPMUX_SOURCE_NO_LAST_KNOWN_GOOD;
+  sources.config = opmux_str_of(path);
+  const opmux_variable none[1] = {{{0}, {0}}};
+  opmux_options options;
+  memset(&options, 0, sizeof(options));
+  options.struct_size = sizeof(options);
+  options.flags = OPMUX_OPTION_NO_BACKENDS | OPMUX_OPTION_REFUSE_WRITABLE_POLICY;
+  options.environment = none;
+  options.sources = &sources;
+  opmux_runtime* runtime = NULL;
+  CHECK(opmux_runtime_create(&options, &runtime, NULL) == OPMUX_OK);
+  CHECK(says(runtime, "\"version\":1"));
+  opmux_runtime_destroy(runtime);
+  CHECK(chmod(path, 0666) == 0);
+  opmux_error error = OPMUX_ERROR_INIT;
+  CHECK(opmux_runtime_create(&options, &runtime, &error) == OPMUX_INVALID_ARGUMENT);
+  CHECK(equals(error.code, "policy.writable_by_others"));
+  options.flags = OPMUX_OPTION_NO_BACKENDS;
+  CHECK(opmux_runtime_create(&options, &runtime, NULL) == OPMUX_OK);
   opmux_runtime_destroy(runtime);
   unlink(path);
 }
