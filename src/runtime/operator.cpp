@@ -119,8 +119,9 @@ Status::Detail* call_plan(dispatch::BoundPlan& plan, const CallSite& site,
 }
 
 template <int kTensors, int kScalars>
-Status::Detail* call_plan_words(dispatch::BoundPlan& plan, uint64_t site, uint64_t a, uint64_t b,
-                                uint64_t c, uint64_t d) noexcept {
+OPMUX_FIXED_STACK Status::Detail* call_plan_words(dispatch::BoundPlan& plan, uint64_t site,
+                                                  uint64_t a, uint64_t b, uint64_t c,
+                                                  uint64_t d) noexcept {
   return plan.call(site, dispatch::ArgumentWords<kTensors, kScalars>{{a, b, c, d}});
 }
 

@@ -9,6 +9,7 @@ import argparse
 import concurrent.futures
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -129,6 +130,26 @@ def cuda_plugin(options):
     lines = [line for line in said.splitlines() if "silu_and_mul/cuda_example.kernel" in line]
     line = "".join(lines)
     assert line.endswith(" available") or "not available: " in line, said
+
+
+def hardening(options):
+    """Every installed program and library has the protections that tools/checksec lists."""
+    checksec = options.source / "tools/checksec"
+    said = run(sys.executable, "-B", checksec, "--print", options.prefix)
+    for name in ("libopmux.so", "bin/opmux", "opmux-probe", "libopmux_simd.so"):
+        if not re.search(rf"{name}[.0-9]*: ok", said):
+            sys.exit(f"{name} was not checked:\n{said}")
+    # A library without the flags lacks all of them.
+    source, library = options.work / "plain.c", options.work / "plain.so"
+    source.write_text("int plain(int x) { return x; }\n", encoding="utf-8")
+    run(options.cc, "-shared", "-fPIC", "-fcf-protection=none", "-fno-stack-protector", "-Wl,-z,norelro",
+        "-Wl,-z,lazy", "-Wl,-z,execstack", "-Wl,-rpath,/tmp", "-o", library, source)
+    found = subprocess.run([sys.executable, "-B", checksec, library], capture_output=True, text=True)
+    for word in ("relro", "stack", "runpath", "canary", "cet"):
+        if f"{library}: {word}: " not in found.stdout:
+            sys.exit(f"tools/checksec does not miss {word}:\n{found.stdout}{found.stderr}")
+    if found.returncode == 0:
+        sys.exit(f"tools/checksec accepts {library}")
 
 
 def prepare(options):

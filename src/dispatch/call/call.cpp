@@ -285,8 +285,10 @@ CachedPlan* find_by_shapes(ThreadBlock& block, CachedPlan& first, const Operator
 /// Third stage of call_words(), out of line: the plan is marked and current, but has not accepted
 /// views with these layout numbers before.
 template <class Words>
-[[gnu::noinline]] Status::Detail* call_with_new_views(OperatorSlot& slot, uint64_t site, uint64_t a,
-                                                      uint64_t b, uint64_t c, uint64_t d) noexcept {
+OPMUX_FIXED_STACK [[gnu::noinline]] Status::Detail* call_with_new_views(OperatorSlot& slot,
+                                                                        uint64_t site, uint64_t a,
+                                                                        uint64_t b, uint64_t c,
+                                                                        uint64_t d) noexcept {
   const Words words{{a, b, c, d}};
   ThreadBlock& block = *thread_block;
   CachedPlan& first = *block.recent[slot.number];
@@ -311,9 +313,10 @@ template <class Words>
 /// other layout numbers than in the last call. Shapes that the plan accepted before need no look at
 /// declined calls: if one is declined later, this thread drops the plan (see recover()).
 template <class Words>
-[[gnu::noinline]] Status::Detail* call_with_other_views(OperatorSlot& slot, uint64_t site,
-                                                        uint64_t a, uint64_t b, uint64_t c,
-                                                        uint64_t d) noexcept {
+OPMUX_FIXED_STACK [[gnu::noinline]] Status::Detail* call_with_other_views(OperatorSlot& slot,
+                                                                          uint64_t site, uint64_t a,
+                                                                          uint64_t b, uint64_t c,
+                                                                          uint64_t d) noexcept {
   const Words words{{a, b, c, d}};
   ThreadBlock& block = *thread_block;
   CachedPlan& plan = *block.recent[slot.number];
@@ -334,8 +337,10 @@ template <class Words>
 /// First stage of call_words() for a call inside another call of this thread: runs the plan of the
 /// last call if it fits.
 template <class Words>
-[[gnu::noinline]] Status::Detail* call_words_nested(OperatorSlot& slot, uint64_t site, uint64_t a,
-                                                    uint64_t b, uint64_t c, uint64_t d) noexcept {
+OPMUX_FIXED_STACK [[gnu::noinline]] Status::Detail* call_words_nested(OperatorSlot& slot,
+                                                                      uint64_t site, uint64_t a,
+                                                                      uint64_t b, uint64_t c,
+                                                                      uint64_t d) noexcept {
   const Words words{{a, b, c, d}};
   ThreadBlock& block = *thread_block;
   if (slot.number < block.line_count) {

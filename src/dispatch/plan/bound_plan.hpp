@@ -187,7 +187,8 @@ class BoundPlan {
     return nullptr;
   }
   template <class Words>
-  [[gnu::noinline]] Status::Detail* call_with_other_views(uint64_t site, const Words& words) {
+  OPMUX_FIXED_STACK [[gnu::noinline]] Status::Detail* call_with_other_views(uint64_t site,
+                                                                            const Words& words) {
     if (guarded_.site.word() != site || guard_outdated() || !words.same(guarded_) ||
         words.lacks_data()) {
       ArgValue values[4];

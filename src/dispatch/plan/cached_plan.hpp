@@ -19,6 +19,10 @@
 #include "dispatch/plan/prepared_cache.hpp"
 #include "dispatch/plan/shape_checks.hpp"
 
+/// For functions on the warm path that copy arguments of a call to the stack. A stack protector
+/// would cost up to a tenth of the call, and it protects nothing: the copies have a fixed size.
+#define OPMUX_FIXED_STACK [[gnu::no_stack_protector]]
+
 namespace opmux::dispatch {
 
 class DecisionCache;
