@@ -12,6 +12,7 @@ import sys
 FOLDERS = ("include", "src", "backends", "cli", "probe", "python", "benchmarks", "examples", "tests", "tools", "cmake",
            "operators", ".ci")
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".py", ".txt", ".cmake", ".in", ".map", ".schema", ""}
+SKIPPED = {"__pycache__", "corpus"}  # inputs of fuzz targets are arbitrary bytes
 CODE = {".h", ".hpp", ".c", ".cpp"}
 MOST_LINES, MANY_LINES, MOST_COLUMNS = 600, 400, 100
 
@@ -35,7 +36,7 @@ def problems_of(name, data, suffix):
 def sources(root):
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*")):
-            if file.is_file() and file.suffix in SUFFIXES and "__pycache__" not in file.parts:
+            if file.is_file() and file.suffix in SUFFIXES and not SKIPPED & set(file.parts):
                 yield file
 
 

@@ -12,6 +12,7 @@ The text between `<!-- generated NAME [WORD] -->` and `<!-- end -->` in a page i
     operators           all operators with their backends
     reasons             the catalogue of src/registry/reason.cpp
     limits              constants from the sources
+    fuzz                executions of docs/dev/fuzz_runs.tsv
 
 The keys of a rule in docs/schemas/policy.schema.json and the attributes of Rule in
 python/opmux/_core.pyi are replaced with those of src/policy/rules/rule_fields.hpp.
@@ -33,6 +34,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+import fuzz_log
 
 # Lists the implementations; a path relative to the root of the tree, or absolute.
 command_path = pathlib.Path("build/release/bin/opmux")
@@ -289,7 +292,8 @@ def limits_table(root, _):
 
 TABLES = {"arguments": arguments_table, "python": python_signature, "dimensions": dimensions_table,
           "implementations": implementations_table, "operators": operators_table,
-          "reasons": reasons_table, "limits": limits_table}
+          "reasons": reasons_table, "limits": limits_table,
+          "fuzz": lambda root, _: fuzz_log.table(root)}
 
 
 def regenerated(root, text):
