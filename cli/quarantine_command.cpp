@@ -41,7 +41,8 @@ void print(const Quarantine& quarantine) {
     width = std::max(width, entry.implementation.size());
   }
   for (const QuarantineEntry& entry : quarantine.entries) {
-    std::cout << padded(entry.implementation, width + 2) << padded(entry.how, 9) << "since "
+    std::cout << padded(entry.implementation, width + 2) << padded(entry.how, 9)
+              << (entry.phase == "run" ? "" : "in " + entry.phase + " ") << "since "
               << time_text(entry.since) << ", until " << time_text(entry.expires) << ", build "
               << entry.build << (entry.here ? "" : ", not registered here") << "\n";
   }
@@ -99,7 +100,7 @@ void add_quarantine(CLI::App& app, Action& action) {
   listing->callback([options, &action] { action = [options] { return list(*options); }; });
   CLI::App* clearing =
       quarantine->add_subcommand("clear", "Lift the quarantine of an implementation");
-  clearing->add_option("ID", options->id, "OPERATOR/PROVIDER.VARIANT");
+  clearing->add_option("ID", options->id, "OPERATOR/PROVIDER.VARIANT, plugin:FILE or backend:NAME");
   clearing->add_flag("--all", options->all, "lift all quarantines and suspicions");
   clearing->callback([options, &action] { action = [options] { return clear(*options); }; });
 }

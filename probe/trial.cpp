@@ -56,7 +56,21 @@ Status Trial::left_behind() {
   return {};
 }
 
-Status Trial::start_and_test(const opmux_plugin& functions) {
+Status Trial::ask_backends(const plugin::PluginContents& contents) {
+  for (const registry::Batch& batch : contents.batches) {
+    const auto& is_available = batch.backend.probe;
+    if (!is_available) continue;
+    begin("is_available");
+    Status bad = guarded("is_available", [&] { return (void)is_available(), Status(); });
+    if (!bad.ok()) return bad;
+  }
+  // Drivers that start set variables, install handlers and start threads.
+  before_ = look();
+  return {};
+}
+
+Status Trial::start_and_test(const plugin::PluginContents& contents) {
+  const opmux_plugin& functions = contents.functions;
   base::ErrorSink error;
   if (functions.init != nullptr) {
     begin("init");
@@ -68,6 +82,7 @@ Status Trial::start_and_test(const opmux_plugin& functions) {
     if (bad.ok()) bad = left_behind();
     if (!bad.ok()) return bad;
   }
+  if (Status bad = ask_backends(contents); !bad.ok()) return bad;
   if (functions.self_test != nullptr) {
     begin("self_test");
     Status bad = guarded("self test", [&] {
@@ -104,7 +119,7 @@ Status Trial::steps() {
   manifest_ = plugin::manifest_of(*contents);
   // A thread pool may outlive the plugin's shutdown if the plugin cannot be unloaded.
   threads_allowed_ = (contents->functions.flags & OPMUX_PLUGIN_UNLOADABLE) == 0;
-  return start_and_test(contents->functions);
+  return start_and_test(*contents);
 }
 
 plugin::ProbeResult Trial::run() {

@@ -484,7 +484,7 @@ typedef struct opmux_backend {
   uint32_t reserved;
   void* user_data; /* first argument of is_available and the device table */
   /* May be null (always available). Returns OPMUX_OK, or OPMUX_DECLINED with the reason in `why`.
-     Called once, when a decision first needs the answer. */
+     Called once, when first needed; must answer within 30 s and not call the runtime. */
   int32_t (*is_available)(void* user_data, opmux_error* why);
   const opmux_impl* impls;
   uint32_t impl_count;

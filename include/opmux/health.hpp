@@ -142,7 +142,9 @@ struct HealthReport {
 /// While a journal is on, the process records on disk which implementation each thread runs. The
 /// next process that starts with the same folder reads the journals of processes that ended badly,
 /// and quarantines the implementation that caused the crash: explain() then says
-/// "health.quarantined", and other candidates run. The reference is never quarantined.
+/// "health.quarantined", and other candidates run. A crash while a plugin is opened or initialised
+/// quarantines its file, and a crash in `is_available` the backend. The reference is never
+/// quarantined.
 ///
 ///   opmux::Options options;
 ///   options.state.crash_journal = opmux::CrashJournal::with_handler;
@@ -178,12 +180,17 @@ struct StateOptions {
   bool state_page = false;
 };
 
-/// An implementation that may not run because a process crashed inside it.
+/// An implementation that may not run because a process crashed inside it; or "plugin:FILE", which
+/// is not opened, or "backend:NAME", whose implementations are not used.
 struct QuarantineEntry {
   std::string implementation, build;  ///< Id, and build: another build is not affected.
   std::string how;  ///< "SIGSEGV", "exit", or "suspect": the only one in common to two kills.
   int64_t since = 0, expires = 0;  ///< Seconds since 1970; it expires after 7 days.
   bool here = false;               ///< This runtime has that implementation in that build.
+  /// The function that the process crashed in: "constructor", "query" and "init" of a plugin,
+  /// "is_available" of a backend, "verify", "create", "load", "plan" and "run" of an
+  /// implementation.
+  std::string phase = "run";
 };
 
 /// A process that was killed, and the implementations that were running. Suspects stay usable.

@@ -45,7 +45,8 @@ void bind_state_options(nb::module_& module) {
       .def_ro("how", &QuarantineEntry::how)
       .def_ro("since", &QuarantineEntry::since)
       .def_ro("expires", &QuarantineEntry::expires)
-      .def_ro("here", &QuarantineEntry::here);
+      .def_ro("here", &QuarantineEntry::here)
+      .def_ro("phase", &QuarantineEntry::phase);
   nb::class_<SuspectedEnd>(module, "SuspectedEnd",
                            "A process that was killed, with the implementations that were running.")
       .def_ro("found", &SuspectedEnd::found)

@@ -8,6 +8,8 @@
 #include <opmux/abi.h>
 #include <opmux/status.hpp>
 
+#include "base/no_callback.hpp"
+
 /// Error reporting of the C API: a Status becomes an error number and a filled-in opmux_error.
 namespace opmux::c_api {
 
@@ -28,10 +30,14 @@ inline int32_t report(Status::Detail* detail, opmux_error* error) noexcept {
   return OPMUX_OK;
 }
 
-/// Runs a body of the C API that returns a Status. Exceptions become failures.
+/// Runs a body of the C API that returns a Status. Exceptions become failures. A call from a
+/// function that must not call the runtime is refused ("runtime.callback").
 template <class Body>
 int32_t guarded(opmux_error* error, Body&& body) noexcept {
   try {
+    if (Status refused = base::refuse_callback(); !refused.ok()) {
+      return report(refused.release(), error);
+    }
     return report(std::forward<Body>(body)().release(), error);
   } catch (const std::bad_alloc&) {
     return write_failure(error, Code::resource, "c.memory", "out of memory");

@@ -1,6 +1,7 @@
 #include "c_api/error.hpp"
 #include "c_api/handles.hpp"
 #include "c_api/policy.hpp"
+#include "plugin/open/availability.hpp"
 #include "plugin/read/backend_reader.hpp"
 #include "runtime/registration.hpp"
 
@@ -194,8 +195,10 @@ Result<opmux::Registration> implement(opmux::runtime::Core& core, const opmux_ba
   if (Status bad = opmux::c_api::read_sized(backend, kLeast, "backend", read); !bad.ok())
     return bad;
   std::vector<opmux::registry::Refusal> refused;
-  const auto batch = opmux::plugin::read_backend(read, {}, refused);
+  auto batch = opmux::plugin::read_backend(read, {}, refused);
   if (!batch) return opmux::registry::status_of(refused.front());
+  // The program's own function may need the thread that calls it, so it runs there.
+  opmux::plugin::journal_availability(batch->backend);
   opmux::registry::BatchResult result = core.registry().add(*batch, true);
   if (!result.refused.empty()) return opmux::registry::status_of(result.refused.front());
   return opmux::Registration(

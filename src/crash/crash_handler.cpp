@@ -51,7 +51,7 @@ bool own_fault(const siginfo_t& info) {
   return info.si_code > 0 || (info.si_code == SI_TKILL && info.si_pid == ::getpid());
 }
 
-/// The implementation that the thread was in when it gave up its marks. Trivial, so that it
+/// The word of the code that the thread was in when it gave up its marks. Trivial, so that it
 /// outlives the other thread-locals.
 thread_local constinit uint32_t ended_inside = 0;
 
@@ -68,7 +68,9 @@ bool note(uint32_t what) {
   uint32_t nobody = 0;
   if (!header.fault_claim.compare_exchange_strong(nobody, thread_id())) return false;
   header.fault_known.store(base::thread_marks != nullptr ? 1 : 0, std::memory_order_relaxed);
-  header.fault_number.store(innermost(), std::memory_order_relaxed);
+  const uint32_t word = innermost();
+  header.fault_number.store(number_of(word), std::memory_order_relaxed);
+  header.fault_phase.store(static_cast<uint32_t>(phase_of(word)), std::memory_order_relaxed);
   header.fault_signal.store(what, std::memory_order_release);
   return true;
 }
@@ -220,7 +222,7 @@ void note_faults_in(const JournalFile* file) {
 
 void ensure_signal_stack() { signal_stack.ensure(); }
 
-void thread_ends_inside(uint32_t number) { ended_inside = number; }
+void thread_ends_inside(uint32_t word) { ended_inside = word; }
 
 bool note_exit() {
   if (innermost() == 0) return false;

@@ -19,9 +19,10 @@ void note_faults_in(const JournalFile* journal);
 /// can be recorded.
 void ensure_signal_stack();
 
-/// Called when a thread that is inside an implementation gives up its marks because it ends. The
-/// process may be ending too, since exit() first ends the thread that calls it.
-void thread_ends_inside(uint32_t number);
+/// Called when a thread that is inside an implementation or a plugin gives up its marks because it
+/// ends; `word` is HazardSlotPlaces::innermost(). The process may be ending too, since exit() first
+/// ends the thread that calls it.
+void thread_ends_inside(uint32_t word);
 
 /// Records that the process ends by exit() on this thread. Returns whether the thread is inside an
 /// implementation.

@@ -47,6 +47,7 @@ struct JournalHeader {
   std::atomic<uint32_t> fault_known;
   std::atomic<uint32_t> fault_number;  ///< implementation that the thread was in; 0 = none
   std::atomic<uint32_t> fault_signal;  ///< written last; 0 = no fault
+  std::atomic<uint32_t> fault_phase;   ///< Phase of that implementation; 0 in older journals
 };
 
 /// Checksum of the fields that do not change.
@@ -58,7 +59,7 @@ std::string lock_path(const std::string& run_folder);
 /// The kernel's id of the current boot; empty if it has none.
 std::string boot_id();
 
-/// The entry of an implementation in a journal.
+/// The entry of an implementation, a plugin file or a backend in a journal.
 struct JournalName {
   uint32_t number = 0;     ///< number used in marks
   bool reference = false;  ///< a reference, which is never quarantined

@@ -24,7 +24,7 @@ Names read_names(std::string_view text) {
 
 void add_in_flight(const HazardSlot& slot, const Names& names, JournalEnd& end) {
   for (uint32_t level = 0; level < kMarkLevels; ++level) {
-    const uint32_t number = slot.number_at(level);
+    const uint32_t number = number_of(slot.word_at(level));
     if (number == 0) continue;
     const auto found = names.find(number);
     if (found == names.end()) {
@@ -84,7 +84,9 @@ Result<JournalEnd> read_journal(std::string_view bytes) {
   }
   if (end.signal == 0) return end;
   const auto culprit = names.find(header.fault_number.load());
-  if (culprit != names.end()) end.culprit = culprit->second;
+  if (culprit == names.end()) return end;
+  end.culprit = culprit->second;
+  end.phase = to_phase(header.fault_phase.load());
   return end;
 }
 

@@ -20,8 +20,9 @@ struct JournalEnd {
   /// Fatal signal of a thread, or kEndedByExit; 0 = not known.
   uint32_t signal = 0;
   bool thread_known = false;           ///< that thread had marks
-  std::optional<JournalName> culprit;  ///< the implementation that the thread was in
-  /// Implementations in flight on any thread, without duplicates.
+  std::optional<JournalName> culprit;  ///< the implementation or part that the thread was in
+  Phase phase = Phase::run;            ///< the function of `culprit` that ran
+  /// Implementations and parts in flight on any thread, without duplicates.
   std::vector<JournalName> in_flight;
   uint32_t unnamed = 0;  ///< marks whose implementation has no name in the journal
 };

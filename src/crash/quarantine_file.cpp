@@ -13,10 +13,28 @@
 namespace opmux::crash {
 namespace {
 
+/// The cause in the file: the signal and, unless it is `run`, the phase after a slash.
+std::string cause_of(const Quarantined& entry) {
+  if (entry.phase == Phase::run) return entry.how;
+  return base::concat(entry.how, "/", name_of(entry.phase));
+}
+
+/// Splits the output of cause_of(). A phase that this version does not know stays in `how`.
+void take_cause(std::string cause, Quarantined& entry) {
+  entry.how = std::move(cause);
+  entry.phase = Phase::run;
+  const size_t slash = entry.how.rfind('/');
+  if (slash == std::string::npos) return;
+  const auto* const word = std::ranges::find(kPhaseWords, entry.how.substr(slash + 1));
+  if (word == kPhaseWords.end()) return;
+  entry.phase = to_phase(static_cast<uint32_t>(word - kPhaseWords.begin()));
+  entry.how.resize(slash);
+}
+
 bool parse_entry(base::RecordFields& fields, Quarantined& entry) {
   entry.since = fields.number();
   entry.expires = fields.number();
-  entry.how = fields.text();
+  take_cause(fields.text(), entry);
   entry.build = fields.text();
   entry.id = fields.text();
   return fields.good() && fields.left() == 0 && !entry.how.empty() && !entry.build.empty() &&
@@ -35,12 +53,13 @@ bool parse_end(base::RecordFields& fields, UncleanEnd& end) {
   return fields.good() && fields.left() == 0 && !end.suspects.empty();
 }
 
-void quarantine(QuarantineList& list, const UncleanEnd::Suspect& whom, std::string how,
-                int64_t now) {
+void quarantine(QuarantineList& list, const UncleanEnd::Suspect& whom, std::string how, int64_t now,
+                Phase phase = Phase::run) {
   std::erase_if(list.entries, [&](const Quarantined& entry) {
     return entry.id == whom.id && entry.build == whom.build;
   });
-  list.entries.push_back({whom.id, whom.build, std::move(how), now, now + kQuarantineSeconds});
+  list.entries.push_back(
+      {whom.id, whom.build, std::move(how), now, now + kQuarantineSeconds, phase});
 }
 
 /// The single suspect that two ends share; null if they share none or several.
@@ -55,12 +74,12 @@ const UncleanEnd::Suspect* alone_in_common(const UncleanEnd& a, const UncleanEnd
 }
 
 Judgement judge_fault(const JournalEnd& end, int64_t now, QuarantineList& list) {
-  Judgement found{Judgement::Kind::elsewhere, "", name_of_end(end.signal), 0};
+  Judgement found{Judgement::Kind::elsewhere, "", name_of_end(end.signal), 0, end.phase};
   if (!end.culprit) return found;
   found.id = end.culprit->id;
   found.kind = Judgement::Kind::reference;
   if (end.culprit->reference) return found;
-  quarantine(list, {end.culprit->id, end.culprit->build}, found.how, now);
+  quarantine(list, {end.culprit->id, end.culprit->build}, found.how, now, end.phase);
   found.kind = Judgement::Kind::blamed;
   return found;
 }
@@ -93,7 +112,7 @@ std::string QuarantineList::text() const {
   std::string all = base::concat(kTitle, "\n");
   for (const Quarantined& entry : entries) {
     all += base::checked_line(base::record<' '>("quarantined", entry.since, entry.expires,
-                                                entry.how, entry.build, entry.id));
+                                                cause_of(entry), entry.build, entry.id));
   }
   for (const UncleanEnd& end : ends) {
     std::string suspects;
@@ -134,7 +153,7 @@ Judgement judge(const JournalEnd& end, int64_t now, QuarantineList& list) {
   }
   if (killed.suspects.empty()) return {};
   Judgement found{Judgement::Kind::suspects, killed.suspects.front().id, "suspect",
-                  killed.suspects.size()};
+                  killed.suspects.size(), Phase::run};
   for (const UncleanEnd& before : list.ends) {
     const UncleanEnd::Suspect* const alone = alone_in_common(killed, before);
     if (alone == nullptr) continue;

@@ -14,12 +14,14 @@ namespace opmux::crash {
 
 inline constexpr int64_t kQuarantineSeconds = 7 * 24 * 3600;
 
-/// An implementation that is excluded from dispatch, by id and build.
+/// An implementation that is excluded from dispatch, by id and build; or a backend, or a plugin
+/// file that is not opened (crash/journal_part.hpp).
 struct Quarantined {
   std::string id, build;
   /// "SIGSEGV", "exit", or "suspect" (the only implementation in flight at two unclean ends).
   std::string how;
   int64_t since = 0, expires = 0;  ///< seconds since 1970
+  Phase phase = Phase::run;        ///< the function that the process ended in
 
   friend bool operator==(const Quarantined&, const Quarantined&) = default;
 };
@@ -70,6 +72,7 @@ struct Judgement {
   Kind kind = Kind::clean;
   std::string id, how;
   size_t suspects = 0;
+  Phase phase = Phase::run;
 };
 
 /// Draws the conclusion from the end of a process and records it in the list.

@@ -18,6 +18,19 @@ std::string day_of(int64_t seconds) {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%d", &parts)};
 }
 
+std::string sentence_for(const Quarantined& entry) {
+  const std::string what =
+      entry.how == "suspect"
+          ? "two processes were killed inside it"
+          : base::concat("a process ended ", place_in_it(entry.phase), " by ", entry.how);
+  return base::concat(what, " (", day_of(entry.since), "); quarantined until ",
+                      day_of(entry.expires), " or until 'opmux quarantine clear ", entry.id, "'");
+}
+
+JournalPart part_of(const registry::Backend& backend) {
+  return backend_part(backend.name(), backend.build_id(), backend.kind() == Kind::reference);
+}
+
 template <class Visit>
 void for_each_implementation(const registry::RegistrySnapshot& snapshot, Visit&& visit) {
   for (const auto& [name, op] : snapshot.operators) {
@@ -136,21 +149,32 @@ void QuarantineManager::mark(const registry::RegistrySnapshot& snapshot) {
   const auto list = list_.get();
   const int64_t today = now();
   for_each_implementation(snapshot, [&](const registry::ImplementationRecord& one) {
-    const Quarantined* const entry = one.kind == Kind::reference
-                                         ? nullptr
-                                         : list->find(one.id, plain_build(one.build_id), today);
-    const bool marked = one.quarantined.load(std::memory_order_relaxed) != nullptr;
-    if ((entry != nullptr) == marked) return;
-    one.quarantined.store(entry == nullptr ? nullptr : text_for(*entry), std::memory_order_release);
+    mark(one.quarantined, one.kind == Kind::reference
+                              ? nullptr
+                              : list->find(one.id, plain_build(one.build_id), today));
   });
+  for (const auto& [name, backend] : snapshot.backends) {
+    const JournalPart part = part_of(*backend);
+    mark(backend->quarantined(), part.reference ? nullptr : list->find(part.id, part.build, today));
+  }
+}
+
+void QuarantineManager::mark(std::atomic<const std::string*>& reason, const Quarantined* entry) {
+  const bool marked = reason.load(std::memory_order_relaxed) != nullptr;
+  if ((entry != nullptr) == marked) return;
+  reason.store(entry == nullptr ? nullptr : text_for(*entry), std::memory_order_release);
+}
+
+Status QuarantineManager::check_plugin(const JournalPart& part) {
+  texts_.with([&](Texts& texts) { texts.plugins.push_back(part); });
+  const auto list = list_.get();
+  const Quarantined* const entry = list->find(part.id, part.build, now());
+  if (entry == nullptr) return {};
+  return {Code::unavailable, "health.quarantined", sentence_for(*entry)};
 }
 
 const std::string* QuarantineManager::text_for(const Quarantined& entry) {
-  auto text = std::make_unique<const std::string>(
-      base::concat(entry.how == "suspect" ? "two processes were killed inside it"
-                                          : "a process ended inside it by " + entry.how,
-                   " (", day_of(entry.since), "); quarantined until ", day_of(entry.expires),
-                   " or until 'opmux quarantine clear ", entry.id, "'"));
+  auto text = std::make_unique<const std::string>(sentence_for(entry));
   return texts_.with([&](Texts& texts) {
     texts.kept.push_back(std::move(text));
     return texts.kept.back().get();
@@ -165,10 +189,18 @@ Quarantine QuarantineManager::list(const registry::RegistrySnapshot& snapshot) {
   list.forget_old(now());
   Quarantine all;
   for (const Quarantined& entry : list.entries) {
-    all.entries.push_back({entry.id, entry.build, entry.how, entry.since, entry.expires, false});
+    all.entries.push_back({entry.id, entry.build, entry.how, entry.since, entry.expires, false,
+                           std::string(name_of(entry.phase))});
+    bool& here = all.entries.back().here;
     for_each_implementation(snapshot, [&](const registry::ImplementationRecord& one) {
-      all.entries.back().here |= one.id == entry.id && plain_build(one.build_id) == entry.build;
+      here |= one.id == entry.id && plain_build(one.build_id) == entry.build;
     });
+    const auto concerns = [&](const JournalPart& part) {
+      return part.id == entry.id && part.build == entry.build;
+    };
+    for (const auto& [name, backend] : snapshot.backends) here |= concerns(part_of(*backend));
+    here |= texts_.with(
+        [&](const Texts& texts) { return std::ranges::any_of(texts.plugins, concerns); });
   }
   std::ranges::sort(all.entries, {}, &QuarantineEntry::implementation);
   for (const UncleanEnd& end : list.ends) {

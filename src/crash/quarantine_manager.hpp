@@ -13,6 +13,7 @@
 
 #include "base/event_log.hpp"
 #include "base/locks.hpp"
+#include "crash/journal_part.hpp"
 #include "crash/quarantine_file.hpp"
 #include "crash/settlement.hpp"
 #include "registry/snapshot.hpp"
@@ -39,10 +40,16 @@ class QuarantineManager {
   /// and marks the quarantined ones.
   void apply(const registry::RegistrySnapshotPtr& snapshot);
 
-  /// The current contents of the store. Entries of implementations in `snapshot` are marked `here`.
+  /// Refuses a quarantined plugin file ("health.quarantined"); call it before code of the file
+  /// runs.
+  Status check_plugin(const JournalPart& part);
+
+  /// The current contents of the store. Entries of implementations and backends in `snapshot`, and
+  /// of plugins that this runtime found, are marked `here`.
   Quarantine list(const registry::RegistrySnapshot& snapshot);
   /// Removes quarantines and suspicions of one implementation, or of all if `id` is empty; returns
-  /// how many. Later decisions of this runtime may differ.
+  /// how many. Later decisions of this runtime may differ; a quarantined plugin file is opened by
+  /// the next runtime.
   Result<size_t> clear(std::string_view id, const registry::RegistrySnapshot& snapshot);
   CrashJournalState state() const;
 
@@ -55,6 +62,9 @@ class QuarantineManager {
   /// Writes the names of implementations to the journal. Returns whether it could.
   bool note_names(const std::vector<const registry::ImplementationRecord*>& implementations);
   void mark(const registry::RegistrySnapshot& snapshot);
+  /// Sets or clears the reason of one implementation or backend. `entry` is null if it is not
+  /// quarantined.
+  void mark(std::atomic<const std::string*>& reason, const Quarantined* entry);
   const std::string* text_for(const Quarantined& entry);
 
   base::EventLog& log_;
@@ -65,9 +75,10 @@ class QuarantineManager {
   CrashJournalState at_start_;
   std::atomic<uint64_t> unnoted_{0};
   struct Texts {
-    /// Referenced by ImplementationRecord::quarantined.
+    /// Referenced by `quarantined` of implementations and backends.
     std::vector<std::unique_ptr<const std::string>> kept;
     registry::RegistrySnapshotPtr applied;
+    std::vector<JournalPart> plugins;  ///< those that check_plugin() was asked about
   };
   base::ForkGuarded<Texts> texts_;
 };

@@ -31,11 +31,11 @@ JournalNews news_of(const Judgement& found, const JournalEnd& end) {
   switch (found.kind) {
     case Judgement::Kind::blamed:
       return {Level::error, "journal.blamed", found.id,
-              base::concat(process, " ended by ", found.how, " inside ", found.id,
+              base::concat(process, " ended by ", found.how, " ", place_in(found.phase, found.id),
                            ", which is quarantined for 7 days")};
     case Judgement::Kind::reference:
       return {Level::error, "journal.blamed", found.id,
-              base::concat(process, " ended by ", found.how, " inside ", found.id,
+              base::concat(process, " ended by ", found.how, " ", place_in(found.phase, found.id),
                            ", which stays enabled because it is a reference")};
     case Judgement::Kind::elsewhere:
       return {Level::warning, "journal.elsewhere", "",

@@ -31,6 +31,8 @@ class PluginLoader {
   /// Loads the deferred plugins that implement this operator. Called only if the slot's
   /// `plugins_wait` is set.
   virtual void load_for(OperatorSlot& slot) = 0;
+  /// Names of backends that were not opened because they are switched off.
+  virtual std::vector<std::string> switched_off() const = 0;
 };
 
 /// The services that an engine uses. All of them must outlive it.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "base/text.hpp"
 #include "dispatch/call/slow_call.hpp"
 #include "dispatch/engine.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
@@ -149,6 +150,7 @@ std::string describe_arguments(const schema::Schema& schema, const schema::Argum
 
 Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                             uint32_t tag) {
+  if (Status refused = refuse_reentry(slot); !refused.ok()) return refused;
   load_waiting_plugins(slot);
   CheckedArguments checked;
   if (Status status = check(*slot.schema, site, values, checked); !status.ok()) return status;
@@ -185,6 +187,10 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   if (space.input().disabled) explanation.note = "OPMUX_DISABLE is set: no decision is made";
   if (decision.order.empty() && explanation.note.empty()) {
     explanation.note = "no implementation of " + explanation.op + " is left";
+  }
+  if (const auto off = slot.engine->plugins().switched_off(); !off.empty()) {
+    explanation.note += explanation.note.empty() ? "" : "; ";
+    explanation.note += "backends that are switched off and not opened: " + base::join(off, ", ");
   }
   return explanation;
 }

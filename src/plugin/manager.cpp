@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/no_callback.hpp"
 #include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "plugin/discover/discovery.hpp"
@@ -20,6 +21,23 @@ bool implements(const Manifest::Backend& backend, std::string_view op) {
 }
 
 constexpr std::string_view kOwn = "installation", kFromEnvironment = "OPMUX_PLUGIN_PATH";
+
+/// The reason of files that are not opened because their backends are switched off.
+constexpr std::string_view kOff = "backend.disabled";
+
+Status was_off(std::string_view name) {
+  return {Code::unavailable, std::string(kOff),
+          base::concat(name, " is switched off, so it was not opened")};
+}
+
+/// The backend in a file of the installation, libopmux_NAME.so; empty if it is named otherwise.
+std::string backend_of_installed(std::string_view path) {
+  constexpr std::string_view kStart = "libopmux_", kEnd = ".so";
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  if (!name.starts_with(kStart) || !name.ends_with(kEnd)) return {};
+  name.remove_prefix(kStart.size());
+  return std::string(name.substr(0, name.size() - kEnd.size()));
+}
 
 struct PluginFolder {
   std::string path;
@@ -67,12 +85,14 @@ ProbeResult verdict_of(VerdictCache& verdicts, const CheckedFile& file, const Li
 
 PluginManager::PluginManager(registry::Registry& registry, dispatch::Engine& engine,
                              base::EventLog& log, const policy::Environment& environment,
-                             const policy::PolicySource& policies)
+                             const policy::PolicySource& policies,
+                             crash::QuarantineManager& quarantine)
     : registry_(registry),
       engine_(engine),
       log_(log),
       environment_(environment),
-      policies_(policies) {}
+      policies_(policies),
+      quarantine_(quarantine) {}
 
 bool PluginManager::denied(const Manifest::Backend& backend, std::string_view op) const {
   const std::shared_ptr<const policy::PolicySet> set = policies_.set();
@@ -86,9 +106,34 @@ bool PluginManager::denied(const Manifest::Backend& backend, std::string_view op
   });
 }
 
+bool PluginManager::is_off(const Manifest::Backend& backend) const {
+  const auto wish = environment_.backends.find(backend.name);
+  if (wish != environment_.backends.end()) return !wish->second;
+  return (backend.flags & OPMUX_BACKEND_DEFAULT_OFF) != 0;
+}
+
+bool PluginManager::all_off(const Manifest& manifest) const {
+  return !manifest.backends.empty() &&
+         std::ranges::all_of(manifest.backends,
+                             [&](const Manifest::Backend& backend) { return is_off(backend); });
+}
+
+Status PluginManager::skip_if_off(Held& held, const std::string& path) const {
+  const std::string name = backend_of_installed(path);
+  const auto wish = environment_.backends.find(name);
+  if (wish == environment_.backends.end() || wish->second) return {};
+  held.off[name] = path;
+  return was_off(name);
+}
+
 void PluginManager::start(const PluginOptions& options, bool own_backends) {
   Held held;
-  held.loader = std::make_unique<Loader>(registry_, trust_settings(options));
+  // Code of a file in which a process crashed does not run, not even in a probe.
+  const auto quarantined = [this](const CheckedFile& file) {
+    return quarantine_.check_plugin(journal_part(file));
+  };
+  held.loader = std::make_unique<Loader>(registry_, trust_settings(options),
+                                         std::vector<Loader::Gate>{quarantined});
   held.loader->load_static(&opmux_plugin_query_v1_reference);
   const bool others = !environment_.plugin_path.empty() || !options.folders.empty();
   if (options.probe && others) {
@@ -105,10 +150,12 @@ void PluginManager::start(const PluginOptions& options, bool own_backends) {
       });
     }
     // Specialization points are answered without a decision, so their plugins cannot be deferred.
-    mine.loader->load_waiting([](const Manifest& manifest) { return !manifest.points.empty(); });
+    mine.loader->load_waiting([this](const Manifest& manifest) {
+      return !manifest.points.empty() && !all_off(manifest);
+    });
     for (const PluginReport& report : mine.loader->reports()) tell(report);
     define_operators(*mine.loader);
-    note_waiting(*mine.loader);
+    note_waiting(mine);
   });
 }
 
@@ -127,6 +174,9 @@ void PluginManager::read_folders(Held& held, const PluginOptions& options, bool 
         return verdict;
       });
     }
+    held.loader->skip_with(!own ? Loader::Skip() : [this, &held](const std::string& path) {
+      return skip_if_off(held, path);
+    });
     Status status = from_environment;
     if (!status.ok() && folder.found_in == kFromEnvironment) {
       held.loader->refuse(folder.path, folder.found_in, status);
@@ -138,6 +188,7 @@ void PluginManager::read_folders(Held& held, const PluginOptions& options, bool 
     log_.tell(Level::warning, "plugin.folder", "", "", folder.path,
               [&] { return std::string(status.message()); });
   }
+  held.loader->skip_with({});
 }
 
 void PluginManager::tell_missing(const std::vector<std::string>& layers) {
@@ -149,7 +200,7 @@ void PluginManager::tell_missing(const std::vector<std::string>& layers) {
 }
 
 void PluginManager::tell(const PluginReport& report) {
-  if (report.state != PluginReport::State::refused) return;
+  if (report.state != PluginReport::State::refused || report.reason == kOff) return;
   log_.tell(Level::warning, "plugin.refused", "", "", report.path,
             [&] { return report.path + ": " + report.text; });
 }
@@ -173,11 +224,24 @@ std::vector<std::string> PluginManager::waiting_backends() {
         names.push_back(backend.name);
       }
     }
+    for (const auto& [name, path] : held.off) names.push_back(name);
     return names;
   });
 }
 
-void PluginManager::note_waiting(const Loader& loader) {
+void PluginManager::note_waiting(const Held& held) {
+  const Loader& loader = *held.loader;
+  off_names_.update([&](std::vector<std::string>& names) {
+    names.clear();
+    for (const auto& [name, path] : held.off) names.push_back(name);
+    for (const auto& waiting : loader.waiting()) {
+      if (!all_off(waiting.manifest)) continue;
+      for (const Manifest::Backend& backend : waiting.manifest.backends) {
+        names.push_back(backend.name);
+      }
+    }
+    return true;
+  });
   waiting_ops_.update([&](std::vector<std::string>& ops) {
     ops.clear();
     for (const auto& waiting : loader.waiting()) {
@@ -209,25 +273,52 @@ void PluginManager::switch_backends(const std::vector<std::string>& names) {
   }
 }
 
-void PluginManager::load(const std::function<bool(const Manifest&)>& wanted) {
+void PluginManager::with_loader(const std::function<void(Held&)>& load) {
   if (loading_.load() == std::this_thread::get_id()) return;
   held_.with([&](Held& held) {
     if (held.loader == nullptr) return;
     loading_.store(std::this_thread::get_id());
+    load(held);
+    loading_.store({});
+    note_waiting(held);
+  });
+}
+
+void PluginManager::load(const std::function<bool(const Manifest&)>& wanted) {
+  if (base::NoCallbackGuard::active() != nullptr) return;
+  with_loader([&](Held& held) {
     for (const PluginReport& report : held.loader->load_waiting(wanted)) {
       tell(report);
       switch_backends(report.backends);
     }
-    loading_.store({});
-    note_waiting(*held.loader);
   });
+}
+
+bool PluginManager::open_backend(std::string_view name) {
+  bool found = false;
+  load([&](const Manifest& manifest) {
+    const bool has = std::ranges::find(manifest.backends, name, &Manifest::Backend::name) !=
+                     manifest.backends.end();
+    found |= has;
+    return has;
+  });
+  with_loader([&](Held& held) {
+    const auto at = held.off.find(name);
+    if (at == held.off.end()) return;
+    found = true;
+    const PluginReport report = held.loader->load_skipped(at->second, kOwn);
+    held.off.erase(at);
+    tell(report);
+    switch_backends(report.backends);
+  });
+  return found;
 }
 
 void PluginManager::load_for(dispatch::OperatorSlot& slot) {
   const std::string& op = slot.name();
   load([&](const Manifest& manifest) {
     return std::ranges::any_of(manifest.backends, [&](const Manifest::Backend& backend) {
-      return implements(backend, op) && !denied(backend, op);
+      return implements(backend, op) && !denied(backend, op) && !is_off(backend);
     });
   });
   // Denied plugins are considered again when the policy changes.
@@ -235,7 +326,7 @@ void PluginManager::load_for(dispatch::OperatorSlot& slot) {
 }
 
 void PluginManager::warm_up() {
-  if (some_wait_.load()) load([](const Manifest&) { return true; });
+  if (some_wait_.load()) load([this](const Manifest& manifest) { return !all_off(manifest); });
 }
 
 std::vector<PluginInfo> PluginManager::report() {
@@ -248,6 +339,10 @@ std::vector<PluginInfo> PluginManager::report() {
                      report.state == PluginReport::State::loaded, report.reason, report.text,
                      report.backends, report.implementations, report.found_in, report.version,
                      report.vendor, report.digest, report.signer, report.warnings});
+      if (report.state != PluginReport::State::waiting) continue;
+      const Status why = was_off(report.name);
+      all.back().code = why.reason();
+      all.back().reason = why.message();
     }
     return all;
   });

@@ -2,8 +2,10 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -11,6 +13,7 @@
 
 #include "base/event_log.hpp"
 #include "base/locks.hpp"
+#include "crash/quarantine_manager.hpp"
 #include "dispatch/engine.hpp"
 #include "plugin/open/loader.hpp"
 #include "plugin/probe/verdict_cache.hpp"
@@ -26,18 +29,24 @@ class PluginManager final : public policy::DeferredPlugins, public dispatch::Plu
  public:
   /// All of them must outlive the manager.
   PluginManager(registry::Registry& registry, dispatch::Engine& engine, base::EventLog& log,
-                const policy::Environment& environment, const policy::PolicySource& policies);
+                const policy::Environment& environment, const policy::PolicySource& policies,
+                crash::QuarantineManager& quarantine);
 
   /// Finds and probes the plugins. Call it once.
   /// `own_backends`: also looks in the folder of the backends that are installed with the library.
+  /// A backend that the environment switches off is not opened: one of the installation is
+  /// recognized by its file, libopmux_NAME.so, others by the result of the probe.
   void start(const PluginOptions& options, bool own_backends);
-  /// Names of the backends of deferred plugins.
+  /// Names of the backends of plugins that are not loaded.
   std::vector<std::string> waiting_backends();
+  /// Loads the plugin of a backend that is switched off. Returns whether there is one.
+  bool open_backend(std::string_view name);
   void mark_waiting() override;
 
   /// Loads the deferred plugins that implement this operator, unless policy denies them.
   void load_for(dispatch::OperatorSlot& slot) override;
   void warm_up() override;
+  std::vector<std::string> switched_off() const override { return *off_names_.get(); }
 
   /// The reports of all plugins; loads deferred plugins first.
   std::vector<PluginInfo> report();
@@ -46,16 +55,25 @@ class PluginManager final : public policy::DeferredPlugins, public dispatch::Plu
   struct Held {
     std::unique_ptr<VerdictCache> verdicts;  ///< null if plugins are not probed
     std::unique_ptr<Loader> loader;
+    /// Files of the installation that were not opened, by the names of their backends.
+    std::map<std::string, std::string, std::less<>> off;
   };
 
   /// Whether policy denies all implementations of this operator in this backend.
   bool denied(const Manifest::Backend& backend, std::string_view op) const;
+  /// Whether the environment, or the plugin itself, switches a backend off.
+  bool is_off(const Manifest::Backend& backend) const;
+  bool all_off(const Manifest& manifest) const;
+  /// Refuses a file of the installation whose backend is switched off, and notes its path.
+  Status skip_if_off(Held& held, const std::string& path) const;
+  /// Runs `load` on the loader unless this thread is loading already.
+  void with_loader(const std::function<void(Held&)>& load);
   void read_folders(Held& held, const PluginOptions& options, bool own_backends);
   void load(const std::function<bool(const Manifest&)>& wanted);
   /// Defines the operators of deferred plugins in one batch, because each publication copies the
   /// registry.
   void define_operators(const Loader& loader);
-  void note_waiting(const Loader& loader);
+  void note_waiting(const Held& held);
   void tell(const PluginReport& report);
   /// Logs the layers of confinement that a probe lacked.
   void tell_missing(const std::vector<std::string>& layers);
@@ -66,10 +84,12 @@ class PluginManager final : public policy::DeferredPlugins, public dispatch::Plu
   base::EventLog& log_;
   const policy::Environment& environment_;
   const policy::PolicySource& policies_;
+  crash::QuarantineManager& quarantine_;
   std::atomic<bool> some_wait_{false};
   /// Operators with implementations in deferred plugins. Separate from held_, so that publishing
   /// does not wait for the lock that loading holds.
   base::Published<std::vector<std::string>> waiting_ops_;
+  base::Published<std::vector<std::string>> off_names_;  ///< backends that are not opened
   /// The thread that is loading. A plugin that calls operators while it is loaded would otherwise
   /// wait for itself.
   std::atomic<std::thread::id> loading_{};

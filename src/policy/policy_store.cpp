@@ -4,6 +4,7 @@
 #include <array>
 #include <mutex>
 
+#include "base/no_callback.hpp"
 #include "base/text.hpp"
 #include "policy/rules/lint.hpp"
 #include "policy/rules/operator_policy.hpp"
@@ -73,6 +74,7 @@ void PolicyStore::freeze(bool on) {
 
 template <class Edit>
 Status PolicyStore::change(std::string_view what, Edit&& edit) {
+  if (Status refused = base::refuse_callback(); !refused.ok()) return refused;
   const std::lock_guard lock(writers_);
   if (frozen_.load()) return registry::frozen(what);
   const std::shared_ptr<const Layers> now = layers_.get();

@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/no_callback.hpp"
 #include "base/system/process.hpp"
 
 namespace opmux::registry {
@@ -57,9 +58,15 @@ int Backend::priority() const {
   return draft_.priority < 0 ? priority_of(draft_.kind) : draft_.priority;
 }
 
-bool Backend::available() const { return answer().available; }
+bool Backend::available() const {
+  if (quarantined_.load(std::memory_order_acquire) != nullptr) return false;
+  // A probe that asks would wait for the answer that it has not given yet.
+  if (base::NoCallbackGuard::active() != nullptr && !answered(base::process_number())) return false;
+  return answer().available;
+}
 
 std::string Backend::unavailable_reason() const {
+  if (const std::string* const why = quarantined_.load(std::memory_order_acquire)) return *why;
   return answered(base::process_number()) ? answer_.load(std::memory_order_acquire)->reason
                                           : std::string();
 }

@@ -50,7 +50,8 @@ struct BackendDraft {
   int32_t device_type = OPMUX_DEVICE_CPU;
   uint32_t flags = 0;  ///< OPMUX_BACKEND_*
   int priority = -1;
-  std::string plugin;  ///< plugin that registered it; empty = the program
+  std::string plugin;    ///< plugin that registered it; empty = the program
+  std::string build_id;  ///< build of the plugin, by which a quarantine recognizes it
   /// Returns nullopt or empty text if the backend is available, else the reason why it is not. Not
   /// set: always available.
   std::function<std::optional<std::string>()> probe;
@@ -70,6 +71,7 @@ class Backend {
   Kind kind() const { return draft_.kind; }
   const std::string& vendor() const { return draft_.vendor; }
   const std::string& plugin() const { return draft_.plugin; }
+  const std::string& build_id() const { return draft_.build_id; }
   int32_t device_type() const { return draft_.device_type; }
   uint32_t flags() const { return draft_.flags; }
   const DeviceAccess* device() const { return draft_.device ? &*draft_.device : nullptr; }
@@ -78,7 +80,9 @@ class Backend {
   int priority() const;
 
   /// Runs the probe at the first call in a process and caches the result. After a fork the probe
-  /// runs again if the backend has OPMUX_BACKEND_FORK_REINIT.
+  /// runs again if the backend has OPMUX_BACKEND_FORK_REINIT. The probe of a quarantined backend
+  /// does not run. A probe that calls this function, on whichever thread it runs, gets "not
+  /// available" (see base::NoCallbackGuard).
   bool available() const;
   /// Why the backend is not available; empty if it is available or was not probed yet.
   std::string unavailable_reason() const;
@@ -87,6 +91,10 @@ class Backend {
   /// backend has OPMUX_BACKEND_DEFAULT_OFF.
   bool enabled() const { return enabled_.load(std::memory_order_acquire); }
   void set_enabled(bool on) { enabled_.store(on, std::memory_order_release); }
+
+  /// Why the backend is quarantined; null if it is not. Decisions read it. The text must outlive
+  /// the backend.
+  std::atomic<const std::string*>& quarantined() const { return quarantined_; }
 
   /// Call before an implementation of this backend first runs in a process.
   void mark_used() const;
@@ -110,6 +118,7 @@ class Backend {
   mutable std::atomic<const Answer*> answer_{nullptr};   ///< freed with this backend
   mutable std::atomic<uint64_t> probing_in_process_{0};  ///< acts as a lock; 0 = free
   mutable std::atomic<uint64_t> answered_in_process_{0};
+  mutable std::atomic<const std::string*> quarantined_{nullptr};
 };
 
 }  // namespace opmux::registry

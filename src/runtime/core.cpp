@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/no_callback.hpp"
 #include "base/system/files.hpp"
 #include "base/tag_table.hpp"
 #include "base/text.hpp"
@@ -107,7 +108,7 @@ Core::Core(const Options& options, policy::Environment environment, const Record
                },
            .device_error = [this](Device device, void* stream,
                                   int32_t code) { note_device_error(device, stream, code); }}),
-      plugins_(registry_, engine_, log_, environment_, sources_),
+      plugins_(registry_, engine_, log_, environment_, sources_, quarantine_),
       publisher_(registry_, sources_, quarantine_, shadow_, health_, engine_),
       files_(sources_, maintenance_, log_, registry_) {
   health_.attach(engine_);
@@ -124,6 +125,7 @@ Core::~Core() {
 
 Result<std::unique_ptr<Core>> Core::create(const Options& given,
                                            const base::TrustFile& trust_file) {
+  if (Status refused = base::refuse_callback(); !refused.ok()) return refused;
   base::TrustRules trust = base::read_trust_file(trust_file);
   const Options options = with_rules(given, trust);
   auto environment = policy::parse_environment(variables_of(options));

@@ -45,12 +45,22 @@ std::string summary_of(std::string_view op) {
   return {};
 }
 
-Result<std::shared_ptr<registry::Backend>> find_backend(runtime::Core& core,
-                                                        std::string_view name) {
+/// `open`: also finds a backend that was not opened because it is switched off.
+Result<std::shared_ptr<registry::Backend>> find_backend(runtime::Core& core, std::string_view name,
+                                                        bool open) {
   core.plugins().warm_up();
-  const registry::RegistrySnapshotPtr snapshot = core.registry().snapshot();
-  const auto found = snapshot->backends.find(name);
+  registry::RegistrySnapshotPtr snapshot = core.registry().snapshot();
+  auto found = snapshot->backends.find(name);
+  if (found == snapshot->backends.end() && open && core.plugins().open_backend(name)) {
+    snapshot = core.registry().snapshot();
+    found = snapshot->backends.find(name);
+  }
   if (found != snapshot->backends.end()) return found->second;
+  const std::vector<std::string> off = core.plugins().switched_off();
+  if (std::ranges::find(off, name) != off.end()) {
+    return Status(Code::unavailable, "backend.disabled",
+                  "backend " + std::string(name) + " is switched off and was not opened");
+  }
   std::vector<std::string> names;
   for (const auto& entry : snapshot->backends) names.push_back(entry.first);
   return Status(Code::not_found, "registry.unknown_backend",
@@ -211,7 +221,8 @@ bool LockfileControl::frozen() const noexcept { return core_->frozen(); }
 std::vector<PluginInfo> PluginControl::list() const { return core_->plugins().report(); }
 void PluginControl::warm_up() { core_->plugins().warm_up(); }
 Status PluginControl::enable_backend(std::string_view name, bool on) {
-  const auto backend = find_backend(*core_, name);
+  const auto backend = find_backend(*core_, name, on && !core_->frozen());
+  if (!backend && !on && backend.error().reason() == "backend.disabled") return {};
   if (!backend) return backend.error();
   if (core_->frozen()) return registry::frozen("enable_backend");
   (*backend)->set_enabled(on);
@@ -219,7 +230,7 @@ Status PluginControl::enable_backend(std::string_view name, bool on) {
   return {};
 }
 Result<DeviceAccess> PluginControl::device_access(std::string_view name) const {
-  const auto backend = find_backend(*core_, name);
+  const auto backend = find_backend(*core_, name, false);
   if (!backend) return backend.error();
   const registry::Backend& found = **backend;
   if (found.device() == nullptr) {

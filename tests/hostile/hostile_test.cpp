@@ -41,6 +41,9 @@ std::vector<Hostile> crashing() {
 std::vector<Hostile> refused_by_probe() {
   std::vector<Hostile> all = crashing();
   const std::vector<Hostile> others{
+      {"segv_at_is_available", "probe.crash", "is_available", SIGSEGV},
+      {"throw_at_is_available", "plugin.threw", "is_available"},
+      {"kill_at_is_available", "probe.forbidden", "is_available"},
       {"exit_at_open", "probe.exit", "open"},
       {"exit_at_once_at_query", "probe.exit", "query"},
       {"exit_at_once_at_self_test", "probe.exit", "self_test"},
@@ -99,7 +102,9 @@ std::vector<Hostile> refused_by_probe() {
 }
 
 std::vector<Hostile> hanging() {
-  return {{"hang_at_query", "probe.hang", "query"}, {"spin_at_open", "probe.hang", "open"}};
+  return {{"hang_at_query", "probe.hang", "query"},
+          {"hang_at_is_available", "probe.hang", "is_available"},
+          {"spin_at_open", "probe.hang", "open"}};
 }
 
 ProbeResult try_out(const std::string& path) {

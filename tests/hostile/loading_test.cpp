@@ -10,6 +10,7 @@
 
 #include <opmux/opmux.hpp>
 
+#include "plugin/discover/discovery.hpp"
 #include "private_folder.hpp"
 #include "probe/process_state.hpp"
 #include "runtime/core.hpp"
@@ -91,6 +92,45 @@ TEST_F(LoadingTest, a_denied_plugin_is_not_loaded_until_it_is_allowed) {
   EXPECT_FALSE(has_backend(runtime, "twin_nan"));
   ASSERT_TRUE(runtime.policy().reset().ok());
   EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
+}
+
+TEST_F(LoadingTest, a_plugin_that_is_switched_off_is_opened_when_it_is_switched_on) {
+  put_twin("nan");
+  Options with = options();
+  with.environment->emplace_back("OPMUX_BACKEND_TWIN_NAN", "0");
+  Runtime runtime = Runtime::create(with).value();
+  EXPECT_EQ(call_silu(runtime), "silu_and_mul/reference.scalar");
+  EXPECT_EQ(found(runtime).code, "backend.disabled");
+  EXPECT_TRUE(runtime.plugins().enable_backend("twin_nan", false).ok());
+  EXPECT_EQ(runtime.plugins().device_access("twin_nan").error().reason(), "backend.disabled");
+  EXPECT_FALSE(has_backend(runtime, "twin_nan")) << "also not by a list";
+  EXPECT_TRUE(runtime.plugins().enable_backend("twin_nan", true).ok());
+  EXPECT_TRUE(has_backend(runtime, "twin_nan"));
+  EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
+}
+
+/// Whether a library whose name contains `name` is loaded.
+bool is_mapped(const std::string& name) {
+  std::ifstream maps("/proc/self/maps");
+  const std::string text(std::istreambuf_iterator<char>(maps), {});
+  return text.find(name) != std::string::npos;
+}
+
+TEST_F(LoadingTest, a_backend_of_the_installation_that_is_switched_off_is_not_opened) {
+  if (!fs::exists(plugin::default_folder() + "/libopmux_simd.so")) GTEST_SKIP() << "not built";
+  Options with;
+  with.environment = {{"OPMUX_STATE_DIR", folder_.at("state")}, {"OPMUX_BACKEND_SIMD", "0"}};
+  Runtime runtime = Runtime::create(with).value();
+  EXPECT_EQ(call_silu(runtime).find("silu_and_mul/simd."), std::string::npos);
+  std::vector<std::string> codes;
+  for (const PluginInfo& info : runtime.plugins().list()) {
+    if (info.path.ends_with("libopmux_simd.so")) codes.push_back(info.code);
+  }
+  EXPECT_THAT(codes, ElementsAre("backend.disabled"));
+  EXPECT_FALSE(is_mapped("libopmux_simd.so"));
+  EXPECT_TRUE(runtime.plugins().enable_backend("simd", true).ok());
+  EXPECT_TRUE(is_mapped("libopmux_simd.so"));
+  EXPECT_TRUE(has_backend(runtime, "simd"));
 }
 
 TEST_F(LoadingTest, a_policy_may_require_a_deferred_plugin) {

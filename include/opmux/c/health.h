@@ -80,7 +80,9 @@ OPMUX_EXPORT int32_t opmux_stats_visit(opmux_runtime* runtime,
  *
  * With a crash journal (opmux_state_options.crash_journal) the next process knows inside which
  * implementation an earlier one crashed, and does not use it: it is quarantined, by id and build,
- * for 7 days or until cleared. The reference is never quarantined.
+ * for 7 days or until cleared. A crash while a plugin is opened or initialised quarantines the file
+ * ("plugin:FILE"), and a crash in is_available the backend ("backend:NAME"). The reference is never
+ * quarantined.
  *
  *    uint64_t cleared = 0;
  *    opmux_str id = opmux_str_of("rms_norm/acme.fused");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/no_callback.hpp"
 #include "base/text.hpp"
 #include "dispatch/call/attempt.hpp"
 #include "dispatch/call/thread_block.hpp"
@@ -341,8 +342,20 @@ bool no_output_element(const schema::Schema& schema, const schema::Arguments& ar
 
 }  // namespace
 
+Status refuse_reentry(const OperatorSlot& slot) {
+  if (Status callback = base::refuse_callback(); !callback.ok()) return callback;
+  const Preparation* inside = thread_block->preparing;
+  while (inside != nullptr && inside->implementation->op != slot.name()) inside = inside->outer;
+  if (inside == nullptr) return {};
+  return {Code::failed, "call.reentrant",
+          base::concat("the ", crash::name_of(inside->phase), " function of ",
+                       inside->implementation->id, " called ", slot.name(),
+                       ", whose call waits for it")};
+}
+
 void load_waiting_plugins(OperatorSlot& slot) {
   if (!slot.plugins_wait.load(std::memory_order_relaxed)) return;
+  if (base::NoCallbackGuard::active() != nullptr) return;
   if ((own_thread_block().context & schema::kCapturing) != 0) return;
   slot.engine->plugins().load_for(slot);
 }
@@ -411,9 +424,12 @@ Status check(const schema::Schema& schema, const CallSite& site, const ArgValue*
 Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                             const CallSettings* settings, CallReport* report) noexcept {
   if (report != nullptr) *report = {};
-  load_waiting_plugins(slot);
-  SlowCall slow(slot, settings, report);
-  Status status = slow.run(site, values, nullptr);
+  Status status = refuse_reentry(slot);
+  if (status.ok()) {
+    load_waiting_plugins(slot);
+    SlowCall slow(slot, settings, report);
+    status = slow.run(site, values, nullptr);
+  }
   if (report != nullptr) report->outcome = status.code();
   return status.release();
 }
@@ -446,6 +462,7 @@ Status::Detail* recover_nested(CachedPlan& plan, int32_t outcome) noexcept {
 
 Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
                                         uint32_t tag, bool capturing) {
+  if (Status refused = refuse_reentry(slot); !refused.ok()) return refused;
   const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return too_deep(slot);
   const uint64_t context = mark.block().context | (capturing ? schema::kCapturing : 0);

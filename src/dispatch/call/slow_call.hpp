@@ -34,6 +34,10 @@ Status check(const schema::Schema& schema, const CallSite& site, const ArgValue*
 
 /// The error for a call nested deeper than kMaxDepth.
 Status too_deep(const OperatorSlot& slot);
+/// Refuses a call that this thread makes from inside a function that the call could wait for: from
+/// a NoCallbackGuard ("runtime.callback"), or from a PreparationGuard of the same operator
+/// ("call.reentrant"). Calls that a cached plan accepts wait for nothing and are not refused.
+Status refuse_reentry(const OperatorSlot& slot);
 /// The error for an operator whose runtime was destroyed.
 Status withdrawn(const OperatorSlot& slot);
 
@@ -56,8 +60,9 @@ struct DecisionForPlan {
 Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
                                         uint32_t tag, bool capturing);
 
-/// Loads deferred plugins that implement the operator, unless a graph is being captured. Call it
-/// before reading the operator's state, so that the decision sees the new implementations.
+/// Loads deferred plugins that implement the operator, unless a graph is being captured or the
+/// calling thread is inside a NoCallbackGuard. Call it before reading the operator's state, so that
+/// the decision sees the new implementations.
 void load_waiting_plugins(OperatorSlot& slot);
 
 }  // namespace opmux::dispatch

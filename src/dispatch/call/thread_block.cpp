@@ -33,8 +33,8 @@ void leave(ThreadBlock* block) {
   thread_number = 0;
   base::thread_marks = nullptr;
   ThreadList::instance().remove(block);
-  if (const uint32_t inside = block->places.innermost()) {
-    crash::thread_ends_inside(inside);
+  if (const uint32_t word = block->places.innermost()) {
+    crash::thread_ends_inside(word);
   } else {
     crash::ProcessJournal::instance().give_back(block->slot);
   }

@@ -13,6 +13,10 @@
 #include "dispatch/call/plan_counts.hpp"
 #include "dispatch/call/thread_workspace.hpp"
 
+namespace opmux::registry {
+struct ImplementationRecord;
+}
+
 namespace opmux::dispatch {
 
 struct Evaluation;
@@ -25,6 +29,13 @@ struct KeptCount {
   const ImplementationCounters* counters;
   std::weak_ptr<ImplementationCounters> owner;  ///< weak, so that a withdrawn one can be freed
   uint64_t calls;
+};
+
+/// A function of an implementation that prepares a call on this thread; see PreparationGuard.
+struct Preparation {
+  const registry::ImplementationRecord* implementation;
+  crash::Phase phase;
+  const Preparation* outer;  ///< the preparation in which this one began; null if there is none
 };
 
 /// Maximum nesting of operator calls in one thread; one hazard slot per level.
@@ -100,6 +111,7 @@ struct alignas(64) ThreadBlock {
   std::unique_ptr<MetLayouts> met;  ///< null only in the empty block
   ThreadWorkspace workspace;        ///< for kernels of calls whose mark is in hazard slot 0
   std::unique_ptr<Evaluation> spare_decision;  ///< null while it is in use
+  const Preparation* preparing = nullptr;      ///< the innermost one in progress
 
   CachedPlan* all_plans = nullptr;  ///< list of all plans this thread has allocated
   PlanCounts counts;                ///< the calls of these plans

@@ -40,10 +40,11 @@ Reason check_backend(const registry::Backend& backend, std::string& text) {
   return Reason::none;
 }
 
-/// Refuses a quarantined implementation. This comes before any code of it is called, including its
-/// probe and verifier, because it has crashed a process.
+/// Refuses an implementation that is quarantined, or whose backend is. This comes before any code
+/// of it is called, including its probe and verifier, because it has crashed a process.
 Reason check_quarantine(const ImplementationRecord& implementation, std::string& text) {
-  const std::string* const why = implementation.quarantined.load(std::memory_order_acquire);
+  const std::string* why = implementation.quarantined.load(std::memory_order_acquire);
+  if (why == nullptr) why = implementation.backend->quarantined().load(std::memory_order_acquire);
   if (why == nullptr) return Reason::none;
   text = *why;
   return Reason::health_quarantined;

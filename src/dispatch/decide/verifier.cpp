@@ -49,7 +49,7 @@ Reason run_verifier(const registry::ImplementationRecord& implementation,
   const Shown shown{&implementation, &signature, &reads};
   const opmux_facts facts{sizeof(opmux_facts), 0, &shown, get_fact};
   base::ErrorSink why;
-  const RunningCallGuard inside(implementation);
+  const PreparationGuard inside(implementation, crash::Phase::verify);
   const int32_t outcome =
       implementation.kernel.verify(implementation.kernel.user_data, &facts, why.c());
   if (outcome == OPMUX_OK) return Reason::none;

@@ -9,6 +9,7 @@
 #include "base/status.hpp"
 #include "dispatch/call/call_frame.hpp"
 #include "dispatch/plan/exact_words.hpp"
+#include "dispatch/reclaim/slow_path_guard.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -63,13 +64,18 @@ Result<std::shared_ptr<Pack>> make_pack(const RankedCandidate& plan, const opmux
   std::vector<int64_t> words;
   option_words(implementation, call, [&](int64_t word) { words.push_back(word); });
   void* instance = nullptr;
-  int32_t outcome =
-      kernel.create(kernel.user_data, options.data(), call.arg_count, &instance, sink.c());
+  int32_t outcome = [&] {
+    const PreparationGuard inside(implementation, crash::Phase::create);
+    return kernel.create(kernel.user_data, options.data(), call.arg_count, &instance, sink.c());
+  }();
   if (outcome != OPMUX_OK) return failure(implementation, outcome, sink);
   auto pack = std::make_shared<Pack>(plan, std::move(words), instance);
   if (kernel.load == nullptr) return pack;
   const SomeArguments params = only(call, [&](uint32_t i) { return i == index; });
-  outcome = kernel.load(kernel.user_data, instance, params.data(), call.arg_count, sink.c());
+  outcome = [&] {
+    const PreparationGuard inside(implementation, crash::Phase::load);
+    return kernel.load(kernel.user_data, instance, params.data(), call.arg_count, sink.c());
+  }();
   if (outcome != OPMUX_OK) return failure(implementation, outcome, sink);
   return pack;
 }

@@ -6,6 +6,7 @@
 #include "dispatch/call/call_frame.hpp"
 #include "dispatch/call/thread_block.hpp"
 #include "dispatch/plan/exact_words.hpp"
+#include "dispatch/reclaim/slow_path_guard.hpp"
 
 namespace opmux::dispatch {
 
@@ -109,7 +110,10 @@ void PreparedCache::build(Slot& slot, const opmux_call& call) {
   with_sink.error = sink.c();
   void* state = nullptr;
   const registry::Kernel& kernel = implementation_->kernel;
-  const int32_t outcome = kernel.plan(kernel.user_data, &with_sink, &state);
+  const int32_t outcome = [&] {
+    const PreparationGuard inside(*implementation_, crash::Phase::plan);
+    return kernel.plan(kernel.user_data, &with_sink, &state);
+  }();
   if (outcome == OPMUX_OK) {
     slot.state = std::make_shared<const PreparedState>(implementation_, state);
     note_alive(slot.state);

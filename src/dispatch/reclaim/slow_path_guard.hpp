@@ -7,29 +7,53 @@
 
 namespace opmux::dispatch {
 
-/// Records for the crash journal that the calling thread runs code of an implementation. Needed on
-/// slow paths, because a cold mark does not name a plan and thus no implementation. The signal
-/// fences keep the compiler from moving the implementation's code out of the recorded section; a
-/// signal handler on this thread reads the number.
+/// Records for the crash journal that the calling thread runs code of an implementation or, with
+/// the number of note_part(), of a plugin or backend. Needed outside of the fast path, because a
+/// cold mark does not name a plan and thus no implementation. The signal fences keep the compiler
+/// from moving the implementation's code out of the recorded section; a signal handler on this
+/// thread reads the word.
 class RunningCallGuard {
  public:
-  explicit RunningCallGuard(const registry::ImplementationRecord& implementation) {
+  explicit RunningCallGuard(const registry::ImplementationRecord& implementation,
+                            crash::Phase phase = crash::Phase::run)
+      : RunningCallGuard(crash::number_in_marks(implementation.number), phase) {}
+  RunningCallGuard(uint32_t number, crash::Phase phase) {
     const ThreadBlock& block = own_thread_block();
-    number_ = &block.slot->running[std::max(block.depth(), 1u) - 1];
-    before_ =
-        number_->exchange(crash::number_in_marks(implementation.number), std::memory_order_relaxed);
+    word_ = &block.slot->running[std::max(block.depth(), 1u) - 1];
+    before_ = word_->exchange(crash::word_of(number, phase), std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
   ~RunningCallGuard() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    number_->store(before_, std::memory_order_relaxed);
+    word_->store(before_, std::memory_order_relaxed);
   }
   RunningCallGuard(const RunningCallGuard&) = delete;
   RunningCallGuard& operator=(const RunningCallGuard&) = delete;
 
  private:
-  std::atomic<uint32_t>* number_;
+  std::atomic<uint32_t>* word_;
   uint32_t before_;
+};
+
+/// Guard for a function of an implementation that prepares a call: verify, create, load, plan. The
+/// crash journal names the function, and calls of the implementation's operator by this thread are
+/// refused (refuse_reentry()), because they could wait for the function that makes them.
+class PreparationGuard {
+ public:
+  PreparationGuard(const registry::ImplementationRecord& implementation, crash::Phase phase)
+      : running_(implementation, phase),
+        block_(own_thread_block()),
+        entry_{&implementation, phase, block_.preparing} {
+    block_.preparing = &entry_;
+  }
+  ~PreparationGuard() { block_.preparing = entry_.outer; }
+  PreparationGuard(const PreparationGuard&) = delete;
+  PreparationGuard& operator=(const PreparationGuard&) = delete;
+
+ private:
+  const RunningCallGuard running_;
+  ThreadBlock& block_;
+  const Preparation entry_;
 };
 
 /// Guard for reading a CompiledOperator outside of the fast path. The constructor stores a cold

@@ -80,15 +80,18 @@ Result<ReadyPlugin> read(opmux_plugin_query_fn query, const std::string& build_i
 }  // namespace
 
 Result<ReadyPlugin> make_ready(opmux_plugin_query_fn query, const std::string& build_id,
-                               std::shared_ptr<void> code) {
+                               std::shared_ptr<void> code,
+                               const std::function<void(crash::Phase)>& enter) {
   std::optional<Result<ReadyPlugin>> ready;
   // Other threads that load the same plugin wait here until it is initialised.
   lives().update([&](Lives& all) {
     std::shared_ptr<Life> life = all[query].lock();
     const bool alive = life != nullptr;
     if (!alive) life = std::make_shared<Life>(std::move(code));
+    if (enter) enter(crash::Phase::query);
     ready = read(query, build_id, life);
     if (!*ready || alive) return false;
+    if (enter) enter(crash::Phase::init);
     if (Status bad = life->begin((*ready)->contents.functions); !bad.ok()) {
       ready = std::move(bad);
       return false;

@@ -1,9 +1,12 @@
 #include "plugin/open/loader.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.hpp"
+#include "dispatch/reclaim/slow_path_guard.hpp"
 #include "plugin/discover/discovery.hpp"
+#include "plugin/open/availability.hpp"
 #include "plugin/open/opened_file.hpp"
 
 namespace opmux::plugin {
@@ -39,6 +42,7 @@ Status Loader::stage(const ReadyPlugin& plugin, PluginReport& report) {
   report.build_id = contents.build_id;
   report.refused = contents.refused;
   std::vector<registry::Batch> batches = contents.batches;
+  for (registry::Batch& batch : batches) watch_availability(batch.backend);
   if (!contents.operators.empty()) {
     registry::Batch& alone = batches.emplace_back();
     alone.operators = contents.operators;
@@ -76,6 +80,10 @@ Result<Manifest> Loader::tried(const CheckedFile& file) const {
   return Status(Code::declined, std::move(verdict.code), std::move(verdict.text));
 }
 
+crash::JournalPart journal_part(const CheckedFile& file) {
+  return crash::plugin_part(file.path, file.digest.empty() ? build_id_of(file) : file.digest);
+}
+
 Status Loader::open_into(const CheckedFile& file, PluginReport& report) {
   base::Descriptor sealed;
   if (trust_.sealed) {
@@ -83,9 +91,18 @@ Status Loader::open_into(const CheckedFile& file, PluginReport& report) {
     if (!copy) return copy.error();
     sealed = *std::move(copy);
   }
+  const uint32_t part = crash::note_part(journal_part(file));
+  std::optional<dispatch::RunningCallGuard> inside;
+  const auto enter = [&](crash::Phase phase) {
+    inside.reset();
+    inside.emplace(part, phase);
+  };
+  enter(crash::Phase::constructor);
   Result<OpenedFile> opened = open_once(file, std::move(sealed));
   if (!opened) return opened.error();
-  const Result<ReadyPlugin> plugin = make_ready(opened->query, opened->build_id, opened->code);
+  const Result<ReadyPlugin> plugin =
+      make_ready(opened->query, opened->build_id, opened->code, enter);
+  inside.reset();
   const bool can_go = plugin && (plugin->contents.functions.flags & OPMUX_PLUGIN_UNLOADABLE) != 0;
   if (!can_go) keep_for_ever(std::move(opened->code));
   return plugin ? stage(*plugin, report) : plugin.error();
@@ -126,6 +143,11 @@ PluginReport Loader::load(const std::string& path, std::string_view found_in) {
   }
   const Status outcome = open_into(*file, report);
   return finish(std::move(report), outcome);
+}
+
+PluginReport Loader::load_skipped(const std::string& path, std::string_view found_in) {
+  std::erase_if(reports_, [&](const PluginReport& report) { return report.path == path; });
+  return load(path, found_in);
 }
 
 void Loader::discover(const std::string& path, std::string_view found_in) {
@@ -196,6 +218,10 @@ Status Loader::load_folder(const std::string& folder, std::string_view found_in,
     return bad;
   }
   for (const std::string& path : *paths) {
+    if (Status skipped = skip_ ? skip_(path) : Status(); !skipped.ok()) {
+      refuse(path, found_in, skipped);
+      continue;
+    }
     if (when == When::wanted && try_out_) {
       discover(path, found_in);
     } else {

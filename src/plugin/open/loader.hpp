@@ -6,6 +6,7 @@
 
 #include <opmux/abi.h>
 
+#include "crash/journal_part.hpp"
 #include "plugin/open/library.hpp"
 #include "plugin/open/loaded_plugin.hpp"
 #include "plugin/probe/probe.hpp"
@@ -33,6 +34,9 @@ struct PluginReport {
   std::vector<registry::Refusal> refused;
 };
 
+/// A plugin file as the crash journal and the quarantine name it.
+crash::JournalPart journal_part(const CheckedFile& file);
+
 /// Checks plugin files, passes them through the gates, probes them, opens them and adds their
 /// backends to a registry. Each backend is added completely or not at all. Not thread-safe: the
 /// owner serialises calls.
@@ -50,6 +54,12 @@ class Loader {
   using TryOut = std::function<ProbeResult(const CheckedFile& file, const LibraryFile& as)>;
   /// Enables probing: from now on files are probed before they are opened.
   void try_out_with(TryOut try_out) { try_out_ = std::move(try_out); }
+
+  /// Why load_folder() should not open a file; ok if it should.
+  using Skip = std::function<Status(const std::string& path)>;
+  void skip_with(Skip skip) { skip_ = std::move(skip); }
+  /// Loads a file that was skipped.
+  PluginReport load_skipped(const std::string& path, std::string_view found_in);
 
   /// Loads one file. If this loader has already handled the file, returns the earlier report.
   PluginReport load(const std::string& path, std::string_view found_in = "options");
@@ -98,6 +108,7 @@ class Loader {
   TrustSettings trust_;
   std::vector<Gate> gates_;
   TryOut try_out_;
+  Skip skip_;
   std::vector<Waiting> waiting_;
   std::vector<PluginReport> reports_;
 };

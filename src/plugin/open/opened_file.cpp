@@ -108,6 +108,14 @@ Result<base::Descriptor> sealed_copy(const CheckedFile& file) {
   return copy;
 }
 
+std::string build_id_of(const CheckedFile& file) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  if (!file.elf.build_id.empty()) return file.elf.build_id;
+  const FileIdentity& was = file.identity;
+  return base::concat("file-", was.size, "-", was.modified_ns / kSecond, "-",
+                      was.modified_ns % kSecond);
+}
+
 namespace {
 
 /// An opened file, by the digest of its contents.
@@ -125,14 +133,6 @@ struct Opened {
 base::ForkGuarded<Opened>& opened() {
   static constinit base::Lazy<base::ForkGuarded<Opened>> all;
   return all.get();
-}
-
-std::string build_id_of(const CheckedFile& file) {
-  constexpr int64_t kSecond = 1'000'000'000;
-  if (!file.elf.build_id.empty()) return file.elf.build_id;
-  const FileIdentity& was = file.identity;
-  return base::concat("file-", was.size, "-", was.modified_ns / kSecond, "-",
-                      was.modified_ns % kSecond);
 }
 
 /// A deferred file may be opened long after it was checked. A file that was moved or renamed is

@@ -19,6 +19,9 @@ bool lies_in(const void* address, int descriptor);
 /// differ.
 Result<base::Descriptor> sealed_copy(const CheckedFile& file);
 
+/// The linker's build id of a file, else a text derived from its size and modification time.
+std::string build_id_of(const CheckedFile& file);
+
 /// A checked file whose code is loaded in this process.
 struct OpenedFile {
   opmux_plugin_query_fn query = nullptr;

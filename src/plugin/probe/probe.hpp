@@ -61,9 +61,10 @@ std::string probe_program();
 /// ("probe.unconfined") before any of its code runs.
 enum class Confinement { available, all };
 
-/// Probes a plugin in a confined child process: opens, queries and initialises it, then runs its
-/// self test. Takes at most two and a half seconds. Every outcome is a verdict: those of judge(),
-/// "probe.missing" if the program does not exist, "probe.spawn" if it cannot be started.
+/// Probes a plugin in a confined child process: opens, queries and initialises it, asks whether its
+/// backends are available, then runs its self test. Takes at most two and a half seconds. Every
+/// outcome is a verdict: those of judge(), "probe.missing" if the program does not exist,
+/// "probe.spawn" if it cannot be started.
 ProbeResult probe(const std::string& program, const LibraryFile& file,
                   Confinement confinement = Confinement::available);
 

@@ -37,7 +37,7 @@ struct Manifest {
 struct ProbeResult {
   std::string code;  ///< empty on success; else "probe.crash", "plugin.abi_major" ...
   std::string text;
-  /// Stage of the failure: "open", "query", "init", "self_test", "shutdown".
+  /// Stage of the failure: "open", "query", "init", "is_available", "self_test", "shutdown".
   std::string stage;
   int32_t signal = 0;    ///< signal that ended the process; 0 = none
   uint64_t address = 0;  ///< address that the signal reported

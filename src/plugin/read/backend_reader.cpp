@@ -72,6 +72,7 @@ Status read_head(const opmux_backend& from, const Origin& origin, BackendDraft& 
   into.flags = from.flags;
   into.priority = from.priority;
   into.plugin = origin.plugin;
+  into.build_id = origin.build_id;
   into.owner = origin.owner;
   if (from.is_available != nullptr) {
     into.probe = [is_available = from.is_available, user_data = from.user_data] {

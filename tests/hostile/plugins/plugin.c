@@ -14,12 +14,22 @@ static const opmux_impl impls[] = {{.struct_size = sizeof(opmux_impl),
                                     .variant = OPMUX_STR("v1"),
                                     .priority = -1,
                                     .run = run}};
+static int32_t is_available(void* user_data, opmux_error* why) {
+  (void)user_data;
+  (void)why;
+#if AT == AT_IS_AVAILABLE
+  misdeed();
+#endif
+  return OPMUX_OK;
+}
+
 static const opmux_backend backends[] = {{.struct_size = sizeof(opmux_backend),
                                           .name = OPMUX_STR(NAME),
                                           .kind = OPMUX_KIND_VENDOR,
                                           .device_type = OPMUX_DEVICE_CPU,
                                           .vendor = OPMUX_STR("stranger"),
                                           .priority = -1,
+                                          .is_available = is_available,
                                           .impls = impls,
                                           .impl_count = 1,
                                           .impl_stride = sizeof(opmux_impl)}};

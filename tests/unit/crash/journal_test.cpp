@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "crash/journal_part.hpp"
+
 #include <gtest/gtest.h>
 
 #include "base/system/files.hpp"
@@ -143,6 +145,30 @@ TEST(HazardSlot, the_deepest_level_is_the_innermost) {
   EXPECT_EQ(slot.innermost(), 6u);
   slot.marks[2].store(uint64_t{3} << kNumberBits | 7);
   EXPECT_EQ(slot.innermost(), 7u);
+}
+
+TEST(HazardSlot, has_the_phase_beside_the_number) {
+  HazardSlot slot;
+  slot.running[0].store(word_of(6, Phase::plan));
+  EXPECT_EQ(number_of(slot.innermost()), 6u);
+  EXPECT_EQ(phase_of(slot.innermost()), Phase::plan);
+  slot.running[0].store(word_of(6, Phase::run));
+  EXPECT_EQ(slot.innermost(), 6u);
+  slot.running[1].store(word_of(0, Phase::plan));
+  EXPECT_EQ(slot.innermost(), 6u) << "a part without a number is not named";
+  EXPECT_EQ(phase_of(77u << kNumberBits | 6), Phase::run) << "a phase of a later version";
+}
+
+TEST(JournalPart, has_one_number_for_the_life_of_the_process) {
+  const JournalPart part = plugin_part("/opt/my plugins/a b@c.so", "d1");
+  EXPECT_EQ(part.id, "plugin:a_b_c.so");
+  const uint32_t number = note_part(part);
+  EXPECT_GE(number, kFirstPart);
+  EXPECT_EQ(note_part(part), number);
+  EXPECT_NE(note_part(plugin_part("/opt/a b@c.so", "d2")), number) << "another file";
+  EXPECT_NE(note_part(backend_part("a_b_c.so", "d1", false)), number);
+  EXPECT_LT(number_in_marks(kFirstPart - 2), kFirstPart);
+  EXPECT_EQ(number_in_marks(kFirstPart - 1), 0u) << "implementations do not take these numbers";
 }
 
 }  // namespace

@@ -41,6 +41,28 @@ TEST(Quarantine, takes_the_one_that_faulted_and_no_other) {
   EXPECT_TRUE(list.ends.empty());
 }
 
+TEST(Quarantine, keeps_the_phase_in_the_file) {
+  QuarantineList list;
+  JournalEnd end = faulted_inside(kB);
+  end.phase = Phase::plan;
+  EXPECT_EQ(judge(end, kNow, list).phase, Phase::plan);
+  EXPECT_NE(list.text().find(" SIGSEGV/plan b1 op/x.b "), std::string::npos) << list.text();
+  QuarantineList read;
+  ASSERT_TRUE(read.parse(list.text()));
+  EXPECT_EQ(read.entries, list.entries);
+  EXPECT_EQ(read.entries.at(0).how, "SIGSEGV");
+  EXPECT_EQ(read.entries.at(0).phase, Phase::plan);
+}
+
+TEST(Quarantine, of_a_phase_of_a_later_version_applies) {
+  QuarantineList list;
+  list.entries.push_back({"op/x.b", "b1", "SIGSEGV/later", kNow, kNow + 10});
+  QuarantineList read;
+  ASSERT_TRUE(read.parse(list.text()));
+  ASSERT_NE(read.find("op/x.b", "b1", kNow), nullptr);
+  EXPECT_EQ(read.entries.at(0).how, "SIGSEGV/later");
+}
+
 TEST(Quarantine, a_fault_outside_implementations_blames_none) {
   QuarantineList list;
   EXPECT_EQ(judge(faulted_inside({}), kNow, list).kind, Judgement::Kind::elsewhere);
