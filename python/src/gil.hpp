@@ -9,7 +9,7 @@
 /// Once the interpreter finalizes, CPython before 3.14 ends every other thread that takes the GIL
 /// with pthread_exit. Its forced unwinding aborts the process at the first noexcept function, and
 /// the functions of the engine are noexcept. The classes below therefore keep threads of the engine
-/// away from the interpreter, and block threads of Python for ever, as CPython 3.14 does.
+/// away from the interpreter, and block threads of Python forever, as CPython 3.14 does.
 namespace opmux::python {
 
 /// Whether the interpreter finalizes or is gone, and another thread than this one ends it.
@@ -38,7 +38,7 @@ inline Reference call_with(PyObject* function, PyObject* argument) {
 
 /// Releases the GIL, which the calling thread holds. take_gil() takes it again.
 PyThreadState* release_gil() noexcept;
-/// Blocks the thread for ever if the interpreter ends.
+/// Blocks the thread forever if the interpreter ends.
 void take_gil(PyThreadState* state) noexcept;
 
 /// Releases the GIL for a block.

@@ -62,7 +62,7 @@ def python_runtime(function=double, **options):
 
 
 def in_daemons(work, count=3, calls=1):
-    """Repeats `work` on daemon threads for ever; returns after each has worked `calls` times."""
+    """Repeats `work` on daemon threads forever; returns after each has worked `calls` times."""
     ready = threading.Barrier(count + 1)
 
     def repeat():

@@ -25,8 +25,8 @@ constexpr int kCallers = 4;
 constexpr size_t kMostRows = 64, kMostWidth = 1024;
 
 /// The largest width of a call, drawn from `word`. One in 64 is wide: up to a width that grows from
-/// 64 to kMostWidth with the calls that the thread has made and then starts over, so that workspaces
-/// grow, stay unused and grow again.
+/// 64 to kMostWidth with the calls that the thread has made, and then starts over, so that
+/// workspaces grow, stay unused and grow again.
 constexpr uint64_t widest(uint64_t word, uint64_t calls) {
   return (word >> 48) % 64 == 0 ? uint64_t{64} << (calls >> 18) % 5 : 64;
 }

@@ -64,8 +64,8 @@ long peak_of(const std::function<bool()>& read) {
   return ::waitpid(child, &status, 0) == child && status == 0 ? grown : -1;
 }
 
-/// A text that nests as deep as its size allows. It is made by the test that reads it, because every
-/// test process creates all parameters.
+/// A text that nests as deep as its size allows. It is made by the test that reads it, because
+/// every test process creates all parameters.
 struct Bomb {
   const char* name;
   const char* piece;
