@@ -102,6 +102,37 @@ def test_openmp_keeps_its_name_so_that_torch_can_share_it(repaired):
     assert found == ["opmux/lib/opmux/engines/libgomp.so.1"]
 
 
+def build_elsewhere(sdist, place, **more):
+    """The repaired wheel that tools/wheel builds from the sources, unpacked in another folder."""
+    place.mkdir(parents=True)
+    with tarfile.open(sdist) as archive:
+        archive.extractall(place, filter="data")
+    source = next(place.iterdir())
+    (source / "build").mkdir()
+    for name in ("venv", "libyaml"):
+        (source / "build" / name).symlink_to(ROOT / "build" / name)
+    run("bash", "tools/wheel", cwd=source, SOURCE_DATE_EPOCH="1700000000", **more)
+    return next((source / "build/wheels").glob("*.whl"))
+
+
+def test_two_builds_in_different_folders_are_equal(sdist, folder):
+    first = build_elsewhere(sdist, folder / "a")
+    # Without the compiler cache, which would return the objects of the first build.
+    second = build_elsewhere(sdist, folder / "another_folder/with_a_longer_name", CCACHE_DISABLE="1")
+    assert first.name == second.name
+    with zipfile.ZipFile(first) as one, zipfile.ZipFile(second) as other:
+        assert one.namelist() == other.namelist()
+        assert not [name for name in one.namelist() if one.read(name) != other.read(name)]
+    assert first.read_bytes() == second.read_bytes()
+    sboms = [next(made.parent.glob("*.spdx.json")).read_bytes() for made in (first, second)]
+    assert sboms[0] == sboms[1]
+
+
+def test_programs_and_libraries_of_the_wheel_are_hardened(repaired, folder):
+    said = run(sys.executable, ROOT / "tools/checksec", "--print", repaired, cwd=folder)
+    assert "opmux/lib/libopmux.so: ok" in said and "opmux/bin/opmux: ok" in said
+
+
 def test_the_quickstart_runs_in_an_empty_environment(repaired, folder):
     run(sys.executable, "-m", "venv", "empty", cwd=folder)
     python = folder / "empty" / "bin" / "python"
