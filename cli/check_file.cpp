@@ -72,8 +72,7 @@ bool look_at_file(const std::string& real_path, CheckReport& report) {
     return false;
   }
   add_file_steps(*file, report);
-  const ProbeResult verdict =
-      plugin::probe(plugin::probe_program(), {file->path, file->descriptor.get(), file->beside});
+  const ProbeResult verdict = plugin::probe(plugin::probe_program(), plugin::library_file(*file));
   if (verdict.ok()) take(verdict.manifest, report);
   report.steps.push_back(step_of(verdict));
   return true;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "plugin/probe/probe.hpp"
 #include "probe/confinement.hpp"
@@ -28,11 +29,23 @@ protocol::Order read_order() {
   return protocol::parse_order({text.data(), size});
 }
 
-/// Closes the order and descriptors that the parent process had open without close-on-exec.
-void close_others() {
-  constexpr unsigned kFirst = protocol::kPluginDescriptor + 1;
-  if (syscall(SYS_close_range, kFirst, ~0u, 0) == 0) return;
-  for (int number = kFirst; number < 65536; ++number) close(number);
+/// Closes the order and descriptors that the parent process had open without close-on-exec, except
+/// those of the libraries.
+void close_others(size_t libraries) {
+  close(protocol::kOrderDescriptor);
+  const int first = protocol::kLibraryDescriptor + static_cast<int>(libraries);
+  if (syscall(SYS_close_range, static_cast<unsigned>(first), ~0u, 0) == 0) return;
+  for (int number = first; number < 65536; ++number) close(number);
+}
+
+/// The plugin and its libraries, which are passed as descriptors.
+opmux::plugin::LibraryFile given_file(int count, char** words) {
+  opmux::plugin::LibraryFile file{words[1], protocol::kPluginDescriptor};
+  int number = protocol::kLibraryDescriptor;
+  for (int i = 2; i + 1 < count; i += 2) {
+    file.libraries.push_back({words[i], words[i + 1], number++});
+  }
+  return file;
 }
 
 /// Confines this process, reports the layers that the system lacks, and ends the process if they
@@ -58,9 +71,9 @@ std::string report_on(opmux::plugin::LibraryFile file) noexcept {
 
 }  // namespace
 
-/// opmux-probe PATH LIBRARY...: probes the plugin that is passed as a descriptor. PATH is its path,
-/// empty for a sealed copy. Each LIBRARY is the path of a needed library in an $ORIGIN folder of
-/// the plugin. Started by libopmux only.
+/// opmux-probe PATH [NAME LIBRARY]...: probes the plugin that is passed as a descriptor. PATH is
+/// its path, empty for a sealed copy. NAME and LIBRARY are the name and path of each library that
+/// the plugin brings, in the order of their descriptors. Started by libopmux only.
 int main(int count, char** words) {
   if (count < 2 || fcntl(protocol::kReportDescriptor, F_GETFD) < 0 ||
       fcntl(protocol::kPluginDescriptor, F_GETFD) < 0) {
@@ -70,12 +83,12 @@ int main(int count, char** words) {
   }
   const protocol::Order order = read_order();
   if (order.nonce.empty()) return protocol::kMisused;
-  close_others();
+  opmux::plugin::LibraryFile file = given_file(count, words);
+  close_others(file.libraries.size());
   opmux::probe::enter("start");
   opmux::probe::report_crashes();
   confine_as(order, words[1]);
-  const std::string verdict =
-      report_on({words[1], protocol::kPluginDescriptor, {words + 2, words + count}});
+  const std::string verdict = report_on(std::move(file));
   opmux::probe::tell("nonce\t" + order.nonce + "\n" + verdict);
   opmux::probe::leave(protocol::kReported);
 }

@@ -51,8 +51,9 @@ struct Event {
 /// callable until the runtime is destroyed.
 using EventSink = detail::Function<void(const Event&)>;
 
-/// Proof that a plugin's file must provide before any of its code runs. In every case the file and
-/// the folders on its path must be writable only by root, this user or the owner of libopmux.
+/// Proof that a plugin's file must provide before any of its code runs. In every case the file, the
+/// libraries that it brings with it and the folders on their paths must be writable only by root,
+/// this user or the owner of libopmux.
 enum class Trust : uint8_t {
   any,          ///< No further proof.
   digest,       ///< Its SHA-256 is in PluginOptions::digests.
@@ -99,15 +100,15 @@ struct PluginOptions {
   /// Absolute folders, searched after the backends of the installation and OPMUX_PLUGIN_PATH. A
   /// relative folder is refused ("trust.relative").
   std::vector<std::string> folders = {};
-  /// With Trust::signed_only folders of OPMUX_PLUGIN_PATH are ignored, and the installed backends
-  /// must be signed too.
+  /// With Trust::signed_only folders of OPMUX_PLUGIN_PATH are ignored. The backends of the
+  /// installation need no signature, because a user who can change them can change libopmux.
   Trust trust = Trust::any;
   /// An absolute folder with public keys, `*.pub` files as `opmux plugin keygen` writes them.
   std::string keyring = {};
-  /// SHA-256 of the files that Trust::digest accepts, 64 hexadecimal digits each.
+  /// Digests that Trust::digest accepts (PluginInfo::digest), 64 hexadecimal digits each.
   std::vector<std::string> digests = {};
   /// Load a copy in sealed memory, which no process can modify, instead of the file. Implied by
-  /// Trust::signed_only. A plugin that searches libraries next to itself ($ORIGIN) is then refused.
+  /// Trust::signed_only. The libraries that the plugin brings are copied too.
   bool sealed = false;
   /// Try a plugin of `folders` or OPMUX_PLUGIN_PATH in a confined child process first, and load it
   /// when a decision could use it. False: load it at once. Backends of the installation are not
@@ -135,7 +136,9 @@ struct PluginInfo {
   std::vector<std::string> backends, implementations;  ///< Names and ids that it registered.
   std::string found_in = {};  ///< "built in", "installation", "OPMUX_PLUGIN_PATH", "options".
   std::string version = {}, vendor = {};
-  std::string digest = {};  ///< SHA-256 of the file.
+  /// SHA-256 of the file; if it brings libraries with it (in its run path), a SHA-256 that also
+  /// covers these.
+  std::string digest = {};
   std::string signer = {};  ///< Name of the key that signed it, with Trust::signed_only.
   std::vector<std::string> warnings = {};  ///< Defects of the file that did not refuse it.
 };

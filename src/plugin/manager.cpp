@@ -128,6 +128,7 @@ Status PluginManager::skip_if_off(Held& held, const std::string& path) const {
 
 void PluginManager::start(const PluginOptions& options, bool own_backends) {
   Held held;
+  installation_ = installation_settings(options);
   // Code of a file in which a process crashed does not run, not even in a probe.
   const auto quarantined = [this](const CheckedFile& file) {
     return quarantine_.check_plugin(journal_part(file));
@@ -177,6 +178,7 @@ void PluginManager::read_folders(Held& held, const PluginOptions& options, bool 
     held.loader->skip_with(!own ? Loader::Skip() : [this, &held](const std::string& path) {
       return skip_if_off(held, path);
     });
+    held.loader->set_trust(own ? installation_ : trust_settings(options));
     Status status = from_environment;
     if (!status.ok() && folder.found_in == kFromEnvironment) {
       held.loader->refuse(folder.path, folder.found_in, status);
@@ -306,6 +308,7 @@ bool PluginManager::open_backend(std::string_view name) {
     const auto at = held.off.find(name);
     if (at == held.off.end()) return;
     found = true;
+    held.loader->set_trust(installation_);
     const PluginReport report = held.loader->load_skipped(at->second, kOwn);
     held.off.erase(at);
     tell(report);

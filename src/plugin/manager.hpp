@@ -85,6 +85,7 @@ class PluginManager final : public policy::DeferredPlugins, public dispatch::Plu
   const policy::Environment& environment_;
   const policy::PolicySource& policies_;
   crash::QuarantineManager& quarantine_;
+  TrustSettings installation_;  ///< for the backends of the installation; set by start()
   std::atomic<bool> some_wait_{false};
   /// Operators with implementations in deferred plugins. Separate from held_, so that publishing
   /// does not wait for the lock that loading holds.

@@ -195,8 +195,7 @@ TEST(ConfinementLayers, the_backends_of_the_installation_pass_the_probe) {
   for (const auto& entry : fs::directory_iterator(default_folder())) {
     if (entry.path().extension() != ".so") continue;
     const CheckedFile file = check_file(entry.path(), {}).value();
-    const ProbeResult verdict =
-        probe(probe_program(), {file.path, file.descriptor.get(), file.beside});
+    const ProbeResult verdict = probe(probe_program(), library_file(file));
     EXPECT_TRUE(verdict.ok()) << entry.path() << ": " << verdict.code << ": " << verdict.text;
     ++count;
   }

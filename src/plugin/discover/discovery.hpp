@@ -8,7 +8,6 @@
 
 #include "plugin/probe/verdict.hpp"
 #include "plugin/read/descriptor_reader.hpp"
-#include "plugin/trust/elf_image.hpp"
 
 namespace opmux::plugin {
 
@@ -23,10 +22,5 @@ Result<std::vector<std::string>> list_files(const std::string& folder, std::stri
 
 /// The part of a plugin's contents that is needed to decide later whether to load it.
 Manifest manifest_of(const PluginContents& contents);
-
-/// The needed libraries of a file at a real path that are in one of its "$ORIGIN" run-path folders.
-/// The dynamic loader would not find them, because it opens the file through a descriptor, which
-/// has no folder. Libraries that it finds in LD_LIBRARY_PATH or an absolute folder are not listed.
-std::vector<std::string> libraries_beside(const ElfFacts& facts, const std::string& path);
 
 }  // namespace opmux::plugin

@@ -47,60 +47,78 @@ Status no_query(void* handle, const std::string& path) {
                                             ": it is a library, but not an opmux plugin"));
 }
 
-/// Opens a needed library: the one of this name that is already loaded, else the one at this path.
-void* open_beside(const std::string& path) {
-  const std::string name = path.substr(path.rfind('/') + 1);
-  if (void* known = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return known;
-  return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-}
-
 link_map* map_of(void* handle) {
   link_map* map = nullptr;
   return dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 ? map : nullptr;
 }
 
-/// Sets the name of the library in the dynamic loader's link map to its path, because plugins
-/// (through dladdr) and debuggers look for their files by it. The old text stays valid for
-/// concurrent readers.
-void call_by_path(const std::string& path, std::string_view opened_as, Library& library) {
-  link_map* map = map_of(library.handle);
-  if (path.empty() || map == nullptr || opened_as != map->l_name) return;
-  library.called = strdup(path.c_str());
-  if (library.called == nullptr) return;
-  library.opened_as = map->l_name;
-  map->l_name = library.called;
+/// Sets the name of an object in the dynamic loader's link map, because plugins (through dladdr)
+/// and debuggers look for their files by it, and because the dynamic loader compares it with
+/// libraries that are needed by a path. The old text stays valid for concurrent readers.
+void call_it(const std::string& name, std::string_view opened_as, LoadedObject& object) {
+  link_map* map = map_of(object.handle);
+  if (name.empty() || map == nullptr || opened_as != map->l_name) return;
+  object.called = strdup(name.c_str());
+  if (object.called == nullptr) return;
+  object.opened_as = map->l_name;
+  map->l_name = object.called;
+}
+
+Status swapped(std::string_view path) {
+  return malformed("swapped", base::concat(path, " is not the file that was checked"));
+}
+
+/// Opens a library that `plugin` needs, unless one of this name is already loaded.
+Result<LoadedObject> open_needed(const NeededLibrary& library, std::string_view plugin) {
+  constexpr int kHow = RTLD_NOW | RTLD_LOCAL;
+  LoadedObject object;
+  object.handle = dlopen(library.name.c_str(), kHow | RTLD_NOLOAD);
+  if (object.handle != nullptr) return object;
+  const bool by_descriptor = library.descriptor >= 0;
+  const std::string opened_as =
+      by_descriptor ? path_of_descriptor(library.descriptor) : library.path;
+  object.handle = dlopen(opened_as.c_str(), kHow);
+  if (object.handle == nullptr) return cannot_open(plugin, opened_as);
+  if (!by_descriptor) return object;
+  const link_map* map = map_of(object.handle);
+  if (map == nullptr || !lies_in(map->l_ld, library.descriptor)) return swapped(library.name);
+  const bool by_path = library.name.find('/') != library.name.npos;
+  call_it(by_path ? library.name : library.path, opened_as, object);
+  return object;
+}
+
+void close_object(const LoadedObject& object) {
+  // The dynamic loader frees the name that it allocated, so that name is restored first.
+  link_map* map = object.called != nullptr ? map_of(object.handle) : nullptr;
+  if (map != nullptr) map->l_name = object.opened_as;
+  dlclose(object.handle);
+  std::free(object.called);
 }
 
 }  // namespace
 
 Result<Library> open_library(const LibraryFile& file) {
   const std::string name = path_of_descriptor(file.descriptor);
-  Library library;
-  for (const std::string& path : file.beside) {
-    void* handle = open_beside(path);
-    if (handle == nullptr) return cannot_open(file.path, name);
-    library.beside.push_back(handle);
-  }
-  library.handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library.handle == nullptr) return cannot_open(file.path, name);
   const std::string& path = file.path.empty() ? name : file.path;
-  library.query =
-      reinterpret_cast<opmux_plugin_query_fn>(dlsym(library.handle, OPMUX_PLUGIN_SYMBOL));
-  if (library.query == nullptr) return no_query(library.handle, path);
-  if (!lies_in(reinterpret_cast<const void*>(library.query), file.descriptor)) {
-    return malformed("swapped", base::concat(path, " is not the file that was checked"));
+  Library library;
+  for (const NeededLibrary& needed : file.libraries) {
+    Result<LoadedObject> object = open_needed(needed, path);
+    if (!object) return object.error();
+    library.libraries.push_back(*object);
   }
-  call_by_path(file.path, name, library);
+  library.object.handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library.object.handle == nullptr) return cannot_open(file.path, name);
+  library.query =
+      reinterpret_cast<opmux_plugin_query_fn>(dlsym(library.object.handle, OPMUX_PLUGIN_SYMBOL));
+  if (library.query == nullptr) return no_query(library.object.handle, path);
+  if (!lies_in(reinterpret_cast<const void*>(library.query), file.descriptor)) return swapped(path);
+  call_it(file.path, name, library.object);
   return library;
 }
 
 void close_library(const Library& library) {
-  // The dynamic loader frees the name that it allocated, so that name is restored first.
-  link_map* map = library.called != nullptr ? map_of(library.handle) : nullptr;
-  if (map != nullptr) map->l_name = library.opened_as;
-  dlclose(library.handle);
-  std::free(library.called);
-  for (void* handle : library.beside) dlclose(handle);
+  close_object(library.object);
+  for (const LoadedObject& needed : library.libraries) close_object(needed);
 }
 
 }  // namespace opmux::plugin

@@ -67,13 +67,13 @@ Result<CheckedFile> Loader::checked(const std::string& path, PluginReport& repor
 }
 
 Result<Manifest> Loader::tried(const CheckedFile& file) const {
-  LibraryFile as{file.path, file.descriptor.get(), file.beside};
-  base::Descriptor sealed;
-  if (trust_.sealed) {
-    Result<base::Descriptor> copy = sealed_copy(file);
+  LibraryFile as = library_file(file);
+  SealedFile sealed;
+  if (file.sealed) {
+    Result<SealedFile> copy = sealed_copy(file);
     if (!copy) return copy.error();
     sealed = *std::move(copy);
-    as = {"", sealed.get()};
+    as = sealed.as(file);
   }
   ProbeResult verdict = try_out_(file, as);
   if (verdict.ok()) return std::move(verdict.manifest);
@@ -85,9 +85,9 @@ crash::JournalPart journal_part(const CheckedFile& file) {
 }
 
 Status Loader::open_into(const CheckedFile& file, PluginReport& report) {
-  base::Descriptor sealed;
-  if (trust_.sealed) {
-    Result<base::Descriptor> copy = sealed_copy(file);
+  SealedFile sealed;
+  if (file.sealed) {
+    Result<SealedFile> copy = sealed_copy(file);
     if (!copy) return copy.error();
     sealed = *std::move(copy);
   }

@@ -61,6 +61,9 @@ class Loader {
   /// Loads a file that was skipped.
   PluginReport load_skipped(const std::string& path, std::string_view found_in);
 
+  /// Sets the requirements on files that are checked from now on.
+  void set_trust(TrustSettings trust) { trust_ = std::move(trust); }
+
   /// Loads one file. If this loader has already handled the file, returns the earlier report.
   PluginReport load(const std::string& path, std::string_view found_in = "options");
 

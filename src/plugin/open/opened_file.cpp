@@ -87,25 +87,48 @@ int make_file(const std::string& path) {
   return memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-}  // namespace
-
-Result<base::Descriptor> sealed_copy(const CheckedFile& file) {
-  const Result<FileBytes> bytes = read_bytes(file.descriptor.get(), file.identity.size);
+Result<base::Descriptor> copy_of(int descriptor, const std::string& path, uint64_t size,
+                                 const std::string& digest) {
+  const Result<FileBytes> bytes = read_bytes(descriptor, size);
   if (!bytes) return bytes.error();
-  base::Descriptor copy(make_file(file.path));
+  base::Descriptor copy(make_file(path));
   if (!copy) return cannot("create a file");
   const std::span<const std::byte> all = bytes->view();
   if (!base::write_all(copy.get(), {reinterpret_cast<const char*>(all.data()), all.size()})) {
     return cannot("write a file");
   }
   if (fcntl(copy.get(), F_ADD_SEALS, kSeals) != 0) return cannot("seal a file");
-  const Result<FileBytes> sealed = read_bytes(copy.get(), file.identity.size);
+  const Result<FileBytes> sealed = read_bytes(copy.get(), size);
   if (!sealed) return sealed.error();
-  if (base::sha256_hex(sealed->view()) != file.digest) {
+  if (base::sha256_hex(sealed->view()) != digest) {
     return Status(Code::failed, "trust.changed",
-                  base::concat(file.path, " was changed while it was checked"));
+                  base::concat(path, " was changed while it was checked"));
   }
   return copy;
+}
+
+}  // namespace
+
+LibraryFile SealedFile::as(const CheckedFile& original) const {
+  LibraryFile all{"", file.get()};
+  for (size_t i = 0; i < libraries.size(); ++i) {
+    all.libraries.push_back({original.libraries[i].name, "", libraries[i].get()});
+  }
+  return all;
+}
+
+Result<SealedFile> sealed_copy(const CheckedFile& file) {
+  Result<base::Descriptor> own =
+      copy_of(file.descriptor.get(), file.path, file.identity.size, file.own_digest);
+  if (!own) return own.error();
+  SealedFile sealed{*std::move(own), {}};
+  for (const CheckedLibrary& library : file.libraries) {
+    Result<base::Descriptor> copy =
+        copy_of(library.descriptor.get(), library.path, library.identity.size, library.digest);
+    if (!copy) return copy.error();
+    sealed.libraries.push_back(*std::move(copy));
+  }
+  return sealed;
 }
 
 std::string build_id_of(const CheckedFile& file) {
@@ -137,56 +160,73 @@ base::ForkGuarded<Opened>& opened() {
 
 /// A deferred file may be opened long after it was checked. A file that was moved or renamed is
 /// still the same.
-Status still_as_checked(const CheckedFile& file) {
-  const Result<FileIdentity> now = identity_of(file.descriptor.get());
-  if (now && now->size == file.identity.size && now->modified_ns == file.identity.modified_ns) {
-    return {};
-  }
+Status still_as_checked(int descriptor, const std::string& path, const FileIdentity& checked) {
+  const Result<FileIdentity> now = identity_of(descriptor);
+  if (now && now->size == checked.size && now->modified_ns == checked.modified_ns) return {};
   return {Code::failed, "trust.changed",
-          base::concat(file.path, " was written to since it was checked")};
+          base::concat(path, " was written to since it was checked")};
 }
 
-/// The descriptor that stays open, and the file as open_library() gets it.
+/// The descriptors that stay open, and the file as open_library() gets it.
 struct Kept {
-  base::Descriptor descriptor;
+  SealedFile descriptors;
   LibraryFile as;
 };
 
-Result<Kept> to_be_kept(const CheckedFile& file, base::Descriptor sealed) {
-  if (sealed) {
-    const int number = sealed.get();
-    return Kept{std::move(sealed), {"", number}};
-  }
-  if (Status bad = still_as_checked(file); !bad.ok()) return bad;
+/// Duplicates the descriptor of a file that was not changed since it was checked.
+Result<base::Descriptor> duplicate(int descriptor, const std::string& path,
+                                   const FileIdentity& checked) {
+  if (Status bad = still_as_checked(descriptor, path, checked); !bad.ok()) return bad;
   constexpr int kFirst = 3;  // 0 to 2 may be closed and reopened by the program
-  Kept kept;
-  kept.descriptor.reset(fcntl(file.descriptor.get(), F_DUPFD_CLOEXEC, kFirst));
-  if (!kept.descriptor) {
-    return malformed("open", base::concat("cannot keep ", file.path,
-                                          " open: ", std::generic_category().message(errno)));
+  base::Descriptor copy(fcntl(descriptor, F_DUPFD_CLOEXEC, kFirst));
+  if (copy) return copy;
+  return malformed("open", base::concat("cannot keep ", path,
+                                        " open: ", std::generic_category().message(errno)));
+}
+
+Result<Kept> to_be_kept(const CheckedFile& file, SealedFile sealed) {
+  if (sealed) {
+    LibraryFile as = sealed.as(file);
+    return Kept{std::move(sealed), std::move(as)};
   }
-  kept.as = {file.path, kept.descriptor.get(), file.beside};
+  Kept kept{{}, library_file(file)};
+  Result<base::Descriptor> own = duplicate(file.descriptor.get(), file.path, file.identity);
+  if (!own) return own.error();
+  kept.as.descriptor = own->get();
+  kept.descriptors.file = *std::move(own);
+  for (size_t i = 0; i < file.libraries.size(); ++i) {
+    const CheckedLibrary& library = file.libraries[i];
+    if (!library.descriptor) continue;
+    Result<base::Descriptor> copy =
+        duplicate(library.descriptor.get(), library.path, library.identity);
+    if (!copy) return copy.error();
+    kept.as.libraries[i].descriptor = copy->get();
+    kept.descriptors.libraries.push_back(*std::move(copy));
+  }
   return kept;
 }
 
-Result<OpenedFile> open_now(const CheckedFile& file, base::Descriptor sealed) {
+Result<OpenedFile> open_now(const CheckedFile& file, SealedFile sealed) {
   Result<Kept> kept = to_be_kept(file, std::move(sealed));
   if (!kept) return kept.error();
   const base::ThreadStateGuard guard;
   const Result<Library> library = open_library(kept->as);
-  if (library || library.error().reason() != "plugin.open") (void)kept->descriptor.release();
+  for (base::Descriptor& opened : kept->descriptors.libraries) (void)opened.release();
+  if (library || library.error().reason() != "plugin.open") {
+    (void)kept->descriptors.file.release();
+  }
   if (!library) return library.error();
   const auto close = [library = *library](void*) {
     const base::ThreadStateGuard while_closing;
     close_library(library);
   };
   return OpenedFile{library->query, build_id_of(file),
-                    std::shared_ptr<void>(library->handle, close)};
+                    std::shared_ptr<void>(library->object.handle, close)};
 }
 
 }  // namespace
 
-Result<OpenedFile> open_once(const CheckedFile& file, base::Descriptor sealed) {
+Result<OpenedFile> open_once(const CheckedFile& file, SealedFile sealed) {
   return opened().with([&](Opened& all) -> Result<OpenedFile> {
     if (!file.digest.empty()) {
       const auto known = all.by_digest.find(file.digest);

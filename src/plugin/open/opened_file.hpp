@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/system/files.hpp"
 #include "plugin/open/library.hpp"
@@ -14,10 +15,19 @@ namespace opmux::plugin {
 /// snapshots).
 bool lies_in(const void* address, int descriptor);
 
-/// Copies a checked file to sealed memory, which can no longer be changed, and compares its digest
-/// with that of the check. Fails with "plugin.sealed", or with "trust.changed" if the digests
-/// differ.
-Result<base::Descriptor> sealed_copy(const CheckedFile& file);
+/// Copies of a checked file and its libraries in sealed memory, which can no longer be changed.
+struct SealedFile {
+  base::Descriptor file;
+  std::vector<base::Descriptor> libraries;
+
+  explicit operator bool() const { return static_cast<bool>(file); }
+  /// The copies in the form in which they are opened.
+  LibraryFile as(const CheckedFile& original) const;
+};
+
+/// Makes the copies and compares their digests with those of the check. Fails with "plugin.sealed",
+/// or with "trust.changed" if a digest differs.
+Result<SealedFile> sealed_copy(const CheckedFile& file);
 
 /// The linker's build id of a file, else a text derived from its size and modification time.
 std::string build_id_of(const CheckedFile& file);
@@ -31,10 +41,10 @@ struct OpenedFile {
   std::shared_ptr<void> code;
 };
 
-/// Opens a checked file, or a sealed copy of it, through a descriptor that then stays open
-/// permanently. Bytes that are already open are not opened again. Fails as open_library() does, or
-/// with "trust.changed" if the file was written to after it was checked.
-Result<OpenedFile> open_once(const CheckedFile& file, base::Descriptor sealed = {});
+/// Opens a checked file with its libraries, or sealed copies of them, through descriptors that then
+/// stay open permanently. Bytes that are already open are not opened again. Fails as open_library()
+/// does, or with "trust.changed" if a file was written to after it was checked.
+Result<OpenedFile> open_once(const CheckedFile& file, SealedFile sealed = {});
 
 /// Keeps the code mapped until the process ends.
 void keep_for_ever(std::shared_ptr<void> code);

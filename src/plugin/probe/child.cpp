@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "plugin/probe/probe.hpp"
 #include "plugin/probe/undumpable.hpp"
+#include "plugin/trust/dependencies.hpp"
 
 namespace opmux::plugin {
 namespace {
@@ -36,11 +37,15 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 /// dup2 of a descriptor onto itself would keep its close-on-exec flag.
 struct Files {
   posix_spawn_file_actions_t actions{};
-  Files(int report, int given, int order) {
+  Files(int report, int given, int order, const std::vector<Descriptor>& libraries) {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, report, protocol::kReportDescriptor);
     if (given >= 0) posix_spawn_file_actions_adddup2(&actions, given, protocol::kPluginDescriptor);
     if (order >= 0) posix_spawn_file_actions_adddup2(&actions, order, protocol::kOrderDescriptor);
+    int number = protocol::kLibraryDescriptor;
+    for (const Descriptor& library : libraries) {
+      posix_spawn_file_actions_adddup2(&actions, library.get(), number++);
+    }
     for (const int stream : {0, 1, 2}) {
       posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", O_RDWR, 0);
     }
@@ -69,8 +74,9 @@ struct Attributes {
   Attributes& operator=(const Attributes&) = delete;
 };
 
-Result<pid_t> spawn(const ChildCommand& command, int report, int given, int order) {
-  const Files files(report, given, order);
+Result<pid_t> spawn(const ChildCommand& command, int report, int given, int order,
+                    const std::vector<Descriptor>& libraries) {
+  const Files files(report, given, order, libraries);
   const Attributes attributes;
   std::vector<std::string> words{command.program};
   words.insert(words.end(), command.arguments.begin(), command.arguments.end());
@@ -83,7 +89,8 @@ Result<pid_t> spawn(const ChildCommand& command, int report, int given, int orde
 
 /// Duplicates a descriptor above all descriptor numbers that the child uses.
 int moved_up(int descriptor) {
-  return descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, protocol::kOrderDescriptor + 1);
+  constexpr int kFree = protocol::kLibraryDescriptor + static_cast<int>(kMostLibraries);
+  return descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, kFree);
 }
 
 /// Opens the file of a descriptor again. Where /proc is missing, duplicates the descriptor.
@@ -124,10 +131,16 @@ Result<ChildReport> run_child(const ChildCommand& command, milliseconds deadline
   if (!report) return report.error();
   Result<Descriptor> order = pipe_with(command.order);
   if (!order) return order.error();
-  Descriptor given(opened_again(command.given));
+  const Descriptor given(opened_again(command.given));
+  std::vector<Descriptor> libraries;
+  for (const int library : command.libraries) {
+    libraries.emplace_back(opened_again(library));
+    if (!libraries.back()) return cannot("copy a descriptor", errno);
+  }
   const ChildWatch::Clock::time_point until = ChildWatch::Clock::now() + deadline;
   const Undumpable out_of_reach;
-  const Result<pid_t> child = spawn(command, report->of_child.get(), given.get(), order->get());
+  const Result<pid_t> child =
+      spawn(command, report->of_child.get(), given.get(), order->get(), libraries);
   if (!child) return child.error();
   ChildWatch watch(*child, command.limits, until);
   report->of_child.reset();

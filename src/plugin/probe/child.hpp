@@ -19,6 +19,8 @@ struct ChildCommand {
   /// A file that the child may read as protocol::kPluginDescriptor; -1: none. The child gets a
   /// separate open file, so that it cannot change the position, flags and locks of this one.
   int given = -1;
+  /// Further files, from protocol::kLibraryDescriptor on.
+  std::vector<int> libraries = {};
   ChildLimits limits = {};
   /// Text that the child reads from protocol::kOrderDescriptor, at most 512 bytes; empty: none.
   std::string order = {};

@@ -127,7 +127,11 @@ ProbeResult probe(const std::string& program, const LibraryFile& file, Confineme
   ChildCommand command;
   command.program = program;
   command.arguments = {file.path};
-  command.arguments.insert(command.arguments.end(), file.beside.begin(), file.beside.end());
+  for (const NeededLibrary& library : file.libraries) {
+    command.arguments.push_back(library.name);
+    command.arguments.push_back(library.path);
+    command.libraries.push_back(library.descriptor);
+  }
   command.environment = probe_environment(environ, folder.path());
   command.given = file.descriptor;
   command.limits = {protocol::kMostData, protocol::kMostShared, protocol::kMostThreads};

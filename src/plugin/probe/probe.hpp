@@ -17,6 +17,8 @@ namespace opmux::plugin::protocol {
 inline constexpr int kReportDescriptor = 3;  ///< where the program writes its report
 inline constexpr int kPluginDescriptor = 4;  ///< the checked file, or its sealed copy
 inline constexpr int kOrderDescriptor = 5;   ///< where the program reads its order
+/// The first of the libraries that the plugin needs; the others follow.
+inline constexpr int kLibraryDescriptor = 6;
 
 inline constexpr int kReported = 90;    ///< exit status: the report is complete
 inline constexpr int kReportLost = 91;  ///< the plugin closed the descriptor of the report

@@ -12,7 +12,7 @@
 #include "base/crypto.hpp"
 #include "base/system/clock.hpp"
 #include "base/text.hpp"
-#include "plugin/discover/discovery.hpp"
+#include "plugin/trust/dependencies.hpp"
 #include "plugin/trust/elf_reader.hpp"
 #include "plugin/trust/signature.hpp"
 #include "plugin/trust/trusted_path.hpp"
@@ -45,8 +45,13 @@ Status check_signature(const TrustSettings& settings, CheckedFile& file) {
 }
 
 ElfRules elf_rules(const TrustSettings& settings) {
-  return {PathRules::of_process(), settings.paths == TrustSettings::Paths::enforced,
-          settings.sealed};
+  return {PathRules::of_process(), settings.paths == TrustSettings::Paths::enforced};
+}
+
+/// Whether the contents of the libraries matter. Reading those of an installation at each start
+/// would take long.
+bool reads_libraries(const TrustSettings& settings) {
+  return !settings.installed || settings.trust != Trust::any || settings.sealed;
 }
 
 /// Opens the file. Problems with its path refuse it or become warnings, depending on the settings.
@@ -73,29 +78,32 @@ Status check_digest(const TrustSettings& settings, const CheckedFile& file) {
                        ", which is not among the ", settings.digests.size(), " allowed digests")};
 }
 
+Status take_libraries(const TrustSettings& settings, CheckedFile& file) {
+  const LibraryRules rules{elf_rules(settings), settings.max_bytes, reads_libraries(settings)};
+  auto libraries = check_libraries(file.elf, file.path, rules, file.warnings);
+  if (!libraries) return libraries.error();
+  file.libraries = *std::move(libraries);
+  return {};
+}
+
 Status take_contents(const TrustSettings& settings, CheckedFile& file) {
-  const Result<FileIdentity> before = identity_of(file.descriptor.get());
-  if (!before) return before.error();
-  if (before->size > settings.max_bytes) {
-    return {Code::invalid_argument, "trust.size",
-            base::concat(file.path, " has ", before->size, " bytes; the limit is ",
-                         settings.max_bytes, " bytes")};
+  const Result<CheckedBytes> read =
+      read_checked(file.descriptor.get(), file.path, settings.max_bytes);
+  if (!read) return read.error();
+  file.identity = read->identity;
+  file.own_digest = base::sha256_hex(read->bytes.view());
+  const Result<ElfFacts> elf = read_elf(read->bytes.view());
+  if (elf) file.elf = *elf;
+  // A problem of a library is reported after those of the plugin itself.
+  const Status libraries = take_libraries(settings, file);
+  file.digest = digest_with(file.own_digest, file.libraries);
+  if (libraries.ok()) {
+    if (Status bad = check_digest(settings, file); !bad.ok()) return bad;
+    if (Status bad = check_signature(settings, file); !bad.ok()) return bad;
   }
-  const Result<FileBytes> bytes = read_bytes(file.descriptor.get(), before->size);
-  if (!bytes) return bytes.error();
-  const Result<FileIdentity> after = identity_of(file.descriptor.get());
-  if (!after || *after != *before) {
-    return {Code::failed, "trust.changed", base::concat(file.path, " changed while it was read")};
-  }
-  file.identity = *before;
-  file.digest = base::sha256_hex(bytes->view());
-  if (Status bad = check_digest(settings, file); !bad.ok()) return bad;
-  if (Status bad = check_signature(settings, file); !bad.ok()) return bad;
-  Result<ElfFacts> elf = read_elf(bytes->view());
   if (!elf) return elf.error();
-  file.elf = *std::move(elf);
-  file.beside = libraries_beside(file.elf, file.path);
-  return judge_elf(file.elf, file.path, elf_rules(settings), file.warnings);
+  Status bad = judge_elf(file.elf, file.path, elf_rules(settings), file.warnings);
+  return bad.ok() ? libraries : bad;
 }
 
 }  // namespace
@@ -111,6 +119,14 @@ TrustSettings trust_settings(const PluginOptions& options) {
   }
   settings.sealed = options.sealed || options.trust == Trust::signed_only;
   settings.max_bytes = options.max_bytes;
+  return settings;
+}
+
+TrustSettings installation_settings(const PluginOptions& options) {
+  PluginOptions own = options;
+  if (own.trust == Trust::signed_only) own.trust = Trust::any;
+  TrustSettings settings = trust_settings(own);
+  settings.installed = true;
   return settings;
 }
 
@@ -141,8 +157,26 @@ Result<FileBytes> read_bytes(int descriptor, uint64_t size) {
   return bytes;
 }
 
+Result<CheckedBytes> read_checked(int descriptor, const std::string& path, uint64_t most) {
+  const Result<FileIdentity> before = identity_of(descriptor);
+  if (!before) return before.error();
+  if (before->size > most) {
+    return Status(
+        Code::invalid_argument, "trust.size",
+        base::concat(path, " has ", before->size, " bytes; the limit is ", most, " bytes"));
+  }
+  Result<FileBytes> bytes = read_bytes(descriptor, before->size);
+  if (!bytes) return bytes.error();
+  const Result<FileIdentity> after = identity_of(descriptor);
+  if (!after || *after != *before) {
+    return Status(Code::failed, "trust.changed", base::concat(path, " changed while it was read"));
+  }
+  return CheckedBytes{*before, *std::move(bytes)};
+}
+
 Result<CheckedFile> check_file(const std::string& path, const TrustSettings& settings) {
   CheckedFile file;
+  file.sealed = settings.sealed;
   if (Status bad = take_path(path, settings, file); !bad.ok()) return bad;
   if (Status bad = take_contents(settings, file); !bad.ok()) return bad;
   return file;

@@ -27,6 +27,9 @@ struct TrustSettings {
   };
 
   Trust trust = Trust::any;
+  /// The file belongs to the installation: only the paths of the libraries that it needs are
+  /// checked, unless a digest is required or a sealed copy is loaded.
+  bool installed = false;
   std::string keyring = {};
   std::vector<std::string> digests = {};  ///< in lower case
   bool sealed = false;                    ///< the file will be loaded from a copy in memory
@@ -37,6 +40,9 @@ struct TrustSettings {
 
 /// Settings from the options. `sealed` is also set if signatures are required.
 TrustSettings trust_settings(const PluginOptions& options);
+/// The same for the backends of the installation, which need no signature: a user who can change
+/// them can change the library that verifies signatures.
+TrustSettings installation_settings(const PluginOptions& options);
 
 /// Identifies a file and its version: a replaced or modified file has another identity.
 struct FileIdentity {
@@ -52,25 +58,39 @@ struct FileIdentity {
 /// The identity of an open file. Fails with "trust.read".
 Result<FileIdentity> identity_of(int descriptor);
 
+/// A library that a plugin brings with it; see check_libraries(). Move-only.
+struct CheckedLibrary {
+  std::string name;  ///< by which it is needed
+  /// Open for reading; all fields below were read through it. Closed if only the path was checked.
+  base::Descriptor descriptor;
+  std::string path;  ///< absolute and without symbolic links
+  FileIdentity identity;
+  std::string digest;  ///< SHA-256 of the file
+};
+
 /// A file that passed every check that does not run its code. Move-only.
 struct CheckedFile {
   base::Descriptor descriptor;  ///< open for reading; all fields below were read through it
   std::string path;             ///< absolute and without symbolic links
   FileIdentity identity;
-  std::string digest;  ///< SHA-256; empty in builds without SHA-256, which cache no verdicts
+  /// SHA-256 of the file and the libraries that it brings (digest_with()); empty in builds without
+  /// SHA-256, which cache no verdicts.
+  std::string digest;
+  std::string own_digest;  ///< SHA-256 of the file alone
   /// Name of the key that signed the file; empty unless signatures are required.
   std::string signer;
   ElfFacts elf;
-  /// Paths of needed libraries that are in an $ORIGIN folder of the file.
-  std::vector<std::string> beside;
-  std::vector<Status> warnings;  ///< findings that do not refuse the file
+  std::vector<CheckedLibrary> libraries;  ///< each after those that it needs
+  std::vector<Status> warnings;           ///< findings that do not refuse the file
+  bool sealed = false;                    ///< to be loaded from a sealed copy
 };
 
 /// Checks a file in this order and refuses it with the first reason found:
 /// - path: absolute, and only root and this user can change its folders and links; "trust.*";
-/// - contents: a regular file within the size limit, with the required digest or signature;
-///   "trust.*";
+/// - contents: a regular file within the size limit, with the required digest or signature, which
+///   also cover the libraries that it brings; "trust.*";
 /// - library: parsed without running its code; "elf.*", "plugin.no_query", "plugin.abi_major".
+/// The libraries that the plugin brings are checked in the same way.
 Result<CheckedFile> check_file(const std::string& path, const TrustSettings& settings);
 
 /// Which of the three checks has this reason: "path", "contents" or "library"; empty if none.
@@ -84,5 +104,14 @@ struct FileBytes {
   std::span<const std::byte> view() const { return {data.get(), size}; }
 };
 Result<FileBytes> read_bytes(int descriptor, uint64_t size);
+
+/// The contents of a file, and its identity before and after they were read.
+struct CheckedBytes {
+  FileIdentity identity;
+  FileBytes bytes;
+};
+/// Reads a whole file of at most `most` bytes; `path` is for messages. Fails with "trust.read",
+/// "trust.size" or "trust.changed" (the file changed meanwhile).
+Result<CheckedBytes> read_checked(int descriptor, const std::string& path, uint64_t most);
 
 }  // namespace opmux::plugin

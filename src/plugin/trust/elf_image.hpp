@@ -22,6 +22,7 @@ namespace opmux::plugin {
 struct ElfFacts {
   /// The linker's build-id note in hexadecimal; may be empty.
   std::string build_id;
+  std::string soname;                   ///< the name by which others need it; may be empty
   std::vector<std::string> needed;      ///< libraries that the dynamic loader will look for
   std::vector<std::string> run_path;    ///< folders in RPATH and RUNPATH
   std::vector<uint32_t> query;          ///< N of every exported opmux_plugin_query_vN

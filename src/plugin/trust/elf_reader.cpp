@@ -44,7 +44,7 @@ struct Dynamic {
 };
 
 constexpr auto kTagsRead = std::to_array<int64_t>(
-    {DT_STRTAB, DT_STRSZ, DT_SYMTAB, DT_SYMENT, DT_HASH, DT_GNU_HASH, DT_FLAGS_1});
+    {DT_STRTAB, DT_STRSZ, DT_SYMTAB, DT_SYMENT, DT_HASH, DT_GNU_HASH, DT_FLAGS_1, DT_SONAME});
 
 Status take_entry(const Elf64_Dyn& entry, Dynamic& dynamic) {
   const int64_t tag = entry.d_tag;
@@ -114,6 +114,11 @@ Status take_files(const Strings& strings, const Dynamic& dynamic, ElfFacts& fact
     Result<std::string> name = file_name(strings, offset);
     if (!name) return name.error();
     facts.needed.push_back(*std::move(name));
+  }
+  if (dynamic.last.contains(DT_SONAME)) {
+    Result<std::string> name = file_name(strings, dynamic.get(DT_SONAME));
+    if (!name) return name.error();
+    facts.soname = *std::move(name);
   }
   for (const uint64_t offset : dynamic.run_path) {
     const Result<std::string> list = file_name(strings, offset);
@@ -325,10 +330,6 @@ Status judge_folder(const std::string& folder, std::string_view reason, std::str
 Status judge_run_path(const std::string& entry, const std::string& path, const ElfRules& rules,
                       std::vector<Status>& warnings) {
   const std::optional<std::string> beside = origin_folder(entry, path);
-  if (beside && rules.sealed) {
-    return bad_elf("origin", base::concat(path, " looks for libraries in ", entry,
-                                          ", but a sealed copy in memory has no folder"));
-  }
   const std::string& folder = beside ? *beside : entry;
   if (!folder.starts_with('/') || folder.find('$') != folder.npos) {
     return bad_elf("run_path", base::concat(path, " looks for libraries in '", entry,
@@ -362,10 +363,8 @@ std::optional<std::string> origin_folder(std::string_view entry, const std::stri
   return {};
 }
 
-Status judge_elf(const ElfFacts& facts, const std::string& path, const ElfRules& rules,
-                 std::vector<Status>& warnings) {
-  if (Status bad = judge_query(facts, path); !bad.ok()) return bad;
-  if (Status bad = judge_exports(facts, path, warnings); !bad.ok()) return bad;
+Status judge_files(const ElfFacts& facts, const std::string& path, const ElfRules& rules,
+                   std::vector<Status>& warnings) {
   for (const std::string& name : facts.needed) {
     if (Status bad = judge_needed(name, path, rules, warnings); !bad.ok()) return bad;
   }
@@ -373,6 +372,13 @@ Status judge_elf(const ElfFacts& facts, const std::string& path, const ElfRules&
     if (Status bad = judge_run_path(entry, path, rules, warnings); !bad.ok()) return bad;
   }
   return {};
+}
+
+Status judge_elf(const ElfFacts& facts, const std::string& path, const ElfRules& rules,
+                 std::vector<Status>& warnings) {
+  if (Status bad = judge_query(facts, path); !bad.ok()) return bad;
+  if (Status bad = judge_exports(facts, path, warnings); !bad.ok()) return bad;
+  return judge_files(facts, path, rules, warnings);
 }
 
 }  // namespace opmux::plugin

@@ -31,17 +31,19 @@ Result<ElfFacts> read_elf(std::span<const std::byte> file);
 struct ElfRules {
   PathRules paths;
   bool paths_enforced = true;  ///< otherwise untrusted folders are only warnings
-  /// The library will be loaded from memory, where $ORIGIN has no meaning.
-  bool sealed = false;
 };
 
 /// Whether a library at a real path may be loaded. Refuses it with "plugin.no_query",
 /// "plugin.abi_major", "elf.interposes" (it exports malloc or similar), "elf.stack" (it requires
-/// executable stacks), "elf.needed" (it needs a library by an untrusted path), "elf.run_path" (a
-/// run path other than $ORIGIN and trusted absolute folders) or "elf.origin" ($ORIGIN in a sealed
-/// copy). Further exported symbols are a warning, "elf.exports".
+/// executable stacks), "elf.needed" (it needs a library by an untrusted path) or "elf.run_path" (a
+/// run path other than $ORIGIN and trusted absolute folders). Further exported symbols are a
+/// warning, "elf.exports".
 Status judge_elf(const ElfFacts& facts, const std::string& path, const ElfRules& rules,
                  std::vector<Status>& warnings);
+/// Only the part about needed libraries and run paths, which also applies to the libraries that a
+/// plugin brings.
+Status judge_files(const ElfFacts& facts, const std::string& path, const ElfRules& rules,
+                   std::vector<Status>& warnings);
 
 /// The folder that a run-path entry beginning with "$ORIGIN" denotes for a library at a real path;
 /// nullopt for any other entry.

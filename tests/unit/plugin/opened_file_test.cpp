@@ -95,9 +95,9 @@ TEST_F(OpenedFileTest, finds_the_libraries_beside_it) {
   fs::create_directory(folder_.at("libs"));
   fs::copy_file(from + "/libs/libopmux_test_beside.so", folder_.at("libs/libopmux_test_beside.so"));
   const CheckedFile file = check_file(put(from + "/beside.so", "beside.so"), {}).value();
-  EXPECT_EQ(file.beside, std::vector<std::string>{folder_.at("libs/libopmux_test_beside.so")});
-  const ProbeResult verdict =
-      probe(probe_program(), {file.path, file.descriptor.get(), file.beside});
+  ASSERT_EQ(file.libraries.size(), 1u);
+  EXPECT_EQ(file.libraries[0].path, folder_.at("libs/libopmux_test_beside.so"));
+  const ProbeResult verdict = probe(probe_program(), library_file(file));
   EXPECT_TRUE(verdict.ok()) << verdict.text;
   const Result<OpenedFile> opened = open_once(file);
   EXPECT_TRUE(opened) << opened.error().message();
