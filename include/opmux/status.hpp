@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <new>
@@ -60,6 +61,13 @@ class [[nodiscard]] Status {
     /// Stable, dotted: "schema.dim_mismatch"; may be empty; see docs/reasons.md.
     std::string reason;
     std::string message;  ///< Attempted action, value found, suggested remedy.
+
+    /// A copy, allocated with new. The failure for lack of memory needs no memory: it exists once
+    /// and is shared.
+    OPMUX_API Detail* copy() const;
+    OPMUX_API static void* operator new(size_t size);
+    /// Frees a Detail, but not the shared one.
+    OPMUX_API static void operator delete(void* memory) noexcept;
   };
 
   /// Success.
@@ -75,7 +83,7 @@ class [[nodiscard]] Status {
   /// A moved-from Status is ok.
   Status(Status&&) noexcept = default;
   Status& operator=(Status&&) noexcept = default;
-  Status(const Status& other) : detail_(other.detail_ ? new Detail(*other.detail_) : nullptr) {}
+  Status(const Status& other) : detail_(other.detail_ ? other.detail_->copy() : nullptr) {}
   Status& operator=(const Status& other) {
     if (this != &other) *this = Status(other);
     return *this;
@@ -134,6 +142,8 @@ class OPMUX_API Error : public std::exception {
 namespace detail {
 /// Throws an Error with a copy of `status`.
 [[noreturn]] OPMUX_API void throw_error(const Status& status);
+/// `resource`, "resource.memory": an allocation failed. Allocates nothing, and neither do copies.
+OPMUX_API Status out_of_memory() noexcept;
 }  // namespace detail
 
 /// A value, or the Status that explains why there is none. Members are named as in std::expected.

@@ -17,26 +17,28 @@ class ForkGuarded {
  public:
   template <class Use>
   decltype(auto) with(Use&& use) {
-    mutex_.lock();
-    const Turn turn(*this);
+    std::unique_lock lock(mutex_);
+    const Turn turn(*this, lock);
     return std::forward<Use>(use)(*value_);
   }
   /// The same without waiting: false, and `use` is not called, if another thread is inside.
   template <class Use>
   bool try_with(Use&& use) {
-    if (!mutex_.try_lock()) return false;
-    const Turn turn(*this);
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return false;
+    const Turn turn(*this, lock);
     std::forward<Use>(use)(*value_);
     return true;
   }
 
  private:
-  /// Constructed with the lock held.
+  /// Constructed with the lock held; takes it over, unless there is no memory for a new value.
   struct Turn {
-    explicit Turn(ForkGuarded& owner) : guarded(owner) {
+    Turn(ForkGuarded& owner, std::unique_lock<ForkMutex>& lock) : guarded(owner) {
       if (guarded.changing_) (void)guarded.value_.release();
       if (guarded.value_ == nullptr) guarded.value_ = std::make_unique<T>();
       guarded.changing_ = true;
+      (void)lock.release();
     }
     ~Turn() {
       guarded.changing_ = false;
@@ -72,24 +74,51 @@ class Published {
   /// `edit`. Writers are serialized; readers do not wait for `edit`.
   template <class Edit>
   bool update(Edit&& edit) {
+    return update(std::forward<Edit>(edit), [](Next& next) { next.exchange(); });
+  }
+
+  class Next;
+  /// The same, but calls `commit(next)` instead of publishing the copy. It must call
+  /// next.exchange(), and may call it a second time to undo the change.
+  template <class Edit, class Commit>
+  bool update(Edit&& edit, Commit&& commit) {
     const std::scoped_lock lock(writers_);
-    auto next = std::make_shared<T>(*get());
-    if (!std::forward<Edit>(edit)(*next)) return false;
-    set(std::move(next));
+    auto edited = std::make_shared<T>(*get());
+    if (!std::forward<Edit>(edit)(*edited)) return false;
+    Next next(*this, std::move(edited));
+    std::forward<Commit>(commit)(next);
     return true;
   }
 
+  /// Calls `use` while no update is in progress.
+  template <class Use>
+  void between_updates(Use&& use) {
+    const std::scoped_lock lock(writers_);
+    std::forward<Use>(use)();
+  }
+
+  /// A value that takes the place of the current one without further allocations.
+  class Next {
+   public:
+    Next(Published& owner, std::shared_ptr<const T> value)
+        : owner_(owner), node_(new Pointer(std::move(value))) {}
+    ~Next() { delete node_; }
+    Next(const Next&) = delete;
+    Next& operator=(const Next&) = delete;
+
+    /// Publishes the value and keeps the one before, or the reverse.
+    void exchange() noexcept {
+      const std::scoped_lock lock(owner_.pointer_);
+      node_ = owner_.current_.exchange(node_, std::memory_order_acq_rel);
+    }
+
+   private:
+    Published& owner_;
+    const std::shared_ptr<const T>* node_;
+  };
+
  private:
   using Pointer = std::shared_ptr<const T>;
-
-  void set(Pointer next) {
-    const auto* node = new Pointer(std::move(next));
-    {
-      const std::scoped_lock lock(pointer_);
-      node = current_.exchange(node, std::memory_order_acq_rel);
-    }
-    delete node;  // safe, because readers dereference it only under the lock
-  }
 
   ForkMutex writers_;
   mutable ForkMutex pointer_;  ///< held while `current_` is dereferenced or replaced

@@ -73,5 +73,34 @@ std::string_view name_of(Code code) noexcept {
 
 }  // namespace opmux
 
+namespace opmux {
+namespace {
+
+/// The failure for lack of memory. Never destroyed, because threads may end after static
+/// destruction. Its texts are short enough to be stored without an allocation.
+union NoMemory {
+  NoMemory() : detail{Code::resource, "resource.memory", "out of memory"} {}
+  ~NoMemory() {}  // NOLINT(modernize-use-equals-default): the detail stays
+  Status::Detail detail;
+};
+NoMemory no_memory;
+
+}  // namespace
+
+Status::Detail* Status::Detail::copy() const {
+  return this == &no_memory.detail ? &no_memory.detail : new Detail(*this);
+}
+
+void* Status::Detail::operator new(size_t size) { return ::operator new(size); }
+
+void Status::Detail::operator delete(void* memory) noexcept {
+  // The destructor has run. It leaves short texts as they are, so the shared detail stays usable.
+  if (memory != &no_memory.detail) ::operator delete(memory);
+}
+
+Status detail::out_of_memory() noexcept { return Status(&no_memory.detail); }
+
+}  // namespace opmux
+
 void opmux::detail::throw_error(const Status& status) { throw Error(status); }
 void opmux::detail::throw_empty_function() { throw std::bad_function_call(); }
