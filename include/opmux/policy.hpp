@@ -310,11 +310,12 @@ class [[nodiscard]] PolicyScope {
   PolicyScope& operator=(const PolicyScope&) = delete;
 
   /// Ok; `invalid_argument` for a policy that is not valid; `resource` ("policy.too_many_scopes")
-  /// if 256 different scopes are alive.
+  /// if 256 different scopes are alive, or "resource.memory".
   const Status& status() const { return status_; }
 
  private:
   struct State;
+  Status enter(runtime::Core& core, const Policy& policy);
   detail::Owned<State> state_;
   Status status_;
 };
@@ -361,7 +362,9 @@ class Scope {
 /// must be destroyed on the same thread.
 class [[nodiscard]] EnteredScope {
  public:
-  OPMUX_API explicit EnteredScope(const Scope& scope) noexcept;
+  /// Throws std::bad_alloc if there is no memory for the thread's part of the library, which its
+  /// first scope or call makes.
+  OPMUX_API explicit EnteredScope(const Scope& scope);
   OPMUX_API ~EnteredScope();
   EnteredScope(const EnteredScope&) = delete;
   EnteredScope& operator=(const EnteredScope&) = delete;
@@ -388,6 +391,7 @@ struct Ambient {
 ///   opmux::AmbientScope reproducible({.deterministic = true});
 class [[nodiscard]] AmbientScope {
  public:
+  /// Throws std::bad_alloc as EnteredScope does.
   OPMUX_API explicit AmbientScope(const Ambient& ambient);
   OPMUX_API ~AmbientScope();
   AmbientScope(const AmbientScope&) = delete;

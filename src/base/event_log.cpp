@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "base/memory.hpp"
 #include "base/text.hpp"
 
 namespace opmux {
@@ -48,33 +49,44 @@ bool EventLog::note(Level level, std::string key) {
       return false;
     }
     if (by_age.size() < kMost.at(index)) {
-      by_age.emplace_back();
+      std::list<Remembered::Entry> added;
+      added.push_back({std::move(key), 1});
+      known.places.emplace(added.back().key, added.begin());
+      by_age.splice(by_age.end(), added);
     } else {
-      known.places.erase(by_age.front().key);
+      // Reuses the memory of the oldest event, so that nothing can fail half-way.
+      auto place = known.places.extract(by_age.front().key);
       by_age.splice(by_age.end(), by_age, by_age.begin());
+      by_age.back() = {std::move(key), 1};
+      place.key() = by_age.back().key;
+      place.mapped() = std::prev(by_age.end());
+      known.places.insert(std::move(place));
       forgotten_.fetch_add(1, std::memory_order_relaxed);
     }
-    by_age.back() = {std::move(key), 1};
-    known.places.emplace(by_age.back().key, std::prev(by_age.end()));
     return true;
   });
 }
 
 void EventLog::tell(Level level, std::string_view code, std::string_view op, std::string_view impl,
-                    std::string_view reason, const std::function<std::string()>& make_text) {
+                    std::string_view reason, TextMaker make_text) {
   // The level first, because an event that no one receives must not take the place of another.
   if (ignores(level)) return;
-  if (!note(level, key_of(code, op, impl, reason))) {
-    suppressed_.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  Event event{level, std::string(code), std::string(op), std::string(impl), make_text()};
-  if (!reason.empty()) event.fields.emplace_back("reason", reason);
-  sink_(event);
+  const bool logged = if_memory([&] {
+    if (!note(level, key_of(code, op, impl, reason))) {
+      suppressed_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    Event event{level, std::string(code), std::string(op), std::string(impl), make_text()};
+    if (!reason.empty()) event.fields.emplace_back("reason", reason);
+    sink_(event);
+  });
+  if (!logged) dropped_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void EventLog::announce(Level level, std::string_view code, std::string text) const {
-  if (!ignores(level)) sink_({level, std::string(code), {}, {}, std::move(text)});
+void EventLog::announce(Level level, std::string_view code, TextMaker make_text) const {
+  if (ignores(level)) return;
+  const bool logged = if_memory([&] { sink_({level, std::string(code), {}, {}, make_text()}); });
+  if (!logged) dropped_.fetch_add(1, std::memory_order_relaxed);
 }
 
 uint64_t EventLog::count(std::string_view code, std::string_view op, std::string_view impl,

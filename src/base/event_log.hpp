@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <list>
 #include <string>
 #include <string_view>
@@ -15,8 +14,23 @@
 
 namespace opmux::base {
 
+/// A function that makes a text, for the duration of a call. Unlike std::function it never
+/// allocates.
+class TextMaker {
+ public:
+  template <class Make>
+  TextMaker(const Make& make)  // NOLINT(*-explicit-*)
+      : make_(&make),
+        call_([](const void* at) -> std::string { return (*static_cast<const Make*>(at))(); }) {}
+  std::string operator()() const { return call_(make_); }
+
+ private:
+  const void* make_;
+  std::string (*call_)(const void*);
+};
+
 /// Logs each distinct event once and counts its repetitions. Thread-safe. Calls the sink without
-/// holding a lock.
+/// holding a lock. An event for which there is not enough memory is dropped and counted.
 ///
 /// The log remembers a limited number of distinct events of each level, so that its memory is
 /// bounded and frequent debug events take no room from warnings and errors. When a level is full,
@@ -39,10 +53,10 @@ class EventLog {
   /// Logs an event unless an equal one is remembered. Events are equal if level, code, op, impl and
   /// reason are equal. `make_text` is called only if the event is logged.
   void tell(Level level, std::string_view code, std::string_view op, std::string_view impl,
-            std::string_view reason, const std::function<std::string()>& make_text);
+            std::string_view reason, TextMaker make_text);
 
   /// Logs an event every time. For rare events, and for events that callers count themselves.
-  void announce(Level level, std::string_view code, std::string text) const;
+  void announce(Level level, std::string_view code, TextMaker make_text) const;
 
   /// Number of times that an event occurred, logged or suppressed, since it was logged last.
   uint64_t count(std::string_view code, std::string_view op, std::string_view impl,
@@ -50,6 +64,8 @@ class EventLog {
   uint64_t suppressed() const { return suppressed_.load(std::memory_order_relaxed); }
   /// Number of times that an event was forgotten to make room for a new one.
   uint64_t forgotten() const { return forgotten_.load(std::memory_order_relaxed); }
+  /// Number of events that were dropped for lack of memory.
+  uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:
   /// The remembered events of one level. The map refers to the keys in the list, which stay at
@@ -71,6 +87,7 @@ class EventLog {
   const Level least_;
   std::array<ForkGuarded<Remembered>, 4> remembered_;  ///< by level
   std::atomic<uint64_t> suppressed_{0}, forgotten_{0};
+  mutable std::atomic<uint64_t> dropped_{0};
 };
 
 /// Returns a sink that writes lines such as "opmux info dispatch.chosen ..." to standard error, for

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <system_error>
 
+#include "base/memory.hpp"
 #include "base/system/process.hpp"
 
 namespace opmux::base {
@@ -15,6 +16,10 @@ namespace {
 constexpr uint64_t kMillisecond = 1'000'000;
 /// Upper bound of a wait, in case the clock is not steady.
 constexpr uint64_t kLongestWait = 60'000 * kMillisecond;
+/// How long a job waits that ended for lack of memory.
+constexpr uint64_t kRetryNs = 1000 * kMillisecond;
+/// A value of `started_in_` that is the number of no process.
+constexpr uint64_t kNotStarted = UINT64_MAX;
 
 int new_eventfd() { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
@@ -68,19 +73,26 @@ void Maintenance::add(MakeJob make) {
 
 void Maintenance::start() {
   const std::lock_guard lock(starting_);
-  started_in_.store(process_number(), std::memory_order_relaxed);
   Thread* const present = thread_.load();
   if (present != nullptr && present->process == process_number()) {
+    started_in_.store(process_number(), std::memory_order_relaxed);
     present->call();
     return;
   }
+  // Without memory, revive() tries it again.
+  const bool tried = if_memory([&] { start_thread(); });
+  started_in_.store(tried ? process_number() : kNotStarted, std::memory_order_relaxed);
+}
+
+/// If no thread can be created, tick() still runs the jobs.
+void Maintenance::start_thread() {
   auto own = std::make_unique<Thread>();
   if (!own->wake) return;
   const BlockedSignals blocked;
   try {
     own->thread = std::thread([this, thread = own.get()] { serve(*thread); });
   } catch (const std::system_error&) {
-    return;  // no thread could be created: tick() still runs the jobs
+    return;
   }
   thread_.store(own.release());
 }
@@ -94,7 +106,13 @@ void Maintenance::serve(Thread& own) {
       const std::lock_guard lock(running_);
       due = run_due(clock_.now_ns(), ready);
     }
-    wait(own, due, ready);
+    // Without memory to wait for all descriptors, all jobs run again in a while.
+    if (!if_memory([&] { wait(own, due, ready); })) {
+      ready.clear();
+      postponed_.fetch_add(1, std::memory_order_relaxed);
+      pollfd waiting{own.wake.get(), POLLIN, 0};
+      if (::poll(&waiting, 1, kRetryNs / kMillisecond) > 0) drain(own.wake.get());
+    }
   }
 }
 
@@ -110,10 +128,11 @@ void Maintenance::wait(Thread& own, uint64_t due_ns, std::vector<const Entry*>& 
       owners.push_back(entry.get());
     }
   }
+  ready.clear();
+  ready.reserve(owners.size());
   const uint64_t now = clock_.now_ns();
   const uint64_t left = due_ns <= now ? 0 : std::min(due_ns - now, kLongestWait);
   const auto milliseconds = static_cast<int>((left + kMillisecond - 1) / kMillisecond);
-  ready.clear();
   if (::poll(waiting.data(), waiting.size(), milliseconds) <= 0) return;
   if (waiting[0].revents != 0) drain(own.wake.get());
   for (size_t i = 0; i < owners.size(); ++i) {
@@ -121,21 +140,32 @@ void Maintenance::wait(Thread& own, uint64_t due_ns, std::vector<const Entry*>& 
   }
 }
 
+void Maintenance::run_job(Entry& entry, uint64_t now_ns) {
+  const bool ran =
+      if_memory([&] { entry.due.store(entry.job->run(now_ns), std::memory_order_relaxed); });
+  if (ran) return;
+  postponed_.fetch_add(1, std::memory_order_relaxed);
+  entry.due.store(now_ns + kRetryNs, std::memory_order_relaxed);
+}
+
 uint64_t Maintenance::run_due(uint64_t now_ns, const std::vector<const Entry*>& ready) {
   uint64_t next = kNever;
   const std::shared_ptr<const Entries> entries = entries_.get();
   for (const auto& entry : *entries) {
     if (entry->made_in != process_number()) {
+      std::unique_ptr<Job> made;
+      if (!if_memory([&] { made = entry->make(); })) {
+        next = std::min(next, now_ns + kRetryNs);
+        continue;
+      }
       // The fork may have interrupted its run, so it is not destroyed.
       (void)entry->job.release();
-      entry->job = entry->make();
+      entry->job = std::move(made);
       entry->made_in = process_number();
       entry->due.store(0, std::memory_order_relaxed);
     }
     const bool asked = std::ranges::find(ready, entry.get()) != ready.end();
-    if (asked || entry->due.load(std::memory_order_relaxed) <= now_ns) {
-      entry->due.store(entry->job->run(now_ns), std::memory_order_relaxed);
-    }
+    if (asked || entry->due.load(std::memory_order_relaxed) <= now_ns) run_job(*entry, now_ns);
     next = std::min(next, entry->due.load(std::memory_order_relaxed));
   }
   return next;
@@ -171,7 +201,9 @@ class WokenJob::Job final : public Maintenance::Job {
 
 void WokenJob::wake() {
   if (added_.exchange(true)) return wake_by(wake_.load(std::memory_order_acquire));
-  maintenance_.add([this] { return std::make_unique<Job>(make_(), wake_); });
+  const bool added = if_memory(
+      [&] { maintenance_.add([this] { return std::make_unique<Job>(make_(), wake_); }); });
+  if (!added) added_.store(false);
 }
 
 }  // namespace opmux::base

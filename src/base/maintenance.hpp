@@ -40,7 +40,8 @@ class Maintenance {
   Maintenance(const Maintenance&) = delete;
   Maintenance& operator=(const Maintenance&) = delete;
 
-  /// Adds a job; its first run is as soon as possible.
+  /// Adds a job; its first run is as soon as possible. Throws std::bad_alloc, and adds nothing, if
+  /// there is not enough memory.
   void add(MakeJob make);
   /// Runs the jobs that are due, unless another thread is running jobs.
   void tick(uint64_t now_ns);
@@ -52,6 +53,8 @@ class Maintenance {
   }
   /// Ends the thread. No job runs afterwards, except inside tick().
   void stop();
+  /// Number of runs that ended for lack of memory. Such a job runs again a second later.
+  uint64_t postponed() const { return postponed_.load(std::memory_order_relaxed); }
 
  private:
   struct Entry {
@@ -64,7 +67,9 @@ class Maintenance {
   using Entries = std::vector<std::shared_ptr<Entry>>;
 
   void start();
+  void start_thread();
   void serve(Thread& own);
+  void run_job(Entry& entry, uint64_t now_ns);
   /// Runs the jobs that are due; returns when the next one is. The caller holds running_.
   uint64_t run_due(uint64_t now_ns, const std::vector<const Entry*>& ready);
   void wait(Thread& own, uint64_t due_ns, std::vector<const Entry*>& ready);
@@ -76,6 +81,7 @@ class Maintenance {
   /// Number of the process that started the thread; 0 = not started.
   std::atomic<uint64_t> started_in_{0};
   std::atomic<Thread*> thread_{nullptr};
+  std::atomic<uint64_t> postponed_{0};
 };
 
 /// A job that other threads wake. Runs after each wake(), and at the times that it returns. The
@@ -92,6 +98,7 @@ class WokenJob {
   WokenJob(const WokenJob&) = delete;
   WokenJob& operator=(const WokenJob&) = delete;
 
+  /// Without memory to add the job, the next wake() tries it again.
   void wake();
 
  private:

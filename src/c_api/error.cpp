@@ -33,14 +33,27 @@ opmux_str lasting(std::string_view word) noexcept try {
   return {nullptr, 0};
 }
 
+/// Writes a failure whose reason lives as long as the process.
+int32_t write(opmux_error* error, Code code, opmux_str reason, std::string_view message) noexcept;
+
 }  // namespace
 
 int32_t write_failure(opmux_error* error, Code code, std::string_view reason,
                       std::string_view message) noexcept {
+  return write(error, code, error == nullptr ? opmux_str{} : lasting(reason), message);
+}
+
+int32_t write_out_of_memory(opmux_error* error) noexcept {
+  return write(error, Code::resource, OPMUX_STR("c.memory"), "out of memory");
+}
+
+namespace {
+
+int32_t write(opmux_error* error, Code code, opmux_str reason, std::string_view message) noexcept {
   const auto number = static_cast<int32_t>(code);
   if (error == nullptr) return number;
   error->outcome = number;
-  error->code = lasting(reason);
+  error->code = reason;
   error->text_size = 0;
   if (error->text == nullptr || error->text_capacity == 0) return number;
   error->text_size = std::min(message.size(), error->text_capacity - 1);
@@ -48,6 +61,8 @@ int32_t write_failure(opmux_error* error, Code code, std::string_view reason,
   error->text[error->text_size] = '\0';
   return number;
 }
+
+}  // namespace
 
 }  // namespace opmux::c_api
 

@@ -17,10 +17,18 @@ namespace opmux::c_api {
 int32_t write_failure(opmux_error* error, Code code, std::string_view reason,
                       std::string_view message) noexcept;
 
+/// Writes `resource`, "c.memory". Allocates nothing.
+int32_t write_out_of_memory(opmux_error* error) noexcept;
+
+/// The reason of detail::out_of_memory().
+inline constexpr std::string_view kNoMemory = "resource.memory";
+
 /// Reports the result of a call and frees it; null is success.
 inline int32_t report(Status::Detail* detail, opmux_error* error) noexcept {
   if (detail != nullptr) [[unlikely]] {
     const Status status(detail);
+    // The name that the reason has in C.
+    if (status.reason() == kNoMemory) return write_out_of_memory(error);
     return write_failure(error, status.code(), status.reason(), status.message());
   }
   if (error != nullptr) {
@@ -40,7 +48,7 @@ int32_t guarded(opmux_error* error, Body&& body) noexcept {
     }
     return report(std::forward<Body>(body)().release(), error);
   } catch (const std::bad_alloc&) {
-    return write_failure(error, Code::resource, "c.memory", "out of memory");
+    return write_out_of_memory(error);
   } catch (const std::exception& exception) {
     return write_failure(error, Code::failed, "c.exception", exception.what());
   } catch (...) {

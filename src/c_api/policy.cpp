@@ -257,23 +257,31 @@ using opmux::c_api::none_null;
 
 using Scope = std::variant<std::unique_ptr<PolicyScope>, std::unique_ptr<AmbientScope>>;
 
-/// The scopes that were pushed from C on this thread. A thread that ends pops them.
-struct Stack {
-  Stack() { opmux::runtime::make_room_for_scopes(); }
-  ~Stack() {
-    while (!scopes.empty()) scopes.pop_back();
-  }
+/// The scopes that were pushed from C on a thread. A thread that ends pops them.
+struct Stack final : opmux::dispatch::ThreadObject {
+  ~Stack() override;
   std::vector<Scope> scopes;
 };
+/// Null before the first scope of the thread. Belongs to the thread's block.
+thread_local constinit Stack* pushed __attribute__((tls_model("initial-exec"))) = nullptr;
 
-Stack& pushed() {
-  thread_local Stack stack;
-  return stack;
+Stack::~Stack() {
+  while (!scopes.empty()) scopes.pop_back();
+  pushed = nullptr;
 }
 
-template <class T>
-void push(std::unique_ptr<T> scope) {
-  pushed().scopes.emplace_back(std::move(scope));
+/// The stack of the calling thread, with room for one more scope.
+std::vector<Scope>& stack_with_room() {
+  if (pushed == nullptr) {
+    // The objects of a thread are destroyed in reverse order, and the stack uses those of scopes.
+    opmux::runtime::make_room_for_scopes();
+    auto made = std::make_unique<Stack>();
+    pushed = made.get();
+    opmux::dispatch::own_thread_block().keep_object(std::move(made));
+  }
+  std::vector<Scope>& scopes = pushed->scopes;
+  if (scopes.size() == scopes.capacity()) scopes.reserve(2 * scopes.size() + 4);
+  return scopes;
 }
 
 }  // namespace
@@ -283,9 +291,10 @@ int32_t opmux_scope_push(opmux_runtime* runtime, const opmux_policy* policy, opm
     if (Status bad = none_null("runtime, policy", runtime, policy); !bad.ok()) return bad;
     auto read = opmux::c_api::read_policy(policy);
     if (!read) return read.error();
+    std::vector<Scope>& scopes = stack_with_room();
     auto scope = std::make_unique<PolicyScope>(runtime->cpp, *read);
     if (!scope->status().ok()) return scope->status();
-    push(std::move(scope));
+    scopes.emplace_back(std::move(scope));
     return {};
   });
 }
@@ -298,7 +307,7 @@ int32_t opmux_ambient_push(uint32_t facts, opmux_error* error) {
       return {Code::invalid_argument, "c.ambient",
               "facts has bits that are not OPMUX_AMBIENT_* flags"};
     }
-    push(std::make_unique<AmbientScope>(
+    stack_with_room().emplace_back(std::make_unique<AmbientScope>(
         opmux::Ambient{.grad = (facts & OPMUX_AMBIENT_GRAD) != 0,
                        .capturing = (facts & OPMUX_AMBIENT_CAPTURING) != 0,
                        .deterministic = (facts & OPMUX_AMBIENT_DETERMINISTIC) != 0,
@@ -309,11 +318,10 @@ int32_t opmux_ambient_push(uint32_t facts, opmux_error* error) {
 
 int32_t opmux_scope_pop(opmux_error* error) {
   return guarded(error, [&]() -> Status {
-    std::vector<Scope>& scopes = pushed().scopes;
-    if (scopes.empty()) {
+    if (pushed == nullptr || pushed->scopes.empty()) {
       return {Code::invalid_argument, "c.scope", "no scope was pushed on this thread"};
     }
-    scopes.pop_back();
+    pushed->scopes.pop_back();
     return {};
   });
 }

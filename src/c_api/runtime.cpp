@@ -199,10 +199,12 @@ Result<opmux::Registration> implement(opmux::runtime::Core& core, const opmux_ba
   if (!batch) return opmux::registry::status_of(refused.front());
   // The program's own function may need the thread that calls it, so it runs there.
   opmux::plugin::journal_availability(batch->backend);
+  // Made first, because nothing may fail after the implementations were added.
+  auto held = std::make_unique<opmux::Registration::Held>(core);
   opmux::registry::BatchResult result = core.registry().add(*batch, true);
   if (!result.refused.empty()) return opmux::registry::status_of(result.refused.front());
-  return opmux::Registration(
-      std::make_unique<opmux::Registration::Held>(core, std::move(result.added)));
+  held->implementations = std::move(result.added);
+  return opmux::Registration(std::move(held));
 }
 
 }  // namespace

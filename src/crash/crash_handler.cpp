@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <mutex>
+#include <utility>
 
 #include "base/system/process.hpp"
 
@@ -53,7 +54,7 @@ bool own_fault(const siginfo_t& info) {
 
 /// The word of the code that the thread was in when it gave up its marks. Trivial, so that it
 /// outlives the other thread-locals.
-thread_local constinit uint32_t ended_inside = 0;
+thread_local constinit uint32_t ended_inside __attribute__((tls_model("initial-exec"))) = 0;
 
 uint32_t innermost() {
   const auto* const marks = static_cast<const HazardSlotPlaces*>(base::thread_marks);
@@ -157,35 +158,11 @@ void exchange_request_handler(void (*from)(int), void (*to)(int)) {
   }
 }
 
-/// The alternate signal stack of a thread, released when the thread ends.
-class SignalStack {
- public:
-  ~SignalStack() {
-    if (memory_ == nullptr) return;
-    const stack_t none{nullptr, SS_DISABLE, 0};
-    ::sigaltstack(&none, nullptr);
-    ::munmap(memory_, kSize);
-  }
-  void ensure() {
-    stack_t present{};
-    if (::sigaltstack(nullptr, &present) != 0 || (present.ss_flags & SS_DISABLE) == 0) return;
-    void* const memory =
-        ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return;
-    const stack_t own{memory, 0, kSize};
-    if (::sigaltstack(&own, nullptr) == 0) {
-      memory_ = memory;
-    } else {
-      ::munmap(memory, kSize);
-    }
-  }
-
- private:
-  // Also holds the saved wide registers (11 KB with AMX) and the frames of previous handlers.
-  static constexpr size_t kSize = 64 << 10;
-  void* memory_ = nullptr;
-};
-thread_local SignalStack signal_stack;
+// Size of the alternate signal stack of a thread. It also holds the saved wide registers (11 KB
+// with AMX) and the frames of previous handlers.
+constexpr size_t kSignalStackSize = 64 << 10;
+/// The alternate signal stack that ensure_signal_stack() gave the thread; null: none.
+thread_local constinit void* signal_stack __attribute__((tls_model("initial-exec"))) = nullptr;
 
 }  // namespace
 
@@ -220,7 +197,26 @@ void note_faults_in(const JournalFile* file) {
   fault_journal.store(file, std::memory_order_release);
 }
 
-void ensure_signal_stack() { signal_stack.ensure(); }
+void ensure_signal_stack() {
+  stack_t present{};
+  if (::sigaltstack(nullptr, &present) != 0 || (present.ss_flags & SS_DISABLE) == 0) return;
+  void* const memory =
+      ::mmap(nullptr, kSignalStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  const stack_t own{memory, 0, kSignalStackSize};
+  if (::sigaltstack(&own, nullptr) == 0) {
+    signal_stack = memory;
+  } else {
+    ::munmap(memory, kSignalStackSize);
+  }
+}
+
+void free_signal_stack() {
+  if (signal_stack == nullptr) return;
+  const stack_t none{nullptr, SS_DISABLE, 0};
+  ::sigaltstack(&none, nullptr);
+  ::munmap(std::exchange(signal_stack, nullptr), kSignalStackSize);
+}
 
 void thread_ends_inside(uint32_t word) { ended_inside = word; }
 

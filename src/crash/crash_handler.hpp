@@ -18,6 +18,8 @@ void note_faults_in(const JournalFile* journal);
 /// Gives the calling thread an alternate signal stack unless it has one, so that a stack overflow
 /// can be recorded.
 void ensure_signal_stack();
+/// Takes back the stack that ensure_signal_stack() gave the calling thread.
+void free_signal_stack();
 
 /// Called when a thread that is inside an implementation or a plugin gives up its marks because it
 /// ends; `word` is HazardSlotPlaces::innermost(). The process may be ending too, since exit() first

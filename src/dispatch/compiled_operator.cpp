@@ -92,7 +92,16 @@ uint32_t CompiledOperator::classes() const {
   return count;
 }
 
-std::unique_ptr<CompiledOperator> OperatorSlot::replace(std::unique_ptr<CompiledOperator> next) {
+void OperatorSlot::renew_epoch() noexcept {
+  CompiledOperator* const state = current.load(std::memory_order_acquire);
+  if (state == nullptr) return;
+  const uint64_t next = next_epoch();
+  state->set_epoch(next);
+  epoch.store(next, std::memory_order_release);
+}
+
+std::unique_ptr<CompiledOperator> OperatorSlot::replace(
+    std::unique_ptr<CompiledOperator> next) noexcept {
   const uint64_t new_epoch = next == nullptr ? 0 : next->epoch();
   std::unique_ptr<CompiledOperator> before(
       current.exchange(next.release(), std::memory_order_acq_rel));

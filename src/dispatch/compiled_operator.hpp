@@ -103,7 +103,10 @@ struct alignas(64) OperatorSlot {
   std::shared_ptr<const schema::Schema> schema;
   uint64_t name_hash = 0;
   uint32_t place = kNoPlace;  ///< index into the engine's list of operators; used by writers only
-  std::atomic<bool> plugins_wait{false};       ///< deferred plugins implement this operator
+  std::atomic<bool> plugins_wait{false};  ///< deferred plugins implement this operator
+  /// The decisions of `current` are no longer right, and there was no memory for a new state. Calls
+  /// on the slow path replace it before they use it; see Engine::replace_outdated().
+  std::atomic<bool> outdated{false};
   std::atomic<uint64_t> decided_each_time{0};  ///< calls whose decision could not be cached
 
   const std::string& name() const { return schema->name; }
@@ -112,7 +115,9 @@ struct alignas(64) OperatorSlot {
   /// before `epoch`. In between, a fast call still matches the old epoch and runs the old state,
   /// which its mark protects. A slow call already uses the new state; its cached plan does not
   /// match `epoch` until the second store, so the next call may take the slow path again.
-  std::unique_ptr<CompiledOperator> replace(std::unique_ptr<CompiledOperator> next);
+  std::unique_ptr<CompiledOperator> replace(std::unique_ptr<CompiledOperator> next) noexcept;
+  /// Gives the state a new epoch, so that the next call of each thread takes the slow path.
+  void renew_epoch() noexcept;
 };
 
 /// Hash of everything in the arguments that a kernel can decline for without reading tensor data.

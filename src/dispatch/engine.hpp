@@ -84,14 +84,19 @@ class Engine {
   struct Publication {
     uint64_t generation = 0;
     std::vector<std::shared_ptr<BoundPlanState>> plans;  ///< bound plans to evaluate again
+    Reclaimer::Batches finished;                         ///< objects that no call uses any more
   };
   /// Publishes a registry and a policy. Only operators that they change get a new state and epoch.
   /// If only the registry changed, only the changed operators are examined.
-  /// The caller serializes its calls, so that older sources never replace newer ones.
-  Publication publish(Sources sources);
-  /// Evaluates the bound plans that a publication concerns again. Call it once per publication,
-  /// without locks held, because selectors and verifiers of the program run.
-  void finish(const Publication& publication);
+  /// The caller serializes its calls, so that older sources never replace newer ones. Throws
+  /// std::bad_alloc, and changes nothing, if there is not enough memory.
+  Publication publish(const Sources& sources);
+  /// Evaluates the bound plans that a publication concerns again, and destroys what it replaced.
+  /// Call it once per publication, without locks held, because code of the program runs.
+  void finish(Publication& publication) noexcept;
+  /// Makes calls decide again before they run a withdrawn implementation, and revokes its bound
+  /// plans. Needs no memory; for the case that publish() has none.
+  void stop_withdrawn() noexcept;
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   /// The published policy. The state of an operator that the last change did not concern still
@@ -115,20 +120,27 @@ class Engine {
   /// operator changed. If a full table was discarded, its classes are missing.
   std::vector<DecidedClass> decided();
 
+  // The next three functions do not fail. Without memory for new states they mark the operators as
+  // outdated: the next call replaces the state before it runs, or returns "resource.memory".
+
   /// Discards the decisions of every operator that has an implementation on the same device type.
-  void health_changed(const registry::ImplementationRecord& implementation);
+  void health_changed(const registry::ImplementationRecord& implementation) noexcept;
   /// Discards the decisions of one operator.
-  void operator_changed(const std::string& op);
+  void operator_changed(const std::string& op) noexcept;
   /// Discards the decisions of every operator that has an implementation of this backend.
-  void backend_changed(const registry::Backend& backend);
+  void backend_changed(const registry::Backend& backend) noexcept;
+  /// Replaces the state of an operator that is marked as outdated. Does nothing if another thread
+  /// is publishing, as try_replace().
+  void replace_outdated(OperatorSlot& slot);
   /// Discards the decisions of one operator, to free those under scopes that are no longer used or
   /// to compile longer class keys. The same decisions result again, so bound plans stay as they
-  /// are.
+  /// are. Does nothing if there is not enough memory.
   void discard_decisions_of(const OperatorSlot& slot);
   /// Discards the decisions of one operator if `state`, which the caller's mark protects, is still
   /// published. Otherwise as discard_decisions_of(), but it does nothing if another thread is
   /// publishing, because calls do not wait: a call from Python may hold the GIL, which the
-  /// publishing thread may need. Without `keep_classes`, decided() forgets the classes.
+  /// publishing thread may need. Without `keep_classes`, decided() forgets the classes. Does
+  /// nothing if there is not enough memory.
   void try_replace(const OperatorSlot& slot, const CompiledOperator& state, bool keep_classes);
 
   /// Blocks until no call in flight can use an implementation or bound plan that was unpublished or
@@ -142,7 +154,7 @@ class Engine {
   void trim();
   /// Starts the job that frees workspaces of idle threads. Called on slow paths; costs one load if
   /// the job exists.
-  void watch_workspaces();
+  void watch_workspaces() noexcept;
 
   void add_plan(const std::shared_ptr<BoundPlanState>& control);
 
@@ -150,6 +162,9 @@ class Engine {
   size_t retired_waiting();
 
  private:
+  /// The states of implementations, with their ids, by number.
+  using States = std::map<uint32_t, std::pair<std::string, std::shared_ptr<ImplementationState>>>;
+
   /// The last published data and the retired states; accessed under the writer lock.
   struct Published {
     registry::RegistrySnapshotPtr registry;
@@ -164,38 +179,66 @@ class Engine {
     std::vector<Op> operators;  ///< in the order in which they were defined
     /// Classes in states that were replaced though their decisions are still right.
     std::map<const OperatorSlot*, std::vector<DecidedClass>> earlier;
-    std::map<uint32_t, std::pair<std::string, std::shared_ptr<ImplementationState>>> states;
+    States states;
     std::vector<std::weak_ptr<BoundPlanState>> plans;
     std::vector<std::unique_ptr<OperatorSlot>> slots;
     Reclaimer reclaimer;
   };
 
-  OperatorSlot* slot_for(Published& published, const std::shared_ptr<const schema::Schema>& schema);
-  /// Takes over a registry. Returns the places of the operators that differ from the one before.
-  std::vector<uint32_t> adopt(Published& published, const registry::RegistrySnapshotPtr& registry);
-  /// Takes over an operator's record. Returns whether it differs from the one before.
-  bool adopt(Published& published, const std::shared_ptr<const registry::OperatorRecord>& record);
-  /// Takes over everything but the registry. Returns whether any of it changed.
-  bool adopt_settings(Published& published, const Sources& sources);
-  /// Compiles an operator again unless its state was compiled from the same sources.
-  void renew(Published& published, const Published::Op& op,
-             std::vector<std::unique_ptr<Retired>>& retired,
-             std::vector<const OperatorSlot*>& replaced);
-  ImplementationStates states_of(Published& published, const registry::OperatorRecord& op);
-  std::unique_ptr<CompiledOperator> compile(Published& published, const Published::Op& op);
-  /// Discards the decisions of the operators at the places that a function chooses.
-  void discard_decisions(
-      const std::function<std::vector<uint32_t>(const Published&)>& choose_places);
+  /// The sources of operator states besides the registry.
+  struct Settings {
+    std::shared_ptr<const policy::PolicySet> policies;
+    std::shared_ptr<const LockSet> lock;
+    std::shared_ptr<const Selector> selector;
+    uint64_t taps_version = 0;
+    uint64_t generation = 0;
+  };
+  Settings settings_of(const Published& published) const;
+  Settings settings_of(const Sources& sources) const;
+  /// New states of operators. They are compiled before anything changes, because that may fail.
+  struct Replacement {
+    struct Entry {
+      OperatorSlot* slot;
+      std::unique_ptr<CompiledOperator> state;
+    };
+    std::vector<Entry> entries;
+    Reclaimer::Batches retired;  ///< with room for the states before
+
+    bool replaces_something() const;
+    std::vector<const OperatorSlot*> slots() const;
+  };
+  /// The changes of a publication, which are made after all of them are known.
+  struct Draft;
+  /// Adds the operators whose records differ from the published ones.
+  void draft_registry(const Published& published, const registry::RegistrySnapshot& registry,
+                      Draft& draft);
+  void draft_operator(const Published& published,
+                      const std::shared_ptr<const registry::OperatorRecord>& record, Draft& draft);
+  /// Adds the states that must be compiled again.
+  void draft_states(const Published& published, const Settings& settings, Draft& draft);
+  void commit(Published& published, const Sources& sources, const Settings& settings,
+              Draft& draft) noexcept;
+
+  /// `added` has the states of implementations that are not published yet; may be null.
+  std::unique_ptr<CompiledOperator> compile(
+      const Published& published, const std::shared_ptr<const registry::OperatorRecord>& record,
+      const Settings& settings, const States* added) const;
+  void add(const Published& published, const Published::Op& op, Replacement& replacement) const;
+  /// Stores the new states and retires those before.
+  static void store(Published& published, Replacement replacement) noexcept;
+
+  /// Discards the decisions of the operators that a function chooses.
+  void discard_decisions(const std::function<bool(const Published::Op&)>& concerned) noexcept;
   /// Discards the decisions of every operator that has such an implementation.
   void discard_decisions_if(
-      const std::function<bool(const registry::ImplementationRecord&)>& concerned);
-  void replace(Published& published, const Published::Op& op,
-               std::vector<std::unique_ptr<Retired>>& retired);
+      const std::function<bool(const registry::ImplementationRecord&)>& concerned) noexcept;
+  /// Marks these operators and their bound plans as outdated.
+  void outdate(const std::function<bool(const Published::Op&)>& concerned) noexcept;
   /// The part of decided() for one operator.
   static std::vector<DecidedClass> decided_by(const Published& published, const OperatorSlot& slot);
-  /// replace() with a state that makes the same decisions; remembers the classes for decided().
-  void replace_by_equal(Published& published, const Published::Op& op,
-                        std::vector<std::unique_ptr<Retired>>& retired);
+  /// Replaces the state of an operator by one that makes the same decisions; remembers the classes
+  /// for decided() unless `forget_classes`.
+  void replace_by_equal(Published& published, const Published::Op& op, bool forget_classes);
   /// The objects that no call uses any more. Made before the writer lock is taken, so that the
   /// destructor destroys them after it was released.
   class FinishedObjects {
@@ -204,12 +247,13 @@ class Engine {
     ~FinishedObjects();
     FinishedObjects(const FinishedObjects&) = delete;
     FinishedObjects& operator=(const FinishedObjects&) = delete;
-    void take_from(Reclaimer& reclaimer) { finished_ = reclaimer.take_finished(); }
+    void take_from(Reclaimer& reclaimer) noexcept { finished_ = reclaimer.take_finished(); }
 
    private:
     Engine& engine_;
-    Reclaimer::Finished finished_;
+    Reclaimer::Batches finished_;
   };
+  void destroy(Reclaimer::Batches finished) noexcept;
   /// Runs `use` under the writer lock. Afterwards destroys the objects that no call uses any more.
   template <class Use>
   auto locked(Use&& use);
@@ -220,15 +264,18 @@ class Engine {
   class CollectJob;
   /// Starts the job that frees retired batches when the calls in them end, if there are such
   /// batches. Logs a warning if there are many.
-  void collect_later();
+  void collect_later() noexcept;
   /// The same if the number of batches is known.
-  void collect_later(size_t batches);
+  void collect_later(size_t batches) noexcept;
   std::vector<std::shared_ptr<BoundPlanState>> live_plans(Published& published);
   /// Those of these operators.
   std::vector<std::shared_ptr<BoundPlanState>> live_plans(Published& published,
                                                           std::vector<const OperatorSlot*> slots);
 
-  void after_fork();
+  /// wait_for_retired(), which throws std::bad_alloc before it waits.
+  Status wait_with_memory();
+
+  void after_fork() noexcept;
 
   const EngineDependencies dependencies_;
   PluginLoader* plugins_ = nullptr;

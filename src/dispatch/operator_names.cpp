@@ -1,14 +1,18 @@
 #include "dispatch/operator_names.hpp"
 
-#include <queue>
+#include <algorithm>
+#include <functional>
+#include <vector>
 
 #include "base/locks.hpp"
+#include "base/memory.hpp"
 
 namespace opmux::dispatch {
 namespace {
 
 struct Numbers {
-  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free;
+  std::vector<uint32_t> free;  ///< a heap, the lowest number first
+  size_t taken = 0;
 };
 
 base::ForkGuarded<Numbers>& numbers() {
@@ -23,15 +27,27 @@ std::atomic<uint32_t> next_number{0};
 
 uint32_t take_slot_number() {
   return numbers().with([](Numbers& all) {
+    // Makes room for the number, so that it can be given back without memory.
+    const size_t needed = all.free.size() + all.taken + 1;
+    if (all.free.capacity() < needed) all.free.reserve(2 * needed);
+    ++all.taken;
     if (all.free.empty()) return next_number.fetch_add(1, std::memory_order_relaxed);
-    const uint32_t number = all.free.top();
-    all.free.pop();
+    std::ranges::pop_heap(all.free, std::greater());
+    const uint32_t number = all.free.back();
+    all.free.pop_back();
     return number;
   });
 }
 
-void give_back_slot_number(uint32_t number) {
-  numbers().with([&](Numbers& all) { all.free.push(number); });
+void give_back_slot_number(uint32_t number) noexcept {
+  // A forked child may have lost the list, and with it the room; then the number is lost too.
+  base::if_memory([&] {
+    numbers().with([&](Numbers& all) {
+      all.free.push_back(number);
+      std::ranges::push_heap(all.free, std::greater());
+      if (all.taken > 0) --all.taken;
+    });
+  });
 }
 
 namespace {
@@ -63,20 +79,23 @@ void OperatorNames::put(Table& table, OperatorSlot* slot) {
   table.slots[probe & table.mask].store(slot, std::memory_order_release);
 }
 
-void OperatorNames::insert(OperatorSlot* slot) {
-  slot->name_hash = hash_of(slot->name());
+void OperatorNames::reserve(size_t more) {
   Table* table = table_.load(std::memory_order_relaxed);
-  if (table == nullptr || count_ * 2 > table->mask) {
-    auto larger = std::make_unique<Table>(table == nullptr ? 64 : (table->mask + 1) * 4);
-    for (uint32_t i = 0; table != nullptr && i <= table->mask; ++i) {
-      OperatorSlot* there = table->slots[i].load(std::memory_order_relaxed);
-      if (there != nullptr) put(*larger, there);
-    }
-    larger->smaller.reset(table);
-    table = larger.release();
-    table_.store(table, std::memory_order_release);
+  uint64_t size = table == nullptr ? 64 : uint64_t{table->mask} + 1;
+  while ((count_ + more) * 2 > size) size *= 4;
+  if (table != nullptr && size == uint64_t{table->mask} + 1) return;
+  auto larger = std::make_unique<Table>(static_cast<uint32_t>(size));
+  for (uint32_t i = 0; table != nullptr && i <= table->mask; ++i) {
+    OperatorSlot* there = table->slots[i].load(std::memory_order_relaxed);
+    if (there != nullptr) put(*larger, there);
   }
-  put(*table, slot);
+  larger->smaller.reset(table);
+  table_.store(larger.release(), std::memory_order_release);
+}
+
+void OperatorNames::insert(OperatorSlot* slot) noexcept {
+  slot->name_hash = hash_of(slot->name());
+  put(*table_.load(std::memory_order_relaxed), slot);
   ++count_;
 }
 

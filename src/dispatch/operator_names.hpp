@@ -12,7 +12,7 @@ namespace opmux::dispatch {
 /// Allocates and frees slot numbers. The lowest free number is taken first, because every thread
 /// has an array indexed by slot number.
 uint32_t take_slot_number();
-void give_back_slot_number(uint32_t number);
+void give_back_slot_number(uint32_t number) noexcept;
 
 /// Maps names to operators: an insert-only hash table with lock-free lookup. The owner serializes
 /// insert(). A slot is published by a release store into an empty entry. When the table grows, the
@@ -22,7 +22,10 @@ class OperatorNames {
  public:
   ~OperatorNames();
   OperatorSlot* find(std::string_view name) const;
-  void insert(OperatorSlot* slot);
+  /// Grows the table so that this many operators can be inserted without memory.
+  void reserve(size_t more);
+  /// reserve() must have made room.
+  void insert(OperatorSlot* slot) noexcept;
 
   template <class Visit>
   void for_each(Visit&& visit) const {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/memory.hpp"
+
 namespace opmux::health {
 namespace {
 
@@ -82,12 +84,15 @@ uint64_t BreakerRegistry::publish(const std::string& op) const {
 
 void BreakerRegistry::follow(const Place& place, const BreakerChange& change, uint64_t now_ns) {
   place.group->follow(change, now_ns, [&] { return publish(place.entry->op); });
-  for (uint8_t i = 0; i < change.count; ++i) {
-    const BreakerChange::Step& step = change.steps[i];
-    host_.tell({place.entry, class_text(*place.entry, step), step.from, step.to, step.openings,
-                step.open_for_ns, step.change, step.cause});
-  }
   if (change.publish) host_.wake();
+  // The breaker has changed already, so listeners are left out if there is no memory to call them.
+  base::if_memory([&] {
+    for (uint8_t i = 0; i < change.count; ++i) {
+      const BreakerChange::Step& step = change.steps[i];
+      host_.tell({place.entry, class_text(*place.entry, step), step.from, step.to, step.openings,
+                  step.open_for_ns, step.change, step.cause});
+    }
+  });
 }
 
 void BreakerRegistry::note(const registry::ImplementationRecord& implementation,

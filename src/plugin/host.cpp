@@ -7,12 +7,13 @@
 #include <opmux/version.h>
 
 #include "base/locks.hpp"
+#include "base/memory.hpp"
 #include "plugin/read/bounded_read.hpp"
 
 namespace opmux::plugin {
 namespace {
 
-using Listeners = std::vector<std::shared_ptr<const HostEvents>>;
+using Listeners = std::vector<std::shared_ptr<const HostListener::Entry>>;
 
 /// Never destroyed, because a plugin's thread may call the host while the process ends.
 base::Published<Listeners>& listeners() {
@@ -24,7 +25,9 @@ template <class Notify>
 void notify_all(Notify&& notify) noexcept {
   try {
     const std::shared_ptr<const Listeners> all = listeners().get();
-    for (const auto& listener : *all) notify(*listener);
+    for (const auto& listener : *all) {
+      if (!listener->ended.load(std::memory_order_acquire)) notify(listener->events);
+    }
   } catch (...) {  // NOLINT(bugprone-empty-catch): a plugin cannot handle it
   }
 }
@@ -61,12 +64,18 @@ const opmux_host& process_host() {
 }
 
 HostListener::HostListener(HostEvents events)
-    : events_(std::make_shared<const HostEvents>(std::move(events))) {
-  listeners().update([&](Listeners& all) { return all.push_back(events_), true; });
+    : entry_(std::make_shared<const Entry>(std::move(events))) {
+  listeners().update([&](Listeners& all) {
+    std::erase_if(all, [](const auto& one) { return one->ended.load(); });
+    return all.push_back(entry_), true;
+  });
 }
 
 HostListener::~HostListener() {
-  listeners().update([&](Listeners& all) { return std::erase(all, events_) != 0; });
+  entry_->ended.store(true, std::memory_order_release);
+  // Without memory for a shorter list, the next listener removes the entry.
+  base::if_memory(
+      [&] { listeners().update([&](Listeners& all) { return std::erase(all, entry_) != 0; }); });
 }
 
 }  // namespace opmux::plugin

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include <opmux/abi.h>
 #include <opmux/tensor.hpp>
@@ -27,8 +29,14 @@ class HostListener {
   HostListener(const HostListener&) = delete;
   HostListener& operator=(const HostListener&) = delete;
 
+  struct Entry {
+    explicit Entry(HostEvents its) : events(std::move(its)) {}
+    HostEvents events;
+    mutable std::atomic<bool> ended{false};  ///< the listener is destroyed
+  };
+
  private:
-  std::shared_ptr<const HostEvents> events_;
+  std::shared_ptr<const Entry> entry_;
 };
 
 }  // namespace opmux::plugin

@@ -135,7 +135,11 @@ void PluginManager::start(const PluginOptions& options, bool own_backends) {
   };
   held.loader = std::make_unique<Loader>(registry_, trust_settings(options),
                                          std::vector<Loader::Gate>{quarantined});
-  held.loader->load_static(&opmux_plugin_query_v1_reference);
+  // The reference belongs to the library, so only a lack of memory can refuse it.
+  if (held.loader->load_static(&opmux_plugin_query_v1_reference).state ==
+      PluginReport::State::refused) {
+    throw std::bad_alloc();
+  }
   const bool others = !environment_.plugin_path.empty() || !options.folders.empty();
   if (options.probe && others) {
     held.verdicts = std::make_unique<VerdictCache>(base::store_folder(environment_.state_dir),
@@ -151,9 +155,11 @@ void PluginManager::start(const PluginOptions& options, bool own_backends) {
       });
     }
     // Specialization points are answered without a decision, so their plugins cannot be deferred.
-    mine.loader->load_waiting([this](const Manifest& manifest) {
+    std::vector<PluginReport> loaded;
+    const auto has_points = [this](const Manifest& manifest) {
       return !manifest.points.empty() && !all_off(manifest);
-    });
+    };
+    if (!mine.loader->load_waiting(has_points, loaded)) throw std::bad_alloc();
     for (const PluginReport& report : mine.loader->reports()) tell(report);
     define_operators(*mine.loader);
     note_waiting(mine);
@@ -279,21 +285,33 @@ void PluginManager::with_loader(const std::function<void(Held&)>& load) {
   if (loading_.load() == std::this_thread::get_id()) return;
   held_.with([&](Held& held) {
     if (held.loader == nullptr) return;
-    loading_.store(std::this_thread::get_id());
-    load(held);
-    loading_.store({});
+    struct Loading {
+      explicit Loading(std::atomic<std::thread::id>& by) : thread(by) {
+        thread.store(std::this_thread::get_id());
+      }
+      ~Loading() { thread.store({}); }
+      std::atomic<std::thread::id>& thread;
+    };
+    {
+      const Loading loading(loading_);
+      load(held);
+    }
     note_waiting(held);
   });
 }
 
 void PluginManager::load(const std::function<bool(const Manifest&)>& wanted) {
   if (base::NoCallbackGuard::active() != nullptr) return;
+  bool enough = true;
   with_loader([&](Held& held) {
-    for (const PluginReport& report : held.loader->load_waiting(wanted)) {
+    std::vector<PluginReport> loaded;
+    enough = held.loader->load_waiting(wanted, loaded);
+    for (const PluginReport& report : loaded) {
       tell(report);
       switch_backends(report.backends);
     }
   });
+  if (!enough) throw std::bad_alloc();
 }
 
 bool PluginManager::open_backend(std::string_view name) {

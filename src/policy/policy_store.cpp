@@ -4,6 +4,7 @@
 #include <array>
 #include <mutex>
 
+#include "base/memory.hpp"
 #include "base/no_callback.hpp"
 #include "base/text.hpp"
 #include "policy/rules/lint.hpp"
@@ -67,13 +68,13 @@ Result<PolicyLayerPtr> PolicyStore::make_layer(Source source, Policy policy,
   return PolicyLayer::make(source, std::move(policy), std::move(name));
 }
 
-void PolicyStore::freeze(bool on) {
+void PolicyStore::freeze(bool on) noexcept {
   const std::lock_guard lock(writers_);
   frozen_.store(on);
 }
 
-template <class Edit>
-Status PolicyStore::change(std::string_view what, Edit&& edit) {
+template <class Edit, class Commit>
+Status PolicyStore::change(std::string_view what, Edit&& edit, Commit&& commit) {
   if (Status refused = base::refuse_callback(); !refused.ok()) return refused;
   const std::lock_guard lock(writers_);
   if (frozen_.load()) return registry::frozen(what);
@@ -87,19 +88,39 @@ Status PolicyStore::change(std::string_view what, Edit&& edit) {
     status = dry_run(next.set(), now->set(), *registry_.snapshot());
   }
   if (!status.ok()) return status;
-  layers_.update([&](Layers& layers) {
-    layers = std::move(next);
-    return true;
-  });
+  layers_.update(
+      [&](Layers& layers) {
+        layers = std::move(next);
+        return true;
+      },
+      commit);
   return {};
+}
+
+template <class Edit>
+Status PolicyStore::publish(std::string_view what, Edit&& edit, uint64_t& generation) {
+  const std::unique_ptr<registry::Publication> publication = publisher_->begin();
+  Status status = change(what, std::forward<Edit>(edit), [&](auto& next) {
+    registry::ChangeTo change(next);
+    publication->publish(change);
+  });
+  if (status.ok()) generation = finish(*publication);
+  return status;
+}
+
+uint64_t PolicyStore::finish(registry::Publication& publication) noexcept {
+  const uint64_t generation = publication.finish();
+  plugins_->mark_waiting();
+  return generation;
 }
 
 Status PolicyStore::set_at_start(Source source, Policy policy, std::string name) {
   auto layer = make_layer(source, std::move(policy), std::move(name));
   if (!layer) return layer.error();
-  Status status = change("set_policy", [&](Layers& layers) { layers.of(source) = *layer; });
-  if (status.ok()) note_expiry(**layer);
-  return status;
+  note_expiry(**layer);
+  return change(
+      "set_policy", [&](Layers& layers) { layers.of(source) = *layer; },
+      [](auto& next) { next.exchange(); });
 }
 
 /// Deactivates rules when they expire.
@@ -121,23 +142,21 @@ class PolicyStore::ExpiryJob final : public base::Maintenance::Job {
 
 void PolicyStore::note_expiry(const PolicyLayer& layer) {
   if (!next_expiry(layer.policy()) || expiring_.exchange(true)) return;
-  maintenance_.add([this] { return std::make_unique<ExpiryJob>(*this); });
-}
-
-uint64_t PolicyStore::publish() {
-  const uint64_t generation = publisher_->publish();
-  plugins_->mark_waiting();
-  return generation;
+  try {
+    maintenance_.add([this] { return std::make_unique<ExpiryJob>(*this); });
+  } catch (const std::bad_alloc&) {
+    expiring_.store(false);
+    throw;
+  }
 }
 
 Status PolicyStore::set_code(const Policy& policy) {
   auto layer = make_layer(Source::code, policy, "set_policy");
   if (!layer) return layer.error();
-  Status status = change("set_policy", [&](Layers& layers) { layers.code = *layer; });
-  if (!status.ok()) return status;
-  publish();
+  // First, because nothing may fail after the publication.
   note_expiry(**layer);
-  return {};
+  uint64_t generation = 0;
+  return publish("set_policy", [&](Layers& layers) { layers.code = *layer; }, generation);
 }
 
 Policy PolicyStore::code() const {
@@ -163,23 +182,26 @@ Status PolicyStore::put(PolicyDraft draft) {
   auto layer = make_layer(Source::file, std::move(draft.policy), std::move(draft.name));
   if (!layer) return layer.error();
   if (Status status = approve((*layer)->policy()); !status.ok()) return status;
-  uint64_t version = 0;
-  Status status = change("load_policy", [&](Layers& layers) {
+  note_expiry(**layer);
+  uint64_t version = 0, generation = 0;
+  const auto edit = [&](Layers& layers) {
     if (layers.file.layer != nullptr) layers.previous = std::move(layers.file);
     version = ++layers.last_version;
     layers.file = {*layer, std::move(draft.digest), std::move(draft.origin), version, 0};
-  });
-  if (!status.ok()) return status;
-  note_generation(version, publish());
-  note_expiry(**layer);
-  return {};
+  };
+  Status status = publish("load_policy", edit, generation);
+  if (status.ok()) note_generation(version, generation);
+  return status;
 }
 
-void PolicyStore::note_generation(uint64_t version, uint64_t generation) {
-  layers_.update([&](Layers& layers) {
-    const bool mine = layers.file.version == version;
-    if (mine) layers.file.generation = generation;
-    return mine;
+void PolicyStore::note_generation(uint64_t version, uint64_t generation) noexcept {
+  // The policy is in force; without memory its state has no generation.
+  base::if_memory([&] {
+    layers_.update([&](Layers& layers) {
+      const bool mine = layers.file.version == version;
+      if (mine) layers.file.generation = generation;
+      return mine;
+    });
   });
 }
 
@@ -199,28 +221,34 @@ Status PolicyStore::load(Result<Policy> parsed, PolicyDraft draft) {
       return true;
     });
   }
-  told.status = status;
-  tell(told);
+  base::if_memory([&] {
+    told.status = status;
+    tell(told);
+  });
   return status;
 }
 
 Status PolicyStore::rollback() {
-  uint64_t version = 0;
+  const auto nothing_before = [] {
+    return Status(Code::not_found, "policy.no_previous",
+                  "there is no previous policy to roll back to");
+  };
+  if (!frozen_.load() && layers_.get()->previous.layer == nullptr) return nothing_before();
+  uint64_t version = 0, generation = 0;
   std::string name;
-  Status status = change("rollback", [&](Layers& layers) {
+  const auto edit = [&](Layers& layers) {
     if (layers.previous.layer == nullptr) return;
     std::swap(layers.file, layers.previous);
     layers.file.origin = "rollback";
     version = layers.file.version;
     name = layers.file.layer->name();
-  });
+  };
+  Status status = publish("rollback", edit, generation);
   if (!status.ok()) return status;
-  if (version == 0) {
-    return {Code::not_found, "policy.no_previous", "there is no previous policy to roll back to"};
-  }
+  if (version == 0) return nothing_before();
   rolled_back_.fetch_add(1, std::memory_order_relaxed);
-  note_generation(version, publish());
-  tell({name, layers_.get()->file.digest, "rollback"});
+  note_generation(version, generation);
+  base::if_memory([&] { tell({name, layers_.get()->file.digest, "rollback"}); });
   return {};
 }
 
@@ -233,13 +261,14 @@ void PolicyStore::tell(const PolicyChange& change) const {
   }
   const std::string who = change.name.empty() ? "policy" : change.name;
   if (change.status.ok()) {
-    log_.announce(
-        Level::info, "policy.loaded",
-        base::concat(who, " is in force as version ", told.version, ", by ", change.origin));
+    log_.announce(Level::info, "policy.loaded", [&] {
+      return base::concat(who, " is in force as version ", told.version, ", by ", change.origin);
+    });
   } else {
-    log_.announce(Level::error, "policy.refused",
-                  base::concat(who, " was refused and the policy in force is unchanged: ",
-                               change.status.message()));
+    log_.announce(Level::error, "policy.refused", [&] {
+      return base::concat(
+          who, " was refused and the policy in force is unchanged: ", change.status.message());
+    });
   }
   const auto listeners = listeners_.get();
   for (const PolicyListener& listener : *listeners) listener(told);
@@ -284,10 +313,11 @@ std::optional<std::chrono::sys_seconds> PolicyStore::lapse() {
   const std::chrono::sys_seconds now = utc_();
   std::optional<std::chrono::sys_seconds> next;
   bool any = false;
+  const std::unique_ptr<registry::Publication> publication = publisher_->begin();
   {
     const std::lock_guard lock(writers_);
     if (frozen_.load()) return std::nullopt;
-    layers_.update([&](Layers& layers) {
+    const auto edit = [&](Layers& layers) {
       for (const Source source : {Source::code, Source::file, Source::platform}) {
         PolicyLayerPtr& layer = layers.of(source);
         if (layer == nullptr) continue;
@@ -300,13 +330,18 @@ std::optional<std::chrono::sys_seconds> PolicyStore::lapse() {
         if (end && (!next || *end < *next)) next = end;
       }
       return any;
+    };
+    layers_.update(edit, [&](auto& changed) {
+      registry::ChangeTo change(changed);
+      publication->publish(change);
     });
   }
   if (!any) return next;
   lapsed_.fetch_add(1, std::memory_order_relaxed);
-  publish();
-  log_.announce(Level::warning, "policy.expired",
-                "rules have expired; of these rules only deny and require stay in force");
+  finish(*publication);
+  log_.announce(Level::warning, "policy.expired", [] {
+    return std::string("rules have expired; of these rules only deny and require stay in force");
+  });
   return next;
 }
 

@@ -69,7 +69,7 @@ class PolicyStore final : public PolicySource {
   std::optional<std::chrono::sys_seconds> lapse();
 
   /// While frozen, every change is refused with `frozen` and no rule expires.
-  void freeze(bool on);
+  void freeze(bool on) noexcept;
 
  private:
   class ExpiryJob;
@@ -91,15 +91,20 @@ class PolicyStore final : public PolicySource {
 
   Result<PolicyLayerPtr> make_layer(Source source, Policy policy, std::string name) const;
   Status approve(const Policy& policy) const;
-  /// Edits a copy of the layers, dry-runs it, and keeps it on success.
+  /// Edits a copy of the layers, dry-runs it, and on success passes it to `commit`; see
+  /// base::Published::update().
+  template <class Edit, class Commit>
+  Status change(std::string_view what, Edit&& edit, Commit&& commit);
+  /// change() with a publication. Throws std::bad_alloc, and changes nothing, if there is not
+  /// enough memory.
   template <class Edit>
-  Status change(std::string_view what, Edit&& edit);
+  Status publish(std::string_view what, Edit&& edit, uint64_t& generation);
+  /// The second step of a publication; returns the new generation. Plugins that the old policies
+  /// denied become candidates for loading again.
+  uint64_t finish(registry::Publication& publication) noexcept;
   Status put(PolicyDraft draft);
-  void note_generation(uint64_t version, uint64_t generation);
+  void note_generation(uint64_t version, uint64_t generation) noexcept;
   void tell(const PolicyChange& change) const;
-  /// Publishes the policies; returns the new generation. Plugins that the old policies denied
-  /// become candidates for loading again.
-  uint64_t publish();
   /// Starts the job that deactivates expired rules if a rule of the layer expires.
   void note_expiry(const PolicyLayer& layer);
 

@@ -1,6 +1,7 @@
 #include "registry/backend.hpp"
 
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "base/no_callback.hpp"
@@ -87,12 +88,18 @@ const Backend::Answer& Backend::answer() const {
     }
     // Free, or held by a thread of the parent process, which does not exist in this process.
     if (!probing_in_process_.compare_exchange_strong(prober, process)) continue;
+    // Other threads wait until this one has an answer, or no memory for one.
+    struct Probing {
+      ~Probing() {
+        process.store(0, std::memory_order_release);
+        process.notify_all();
+      }
+      std::atomic<uint64_t>& process;
+    } const probing{probing_in_process_};
     if (!answered(process)) {
       answer_.store(ask(), std::memory_order_release);
       answered_in_process_.store(process, std::memory_order_release);
     }
-    probing_in_process_.store(0, std::memory_order_release);
-    probing_in_process_.notify_all();
   }
   return *answer_.load(std::memory_order_acquire);
 }
@@ -102,6 +109,11 @@ const Backend::Answer* Backend::ask() const {
   std::optional<std::string> refusal;
   try {
     if (draft_.probe) refusal = draft_.probe();
+  } catch (const std::bad_alloc&) {
+    // The next decision asks again, a limited number of times.
+    constexpr uint32_t kMost = 16;
+    if (without_memory_.fetch_add(1, std::memory_order_relaxed) < kMost) throw;
+    refusal = "its probe ran out of memory " + std::to_string(kMost) + " times";
   } catch (const std::exception& thrown) {
     refusal = std::string("its probe threw: ") + thrown.what();
   } catch (...) {

@@ -116,6 +116,7 @@ class Backend {
   std::unique_ptr<StreamHistory> history_;
   mutable std::atomic<uint64_t> used_in_process_{0};
   mutable std::atomic<const Answer*> answer_{nullptr};   ///< freed with this backend
+  mutable std::atomic<uint32_t> without_memory_{0};      ///< times that the probe lacked memory
   mutable std::atomic<uint64_t> probing_in_process_{0};  ///< acts as a lock; 0 = free
   mutable std::atomic<uint64_t> answered_in_process_{0};
   mutable std::atomic<const std::string*> quarantined_{nullptr};

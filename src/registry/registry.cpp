@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/memory.hpp"
 #include "base/text.hpp"
 
 namespace opmux::registry {
@@ -86,6 +87,30 @@ void mark_withdrawn(const std::vector<ImplementationPtr>& implementations) {
   }
 }
 
+/// Removes backends of the program that have nothing registered any more.
+void remove_empty_backends(RegistrySnapshot& next, const std::vector<ImplementationPtr>& removed) {
+  for (const ImplementationPtr& gone : removed) {
+    const Backend* backend = gone->backend.get();
+    if (backend->plugin().empty() && !brings_something(next, backend)) {
+      next.backends.erase(backend->name());
+    }
+  }
+}
+
+/// Removes the implementations that were withdrawn when there was no memory for a new snapshot.
+bool remove_withdrawn(RegistrySnapshot& next) {
+  std::vector<ImplementationPtr> removed;
+  const RegistrySnapshot::Operators before = next.operators;
+  for (const auto& [name, op] : before) {
+    remove_implementations(
+        next, *op,
+        [](const ImplementationPtr& one) { return one->withdrawn.load(std::memory_order_acquire); },
+        removed);
+  }
+  remove_empty_backends(next, removed);
+  return !removed.empty();
+}
+
 /// Moves the unclaimed answers for a newly declared point to that point.
 void adopt_unclaimed(RegistrySnapshot& next, const PointSignature& signature,
                      std::vector<Refusal>* dropped) {
@@ -105,14 +130,33 @@ void adopt_unclaimed(RegistrySnapshot& next, const PointSignature& signature,
 
 template <class Edit>
 void Registry::change(Edit&& edit) {
-  if (current_.update(std::forward<Edit>(edit)) && publisher_ != nullptr) publisher_->publish();
+  if (removal_due_.exchange(false)) {
+    try {
+      publish(remove_withdrawn);
+    } catch (const std::bad_alloc&) {
+      removal_due_.store(true);
+      throw;
+    }
+  }
+  publish(std::forward<Edit>(edit));
 }
 
-void Registry::freeze(bool on) {
-  current_.update([&](RegistrySnapshot&) {
-    frozen_.store(on, std::memory_order_release);
-    return false;
+template <class Edit>
+void Registry::publish(Edit&& edit) {
+  if (publisher_ == nullptr) {
+    current_.update(std::forward<Edit>(edit));
+    return;
+  }
+  const std::unique_ptr<Publication> publication = publisher_->begin();
+  const bool changed = current_.update(std::forward<Edit>(edit), [&](auto& next) {
+    ChangeTo change(next);
+    publication->publish(change);
   });
+  if (changed) (void)publication->finish();
+}
+
+void Registry::freeze(bool on) noexcept {
+  current_.between_updates([&] { frozen_.store(on, std::memory_order_release); });
 }
 
 Status Registry::define(std::string_view schema_text, OperatorMarks marks) {
@@ -172,19 +216,18 @@ Result<std::vector<ImplementationPtr>> Registry::add_together(
   return added;
 }
 
-void Registry::withdraw(const std::vector<ImplementationPtr>& implementations) {
-  std::vector<ImplementationPtr> removed;
-  change([&](RegistrySnapshot& next) {
-    removed = remove_listed(next, implementations);
-    for (const ImplementationPtr& gone : removed) {
-      const Backend* backend = gone->backend.get();
-      if (backend->plugin().empty() && !brings_something(next, backend)) {
-        next.backends.erase(backend->name());
-      }
-    }
-    mark_withdrawn(removed);
-    return !removed.empty();
+void Registry::withdraw(const std::vector<ImplementationPtr>& implementations) noexcept {
+  mark_withdrawn(implementations);
+  const bool removed = base::if_memory([&] {
+    change([&](RegistrySnapshot& next) {
+      const std::vector<ImplementationPtr> listed = remove_listed(next, implementations);
+      remove_empty_backends(next, listed);
+      return !listed.empty();
+    });
   });
+  if (removed) return;
+  removal_due_.store(true);
+  if (publisher_ != nullptr) publisher_->stop_withdrawn();
 }
 
 void Registry::withdraw_backend(std::string_view name) { withdraw_backends({std::string(name)}); }

@@ -32,13 +32,13 @@ class Registry final : public SnapshotSource {
  public:
   RegistrySnapshotPtr snapshot() const override { return current_.get(); }
 
-  /// Sets the publisher that is called after each new snapshot, without locks held; null: none.
+  /// Sets the publisher through which each new snapshot takes effect; null: none.
   /// Set it while no other thread uses this object.
   void set_publisher(Publisher* publisher) { publisher_ = publisher; }
 
   /// A frozen registry refuses new operators, implementations and answers (`frozen`,
   /// "runtime.frozen"). Registered ones can still be withdrawn.
-  void freeze(bool on);
+  void freeze(bool on) noexcept;
   bool frozen() const { return frozen_.load(std::memory_order_acquire); }
 
   /// Defines an operator. Defining it again with the same canonical text changes nothing; a
@@ -57,8 +57,10 @@ class Registry final : public SnapshotSource {
                                                       std::span<const Batch> batches);
 
   /// Removes implementations and marks them withdrawn; unknown ones are ignored. A backend that the
-  /// program registered (not a plugin) is removed with its last implementation or answer.
-  void withdraw(const std::vector<ImplementationPtr>& implementations);
+  /// program registered (not a plugin) is removed with its last implementation or answer. Without
+  /// memory for a new snapshot, calls stop using the implementations nevertheless, and the next
+  /// change removes them.
+  void withdraw(const std::vector<ImplementationPtr>& implementations) noexcept;
   /// Removes a backend with all its implementations and answers.
   void withdraw_backend(std::string_view name);
   /// Removes several backends and publishes once.
@@ -76,13 +78,17 @@ class Registry final : public SnapshotSource {
 
  private:
   /// Applies `edit` to a copy of the current snapshot and publishes the copy if `edit` returns
-  /// true.
+  /// true. Throws std::bad_alloc, and changes nothing, if there is not enough memory.
   template <class Edit>
   void change(Edit&& edit);
+  /// change() without the removal of implementations that were withdrawn before.
+  template <class Edit>
+  void publish(Edit&& edit);
 
   base::Published<RegistrySnapshot> current_;
   Publisher* publisher_ = nullptr;
-  std::atomic<bool> frozen_{false};  ///< written only while no update is in progress
+  std::atomic<bool> frozen_{false};       ///< written only while no update is in progress
+  std::atomic<bool> removal_due_{false};  ///< withdrawn implementations are still registered
 };
 
 }  // namespace opmux::registry

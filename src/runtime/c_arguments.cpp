@@ -93,8 +93,8 @@ Status::Detail* CArguments::read(const schema::Schema& schema, const opmux_arg* 
     if (!put(spec, args[i], i)) return malformed(schema, i, args[i]);
   }
   return nullptr;
-} catch (...) {
-  return new (std::nothrow) Status::Detail{Code::resource, "c.memory", ""};
+} catch (const std::bad_alloc&) {
+  return detail::out_of_memory().release();
 }
 
 }  // namespace opmux::runtime

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "base/memory.hpp"
 #include "dispatch/plan/packed_constant.hpp"
 #include "runtime/core.hpp"
 
@@ -37,10 +38,13 @@ size_t Constant::packs() const { return owner_->packs(); }
 uint64_t Constant::packed_bytes() const { return owner_->bytes(); }
 
 Result<Constant> Runtime::constant(const TensorView& view) {
-  if (!view.present() || view.data() == nullptr) {
-    return Status(Code::invalid_argument, "constant.absent", "a constant needs a tensor with data");
-  }
-  return Constant(std::make_shared<dispatch::PackedConstant>(view, core_->packs()));
+  return base::or_out_of_memory([&]() -> Result<Constant> {
+    if (!view.present() || view.data() == nullptr) {
+      return Status(Code::invalid_argument, "constant.absent",
+                    "a constant needs a tensor with data");
+    }
+    return Constant(std::make_shared<dispatch::PackedConstant>(view, core_->packs()));
+  });
 }
 
 uint64_t Runtime::packed_bytes() const { return core_->packs()->used(); }

@@ -272,9 +272,12 @@ Result<registry::Batch> batch_of(const Implementation& implementation) {
 Result<Registration> Core::implement(const Implementation& implementation) {
   const Result<registry::Batch> batch = batch_of(implementation);
   if (!batch) return batch.error();
+  // Made first, because nothing may fail after the implementation was added.
+  auto held = std::make_unique<Registration::Held>(*this);
   registry::BatchResult result = registry_.add(*batch, false);
   if (!result.refused.empty()) return result.refused.front().why;
-  return Registration(std::make_unique<Registration::Held>(*this, std::move(result.added)));
+  held->implementations = std::move(result.added);
+  return Registration(std::move(held));
 }
 
 Result<Registration> Core::implement(std::span<const Implementation> implementations,
@@ -292,10 +295,12 @@ Result<Registration> Core::implement(std::span<const Implementation> implementat
     if (!batch) return batch.error();
     batches.push_back(*std::move(batch));
   }
+  auto held = std::make_unique<Registration::Held>(*this);
   auto added = registry_.add_together(definitions, batches);
   if (!added) return added.error();
   if (added->empty()) return Registration();
-  return Registration(std::make_unique<Registration::Held>(*this, *std::move(added)));
+  held->implementations = *std::move(added);
+  return Registration(std::move(held));
 }
 
 std::vector<policy::Setting> Core::trust_settings() const {

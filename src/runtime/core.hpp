@@ -91,7 +91,16 @@ class Core {
   Core(const Options& options, policy::Environment environment, const RecordOptions& record,
        base::TrustRules trust);
   Status start(const Options& options);
-  void refuse_changes(bool on);
+  void refuse_changes(bool on) noexcept;
+  /// Refuses changes, and allows them again unless `kept` is set.
+  struct Refusal {
+    explicit Refusal(Core& of) : core(of) { core.refuse_changes(true); }
+    ~Refusal();
+    Refusal(const Refusal&) = delete;
+    Refusal& operator=(const Refusal&) = delete;
+    Core& core;
+    bool kept = false;
+  };
   Result<Lockfile> freeze_by_file(const std::string& path);
   Status freeze_by(const Lockfile& lock, std::string_view name);
   Status take_lock(const Lockfile& lock, std::string_view name);

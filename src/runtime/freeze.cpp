@@ -18,9 +18,13 @@ Lockfile Core::lock() {
   return lock;
 }
 
-void Core::refuse_changes(bool on) {
+void Core::refuse_changes(bool on) noexcept {
   registry_.freeze(on);
   sources_.freeze(on);
+}
+
+Core::Refusal::~Refusal() {
+  if (!kept) core.refuse_changes(false);
 }
 
 Result<Lockfile> Core::freeze() {
@@ -30,9 +34,10 @@ Result<Lockfile> Core::freeze() {
     return freeze_by_file(files_.mode().lockfile);
   plugins_.warm_up();
   // Before the lockfile is made, so that the locked state cannot change any more.
-  refuse_changes(true);
-  Lockfile made = lock();
-  if (Status status = take_lock(made, "the frozen runtime"); !status.ok()) return status;
+  Refusal refusal(*this);
+  Result<Lockfile> made = lock();
+  if (Status status = take_lock(*made, "the frozen runtime"); !status.ok()) return status;
+  refusal.kept = true;
   return made;
 }
 
@@ -54,8 +59,10 @@ Status Core::freeze(const Lockfile& lock, std::string_view name) {
 
 Status Core::freeze_by(const Lockfile& lock, std::string_view name) {
   plugins_.warm_up();
-  refuse_changes(true);
-  return take_lock(lock, name);
+  Refusal refusal(*this);
+  Status status = take_lock(lock, name);
+  refusal.kept = status.ok();
+  return status;
 }
 
 Status Core::check_lock(const Lockfile& lock, std::string_view name) {
@@ -65,10 +72,7 @@ Status Core::check_lock(const Lockfile& lock, std::string_view name) {
 
 Status Core::take_lock(const Lockfile& lock, std::string_view name) {
   auto set = dispatch::fit(lock, name, surroundings());
-  if (!set) {
-    refuse_changes(false);
-    return set.error();
-  }
+  if (!set) return std::move(set).error();
   publisher_.set_lock({lock, *std::move(set)});
   return {};
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <random>
 
+#include "base/memory.hpp"
 #include "base/text.hpp"
 
 namespace opmux::runtime {
@@ -182,12 +183,20 @@ void HealthMonitor::limits_changed() {
   const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
   const LimitSources before =
       applied_.with([&](LimitSources& now) { return std::exchange(now, {snapshot, policies}); });
-  bool concerned = before.policies == nullptr || *before.policies != *policies;
-  if (times_calls(*policies)) {
+  // Without memory the next publication applies all limits again.
+  if (!base::if_memory([&] { apply_limits(before, *snapshot, *policies); }))
+    applied_.with([](LimitSources& now) { now = {}; });
+}
+
+void HealthMonitor::apply_limits(const LimitSources& before,
+                                 const registry::RegistrySnapshot& snapshot,
+                                 const policy::PolicySet& policies) {
+  bool concerned = before.policies == nullptr || *before.policies != policies;
+  if (times_calls(policies)) {
     const bool only_new = !concerned && before.registry != nullptr;
     for_each_new_implementation(
-        only_new ? *before.registry : registry::RegistrySnapshot(), *snapshot,
-        [&](const auto& one) { concerned = time_if_limited(one, *policies) || concerned; });
+        only_new ? *before.registry : registry::RegistrySnapshot(), snapshot,
+        [&](const auto& one) { concerned = time_if_limited(one, policies) || concerned; });
   }
   if (concerned) health_.breakers().limits_changed();
 }

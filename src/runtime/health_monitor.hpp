@@ -107,6 +107,9 @@ class HealthMonitor final : private health::BreakerHost {
     std::shared_ptr<const policy::PolicySet> policies;
   };
 
+  void apply_limits(const LimitSources& before, const registry::RegistrySnapshot& snapshot,
+                    const policy::PolicySet& policies);
+
   base::EventLog& log_;
   const registry::SnapshotSource& registry_;
   const policy::PolicySource& policies_;

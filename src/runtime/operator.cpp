@@ -4,6 +4,7 @@
 #include <array>
 #include <deque>
 
+#include "base/memory.hpp"
 #include "base/text.hpp"
 #include "dispatch/call/argument_words.hpp"
 #include "dispatch/call/call.hpp"
@@ -70,9 +71,11 @@ Status::Detail* call_with(dispatch::OperatorSlot& slot, const CallSite& site,
 
 Result<Plan> bind(dispatch::OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                   bool for_capture) {
-  auto plan = dispatch::BoundPlan::bind(slot, site, values, {{}, for_capture});
-  if (!plan) return plan.error();
-  return Plan(std::move(*plan));
+  return base::or_out_of_memory([&]() -> Result<Plan> {
+    auto plan = dispatch::BoundPlan::bind(slot, site, values, {{}, for_capture});
+    if (!plan) return plan.error();
+    return Plan(std::move(*plan));
+  });
 }
 
 namespace {
@@ -100,17 +103,19 @@ Explanation explain(dispatch::OperatorSlot& slot, const CallSite& site, const Ar
 
 Result<std::string> decide(dispatch::OperatorSlot& slot, const CallSite& site,
                            const ArgValue* values) {
-  WithInferredOutputs complete;
-  if (Status status = complete.infer(*slot.schema, site, values); !status.ok()) return status;
-  dispatch::CheckedArguments checked;
-  Status status = dispatch::check(*slot.schema, complete.site(), complete.values(), checked);
-  if (!status.ok()) return status;
-  dispatch::load_waiting_plugins(slot);
-  const auto found = dispatch::choose_for_plan(slot, checked, 0, false);
-  if (!found) return found.error();
-  if (found->choice->plans.empty()) return found->choice->nothing_left;
-  if (!found->kept.ok()) return found->kept;
-  return found->choice->plans.front().candidate->implementation->id;
+  return base::or_out_of_memory([&]() -> Result<std::string> {
+    WithInferredOutputs complete;
+    if (Status status = complete.infer(*slot.schema, site, values); !status.ok()) return status;
+    dispatch::CheckedArguments checked;
+    Status status = dispatch::check(*slot.schema, complete.site(), complete.values(), checked);
+    if (!status.ok()) return status;
+    dispatch::load_waiting_plugins(slot);
+    const auto found = dispatch::choose_for_plan(slot, checked, 0, false);
+    if (!found) return found.error();
+    if (found->choice->plans.empty()) return found->choice->nothing_left;
+    if (!found->kept.ok()) return found->kept;
+    return found->choice->plans.front().candidate->implementation->id;
+  });
 }
 
 Status::Detail* call_plan(dispatch::BoundPlan& plan, const CallSite& site,
@@ -138,7 +143,7 @@ Status::Detail* end_plan(dispatch::BoundPlan& plan, int32_t outcome) noexcept {
 }
 
 Status set_frame(dispatch::BoundPlan& plan, const CallSite& site, const ArgValue* values) {
-  return plan.set_frame(site, values);
+  return base::or_out_of_memory([&]() -> Status { return plan.set_frame(site, values); });
 }
 
 }  // namespace detail
@@ -155,29 +160,33 @@ Explanation Operator::explain_arguments(std::span<const opmux_arg> arguments) co
 }
 
 Result<std::string> Operator::decide_arguments(std::span<const opmux_arg> arguments) const {
-  runtime::CArguments read;
-  Status status(
-      read.read(*slot_->schema, arguments.data(), static_cast<uint32_t>(arguments.size())));
-  if (!status.ok()) return status;
-  return detail::decide(*slot_, read.site(), read.values());
+  return base::or_out_of_memory([&]() -> Result<std::string> {
+    runtime::CArguments read;
+    Status status(
+        read.read(*slot_->schema, arguments.data(), static_cast<uint32_t>(arguments.size())));
+    if (!status.ok()) return status;
+    return detail::decide(*slot_, read.site(), read.values());
+  });
 }
 
 Result<std::vector<OutputInfo>> Operator::infer_outputs(
     std::span<const opmux_arg> arguments) const {
-  runtime::CArguments read;
-  Status status(
-      read.read(*slot_->schema, arguments.data(), static_cast<uint32_t>(arguments.size())));
-  schema::Arguments normal;
-  if (status.ok()) status = normalise(*slot_->schema, read.site(), read.values(), normal);
-  if (!status.ok()) return status;
-  auto outputs = schema::infer_outputs(*slot_->schema, normal);
-  if (!outputs) return outputs.error();
-  std::vector<OutputInfo> all;
-  for (schema::InferredTensor& output : *outputs) {
-    all.push_back({static_cast<size_t>(output.arg), output.dtype, dispatch::device_of(normal),
-                   std::move(output.shape)});
-  }
-  return all;
+  return base::or_out_of_memory([&]() -> Result<std::vector<OutputInfo>> {
+    runtime::CArguments read;
+    Status status(
+        read.read(*slot_->schema, arguments.data(), static_cast<uint32_t>(arguments.size())));
+    schema::Arguments normal;
+    if (status.ok()) status = normalise(*slot_->schema, read.site(), read.values(), normal);
+    if (!status.ok()) return status;
+    auto outputs = schema::infer_outputs(*slot_->schema, normal);
+    if (!outputs) return outputs.error();
+    std::vector<OutputInfo> all;
+    for (schema::InferredTensor& output : *outputs) {
+      all.push_back({static_cast<size_t>(output.arg), output.dtype, dispatch::device_of(normal),
+                     std::move(output.shape)});
+    }
+    return all;
+  });
 }
 
 Status Operator::call_arguments(std::span<const opmux_arg> arguments) const {
@@ -239,13 +248,15 @@ std::vector<ArgumentInfo> Operator::arguments() const {
 }
 
 Result<size_t> Operator::position(std::string_view argument) const {
-  std::vector<std::string> names;
-  for (const schema::ArgSpec& spec : slot_->schema->args) names.push_back(spec.name);
-  const auto at = std::ranges::find(names, argument);
-  if (at != names.end()) return static_cast<size_t>(at - names.begin());
-  return Status(Code::not_found, "schema.unknown_argument",
-                std::string(name()) + " has no argument '" + std::string(argument) + "'" +
-                    base::suggestion(argument, names));
+  return base::or_out_of_memory([&]() -> Result<size_t> {
+    std::vector<std::string> names;
+    for (const schema::ArgSpec& spec : slot_->schema->args) names.push_back(spec.name);
+    const auto at = std::ranges::find(names, argument);
+    if (at != names.end()) return static_cast<size_t>(at - names.begin());
+    return Status(Code::not_found, "schema.unknown_argument",
+                  std::string(name()) + " has no argument '" + std::string(argument) + "'" +
+                      base::suggestion(argument, names));
+  });
 }
 
 Plan::Plan(detail::Owned<dispatch::BoundPlan> plan) : plan_(std::move(plan)), hot_(&plan_->hot()) {}
@@ -255,11 +266,13 @@ Plan::~Plan() = default;
 
 Plan::State Plan::state() const noexcept { return static_cast<State>(plan_->state()); }
 Status Plan::refresh() {
-  auto rebound = plan_->bound_again();
-  if (!rebound) return rebound.error();
-  plan_ = std::move(*rebound);
-  hot_ = &plan_->hot();
-  return {};
+  return base::or_out_of_memory([&]() -> Status {
+    auto rebound = plan_->bound_again();
+    if (!rebound) return rebound.error();
+    plan_ = std::move(*rebound);
+    hot_ = &plan_->hot();
+    return {};
+  });
 }
 const std::string& Plan::implementation() const noexcept {
   return plan_->control().implementation->id;

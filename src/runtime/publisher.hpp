@@ -39,16 +39,23 @@ class Publisher final : public registry::Publisher {
         health_(health),
         engine_(engine) {}
 
-  uint64_t publish() override;
+  std::unique_ptr<registry::Publication> begin() override;
+  void stop_withdrawn() noexcept override;
+  /// Publishes the newest sources without a change; returns the new generation.
+  uint64_t publish();
 
   std::shared_ptr<const Lock> lock() const { return lock_.get(); }
-  /// Stores the lock and publishes.
+  /// Stores the lock and publishes. Throws std::bad_alloc, and changes nothing, if there is not
+  /// enough memory; so does set_selector().
   void set_lock(Lock lock);
   /// Stores the selector and publishes. Null removes the selector.
   void set_selector(std::shared_ptr<const Selector> selector);
 
  private:
+  class EnginePublication;
   dispatch::Engine::Sources latest();
+  template <class T>
+  void set(base::Published<T>& published, T value);
 
   const registry::SnapshotSource& registry_;
   const policy::PolicySource& policies_;

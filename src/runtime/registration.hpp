@@ -13,12 +13,12 @@ namespace opmux {
 /// Contents of a Registration: the implementations to withdraw, or a function that undoes the
 /// registration.
 struct Registration::Held {
-  Held(runtime::Core& owner, std::vector<registry::ImplementationPtr> added)
+  explicit Held(runtime::Core& owner, std::vector<registry::ImplementationPtr> added = {})
       : core(&owner), implementations(std::move(added)) {}
   Held(runtime::Core& owner, std::function<void()> undo)
       : core(&owner), take_back(std::move(undo)) {}
 
-  void unpublish();
+  void unpublish() noexcept;
 
   runtime::Core* core;
   std::vector<registry::ImplementationPtr> implementations;

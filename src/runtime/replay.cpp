@@ -10,6 +10,7 @@
 #include <opmux/runtime.hpp>
 
 #include "base/json_writer.hpp"
+#include "base/memory.hpp"
 #include "base/system/cpu_features.hpp"
 #include "base/text.hpp"
 #include "replay/capture.hpp"
@@ -72,14 +73,16 @@ ReplayStage::Run ReplayStage::run(const replay::Recording& call,
     return run;
   }
   std::thread([&] {
-    const PolicyScope scope(*core_, only(id));
-    const AmbientScope ambient(ambient_of(call.ambient));
-    CallReport report;
-    run.status = scope.status().ok()
-                     ? op_.call_arguments(placed->arguments(),
-                                          {.max_threads = std::max(call.max_threads, 0)}, &report)
-                     : scope.status();
-    run.ran = report.implementation;
+    run.status = base::or_out_of_memory([&]() -> Status {
+      const PolicyScope scope(*core_, only(id));
+      if (!scope.status().ok()) return scope.status();
+      const AmbientScope ambient(ambient_of(call.ambient));
+      CallReport report;
+      Status status = op_.call_arguments(placed->arguments(),
+                                         {.max_threads = std::max(call.max_threads, 0)}, &report);
+      run.ran = report.implementation;
+      return status;
+    });
   }).join();
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (written(call, i)) run.outputs.push_back(placed->elements(i));
@@ -339,14 +342,16 @@ std::string ReplayReport::to_string() const {
 }
 
 Result<ReplayReport> ReplayControl::run(const std::string& path, const ReplayOptions& options) {
-  auto recording = replay::read_file(path);
-  if (!recording) return recording.error();
-  const Result<Operator> handle = core_->op(recording->op);
-  if (!handle) return handle.error();
-  core_->plugins().warm_up();
-  const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
-  const registry::OperatorRecord* const found = snapshot->find(recording->op);
-  return Replay(*core_, std::move(*recording), *found).run(*handle, options);
+  return base::or_out_of_memory([&]() -> Result<ReplayReport> {
+    auto recording = replay::read_file(path);
+    if (!recording) return recording.error();
+    const Result<Operator> handle = core_->op(recording->op);
+    if (!handle) return handle.error();
+    core_->plugins().warm_up();
+    const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
+    const registry::OperatorRecord* const found = snapshot->find(recording->op);
+    return Replay(*core_, std::move(*recording), *found).run(*handle, options);
+  });
 }
 
 RecordState ReplayControl::recordings() const { return core_->recorder().state(); }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/memory.hpp"
 #include "base/system/process.hpp"
 #include "base/text.hpp"
 #include "dispatch/call/call.hpp"
@@ -75,52 +76,68 @@ Runtime& Runtime::operator=(Runtime&&) noexcept = default;
 Runtime::~Runtime() = default;
 
 Result<Runtime> Runtime::create(const Options& options) {
-  auto core = runtime::Core::create(options);
-  if (!core) return core.error();
-  return Runtime(std::move(*core));
+  return base::or_out_of_memory([&]() -> Result<Runtime> {
+    auto core = runtime::Core::create(options);
+    if (!core) return core.error();
+    return Runtime(std::move(*core));
+  });
 }
 
-Result<Operator> Runtime::op(std::string_view name) const { return core_->op(name); }
+Result<Operator> Runtime::op(std::string_view name) const {
+  return base::or_out_of_memory([&]() -> Result<Operator> { return core_->op(name); });
+}
 
 dispatch::OperatorSlot* Runtime::find(std::string_view name) const noexcept {
   return core_->engine().find(name);
 }
 
 Status Runtime::define(std::string_view schema, const DefineOptions& options) {
-  return core_->registry().define(schema, {.data_checked = options.data_checked});
+  return base::or_out_of_memory([&]() -> Status {
+    return core_->registry().define(schema, {.data_checked = options.data_checked});
+  });
 }
 
 Status Runtime::define(std::span<const Definition> operators) {
-  return core_->implement({}, operators).error();
+  return base::or_out_of_memory(
+      [&]() -> Status { return core_->implement({}, operators).error(); });
 }
 
 Result<Registration> Runtime::implement(const Implementation& implementation) {
-  return core_->implement(implementation);
+  return base::or_out_of_memory(
+      [&]() -> Result<Registration> { return core_->implement(implementation); });
 }
 
 Result<Registration> Runtime::implement(std::span<const Implementation> implementations,
                                         std::span<const Definition> operators) {
-  return core_->implement(implementations, operators);
+  return base::or_out_of_memory(
+      [&]() -> Result<Registration> { return core_->implement(implementations, operators); });
 }
 
-Status Runtime::use_openmp() { return core_->use_openmp(); }
+Status Runtime::use_openmp() {
+  return base::or_out_of_memory([&]() -> Status { return core_->use_openmp(); });
+}
 void Runtime::tick_ns(int64_t now) {
   core_->tick(static_cast<uint64_t>(std::max<int64_t>(now, 0)));
 }
 Status Runtime::set_selector(const Selector& selector) {
-  return core_->set_selector(std::make_shared<const Selector>(selector));
+  return base::or_out_of_memory(
+      [&]() -> Status { return core_->set_selector(std::make_shared<const Selector>(selector)); });
 }
 Status Runtime::set_selector(
     detail::Function<std::optional<size_t>(std::span<const Candidate>)> pick) {
-  Selector selector;
-  if (pick) {
-    selector.pick = [pick = std::move(pick)](const Selection& asked) {
-      return pick(asked.accepted);
-    };
-  }
-  return set_selector(selector);
+  return base::or_out_of_memory([&]() -> Status {
+    Selector selector;
+    if (pick) {
+      selector.pick = [pick = std::move(pick)](const Selection& asked) {
+        return pick(asked.accepted);
+      };
+    }
+    return set_selector(selector);
+  });
 }
-Status Runtime::reset_selector() { return core_->set_selector(nullptr); }
+Status Runtime::reset_selector() {
+  return base::or_out_of_memory([&]() -> Status { return core_->set_selector(nullptr); });
+}
 
 void Runtime::end_thread() {
   core_->shadow().stop();
@@ -173,14 +190,22 @@ std::vector<SettingInfo> Runtime::settings() const {
   return all;
 }
 
-Status PolicyControl::set(const Policy& policy) { return core_->sources().set_code(policy); }
-Policy PolicyControl::get() const { return core_->sources().code(); }
-Status PolicyControl::reset() { return core_->sources().set_code({}); }
-Status PolicyControl::load(std::string_view text, std::string_view name) {
-  return core_->files().load({{std::string(name), std::string(text)}}, std::string(name),
-                             "load_policy");
+Status PolicyControl::set(const Policy& policy) {
+  return base::or_out_of_memory([&]() -> Status { return core_->sources().set_code(policy); });
 }
-Status PolicyControl::rollback() { return core_->sources().rollback(); }
+Policy PolicyControl::get() const { return core_->sources().code(); }
+Status PolicyControl::reset() {
+  return base::or_out_of_memory([&]() -> Status { return core_->sources().set_code({}); });
+}
+Status PolicyControl::load(std::string_view text, std::string_view name) {
+  return base::or_out_of_memory([&]() -> Status {
+    return core_->files().load({{std::string(name), std::string(text)}}, std::string(name),
+                               "load_policy");
+  });
+}
+Status PolicyControl::rollback() {
+  return base::or_out_of_memory([&]() -> Status { return core_->sources().rollback(); });
+}
 PolicyState PolicyControl::state() const { return core_->sources().state(); }
 void PolicyControl::add_validator(PolicyValidator validator) {
   core_->sources().add_validator(std::move(validator));
@@ -190,61 +215,71 @@ void PolicyControl::on_change(PolicyListener listener) {
 }
 Result<PolicyCheck> PolicyControl::check(std::string_view text, std::string_view name,
                                          const PolicyCheckOptions& options) const {
-  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  return policy::check_policy(text, name, options, *core_->sources().set(),
-                              core_->registry().snapshot(), now);
+  return base::or_out_of_memory([&]() -> Result<PolicyCheck> {
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    return policy::check_policy(text, name, options, *core_->sources().set(),
+                                core_->registry().snapshot(), now);
+  });
 }
 Result<std::vector<ChoiceChange>> PolicyControl::compare(std::string_view from,
                                                          std::string_view from_name,
                                                          std::string_view to,
                                                          std::string_view to_name) const {
-  const auto set_of = [&](std::string_view text, std::string_view name) {
-    return core_->files().set_with({{std::string(name), std::string(text)}}, std::string(name));
-  };
-  const auto before = set_of(from, from_name);
-  if (!before) return before.error();
-  const auto after = set_of(to, to_name);
-  if (!after) return after.error();
-  return policy::compare(*before, *after, *core_->registry().snapshot());
+  return base::or_out_of_memory([&]() -> Result<std::vector<ChoiceChange>> {
+    const auto set_of = [&](std::string_view text, std::string_view name) {
+      return core_->files().set_with({{std::string(name), std::string(text)}}, std::string(name));
+    };
+    const auto before = set_of(from, from_name);
+    if (!before) return before.error();
+    const auto after = set_of(to, to_name);
+    if (!after) return after.error();
+    return policy::compare(*before, *after, *core_->registry().snapshot());
+  });
 }
 
 Lockfile LockfileControl::current() const { return core_->lock(); }
-Result<Lockfile> LockfileControl::freeze() { return core_->freeze(); }
+Result<Lockfile> LockfileControl::freeze() {
+  return base::or_out_of_memory([&]() -> Result<Lockfile> { return core_->freeze(); });
+}
 Status LockfileControl::freeze(const Lockfile& lock, std::string_view name) {
-  return core_->freeze(lock, name);
+  return base::or_out_of_memory([&]() -> Status { return core_->freeze(lock, name); });
 }
 Status LockfileControl::check(const Lockfile& lock, std::string_view name) const {
-  return core_->check_lock(lock, name);
+  return base::or_out_of_memory([&]() -> Status { return core_->check_lock(lock, name); });
 }
 bool LockfileControl::frozen() const noexcept { return core_->frozen(); }
 
 std::vector<PluginInfo> PluginControl::list() const { return core_->plugins().report(); }
 void PluginControl::warm_up() { core_->plugins().warm_up(); }
 Status PluginControl::enable_backend(std::string_view name, bool on) {
-  const auto backend = find_backend(*core_, name, on && !core_->frozen());
-  if (!backend && !on && backend.error().reason() == "backend.disabled") return {};
-  if (!backend) return backend.error();
-  if (core_->frozen()) return registry::frozen("enable_backend");
-  (*backend)->set_enabled(on);
-  core_->engine().backend_changed(**backend);
-  return {};
+  return base::or_out_of_memory([&]() -> Status {
+    const auto backend = find_backend(*core_, name, on && !core_->frozen());
+    if (!backend && !on && backend.error().reason() == "backend.disabled") return {};
+    if (!backend) return backend.error();
+    if (core_->frozen()) return registry::frozen("enable_backend");
+    (*backend)->set_enabled(on);
+    core_->engine().backend_changed(**backend);
+    return {};
+  });
 }
 Result<DeviceAccess> PluginControl::device_access(std::string_view name) const {
-  const auto backend = find_backend(*core_, name, false);
-  if (!backend) return backend.error();
-  const registry::Backend& found = **backend;
-  if (found.device() == nullptr) {
-    return Status(Code::not_found, "device.none",
-                  "backend " + found.name() + " uses host memory and has no device functions");
-  }
-  const bool forked = found.lost_by_fork();
-  if (forked || !found.available()) {
-    return Status(Code::unsupported, "device.unavailable",
-                  "backend " + found.name() + ": " +
-                      (forked ? "lost by a fork" : found.unavailable_reason()));
-  }
-  found.mark_used();
-  return DeviceAccess(*backend);
+  return base::or_out_of_memory([&]() -> Result<DeviceAccess> {
+    const auto backend = find_backend(*core_, name, false);
+    if (!backend) return backend.error();
+    const registry::Backend& found = **backend;
+    if (found.device() == nullptr) {
+      return Status(Code::not_found, "device.none",
+                    "backend " + found.name() + " uses host memory and has no device functions");
+    }
+    const bool forked = found.lost_by_fork();
+    if (forked || !found.available()) {
+      return Status(Code::unsupported, "device.unavailable",
+                    "backend " + found.name() + ": " +
+                        (forked ? "lost by a fork" : found.unavailable_reason()));
+    }
+    found.mark_used();
+    return DeviceAccess(*backend);
+  });
 }
 
 HealthReport HealthControl::report() const {
@@ -256,7 +291,8 @@ void HealthControl::on_breaker(BreakerListener listener) {
   core_->health().on_breaker(std::move(listener));
 }
 Status HealthControl::force_breaker(std::string_view implementation, BreakerForce what) {
-  return core_->health().force(implementation, what);
+  return base::or_out_of_memory(
+      [&]() -> Status { return core_->health().force(implementation, what); });
 }
 std::vector<DeviceError> HealthControl::device_errors() const {
   return core_->health().view().devices().marks();
@@ -268,11 +304,14 @@ Quarantine HealthControl::quarantine() const {
   return core_->quarantine().list(*core_->registry().snapshot());
 }
 Result<size_t> HealthControl::clear_quarantine(std::string_view implementation) {
-  const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
-  auto cleared = core_->quarantine().clear(implementation, *snapshot);
-  if (!cleared || *cleared == 0) return cleared;
-  for (const auto& [name, backend] : snapshot->backends) core_->engine().backend_changed(*backend);
-  return cleared;
+  return base::or_out_of_memory([&]() -> Result<size_t> {
+    const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
+    auto cleared = core_->quarantine().clear(implementation, *snapshot);
+    if (!cleared || *cleared == 0) return cleared;
+    for (const auto& [name, backend] : snapshot->backends)
+      core_->engine().backend_changed(*backend);
+    return cleared;
+  });
 }
 CrashJournalState HealthControl::crash_journal() const { return core_->quarantine().state(); }
 

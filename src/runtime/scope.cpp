@@ -1,5 +1,6 @@
 #include <opmux/policy.hpp>
 
+#include "base/memory.hpp"
 #include "dispatch/call/thread_block.hpp"
 #include "policy/rules/operator_policy.hpp"
 #include "policy/rules/scope_table.hpp"
@@ -15,7 +16,24 @@ struct ActiveScope {
   const runtime::Core* core;
   policy::ScopeRef scope;
 };
-thread_local std::vector<ActiveScope> active;
+struct ActiveScopes final : dispatch::ThreadObject {
+  ~ActiveScopes() override;
+  std::vector<ActiveScope> all;
+};
+/// Null before the first scope of the thread. Belongs to the thread's block.
+thread_local constinit ActiveScopes* active __attribute__((tls_model("initial-exec"))) = nullptr;
+
+ActiveScopes::~ActiveScopes() { active = nullptr; }
+
+/// The scopes of the calling thread, which uses the block.
+std::vector<ActiveScope>& active_of(dispatch::ThreadBlock& block) {
+  if (active == nullptr) {
+    auto made = std::make_unique<ActiveScopes>();
+    active = made.get();
+    block.keep_object(std::move(made));
+  }
+  return active->all;
+}
 
 /// The scope that was entered last, and the size of `active` at that time. Uses initial-exec TLS,
 /// because language bindings create an EnteredScope for every call.
@@ -29,7 +47,7 @@ thread_local constinit Entered entered __attribute__((tls_model("initial-exec"))
 /// The innermost scope of a runtime among those that were opened since the last EnteredScope.
 policy::ScopeRef innermost_active(const runtime::Core* core) {
   for (size_t i = entered.active; i > entered.depth; --i) {
-    if (active[i - 1].core == core) return active[i - 1].scope;
+    if (active->all[i - 1].core == core) return active->all[i - 1].scope;
   }
   return {};
 }
@@ -49,10 +67,7 @@ void set_scope_bits(dispatch::ThreadBlock& block, uint64_t context) {
 
 }  // namespace
 
-void runtime::make_room_for_scopes() {
-  dispatch::own_thread_block();
-  active.reserve(1);
-}
+void runtime::make_room_for_scopes() { (void)active_of(dispatch::own_thread_block()); }
 
 struct PolicyScope::State {
   uint64_t before;
@@ -74,17 +89,19 @@ Scope& Scope::operator=(Scope other) noexcept {
 Scope::~Scope() = default;
 
 Result<Scope> Scope::make(Runtime& runtime, const Policy& policy, const Scope& around) {
-  const bool same = around.held_ != nullptr && around.held_->core == &runtime.core();
-  auto nested =
-      nest_checked(runtime.core(), same ? around.held_->scope : policy::ScopeRef(), policy);
-  if (!nested) return nested.error();
-  Scope scope;
-  scope.context_ = uint64_t{nested->serial()} << 32;
-  scope.held_ = std::make_shared<const Held>(Held{&runtime.core(), std::move(*nested)});
-  return scope;
+  return base::or_out_of_memory([&]() -> Result<Scope> {
+    const bool same = around.held_ != nullptr && around.held_->core == &runtime.core();
+    auto nested =
+        nest_checked(runtime.core(), same ? around.held_->scope : policy::ScopeRef(), policy);
+    if (!nested) return std::move(nested).error();
+    Scope scope;
+    scope.context_ = uint64_t{nested->serial()} << 32;
+    scope.held_ = std::make_shared<const Held>(Held{&runtime.core(), std::move(*nested)});
+    return scope;
+  });
 }
 
-EnteredScope::EnteredScope(const Scope& scope) noexcept
+EnteredScope::EnteredScope(const Scope& scope)
     : outer_(entered.scope), outer_depth_(entered.depth) {
   // A block without lines may be the shared default block, which no thread owns.
   dispatch::ThreadBlock& block = dispatch::thread_block->line_count != 0
@@ -109,28 +126,31 @@ uint32_t current_scope_number() noexcept {
 PolicyScope::PolicyScope(Runtime& runtime, const Policy& policy)
     : PolicyScope(runtime.core(), policy) {}
 
-PolicyScope::PolicyScope(runtime::Core& core, const Policy& policy) {
+PolicyScope::PolicyScope(runtime::Core& core, const Policy& policy)
+    : status_(base::or_out_of_memory([&] { return enter(core, policy); })) {}
+
+Status PolicyScope::enter(runtime::Core& core, const Policy& policy) {
   policy::ScopeRef around = innermost_active(&core);
   if (!around && entered.scope != nullptr && entered.scope->held_ != nullptr &&
       entered.scope->held_->core == &core) {
     around = entered.scope->held_->scope;
   }
   auto nested = nest_checked(core, around, policy);
-  if (!nested) {
-    status_ = nested.error();
-    return;
-  }
+  if (!nested) return std::move(nested).error();
   dispatch::ThreadBlock& block = dispatch::own_thread_block();
-  state_ = std::make_unique<State>(State{block.context});
-  active.push_back({&core, *nested});
+  auto state = std::make_unique<State>(State{block.context});
+  active_of(block).push_back({&core, *nested});
+  state_ = std::move(state);
   ++entered.active;
   set_scope_bits(block, uint64_t{nested->serial()} << 32);
+  return {};
 }
 
 PolicyScope::~PolicyScope() {
   if (state_ == nullptr) return;
-  set_scope_bits(dispatch::own_thread_block(), state_->before);
-  active.pop_back();
+  // The constructor has made the block and the list.
+  set_scope_bits(*dispatch::thread_block, state_->before);
+  active->all.pop_back();
   --entered.active;
 }
 
@@ -145,7 +165,7 @@ AmbientScope::AmbientScope(const Ambient& ambient) {
 }
 
 AmbientScope::~AmbientScope() {
-  dispatch::ThreadBlock& block = dispatch::own_thread_block();
+  dispatch::ThreadBlock& block = *dispatch::thread_block;
   block.context = (block.context & ~kAmbientBits) | before_;
 }
 

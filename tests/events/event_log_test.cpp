@@ -6,7 +6,7 @@
 namespace opmux::base {
 namespace {
 
-std::string event_text() { return "because"; }
+constexpr auto event_text = [] { return std::string("because"); };
 
 /// A log that counts how often each event arrives.
 struct CountedLog {
@@ -52,13 +52,13 @@ TEST(EventsLog, an_ignored_level_is_not_remembered) {
   CountedLog counted(Level::warning);
   for (size_t i = 0; i < EventLog::kMaxDebugs + 5; ++i) counted.tell(Level::debug, "refused", i);
   counted.tell(Level::info, "chosen", 0);
-  counted.log.announce(Level::info, "loaded", "text");
+  counted.log.announce(Level::info, "loaded", [] { return std::string("text"); });
   EXPECT_EQ(counted.log.forgotten(), 0u);
   EXPECT_EQ(counted.log.count("refused", "op", "0", ""), 0u);
   EXPECT_EQ(counted.log.count("chosen", "op", "0", ""), 0u);
   EXPECT_TRUE(counted.arrived.empty());
   counted.tell(Level::warning, "opened", 0);
-  counted.log.announce(Level::error, "broken", "text");
+  counted.log.announce(Level::error, "broken", [] { return std::string("text"); });
   EXPECT_EQ(counted.arrived.size(), 2u);
 }
 

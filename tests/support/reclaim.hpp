@@ -7,9 +7,9 @@ namespace opmux::test {
 /// Destroys the objects that no call uses any more.
 inline void collect(dispatch::Reclaimer& reclaimer) {
   reclaimer.collect();
-  dispatch::Reclaimer::Finished finished = reclaimer.take_finished();
-  finished.items.clear();
-  reclaimer.forget(finished.batches);
+  dispatch::Reclaimer::Batches finished = reclaimer.take_finished();
+  for (auto& batch : finished) batch.clear();
+  reclaimer.forget(finished);
 }
 
 }  // namespace opmux::test

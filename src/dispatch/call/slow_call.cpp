@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/memory.hpp"
 #include "base/no_callback.hpp"
 #include "base/text.hpp"
 #include "dispatch/call/attempt.hpp"
@@ -35,6 +36,7 @@ class SlowCall {
   Status run(const CallSite& site, const ArgValue* values, Failed* failed) {
     if (mark_.depth() == kMaxDepth) return too_deep(slot_);
     const uint64_t started = now();
+    if (slot_.outdated.load(std::memory_order_acquire)) engine_.replace_outdated(slot_);
     state_ = slot_.current.load(std::memory_order_acquire);
     if (state_ == nullptr) return withdrawn(slot_);
     // Read the epoch before choosing: if the state is replaced meanwhile, the plan cached below is
@@ -165,10 +167,11 @@ class SlowCall {
       failed = nullptr;
       if (tried.outcome == Code::ok) {
         if (plan.candidate->watch != nullptr || plan.candidate->too_slow(pass.took_ns))
-          report_health(plan, Code::ok, pass);
+          base::if_memory([&] { report_health(plan, Code::ok, pass); });
         // Do not cache a fallback after a failure, so that the next call tries the first choice.
+        // Without memory for the plan, the next call takes the slow path again.
         if (kept && report_ == nullptr && only_declined) {
-          keep_plan(plan, at != 0, tried, site, values);
+          base::if_memory([&] { keep_plan(plan, at != 0, tried, site, values); });
         }
         return {};
       }
@@ -180,7 +183,7 @@ class SlowCall {
       if (next == Next::give_up) return last;
       retried = next == Next::retry;
       if (retried) {
-        engine_.trim();
+        base::if_memory([&] { engine_.trim(); });
         continue;
       }
       ++at;
@@ -298,15 +301,18 @@ class SlowCall {
   void note_outcome(const RankedCandidate& plan, const Attempt& tried, const Decision& choice,
                     const health::Pass& pass) {
     count(*plan.candidate->counters, tried.outcome);
-    if (counts_as_declined(tried.outcome) && !choice.strict) {
+    // The call goes on without notes for which there is no memory.
+    base::if_memory([&] {
+      if (!counts_as_declined(tried.outcome) || choice.strict) return;
       state_->declines().remember(exact_hash(checked_.arguments), shape_hash(checked_.arguments),
                                   plan.candidate->implementation->number);
-    }
-    if (tried.outcome == Code::failed && engine_.dependencies().failures != nullptr) {
+    });
+    base::if_memory([&] {
+      if (tried.outcome != Code::failed || engine_.dependencies().failures == nullptr) return;
       engine_.dependencies().failures->note(
           {*plan.candidate->implementation, signature_, settings_.max_threads, tried.text});
-    }
-    report_health(plan, tried.outcome, pass);
+    });
+    base::if_memory([&] { report_health(plan, tried.outcome, pass); });
   }
 
   void note_fallback(const RankedCandidate& plan, const Attempt& tried) {
@@ -424,12 +430,12 @@ Status check(const schema::Schema& schema, const CallSite& site, const ArgValue*
 Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                             const CallSettings* settings, CallReport* report) noexcept {
   if (report != nullptr) *report = {};
-  Status status = refuse_reentry(slot);
-  if (status.ok()) {
+  Status status = base::or_out_of_memory([&]() -> Status {
+    if (Status refused = refuse_reentry(slot); !refused.ok()) return refused;
     load_waiting_plugins(slot);
     SlowCall slow(slot, settings, report);
-    status = slow.run(site, values, nullptr);
-  }
+    return slow.run(site, values, nullptr);
+  });
   if (report != nullptr) report->outcome = status.code();
   return status.release();
 }
@@ -440,24 +446,32 @@ Status::Detail* recover(CachedPlan& plan, int32_t outcome) noexcept {
   return status;
 }
 
-Status::Detail* recover_nested(CachedPlan& plan, int32_t outcome) noexcept {
+namespace {
+
+Status continue_call(CachedPlan& plan, int32_t outcome) {
   std::array<ArgValue, OPMUX_MAX_ARGS> values;
   plan.get_arguments(values.data());
   const CallSite site = plan.frame_site();
   Failed failed{plan.plan->candidate->implementation->number,
                 {outcome_of(outcome), {}, nullptr, nullptr}};
-  const opmux_error& error = *plan.call.error;
-  failed.attempt.text.assign(error.text, std::min(error.text_size, error.text_capacity));
   // A declined plan must not run for these arguments again, so drop it; the next call takes the
   // slow path, which skips the candidates that declined.
   if (failed.attempt.outcome == Code::declined ||
       failed.attempt.outcome == Code::invalid_argument) {
     plan.epoch = 0;
   }
+  const opmux_error& error = *plan.call.error;
+  failed.attempt.text.assign(error.text, std::min(error.text_size, error.text_capacity));
   const CallSettings settings{static_cast<uint32_t>(plan.call.tag), plan.call.stream,
                               plan.call.max_threads, plan.call.parallel_for, plan.call.pool};
   SlowCall slow(*plan.slot, &settings, nullptr);
-  return slow.run(site, values.data(), &failed).release();
+  return slow.run(site, values.data(), &failed);
+}
+
+}  // namespace
+
+Status::Detail* recover_nested(CachedPlan& plan, int32_t outcome) noexcept {
+  return base::or_out_of_memory([&] { return continue_call(plan, outcome); }).release();
 }
 
 Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -29,9 +30,11 @@ long membarrier(int command) { return syscall(__NR_membarrier, command, 0, 0); }
 /// Unlists and frees the calling thread's block. If the thread ends inside an implementation, the
 /// crash journal keeps its slot.
 void leave(ThreadBlock* block) {
+  block->drop_objects();
   thread_block = &nobody;
   thread_number = 0;
   base::thread_marks = nullptr;
+  crash::free_signal_stack();
   ThreadList::instance().remove(block);
   if (const uint32_t word = block->places.innermost()) {
     crash::thread_ends_inside(word);
@@ -47,29 +50,15 @@ void leave(ThreadBlock* block) {
   delete block;
 }
 
-/// Frees the thread's block when the thread ends.
-struct Leaving {
-  ThreadBlock* block = nullptr;
-  bool left = false;
-  ~Leaving() {
-    left = true;
-    if (block != nullptr) leave(block);
-  }
-};
-thread_local Leaving leaving;
-
-/// Frees a block that a destructor of another thread_local object created after `leaving` was
-/// destroyed: the C library runs the destructors of pthread keys after those of thread_local
-/// objects.
-void leave_later(ThreadBlock* block) {
-  static const std::optional<pthread_key_t> key = []() -> std::optional<pthread_key_t> {
-    pthread_key_t made = 0;
-    const auto end = [](void* late) { leave(static_cast<ThreadBlock*>(late)); };
-    if (pthread_key_create(&made, end) != 0) return std::nullopt;
-    return made;
-  }();
-  if (key) pthread_setspecific(*key, block);
-}
+/// The key whose values are the blocks of the threads; nullopt if the process has no key left, and
+/// blocks are leaked. Created when the library is loaded, so that its number is small and its
+/// values need no memory.
+const std::optional<pthread_key_t> kBlockOfThread = []() -> std::optional<pthread_key_t> {
+  pthread_key_t made = 0;
+  const auto end = [](void* block) { leave(static_cast<ThreadBlock*>(block)); };
+  if (pthread_key_create(&made, end) != 0) return std::nullopt;
+  return made;
+}();
 
 }  // namespace
 
@@ -129,6 +118,19 @@ void ThreadBlock::keep_count(const std::shared_ptr<ImplementationCounters>& coun
   kept_counts.insert(at, {counters.get(), counters, calls});
 }
 
+void ThreadBlock::drop_objects() {
+  while (objects != nullptr) {
+    // Unlinked first, because its destructor may add an object.
+    const std::unique_ptr<ThreadObject> newest = std::move(objects);
+    objects = std::move(newest->next_);
+  }
+}
+
+void ThreadBlock::keep_object(std::unique_ptr<ThreadObject> object) {
+  object->next_ = std::move(objects);
+  objects = std::move(object);
+}
+
 uint64_t ThreadBlock::new_layouts() {
   static std::atomic<uint64_t> ranges{0};
   constexpr uint64_t kRange = uint64_t{1} << 20;
@@ -159,32 +161,31 @@ void follow_journal(ThreadBlock& block) {
   }
 }
 
+/// Creates the block of the calling thread. If there is no memory, nothing has changed.
+[[gnu::noinline]] void make_thread_block() {
+  static std::atomic<uint64_t> blocks{0};
+  auto made = std::make_unique<ThreadBlock>();
+  made->met = std::make_unique<MetLayouts>();
+  ThreadBlock* const block = made.get();
+  block->number = blocks.fetch_add(1, std::memory_order_relaxed) + 1;
+  // Cold marks are unique in the process, so that a Blocker cannot match a call of another thread.
+  block->cold_sequence = block->number << 36 & ~kColdBit;
+  for (uint32_t level = 0; level < kMaxDepth; ++level) {
+    block->errors[level] = {sizeof(opmux_error), OPMUX_OK, block->error_texts[level],
+                            kErrorText,          0,        {nullptr, 0}};
+  }
+  block->places.places[0].store(&block->own_slot, std::memory_order_relaxed);
+  if (kBlockOfThread && pthread_setspecific(*kBlockOfThread, block) != 0) throw std::bad_alloc();
+  ThreadList::instance().add(made.release());
+  thread_block = block;
+  thread_number = block->number;
+  base::thread_marks = &block->places;
+}
+
 }  // namespace
 
 ThreadBlock& own_thread_block() {
-  if (thread_block == &nobody) {
-    static std::atomic<uint64_t> blocks{0};
-    auto* block = new ThreadBlock;
-    block->met = std::make_unique<MetLayouts>();
-    block->number = blocks.fetch_add(1, std::memory_order_relaxed) + 1;
-    // Cold marks are unique in the process, so that a Blocker cannot match a call of another
-    // thread.
-    block->cold_sequence = block->number << 36 & ~kColdBit;
-    for (uint32_t level = 0; level < kMaxDepth; ++level) {
-      block->errors[level] = {sizeof(opmux_error), OPMUX_OK, block->error_texts[level],
-                              kErrorText,          0,        {nullptr, 0}};
-    }
-    block->places.places[0].store(&block->own_slot, std::memory_order_relaxed);
-    if (leaving.left) {
-      leave_later(block);
-    } else {
-      leaving.block = block;
-    }
-    ThreadList::instance().add(block);
-    thread_block = block;
-    thread_number = block->number;
-    base::thread_marks = &block->places;
-  }
+  if (thread_block == &nobody) make_thread_block();
   ThreadBlock& own = *thread_block;
   const uint64_t version = crash::ProcessJournal::instance().version();
   if (own.journal_version != version && own.depth() == 0) [[unlikely]]

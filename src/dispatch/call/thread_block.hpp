@@ -62,6 +62,19 @@ class PlanMemory {
   uintptr_t next_ = 0, end_ = 0;  ///< the unused part of the last chunk
 };
 
+/// An object that belongs to a thread; see ThreadBlock::keep_object().
+class ThreadObject {
+ public:
+  ThreadObject() = default;
+  virtual ~ThreadObject() = default;
+  ThreadObject(const ThreadObject&) = delete;
+  ThreadObject& operator=(const ThreadObject&) = delete;
+
+ private:
+  friend struct ThreadBlock;
+  std::unique_ptr<ThreadObject> next_;
+};
+
 /// The per-thread part of the engine: cached plans, hazard slots and the current policy scope.
 ///
 /// Reclamation protocol (hazard slots with an asymmetric fence; see also Reclaimer):
@@ -125,7 +138,8 @@ struct alignas(64) ThreadBlock {
   opmux_error errors[kMaxDepth] = {};
   char error_texts[kMaxDepth][kErrorText] = {};
 
-  ThreadBlock* next = nullptr;  ///< next block in ThreadList
+  std::unique_ptr<ThreadObject> objects;  ///< list, the newest first
+  ThreadBlock* next = nullptr;            ///< next block in ThreadList
 
   /// Nesting level that a call starting now would have; kMaxDepth if no hazard slot is free.
   uint32_t depth() const;
@@ -147,6 +161,10 @@ struct alignas(64) ThreadBlock {
   /// Adds calls to `kept_counts`. The caller holds `counting`. Before the list grows it drops the
   /// counts of implementations that no longer exist.
   void keep_count(const std::shared_ptr<ImplementationCounters>& counters, uint64_t calls);
+  /// Destroys `objects`, the newest first. They may use the block.
+  void drop_objects();
+  /// Keeps an object until the thread ends.
+  void keep_object(std::unique_ptr<ThreadObject> object);
   /// Ends protection at this level. The release orders all reads of the call before the store.
   void clear(uint32_t depth) { marks[depth].store(0, std::memory_order_release); }
 };
@@ -156,7 +174,13 @@ struct alignas(64) ThreadBlock {
 extern thread_local constinit ThreadBlock* thread_block __attribute__((tls_model("initial-exec")));
 
 /// Returns the calling thread's private block and creates it on first use. Moves its hazard slots
-/// into the crash journal if the journal has changed and no call is in flight.
+/// into the crash journal if the journal has changed and no call is in flight. Throws
+/// std::bad_alloc if there is no memory for the block.
+///
+/// The block is freed when the thread ends, after the destructors of thread_local objects, which
+/// may call operators. It is a value of a pthread key, because the C library ends the process if it
+/// has no memory to register the destructor of a thread_local object. The block of the thread that
+/// ends the process is not freed.
 ThreadBlock& own_thread_block();
 
 /// Grows `recent` so that slot numbers below `count` are valid indices.

@@ -56,13 +56,10 @@ class ClassKey {
   uint32_t count_ = 0;
 };
 
-/// Packs small values into the words of a key. The destructor appends the last, partial word.
+/// Packs small values into the words of a key. finish() appends the last, partial word.
 class KeyPacker {
  public:
   explicit KeyPacker(ClassKey& key) : key_(key) {}
-  ~KeyPacker() {
-    if (filled_ != 0) key_.append(word_);
-  }
   KeyPacker(const KeyPacker&) = delete;
   KeyPacker& operator=(const KeyPacker&) = delete;
 
@@ -74,6 +71,9 @@ class KeyPacker {
     key_.append(word_);
     filled_ -= 64;
     word_ = value >> (width - filled_);
+  }
+  void finish() {
+    if (filled_ != 0) key_.append(word_);
   }
 
  private:
@@ -187,14 +187,13 @@ class ClassLayout {
   };
   template <class FactOf>
   static bool append_exact(const Exact& exact, const FactOf& fact_of, ClassKey& key) {
-    {
-      KeyPacker packer(key);
-      for (const schema::Fact& fact : exact.small) {
-        uint16_t packed = 0;
-        if (!pack_small(fact.kind, fact_of(fact), packed)) return false;
-        packer.push(packed, 16);
-      }
+    KeyPacker packer(key);
+    for (const schema::Fact& fact : exact.small) {
+      uint16_t packed = 0;
+      if (!pack_small(fact.kind, fact_of(fact), packed)) return false;
+      packer.push(packed, 16);
     }
+    packer.finish();
     for (const schema::Fact& fact : exact.wide) key.append(static_cast<uint64_t>(fact_of(fact)));
     return true;
   }
@@ -223,13 +222,12 @@ inline void ClassLayout::push_answers(const Asked& asked, int64_t size, KeyPacke
 
 template <class FactOf>
 void ClassLayout::append_answers(const FactOf& fact_of, ClassKey& key) const {
-  {
-    KeyPacker packer(key);
-    for (const Asked& asked : asked_) push_answers(asked, fact_of(asked.dim), packer);
-    for (const schema::Formula& formula : formulas_) {
-      packer.push(static_cast<uint64_t>(formula.answer(fact_of)), 2);
-    }
+  KeyPacker answers(key);
+  for (const Asked& asked : asked_) push_answers(asked, fact_of(asked.dim), answers);
+  for (const schema::Formula& formula : formulas_) {
+    answers.push(static_cast<uint64_t>(formula.answer(fact_of)), 2);
   }
+  answers.finish();
   KeyPacker packer(key);
   for (const Intervals& interval : intervals_) {
     const int64_t value = fact_of(interval.dim);
@@ -238,6 +236,7 @@ void ClassLayout::append_answers(const FactOf& fact_of, ClassKey& key) const {
   for (const Equalities& equality : equalities_) {
     packer.push(equality.index_of(fact_of(equality.dim)), 16);
   }
+  packer.finish();
 }
 
 }  // namespace opmux::dispatch

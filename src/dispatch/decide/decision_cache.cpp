@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/memory.hpp"
 #include "dispatch/decide/evaluation.hpp"
 
 namespace opmux::dispatch {
@@ -238,7 +239,10 @@ DecisionCache::Answer DecisionCache::choose(const schema::Signature& signature,
   const Decision* const choice = made.get();
   if (choice->reads_more != nullptr) return {choice, std::move(made), false, Keeping::reads_more};
   if (!keyed) return {choice, std::move(made), false, Keeping::no_key};
-  if (const Decision* kept = table_.insert(key, made)) {
+  const Decision* kept = nullptr;
+  // Without memory for the entry, the call runs with its decision, which is not kept.
+  base::if_memory([&] { kept = table_.insert(key, made); });
+  if (kept != nullptr) {
     const bool crowded = table_.size() > ClassTable::kMany && !crowded_.exchange(true);
     return {kept, nullptr, false, Keeping::kept, crowded};
   }

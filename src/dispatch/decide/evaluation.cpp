@@ -93,6 +93,11 @@ void judge(const EvaluationInput& input, const schema::Signature& signature,
            const policy::PolicyView::Drop& dropped, uint8_t allowed,
            std::vector<RecordedRead>& reads, CandidateVerdict& verdict) {
   const ImplementationRecord& implementation = *verdict.implementation;
+  // It is registered until there is memory to publish a registry without it.
+  if (implementation.withdrawn.load(std::memory_order_acquire)) {
+    verdict.reason = Reason::registry_withdrawn;
+    return;
+  }
   if (dropped.reason != Reason::none) {
     verdict.reason = dropped.reason;
     verdict.by = dropped.by;

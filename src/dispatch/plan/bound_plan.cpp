@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-
 #include <mutex>
 
+#include "base/memory.hpp"
 #include "base/system/thread_state.hpp"
 #include "dispatch/plan/plan_workspace.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
@@ -81,7 +81,8 @@ void BoundPlanState::keep(const schema::Arguments& given, const schema::BoundDim
 }
 
 PlanState BoundPlanState::state() {
-  if (outdated()) reconsider();
+  // A plan that cannot be evaluated for lack of memory counts as stale.
+  if (outdated()) base::if_memory([&] { reconsider(); });
   switch (const uint32_t word = hot.load_state()) {
     case detail::HotPlan::kWatched: return unwatched.load(std::memory_order_relaxed);
     case detail::HotPlan::kOutdated: return PlanState::stale;
@@ -160,7 +161,8 @@ Result<std::unique_ptr<BoundPlan>> BoundPlan::bind(OperatorSlot& slot, const Cal
 }
 
 BoundPlan::~BoundPlan() {
-  if (control_ == nullptr) return;
+  // Without counters the plan was not bound, because there was no memory for it.
+  if (control_ == nullptr || counters_ == nullptr) return;
   const auto lock = ThreadList::instance().lock();
   control_->counts_for = nullptr;
   counters_->calls.fetch_add(control_->hot.load_calls(), std::memory_order_relaxed);
@@ -276,7 +278,7 @@ Next BoundPlan::after_failed_preparation(const DecisionForPlan& chosen, const Ra
   note_outcome(*plan.candidate->implementation, *plan.candidate->counters, outcome);
   const Next next = after(outcome, chosen.choice->strict, retried, *chosen.op,
                           *plan.candidate->implementation, control_->arguments);
-  if (next == Next::retry) slot_->engine->trim();
+  if (next == Next::retry) base::if_memory([&] { slot_->engine->trim(); });
   if (next != Next::next_candidate) return next;
   control_->passed_over.push_back(plan.candidate->implementation);
   log_fallback(*slot_, *plan.candidate->implementation, outcome, why.message());
@@ -368,7 +370,7 @@ Status::Detail* BoundPlan::refuse(const CallSite& site, const ArgValue* values) 
 void BoundPlan::note_outcome(const registry::ImplementationRecord& implementation,
                              ImplementationCounters& counters, Code outcome) const {
   count(counters, outcome);
-  report_health(implementation, outcome, {});
+  base::if_memory([&] { report_health(implementation, outcome, {}); });
 }
 
 void BoundPlan::report_health(const registry::ImplementationRecord& implementation, Code outcome,
@@ -378,7 +380,7 @@ void BoundPlan::report_health(const registry::ImplementationRecord& implementati
   if (changed) slot_->engine->health_changed(implementation);
 }
 
-Status::Detail* BoundPlan::run_watched() noexcept {
+Status::Detail* BoundPlan::run_watched() {
   error_.text_size = 0;
   const base::Clock& clock = *slot_->engine->dependencies().clock;
   const health::Breaker* const timer = control_->timer.load(std::memory_order_relaxed);
@@ -387,8 +389,10 @@ Status::Detail* BoundPlan::run_watched() noexcept {
   if (outcome != OPMUX_OK) return finish(outcome);
   const uint64_t took_ns = timer == nullptr ? 0 : clock.now_ns() - started;
   const bool too_slow = timer != nullptr && took_ns > timer->slow_call_ns();
-  if (too_slow || control_->armed.load(std::memory_order_relaxed))
-    report_health(*control_->implementation, Code::ok, {.took_ns = took_ns});
+  if (too_slow || control_->armed.load(std::memory_order_relaxed)) {
+    base::if_memory(
+        [&] { report_health(*control_->implementation, Code::ok, {.took_ns = took_ns}); });
+  }
   control_->hot.count_call();
   return nullptr;
 }
@@ -408,15 +412,16 @@ void BoundPlan::log_failure(std::string_view says) const {
 
 Status::Detail* BoundPlan::finish(int32_t outcome) const {
   const Code code = outcome_of(outcome);
-  std::string text(error_.text, std::min(error_.text_size, error_.text_capacity));
-  if (code == Code::failed) log_failure(text);
+  const std::string_view says(error_.text, std::min(error_.text_size, error_.text_capacity));
+  if (code == Code::failed) base::if_memory([&] { log_failure(says); });
   note_outcome(*control_->implementation, *counters_, code);
+  const std::string text(says);
   return new Status::Detail{code, "call." + std::string(opmux::name_of(code)),
                             control_->implementation->id + " " + std::string(opmux::name_of(code)) +
                                 (text.empty() ? "" : ": " + text)};
 }
 
-Status::Detail* BoundPlan::run_by_state() noexcept {
+Status::Detail* BoundPlan::run_by_state() {
   if (control_->outdated()) control_->reconsider();
   const uint32_t state = control_->hot.load_state();
   if (state == detail::HotPlan::kRevoked) return revoked();
@@ -429,33 +434,47 @@ Status::Detail* BoundPlan::run_by_state() noexcept {
 }
 
 Status::Detail* BoundPlan::end(std::atomic<uint64_t>& mark, int32_t outcome) noexcept {
-  Status::Detail* status = outcome >= 0 ? finish(outcome) : run_by_state();
+  Status::Detail* const status =
+      base::or_out_of_memory([&] { return outcome >= 0 ? finish(outcome) : run_by_state(); });
   mark.store(0, std::memory_order_release);
   return status;
 }
 
 Status::Detail* BoundPlan::run_slowly() noexcept {
-  ThreadBlock& block = own_thread_block();
-  const uint32_t depth = block.depth();
-  if (depth == kMaxDepth) return too_deep(*slot_).release();
-  control_->hot.thread = block.number;
-  control_->hot.mark = reinterpret_cast<uint64_t*>(&block.marks[0]);
-  return run_marked(block.marks[depth]);
+  return base::or_out_of_memory([&] {
+    ThreadBlock& block = own_thread_block();
+    const uint32_t depth = block.depth();
+    if (depth == kMaxDepth) return too_deep(*slot_).release();
+    control_->hot.thread = block.number;
+    control_->hot.mark = reinterpret_cast<uint64_t*>(&block.marks[0]);
+    return run_marked(block.marks[depth]);
+  });
 }
 
 Status::Detail* BoundPlan::call(const CallSite& site, const ArgValue* values) noexcept {
-  if (!accepts(site, values)) [[unlikely]]
-    return refuse(site, values);
-  guarded_.set_arguments(values);
-  if (guarded_.pack_at >= 0 && !follow_constant(values)) [[unlikely]]
-    return not_packed();
-  return run();
+  return base::or_out_of_memory([&] {
+    if (!accepts(site, values)) [[unlikely]]
+      return refuse(site, values);
+    guarded_.set_arguments(values);
+    if (guarded_.pack_at >= 0 && !follow_constant(values)) [[unlikely]]
+      return not_packed();
+    return run();
+  });
 }
 
 void BoundPlan::renew_guard() {
   const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return;
   control_->guard_outdated.store(false, std::memory_order_release);
+  try {
+    renew_guard_marked();
+  } catch (const std::bad_alloc&) {
+    control_->guard_outdated.store(true, std::memory_order_release);
+    throw;
+  }
+}
+
+void BoundPlan::renew_guard_marked() {
   CompiledOperator* state = slot_->current.load(std::memory_order_acquire);
   if (state == nullptr) return;
   const auto& all = state->sources().op->implementations;

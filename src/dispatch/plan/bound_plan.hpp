@@ -153,6 +153,7 @@ class BoundPlan {
   bool guard_outdated() const { return control_->guard_outdated.load(std::memory_order_acquire); }
   /// Rebuilds the guard from the facts that decisions depend on now and the example's values.
   void renew_guard();
+  void renew_guard_marked();
   /// Returns the error for arguments that the plan does not accept.
   Status::Detail* refuse(const CallSite& site, const ArgValue* values) const;
   Status::Detail* revoked() const;
@@ -189,22 +190,23 @@ class BoundPlan {
   template <class Words>
   OPMUX_FIXED_STACK [[gnu::noinline]] Status::Detail* call_with_other_views(uint64_t site,
                                                                             const Words& words) {
+    // The thread's first call takes the other path, which reports a lack of memory for its block.
     if (guarded_.site.word() != site || guard_outdated() || !words.same(guarded_) ||
-        words.lacks_data()) {
+        words.lacks_data() || thread_number == 0) {
       ArgValue values[4];
       words.unpack(values);
       return call(CallSite::from_word(site), values);
     }
-    words.share_layouts(guarded_, own_thread_block());
+    words.share_layouts(guarded_, *thread_block);
     words.set(guarded_);
     return run();
   }
   Status::Detail* finish(int32_t outcome) const;
   void log_failure(std::string_view says) const;
   /// Runs the plan if it may run, as its state demands. Evaluates an outdated plan first.
-  Status::Detail* run_by_state() noexcept;
+  Status::Detail* run_by_state();
   /// Runs and reports the outcome and duration to the breaker.
-  Status::Detail* run_watched() noexcept;
+  Status::Detail* run_watched();
   Status::Detail* end(std::atomic<uint64_t>& mark, int32_t outcome) noexcept;
 
   Options options_;

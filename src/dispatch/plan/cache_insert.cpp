@@ -28,8 +28,10 @@ uint8_t words_for(const schema::Arguments& arguments) {
 }
 
 CachedPlan* new_plan(ThreadBlock& block) {
-  auto* plan = new (block.plan_memory.take(sizeof(CachedPlan), alignof(CachedPlan))) CachedPlan;
-  plan->count = &block.counts.add();
+  void* const memory = block.plan_memory.take(sizeof(CachedPlan), alignof(CachedPlan));
+  PlanCount& count = block.counts.add();
+  auto* const plan = new (memory) CachedPlan;
+  plan->count = &count;
   plan->next_of_thread = block.all_plans;
   block.all_plans = plan;
   return plan;
@@ -51,7 +53,7 @@ CachedPlan& add_to_line(ThreadBlock& block, const OperatorSlot& slot) {
   CachedPlan* const plan = new_plan(block);
   const bool alone = first == &CachedPlan::none();
   plan->next_of_line = alone ? plan : first->next_of_line;
-  if (!alone) first->next_of_line = plan;
+  (alone ? block.recent[slot.number] : first->next_of_line) = plan;
   return *plan;
 }
 
@@ -239,7 +241,6 @@ void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks
   plan.with_pack = plan.call.instance != nullptr;
   plan.remember(what.values);
   plan.keep_guard_values(what.values);
-  plan.epoch = what.epoch;
 }
 
 void install(ThreadBlock& block, OperatorSlot& slot, CompiledOperator& state,
@@ -265,14 +266,14 @@ void install(ThreadBlock& block, OperatorSlot& slot, CompiledOperator& state,
   plan.move_within(what.space, what.values);
   // Without memory for the workspace the plan stays stale. The next call takes the slow path, which
   // can fall back.
-  if (what.plan->candidate->implementation->kernel.workspace != nullptr &&
-      !give_workspace(plan, nullptr)) {
-    plan.epoch = 0;
-  }
+  const bool enough = what.plan->candidate->implementation->kernel.workspace == nullptr ||
+                      give_workspace(plan, nullptr);
   if (what.plan->candidate->timer != nullptr) time_calls(plan);
   // Last, so that it runs first: the others read the frame.
   if (plan.float_from_int != 0) convert_floats(plan);
   block.recent[slot.number] = &plan;
+  // After every step that may fail: a stale plan never runs.
+  if (enough) plan.epoch = what.epoch;
 }
 
 }  // namespace opmux::dispatch

@@ -5,6 +5,7 @@
 #include <bit>
 #include <mutex>
 
+#include "base/memory.hpp"
 #include "dispatch/call/thread_block.hpp"
 #include "dispatch/compiled_operator.hpp"
 #include "dispatch/decide/decision_cache.hpp"
@@ -141,13 +142,19 @@ bool CachedPlan::take_plan_of(const ClassKey& key) {
   if (known == nullptr || known->plans.empty()) return false;
   const RankedCandidate& first = known->plans.front();
   if (first.candidate != plan->candidate) return false;
+  classes->of_class = key;  // first, because it may allocate
   plan = &first;
   plan_id = first.id;
-  classes->of_class = key;
   return true;
 }
 
 bool CachedPlan::move_to_class(const ArgValue* values) {
+  bool moved = false;
+  base::if_memory([&] { moved = try_to_move(values); });
+  return moved;
+}
+
+bool CachedPlan::try_to_move(const ArgValue* values) {
   if (space == nullptr || plan->candidate->prepared != nullptr) return false;
   const RawFacts facts(*this, values);
   ClassKey key = classes->kinds;
@@ -163,9 +170,12 @@ bool CachedPlan::load_pack(const ArgValue* values) {
   const auto& constant = PackedConstant::of(*values[pack_index()].tensor);
   const Pack* pack = constant.find(*plan->candidate->implementation, call);
   if (pack == nullptr) [[unlikely]] {
-    const auto made = constant.pack_for(*plan, call, pack_index());
-    if (!made || *made == nullptr) return false;
-    pack = made->get();
+    // Without memory the slow path tries it again, and reports the failure.
+    base::if_memory([&] {
+      const auto made = constant.pack_for(*plan, call, pack_index());
+      if (made) pack = made->get();
+    });
+    if (pack == nullptr) return false;
   }
   call.instance = pack->instance();
   extras->pack_serial = pack->serial();

@@ -236,6 +236,8 @@ struct alignas(64) CachedPlan {
 
  private:
   uint64_t shape_hash_of(const ArgValue* values) const;
+  /// move_to_class(), which throws std::bad_alloc before it changes the plan.
+  bool try_to_move(const ArgValue* values);
   bool take_plan_of(const ClassKey& key);
   bool same_scalars(const ArgValue* values) const;
 };

@@ -54,6 +54,18 @@ void option_words(const registry::ImplementationRecord& implementation, const op
   }
 }
 
+/// Takes over an instance that create() returned. Destroys it if there is no memory to hold it.
+std::shared_ptr<Pack> own_instance(const RankedCandidate& plan, std::vector<int64_t> options,
+                                   void* instance) {
+  try {
+    return std::make_shared<Pack>(plan, std::move(options), instance);
+  } catch (const std::bad_alloc&) {
+    const registry::Kernel& kernel = plan.candidate->implementation->kernel;
+    if (kernel.destroy != nullptr) kernel.destroy(kernel.user_data, instance);
+    throw;
+  }
+}
+
 Result<std::shared_ptr<Pack>> make_pack(const RankedCandidate& plan, const opmux_call& call,
                                         uint32_t index) {
   const registry::Kernel& kernel = plan.candidate->implementation->kernel;
@@ -69,7 +81,7 @@ Result<std::shared_ptr<Pack>> make_pack(const RankedCandidate& plan, const opmux
     return kernel.create(kernel.user_data, options.data(), call.arg_count, &instance, sink.c());
   }();
   if (outcome != OPMUX_OK) return failure(implementation, outcome, sink);
-  auto pack = std::make_shared<Pack>(plan, std::move(words), instance);
+  auto pack = own_instance(plan, std::move(words), instance);
   if (kernel.load == nullptr) return pack;
   const SomeArguments params = only(call, [&](uint32_t i) { return i == index; });
   outcome = [&] {
@@ -86,26 +98,41 @@ void read_attribute(void* context, opmux_str key, opmux_str value) {
   std::from_chars(value.data, value.data + value.size, *static_cast<uint64_t*>(context));
 }
 
-/// Unlinked packs. A mark does not say which constants its call uses, so every call of a cached
-/// plan of the implementation blocks them. Calls on the slow path and bound plans own the packs
-/// that they use.
-class RetiredPacks final : public Retired {
+}  // namespace
+
+/// An unlinked pack, and the batch in which it is retired. A mark does not say which constants its
+/// call uses, so every call of a cached plan of the implementation blocks it. Calls on the slow
+/// path and bound plans own the packs that they use.
+class Pack::Retirement final : public Retired {
  public:
-  explicit RetiredPacks(std::vector<PackPtr> packs) : packs_(std::move(packs)) {}
   bool owns_plan(uint64_t plan_id) const override {
     if ((plan_id & kBoundBit) != 0) return false;
     const uint32_t number = static_cast<uint32_t>(plan_id) & crash::kNumberMask;
-    return std::ranges::any_of(packs_, [&](const PackPtr& pack) {
-      return crash::number_in_marks(pack->implementation()->number) == number;
-    });
+    return crash::number_in_marks(pack->implementation()->number) == number;
   }
   bool slow_calls_use_it() const override { return false; }
 
- private:
-  std::vector<PackPtr> packs_;
+  PackPtr pack;
+  Reclaimer::Batches batch = Reclaimer::prepare(1);
 };
 
-}  // namespace
+Pack::Pack(const RankedCandidate& plan, std::vector<int64_t> options, void* instance)
+    : implementation_(plan.candidate->implementation),
+      counters_(plan.candidate->counters),
+      options_(std::move(options)),
+      instance_(instance),
+      serial_(next_serial()),
+      retirement_(std::make_unique<Retirement>()) {}
+
+Pack::~Pack() { drop(); }
+
+Reclaimer::Batches Pack::retired(PackPtr pack) noexcept {
+  std::unique_ptr<Retirement> own = std::move(pack->retirement_);
+  Reclaimer::Batches batch = std::move(own->batch);
+  own->pack = std::move(pack);
+  batch.front().add(std::move(own));
+  return batch;
+}
 
 bool PackBudget::take(uint64_t bytes) {
   uint64_t used = used_.load(std::memory_order_relaxed);
@@ -169,22 +196,20 @@ void PackStore::remove(PackedConstant& constant) {
   constants_.with([&](auto& constants) { constants.erase(&constant); });
 }
 
-void PackStore::drop_withdrawn() {
+void PackStore::drop_withdrawn() noexcept {
   constants_.with([](auto& constants) {
     for (PackedConstant* constant : constants) constant->drop_withdrawn();
   });
   collect();
 }
 
-void PackStore::retire(std::vector<PackPtr> packs) {
-  std::vector<std::unique_ptr<Retired>> items;
-  if (!packs.empty()) items.push_back(std::make_unique<RetiredPacks>(std::move(packs)));
+void PackStore::retire(Reclaimer::Batches packs) noexcept {
   retired_.with([&](Reclaimer& retired) {
-    retired.retire(std::move(items));
+    retired.retire(std::move(packs));
     // Under the lock, so that drop_withdrawn() waits for a thread that destroys packs.
-    Reclaimer::Finished finished = retired.take_finished();
-    finished.items.clear();
-    retired.forget(finished.batches);
+    Reclaimer::Batches finished = retired.take_finished();
+    for (Reclaimer::Batch& batch : finished) batch.clear();
+    retired.forget(finished);
   });
 }
 
@@ -232,12 +257,18 @@ Result<PackPtr> PackedConstant::pack_for(const RankedCandidate& plan, const opmu
 }
 
 template <class Gone>
-void PackedConstant::drop(Gone gone) const {
+void PackedConstant::drop(Gone gone) const noexcept {
   store_->retire(packs_.with([&](Packs& packs) {
-    Packs stay, dropped;
-    std::ranges::partition_copy(packs, std::back_inserter(stay), std::back_inserter(dropped),
-                                [&](const PackPtr& pack) { return !gone(*pack); });
-    packs.swap(stay);
+    Reclaimer::Batches dropped;
+    size_t kept = 0;
+    for (PackPtr& pack : packs) {
+      if (gone(*pack)) {
+        dropped.splice(dropped.end(), Pack::retired(std::move(pack)));
+      } else {
+        std::swap(packs[kept++], pack);
+      }
+    }
+    packs.resize(kept);
     // Relink the remaining packs before the dropped ones are retired. The `next` pointers of
     // dropped packs are unchanged, so a reader that is on one still reaches live packs.
     const Pack* next = nullptr;
@@ -250,18 +281,18 @@ void PackedConstant::drop(Gone gone) const {
   }));
 }
 
-void PackedConstant::changed() {
+void PackedConstant::changed() noexcept {
   drop([](const Pack&) { return true; });
   // Increment the version after unlinking, so that a reader of the new version finds no old pack.
   version_.fetch_add(1, std::memory_order_acq_rel);
 }
 
-void PackedConstant::release() {
+void PackedConstant::release() noexcept {
   released_.store(true, std::memory_order_release);
   changed();
 }
 
-void PackedConstant::drop_withdrawn() {
+void PackedConstant::drop_withdrawn() noexcept {
   drop([](const Pack& pack) {
     return pack.implementation()->withdrawn.load(std::memory_order_acquire);
   });

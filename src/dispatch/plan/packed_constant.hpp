@@ -34,13 +34,8 @@ class PackBudget {
 /// instance, or a record that the budget has no room for one.
 class Pack {
  public:
-  Pack(const RankedCandidate& plan, std::vector<int64_t> options, void* instance)
-      : implementation_(plan.candidate->implementation),
-        counters_(plan.candidate->counters),
-        options_(std::move(options)),
-        instance_(instance),
-        serial_(next_serial()) {}
-  ~Pack() { drop(); }
+  Pack(const RankedCandidate& plan, std::vector<int64_t> options, void* instance);
+  ~Pack();
   Pack(const Pack&) = delete;
   Pack& operator=(const Pack&) = delete;
 
@@ -62,8 +57,12 @@ class Pack {
   /// Destroys the instance and returns its bytes to the budget.
   void drop();
   void set_next(const Pack* next) const { next_.store(next, std::memory_order_release); }
+  /// Puts an unlinked pack into the batch that was made with it, so that retiring a pack needs no
+  /// memory. Call it once.
+  static Reclaimer::Batches retired(std::shared_ptr<const Pack> pack) noexcept;
 
  private:
+  class Retirement;
   static uint64_t next_serial() {
     static std::atomic<uint64_t> serials{0};
     return serials.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -77,6 +76,7 @@ class Pack {
   uint64_t bytes_ = 0;
   std::shared_ptr<PackBudget> budget_;              ///< budget that bytes_ were reserved from
   mutable std::atomic<const Pack*> next_{nullptr};  ///< next pack of the same constant
+  mutable std::unique_ptr<Retirement> retirement_;  ///< null after retired()
 };
 
 using PackPtr = std::shared_ptr<const Pack>;
@@ -94,9 +94,9 @@ class PackStore {
   bool take(uint64_t bytes);
   const std::shared_ptr<PackBudget>& budget() const { return budget_; }
   /// Takes ownership of unlinked packs and frees them once no call in flight can use them.
-  void retire(std::vector<PackPtr> packs);
+  void retire(Reclaimer::Batches packs) noexcept;
   /// Drops the packs of withdrawn implementations.
-  void drop_withdrawn();
+  void drop_withdrawn() noexcept;
   /// Bytes of all packs, after freeing retired packs that are no longer in use.
   uint64_t used();
 
@@ -152,11 +152,11 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
                            uint32_t index) const;
 
   /// Drops all packs because the data has changed.
-  void changed();
+  void changed() noexcept;
   /// Drops all packs and refuses new ones, because the owner has released the constant.
-  void release();
+  void release() noexcept;
   /// Drops the packs of withdrawn implementations.
-  void drop_withdrawn();
+  void drop_withdrawn() noexcept;
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
   size_t packs() const;
   uint64_t bytes() const;
@@ -165,7 +165,7 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
   using Packs = std::vector<PackPtr>;
   /// Unlinks and retires the packs for which `gone` returns true.
   template <class Gone>
-  void drop(Gone gone) const;
+  void drop(Gone gone) const noexcept;
   Result<PackPtr> make(Packs& packs, const RankedCandidate& plan, const opmux_call& call,
                        uint32_t index) const;
 

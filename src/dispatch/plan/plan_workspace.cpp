@@ -1,7 +1,9 @@
 #include "dispatch/plan/plan_workspace.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
-#include <string>
+#include <cstdio>
 
 #include "base/status.hpp"
 #include "dispatch/call/thread_block.hpp"
@@ -61,9 +63,12 @@ bool same_words(const CachedPlan& plan) {
 
 [[gnu::cold, gnu::noinline]] int32_t no_memory(CachedPlan& plan) {
   plan.extras->workspace.pack_serial = kNoSerial;  // So that the next run asks again.
-  base::write_error(
-      plan.call.error, OPMUX_RESOURCE,
-      "no memory for " + std::to_string(plan.call.workspace_size) + " bytes of workspace");
+  // Without std::string, which allocates.
+  std::array<char, 64> text{};
+  const int size = std::snprintf(text.data(), text.size(), "no memory for %llu bytes of workspace",
+                                 static_cast<unsigned long long>(plan.call.workspace_size));
+  base::write_error(plan.call.error, OPMUX_RESOURCE,
+                    {text.data(), static_cast<size_t>(std::max(size, 0))});
   return OPMUX_RESOURCE;
 }
 

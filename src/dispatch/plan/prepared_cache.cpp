@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/memory.hpp"
 #include "base/status.hpp"
 #include "dispatch/call/call_frame.hpp"
 #include "dispatch/call/thread_block.hpp"
@@ -87,10 +88,11 @@ std::pair<std::shared_ptr<PreparedCache::Slot>, bool> PreparedCache::claim(const
       entries.by_key.erase(oldest);
       entries.by_age.pop_back();
     }
-    entries.by_age.push_front(key);
     auto slot = std::make_shared<Slot>();
     slot->process = base::process_number();
-    entries.by_key.emplace(key, Entry{slot, entries.by_age.begin()});
+    std::list<PreparedKey> age{key};
+    entries.by_key.emplace(key, Entry{slot, age.begin()});
+    entries.by_age.splice(entries.by_age.begin(), age);
     return {slot, true};
   });
 }
@@ -114,15 +116,29 @@ void PreparedCache::build(Slot& slot, const opmux_call& call) {
     const PreparationGuard inside(*implementation_, crash::Phase::plan);
     return kernel.plan(kernel.user_data, &with_sink, &state);
   }();
-  if (outcome == OPMUX_OK) {
-    slot.state = std::make_shared<const PreparedState>(implementation_, state);
-    note_alive(slot.state);
-  } else {
-    slot.failure = Status(outcome_of(outcome), "call.plan",
-                          implementation_->id + " could not prepare: " + sink.text());
-  }
+  // Other threads wait for the slot, so it gets a result in any case.
+  slot.failure = base::or_out_of_memory([&]() -> Status {
+    if (outcome != OPMUX_OK) {
+      return {outcome_of(outcome), "call.plan",
+              implementation_->id + " could not prepare: " + sink.text()};
+    }
+    PreparedPtr made = own(state);
+    note_alive(made);
+    slot.state = std::move(made);
+    return {};
+  });
   slot.done.store(1, std::memory_order_release);
   slot.done.notify_all();
+}
+
+PreparedPtr PreparedCache::own(void* state) const {
+  try {
+    return std::make_shared<const PreparedState>(implementation_, state);
+  } catch (const std::bad_alloc&) {
+    const registry::Kernel& kernel = implementation_->kernel;
+    if (kernel.plan_free != nullptr) kernel.plan_free(kernel.user_data, state);
+    throw;
+  }
 }
 
 Result<PreparedPtr> PreparedCache::make_own(const opmux_call& call) {

@@ -112,6 +112,8 @@ class PreparedCache {
   /// parent process was building at a fork is built by the caller.
   std::pair<std::shared_ptr<Slot>, bool> claim(const PreparedKey& key);
   void build(Slot& slot, const opmux_call& call);
+  /// Takes over a state that plan() returned. Frees it if there is no memory to hold it.
+  PreparedPtr own(void* state) const;
   void note_alive(const PreparedPtr& state);
   void forget(const PreparedKey& key);
 

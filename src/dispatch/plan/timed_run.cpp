@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/memory.hpp"
 #include "dispatch/call/slow_call.hpp"
 #include "dispatch/engine.hpp"
 
@@ -40,7 +41,7 @@ int32_t run_timed(void* self, const opmux_call* call) {
   const uint64_t took_ns = clock.now_ns() - started;
   timer.untimed = untimed_after(took_ns);
   if (outcome == OPMUX_OK && plan.plan->candidate->too_slow(took_ns)) [[unlikely]]
-    report_slow_call(plan, took_ns);
+    base::if_memory([&] { report_slow_call(plan, took_ns); });
   return outcome;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 #include <thread>
@@ -42,27 +43,33 @@ class Retired {
 /// Not thread-safe: the owner serializes all calls under its writer lock. The engine destroys what
 /// take_finished() returns after it has released that lock, because destructors call code of
 /// vendors and may wait for another lock, such as that of the Python interpreter.
+///
+/// Objects are unpublished before they are retired, and then nothing may fail. The owner therefore
+/// makes a batch with prepare() first; the functions after that need no memory.
 class Reclaimer {
  public:
+  class Batch;
+  using Batches = std::list<Batch>;
+
   ~Reclaimer();
 
-  /// Takes ownership of objects that were just unpublished, as one batch. Never waits. Also
-  /// collect()s.
+  /// Makes a list of one batch that has room for this many objects.
+  static Batches prepare(size_t items);
+
+  /// Takes ownership of batches whose objects were just unpublished. Never waits. Also collect()s.
+  /// Drops batches without objects.
+  void retire(Batches batches) noexcept;
+  /// The same for one batch of these objects, which it allocates.
   void retire(std::vector<std::unique_ptr<Retired>> items);
 
   /// Moves every batch that has no blockers left to the finished ones.
-  void collect();
+  void collect() noexcept;
 
-  /// Objects that no call uses any more.
-  struct Finished {
-    std::vector<std::unique_ptr<Retired>> items;
-    std::vector<uint64_t> batches;  ///< their numbers
-  };
-  /// Hands out the finished objects, which the calling thread destroys. Until forget() the batches
+  /// Hands out the finished batches, whose objects the calling thread destroys. Until forget() they
   /// count as waiting for waits_for() of other threads.
-  Finished take_finished();
+  Batches take_finished() noexcept;
   /// Called after the objects of these batches were destroyed.
-  void forget(const std::vector<uint64_t>& batches);
+  void forget(const Batches& finished) noexcept;
 
   /// Number of batches that still wait for a call to end.
   size_t waiting() const { return batches_.size(); }
@@ -74,32 +81,60 @@ class Reclaimer {
   /// False if the last barrier was refused by the system: batches wait until one succeeds.
   bool synchronized() const;
 
-  /// The calls that keep batches from being freed.
-  std::vector<Blocker> blockers() const;
+  /// Visits the calls that keep batches from being freed.
+  template <class Visit>
+  void for_each_blocker(Visit&& visit) const;
+  /// True if one of these calls is on the calling thread.
+  bool blocked_by_this_thread() const;
+  size_t blocker_count() const;
 
  private:
-  struct Batch {
-    std::vector<std::unique_ptr<Retired>> items;
-    std::vector<Blocker> blockers;
-    uint64_t number;
-    bool scanned;  ///< false: no barrier yet, so nothing is known about calls
-
-    bool owns_plan(uint64_t plan_id) const;
-    bool slow_calls_use_it() const;
-  };
-  static void scan(Batch& batch);
-
   /// A batch that a thread of this process is destroying.
   struct Destroyed {
     uint64_t number, process;
     std::thread::id thread;
   };
+  /// Notes the calls that may use the objects. `synchronized`: there was a barrier.
+  static void scan(Batch& batch, bool synchronized) noexcept;
 
-  std::vector<Batch> batches_;
-  Finished finished_;
-  std::vector<Destroyed> destroyed_;
+  Batches batches_, finished_;
+  std::list<Destroyed> destroyed_;
   uint64_t last_number_ = 0;
 };
+
+/// Objects that are retired together.
+class Reclaimer::Batch {
+ public:
+  /// Adds an object. There must be room for it.
+  void add(std::unique_ptr<Retired> item) noexcept { items_.push_back(std::move(item)); }
+  size_t size() const { return items_.size(); }
+  /// Destroys the objects.
+  void clear() { items_.clear(); }
+
+ private:
+  friend class Reclaimer;
+  /// Result of the search for calls that may use the objects.
+  enum class Scan : uint8_t {
+    no_barrier,  ///< nothing: the system refused the barrier
+    no_memory,   ///< there are too many calls to list
+    done
+  };
+  bool owns_plan(uint64_t plan_id) const;
+  bool slow_calls_use_it() const;
+
+  std::vector<std::unique_ptr<Retired>> items_;
+  std::vector<Blocker> blockers_;
+  uint64_t number_ = 0;
+  Scan scan_ = Scan::no_barrier;
+  std::list<Destroyed> destroyed_;  ///< one entry, which take_finished() moves to the Reclaimer
+};
+
+template <class Visit>
+void Reclaimer::for_each_blocker(Visit&& visit) const {
+  for (const Batch& batch : batches_) {
+    for (const Blocker& blocker : batch.blockers_) visit(blocker);
+  }
+}
 
 /// True if a thread runs a call. Call synchronize_all_threads() first, as for marks_in_flight().
 bool has_mark(const ThreadBlock& block);
@@ -108,14 +143,23 @@ bool has_mark(const ThreadBlock& block);
 /// calls on the slow path that have not chosen a plan. Call synchronize_all_threads() first;
 /// otherwise a mark may still be in the store buffer of its thread.
 std::vector<Blocker> marks_in_flight(const std::function<bool(uint64_t plan_id)>& relevant);
+/// The same into `found`, which must be empty. False if there is no memory for all of them.
+bool find_marks_in_flight(const std::function<bool(uint64_t plan_id)>& relevant,
+                          std::vector<Blocker>& found) noexcept;
+
+/// Waits until each call that is in flight now has ended, whatever it runs. Needs no memory, and
+/// waits longer than needed, so it is for the case that there is none. False, and it does not wait,
+/// if the calling thread is in a call.
+bool wait_for_all_calls() noexcept;
 
 /// Removes the blockers whose call has ended, and those on the slow path that have chosen a plan
 /// that is not relevant.
 void drop_finished(std::vector<Blocker>& blockers,
-                   const std::function<bool(uint64_t plan_id)>& relevant);
+                   const std::function<bool(uint64_t plan_id)>& relevant) noexcept;
 
 /// The failure of a function that waits for calls, if one of these calls is on the calling thread,
 /// which would wait for itself: `failed`, "withdraw.inside". Ok otherwise.
 Status check_not_inside(const std::vector<Blocker>& blockers);
+Status waits_for_itself();
 
 }  // namespace opmux::dispatch

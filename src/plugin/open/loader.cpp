@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/memory.hpp"
 #include "base/text.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
 #include "plugin/discover/discovery.hpp"
@@ -172,20 +173,25 @@ void Loader::discover(const std::string& path, std::string_view found_in) {
   reports_.push_back(std::move(report));
 }
 
-std::vector<PluginReport> Loader::load_waiting(const std::function<bool(const Manifest&)>& wanted) {
-  std::vector<PluginReport> results;
-  std::vector<Waiting> others;
-  for (Waiting& next : waiting_) {
-    if (!wanted(next.manifest)) {
-      others.push_back(std::move(next));
+bool Loader::load_waiting(const std::function<bool(const Manifest&)>& wanted,
+                          std::vector<PluginReport>& results) {
+  for (auto next = waiting_.begin(); next != waiting_.end();) {
+    if (!wanted(next->manifest)) {
+      ++next;
       continue;
     }
-    PluginReport& report = *std::ranges::find(reports_, next.file.path, &PluginReport::path);
-    conclude(report, open_into(next.file, report));
-    results.push_back(report);
+    PluginReport& report = *std::ranges::find(reports_, next->file.path, &PluginReport::path);
+    PluginReport loaded;
+    const bool enough = base::if_memory([&] {
+      loaded = report;
+      conclude(loaded, open_into(next->file, loaded));
+      results.push_back(loaded);
+    });
+    if (!enough) return false;
+    report = std::move(loaded);
+    next = waiting_.erase(next);
   }
-  waiting_ = std::move(others);
-  return results;
+  return true;
 }
 
 PluginReport Loader::load_static(opmux_plugin_query_fn query) {

@@ -74,8 +74,10 @@ class Loader {
   };
   /// In order of discovery.
   const std::vector<Waiting>& waiting() const { return waiting_; }
-  /// Loads the deferred plugins that `wanted` selects; returns their reports.
-  std::vector<PluginReport> load_waiting(const std::function<bool(const Manifest&)>& wanted);
+  /// Loads the deferred plugins that `wanted` selects, and adds their reports to `results`. False
+  /// if there is not enough memory for one, which is then still deferred.
+  bool load_waiting(const std::function<bool(const Manifest&)>& wanted,
+                    std::vector<PluginReport>& results);
 
   /// Registers a plugin that is linked into the program.
   PluginReport load_static(opmux_plugin_query_fn query);

@@ -137,7 +137,7 @@ void LastGoodWriter::log_failure(std::string_view why) {
   const bool logged =
       waiting_.with([](Waiting& waiting) { return std::exchange(waiting.logged, true); });
   // The runtime works without stored files, so repeated failures are logged only once.
-  if (!logged) log_.announce(Level::warning, "policy.not_kept", std::string(why));
+  if (!logged) log_.announce(Level::warning, "policy.not_kept", [&] { return std::string(why); });
 }
 
 }  // namespace opmux::policy

@@ -301,9 +301,10 @@ Status PolicyFileWatcher::take_last_good(const Status& why) {
   const auto files = last.read();
   if (!files) return why;
   if (!load(*files, mode_.config, "last known good").ok()) return why;
-  log_.announce(Level::error, "policy.last_known_good",
-                base::concat(mode_.config, " cannot be used; the last known good policy from ",
-                             last.path(), " is in force: ", why.message()));
+  log_.announce(Level::error, "policy.last_known_good", [&] {
+    return base::concat(mode_.config, " cannot be used; the last known good policy from ",
+                        last.path(), " is in force: ", why.message());
+  });
   return {};
 }
 
@@ -311,15 +312,16 @@ Status PolicyFileWatcher::check_writers(const Files& files) const {
   for (const FileText& file : files) {
     const bool refuse = policy_trust_ == PolicyTrust::refuse && file.writers != OtherWriters::none;
     if (!refuse && file.writers != OtherWriters::any) continue;
-    std::string text =
-        file.path +
-        " can be written or replaced by users other than this one and root; they can "
-        "choose the implementations that this process runs";
+    const auto text = [&] {
+      return file.path +
+             " can be written or replaced by users other than this one and root; they can "
+             "choose the implementations that this process runs";
+    };
     if (refuse) {
       return {Code::invalid_argument, std::string(kWritableByOthers),
-              text + "; revoke that with chmod go-w for the file and the folders on its path"};
+              text() + "; revoke that with chmod go-w for the file and the folders on its path"};
     }
-    log_.announce(Level::warning, kWritableByOthers, std::move(text));
+    log_.announce(Level::warning, kWritableByOthers, text);
   }
   return {};
 }

@@ -106,7 +106,9 @@ void forget_oldest(Scopes& scopes, size_t most) {
 }  // namespace
 
 ScopeTable::ScopeTable()
-    : state_(new State), alive_(std::make_shared<std::atomic<size_t>>(size_t{0})) {}
+    : state_(nullptr), alive_(std::make_shared<std::atomic<size_t>>(size_t{0})) {
+  state_.store(new State);  // after `alive_`, for which there may be no memory
+}
 
 ScopeTable::~ScopeTable() { delete state_.load(); }
 

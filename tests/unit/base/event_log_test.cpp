@@ -6,12 +6,12 @@
 namespace opmux::base {
 namespace {
 
-std::string text() { return "because"; }
+constexpr auto event_text = [] { return std::string("because"); };
 
 TEST(EventLog, logs_each_distinct_event_once_and_counts_the_rest) {
   std::vector<Event> told;
   EventLog log([&](const Event& event) { told.push_back(event); });
-  for (int i = 0; i < 3; ++i) log.tell(Level::warning, "a.b", "op", "op/x.y", "why", text);
+  for (int i = 0; i < 3; ++i) log.tell(Level::warning, "a.b", "op", "op/x.y", "why", event_text);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].level, Level::warning);
   EXPECT_EQ(told[0].code, "a.b");
@@ -29,12 +29,12 @@ TEST(EventLog, logs_each_distinct_event_once_and_counts_the_rest) {
 TEST(EventLog, distinguishes_code_operator_implementation_and_reason) {
   int told = 0;
   EventLog log([&](const Event&) { ++told; });
-  log.tell(Level::info, "a", "b", "c", "d", text);
-  log.tell(Level::info, "x", "b", "c", "d", text);
-  log.tell(Level::info, "a", "x", "c", "d", text);
-  log.tell(Level::info, "a", "b", "x", "d", text);
-  log.tell(Level::info, "a", "b", "c", "x", text);
-  log.tell(Level::info, "ab", "", "c", "d", text);
+  log.tell(Level::info, "a", "b", "c", "d", event_text);
+  log.tell(Level::info, "x", "b", "c", "d", event_text);
+  log.tell(Level::info, "a", "x", "c", "d", event_text);
+  log.tell(Level::info, "a", "b", "x", "d", event_text);
+  log.tell(Level::info, "a", "b", "c", "x", event_text);
+  log.tell(Level::info, "ab", "", "c", "d", event_text);
   EXPECT_EQ(told, 6);
 }
 
@@ -51,10 +51,10 @@ TEST(EventLog, a_listener_may_log_an_event) {
   int told = 0;
   EventLog log([&](const Event& event) {
     ++told;
-    if (event.code == "outer") self->tell(Level::info, "inner", "", "", "", text);
+    if (event.code == "outer") self->tell(Level::info, "inner", "", "", "", event_text);
   });
   self = &log;
-  log.tell(Level::info, "outer", "", "", "", text);
+  log.tell(Level::info, "outer", "", "", "", event_text);
   EXPECT_EQ(told, 2);
 }
 
@@ -64,7 +64,8 @@ TEST(EventLog, equal_events_of_several_threads_are_logged_once) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
-      for (int n = 0; n < 100; ++n) log.tell(Level::info, "a", "", "", std::to_string(n), text);
+      for (int n = 0; n < 100; ++n)
+        log.tell(Level::info, "a", "", "", std::to_string(n), event_text);
     });
   }
   for (std::thread& thread : threads) thread.join();

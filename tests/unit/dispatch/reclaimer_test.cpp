@@ -48,15 +48,15 @@ TEST(Reclaimer, counts_a_batch_as_waiting_until_its_objects_are_destroyed) {
   reclaimer.retire(std::move(items));
   const uint64_t number = reclaimer.newest();
   EXPECT_FALSE(freed) << "the owner destroys it after it has released its lock";
-  Reclaimer::Finished finished = reclaimer.take_finished();
+  Reclaimer::Batches finished = reclaimer.take_finished();
   EXPECT_FALSE(reclaimer.waits_for(number)) << "the thread that destroys it would wait for itself";
   std::thread([&] {
     EXPECT_TRUE(reclaimer.waits_for(number));
     EXPECT_FALSE(reclaimer.waits_for(number - 1));
   }).join();
-  finished.items.clear();
+  finished.front().clear();
   EXPECT_TRUE(freed);
-  reclaimer.forget(finished.batches);
+  reclaimer.forget(finished);
   EXPECT_FALSE(reclaimer.waits_for(number));
 }
 
@@ -70,8 +70,8 @@ TEST(Reclaimer, waits_for_a_call_of_its_plan_and_for_no_other) {
   EXPECT_FALSE(mine);
   EXPECT_TRUE(other);
   EXPECT_EQ(reclaimer.waiting(), 1u);
-  ASSERT_EQ(reclaimer.blockers().size(), 1u);
-  EXPECT_EQ(reclaimer.blockers()[0].mark, 7u);
+  EXPECT_EQ(reclaimer.blocker_count(), 1u);
+  reclaimer.for_each_blocker([](const Blocker& blocker) { EXPECT_EQ(blocker.mark, 7u); });
   block.clear(0);
   collect(reclaimer);
   EXPECT_TRUE(mine);

@@ -126,7 +126,16 @@ TEST_F(LoaderTest, unloadable_code_is_unloaded_when_it_is_no_longer_referenced) 
 
 TEST_F(LoaderTest, a_plugin_is_published_once) {
   struct Counter final : registry::Publisher {
-    uint64_t publish() override { return ++published; }
+    struct Counted final : registry::Publication {
+      explicit Counted(uint64_t& of) : count(of) {}
+      void publish(registry::Change& change) override { change.exchange(); }
+      uint64_t finish() noexcept override { return ++count; }
+      uint64_t& count;
+    };
+    std::unique_ptr<registry::Publication> begin() override {
+      return std::make_unique<Counted>(published);
+    }
+    void stop_withdrawn() noexcept override {}
     uint64_t published = 0;
   };
   Counter counter;

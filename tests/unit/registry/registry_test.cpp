@@ -158,13 +158,25 @@ TEST_F(RegistryTest, withdrawing_a_backend_takes_all_it_brought) {
 }
 
 struct PublicationCounter final : Publisher {
+  struct Counted final : Publication {
+    explicit Counted(PublicationCounter& by) : counter(by) {}
+    void publish(Change& change) override {
+      change.exchange();
+      (void)counter.registry.snapshot();  // The lock of readers is free.
+      if (counter.memory) return;
+      change.exchange();
+      throw std::bad_alloc();
+    }
+    uint64_t finish() noexcept override { return ++counter.changes; }
+    PublicationCounter& counter;
+  };
   explicit PublicationCounter(const Registry& of) : registry(of) {}
-  uint64_t publish() override {
-    (void)registry.snapshot();  // No lock is held.
-    return ++changes;
-  }
+  std::unique_ptr<Publication> begin() override { return std::make_unique<Counted>(*this); }
+  void stop_withdrawn() noexcept override { ++stopped; }
+
   const Registry& registry;
-  uint64_t changes = 0;
+  uint64_t changes = 0, stopped = 0;
+  bool memory = true;  ///< false: publications throw std::bad_alloc
 };
 
 TEST_F(RegistryTest, notifies_about_each_publication_only) {
@@ -177,6 +189,33 @@ TEST_F(RegistryTest, notifies_about_each_publication_only) {
   EXPECT_EQ(counter.changes, 1u);
   registry_.withdraw(added);
   EXPECT_EQ(counter.changes, 2u);
+  registry_.set_publisher(nullptr);
+}
+
+TEST_F(RegistryTest, a_publication_without_memory_changes_nothing) {
+  PublicationCounter counter(registry_);
+  registry_.set_publisher(&counter);
+  counter.memory = false;
+  const RegistrySnapshotPtr before = registry_.snapshot();
+  EXPECT_THROW((void)registry_.add(batch_of("acme", {draft("norm", "v1")}), false), std::bad_alloc);
+  EXPECT_EQ(registry_.snapshot(), before);
+  counter.memory = true;
+  EXPECT_EQ(registry_.add(batch_of("acme", {draft("norm", "v1")}), false).added.size(), 1u);
+  registry_.set_publisher(nullptr);
+}
+
+TEST_F(RegistryTest, withdraws_without_memory_and_removes_with_the_next_change) {
+  PublicationCounter counter(registry_);
+  registry_.set_publisher(&counter);
+  const auto added = registry_.add(batch_of("acme", {draft("norm", "v1")}), false).added;
+  counter.memory = false;
+  registry_.withdraw(added);
+  EXPECT_TRUE(added[0]->withdrawn);
+  EXPECT_EQ(counter.stopped, 1u);
+  EXPECT_NE(registry_.snapshot()->find_implementation("norm/acme.v1"), nullptr);
+  counter.memory = true;
+  EXPECT_EQ(registry_.add(batch_of("acme", {draft("norm", "v1")}), false).added.size(), 1u)
+      << "the id is free again";
   registry_.set_publisher(nullptr);
 }
 
