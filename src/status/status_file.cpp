@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <mutex>
 #include <system_error>
-#include <vector>
 
 #include "base/line_records.hpp"
 #include "base/locks.hpp"
@@ -78,25 +77,10 @@ std::string new_page_name() {
                       ++count);
 }
 
-using OpenStatusFiles = base::Published<std::vector<StatusFile*>>;
-
-// Never destroyed, because threads may use it during process exit.
-OpenStatusFiles& open_pages() {
-  static auto* const pages = new OpenStatusFiles;
-  return *pages;
-}
-
-/// Makes exit() remove the file, for runtimes that are never destroyed.
-void remove_at_exit(StatusFile* page) {
-  open_pages().update([&](std::vector<StatusFile*>& pages) {
-    pages.push_back(page);
-    return true;
-  });
-  [[maybe_unused]] static const int kAtExit = std::atexit([] {
-    const auto pages = open_pages().get();
-    for (StatusFile* const each : *pages) each->remove();
-  });
-}
+/// The status files of this process, linked by `next_open_`. Each change is one store, so a forked
+/// child finds a complete list. A list of links, because a destructor has no memory for another one.
+constinit base::ForkMutex opening;
+constinit std::atomic<StatusFile*> first_open{nullptr};
 
 void close_in_child(std::atomic<int>& descriptor) {
   if (const int number = descriptor.exchange(-1); number >= 0) ::close(number);
@@ -109,14 +93,29 @@ StatusFile::StatusFile(std::string folder)
       path_(folder_ + "/" + new_page_name()),
       process_(base::process_number()) {
   base::at_fork_in_child([](void* own) { static_cast<StatusFile*>(own)->leave_to_parent(); }, this);
-  remove_at_exit(this);
+  remove_at_exit();
 }
 
 StatusFile::~StatusFile() {
   remove();
   base::forget_fork_handler(this);
-  open_pages().update(
-      [&](std::vector<StatusFile*>& pages) { return std::erase(pages, this) != 0; });
+  const std::lock_guard lock(opening);
+  std::atomic<StatusFile*>* at = &first_open;
+  while (at->load() != nullptr && at->load() != this) at = &at->load()->next_open_;
+  if (at->load() == this) at->store(next_open_.load());
+}
+
+/// Makes exit() remove the file, for runtimes that are never destroyed.
+void StatusFile::remove_at_exit() {
+  [[maybe_unused]] static const int kAtExit = std::atexit([] {
+    const std::lock_guard lock(opening);
+    for (StatusFile* each = first_open.load(); each != nullptr; each = each->next_open_.load()) {
+      each->remove();
+    }
+  });
+  const std::lock_guard lock(opening);
+  next_open_.store(first_open.load());
+  first_open.store(this);
 }
 
 Status StatusFile::prepare() {

@@ -55,6 +55,7 @@ class StatusFile {
   /// holds the lock; -1 with errno set on failure.
   int write_aside(const std::string& aside, std::string_view text);
   void leave_to_parent();
+  void remove_at_exit();
 
   std::string folder_, path_;
   const uint64_t process_;
@@ -63,6 +64,7 @@ class StatusFile {
   // Descriptors that hold the locks. A forked child must close its copies, because they would keep
   // the file locked after the parent has ended.
   std::atomic<int> lock_{-1}, next_lock_{-1};
+  std::atomic<StatusFile*> next_open_{nullptr};  ///< next status file of the process
 };
 
 /// The text of a status file, and whether a process holds its lock.
