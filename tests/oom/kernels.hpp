@@ -1,0 +1,24 @@
+#pragma once
+
+#include <opmux/opmux.h>
+
+namespace opmux::test {
+
+/// What an implementation of silu_and_mul does when it is called.
+enum class Behaviour : uint8_t {
+  computes,
+  fails,
+  declines,
+  lacks_memory,
+  uses_workspace,
+  calls_an_operator  ///< runs rms_norm of the same runtime first
+};
+
+/// Registers "silu_and_mul/mine.v", which is preferred to the reference.
+int32_t implement_silu(opmux_runtime* runtime, Behaviour behaviour,
+                       opmux_registration** registration, opmux_error* error);
+
+/// How often implementations that implement_silu() registered have run in this process.
+uint64_t runs_of_silu();
+
+}  // namespace opmux::test
