@@ -6,7 +6,7 @@
 
 #include <opmux/status.hpp>
 
-/// What the library does when an allocation fails. Code below the API throws std::bad_alloc and
+/// Handling of failed allocations. Code below the API throws std::bad_alloc and
 /// leaves its objects as they were; the functions here stop the exception.
 namespace opmux::base {
 

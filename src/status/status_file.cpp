@@ -78,7 +78,7 @@ std::string new_page_name() {
 }
 
 /// The status files of this process, linked by `next_open_`. Each change is one store, so a forked
-/// child finds a complete list. A list of links, because a destructor has no memory for another one.
+/// child finds a complete list. The files hold the links, because a destructor must not allocate.
 constinit base::ForkMutex opening;
 constinit std::atomic<StatusFile*> first_open{nullptr};
 

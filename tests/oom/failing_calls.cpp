@@ -92,7 +92,7 @@ bool is_standard(int descriptor) { return descriptor <= STDERR_FILENO; }
 
 }  // namespace
 
-// The parameters have the types of the C library; definitions in the program override its own.
+// The parameters have the types of the C library; definitions in the program override them.
 #define OPMUX_NEXT(name)                         \
   static const auto real = next(#name, &::name); \
   if (fails(#name))

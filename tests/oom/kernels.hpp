@@ -4,7 +4,7 @@
 
 namespace opmux::test {
 
-/// What an implementation of silu_and_mul does when it is called.
+/// The behaviour of an implementation of silu_and_mul.
 enum class Behaviour : uint8_t {
   computes,
   fails,

@@ -1,6 +1,6 @@
 // Every allocation of every function of the API fails once: the n-th allocation of a scenario, for
-// n = 1, 2, ... until the scenario ends without reaching it. Each n is tried in a process of its
-// own, so that a crash, a hang or a leak is counted and the loop goes on.
+// n = 1, 2, ... until the scenario ends without reaching it. Each n is tried in a separate
+// process, so that a crash, a hang or a leak is counted and the loop goes on.
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -83,7 +83,7 @@ CycleResult live_once(const Scenario& scenario, const std::string& folder, Injec
   return {failed || injection.n == 0 ? kOk : kNotReached, outcome};
 }
 
-/// live_once() on a thread of its own, so that the state of the thread is created and freed too.
+/// live_once() on a new thread, so that the state of the thread is created and freed too.
 CycleResult live_in_thread(const Scenario& scenario, const std::string& folder,
                            Injection injection) {
   CycleResult result;

@@ -40,8 +40,8 @@ struct SiluCall {
   bool right() const;
 };
 
-/// What a scenario works on. Made before an allocation fails, so that only the allocations of the
-/// scenario itself are counted.
+/// The runtime and tensors that a scenario works on. Made before an allocation fails, so that only
+/// the allocations of the scenario itself are counted.
 struct World {
   explicit World(const std::string& folder_for_files);
   ~World();
