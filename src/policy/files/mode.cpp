@@ -1,19 +1,16 @@
 #include "policy/files/mode.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <vector>
 
 #include "base/text.hpp"
+#include "policy/rules/environment.hpp"
 
 namespace opmux::policy {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::array<std::string_view, 5> kModes{"static", "dynamic", "config", "hot_reload",
-                                                 "auto"};
 
 Status does_not_fit(std::string_view mode, std::string_view why) {
   return {Code::invalid_argument, "mode.files", base::concat("mode ", mode, why)};

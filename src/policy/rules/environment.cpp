@@ -17,8 +17,6 @@ namespace opmux::policy {
 namespace {
 
 constexpr std::string_view kPrefix = "OPMUX_", kBackendPrefix = "OPMUX_BACKEND_";
-constexpr std::array<std::string_view, 5> kModes{"static", "dynamic", "config", "hot_reload",
-                                                 "auto"};
 constexpr std::array<std::string_view, 4> kLevels{"debug", "info", "warning", "error"};
 constexpr std::array<std::string_view, 3> kJournals{"off", "on", "with_handler"};
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,10 @@
 #include <opmux/status.hpp>
 
 namespace opmux::policy {
+
+/// The words of OPMUX_MODE and Options::mode.
+inline constexpr std::array<std::string_view, 5> kModes{"static", "dynamic", "config", "hot_reload",
+                                                        "auto"};
 
 /// An environment variable.
 struct Variable {
