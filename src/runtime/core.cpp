@@ -141,14 +141,16 @@ Result<std::unique_ptr<Core>> Core::create(const Options& given,
 
 Status Core::start(const Options& options) {
   if (!environment_.of_services.empty()) {
-    log_.announce(
-        Level::debug, "environment.service",
-        base::concat("ignored, because they have the form of the variables that Kubernetes "
-                     "sets for a service: ",
-                     base::join(environment_.of_services, ", ")));
+    log_.announce(Level::debug, "environment.service", [&] {
+      return base::concat(
+          "ignored, because they have the form of the variables that Kubernetes "
+          "sets for a service: ",
+          base::join(environment_.of_services, ", "));
+    });
   }
   if (!trust_.problem.ok()) {
-    log_.announce(Level::error, trust_.problem.reason(), std::string(trust_.problem.message()));
+    log_.announce(Level::error, trust_.problem.reason(),
+                  [&] { return std::string(trust_.problem.message()); });
   }
   if (recorder_.on()) shadow_.set_observer(&recorder_);
   quarantine_.start(environment_.state_dir, journal_of(options, environment_));
