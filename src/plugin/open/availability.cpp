@@ -1,6 +1,7 @@
 #include "plugin/open/availability.hpp"
 
 #include <condition_variable>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,30 +30,30 @@ struct Question {
   std::condition_variable answered;
   bool done = false;
   Answer answer;
-};
+  std::exception_ptr thrown;  ///< by the probe, instead of an answer
 
-/// Runs the probe. An exception becomes an answer, because it cannot leave the thread.
-Answer ask(const Probe& probe) {
-  try {
-    return probe();
-  } catch (const std::exception& thrown) {
-    return std::string("its probe threw: ") + thrown.what();
-  } catch (...) {
-    return "its probe threw something that is not a std::exception";
+  /// Runs the probe, on the separate thread. An exception cannot leave the thread, so it is kept.
+  void ask() noexcept {
+    Answer given;
+    std::exception_ptr exception;
+    try {
+      given = probe();
+    } catch (...) {
+      exception = std::current_exception();
+    }
+    const std::lock_guard lock(mutex);
+    answer = std::move(given);
+    thrown = std::move(exception);
+    done = true;
+    answered.notify_all();
   }
-}
+};
 
 /// A thread that answers the question; not joinable if the system allows none.
 std::thread start_thread(const std::shared_ptr<Question>& question) {
   const base::BlockedSignals blocked;
   try {
-    return std::thread([question] {
-      Answer answer = ask(question->probe);
-      const std::lock_guard lock(question->mutex);
-      question->answer = std::move(answer);
-      question->done = true;
-      question->answered.notify_all();
-    });
+    return std::thread([question] { question->ask(); });
   } catch (const std::system_error&) {
     return {};
   }
@@ -66,18 +67,19 @@ bool inside_constructor() {
 
 Answer ask_within(const Probe& probe, const std::shared_ptr<void>& owner,
                   std::chrono::milliseconds deadline) {
-  if (inside_constructor()) return ask(probe);
+  if (inside_constructor()) return probe();
   const auto question = std::make_shared<Question>();
   question->probe = probe;
   question->owner = owner;
   std::thread thread = start_thread(question);
-  if (!thread.joinable()) return ask(probe);
+  if (!thread.joinable()) return probe();
   const bool done = [&] {
     std::unique_lock lock(question->mutex);
     return question->answered.wait_for(lock, deadline, [&] { return question->done; });
   }();
   if (done) {
     thread.join();
+    if (question->thrown) std::rethrow_exception(question->thrown);
     return std::move(question->answer);
   }
   thread.detach();

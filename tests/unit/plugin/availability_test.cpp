@@ -93,6 +93,18 @@ TEST(Availability, an_exception_makes_the_backend_unavailable) {
   EXPECT_EQ(backend.unavailable_reason(), "its probe threw: no driver");
 }
 
+TEST(Availability, a_probe_without_memory_is_asked_again) {
+  int asked = 0;
+  registry::BackendDraft draft = draft_with([&]() -> std::optional<std::string> {
+    if (++asked == 1) throw std::bad_alloc();
+    return std::nullopt;
+  });
+  watch_availability(draft);
+  const registry::Backend backend(draft);
+  EXPECT_THROW((void)backend.available(), std::bad_alloc);
+  EXPECT_TRUE(backend.available());
+}
+
 TEST(Availability, a_probe_that_asks_for_its_answer_gets_no) {
   const registry::Backend* asked = nullptr;
   bool answer = true;
