@@ -29,7 +29,8 @@
  * - It may be called from any thread, several at a time, unless its comment says otherwise.
  * - Structs carry struct_size as in abi.h: set it to sizeof and all unused fields to zero. Fields
  *   are only ever appended.
- * - No exception leaves it, and it never prints, aborts or exits.
+ * - No exception leaves it, and it never prints, aborts or exits. If there is not enough memory, it
+ *   returns OPMUX_RESOURCE ("c.memory") and changes nothing, and the runtime stays usable.
  *
  * The examples below are statements of a function. They assume `opmux_runtime* runtime`,
  * `opmux_error error = OPMUX_ERROR_INIT`, <stdio.h>, <stdlib.h> and <string.h>; those on calls also

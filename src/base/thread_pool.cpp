@@ -220,7 +220,9 @@ void ThreadPool::use_openmp(const OpenMp& openmp, int limit) {
   const std::lock_guard lock(switching_);
   if (openmp_.load(std::memory_order_relaxed) != nullptr) return;
   const int most = std::clamp(limit > 0 ? limit : openmp.max_threads(), 1, kMostThreads);
-  for (int i = 0; i <= most; ++i) lent_openmp_.push_back({this, i});
+  std::vector<Lent> lent;
+  for (int i = 0; i <= most; ++i) lent.push_back({this, i});
+  lent_openmp_ = std::move(lent);
   openmp_process_ = process_number();
   openmp_.store(&openmp, std::memory_order_release);
 }
