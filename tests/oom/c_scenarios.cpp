@@ -224,9 +224,8 @@ template <Behaviour kBehaviour>
 void implemented(World& world) {
   require(implement_silu(world.runtime, kBehaviour, &world.registration, nullptr) == OPMUX_OK,
           "implement");
-  constexpr bool kComputes = kBehaviour == Behaviour::computes ||
-                             kBehaviour == Behaviour::uses_workspace ||
-                             kBehaviour == Behaviour::calls_an_operator;
+  constexpr bool kComputes = kBehaviour != Behaviour::fails && kBehaviour != Behaviour::declines &&
+                             kBehaviour != Behaviour::lacks_memory;
   if (kComputes) world.runs = "silu_and_mul/mine.v";
 }
 
@@ -319,6 +318,9 @@ constexpr Scenario kScenarios[] = {
     {"call.declined", implemented<Behaviour::declines>, call},
     {"call.resource", implemented<Behaviour::lacks_memory>, call},
     {"call.workspace", implemented<Behaviour::uses_workspace>, call},
+    {"call.prepared", implemented<Behaviour::uses_a_prepared_state>, call},
+    {"call.parallel", implemented<Behaviour::uses_threads>, call},
+    {"call.is_available", implemented<Behaviour::asks_whether_it_is_available>, call},
     {"call.nested", implemented<Behaviour::calls_an_operator>, call},
     {"constant.create", nullptr, constant_create},
     {"constant.changed", make_constant, constant_changed},

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 
 namespace opmux::test {
 namespace {
@@ -43,6 +44,15 @@ int32_t call_norm() {
   return found == OPMUX_OK ? opmux_call_operator(norm, args, 2, nullptr) : found;
 }
 
+/// Counts on the threads that the caller lends.
+bool count_in_parallel(const opmux_call& call) {
+  std::atomic<int> count{0};
+  const auto add = [](void* to, int64_t) { static_cast<std::atomic<int>*>(to)->fetch_add(1); };
+  if (call.parallel_for == nullptr) return true;
+  call.parallel_for(call.pool, 64, &count, add);
+  return count.load() == 64;
+}
+
 template <Behaviour kBehaviour>
 int32_t run(void*, const opmux_call* call) {
   runs.fetch_add(1);
@@ -53,10 +63,17 @@ int32_t run(void*, const opmux_call* call) {
     case Behaviour::uses_workspace:
       if (call->workspace == nullptr) return OPMUX_FAILED;
       break;
+    case Behaviour::uses_a_prepared_state:
+      if (call->prepared == nullptr) return OPMUX_FAILED;
+      break;
+    case Behaviour::uses_threads:
+      if (!count_in_parallel(*call)) return OPMUX_FAILED;
+      break;
     case Behaviour::calls_an_operator:
       if (const int32_t outcome = call_norm(); outcome != OPMUX_OK) return outcome;
       break;
-    case Behaviour::computes: break;
+    case Behaviour::computes:
+    case Behaviour::asks_whether_it_is_available: break;
   }
   compute(*call);
   return OPMUX_OK;
@@ -69,12 +86,23 @@ int32_t (*run_of(Behaviour behaviour))(void*, const opmux_call*) {
     case Behaviour::declines: return run<Behaviour::declines>;
     case Behaviour::lacks_memory: return run<Behaviour::lacks_memory>;
     case Behaviour::uses_workspace: return run<Behaviour::uses_workspace>;
+    case Behaviour::uses_a_prepared_state: return run<Behaviour::uses_a_prepared_state>;
+    case Behaviour::uses_threads: return run<Behaviour::uses_threads>;
+    case Behaviour::asks_whether_it_is_available: return run<Behaviour::computes>;
     case Behaviour::calls_an_operator: break;
   }
   return run<Behaviour::calls_an_operator>;
 }
 
 uint64_t workspace(void*, const opmux_call*) { return 4096; }
+
+int32_t plan(void*, const opmux_call*, void** prepared) {
+  *prepared = std::malloc(16);
+  return *prepared == nullptr ? OPMUX_RESOURCE : OPMUX_OK;
+}
+void plan_free(void*, void* prepared) { std::free(prepared); }
+
+int32_t is_available(void*, opmux_error*) { return OPMUX_OK; }
 
 }  // namespace
 
@@ -88,6 +116,10 @@ int32_t implement_silu(opmux_runtime* runtime, Behaviour behaviour,
   impl.priority = 900;
   impl.run = run_of(behaviour);
   if (behaviour == Behaviour::uses_workspace) impl.workspace = workspace;
+  if (behaviour == Behaviour::uses_a_prepared_state) {
+    impl.plan = plan;
+    impl.plan_free = plan_free;
+  }
   opmux_backend backend{};
   backend.struct_size = sizeof backend;
   backend.name = OPMUX_STR("mine");
@@ -95,6 +127,7 @@ int32_t implement_silu(opmux_runtime* runtime, Behaviour behaviour,
   backend.device_type = OPMUX_DEVICE_CPU;
   backend.vendor = OPMUX_STR("me");
   backend.priority = -1;
+  if (behaviour == Behaviour::asks_whether_it_is_available) backend.is_available = is_available;
   backend.impls = &impl;
   backend.impl_count = 1;
   backend.impl_stride = sizeof impl;

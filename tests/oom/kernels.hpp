@@ -11,6 +11,9 @@ enum class Behaviour : uint8_t {
   declines,
   lacks_memory,
   uses_workspace,
+  uses_a_prepared_state,
+  uses_threads,
+  asks_whether_it_is_available,
   calls_an_operator  ///< runs rms_norm of the same runtime first
 };
 
