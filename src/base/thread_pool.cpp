@@ -200,8 +200,10 @@ struct SharedLoop {
   static void take_pieces(void* loop) {
     SharedLoop& own = *static_cast<SharedLoop*>(loop);
     const LentHazardSlot inside(own.marks);
+    const FloatControl before;
     const auto take = [&own] { return own.next.fetch_add(1, std::memory_order_relaxed); };
     for (int64_t i = take(); i < own.count; i = take()) own.body(own.context, i);
+    before.restore();
   }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/status.hpp"
+#include "base/system/thread_state.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
 
 namespace opmux::dispatch {
@@ -50,8 +51,10 @@ Reason run_verifier(const registry::ImplementationRecord& implementation,
   const opmux_facts facts{sizeof(opmux_facts), 0, &shown, get_fact};
   base::ErrorSink why;
   const PreparationGuard inside(implementation, crash::Phase::verify);
+  const base::FloatControl before;
   const int32_t outcome =
       implementation.kernel.verify(implementation.kernel.user_data, &facts, why.c());
+  before.restore();
   if (outcome == OPMUX_OK) return Reason::none;
   text = why.text();
   if (const std::string code = why.code(); !code.empty()) {

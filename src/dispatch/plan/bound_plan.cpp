@@ -228,7 +228,10 @@ Status BoundPlan::take_candidate(const DecisionForPlan& chosen, CacheInsert what
                   "be bound; call the operator instead"};
     }
     fill_plan(guarded_, schema, *checks_, shape_guards_, what, error_);
+    const base::StateCheck before(base::kAllStates);
     last = prepare(signature, *what.plan);
+    if (const uint32_t left = before.restore(); left != 0)
+      note_left(*slot_, *what.plan->candidate->implementation, left);
     if (last.ok()) {
       run_with(*what.plan);
       return {};
