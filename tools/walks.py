@@ -19,6 +19,7 @@ MOST_FILES = {"Policy file to the next call": 12}
 CALL, SLOW = "src/dispatch/call/call.cpp", "src/dispatch/call/slow_call.cpp"
 WATCHER, STORE = "src/policy/files/policy_file_watcher.cpp", "src/policy/policy_store.cpp"
 FILES = "src/policy/files/policy_files.cpp"
+PUBLISH = "src/dispatch/engine_publish.cpp"
 ENGINE, COMPILED = "src/dispatch/engine.cpp", "src/dispatch/compiled_operator.cpp"
 RULES = "src/policy/rules/operator_policy.cpp"
 PUBLISHER = "src/runtime/publisher.cpp"
@@ -74,17 +75,18 @@ POLICY_FILE = [
     Step(STORE, "PolicyStore::load", "counts and logs whether the policy was accepted",
          after="PolicyFileWatcher::load"),
     Step(STORE, "PolicyStore::put", "asks the validators of the program and gives the text a version"),
+    Step(STORE, "PolicyStore::publish", "prepares the publication"),
     Step(STORE, "PolicyStore::change", "replaces the file's layer, or leaves everything unchanged"),
     Step(RULES, "dry_run",
          "refuses the policy if it leaves an operator without an implementation"),
     Step(PUBLISHER, "Publisher::publish", "publishes one set of sources after the other",
-         after="PolicyStore::put", via="publish", wired=(CORE, "publisher_")),
-    Step(ENGINE, "Engine::publish", "finds the operators whose policy hash differs"),
-    Step(ENGINE, "Engine::renew", "finds that the state was compiled from other sources"),
-    Step(ENGINE, "Engine::replace", "puts a new `CompiledOperator` in force"),
-    Step(ENGINE, "Engine::compile", "copies the operator's part of the policy into it"),
-    Step(COMPILED, "OperatorSlot::replace", "publishes the state and its epoch with one store each",
-         after="Engine::replace"),
+         after="PolicyStore::publish", via="publish", wired=(CORE, "publisher_")),
+    Step(PUBLISH, "Engine::publish", "makes everything that needs memory before it changes anything"),
+    Step(PUBLISH, "Engine::draft_states", "finds the operators whose policy hash differs"),
+    Step(PUBLISH, "Engine::compile", "copies the operator's part of the policy into a new state"),
+    Step(PUBLISH, "Engine::commit", "puts the new states in force", after="Engine::publish"),
+    Step(PUBLISH, "Engine::store", "replaces the state of each operator and retires the old one"),
+    Step(COMPILED, "OperatorSlot::replace", "publishes the state and its epoch with one store each"),
     Step(CALL, "current", "in the next call, on any thread, finds that the epoch differs",
          shares="epoch"),
     Step(CALL, "call_any_plan", "finds no plan of this thread that fits", back=True),
@@ -151,9 +153,9 @@ PLUGIN_FILE = [
          after="Registry::add_each"),
     Step(PUBLISHER, "Publisher::publish", "collects the new snapshot and the policies", via="publish",
          wired=(CORE, "set_publisher")),
-    Step(ENGINE, "Engine::publish", "replaces the operators whose record differs"),
-    Step(ENGINE, "Engine::renew", "finds that the state was compiled from other sources"),
-    Step(ENGINE, "Engine::replace", "compiles the new state of an operator"),
+    Step(PUBLISH, "Engine::publish", "finds the operators whose record differs and compiles their states"),
+    Step(PUBLISH, "Engine::commit", "puts the new states in force"),
+    Step(PUBLISH, "Engine::store", "replaces the state of each operator and retires the old one"),
     Step(COMPILED, "OperatorSlot::replace", "publishes the new state"),
     Step(SLOW, "SlowCall::run", "in the call that waited for the plugin, loads the new state",
          shares="current"),
@@ -169,7 +171,8 @@ PLUGIN_FILE = [
 FAILURE = [
     Step(CALL, "run", "gets an outcome other than ok from the kernel"),
     Step(SLOW, "recover", "keeps the plan marked until the call ends"),
-    Step(SLOW, "recover_nested", "continues on the slow path with the arguments of the plan's frame"),
+    Step(SLOW, "recover_nested", "reports a lack of memory as the result of the call"),
+    Step(SLOW, "continue_call", "continues on the slow path with the arguments of the plan's frame"),
     Step(SLOW, "SlowCall::run", "checks the arguments and looks up the decision"),
     Step(SLOW, "SlowCall::run_choice", "records the failure and tries the next candidate"),
     Step(SLOW, "SlowCall::note_outcome", "counts the outcome and passes it on"),
