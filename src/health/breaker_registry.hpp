@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/locks.hpp"
+#include "base/memory.hpp"
 #include "base/system/clock.hpp"
 #include "base/system/process.hpp"
 #include "health/breaker.hpp"
@@ -105,11 +106,12 @@ class BasicBreakerGroup {
  private:
   template <class Publish>
   uint64_t publish_all(Publish&& publish) {
-    // Publications may overlap: each tells a breaker only what it announced.
+    // Publications may overlap: each notifies a breaker only of its own announcement. A breaker for
+    // which there is no memory starts to record after the next publication.
     std::vector<std::pair<BasicBreaker<Sync, Rules>*, uint32_t>> announced;
     breakers_.for_each([&](BasicBreaker<Sync, Rules>& breaker) {
       if (const uint32_t arming = breaker.announce(); arming != 0)
-        announced.emplace_back(&breaker, arming);
+        base::if_memory([&] { announced.emplace_back(&breaker, arming); });
     });
     const uint64_t done_ns = std::forward<Publish>(publish)();
     for (const auto& [breaker, arming] : announced) breaker->published(arming);

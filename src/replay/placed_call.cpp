@@ -54,7 +54,8 @@ Result<PlacedCall> PlacedCall::place(const std::vector<RecordedArgument>& argume
 std::byte* PlacedCall::memory_for(const RecordedTensor& tensor, int64_t bytes, int64_t before) {
   const int64_t step = 2 * tensor.alignment;
   const auto size = static_cast<size_t>(bytes + 2 * kRoom + 2 * step);
-  std::byte* const memory = memory_.emplace_back(new std::byte[size]).get();
+  memory_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));
+  std::byte* const memory = memory_.back().get();
   std::memset(memory, kPattern, size);
   // Align the first element to exactly the recorded alignment, not better.
   const auto lowest = reinterpret_cast<uintptr_t>(memory) + static_cast<uintptr_t>(kRoom + before);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <system_error>
 #include <thread>
 
 #include <opmux/policy.hpp>
@@ -72,7 +73,7 @@ ReplayStage::Run ReplayStage::run(const replay::Recording& call,
     run.status = placed.error();
     return run;
   }
-  std::thread([&] {
+  const auto call_once = [&] {
     run.status = base::or_out_of_memory([&]() -> Status {
       const PolicyScope scope(*core_, only(id));
       if (!scope.status().ok()) return scope.status();
@@ -83,7 +84,14 @@ ReplayStage::Run ReplayStage::run(const replay::Recording& call,
       run.ran = report.implementation;
       return status;
     });
-  }).join();
+  };
+  try {
+    std::thread(call_once).join();
+  } catch (const std::system_error& refused) {
+    run.status = {Code::resource, "resource.thread",
+                  base::concat("no thread can be started for the replayed call: ", refused.what())};
+    return run;
+  }
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (written(call, i)) run.outputs.push_back(placed->elements(i));
   }

@@ -116,8 +116,12 @@ int32_t split_registration(World& world, opmux_error* error) {
 int32_t enter_scope(World& world, opmux_error* error) {
   auto scope = Scope::make(*world.cpp, *world.policy);
   if (!scope) return report(scope.error(), error);
-  const EnteredScope entered(*scope);
-  return call_by_name(world, error);
+  int32_t outcome = OPMUX_OK;
+  const int32_t made = value_of(error, [&] {
+    const EnteredScope entered(*scope);
+    outcome = call_by_name(world, error);
+  });
+  return made == OPMUX_OK ? outcome : made;
 }
 
 int32_t policy_scope(World& world, opmux_error* error) {
