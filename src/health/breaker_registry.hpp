@@ -106,8 +106,8 @@ class BasicBreakerGroup {
  private:
   template <class Publish>
   uint64_t publish_all(Publish&& publish) {
-    // Publications may overlap: each notifies a breaker only of its own announcement. A breaker for
-    // which there is no memory starts to record after the next publication.
+    // Publications may overlap: each notifies a breaker only of what it announced itself. A breaker
+    // for which there is no memory starts to record after the next publication.
     std::vector<std::pair<BasicBreaker<Sync, Rules>*, uint32_t>> announced;
     breakers_.for_each([&](BasicBreaker<Sync, Rules>& breaker) {
       if (const uint32_t arming = breaker.announce(); arming != 0)

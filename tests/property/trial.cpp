@@ -1,6 +1,7 @@
 #include "trial.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "file_text.hpp"
 #include "policy/files/policy_reader.hpp"
@@ -57,7 +58,7 @@ Policy Trial::through_text(const Policy& policy) {
   return std::move(*read);
 }
 
-void Trial::change_policy() {
+bool Trial::change_policy() {
   Policy next = draw_.chance(20) ? Policy() : draw_.policy(world_);
   const bool text = draw_.chance(50);
   if (text) next = file_part(next, world_.schema);
@@ -72,7 +73,7 @@ void Trial::change_policy() {
     disagree("a policy was refused that leaves something: " + status.to_string() + text_of(next));
   if (asks_in_vain(next, world_.schema) != (status.reason() == "policy.when"))
     disagree("a rule that asks in vain and its refusal: " + status.to_string() + text_of(next));
-  if (status.reason() == "policy.when") return;
+  if (status.reason() == "policy.when") return false;
   if (!status.ok() && status.reason() != "policy.no_candidates")
     disagree("policy refused: " + status.to_string());
   // If changes of the registry left no candidate before, a policy that says the same about the
@@ -81,6 +82,7 @@ void Trial::change_policy() {
   if (status.ok() && says_more && leaves_nothing(world_, next))
     disagree("a policy was taken that leaves nothing:" + text_of(next));
   if (status.ok()) world_.code = next;
+  return status.ok() && says_more;
 }
 
 void Trial::change_scope() {
@@ -95,44 +97,45 @@ void Trial::change_scope() {
   subject_.push_scope(scopes_.back());
 }
 
-void Trial::change_registry() {
+bool Trial::change_registry() {
   if (draw_.chance(50)) {
     Backend& backend = world_.backends[draw_.below(world_.backends.size())];
     backend.enabled = !backend.enabled;
     subject_.enable(backend);
-    return;
+    return false;
   }
   const size_t at = draw_.below(world_.candidates.size());
   Candidate& candidate = world_.candidates[at];
   candidate.registered = !candidate.registered;
   subject_.put(world_, at);
-  if (candidate.registered) return;
+  if (candidate.registered) return true;
   for (Bound& bound : bound_) {
     bound.revoked = bound.revoked || bound.plan->control().implementation->id == candidate.id;
   }
+  return true;
 }
 
 void Trial::change_something() {
   switch (draw_.below(40)) {
     case 0:
-    case 1: change_policy(); break;
+    case 1: return after_change(change_policy());
     case 2:
     case 3:
     case 4:
     case 5: change_scope(); return;
-    case 6: change_registry(); break;
+    case 6: return after_change(change_registry());
     case 7: ambient_ = draw_.ambient(); return;
     case 8: ambient_ = {}; return;
     default: return;
   }
-  after_change();
 }
 
 /// A revoked plan stays revoked, even if the reason disappears.
-void Trial::after_change() {
+void Trial::after_change(bool evaluated) {
   for (Bound& bound : bound_) {
     const Expected now = choose(world_, bound.call);
-    bound.revoked = bound.revoked || forbidden(now, bound.plan->control().implementation->id);
+    if (!forbidden(now, bound.plan->control().implementation->id)) continue;
+    (evaluated ? bound.revoked : bound.may_be_revoked) = true;
   }
 }
 
@@ -224,9 +227,12 @@ void Trial::bind(const Call& call, const Expected& expected) {
   bound_.push_back({std::move(*plan), call});
 }
 
-void Trial::compare_state(const Bound& bound) {
+void Trial::compare_state(Bound& bound) {
   const Expected now = choose(world_, bound.call);
   const std::string& id = bound.plan->control().implementation->id;
+  if (std::exchange(bound.may_be_revoked, false) && !bound.revoked) {
+    bound.revoked = forbidden(now, id) || bound.plan->state() == dispatch::PlanState::revoked;
+  }
   const auto state = bound.revoked        ? dispatch::PlanState::revoked
                      : now.chosen() == id ? dispatch::PlanState::current
                                           : dispatch::PlanState::stale;
