@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <span>
 
 #include "base/crypto.hpp"
@@ -413,17 +412,13 @@ std::string to_file(const Recording& recording) {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 /// Counts the replay files in a folder; stops at `enough`.
 size_t count_files(const std::string& folder, size_t enough) {
-  size_t count = 0;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end && count < enough;
-       at.increment(error)) {
-    if (at->path().native().ends_with(kSuffix)) ++count;
-  }
-  return count;
+  std::vector<std::string> names;
+  base::read_names(folder, names);
+  const auto found =
+      std::ranges::count_if(names, [](const std::string& name) { return name.ends_with(kSuffix); });
+  return std::min(static_cast<size_t>(found), enough);
 }
 
 }  // namespace

@@ -159,7 +159,8 @@ class ChaosWorld {
     EXPECT_GT(calls_.load(), 1000u);
     EXPECT_GT(openings_.load(), 0u) << "no breaker opened";
     EXPECT_LE(after_.threads, before_.threads + 1);
-    EXPECT_LE(after_.files, before_.files + 2);
+    // Each caller may have the working folder open while it compares the state of its thread.
+    EXPECT_LE(after_.files, before_.files + 2 + kCallers);
     if (under_address_sanitizer()) return;
     EXPECT_LE(after_.memory_kb, before_.memory_kb + before_.memory_kb / 4 + 8192);
   }

@@ -1,5 +1,6 @@
 #include "failing_memory.hpp"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "forked.hpp"
 
@@ -90,6 +92,23 @@ int posix_memalign(void** memory, size_t alignment, size_t size) noexcept {
 void free(void* memory) noexcept {
   if (memory != nullptr) in_use.fetch_sub(1, std::memory_order_relaxed);
   __libc_free(memory);
+}
+
+// Allocations of the loader and of constructors do not fail: an exception that a constructor throws
+// leaves the loader of the C library locked, and so does dlclose() if it cannot allocate.
+void* dlopen(const char* path, int flags) noexcept {
+  static const auto real = reinterpret_cast<decltype(&dlopen)>(dlsym(RTLD_NEXT, "dlopen"));
+  const uint64_t kept = std::exchange(left, 0);
+  void* const library = real(path, flags);
+  left = kept;
+  return library;
+}
+int dlclose(void* library) noexcept {
+  static const auto real = reinterpret_cast<decltype(&dlclose)>(dlsym(RTLD_NEXT, "dlclose"));
+  const uint64_t kept = std::exchange(left, 0);
+  const int result = real(library);
+  left = kept;
+  return result;
 }
 
 }  // extern "C"

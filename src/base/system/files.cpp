@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
@@ -15,6 +16,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <system_error>
 
 #include "base/text.hpp"
@@ -47,6 +49,18 @@ FileLock::FileLock(const std::string& path, int milliseconds, const Clock& clock
     }
     const timespec pause{0, static_cast<long>(std::min(deadline - now, kNsPerMillisecond))};
     ::nanosleep(&pause, nullptr);
+  }
+}
+
+int read_names(const std::string& folder, std::vector<std::string>& names) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), &::closedir);
+  if (entries == nullptr) return errno;
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = ::readdir(entries.get());
+    if (entry == nullptr) return errno;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
   }
 }
 

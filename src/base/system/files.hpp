@@ -54,6 +54,11 @@ class FileLock {
   Descriptor file_;
 };
 
+/// Appends the names of the entries of a folder, without "." and "..", in no particular order.
+/// Returns 0, or the errno of the failure. Unlike std::filesystem::directory_iterator, which ends
+/// the process, it throws std::bad_alloc if there is not enough memory.
+int read_names(const std::string& folder, std::vector<std::string>& names);
+
 /// Writes all bytes to a descriptor at its current position. Returns false with errno set on
 /// failure.
 bool write_all(int descriptor, std::string_view bytes);

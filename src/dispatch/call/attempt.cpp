@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "base/memory.hpp"
 #include "base/system/thread_state.hpp"
 #include "base/text.hpp"
 #include "dispatch/call/call_frame.hpp"
@@ -162,11 +163,14 @@ Next after(Code outcome, bool strict, bool retried, const registry::OperatorReco
 std::string note_left(const OperatorSlot& slot,
                       const registry::ImplementationRecord& implementation, uint32_t left) {
   implementation.left.fetch_or(left, std::memory_order_relaxed);
-  const std::string names = base::names_of_states(left);
-  std::string text = base::concat(implementation.id, " returned with ", names,
-                                  " changed; opmux restores this after each call");
-  slot.engine->dependencies().log->tell(Level::warning, "call.left_state", slot.name(),
-                                        implementation.id, names, [&] { return text; });
+  std::string text;  // stays empty without memory: the result of the call counts nevertheless
+  base::if_memory([&] {
+    const std::string names = base::names_of_states(left);
+    text = base::concat(implementation.id, " returned with ", names,
+                        " changed; opmux restores this after each call");
+    slot.engine->dependencies().log->tell(Level::warning, "call.left_state", slot.name(),
+                                          implementation.id, names, [&] { return text; });
+  });
   return text;
 }
 

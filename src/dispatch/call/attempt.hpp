@@ -64,7 +64,7 @@ uint32_t states_to_compare(const registry::ImplementationRecord& implementation,
                            bool after_failure);
 
 /// Logs the states that an implementation left changed, and makes later plans restore them.
-/// Returns the text of the event.
+/// Returns the text of the event; empty if there is no memory for it.
 std::string note_left(const OperatorSlot& slot,
                       const registry::ImplementationRecord& implementation, uint32_t left);
 

@@ -1,6 +1,7 @@
 #include "plugin/discover/discovery.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
@@ -17,17 +18,14 @@ std::string default_folder() {
 }
 
 Result<std::vector<std::string>> list_files(const std::string& folder, std::string_view suffix) {
-  std::vector<std::string> paths;
-  std::error_code failed;
-  fs::directory_iterator at(folder, failed);
-  for (; !failed && at != fs::directory_iterator(); at.increment(failed)) {
-    const std::string name = at->path().filename().string();
-    if (!name.starts_with('.') && name.ends_with(suffix)) paths.push_back(at->path().string());
+  std::vector<std::string> names, paths;
+  if (const int failed = base::read_names(folder, names); failed != 0) {
+    return Status(
+        failed == ENOENT ? Code::not_found : Code::failed, "plugin.folder",
+        base::concat("cannot read ", folder, ": ", std::generic_category().message(failed)));
   }
-  if (failed) {
-    const bool missing = failed == std::errc::no_such_file_or_directory;
-    return Status(missing ? Code::not_found : Code::failed, "plugin.folder",
-                  base::concat("cannot read ", folder, ": ", failed.message()));
+  for (const std::string& name : names) {
+    if (!name.starts_with('.') && name.ends_with(suffix)) paths.push_back(fs::path(folder) / name);
   }
   std::sort(paths.begin(), paths.end());
   return paths;

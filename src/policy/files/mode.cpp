@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "policy/rules/environment.hpp"
 
@@ -109,12 +110,12 @@ Result<Mode> mode_of(const SourceOptions& options, const Environment& environmen
 Result<std::string> find_platform(const std::string& named, const std::string& installed) {
   std::error_code error;
   if (named.find('/') != std::string::npos || fs::exists(named, error)) return named;
-  std::vector<std::string> names;
-  for (auto at = fs::directory_iterator(installed, error); !error && at != fs::directory_iterator();
-       at.increment(error)) {
-    if (at->path().extension() != ".yaml") continue;
-    names.push_back(at->path().stem());
-    if (names.back() == named) return at->path().native();
+  std::vector<std::string> files, names;
+  base::read_names(installed, files);
+  for (const fs::path file : files) {
+    if (file.extension() != ".yaml") continue;
+    names.push_back(file.stem());
+    if (names.back() == named) return (fs::path(installed) / file).native();
   }
   return Status(
       Code::not_found, "config.platform",

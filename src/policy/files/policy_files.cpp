@@ -112,10 +112,10 @@ bool is_policy_name(std::string_view name) {
 std::vector<std::string> policy_paths(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return {path};
-  std::vector<std::string> paths;
-  for (auto at = std::filesystem::directory_iterator(path, error);
-       !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
-    if (is_policy_name(at->path().filename().native())) paths.push_back(at->path());
+  std::vector<std::string> names, paths;
+  base::read_names(path, names);
+  for (const std::string& name : names) {
+    if (is_policy_name(name)) paths.push_back(std::filesystem::path(path) / name);
   }
   std::sort(paths.begin(), paths.end());
   return paths;
