@@ -118,7 +118,9 @@ def build_elsewhere(sdist, place, **more):
 def test_two_builds_in_different_folders_are_equal(sdist, folder):
     first = build_elsewhere(sdist, folder / "a")
     # Without the compiler cache, which would return the objects of the first build.
-    second = build_elsewhere(sdist, folder / "another_folder/with_a_longer_name", CCACHE_DISABLE="1")
+    second = build_elsewhere(
+        sdist, folder / "another_folder/with_a_longer_name", CCACHE_DISABLE="1"
+    )
     assert first.name == second.name
     with zipfile.ZipFile(first) as one, zipfile.ZipFile(second) as other:
         assert one.namelist() == other.namelist()
