@@ -182,7 +182,7 @@ bool PathWatch::read_events() {
       if (!concerns(event.wd, name)) continue;
       any = true;
       const std::string& path = watches_[event.wd].path;
-      const std::string file = name.empty() ? path : path + "/" + name;
+      const std::string file = name.empty() ? path : base::concat(path, "/", name);
       // The process that created a file has it open. If it has closed the file before follow() adds
       // a watch, the file counts as open until the next change.
       if ((event.mask & (IN_MODIFY | IN_CREATE)) != 0) {
