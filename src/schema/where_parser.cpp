@@ -87,8 +87,8 @@ class WhereParser {
     }
     if (token.kind == TokenKind::integer) {
       made.kind = Kind::integer;
-      const char* const end = token.text.data() + token.text.size();
-      const auto read = std::from_chars(token.text.data(), end, made.number);
+      const char* const begin = token.text.data();
+      const auto read = std::from_chars(begin, begin + token.text.size(), made.number);
       if (read.ec != std::errc()) made.number = UINT64_MAX;  // the parser refuses it
     }
     return made;
