@@ -145,8 +145,17 @@ void* operator new[](size_t size) { return make(size, kUsual); }
 void* operator new(size_t size, std::align_val_t alignment) {
   return make(size, size_t(alignment));
 }
+void* operator new[](size_t size, std::align_val_t alignment) {
+  return make(size, size_t(alignment));
+}
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
   return make_quietly(size, kUsual);
+}
+void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return make_quietly(size, size_t(alignment));
+}
+void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return make_quietly(size, size_t(alignment));
 }
 void* operator new[](size_t size, const std::nothrow_t&) noexcept {
   return make_quietly(size, kUsual);
@@ -157,6 +166,8 @@ void operator delete(void* memory, size_t) noexcept { drop(memory); }
 void operator delete[](void* memory, size_t) noexcept { drop(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { drop(memory); }
 void operator delete(void* memory, size_t, std::align_val_t) noexcept { drop(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { drop(memory); }
+void operator delete[](void* memory, size_t, std::align_val_t) noexcept { drop(memory); }
 
 #endif
 
@@ -171,6 +182,14 @@ void fail_allocation(uint64_t n, Failing failing) {
 uint64_t stop_failing() {
   left = 0;
   return failed;
+}
+
+bool memory_is_sanitized() {
+#ifdef OPMUX_MALLOC_IS_SANITIZED
+  return true;
+#else
+  return false;
+#endif
 }
 
 int64_t blocks_in_use() { return in_use.load(std::memory_order_relaxed); }

@@ -20,6 +20,9 @@ uint64_t stop_failing();
 
 /// The number of blocks that the process has allocated and not freed.
 int64_t blocks_in_use();
+/// Whether AddressSanitizer allocates: programs are several times slower then, and it looks for
+/// other mistakes than leaks.
+bool memory_is_sanitized();
 
 /// Writes the stack of the first failed allocation, and that of the caller, to standard error.
 /// Allocates nothing.
