@@ -40,7 +40,8 @@ struct Engine::Draft {
   std::vector<Published::Op> changed;                ///< operators with another record
   States states;                                     ///< of new implementations
   std::vector<uint32_t> gone;                        ///< numbers of removed implementations
-  bool new_settings = false, new_policies = false;
+  bool new_policies = false;
+  bool new_settings = false;  ///< settings differ that concern every operator
   Replacement replacement;
 };
 
@@ -122,12 +123,22 @@ void Engine::draft_states(const Published& published, const Settings& settings, 
         {op.slot, compile(published, op.record, settings, &draft.states)});
   };
   for (const Published::Op& op : draft.changed) renew(op);
-  if (!draft.new_settings) return;
   std::vector<const OperatorSlot*> done;
   for (const Published::Op& op : draft.changed) done.push_back(op.slot);
   std::ranges::sort(done);
-  for (const Published::Op& op : published.operators) {
+  const auto renew_other = [&](const Published::Op& op) {
     if (!std::ranges::binary_search(done, op.slot)) renew(op);
+  };
+  std::optional<std::vector<std::string_view>> names;
+  if (!draft.new_settings) names = settings.policies->differing(*published.policies);
+  if (!names) {
+    std::ranges::for_each(published.operators, renew_other);
+    return;
+  }
+  for (const std::string_view name : *names) {
+    const OperatorSlot* const slot = names_.find(name);
+    if (slot != nullptr && slot->place != OperatorSlot::kNoPlace)
+      renew_other(published.operators[slot->place]);
   }
 }
 
@@ -214,7 +225,7 @@ Engine::Publication Engine::publish(const Sources& sources) {
     const Settings settings = settings_of(sources);
     Draft draft;
     draft.new_policies = published.policies == nullptr || *published.policies != *settings.policies;
-    draft.new_settings = draft.new_policies || published.lock != settings.lock ||
+    draft.new_settings = published.policies == nullptr || published.lock != settings.lock ||
                          published.selector != settings.selector ||
                          published.taps_version != settings.taps_version;
     draft_registry(published, *sources.registry, draft);

@@ -150,6 +150,28 @@ PolicyLayerPtr PolicyLayer::part_for(std::string_view op) const {
   return part;
 }
 
+bool PolicyLayer::add_named(std::vector<std::string_view>& operators) const {
+  if (general_hash_ != 0 || !by_pattern_.empty()) return false;
+  for (const auto& [op, positions] : by_operator_) operators.push_back(op);
+  for (const auto& [op, order] : policy_.per_op) operators.push_back(op);
+  return outer_ == nullptr || outer_->add_named(operators);
+}
+
+std::optional<std::vector<std::string_view>> PolicySet::differing(const PolicySet& other) const {
+  std::vector<std::string_view> operators;
+  const auto add_layers_outside = [&](const PolicySet& from, const PolicySet& outside) {
+    return std::ranges::all_of(from.layers, [&](const PolicyLayerPtr& layer) {
+      return std::ranges::find(outside.layers, layer) != outside.layers.end() ||
+             layer->add_named(operators);
+    });
+  };
+  if (!add_layers_outside(*this, other) || !add_layers_outside(other, *this)) return std::nullopt;
+  std::ranges::sort(operators);
+  const auto repeated = std::ranges::unique(operators);
+  operators.erase(repeated.begin(), repeated.end());
+  return operators;
+}
+
 PolicySet PolicySet::part_for(std::string_view op) const {
   PolicySet part;
   for (const PolicyLayerPtr& layer : layers) {

@@ -42,6 +42,9 @@ class PolicyLayer {
   /// A copy with only the parts that affect the operator, so that holding it does not keep the
   /// whole layer alive. Null if nothing affects the operator.
   std::shared_ptr<const PolicyLayer> part_for(std::string_view op) const;
+  /// Adds the operators that this layer and outer() name; the views are valid as long as the layer.
+  /// False if it may affect operators that it does not name.
+  bool add_named(std::vector<std::string_view>& operators) const;
 
  private:
   using Positions = std::vector<uint32_t>;
@@ -79,6 +82,9 @@ struct PolicySet {
   uint64_t hash_for(std::string_view op) const;
   /// The parts of all layers that affect one operator; see PolicyLayer::part_for().
   PolicySet part_for(std::string_view op) const;
+  /// The operators for which hash_for() of the two sets may differ, sorted; nullopt if that may be
+  /// any operator. The views are valid as long as the layers of both sets.
+  std::optional<std::vector<std::string_view>> differing(const PolicySet& other) const;
 };
 
 /// Serializes policies unambiguously: equal bytes mean equal values. Strings are written with their

@@ -190,6 +190,30 @@ Policy large_policy() {
   return policy;
 }
 
+using Names = std::vector<std::string_view>;
+
+TEST(PolicyDifference, names_the_operators_of_the_layers_that_differ) {
+  const PolicyLayerPtr same = file({.rules = {{.op = "same", .deny = {"vendor"}}}});
+  const PolicyLayerPtr before = file({.rules = {{.op = "norm"}, {.op = "norm"}}});
+  Policy outer{.rules = {{.op = "linear"}}};
+  const PolicyLayerPtr after =
+      file({.per_op = {{"softmax", {"vendor"}}}, .outer = std::make_shared<const Policy>(outer)});
+  const PolicySet from{{before, same}}, to{{after, same}};
+  EXPECT_EQ(to.differing(from), (Names{"linear", "norm", "softmax"}));
+  EXPECT_EQ(from.differing(to), (Names{"linear", "norm", "softmax"}));
+  EXPECT_EQ(from.differing(from), Names());
+}
+
+TEST(PolicyDifference, may_be_any_operator_for_patterns_and_general_fields) {
+  const PolicySet named{{file({.rules = {{.op = "norm"}}})}};
+  for (const Policy& policy :
+       {Policy{.rules = {{.op = "n*"}}}, Policy{.prefer = {"vendor"}},
+        Policy{.outer = std::make_shared<const Policy>(Policy{.deny_vendors = {"acme"}})}}) {
+    EXPECT_EQ((PolicySet{{file(policy)}}.differing(named)), std::nullopt);
+    EXPECT_EQ((named.differing(PolicySet{{file(policy)}})), std::nullopt);
+  }
+}
+
 TEST(PolicyScale, an_operator_sees_only_its_own_of_10000_rules) {
   const PolicyLayerPtr layer = file(large_policy());
   size_t seen = 0;
