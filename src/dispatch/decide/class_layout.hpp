@@ -64,19 +64,24 @@ class KeyPacker {
   KeyPacker& operator=(const KeyPacker&) = delete;
 
   /// Appends the lowest `width` bits; at most 32.
-  void push(uint64_t value, uint32_t width) {
+  [[gnu::always_inline]] void push(uint64_t value, uint32_t width) {
     word_ |= value << filled_;
     filled_ += width;
-    if (filled_ < 64) return;
-    key_.append(word_);
-    filled_ -= 64;
-    word_ = value >> (width - filled_);
+    if (filled_ >= 64) [[unlikely]]
+      start_word(value, width);
   }
   void finish() {
     if (filled_ != 0) key_.append(word_);
   }
 
  private:
+  /// Appends the full word; the next one starts with the bits of `value` that did not fit.
+  [[gnu::noinline]] void start_word(uint64_t value, uint32_t width) {
+    key_.append(word_);
+    filled_ -= 64;
+    word_ = value >> (width - filled_);
+  }
+
   ClassKey& key_;
   uint64_t word_ = 0;
   uint32_t filled_ = 0;

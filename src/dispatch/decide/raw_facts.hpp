@@ -31,11 +31,16 @@ class RawFacts {
                                          : std::bit_cast<int64_t>(values_[fact.index]);
   }
 
-  /// Any fact, for the class key.
-  int64_t operator()(schema::Fact fact) const {
-    using schema::FactKind;
-    if (fact.kind == FactKind::dim) [[likely]]
+  /// Any fact, for the class key. Most questions are about dimensions.
+  [[gnu::always_inline]] int64_t operator()(schema::Fact fact) const {
+    if (fact.kind == schema::FactKind::dim) [[likely]]
       return shape(fact);
+    return other(fact);
+  }
+
+ private:
+  [[gnu::noinline]] int64_t other(schema::Fact fact) const {
+    using schema::FactKind;
     switch (fact.kind) {
       case FactKind::scalar: return value(fact);
       case FactKind::ambient: return static_cast<int64_t>(plan_.context >> fact.index & 1);
@@ -45,7 +50,6 @@ class RawFacts {
     }
   }
 
- private:
   int64_t of_tensor(schema::Fact fact) const {
     return fact.index < plan_.arg_count
                ? schema::tensor_fact(*values_[fact.index].tensor, fact.kind)
