@@ -17,6 +17,7 @@ class Step(NamedTuple):
 MOST_FILES = {"Policy file to the next call": 12}
 
 CALL, SLOW = "src/dispatch/call/call.cpp", "src/dispatch/call/slow_call.cpp"
+CALL_DECISION = "src/dispatch/call/call_decision.cpp"
 WATCHER, STORE = "src/policy/files/policy_file_watcher.cpp", "src/policy/policy_store.cpp"
 FILES = "src/policy/files/policy_files.cpp"
 PUBLISH = "src/dispatch/engine_publish.cpp"
@@ -95,7 +96,7 @@ POLICY_FILE = [
     Step(SLOW, "SlowCall::run", "checks the arguments"),
     Step(SLOW, "SlowCall::choose", "replaces a state that cannot cache the decision"),
     Step(SLOW, "SlowCall::ask", "asks for the decision under the thread's scope"),
-    Step(SLOW, "space_of", "looks up the decisions of the scope"),
+    Step(COMPILED, "space_of", "looks up the decisions of the scope"),
     Step(COMPILED, "CompiledOperator::space", "compiles the policy at its first use"),
     Step(RULES, "OperatorPolicy::compile",
          "collects the entries of all layers that concern the operator"),
@@ -125,7 +126,7 @@ PLUGIN_FILE = [
          after="probe"),
     Step(MANAGER, "PluginManager::mark_waiting", "marks the operators that a deferred plugin "
          "implements", after="Core::start"),
-    Step(SLOW, "load_waiting_plugins", "in the first call of such an operator, sees the mark",
+    Step(CALL_DECISION, "load_waiting_plugins", "in the first call of such an operator, sees the mark",
          shares="plugins_wait"),
     Step(MANAGER, "PluginManager::load_for", "selects the deferred plugins that policies do not deny",
          via="load_for", wired=("src/plugin/manager.hpp", "PluginLoader")),

@@ -2,7 +2,9 @@
 
 #include <mutex>
 
+#include "base/text.hpp"
 #include "dispatch/decide/class_layout.hpp"
+#include "dispatch/engine.hpp"
 #include "dispatch/plan/exact_words.hpp"
 
 namespace opmux::dispatch {
@@ -122,6 +124,21 @@ uint64_t shape_hash(const schema::Arguments& arguments) {
       hash.add(i, *arguments.values[i].tensor);
   }
   return hash.value();
+}
+
+DecisionCache& space_of(const OperatorSlot& slot, CompiledOperator& state, uint64_t context) {
+  const EngineDependencies& use = slot.engine->dependencies();
+  DecisionCache& space = state.space(static_cast<uint32_t>(context >> 32), *use.scopes);
+  if (state.take_too_many_scopes()) {
+    // The caller's mark keeps this state alive.
+    slot.engine->discard_decisions_of(slot);
+    use.log->tell(Level::warning, "dispatch.many_scopes", slot.name(), "", "", [] {
+      return base::concat("called under more than ", CompiledOperator::kMostScopes,
+                          " different scopes, so that the decisions under all of them are made "
+                          "again; make each policy once and reuse it");
+    });
+  }
+  return space;
 }
 
 }  // namespace opmux::dispatch

@@ -125,4 +125,8 @@ uint64_t exact_hash(const schema::Arguments& arguments);
 /// Hash of the shapes of the present tensors; see Declines.
 uint64_t shape_hash(const schema::Arguments& arguments);
 
+/// The decisions of an operator in a context (scope serial << 32 | ambient bits). The caller must
+/// hold a mark, which keeps `state` alive.
+DecisionCache& space_of(const OperatorSlot& slot, CompiledOperator& state, uint64_t context);
+
 }  // namespace opmux::dispatch

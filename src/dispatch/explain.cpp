@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "base/text.hpp"
-#include "dispatch/call/slow_call.hpp"
+#include "dispatch/call/call_decision.hpp"
 #include "dispatch/engine.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
 

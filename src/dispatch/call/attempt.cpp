@@ -5,8 +5,8 @@
 #include "base/memory.hpp"
 #include "base/system/thread_state.hpp"
 #include "base/text.hpp"
+#include "dispatch/call/call_decision.hpp"
 #include "dispatch/call/call_frame.hpp"
-#include "dispatch/call/slow_call.hpp"
 #include "dispatch/engine.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
 

@@ -4,9 +4,9 @@
 #include <array>
 
 #include "base/memory.hpp"
-#include "base/no_callback.hpp"
 #include "base/text.hpp"
 #include "dispatch/call/attempt.hpp"
+#include "dispatch/call/call_decision.hpp"
 #include "dispatch/call/thread_block.hpp"
 #include "dispatch/call/uncached_decision.hpp"
 #include "dispatch/engine.hpp"
@@ -335,97 +335,7 @@ class SlowCall {
   schema::Signature signature_;
 };
 
-bool no_output_element(const schema::Schema& schema, const schema::Arguments& arguments) {
-  bool written = false;
-  for (size_t i = 0; i < schema.args.size(); ++i) {
-    if (!schema.args[i].is_tensor() || !schema.args[i].written()) continue;
-    if (arguments.tags[i] != ArgTag::tensor || !arguments.values[i].tensor->present()) continue;
-    if (arguments.values[i].tensor->elements() != 0) return false;
-    written = true;
-  }
-  return written;
-}
-
 }  // namespace
-
-Status refuse_reentry(const OperatorSlot& slot) {
-  if (Status callback = base::refuse_callback(); !callback.ok()) return callback;
-  const Preparation* inside = thread_block->preparing;
-  while (inside != nullptr && inside->implementation->op != slot.name()) inside = inside->outer;
-  if (inside == nullptr) return {};
-  return {Code::failed, "call.reentrant",
-          base::concat("the ", crash::name_of(inside->phase), " function of ",
-                       inside->implementation->id, " called ", slot.name(),
-                       ", whose call waits for it")};
-}
-
-void load_waiting_plugins(OperatorSlot& slot) {
-  if (!slot.plugins_wait.load(std::memory_order_relaxed)) return;
-  if (base::NoCallbackGuard::active() != nullptr) return;
-  if ((own_thread_block().context & schema::kCapturing) != 0) return;
-  slot.engine->plugins().load_for(slot);
-}
-
-Status too_deep(const OperatorSlot& slot) {
-  return {Code::failed, "call.too_deep",
-          "call of " + slot.name() + " is nested 9 levels deep; the limit is 8"};
-}
-
-Status withdrawn(const OperatorSlot& slot) {
-  return {Code::no_candidate, "dispatch.no_candidate",
-          "operator " + slot.name() + " belongs to a runtime that was destroyed"};
-}
-
-void log_oddities(const OperatorSlot& slot, const Decision& choice) {
-  if (!choice.selector_problem.empty()) {
-    slot.engine->dependencies().log->tell(Level::warning, "selector.failed", slot.name(), "",
-                                          choice.selector_problem,
-                                          [&] { return choice.selector_problem; });
-  }
-  for (const ManySizes& many : choice.many_sizes) {
-    const std::string dim = schema::describe(*slot.schema, many.dim);
-    slot.engine->dependencies().log->tell(
-        Level::warning, "dispatch.many_values", slot.name(), many.implementation->id, dim, [&] {
-          return base::concat("its verifier has read more than ",
-                              registry::RecordedReads::kFewSizes, " sizes of ", dim,
-                              ", and each of them is decided separately; compare ", dim,
-                              " in a capability (at_least, at_most, multiple_of) instead");
-        });
-  }
-  if (choice.deviation.empty()) return;
-  const std::string impl =
-      choice.plans.empty() ? "" : choice.plans.front().candidate->implementation->id;
-  slot.engine->dependencies().log->tell(
-      Level::warning, "lock.deviation", slot.name(), impl, choice.deviation,
-      [&] { return choice.deviation + (impl.empty() ? "" : "; " + impl + " runs instead"); });
-}
-
-DecisionCache& space_of(const OperatorSlot& slot, CompiledOperator& state, uint64_t context) {
-  const EngineDependencies& use = slot.engine->dependencies();
-  DecisionCache& space = state.space(static_cast<uint32_t>(context >> 32), *use.scopes);
-  if (state.take_too_many_scopes()) {
-    // The caller's mark keeps this state alive.
-    slot.engine->discard_decisions_of(slot);
-    use.log->tell(Level::warning, "dispatch.many_scopes", slot.name(), "", "", [] {
-      return base::concat("called under more than ", CompiledOperator::kMostScopes,
-                          " different scopes, so that the decisions under all of them are made "
-                          "again; make each policy once and reuse it");
-    });
-  }
-  return space;
-}
-
-Status check(const schema::Schema& schema, const CallSite& site, const ArgValue* values,
-             CheckedArguments& checked) {
-  if (Status status = normalise(schema, site, values, checked.arguments); !status.ok()) {
-    return status;
-  }
-  if (Status status = check_arguments(schema, checked.arguments, checked.dims); !status.ok()) {
-    return status;
-  }
-  checked.empty = no_output_element(schema, checked.arguments);
-  return {};
-}
 
 Status::Detail* call_slowly(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                             const CallSettings* settings, CallReport* report) noexcept {
@@ -472,31 +382,6 @@ Status continue_call(CachedPlan& plan, int32_t outcome) {
 
 Status::Detail* recover_nested(CachedPlan& plan, int32_t outcome) noexcept {
   return base::or_out_of_memory([&] { return continue_call(plan, outcome); }).release();
-}
-
-Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
-                                        uint32_t tag, bool capturing) {
-  if (Status refused = refuse_reentry(slot); !refused.ok()) return refused;
-  const SlowPathGuard mark;
-  if (mark.depth() == kMaxDepth) return too_deep(slot);
-  const uint64_t context = mark.block().context | (capturing ? schema::kCapturing : 0);
-  for (int states = 1;; ++states) {
-    CompiledOperator* state = slot.current.load(std::memory_order_acquire);
-    if (state == nullptr) return withdrawn(slot);
-    const uint64_t epoch = state->epoch();
-    const schema::Signature signature{&state->schema(), &checked.arguments, &checked.dims,
-                                      static_cast<uint32_t>(context), tag};
-    DecisionCache& space = space_of(slot, *state, context);
-    std::shared_ptr<const Decision> choice = space.decide_uncached(signature, {});
-    const Keeping keeping = space.remember(signature, choice);
-    if (keeping == Keeping::reads_more && states < kMostStates) {
-      slot.engine->discard_decisions_of(slot);
-      continue;
-    }
-    log_oddities(slot, *choice);
-    return DecisionForPlan{std::move(choice), state->sources().op, context, epoch,
-                           lockable(slot, keeping)};
-  }
 }
 
 }  // namespace opmux::dispatch

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/memory.hpp"
-#include "dispatch/call/slow_call.hpp"
+#include "dispatch/call/call_check.hpp"
 #include "dispatch/engine.hpp"
 
 namespace opmux::dispatch {
