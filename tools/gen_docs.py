@@ -50,7 +50,7 @@ LIMITS = (
     ("arguments of one operator", "include/opmux/abi.h", "OPMUX_MAX_ARGS"),
     ("dimensions of one tensor", "include/opmux/abi.h", "OPMUX_MAX_RANK"),
     ("named dimensions of one schema", "src/schema/schema.hpp", "kMaxDims"),
-    ("steps of a `where` condition", "src/schema/where.hpp", "kMaxSteps"),
+    ("steps of a `where` condition", "src/schema/expressions/where.hpp", "kMaxSteps"),
     ("bytes of one part of a name", "src/schema/schema.hpp", "kMaxNameBytes"),
     ("implementations of one operator", "src/registry/batch.hpp", "kMostImplementations"),
     ("classes of one operator and scope", "src/dispatch/decide/class_table.hpp", "kCapacity"),

@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "schema/expressions/formula.hpp"
 #include "schema/facts.hpp"
-#include "schema/formula.hpp"
 
 namespace opmux::schema {
 

@@ -11,7 +11,7 @@
 #include <opmux/detail/call_site.hpp>
 #include <opmux/status.hpp>
 
-#include "schema/where.hpp"
+#include "schema/expressions/where.hpp"
 
 /// The schema of an operator, and the names that may occur in it.
 /// registry/implementation_id.hpp has the names of providers and implementations.

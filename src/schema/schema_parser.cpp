@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "schema/expressions/token_stream.hpp"
+#include "schema/expressions/where_parser.hpp"
 #include "schema/schema.hpp"
-#include "schema/token_stream.hpp"
-#include "schema/where_parser.hpp"
 
 namespace opmux::schema {
 namespace {

@@ -10,8 +10,8 @@
 #include <opmux/status.hpp>
 
 #include "schema/dependencies.hpp"
+#include "schema/expressions/formula.hpp"
 #include "schema/facts.hpp"
-#include "schema/formula.hpp"
 
 namespace opmux::policy {
 

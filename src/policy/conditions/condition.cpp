@@ -4,7 +4,7 @@
 #include <opmux/policy.hpp>
 
 #include "base/text.hpp"
-#include "schema/expression.hpp"
+#include "schema/expressions/expression.hpp"
 
 namespace opmux {
 namespace {

@@ -8,7 +8,7 @@
 #include <opmux/policy.hpp>
 
 #include "schema/dependencies.hpp"
-#include "schema/expression.hpp"
+#include "schema/expressions/expression.hpp"
 
 namespace opmux::policy {
 

@@ -8,9 +8,9 @@
 
 #include <opmux/policy.hpp>
 
-#include "schema/expression.hpp"
+#include "schema/expressions/expression.hpp"
+#include "schema/expressions/formula.hpp"
 #include "schema/facts.hpp"
-#include "schema/formula.hpp"
 #include "schema/schema.hpp"
 
 namespace opmux::policy {

@@ -10,7 +10,7 @@
 #include "policy/rules/lint.hpp"
 #include "policy/rules/rule_fields.hpp"
 #include "policy/rules/token.hpp"
-#include "schema/expression.hpp"
+#include "schema/expressions/expression.hpp"
 
 namespace opmux::policy {
 namespace {

@@ -1,4 +1,4 @@
-#include "schema/where.hpp"
+#include "schema/expressions/where.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "schema/expression_parser.hpp"
+#include "schema/expressions/expression_parser.hpp"
 
 #include <algorithm>
 #include <array>

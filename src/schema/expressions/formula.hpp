@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "schema/expressions/where.hpp"
 #include "schema/facts.hpp"
-#include "schema/where.hpp"
 
 namespace opmux::schema {
 

@@ -1,10 +1,10 @@
-#include "schema/where_parser.hpp"
+#include "schema/expressions/where_parser.hpp"
 
 #include <algorithm>
 #include <charconv>
 
 #include "base/text.hpp"
-#include "schema/expression_parser.hpp"
+#include "schema/expressions/expression_parser.hpp"
 
 namespace opmux::schema {
 namespace {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "schema/where.hpp"
+#include "schema/expressions/where.hpp"
 
 namespace opmux::schema {
 

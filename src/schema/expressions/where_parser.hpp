@@ -1,7 +1,7 @@
 #pragma once
 
+#include "schema/expressions/token_stream.hpp"
 #include "schema/schema.hpp"
-#include "schema/token_stream.hpp"
 
 namespace opmux::schema {
 

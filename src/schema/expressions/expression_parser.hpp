@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schema/expression.hpp"
+#include "schema/expressions/expression.hpp"
 
 namespace opmux::schema {
 

@@ -1,4 +1,4 @@
-#include "schema/token_stream.hpp"
+#include "schema/expressions/token_stream.hpp"
 
 #include <array>
 
