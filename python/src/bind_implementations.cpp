@@ -193,8 +193,8 @@ void bind_implementations(nb::module_& module) {
           "Removes the implementation; returns when no call is running it.")
       .def("keep", &Registration::keep,
            "Keeps the implementation registered as long as the runtime lives.");
-  nb::class_<ImplementationDraft>(module, "ImplementationDraft",
-                                  "An implementation that is not registered yet.");
+  const nb::class_<ImplementationDraft> draft_type(module, "ImplementationDraft",
+                                                   "An implementation that is not registered yet.");
   module.def("draft", &draft, nb::arg("runtime"), nb::arg("id"), nb::arg("function"),
              nb::arg("verifier").none(), nb::arg("kind"), nb::arg("vendor"), nb::arg("priority"),
              nb::arg("caps"), nb::arg("reads"), nb::arg("flags"), nb::keep_alive<0, 1>());

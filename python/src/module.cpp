@@ -81,8 +81,10 @@ NB_MODULE(_core_of_main, module) { opmux::python::fill(module); }
 
 /// Refuses subinterpreters before nanobind is initialized for them, because listeners,
 /// implementations and types belong to the main interpreter.
+// NOLINTBEGIN(readability-identifier-naming): the interpreter looks for this name
 extern "C" NB_EXPORT PyObject* PyInit__core();
-extern "C" PyObject* PyInit__core() {  // NOLINT(readability-identifier-naming): by the interpreter
+extern "C" PyObject* PyInit__core() {
+  // NOLINTEND(readability-identifier-naming)
   if (PyInterpreterState_Get() == PyInterpreterState_Main()) return PyInit__core_of_main();
   PyErr_SetString(PyExc_ImportError,
                   "opmux supports only the main interpreter: threads of its runtime call Python "
