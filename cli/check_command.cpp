@@ -25,6 +25,8 @@ std::vector<OperatorInfo> read_machine(const std::string& text) {
       implementation.kind = one.at("kind");
       implementation.vendor = one.at("vendor");
       implementation.priority = one.at("priority");
+      implementation.available = one.at("available");
+      implementation.reason = one.at("reason");
       info.implementations.push_back(std::move(implementation));
     }
     operators.push_back(std::move(info));

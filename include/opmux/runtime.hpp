@@ -161,8 +161,8 @@ class PolicyControl {
   /// that are running finish with their old choice.
   ///
   /// Fails with `invalid_argument`: a reason of validate(), or "policy.no_candidates" if an
-  /// operator would be left without candidates and no rule says allow_none. Fails with `frozen`
-  /// once frozen.
+  /// operator would be left without an implementation that can run on this machine and no rule says
+  /// allow_none. Fails with `frozen` once frozen.
   OPMUX_API Status set(const Policy& policy);
   /// A copy of the policy in code; empty if none was set. Files and environment are not included.
   OPMUX_API Policy get() const;
@@ -191,14 +191,15 @@ class PolicyControl {
   OPMUX_API void on_change(PolicyListener listener);
 
   /// Checks a text as this runtime's policy file: warnings about rules, and the decisions that it
-  /// would change; see PolicyCheck. Changes nothing. Fails as load() would, with the place of every
-  /// problem.
+  /// would change; see PolicyCheck. Changes nothing, but loads waiting plugins. Fails as load()
+  /// would, with the place of every problem.
   OPMUX_API Result<PolicyCheck> check(std::string_view text, std::string_view name,
                                       const PolicyCheckOptions& options = {}) const;
   /// The choices that would differ if the first text were replaced by the second, with the rule
   /// that causes each: for calls that match no condition, and for calls that match each condition
-  /// alone. Considers policy and availability, not capabilities, which depend on arguments. Changes
-  /// nothing. Fails as load() does if a text is not valid.
+  /// alone. Considers policy and what can run on this machine, not capabilities, which depend on
+  /// arguments. Changes nothing, but loads waiting plugins. Fails as load() would if a text would
+  /// not come into force.
   OPMUX_API Result<std::vector<ChoiceChange>> compare(std::string_view from,
                                                       std::string_view from_name,
                                                       std::string_view to,

@@ -155,7 +155,15 @@ void bind_policy_texts(nb::class_<HeldRuntime>& runtime) {
            nb::arg("machine") = std::vector<OperatorInfo>(),
            "Checks a policy text without loading it: returns warnings and changed decisions.")
       .def(
-          "rollback", [](HeldRuntime& own) { require_done(own.runtime->policy().rollback()); },
+          "rollback",
+          [](HeldRuntime& own) {
+            Status status;
+            {
+              const ReleasedGil released;
+              status = own.runtime->policy().rollback();
+            }
+            require_done(status);
+          },
           "Restores the previous policy text.")
       .def("policy_state", [](const HeldRuntime& own) { return own.runtime->policy().state(); })
       .def(

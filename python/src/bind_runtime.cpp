@@ -126,6 +126,17 @@ std::string decide(nb::handle op, const nb::args& args, const nb::kwargs& kwargs
   });
 }
 
+/// Without the GIL, because another thread may hold the lock of the policies while it runs a probe
+/// that is written in Python.
+void set_policy(HeldRuntime& own, Policy policy) {
+  Status status;
+  {
+    const ReleasedGil released;
+    status = own.runtime->policy().set(policy);
+  }
+  require_ok(status);
+}
+
 nb::object make_scope_of(HeldRuntime& held, const Policy& policy, nb::handle outer,
                          std::optional<std::string> tag, std::optional<int32_t> max_threads,
                          const nb::object& reports) {
@@ -234,12 +245,9 @@ void bind_runtime(nb::module_& module) {
           },
           nb::arg("schemas"), nb::kw_only(), nb::arg("data_checked") = false,
           "Defines several operators in one step: all of them, or none if one is refused.")
-      .def("set_policy",
-           [](HeldRuntime& own, const Policy& policy) {
-             require_ok(own.runtime->policy().set(policy));
-           })
+      .def("set_policy", [](HeldRuntime& own, const Policy& policy) { set_policy(own, policy); })
       .def("policy", [](const HeldRuntime& own) { return own.runtime->policy().get(); })
-      .def("reset_policy", [](HeldRuntime& own) { require_ok(own.runtime->policy().reset()); })
+      .def("reset_policy", [](HeldRuntime& own) { set_policy(own, {}); })
       .def("warm_up", [](HeldRuntime& own) { own.runtime->plugins().warm_up(); })
       .def(
           "enable_backend",

@@ -68,6 +68,20 @@ Status environment_may_name_code(const PluginOptions& options) {
           "OPMUX_PLUGIN_PATH is ignored"};
 }
 
+/// The record of an implementation before its plugin is loaded: its names, but no functions.
+registry::ImplementationPtr deferred_record(const Manifest::Backend& backend,
+                                            const Manifest::Implementation& from) {
+  auto record = std::make_shared<registry::ImplementationRecord>();
+  record->id = base::concat(from.op, "/", backend.name, ".", from.variant);
+  record->op = from.op;
+  record->variant = from.variant;
+  record->vendor = backend.vendor;
+  record->kind = static_cast<Kind>(backend.kind);
+  record->priority = priority_of(record->kind);
+  record->deferred = true;
+  return record;
+}
+
 /// The cached verdict, or the result of probing the file now. A verdict of a probe that lacked a
 /// layer of confinement does not count where all are required.
 ProbeResult verdict_of(VerdictCache& verdicts, const CheckedFile& file, const LibraryFile& target,
@@ -250,11 +264,15 @@ void PluginManager::note_waiting(const Held& held) {
     }
     return true;
   });
-  waiting_ops_.update([&](std::vector<std::string>& ops) {
-    ops.clear();
+  waiting_.update([&](WaitingImplementations& all) {
+    all.clear();
     for (const auto& waiting : loader.waiting()) {
       for (const Manifest::Backend& backend : waiting.manifest.backends) {
-        for (const auto& [op, variant] : backend.implementations) ops.push_back(op);
+        const bool off = is_off(backend);
+        for (const Manifest::Implementation& each : backend.implementations) {
+          auto& of_operator = all[each.op];
+          if (!off) of_operator.push_back(deferred_record(backend, each));
+        }
       }
     }
     return true;
@@ -262,10 +280,18 @@ void PluginManager::note_waiting(const Held& held) {
   some_wait_.store(!loader.waiting().empty());
 }
 
+std::vector<registry::ImplementationPtr> PluginManager::implementations_of(
+    std::string_view op) const {
+  if (!some_wait_.load()) return {};
+  const auto waiting = waiting_.get();
+  const auto found = waiting->find(op);
+  return found == waiting->end() ? std::vector<registry::ImplementationPtr>() : found->second;
+}
+
 void PluginManager::mark_waiting() {
   if (!some_wait_.load()) return;
-  const auto waiting = waiting_ops_.get();
-  for (const std::string& op : *waiting) {
+  const auto waiting = waiting_.get();
+  for (const auto& [op, implementations] : *waiting) {
     if (dispatch::OperatorSlot* slot = engine_.find(op)) slot->plugins_wait.store(true);
   }
 }

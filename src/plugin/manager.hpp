@@ -46,6 +46,7 @@ class PluginManager final : public policy::DeferredPlugins, public dispatch::Plu
   /// Loads the deferred plugins that implement this operator, unless policy denies them.
   void load_for(dispatch::OperatorSlot& slot) override;
   void warm_up() override;
+  std::vector<registry::ImplementationPtr> implementations_of(std::string_view op) const override;
   std::vector<std::string> switched_off() const override { return *off_names_.get(); }
 
   /// The reports of all plugins; loads deferred plugins first.
@@ -87,9 +88,12 @@ class PluginManager final : public policy::DeferredPlugins, public dispatch::Plu
   crash::QuarantineManager& quarantine_;
   TrustSettings installation_;  ///< for the backends of the installation; set by start()
   std::atomic<bool> some_wait_{false};
-  /// Operators with implementations in deferred plugins. Separate from held_, so that publishing
-  /// does not wait for the lock that loading holds.
-  base::Published<std::vector<std::string>> waiting_ops_;
+  /// The implementations in deferred plugins by operator; those of backends that are switched off
+  /// are left out, but not their operators. Separate from held_, so that publishing does not wait
+  /// for the lock that loading holds.
+  using WaitingImplementations =
+      std::map<std::string, std::vector<registry::ImplementationPtr>, std::less<>>;
+  base::Published<WaitingImplementations> waiting_;
   base::Published<std::vector<std::string>> off_names_;  ///< backends that are not opened
   /// The thread that is loading. A plugin that calls operators while it is loaded would otherwise
   /// wait for itself.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "policy/files/policy_reader.hpp"
+#include "policy/policy_diff.hpp"
 #include "policy/rules/lint.hpp"
 #include "policy/rules/operator_policy.hpp"
 #include "policy/rules/policy_set.hpp"
@@ -22,6 +23,7 @@ Kind kind_named(std::string_view word) {
 /// A registry snapshot of a described machine, with schemas and names but no code.
 Result<registry::RegistrySnapshotPtr> described(const std::vector<OperatorInfo>& machine) {
   auto snapshot = std::make_shared<registry::RegistrySnapshot>();
+  const auto backend = std::make_shared<registry::Backend>(registry::BackendDraft{});
   for (const OperatorInfo& info : machine) {
     auto schema = schema::parse_schema(info.schema);
     if (!schema) return schema.error();
@@ -35,6 +37,11 @@ Result<registry::RegistrySnapshotPtr> described(const std::vector<OperatorInfo>&
       implementation->kind = kind_named(one.kind);
       implementation->vendor = one.vendor;
       implementation->priority = one.priority;
+      implementation->backend = backend;
+      if (!one.available) {
+        implementation->capability.machine = registry::Reason::backend_unavailable;
+        implementation->capability.machine_text = one.reason;
+      }
       record.implementations.push_back(std::move(implementation));
     }
     registry::put_operator(*snapshot, std::move(record));
@@ -54,43 +61,12 @@ PolicySet with_file(const PolicySet& now, PolicyLayerPtr file) {
   return next;
 }
 
-std::string first_of(const Effect& effect) {
-  return effect.order.empty() ? "" : effect.order.front();
-}
-
-/// The earlier effect under the same condition, else the unconditional one.
-const Effect& counterpart(const std::vector<Effect>& effects, const Effect& other) {
-  const auto same = std::find_if(effects.begin(), effects.end(),
-                                 [&](const Effect& one) { return one.when == other.when; });
-  return same == effects.end() ? effects.front() : *same;
-}
-
-void add_changes(const PolicySet& now, const PolicySet& next,
-                 const std::shared_ptr<const registry::OperatorRecord>& op,
-                 std::vector<DecisionChange>& changes) {
-  const std::vector<Effect> before = effects_of(now, op);
-  const std::vector<Effect> after = effects_of(next, op);
-  const std::string general = first_of(after.front());
-  for (const Effect& effect : after) {
-    const std::string was = first_of(counterpart(before, effect)), is = first_of(effect);
-    // If the condition makes no difference, the unconditional line already reports the change.
-    if (was == is || (!effect.when.empty() && is == general)) continue;
-    changes.push_back({op->schema->name, effect.when, was, is, effect.by});
-  }
-  for (const Effect& effect : before) {
-    const bool gone =
-        std::ranges::none_of(after, [&](const Effect& one) { return one.when == effect.when; });
-    if (!gone || first_of(effect) == general) continue;
-    changes.push_back({op->schema->name, effect.when, first_of(effect), general, after[0].by});
-  }
-}
-
 }  // namespace
 
 Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
                                  const PolicyCheckOptions& options, const PolicySet& now,
                                  const registry::RegistrySnapshotPtr& known,
-                                 std::chrono::sys_seconds today) {
+                                 std::chrono::sys_seconds today, const PolicyValidator& approve) {
   Result<registry::RegistrySnapshotPtr> machine =
       options.machine.empty() ? Result(known) : described(options.machine);
   if (!machine) return machine.error();
@@ -99,6 +75,7 @@ Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
       parse_policy(text, name, &registry, options.strict_names || !options.machine.empty());
   if (!policy) return policy.error();
   (void)mark_expired(*policy, today);
+  if (Status status = approve(*policy); !status.ok()) return status;
   PolicyCheck check{.rules = policy->rules.size()};
   for (Finding& finding : lint(*policy, registry)) {
     check.findings.push_back({std::move(finding.code), std::move(finding.where),
@@ -113,9 +90,9 @@ Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
   if (!file) return file.error();
   const PolicySet next = with_file(now, std::move(*file));
   if (Status status = dry_run(next, now, registry); !status.ok()) return status;
-  for (const auto& [op, record] : registry.operators) {
-    if (record->implementations.empty() || next.hash_for(op) == now.hash_for(op)) continue;
-    add_changes(now, next, record, check.changes);
+  for (EffectChange& change : compare(now, next, registry)) {
+    check.changes.push_back({std::move(change.op), std::move(change.when), std::move(change.from),
+                             std::move(change.to), std::move(change.by)});
   }
   return check;
 }

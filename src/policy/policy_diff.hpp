@@ -1,30 +1,27 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include <opmux/policy.hpp>
 
 #include "policy/rules/policy_set.hpp"
 #include "registry/snapshot.hpp"
-#include "schema/facts.hpp"
 
 namespace opmux::policy {
 
-/// A call about which no fact is known, so that no condition holds.
-struct UnknownCall {
-  explicit UnknownCall(const schema::Schema& schema) : signature{&schema, &arguments, &dims, 0, 0} {
-    arguments.count = static_cast<uint32_t>(schema.args.size());
-    dims.values.fill(-1);
-  }
-  schema::Arguments arguments;
-  schema::BoundDims dims;
-  schema::Signature signature;
+/// A difference between the first choices of two sets of policies.
+struct EffectChange {
+  std::string op, when;  ///< empty `when`: calls for which no condition is true
+  std::string from, to;  ///< ids; empty: nothing that can run is left
+  std::string because;   ///< cause of the difference
+  std::string by;        ///< origin of the ranking in the second set, else of its first drop
 };
 
 /// The decisions that differ between two sets of policies, for every operator: once where no
-/// condition holds, and once for each condition alone. Considers policies and availability, but not
-/// capabilities, because those depend on the arguments of calls.
-std::vector<ChoiceChange> compare(const PolicySet& from, const PolicySet& to,
+/// condition holds, and once for each condition alone. Considers policies and what can run on this
+/// machine, but not capabilities that depend on the arguments of calls.
+std::vector<EffectChange> compare(const PolicySet& from, const PolicySet& to,
                                   const registry::RegistrySnapshot& registry);
 
 }  // namespace opmux::policy

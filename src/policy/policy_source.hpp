@@ -1,8 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "policy/rules/policy_set.hpp"
+#include "registry/record.hpp"
 
 namespace opmux::policy {
 
@@ -20,6 +23,10 @@ class DeferredPlugins {
   virtual ~DeferredPlugins() = default;
   /// Loads all deferred plugins.
   virtual void warm_up() = 0;
+  /// The implementations of an operator in deferred plugins, without functions, capabilities and
+  /// priorities.
+  virtual std::vector<registry::ImplementationPtr> implementations_of(
+      std::string_view op) const = 0;
   /// Marks the operators that have implementations in deferred plugins, so that the engine loads
   /// them on demand.
   virtual void mark_waiting() = 0;

@@ -57,9 +57,13 @@ std::shared_ptr<const PolicySet> PolicyStore::set() const {
 Result<PolicySet> PolicyStore::set_with(Policy policy, std::string name) const {
   auto layer = make_layer(Source::file, std::move(policy), std::move(name));
   if (!layer) return layer.error();
-  Layers layers = *layers_.get();
+  if (Status status = approve((*layer)->policy()); !status.ok()) return status;
+  const std::shared_ptr<const Layers> now = layers_.get();
+  Layers layers = *now;
   layers.file.layer = *layer;
-  return layers.set();
+  PolicySet next = layers.set();
+  if (Status status = try_out(next, now->set()); !status.ok()) return status;
+  return next;
 }
 
 Result<PolicyLayerPtr> PolicyStore::make_layer(Source source, Policy policy,
@@ -73,6 +77,15 @@ void PolicyStore::freeze(bool on) noexcept {
   frozen_.store(on);
 }
 
+Status PolicyStore::try_out(const PolicySet& next, const PolicySet& now) const {
+  bool undecided = false;
+  Status status = dry_run(next, now, *registry_.snapshot(), plugins_, &undecided);
+  if (!status.ok() || !undecided) return status;
+  // Only a deferred plugin has the implementations that the policy leaves.
+  plugins_->warm_up();
+  return dry_run(next, now, *registry_.snapshot());
+}
+
 template <class Edit, class Commit>
 Status PolicyStore::change(std::string_view what, Edit&& edit, Commit&& commit) {
   if (Status refused = base::refuse_callback(); !refused.ok()) return refused;
@@ -81,13 +94,7 @@ Status PolicyStore::change(std::string_view what, Edit&& edit, Commit&& commit) 
   const std::shared_ptr<const Layers> now = layers_.get();
   Layers next = *now;
   edit(next);
-  Status status = dry_run(next.set(), now->set(), *registry_.snapshot());
-  if (!status.ok()) {
-    // A deferred plugin may have the implementation that the policy requires.
-    plugins_->warm_up();
-    status = dry_run(next.set(), now->set(), *registry_.snapshot());
-  }
-  if (!status.ok()) return status;
+  if (Status status = try_out(next.set(), now->set()); !status.ok()) return status;
   layers_.update(
       [&](Layers& layers) {
         layers = std::move(next);

@@ -48,7 +48,7 @@ class PolicyStore final : public PolicySource {
 
   std::shared_ptr<const PolicySet> set() const override;
 
-  /// The same with `policy` in place of the current file policy.
+  /// The same with `policy` in place of the current file policy. Fails as load() would.
   Result<PolicySet> set_with(Policy policy, std::string name) const;
 
   /// For sources that are read once, before the first publication.
@@ -63,6 +63,12 @@ class PolicyStore final : public PolicySource {
   PolicyState state() const;
 
   void add_validator(PolicyValidator validator);
+  /// Asks the validators.
+  Status approve(const Policy& policy) const;
+  /// Fails as changing the policies from `now` to `next` would. May load deferred plugins.
+  Status try_out(const PolicySet& next, const PolicySet& now) const;
+  void load_deferred_plugins() const { plugins_->warm_up(); }
+  std::chrono::sys_seconds utc() const { return utc_(); }
   void on_change(PolicyListener listener);
 
   /// Deactivates expired rules. Returns when the next rule expires.
@@ -90,7 +96,6 @@ class PolicyStore final : public PolicySource {
   };
 
   Result<PolicyLayerPtr> make_layer(Source source, Policy policy, std::string name) const;
-  Status approve(const Policy& policy) const;
   /// Edits a copy of the layers, dry-runs it, and on success passes it to `commit`; see
   /// base::Published::update().
   template <class Edit, class Commit>

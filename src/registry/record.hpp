@@ -92,6 +92,8 @@ struct ImplementationRecord {
   uint32_t create_args = ~uint32_t{0};  ///< bit i: create() gets argument i if it is not a tensor
   std::shared_ptr<Backend> backend;
   std::shared_ptr<void> owner;
+  /// Describes an implementation of a plugin that is not loaded. Never registered.
+  bool deferred = false;
 
   /// Set once, when the implementation is withdrawn; bound plans read it.
   mutable std::atomic<bool> withdrawn{false};

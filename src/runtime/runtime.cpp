@@ -11,6 +11,7 @@
 #include "policy/policy_check.hpp"
 #include "policy/policy_diff.hpp"
 #include "policy/rules/origin_report.hpp"
+#include "registry/can_run.hpp"
 #include "registry/registry.hpp"
 #include "runtime/core.hpp"
 #include "schema/standard_schemas.hpp"
@@ -31,11 +32,7 @@ ImplementationInfo info_of(const registry::ImplementationRecord& implementation)
   info.flags = implementation.flags;
   info.device_type = backend.device_type();
   info.own_memory = backend.device() != nullptr;
-  if (!backend.enabled()) info.reason = "backend " + backend.name() + " is switched off";
-  if (info.reason.empty() && backend.lost_by_fork()) info.reason = "lost by a fork";
-  if (info.reason.empty() && !backend.available()) info.reason = backend.unavailable_reason();
-  if (info.reason.empty()) info.reason = implementation.capability.machine_text;
-  info.available = info.reason.empty();
+  info.available = obstacle_to_run(implementation, info.reason) == registry::Reason::none;
   return info;
 }
 
@@ -216,9 +213,11 @@ void PolicyControl::on_change(PolicyListener listener) {
 Result<PolicyCheck> PolicyControl::check(std::string_view text, std::string_view name,
                                          const PolicyCheckOptions& options) const {
   return base::or_out_of_memory([&]() -> Result<PolicyCheck> {
-    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-    return policy::check_policy(text, name, options, *core_->sources().set(),
-                                core_->registry().snapshot(), now);
+    const policy::PolicyStore& sources = core_->sources();
+    if (options.machine.empty()) core_->plugins().warm_up();
+    return policy::check_policy(text, name, options, *sources.set(), core_->registry().snapshot(),
+                                sources.utc(),
+                                [&](const Policy& next) { return sources.approve(next); });
   });
 }
 Result<std::vector<ChoiceChange>> PolicyControl::compare(std::string_view from,
@@ -226,6 +225,7 @@ Result<std::vector<ChoiceChange>> PolicyControl::compare(std::string_view from,
                                                          std::string_view to,
                                                          std::string_view to_name) const {
   return base::or_out_of_memory([&]() -> Result<std::vector<ChoiceChange>> {
+    core_->plugins().warm_up();
     const auto set_of = [&](std::string_view text, std::string_view name) {
       return core_->files().set_with({{std::string(name), std::string(text)}}, std::string(name));
     };
@@ -233,7 +233,13 @@ Result<std::vector<ChoiceChange>> PolicyControl::compare(std::string_view from,
     if (!before) return before.error();
     const auto after = set_of(to, to_name);
     if (!after) return after.error();
-    return policy::compare(*before, *after, *core_->registry().snapshot());
+    std::vector<ChoiceChange> changes;
+    for (policy::EffectChange& each :
+         policy::compare(*before, *after, *core_->registry().snapshot())) {
+      changes.push_back({std::move(each.op), each.when.empty() ? "always" : std::move(each.when),
+                         std::move(each.from), std::move(each.to), std::move(each.because)});
+    }
+    return changes;
   });
 }
 

@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "policy/conditions/class_facts.hpp"
 #include "policy/rules/operator_policy.hpp"
+#include "registry/can_run.hpp"
 #include "runtime/core.hpp"
 #include "status/status_file.hpp"
 
@@ -119,23 +120,10 @@ struct Refusal {
 
 Refusal refusal_of(const registry::ImplementationRecord& implementation,
                    const policy::PolicyView::Drop& drop, bool open) {
-  const registry::Backend& backend = *implementation.backend;
   if (drop.reason != Reason::none) return {drop.reason, "by " + policy::describe(drop.by)};
-  if (!backend.enabled()) {
-    return {Reason::backend_disabled, base::concat("backend ", backend.name(), " is switched off")};
-  }
-  if (backend.lost_by_fork()) {
-    return {Reason::backend_forked,
-            base::concat("backend ", backend.name(), " was used before the fork")};
-  }
-  if (const std::string* why = implementation.quarantined.load(std::memory_order_acquire)) {
-    return {Reason::health_quarantined, *why};
-  }
-  if (std::string why = backend.unavailable_reason(); !why.empty()) {
-    return {Reason::backend_unavailable, std::move(why)};
-  }
-  const registry::Capability& needs = implementation.capability;
-  if (needs.machine != Reason::none) return {needs.machine, needs.machine_text};
+  Refusal refusal;
+  refusal.reason = obstacle_to_run(implementation, refusal.text, registry::Probe::known);
+  if (refusal.reason != Reason::none) return refusal;
   if (open) return {Reason::health_open, "circuit breaker open"};
   return {};
 }
@@ -205,7 +193,7 @@ OperatorPageState operator_state(const std::shared_ptr<const registry::OperatorR
                                  const policy::PolicySet& policies, const Counts& counts,
                                  const Shut& shut) {
   policy::PolicyView view;
-  policy::OperatorPolicy::compile(policies, nullptr, op)->assume(nullptr, view);
+  policy::OperatorPolicy::compile(policies, nullptr, op)->assume("", view);
   OperatorPageState state{op->schema->name, {}};
   for (size_t i = 0; i < op->implementations.size(); ++i) {
     const registry::ImplementationRecord& from = *op->implementations[i];

@@ -142,6 +142,38 @@ TEST_F(LoadingTest, a_policy_may_require_a_deferred_plugin) {
   EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
 }
 
+TEST_F(LoadingTest, truth_check_and_load_agree_about_deferred_plugins) {
+  put_twin("nan");
+  const auto text = [](const std::string& rule) {
+    return "opmux: 1\nnames: strict\nrules:\n  - {op: silu_and_mul, " + rule + "}\n";
+  };
+  const std::string required = text("require: [silu_and_mul/twin_nan.f32]");
+  const std::string absent = text("require: [silu_and_mul/twin_nan.f64]");
+  EXPECT_TRUE(Runtime::create(options())->policy().check(required, "p.yaml"));
+  EXPECT_EQ(
+      Runtime::create(options())->policy().compare("opmux: 1\n", "a", absent, "b").error().reason(),
+      "policy.unmatched");
+  Runtime runtime = Runtime::create(options()).value();
+  EXPECT_FALSE(has_backend(runtime, "twin_nan"));
+  EXPECT_EQ(runtime.policy().load(absent, "p.yaml").reason(), "policy.unmatched");
+  ASSERT_TRUE(runtime.policy().load(required, "p.yaml").ok());
+  EXPECT_EQ(call_silu(runtime), "silu_and_mul/twin_nan.f32");
+}
+
+TEST_F(LoadingTest, truth_a_policy_that_denies_a_deferred_plugin_is_judged_without_loading_it) {
+  put_twin("hang_at_query");
+  const std::string denies =
+      "opmux: 1\nrules:\n  - {name: d, deny: [\"*/twin_hang_at_query.*\"]}\n";
+  const std::string allows = denies + "defaults: {allow_none: true}\n";
+  Runtime runtime = Runtime::create(options()).value();
+  const Status refused = runtime.policy().load(denies, "p.yaml");
+  EXPECT_EQ(refused.reason(), "policy.no_candidates");
+  EXPECT_TRUE(runtime.policy().load(allows, "p.yaml").ok());
+  EXPECT_FALSE(has_backend(runtime, "twin_hang_at_query"));
+  EXPECT_EQ(Runtime::create(options())->policy().check(denies, "p.yaml").error().to_string(),
+            refused.to_string());
+}
+
 TEST_F(LoadingTest, without_a_probe_it_is_loaded_immediately) {
   put_twin("nan");
   Options with = options();

@@ -69,13 +69,18 @@ bool leaves_nothing(const World& world, const Policy& code) {
   seen.args.resize(world.schema.args.size());
   const Question ask{&trial, &nothing, &seen};
   const auto starved = [&](const Ruling& ruling) {
-    bool any = false;
+    bool any = false, kept = false, something_runs = false;
     for (const Candidate& c : trial.candidates) {
       if (!c.registered) continue;
-      if (ruling.refusal(c, trial.backends[c.backend]).empty()) return false;
+      const Backend& backend = trial.backends[c.backend];
+      const bool runs = backend.enabled && backend.available && c.caps.features.empty();
+      const bool keeps = ruling.refusal(c, backend).empty();
+      if (keeps && runs) return false;
       any = true;
+      kept |= keeps;
+      something_runs |= runs;
     }
-    return any && !ruling.allows_none();
+    return any && (!kept || something_runs) && !ruling.allows_none();
   };
   if (starved(Ruling(ask, nullptr))) return true;
   for (const Policy* layer : {&trial.code, &trial.environment}) {

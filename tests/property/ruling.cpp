@@ -271,7 +271,10 @@ Ruling::Ruling(const Question& ask)
     : Ruling(voices_of(ask, [&](const Rule& rule) { return truth_of(*rule.when, ask) == true; })) {}
 
 Ruling::Ruling(const Question& ask, const Rule* assumed)
-    : Ruling(voices_of(ask, [&](const Rule& rule) { return &rule == assumed; })) {}
+    : Ruling(voices_of(ask, [&](const Rule& rule) {
+        return assumed != nullptr && assumed->when &&
+               rule.when->to_string() == assumed->when->to_string();
+      })) {}
 
 Ruling::Ruling(std::vector<Voice> voices)
     : voices_(std::move(voices)),

@@ -10,13 +10,14 @@
 
 namespace opmux::test {
 
-/// An implementation that has only a name and cannot run.
+/// An implementation that has only a name and a backend.
 inline registry::ImplementationPtr named_only(const std::string& op, const char* rest, Kind kind) {
   auto one = std::make_shared<registry::ImplementationRecord>();
   one->id = op + "/" + rest;
   one->op = op;
   one->kind = kind;
   one->vendor = kind == Kind::vendor ? "acme" : "";
+  one->backend = std::make_shared<registry::Backend>(registry::BackendDraft{});
   return one;
 }
 

@@ -14,8 +14,8 @@ extern "C" {
 
 /* Replaces the policy in code, which holds for the whole runtime until a scope overrides it. The
    struct is copied. Fails with OPMUX_INVALID_ARGUMENT, and changes nothing, if the policy is not
-   valid or would leave an operator without candidates ("policy.no_candidates"); with OPMUX_FROZEN
-   once the runtime is frozen. */
+   valid or would leave an operator without an implementation that can run on this machine
+   ("policy.no_candidates"); with OPMUX_FROZEN once the runtime is frozen. */
 OPMUX_EXPORT int32_t opmux_policy_set(opmux_runtime* runtime, const opmux_policy* policy,
                                       opmux_error* error);
 /* Removes the policy in code. Fails with OPMUX_FROZEN once frozen. */

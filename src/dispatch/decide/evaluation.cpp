@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "dispatch/decide/verifier.hpp"
+#include "registry/can_run.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -25,35 +26,6 @@ Reason check_known_arguments(const ImplementationRecord& implementation,
     return Reason::schema_argument_not_known;
   }
   return Reason::none;
-}
-
-Reason check_backend(const registry::Backend& backend, std::string& text) {
-  if (!backend.enabled()) {
-    text = "backend " + backend.name() + " is switched off";
-    return Reason::backend_disabled;
-  }
-  if (backend.lost_by_fork()) {
-    text = "backend " + backend.name() +
-           " was used before the fork and does not work in the child process";
-    return Reason::backend_forked;
-  }
-  return Reason::none;
-}
-
-/// Refuses an implementation that is quarantined, or whose backend is. This comes before any code
-/// of it is called, including its probe and verifier, because it has crashed a process.
-Reason check_quarantine(const ImplementationRecord& implementation, std::string& text) {
-  const std::string* why = implementation.quarantined.load(std::memory_order_acquire);
-  if (why == nullptr) why = implementation.backend->quarantined().load(std::memory_order_acquire);
-  if (why == nullptr) return Reason::none;
-  text = *why;
-  return Reason::health_quarantined;
-}
-
-Reason check_available(const registry::Backend& backend, std::string& text) {
-  if (backend.available()) return Reason::none;
-  text = backend.unavailable_reason();
-  return Reason::backend_unavailable;
 }
 
 Reason check_surroundings(const ImplementationRecord& implementation, uint32_t ambient,
@@ -93,7 +65,6 @@ void judge(const EvaluationInput& input, const schema::Signature& signature,
            const policy::PolicyView::Drop& dropped, uint8_t allowed,
            std::vector<RecordedRead>& reads, CandidateVerdict& verdict) {
   const ImplementationRecord& implementation = *verdict.implementation;
-  // It is registered until there is memory to publish a registry without it.
   if (implementation.withdrawn.load(std::memory_order_acquire)) {
     verdict.reason = Reason::registry_withdrawn;
     return;
@@ -103,9 +74,9 @@ void judge(const EvaluationInput& input, const schema::Signature& signature,
     verdict.by = dropped.by;
     return;
   }
-  verdict.reason = check_backend(*implementation.backend, verdict.text);
-  if (!verdict.accepted()) return;
-  verdict.reason = check_quarantine(implementation, verdict.text);
+  // Comes before any code of the implementation is called, because a quarantined one has crashed a
+  // process.
+  verdict.reason = registry::obstacle_to_use(implementation, verdict.text);
   if (!verdict.accepted()) return;
   // Check the device first, because the availability check may start a driver.
   verdict.check = failing_device(implementation.capability, signature);
@@ -113,13 +84,8 @@ void judge(const EvaluationInput& input, const schema::Signature& signature,
     verdict.reason = verdict.check->reason;
     return;
   }
-  verdict.reason = check_available(*implementation.backend, verdict.text);
+  verdict.reason = registry::obstacle_of_machine(implementation, verdict.text);
   if (!verdict.accepted()) return;
-  if (implementation.capability.machine != Reason::none) {
-    verdict.reason = implementation.capability.machine;
-    verdict.text = implementation.capability.machine_text;
-    return;
-  }
   verdict.reason = check_known_arguments(implementation, signature, verdict.text);
   if (!verdict.accepted()) return;
   verdict.check = first_failing(implementation.capability, signature);

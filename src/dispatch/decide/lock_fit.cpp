@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "policy/rules/operator_policy.hpp"
+#include "registry/can_run.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -23,14 +24,6 @@ std::string schema_hash(const schema::Schema& schema) {
   return hex16(schema.prefix_hash(schema.args.size()));
 }
 
-/// Why an implementation cannot run on this machine for any arguments; empty if it can.
-std::string why_not(const registry::ImplementationRecord& implementation) {
-  const registry::Backend& backend = *implementation.backend;
-  if (!backend.enabled()) return base::concat("backend ", backend.name(), " is switched off");
-  if (!backend.available()) return backend.unavailable_reason();
-  return implementation.capability.machine_text;
-}
-
 /// Compares the locked choices of one operator with the runtime.
 class OperatorFit {
  public:
@@ -43,7 +36,7 @@ class OperatorFit {
     record_ = found->second;
     const auto compiled = policy::OperatorPolicy::compile(*now.policies, nullptr, record_);
     formulas_ = compiled->dependencies().formulas();
-    compiled->assume(nullptr, view_);
+    compiled->assume("", view_);
   }
 
   /// Why a choice does not match; empty if it matches and was added.
@@ -62,7 +55,7 @@ class OperatorFit {
                           " comes from another build: ", text(implementation.build_id), ", was ",
                           text(choice.build_id));
     }
-    if (const std::string why = why_not(implementation); !why.empty()) {
+    if (std::string why; obstacle_to_run(implementation, why) != registry::Reason::none) {
       return base::concat(choice.implementation, " cannot run here: ", why);
     }
     const policy::PolicyView::Drop& drop =

@@ -219,7 +219,8 @@ std::optional<ConditionProgram> ConditionProgram::compile(const Condition& condi
   return std::nullopt;
 }
 
-Answer ConditionProgram::answer(const schema::Signature& signature) const {
+template <class Ask>
+Answer ConditionProgram::evaluate(const Ask& ask_call) const {
   std::array<Answer, kMostKept> kept;
   size_t count = 0;
   Answer last = Answer::yes;
@@ -227,11 +228,9 @@ Answer ConditionProgram::answer(const schema::Signature& signature) const {
     const Step& step = steps_[at++];
     switch (step.op) {
       case Op::constant: last = Answer{static_cast<uint8_t>(step.index)}; break;
-      case Op::ask: last = ask(step.question, signature); break;
-      case Op::compute: last = formulas_[step.index].answer(schema::FactsOf{signature}); break;
-      case Op::match_tag:
-        last = Answer{glob_match(patterns_[step.index], base::tag_word(signature.tag))};
-        break;
+      case Op::ask:
+      case Op::compute:
+      case Op::match_tag: last = ask_call(step); break;
       case Op::negate: last = negation(last); break;
       case Op::skip_if_no:
       case Op::skip_if_yes:
@@ -246,6 +245,20 @@ Answer ConditionProgram::answer(const schema::Signature& signature) const {
     }
   }
   return last;
+}
+
+Answer ConditionProgram::answer(const schema::Signature& signature) const {
+  return evaluate([&](const Step& step) {
+    switch (step.op) {
+      case Op::ask: return ask(step.question, signature);
+      case Op::compute: return formulas_[step.index].answer(schema::FactsOf{signature});
+      default: return Answer{glob_match(patterns_[step.index], base::tag_word(signature.tag))};
+    }
+  });
+}
+
+bool ConditionProgram::never() const {
+  return evaluate([](const Step&) { return Answer::unknown; }) == Answer::no;
 }
 
 void ConditionProgram::add_dependencies(schema::Dependencies& into) const {

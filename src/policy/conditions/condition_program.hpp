@@ -28,6 +28,9 @@ class ConditionProgram {
     return answer(signature) == schema::Answer::yes;
   }
   schema::Answer answer(const schema::Signature& signature) const;
+  /// Whether the condition is true for no call in this process, because the processor lacks a
+  /// feature: cpu("sve").
+  bool never() const;
 
   void add_dependencies(schema::Dependencies& into) const;
 
@@ -49,6 +52,9 @@ class ConditionProgram {
     schema::Predicate question = {};
   };
   class Compiler;
+  /// `ask_call` answers the steps that depend on the call.
+  template <class Ask>
+  schema::Answer evaluate(const Ask& ask_call) const;
 
   std::vector<Step> steps_;
   std::vector<schema::Formula> formulas_;

@@ -279,7 +279,7 @@ Status PolicyFileWatcher::read_platform() {
   auto file = read_policy_file(*path);
   if (!file) return file.error();
   if (Status status = check_writers({*file}); !status.ok()) return status;
-  auto policy = parse_files({*file}, *registry_.snapshot());
+  auto policy = parse({*file});
   if (!policy) return policy.error();
   return store_.set_at_start(Source::platform, std::move(*policy), *path);
 }
@@ -329,12 +329,19 @@ Status PolicyFileWatcher::check_writers(const Files& files) const {
 Status PolicyFileWatcher::load(const Files& files, std::string name, std::string origin) {
   PolicyDraft draft{{}, std::move(name), digest_of(files), std::move(origin)};
   const Status writers = check_writers(files);
-  return store_.load(writers.ok() ? parse_files(files, *registry_.snapshot()) : writers,
-                     std::move(draft));
+  return store_.load(writers.ok() ? parse(files) : writers, std::move(draft));
+}
+
+Result<Policy> PolicyFileWatcher::parse(const Files& files) const {
+  auto policy = parse_files(files, *registry_.snapshot());
+  if (policy || policy.error().reason() != "policy.unmatched") return policy;
+  // With `names: strict`; a deferred plugin may have what the policy names.
+  store_.load_deferred_plugins();
+  return parse_files(files, *registry_.snapshot());
 }
 
 Result<PolicySet> PolicyFileWatcher::set_with(const Files& files, std::string name) const {
-  auto policy = parse_files(files, *registry_.snapshot());
+  auto policy = parse(files);
   if (!policy) return policy.error();
   return store_.set_with(std::move(*policy), std::move(name));
 }

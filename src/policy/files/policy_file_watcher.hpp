@@ -153,6 +153,7 @@ class PolicyFileWatcher {
   Status read_platform();
   Status read_config();
   Status take_last_good(const Status& why);
+  Result<Policy> parse(const Files& files) const;
   void reload(Result<Files> files);
   void remember(const Files& files);
 

@@ -9,16 +9,17 @@
 
 #include "base/text.hpp"
 #include "policy/rules/rule_fields.hpp"
+#include "policy/rules/runnable_candidates.hpp"
 #include "policy/rules/token.hpp"
 
 namespace opmux::policy {
 namespace {
 
 std::vector<std::string> ranked(const PolicyView& view, const OperatorPolicy& policy,
-                                const registry::OperatorRecord& op) {
+                                const registry::OperatorRecord& op, RunnableCandidates& runnable) {
   std::vector<std::tuple<uint16_t, double, size_t, uint16_t>> left;
   for (const uint16_t i : policy.by_priority()) {
-    if (view.drops[i].reason != registry::Reason::none) continue;
+    if (view.drops[i].reason != registry::Reason::none || !runnable[i]) continue;
     left.emplace_back(view.tiers[i], -view.scores[i], left.size(), i);
   }
   std::sort(left.begin(), left.end());
@@ -38,20 +39,13 @@ std::string author_of(const PolicyView& view) {
 
 }  // namespace
 
-std::vector<Effect> effects_of(const PolicySet& set,
-                               const std::shared_ptr<const registry::OperatorRecord>& op) {
-  const auto policy = OperatorPolicy::compile(set, nullptr, op);
-  std::vector<const Rule*> assumed{nullptr};
-  for (const Rule* rule : policy->conditional()) assumed.push_back(rule);
-  std::vector<Effect> effects;
-  PolicyView view;
-  for (const Rule* rule : assumed) {
-    policy->assume(rule, view);
-    Effect effect{rule, rule == nullptr ? "" : rule->when->to_string(), ranked(view, *policy, *op),
-                  author_of(view)};
-    effects.push_back(std::move(effect));
-  }
-  return effects;
+Effect effect_of(const OperatorPolicy& policy, const registry::OperatorRecord& op,
+                 RunnableCandidates& runnable, std::string when) {
+  Effect effect{std::move(when), {}, {}, {}};
+  policy.assume(effect.when, effect.view);
+  effect.order = ranked(effect.view, policy, op, runnable);
+  effect.by = author_of(effect.view);
+  return effect;
 }
 
 std::string describe_drops(const PolicyView& view, const registry::OperatorRecord& op) {
@@ -59,9 +53,15 @@ std::string describe_drops(const PolicyView& view, const registry::OperatorRecor
   std::set<std::string> told;
   for (size_t i = 0; i < view.drops.size(); ++i) {
     const PolicyView::Drop& drop = view.drops[i];
-    if (drop.reason == registry::Reason::none || !told.insert(describe(drop.by)).second) continue;
-    parts.push_back(base::concat(op.implementations[i]->id, " is ", code_of(drop.reason), " by ",
-                                 describe(drop.by)));
+    const registry::ImplementationRecord& implementation = *op.implementations[i];
+    if (drop.reason == registry::Reason::none) {
+      if (implementation.deferred) continue;
+      if (std::string why; obstacle_to_run(implementation, why) != registry::Reason::none)
+        parts.push_back(base::concat(implementation.id, " cannot run here: ", why));
+    } else if (told.insert(describe(drop.by)).second) {
+      parts.push_back(
+          base::concat(implementation.id, " is ", code_of(drop.reason), " by ", describe(drop.by)));
+    }
   }
   for (const Origin& require : view.requires_by) {
     if (told.insert(describe(require)).second) {

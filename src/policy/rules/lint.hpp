@@ -15,18 +15,19 @@ namespace opmux::policy {
 
 /// The effect of the policies on one operator if exactly one condition is true, or none.
 struct Effect {
-  const Rule* rule = nullptr;      ///< the rule whose condition is true; null = no condition is
-  std::string when;                ///< that condition; empty if `rule` is null
-  std::vector<std::string> order;  ///< ids in the order in which a call tries them
+  std::string when;                ///< that condition; empty: no condition is true
+  std::vector<std::string> order;  ///< ids that can run here, as a call tries them
   std::string by;                  ///< origin of the ranking or, without one, of the first drop
+  PolicyView view;                 ///< valid as long as the policy
 };
 
-/// The effect if no condition is true, then one effect per rule whose condition applies to the
-/// operator's schema, strongest first. Ignores capabilities and health.
-std::vector<Effect> effects_of(const PolicySet& set,
-                               const std::shared_ptr<const registry::OperatorRecord>& op);
+/// The effect if only the condition `when` is true. Ignores capabilities, which depend on the
+/// arguments of calls, and the state of breakers.
+Effect effect_of(const OperatorPolicy& policy, const registry::OperatorRecord& op,
+                 RunnableCandidates& runnable, std::string when);
 
-/// Explains why no candidate is left: the origins of all drops and requirements.
+/// Explains why no candidate is left that can run: the origins of all drops and requirements, and
+/// why the other candidates cannot run.
 std::string describe_drops(const PolicyView& view, const registry::OperatorRecord& op);
 
 /// Tests whether tokens match any registered implementation, and caches the results. Not

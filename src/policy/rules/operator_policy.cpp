@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -10,9 +12,11 @@
 
 #include "base/text.hpp"
 #include "policy/conditions/condition_program.hpp"
+#include "policy/policy_source.hpp"
 #include "policy/rules/lint.hpp"
 #include "policy/rules/policy_entry.hpp"
 #include "policy/rules/policy_set.hpp"
+#include "policy/rules/runnable_candidates.hpp"
 #include "policy/rules/token.hpp"
 
 namespace opmux::policy {
@@ -155,18 +159,19 @@ std::vector<uint16_t> sorted_by_priority(
   return sorted;
 }
 
-/// Returns false only if a candidate certainly remains when the entry applies in addition to the
-/// unconditional ones, whose drops are `general`.
-bool may_starve(const PolicyEntry& entry, const std::vector<PolicyView::Drop>& general) {
-  if (entry.order || entry.outside_allow) return true;
+/// The entries with one condition. The candidates that they drop are those of the call in which
+/// only this condition is true, unless an entry replaces a list of a weaker one.
+struct ConditionDrops {
   CandidateSet dropped;
-  for (size_t i = 0; i < general.size(); ++i) dropped[i] = general[i].reason != Reason::none;
-  for (const uint16_t i : entry.denied) dropped.set(i);
-  if (entry.outside_require) {
+  bool replaces = false;
+
+  void add(const PolicyEntry& entry) {
+    replaces |= entry.order || entry.outside_allow;
+    for (const uint16_t i : entry.denied) dropped.set(i);
+    if (!entry.outside_require) return;
     for (const uint16_t i : *entry.outside_require) dropped.set(i);
   }
-  return dropped.count() == general.size();
-}
+};
 
 std::vector<PolicyLayerPtr> all_layers(const PolicySet& set, PolicyLayerPtr scope) {
   std::vector<PolicyLayerPtr> layers;
@@ -210,34 +215,51 @@ void OperatorPolicy::evaluate(const schema::Signature& signature, PolicyView& vi
   evaluation.finish();
 }
 
-void OperatorPolicy::assume(const Rule* rule, PolicyView& view) const {
+void OperatorPolicy::assume(std::string_view condition, PolicyView& view) const {
   PolicyEvaluation evaluation(data_->priorities, view);
   for (const PolicyEntry& entry : data_->entries) {
-    if (!entry.when || entry.rule == rule) evaluation.apply(entry);
+    if (!entry.when || entry.condition == condition) evaluation.apply(entry);
   }
   evaluation.finish();
 }
 
-std::vector<const Rule*> OperatorPolicy::conditional() const {
-  std::vector<const Rule*> rules;
+std::vector<std::string> OperatorPolicy::conditions() const {
+  std::vector<std::string> all;
+  std::unordered_set<std::string_view> known;
   for (const PolicyEntry& entry : data_->entries) {
-    if (entry.when) rules.push_back(entry.rule);
+    if (entry.when && !entry.when->never() && known.insert(entry.condition).second)
+      all.push_back(entry.condition);
   }
-  return rules;
+  return all;
 }
 
-bool OperatorPolicy::starves(PolicyView& view, const Rule** rule) const {
-  *rule = nullptr;
-  assume(nullptr, view);
-  if (view.nothing_left()) return !view.allow_none;
-  const std::vector<PolicyView::Drop> general = view.drops;
+Left OperatorPolicy::least_left(RunnableCandidates& runnable, PolicyView& view,
+                                std::string& condition) const {
+  condition.clear();
+  assume("", view);
+  const Left general = view.allow_none ? Left::something : runnable.left_by(view);
+  if (general != Left::something || view.nothing_left()) return general;
+  CandidateSet dropped;
+  for (size_t i = 0; i < view.drops.size(); ++i) dropped[i] = view.drops[i].reason != Reason::none;
+  std::unordered_map<std::string_view, ConditionDrops> by_condition;
   for (const PolicyEntry& entry : data_->entries) {
-    if (!entry.when || !may_starve(entry, general)) continue;
-    assume(entry.rule, view);
-    *rule = entry.rule;
-    if (view.nothing_left() && !view.allow_none) return true;
+    if (entry.when && !entry.when->never()) by_condition[entry.condition].add(entry);
   }
-  return false;
+  Left least = Left::something;
+  for (const PolicyEntry& entry : data_->entries) {
+    const auto own = by_condition.find(entry.condition);
+    if (own == by_condition.end()) continue;
+    const auto [text, drops] = *own;
+    by_condition.erase(own);
+    if (!drops.replaces && runnable.any_outside(dropped | drops.dropped)) continue;
+    assume(text, view);
+    if (view.allow_none) continue;
+    const Left left = runnable.left_by(view);
+    condition = text;
+    if (left == Left::nothing) return left;
+    if (left == Left::unknown) least = left;
+  }
+  return least;
 }
 
 bool PolicyView::nothing_left() const {
@@ -291,89 +313,76 @@ Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& 
   return {};
 }
 
-Status dry_run(const PolicySet& policies, const PolicySet& now,
-               const registry::RegistrySnapshot& registry) {
-  for (const PolicyLayerPtr& layer : policies.layers) {
-    if (std::ranges::find(now.layers, layer) != now.layers.end()) continue;
-    if (Status status = check_conditions(layer->policy(), registry); !status.ok()) return status;
+namespace {
+
+/// Why a policy that leaves an operator nothing is refused. `view` is that of the operator where
+/// `condition` holds.
+Status leaves_nothing(const registry::OperatorRecord& op, const PolicyView& view,
+                      const std::string& condition) {
+  return {Code::invalid_argument, "policy.no_candidates",
+          base::concat("this policy would leave ", op.schema->name, " without an implementation",
+                       view.nothing_left() ? "" : " that can run here",
+                       condition.empty() ? "" : " where ", condition, ": ",
+                       describe_drops(view, op), "; a rule with allow_none permits that")};
+}
+
+/// The operator with its implementations in deferred plugins.
+std::shared_ptr<const registry::OperatorRecord> with_deferred(
+    const std::shared_ptr<const registry::OperatorRecord>& op, const DeferredPlugins* plugins) {
+  std::vector<registry::ImplementationPtr> deferred;
+  if (plugins != nullptr) deferred = plugins->implementations_of(op->schema->name);
+  if (deferred.empty()) return op;
+  auto whole = std::make_shared<registry::OperatorRecord>(*op);
+  for (registry::ImplementationPtr& each : deferred) {
+    if (whole->implementations.size() == kMaxCandidates) break;
+    whole->implementations.push_back(std::move(each));
+  }
+  return whole;
+}
+
+/// The operators that two sets of policies may treat differently.
+template <class Visit>
+Status visit_differing(const PolicySet& policies, const PolicySet& now,
+                       const registry::RegistrySnapshot& registry, const Visit& visit) {
+  const auto named = policies.differing(now);
+  const auto one = [&](std::string_view name, const auto& record) -> Status {
+    const uint64_t hash = policies.hash_for(name);
+    return hash == 0 || hash == now.hash_for(name) ? Status() : visit(record);
+  };
+  if (named) {
+    for (const std::string_view name : *named) {
+      const auto* const found = registry.operators.find(name);
+      if (found == nullptr) continue;
+      if (Status status = one(name, found->second); !status.ok()) return status;
+    }
+    return {};
   }
   for (const auto& [name, record] : registry.operators) {
-    if (record->implementations.empty()) continue;
-    const uint64_t hash = policies.hash_for(name);
-    if (hash == 0 || hash == now.hash_for(name)) continue;
-    PolicyView view;
-    const Rule* rule = nullptr;
-    const auto compiled = OperatorPolicy::compile(policies, nullptr, record);
-    if (!compiled->starves(view, &rule)) continue;
-    const std::string where =
-        rule == nullptr ? "" : base::concat(" where ", rule->when->to_string());
-    return {
-        Code::invalid_argument, "policy.no_candidates",
-        base::concat("this policy would leave ", name, " without an implementation", where, ": ",
-                     describe_drops(view, *record), "; a rule with allow_none permits that")};
+    if (Status status = one(name, record); !status.ok()) return status;
   }
   return {};
 }
 
-}  // namespace opmux::policy
-
-namespace opmux {
-namespace {
-
-/// A policy without its outer policies.
-Policy top_of(const Policy& policy) {
-  Policy top = policy;
-  top.outer = nullptr;
-  return top;
-}
-
-std::string content_of(const Policy& policy) {
-  policy::ContentWriter writer;
-  writer.add_all(top_of(policy));
-  return writer.bytes();
-}
-
-std::vector<const Policy*> chain_of(const Policy& policy) {
-  std::vector<const Policy*> chain;
-  for (const Policy* at = &policy; at != nullptr; at = at->outer.get()) chain.push_back(at);
-  return chain;
-}
-
-/// Links the policies of `chain`, innermost first, into one.
-Policy linked(const std::vector<const Policy*>& chain) {
-  std::shared_ptr<const Policy> outer;
-  for (size_t i = chain.size(); i-- > 1;) {
-    auto next = std::make_shared<Policy>(top_of(*chain[i]));
-    next->outer = std::move(outer);
-    outer = std::move(next);
-  }
-  Policy whole = chain.empty() ? Policy() : top_of(*chain.front());
-  whole.outer = std::move(outer);
-  return whole;
-}
-
 }  // namespace
 
-bool Policy::empty() const {
-  const bool lists = prefer.empty() && require.empty() && deny.empty() && allow.empty() &&
-                     allow_vendors.empty() && deny_vendors.empty() && transforms.empty();
-  return lists && !strict && per_op.empty() && rules.empty() && (!outer || outer->empty());
-}
-
-Policy combine(const Policy& outer, const Policy& inner) {
-  // Drop repeated policies, so that entering the same scope repeatedly does not grow the chain.
-  std::vector<const Policy*> chain = chain_of(inner);
-  for (const Policy* at : chain_of(outer)) chain.push_back(at);
-  std::vector<const Policy*> kept;
-  std::vector<std::string> contents;
-  for (const Policy* at : chain) {
-    if (top_of(*at).empty()) continue;
-    std::string content = content_of(*at);
-    if (std::find(contents.begin(), contents.end(), content) != contents.end()) continue;
-    contents.push_back(std::move(content));
-    kept.push_back(at);
+Status dry_run(const PolicySet& policies, const PolicySet& now,
+               const registry::RegistrySnapshot& registry, const DeferredPlugins* plugins,
+               bool* undecided) {
+  for (const PolicyLayerPtr& layer : policies.layers) {
+    if (std::ranges::find(now.layers, layer) != now.layers.end()) continue;
+    if (Status status = check_conditions(layer->policy(), registry); !status.ok()) return status;
   }
-  return linked(kept);
+  return visit_differing(policies, now, registry, [&](const auto& registered) -> Status {
+    const auto op = with_deferred(registered, plugins);
+    if (op->implementations.empty()) return {};
+    PolicyView view;
+    std::string condition;
+    RunnableCandidates runnable(*op, registry::Probe::run);
+    const Left left =
+        OperatorPolicy::compile(policies, nullptr, op)->least_left(runnable, view, condition);
+    if (left == Left::unknown && undecided != nullptr) *undecided = true;
+    return left == Left::nothing ? leaves_nothing(*op, view, condition) : Status();
+  });
 }
 
-}  // namespace opmux
+}  // namespace opmux::policy

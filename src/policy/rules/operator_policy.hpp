@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <opmux/status.hpp>
@@ -56,6 +57,13 @@ struct PolicyView {
   std::vector<double> multipliers;
 };
 
+class RunnableCandidates;
+class DeferredPlugins;
+
+/// Whether a policy leaves candidates that can run on this machine. unknown: that depends on
+/// plugins that are not loaded yet.
+enum class Left : uint8_t { something, nothing, unknown };
+
 /// The policy of one operator, compiled from all sources and one scope: token lists become sets of
 /// candidates, conditions become programs over facts. Immutable.
 class OperatorPolicy {
@@ -69,16 +77,16 @@ class OperatorPolicy {
   /// docs/dev/decisions/003-policy-combination.md. Pure.
   void evaluate(const schema::Signature& signature, PolicyView& view) const;
 
-  /// Like evaluate(), for a hypothetical call in which only the condition of `rule` is true. With
-  /// null, no condition is true.
-  void assume(const Rule* rule, PolicyView& view) const;
+  /// Like evaluate(), for a hypothetical call in which only rules with this condition, as
+  /// Condition::to_string() writes it, and those without one apply. Empty: no condition is true.
+  void assume(std::string_view condition, PolicyView& view) const;
 
-  /// Rules that have a condition, strongest first.
-  std::vector<const Rule*> conditional() const;
-  /// Whether no candidate is left when no condition is true, or when only one rule's condition is
-  /// true, unless a rule has allow_none. On true, `rule` (null = no condition) and `view` describe
-  /// that case.
-  bool starves(PolicyView& view, const Rule** rule) const;
+  /// The distinct conditions, those of the strongest rules first.
+  std::vector<std::string> conditions() const;
+  /// The least that is left of the candidates that can run, when no condition is true and when
+  /// exactly one is, apart from calls for which a rule has allow_none. Unless something is left,
+  /// `view` and `condition` describe such a call.
+  Left least_left(RunnableCandidates& runnable, PolicyView& view, std::string& condition) const;
 
   /// Candidates by descending priority, then by id.
   const std::vector<uint16_t>& by_priority() const;
@@ -100,9 +108,13 @@ class OperatorPolicy {
 /// rule.
 Status check_conditions(const Policy& policy, const registry::RegistrySnapshot& registry);
 
-/// Checks that a policy leaves every operator a candidate where no condition applies, or sets
-/// allow_none. Operators for which `next` and `now` have the same effect are skipped.
+/// Checks that a policy leaves every operator an implementation that can run on this machine, where
+/// no condition applies and for each condition alone, or sets allow_none. Operators for which
+/// `next` and `now` have the same effect are skipped, and so are those of which nothing can run
+/// anyway. Fails with "policy.no_candidates". `plugins`: also considers the implementations of
+/// deferred plugins; sets `undecided` if these must be loaded first, because nothing else is left.
 Status dry_run(const PolicySet& next, const PolicySet& now,
-               const registry::RegistrySnapshot& registry);
+               const registry::RegistrySnapshot& registry, const DeferredPlugins* plugins = nullptr,
+               bool* undecided = nullptr);
 
 }  // namespace opmux::policy

@@ -127,6 +127,7 @@ PolicyEntry general_entry(const Matcher& matcher, const Policy& policy) {
 bool add_condition(const Rule& rule, const registry::OperatorRecord& op, PolicyEntry& entry) {
   if (!rule.when) return true;
   entry.when = ConditionProgram::compile(*rule.when, *op.schema);
+  if (entry.when) entry.condition = rule.when->to_string();
   return entry.when.has_value();
 }
 

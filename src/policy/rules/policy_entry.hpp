@@ -58,6 +58,7 @@ struct PolicyEntry {
   const Rule* rule = nullptr;
   size_t strength = 0;  ///< position of the layer; 0 = strongest
   std::optional<ConditionProgram> when;
+  std::string condition;  ///< text of `when`; empty if the entry always applies
   Indices denied, vendor_denied;
   std::optional<Indices> outside_require, outside_allow, outside_allow_vendors;
   std::optional<TierList> prefer, order;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/rules/lint.hpp"
+#include "policy/rules/runnable_candidates.hpp"
 #include "policy_bench.hpp"
 
 namespace opmux::policy {
@@ -90,12 +90,14 @@ TEST(Effects, tell_what_is_first_where_each_condition_is_true) {
   policy.rules = {{.name = "w", .op = "norm", .when = wide(), .require = {"reference"}},
                   {.name = "all", .op = "norm", .prefer = {"vendor"}}};
   const PolicySet set{{layer_of(Source::file, policy)}};
-  const auto effects = effects_of(set, norm_operator());
-  ASSERT_EQ(effects.size(), 2u);
-  EXPECT_EQ(effects[0].when, "");
-  EXPECT_NE(effects[0].order.front().find("norm/"), std::string::npos);
-  EXPECT_EQ(effects[1].when, "H > 64");
-  EXPECT_EQ(effects[1].order.size(), 1u);
+  const auto op = norm_operator();
+  const auto compiled = OperatorPolicy::compile(set, nullptr, op);
+  RunnableCandidates runnable(*op);
+  EXPECT_EQ(compiled->conditions(), std::vector<std::string>{"H > 64"});
+  EXPECT_EQ(effect_of(*compiled, *op, runnable, "").order.front(), "norm/acme.v1");
+  const Effect wide_calls = effect_of(*compiled, *op, runnable, "H > 64");
+  EXPECT_EQ(wide_calls.order, std::vector<std::string>{"norm/reference.scalar"});
+  EXPECT_EQ(wide_calls.by, "\"all\" (file)");
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ inline std::shared_ptr<const registry::OperatorRecord> make_operator(
     impl->kind = spec.kind;
     impl->vendor = spec.vendor;
     impl->priority = spec.priority;
+    impl->backend = std::make_shared<registry::Backend>(registry::BackendDraft{});
     op->implementations.push_back(impl);
   }
   return op;
