@@ -222,7 +222,7 @@ struct Rule {
   std::string reason = {}, owner = {}, expires = {};
   /// Set by the runtime when `expires` has passed; programs leave it false.
   bool expired = false;
-  /// Permits the policy to leave an operator without candidates.
+  /// Permits the policy to leave an operator without an implementation that can run here.
   bool allow_none = false;
   std::string where = {};  ///< "policy.yaml:12", for messages; set by the file reader.
 };
@@ -257,6 +257,8 @@ struct OPMUX_API Policy {
   BreakerOptions breaker = {};
   ShadowOptions shadow = {};
   bool strict_names = false;  ///< A rule that names an absent implementation is an error.
+  /// As in Rule: permits the policy to leave operators without an implementation that can run here.
+  bool allow_none = false;
   /// The policy around this one, set by combine(): it supplies ordering fields that this one leaves
   /// empty, and its constraints hold too.
   detail::Shared<const Policy> outer = {};

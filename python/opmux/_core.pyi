@@ -345,6 +345,7 @@ class Policy:
     deny_vendors: list[str]
     per_op: dict[str, list[str]]
     transforms: list[str]
+    allow_none: bool
     rules: list[Rule]
 
 class PluginOptions:

@@ -28,11 +28,13 @@ def policy(
     deny_vendors: Sequence[str] = (),
     per_op: Mapping[str, Sequence[str]] | None = None,
     transforms: Sequence[str] = (),
+    allow_none: bool = False,
     rules: Sequence[_core.Rule] = (),
 ) -> _core.Policy:
     """Makes a policy. Lists hold tokens: `default`, `vendor`, `reference`, `vendor:NAME`,
     `impl:ID`, or a glob with `/`. `transforms` lists the conversions that opmux may apply to
-    tensors so that an implementation can accept them: `contiguous` and `widen`, or `none` alone."""
+    tensors so that an implementation can accept them: `contiguous` and `widen`, or `none` alone.
+    `allow_none` permits the policy to leave operators without an implementation that can run."""
     made = _core.Policy()
     given = (prefer, require, deny, allow, allow_vendors, deny_vendors, transforms)
     for name, tokens in zip(_LISTS, given, strict=True):
@@ -41,6 +43,7 @@ def policy(
         setattr(made, name, list(tokens))
     if strict is not None:
         made.strict = strict
+    made.allow_none = allow_none
     if per_op:
         made.per_op = {name: list(tokens) for name, tokens in per_op.items()}
     made.rules = list(rules)

@@ -109,6 +109,7 @@ void bind_policy(nb::module_& module) {
       .def_rw("deny_vendors", &Policy::deny_vendors)
       .def_rw("per_op", &Policy::per_op)
       .def_rw("transforms", &Policy::transforms)
+      .def_rw("allow_none", &Policy::allow_none)
       .def_rw("rules", &Policy::rules);
 }
 

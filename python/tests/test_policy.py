@@ -218,6 +218,28 @@ class TestRules:
             world.op("pick")(X)
 
 
+@pytest.mark.truth
+class TestWhatCanRun:
+    MISSING = "opmux: 1\nrules: [{name: r, op: pick, require: [pick/absent.v1]}]\n"
+
+    def test_a_policy_that_leaves_nothing_is_refused_unless_it_says_allow_none(self, world):
+        only = opmux.policy(require=["pick/absent.v1"])
+        with pytest.raises(opmux.InvalidArgument) as raised:
+            world.set_policy(only)
+        assert raised.value.reason == "policy.no_candidates"
+        assert picked(world) == "red.v1"
+        for refuse in (world.load_policy, world.check_policy):
+            with pytest.raises(opmux.InvalidArgument) as raised:
+                refuse(self.MISSING, "p.yaml")
+            assert raised.value.reason == "policy.no_candidates"
+        only.allow_none = True
+        world.set_policy(only)
+        assert world.policy().allow_none
+        with pytest.raises(opmux.NoCandidate):
+            world.op("pick")(X)
+        world.set_policy(opmux.policy(require=["pick/absent.v1"], allow_none=True))
+
+
 class TestTransforms:
     # Transposed: the last dimension is strided, which the vector kernels refuse.
     COLUMNS = np.arange(32, dtype="f4").reshape(8, 4).T

@@ -1,6 +1,7 @@
 #include "c_api/policy.hpp"
 
 #include <array>
+#include <cstddef>
 #include <variant>
 #include <vector>
 
@@ -59,7 +60,8 @@ Result<std::vector<std::string>> read_list(const opmux_str_list& list, const cha
 Result<Policy> read_policy(const opmux_policy* policy) {
   if (Status bad = none_null("policy", policy); !bad.ok()) return bad;
   opmux_policy from{};
-  if (Status bad = read_sized(*policy, sizeof(from), "policy", from); !bad.ok()) return bad;
+  constexpr size_t kLeast = offsetof(opmux_policy, allow_none);
+  if (Status bad = read_sized(*policy, kLeast, "policy", from); !bad.ok()) return bad;
   Policy to;
   for (const ListField& field : kLists) {
     auto words = read_list(from.*field.from, field.name);
@@ -70,6 +72,7 @@ Result<Policy> read_policy(const opmux_policy* policy) {
     return Status(Code::invalid_argument, "c.strict", "policy.strict is not an OPMUX_STRICT_*");
   }
   if (from.strict != OPMUX_STRICT_UNSET) to.strict = from.strict == OPMUX_STRICT_ON;
+  to.allow_none = from.allow_none != 0;
   if (Status bad = read_orders(from, to); !bad.ok()) return bad;
   return to;
 }

@@ -130,6 +130,22 @@ TEST_F(CanRunTest, truth_a_rule_with_allow_none_permits_what_cannot_run) {
   EXPECT_EQ(candidate(explanation(), "softmax/wide.x").code, "caps.cpu_features");
 }
 
+TEST_F(CanRunTest, truth_a_policy_with_allow_none_permits_what_cannot_run) {
+  const std::string text = std::string(kRequires) + "defaults: {allow_none: true}\n";
+  EXPECT_TRUE(check(text).ok());
+  ASSERT_TRUE(policy().load(text, "p.yaml").ok());
+  EXPECT_EQ(setting(stage.runtime, "allow_none"), "true <- allow_none (p.yaml)");
+  EXPECT_EQ(explanation().chosen, "");
+  // The same rules without the word are tried again.
+  EXPECT_EQ(policy().load(kRequires, "p.yaml").reason(), "policy.no_candidates");
+  ASSERT_TRUE(policy().load("opmux: 1\n", "p.yaml").ok());
+  Policy code{.require = {"softmax/wide.x"}};
+  EXPECT_EQ(policy().set(code).reason(), "policy.no_candidates");
+  code.allow_none = true;
+  ASSERT_TRUE(policy().set(code).ok());
+  EXPECT_EQ(explanation().chosen, "");
+}
+
 TEST_F(CanRunTest, truth_an_operator_of_which_nothing_can_run_anyway_is_not_held_against_a_policy) {
   stage.define(kCopy);
   stage.add({.id = "copy/wide.x", .kind = Kind::default_, .caps = Caps{}.cpu_features(kNoFeature)});

@@ -60,6 +60,9 @@ typedef struct opmux_policy {
   /* Conversions that opmux may apply to tensors that an implementation does not accept as they are:
      "contiguous" (copy to row-major), "widen" (f16 and bf16 to f32), or "none" alone. */
   opmux_str_list transforms;
+  /* Not 0: permits the policy to leave operators without an implementation that can run here. */
+  uint32_t allow_none;
+  uint32_t reserved; /* 0 */
 } opmux_policy;
 
 /* ---- Runtime --------------------------------------------------------------------------------- */

@@ -319,13 +319,20 @@ class PolicyReader {
   }
 
   void read_defaults(const TextNode& node) {
-    const std::array<Field, 4> fields{{
+    const std::array<Field, 5> fields{{
         {"strict", [this](const TextNode& v) { values_.boolean(v, "strict", policy_.strict); }},
         {"prefer", [this](const TextNode& v) { values_.tokens(v, "prefer", policy_.prefer); }},
         {"allow", [this](const TextNode& v) { values_.tokens(v, "allow", policy_.allow); }},
         {"transforms", [this](const TextNode& v) { values_.transforms(v, policy_.transforms); }},
+        {"allow_none", [this](const TextNode& v) { read_allow_none(v); }},
     }};
     read_map(node, "defaults", fields, context_.problems);
+  }
+
+  void read_allow_none(const TextNode& node) {
+    std::optional<bool> value;
+    values_.boolean(node, "allow_none", value);
+    policy_.allow_none = value.value_or(false);
   }
 
   void read_names(const TextNode& node) {

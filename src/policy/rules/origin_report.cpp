@@ -45,6 +45,12 @@ class Report {
     lines_.push_back({"strict", "false", std::string(kBuiltIn)});
   }
 
+  void allow_none() {
+    for (const PolicyLayerPtr& layer : layers_) {
+      if (layer->policy().allow_none) line("allow_none", "true", *layer, "allow_none");
+    }
+  }
+
   /// Adds one line per layer that sets the list, because constraints of all layers apply.
   void constraint(const char* field, Tokens Policy::* list) {
     for (const PolicyLayerPtr& layer : layers_) {
@@ -97,6 +103,7 @@ std::vector<Setting> effective_settings(const PolicySet& set) {
   report.constraint("deny", &Policy::deny);
   report.ordering("allow_vendors", &Policy::allow_vendors, "");
   report.constraint("deny_vendors", &Policy::deny_vendors);
+  report.allow_none();
   report.orders();
   report.rules();
   return report.take();

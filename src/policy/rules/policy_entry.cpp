@@ -120,6 +120,7 @@ PolicyEntry general_entry(const Matcher& matcher, const Policy& policy) {
   }
   entry.strict = policy.strict;
   entry.transforms = transform_bits(policy.transforms);
+  entry.allow_none = policy.allow_none;
   return entry;
 }
 

@@ -16,7 +16,7 @@ namespace {
 bool says_something_general(const Policy& policy) {
   return !policy.prefer.empty() || !policy.require.empty() || !policy.deny.empty() ||
          !policy.allow.empty() || !policy.allow_vendors.empty() || !policy.deny_vendors.empty() ||
-         !policy.transforms.empty() || policy.strict;
+         !policy.transforms.empty() || policy.strict || policy.allow_none;
 }
 
 uint64_t mixed(uint64_t hash, uint64_t word) {
@@ -28,6 +28,8 @@ uint64_t general_hash(const Policy& policy) {
   if (!says_something_general(policy)) return 0;
   ContentWriter writer;
   writer.add_general(policy);
+  // Only if it is set, so that the lockfiles of other policies stay valid.
+  if (policy.allow_none) writer.add(std::string_view("allow_none"));
   return writer.hash();
 }
 
@@ -54,7 +56,8 @@ Policy without_rules(const Policy& whole, std::string_view op) {
               .strict = whole.strict,
               .allow_vendors = whole.allow_vendors,
               .deny_vendors = whole.deny_vendors,
-              .transforms = whole.transforms};
+              .transforms = whole.transforms,
+              .allow_none = whole.allow_none};
   const auto order = whole.per_op.find(std::string(op));
   if (order != whole.per_op.end()) part.per_op.insert(*order);
   return part;
@@ -289,6 +292,7 @@ void ContentWriter::add_general(const Policy& policy) {
 void ContentWriter::add_all(const Policy& policy) {
   for (const Policy* at = &policy; at != nullptr; at = at->outer.get()) {
     add_general(*at);
+    add_number(at->allow_none ? 1 : 0);
     add_number(static_cast<int64_t>(at->per_op.size()));
     for (const auto& [op, order] : at->per_op) {
       add(op);

@@ -99,7 +99,7 @@ class ContentWriter {
   void add(const Condition& condition);
   /// Adds the effect of a rule, without its name, owner, reason and location.
   void add_effect(const Rule& rule);
-  /// Adds the fields that apply to all operators: everything except per_op and rules.
+  /// Adds the fields that apply to all operators: everything except allow_none, per_op and rules.
   void add_general(const Policy& policy);
   /// Adds the whole policy with names, owners and locations of rules, and its outer policies.
   void add_all(const Policy& policy);

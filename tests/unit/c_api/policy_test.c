@@ -1,4 +1,5 @@
 #include <pthread.h>
+#include <stddef.h>
 
 #include "c_test.h"
 
@@ -154,6 +155,11 @@ void policy_orders_one_operator_and_resets(void) {
   opmux_policy nobody = {.struct_size = sizeof(nobody), .deny_vendors = {vendors, 2}};
   CHECK(opmux_policy_set(b.runtime, &nobody, &error) == OPMUX_INVALID_ARGUMENT);
   CHECK(equals(error.code, "policy.no_candidates"));
+  nobody.allow_none = 1;
+  CHECK(opmux_policy_set(b.runtime, &nobody, &error) == OPMUX_OK);
+  /* A program that was built before the field existed. */
+  nobody.struct_size = offsetof(opmux_policy, allow_none);
+  CHECK(opmux_policy_set(b.runtime, &nobody, &error) == OPMUX_INVALID_ARGUMENT);
   nobody.deny_vendors.count = 1;
   CHECK(opmux_policy_set(b.runtime, &nobody, &error) == OPMUX_OK);
   CHECK_TEXT(chosen(&b), "twice/zeta.v1");
