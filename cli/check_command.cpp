@@ -92,10 +92,12 @@ void add_check(CLI::App& app, Action& action) {
       "check",
       "Check a policy file: whether it applies, warnings, and the decisions that it changes");
   command->add_option("FILE", options->file, "a policy in YAML or JSON")->required();
-  command->add_flag("--strict", options->strict, "report rules that name unknown things as errors");
-  command->add_option(
-      "--machine", options->machine,
-      "check against the output of `opmux list --json` of another machine; implies --strict");
+  command->add_flag("--strict", options->strict,
+                    "refuse names that match nothing, also in deny, and suggest the nearest");
+  command->add_option("--machine", options->machine,
+                      "check against the output of `opmux list --json` of another machine; names "
+                      "that match nothing "
+                      "are refused, except in deny");
   command->add_flag("--json", options->json, "print JSON as described in docs/schemas/check.json");
   command->callback([options, &action] { action = [options] { return run_check(*options); }; });
 }

@@ -482,7 +482,8 @@ struct PolicyCheck {
 
 /// Options of PolicyControl::check().
 struct PolicyCheckOptions {
-  bool strict_names = false;  ///< As `names: strict` in the file.
+  /// As `names: strict` in the file, and tokens in `deny` must match something too.
+  bool strict_names = false;
   /// Implementations of the target machine, as Runtime::list() returned them there; empty: this
   /// process.
   std::vector<OperatorInfo> machine = {};

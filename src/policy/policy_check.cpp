@@ -71,8 +71,10 @@ Result<PolicyCheck> check_policy(std::string_view text, std::string_view name,
       options.machine.empty() ? Result(known) : described(options.machine);
   if (!machine) return machine.error();
   const registry::RegistrySnapshot& registry = **machine;
-  auto policy =
-      parse_policy(text, name, &registry, options.strict_names || !options.machine.empty());
+  const Names names = options.strict_names      ? Names::strict_with_deny
+                      : options.machine.empty() ? Names::lenient
+                                                : Names::strict;
+  auto policy = parse_policy(text, name, &registry, names);
   if (!policy) return policy.error();
   (void)mark_expired(*policy, today);
   if (Status status = approve(*policy); !status.ok()) return status;

@@ -34,7 +34,8 @@ OPMUX_EXPORT int32_t opmux_policy_reset(opmux_runtime* runtime, opmux_error* err
  */
 OPMUX_EXPORT int32_t opmux_policy_load(opmux_runtime* runtime, opmux_str text, opmux_str name,
                                        opmux_error* error);
-/* Flag of opmux_policy_check: as `names: strict` in the text, absent names are errors. */
+/* Flag of opmux_policy_check: absent names are errors, as with `names: strict` in the text, and in
+   `deny` too. */
 #define OPMUX_CHECK_STRICT_NAMES 1u
 
 /* Checks a text as the policy file of this runtime: warnings about rules and changed decisions, as

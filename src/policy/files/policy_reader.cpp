@@ -1,5 +1,6 @@
 #include "policy/files/policy_reader.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -25,6 +26,24 @@ std::vector<std::string_view> keys_with_effect() {
   return keys;
 }
 
+/// Adds a problem for each token that matches no implementation of the operators that `op` matches.
+/// `names` is null if tokens need not match.
+void check_names(const ReadContext& context, const ValueReader& values, std::string_view op,
+                 PresentNames* names) {
+  if (names == nullptr) return;
+  for (const ValueReader::TokenPlace& place : values.token_places()) {
+    const bool deny = place.field == "deny";
+    if (deny && context.names != Names::strict_with_deny) continue;
+    if (names->matches(op, place.token)) continue;
+    const std::string hint = names->suggestion(op, place.token);
+    context.problems.add(
+        place.at, "policy.unmatched",
+        base::concat(place.field, ": no registered implementation matches '", place.token,
+                     "', which ", deny ? "a strict check" : "names: strict", " requires",
+                     hint.empty() ? "; `opmux list` shows the registered ones" : hint));
+  }
+}
+
 /// Reads one rule.
 class RuleReader {
  public:
@@ -36,7 +55,7 @@ class RuleReader {
     if (!read_map(node, "a rule", fields(), context_.problems)) return std::move(rule_);
     name_boosts(node);
     if (rule_.when && context_.known != nullptr) check_condition();
-    if (names_ != nullptr) check_names();
+    check_names(context_, values_, rule_.op, names_);
     if (!has_effect_) {
       values_.refuse(node, "policy.rule",
                      base::concat("this rule has no effect: it needs at least one of ",
@@ -183,17 +202,6 @@ class RuleReader {
     refuse_condition(*when_, shown_problem);
   }
 
-  void check_names() {
-    for (const ValueReader::TokenPlace& place : values_.token_places()) {
-      if (place.field == "deny" || names_->matches(rule_.op, place.token)) continue;
-      context_.problems.add(
-          place.at, "policy.unmatched",
-          base::concat(place.field, ": no registered implementation matches '", place.token,
-                       "', which names: strict requires; `opmux list` "
-                       "shows the registered ones"));
-    }
-  }
-
   void read_boosts(const TextNode& node) {
     if (!node.is(TextNode::Kind::list)) {
       return values_.refuse(node, "policy.type",
@@ -256,7 +264,8 @@ class RuleReader {
 
 }  // namespace
 
-void read_rules(const ReadContext& context, const TextNode& node, std::vector<Rule>& into) {
+void read_rules(const ReadContext& context, const TextNode& node, PresentNames* names,
+                std::vector<Rule>& into) {
   if (!node.is(TextNode::Kind::list)) {
     return context.problems.add(
         node.at, "policy.type",
@@ -268,11 +277,7 @@ void read_rules(const ReadContext& context, const TextNode& node, std::vector<Ru
                                              kMostRules, " are allowed"));
   }
   into.reserve(node.items.size());
-  std::optional<PresentNames> names;
-  if (context.strict_names && context.known != nullptr) names.emplace(*context.known);
-  for (const TextNode& item : node.items) {
-    into.push_back(RuleReader(context, names ? &*names : nullptr).read(item));
-  }
+  for (const TextNode& item : node.items) into.push_back(RuleReader(context, names).read(item));
 }
 
 namespace {
@@ -290,8 +295,13 @@ class PolicyReader {
         !read_map(node, "a policy", fields(), context_.problems)) {
       return {};
     }
-    context_.strict_names = policy_.strict_names || context_.strict_names;
-    if (rules_ != nullptr) read_rules(context_, *rules_, policy_.rules);
+    if (policy_.strict_names) context_.names = std::max(context_.names, Names::strict);
+    std::optional<PresentNames> names;
+    if (context_.names != Names::lenient && context_.known != nullptr)
+      names.emplace(*context_.known);
+    PresentNames* const present = names ? &*names : nullptr;
+    check_names(context_, values_, "*", present);
+    if (rules_ != nullptr) read_rules(context_, *rules_, present, policy_.rules);
     if (!versioned_) {
       values_.refuse(node, "policy.version",
                      "the format version is missing; start the policy with opmux: 1");
@@ -350,14 +360,14 @@ class PolicyReader {
 }  // namespace
 
 Result<Policy> parse_policy(std::string_view text, std::string_view name,
-                            const registry::RegistrySnapshot* known, bool strict_names) {
+                            const registry::RegistrySnapshot* known, Names names) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   Problems problems;
   const auto node = read_yaml(text, problems);
   if (!node) return problems.status(name, text);
   const SourceLines lines(text);
-  Policy policy = PolicyReader({name, text, lines, problems, known, strict_names}).read(*node);
+  Policy policy = PolicyReader({name, text, lines, problems, known, names}).read(*node);
   if (!problems.none()) return problems.status(name, text);
   if (Status status = validate(policy); !status.ok()) return status;
   return policy;

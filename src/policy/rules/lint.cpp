@@ -115,6 +115,33 @@ bool PresentNames::matches(std::string_view op, const std::string& token) {
          });
 }
 
+std::string PresentNames::suggestion(std::string_view op, const std::string& token) {
+  constexpr std::string_view kImpl = "impl:", kVendor = "vendor:";
+  constexpr int kMost = 64;
+  if (++suggestions_ > kMost) return {};
+  std::set<std::string> near;
+  for (const Present& present : present_) {
+    if (!glob_match(op, present.op)) continue;
+    const std::string id(present.subject.id);
+    if (token.starts_with(kVendor)) {
+      if (!present.subject.vendor.empty())
+        near.insert(base::concat(kVendor, present.subject.vendor));
+    } else if (token.starts_with(kImpl)) {
+      near.insert(base::concat(kImpl, id));
+    } else if (token.find('*') == token.npos) {
+      near.insert(id);
+    } else {
+      // The pattern of the token, with the parts of this implementation in place of its names.
+      const size_t slash = id.find('/'), dot = id.rfind('.');
+      const std::string provider = id.substr(slash + 1, dot - slash - 1);
+      near.insert({base::concat(present.op, "/", provider, ".*"),
+                   base::concat("*/", provider, ".*"), base::concat("*/*", id.substr(dot))});
+    }
+  }
+  const std::vector<std::string> names(near.begin(), near.end());
+  return base::suggestion(token, names);
+}
+
 std::vector<Unmatched> unmatched_of(const Policy& policy, const registry::RegistrySnapshot& known) {
   PresentNames names(known);
   std::vector<Unmatched> all;
@@ -190,11 +217,13 @@ class Linter {
   }
 
   void find_unmatched() {
+    PresentNames names(known_);
     for (const Unmatched& one : unmatched_of(policy_, known_)) {
       const Rule& rule = policy_.rules[one.rule];
       find(rule, "policy.unmatched",
            base::concat(one.field, ": no registered implementation matches '", one.token, "'",
-                        rule.op == "*" ? "" : base::concat(" for ", rule.op)));
+                        rule.op == "*" ? "" : base::concat(" for ", rule.op),
+                        names.suggestion(rule.op, one.token)));
     }
   }
 

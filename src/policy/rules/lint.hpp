@@ -39,6 +39,9 @@ class PresentNames {
   /// Whether `token` matches an implementation of an operator that `op` matches. Kind words such as
   /// `vendor` always match.
   bool matches(std::string_view op, const std::string& token);
+  /// "; did you mean 'rms_norm/simd.*'?" for a token that matches nothing; empty if nothing is
+  /// near, and from the 65th token on, because each is compared with all names.
+  std::string suggestion(std::string_view op, const std::string& token);
 
  private:
   struct Present {
@@ -47,6 +50,7 @@ class PresentNames {
   };
   std::vector<Present> present_;  ///< sorted by operator
   std::map<std::string, bool, std::less<>> known_;
+  int suggestions_ = 0;
 };
 
 /// A token that matches no registered implementation.

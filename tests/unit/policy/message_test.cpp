@@ -61,8 +61,7 @@ TEST(PolicyMessages, each_refused_text_gets_its_message) {
 }
 
 TEST(PolicyMessages, contain_no_escape_sequences) {
-  const Status status =
-      parse_policy("opmux: \"\\e[31m\"\n", "a\x1b[31mb.yaml", nullptr, false).error();
+  const Status status = parse_policy("opmux: \"\\e[31m\"\n", "a\x1b[31mb.yaml").error();
   EXPECT_EQ(status.reason(), "policy.version");
   EXPECT_EQ(status.message().find('\x1b'), std::string::npos) << status.message();
   EXPECT_NE(status.message().find("a\\x1b[31mb.yaml:1:8: "), std::string::npos) << status.message();
