@@ -61,6 +61,21 @@ void print_shadow(const Json& one, size_t width) {
               << "\n";
 }
 
+void print_policy(const Json& health) {
+  const Json& without = health.at("without_candidates");
+  if (!without.empty()) std::cout << "operators without candidates\n";
+  for (const Json& each : without) {
+    const std::string when = word(each, "when");
+    std::cout << "  " << word(each, "op") << (when.empty() ? "" : " where ") << when
+              << (each.at("allowed").get<bool>() ? ", as the policy allows" : "") << ": "
+              << word(each, "reason") << "\n";
+  }
+  const Json& policy = health.at("policy");
+  if (policy.at("refused") == 0) return;
+  std::cout << "refused policies\n  " << policy.at("refused")
+            << " so far, the last one: " << word(policy, "last_refusal") << "\n";
+}
+
 void print(const Json& health) {
   std::cout << word(health, "verdict") << "\n";
   print_parts(health.at("backends"), "name");
@@ -72,6 +87,7 @@ void print(const Json& health) {
   const Json& compared = health.at("shadow").at("implementations");
   if (!compared.empty()) std::cout << "shadow check\n";
   for (const Json& one : compared) print_shadow(one, widest(compared, "implementation"));
+  if (health.contains("without_candidates")) print_policy(health);
 }
 
 /// The health report of a runtime in this environment, or a saved one.

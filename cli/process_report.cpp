@@ -148,6 +148,10 @@ void print_runtime(const RuntimeState& runtime) {
               << (each.why.empty() ? "" : ": ") << each.why << ", opened "
               << plural(each.openings, "time") << "\n";
   }
+  for (const OperatorWithoutCandidates& each : runtime.without_candidates) {
+    std::cout << "  nothing   " << each.op << (each.when.empty() ? "" : " where ") << each.when
+              << (each.allowed ? ", as the policy allows" : "") << ": " << each.reason << "\n";
+  }
   if (runtime.left_out != 0) {
     std::cout << "  left out  " << plural(runtime.left_out, "line")
               << " that did not fit into the status file\n";

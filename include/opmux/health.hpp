@@ -122,18 +122,34 @@ struct ShadowReport {
   std::vector<ShadowInfo> implementations;
 };
 
+/// An operator whose calls fail with `no_candidate`, because none of its implementations can run on
+/// this machine or policies exclude those that can.
+struct OperatorWithoutCandidates {
+  std::string op;
+  std::string when;    ///< Condition of the calls that fail; empty: those that match no condition.
+  std::string reason;  ///< Why each implementation is not used.
+  bool allowed = false;  ///< A policy says allow_none.
+};
+
 /// Health of a whole runtime, for the health endpoint of a service. Made by
 /// HealthControl::report(); to_json() of <opmux/runtime.hpp> serialises it. A plain value.
 struct HealthReport {
   /// fatal: a device is lost, and this process should be replaced. degraded: a backend or device is
-  /// not healthy, and other implementations serve its calls. Never `unhealthy`: the reference
-  /// always remains.
+  /// not healthy, and other implementations serve its calls, or an operator has no candidate. Never
+  /// `unhealthy`: other operators can be called.
   Health verdict = Health::healthy;
   std::vector<std::string> reasons;     ///< One sentence for each cause of the verdict.
   std::vector<BackendHealth> backends;  ///< All backends, by name.
   std::vector<DeviceState> devices;     ///< Devices that reported errors or are lost.
   std::vector<BreakerInfo> breakers;    ///< Classes of calls with recent failures.
   ShadowReport shadow;                  ///< Results of the shadow check.
+  /// By name. An operator that a policy allows to have none does not degrade the verdict. Backends
+  /// that were not probed yet count as available.
+  std::vector<OperatorWithoutCandidates> without_candidates = {};
+  /// Policy texts that were refused since the start, also at a reload, and why the last one was.
+  /// They do not degrade the verdict, because the policy before stays in force.
+  uint64_t refused_policies = 0;
+  Status last_refusal = {};
 };
 
 /// Crash journal and quarantine: an implementation inside which a process crashed is not used by

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <opmux/detail/export.hpp>
+#include <opmux/health.hpp>
 #include <opmux/status.hpp>
 
 /// Status files: they show from outside which implementations a running process uses. A process
@@ -104,6 +105,7 @@ struct RuntimeState {
   std::vector<OperatorPageState> operators;
   std::vector<ChoicePageState> choices;  ///< By operator, then class.
   std::vector<BreakerPageState> breakers;
+  std::vector<OperatorWithoutCandidates> without_candidates;  ///< As in HealthReport.
   uint64_t left_out = 0;  ///< Choices and implementations for which the file has no room.
 
   /// Calls of one implementation that ended ok; 0 if the id is unknown.

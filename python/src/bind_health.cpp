@@ -120,6 +120,13 @@ void bind_health(nb::module_& module) {
       .def_prop_ro("device", [](const DeviceState& own) { return name_of(own.device); })
       .def_prop_ro("health", [](const DeviceState& own) { return name_of(own.health); })
       .def_ro("reason", &DeviceState::reason);
+  nb::class_<OperatorWithoutCandidates>(
+      module, "OperatorWithoutCandidates",
+      "An operator whose calls fail, because nothing that can run is left.")
+      .def_ro("op", &OperatorWithoutCandidates::op)
+      .def_ro("when", &OperatorWithoutCandidates::when)
+      .def_ro("reason", &OperatorWithoutCandidates::reason)
+      .def_ro("allowed", &OperatorWithoutCandidates::allowed);
   nb::class_<HealthReport>(module, "HealthReport",
                            "The health of a runtime, for a server's health endpoint.")
       .def_prop_ro("verdict", [](const HealthReport& own) { return name_of(own.verdict); })
@@ -128,6 +135,10 @@ void bind_health(nb::module_& module) {
       .def_ro("devices", &HealthReport::devices)
       .def_ro("breakers", &HealthReport::breakers)
       .def_ro("shadow", &HealthReport::shadow)
+      .def_ro("without_candidates", &HealthReport::without_candidates)
+      .def_ro("refused_policies", &HealthReport::refused_policies)
+      .def_prop_ro("last_refusal",
+                   [](const HealthReport& own) { return own.last_refusal.message(); })
       .def("to_json", [](const HealthReport& own) { return to_json(own); })
       .def("__repr__", [](const HealthReport& own) {
         return "<HealthReport " + std::string(name_of(own.verdict)) + ">";

@@ -239,6 +239,17 @@ class TestWhatCanRun:
             world.op("pick")(X)
         world.set_policy(opmux.policy(require=["pick/absent.v1"], allow_none=True))
 
+    def test_health_shows_operators_without_candidates_and_refused_policies(self, world):
+        assert not [one for one in world.health().without_candidates if one.op == "pick"]
+        with pytest.raises(opmux.InvalidArgument):
+            world.load_policy(self.MISSING, "p.yaml")
+        report = world.health()
+        assert report.refused_policies == 1 and "pick" in report.last_refusal
+        world.set_policy(opmux.policy(require=["pick/absent.v1"], allow_none=True))
+        shown = {one.op: one for one in world.health().without_candidates}
+        assert shown["pick"].allowed and shown["pick"].when == ""
+        assert "policy.outside_require" in shown["pick"].reason
+
 
 class TestTransforms:
     # Transposed: the last dimension is strided, which the vector kernels refuse.

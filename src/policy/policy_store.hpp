@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <opmux/policy.hpp>
@@ -61,6 +62,10 @@ class PolicyStore final : public PolicySource {
   Status load(Result<Policy> parsed, PolicyDraft draft);
   Status rollback();
   PolicyState state() const;
+  /// The number of refused texts, and the last refusal.
+  std::pair<uint64_t, Status> refusals() const {
+    return {refused_.load(std::memory_order_relaxed), layers_.get()->last_refusal};
+  }
 
   void add_validator(PolicyValidator validator);
   /// Asks the validators.

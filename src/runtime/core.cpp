@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <tuple>
 
 #include "base/no_callback.hpp"
 #include "base/system/files.hpp"
 #include "base/tag_table.hpp"
 #include "base/text.hpp"
 #include "plugin/discover/discovery.hpp"
+#include "policy/policy_shortage.hpp"
 #include "policy/rules/policy_entry.hpp"
 #include "registry/implementation_id.hpp"
 #include "registry/native_kernel.hpp"
@@ -310,6 +312,23 @@ std::vector<policy::Setting> Core::trust_settings() const {
   const std::string origin = trust_.file + (trust_.problem.ok() ? "" : ", which cannot be used");
   return {{"trust_file.policy_trust", std::string(name_of(trust_.policy_trust)), origin},
           {"trust_file.require_confinement", trust_.require_confinement ? "yes" : "no", origin}};
+}
+
+HealthReport Core::health_report() {
+  HealthReport report = health_.report();
+  report.shadow = shadow_.report();
+  std::tie(report.refused_policies, report.last_refusal) = sources_.refusals();
+  // Without dispatch the reference runs, and no policy applies.
+  if (environment_.disable) return report;
+  report.without_candidates = policy::find_shortages(*sources_.set(), *registry_.snapshot());
+  for (const OperatorWithoutCandidates& each : report.without_candidates) {
+    if (each.allowed) continue;
+    report.verdict = std::max(report.verdict, Health::degraded);
+    report.reasons.push_back(base::concat("operator ", each.op, " has no candidate",
+                                          each.when.empty() ? "" : " where ", each.when, ": ",
+                                          each.reason));
+  }
+  return report;
 }
 
 uint32_t Core::tag(std::string_view word) { return base::tag_number(word); }

@@ -45,6 +45,9 @@ class Core {
   dispatch::Engine& engine() { return engine_; }
   policy::ScopeTable& scopes() { return scopes_; }
   HealthMonitor& health() { return health_; }
+  /// Health of backends and devices, shadow check, operators without candidates and refused
+  /// policies.
+  HealthReport health_report();
   shadow::ShadowChecker& shadow() { return shadow_; }
   const policy::Environment& environment() const { return environment_; }
   base::EventLog& log() { return log_; }

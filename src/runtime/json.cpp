@@ -67,6 +67,11 @@ void write(JsonWriter& json, const BreakerInfo& info) {
   json.key("next_probe_ms").number(info.next_probe_ms).key("why").text(info.why).close('}');
 }
 
+void write(JsonWriter& json, const OperatorWithoutCandidates& own) {
+  json.open('{').key("op").text(own.op).key("when").text(own.when);
+  json.key("reason").text(own.reason).key("allowed").boolean(own.allowed).close('}');
+}
+
 void write_number(JsonWriter& json, double value) {
   if (std::isfinite(value)) {
     json.number(value);
@@ -183,6 +188,10 @@ std::string to_json(const HealthReport& report) {
   json.key("waiting").number(report.shadow.waiting);
   write_list(json, "implementations", report.shadow.implementations);
   json.close('}');
+  write_list(json, "without_candidates", report.without_candidates);
+  json.key("policy").open('{').key("refused").number(report.refused_policies);
+  json.key("code").text(report.last_refusal.reason());
+  json.key("last_refusal").text(report.last_refusal.message()).close('}');
   json.close('}');
   return json.take();
 }

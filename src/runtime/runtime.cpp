@@ -288,11 +288,7 @@ Result<DeviceAccess> PluginControl::device_access(std::string_view name) const {
   });
 }
 
-HealthReport HealthControl::report() const {
-  HealthReport report = core_->health().report();
-  report.shadow = core_->shadow().report();
-  return report;
-}
+HealthReport HealthControl::report() const { return core_->health_report(); }
 void HealthControl::on_breaker(BreakerListener listener) {
   core_->health().on_breaker(std::move(listener));
 }

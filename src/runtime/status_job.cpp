@@ -164,8 +164,9 @@ BackendPageState backend_state(const registry::Backend& backend, const BackendHe
 using Shut = std::map<std::string, bool, std::less<>>;
 
 Shut add_health(Core& core, const registry::RegistrySnapshot& registry, RuntimeState& state) {
-  const HealthReport report = core.health().report();
+  HealthReport report = core.health_report();
   state.health = name_of(report.verdict);
+  state.without_candidates = std::move(report.without_candidates);
   for (const BackendHealth& health : report.backends) {
     const auto backend = registry.backends.find(health.name);
     if (backend != registry.backends.end()) {

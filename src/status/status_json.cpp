@@ -26,6 +26,11 @@ void write_page(JsonWriter& json, const ImplementationPageState& own) {
   json.key("decided_each_time").number(own.decided_each_time).close('}');
 }
 
+void write_page(JsonWriter& json, const OperatorWithoutCandidates& own) {
+  json.open('{').key("op").text(own.op).key("when").text(own.when);
+  json.key("reason").text(own.reason).key("allowed").boolean(own.allowed).close('}');
+}
+
 void write_page(JsonWriter& json, const OperatorPageState& op);
 void write_page(JsonWriter& json, const ChoicePageState& choice);
 void write_page(JsonWriter& json, const BreakerPageState& breaker);
@@ -78,6 +83,7 @@ void write_page(JsonWriter& json, const RuntimeState& own) {
   write_pages(json, "operators", own.operators);
   write_pages(json, "choices", own.choices);
   write_pages(json, "breakers", own.breakers);
+  write_pages(json, "without_candidates", own.without_candidates);
   json.key("left_out").number(own.left_out).close('}');
 }
 

@@ -61,6 +61,9 @@ void add_runtime(Body& body, const RuntimeState& own) {
   for (const BreakerPageState& each : own.breakers) {
     body.add("breaker", each.implementation, each.what, each.state, each.why, each.openings);
   }
+  for (const OperatorWithoutCandidates& each : own.without_candidates) {
+    body.add("without_candidates", each.op, each.when, each.reason, each.allowed);
+  }
   for (const OperatorPageState& each : own.operators) add_operator(body, each);
   for (const ChoicePageState& each : own.choices) {
     body.add("choice", each.op, each.when, each.generation, each.rests, each.note,
@@ -159,11 +162,20 @@ BackendPageState read_backend(RecordFields& fields) {
   return own;
 }
 
+OperatorWithoutCandidates read_without_candidates(RecordFields& fields) {
+  OperatorWithoutCandidates own;
+  own.op = fields.text();
+  own.when = fields.text();
+  own.reason = fields.text();
+  own.allowed = fields.count() != 0;
+  return own;
+}
+
 struct RecordKind {
   std::string_view name;
   void (*read)(RecordFields& fields, RuntimeState& own);
 };
-constexpr std::array<RecordKind, 9> kRecordKinds{{
+constexpr std::array<RecordKind, 10> kRecordKinds{{
     {"runtime", read_runtime},
     {"policy", read_policy},
     {"source", [](RecordFields& f, RuntimeState& own) { own.sources.push_back(read_source(f)); }},
@@ -179,6 +191,10 @@ constexpr std::array<RecordKind, 9> kRecordKinds{{
        own.operators.back().implementations.push_back(read_implementation(f));
      }},
     {"choice", [](RecordFields& f, RuntimeState& own) { own.choices.push_back(read_choice(f)); }},
+    {"without_candidates",
+     [](RecordFields& f, RuntimeState& own) {
+       own.without_candidates.push_back(read_without_candidates(f));
+     }},
     {"left_out", [](RecordFields& f, RuntimeState& own) { own.left_out = f.count(); }},
 }};
 

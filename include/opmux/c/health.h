@@ -14,7 +14,8 @@ extern "C" {
 /* ---- Breakers and counters ------------------------------------------------------------------- */
 
 /* Health of the runtime as JSON: a verdict for a health endpoint ("healthy", "degraded", "fatal"),
-   the reasons, and every breaker of an implementation with recent failures. */
+   the reasons, every breaker of an implementation with recent failures, operators without a
+   candidate, and refused policies. */
 OPMUX_EXPORT int32_t opmux_health(opmux_runtime* runtime, char* buffer, size_t capacity,
                                   size_t* size, opmux_error* error);
 

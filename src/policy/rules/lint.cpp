@@ -48,7 +48,8 @@ Effect effect_of(const OperatorPolicy& policy, const registry::OperatorRecord& o
   return effect;
 }
 
-std::string describe_drops(const PolicyView& view, const registry::OperatorRecord& op) {
+std::string describe_drops(const PolicyView& view, const registry::OperatorRecord& op,
+                           registry::Probe probe) {
   std::vector<std::string> parts;
   std::set<std::string> told;
   for (size_t i = 0; i < view.drops.size(); ++i) {
@@ -56,7 +57,7 @@ std::string describe_drops(const PolicyView& view, const registry::OperatorRecor
     const registry::ImplementationRecord& implementation = *op.implementations[i];
     if (drop.reason == registry::Reason::none) {
       if (implementation.deferred) continue;
-      if (std::string why; obstacle_to_run(implementation, why) != registry::Reason::none)
+      if (std::string why; obstacle_to_run(implementation, why, probe) != registry::Reason::none)
         parts.push_back(base::concat(implementation.id, " cannot run here: ", why));
     } else if (told.insert(describe(drop.by)).second) {
       parts.push_back(

@@ -9,6 +9,7 @@
 
 #include "policy/rules/operator_policy.hpp"
 #include "policy/rules/token.hpp"
+#include "registry/can_run.hpp"
 #include "registry/snapshot.hpp"
 
 namespace opmux::policy {
@@ -28,7 +29,8 @@ Effect effect_of(const OperatorPolicy& policy, const registry::OperatorRecord& o
 
 /// Explains why no candidate is left that can run: the origins of all drops and requirements, and
 /// why the other candidates cannot run.
-std::string describe_drops(const PolicyView& view, const registry::OperatorRecord& op);
+std::string describe_drops(const PolicyView& view, const registry::OperatorRecord& op,
+                           registry::Probe probe = registry::Probe::run);
 
 /// Tests whether tokens match any registered implementation, and caches the results. Not
 /// thread-safe; the snapshot must outlive it.

@@ -35,6 +35,7 @@ StatusPage sample_page() {
                    {"none", {}}};
   own.choices = {{"copy", "H % 16 == 0", {"copy/a.x", "copy/b.x"}, "copy/c.x", "not met", 11},
                  {"copy", "always", {}, "", "", 12}};
+  own.without_candidates = {{"copy", "H > 64", "copy/a.x cannot run here: off", true}};
   own.left_out = 5;
   return page;
 }
@@ -54,6 +55,9 @@ TEST(StatePageText, reads_back_as_itself) {
   EXPECT_EQ(own.written, 123456);
   EXPECT_EQ(own.updates, 8u);
   EXPECT_EQ(own.last_refusal, page.process.runtimes[0].last_refusal);
+  ASSERT_EQ(own.without_candidates.size(), 1u);
+  EXPECT_EQ(own.without_candidates[0].when, "H > 64");
+  EXPECT_TRUE(own.without_candidates[0].allowed);
   EXPECT_EQ(own.calls("copy/a.x"), 9u);
   EXPECT_EQ(own.calls("copy/z.x"), 0u);
   EXPECT_EQ(own.operators.at(0).calls(), 9u);
