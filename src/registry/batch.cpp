@@ -125,7 +125,8 @@ Status Application::implementation(const ImplementationDraft& draft) {
     return {Code::resource, "registry.too_many",
             base::concat(draft.op, " has ", kMostImplementations, " implementations, the limit")};
   }
-  auto record = make_record(draft, *op->schema, result_.backend);
+  auto record = make_record(draft, *op->schema, result_.backend,
+                            next_.cpu == nullptr ? base::cpu_features() : *next_.cpu);
   if (!record) return record.error();
   OperatorRecord changed_op = *op;
   changed_op.implementations.push_back(*record);
@@ -280,6 +281,7 @@ Status define_operator(RegistrySnapshot& next, std::string_view schema_text, Ope
   record.schema = std::make_shared<const schema::Schema>(*std::move(schema));
   record.standard = marks.standard;
   record.data_checked = marks.data_checked;
+  record.cpu = next.cpu;
   put_operator(next, std::move(record));
   changed = true;
   return {};

@@ -163,7 +163,8 @@ std::optional<Reason> reason_of(uint32_t relation) {
 /// Builds one Capability. Functions return the error that compile_caps() returns.
 class Compiler {
  public:
-  explicit Compiler(const schema::Schema& schema) : schema_(schema) {}
+  Compiler(const schema::Schema& schema, const base::CpuFeatures& cpu)
+      : schema_(schema), cpu_(cpu) {}
 
   Status compile(const Caps& caps);
   Capability take() { return std::move(capability_); }
@@ -190,6 +191,7 @@ class Compiler {
   }
 
   const schema::Schema& schema_;
+  const base::CpuFeatures& cpu_;
   Capability capability_;
 };
 
@@ -408,18 +410,21 @@ Status Compiler::compile(const Caps& caps) {
     add(Reason::caps_inference_only, {schema::FactKind::ambient, std::countr_zero(schema::kGrad)},
         schema::Relation::equals, 0);
   }
-  const std::string missing = base::missing_features(caps.features, base::cpu_features());
+  const std::string missing = base::missing_features(caps.features, cpu_);
   if (!missing.empty()) {
+    const bool masked = base::missing_features(missing, base::cpu_features()).empty();
     capability_.machine = Reason::caps_cpu_features;
     capability_.machine_text = "this CPU lacks " + missing;
+    if (masked) capability_.machine_text = "OPMUX_CPU_MASK hides " + missing;
   }
   return {};
 }
 
 }  // namespace
 
-Result<Capability> compile_caps(const Caps& caps, const schema::Schema& schema) {
-  Compiler compiler(schema);
+Result<Capability> compile_caps(const Caps& caps, const schema::Schema& schema,
+                                const base::CpuFeatures& cpu) {
+  Compiler compiler(schema, cpu);
   if (Status bad = compiler.compile(caps); !bad.ok()) return bad;
   return compiler.take();
 }

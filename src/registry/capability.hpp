@@ -6,6 +6,7 @@
 #include <opmux/implementation.hpp>
 #include <opmux/status.hpp>
 
+#include "base/system/cpu_features.hpp"
 #include "registry/reason.hpp"
 #include "schema/dependencies.hpp"
 
@@ -29,8 +30,9 @@ struct Capability {
 
 /// Fails with `invalid_argument`: reason "caps.unknown_name" if caps name an argument or dimension
 /// that the schema does not have (the message suggests the nearest name), "caps.value" for a value
-/// that is out of range.
-Result<Capability> compile_caps(const Caps& caps, const schema::Schema& schema);
+/// that is out of range. `cpu`: the features that may be used, a part of the processor's.
+Result<Capability> compile_caps(const Caps& caps, const schema::Schema& schema,
+                                const base::CpuFeatures& cpu = base::cpu_features());
 
 /// The first check that fails, or null.
 const CapabilityCheck* first_failing(const Capability& capability,

@@ -134,11 +134,11 @@ Status check_alone(const ImplementationDraft& draft) {
 }
 
 Result<Capability> compile_caps_for(const ImplementationDraft& draft, const schema::Schema& schema,
-                                    const Backend& backend) {
-  if (draft.caps.device_type != 0) return compile_caps(draft.caps, schema);
+                                    const Backend& backend, const base::CpuFeatures& cpu) {
+  if (draft.caps.device_type != 0) return compile_caps(draft.caps, schema, cpu);
   Caps caps = draft.caps;
   caps.device_type = backend.device_type();
-  return compile_caps(caps, schema);
+  return compile_caps(caps, schema, cpu);
 }
 
 /// Records every call, because a stream reports errors without saying which call caused them.
@@ -190,11 +190,12 @@ std::string id_of(const ImplementationDraft& draft, std::string_view backend) {
 
 Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDraft& draft,
                                                           const schema::Schema& schema,
-                                                          std::shared_ptr<Backend> backend) {
+                                                          std::shared_ptr<Backend> backend,
+                                                          const base::CpuFeatures& cpu) {
   if (Status bad = check_alone(draft); !bad.ok()) return bad;
   const Result<size_t> arg_count = matched_arguments(draft, schema);
   if (!arg_count) return arg_count.error();
-  Result<Capability> capability = compile_caps_for(draft, schema, *backend);
+  Result<Capability> capability = compile_caps_for(draft, schema, *backend, cpu);
   if (!capability) return capability.error();
 
   auto record = std::make_shared<ImplementationRecord>();

@@ -11,6 +11,7 @@
 #include <opmux/abi.h>
 #include <opmux/implementation.hpp>
 
+#include "base/system/cpu_features.hpp"
 #include "registry/backend.hpp"
 #include "registry/capability.hpp"
 #include "registry/recorded_reads.hpp"
@@ -121,6 +122,8 @@ struct OperatorRecord {
   bool data_checked =
       false;              ///< kernels validate data (index ranges), so invalid_argument is final
   uint64_t revision = 0;  ///< changes whenever this record does
+  /// Features that conditions may count on; null: all of the processor.
+  std::shared_ptr<const base::CpuFeatures> cpu;
 };
 
 inline bool contains(const OperatorRecord& op, const ImplementationPtr& implementation) {

@@ -155,6 +155,13 @@ void Registry::publish(Edit&& edit) {
   if (changed) (void)publication->finish();
 }
 
+void Registry::set_cpu_features(base::CpuFeatures cpu) {
+  publish([&](RegistrySnapshot& next) {
+    next.cpu = std::make_shared<const base::CpuFeatures>(std::move(cpu));
+    return true;
+  });
+}
+
 void Registry::freeze(bool on) noexcept {
   current_.between_updates([&] { frozen_.store(on, std::memory_order_release); });
 }

@@ -36,6 +36,10 @@ class Registry final : public SnapshotSource {
   /// Set it while no other thread uses this object.
   void set_publisher(Publisher* publisher) { publisher_ = publisher; }
 
+  /// Restricts the features of the processor that implementations and conditions may count on. Call
+  /// it before anything is registered.
+  void set_cpu_features(base::CpuFeatures cpu);
+
   /// A frozen registry refuses new operators, implementations and answers (`frozen`,
   /// "runtime.frozen"). Registered ones can still be withdrawn.
   void freeze(bool on) noexcept;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/persistent_map.hpp"
+#include "base/system/cpu_features.hpp"
 #include "registry/point.hpp"
 #include "registry/record.hpp"
 
@@ -21,6 +22,8 @@ struct RegistrySnapshot {
   std::map<std::string, std::shared_ptr<Backend>, std::less<>> backends;
   std::map<std::string, std::shared_ptr<const PointRecord>, std::less<>> points;
   std::vector<UnclaimedAnswer> unclaimed;  ///< answers to points that are not declared yet
+  /// Features that implementations and conditions may count on; null: all of the processor.
+  std::shared_ptr<const base::CpuFeatures> cpu;
   /// The number of implementations of each backend that has some.
   std::map<const Backend*, size_t> implementation_counts;
 

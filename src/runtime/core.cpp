@@ -11,6 +11,7 @@
 #include "plugin/discover/discovery.hpp"
 #include "policy/policy_shortage.hpp"
 #include "policy/rules/policy_entry.hpp"
+#include "policy/rules/token.hpp"
 #include "registry/implementation_id.hpp"
 #include "registry/native_kernel.hpp"
 #include "runtime/registration.hpp"
@@ -64,6 +65,16 @@ std::vector<policy::Variable> variables_of(const Options& options) {
   std::vector<policy::Variable> variables;
   for (const auto& [name, value] : *options.environment) variables.push_back({name, value});
   return variables;
+}
+
+/// The features of the processor that no pattern matches.
+base::CpuFeatures unmasked(const std::vector<std::string>& patterns) {
+  base::CpuFeatures features = base::cpu_features();
+  std::erase_if(features, [&](const std::string& feature) {
+    return std::ranges::any_of(
+        patterns, [&](const std::string& each) { return policy::glob_match(each, feature); });
+  });
+  return features;
 }
 
 /// The options with the rules of the trust file where these are stricter.
@@ -156,6 +167,7 @@ Status Core::start(const Options& options) {
   }
   if (recorder_.on()) shadow_.set_observer(&recorder_);
   quarantine_.start(environment_.state_dir, journal_of(options, environment_));
+  if (!environment_.cpu_mask.empty()) registry_.set_cpu_features(unmasked(environment_.cpu_mask));
   for (const schema::StandardSchema& schema : schema::standard_schemas()) {
     if (Status status = registry_.define(schema.text, {true, schema.data_checked, schema.integer});
         !status.ok()) {

@@ -7,8 +7,8 @@
 
 namespace opmux::base {
 
-std::set<std::string, std::less<>> parse_cpu_features(std::string_view cpuinfo) {
-  std::set<std::string, std::less<>> features;
+CpuFeatures parse_cpu_features(std::string_view cpuinfo) {
+  CpuFeatures features;
   std::istringstream lines{std::string(cpuinfo)};
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("flags") && !line.starts_with("Features")) continue;
@@ -19,18 +19,17 @@ std::set<std::string, std::less<>> parse_cpu_features(std::string_view cpuinfo) 
   return features;
 }
 
-const std::set<std::string, std::less<>>& cpu_features() {
-  static constinit Lazy<std::set<std::string, std::less<>>> features;
+const CpuFeatures& cpu_features() {
+  static constinit Lazy<CpuFeatures> features;
   return features.get([] {
     std::ifstream file("/proc/cpuinfo");
     std::ostringstream text;
     text << file.rdbuf();
-    return std::make_unique<std::set<std::string, std::less<>>>(parse_cpu_features(text.str()));
+    return std::make_unique<CpuFeatures>(parse_cpu_features(text.str()));
   });
 }
 
-std::string missing_features(std::string_view needed,
-                             const std::set<std::string, std::less<>>& have) {
+std::string missing_features(std::string_view needed, const CpuFeatures& have) {
   std::string missing;
   std::istringstream words{std::string(needed)};
   for (std::string word; std::getline(words, word, ',');) {

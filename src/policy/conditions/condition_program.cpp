@@ -91,8 +91,8 @@ Answer joined(Answer a, Answer b, Answer deciding) {
 
 class ConditionProgram::Compiler {
  public:
-  Compiler(const schema::Schema& schema, ConditionProgram& program)
-      : schema_(schema), program_(program) {}
+  Compiler(const schema::Schema& schema, const base::CpuFeatures& cpu, ConditionProgram& program)
+      : schema_(schema), cpu_(cpu), program_(program) {}
 
   ExpressionProblem problem;
 
@@ -152,7 +152,7 @@ class ConditionProgram::Compiler {
       problem = std::get<ExpressionProblem>(parsed);
       return false;
     }
-    ExpressionCompiler compiler(*expression, schema_, base::cpu_features());
+    ExpressionCompiler compiler(*expression, schema_, cpu_);
     if (add_node(*expression, expression->root, compiler)) return true;
     problem = compiler.problem();
     return false;
@@ -206,14 +206,16 @@ class ConditionProgram::Compiler {
   }
 
   const schema::Schema& schema_;
+  const base::CpuFeatures& cpu_;
   ConditionProgram& program_;
 };
 
 std::optional<ConditionProgram> ConditionProgram::compile(const Condition& condition,
                                                           const schema::Schema& schema,
-                                                          ExpressionProblem* problem) {
+                                                          ExpressionProblem* problem,
+                                                          const base::CpuFeatures& cpu) {
   ConditionProgram program;
-  Compiler compiler(schema, program);
+  Compiler compiler(schema, cpu, program);
   if (compiler.add(condition)) return program;
   if (problem != nullptr) *problem = std::move(compiler.problem);
   return std::nullopt;

@@ -7,6 +7,7 @@
 
 #include <opmux/policy.hpp>
 
+#include "base/system/cpu_features.hpp"
 #include "schema/dependencies.hpp"
 #include "schema/expressions/expression.hpp"
 
@@ -18,10 +19,11 @@ class ConditionProgram {
  public:
   /// Returns nullopt if the condition names an argument or dimension that the schema does not have,
   /// or compares incompatible types. `problem` then has the message and, for a parsed condition,
-  /// the position.
-  static std::optional<ConditionProgram> compile(const Condition& condition,
-                                                 const schema::Schema& schema,
-                                                 schema::ExpressionProblem* problem = nullptr);
+  /// the position. `cpu`: the features that cpu() finds.
+  static std::optional<ConditionProgram> compile(
+      const Condition& condition, const schema::Schema& schema,
+      schema::ExpressionProblem* problem = nullptr,
+      const base::CpuFeatures& cpu = base::cpu_features());
 
   /// Whether the answer is yes. Absent facts, overflow and division by zero make it unknown.
   bool holds(const schema::Signature& signature) const {

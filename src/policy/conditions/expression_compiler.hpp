@@ -8,6 +8,7 @@
 
 #include <opmux/policy.hpp>
 
+#include "base/system/cpu_features.hpp"
 #include "schema/expressions/expression.hpp"
 #include "schema/expressions/formula.hpp"
 #include "schema/facts.hpp"
@@ -32,7 +33,7 @@ std::optional<SignedQuestion> as_question(const schema::Formula& formula);
 /// The predicate for a comparison with a number. For != it is equality, which the caller negates.
 schema::Predicate question_of(schema::Fact fact, Compare compare, int64_t value);
 
-using CpuFeatures = std::set<std::string, std::less<>>;
+using base::CpuFeatures;
 
 /// Compiles parts of a condition to formulas over the facts of one schema. Values are typed:
 /// integers, booleans and words (dtypes, devices, layouts, enum values, tags). Words are comparable

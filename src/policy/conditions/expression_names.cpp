@@ -185,7 +185,8 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_cpu(const ExprN
   }
   const ExprNode& feature = expression_[node.operands[0]];
   const bool here = cpu_.contains(feature.text);
-  if (!here && !known_cpu_features().contains(feature.text)) {
+  if (!here && !known_cpu_features().contains(feature.text) &&
+      !base::cpu_features().contains(feature.text)) {
     std::vector<std::string> names(known_cpu_features().begin(), known_cpu_features().end());
     names.insert(names.end(), cpu_.begin(), cpu_.end());
     return fail(feature.at,

@@ -9,7 +9,9 @@
 #include <charconv>
 #include <span>
 
+#include "base/system/cpu_features.hpp"
 #include "base/text.hpp"
+#include "policy/conditions/expression_compiler.hpp"
 #include "policy/rules/token.hpp"
 #include "schema/schema.hpp"
 
@@ -117,6 +119,24 @@ Status read_paths(const Variable& variable, char separator, std::vector<std::str
   return refuse(variable, base::concat("an entry between '", separator, "' is empty"));
 }
 
+/// Parses names and patterns of processor features. Each must match a known feature.
+Status read_features(const Variable& variable, std::vector<std::string>& into) {
+  into = split(variable.value, ',');
+  CpuFeatures known = known_cpu_features();
+  known.insert(base::cpu_features().begin(), base::cpu_features().end());
+  for (const std::string& pattern : into) {
+    const auto matches = [&](const std::string& feature) { return glob_match(pattern, feature); };
+    if (std::any_of(known.begin(), known.end(), matches)) continue;
+    const std::vector<std::string> names(known.begin(), known.end());
+    return refuse(variable,
+                  base::concat("'", pattern,
+                               "' is not a feature of a processor or a pattern such as "
+                               "avx512*; names are those in /proc/cpuinfo, separated by commas",
+                               base::suggestion(pattern, names)));
+  }
+  return {};
+}
+
 /// Parses "[inputs:]FOLDER".
 Status read_record(const Variable& variable, Environment& into) {
   constexpr std::string_view kInputs = "inputs";
@@ -147,7 +167,7 @@ struct Known {
   Status (*read)(const Variable& variable, Environment& into);
 };
 
-constexpr std::array<Known, 18> kKnown{{
+constexpr std::array<Known, 19> kKnown{{
     {"OPMUX_CONFIG", keep_text<&Environment::config>},
     {"OPMUX_LOCKFILE", keep_text<&Environment::lockfile>},
     {"OPMUX_MODE", [](const Variable& v, Environment& e) { return read_word(v, kModes, e.mode); }},
@@ -176,6 +196,8 @@ constexpr std::array<Known, 18> kKnown{{
     {"OPMUX_NUM_THREADS",
      [](const Variable& v, Environment& e) { return read_count(v, e.num_threads); }},
     {"OPMUX_DISABLE", [](const Variable& v, Environment& e) { return read_boolean(v, e.disable); }},
+    {"OPMUX_CPU_MASK",
+     [](const Variable& v, Environment& e) { return read_features(v, e.cpu_mask); }},
 }};
 
 /// The name, in lower case, of the backend that a variable enables or disables; empty if the

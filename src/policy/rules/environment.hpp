@@ -31,6 +31,7 @@ struct Environment {
   std::string crash_journal;   ///< off, on, with_handler
   std::string mode;            ///< static, dynamic, config, hot_reload, auto
   std::vector<std::string> plugin_path, python_plugins;
+  std::vector<std::string> cpu_mask;  ///< names of features, or patterns over them
   bool disable = false;
   bool state_page = false;
   int num_threads = 0;                   ///< 0 = not set

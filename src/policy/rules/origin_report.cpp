@@ -123,6 +123,7 @@ std::vector<Setting> process_settings(const Environment& environment) {
   add("log", environment.log, "LOG");
   add("plugin_path", base::join(environment.plugin_path, ":"), "PLUGIN_PATH");
   add("python_plugins", base::join(environment.python_plugins, ","), "PYTHON_PLUGINS");
+  add("cpu_mask", base::join(environment.cpu_mask, ","), "CPU_MASK");
   if (environment.num_threads > 0) {
     add("num_threads", std::to_string(environment.num_threads), "NUM_THREADS");
   }

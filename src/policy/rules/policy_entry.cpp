@@ -127,7 +127,8 @@ PolicyEntry general_entry(const Matcher& matcher, const Policy& policy) {
 /// Returns false if the rule's condition does not apply to the operator's schema.
 bool add_condition(const Rule& rule, const registry::OperatorRecord& op, PolicyEntry& entry) {
   if (!rule.when) return true;
-  entry.when = ConditionProgram::compile(*rule.when, *op.schema);
+  entry.when = ConditionProgram::compile(*rule.when, *op.schema, nullptr,
+                                         op.cpu == nullptr ? base::cpu_features() : *op.cpu);
   if (entry.when) entry.condition = rule.when->to_string();
   return entry.when.has_value();
 }
