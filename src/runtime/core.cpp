@@ -183,6 +183,14 @@ Status Core::start(const Options& options) {
   }
   const auto mode = policy::mode_of(options.sources, environment_);
   if (!mode) return mode.error();
+  if (mode->by_found_lockfile) {
+    log_.announce(Level::warning, "mode.static", [&] {
+      return base::concat(mode->lockfile, " is beside the policy file and sets mode static: the ",
+                          "choices of the lockfile are frozen, and changes of ", mode->config,
+                          " are not followed. Set the mode to static if that is intended; else "
+                          "set another mode or remove the lockfile");
+    });
+  }
   if (Status status = files_.start(*mode, options.sources, options.policy_trust); !status.ok())
     return status;
   registry_.set_publisher(&publisher_);

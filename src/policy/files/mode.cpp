@@ -102,7 +102,11 @@ Result<Mode> mode_of(const SourceOptions& options, const Environment& environmen
   mode.origin = !options.mode.empty()       ? "Options (code)"
                 : !environment.mode.empty() ? "OPMUX_MODE (environment)"
                                             : "built-in";
-  if (word.empty() || word == "auto") mode.origin += ", auto";
+  if (word.empty() || word == "auto") {
+    mode.origin += ", auto";
+    mode.by_found_lockfile = mode.kind == Mode::Kind::locked && mode.lockfile_origin.empty();
+    if (mode.by_found_lockfile) mode.origin += ", because of " + mode.lockfile;
+  }
   if (Status status = check(mode); !status.ok()) return status;
   return mode;
 }

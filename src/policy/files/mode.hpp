@@ -20,6 +20,8 @@ struct Mode {
   std::string origin;
   /// Source of the lockfile's path; empty if it was found beside the policy file.
   std::string lockfile_origin;
+  /// The mode is static only because a lockfile was found beside the policy file.
+  bool by_found_lockfile = false;
 };
 /// "dynamic", "config", "hot_reload", "static".
 std::string_view name_of(Mode::Kind kind);
