@@ -44,7 +44,11 @@ void print(const Quarantine& quarantine) {
     std::cout << padded(entry.implementation, width + 2) << padded(entry.how, 9)
               << (entry.phase == "run" ? "" : "in " + entry.phase + " ") << "since "
               << time_text(entry.since) << ", until " << time_text(entry.expires) << ", build "
-              << entry.build << (entry.here ? "" : ", not registered here") << "\n";
+              << entry.build
+              << (entry.deferred ? ", in a plugin that is not loaded yet"
+                  : entry.here   ? ""
+                                 : ", not registered here")
+              << "\n";
   }
   for (const SuspectedEnd& end : quarantine.suspected) {
     std::cout << "suspected: process " << end.process << ", found killed " << time_text(end.found)

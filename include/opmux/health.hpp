@@ -207,6 +207,8 @@ struct QuarantineEntry {
   /// "is_available" of a backend, "verify", "create", "load", "plan" and "run" of an
   /// implementation.
   std::string phase = "run";
+  /// `here`, in a plugin that is not loaded until a call needs it.
+  bool deferred = false;
 };
 
 /// A process that was killed, and the implementations that were running. Suspects stay usable.

@@ -46,7 +46,8 @@ void bind_state_options(nb::module_& module) {
       .def_ro("since", &QuarantineEntry::since)
       .def_ro("expires", &QuarantineEntry::expires)
       .def_ro("here", &QuarantineEntry::here)
-      .def_ro("phase", &QuarantineEntry::phase);
+      .def_ro("phase", &QuarantineEntry::phase)
+      .def_ro("deferred", &QuarantineEntry::deferred);
   nb::class_<SuspectedEnd>(module, "SuspectedEnd",
                            "A process that was killed, with the implementations that were running.")
       .def_ro("found", &SuspectedEnd::found)

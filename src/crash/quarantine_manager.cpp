@@ -181,7 +181,8 @@ const std::string* QuarantineManager::text_for(const Quarantined& entry) {
   });
 }
 
-Quarantine QuarantineManager::list(const registry::RegistrySnapshot& snapshot) {
+Quarantine QuarantineManager::list(const registry::RegistrySnapshot& snapshot,
+                                   const std::vector<JournalPart>& deferred) {
   // Other processes may have changed the store. If it cannot be read, use the list of this runtime.
   const auto stored = store_.read();
   const auto held = list_.get();
@@ -201,6 +202,8 @@ Quarantine QuarantineManager::list(const registry::RegistrySnapshot& snapshot) {
     for (const auto& [name, backend] : snapshot.backends) here |= concerns(part_of(*backend));
     here |= texts_.with(
         [&](const Texts& texts) { return std::ranges::any_of(texts.plugins, concerns); });
+    if (here || !std::ranges::any_of(deferred, concerns)) continue;
+    here = all.entries.back().deferred = true;
   }
   std::ranges::sort(all.entries, {}, &QuarantineEntry::implementation);
   for (const UncleanEnd& end : list.ends) {

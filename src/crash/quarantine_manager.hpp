@@ -44,9 +44,10 @@ class QuarantineManager {
   /// runs.
   Status check_plugin(const JournalPart& part);
 
-  /// The current contents of the store. Entries of implementations and backends in `snapshot`, and
-  /// of plugins that this runtime found, are marked `here`.
-  Quarantine list(const registry::RegistrySnapshot& snapshot);
+  /// The current contents of the store. Entries of implementations and backends in `snapshot` and
+  /// in `deferred` plugins, and of plugins that this runtime found, are marked `here`.
+  Quarantine list(const registry::RegistrySnapshot& snapshot,
+                  const std::vector<JournalPart>& deferred = {});
   /// Removes quarantines and suspicions of one implementation, or of all if `id` is empty; returns
   /// how many. Later decisions of this runtime may differ; a quarantined plugin file is opened by
   /// the next runtime.

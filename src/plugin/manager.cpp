@@ -68,11 +68,15 @@ Status environment_may_name_code(const PluginOptions& options) {
           "OPMUX_PLUGIN_PATH is ignored"};
 }
 
+std::string id_of(const Manifest::Backend& backend, const Manifest::Implementation& of) {
+  return base::concat(of.op, "/", backend.name, ".", of.variant);
+}
+
 /// The record of an implementation before its plugin is loaded: its names, but no functions.
 registry::ImplementationPtr deferred_record(const Manifest::Backend& backend,
                                             const Manifest::Implementation& from) {
   auto record = std::make_shared<registry::ImplementationRecord>();
-  record->id = base::concat(from.op, "/", backend.name, ".", from.variant);
+  record->id = id_of(backend, from);
   record->op = from.op;
   record->variant = from.variant;
   record->vendor = backend.vendor;
@@ -112,7 +116,7 @@ bool PluginManager::denied(const Manifest::Backend& backend, std::string_view op
   const std::shared_ptr<const policy::PolicySet> set = policies_.set();
   return std::ranges::all_of(backend.implementations, [&](const auto& implementation) {
     if (implementation.op != op) return true;
-    const std::string id = base::concat(op, "/", backend.name, ".", implementation.variant);
+    const std::string id = id_of(backend, implementation);
     const auto kind = static_cast<Kind>(backend.kind);
     return std::ranges::any_of(set->layers, [&](const policy::PolicyLayerPtr& layer) {
       return policy::denies(*layer, {id, kind, backend.vendor});
@@ -248,6 +252,23 @@ std::vector<std::string> PluginManager::waiting_backends() {
     }
     for (const auto& [name, path] : held.off) names.push_back(name);
     return names;
+  });
+}
+
+std::vector<crash::JournalPart> PluginManager::waiting_parts() {
+  return held_.with([](Held& held) {
+    std::vector<crash::JournalPart> parts;
+    if (held.loader == nullptr) return parts;
+    for (const auto& waiting : held.loader->waiting()) {
+      const std::string& build = waiting.manifest.build_id;
+      for (const Manifest::Backend& backend : waiting.manifest.backends) {
+        parts.push_back(crash::backend_part(backend.name, build, false));
+        for (const Manifest::Implementation& each : backend.implementations) {
+          parts.push_back({id_of(backend, each), parts.back().build, false});
+        }
+      }
+    }
+    return parts;
   });
 }
 

@@ -39,6 +39,8 @@ class PluginManager final : public policy::DeferredPlugins, public dispatch::Plu
   void start(const PluginOptions& options, bool own_backends);
   /// Names of the backends of plugins that are not loaded.
   std::vector<std::string> waiting_backends();
+  /// The backends and implementations of these plugins, as the quarantine names them.
+  std::vector<crash::JournalPart> waiting_parts();
   /// Loads the plugin of a backend that is switched off. Returns whether there is one.
   bool open_backend(std::string_view name);
   void mark_waiting() override;

@@ -203,7 +203,8 @@ std::string to_json(const Quarantine& quarantine) {
     json.open('{').key("implementation").text(entry.implementation);
     json.key("build").text(entry.build).key("how").text(entry.how);
     json.key("since").number(entry.since).key("expires").number(entry.expires);
-    json.key("here").boolean(entry.here).key("phase").text(entry.phase).close('}');
+    json.key("here").boolean(entry.here).key("phase").text(entry.phase);
+    json.key("deferred").boolean(entry.deferred).close('}');
   }
   json.close(']').key("suspected").open('[');
   for (const SuspectedEnd& end : quarantine.suspected) {

@@ -303,7 +303,7 @@ std::vector<Device> HealthControl::lost_devices() const {
   return core_->health().view().devices().fatal_devices();
 }
 Quarantine HealthControl::quarantine() const {
-  return core_->quarantine().list(*core_->registry().snapshot());
+  return core_->quarantine().list(*core_->registry().snapshot(), core_->plugins().waiting_parts());
 }
 Result<size_t> HealthControl::clear_quarantine(std::string_view implementation) {
   return base::or_out_of_memory([&]() -> Result<size_t> {

@@ -10,6 +10,8 @@
 
 #include <opmux/opmux.hpp>
 
+#include "crash/journal_file.hpp"
+#include "crash/quarantine_file.hpp"
 #include "plugin/discover/discovery.hpp"
 #include "private_folder.hpp"
 #include "probe/process_state.hpp"
@@ -172,6 +174,35 @@ TEST_F(LoadingTest, truth_a_policy_that_denies_a_deferred_plugin_is_judged_witho
   EXPECT_FALSE(has_backend(runtime, "twin_hang_at_query"));
   EXPECT_EQ(Runtime::create(options())->policy().check(denies, "p.yaml").error().to_string(),
             refused.to_string());
+}
+
+TEST_F(LoadingTest, truth_a_quarantined_implementation_of_a_deferred_plugin_is_here) {
+  put_twin("nan");
+  const std::string id = "silu_and_mul/twin_nan.f32";
+  {
+    Runtime runtime = Runtime::create(options()).value();
+    runtime.plugins().warm_up();
+    const auto found = runtime.core().registry().snapshot()->find_implementation(id);
+    ASSERT_NE(found, nullptr);
+    crash::QuarantineStore store(folder_.at("state/store"));
+    crash::QuarantineList list;
+    ASSERT_TRUE(store
+                    .change(list,
+                            [&](crash::QuarantineList& all) {
+                              all.entries.push_back({id, crash::plain_build(found->build_id),
+                                                     "SIGSEGV", 1, int64_t{1} << 40});
+                              return true;
+                            })
+                    .ok());
+  }
+  Runtime runtime = Runtime::create(options()).value();
+  EXPECT_FALSE(has_backend(runtime, "twin_nan"));
+  const auto one = [&] { return runtime.health().quarantine().entries.at(0); };
+  EXPECT_TRUE(one().here && one().deferred);
+  EXPECT_FALSE(has_backend(runtime, "twin_nan"));
+  runtime.plugins().warm_up();
+  EXPECT_TRUE(one().here && !one().deferred);
+  EXPECT_EQ(call_silu(runtime), "silu_and_mul/reference.scalar");
 }
 
 TEST_F(LoadingTest, without_a_probe_it_is_loaded_immediately) {
