@@ -66,7 +66,9 @@ POLICY_FILE = [
     Step(WATCHER, "PolicyFileWatcher::reload", "loads the texts and stores them as the last "
          "known good ones if they are accepted",
          after="PolicyWatch::read_again", via="reload_", wired=(WATCHER, "PolicyWatch")),
-    Step(WATCHER, "PolicyFileWatcher::load", "parses the texts and gives the result to the store"),
+    Step(WATCHER, "PolicyFileWatcher::load", "gives the parsed texts to the store"),
+    Step(WATCHER, "PolicyFileWatcher::parse", "loads deferred plugins if the texts name something that "
+         "only they may have"),
     Step(FILES, "parse_files", "joins the policies of several files"),
     Step("src/policy/files/policy_reader.cpp", "parse_policy",
          "turns one text into a `Policy` or a list of problems with line and column"),
@@ -78,8 +80,9 @@ POLICY_FILE = [
     Step(STORE, "PolicyStore::put", "asks the validators of the program and gives the text a version"),
     Step(STORE, "PolicyStore::publish", "prepares the publication"),
     Step(STORE, "PolicyStore::change", "replaces the file's layer, or leaves everything unchanged"),
+    Step(STORE, "PolicyStore::try_out", "loads deferred plugins if the answer depends on them"),
     Step(RULES, "dry_run",
-         "refuses the policy if it leaves an operator without an implementation"),
+         "refuses the policy if it leaves an operator without an implementation that can run here"),
     Step(PUBLISHER, "Publisher::publish", "publishes one set of sources after the other",
          after="PolicyStore::publish", via="publish", wired=(CORE, "publisher_")),
     Step(PUBLISH, "Engine::publish", "makes everything that needs memory before it changes anything"),

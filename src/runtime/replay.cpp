@@ -253,7 +253,8 @@ class Replay {
                                            ": generated values are used instead"));
     }
     const registry::ImplementationRecord* const here = find(call_.implementation);
-    if (here != nullptr && here->build_id != call_.build_id) {
+    const bool pinned = !call_.build_id.empty();
+    if (here != nullptr && pinned && here->build_id != call_.build_id) {
       report_.notes.push_back(
           base::concat(call_.implementation, " comes from another build in this runtime"));
     }

@@ -9,6 +9,7 @@
 #include "plugin/discover/discovery.hpp"
 #include "plugin/open/availability.hpp"
 #include "plugin/open/opened_file.hpp"
+#include "plugin/trust/elf_reader.hpp"
 
 namespace opmux::plugin {
 namespace {
@@ -197,7 +198,8 @@ bool Loader::load_waiting(const std::function<bool(const Manifest&)>& wanted,
 PluginReport Loader::load_static(opmux_plugin_query_fn query) {
   PluginReport report;
   report.found_in = "built in";
-  const Result<ReadyPlugin> plugin = make_ready(query);
+  const Result<ReadyPlugin> plugin =
+      make_ready(query, build_id_of_loaded(reinterpret_cast<const void*>(query)));
   const Status outcome = plugin ? stage(*plugin, report) : plugin.error();
   return finish(std::move(report), outcome);
 }

@@ -79,7 +79,8 @@ class Loader {
   bool load_waiting(const std::function<bool(const Manifest&)>& wanted,
                     std::vector<PluginReport>& results);
 
-  /// Registers a plugin that is linked into the program.
+  /// Registers a plugin that is linked into the program. Its build is that of the library or
+  /// program that contains it.
   PluginReport load_static(opmux_plugin_query_fn query);
   /// Loads every `*.so` of a folder in bytewise order. A folder that is not absolute
   /// ("trust.relative") or cannot be read ("plugin.folder") gets a report like a file. With

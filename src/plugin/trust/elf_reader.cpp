@@ -1,8 +1,11 @@
 #include "plugin/trust/elf_reader.hpp"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <map>
 
@@ -258,6 +261,24 @@ void take_headers(const ElfImage& image, ElfFacts& facts) {
 }
 
 }  // namespace
+
+std::string build_id_of_loaded(const void* address) {
+  Dl_info found{};
+  if (dladdr(address, &found) == 0 || found.dli_fbase == nullptr) return {};
+  // The ELF header and the program headers are part of the first segment, which is loaded.
+  const auto* const base = static_cast<const std::byte*>(found.dli_fbase);
+  const auto& header = *static_cast<const Elf64_Ehdr*>(found.dli_fbase);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return {};
+  const auto* const segments = reinterpret_cast<const Elf64_Phdr*>(base + header.e_phoff);
+  // A program that is not position-independent has absolute addresses.
+  const std::byte* const start = header.e_type == ET_EXEC ? nullptr : base;
+  for (uint16_t i = 0; i < header.e_phnum; ++i) {
+    if (segments[i].p_type != PT_NOTE) continue;
+    std::string id = build_id_in({start + segments[i].p_vaddr, segments[i].p_memsz});
+    if (!id.empty()) return id;
+  }
+  return {};
+}
 
 Result<ElfFacts> read_elf(std::span<const std::byte> file) {
   const Result<ElfImage> image = ElfImage::read(file);

@@ -27,6 +27,10 @@ inline constexpr size_t kLongestFileName = 4096;
 /// "elf.truncated" (a part is beyond the end of the file) or "elf.malformed".
 Result<ElfFacts> read_elf(std::span<const std::byte> file);
 
+/// The linker's build id of the loaded library or program that contains an address; empty if it has
+/// none.
+std::string build_id_of_loaded(const void* address);
+
 /// The rules that judge_elf enforces.
 struct ElfRules {
   PathRules paths;
