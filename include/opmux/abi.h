@@ -5,54 +5,8 @@
  * opmux_plugin: its backends with implementations of operators, operators that it defines, and
  * answers to specialization points. In-tree backends use this header and no other.
  *
- * The smallest plugin defines one function and, at file scope, one table after the other:
- *
- *    static int32_t run(void* user_data, const opmux_call* call) {
- *      const opmux_tensor* y = call->args[0].value.tensor;
- *      const opmux_tensor* x = call->args[1].value.tensor;
- *      float* to = (float*)((char*)y->data + y->byte_offset);
- *      const float* from = (const float*)((const char*)x->data + x->byte_offset);
- *      int64_t i;
- *      (void)user_data;
- *      for (i = 0; i < x->shape[0]; ++i) to[i] = 2 * from[i];
- *      return OPMUX_OK;
- *    }
- *    static const opmux_schema_text schemas[] = {
- *        {sizeof(opmux_schema_text), 0, OPMUX_STR("acme.twice(out Tensor y[N], Tensor x[N])")}};
- *    static const opmux_dtype f32[] = {{OPMUX_DTYPE_FLOAT, 32, 1}};
- *    static const opmux_dtype_rule dtypes[] = {{sizeof(opmux_dtype_rule), 1, OPMUX_STR(""), f32}};
- *    static const opmux_tensor_rule tensors[] = {
- *        {.struct_size = sizeof(opmux_tensor_rule), .flags = OPMUX_TENSOR_CONTIGUOUS}};
- *    static const opmux_caps caps = {
- *        .struct_size = sizeof(opmux_caps),
- *        .dtypes = dtypes, .dtype_count = 1, .dtype_stride = sizeof dtypes[0],
- *        .tensors = tensors, .tensor_count = 1, .tensor_stride = sizeof tensors[0]};
- *    static const opmux_impl impls[] = {
- *        {.struct_size = sizeof(opmux_impl), .op = OPMUX_STR("acme.twice"),
- *         .variant = OPMUX_STR("v1"), .priority = -1, .caps = &caps, .run = run,
- *         .signature = OPMUX_STR("acme.twice(out Tensor y[N], Tensor x[N])")}};
- *    static const opmux_backend backends[] = {
- *        {.struct_size = sizeof(opmux_backend), .name = OPMUX_STR("acme"),
- *         .kind = OPMUX_KIND_VENDOR, .vendor = OPMUX_STR("acme"),
- *         .device_type = OPMUX_DEVICE_CPU, .priority = -1,
- *         .impls = impls, .impl_count = 1, .impl_stride = sizeof impls[0]}};
- *    OPMUX_PLUGIN_ENTRY(acme) {
- *      const opmux_str name = OPMUX_STR("acme"), version = OPMUX_STR("1.0");
- *      (void)host;
- *      if (out->struct_size < sizeof *out) return OPMUX_INVALID_ARGUMENT;
- *      out->struct_size = sizeof *out;
- *      out->abi_major = OPMUX_ABI_MAJOR;
- *      out->abi_minor = OPMUX_ABI_MINOR;
- *      out->name = name;
- *      out->version = version;
- *      out->backends = backends;
- *      out->backend_count = 1;
- *      out->backend_stride = sizeof backends[0];
- *      out->operators = schemas;
- *      out->operator_count = 1;
- *      out->operator_stride = sizeof schemas[0];
- *      return OPMUX_OK;
- *    }
+ * docs/for_kernel_vendors.md begins with a complete plugin of one C file: a kernel, its
+ * capabilities, its backend and the query function. `opmux plugin new` writes such a project.
  *
  * Rules that hold everywhere:
  * - A struct starts with `uint32_t struct_size`, which its author sets to sizeof. Fields are only
