@@ -366,10 +366,11 @@ typedef struct opmux_impl {
      Must not write outside of outputs and workspace, nor keep pointers after it returned. */
   int32_t (*run)(void* user_data, const opmux_call* call);
 
-  /* Packed constants: all four are null, or at least create and destroy are set. Makes an instance
-     for one constant; *instance belongs to the host until destroy. `options` are the arguments of
-     the call without tensors and without scalars that create_reads does not list. The instance is
-     reused for calls with equal options. The 17th of one constant replaces the oldest. */
+  /* Packed constants: all four are null, or at least create and destroy are set and the operator
+     has a `const` tensor ("registry.create"). Makes an instance for one constant; *instance belongs
+     to the host until destroy. `options`: the arguments of the call without tensors and without
+     scalars that create_reads does not list; calls with equal ones share it. The 17th replaces the
+     oldest. */
   int32_t (*create)(void* user_data, const opmux_arg* options, uint32_t count, void** instance,
                     opmux_error* error);
   /* Passes the constant to the instance, which packs a copy of it. */

@@ -1,5 +1,6 @@
 #include "registry/draft_check.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/system/thread_state.hpp"
@@ -133,6 +134,27 @@ Status check_alone(const ImplementationDraft& draft) {
   return check_flags(draft.flags, kImplementationFlags);
 }
 
+/// Instances are made for constants. Without one, create() would never be called and run() would
+/// get a null instance.
+Status check_packing(const ImplementationDraft& draft, const schema::Schema& schema,
+                     size_t arg_count) {
+  const Kernel& kernel = draft.kernel;
+  if (kernel.create == nullptr) {
+    if (kernel.load == nullptr && kernel.destroy == nullptr && kernel.describe == nullptr)
+      return {};
+    return refused("registry.create", "it has load, destroy or describe but not create");
+  }
+  const auto last = schema.args.begin() + static_cast<ptrdiff_t>(arg_count);
+  if (std::any_of(schema.args.begin(), last, [](const auto& arg) { return arg.constant; })) {
+    return {};
+  }
+  return refused(
+      "registry.create",
+      base::concat("it has create, which makes an instance for a const tensor, and ", schema.name,
+                   " has none: create would never be called; keep state in "
+                   "user_data, or prepare it in plan"));
+}
+
 Result<Capability> compile_caps_for(const ImplementationDraft& draft, const schema::Schema& schema,
                                     const Backend& backend, const base::CpuFeatures& cpu) {
   if (draft.caps.device_type != 0) return compile_caps(draft.caps, schema, cpu);
@@ -195,6 +217,7 @@ Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDr
   if (Status bad = check_alone(draft); !bad.ok()) return bad;
   const Result<size_t> arg_count = matched_arguments(draft, schema);
   if (!arg_count) return arg_count.error();
+  if (Status bad = check_packing(draft, schema, *arg_count); !bad.ok()) return bad;
   Result<Capability> capability = compile_caps_for(draft, schema, *backend, cpu);
   if (!capability) return capability.error();
 

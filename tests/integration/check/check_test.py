@@ -103,6 +103,15 @@ def one_bad_backend_fails_it_and_the_other_is_verified(opmux, folder, validate):
     assert load["result"] == "failed" and load["code"] == "plugin.kind", checked.said
 
 
+def instances_without_a_constant_are_refused(opmux, folder, validate):
+    checked = Checked(opmux, folder, "makes_instances")
+    validate(checked.json)
+    load = checked.step("load")
+    assert checked.code == 1 and not checked.json["implementations"], checked.said
+    assert load["result"] == "failed" and load["code"] == "registry.create", checked.said
+    assert "create would never be called" in load["text"], checked.said
+
+
 def refuses_wrong_use(opmux, folder, _):
     for words in (["nothing.so"], [str(folder / "right.so"), "--impl", "softmax/checked.v1"],
                   [str(folder / "right.so"), "--timeout", "0"], []):

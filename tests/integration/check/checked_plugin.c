@@ -18,6 +18,7 @@
 #define HAS_HIGH_PRIORITY 8
 #define IS_NOT_AVAILABLE 9
 #define HAS_A_BAD_NEIGHBOUR 10
+#define MAKES_INSTANCES 11
 
 static float* elements(const opmux_call* call, uint32_t i) {
   const opmux_tensor* tensor = call->args[i].value.tensor;
@@ -68,6 +69,21 @@ static int32_t available(void* user_data, opmux_error* why) {
   return DEFECT == IS_NOT_AVAILABLE ? OPMUX_DECLINED : OPMUX_OK;
 }
 
+#if DEFECT == MAKES_INSTANCES
+static int32_t create(void* user_data, const opmux_arg* options, uint32_t count, void** instance,
+                      opmux_error* error) {
+  (void)options;
+  (void)count;
+  (void)error;
+  *instance = user_data;
+  return OPMUX_OK;
+}
+static void destroy(void* user_data, void* instance) {
+  (void)user_data;
+  (void)instance;
+}
+#endif
+
 static const opmux_dtype f32[] = {{OPMUX_DTYPE_FLOAT, 32, 1}};
 static const opmux_dtype_rule dtypes[] = {{sizeof(opmux_dtype_rule), 1, OPMUX_STR(""), f32}};
 static const opmux_tensor_rule tensors[] = {
@@ -88,6 +104,10 @@ static const opmux_impl impls[] = {
          OPMUX_STR("silu_and_mul(out Tensor y[..., H], Tensor x[..., H2]) where H2 == 2 * H"),
      .priority = DEFECT == HAS_HIGH_PRIORITY ? 900 : -1,
      .caps = &caps,
+#if DEFECT == MAKES_INSTANCES
+     .create = create,
+     .destroy = destroy,
+#endif
      .run = run}};
 
 #define BACKEND(text, of_kind)           \
