@@ -91,6 +91,7 @@ void print_operator(const OperatorPageState& op, const std::set<std::string>& ch
     }
     std::cout << "  " << padded(each.id, width) << right(std::to_string(each.calls), 12) << "  "
               << state << "\n";
+    if (!each.instance.empty()) std::cout << "    packed: " << each.instance << "\n";
   }
   if (ready != 0) std::cout << "  " << ready << " more ready\n";
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <opmux/abi.h>
@@ -309,6 +310,10 @@ struct ImplementationInfo {
   /// "closed", or the worst state among the breakers of its classes of calls: "half open", "open",
   /// "isolated".
   std::string breaker = {};
+  /// Attributes that its describe() reported about the constant that it packed last, in the order
+  /// of the report: {"packed_bytes", "1048576"}, {"format", "panels of 8"}. Empty if it packed
+  /// none.
+  std::vector<std::pair<std::string, std::string>> instance = {};
 };
 
 /// One operator with its implementations.

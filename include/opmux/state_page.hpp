@@ -52,6 +52,9 @@ struct ImplementationPageState {
   std::string reason;  ///< The same as a sentence.
   /// Calls that chose it first by a decision that could not be cached; see CallStats.
   uint64_t decided_each_time = 0;
+  /// Attributes that it reported about the constant that it packed last: "packed_bytes 4096,
+  /// format panels".
+  std::string instance = {};
 };
 
 /// One operator with its implementations.

@@ -90,6 +90,15 @@ void bind_lists(nb::module_& module) {
       .def_ro("reason", &ImplementationInfo::reason)
       .def_ro("calls", &ImplementationInfo::calls)
       .def_ro("breaker", &ImplementationInfo::breaker)
+      .def_prop_ro("instance",
+                   [](const ImplementationInfo& own) {
+                     nb::dict attributes;
+                     for (const auto& [key, value] : own.instance) {
+                       attributes[nb::str(key.c_str(), key.size())] =
+                           nb::str(value.c_str(), value.size());
+                     }
+                     return attributes;
+                   })
       .def("__repr__",
            [](const ImplementationInfo& own) { return "<Implementation " + own.id + ">"; });
   nb::class_<OperatorInfo>(module, "OperatorInfo", "One operator with its implementations.")

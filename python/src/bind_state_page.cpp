@@ -33,7 +33,8 @@ void bind_page_parts(nb::module_& module) {
       .def_ro("failed", &ImplementationPageState::failed)
       .def_ro("resource", &ImplementationPageState::resource)
       .def_ro("code", &ImplementationPageState::code)
-      .def_ro("reason", &ImplementationPageState::reason);
+      .def_ro("reason", &ImplementationPageState::reason)
+      .def_ro("instance", &ImplementationPageState::instance);
   nb::class_<OperatorPageState>(module, "OperatorPageState",
                                 "An operator of a process with its implementations.")
       .def_ro("name", &OperatorPageState::name)

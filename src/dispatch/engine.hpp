@@ -54,6 +54,7 @@ struct ImplementationStats {
   std::string id;
   uint64_t calls = 0, declined = 0, failed = 0, resource = 0, invalid_argument = 0, device_lost = 0,
            stood_in = 0, packed_bytes = 0, decided_each_time = 0;
+  Attributes instance = {};  ///< of the instance that it packed last
 };
 
 /// Compiles registry, policy, lock and selector into one CompiledOperator per operator and

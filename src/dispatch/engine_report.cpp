@@ -109,6 +109,8 @@ std::vector<ImplementationStats> Engine::stats() {
       next->stood_in = load(c.stood_in);
       next->packed_bytes = load(c.packed_bytes);
       next->decided_each_time = load(c.decided_each_time);
+      next->instance =
+          named.second->counters->instance.with([](const Attributes& newest) { return newest; });
       ++next;
     }
   });

@@ -58,7 +58,7 @@ std::string why_accepted(const CandidateVerdict& verdict, const Evaluation& deci
 }
 
 Candidate accepted_candidate(const Evaluation& decision, size_t place, const schema::Schema& schema,
-                             const std::string& health) {
+                             const std::string& remark) {
   const CandidateVerdict& verdict = decision.verdicts[decision.order[place]];
   const bool last_resort = place != 0 && place + 1 == decision.order.size() &&
                            verdict.implementation->kind == Kind::reference;
@@ -67,19 +67,29 @@ Candidate accepted_candidate(const Evaluation& decision, size_t place, const sch
           : last_resort ? "last resort"
                         : "accepted",
           "",
-          why_accepted(verdict, decision, place, schema) + (health.empty() ? "" : "; " + health),
+          why_accepted(verdict, decision, place, schema) + (remark.empty() ? "" : "; " + remark),
           verdict.implementation->priority,
           verdict.score,
           describe(verdict.transforms, schema)};
 }
 
+/// Attributes that describe() reported about the constant that the candidate packed last; empty if
+/// there is none.
+std::string instance_remark(const CandidateParts& candidate) {
+  const std::string text = candidate.counters->instance.with(describe_instance);
+  return text.empty() ? text : "packed: " + text;
+}
+
 void add_candidates(const Evaluation& decision, const schema::Signature& signature,
-                    const health::HealthView* health, Explanation& explanation) {
+                    const health::HealthView* health, const CandidateTable& candidates,
+                    Explanation& explanation) {
   for (size_t place = 0; place < decision.order.size(); ++place) {
     const auto& implementation = *decision.verdicts[decision.order[place]].implementation;
+    std::string remark = health == nullptr ? "" : health->remark(implementation, signature);
+    const std::string instance = instance_remark(candidates[decision.order[place]]);
+    if (!instance.empty()) remark += (remark.empty() ? "" : "; ") + instance;
     explanation.candidates.push_back(
-        accepted_candidate(decision, place, *signature.schema,
-                           health == nullptr ? "" : health->remark(implementation, signature)));
+        accepted_candidate(decision, place, *signature.schema, remark));
   }
   for (const CandidateVerdict& verdict : decision.verdicts) {
     if (verdict.accepted()) continue;
@@ -136,6 +146,14 @@ std::shared_ptr<const policy::OperatorPolicy> latest_words(const OperatorSlot& s
 
 }  // namespace
 
+std::string describe_instance(const Attributes& attributes) {
+  std::string text;
+  for (const auto& [key, value] : attributes) {
+    text += (text.empty() ? "" : ", ") + key + " " + value;
+  }
+  return text;
+}
+
 std::string describe_arguments(const schema::Schema& schema, const schema::Arguments& arguments) {
   std::string text;
   for (uint32_t i = 0; i < arguments.count; ++i) {
@@ -176,7 +194,7 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   explanation.device = name_of(device_of(checked.arguments));
   explanation.generation = slot.engine->generation();
   explanation.strict = decision.policy.strict;
-  add_candidates(decision, signature, input.health, explanation);
+  add_candidates(decision, signature, input.health, *space.candidates(), explanation);
   schema::Dependencies dependencies = space.dependencies();
   for (const RecordedRead& read : decision.reads) dependencies.add(read.fact);
   add_dependencies(*slot.schema, dependencies, explanation);

@@ -18,4 +18,7 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
 /// Formats arguments as "y=bf16[32,4096] x=bf16[32,4096] eps=1e-06". Omits absent arguments.
 std::string describe_arguments(const schema::Schema& schema, const schema::Arguments& arguments);
 
+/// Formats what describe() reported as "packed_bytes 4096, format panels".
+std::string describe_instance(const Attributes& attributes);
+
 }  // namespace opmux::dispatch

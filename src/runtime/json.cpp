@@ -21,7 +21,9 @@ void write(JsonWriter& json, const ImplementationInfo& info) {
   json.key("reason").text(info.reason).key("backend").text(info.backend);
   json.key("kind").text(info.kind).key("vendor").text(info.vendor);
   json.key("priority").number(int64_t{info.priority}).key("calls").number(info.calls);
-  json.key("breaker").text(info.breaker).close('}');
+  json.key("breaker").text(info.breaker).key("instance").open('{');
+  for (const auto& [key, value] : info.instance) json.key(key).text(value);
+  json.close('}').close('}');
 }
 
 void write(JsonWriter& json, const OperatorInfo& info) {

@@ -148,15 +148,19 @@ bool Runtime::disabled() const noexcept { return core_->environment().disable; }
 std::vector<OperatorInfo> Runtime::list() const {
   core_->plugins().warm_up();
   std::vector<OperatorInfo> all;
-  const std::vector<CallStats> counted = stats();
+  const std::vector<dispatch::ImplementationStats> counted = core_->engine().stats();
   const std::map<std::string, BreakerState> breakers = core_->health().states();
   const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
   for (const auto& [name, record] : snapshot->operators) {
     OperatorInfo op{name, record->schema->canonical(), summary_of(name), {}};
     for (const auto& implementation : record->implementations) {
       op.implementations.push_back(info_of(*implementation));
-      const auto at = std::ranges::find(counted, implementation->id, &CallStats::implementation);
-      if (at != counted.end()) op.implementations.back().calls = at->calls;
+      const auto at =
+          std::ranges::find(counted, implementation->id, &dispatch::ImplementationStats::id);
+      if (at != counted.end()) {
+        op.implementations.back().calls = at->calls;
+        op.implementations.back().instance = at->instance;
+      }
       const auto state = breakers.find(implementation->id);
       op.implementations.back().breaker =
           name_of(state == breakers.end() ? BreakerState::closed : state->second);

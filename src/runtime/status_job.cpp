@@ -11,6 +11,7 @@
 
 #include "base/system/clock.hpp"
 #include "base/text.hpp"
+#include "dispatch/explain.hpp"
 #include "policy/conditions/class_facts.hpp"
 #include "policy/rules/operator_policy.hpp"
 #include "registry/can_run.hpp"
@@ -210,6 +211,7 @@ OperatorPageState operator_state(const std::shared_ptr<const registry::OperatorR
       own.failed = stats.failed;
       own.resource = stats.resource;
       own.decided_each_time = stats.decided_each_time;
+      own.instance = dispatch::describe_instance(stats.instance);
     }
     Refusal refusal = refusal_of(from, view.drops[i], shut.contains(from.id));
     own.code = refusal.reason == Reason::none ? "" : code_of(refusal.reason);

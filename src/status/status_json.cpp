@@ -23,7 +23,8 @@ void write_page(JsonWriter& json, const ImplementationPageState& own) {
   json.key("stood_in").number(own.stood_in).key("declined").number(own.declined);
   json.key("failed").number(own.failed).key("resource").number(own.resource);
   json.key("code").text(own.code).key("reason").text(own.reason);
-  json.key("decided_each_time").number(own.decided_each_time).close('}');
+  json.key("decided_each_time").number(own.decided_each_time);
+  json.key("instance").text(own.instance).close('}');
 }
 
 void write_page(JsonWriter& json, const OperatorWithoutCandidates& own) {

@@ -43,7 +43,7 @@ void add_operator(Body& body, const OperatorPageState& op) {
   for (const ImplementationPageState& each : op.implementations) {
     body.add("implementation", each.id, each.kind, each.priority, each.calls, each.stood_in,
              each.declined, each.failed, each.resource, each.code, each.reason,
-             each.decided_each_time);
+             each.decided_each_time, each.instance);
   }
 }
 
@@ -122,6 +122,7 @@ ImplementationPageState read_implementation(RecordFields& fields) {
   own.code = fields.text();
   own.reason = fields.text();
   own.decided_each_time = fields.count();  // 0 in files of earlier writers
+  own.instance = fields.text();            // empty in files of earlier writers
   return own;
 }
 

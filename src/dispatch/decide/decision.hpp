@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <opmux/status.hpp>
 
+#include "base/locks.hpp"
 #include "dispatch/call/transform.hpp"
 #include "health/breaker.hpp"
 #include "registry/record.hpp"
@@ -17,6 +19,10 @@
 namespace opmux::dispatch {
 
 inline constexpr size_t kMaxGuardFacts = 48;
+
+/// Attributes that describe() reports about an instance: keys with values, in the order of the
+/// report.
+using Attributes = std::vector<std::pair<std::string, std::string>>;
 
 /// Outcome counters of one implementation. `calls` lacks the calls that living threads and bound
 /// plans have counted. A thread that ends and a bound plan that is destroyed add theirs under the
@@ -31,6 +37,8 @@ struct ImplementationCounters {
   /// Sum over living threads and bound plans, calculated by each Engine::stats(). Guarded by the
   /// lock of ThreadList.
   uint64_t calls_elsewhere = 0;
+  /// Attributes of the instance that was packed last; empty if there was none.
+  base::ForkGuarded<Attributes> instance;
 };
 
 /// The facts that a plan's guard compares, in addition to devices, ranks, element types and

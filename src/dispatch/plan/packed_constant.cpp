@@ -4,9 +4,10 @@
 #include <array>
 #include <charconv>
 #include <iterator>
-#include <string_view>
+#include <new>
 
 #include "base/status.hpp"
+#include "base/text.hpp"
 #include "dispatch/call/call_frame.hpp"
 #include "dispatch/plan/exact_words.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
@@ -92,10 +93,40 @@ Result<std::shared_ptr<Pack>> make_pack(const RankedCandidate& plan, const opmux
   return pack;
 }
 
-/// Reads the attribute "packed_bytes", the size of an instance.
-void read_attribute(void* context, opmux_str key, opmux_str value) {
-  if (std::string_view(key.data, key.size) != "packed_bytes") return;
-  std::from_chars(value.data, value.data + value.size, *static_cast<uint64_t*>(context));
+/// The attributes that describe() has reported so far.
+struct Report {
+  Attributes attributes;
+  bool without_memory = false;
+};
+
+std::string kept_text(opmux_str text) {
+  return base::without_controls(
+      {text.data, text.data == nullptr ? 0 : std::min(text.size, kLongestAttribute)});
+}
+
+/// Called by code of the implementation, through which no exception may pass.
+void take_attribute(void* context, opmux_str key, opmux_str value) noexcept {
+  Report& report = *static_cast<Report*>(context);
+  try {
+    std::string name = kept_text(key);
+    const auto known = std::ranges::find(report.attributes, name, &Attributes::value_type::first);
+    if (known != report.attributes.end()) {
+      known->second = kept_text(value);
+    } else if (report.attributes.size() < kMostAttributes) {
+      report.attributes.emplace_back(std::move(name), kept_text(value));
+    }
+  } catch (const std::bad_alloc&) {
+    report.without_memory = true;
+  }
+}
+
+/// The attribute "packed_bytes", the size of an instance; `otherwise` if there is none.
+uint64_t packed_bytes(const Attributes& attributes, uint64_t otherwise) {
+  uint64_t bytes = otherwise;
+  for (const auto& [key, value] : attributes) {
+    if (key == "packed_bytes") std::from_chars(value.data(), value.data() + value.size(), bytes);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -154,15 +185,17 @@ bool Pack::fits(const registry::ImplementationRecord& implementation,
   return same && at == options_.size();
 }
 
-uint64_t Pack::size(uint64_t otherwise) const {
+Attributes Pack::describe() const {
   const registry::Kernel& kernel = implementation_->kernel;
-  uint64_t bytes = otherwise;
-  const opmux_node_sink sink{sizeof(opmux_node_sink), 0, &bytes, read_attribute};
+  Report report;
+  const opmux_node_sink sink{sizeof(opmux_node_sink), 0, &report, take_attribute};
   if (kernel.describe != nullptr) kernel.describe(kernel.user_data, instance_, &sink);
-  return bytes;
+  if (report.without_memory) throw std::bad_alloc();
+  return std::move(report.attributes);
 }
 
-void Pack::count(std::shared_ptr<PackBudget> budget, uint64_t bytes) {
+void Pack::count(std::shared_ptr<PackBudget> budget, uint64_t bytes, Attributes attributes) {
+  counters_->instance.with([&](Attributes& newest) { newest.swap(attributes); });
   bytes_ = bytes;
   budget_ = std::move(budget);
   counters_->packed_bytes.fetch_add(bytes, std::memory_order_relaxed);
@@ -222,10 +255,11 @@ Result<PackPtr> PackedConstant::make(Packs& packs, const RankedCandidate& plan,
                                      const opmux_call& call, uint32_t index) const {
   auto made = make_pack(plan, call, index);
   if (!made) return made.error();
-  const uint64_t bytes = (*made)->size(static_cast<uint64_t>(elements()) *
-                                       static_cast<uint64_t>(dtype().size_bytes()));
+  Attributes attributes = (*made)->describe();
+  const uint64_t bytes = packed_bytes(
+      attributes, static_cast<uint64_t>(elements()) * static_cast<uint64_t>(dtype().size_bytes()));
   if (store_->take(bytes)) {
-    (*made)->count(store_->budget(), bytes);
+    (*made)->count(store_->budget(), bytes, std::move(attributes));
   } else {
     (*made)->drop();
   }

@@ -30,6 +30,9 @@ class PackBudget {
   std::atomic<uint64_t> used_{0};
 };
 
+/// Attributes of an instance that are kept, and the bytes that are kept of each text.
+inline constexpr size_t kMostAttributes = 64, kLongestAttribute = 1024;
+
 /// The packed copy of a constant for one implementation and one set of options of create(): an
 /// instance, or a record that the budget has no room for one.
 class Pack {
@@ -50,10 +53,11 @@ class Pack {
   uint64_t bytes() const { return bytes_; }
   const Pack* next() const { return next_.load(std::memory_order_acquire); }
 
-  /// The size that the implementation reports for the instance; `otherwise` if it reports none.
-  uint64_t size(uint64_t otherwise) const;
-  /// Records that `bytes` were reserved from the budget for this pack.
-  void count(std::shared_ptr<PackBudget> budget, uint64_t bytes);
+  /// The attributes that describe() reports about the instance, at most kMostAttributes.
+  Attributes describe() const;
+  /// Records that `bytes` were reserved from the budget for this pack, and its attributes as those
+  /// of the implementation's newest instance.
+  void count(std::shared_ptr<PackBudget> budget, uint64_t bytes, Attributes attributes);
   /// Destroys the instance and returns its bytes to the budget.
   void drop();
   void set_next(const Pack* next) const { next_.store(next, std::memory_order_release); }
