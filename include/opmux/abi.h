@@ -421,7 +421,8 @@ typedef struct opmux_device_table {
   /* Create a queue, and destroy it after waiting for the work in it. */
   int32_t (*stream_create)(void* user_data, opmux_device device, void** stream);
   void (*stream_destroy)(void* user_data, opmux_device device, void* stream);
-  /* Optional, for timing: records an event on a stream; later the time between two can be read. */
+  /* Optional, for timing: records an event on a stream; later the time between two can be read,
+     which waits for both. The host times calls on streams by them if a policy limits their time. */
   int32_t (*event_record)(void* user_data, opmux_device device, void* stream, void** event);
   int32_t (*event_elapsed_ns)(void* user_data, void* start, void* stop, uint64_t* nanoseconds);
   void (*event_destroy)(void* user_data, void* event);

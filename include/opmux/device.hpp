@@ -110,6 +110,25 @@ class [[nodiscard]] DeviceStream {
   void* stream_ = nullptr;
 };
 
+/// Owns a point in time on a stream, recorded by DeviceAccess::record_event(). Move-only; a
+/// default-constructed object is empty.
+class [[nodiscard]] DeviceEvent {
+ public:
+  DeviceEvent() = default;
+  DeviceEvent(DeviceEvent&& other) noexcept { swap(other); }
+  DeviceEvent& operator=(DeviceEvent&& other) noexcept { return swap(other), *this; }
+  OPMUX_API ~DeviceEvent();
+
+ private:
+  friend class DeviceAccess;
+  void swap(DeviceEvent& other) noexcept {
+    std::swap(backend_, other.backend_);
+    std::swap(event_, other.event_);
+  }
+  detail::Shared<const registry::Backend> backend_;
+  void* event_ = nullptr;
+};
+
 /// Access to memory and streams of one backend's devices; made by PluginControl::device_access().
 /// Cheap to copy, safe from any thread. A null stream means the default stream of the device.
 /// Failures have the reason "device.function" and the code that the backend returned.
@@ -131,6 +150,12 @@ class DeviceAccess {
                             void* stream = nullptr) const;
   /// Waits for a stream of the program, or for the default stream; see DeviceStream::synchronize().
   OPMUX_API Status synchronize(void* stream = nullptr, int32_t id = 0) const;
+
+  /// Records the moment at which the stream reaches this point of its queue. Fails with
+  /// `unsupported` ("device.no_events") if the backend cannot record events.
+  OPMUX_API Result<DeviceEvent> record_event(void* stream = nullptr, int32_t id = 0) const;
+  /// Nanoseconds between two events of one device. Waits until both were reached.
+  OPMUX_API Result<uint64_t> elapsed_ns(const DeviceEvent& start, const DeviceEvent& stop) const;
 
   /// For PluginControl::device_access().
   explicit DeviceAccess(detail::Shared<const registry::Backend> backend)

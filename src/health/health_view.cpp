@@ -89,8 +89,7 @@ Breaker* Health::watch(const registry::ImplementationRecord& implementation) con
 }
 
 const Breaker* Health::timer(const registry::ImplementationRecord& implementation) const {
-  // A call that only enqueues work on a stream returns before the work is done.
-  if (implementation.backend->history() != nullptr) return nullptr;
+  if (!implementation.backend->can_be_timed()) return nullptr;
   const BreakerEntry* const entry = board_.find(implementation);
   return entry != nullptr && entry->breaker.times_calls() ? &entry->breaker : nullptr;
 }

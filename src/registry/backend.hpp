@@ -77,6 +77,12 @@ class Backend {
   const DeviceAccess* device() const { return draft_.device ? &*draft_.device : nullptr; }
   /// Recent calls per stream; null if calls are complete when they return.
   StreamHistory* history() const { return history_.get(); }
+  /// Whether the duration of calls can be measured: by the clock if calls are complete when they
+  /// return, otherwise by events of the device if the backend has functions for them.
+  bool can_be_timed() const {
+    return history_ == nullptr ||
+           (draft_.device && draft_.device->functions.event_record != nullptr);
+  }
   int priority() const;
 
   /// Runs the probe at the first call in a process and caches the result. After a fork the probe

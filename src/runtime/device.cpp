@@ -30,6 +30,12 @@ DeviceStream::~DeviceStream() {
   access.functions.stream_destroy(access.user_data, c_of(device_), stream_);
 }
 
+DeviceEvent::~DeviceEvent() {
+  if (event_ == nullptr || backend_->lost_by_fork()) return;
+  const registry::DeviceAccess& access = *backend_->device();
+  access.functions.event_destroy(access.user_data, event_);
+}
+
 Status DeviceStream::synchronize() const {
   return DeviceAccess(backend_).synchronize(stream_, device_.id);
 }
@@ -94,6 +100,39 @@ Status DeviceAccess::synchronize(void* stream, int32_t id) const {
   return outcome(*backend_,
                  access.functions.synchronize(access.user_data, c_of(device(id)), stream),
                  "synchronizing a stream");
+}
+
+Result<DeviceEvent> DeviceAccess::record_event(void* stream, int32_t id) const {
+  const registry::DeviceAccess& access = *backend_->device();
+  if (access.functions.event_record == nullptr) {
+    return Status(Code::unsupported, "device.no_events",
+                  base::concat(backend_->name(), " has no functions for events"));
+  }
+  DeviceEvent event;
+  event.backend_ = backend_;
+  Status status = outcome(
+      *backend_,
+      access.functions.event_record(access.user_data, c_of(device(id)), stream, &event.event_),
+      "recording an event");
+  if (status.ok()) return event;
+  event.event_ = nullptr;
+  return status;
+}
+
+Result<uint64_t> DeviceAccess::elapsed_ns(const DeviceEvent& start, const DeviceEvent& stop) const {
+  if (start.event_ == nullptr || stop.event_ == nullptr || start.backend_.get() != backend_.get() ||
+      stop.backend_.get() != backend_.get()) {
+    return Status(Code::invalid_argument, "device.event",
+                  base::concat("both events must have been recorded by ", backend_->name()));
+  }
+  const registry::DeviceAccess& access = *backend_->device();
+  uint64_t nanoseconds = 0;
+  Status status = outcome(
+      *backend_,
+      access.functions.event_elapsed_ns(access.user_data, start.event_, stop.event_, &nanoseconds),
+      "reading the time between two events");
+  if (!status.ok()) return status;
+  return nanoseconds;
 }
 
 }  // namespace opmux

@@ -203,8 +203,7 @@ void HealthMonitor::apply_limits(const LimitSources& before,
 
 bool HealthMonitor::time_if_limited(const registry::ImplementationRecord& implementation,
                                     const policy::PolicySet& policies) {
-  // Implementations that only enqueue work on a stream are not timed.
-  if (implementation.kind == Kind::reference || implementation.backend->history() != nullptr) {
+  if (implementation.kind == Kind::reference || !implementation.backend->can_be_timed()) {
     return false;
   }
   const policy::Subject subject{implementation.id, implementation.kind, implementation.vendor};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/memory.hpp"
 #include "base/text.hpp"
@@ -11,6 +12,8 @@
 #include "dispatch/call/uncached_decision.hpp"
 #include "dispatch/engine.hpp"
 #include "dispatch/plan/cache_insert.hpp"
+#include "dispatch/plan/call_timer.hpp"
+#include "dispatch/plan/timed_run.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
 
 namespace opmux::dispatch {
@@ -158,12 +161,17 @@ class SlowCall {
           continue;
         }
       }
-      const bool timed = plan.candidate->timer != nullptr;
-      const uint64_t started = timed ? engine_.dependencies().clock->now_ns() : 0;
+      const bool timed = plan.candidate->timer != nullptr && failed == nullptr &&
+                         may_be_timed(*plan.candidate->implementation, signature_.ambient);
+      std::optional<CallTimer> measured;
+      if (timed) {
+        measured.emplace(*plan.candidate->implementation->backend, *engine_.dependencies().clock,
+                         health::device_of(checked_.arguments), settings_.stream);
+      }
       const Attempt tried =
           failed != nullptr ? std::move(failed->attempt) : try_plan(plan, at != 0);
-      if (timed && failed == nullptr)
-        pass.took_ns = engine_.dependencies().clock->now_ns() - started;
+      if (timed && tried.outcome == Code::ok) pass.took_ns = measured->stop();
+      measured.reset();
       failed = nullptr;
       if (tried.outcome == Code::ok) {
         if (plan.candidate->watch != nullptr || plan.candidate->too_slow(pass.took_ns))

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <optional>
 
 #include "base/memory.hpp"
+#include "dispatch/plan/call_timer.hpp"
+#include "dispatch/plan/timed_run.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
 
 namespace opmux::dispatch {
@@ -77,14 +80,26 @@ void BoundPlan::report_health(const registry::ImplementationRecord& implementati
 
 Status::Detail* BoundPlan::run_watched() {
   error_.text_size = 0;
-  const base::Clock& clock = *slot_->engine->dependencies().clock;
+  const registry::Backend& backend = *control_->implementation->backend;
   const health::Breaker* const timer = control_->timer.load(std::memory_order_relaxed);
-  const uint64_t started = timer == nullptr ? 0 : clock.now_ns();
+  const bool waits = backend.history() != nullptr;  // a timed call waits for the device
+  const bool armed = control_->armed.load(std::memory_order_relaxed);
+  std::optional<CallTimer> measured;
+  if (timer != nullptr && may_be_timed(*control_->implementation, control_->context)) {
+    if (!waits || armed || untimed_ == 0) {
+      measured.emplace(backend, *slot_->engine->dependencies().clock,
+                       Device{guarded_.call.device.type, guarded_.call.device.id},
+                       guarded_.call.stream);
+      untimed_ = kUntimedCalls;
+    } else {
+      --untimed_;
+    }
+  }
   const int32_t outcome = guarded_.run(guarded_.user_data, &guarded_.call);
   if (outcome != OPMUX_OK) return finish(outcome);
-  const uint64_t took_ns = timer == nullptr ? 0 : clock.now_ns() - started;
+  const uint64_t took_ns = measured ? measured->stop() : 0;
   const bool too_slow = timer != nullptr && took_ns > timer->slow_call_ns();
-  if (too_slow || control_->armed.load(std::memory_order_relaxed)) {
+  if (too_slow || armed) {
     base::if_memory(
         [&] { report_health(*control_->implementation, Code::ok, {.took_ns = took_ns}); });
   }

@@ -155,6 +155,7 @@ class BoundPlan {
   opmux_error error_{};                               ///< where the kernel reports errors
   std::shared_ptr<const Decision> choice_;            ///< kept alive across epochs
   std::shared_ptr<ImplementationCounters> counters_;  ///< of the bound implementation
+  uint32_t untimed_ = 0;  ///< calls on a stream until the next one is timed
   std::shared_ptr<const CandidateTable> renewed_candidates_;
   RankedCandidate renewed_;  ///< the bound candidate, as an entry of renewed_candidates_
 };

@@ -5,6 +5,7 @@
 #include "base/memory.hpp"
 #include "dispatch/call/call_check.hpp"
 #include "dispatch/engine.hpp"
+#include "dispatch/plan/call_timer.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -35,12 +36,13 @@ int32_t run_timed(void* self, const opmux_call* call) {
     --timer.untimed;
     return kernel.run(kernel.user_data, call);
   }
-  const base::Clock& clock = *plan.slot->engine->dependencies().clock;
-  const uint64_t started = clock.now_ns();
+  const registry::ImplementationRecord& implementation = *plan.plan->candidate->implementation;
+  CallTimer measured(*implementation.backend, *plan.slot->engine->dependencies().clock,
+                     {call->device.type, call->device.id}, call->stream);
   const int32_t outcome = kernel.run(kernel.user_data, call);
-  const uint64_t took_ns = clock.now_ns() - started;
-  timer.untimed = untimed_after(took_ns);
-  if (outcome == OPMUX_OK && plan.plan->candidate->too_slow(took_ns)) [[unlikely]]
+  const uint64_t took_ns = outcome == OPMUX_OK ? measured.stop() : 0;
+  timer.untimed = untimed_after(implementation, took_ns);
+  if (plan.plan->candidate->too_slow(took_ns)) [[unlikely]]
     base::if_memory([&] { report_slow_call(plan, took_ns); });
   return outcome;
 }
@@ -48,6 +50,7 @@ int32_t run_timed(void* self, const opmux_call* call) {
 }  // namespace
 
 void time_calls(CachedPlan& plan) {
+  if (!may_be_timed(*plan.plan->candidate->implementation, plan.context)) return;
   plan.with_extras().timer = {{plan.run, plan.user_data}, 0};
   plan.run = run_timed;
   plan.user_data = &plan;

@@ -21,6 +21,18 @@ constexpr uint32_t untimed_after(uint64_t took_ns) {
 }
 static_assert(untimed_after(0) == 127 && untimed_after(100) == 20 && untimed_after(2000) == 0);
 
+/// The same for an implementation. A timed call on a stream waits for the device, so that one in
+/// kUntimedCalls is timed, however long it takes.
+inline uint32_t untimed_after(const registry::ImplementationRecord& implementation,
+                              uint64_t took_ns) {
+  return implementation.backend->history() != nullptr ? kUntimedCalls : untimed_after(took_ns);
+}
+/// False for a call on a stream while a graph is captured, which would contain the events.
+/// `context` has the ambient facts of the call in its lower half.
+inline bool may_be_timed(const registry::ImplementationRecord& implementation, uint64_t context) {
+  return implementation.backend->history() == nullptr || (context & schema::kCapturing) == 0;
+}
+
 /// Lets runs of a plan measure their duration. A call that takes longer than the breaker of the
 /// implementation allows is reported to it.
 void time_calls(CachedPlan& plan);
