@@ -47,19 +47,6 @@ std::optional<std::string_view> take_brackets(std::string_view& text, char open,
   return inside;
 }
 
-/// "cuda:1", or "cuda" for cuda:0.
-std::optional<Device> device_of(std::string_view text) {
-  constexpr int32_t kMostTypes = 64;
-  const std::string wanted = std::string(text) + (text.find(':') == text.npos ? ":0" : "");
-  const size_t colon = wanted.find(':');
-  const auto id = number_of<int32_t>(std::string_view(wanted).substr(colon + 1));
-  if (!id || *id < 0) return {};
-  for (int32_t type = 1; type < kMostTypes; ++type) {
-    if (name_of(Device{type, *id}) == wanted) return Device{type, *id};
-  }
-  return {};
-}
-
 Status not_a_tensor(std::string_view text) {
   return wrong(
       "'" + std::string(text) +
@@ -93,7 +80,7 @@ Result<const opmux_tensor*> ArgumentTexts::read_tensor(std::string_view text) {
   const auto strides_text = take_brackets(rest, '{', '}');
   Device device;
   if (rest.starts_with('@')) {
-    const auto found = device_of(rest.substr(1));
+    const auto found = parse_device(rest.substr(1));
     if (!found)
       return wrong("'" + std::string(rest.substr(1)) + "' is not a device such as cuda:0");
     device = *found;

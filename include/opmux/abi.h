@@ -33,7 +33,7 @@ extern "C" {
 /* Version of this contract. A host refuses a plugin of another major version ("plugin.abi_major");
    a larger minor version only adds fields, flags and constants. */
 #define OPMUX_ABI_MAJOR 1
-#define OPMUX_ABI_MINOR 0
+#define OPMUX_ABI_MINOR 1
 
 /* Most dimensions of a tensor, and most arguments of an operator. */
 #define OPMUX_MAX_RANK 8
@@ -279,8 +279,9 @@ typedef struct opmux_caps {
   int32_t device_type; /* 0 = the backend's */
   uint32_t reserved;
   opmux_str cpu_features; /* all needed, comma separated, as in /proc/cpuinfo: "avx2,fma" */
-  opmux_str min_arch;     /* range of device architectures, as dotted numbers; empty = open */
-  opmux_str max_arch;
+  opmux_str
+      min_arch; /* range of device architectures, as numbers with dots; empty = open. Numbers */
+  opmux_str max_arch; /* that are missing at the end are 0. Without an architecture: refused */
   const opmux_dtype_rule* dtypes;
   uint32_t dtype_count;
   uint32_t dtype_stride;
@@ -446,6 +447,10 @@ typedef struct opmux_backend {
   uint32_t impl_count;
   uint32_t impl_stride;
   const opmux_device_table* device; /* null for memory that the CPU can read */
+  /* May be null. Writes the architecture of a device by its number, as numbers with dots between
+     them ("9.0", with static lifetime), or returns OPMUX_DECLINED if it has none. min_arch and
+     max_arch of capabilities are compared with it. Called once per device, when available. */
+  int32_t (*architecture)(void* user_data, int32_t device, opmux_str* architecture);
 } opmux_backend;
 
 /* An operator that the plugin defines, named "vendor.name". */

@@ -93,7 +93,10 @@ class Caps {
   /// Type of device that holds the tensors, OPMUX_DEVICE_*; the CPU by default. Reason:
   /// "caps.device".
   OPMUX_API Caps& device(int32_t type);
-  /// Range of device architectures, compared as dotted numbers; empty = open. Reason: "caps.arch".
+  /// Range of device architectures, compared as numbers with dots between them ("8.6" is less than
+  /// "8.10", "9" equals "9.0"); empty = open. The backend of the device states the architecture, or
+  /// the program by PluginControl::set_architecture(). A device without one is refused, and so is
+  /// the CPU unless the program states one. Reason: "caps.arch".
   OPMUX_API Caps& arch(std::string min, std::string max);
   /// Refused while the ambient fact `grad` is on. Reason: "caps.inference_only".
   OPMUX_API Caps& inference_only();

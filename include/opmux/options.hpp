@@ -18,6 +18,7 @@ class Core;
 }
 
 class DeviceAccess;
+struct Device;
 
 /// Severity of an event, lowest first.
 enum class Level : uint8_t { debug, info, warning, error };
@@ -165,6 +166,11 @@ class PluginControl {
   /// backend or the CPU accesses its memory directly ("device.none"), with `unsupported`
   /// ("device.unavailable") and the reason if it is not available.
   OPMUX_API Result<DeviceAccess> device_access(std::string_view backend) const;
+
+  /// States the architecture of a device, as numbers with dots between them ("9.0"), for backends
+  /// that do not state it, such as those of the program. Caps::arch() is compared with it. Fails
+  /// with `invalid_argument` ("device.architecture") or with `frozen`.
+  OPMUX_API Status set_architecture(Device device, std::string_view architecture);
 
   /// For Runtime::plugins().
   explicit PluginControl(runtime::Core& core) noexcept : core_(&core) {}

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -73,6 +74,8 @@ constexpr bool has_handles(Device device) {
 
 /// "cpu:0", "cuda:1"; "device8:0" for a type without a name.
 OPMUX_API std::string name_of(Device device);
+/// The inverse of name_of(); "cuda" means cuda:0. Nullopt if the text names no device.
+OPMUX_API std::optional<Device> parse_device(std::string_view text);
 
 /// A borrowed tensor: data pointer, element type, shape, strides, device. At most 8 dimensions.
 ///

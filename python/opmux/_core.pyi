@@ -1084,6 +1084,7 @@ class Runtime:
         """Loads the deferred plugins now."""
 
     def enable_backend(self, name: str, on: bool = True) -> None: ...
+    def set_architecture(self, device: str, architecture: str) -> None: ...
     def use_openmp(self) -> None:
         """Runs calls on the threads of the process's OpenMP runtime, which torch also uses."""
 

@@ -181,6 +181,7 @@ def implementation(
     at_least: Mapping[str, int] | None = None,
     at_most: Mapping[str, int] | None = None,
     contiguous: bool = False,
+    arch: tuple[str, str] | None = None,
     serial: bool = False,
     atomic_outputs: bool = False,
     deterministic: bool = False,
@@ -192,7 +193,9 @@ def implementation(
 
     The function gets the inputs in schema order and the outputs as `out=`; without an `out`
     parameter it returns the outputs instead. Raising `Declined` gives the outcome `declined`, any
-    other exception the outcome `failed`. `available` is for dispatchable functions without a
+    other exception the outcome `failed`. `arch` is the range of device architectures that the
+    function supports, as numbers with dots between them: `("8.0", "")`; a device without an
+    architecture is refused (see `Runtime.set_architecture`). `available` is for dispatchable functions without a
     schema: it is called once, when the implementation is first a candidate, and returns True or a
     str with the reason why the implementation cannot be used.
     """
@@ -201,6 +204,8 @@ def implementation(
         caps[key] = dict(value or {})
     if dtypes is not None:
         caps["dtypes"] = list(dtypes)
+    if arch is not None:
+        caps["arch"] = (arch[0], arch[1])
     given = {"serial": serial, "atomic_outputs": atomic_outputs, "deterministic": deterministic,
              "batch_invariant": batch_invariant}  # fmt: skip
     flags = sum(_FLAGS[word] for word, on in given.items() if on)

@@ -70,6 +70,9 @@ Caps caps_of(const nb::dict& given) {
           throw nb::value_error(("unknown dtype '" + word + "'").c_str());
       }
       caps.dtypes(allowed);
+    } else if (key == "arch") {
+      const auto [lowest, highest] = nb::cast<std::pair<std::string, std::string>>(value);
+      caps.arch(lowest, highest);
     } else if (key == "contiguous") {
       if (nb::cast<bool>(value)) caps.contiguous();
     } else {

@@ -256,6 +256,17 @@ void bind_runtime(nb::module_& module) {
           },
           nb::arg("name"), nb::arg("on") = true)
       .def(
+          "set_architecture",
+          [](HeldRuntime& own, const std::string& device, const std::string& architecture) {
+            const std::optional<Device> named = parse_device(device);
+            if (!named) {
+              throw nb::value_error(("'" + device + "' is not a device such as cuda:0").c_str());
+            }
+            require_ok(own.runtime->plugins().set_architecture(*named, architecture));
+          },
+          nb::arg("device"), nb::arg("architecture"),
+          "States the architecture of a device: set_architecture(\"cuda:0\", \"9.0\").")
+      .def(
           "use_openmp", [](HeldRuntime& own) { require_ok(own.runtime->use_openmp()); },
           "Runs calls on the threads of the process's OpenMP runtime, which torch also uses.")
       .def("list", [](const HeldRuntime& own) { return own.runtime->list(); })

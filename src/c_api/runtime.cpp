@@ -166,6 +166,14 @@ int32_t opmux_backend_enable(opmux_runtime* runtime, opmux_str name, int32_t on,
   });
 }
 
+int32_t opmux_set_architecture(opmux_runtime* runtime, opmux_device device, opmux_str architecture,
+                               opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    return runtime->cpp.plugins().set_architecture({device.type, device.id}, view_of(architecture));
+  });
+}
+
 int32_t opmux_runtime_use_openmp(opmux_runtime* runtime, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;

@@ -242,8 +242,13 @@ void Engine::backend_changed(const registry::Backend& backend) noexcept {
 }
 
 void Engine::health_changed(const registry::ImplementationRecord& implementation) noexcept {
-  const int32_t type = implementation.backend->device_type();
-  discard_decisions_if([&](const auto& one) { return one.backend->device_type() == type; });
+  device_changed(implementation.backend->device_type());
+}
+
+void Engine::device_changed(int32_t type) noexcept {
+  discard_decisions_if([&](const auto& one) {
+    return one.backend->device_type() == type || one.capability.device_type == type;
+  });
 }
 
 void Engine::operator_changed(const std::string& op) noexcept {

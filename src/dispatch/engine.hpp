@@ -121,11 +121,12 @@ class Engine {
   /// operator changed. If a full table was discarded, its classes are missing.
   std::vector<DecidedClass> decided();
 
-  // The next three functions do not fail. Without memory for new states they mark the operators as
+  // The next four functions do not fail. Without memory for new states they mark the operators as
   // outdated: the next call replaces the state before it runs, or returns "resource.memory".
 
   /// Discards the decisions of every operator that has an implementation on the same device type.
   void health_changed(const registry::ImplementationRecord& implementation) noexcept;
+  void device_changed(int32_t type) noexcept;
   /// Discards the decisions of one operator.
   void operator_changed(const std::string& op) noexcept;
   /// Discards the decisions of every operator that has an implementation of this backend.

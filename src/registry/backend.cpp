@@ -59,6 +59,20 @@ int Backend::priority() const {
   return draft_.priority < 0 ? priority_of(draft_.kind) : draft_.priority;
 }
 
+std::string Backend::architecture(int32_t device) const {
+  if (!draft_.architecture) return {};
+  const auto known = architectures_.with([&](const auto& all) -> std::optional<std::string> {
+    const auto at = all.find(device);
+    return at == all.end() ? std::nullopt : std::optional(at->second);
+  });
+  if (known) return *known;
+  mark_used();
+  // Without the lock, because the function is the backend's. Two threads may both ask.
+  std::string asked = draft_.architecture(device);
+  architectures_.with([&](auto& all) { all.insert_or_assign(device, asked); });
+  return asked;
+}
+
 bool Backend::available() const {
   if (quarantined_.load(std::memory_order_acquire) != nullptr) return false;
   // A probe that asks would wait for the answer that it has not given yet.

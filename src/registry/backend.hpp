@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +14,11 @@
 #include <opmux/implementation.hpp>
 #include <opmux/tensor.hpp>
 
+#include "base/locks.hpp"
+
 namespace opmux::registry {
+
+class StatedArchitectures;
 
 /// The implementations that were enqueued last on each stream of a device. They are the suspects
 /// when the device reports an asynchronous error. Thread-safe and lock-free. Streams that hash to
@@ -56,7 +61,10 @@ struct BackendDraft {
   /// set: always available.
   std::function<std::optional<std::string>()> probe;
   std::optional<DeviceAccess> device;  ///< nullopt if the CPU can read the memory
-  std::shared_ptr<void> owner;         ///< keeps the functions' code and data alive
+  /// Returns the architecture of a device by its number, as dotted numbers; empty if it has none.
+  /// Not set: no device has one.
+  std::function<std::string(int32_t)> architecture;
+  std::shared_ptr<void> owner;  ///< keeps the functions' code and data alive
 };
 
 /// A set of implementations with one availability probe. Thread-safe.
@@ -84,6 +92,12 @@ class Backend {
            (draft_.device && draft_.device->functions.event_record != nullptr);
   }
   int priority() const;
+  /// The architecture of a device of this backend as it states it; empty if it states none. Asks
+  /// once per device and process. The backend must be available.
+  std::string architecture(int32_t device) const;
+  /// Architectures that the program states; null if the backend belongs to no registry.
+  const StatedArchitectures* stated_architectures() const { return stated_.get(); }
+  void use(std::shared_ptr<const StatedArchitectures> stated) { stated_ = std::move(stated); }
 
   /// Runs the probe at the first call in a process and caches the result. After a fork the probe
   /// runs again if the backend has OPMUX_BACKEND_FORK_REINIT. The probe of a quarantined backend
@@ -118,6 +132,8 @@ class Backend {
   const Answer* ask() const;
 
   BackendDraft draft_;
+  std::shared_ptr<const StatedArchitectures> stated_;
+  mutable base::ForkGuarded<std::map<int32_t, std::string>> architectures_;
   std::atomic<bool> enabled_;
   std::unique_ptr<StreamHistory> history_;
   mutable std::atomic<uint64_t> used_in_process_{0};

@@ -83,7 +83,11 @@ Result<std::shared_ptr<Backend>> Application::backend_to_use() const {
   const BackendDraft& draft = batch_.backend;
   if (Status bad = check_backend(draft); !bad.ok()) return bad;
   const auto at = next_.backends.find(draft.name);
-  if (at == next_.backends.end()) return std::make_shared<Backend>(draft);
+  if (at == next_.backends.end()) {
+    auto made = std::make_shared<Backend>(draft);
+    made->use(next_.architectures);
+    return made;
+  }
   const Backend& other = *at->second;
   const auto exists = [&](std::string_view how) {
     return Status(Code::already_exists, "registry.backend",

@@ -1,6 +1,7 @@
 #include "registry/can_run.hpp"
 
 #include "base/text.hpp"
+#include "registry/architecture.hpp"
 
 namespace opmux::registry {
 namespace {
@@ -45,7 +46,12 @@ Reason obstacle_of_machine(const ImplementationRecord& implementation, std::stri
 Reason obstacle_to_run(const ImplementationRecord& implementation, std::string& text, Probe probe) {
   if (const Reason reason = obstacle_to_use(implementation, text); reason != Reason::none)
     return reason;
-  if (probe == Probe::run) return obstacle_of_machine(implementation, text);
+  if (probe == Probe::run) {
+    const Reason reason = obstacle_of_machine(implementation, text);
+    if (reason != Reason::none) return reason;
+    text = architecture_refusal(implementation);
+    return text.empty() ? Reason::none : Reason::caps_arch;
+  }
   text = implementation.backend->unavailable_reason();
   return text.empty() ? check_features(implementation, text) : Reason::backend_unavailable;
 }

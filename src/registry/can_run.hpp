@@ -21,7 +21,8 @@ Reason obstacle_of_machine(const ImplementationRecord& implementation, std::stri
 /// known: a backend whose probe has not run yet counts as available.
 enum class Probe : uint8_t { run, known };
 
-/// The first reason of both functions; `none` if the implementation can run.
+/// The first reason of both functions, or that no device of the backend has an architecture that
+/// the implementation supports, which is not asked with Probe::known; `none` if it can run.
 Reason obstacle_to_run(const ImplementationRecord& implementation, std::string& text,
                        Probe probe = Probe::run);
 

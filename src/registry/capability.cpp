@@ -7,6 +7,7 @@
 
 #include "base/system/cpu_features.hpp"
 #include "base/text.hpp"
+#include "registry/architecture.hpp"
 
 namespace opmux::registry {
 namespace {
@@ -140,16 +141,6 @@ Status bad_value(std::string message) {
   return {Code::invalid_argument, "caps.value", std::move(message)};
 }
 
-/// Whether `text` is empty or numbers with dots between them: "8", "8.6", but not "gfx".
-bool dotted_numbers(std::string_view text) {
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool inside = i > 0 && i + 1 < text.size();
-    if (!digit(text[i]) && !(text[i] == '.' && inside && digit(text[i - 1]))) return false;
-  }
-  return true;
-}
-
 std::optional<Reason> reason_of(uint32_t relation) {
   switch (relation) {
     case OPMUX_AT_LEAST: return Reason::caps_at_least;
@@ -233,11 +224,19 @@ Status Compiler::device(const Caps& caps) {
   if (!dotted_numbers(caps.min_arch) || !dotted_numbers(caps.max_arch)) {
     return bad_value("an architecture must be numbers with dots between them, such as 8.6");
   }
+  const bool range = !caps.min_arch.empty() && !caps.max_arch.empty();
+  if (range && compare_dotted(caps.min_arch, caps.max_arch) > 0) {
+    return bad_value(base::concat("no architecture is at least ", caps.min_arch, " and at most ",
+                                  caps.max_arch));
+  }
+  capability_.device_type = caps.device_type;
+  capability_.arch = {caps.min_arch, caps.max_arch, std::nullopt};
   const std::vector<uint8_t> tensors = tensor_arguments();
   if (caps.device_type == 0 || tensors.empty()) return {};
   const auto always_there = std::find_if(tensors.begin(), tensors.end(),
                                          [&](uint8_t i) { return !schema_.args[i].optional; });
   const uint8_t arg = always_there == tensors.end() ? tensors.front() : *always_there;
+  capability_.arch.device = schema::Fact{schema::FactKind::device, arg};
   add(Reason::caps_device, {schema::FactKind::device, arg}, schema::Relation::equals,
       caps.device_type);
   capability_.checks.back().mask = kDeviceTypeMask;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,20 @@ struct CapabilityCheck {
   std::vector<int64_t> allowed;  ///< values that the fact may have
 };
 
+/// The architectures that an implementation supports, as dotted numbers; empty = open.
+struct ArchRange {
+  std::string lowest, highest;
+  std::optional<schema::Fact> device;  ///< the device whose architecture counts; nullopt: number 0
+  bool limited() const { return !lowest.empty() || !highest.empty(); }
+};
+
 /// Caps compiled against a schema. Missing CPU features are determined once, by compile_caps().
 struct Capability {
   std::vector<CapabilityCheck> checks;
   Reason machine = Reason::none;  ///< caps_cpu_features if this CPU lacks a feature, else none
   std::string machine_text;
+  int32_t device_type = 0;  ///< OPMUX_DEVICE_* of the tensors; 0: any
+  ArchRange arch;           ///< see architecture_refusal()
 };
 
 /// Fails with `invalid_argument`: reason "caps.unknown_name" if caps name an argument or dimension

@@ -8,6 +8,7 @@
 
 #include "base/persistent_map.hpp"
 #include "base/system/cpu_features.hpp"
+#include "registry/architecture.hpp"
 #include "registry/point.hpp"
 #include "registry/record.hpp"
 
@@ -26,6 +27,8 @@ struct RegistrySnapshot {
   std::shared_ptr<const base::CpuFeatures> cpu;
   /// The number of implementations of each backend that has some.
   std::map<const Backend*, size_t> implementation_counts;
+  /// Architectures that the program states; the same object in all snapshots of a registry.
+  std::shared_ptr<StatedArchitectures> architectures = std::make_shared<StatedArchitectures>();
 
   const OperatorRecord* find(std::string_view op) const;
   ImplementationPtr find_implementation(std::string_view id) const;

@@ -272,6 +272,20 @@ Status PluginControl::enable_backend(std::string_view name, bool on) {
     return {};
   });
 }
+Status PluginControl::set_architecture(Device device, std::string_view architecture) {
+  return base::or_out_of_memory([&]() -> Status {
+    if (architecture.empty() || !registry::dotted_numbers(architecture)) {
+      return {
+          Code::invalid_argument, "device.architecture",
+          base::concat("'", architecture, "' is not an architecture: numbers with dots between ",
+                       "them, such as 8.6")};
+    }
+    if (core_->frozen()) return registry::frozen("set_architecture");
+    core_->registry().snapshot()->architectures->set(device, architecture);
+    core_->engine().device_changed(device.type);
+    return {};
+  });
+}
 Result<DeviceAccess> PluginControl::device_access(std::string_view name) const {
   return base::or_out_of_memory([&]() -> Result<DeviceAccess> {
     const auto backend = find_backend(*core_, name, false);

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <optional>
 #include <string>
 
 #include <opmux/tensor.hpp>
@@ -81,6 +83,26 @@ std::string name_of(Device device) {
     }
   }
   return "device" + std::to_string(device.type) + ":" + std::to_string(device.id);
+}
+
+std::optional<Device> parse_device(std::string_view text) {
+  const size_t colon = std::min(text.find(':'), text.size());
+  const std::string_view word = text.substr(0, colon);
+  Device device;
+  if (colon != text.size()) {
+    std::string_view id = text.substr(colon + 1);
+    if (!take_number(id, "", device.id) || !id.empty() || device.id < 0) return std::nullopt;
+  }
+  for (const NamedDevice& named : kDevices) {
+    if (named.name == word) return Device{named.type, device.id};
+  }
+  constexpr std::string_view kUnnamed = "device";
+  if (!word.starts_with(kUnnamed)) return std::nullopt;
+  std::string_view number = word.substr(kUnnamed.size());
+  if (!take_number(number, "", device.type) || !number.empty() || device.type < 1) {
+    return std::nullopt;
+  }
+  return device;
 }
 
 std::vector<schema::Named> schema::named_dtypes() {

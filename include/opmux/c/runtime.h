@@ -201,6 +201,10 @@ OPMUX_EXPORT int32_t opmux_tick(opmux_runtime* runtime, uint64_t now_ns, opmux_e
    OPMUX_NOT_FOUND or OPMUX_FROZEN. */
 OPMUX_EXPORT int32_t opmux_backend_enable(opmux_runtime* runtime, opmux_str name, int32_t on,
                                           opmux_error* error);
+/* States the architecture of a device, as numbers with dots between them ("9.0"), for backends that
+   do not state it. Capabilities with min_arch or max_arch are compared with it. */
+OPMUX_EXPORT int32_t opmux_set_architecture(opmux_runtime* runtime, opmux_device device,
+                                            opmux_str architecture, opmux_error* error);
 /* Runs calls on the threads of the OpenMP runtime that the process has loaded (libgomp), on as many
    as it allows the calling thread. Cannot be undone. Fails with OPMUX_UNSUPPORTED if none is
    loaded; opmux never loads one. */

@@ -58,6 +58,19 @@ class Backend {
     };
     return *this;
   }
+  /// Sets the function that returns the architecture of a device by its number, as numbers with
+  /// dots between them: "9.0". The text must have static lifetime; empty: the device has none.
+  /// Caps::arch() is compared with it. Called once per device; an exception counts as none.
+  Backend& architecture(std::function<std::string_view(int32_t)> fn) {
+    architecture_ = std::move(fn);
+    c_.architecture = [](void* self, int32_t device, opmux_str* text) {
+      return guarded(nullptr, [&] {
+        *text = str(static_cast<Backend*>(self)->architecture_(device));
+        return text->size == 0 ? OPMUX_DECLINED : OPMUX_OK;
+      });
+    };
+    return *this;
+  }
   /// Adds a copy of an implementation.
   Backend& add(const Impl& impl) { return impls_.push_back(impl), *this; }
 
@@ -73,6 +86,7 @@ class Backend {
 
   opmux_backend c_{};
   std::function<int32_t(opmux_error*)> available_;
+  std::function<std::string_view(int32_t)> architecture_;
   std::vector<Impl> impls_;
   std::vector<opmux_impl> sealed_;
 };

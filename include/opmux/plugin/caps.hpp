@@ -62,7 +62,8 @@ class Caps {
   }
   /// CPU features that are all needed, comma separated, as in /proc/cpuinfo: "avx2,fma".
   Caps& cpu_features(std::string_view names) { return c_.cpu_features = str(names), *this; }
-  /// Range of device architectures, compared as dotted numbers; empty = open.
+  /// Range of device architectures, compared as numbers with dots between them; empty = open. A
+  /// device whose backend states no architecture is refused ("caps.arch").
   Caps& arch(std::string_view min, std::string_view max) {
     c_.min_arch = str(min);
     c_.max_arch = str(max);

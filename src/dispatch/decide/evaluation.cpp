@@ -5,6 +5,7 @@
 
 #include "dispatch/decide/verifier.hpp"
 #include "registry/can_run.hpp"
+#include "registry/architecture.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -86,6 +87,11 @@ void judge(const EvaluationInput& input, const schema::Signature& signature,
   }
   verdict.reason = registry::obstacle_of_machine(implementation, verdict.text);
   if (!verdict.accepted()) return;
+  verdict.text = architecture_refusal(implementation, signature);
+  if (!verdict.text.empty()) {
+    verdict.reason = Reason::caps_arch;
+    return;
+  }
   verdict.reason = check_known_arguments(implementation, signature, verdict.text);
   if (!verdict.accepted()) return;
   verdict.check = first_failing(implementation.capability, signature);

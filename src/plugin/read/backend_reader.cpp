@@ -29,6 +29,16 @@ std::optional<std::string> ask(int32_t (*is_available)(void*, opmux_error*), voi
   return text.empty() ? "it gives no reason" : text;
 }
 
+/// Calls the architecture function; returns an empty text if the device has none.
+std::string ask_architecture(int32_t (*function)(void*, int32_t, opmux_str*), void* user_data,
+                             int32_t device) {
+  const base::ThreadStateGuard guard;
+  opmux_str text{};
+  if (function(user_data, device, &text) != OPMUX_OK) return {};
+  const Result<std::string> read = read_text(text, "architecture of a device");
+  return read ? *read : "(a text that cannot be read)";
+}
+
 Result<std::optional<DeviceAccess>> read_device(const opmux_backend& from) {
   if (from.device == nullptr) return std::optional<DeviceAccess>();
   DeviceAccess access{from.user_data, {}};
@@ -77,6 +87,11 @@ Status read_head(const opmux_backend& from, const Origin& origin, BackendDraft& 
   if (from.is_available != nullptr) {
     into.probe = [is_available = from.is_available, user_data = from.user_data] {
       return ask(is_available, user_data);
+    };
+  }
+  if (from.architecture != nullptr) {
+    into.architecture = [function = from.architecture, user_data = from.user_data](int32_t id) {
+      return ask_architecture(function, user_data, id);
     };
   }
   return check_reserved(from.reserved, "a backend");

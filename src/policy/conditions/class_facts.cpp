@@ -244,13 +244,9 @@ std::string value_text(const Schema& schema, Fact fact, int64_t value) {
 namespace {
 
 std::optional<int64_t> device_value(std::string_view text) {
-  const size_t colon = text.rfind(':');
-  const auto id = number_of<int32_t>(text.substr(std::min(colon + 1, text.size())));
-  constexpr int32_t kMostTypes = 64;
-  for (int32_t type = 1; id && type < kMostTypes; ++type) {
-    if (name_of(Device{type, *id}) == text) return int64_t{*id} << kDeviceBits | type;
-  }
-  return std::nullopt;
+  const std::optional<Device> device = parse_device(text);
+  if (!device || text.find(':') == text.npos) return std::nullopt;
+  return int64_t{device->id} << kDeviceBits | device->type;
 }
 
 std::optional<int64_t> value_of_text(const Schema& schema, Fact fact, std::string_view text) {

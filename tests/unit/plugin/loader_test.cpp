@@ -233,34 +233,18 @@ TEST_F(LoaderTest, asks_the_gates_before_any_code_of_the_file_runs) {
 }
 
 int32_t static_query(const opmux_host*, opmux_plugin* out) {
-  static const opmux_backend backends[] = {{sizeof(opmux_backend),
-                                            0,
-                                            OPMUX_STR("default"),
-                                            OPMUX_KIND_DEFAULT,
-                                            1,
-                                            {nullptr, 0},
-                                            -1,
-                                            0,
-                                            nullptr,
-                                            nullptr,
-                                            nullptr,
-                                            0,
-                                            0,
-                                            nullptr},
-                                           {sizeof(opmux_backend),
-                                            0,
-                                            OPMUX_STR("reference"),
-                                            OPMUX_KIND_REFERENCE,
-                                            1,
-                                            {nullptr, 0},
-                                            -1,
-                                            0,
-                                            nullptr,
-                                            nullptr,
-                                            nullptr,
-                                            0,
-                                            0,
-                                            nullptr}};
+  const auto backend = [](opmux_str name, int32_t kind) {
+    opmux_backend made{};
+    made.struct_size = sizeof made;
+    made.name = name;
+    made.kind = kind;
+    made.device_type = OPMUX_DEVICE_CPU;
+    made.priority = -1;
+    return made;
+  };
+  static const opmux_backend backends[] = {
+      backend(opmux_str_of("default"), OPMUX_KIND_DEFAULT),
+      backend(opmux_str_of("reference"), OPMUX_KIND_REFERENCE)};
   out->struct_size = sizeof(opmux_plugin);
   out->abi_major = OPMUX_ABI_MAJOR;
   out->name = opmux_str_of("built_in");

@@ -222,6 +222,7 @@ TEST(Capability, a_value_out_of_range_is_refused) {
       Caps{}.device(-1),
       Caps{}.device(70000),
       Caps{}.arch("sm_80", ""),
+      Caps{}.arch("9.0", "8.10"),
       undefined_relation,
       undefined_flag,
       absent_and_given,
@@ -232,8 +233,12 @@ TEST(Capability, a_value_out_of_range_is_refused) {
   }
 }
 
-TEST(Capability, an_architecture_range_is_numbers_with_dots_and_ignored_for_the_cpu) {
-  EXPECT_EQ(Call().refusal(Caps{}.arch("8.6", "9")), "");
+TEST(Capability, an_architecture_range_is_numbers_with_dots) {
+  const Capability capability = compile_caps(Caps{}.arch("8.6", "9"), Call().schema).value();
+  EXPECT_TRUE(capability.arch.limited());
+  EXPECT_EQ(capability.arch.lowest, "8.6");
+  EXPECT_EQ(capability.arch.highest, "9");
+  EXPECT_FALSE(compile_caps(Caps{}, Call().schema)->arch.limited());
 }
 
 TEST(Capability, dependencies_are_questions_about_dimensions_and_exact_facts_otherwise) {

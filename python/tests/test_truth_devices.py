@@ -1,0 +1,68 @@
+"""Facts about devices and constants that were accepted or reported and read by nothing."""
+
+import numpy as np
+import pytest
+
+import opmux
+
+pytestmark = pytest.mark.truth
+
+X = np.ones((2, 8), dtype=np.float32)
+
+
+@pytest.fixture
+def world(runtime):
+    runtime.define("doubled(out Tensor y[..., H], Tensor x[..., H])")
+
+    @opmux.implementation("doubled", "far.v1", vendor="far", priority=300, arch=("99.0", ""),
+                          runtime=runtime)  # fmt: skip
+    def far(x, *, out):
+        out[...] = 0
+
+    @opmux.implementation("doubled", "early.v1", vendor="early", priority=200, arch=("", "0.1"),
+                          runtime=runtime)  # fmt: skip
+    def early(x, *, out):
+        out[...] = 1
+
+    @opmux.implementation("doubled", "plain.v1", kind="reference", runtime=runtime)
+    def plain(x, *, out):
+        out[...] = 2 * x
+
+    return runtime
+
+
+def chosen(world):
+    return opmux.explain(world.op("doubled"), X).chosen
+
+
+class TestArchitecture:
+    def test_a_range_refuses_a_device_without_one(self, world):
+        assert world.op("doubled")(X).max() == 2
+        why = opmux.explain(world.op("doubled"), X)
+        codes = {c.id: c.code for c in why.candidates}
+        assert codes["doubled/far.v1"] == codes["doubled/early.v1"] == "caps.arch"
+
+    def test_the_program_states_one(self, world):
+        world.set_architecture("cpu:0", "0.0.5")
+        assert chosen(world) == "doubled/early.v1" and world.op("doubled")(X).max() == 1
+        world.set_architecture("cpu", "99")
+        assert chosen(world) == "doubled/far.v1" and world.op("doubled")(X).max() == 0
+
+    def test_nonsense_is_refused(self, world):
+        with pytest.raises(opmux.InvalidArgument):
+            world.set_architecture("cpu:0", "sm_90")
+        with pytest.raises(ValueError, match="is not a device"):
+            world.set_architecture("abacus:0", "1.0")
+
+
+def test_lists_show_what_describe_reported(runtime):
+    linear, = [o for o in runtime.list() if o.name == "linear"]  # fmt: skip
+    packing = [i.id for i in linear.implementations if "onednn" in i.id and i.available]
+    if not packing:
+        pytest.skip("no backend here packs weights")
+    weight = runtime.constant(np.ones((16, 32), dtype=np.float32))
+    with opmux.expect("linear/onednn.*", runtime=runtime):
+        runtime.op("linear")(np.ones((8, 32), dtype=np.float32), weight)
+    linear, = [o for o in runtime.list() if o.name == "linear"]  # fmt: skip
+    shown = [i.instance for i in linear.implementations if i.instance]
+    assert len(shown) == 1 and int(shown[0]["packed_bytes"]) > 0

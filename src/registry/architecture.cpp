@@ -1,0 +1,104 @@
+#include "registry/architecture.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.hpp"
+
+namespace opmux::registry {
+namespace {
+
+/// Removes and returns the first number of a dotted text; 0 if the text is empty. A number that
+/// does not fit counts as the largest.
+uint64_t take_number(std::string_view& dotted) {
+  const std::string_view digits = dotted.substr(0, dotted.find('.'));
+  dotted.remove_prefix(std::min(digits.size() + 1, dotted.size()));
+  uint64_t number = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return read.ec == std::errc::result_out_of_range ? UINT64_MAX : number;
+}
+
+std::string range_text(const ArchRange& range) {
+  if (range.highest.empty()) return "at least " + range.lowest;
+  if (range.lowest.empty()) return "at most " + range.highest;
+  return base::concat(range.lowest, " to ", range.highest);
+}
+
+}  // namespace
+
+bool dotted_numbers(std::string_view text) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool inside = i > 0 && i + 1 < text.size();
+    if (!digit(text[i]) && !(text[i] == '.' && inside && digit(text[i - 1]))) return false;
+  }
+  return true;
+}
+
+int compare_dotted(std::string_view left, std::string_view right) {
+  while (!left.empty() || !right.empty()) {
+    const uint64_t of_left = take_number(left), of_right = take_number(right);
+    if (of_left != of_right) return of_left < of_right ? -1 : 1;
+  }
+  return 0;
+}
+
+void StatedArchitectures::set(Device device, std::string_view architecture) {
+  stated_.with([&](auto& stated) {
+    stated.insert_or_assign({device.type, device.id}, std::string(architecture));
+  });
+}
+
+std::string StatedArchitectures::of(Device device) const {
+  return stated_.with([&](const auto& stated) {
+    const auto at = stated.find({device.type, device.id});
+    return at == stated.end() ? std::string() : at->second;
+  });
+}
+
+std::string architecture_of(const Backend& backend, Device device) {
+  std::string own = device.type == backend.device_type() ? backend.architecture(device.id) : "";
+  if (!own.empty() || backend.stated_architectures() == nullptr) return own;
+  return backend.stated_architectures()->of(device);
+}
+
+std::string architecture_refusal(const ImplementationRecord& implementation, Device device) {
+  const ArchRange& range = implementation.capability.arch;
+  if (!range.limited()) return {};
+  const std::string is = architecture_of(*implementation.backend, device);
+  const std::string must =
+      base::concat("the architecture of ", name_of(device), " must be ", range_text(range));
+  if (is.empty()) return must + ", and neither its backend nor the program states one";
+  if (!dotted_numbers(is)) return base::concat(must, ", is ", is, ", which is not a number");
+  const bool inside = (range.lowest.empty() || compare_dotted(is, range.lowest) >= 0) &&
+                      (range.highest.empty() || compare_dotted(is, range.highest) <= 0);
+  return inside ? std::string() : base::concat(must, ", is ", is);
+}
+
+std::string architecture_refusal(const ImplementationRecord& implementation,
+                                 const schema::Signature& signature) {
+  const ArchRange& range = implementation.capability.arch;
+  if (!range.limited()) return {};
+  const int64_t fact = range.device ? schema::value_of(signature, *range.device) : schema::kAbsent;
+  if (fact == schema::kAbsent) {
+    return architecture_refusal(implementation, Device{implementation.capability.device_type, 0});
+  }
+  return architecture_refusal(
+      implementation, {static_cast<int32_t>(fact & 0xffff), static_cast<int32_t>(fact >> 16)});
+}
+
+std::string architecture_refusal(const ImplementationRecord& implementation) {
+  if (!implementation.capability.arch.limited()) return {};
+  const Backend& backend = *implementation.backend;
+  const DeviceAccess* const access = backend.device();
+  // Without a device table the number of devices is not known, so that number 0 stands for all.
+  const int32_t count = access == nullptr ? 1 : access->functions.count(access->user_data);
+  std::string refusal;
+  for (int32_t id = 0; id < std::max(count, 1); ++id) {
+    refusal = architecture_refusal(implementation, {implementation.capability.device_type, id});
+    if (refusal.empty()) break;
+  }
+  return refusal;
+}
+
+}  // namespace opmux::registry

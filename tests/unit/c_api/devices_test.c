@@ -1,0 +1,51 @@
+#include "c_test.h"
+
+static int32_t architecture(void* user_data, int32_t device, opmux_str* text) {
+  (void)user_data;
+  if (device != 0) return OPMUX_DECLINED;
+  *text = opmux_str_of("2.5");
+  return OPMUX_OK;
+}
+
+/* Registers twice/NAME.v1 for architectures from `lowest` on. */
+static opmux_registration* implement(opmux_runtime* runtime, twice* t, const char* name,
+                                     int32_t priority, opmux_caps* caps, const char* lowest) {
+  opmux_registration* held = NULL;
+  *caps = (opmux_caps){.struct_size = sizeof(opmux_caps), .min_arch = opmux_str_of(lowest)};
+  make_twice(t, name, "v1", priority);
+  t->impl.caps = caps;
+  CHECK(opmux_implement(runtime, &t->backend, &held, NULL) == OPMUX_OK);
+  return held;
+}
+
+void architectures_are_stated_by_the_program_or_the_backend(void) {
+  opmux_runtime* runtime = make_runtime();
+  CHECK(opmux_define(runtime, opmux_str_of(TWICE), 0, NULL) == OPMUX_OK);
+  matrix y, x;
+  make_matrix(&y, 3, 1);
+  make_matrix(&x, 3, 1);
+  y.tensor.ndim = x.tensor.ndim = 1;
+  opmux_arg args[] = {opmux_arg_tensor(&y.tensor), opmux_arg_tensor(&x.tensor)};
+  opmux_operator* op = get(runtime, "twice");
+  static twice mute, plain, stating;
+  static opmux_caps caps[3];
+  opmux_registration* held[3];
+  held[0] = implement(runtime, &mute, "mute", 300, &caps[0], "9.0");
+  held[1] = implement(runtime, &plain, "plain", 100, &caps[1], "");
+  CHECK_TEXT(runner(op, args, 2), "twice/plain.v1");
+
+  make_twice(&stating, "stating", "v1", 200);
+  caps[2] = (opmux_caps){.struct_size = sizeof(opmux_caps), .min_arch = opmux_str_of("2.5.0")};
+  stating.impl.caps = &caps[2];
+  stating.backend.architecture = architecture;
+  CHECK(opmux_implement(runtime, &stating.backend, &held[2], NULL) == OPMUX_OK);
+  CHECK_TEXT(runner(op, args, 2), "twice/stating.v1");
+
+  const opmux_device cpu = {OPMUX_DEVICE_CPU, 0};
+  CHECK(opmux_set_architecture(runtime, cpu, opmux_str_of("9.1"), NULL) == OPMUX_OK);
+  CHECK_TEXT(runner(op, args, 2), "twice/mute.v1");
+  CHECK(opmux_set_architecture(runtime, cpu, opmux_str_of("nine"), NULL) == OPMUX_INVALID_ARGUMENT);
+  CHECK(opmux_set_architecture(NULL, cpu, opmux_str_of("9.1"), NULL) == OPMUX_INVALID_ARGUMENT);
+  for (int i = 0; i < 3; ++i) CHECK(opmux_withdraw(held[i], NULL) == OPMUX_OK);
+  opmux_runtime_destroy(runtime);
+}
