@@ -91,7 +91,22 @@ typedef struct opmux_device {
 
 #define OPMUX_DEVICE_CPU 1
 #define OPMUX_DEVICE_CUDA 2
+#define OPMUX_DEVICE_CUDA_HOST 3
 #define OPMUX_DEVICE_OPENCL 4
+#define OPMUX_DEVICE_VULKAN 7
+#define OPMUX_DEVICE_METAL 8 /* also named mps */
+#define OPMUX_DEVICE_VPI 9
+#define OPMUX_DEVICE_ROCM 10 /* also named hip */
+#define OPMUX_DEVICE_ROCM_HOST 11
+#define OPMUX_DEVICE_EXT_DEV 12 /* torch's PrivateUse1; also named npu */
+#define OPMUX_DEVICE_CUDA_MANAGED 13
+#define OPMUX_DEVICE_ONEAPI 14 /* also named xpu */
+#define OPMUX_DEVICE_WEBGPU 15
+#define OPMUX_DEVICE_HEXAGON 16
+#define OPMUX_DEVICE_MAIA 17
+#define OPMUX_DEVICE_TRN 18
+#define OPMUX_DEVICE_VENDOR 256 /* first of the types that vendors define; see device_name */
+#define OPMUX_DEVICE_LAST 65535 /* largest number of a type */
 
 /* Tensor, with the layout of DLTensor. Strides count elements. They are never null in calls that a
    plugin receives; a caller may pass null for row-major. */
@@ -451,6 +466,9 @@ typedef struct opmux_backend {
      them ("9.0", with static lifetime), or returns OPMUX_DECLINED if it has none. min_arch and
      max_arch of capabilities are compared with it. Called once per device, when available. */
   int32_t (*architecture)(void* user_data, int32_t device, opmux_str* architecture);
+  /* Name of device_type if it is OPMUX_DEVICE_VENDOR or above: "acme", for policies, explain and
+     commands. All backends of a process that use the type give it the same name or none. */
+  opmux_str device_name;
 } opmux_backend;
 
 /* An operator that the plugin defines, named "vendor.name". */

@@ -11,6 +11,7 @@
 #include <opmux/abi.h>
 #include <opmux/detail/export.hpp>
 #include <opmux/detail/pointer.hpp>
+#include <opmux/status.hpp>
 
 namespace opmux {
 
@@ -67,15 +68,21 @@ struct Device {
 /// rather than an address. The first element is then at the handle plus the byte offset, and
 /// pointer arithmetic on the handle is meaningless.
 constexpr bool has_handles(Device device) {
-  // OpenCL, Vulkan, Metal, WebGPU.
-  return device.type == OPMUX_DEVICE_OPENCL || device.type == 7 || device.type == 8 ||
-         device.type == 15;
+  return device.type == OPMUX_DEVICE_OPENCL || device.type == OPMUX_DEVICE_VULKAN ||
+         device.type == OPMUX_DEVICE_METAL || device.type == OPMUX_DEVICE_WEBGPU;
 }
 
-/// "cpu:0", "cuda:1"; "device8:0" for a type without a name.
+/// "cpu:0", "cuda:1"; "device300:0" for a type without a name.
 OPMUX_API std::string name_of(Device device);
-/// The inverse of name_of(); "cuda" means cuda:0. Nullopt if the text names no device.
+/// The inverse of name_of(); "cuda" means cuda:0. Also reads the aliases "hip" (rocm), "npu" and
+/// "privateuseone" (ext_dev), "xpu" (oneapi) and "mps" (metal). Nullopt if the text names no
+/// device.
 OPMUX_API std::optional<Device> parse_device(std::string_view text);
+/// Names a device type that a vendor defines, OPMUX_DEVICE_VENDOR to OPMUX_DEVICE_LAST, for the
+/// whole process: policies, explain and commands use the name. Backends of plugins name theirs by
+/// opmux_backend.device_name. Naming a type again in the same way changes nothing; another name, or
+/// a name of another type, is refused ("device.name").
+OPMUX_API Status name_device_type(int32_t type, std::string_view name);
 
 /// A borrowed tensor: data pointer, element type, shape, strides, device. At most 8 dimensions.
 ///

@@ -70,6 +70,7 @@ from ._core import (
     SuspectedEnd,
     __version__,
     features,
+    name_device_type,
 )
 from ._dispatchable import dispatchable
 from ._errors import (
@@ -194,6 +195,7 @@ __all__ = [
     "lock",
     "LockedChoice",
     "Lockfile",
+    "name_device_type",
     "NoCandidate",
     "NotFound",
     "on_breaker",

@@ -9,6 +9,7 @@ from typing import Any, Literal, final
 __version__: str
 
 def features() -> list[str]: ...
+def name_device_type(type: int, name: str) -> None: ...
 
 @final
 class Operator:

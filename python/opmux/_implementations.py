@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import _core
+from ._errors import InvalidArgument
 from ._runtime import apply_switch, default_runtime, families
 from ._verifiers import Verifier
 
@@ -181,6 +182,7 @@ def implementation(
     at_least: Mapping[str, int] | None = None,
     at_most: Mapping[str, int] | None = None,
     contiguous: bool = False,
+    device: str = "cpu",
     arch: tuple[str, str] | None = None,
     serial: bool = False,
     atomic_outputs: bool = False,
@@ -193,13 +195,14 @@ def implementation(
 
     The function gets the inputs in schema order and the outputs as `out=`; without an `out`
     parameter it returns the outputs instead. Raising `Declined` gives the outcome `declined`, any
-    other exception the outcome `failed`. `arch` is the range of device architectures that the
-    function supports, as numbers with dots between them: `("8.0", "")`; a device without an
-    architecture is refused (see `Runtime.set_architecture`). `available` is for dispatchable functions without a
-    schema: it is called once, when the implementation is first a candidate, and returns True or a
-    str with the reason why the implementation cannot be used.
+    other exception the outcome `failed`. `device` is the type of device that holds the tensors:
+    "cpu", "cuda", "npu". `arch` is the range of device architectures that the function supports, as
+    numbers with dots between them: `("8.0", "")`; a device without an architecture is refused (see
+    `Runtime.set_architecture`). `available` is for dispatchable functions without a schema: it is
+    called once, when the implementation is first a candidate, and returns True or a str with the
+    reason why the implementation cannot be used.
     """
-    caps: dict[str, Any] = {"contiguous": contiguous}
+    caps: dict[str, Any] = {"contiguous": contiguous, "device": device}
     for key, value in (("multiple_of", multiple_of), ("at_least", at_least), ("at_most", at_most)):
         caps[key] = dict(value or {})
     if dtypes is not None:
@@ -215,6 +218,10 @@ def implementation(
     def decorate(function: Callable[P, R]) -> PythonImplementation[P, R]:
         family = families.get(op) if runtime is None else None
         if family is not None:
+            if arch is not None or device != "cpu":
+                raise InvalidArgument(
+                    f"{op} has no schema, so that device= and arch= cannot be checked", "caps.value"
+                )
             # A FunctionImplementation, which has the same methods.
             added: PythonImplementation[P, R] = family.add(
                 function, name, kind=kind, vendor=vendor, priority=priority,

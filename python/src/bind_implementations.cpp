@@ -70,6 +70,12 @@ Caps caps_of(const nb::dict& given) {
           throw nb::value_error(("unknown dtype '" + word + "'").c_str());
       }
       caps.dtypes(allowed);
+    } else if (key == "device") {
+      const std::string word = nb::cast<std::string>(value);
+      const std::optional<Device> named = parse_device(word);
+      if (!named || word.find(':') != word.npos)
+        throw nb::value_error(("unknown type of device '" + word + "'").c_str());
+      caps.device(named->type);
     } else if (key == "arch") {
       const auto [lowest, highest] = nb::cast<std::pair<std::string, std::string>>(value);
       caps.arch(lowest, highest);

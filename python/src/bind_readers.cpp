@@ -51,6 +51,14 @@ void bind_readers(nb::module_& module) {
     return static_cast<int>(reader_of(reinterpret_cast<PyTypeObject*>(type.ptr())).path);
   });
   module.def("set_error_type", &set_type);
+  module.def(
+      "name_device_type",
+      [](int32_t type, const std::string& name) {
+        const Status status = name_device_type(type, name);
+        if (!status.ok()) throw Error(status);
+      },
+      nb::arg("type"), nb::arg("name"),
+      "Names a device type that a vendor defines, 256 to 65535, for the whole process.");
   module.def("set_allocate_hook",
              [](nb::handle hook) { hooks().allocate = Reference::borrow(hook.ptr()); });
   module.def("set_reroute_hook",

@@ -66,3 +66,37 @@ def test_lists_show_what_describe_reported(runtime):
     linear, = [o for o in runtime.list() if o.name == "linear"]  # fmt: skip
     shown = [i.instance for i in linear.implementations if i.instance]
     assert len(shown) == 1 and int(shown[0]["packed_bytes"]) > 0
+
+
+class TestDeviceNames:
+    def test_rules_take_aliases_and_names_of_vendors(self, world):
+        opmux.name_device_type(310, "pythonic")
+        opmux.name_device_type(310, "pythonic")
+        for word in ("npu", "rocm", "xpu", "mps", "ext_dev", "pythonic", "trn"):
+            rule = opmux.Rule(
+                op="doubled", when=f'device(x) == "{word}"', prefer=["doubled/far.v1"]
+            )
+            world.set_policy(opmux.Policy(rules=[rule]))
+        with pytest.raises(opmux.InvalidArgument, match="did you mean 'rocm'"):
+            world.set_policy(
+                opmux.Policy(rules=[opmux.Rule(op="doubled", when='device(x) == "rocn"',
+                                               prefer=["doubled/far.v1"])])
+            )  # fmt: skip
+
+    def test_a_name_has_one_meaning(self):
+        opmux.name_device_type(311, "pythonic_two")
+        for number, name in ((312, "pythonic_two"), (311, "other"), (12, "mine"), (313, "cuda")):
+            with pytest.raises(opmux.InvalidArgument):
+                opmux.name_device_type(number, name)
+
+    def test_an_implementation_for_another_device_does_not_run_on_the_cpu(self, world):
+        @opmux.implementation("doubled", "npu.v1", vendor="npu", priority=900, device="npu",
+                              runtime=world)  # fmt: skip
+        def npu(x, *, out):
+            out[...] = 5
+
+        assert world.op("doubled")(X).max() == 2
+        why = {c.id: (c.code, c.reason) for c in opmux.explain(world.op("doubled"), X).candidates}
+        assert why["doubled/npu.v1"] == ("caps.device", "device(y) must be ext_dev, is cpu")
+        with pytest.raises(ValueError, match="unknown type of device"):
+            opmux.implementation("doubled", "n.v1", vendor="n", device="abacus", runtime=world)(npu)

@@ -166,6 +166,10 @@ int32_t opmux_backend_enable(opmux_runtime* runtime, opmux_str name, int32_t on,
   });
 }
 
+int32_t opmux_name_device_type(int32_t type, opmux_str name, opmux_error* error) {
+  return guarded(error, [&]() -> Status { return opmux::name_device_type(type, view_of(name)); });
+}
+
 int32_t opmux_set_architecture(opmux_runtime* runtime, opmux_device device, opmux_str architecture,
                                opmux_error* error) {
   return guarded(error, [&]() -> Status {

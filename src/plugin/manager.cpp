@@ -236,6 +236,12 @@ void PluginManager::define_operators(const Loader& loader) {
   for (const auto& waiting : loader.waiting()) {
     batches.emplace_back().operators = waiting.manifest.operators;
     batches.back().backend.plugin = waiting.manifest.name;
+    for (const Manifest::Backend& backend : waiting.manifest.backends) {
+      // Policies may use the name before the plugin is loaded; a refused one is refused again then.
+      if (!backend.device_name.empty()) {
+        (void)name_device_type(backend.device_type, backend.device_name);
+      }
+    }
   }
   // A refused operator is refused again, and logged, when its plugin is loaded.
   (void)registry_.add_each(batches);

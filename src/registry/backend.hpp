@@ -53,7 +53,8 @@ struct BackendDraft {
   Kind kind = Kind::vendor;
   std::string vendor;
   int32_t device_type = OPMUX_DEVICE_CPU;
-  uint32_t flags = 0;  ///< OPMUX_BACKEND_*
+  std::string device_name;  ///< name of device_type if a vendor defines it; may be empty
+  uint32_t flags = 0;       ///< OPMUX_BACKEND_*
   int priority = -1;
   std::string plugin;    ///< plugin that registered it; empty = the program
   std::string build_id;  ///< build of the plugin, by which a quarantine recognizes it

@@ -82,6 +82,10 @@ void Application::operators() {
 Result<std::shared_ptr<Backend>> Application::backend_to_use() const {
   const BackendDraft& draft = batch_.backend;
   if (Status bad = check_backend(draft); !bad.ok()) return bad;
+  if (!draft.device_name.empty()) {
+    Status bad = name_device_type(draft.device_type, draft.device_name);
+    if (!bad.ok()) return bad;
+  }
   const auto at = next_.backends.find(draft.name);
   if (at == next_.backends.end()) {
     auto made = std::make_shared<Backend>(draft);

@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <array>
 #include <charconv>
-#include <optional>
 #include <string>
 
 #include <opmux/tensor.hpp>
@@ -30,17 +28,6 @@ constexpr std::array kNamed{
     NamedDType{"u16", {OPMUX_DTYPE_UINT, 16}},
     NamedDType{"u8", u8},
     NamedDType{"bool", boolean},
-};
-
-struct NamedDevice {
-  int32_t type;
-  std::string_view name;
-};
-
-constexpr std::array kDevices{
-    NamedDevice{OPMUX_DEVICE_CPU, "cpu"},
-    NamedDevice{OPMUX_DEVICE_CUDA, "cuda"},
-    NamedDevice{OPMUX_DEVICE_OPENCL, "opencl"},
 };
 
 /// Parses a number followed by `end` and removes both from `text`.
@@ -76,44 +63,9 @@ DType parse_dtype(std::string_view word) {
   return {};
 }
 
-std::string name_of(Device device) {
-  for (const NamedDevice& named : kDevices) {
-    if (named.type == device.type) {
-      return std::string(named.name) + ":" + std::to_string(device.id);
-    }
-  }
-  return "device" + std::to_string(device.type) + ":" + std::to_string(device.id);
-}
-
-std::optional<Device> parse_device(std::string_view text) {
-  const size_t colon = std::min(text.find(':'), text.size());
-  const std::string_view word = text.substr(0, colon);
-  Device device;
-  if (colon != text.size()) {
-    std::string_view id = text.substr(colon + 1);
-    if (!take_number(id, "", device.id) || !id.empty() || device.id < 0) return std::nullopt;
-  }
-  for (const NamedDevice& named : kDevices) {
-    if (named.name == word) return Device{named.type, device.id};
-  }
-  constexpr std::string_view kUnnamed = "device";
-  if (!word.starts_with(kUnnamed)) return std::nullopt;
-  std::string_view number = word.substr(kUnnamed.size());
-  if (!take_number(number, "", device.type) || !number.empty() || device.type < 1) {
-    return std::nullopt;
-  }
-  return device;
-}
-
 std::vector<schema::Named> schema::named_dtypes() {
   std::vector<Named> all;
   for (const NamedDType& named : kNamed) all.push_back({named.name, named.dtype.packed()});
-  return all;
-}
-
-std::vector<schema::Named> schema::named_devices() {
-  std::vector<Named> all;
-  for (const NamedDevice& named : kDevices) all.push_back({named.name, named.type});
   return all;
 }
 

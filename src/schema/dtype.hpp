@@ -15,7 +15,8 @@ struct Named {
 
 /// All named element types; `number` is DType::packed().
 std::vector<Named> named_dtypes();
-/// All named device types; `number` is Device::type.
+/// All names of device types: those of DLPack, their aliases such as "npu", and those of vendors;
+/// `number` is Device::type. A type may occur several times.
 std::vector<Named> named_devices();
 
 }  // namespace opmux::schema

@@ -201,6 +201,10 @@ OPMUX_EXPORT int32_t opmux_tick(opmux_runtime* runtime, uint64_t now_ns, opmux_e
    OPMUX_NOT_FOUND or OPMUX_FROZEN. */
 OPMUX_EXPORT int32_t opmux_backend_enable(opmux_runtime* runtime, opmux_str name, int32_t on,
                                           opmux_error* error);
+/* Names a device type that a vendor defines, OPMUX_DEVICE_VENDOR to OPMUX_DEVICE_LAST, for the
+   whole process: policies, explain and commands use the name. Naming it again in the same way
+   changes nothing; another name, or a name of another type, is refused ("device.name"). */
+OPMUX_EXPORT int32_t opmux_name_device_type(int32_t type, opmux_str name, opmux_error* error);
 /* States the architecture of a device, as numbers with dots between them ("9.0"), for backends that
    do not state it. Capabilities with min_arch or max_arch are compared with it. */
 OPMUX_EXPORT int32_t opmux_set_architecture(opmux_runtime* runtime, opmux_device device,

@@ -58,6 +58,8 @@ class Backend {
     };
     return *this;
   }
+  /// Names the device type if the vendor defines it (OPMUX_DEVICE_VENDOR and above): "acme".
+  Backend& device_name(std::string_view name) { return c_.device_name = str(name), *this; }
   /// Sets the function that returns the architecture of a device by its number, as numbers with
   /// dots between them: "9.0". The text must have static lifetime; empty: the device has none.
   /// Caps::arch() is compared with it. Called once per device; an exception counts as none.

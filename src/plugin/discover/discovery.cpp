@@ -47,7 +47,8 @@ Manifest manifest_of(const PluginContents& contents) {
     }
     const registry::BackendDraft& from = batch.backend;
     Manifest::Backend backend{from.name,        from.vendor, static_cast<int32_t>(from.kind),
-                              from.device_type, from.flags,  {}};
+                              from.device_type, from.flags,  {},
+                              from.device_name};
     for (const registry::ImplementationDraft& draft : batch.implementations) {
       backend.implementations.push_back({draft.op, draft.variant});
     }

@@ -69,6 +69,11 @@ void take_backend(RecordFields& fields, ProbeResult& into) {
   take_item(fields, into.manifest.backends, std::move(backend));
 }
 
+void take_device_name(RecordFields& fields, ProbeResult& into) {
+  if (into.manifest.backends.empty()) return fields.refuse();
+  into.manifest.backends.back().device_name = take_text(fields);
+}
+
 void take_implementation(RecordFields& fields, ProbeResult& into) {
   if (into.manifest.backends.empty()) return fields.refuse();
   Manifest::Implementation one;
@@ -86,10 +91,15 @@ struct Kind {
   size_t fields;
   void (*take)(RecordFields&, ProbeResult&);
 };
-constexpr Kind kKinds[] = {{"code", 2, take_code},           {"where", 3, take_where},
-                           {"plugin", 5, take_plugin},       {"operator", 1, take_operator},
-                           {"point", 1, take_point},         {"backend", 5, take_backend},
-                           {"impl", 2, take_implementation}, {"missing", 1, take_missing}};
+constexpr Kind kKinds[] = {{"code", 2, take_code},
+                           {"where", 3, take_where},
+                           {"plugin", 5, take_plugin},
+                           {"operator", 1, take_operator},
+                           {"point", 1, take_point},
+                           {"backend", 5, take_backend},
+                           {"impl", 2, take_implementation},
+                           {"missing", 1, take_missing},
+                           {"device_name", 1, take_device_name}};
 
 bool take(std::string_view line, ProbeResult& into) {
   RecordFields fields(line);
@@ -111,6 +121,7 @@ void append_manifest(std::string& text, const Manifest& manifest) {
   for (const Manifest::Backend& backend : manifest.backends) {
     append_line(text, "backend", backend.name, backend.vendor, backend.kind, backend.device_type,
                 backend.flags);
+    if (!backend.device_name.empty()) append_line(text, "device_name", backend.device_name);
     for (const auto& [op, variant] : backend.implementations)
       append_line(text, "impl", op, variant);
   }

@@ -21,6 +21,7 @@ struct Manifest {
     int32_t kind = 0, device_type = 0;
     uint32_t flags = 0;
     std::vector<Implementation> implementations;
+    std::string device_name = {};  ///< name of device_type if the vendor defines it
     bool operator==(const Backend&) const = default;
   };
 

@@ -70,10 +70,13 @@ Status read_head(const opmux_backend& from, const Origin& origin, BackendDraft& 
   if (from.kind < OPMUX_KIND_DEFAULT || from.kind > OPMUX_KIND_REFERENCE) {
     return malformed("kind", base::concat("kind ", from.kind, " is not defined"));
   }
-  if (from.device_type < 0 || from.device_type > 0xffff) {
+  if (from.device_type < 0 || from.device_type > OPMUX_DEVICE_LAST) {
     return malformed("device",
                      base::concat("device type ", from.device_type, " is not in 0 to 65535"));
   }
+  Result<std::string> device_name = read_text(from.device_name, "device_name of a backend");
+  if (!device_name) return device_name.error();
+  into.device_name = *std::move(device_name);
   Result<std::optional<DeviceAccess>> device = read_device(from);
   if (!device) return device.error();
   into.device = *std::move(device);

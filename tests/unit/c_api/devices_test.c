@@ -18,6 +18,24 @@ static opmux_registration* implement(opmux_runtime* runtime, twice* t, const cha
   return held;
 }
 
+void vendors_name_their_device_types(void) {
+  opmux_runtime* runtime = make_runtime();
+  CHECK(opmux_name_device_type(301, opmux_str_of("quarrel"), NULL) == OPMUX_OK);
+  CHECK(opmux_name_device_type(301, opmux_str_of("quarrel"), NULL) == OPMUX_OK);
+  CHECK(opmux_name_device_type(302, opmux_str_of("quarrel"), NULL) == OPMUX_INVALID_ARGUMENT);
+  CHECK(opmux_name_device_type(OPMUX_DEVICE_TRN, opmux_str_of("abacus"), NULL) ==
+        OPMUX_INVALID_ARGUMENT);
+  matrix x;
+  make_matrix(&x, 2, 3);
+  x.tensor.device.type = 301;
+  opmux_arg args[] = {opmux_arg_none(), opmux_arg_tensor(&x.tensor)};
+  char text[4096];
+  CHECK(opmux_explain(get(runtime, "rms_norm"), args, 2, OPMUX_FORMAT_TEXT, text, sizeof(text),
+                      NULL, NULL) == OPMUX_OK);
+  CHECK_HAS(text, "quarrel:0");
+  opmux_runtime_destroy(runtime);
+}
+
 void architectures_are_stated_by_the_program_or_the_backend(void) {
   opmux_runtime* runtime = make_runtime();
   CHECK(opmux_define(runtime, opmux_str_of(TWICE), 0, NULL) == OPMUX_OK);

@@ -29,7 +29,8 @@ TEST(Device, is_named_by_type_and_number) {
   EXPECT_EQ(name_of(Device{}), "cpu:0");
   EXPECT_EQ(name_of(Device{OPMUX_DEVICE_CUDA, 1}), "cuda:1");
   EXPECT_EQ(name_of(Device{OPMUX_DEVICE_OPENCL, 0}), "opencl:0");
-  EXPECT_EQ(name_of(Device{8, 2}), "device8:2");
+  EXPECT_EQ(name_of(Device{OPMUX_DEVICE_METAL, 2}), "metal:2");
+  EXPECT_EQ(name_of(Device{99, 2}), "device99:2");
 }
 
 }  // namespace
