@@ -73,7 +73,8 @@ Result<const opmux_tensor*> ArgumentTexts::read_tensor(std::string_view text) {
   if (dtype.bits == 0) {
     return wrong(
         "'" + std::string(rest.substr(0, bracket)) +
-        "' is not a dtype; the dtypes are f64, f32, f16, bf16, i64, i32, i16, i8, u8 and bool");
+        "' is not a dtype; the dtypes are f64, f32, f16, bf16, i64, i32, i16, i8, u8, bool, "
+        "f8_e4m3fn, f8_e5m2, f8_e4m3fnuz, f8_e5m2fnuz and f4_e2m1fn_x2");
   }
   rest.remove_prefix(bracket);
   const auto shape_text = take_brackets(rest, '[', ']');

@@ -9,15 +9,15 @@
 
 namespace opmux::backends {
 
-// The scale that maps the largest magnitude of a row to 127; 0 if all elements are zero, NaN if the
-// row contains a NaN or an infinity.
-inline float row_scale(const float* row, int64_t count) {
+// The scale that maps the largest magnitude of a row to `most`; 0 if all elements are zero, NaN if
+// the row contains a NaN or an infinity.
+inline float row_scale(const float* row, int64_t count, float most = 127) {
   float largest = 0;
   for (int64_t i = 0; i < count; ++i) {
     if (!std::isfinite(row[i])) return std::numeric_limits<float>::quiet_NaN();
     largest = std::max(largest, std::fabs(row[i]));
   }
-  return largest / 127;
+  return largest / most;
 }
 
 // value / scale, rounded to the nearest integer (ties to even) and clamped to [-128, 127]. A NaN

@@ -74,7 +74,7 @@ static inline opmux_str opmux_str_of(const char* text) {
 typedef struct opmux_dtype {
   uint8_t code;   /* OPMUX_DTYPE_* */
   uint8_t bits;   /* of one lane */
-  uint16_t lanes; /* 1 for ordinary types */
+  uint16_t lanes; /* 1, except for pairs of OPMUX_DTYPE_FLOAT4_E2M1FN: 2 */
 } opmux_dtype;
 
 #define OPMUX_DTYPE_INT 0
@@ -82,6 +82,11 @@ typedef struct opmux_dtype {
 #define OPMUX_DTYPE_FLOAT 2
 #define OPMUX_DTYPE_BFLOAT 4
 #define OPMUX_DTYPE_BOOL 6
+#define OPMUX_DTYPE_FLOAT8_E4M3FN 10 /* fn: no infinities; uz: no negative zero, NaN is 0x80 */
+#define OPMUX_DTYPE_FLOAT8_E4M3FNUZ 11
+#define OPMUX_DTYPE_FLOAT8_E5M2 12
+#define OPMUX_DTYPE_FLOAT8_E5M2FNUZ 13
+#define OPMUX_DTYPE_FLOAT4_E2M1FN 17 /* bits 4, lanes 2: a byte holds two; dimensions count bytes */
 
 /* Device, with the layout of DLDevice. */
 typedef struct opmux_device {

@@ -15,7 +15,9 @@
 
 namespace opmux {
 
-/// An element type in DLPack's encoding: kind, bits of one element, SIMD lanes (1 in practice). Use
+/// An element type in DLPack's encoding: kind, bits of one lane, lanes (1, or 2 for f4_e2m1fn_x2,
+/// whose elements are bytes with two numbers: the first in the low half, the second in the high
+/// half; dimensions and strides count bytes). Use
 /// the constants below rather than numbers.
 ///
 ///   opmux::DType dtype = opmux::parse_dtype("bf16");
@@ -50,10 +52,16 @@ inline constexpr DType i16{OPMUX_DTYPE_INT, 16};
 inline constexpr DType i8{OPMUX_DTYPE_INT, 8};
 inline constexpr DType u8{OPMUX_DTYPE_UINT, 8};
 inline constexpr DType boolean{OPMUX_DTYPE_BOOL, 8};
+inline constexpr DType f8_e4m3fn{OPMUX_DTYPE_FLOAT8_E4M3FN, 8};
+inline constexpr DType f8_e4m3fnuz{OPMUX_DTYPE_FLOAT8_E4M3FNUZ, 8};
+inline constexpr DType f8_e5m2{OPMUX_DTYPE_FLOAT8_E5M2, 8};
+inline constexpr DType f8_e5m2fnuz{OPMUX_DTYPE_FLOAT8_E5M2FNUZ, 8};
+inline constexpr DType f4_e2m1fn_x2{OPMUX_DTYPE_FLOAT4_E2M1FN, 4, 2};
 
-/// "bf16", "f32", "i64", "bool"; "10.8x1" (code, bits, lanes) for a type without a name.
+/// "bf16", "f32", "i64", "bool", "f8_e5m2"; "7.8x1" (code, bits, lanes) for a type without a name.
 OPMUX_API std::string name_of(DType dtype);
-/// The inverse of name_of(). Returns a DType with bits 0 for an unknown name.
+/// The inverse of name_of(); also reads torch's names of the 8-bit and 4-bit floats, such as
+/// "float8_e4m3fn" and "float4_e2m1fn_x2". Returns a DType with bits 0 for an unknown name.
 OPMUX_API DType parse_dtype(std::string_view word);
 
 /// A device: DLPack's type number (OPMUX_DEVICE_*) and the index among devices of that type. The

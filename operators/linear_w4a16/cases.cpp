@@ -12,7 +12,10 @@ void shape_linear_w4a16(Draft& draft) {
   int64_t groups = random.chance(30) ? 1 : random.between(1, depth);
   while (depth % groups != 0) --groups;
   draft.dim("G") = groups;
-  draft.dtype("weight", u8);
+  const bool floats = random.chance(40);
+  draft.dtype("weight", floats ? f4_e2m1fn_x2 : u8);
+  if (random.chance(floats ? 50 : 15)) draft.dtype("scale", f8_e4m3fn);
+  if (floats && random.chance(70)) draft.present("zero_point", false);
   if (random.chance(60)) draft.dtype("zero_point", u8);
 }
 

@@ -1,5 +1,6 @@
 #include "operators/common/tolerance/product.hpp"
 #include "verify/bounds.hpp"
+#include "verify/small_floats.hpp"
 
 namespace opmux::verify::operators {
 namespace {
@@ -9,11 +10,14 @@ namespace {
 void bound_linear_w4a16(const CallView& c, Expected& expected) {
   const Tensor &weight = c.tensor("weight"), &scale = c.tensor("scale");
   const int64_t depth = 2 * weight.shape[1], groups = scale.shape[1];
+  const bool floats = weight.dtype == f4_e2m1fn_x2;
   const auto magnitude = [&](int64_t n, int64_t k) {
     const auto byte = static_cast<int>(weight.values[static_cast<size_t>((n * depth + k) / 2)]);
     const auto group = static_cast<size_t>(n * groups + k / (depth / groups));
-    const double zero = c.has("zero_point") ? c.tensor("zero_point").values[group] : 8;
-    return ((k % 2 == 0 ? byte & 15 : byte >> 4) + std::abs(zero)) * scale.values[group];
+    const int bits = k % 2 == 0 ? byte & 15 : byte >> 4;
+    const double value = floats ? std::abs(decoded_e2m1(bits)) : bits;
+    const double zero = c.has("zero_point") ? c.tensor("zero_point").values[group] : floats ? 0 : 8;
+    return (value + std::abs(zero)) * scale.values[group];
   };
   ExpectedOutput& y = expected.of(c, "y");
   bound_linear(c, c.tensor("x").values, depth, magnitude, y);

@@ -12,19 +12,21 @@ from ._errors import Unsupported
 _TORCH_NAMES = {
     "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16",
     "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u8": "uint8", "bool": "bool",
+    "f8_e4m3fn": "float8_e4m3fn", "f8_e4m3fnuz": "float8_e4m3fnuz", "f8_e5m2": "float8_e5m2",
+    "f8_e5m2fnuz": "float8_e5m2fnuz", "f4_e2m1fn_x2": "float4_e2m1fn_x2",
 }  # fmt: skip
 
 
 @functools.cache
 def _torch_dtype(name: str) -> Any:
     torch = sys.modules["torch"]
-    if name not in _TORCH_NAMES:
+    if not hasattr(torch, _TORCH_NAMES.get(name, "")):
         raise Unsupported(f"torch has no dtype for {name}", "python.dtype")
     return getattr(torch, _TORCH_NAMES[name])
 
 
 def _numpy_dtype(name: str) -> Any:
-    if name == "bf16" or name not in _TORCH_NAMES:
+    if name.startswith(("bf", "f8", "f4")) or name not in _TORCH_NAMES:
         raise Unsupported(f"numpy has no dtype for {name}: pass out=", "python.dtype")
     return _TORCH_NAMES[name]
 

@@ -133,7 +133,7 @@ class StandardOperators:
         *,
         out: Tensor | None = None,
     ) -> T:
-        """Multiplies each row by a weight of 4-bit integers with one scale per group of inputs.
+        """Multiplies each row by a weight of 4-bit numbers with one scale per group of inputs.
 
         linear_w4a16(out Tensor y[..., N], Tensor x[..., K], const Tensor weight[N, KP], const
             Tensor scale[N, G], const Tensor? zero_point[N, G], Tensor? bias[N]) where K == 2 * KP
@@ -150,7 +150,7 @@ class StandardOperators:
         *,
         out: Tensor | None = None,
     ) -> T:
-        """Multiplies rows by a weight of 8-bit integers, after quantizing rows that are floats.
+        """Multiplies rows by a weight of 8-bit numbers, after quantizing rows of wider floats.
 
         linear_w8a8(out Tensor y[..., N], Tensor x[..., K], const Tensor weight[N, K], const Tensor
             weight_scale[N], Tensor? x_scale[...], Tensor? bias[N]) where K < 131072

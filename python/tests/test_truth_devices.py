@@ -100,3 +100,29 @@ class TestDeviceNames:
         assert why["doubled/npu.v1"] == ("caps.device", "device(y) must be ext_dev, is cpu")
         with pytest.raises(ValueError, match="unknown type of device"):
             opmux.implementation("doubled", "n.v1", vendor="n", device="abacus", runtime=world)(npu)
+
+
+class TestSmallFloats:
+    def test_a_weight_of_8_bit_floats(self, runtime):
+        torch = pytest.importorskip("torch")
+        torch.manual_seed(1)
+        for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"):
+            dtype = getattr(torch, name)
+            weight, x = torch.randn(8, 32).to(dtype), torch.randn(4, 32).to(dtype)
+            ones, scale = torch.ones(8), torch.full((4,), 0.5)
+            with opmux.expect("linear_w8a8/reference.*", runtime=runtime):
+                y = runtime.op("linear_w8a8")(x, weight, ones, scale, out=torch.empty(4, 8))
+            expected = (x.float() @ weight.float().T) * 0.5
+            assert torch.allclose(y, expected, atol=1e-4), name
+
+    def test_a_weight_of_4_bit_floats(self, runtime):
+        torch = pytest.importorskip("torch")
+        if not hasattr(torch, "float4_e2m1fn_x2"):
+            pytest.skip("this torch has no floats of 4 bits")
+        bits = torch.randint(0, 256, (8, 16), dtype=torch.uint8)
+        table = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])
+        wide = torch.stack([table[(bits & 15).long()], table[(bits >> 4).long()]], dim=-1)
+        x, scale = torch.randn(4, 32), torch.full((8, 2), 0.25).to(torch.float8_e4m3fn)
+        with opmux.expect("linear_w4a16/reference.*", runtime=runtime):
+            y = runtime.op("linear_w4a16")(x, bits.view(torch.float4_e2m1fn_x2), scale)
+        assert torch.allclose(y, x @ (wide.reshape(8, 32) * 0.25).T, atol=1e-4)

@@ -28,7 +28,15 @@ constexpr std::array kNamed{
     NamedDType{"u16", {OPMUX_DTYPE_UINT, 16}},
     NamedDType{"u8", u8},
     NamedDType{"bool", boolean},
+    NamedDType{"f8_e4m3fn", f8_e4m3fn},
+    NamedDType{"f8_e4m3fnuz", f8_e4m3fnuz},
+    NamedDType{"f8_e5m2", f8_e5m2},
+    NamedDType{"f8_e5m2fnuz", f8_e5m2fnuz},
+    NamedDType{"f4_e2m1fn_x2", f4_e2m1fn_x2},
 };
+
+/// torch writes "float8_e4m3fn" where opmux writes "f8_e4m3fn".
+constexpr std::string_view kLongWord = "float";
 
 /// Parses a number followed by `end` and removes both from `text`.
 template <class T>
@@ -52,8 +60,13 @@ std::string name_of(DType dtype) {
 }
 
 DType parse_dtype(std::string_view word) {
+  const bool is_long = word.starts_with(kLongWord);
   for (const NamedDType& named : kNamed) {
     if (named.name == word) return named.dtype;
+    const bool small = named.name.starts_with("f8_") || named.name.starts_with("f4_");
+    if (is_long && small && named.name.substr(1) == word.substr(kLongWord.size())) {
+      return named.dtype;
+    }
   }
   DType dtype;
   if (take_number(word, ".", dtype.code) && take_number(word, "x", dtype.bits) &&

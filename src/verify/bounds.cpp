@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 
+#include "verify/small_floats.hpp"
+
 namespace opmux::verify {
 namespace {
 
@@ -15,9 +17,13 @@ struct Format {
   int digits;    ///< bits of the significand
   int smallest;  ///< exponent of the smallest normal number
   double largest;
+  bool infinities = true;  ///< false: results that are too large become the largest number
 };
 
 Format format_of(DType dtype) {
+  if (const SmallFloat* const small = small_float(dtype)) {
+    return {small->fraction_bits + 1, 1 - small->bias, small->largest, small->infinities};
+  }
   if (dtype == f16) return {11, -14, 65504};
   if (dtype == bf16) return {8, -126, 0x1.fep127};
   return {24, -126, std::numeric_limits<float>::max()};
@@ -76,6 +82,7 @@ uint16_t to_half(double value) {
 double read_integer(const std::byte* at, DType dtype) {
   const bool is_signed = dtype.code == OPMUX_DTYPE_INT;
   switch (dtype.bits) {
+    case 4:  // a byte with two numbers
     case 8: return is_signed ? double(load<int8_t>(at)) : double(load<uint8_t>(at));
     case 16: return is_signed ? double(load<int16_t>(at)) : double(load<uint16_t>(at));
     case 32: return is_signed ? double(load<int32_t>(at)) : double(load<uint32_t>(at));
@@ -91,7 +98,8 @@ void write_integer(std::byte* at, DType dtype, double value) {
 
 double clamped(double value, DType dtype) {
   if (dtype == boolean) return value != 0 ? 1 : 0;
-  const int digits = dtype.code == OPMUX_DTYPE_INT ? dtype.bits - 1 : dtype.bits;
+  const int bits = dtype.bits * dtype.lanes;
+  const int digits = dtype.code == OPMUX_DTYPE_INT ? bits - 1 : bits;
   // Limit to 62 bits, because 2^63 does not fit into int64_t. Test data has no numbers near it.
   const double high = std::ldexp(1.0, std::min(digits, 62)) - 1;
   return std::clamp(std::nearbyint(value), dtype.code == OPMUX_DTYPE_INT ? -high - 1 : 0.0, high);
@@ -99,11 +107,14 @@ double clamped(double value, DType dtype) {
 
 }  // namespace
 
-bool is_float(DType dtype) { return dtype == f32 || dtype == f16 || dtype == bf16; }
+bool is_float(DType dtype) {
+  return dtype == f32 || dtype == f16 || dtype == bf16 || small_float(dtype) != nullptr;
+}
 
 bool comparable(DType dtype) {
+  if (dtype == f4_e2m1fn_x2) return true;
   if (dtype.lanes != 1) return false;
-  if (dtype == f32 || dtype == f16 || dtype == bf16 || dtype == boolean) return true;
+  if (is_float(dtype) || dtype == boolean) return true;
   const bool whole = dtype.code == OPMUX_DTYPE_INT || dtype.code == OPMUX_DTYPE_UINT;
   return whole && (dtype.bits == 8 || dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64);
 }
@@ -120,18 +131,23 @@ double half_step(double value, DType dtype) {
 
 double rounded(double value, DType dtype) {
   if (!is_float(dtype)) return clamped(value, dtype);
-  if (!std::isfinite(value) || value == 0) return value;
   const Format format = format_of(dtype);
+  if (std::isinf(value) && !format.infinities) return std::numeric_limits<double>::quiet_NaN();
+  if (!std::isfinite(value) || value == 0) return value;
   const double quantum = step(value, format);
   const double result = std::nearbyint(value / quantum) * quantum;
   if (std::abs(result) <= format.largest) return result;
-  return std::copysign(std::numeric_limits<double>::infinity(), value);
+  return std::copysign(format.infinities ? std::numeric_limits<double>::infinity() : format.largest,
+                       value);
 }
 
 double read_element(const std::byte* at, DType dtype) {
   if (dtype == f32) return load<float>(at);
   if (dtype == f16) return from_half(load<uint16_t>(at));
   if (dtype == bf16) return std::bit_cast<float>(uint32_t{load<uint16_t>(at)} << 16);
+  if (const SmallFloat* const small = small_float(dtype)) {
+    return decoded(*small, load<uint8_t>(at));
+  }
   return read_integer(at, dtype);
 }
 
@@ -144,6 +160,8 @@ void write_element(std::byte* at, DType dtype, double value) {
     // Write a fixed NaN, because the payload of a double NaN may be in the bits that are cut off.
     const uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(value));
     store(at, std::isnan(value) ? uint16_t{0x7fc0} : static_cast<uint16_t>(bits >> 16));
+  } else if (const SmallFloat* const small = small_float(dtype)) {
+    store(at, encoded(*small, value));
   } else {
     write_integer(at, dtype, value);
   }

@@ -26,9 +26,10 @@ inline std::vector<int64_t> index_of(std::span<const int64_t> shape, size_t elem
   return index;
 }
 
-/// True for f32, f16 and bf16.
+/// True for f32, f16, bf16 and the floats of 8 bits.
 bool is_float(DType dtype);
-/// True if results of this type can be compared: f32, f16, bf16, bool and integers.
+/// True if results of this type can be compared: these floats, bool, integers, and f4_e2m1fn_x2,
+/// whose elements are bytes here.
 bool comparable(DType dtype);
 /// The largest relative error of rounding to a float type; 0 for other types.
 double unit_roundoff(DType dtype);
@@ -37,7 +38,8 @@ double smallest(DType dtype);
 /// Half the distance between neighbouring numbers around `value`, the largest rounding error there.
 double half_step(double value, DType dtype);
 
-/// Rounds to nearest even, with overflow to infinity. Clamps integers.
+/// Rounds to nearest even, with overflow to infinity, or to the largest number of a type without
+/// infinities. Clamps integers.
 double rounded(double value, DType dtype);
 
 /// Reads or writes one element. A written value must be representable in the type; see rounded().

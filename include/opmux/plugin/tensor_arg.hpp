@@ -17,6 +17,11 @@ inline constexpr opmux_dtype i32{OPMUX_DTYPE_INT, 32, 1};
 inline constexpr opmux_dtype i8{OPMUX_DTYPE_INT, 8, 1};
 inline constexpr opmux_dtype u8{OPMUX_DTYPE_UINT, 8, 1};
 inline constexpr opmux_dtype boolean{OPMUX_DTYPE_BOOL, 8, 1};
+inline constexpr opmux_dtype f8_e4m3fn{OPMUX_DTYPE_FLOAT8_E4M3FN, 8, 1};
+inline constexpr opmux_dtype f8_e4m3fnuz{OPMUX_DTYPE_FLOAT8_E4M3FNUZ, 8, 1};
+inline constexpr opmux_dtype f8_e5m2{OPMUX_DTYPE_FLOAT8_E5M2, 8, 1};
+inline constexpr opmux_dtype f8_e5m2fnuz{OPMUX_DTYPE_FLOAT8_E5M2FNUZ, 8, 1};
+inline constexpr opmux_dtype f4_e2m1fn_x2{OPMUX_DTYPE_FLOAT4_E2M1FN, 4, 2};
 
 /// Whether two element types are equal.
 constexpr bool same(opmux_dtype a, opmux_dtype b) {

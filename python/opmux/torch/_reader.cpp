@@ -29,9 +29,15 @@ struct DTypes {
     set(c10::ScalarType::Byte, 1, 8);
     set(c10::ScalarType::Bool, 6, 8);
     set(c10::ScalarType::Float8_e4m3fn, 10, 8);
+    set(c10::ScalarType::Float8_e4m3fnuz, 11, 8);
+    set(c10::ScalarType::Float8_e5m2, 12, 8);
+    set(c10::ScalarType::Float8_e5m2fnuz, 13, 8);
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 8)
+    set(c10::ScalarType::Float4_e2m1fn_x2, 17, 4, 2);
+#endif
   }
-  void set(c10::ScalarType type, uint32_t code, uint32_t bits) {
-    packed[static_cast<size_t>(type)] = code | bits << 8 | 1u << 16;
+  void set(c10::ScalarType type, uint32_t code, uint32_t bits, uint32_t lanes = 1) {
+    packed[static_cast<size_t>(type)] = code | bits << 8 | lanes << 16;
   }
 };
 const DTypes dtypes;

@@ -51,8 +51,9 @@ class KeyReader {
 /// The inverse of pack_small().
 int64_t unpack_small(FactKind kind, uint64_t packed) {
   if (packed == 0xFFFF) return schema::kAbsent;
-  constexpr int64_t kOneLane = 1 << 16;
-  return static_cast<int64_t>(packed) | (kind == FactKind::dtype ? kOneLane : 0);
+  if (kind != FactKind::dtype) return static_cast<int64_t>(packed);
+  const int64_t lanes = ClassLayout::lanes_of(static_cast<uint16_t>(packed));
+  return static_cast<int64_t>(packed) | lanes << 16;
 }
 
 void add_exact(Fact fact, int64_t value, ClassFacts& facts) {

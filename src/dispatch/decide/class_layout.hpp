@@ -128,12 +128,17 @@ class ClassLayout {
 
   /// True for facts whose values fit into 16 bits of a key.
   static bool is_small(schema::FactKind kind);
-  /// Packs a small fact. False if its value does not fit into 16 bits: element types with several
-  /// lanes.
+  /// The lanes of an element type, given its code and bits: 1, except for f4_e2m1fn_x2.
+  static constexpr uint16_t lanes_of(uint16_t code_and_bits) {
+    constexpr auto kPairs = static_cast<uint16_t>(f4_e2m1fn_x2.packed());
+    return code_and_bits == kPairs ? f4_e2m1fn_x2.lanes : 1;
+  }
+  /// Packs a small fact. False if its value does not fit into 16 bits: element types with other
+  /// lanes than lanes_of().
   static bool pack_small(schema::FactKind kind, int64_t value, uint16_t& packed) {
     packed = value == schema::kAbsent ? 0xFFFF : static_cast<uint16_t>(value);
     if (value == schema::kAbsent || kind != schema::FactKind::dtype) return true;
-    return DType::from_packed(static_cast<uint32_t>(value)).lanes == 1 && packed != 0xFFFF;
+    return value >> 16 == lanes_of(packed) && packed != 0xFFFF;
   }
 
  private:

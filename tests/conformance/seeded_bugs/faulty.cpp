@@ -160,6 +160,15 @@ int32_t Faulty::with_integers(size_t i, const std::function<int64_t(int64_t, int
   return replaced(i, numbers.data(), {OPMUX_DTYPE_INT, 64, 1});
 }
 
+int32_t Faulty::with_bytes(size_t i, const std::function<int(int, int64_t)>& change) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(elements(i)));
+  for (int64_t e = 0; e < elements(i); ++e) {
+    const int byte = backends::first_element<const uint8_t>(tensors_[i])[offset(i, e)];
+    bytes[static_cast<size_t>(e)] = static_cast<uint8_t>(change(byte, e));
+  }
+  return replaced(i, bytes.data(), tensors_[i].dtype);
+}
+
 int32_t Faulty::with_floats(size_t i, const std::function<float(float, int64_t)>& change) {
   std::vector<float> numbers(static_cast<size_t>(elements(i)));
   for (int64_t e = 0; e < elements(i); ++e) numbers[static_cast<size_t>(e)] = change(get(i, e), e);

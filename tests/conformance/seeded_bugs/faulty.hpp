@@ -71,6 +71,8 @@ class Faulty {
   int32_t storing(size_t i, float (*store)(float value));
   /// Like right(), with changed values in an integer tensor: change(value, element).
   int32_t with_integers(size_t i, const std::function<int64_t(int64_t, int64_t)>& change);
+  /// Like right(), with changed bytes in a tensor of 8-bit elements: change(byte, element).
+  int32_t with_bytes(size_t i, const std::function<int(int, int64_t)>& change);
   /// Like right(), with the given bool mask.
   int32_t with_mask(size_t i, std::vector<uint8_t>& mask, int64_t rows, int64_t columns);
   /// Like right(), with changed values in a float tensor.
@@ -106,6 +108,10 @@ std::vector<Bug> product_bugs();
 std::vector<Bug> attention_bugs();
 std::vector<Bug> cache_bugs();
 std::vector<Bug> routing_bugs();
+std::vector<Bug> small_float_bugs();
+
+/// Not a bug: the two linear operators with small floats, added in f32 in another order.
+int32_t small_floats_in_f32(Faulty& f);
 
 /// Not bugs: correct kernels that add in another order than the reference.
 std::vector<Bug> right_kernels();

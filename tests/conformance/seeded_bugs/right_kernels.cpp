@@ -48,6 +48,7 @@ std::vector<Bug> right_kernels() {
       {"matmul", "backwards", [](Faulty& f) { return backwards(f, {{1, -1}, {2, -2}}); }},
       {"matmul", "plain", plain_product},
       {"linear", "backwards", [](Faulty& f) { return backwards(f, {{1, -1}, {2, -1}}); }},
+      {"linear_w8a8", "backwards", [](Faulty& f) { return backwards(f, {{1, -1}, {2, -1}}); }},
       {"attention", "depth_backwards", [](Faulty& f) { return backwards(f, {{1, 3}, {2, 3}}); }},
       {"attention", "keys_backwards",
        [](Faulty& f) {

@@ -32,7 +32,7 @@ std::vector<Bug> all_bugs() {
   std::vector<Bug> all;
   for (const auto& family :
        {rms_norm_bugs(), norm_bugs(), activation_bugs(), softmax_bugs(), rotary_bugs(),
-        product_bugs(), attention_bugs(), cache_bugs(), routing_bugs()}) {
+        product_bugs(), attention_bugs(), cache_bugs(), routing_bugs(), small_float_bugs()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;

@@ -72,6 +72,35 @@ TEST(SeededBugs, are_mostly_rare) {
   EXPECT_GE(tally.rare, 60u);
 }
 
+/// Verifies the operators with floats of 8 and 4 bits as `opmux verify` does.
+TEST(SmallFloats, wrong_kernels_are_caught_and_right_ones_are_not) {
+  const std::vector<Bug> bugs = small_float_bugs();
+  const conformance::Report report = Bent(bugs).verify({.count_wrong = true});
+  Tally tally;
+  for (const conformance::OperatorReport& op : report.operators) {
+    for (const conformance::ImplementationReport& one : op.implementations) {
+      EXPECT_GE(one.cases, 200u) << one.id;
+      count(one, tally);
+    }
+  }
+  EXPECT_EQ(tally.caught, bugs.size());
+  std::printf("caught %zu of %zu bugs in %lu cases\n", tally.caught, bugs.size(),
+              static_cast<unsigned long>(report.cases()));
+
+  const std::vector<Bug> right{{"linear_w8a8", "right", [](Faulty& f) { return f.right(); }},
+                               {"linear_w8a8", "in_floats", small_floats_in_f32},
+                               {"linear_w4a16", "right", [](Faulty& f) { return f.right(); }},
+                               {"linear_w4a16", "in_floats", small_floats_in_f32}};
+  const conformance::Report fine = Bent(right).verify({.cases = 600, .count_wrong = true});
+  for (const conformance::OperatorReport& op : fine.operators) {
+    for (const conformance::ImplementationReport& one : op.implementations) {
+      EXPECT_EQ(one.wrong, 0u) << one.id
+                               << (one.findings.empty() ? "" : one.findings[0].to_string());
+    }
+  }
+  std::printf("no alarm in %lu cases of right kernels\n", static_cast<unsigned long>(fine.cases()));
+}
+
 /// Counts false alarms among kernels that add in another order than the reference.
 void count_false_alarms(uint64_t cases, uint64_t least) {
   Bent bent(right_kernels());
