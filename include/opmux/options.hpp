@@ -201,8 +201,11 @@ struct SourceOptions {
   /// A policy file, or a folder whose *.yaml and *.json files form one policy. Empty: OPMUX_CONFIG.
   /// A relative path is resolved once, when the runtime is created.
   std::string config = {};
-  /// A policy file of the machine, or the name of an installed one. Empty: OPMUX_PLATFORM.
+  /// A policy file of the machine, or the name of an installed one; "none" for none. Empty:
+  /// OPMUX_PLATFORM, or the installed one for the devices of this machine, or "cpu".
   std::string platform = {};
+  /// Where devices of the machine are looked for, to choose a platform. Empty: /dev. For tests.
+  std::string device_folder = {};
   /// The lockfile of mode static. Empty: OPMUX_LOCKFILE, or opmux.lock beside `config`.
   std::string lockfile = {};
   /// False: mode static does not freeze until LockfileControl::freeze() is called, so that the

@@ -92,6 +92,19 @@ def command(options):
     assert "softmax/reference.scalar  reference  50    available" in said, said
 
 
+def platform(options):
+    """The platform is chosen by the devices of this machine, or named; its file is installed."""
+    opmux = options.prefix / "bin/opmux"
+    shown = [line for line in run(opmux, "config", "show", env=clean_environment()).splitlines()
+             if line.startswith("platform ")]
+    assert len(shown) == 1 and "built-in, auto: " in shown[0], shown
+    name = shown[0].split()[1]
+    assert (options.prefix / f"share/opmux/platforms/{name}.yaml").is_file(), shown
+    env = clean_environment(OPMUX_PLATFORM="ascend")
+    named = run(opmux, "config", "show", env=env)
+    assert "OPMUX_PLATFORM (environment)" in named and "ascend.yaml" in named, named
+
+
 def headers_without_exceptions(options):
     """Compiles each header alone, in C++ without exceptions; C headers also in C11."""
     include = options.prefix / "include"

@@ -87,6 +87,10 @@ Result<Mode> mode_of(const SourceOptions& options, const Environment& environmen
   Mode mode;
   mode.config = absolute(first_of(options.config, environment.config));
   mode.platform = first_of(options.platform, environment.platform);
+  mode.platform_origin = !options.platform.empty()       ? "Options (code)"
+                         : !environment.platform.empty() ? "OPMUX_PLATFORM (environment)"
+                                                         : "";
+  mode.device_folder = options.device_folder.empty() ? "/dev" : options.device_folder;
   mode.state_dir = environment.state_dir;
   mode.lockfile_origin = !options.lockfile.empty()       ? "Options (code)"
                          : !environment.lockfile.empty() ? "OPMUX_LOCKFILE (environment)"
@@ -109,22 +113,6 @@ Result<Mode> mode_of(const SourceOptions& options, const Environment& environmen
   }
   if (Status status = check(mode); !status.ok()) return status;
   return mode;
-}
-
-Result<std::string> find_platform(const std::string& named, const std::string& installed) {
-  std::error_code error;
-  if (named.find('/') != std::string::npos || fs::exists(named, error)) return named;
-  std::vector<std::string> files, names;
-  base::read_names(installed, files);
-  for (const fs::path file : files) {
-    if (file.extension() != ".yaml") continue;
-    names.push_back(file.stem());
-    if (names.back() == named) return (fs::path(installed) / file).native();
-  }
-  return Status(
-      Code::not_found, "config.platform",
-      base::concat("there is no platform '", named, "' in ", installed,
-                   "; to name a file, write its path with a '/'", base::suggestion(named, names)));
 }
 
 }  // namespace opmux::policy

@@ -16,6 +16,8 @@ struct Mode {
   enum class Kind : uint8_t { dynamic, config, hot_reload, locked };
   Kind kind = Kind::dynamic;
   std::string config, platform, lockfile, state_dir;  ///< paths; empty if not set
+  std::string platform_origin;  ///< source of `platform`; empty: devices choose it
+  std::string device_folder;    ///< where these devices are looked for
   /// Source of the mode, such as "OPMUX_MODE (environment)".
   std::string origin;
   /// Source of the lockfile's path; empty if it was found beside the policy file.
@@ -29,9 +31,5 @@ std::string_view name_of(Mode::Kind kind);
 /// Fails with "mode.value" for an unknown mode, and with "mode.files" if the mode does not match
 /// the configured files.
 Result<Mode> mode_of(const SourceOptions& options, const Environment& environment);
-
-/// The path of a platform file: `named` itself if it is a path, else an installed platform of that
-/// name.
-Result<std::string> find_platform(const std::string& named, const std::string& installed);
 
 }  // namespace opmux::policy

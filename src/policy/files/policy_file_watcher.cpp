@@ -15,6 +15,7 @@
 
 #include "base/system/files.hpp"
 #include "base/text.hpp"
+#include "policy/files/platform.hpp"
 
 namespace opmux::policy {
 namespace {
@@ -272,16 +273,30 @@ Status PolicyFileWatcher::start(const Mode& mode, const SourceOptions& options, 
 }
 
 Status PolicyFileWatcher::read_platform() {
-  if (mode_.platform.empty()) return {};
   const fs::path installed = fs::path(base::installation_folder()) / "../share/opmux/platforms";
-  auto path = find_platform(mode_.platform, installed.lexically_normal());
-  if (!path) return path.error();
-  auto file = read_policy_file(*path);
+  Result<PlatformChoice> choice = choose_platform(mode_, installed.lexically_normal());
+  if (!choice) return choice.error();
+  platform_ = choice->shown;
+  if (!choice->warning.empty()) {
+    log_.announce(Level::warning, "config.platform", [&] { return choice->warning; });
+  }
+  const Status status = choice->path.empty() ? Status() : read_platform(choice->path);
+  if (status.ok() || choice->asked_for) return status;
+  // Neither options nor environment name the file, so that the program starts without it.
+  platform_ = {platform_.key, std::string(kNoPlatform),
+               base::concat(choice->shown.value, " is refused: ", status.message())};
+  log_.announce(Level::error, "config.platform",
+                [&] { return base::concat(choice->path, " is not used: ", status.message()); });
+  return {};
+}
+
+Status PolicyFileWatcher::read_platform(const std::string& path) {
+  auto file = read_policy_file(path);
   if (!file) return file.error();
   if (Status status = check_writers({*file}); !status.ok()) return status;
   auto policy = parse({*file});
   if (!policy) return policy.error();
-  return store_.set_at_start(Source::platform, std::move(*policy), *path);
+  return store_.set_at_start(Source::platform, std::move(*policy), path);
 }
 
 Status PolicyFileWatcher::read_config() {
@@ -374,6 +389,7 @@ void PolicyFileWatcher::reload(Result<Files> files) {
 std::vector<Setting> PolicyFileWatcher::settings() const {
   std::vector<Setting> lines;
   lines.push_back({"mode", std::string(name_of(mode_.kind)), mode_.origin});
+  if (!platform_.key.empty()) lines.push_back(platform_);
   if (mode_.kind == Mode::Kind::locked) {
     const bool named = !mode_.lockfile_origin.empty();
     lines.push_back(

@@ -151,12 +151,14 @@ class PolicyFileWatcher {
 
  private:
   Status read_platform();
+  Status read_platform(const std::string& path);
   Status read_config();
   Status take_last_good(const Status& why);
   Result<Policy> parse(const Files& files) const;
   void reload(Result<Files> files);
   void remember(const Files& files);
 
+  Setting platform_;  ///< the line of `opmux config show` about the platform
   PolicyStore& store_;
   base::Maintenance& maintenance_;
   const base::EventLog& log_;
