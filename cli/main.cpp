@@ -72,6 +72,7 @@ int run(int argc, char** argv) {
   add_plugin(app, action);
   add_quarantine(app, action);
   add_replay(app, action);
+  add_migrate(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
