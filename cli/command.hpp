@@ -40,6 +40,7 @@ void add_verify(CLI::App& app, Action& action);
 void add_plugin(CLI::App& app, Action& action);
 void add_quarantine(CLI::App& app, Action& action);
 void add_migrate(CLI::App& app, Action& action);
+void add_points(CLI::App& app, Action& action);
 void add_replay(CLI::App& app, Action& action);
 void add_health(CLI::App& app, Action& action);
 

@@ -73,6 +73,7 @@ int run(int argc, char** argv) {
   add_quarantine(app, action);
   add_replay(app, action);
   add_migrate(app, action);
+  add_points(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -43,6 +43,7 @@
 #include <opmux/c/call.h>
 #include <opmux/c/common.h>
 #include <opmux/c/health.h>
+#include <opmux/c/points.h>
 #include <opmux/c/policy.h>
 #include <opmux/c/query.h>
 #include <opmux/c/runtime.h>

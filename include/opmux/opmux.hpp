@@ -24,6 +24,7 @@
 #pragma once
 
 #include <opmux/version.h>
+#include <opmux/points.hpp>
 #include <opmux/runtime.hpp>
 #include <opmux/state_page.hpp>
 #include <opmux/typed.hpp>

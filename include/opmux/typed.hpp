@@ -228,7 +228,11 @@ T point_value(const opmux_arg& arg) {
 
 /// Library side of Point::declare().
 OPMUX_API Status declare_point(Runtime& runtime, const std::string& signature);
-/// Asks a point, declaring it if needed. Returns false if no backend answers.
+/// Asks a point, declaring it if needed. Fails with `declined` ("point.no_answer"), and as
+/// explain_point() does.
+OPMUX_API Status find_answer(Runtime& runtime, std::string_view signature, const opmux_arg* args,
+                             uint32_t count, opmux_arg& answer);
+/// The same; returns whether a backend answered.
 OPMUX_API bool ask_point(Runtime& runtime, const std::string& signature, const opmux_arg* args,
                          uint32_t count, opmux_arg& answer);
 /// Library side of Point::answer().

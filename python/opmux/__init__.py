@@ -43,6 +43,8 @@ from ._core import (
     Plan,
     PluginInfo,
     PluginOptions,
+    PointCandidate,
+    PointInfo,
     Policy,
     PolicyChange,
     PolicyCheck,
@@ -123,7 +125,7 @@ from ._information import (
     warm_up,
 )
 from ._ops import bind, op, ops
-from ._points import Point, point
+from ._points import Point, point, points
 from ._runtime import create_runtime, default_runtime, reset_default_runtime
 from ._scopes import (
     Report,
@@ -213,6 +215,9 @@ __all__ = [
     "plugins",
     "point",
     "Point",
+    "PointCandidate",
+    "PointInfo",
+    "points",
     "Policy",
     "policy",
     "policy_in_force",

@@ -41,6 +41,10 @@ class Point:
 
         return decorate
 
+    def explain(self, *args: Any) -> _core.PointInfo:
+        """Returns the backends in the order in which they are asked, and with arguments the answer."""
+        return _core.explain_point(self._runtime, self.signature, *args)
+
     def __repr__(self) -> str:
         return f"<point {self.signature}>"
 
@@ -48,3 +52,8 @@ class Point:
 def point(signature: str) -> Point:
     """Declares a specialization point of the default runtime."""
     return Point(signature)
+
+
+def points(runtime: _core.Runtime | None = None) -> list[_core.PointInfo]:
+    """Returns all points that code declared or that a plugin answers, sorted by name."""
+    return _core.list_points(runtime or default_runtime())

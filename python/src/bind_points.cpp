@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <opmux/points.hpp>
 #include <opmux/typed.hpp>
 
 #include "bindings.hpp"
@@ -61,21 +62,38 @@ nb::object object_of(const std::string& type, const opmux_arg& arg) {
   return nb::cast(detail::point_value<std::string>(arg));
 }
 
-nb::object ask(HeldRuntime& held, const std::string& signature, const nb::args& args) {
-  const std::vector<std::string> types = types_of(signature);
-  if (args.size() + 1 != types.size()) {
-    throw nb::type_error(
-        (signature + " takes " + std::to_string(types.size() - 1) + " arguments").c_str());
-  }
-  std::vector<std::string> texts(types.size());
+/// The arguments of a question, with the texts that they borrow.
+struct Question {
+  std::vector<std::string> types, texts;
   std::vector<opmux_arg> packed;
-  for (size_t i = 0; i < args.size(); ++i) {
-    packed.push_back(argument_of(types[i], args[i], texts[i]));
+
+  Question(const std::string& signature, const nb::args& args)
+      : types(types_of(signature)), texts(types.size()) {
+    if (args.size() + 1 != types.size()) {
+      throw nb::type_error(
+          (signature + " takes " + std::to_string(types.size() - 1) + " arguments").c_str());
+    }
+    for (size_t i = 0; i < args.size(); ++i) {
+      packed.push_back(argument_of(types[i], args[i], texts[i]));
+    }
   }
+  uint32_t count() const { return static_cast<uint32_t>(packed.size()); }
+};
+
+nb::object ask(HeldRuntime& held, const std::string& signature, const nb::args& args) {
+  const Question question(signature, args);
   opmux_arg answer{};
-  const bool answered = detail::ask_point(*held.runtime, signature, packed.data(),
-                                          static_cast<uint32_t>(packed.size()), answer);
-  return answered ? nb::make_tuple(object_of(types.back(), answer)) : nb::object(nb::none());
+  const Status status = detail::find_answer(*held.runtime, signature, question.packed.data(),
+                                            question.count(), answer);
+  if (status.code() == Code::declined) return nb::none();
+  if (!status.ok()) throw Error(status);
+  return nb::make_tuple(object_of(question.types.back(), answer));
+}
+
+PointInfo explain(HeldRuntime& held, const std::string& signature, const nb::args& args) {
+  if (args.size() == 0) return explain_point(*held.runtime, signature).value();
+  const Question question(signature, args);
+  return explain_point(*held.runtime, signature, question.packed.data(), question.count()).value();
 }
 
 /// Calls the Python function that answers for a backend; None means no answer.
@@ -114,6 +132,26 @@ Registration answer(HeldRuntime& held, const std::string& signature, const std::
 }  // namespace
 
 void bind_points(nb::module_& module) {
+  nb::class_<PointCandidate>(module, "PointCandidate", "A backend that can answer a point.")
+      .def_ro("backend", &PointCandidate::backend)
+      .def_ro("plugin", &PointCandidate::plugin)
+      .def_ro("priority", &PointCandidate::priority)
+      .def_ro("verdict", &PointCandidate::verdict)
+      .def_ro("code", &PointCandidate::code)
+      .def_ro("reason", &PointCandidate::reason)
+      .def("__repr__", [](const PointCandidate& own) {
+        return "<PointCandidate " + own.backend + " " + own.verdict + ">";
+      });
+  nb::class_<PointInfo>(module, "PointInfo", "A specialization point and its answers.")
+      .def_ro("name", &PointInfo::name)
+      .def_ro("signature", &PointInfo::signature)
+      .def_ro("declared", &PointInfo::declared)
+      .def_ro("candidates", &PointInfo::candidates)
+      .def_ro("answer", &PointInfo::answer)
+      .def("__str__", &PointInfo::to_string)
+      .def("__repr__", [](const PointInfo& own) { return "<PointInfo " + own.signature + ">"; });
+  module.def("list_points", [](const HeldRuntime& held) { return list_points(*held.runtime); });
+  module.def("explain_point", &explain);
   module.def("declare_point", [](HeldRuntime& held, const std::string& signature) {
     const Status status = detail::declare_point(*held.runtime, signature);
     if (!status.ok()) throw Error(status);

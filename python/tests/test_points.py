@@ -107,3 +107,26 @@ def test_calls_are_not_concerned(runtime):
     x = np.ones((2, 4), "f4")
     with opmux.expect("softmax/simd.*", runtime=runtime):
         runtime.op("softmax")(x)
+
+
+@pytest.mark.truth
+def test_points_are_listed_and_explained(runtime):
+    tile = point(runtime)
+    backend(runtime, "mine", priority=120)
+    tile.answer("mine")(lambda device: 64 if device == CPU else None)
+    (listed,) = [one for one in opmux.points(runtime) if one.name == "gemm.tile_n"]
+    assert listed.signature == tile.signature and listed.declared
+    assert [(one.backend, one.verdict) for one in listed.candidates] == [("mine", "next")]
+    asked = tile.explain(CPU)
+    assert asked.answer == "64" and asked.candidates[0].verdict == "chosen"
+    assert "mine   chosen" in str(asked)
+    assert tile.explain((2, 0)).candidates[0].verdict == "no answer"
+
+
+@pytest.mark.truth
+def test_a_point_asked_with_another_type_is_refused(runtime):
+    tile = point(runtime)
+    tile.signature = "gemm.tile_n(Device) -> float"
+    with pytest.raises(opmux.AlreadyExists) as caught:
+        tile.ask(CPU)
+    assert caught.value.reason == "point.signature"
