@@ -80,8 +80,8 @@ int explain(const PointsCommand& command) {
       }
       values.push_back(*value);
     }
-    point = explain_point(*runtime, command.point, values.data(),
-                          static_cast<uint32_t>(values.size()));
+    point =
+        explain_point(*runtime, command.point, values.data(), static_cast<uint32_t>(values.size()));
     if (!point) return wrong_use(point.error().message());
   }
   std::cout << (command.json ? to_json(*point) + "\n" : point->to_string());

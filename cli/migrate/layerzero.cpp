@@ -128,8 +128,8 @@ LzRule rule_of(const std::string& key, size_t index, const TextNode& item) {
 void take_boost(const LzRule& rule, const TextNode& item, Migration& migration) {
   const std::string kernel = kernel_of(item);
   bool some = false;
-  for (const auto& [theirs, ours] : {std::pair{"priority_add", "add"},
-                                     std::pair{"priority_multiply", "multiply"}}) {
+  for (const auto& [theirs, ours] :
+       {std::pair{"priority_add", "add"}, std::pair{"priority_multiply", "multiply"}}) {
     const TextNode* const value = value_of(item, theirs);
     if (value == nullptr) continue;
     some = true;
@@ -211,13 +211,11 @@ class LayerZeroFile {
     } else if (key == "allow" || key == "kernel_allows") {
       take_allows(key, value);
     } else if (key == "boosts") {
-      each(key, value, [&](const LzRule& rule, const TextNode& item) {
-        take_boost(rule, item, migration_);
-      });
+      each(key, value,
+           [&](const LzRule& rule, const TextNode& item) { take_boost(rule, item, migration_); });
     } else if (key == "dispatch_rules") {
-      each(key, value, [&](const LzRule& rule, const TextNode& item) {
-        take_dispatch_rule(rule, item);
-      });
+      each(key, value,
+           [&](const LzRule& rule, const TextNode& item) { take_dispatch_rule(rule, item); });
     } else if (key == "kernel_locks" || key == "kernels") {
       each_operation(key, value, lock);
     } else if (key == "fallback_chains") {

@@ -213,8 +213,8 @@ std::vector<LzTarget> targets_of(std::string_view operation) {
   for (const Operation& one : kOperations) {
     if (fnmatch(pattern.c_str(), one.theirs, 0) != 0) continue;
     LzTarget target{std::string(one.op), std::string(several ? "" : one.when)};
-    const bool known = std::ranges::any_of(
-        targets, [&](const LzTarget& other) { return other.op == target.op; });
+    const bool known =
+        std::ranges::any_of(targets, [&](const LzTarget& other) { return other.op == target.op; });
     if (!known) targets.push_back(std::move(target));
   }
   return targets;

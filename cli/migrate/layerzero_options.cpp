@@ -23,11 +23,13 @@ void take_fallback(const Setting& setting, Migration& migration) {
 }
 
 void take_threshold(const Setting& setting, Migration& migration) {
-  migration.set_breaker(setting, "consecutive_failures", std::max(1, std::atoi(setting.value.c_str())));
+  migration.set_breaker(setting, "consecutive_failures",
+                        std::max(1, std::atoi(setting.value.c_str())));
 }
 
 void take_recovery(const Setting& setting, Migration& migration) {
-  const auto milliseconds = static_cast<int64_t>(std::strtod(setting.value.c_str(), nullptr) * 1000);
+  const auto milliseconds =
+      static_cast<int64_t>(std::strtod(setting.value.c_str(), nullptr) * 1000);
   migration.set_breaker(setting, "open_for", base::concat(milliseconds, "ms"));
 }
 
@@ -48,7 +50,8 @@ constexpr char kPriority[] = "the rank of rules without a priority";
 constexpr char kOrder[] = "the other accepted candidates follow in order of their score";
 constexpr char kCache[] =
     "choices are kept per class of calls, without a size or an age; a changed policy replaces them";
-constexpr char kNoLimit[] = "every accepted candidate is tried, without a limit of attempts or time";
+constexpr char kNoLimit[] =
+    "every accepted candidate is tried, without a limit of attempts or time";
 constexpr char kWatch[] = "a watched file is read when the system reports a change";
 constexpr char kAlways[] = "always so in opmux";
 constexpr char kGraph[] = "a program tells opmux of a capture by the ambient fact `capturing`";

@@ -89,10 +89,15 @@ void Migration::note(const Setting& setting, Place place, std::string text) {
 
 void Migration::set_variable(const Setting& setting, std::string name, std::string value,
                              std::string_view why) {
-  note(setting, Place::environment,
-       base::concat(name, "=", value, why.empty() ? "" : "; ", why));
+  note(setting, Place::environment, base::concat(name, "=", value, why.empty() ? "" : "; ", why));
   std::erase_if(variables_, [&](const auto& one) { return one.first == name; });
   variables_.emplace_back(std::move(name), std::move(value));
+}
+
+void Migration::set_dump(const Setting& setting, DumpPart part, std::string value,
+                         std::string_view why) {
+  dump_[static_cast<size_t>(part)] = std::move(value);
+  set_variable(setting, "OPMUX_DUMP", base::join(dump_, ":"), why);
 }
 
 void Migration::set_default(const Setting& setting, const std::string& key, Json value,
@@ -112,8 +117,7 @@ std::string Migration::check(const std::string& text) const {
 }
 
 bool Migration::applies(const Json& rule, std::string* why) const {
-  const std::string refused =
-      check(Json{{"opmux", 1}, {"rules", Json::array({rule})}}.dump());
+  const std::string refused = check(Json{{"opmux", 1}, {"rules", Json::array({rule})}}.dump());
   if (why != nullptr) *why = refused;
   return refused.empty();
 }

@@ -56,6 +56,10 @@ class Migration {
   /// Sets a variable and notes that; `setting` may be one of several that end in one variable.
   void set_variable(const Setting& setting, std::string name, std::string value,
                     std::string_view why = "");
+  /// Sets a part of OPMUX_DUMP, which several settings of vllm-plugin-FL make together.
+  enum class DumpPart : uint8_t { operators, layers, steps };
+  void set_dump(const Setting& setting, DumpPart part, std::string value,
+                std::string_view why = "");
   /// Sets a key of `defaults`; a later source replaces the value of an earlier one.
   void set_default(const Setting& setting, const std::string& key, Json value,
                    std::string_view why = "");
@@ -89,6 +93,7 @@ class Migration {
   Json defaults_ = Json::object(), breaker_ = Json::object();
   std::vector<Json> rules_;
   std::vector<std::pair<std::string, std::string>> variables_;
+  Words dump_ = {"*", "", ""};
   std::vector<Note> notes_;
 };
 

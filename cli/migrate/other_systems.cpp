@@ -13,8 +13,8 @@ struct Switch {
 };
 
 constexpr Switch kSwitches[] = {
-    {"FLA_TILELANG", "tilelang"},         {"FLA_FLASH_KDA", "flash_kda"},
-    {"FLA_FLASH_QLA", "flash_qla"},       {"FLA_INTRACARD_CP", "intracard_cp"},
+    {"FLA_TILELANG", "tilelang"},   {"FLA_FLASH_KDA", "flash_kda"},
+    {"FLA_FLASH_QLA", "flash_qla"}, {"FLA_INTRACARD_CP", "intracard_cp"},
     {"FLA_ATTNRES_GLUON", "gluon"},
 };
 
@@ -48,8 +48,8 @@ struct NamedText {
   std::string_view name, text;
 };
 
-void take_table(const Settings& settings, std::span<const NamedText> table,
-                std::string_view system, Migration& migration) {
+void take_table(const Settings& settings, std::span<const NamedText> table, std::string_view system,
+                Migration& migration) {
   for (const Setting& one : settings) {
     const auto found = std::ranges::find(table, one.name, &NamedText::name);
     if (found == table.end()) {
@@ -64,8 +64,9 @@ constexpr NamedText kFlaAttributes[] = {
     {"backend_type", "the provider in the id, op/PROVIDER.variant"},
     {"package_name", "available= of the implementation, a function that looks for the package"},
     {"env_var", "OPMUX_BACKEND_<PROVIDER>, which every backend has without declaring it"},
-    {"default_enable", "True is the default; a backend that starts switched off needs "
-                       "OPMUX_BACKEND_<PROVIDER>=0 or a rule that denies it"},
+    {"default_enable",
+     "True is the default; a backend that starts switched off needs "
+     "OPMUX_BACKEND_<PROVIDER>=0 or a rule that denies it"},
 };
 
 constexpr NamedText kMllmFields[] = {

@@ -96,7 +96,8 @@ Settings read_variables(std::string_view text) {
 Settings read_fla_backend(std::string_view text) {
   if (text.find("BaseBackend") == text.npos) return {};
   return matches_of(
-      text, R"(^[ \t]+(backend_type|package_name|env_var|default_enable|priority)[ \t]*=[ \t]*(.+)$)");
+      text,
+      R"(^[ \t]+(backend_type|package_name|env_var|default_enable|priority)[ \t]*=[ \t]*(.+)$)");
 }
 
 Settings read_flagtree_spec(std::string_view text) {

@@ -5,35 +5,12 @@
 
 #include "base/text.hpp"
 #include "cli/migrate/systems.hpp"
+#include "cli/migrate/vllm_fl.hpp"
 
 namespace opmux::cli::migrate {
 namespace {
 
 using Kind = TextNode::Kind;
-
-struct FlOperator {
-  std::string_view theirs, ours;
-};
-
-/// Operators with other names. A name that is the same in both systems needs no line.
-constexpr FlOperator kFlOperators[] = {
-    {"rmsnorm", "rms_norm"},
-    {"attention_backend", "attention"},
-    {"attention_backend", "paged_attention"},
-    {"moe_align_block_size", "fused_moe"},
-    {"moe_sum", "fused_moe"},
-    {"invoke_fused_moe_triton_kernel", "fused_moe"},
-};
-
-/// The operators that do the work of one of FL's.
-Words operators_of_fl(std::string_view theirs) {
-  Words ours;
-  for (const FlOperator& one : kFlOperators) {
-    if (one.theirs == theirs) ours.emplace_back(one.ours);
-  }
-  if (ours.empty()) ours.emplace_back(theirs);
-  return ours;
-}
 
 /// A token of FL in opmux's words. FL's ids of implementations, such as vendor.acme, name a kind.
 std::string token_of_fl(std::string_view theirs) {
@@ -157,7 +134,8 @@ std::string_view layer_kind(std::string_view name) {
 
 void take_layers(const Setting& setting, const Words& names, bool replaced, Migration& migration) {
   Words kinds;
-  for (const std::string_view kind : {"norm", "activation", "rotary", "linear", "attention", "moe"}) {
+  for (const std::string_view kind :
+       {"norm", "activation", "rotary", "linear", "attention", "moe"}) {
     const bool listed = std::ranges::any_of(
         names, [&](const std::string& name) { return layer_kind(name) == kind; });
     if (listed == replaced) kinds.push_back(base::concat("\"", kind, "\""));
@@ -179,9 +157,6 @@ void take_layers(const Setting& setting, const Words& names, bool replaced, Migr
   }
 }
 
-constexpr std::string_view kNoDump =
-    "opmux records calls that fail or give wrong results (OPMUX_RECORD=FOLDER), not every call";
-
 /// A key of a platform's file.
 void take_key(const std::string& key, const TextNode& value, Migration& migration) {
   const Setting setting{key, text_of_value(value)};
@@ -202,8 +177,8 @@ void take_key(const std::string& key, const TextNode& value, Migration& migratio
   }
   if (key == "io_dump" && value.is(Kind::map)) {
     for (size_t i = 0; i + 1 < value.items.size(); i += 2) {
-      migration.note({base::concat(key, ".", value.items[i].text), text_of_value(value.items[i + 1])},
-                     Place::none, std::string(kNoDump));
+      const std::string& part = value.items[i].text;
+      take_dump(part, {base::concat(key, ".", part), dump_text(value.items[i + 1])}, migration);
     }
     return;
   }
@@ -270,7 +245,8 @@ void take_enabled(const Setting& setting, Migration& migration) {
 
 void take_debug(const Setting& setting, Migration& migration) {
   if (!is_true(setting.value)) return migration.note(setting, Place::environment, kOnDefault);
-  migration.set_variable(setting, "OPMUX_LOG", "debug", "`opmux list` and `opmux explain` show more");
+  migration.set_variable(setting, "OPMUX_LOG", "debug",
+                         "`opmux list` and `opmux explain` show more");
 }
 
 void take_platform(const Setting& setting, Migration& migration) {
@@ -305,8 +281,10 @@ void take_layer_list(const Setting& setting, Migration& migration) {
   take_layers(setting, split(setting.value, ','), replaced, migration);
 }
 
-void take_dump(const Setting& setting, Migration& migration) {
-  migration.note(setting, Place::none, std::string(kNoDump));
+void take_dump_variable(const Setting& setting, Migration& migration) {
+  std::string part = lowered(setting.name.substr(std::string_view("VLLM_FL_IO_DUMP").size()));
+  part.erase(0, part.starts_with('_') ? 1 : 0);
+  take_dump(part, setting, migration);
 }
 
 /// A name that ends in '*' stands for all that begin so. The first that fits counts.
@@ -330,7 +308,7 @@ constexpr Variable kVariables[] = {
     {"VLLM_FL_OOT_WHITELIST", take_layer_list<true>},
     {"VLLM_FL_OOT_BLACKLIST", take_layer_list<false>},
     {"VLLM_FL_USE_FLAGGEMS_ATTN", take_flaggems_attention},
-    {"VLLM_FL_IO_DUMP*", take_dump},
+    {"VLLM_FL_IO_DUMP*", take_dump_variable},
     {"VLLM_FL_REFERENCE_*", say<Place::none, kAudit>},
     {"USE_FLAGGEMS", take_flaggems},
     {"FLAGGEMS_ENABLE_OPLIST_PATH", say<Place::none, kOpList>},

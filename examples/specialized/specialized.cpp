@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-using opmux::CallFrame, opmux::Device, opmux::In, opmux::InOut, opmux::Outcome,
-    opmux::Status, opmux::TensorView;
+using opmux::CallFrame, opmux::Device, opmux::In, opmux::InOut, opmux::Outcome, opmux::Status,
+    opmux::TensorView;
 
 namespace {
 
@@ -95,7 +95,8 @@ void matmul(const Hints& hints, int64_t m, int64_t n, int64_t k, const float* a,
       for (int64_t column = 0; column < n; ++column) {
         float sum = 0;
         for (int64_t i = 0; i < k; ++i) {
-          sum += a[row * k + i] * (hints.transpose_b ? transposed[column * k + i] : b[i * n + column]);
+          sum +=
+              a[row * k + i] * (hints.transpose_b ? transposed[column * k + i] : b[i * n + column]);
         }
         c[row * n + column] = sum;
       }
@@ -110,8 +111,9 @@ void show_matmul(opmux::Runtime& runtime) {
   const auto compute = [&] {
     const Hints hints = hints_for(runtime, cpu, 2);
     matmul(hints, 2, 2, 3, a, b, c);
-    std::cout << "blocks of " << hints.block_m << (hints.transpose_b ? ", b transposed" : ", b as it is")
-              << ": " << c[0] << " " << c[1] << " " << c[2] << " " << c[3] << "\n";
+    std::cout << "blocks of " << hints.block_m
+              << (hints.transpose_b ? ", b transposed" : ", b as it is") << ": " << c[0] << " "
+              << c[1] << " " << c[2] << " " << c[3] << "\n";
   };
   compute();
   const opmux::Registration blocks =

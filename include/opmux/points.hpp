@@ -30,11 +30,11 @@ struct PointCandidate {
 
 /// A specialization point and its answers.
 struct PointInfo {
-  std::string name;                         ///< "gemm.tile_n"
-  std::string signature;                    ///< "gemm.tile_n(Device) -> int"
-  bool declared = false;                    ///< False: only a plugin answers it, no code asks it.
-  std::vector<PointCandidate> candidates;   ///< In the order in which they are asked.
-  std::string answer;                       ///< The value as text, if the point was asked.
+  std::string name;                        ///< "gemm.tile_n"
+  std::string signature;                   ///< "gemm.tile_n(Device) -> int"
+  bool declared = false;                   ///< False: only a plugin answers it, no code asks it.
+  std::vector<PointCandidate> candidates;  ///< In the order in which they are asked.
+  std::string answer;                      ///< The value as text, if the point was asked.
 
   /// One line for the point and one for each candidate.
   OPMUX_API std::string to_string() const;

@@ -65,8 +65,8 @@ struct ReplayedImplementation {
 struct OPMUX_API ReplayReport {
   std::string op;
   std::string recorded;   ///< Implementation that ran when the call was recorded.
-  std::string cause;      ///< "failed" or "diverged".
-  std::string reason;     ///< Stable: "call.failed", "shadow.mismatch".
+  std::string cause;      ///< "failed", "diverged" or "dumped".
+  std::string reason;     ///< Stable: "call.failed", "shadow.mismatch", "record.dump".
   std::string says;       ///< Message of the implementation or the check at that time.
   std::string reference;  ///< Id of the reference; empty if the operator has none here.
   std::string arguments;  ///< As `opmux explain` takes them: "x=f32[12,999] scale=1".
@@ -108,6 +108,11 @@ struct RecordOptions {
   bool inputs = false;
   uint32_t max_files = 64;  ///< Limit for the folder; further calls are counted, not written.
   uint64_t max_bytes = uint64_t{16} << 20;  ///< Limit for the elements in one file, at most 32 MB.
+  /// Calls to write although nothing is wrong with them, with their results: "op:layer:step", such
+  /// as "rms_norm:layer.3:5-15". Operators and layers are patterns separated by commas; the layer is
+  /// the tag of the call; steps count the calls of an operator and a tag from 0. A missing part fits
+  /// everything. Empty: OPMUX_DUMP; without either none. Needs a folder.
+  std::string dump = {};
 };
 
 /// Counters of recorded calls since the runtime was created. Made by ReplayControl::recordings().
@@ -116,7 +121,7 @@ struct RecordState {
   bool inputs = false;
   uint64_t written = 0;   ///< Files written.
   uint64_t known = 0;     ///< Calls of a kind that already has a file.
-  uint64_t left_out = 0;  ///< Calls without room in the folder, or with lists of tensors.
+  uint64_t left_out = 0;  ///< Calls without room in the folder, or that cannot be copied.
   uint64_t failed = 0;    ///< Files that could not be written.
   std::string problem;    ///< Cause of the last such failure.
 };

@@ -585,12 +585,19 @@ class RecordOptions:
     """Where failed and diverging calls are recorded, and how much of each."""
 
     def __init__(
-        self, *, folder: str = "", inputs: bool = False, max_files: int = 64, max_bytes: int = ...
+        self,
+        *,
+        folder: str = "",
+        inputs: bool = False,
+        max_files: int = 64,
+        max_bytes: int = ...,
+        dump: str = "",
     ) -> None: ...
     folder: str
     inputs: bool
     max_files: int
     max_bytes: int
+    dump: str
 
 class RecordState:
     """The folder and counters of recorded calls."""

@@ -60,16 +60,18 @@ void bind_recording(nb::module_& module) {
       .def(
           "__init__",
           [](RecordOptions* own, std::string folder, bool inputs, uint32_t max_files,
-             uint64_t max_bytes) {
-            new (own) RecordOptions{std::move(folder), inputs, max_files, max_bytes};
+             uint64_t max_bytes, std::string dump) {
+            new (own)
+                RecordOptions{std::move(folder), inputs, max_files, max_bytes, std::move(dump)};
           },
           nb::kw_only(), nb::arg("folder") = "", nb::arg("inputs") = false,
           nb::arg("max_files") = RecordOptions().max_files,
-          nb::arg("max_bytes") = RecordOptions().max_bytes)
+          nb::arg("max_bytes") = RecordOptions().max_bytes, nb::arg("dump") = "")
       .def_rw("folder", &RecordOptions::folder)
       .def_rw("inputs", &RecordOptions::inputs)
       .def_rw("max_files", &RecordOptions::max_files)
-      .def_rw("max_bytes", &RecordOptions::max_bytes);
+      .def_rw("max_bytes", &RecordOptions::max_bytes)
+      .def_rw("dump", &RecordOptions::dump);
   nb::class_<RecordState>(module, "RecordState", "The folder and counters of recorded calls.")
       .def_ro("folder", &RecordState::folder)
       .def_ro("inputs", &RecordState::inputs)

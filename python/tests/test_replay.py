@@ -67,3 +67,25 @@ def test_what_is_no_file_is_refused(tmp_path):
         opmux.replay(tmp_path / "text")
     assert refused.value.reason == "replay.file"
     assert opmux.recordings().folder == ""
+
+
+@pytest.mark.truth
+def test_a_dump_keeps_calls_with_their_results(tmp_path):
+    record = opmux.RecordOptions(
+        folder=str(tmp_path / "records"), inputs=True, dump="softmax:layer.3:1"
+    )
+    assert record.dump == "softmax:layer.3:1"
+    runtime = opmux.create_runtime(environment=[], backends=False, record=record)
+    x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(4, 6)
+    for layer in ("layer.3", "layer.4"):
+        for _ in range(3):
+            with opmux.scope(tag=layer, runtime=runtime):
+                y = runtime.op("softmax")(x)
+    (file,) = _files(tmp_path)
+    assert file.name.startswith("softmax.layer.3.1.p")
+    assert file.read_bytes().endswith(y.tobytes() + x.tobytes())
+    report = runtime.replay(str(file))
+    assert report.verdict == "agrees" and report.cause == "dumped" and not report.other_values
+    with pytest.raises(opmux.InvalidArgument) as caught:
+        opmux.create_runtime(environment=[], record=opmux.RecordOptions(dump="softmax"))
+    assert caught.value.reason == "record.dump"

@@ -100,7 +100,8 @@ Status read_state(const opmux_state_options* options, opmux::StateOptions& to) {
 Status read_record(const opmux_record_options* options, opmux::RecordOptions& to) {
   if (options == nullptr) return {};
   opmux_record_options from{};
-  if (Status bad = opmux::c_api::read_sized(*options, sizeof(from), "options.record", from);
+  constexpr size_t kFirstVersion = offsetof(opmux_record_options, dump);
+  if (Status bad = opmux::c_api::read_sized(*options, kFirstVersion, "options.record", from);
       !bad.ok()) {
     return bad;
   }
@@ -108,6 +109,7 @@ Status read_record(const opmux_record_options* options, opmux::RecordOptions& to
   to.inputs = (from.flags & OPMUX_RECORD_INPUTS) != 0;
   if (from.max_bytes != 0) to.max_bytes = from.max_bytes;
   if (from.max_files != 0) to.max_files = from.max_files;
+  to.dump = view_of(from.dump);
   return {};
 }
 

@@ -17,15 +17,11 @@ enum class PointType : uint8_t { integer, floating, boolean, string, device };
 /// The tag of an opmux_arg that holds a value of this type. A Device is passed as an I64.
 constexpr uint32_t tag_of(PointType type) {
   switch (type) {
-    case PointType::floating:
-      return OPMUX_ARG_F64;
-    case PointType::boolean:
-      return OPMUX_ARG_BOOL;
-    case PointType::string:
-      return OPMUX_ARG_STR;
+    case PointType::floating: return OPMUX_ARG_F64;
+    case PointType::boolean: return OPMUX_ARG_BOOL;
+    case PointType::string: return OPMUX_ARG_STR;
     case PointType::integer:
-    case PointType::device:
-      break;
+    case PointType::device: break;
   }
   return OPMUX_ARG_I64;
 }

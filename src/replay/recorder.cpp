@@ -1,5 +1,7 @@
 #include "replay/recorder.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <span>
@@ -11,6 +13,7 @@
 #include "base/text.hpp"
 #include "dispatch/decide/lock_fit.hpp"
 #include "health/breaker_key.hpp"
+#include "replay/dump_filter.hpp"
 #include "verify/bounds.hpp"
 
 namespace opmux::replay {
@@ -22,21 +25,41 @@ int64_t alignment_of_copied(uint32_t misalignment) {
   return misalignment % kPage == 0 ? kPage : misalignment & (~misalignment + 1);
 }
 
-RecordedTensor recorded_tensor(const verify::CopiedArgument& from, size_t& left, bool inputs) {
+/// Stores the elements that the tensor had before the call, or, of a tensor that is only written and
+/// if `results` is true, those after it.
+RecordedTensor recorded_tensor(const verify::CopiedArgument& from, size_t& left, bool inputs,
+                               bool results) {
   RecordedTensor tensor;
   tensor.dtype = from.dtype;
   tensor.device = from.device;
   tensor.shape.assign(from.shape.begin(), from.shape.begin() + from.rank);
   tensor.strides.assign(from.strides.begin(), from.strides.begin() + from.rank);
   tensor.alignment = alignment_of_copied(from.misalignment);
-  if (!from.read) return tensor;
-  if (from.before.size() > left) {
-    tensor.contents = Contents::large;
+  if (!from.read && !results) return tensor;
+  const std::span<std::byte> elements = from.read ? from.before : from.after;
+  if (elements.size() > left) {
+    tensor.contents = from.read ? Contents::large : Contents::written;
     return tensor;
   }
-  left -= from.before.size();
-  keep_elements(tensor, {from.before.begin(), from.before.end()}, inputs);
+  left -= elements.size();
+  keep_elements(tensor, {elements.begin(), elements.end()}, inputs);
+  if (!from.read) tensor.contents = Contents::result;
   return tensor;
+}
+
+void record_arguments(const verify::CallCopy& call, const schema::Schema& schema,
+                      const CaptureRules& rules, bool results, Recording& recording) {
+  const std::vector<verify::CopiedArgument>& copied = call.arguments();
+  size_t left = rules.most;
+  for (size_t i = 0; i < copied.size(); ++i) {
+    RecordedArgument& argument = recording.arguments.emplace_back();
+    argument.name = schema.args[i].name;
+    argument.tag = static_cast<ArgTag>(copied[i].tag);
+    argument.i64 = copied[i].i64;
+    argument.f64 = copied[i].f64;
+    if (!copied[i].is_tensor()) continue;
+    argument.tensor = recorded_tensor(copied[i], left, rules.inputs, results);
+  }
 }
 
 }  // namespace
@@ -52,15 +75,7 @@ void describe_divergence(const verify::Divergence& divergence, const CaptureRule
       RecordedElement{divergence.schema.args[mismatch.argument].name,
                       verify::index_of(copied[mismatch.argument].dims(), mismatch.element),
                       mismatch.got, mismatch.expected, mismatch.tolerance};
-  size_t left = rules.most;
-  for (size_t i = 0; i < copied.size(); ++i) {
-    RecordedArgument& argument = recording.arguments.emplace_back();
-    argument.name = divergence.schema.args[i].name;
-    argument.tag = static_cast<ArgTag>(copied[i].tag);
-    argument.i64 = copied[i].i64;
-    argument.f64 = copied[i].f64;
-    if (copied[i].is_tensor()) argument.tensor = recorded_tensor(copied[i], left, rules.inputs);
-  }
+  record_arguments(divergence.call, divergence.schema, rules, false, recording);
 }
 
 namespace {
@@ -68,6 +83,7 @@ namespace {
 constexpr size_t kMostKeys = 4096;
 constexpr size_t kNameDigits = 32;
 constexpr size_t kMostSaid = 2048;
+constexpr size_t kMostName = 200;
 
 std::string machine_features() {
   std::string all;
@@ -88,10 +104,20 @@ std::string key_of(const registry::ImplementationRecord& implementation, std::st
 }  // namespace
 
 Result<RecordOptions> record_options(RecordOptions options, const std::string& environment_folder,
-                                     bool environment_inputs) {
+                                     bool environment_inputs, const std::string& environment_dump) {
   if (options.folder.empty()) {
     options.folder = environment_folder;
     options.inputs = environment_inputs;
+  }
+  if (options.dump.empty()) options.dump = environment_dump;
+  if (!options.dump.empty()) {
+    const Result<DumpFilter> filter = DumpFilter::parse(options.dump);
+    if (!filter) return filter.error();
+    if (options.folder.empty()) {
+      return Status(Code::invalid_argument, "record.dump",
+                    base::concat("the calls of the dump '", options.dump,
+                                 "' need a folder: set OPMUX_RECORD or RecordOptions::folder"));
+    }
   }
   if (options.folder.empty()) return options;
   if (base::sha256_hex({}).empty()) {
@@ -182,21 +208,54 @@ void CallRecorder::saw(const verify::Divergence& divergence) {
   write(key, recording);
 }
 
+namespace {
+
+/// A name for a file that says what it holds: "rms_norm.layer_3.5.p1234".
+std::string dump_name(const DumpedCall& call) {
+  std::string name = base::concat(call.implementation.op, ".", call.layer, ".", call.step, ".p",
+                                  static_cast<int64_t>(::getpid()));
+  for (char& c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!plain && c != '.') c = '_';
+  }
+  return name.substr(name.size() > kMostName ? name.size() - kMostName : 0);
+}
+
+}  // namespace
+
+void CallRecorder::keep(const DumpedCall& call) {
+  Recording recording = describe(call.implementation, call.schema,
+                                 base::concat(call.layer.empty() ? "" : "layer ", call.layer,
+                                              call.layer.empty() ? "" : " ", "step ", call.step));
+  recording.cause = Cause::dumped;
+  recording.reason = "record.dump";
+  recording.ambient = call.ambient;
+  recording.max_threads = call.max_threads;
+  record_arguments(call.call, call.schema, rules(false), true, recording);
+  write_file(dump_name(call), recording);
+}
+
 void CallRecorder::write(const std::string& key, const Recording& recording) {
   const std::string named = base::concat(options_.inputs ? "inputs " : "", key);
-  const std::string name = base::sha256_hex(std::as_bytes(std::span(named))).substr(0, kNameDigits);
+  write_file(base::sha256_hex(std::as_bytes(std::span(named))).substr(0, kNameDigits), recording);
+}
+
+void CallRecorder::write_file(const std::string& name, const Recording& recording) {
   const Status status = folder_.write(name, to_file(recording));
   if (status.code() == Code::already_exists) {
     known_.fetch_add(1, std::memory_order_relaxed);
   } else if (!status.ok()) {
+    if (status.reason() == "record.full") has_room_.store(false, std::memory_order_relaxed);
     log_failure(status);
   } else {
     written_.fetch_add(1, std::memory_order_relaxed);
-    log_.tell(Level::warning, "record.written", recording.op, recording.implementation, name, [&] {
-      return base::concat("a call that ", name_of(recording.cause),
-                          " was recorded; replay it with 'opmux replay ", folder_.path_of(name),
-                          "'");
-    });
+    const bool dumped = recording.cause == Cause::dumped;
+    log_.tell(dumped ? Level::info : Level::warning, "record.written", recording.op,
+              recording.implementation, name, [&] {
+                return base::concat(
+                    "a call that ", dumped ? "was asked for" : name_of(recording.cause),
+                    " was recorded; replay it with 'opmux replay ", folder_.path_of(name), "'");
+              });
   }
 }
 
@@ -208,7 +267,7 @@ void CallRecorder::log_failure(const Status& why) {
     return true;
   });
   log_.tell(Level::warning, why.reason(), "", "", "",
-            [&] { return base::concat("failed calls cannot be recorded: ", why.message()); });
+            [&] { return base::concat("calls cannot be recorded: ", why.message()); });
 }
 
 RecordState CallRecorder::state() const {

@@ -24,6 +24,17 @@ namespace opmux::replay {
 void describe_divergence(const verify::Divergence& divergence, const CaptureRules& rules,
                          Recording& recording);
 
+/// A call that RecordOptions::dump asks for, after it ended well.
+struct DumpedCall {
+  const registry::ImplementationRecord& implementation;
+  const schema::Schema& schema;
+  const verify::CallCopy& call;
+  std::string_view layer;
+  uint64_t step = 0;
+  uint32_t ambient = 0;
+  int32_t max_threads = 0;
+};
+
 /// Writes failed and diverging calls to the recordings folder of a runtime, on the thread that
 /// observed them. Each combination of implementation, class and reason is recorded once.
 /// Thread-safe.
@@ -40,6 +51,13 @@ class CallRecorder final : public dispatch::FailureObserver, public verify::Dive
   void saw(const verify::Divergence& divergence) override;
   RecordState state() const;
 
+  /// Records a call that ended well, with its results.
+  void keep(const DumpedCall& call);
+  /// Counts a call that cannot be recorded.
+  void leave_out() { left_out_.fetch_add(1, std::memory_order_relaxed); }
+  /// Whether keep() can write more: false once the folder was full.
+  bool has_room() const { return has_room_.load(std::memory_order_relaxed); }
+
  private:
   enum class Turn : uint8_t { first, again, crowded };
   Turn take_turn(const std::string& key);
@@ -49,6 +67,7 @@ class CallRecorder final : public dispatch::FailureObserver, public verify::Dive
   Recording describe(const registry::ImplementationRecord& implementation,
                      const schema::Schema& schema, std::string call_class) const;
   void write(const std::string& key, const Recording& recording);
+  void write_file(const std::string& name, const Recording& recording);
   void log_failure(const Status& why);
 
   base::EventLog& log_;
@@ -57,13 +76,15 @@ class CallRecorder final : public dispatch::FailureObserver, public verify::Dive
   RecordOptions options_;
   RecordFolder folder_;
   base::ForkGuarded<std::set<std::string>> seen_;
+  std::atomic<bool> has_room_{true};
   std::atomic<uint64_t> written_{0}, known_{0}, left_out_{0}, failed_{0};
   base::Published<std::string> problem_;
 };
 
 /// The effective options: those of the program, else of the environment, with an absolute folder.
-/// Fails with `unsupported`, "record.unsupported", if the library was built without SHA-256.
+/// Fails with `unsupported`, "record.unsupported", if the library was built without SHA-256, and with
+/// `invalid_argument`, "record.dump", for a dump without a folder or of another form.
 Result<RecordOptions> record_options(RecordOptions options, const std::string& environment_folder,
-                                     bool environment_inputs);
+                                     bool environment_inputs, const std::string& environment_dump);
 
 }  // namespace opmux::replay

@@ -12,9 +12,9 @@
 namespace opmux::replay {
 namespace {
 
-constexpr std::array<std::string_view, 2> kCauses{"failed", "diverged"};
-constexpr std::array<std::string_view, 5> kContents{"known", "written", "unknown", "elsewhere",
-                                                    "large"};
+constexpr std::array<std::string_view, 3> kCauses{"failed", "diverged", "dumped"};
+constexpr std::array<std::string_view, 6> kContents{"known",     "written", "unknown",
+                                                    "elsewhere", "large",   "result"};
 
 bool row_major(const RecordedTensor& tensor) {
   int64_t step = 1;
@@ -61,6 +61,15 @@ int64_t RecordedTensor::elements() const {
 const RecordedArgument* Recording::find(std::string_view argument) const {
   const auto found = std::ranges::find(arguments, argument, &RecordedArgument::name);
   return found == arguments.end() ? nullptr : &*found;
+}
+
+void Recording::forget_results() {
+  for (RecordedArgument& argument : arguments) {
+    if (argument.tensor.contents != Contents::result) continue;
+    argument.tensor.contents = Contents::written;
+    argument.tensor.sha256.clear();
+    argument.tensor.bytes.clear();
+  }
 }
 
 bool Recording::complete() const {

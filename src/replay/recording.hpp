@@ -21,6 +21,7 @@ enum class Contents : uint8_t {
   unknown,    ///< not recorded: the failed call may have overwritten them
   elsewhere,  ///< not recorded: the tensor is not in CPU memory
   large,      ///< not recorded: too many bytes
+  result,     ///< recorded: the elements after the call, of a tensor that is only written
 };
 
 struct RecordedTensor {
@@ -54,9 +55,9 @@ struct RecordedElement {
   double got = 0, expected = 0, allowed = 0;
 };
 
-enum class Cause : uint8_t { failed, diverged };
+enum class Cause : uint8_t { failed, diverged, dumped };
 
-/// A failed or diverged call, with all data that is needed to replay it.
+/// A recorded call, with all data that is needed to replay it.
 struct Recording {
   std::string version;  ///< version of opmux that recorded the call
   std::string op, schema, implementation, build_id;
@@ -72,6 +73,8 @@ struct Recording {
   std::vector<RecordedArgument> arguments;  ///< in the order of the schema
 
   const RecordedArgument* find(std::string_view argument) const;
+  /// Forgets the elements after the call, so that a replay has to compute them.
+  void forget_results();
   /// True if the elements of every input tensor are recorded.
   bool complete() const;
   /// Formats the arguments as "x=f32[32,4096]{8192,1} weight=none eps=1e-06".

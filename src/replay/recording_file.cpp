@@ -117,7 +117,7 @@ bool consistent(const RecordedTensor& tensor, size_t bytes) {
   const bool aligned = tensor.alignment > 0 && tensor.alignment <= kMostAlignment &&
                        (tensor.alignment & (tensor.alignment - 1)) == 0;
   if (!shaped || !aligned) return false;
-  const bool known = tensor.contents == Contents::known;
+  const bool known = tensor.contents == Contents::known || tensor.contents == Contents::result;
   if (known != is_hex(tensor.sha256, kDigestDigits)) return false;
   return bytes == 0 || (known && whole_size(tensor, bytes));
 }
@@ -131,7 +131,7 @@ bool read_tensor(LineReader& line, RecordedTensor& tensor, size_t& bytes) {
                      line.word(same_as) && line.skip(" contents ") && line.word(contents) &&
                      line.skip(" sha256 ") && line.word(sha256) && line.skip(" bytes ") &&
                      line.number(bytes) && line.ended();
-  if (!found || !enum_of(contents, Contents::large, tensor.contents)) return false;
+  if (!found || !enum_of(contents, Contents::result, tensor.contents)) return false;
   tensor.dtype = parse_dtype(dtype);
   if (same_as != "-") tensor.same_as = same_as;
   if (sha256 != "-") tensor.sha256 = sha256;
@@ -253,7 +253,7 @@ class FileReader {
         !schema::valid_operator_name(r.op) || !text("schema", r.schema) ||
         !name("implementation", r.implementation) || !fits_operator() ||
         !optional_name("build", r.build_id) || !name("cause", cause) ||
-        !enum_of(cause, Cause::diverged, r.cause) || !name("reason", r.reason) ||
+        !enum_of(cause, Cause::dumped, r.cause) || !name("reason", r.reason) ||
         !text("says", r.says)) {
       return false;
     }

@@ -103,6 +103,7 @@ Core::Core(const Options& options, policy::Environment environment, const Record
       health_(clock_, log_, maintenance_, registry_, sources_),
       recorder_(log_, registry_, sources_, record),
       shadow_(clock_, log_, registry_, health_.view(), health_.clock(), options.sources.own_thread),
+      dumper_(dumper_of(record)),
       engine_({.log = &log_,
                .health = &health_.view(),
                .tuning = nullptr,
@@ -112,7 +113,7 @@ Core::Core(const Options& options, policy::Environment environment, const Record
                .maintenance = &maintenance_,
                .failures = recorder_.on() ? &recorder_ : nullptr,
                .disabled = environment_.disable,
-               .taps = &shadow_}),
+               .taps = &taps()}),
       listener_(
           {.log =
                [this](int level, std::string_view text) {
@@ -130,6 +131,18 @@ Core::Core(const Options& options, policy::Environment environment, const Record
   sources_.attach(publisher_, plugins_);
 }
 
+std::unique_ptr<replay::CallDumper> Core::dumper_of(const RecordOptions& record) {
+  if (record.dump.empty()) return nullptr;
+  // record_options() has parsed it before.
+  return std::make_unique<replay::CallDumper>(recorder_, shadow_,
+                                              replay::DumpFilter::parse(record.dump).value());
+}
+
+const dispatch::TapView& Core::taps() const {
+  if (dumper_ != nullptr) return *dumper_;
+  return shadow_;
+}
+
 Core::~Core() {
   shadow_.stop();
   maintenance_.stop();
@@ -143,8 +156,8 @@ Result<std::unique_ptr<Core>> Core::create(const Options& given,
   const Options options = with_rules(given, trust);
   auto environment = policy::parse_environment(variables_of(options));
   if (!environment) return environment.error();
-  const auto record =
-      replay::record_options(options.record, environment->record, environment->record_inputs);
+  const auto record = replay::record_options(options.record, environment->record,
+                                             environment->record_inputs, environment->dump);
   if (!record) return record.error();
   if (!options.state.folder.empty()) environment->state_dir = options.state.folder;
   std::unique_ptr<Core> core(new Core(options, std::move(*environment), *record, std::move(trust)));

@@ -26,6 +26,7 @@
 #include "policy/rules/environment.hpp"
 #include "policy/rules/scope_table.hpp"
 #include "registry/registry.hpp"
+#include "replay/call_dumper.hpp"
 #include "replay/recorder.hpp"
 #include "runtime/health_monitor.hpp"
 #include "runtime/publisher.hpp"
@@ -109,6 +110,8 @@ class Core {
   Status take_lock(const Lockfile& lock, std::string_view name);
   dispatch::LockSurroundings surroundings() { return {registry_.snapshot(), sources_.set()}; }
   Status apply_backend_switches();
+  std::unique_ptr<replay::CallDumper> dumper_of(const RecordOptions& record);
+  const dispatch::TapView& taps() const;
   /// Records an error that a device reported after the call that caused it had returned.
   void note_device_error(Device device, const void* stream, int32_t code);
   std::vector<std::string> suspects(Device device, const void* stream);
@@ -130,6 +133,7 @@ class Core {
   HealthMonitor health_;
   replay::CallRecorder recorder_;
   shadow::ShadowChecker shadow_;
+  const std::unique_ptr<replay::CallDumper> dumper_;  ///< null if no dump is asked for
   dispatch::Engine engine_;
   plugin::HostListener listener_;
   plugin::PluginManager plugins_;

@@ -65,8 +65,8 @@ PointCandidate candidate_of(runtime::Core& core, const registry::PointAnswer& an
   if (const std::optional<Reason> why = refusal(core, backend)) {
     candidate.verdict = "refused";
     candidate.code = registry::code_of(*why);
-    candidate.reason = *why == Reason::backend_unavailable ? backend.unavailable_reason()
-                                                           : meaning_of(*why);
+    candidate.reason =
+        *why == Reason::backend_unavailable ? backend.unavailable_reason() : meaning_of(*why);
   }
   return candidate;
 }
@@ -93,16 +93,11 @@ std::map<std::string, PointRecord> unclaimed_points(const registry::RegistrySnap
 
 std::string answer_text(PointType type, const opmux_arg& answer) {
   switch (type) {
-    case PointType::integer:
-      return std::to_string(answer.value.i64);
-    case PointType::floating:
-      return base::number_text(answer.value.f64);
-    case PointType::boolean:
-      return answer.value.i64 != 0 ? "true" : "false";
-    case PointType::device:
-      return name_of(detail::point_value<Device>(answer));
-    case PointType::string:
-      break;
+    case PointType::integer: return std::to_string(answer.value.i64);
+    case PointType::floating: return base::number_text(answer.value.f64);
+    case PointType::boolean: return answer.value.i64 != 0 ? "true" : "false";
+    case PointType::device: return name_of(detail::point_value<Device>(answer));
+    case PointType::string: break;
   }
   return detail::point_value<std::string>(answer);
 }

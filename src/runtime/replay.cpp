@@ -354,6 +354,7 @@ Result<ReplayReport> ReplayControl::run(const std::string& path, const ReplayOpt
   return base::or_out_of_memory([&]() -> Result<ReplayReport> {
     auto recording = replay::read_file(path);
     if (!recording) return recording.error();
+    recording->forget_results();
     const Result<Operator> handle = core_->op(recording->op);
     if (!handle) return handle.error();
     core_->plugins().warm_up();

@@ -46,13 +46,12 @@ TEST(Truth, a_point_asked_with_another_type_is_refused) {
 
 TEST(Truth, an_answer_of_another_type_is_no_answer) {
   PointsStage stage;
-  const Registration odd =
-      detail::answer_point(stage.runtime, kTileSize.signature(), "fast",
-                           [](const opmux_arg*, uint32_t, opmux_arg& answer) {
-                             answer = detail::point_argument(0.5);
-                             return true;
-                           })
-          .value();
+  const Registration odd = detail::answer_point(stage.runtime, kTileSize.signature(), "fast",
+                                                [](const opmux_arg*, uint32_t, opmux_arg& answer) {
+                                                  answer = detail::point_argument(0.5);
+                                                  return true;
+                                                })
+                               .value();
   EXPECT_FALSE(kTileSize.ask(stage.runtime, Device{}).has_value());
   const Registration held = stage.answers("acme", 64);
   EXPECT_EQ(kTileSize.ask(stage.runtime, Device{}).optional(), 64);

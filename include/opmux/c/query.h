@@ -94,6 +94,7 @@ struct opmux_record_options {
   opmux_str folder;   /* created for this user alone; empty: OPMUX_RECORD decides */
   uint64_t max_bytes; /* limit for the elements in one file; 0: 16 MB */
   uint32_t max_files; /* limit for the folder; 0: 64 */
+  opmux_str dump; /* further calls, as in OPMUX_DUMP: "op:layer:step"; empty: OPMUX_DUMP decides */
 };
 typedef struct opmux_record_options opmux_record_options;
 

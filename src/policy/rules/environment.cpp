@@ -192,6 +192,7 @@ constexpr std::array<Known, 19> kKnown{{
     {"OPMUX_CRASH_JOURNAL",
      [](const Variable& v, Environment& e) { return read_word(v, kJournals, e.crash_journal); }},
     {"OPMUX_RECORD", read_record},
+    {"OPMUX_DUMP", keep_text<&Environment::dump>},
     {"OPMUX_LOG", [](const Variable& v, Environment& e) { return read_word(v, kLevels, e.log); }},
     {"OPMUX_NUM_THREADS",
      [](const Variable& v, Environment& e) { return read_count(v, e.num_threads); }},

@@ -20,11 +20,10 @@ PLACES = ("policy", "environment", "code", "none", "unknown")
 # What each example gives besides the policy: settings without an equal, unknown ones, and variables.
 NO_EQUAL = {
     "vllm_fl_platform.yaml": {"op_backends.grouped_topk", "flagos_blacklist[copy_]",
-                              "flagos_blacklist[nonzero]", "oot_blacklist", "action", "io_dump.dir",
-                              "io_dump.ops", "io_dump.layers", "io_dump.max_calls",
-                              "io_dump.step_range", "io_dump.with_values"},
-    "vllm_fl.env": {"VLLM_FL_OP_FAST_PATH", "VLLM_FL_FLAGOS_BLACKLIST[index]", "VLLM_FL_IO_DUMP",
-                    "VLLM_FL_IO_DUMP_OPS", "VLLM_FL_REFERENCE_MODE", "FLAGGEMS_ENABLE_OPLIST_PATH",
+                              "flagos_blacklist[nonzero]", "oot_blacklist", "action",
+                              "io_dump.modules"},
+    "vllm_fl.env": {"VLLM_FL_OP_FAST_PATH", "VLLM_FL_FLAGOS_BLACKLIST[index]",
+                    "VLLM_FL_IO_DUMP_RANK", "VLLM_FL_REFERENCE_MODE", "FLAGGEMS_ENABLE_OPLIST_PATH",
                     "FLAGCX_PATH", "ADAPTIVE_LEARNING"},
     "layerzero_policy.yaml": {"locks[2]", "deny[2]"},
     "layerzero_config.yaml": {"defaults.fallback_policy"},
@@ -38,8 +37,11 @@ NO_EQUAL = {
 }
 UNKNOWN = {"vllm_fl.env": {"VLLM_FL_PREFFER"}}
 VARIABLES = {
+    "vllm_fl_platform.yaml": {"OPMUX_RECORD": "inputs:./io_dump",
+                              "OPMUX_DUMP": "rms_norm:layer.0,layer.1,layer.2,layer.3:5-15"},
     "vllm_fl.env": {"OPMUX_PYTHON_PLUGINS": "my_custom_backend", "OPMUX_LOG": "debug",
-                    "OPMUX_PLATFORM": "ascend"},
+                    "OPMUX_PLATFORM": "ascend", "OPMUX_RECORD": "inputs:/tmp/dump",
+                    "OPMUX_DUMP": "rms_norm::"},
     "layerzero_hot_reload.yaml": {"OPMUX_MODE": "hot_reload",
                                   "OPMUX_CONFIG": "/etc/layerzero/dispatch.yaml"},
     "fla.env": {"OPMUX_DISABLE": "1", "OPMUX_BACKEND_FLASH_KDA": "1", "OPMUX_BACKEND_FLASH_QLA": "1",
