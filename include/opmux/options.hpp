@@ -158,6 +158,22 @@ class PluginControl {
   OPMUX_API std::vector<PluginInfo> list() const;
   /// Loads plugins that wait until a decision could use them, so that no call has to.
   OPMUX_API void warm_up();
+  /// Loads one file now, with the checks that Options::plugins asks for: the path must be absolute,
+  /// the file is probed in a child process unless probing is off, and trust applies. Its operators
+  /// are defined and its implementations are candidates for calls that start after this returns. A
+  /// file that is loaded already is not loaded again; one that was refused is tried again.
+  ///
+  ///   opmux::Result<opmux::PluginInfo> acme = runtime.plugins().load("/opt/acme/acme.so");
+  ///   if (!acme) std::cerr << acme.error().to_string() << "\n";
+  ///
+  /// Fails with `unavailable` and the reason of the refusal, such as "plugin.no_query" or
+  /// "trust.unsigned"; `invalid_argument` ("trust.relative"); `frozen`.
+  OPMUX_API Result<PluginInfo> load(const std::string& path);
+  /// The same for a plugin that is linked into the program. Compile its sources with
+  /// OPMUX_STATIC_PLUGIN; OPMUX_PLUGIN_ENTRY(acme) then defines opmux_plugin_query_v1_acme, which is
+  /// passed here. Several plugins can be linked into one program. Fails with `unavailable`,
+  /// `invalid_argument` ("plugin.no_query") for null, or `frozen`.
+  OPMUX_API Result<PluginInfo> load(opmux_plugin_query_fn query);
   /// Switches a backend on or off, independently of whether it is available. Fails with `not_found`
   /// and suggests the nearest name, or with `frozen`. Bound plans of a backend that is switched off
   /// are revoked.

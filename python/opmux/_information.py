@@ -100,6 +100,12 @@ def replay(
     return default_runtime().replay(os.fspath(path), list(implementations), minimize)
 
 
+def load_plugin(path: str | os.PathLike[str]) -> _core.PluginInfo:
+    """Loads the native plugin of one file into the default runtime. The path must be absolute. Raises
+    the reason if the file is refused."""
+    return default_runtime().load_plugin(os.fspath(path))
+
+
 def plugins() -> list[_core.PluginInfo | PythonPlugin]:
     """Returns every plugin that was found, and whether it was loaded or why not."""
     native: list[_core.PluginInfo | PythonPlugin] = [*default_runtime().plugins()]

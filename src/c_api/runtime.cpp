@@ -247,6 +247,23 @@ int32_t opmux_define_all(opmux_runtime* runtime, const opmux_str* schemas, size_
   });
 }
 
+int32_t opmux_plugin_load(opmux_runtime* runtime, opmux_str path, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    const auto loaded = runtime->cpp.plugins().load(std::string(view_of(path)));
+    return loaded ? Status() : loaded.error();
+  });
+}
+
+int32_t opmux_plugin_load_static(opmux_runtime* runtime, opmux_plugin_query_fn query,
+                                 opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime, query", runtime, query); !bad.ok()) return bad;
+    const auto loaded = runtime->cpp.plugins().load(query);
+    return loaded ? Status() : loaded.error();
+  });
+}
+
 int32_t opmux_implement(opmux_runtime* runtime, const opmux_backend* backend,
                         opmux_registration** registration, opmux_error* error) {
   return guarded(error, [&]() -> Status {

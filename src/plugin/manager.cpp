@@ -146,6 +146,7 @@ Status PluginManager::skip_if_off(Held& held, const std::string& path) const {
 
 void PluginManager::start(const PluginOptions& options, bool own_backends) {
   Held held;
+  options_ = options;
   installation_ = installation_settings(options);
   // Code of a file in which a process crashed does not run, not even in a probe.
   const auto quarantined = [this](const CheckedFile& file) {
@@ -184,21 +185,24 @@ void PluginManager::start(const PluginOptions& options, bool own_backends) {
   });
 }
 
+void PluginManager::probe_files(Held& held, const PluginOptions& options) {
+  if (held.verdicts == nullptr) return;
+  const Confinement confinement =
+      options.require_confinement ? Confinement::all : Confinement::available;
+  held.loader->try_out_with([this, verdicts = held.verdicts.get(), confinement](
+                                const CheckedFile& file, const LibraryFile& target) {
+    ProbeResult verdict = verdict_of(*verdicts, file, target, confinement);
+    tell_missing(verdict.missing);
+    return verdict;
+  });
+}
+
 void PluginManager::read_folders(Held& held, const PluginOptions& options, bool own_backends) {
   using When = Loader::When;
   const Status from_environment = environment_may_name_code(options);
   for (const PluginFolder& folder : plugin_folders(options, own_backends, environment_)) {
     const bool own = folder.found_in == kOwn;
-    if (!own && held.verdicts != nullptr) {
-      const Confinement confinement =
-          options.require_confinement ? Confinement::all : Confinement::available;
-      held.loader->try_out_with([this, verdicts = held.verdicts.get(), confinement](
-                                    const CheckedFile& file, const LibraryFile& target) {
-        ProbeResult verdict = verdict_of(*verdicts, file, target, confinement);
-        tell_missing(verdict.missing);
-        return verdict;
-      });
-    }
+    if (!own) probe_files(held, options);
     held.loader->skip_with(!own ? Loader::Skip() : [this, &held](const std::string& path) {
       return skip_if_off(held, path);
     });
@@ -409,10 +413,7 @@ std::vector<PluginInfo> PluginManager::report() {
     std::vector<PluginInfo> all;
     if (held.loader == nullptr) return all;
     for (const PluginReport& report : held.loader->reports()) {
-      all.push_back({report.path.empty() ? "built in" : report.path, report.name,
-                     report.state == PluginReport::State::loaded, report.reason, report.text,
-                     report.backends, report.implementations, report.found_in, report.version,
-                     report.vendor, report.digest, report.signer, report.warnings});
+      all.push_back(info_of(report));
       if (report.state != PluginReport::State::waiting) continue;
       const Status why = was_off(report.name);
       all.back().code = why.reason();

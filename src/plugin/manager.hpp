@@ -23,6 +23,9 @@
 
 namespace opmux::plugin {
 
+/// A report as the program sees it.
+PluginInfo info_of(const PluginReport& report);
+
 /// The plugins of one runtime. Those of the installation are loaded at once. Others are probed in a
 /// child process and loaded when a decision could use them. Thread-safe.
 class PluginManager final : public policy::DeferredPlugins, public dispatch::PluginLoader {
@@ -51,6 +54,12 @@ class PluginManager final : public policy::DeferredPlugins, public dispatch::Plu
   std::vector<registry::ImplementationPtr> implementations_of(std::string_view op) const override;
   std::vector<std::string> switched_off() const override { return *off_names_.get(); }
 
+  /// Loads a file now, with the trust and the probe of the options. Fails with the reason of the
+  /// refusal, or with "trust.relative".
+  Result<PluginInfo> load_file(const std::string& path);
+  /// Registers a plugin that is linked into the program. Fails with the reason of the refusal.
+  Result<PluginInfo> load_static(opmux_plugin_query_fn query);
+
   /// The reports of all plugins; loads deferred plugins first.
   std::vector<PluginInfo> report();
 
@@ -72,6 +81,9 @@ class PluginManager final : public policy::DeferredPlugins, public dispatch::Plu
   /// Runs `load` on the loader unless this thread is loading already.
   void with_loader(const std::function<void(Held&)>& load);
   void read_folders(Held& held, const PluginOptions& options, bool own_backends);
+  /// Makes the loader probe files before it opens them, if the options ask for it.
+  void probe_files(Held& held, const PluginOptions& options);
+  Result<PluginInfo> load_one(const std::function<PluginReport(Held&)>& load);
   void load(const std::function<bool(const Manifest&)>& wanted);
   /// Defines the operators of deferred plugins in one batch, because each publication copies the
   /// registry.
@@ -88,6 +100,7 @@ class PluginManager final : public policy::DeferredPlugins, public dispatch::Plu
   const policy::Environment& environment_;
   const policy::PolicySource& policies_;
   crash::QuarantineManager& quarantine_;
+  PluginOptions options_;       ///< set by start()
   TrustSettings installation_;  ///< for the backends of the installation; set by start()
   std::atomic<bool> some_wait_{false};
   /// The implementations in deferred plugins by operator; those of backends that are switched off

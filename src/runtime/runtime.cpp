@@ -261,6 +261,21 @@ bool LockfileControl::frozen() const noexcept { return core_->frozen(); }
 
 std::vector<PluginInfo> PluginControl::list() const { return core_->plugins().report(); }
 void PluginControl::warm_up() { core_->plugins().warm_up(); }
+Result<PluginInfo> PluginControl::load(const std::string& path) {
+  return base::or_out_of_memory([&]() -> Result<PluginInfo> {
+    if (core_->frozen()) return registry::frozen("load");
+    return core_->plugins().load_file(path);
+  });
+}
+Result<PluginInfo> PluginControl::load(opmux_plugin_query_fn query) {
+  return base::or_out_of_memory([&]() -> Result<PluginInfo> {
+    if (core_->frozen()) return registry::frozen("load");
+    if (query == nullptr) {
+      return Status(Code::invalid_argument, "plugin.no_query", "the query function is null");
+    }
+    return core_->plugins().load_static(query);
+  });
+}
 Status PluginControl::enable_backend(std::string_view name, bool on) {
   return base::or_out_of_memory([&]() -> Status {
     const auto backend = find_backend(*core_, name, on && !core_->frozen());

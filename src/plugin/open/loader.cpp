@@ -152,6 +152,17 @@ PluginReport Loader::load_skipped(const std::string& path, std::string_view foun
   return load(path, found_in);
 }
 
+PluginReport Loader::load_now(const std::string& path, std::string_view found_in) {
+  const PluginReport* const before = known(path);
+  if (before == nullptr || before->state == PluginReport::State::loaded) return load(path, found_in);
+  if (before->state == PluginReport::State::refused) return load_skipped(path, found_in);
+  std::vector<PluginReport> loaded;
+  const std::string name = before->name;
+  const auto is_this = [&](const Manifest& manifest) { return manifest.name == name; };
+  if (!load_waiting(is_this, loaded)) throw std::bad_alloc();
+  return *known(path);
+}
+
 void Loader::discover(const std::string& path, std::string_view found_in) {
   if (known(path) != nullptr) return;
   PluginReport report;
@@ -195,9 +206,9 @@ bool Loader::load_waiting(const std::function<bool(const Manifest&)>& wanted,
   return true;
 }
 
-PluginReport Loader::load_static(opmux_plugin_query_fn query) {
+PluginReport Loader::load_static(opmux_plugin_query_fn query, std::string_view found_in) {
   PluginReport report;
-  report.found_in = "built in";
+  report.found_in = found_in;
   const Result<ReadyPlugin> plugin =
       make_ready(query, build_id_of_loaded(reinterpret_cast<const void*>(query)));
   const Status outcome = plugin ? stage(*plugin, report) : plugin.error();

@@ -60,6 +60,10 @@ class Loader {
   void skip_with(Skip skip) { skip_ = std::move(skip); }
   /// Loads a file that was skipped.
   PluginReport load_skipped(const std::string& path, std::string_view found_in);
+  /// Loads a file that a program asks for now: also one that waits, and one that was refused
+  /// before, because the file or its folder may have been put right. Throws std::bad_alloc if there
+  /// is not enough memory for one that waits.
+  PluginReport load_now(const std::string& path, std::string_view found_in);
 
   /// Sets the requirements on files that are checked from now on.
   void set_trust(TrustSettings trust) { trust_ = std::move(trust); }
@@ -81,7 +85,7 @@ class Loader {
 
   /// Registers a plugin that is linked into the program. Its build is that of the library or
   /// program that contains it.
-  PluginReport load_static(opmux_plugin_query_fn query);
+  PluginReport load_static(opmux_plugin_query_fn query, std::string_view found_in = "built in");
   /// Loads every `*.so` of a folder in bytewise order. A folder that is not absolute
   /// ("trust.relative") or cannot be read ("plugin.folder") gets a report like a file. With
   /// When::wanted, and if try_out_with() was called, plugins that pass the probe are deferred.
