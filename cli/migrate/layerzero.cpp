@@ -15,7 +15,7 @@ std::string field_of(const TextNode& item, std::string_view key) {
   return value == nullptr ? "" : value->text;
 }
 
-/// A rule of LayerZero on its way into the policy.
+/// A rule of LayerZero before it is translated.
 struct LzRule {
   Setting setting;
   std::string operation;  ///< empty: the operator at the end of the kernel's id
@@ -101,7 +101,8 @@ void add_boost(const LzRule& rule, const std::string& kernel, std::string_view k
 void add_allows(const Setting& setting, const Words& kernels, Migration& migration) {
   Json allowed = Json::array();
   for (const std::string& kernel : kernels) {
-    allowed.push_back(token_of_kernel(kernel, "*", migration));
+    std::string token = token_of_kernel(kernel, "*", migration);
+    if (token != "reference") allowed.push_back(std::move(token));
   }
   allowed.push_back("reference");
   migration.set_default(setting, "allow", std::move(allowed),
@@ -264,7 +265,7 @@ bool take_layerzero_variable(const Setting& variable, Migration& migration) {
   rule.setting = variable;
   if (name.starts_with("LOCK_")) {
     rule.operation = lowered(name.substr(5));
-    // The variable writes norm.rms as norm_rms; names with '_' of their own stay as they are.
+    // The variable writes norm.rms as norm_rms; names that contain '_' stay as they are.
     if (targets_of(rule.operation).empty()) {
       std::ranges::replace(rule.operation, '_', '.');
     }

@@ -15,7 +15,8 @@ struct LzTarget {
   std::string op, when;
 };
 
-/// What a name or a pattern of LayerZero's operations stands for; empty if opmux has none of them.
+/// The operators that a name or a pattern of LayerZero's operations stands for; empty if opmux has
+/// none of them.
 std::vector<LzTarget> targets_of(std::string_view operation);
 
 /// The operator whose name is at the end of a kernel's id, or "*".
@@ -29,7 +30,7 @@ std::string token_of_kernel(std::string_view kernel, std::string_view op,
 std::vector<std::string> conditions_of(const TextNode* conditions, const LzTarget& target,
                                        const Migration& migration, std::string& why);
 
-/// A field of LayerZero's DispatchConfig or a variable that is no rule.
+/// A field of LayerZero's DispatchConfig or a variable that sets one.
 void take_layerzero_option(std::string_view name, const Setting& setting, Migration& migration);
 
 }  // namespace opmux::cli::migrate

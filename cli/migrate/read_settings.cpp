@@ -23,7 +23,7 @@ std::string unquoted(std::string_view text) {
 bool is_variable_name(std::string_view name) {
   return !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0 &&
          std::ranges::all_of(name, [](unsigned char c) {
-           return std::isupper(c) != 0 || std::isdigit(c) != 0 || c == '_';
+           return std::isalnum(c) != 0 || c == '_';
          });
 }
 
@@ -97,7 +97,7 @@ Settings read_fla_backend(std::string_view text) {
   if (text.find("BaseBackend") == text.npos) return {};
   return matches_of(
       text,
-      R"(^[ \t]+(backend_type|package_name|env_var|default_enable|priority)[ \t]*=[ \t]*(.+)$)");
+      R"(^(?: {4}|\t)(backend_type|package_name|env_var|default_enable|priority)[ \t]*=[ \t]*(.+)$)");
 }
 
 Settings read_flagtree_spec(std::string_view text) {

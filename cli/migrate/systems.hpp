@@ -48,7 +48,7 @@ std::string text_of_value(const TextNode& node);
 /// The words of a list, or those of a text between `separator`s.
 Words words_of(const TextNode& node, char separator);
 
-/// What a line of a table of settings does.
+/// The function in a line of a table of settings.
 using Take = void (*)(const Setting&, Migration&);
 /// A note with the same text for every value.
 template <Place place, const char* text>

@@ -183,7 +183,7 @@ void take_key(const std::string& key, const TextNode& value, Migration& migratio
     return;
   }
   if (key == "action") {
-    return migration.note(setting, Place::none, "opmux does not measure and choose by itself");
+    return migration.note(setting, Place::none, "opmux does not measure times and choose by them");
   }
   migration.note(setting, Place::unknown, "not a key of vllm-plugin-FL's files");
 }
@@ -225,7 +225,7 @@ constexpr char kOpList[] = "`opmux list --pid PID` shows which implementations r
 constexpr char kOwn[] = "a setting of FlagCX, which opmux does not use";
 constexpr char kAudit[] =
     "no list of operators that run the reference; the shadow check compares calls with it";
-constexpr char kLearning[] = "opmux does not measure and choose by itself";
+constexpr char kLearning[] = "opmux does not measure times and choose by them";
 constexpr char kOnDefault[] = "the default in both systems";
 
 template <bool allowed>

@@ -1,6 +1,6 @@
-// Shared code that a backend specializes, in the two forms that FlagTree calls spec and spec_func:
-// an addition for which a backend without 64-bit atomics brings its own function, and a matmul whose
-// block sizes are hints of the backend.
+// Shared code that a backend specializes, in the two forms that FlagTree calls spec and spec_func.
+// A backend without 64-bit atomics replaces an addition, and the block sizes of a matmul are hints
+// of the backend.
 #include <opmux/opmux.hpp>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 // ---- atomic_add_int64: the implementation of a function --------------------------------------
 
-/// What shared code does unless a backend brings something better: one addition per element.
+/// The default of shared code, unless a backend replaces it: one addition per element.
 template <class T>
 void add_each(InOut p, In v) {
   auto* const sums = static_cast<T*>(p->data());

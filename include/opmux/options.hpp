@@ -170,8 +170,8 @@ class PluginControl {
   /// "trust.unsigned"; `invalid_argument` ("trust.relative"); `frozen`.
   OPMUX_API Result<PluginInfo> load(const std::string& path);
   /// The same for a plugin that is linked into the program. Compile its sources with
-  /// OPMUX_STATIC_PLUGIN; OPMUX_PLUGIN_ENTRY(acme) then defines opmux_plugin_query_v1_acme, which is
-  /// passed here. Several plugins can be linked into one program. Fails with `unavailable`,
+  /// OPMUX_STATIC_PLUGIN; OPMUX_PLUGIN_ENTRY(acme) then defines opmux_plugin_query_v1_acme, which
+  /// is passed here. Several plugins can be linked into one program. Fails with `unavailable`,
   /// `invalid_argument` ("plugin.no_query") for null, or `frozen`.
   OPMUX_API Result<PluginInfo> load(opmux_plugin_query_fn query);
   /// Switches a backend on or off, independently of whether it is available. Fails with `not_found`

@@ -40,8 +40,8 @@ struct PointInfo {
   OPMUX_API std::string to_string() const;
 };
 
-/// All points that code declared or that a plugin answers, sorted by name. Asks each backend whether
-/// it is available, and no backend for an answer.
+/// All points that code declared or that a plugin answers, sorted by name. Asks each backend
+/// whether it is available, and no backend for an answer.
 OPMUX_API std::vector<PointInfo> list_points(const Runtime& runtime);
 
 /// One point, by its name or by its signature, which declares it. With as many arguments as the

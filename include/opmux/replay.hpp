@@ -109,9 +109,9 @@ struct RecordOptions {
   uint32_t max_files = 64;  ///< Limit for the folder; further calls are counted, not written.
   uint64_t max_bytes = uint64_t{16} << 20;  ///< Limit for the elements in one file, at most 32 MB.
   /// Calls to write although nothing is wrong with them, with their results: "op:layer:step", such
-  /// as "rms_norm:layer.3:5-15". Operators and layers are patterns separated by commas; the layer is
-  /// the tag of the call; steps count the calls of an operator and a tag from 0. A missing part fits
-  /// everything. Empty: OPMUX_DUMP; without either none. Needs a folder.
+  /// as "rms_norm:layer.3:5-15". Operators and layers are patterns separated by commas; the layer
+  /// is the tag of the call; steps count the calls of an operator and a tag from 0. A missing part
+  /// fits everything. Empty: OPMUX_DUMP; without either none. Needs a folder.
   std::string dump = {};
 };
 

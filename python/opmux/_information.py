@@ -101,8 +101,8 @@ def replay(
 
 
 def load_plugin(path: str | os.PathLike[str]) -> _core.PluginInfo:
-    """Loads the native plugin of one file into the default runtime. The path must be absolute. Raises
-    the reason if the file is refused."""
+    """Loads the native plugin of one file into the default runtime. The path must be absolute.
+    Raises an error with the reason if the file is refused."""
     return default_runtime().load_plugin(os.fspath(path))
 
 

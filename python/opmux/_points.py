@@ -42,7 +42,8 @@ class Point:
         return decorate
 
     def explain(self, *args: Any) -> _core.PointInfo:
-        """Returns the backends in the order in which they are asked, and with arguments the answer."""
+        """Returns the backends in the order in which they are asked, and the answer if arguments
+        are given."""
         return _core.explain_point(self._runtime, self.signature, *args)
 
     def __repr__(self) -> str:

@@ -25,8 +25,8 @@ int64_t alignment_of_copied(uint32_t misalignment) {
   return misalignment % kPage == 0 ? kPage : misalignment & (~misalignment + 1);
 }
 
-/// Stores the elements that the tensor had before the call, or, of a tensor that is only written and
-/// if `results` is true, those after it.
+/// Stores the elements that the tensor had before the call, or, of a tensor that is only written
+/// and if `results` is true, those after it.
 RecordedTensor recorded_tensor(const verify::CopiedArgument& from, size_t& left, bool inputs,
                                bool results) {
   RecordedTensor tensor;

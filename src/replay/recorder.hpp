@@ -82,8 +82,8 @@ class CallRecorder final : public dispatch::FailureObserver, public verify::Dive
 };
 
 /// The effective options: those of the program, else of the environment, with an absolute folder.
-/// Fails with `unsupported`, "record.unsupported", if the library was built without SHA-256, and with
-/// `invalid_argument`, "record.dump", for a dump without a folder or of another form.
+/// Fails with `unsupported`, "record.unsupported", if the library was built without SHA-256, and
+/// with `invalid_argument`, "record.dump", for a dump without a folder or of another form.
 Result<RecordOptions> record_options(RecordOptions options, const std::string& environment_folder,
                                      bool environment_inputs, const std::string& environment_dump);
 

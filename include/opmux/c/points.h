@@ -13,8 +13,8 @@ extern "C" {
 
 /*
  * A point has a signature, "gemm.tile_n(Device) -> int"; the types are int, float, bool, str and
- * Device. Arguments and answers are made by opmux_arg_i64, _f64, _bool and _str; a Device is an I64,
- * as opmux_arg_device makes it.
+ * Device. Arguments and answers are made by opmux_arg_i64, _f64, _bool and _str; a Device is an
+ * I64, as opmux_arg_device makes it.
  *
  *    opmux_arg device = opmux_arg_device(OPMUX_DEVICE_CPU, 0), tile = opmux_arg_i64(64);
  *    opmux_str question = OPMUX_STR("gemm.tile_n(Device) -> int");
@@ -39,21 +39,21 @@ OPMUX_EXPORT int32_t opmux_point_declare(opmux_runtime* runtime, opmux_str signa
                                          opmux_error* error);
 
 /* Asks the backends in the order of their priority and writes the first answer. Text in it stays
-   valid until this thread asks again. Returns OPMUX_DECLINED ("point.no_answer"), and leaves *answer
-   as it was, if none of them answers. Fails as opmux_point_declare does, or with
+   valid until this thread asks again. Returns OPMUX_DECLINED ("point.no_answer"), and leaves
+   *answer as it was, if none of them answers. Fails as opmux_point_declare does, or with
    OPMUX_INVALID_ARGUMENT ("point.arguments") for other arguments than the point has. */
 OPMUX_EXPORT int32_t opmux_point_ask(opmux_runtime* runtime, opmux_str signature,
                                      const opmux_arg* args, uint32_t count, opmux_arg* answer,
                                      opmux_error* error);
 
-/* Answers a point: returns OPMUX_OK with *answer set, or OPMUX_DECLINED for "no answer". Called from
-   any thread. Text in the answer must stay valid until the next call on this thread. */
+/* Answers a point: returns OPMUX_OK with *answer set, or OPMUX_DECLINED for "no answer". Called
+   from any thread. Text in the answer must stay valid until the next call on this thread. */
 typedef int32_t (*opmux_point_fn)(void* context, const opmux_arg* args, uint32_t count,
                                   opmux_arg* answer);
 
 /* Registers an answer on behalf of a backend that exists, until opmux_withdraw. `context` must stay
-   valid as long. Fails with OPMUX_NOT_FOUND ("point.backend", or "point.unknown" for a point that is
-   not declared), OPMUX_ALREADY_EXISTS ("point.duplicate", "point.signature") or OPMUX_FROZEN. */
+   valid as long. Fails with OPMUX_NOT_FOUND ("point.backend", or "point.unknown" for a point that
+   is not declared), OPMUX_ALREADY_EXISTS ("point.duplicate", "point.signature") or OPMUX_FROZEN. */
 OPMUX_EXPORT int32_t opmux_point_answer(opmux_runtime* runtime, opmux_str signature,
                                         opmux_str backend, opmux_point_fn function, void* context,
                                         opmux_registration** registration, opmux_error* error);
@@ -63,8 +63,9 @@ OPMUX_EXPORT int32_t opmux_list_points(opmux_runtime* runtime, char* buffer, siz
                                        size_t* size, opmux_error* error);
 
 /* One point with the backends in the order in which they are asked, as OPMUX_FORMAT_TEXT or
-   OPMUX_FORMAT_JSON. `point` is a name, or a signature, which is then declared. With the arguments of
-   the point it is asked too. Fails with OPMUX_NOT_FOUND ("point.unknown") and as opmux_point_ask. */
+   OPMUX_FORMAT_JSON. `point` is a name, or a signature, which is then declared. With the arguments
+   of the point it is asked too. Fails with OPMUX_NOT_FOUND ("point.unknown") and as
+   opmux_point_ask. */
 OPMUX_EXPORT int32_t opmux_point_explain(opmux_runtime* runtime, opmux_str point,
                                          const opmux_arg* args, uint32_t count, uint32_t format,
                                          char* buffer, size_t capacity, size_t* size,

@@ -192,12 +192,12 @@ OPMUX_EXPORT void opmux_runtime_destroy(opmux_runtime* runtime);
 /* Loads plugins that wait until a decision could use them, so that no call has to. */
 OPMUX_EXPORT int32_t opmux_runtime_warm_up(opmux_runtime* runtime, opmux_error* error);
 
-/* Loads the plugin of one file now, with the checks of opmux_options.plugins. `path` is absolute. Its
-   implementations are candidates for calls that start afterwards. Fails with OPMUX_UNAVAILABLE and
-   the reason of the refusal, OPMUX_INVALID_ARGUMENT ("trust.relative") or OPMUX_FROZEN. */
+/* Loads the plugin of one file now, with the checks of opmux_options.plugins. `path` is absolute.
+   Its implementations are candidates for calls that start afterwards. Fails with OPMUX_UNAVAILABLE
+   and the reason of the refusal, OPMUX_INVALID_ARGUMENT ("trust.relative") or OPMUX_FROZEN. */
 OPMUX_EXPORT int32_t opmux_plugin_load(opmux_runtime* runtime, opmux_str path, opmux_error* error);
-/* The same for a plugin that is linked into the program: `query` is opmux_plugin_query_v1_NAME, which
-   OPMUX_PLUGIN_ENTRY(NAME) defines if OPMUX_STATIC_PLUGIN is defined. */
+/* The same for a plugin that is linked into the program: `query` is opmux_plugin_query_v1_NAME,
+   which OPMUX_PLUGIN_ENTRY(NAME) defines if OPMUX_STATIC_PLUGIN is defined. */
 OPMUX_EXPORT int32_t opmux_plugin_load_static(opmux_runtime* runtime, opmux_plugin_query_fn query,
                                               opmux_error* error);
 

@@ -154,7 +154,8 @@ PluginReport Loader::load_skipped(const std::string& path, std::string_view foun
 
 PluginReport Loader::load_now(const std::string& path, std::string_view found_in) {
   const PluginReport* const before = known(path);
-  if (before == nullptr || before->state == PluginReport::State::loaded) return load(path, found_in);
+  if (before == nullptr || before->state == PluginReport::State::loaded)
+    return load(path, found_in);
   if (before->state == PluginReport::State::refused) return load_skipped(path, found_in);
   std::vector<PluginReport> loaded;
   const std::string name = before->name;

@@ -17,7 +17,7 @@ import tempfile
 HERE = pathlib.Path(__file__).parent
 EXAMPLES = HERE / "migrations"
 PLACES = ("policy", "environment", "code", "none", "unknown")
-# What each example gives besides the policy: settings without an equal, unknown ones, and variables.
+# Settings of each example without an equal, unknown ones, and the variables that replace others.
 NO_EQUAL = {
     "vllm_fl_platform.yaml": {"op_backends.grouped_topk", "flagos_blacklist[copy_]",
                               "flagos_blacklist[nonzero]", "oot_blacklist", "action",
@@ -75,7 +75,7 @@ PIECES = {
     "layerzero_config.yaml": ['when: "causal && D in [64, 128] && S >= 1024 && HQ == HKV", rank: 100',
                               'prefer: ["attention/flash_attn_v3.*", "attention/flash_attn_v2.*", '
                               '"reference"]', "rank: 40", "!capturing",
-                              'allow: ["*/flash_attn.*", "reference", "reference"]'],
+                              'allow: ["*/flash_attn.*", "reference"]'],
     "layerzero_hot_reload.yaml": ['breaker: {consecutive_failures: 3, open_for: "30000ms"}',
                                   'transforms: ["contiguous"]', "strict: false"],
     "layerzero.env": ['boost: [{impl: "attention/flash_attn_v2.*", add: 20.0}]'],

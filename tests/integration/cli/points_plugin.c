@@ -1,5 +1,5 @@
-/* A plugin whose backends answer points: "wide" knows tile sizes of the CPU alone, "odd" answers with
-   a value of another type, "off" starts switched off. */
+/* A plugin whose backends answer points: "wide" knows tile sizes of the CPU alone, "odd" answers
+   with a value of another type, "off" starts switched off. */
 #include <opmux/abi.h>
 
 static int32_t tile(void* user_data, const opmux_arg* args, uint32_t count, opmux_arg* answer) {

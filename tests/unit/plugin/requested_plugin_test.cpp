@@ -42,13 +42,13 @@ TEST(RequestedPlugin, a_file_is_loaded_while_the_runtime_runs) {
 }
 
 TEST(RequestedPlugin, a_file_is_probed_and_its_switch_is_applied) {
-  Options options = bare({{"OPMUX_STATE_DIR", TemporaryFolder().at("state")}});
-  Stage stage(std::move(options));
+  const TemporaryFolder folder;
+  Stage stage(bare({{"OPMUX_STATE_DIR", folder.at("state")}}));
   const auto info = stage.runtime.plugins().load(path_of("good.so"));
   EXPECT_TRUE(info) << info.error().to_string();
   const auto refused = stage.runtime.plugins().load(path_of("init_fails.so"));
   ASSERT_FALSE(refused);
-  EXPECT_THAT(std::string(refused.error().reason()), HasSubstr("."));
+  EXPECT_EQ(refused.error().reason(), "plugin.init");
 }
 
 TEST(RequestedPlugin, a_refusal_says_why_and_a_file_that_was_put_right_is_tried_again) {
@@ -96,8 +96,8 @@ int32_t query_linked(const opmux_host*, opmux_plugin* out) {
   backend.impls = &impl;
   backend.impl_count = 1;
   backend.impl_stride = sizeof impl;
-  static const opmux_schema_text fill = {
-      sizeof(opmux_schema_text), 0, OPMUX_STR("linked.fill(out Tensor y[N], Tensor x[N])")};
+  static const opmux_schema_text fill = {sizeof(opmux_schema_text), 0,
+                                         OPMUX_STR("linked.fill(out Tensor y[N], Tensor x[N])")};
   out->struct_size = sizeof(opmux_plugin);
   out->abi_major = OPMUX_ABI_MAJOR;
   out->abi_minor = OPMUX_ABI_MINOR;
