@@ -91,14 +91,17 @@ std::string architecture_refusal(const ImplementationRecord& implementation) {
   if (!implementation.capability.arch.limited()) return {};
   const Backend& backend = *implementation.backend;
   const DeviceAccess* const access = backend.device();
-  // Without a device table the number of devices is not known, so that number 0 stands for all.
-  const int32_t count = access == nullptr ? 1 : access->functions.count(access->user_data);
-  std::string refusal;
-  for (int32_t id = 0; id < std::max(count, 1); ++id) {
-    refusal = architecture_refusal(implementation, {implementation.capability.device_type, id});
-    if (refusal.empty()) break;
+  // Without a device table the number of devices is not known: those count that have an
+  // architecture, up to the first one without.
+  constexpr int32_t kMost = 64;
+  const int32_t type = implementation.capability.device_type;
+  const int32_t count = access == nullptr ? kMost : access->functions.count(access->user_data);
+  std::string first = architecture_refusal(implementation, {type, 0});
+  for (int32_t id = 1; id < count && !first.empty(); ++id) {
+    if (access == nullptr && architecture_of(backend, {type, id}).empty()) break;
+    if (architecture_refusal(implementation, {type, id}).empty()) return {};
   }
-  return refusal;
+  return first;
 }
 
 }  // namespace opmux::registry

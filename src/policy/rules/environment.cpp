@@ -167,7 +167,7 @@ struct Known {
   Status (*read)(const Variable& variable, Environment& into);
 };
 
-constexpr std::array<Known, 19> kKnown{{
+constexpr std::array<Known, 20> kKnown{{
     {"OPMUX_CONFIG", keep_text<&Environment::config>},
     {"OPMUX_LOCKFILE", keep_text<&Environment::lockfile>},
     {"OPMUX_MODE", [](const Variable& v, Environment& e) { return read_word(v, kModes, e.mode); }},

@@ -12,6 +12,13 @@
 namespace opmux::plugin {
 namespace {
 
+/// Whether this host was compiled against the header that append_fields.py makes.
+#ifdef OPMUX_ABI_APPENDED
+constexpr bool kOfNextVersion = true;
+#else
+constexpr bool kOfNextVersion = false;
+#endif
+
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -92,7 +99,7 @@ TEST_P(AbiSkew, init_sees_the_size_of_the_host_struct) {
   const HostListener listener(
       {[&](int, std::string_view text) { heard.emplace_back(text); }, nullptr});
   add_all();
-  const bool shorter = OPMUX_ABI_MINOR == 0 && name_ == "next";
+  const bool shorter = !kOfNextVersion && name_ == "next";
   EXPECT_THAT(heard,
               Contains(HasSubstr(shorter ? "a shorter host" : "a host as long as its header's")));
 }
@@ -114,7 +121,7 @@ TEST(AbiSkewHeaders, the_plugins_differ_in_size) {
   };
   EXPECT_LE(size_of("v1"), size_of("today"));
   EXPECT_EQ(size_of("next"), size_of("today") + 2 * sizeof(uint64_t));
-  EXPECT_EQ(sizeof(opmux_plugin), size_of(OPMUX_ABI_MINOR == 0 ? "today" : "next"));
+  EXPECT_EQ(sizeof(opmux_plugin), size_of(kOfNextVersion ? "next" : "today"));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #define TEXT(name) TEXT_(name)
 #define NAME TEXT(SKEW_NAME)
 
-#if OPMUX_ABI_MINOR > 0
+#ifdef OPMUX_ABI_APPENDED
 #define TAIL , .appended = {0xdeadbeefdeadbeefu, 0xdeadbeefdeadbeefu}
 #else
 #define TAIL
