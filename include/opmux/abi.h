@@ -191,8 +191,11 @@ typedef struct opmux_error {
 #define OPMUX_FACT_LAYOUT 7    /* of a tensor: its dimensions by falling stride, 4 bits each */
 #define OPMUX_FACT_SCALAR 8    /* an int, bool or enum argument; a float as its bits */
 #define OPMUX_FACT_DEVICE 9    /* of a tensor: type | id << 16 */
-#define OPMUX_FACT_AMBIENT 10  /* "grad", "capturing", "deterministic", "training": 0 or 1 */
+#define OPMUX_FACT_AMBIENT 10  /* 0 or 1: "grad", "capturing", "deterministic", "training" ... */
 #define OPMUX_FACT_TAG 11      /* tag of the call, 0 = none */
+#define OPMUX_FACT_OUTSIDE \
+  12 /* names what the verifier read besides facts: its answer is valid
+                                  for this call only. Always absent */
 
 /* Names one fact, in the `verify_reads`, `plan_reads` and `create_reads` of an implementation. */
 typedef struct opmux_fact {
@@ -334,8 +337,7 @@ typedef struct opmux_node_sink {
   uint32_t struct_size;
   uint32_t reserved;
   void* context; /* first argument of attribute */
-  /* The host reads "packed_bytes", the bytes that an instance occupies, as a decimal number. Texts
-     are copied. */
+  /* The host reads "packed_bytes", the size of an instance in decimal. Texts are copied. */
   void (*attribute)(void* context, opmux_str key, opmux_str value);
 } opmux_node_sink;
 
@@ -371,8 +373,7 @@ typedef struct opmux_impl {
      facts, so it may depend on shapes, strides, alignments, scalars, the tag, and whether there is
      an instance, but not on the contents of tensors and instances, addresses or the stream. */
   int32_t (*plan)(void* user_data, const opmux_call* call, void** prepared);
-  /* Destroys a prepared state; called once for each, when no call uses it. Null if there is nothing
-     to free. */
+  /* Destroys a prepared state once no call uses it. Null if there is nothing to free. */
   void (*plan_free)(void* user_data, void* prepared);
   const opmux_fact* plan_reads; /* facts that the state depends on; null = all of these */
   uint32_t plan_reads_count;

@@ -212,6 +212,9 @@ class Facts {
   }
   /// Size of a named dimension, or nullopt if it is absent or not visible.
   std::optional<int64_t> dim(std::string_view name) const { return get(OPMUX_FACT_DIM, name); }
+  /// Says that the verifier reads something besides facts, such as an environment variable. opmux
+  /// then asks it again for every call and logs `what` once ("dispatch.decided_each_time").
+  void outside(std::string_view what) const { (void)get(OPMUX_FACT_OUTSIDE, what); }
 
  private:
   const opmux_facts* facts_;
@@ -272,7 +275,7 @@ struct Implementation {
   KernelFunctions kernel = {};
   /// Optional check beyond `caps`: returns an empty string to accept, or a sentence to refuse
   /// ("verify.refused"). It must be pure and fast, because its answer is cached for all calls with
-  /// equal facts. An exception is reported as a broken verifier ("verify.broken") and refuses.
+  /// equal facts, unless it calls Facts::outside(). An exception is reported as a broken verifier ("verify.broken") and refuses.
   detail::Function<std::string(const Facts&)> verify = {};
   /// Facts that `verify` reads. nullopt: scalars, dtypes, ranks, device. With
   /// OPMUX_IMPL_VERIFY_RECORDED in `flags`, `verify` sees every fact and needs no list: opmux

@@ -88,7 +88,8 @@ class OPMUX_API Condition {
   static Condition layout(std::string arg, std::string order);
   /// Compares an int, bool (0/1) or enum (position) argument.
   static Condition scalar(std::string arg, Compare compare, int64_t value);
-  /// Whether an ambient fact is on: "grad", "capturing", "deterministic", "training".
+  /// Whether an ambient fact is on: "grad", "capturing", "deterministic", "training", "inference",
+  /// "autocast".
   static Condition ambient(std::string name);
   /// Whether the call has this tag: Runtime::tag("layer.3").number.
   static Condition tag(uint32_t tag);
@@ -382,13 +383,15 @@ OPMUX_API uint32_t current_scope_number() noexcept;
 
 /// Facts about the surroundings of calls on this thread, which decisions and rules can depend on.
 /// `deterministic` and `capturing` restrict candidates to implementations that promise it; `grad`
-/// excludes implementations for inference only.
+/// excludes implementations for inference only; the others are read by rules and verifiers. Calls
+/// from Python add torch's state to these facts.
 struct Ambient {
   bool grad = false, capturing = false, deterministic = false, training = false;
+  bool inference = false, autocast = false;
 };
 
 /// Sets the ambient facts of this thread for this block, in every runtime, and restores the
-/// previous ones at the end. All four facts are replaced, not merged.
+/// previous ones at the end. All facts are replaced, not merged.
 ///
 ///   opmux::AmbientScope reproducible({.deterministic = true});
 class [[nodiscard]] AmbientScope {
@@ -402,6 +405,15 @@ class [[nodiscard]] AmbientScope {
  private:
   uint64_t before_;
 };
+
+namespace detail {
+/// Adds ambient facts (OPMUX_AMBIENT_*) to those of this thread and returns the previous ones, for
+/// set_ambient(). For language bindings, which do this for every call. Adds nothing if there is no
+/// memory for the thread's part of the library; the call itself then returns `resource`.
+OPMUX_API uint32_t add_ambient(uint32_t facts) noexcept;
+/// Sets the ambient facts of this thread to those that add_ambient() returned.
+OPMUX_API void set_ambient(uint32_t facts) noexcept;
+}  // namespace detail
 
 /// The policy text in force, and counters of loads and refusals. Made by PolicyControl::state().
 ///

@@ -16,7 +16,7 @@ extern "C" {
 /* Name of the capsule. */
 #define OPMUX_READER_CAPSULE "opmux.reader"
 /* opmux refuses a reader with another version. */
-#define OPMUX_READER_VERSION 3u
+#define OPMUX_READER_VERSION 4u
 
 typedef struct _object PyObject;
 
@@ -68,6 +68,9 @@ typedef struct opmux_reader {
   /* Returns a new row-major tensor in CPU memory with uninitialised elements, as a new reference;
      null with a Python exception set. */
   PyObject* (*allocate)(const int64_t* shape, int32_t ndim, uint32_t dtype);
+  /* Returns the state of the library for this thread as OPMUX_AMBIENT_* bits. Called for every
+     call. */
+  uint32_t (*ambient)(void);
 } opmux_reader;
 
 #ifdef __cplusplus

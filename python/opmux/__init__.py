@@ -15,6 +15,7 @@ import importlib as _importlib
 from typing import Any as _Any
 
 from . import _allocate as _allocate
+from ._ambient import ambient
 from ._core import (
     BackendHealth,
     BackendPageState,
@@ -151,6 +152,7 @@ __all__ = [
     "__version__",
     "allow_vendors",
     "AlreadyExists",
+    "ambient",
     "BackendHealth",
     "BackendPageState",
     "bind",

@@ -1179,8 +1179,10 @@ def make_scope(
     outer: Scope | None,
     tag: str | None = None,
     max_threads: int | None = None,
+    ambient: int = 0,
     reports: list[dict[str, Any]] | None = None,
 ) -> Scope: ...
+def ambient(runtime: Runtime) -> int: ...
 
 class FactsView:
     """The facts that a verifier may read while it runs."""
@@ -1236,8 +1238,18 @@ def learn_torch(
     is_inference_mode_enabled: Callable[[], bool],
     mode_flags: dict[str, Any],
     count_modes: Callable[[], int],
-    /,
+    is_deterministic: Callable[[], bool],
+    is_any_autocast_enabled: Callable[[], bool],
+    is_capturing: Callable[[], bool] | None,
 ) -> None: ...
+def torch_ambient() -> int: ...
+def call_watched(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    note: Callable[[str], None],
+) -> Any: ...
+def watch_reads_of(environ_codes: tuple[object, ...], torch: object | None) -> None: ...
 
 reader_version: int
 
@@ -1258,13 +1270,20 @@ def dispatchable_remember(
     id: str,
     scope: int,
     generation: int,
+    ambient_read: int,
+    ambient: int,
     questions: list[tuple[int, tuple[int, ...], int, int, str | None]],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     /,
 ) -> bool: ...
 def dispatchable_find(
-    function: Dispatchable, scope: int, args: tuple[Any, ...], kwargs: dict[str, Any], /
+    function: Dispatchable,
+    scope: int,
+    ambient: int,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    /,
 ) -> str | None: ...
 def dispatchable_note_call(function: Dispatchable, id: str, /) -> None: ...
 def dispatchable_clear(function: Dispatchable, /) -> None: ...

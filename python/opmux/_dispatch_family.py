@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core, _plugins, _runtime
+from ._ambient import NAMES, bits_of
 from ._errors import AlreadyExists, Declined, Error, Failed, NoCandidate
 from ._facts import Place, Recorder, seen
-from ._function_implementations import FunctionImplementation
+from ._function_implementations import FLAGS, FunctionImplementation, Refusal
 
 _log = logging.getLogger("opmux")
 _NAME = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
@@ -41,6 +42,7 @@ class Decision:
     strict: bool
     scope: int
     generation: int
+    ambient: int  # bit mask of the ambient facts around the call
     recorder: Recorder
     refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -57,9 +59,13 @@ class Family:
         self._backends, self._discovered = backends, False
         self._runtime: _core.Runtime | None = None
         self._told: set[tuple[str, str, str]] = set()
-        self._orders: dict[tuple[int, int], tuple[list[str], bool]] = {}
+        self._orders: dict[tuple[int, int, int], tuple[list[str], bool]] = {}
+        self._order_reads: dict[tuple[int, int], int] = {}  # ambient facts that the order reads
         self._names = _names_of(body)
-        self.own = self.add(body, "own.body", kind="reference")
+        # The body runs where a promise is required, because it would run without opmux too.
+        self.own = self.add(
+            body, "own.body", kind="reference", deterministic=True, capture_safe=True
+        )
 
     def add(
         self,
@@ -69,16 +75,20 @@ class Family:
         kind: str = "vendor",
         vendor: str | None = None,
         priority: int = -1,
-        atomic_outputs: bool = False,
         available: Callable[[], Any] | None = None,
+        **promises: bool,
     ) -> FunctionImplementation[..., Any]:
-        """Adds an implementation, or replaces the existing one with that name."""
+        """Adds an implementation, or replaces the existing one with that name. `promises` are
+        `atomic_outputs`, `deterministic`, `batch_invariant`, `capture_safe` and `serial`."""
+        if unknown := promises.keys() - FLAGS.keys():
+            raise TypeError(f"an implementation has no option '{min(unknown)}'")
+        flags = sum(FLAGS[word] for word, on in promises.items() if on)
         id = f"{self.name}/{name}"
         if vendor is None:
             vendor = name.partition(".")[0] if kind == "vendor" else ""
         made = FunctionImplementation(
             self, function, id, kind=kind, vendor=vendor, priority=priority,
-            atomic_outputs=atomic_outputs, available=available,
+            flags=flags, available=available,
         )  # fmt: skip
         with _lock:
             before = self.implementations.get(id)
@@ -99,6 +109,7 @@ class Family:
     def forget(self) -> None:
         """Drops all cached decisions, so that the next calls decide again."""
         self._orders.clear()
+        self._order_reads.clear()
         _core.dispatchable_clear(self.function)
 
     def attach(self, runtime: _core.Runtime) -> None:
@@ -112,6 +123,7 @@ class Family:
                 one.detach()
                 self._attach_one(one, runtime)
             self._orders.clear()
+            self._order_reads.clear()
             _core.dispatchable_attach(self.function, runtime, not runtime.disabled)
             self._runtime = runtime
 
@@ -133,23 +145,32 @@ class Family:
                 _plugins.load_for(runtime, self.name, self._backends)
         return runtime
 
-    def _order(self, runtime: _core.Runtime, scope: int, generation: int) -> tuple[list[str], bool]:
+    def _order(
+        self, runtime: _core.Runtime, scope: int, generation: int, ambient: int
+    ) -> tuple[list[str], bool]:
         """The ids of the candidates that policy accepts, best first, and whether it is strict."""
-        known = self._orders.get((scope, generation))
+        reads = self._order_reads.get((scope, generation), -1)
+        known = self._orders.get((scope, generation, ambient & reads))
         if known is None:
             explanation = _core.explain(runtime.op(self.name))
             ids = [one.id for one in explanation.candidates if one.accepted]
-            known = self._orders[scope, generation] = (ids, explanation.strict)
-            while len(self._orders) > 64:
-                del self._orders[next(iter(self._orders))]
+            reads = bits_of(name for name in explanation.depends_on if name in NAMES)
+            self._order_reads[scope, generation] = reads
+            known = self._orders[scope, generation, ambient & reads] = (ids, explanation.strict)
+            for cache in (self._orders, self._order_reads):
+                while len(cache) > 64:
+                    del cache[next(iter(cache))]
         return known
 
     def decide(self, runtime: _core.Runtime) -> Decision:
         generation = runtime.generation
         scope = _core.scope_around(runtime)[0]
-        ids, strict = self._order(runtime, scope, generation)
+        ambient = _core.ambient(runtime)
+        ids, strict = self._order(runtime, scope, generation, ambient)
         ordered = [self.implementations[id] for id in ids if id in self.implementations]
-        return Decision(ordered, strict, scope, generation, Recorder(self._names))
+        recorder = Recorder(self._names, ambient)
+        recorder.ambient_read = self._order_reads[scope, generation]
+        return Decision(ordered, strict, scope, generation, ambient, recorder)
 
     def accepted(
         self, decision: Decision, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -163,13 +184,30 @@ class Family:
             for i, (key, arg) in enumerate(kwargs.items())
         }
         for one in decision.ordered:
-            refusal = one.ask_available() or one.verify(shown, named)
+            refusal = one.ask_available() or self._verify(one, shown, named, recorder)
             if refusal is None:
                 yield one
                 continue
             one.refused += 1
             decision.refusals[one.id] = (refusal.code, refusal.reason)
             self._tell(refusal.code, one.id, refusal.reason)
+
+    def _verify(
+        self,
+        one: FunctionImplementation[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        recorder: Recorder,
+    ) -> Refusal | None:
+        before = len(recorder.outside_reads)
+        refusal = one.verify(args, kwargs, recorder)
+        for what in list(recorder.outside_reads)[before:]:
+            self._tell(
+                "dispatch.decided_each_time", one.id,
+                f"its verifier reads {what}, which is not a fact of the call, so that calls that "
+                "ask it are decided each time",
+            )  # fmt: skip
+        return refusal
 
     def _tell(self, code: str, id: str, reason: str) -> None:
         if (code, id, reason) not in self._told:
@@ -186,7 +224,7 @@ class Family:
         begun = time.perf_counter_ns()
         scope, reporting = _core.scope_around(runtime)
         decision = self.decide(runtime)
-        found = _core.dispatchable_find(self.function, scope, args, kwargs)
+        found = _core.dispatchable_find(self.function, scope, decision.ambient, args, kwargs)
         candidates = self.accepted(decision, args, kwargs)
         first = self.implementations.get(found) if found is not None else None
         cached = first is not None
@@ -197,7 +235,8 @@ class Family:
             if decision.recorder.complete:
                 _core.dispatchable_remember(
                     self.function, first.id, scope, decision.generation,
-                    decision.recorder.questions, args, kwargs,
+                    decision.recorder.ambient_read, decision.ambient, decision.recorder.questions,
+                    args, kwargs,
                 )  # fmt: skip
         run = _Run(self, decision, candidates, args, kwargs)
         if not reporting:

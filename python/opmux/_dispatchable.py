@@ -42,7 +42,10 @@ def _without_schema(
 
 def _with_schema(schema: str, function: Callable[..., Any]) -> Any:
     operator = define(schema)
-    implementation(operator.name, "own.body", kind="reference")(function)
+    # The body runs where the promise is required, because it would run without opmux too.
+    implementation(
+        operator.name, "own.body", kind="reference", deterministic=True, capture_safe=True
+    )(function)
     return function_of(operator.name)
 
 

@@ -12,6 +12,8 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from ._ambient import NAMES, bits_of
+
 (TYPE, VALUE, DTYPE, RANK, DIM, CONTIGUOUS, GRAD, DEVICE, STRIDE, ATTRIBUTE, LENGTH,
  SAME) = range(12)  # fmt: skip
 _WORDS = ("type", "value", "dtype", "rank", "dim", "contiguous", "requires_grad", "device",
@@ -23,9 +25,12 @@ Question = tuple[int, tuple[int, ...], int, int, str | None]
 class Recorder:
     """The facts that the verifiers of one call read, in the order in which they were read."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], ambient: int = 0) -> None:
         self._names = list(names)
         self._noted: dict[Question, None] = {}
+        self._ambient = ambient
+        self.ambient_read = 0  # bit mask
+        self.outside_reads: dict[str, None] = {}  # reads of things that are not facts
         self.complete = True
 
     def name_more(self, positional: int, named: Iterable[str]) -> None:
@@ -35,6 +40,17 @@ class Recorder:
 
     def note(self, place: Place, kind: int, index: int = 0, name: str | None = None) -> None:
         self._noted.setdefault((place.argument, place.path, kind, index, name))
+
+    def ambient(self, name: str) -> bool:
+        """Records that an ambient fact was read, and returns it."""
+        bit = bits_of([name])
+        self.ambient_read |= bit
+        return bool(self._ambient & bit)
+
+    def outside(self, what: str) -> None:
+        """Records that something was read that is not a fact."""
+        self.outside_reads[what] = None
+        self.complete = False
 
     def give_up(self) -> None:
         """Marks the record as incomplete: a value was read that cannot be compared later."""
@@ -46,7 +62,9 @@ class Recorder:
 
     def words(self) -> list[str]:
         """Returns the facts as readable text: "dtype(q)", "q.shape[-1]", "scale"."""
-        return list(dict.fromkeys(self._word(*question) for question in self._noted))
+        words = [self._word(*question) for question in self._noted]
+        words += [name for i, name in enumerate(NAMES) if self.ambient_read >> i & 1]
+        return list(dict.fromkeys([*words, *self.outside_reads]))
 
     def _word(
         self, argument: int, path: tuple[int, ...], kind: int, index: int, name: str | None

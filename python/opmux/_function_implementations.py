@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from . import _core
+from ._ambient import Reads, call_watched
 
 if TYPE_CHECKING:
     from ._dispatch_family import Family
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_ATOMIC = 2
+# OPMUX_IMPL_*, by the keyword argument that sets them.
+FLAGS = {"serial": 1, "atomic_outputs": 2, "deterministic": 4, "batch_invariant": 8,
+         "capture_safe": 16}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,12 @@ class FunctionImplementation(Generic[P, R]):
         kind: str,
         vendor: str,
         priority: int,
-        atomic_outputs: bool,
+        flags: int,
         available: Callable[[], Any] | None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.id, self.kind, self.vendor, self.priority = id, kind, vendor, priority
-        self.atomic_outputs = atomic_outputs
+        self._flags = flags
         self.function = function
         self.refused = self.declined = self.failed = 0
         self._family, self._available = family, available
@@ -64,6 +67,10 @@ class FunctionImplementation(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
+
+    @property
+    def atomic_outputs(self) -> bool:
+        return bool(self._flags & FLAGS["atomic_outputs"])
 
     @property
     def provider(self) -> str:
@@ -84,9 +91,8 @@ class FunctionImplementation(Generic[P, R]):
         self._family.remove(self)
 
     def attach(self, runtime: _core.Runtime) -> None:
-        flags = _ATOMIC if self.atomic_outputs else 0
         self._registration = _core.implement_marker(
-            runtime, self.id, self.kind, self.vendor, self.priority, flags
+            runtime, self.id, self.kind, self.vendor, self.priority, self._flags
         )
 
     def detach(self) -> None:
@@ -105,12 +111,14 @@ class FunctionImplementation(Generic[P, R]):
             )
         return self._unavailable
 
-    def verify(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Refusal | None:
+    def verify(self, args: tuple[Any, ...], kwargs: dict[str, Any], reads: Reads) -> Refusal | None:
         """Returns why the verifier refuses these arguments, or None if it accepts them."""
         if self._check is None:
             return None
         check = self._check
-        return _ask("verify.refused", "verify.broken", lambda: check(*args, **kwargs))
+        return _ask(
+            "verify.refused", "verify.broken", lambda: call_watched(reads, check, args, kwargs)
+        )
 
     def __repr__(self) -> str:
         return f"<implementation {self.id}>"

@@ -11,12 +11,12 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import _core
 from ._errors import InvalidArgument
+from ._function_implementations import FLAGS
 from ._runtime import apply_switch, default_runtime, families
 from ._verifiers import Verifier
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_FLAGS = {"serial": 1, "atomic_outputs": 2, "deterministic": 4, "batch_invariant": 8}
 _VERIFY_RECORDED = 32
 
 
@@ -136,7 +136,10 @@ class PythonImplementation(Generic[P, R]):
         to accept, or a str to refuse with that reason. Any other result, and any exception, refuses
         the call as a broken verifier. The verifier sees shapes, dtypes and scalars, never data. Its
         answer is cached for calls that agree in the scalars, in which tensors are given, and in the
-        other facts that it read; so it must be a pure function of them."""
+        other facts that it read, so it should be a function of them. torch's modes and
+        `opmux.ambient(name)` are facts. If it reads an environment variable or another mode of
+        torch, it is asked for every call, and the event `dispatch.decided_each_time` names what it
+        read."""
         operator = self._runtime.op(self.id.partition("/")[0])
         self._verifier = Verifier(operator, check)
         if not self._collected:
@@ -188,6 +191,7 @@ def implementation(
     atomic_outputs: bool = False,
     deterministic: bool = False,
     batch_invariant: bool = False,
+    capture_safe: bool = False,
     available: Callable[[], Any] | None = None,
     runtime: _core.Runtime | None = None,
 ) -> Callable[[Callable[P, R]], PythonImplementation[P, R]]:
@@ -210,8 +214,8 @@ def implementation(
     if arch is not None:
         caps["arch"] = (arch[0], arch[1])
     given = {"serial": serial, "atomic_outputs": atomic_outputs, "deterministic": deterministic,
-             "batch_invariant": batch_invariant}  # fmt: skip
-    flags = sum(_FLAGS[word] for word, on in given.items() if on)
+             "batch_invariant": batch_invariant, "capture_safe": capture_safe}  # fmt: skip
+    flags = sum(FLAGS[word] for word, on in given.items() if on)
     if vendor is None:
         vendor = name.partition(".")[0] if kind == "vendor" else ""
 
@@ -224,8 +228,8 @@ def implementation(
                 )
             # A FunctionImplementation, which has the same methods.
             added: PythonImplementation[P, R] = family.add(
-                function, name, kind=kind, vendor=vendor, priority=priority,
-                atomic_outputs=atomic_outputs, available=available,
+                function, name, kind=kind, vendor=vendor, priority=priority, available=available,
+                **given,
             )  # fmt: skip
             return added
         return PythonImplementation(

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from . import _core
+from ._ambient import bits_of
 from ._errors import Unexpected
 from ._runtime import default_runtime
 
@@ -71,12 +72,14 @@ class scope:
         *,
         tag: str | None = None,
         max_threads: int | None = None,
+        facts: Sequence[str] = (),
         runtime: _core.Runtime | None = None,
         _reports: list[dict[str, Any]] | None = None,
         **fields: Any,
     ) -> None:
         self._policy = wanted if wanted is not None else policy(**fields)
         self._tag, self._max_threads, self._reports = tag, max_threads, _reports
+        self._ambient = bits_of([facts] if isinstance(facts, str) else facts)
         self._runtime = runtime
         self._tokens: dict[_core.Scope, Token[Any]] = {}
 
@@ -87,6 +90,7 @@ class scope:
             _variable.get(None),
             tag=self._tag,
             max_threads=self._max_threads,
+            ambient=self._ambient,
             reports=self._reports,
         )
         self._tokens[made] = _variable.set(made)
@@ -139,9 +143,12 @@ def policy_scope(wanted: _core.Policy) -> scope:
     return scope(wanted)
 
 
-def options(*, tag: str | None = None, max_threads: int | None = None) -> scope:
-    """Sets options of the calls in a block: a tag that rules can match, and a limit on threads."""
-    return scope(tag=tag, max_threads=max_threads)
+def options(
+    *, tag: str | None = None, max_threads: int | None = None, facts: Sequence[str] = ()
+) -> scope:
+    """Sets options of the calls in a block: a tag that rules can match, a limit on threads, and
+    ambient facts that hold besides torch's, such as `facts=["training"]`; see `ambient`."""
+    return scope(tag=tag, max_threads=max_threads, facts=facts)
 
 
 class thread_scope:

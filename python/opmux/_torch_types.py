@@ -28,6 +28,9 @@ _core.learn_torch(
     torch.is_inference_mode_enabled,
     vars(_modes),
     torch._C._len_torch_dispatch_stack,
+    torch._C._get_deterministic_algorithms,
+    torch._C._is_any_autocast_enabled,
+    torch._C._cuda_isCurrentStreamCapturing if torch.backends.cuda.is_built() else None,
 )
 _core.set_reroute_hook(_reroute)
 share_threads_with_torch()

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _core
+from ._ambient import call_watched
 
 DTYPE, RANK, PRESENT, DIM, CONTIGUOUS, SCALAR, DEVICE = 1, 2, 3, 4, 5, 8, 9
+AMBIENT, OUTSIDE = 10, 12
 _DTYPES = {
     (2, 64): "f64", (2, 32): "f32", (2, 16): "f16", (4, 16): "bf16", (0, 64): "i64",
     (0, 32): "i32", (0, 16): "i16", (0, 8): "i8", (1, 8): "u8", (6, 8): "bool",
@@ -78,6 +80,19 @@ class ShapeFacts:
         return int(self._facts.get(DIM, "rows"))
 
 
+class _Reads:
+    """Passes what a verifier reads besides its arguments to the engine."""
+
+    def __init__(self, facts: _core.FactsView) -> None:
+        self._facts = facts
+
+    def ambient(self, name: str) -> bool:
+        return bool(self._facts.get(AMBIENT, name))
+
+    def outside(self, what: str) -> None:
+        self._facts.get(OUTSIDE, what)
+
+
 class Verifier:
     """Adapts a Python verifier to the extension, where None accepts and a str refuses."""
 
@@ -86,7 +101,8 @@ class Verifier:
         self._check = check
 
     def __call__(self, facts: Any) -> str | None:
-        answer = self._check(*(self._value(facts, argument) for argument in self._inputs))
+        shown = [self._value(facts, argument) for argument in self._inputs]
+        answer = call_watched(_Reads(facts), self._check, shown, {})
         if answer is True:
             return None
         if isinstance(answer, tuple) and len(answer) == 2:

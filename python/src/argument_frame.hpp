@@ -9,6 +9,7 @@
 
 #include <opmux/detail/call_site.hpp>
 
+#include "ambient.hpp"
 #include "call_form.hpp"
 #include "constants.hpp"
 #include "signature.hpp"
@@ -35,6 +36,8 @@ class ArgumentFrame {
       give_back();
   }
 
+  /// The ambient facts that torch states for the call that take() converted.
+  uint32_t ambient() { return torch_ambient(modes_); }
   /// The arguments in the form of the C API, for everything but the fast path.
   std::vector<opmux_arg> c_arguments() const;
   /// Whether the caller did not pass a required output.

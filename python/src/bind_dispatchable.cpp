@@ -78,14 +78,14 @@ bool ask(const Given& given, const std::vector<Question>& questions,
 /// Caches a decision. Returns false if it cannot be cached, for example because a fact has no value
 /// that can be compared, or because the runtime's generation changed meanwhile.
 bool remember(nb::handle self, const std::string& id, uint32_t scope, uint64_t generation,
-              const std::vector<Question>& questions, const nb::tuple& args,
-              const nb::dict& kwargs) {
+              uint32_t ambient_read, uint32_t ambient, const std::vector<Question>& questions,
+              const nb::tuple& args, const nb::dict& kwargs) {
   Dispatcher& own = dispatcher(self);
   const Given given(args, kwargs);
   DispatchTarget* const target = own.find(id);
   if (target == nullptr || given.objects.size() > DecisionCache::kMostArguments) return false;
   if (own.runtime == nullptr || own.runtime->generation() != generation) return false;
-  DecisionCache::Entry entry{scope, given.count, given.keywords};
+  DecisionCache::Entry entry{scope, ambient_read, ambient, given.count, given.keywords};
   entry.target = target;
   entry.absent = DecisionCache::absent(given.objects.data(), given.objects.size());
   if (!ask(given, questions, entry.facts)) return false;
@@ -94,13 +94,13 @@ bool remember(nb::handle self, const std::string& id, uint32_t scope, uint64_t g
   return true;
 }
 
-nb::object find_decision(nb::handle self, uint32_t scope, const nb::tuple& args,
+nb::object find_decision(nb::handle self, uint32_t scope, uint32_t ambient, const nb::tuple& args,
                          const nb::dict& kwargs) {
   Dispatcher& own = dispatcher(self);
   if (!own.is_current()) return nb::none();
   const Given given(args, kwargs);
   const DispatchTarget* const target =
-      own.cache.find(scope, given.objects.data(), given.count, given.keywords.get());
+      own.cache.find(scope, ambient, given.objects.data(), given.count, given.keywords.get());
   return target == nullptr ? nb::none() : nb::cast(target->id);
 }
 

@@ -9,6 +9,7 @@
 #include "callable_types.hpp"
 #include "gil.hpp"
 #include "kind_words.hpp"
+#include "outside_reads.hpp"
 #include "python_kernel.hpp"
 
 namespace nb = nanobind;
@@ -212,6 +213,20 @@ void bind_implementations(nb::module_& module) {
   module.def("withdraw", &withdraw_kept, nb::arg("runtime"), nb::arg("id"));
   module.def("implement_nothing", &implement_nothing, nb::arg("runtime"), nb::arg("id"),
              nb::keep_alive<0, 1>());
+  module.def(
+      "call_watched",
+      [](nb::handle function, nb::tuple args, nb::dict kwargs, nb::handle note) {
+        PyObject* const result = call_watched(function.ptr(), args.ptr(), kwargs.ptr(), note.ptr());
+        if (result == nullptr) nb::raise_python_error();
+        return nb::steal(result);
+      },
+      nb::arg("function"), nb::arg("args"), nb::arg("kwargs"), nb::arg("note"));
+  module.def(
+      "watch_reads_of",
+      [](nb::tuple codes, nb::handle torch) {
+        watch_reads_of(codes.ptr(), torch.is_none() ? nullptr : torch.ptr());
+      },
+      nb::arg("environ_codes"), nb::arg("torch").none());
   module.def("set_adopt_hook", [](nb::object hook) { adopt_hook() = std::move(hook); });
 }
 

@@ -2,6 +2,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "ambient.hpp"
 #include "bindings.hpp"
 #include "errors.hpp"
 #include "runtime_object.hpp"
@@ -38,12 +39,22 @@ void set_type(int32_t code, nb::handle type) {
 }  // namespace
 
 void bind_readers(nb::module_& module) {
-  module.def("learn_torch",
-             [](nb::handle tensor, nb::handle parameter, nb::handle grad, nb::handle inference,
-                nb::handle mode_flags, nb::handle count_modes) {
-               learn_torch({tensor.ptr(), parameter.ptr(), grad.ptr(), inference.ptr(),
-                            mode_flags.ptr(), count_modes.ptr()});
-             });
+  module.def(
+      "learn_torch",
+      [](nb::handle tensor, nb::handle parameter, nb::handle grad, nb::handle inference,
+         nb::handle mode_flags, nb::handle count_modes, nb::handle deterministic,
+         nb::handle autocast, nb::handle capturing) {
+        learn_torch({tensor.ptr(), parameter.ptr(), grad.ptr(), inference.ptr(), mode_flags.ptr(),
+                     count_modes.ptr(), deterministic.ptr(), autocast.ptr(), capturing.ptr()});
+      },
+      nb::arg("tensor"), nb::arg("parameter"), nb::arg("is_grad_enabled"),
+      nb::arg("is_inference_mode_enabled"), nb::arg("mode_flags"), nb::arg("count_modes"),
+      nb::arg("is_deterministic"), nb::arg("is_any_autocast_enabled"),
+      nb::arg("is_capturing").none());
+  module.def("torch_ambient", [] {
+    TorchModes modes;
+    return torch_ambient(modes);
+  });
   module.attr("reader_version") = OPMUX_READER_VERSION;
   module.def("use_torch_reader", &use_reader, nb::arg("capsule").none());
   module.def("readings", &list_readings);

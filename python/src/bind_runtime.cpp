@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "ambient.hpp"
 #include "bindings.hpp"
 #include "callable_types.hpp"
 #include "engine_call.hpp"
@@ -109,9 +110,7 @@ auto with_arguments(nb::handle op_object, const nb::args& args, const nb::kwargs
       frame->take(unpacked.objects.data(), unpacked.count, unpacked.names.ptr());
   if (converted == ArgumentFrame::Converted::reroute) frame->raise_not_taken();
   if (converted != ArgumentFrame::Converted::ok) nb::raise_python_error();
-  const CurrentScope scope = current_scope(*op->runtime().runtime);
-  std::optional<EnteredScope> entered;  // if empty, the thread's scope applies
-  if (scope.content != nullptr) entered.emplace(scope.content->scope);
+  const Surroundings around(*op->runtime().runtime);
   return use(*op, *frame);
 }
 
@@ -140,7 +139,7 @@ void set_policy(HeldRuntime& own, Policy policy) {
 
 nb::object make_scope_of(HeldRuntime& held, const Policy& policy, nb::handle outer,
                          std::optional<std::string> tag, std::optional<int32_t> max_threads,
-                         const nb::object& reports) {
+                         uint32_t ambient, const nb::object& reports) {
   ScopeObject::Content content;
   content.runtime = held.runtime;
   content.outer = Reference::borrow(outer.is_none() ? nullptr : outer.ptr());
@@ -151,11 +150,13 @@ nb::object make_scope_of(HeldRuntime& held, const Policy& policy, nb::handle out
   if (around != nullptr) {
     content.options = around->options;
     content.has_options = around->has_options;
+    ambient |= around->ambient;
   }
   content.scope =
       Scope::make(*held.runtime, policy, around == nullptr ? Scope() : around->scope).value();
   if (tag) content.options.tag = held.runtime->tag(*tag);
   if (max_threads) content.options.max_threads = *max_threads;
+  content.ambient = ambient;
   content.has_options |= tag.has_value() || max_threads.has_value();
   if (!reports.is_none()) content.reports = Reference::borrow(reports.ptr());
   Reference made = make_scope(std::move(content));
@@ -295,7 +296,11 @@ void bind_runtime(nb::module_& module) {
   module.def("explain", &explain, nb::arg("op"), nb::arg("args"), nb::arg("kwargs"));
   module.def("make_scope", &make_scope_of, nb::arg("runtime"), nb::arg("policy"),
              nb::arg("outer").none(), nb::arg("tag") = nb::none(),
-             nb::arg("max_threads") = nb::none(), nb::arg("reports") = nb::none());
+             nb::arg("max_threads") = nb::none(), nb::arg("ambient") = 0,
+             nb::arg("reports") = nb::none());
+  module.def(
+      "ambient", [](const HeldRuntime& held) { return ambient_around(*held.runtime); },
+      nb::arg("runtime"));
 }
 
 }  // namespace opmux::python

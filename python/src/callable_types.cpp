@@ -2,8 +2,6 @@
 
 #include <structmember.h>
 
-#include <optional>
-
 #include "engine_call.hpp"
 #include "errors.hpp"
 
@@ -179,10 +177,7 @@ PyObject* bind_arguments(PyObject* self, PyObject* const* args, Py_ssize_t count
     return nullptr;
   }
   if (frame->lacks_output() && !allocate_outputs(op.op(), *frame, made)) return nullptr;
-  const CurrentScope scope =
-      scopes_alive == 0 ? CurrentScope() : current_scope(*op.runtime().runtime);
-  std::optional<EnteredScope> entered;  // if empty, the thread's scope applies
-  if (scope.content != nullptr) entered.emplace(scope.content->scope);
+  const Surroundings around(*op.runtime().runtime);
   auto plan = op.bind(*frame, false);
   if (plan) return new_plan(self, std::move(*plan));
   raise(plan.error());

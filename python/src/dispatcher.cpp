@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include "ambient.hpp"
 #include "gil.hpp"
 #include "scope_object.hpp"
 
@@ -97,15 +98,20 @@ PyObject* call_dispatcher(PyObject* self, PyObject* const* args, size_t flags, P
     return call_slowly(own, args, count, keywords);
   if (own.body != nullptr) [[unlikely]]
     return PyObject_Vectorcall(own.body->function.get(), args, flags, keywords);
-  uint32_t scope = current_scope_number();
+  uint32_t scope = current_scope_number(), ambient = 0;
   if (scopes_alive != 0) {
     const CurrentScope around = current_scope(*own.runtime);
     if (around.content != nullptr) {
       if (around.content->reporting) return call_slowly(own, args, count, keywords);
       scope = around.content->scope.number();
+      ambient = around.content->ambient;
     }
   }
-  DispatchTarget* const target = own.cache.find(scope, args, count, keywords);
+  if (own.cache.ambient_read() != 0) {
+    TorchModes modes;
+    ambient |= torch_ambient(modes);
+  }
+  DispatchTarget* const target = own.cache.find(scope, ambient, args, count, keywords);
   if (target == nullptr) [[unlikely]]
     return call_slowly(own, args, count, keywords);
   own.last = target;

@@ -36,18 +36,25 @@ class DecisionCache {
     return bits;
   }
 
-  /// Returns the target cached for arguments like these; null if there is none.
-  DispatchTarget* find(uint32_t scope, PyObject* const* args, Py_ssize_t count,
+  /// The ambient facts (OPMUX_AMBIENT_*) that a cached decision depends on.
+  uint32_t ambient_read() const { return ambient_read_; }
+
+  /// Returns the target cached for arguments like these; null if there is none. `ambient` has the
+  /// facts that ambient_read() lists, and may have others.
+  DispatchTarget* find(uint32_t scope, uint32_t ambient, PyObject* const* args, Py_ssize_t count,
                        PyObject* keywords) {
     const Reading reading(*this);
     for (size_t i = 0; i < used_ && !stale_; ++i) {
       Entry* const entry = order_[i];
-      if (fits(*entry, scope, args, count, keywords)) return stale_ ? nullptr : use(*entry, i);
+      if (fits(*entry, scope, ambient, args, count, keywords))
+        return stale_ ? nullptr : use(*entry, i);
     }
     return nullptr;
   }
   struct Entry {
     uint32_t scope = 0;
+    uint32_t ambient_read = 0;  ///< the ambient facts that the decision depends on
+    uint32_t ambient = 0;       ///< their values
     Py_ssize_t count = 0;
     Reference keywords = {};  ///< tuple of names, or null
     uint64_t absent = 0;      ///< bit mask of the arguments that are None
@@ -61,8 +68,8 @@ class DecisionCache {
   size_t size() const { return stale_ ? 0 : used_; }
 
  private:
-  static bool fits(const Entry& entry, uint32_t scope, PyObject* const* args, Py_ssize_t count,
-                   PyObject* keywords);
+  static bool fits(const Entry& entry, uint32_t scope, uint32_t ambient, PyObject* const* args,
+                   Py_ssize_t count, PyObject* keywords);
   /// Moves an entry to the front. `i` is its position unless a call inside find() has moved it.
   DispatchTarget* use(Entry& entry, size_t i) {
     while (order_[i] != &entry) i = (i + 1) % used_;
@@ -87,8 +94,9 @@ class DecisionCache {
   std::array<Entry, kEntries> entries_;
   std::array<Entry*, kEntries> order_{};
   size_t used_ = 0;
-  int reading_ = 0;     ///< number of calls of find() that run
-  bool stale_ = false;  ///< to be cleared when they return
+  uint32_t ambient_read_ = 0;  ///< of all entries since clear()
+  int reading_ = 0;            ///< number of calls of find() that run
+  bool stale_ = false;         ///< to be cleared when they return
 };
 
 /// The state of a dispatchable function.

@@ -101,10 +101,11 @@ PyObject* finish(const ArgumentFrame& frame, Status::Detail* failure, const Reco
 }
 
 template <class Enter>
-PyObject* run(const OperatorCall& op, ArgumentFrame& frame, Enter&& into) {
+PyObject* run(const OperatorCall& op, ArgumentFrame& frame, uint32_t ambient, Enter&& into) {
   const Recorded recorded(&op.op().slot(), frame);
   Status::Detail* failure = nullptr;
   {
+    const AmbientFacts facts(ambient);
     const WithoutGil released(frame);
     failure = into();
   }
@@ -115,7 +116,7 @@ PyObject* run(const OperatorCall& op, ArgumentFrame& frame, Enter&& into) {
 PyObject* run_reported(const OperatorCall& op, ArgumentFrame& frame,
                        const ScopeObject::Content& scope) {
   CallReport report;
-  PyObject* const result = run(op, frame, [&] {
+  PyObject* const result = run(op, frame, frame.ambient() | scope.ambient, [&] {
     Status::Detail* const failure =
         detail::call_with(op.op().slot(), frame.site, frame.values, scope.options, &report);
     report.outcome = failure == nullptr ? Code::ok : failure->code;
@@ -130,7 +131,7 @@ PyObject* run_plan_reported(const OperatorCall& op, Plan& plan, ArgumentFrame& f
   report.implementation = plan.implementation();
   report.generation = plan.generation();
   report.cached = true;
-  PyObject* const result = run(op, frame, [&] {
+  PyObject* const result = run(op, frame, 0, [&] {
     const auto begin = std::chrono::steady_clock::now();
     Status::Detail* const failure = enter_plan(plan, frame);
     report.run_ns = static_cast<uint64_t>((std::chrono::steady_clock::now() - begin).count());
@@ -144,8 +145,9 @@ PyObject* run_plan_reported(const OperatorCall& op, Plan& plan, ArgumentFrame& f
                                           const ScopeObject::Content& scope) {
   const EnteredScope entered(scope.scope);
   if (scope.reporting) return run_reported(op, frame, scope);
-  if (!scope.has_options) return run(op, frame, [&] { return enter(op, frame); });
-  return run(op, frame, [&] {
+  const uint32_t ambient = frame.ambient() | scope.ambient;
+  if (!scope.has_options) return run(op, frame, ambient, [&] { return enter(op, frame); });
+  return run(op, frame, ambient, [&] {
     return detail::call_with(op.op().slot(), frame.site, frame.values, scope.options, nullptr);
   });
 }
@@ -157,7 +159,7 @@ PyObject* call_engine(const OperatorCall& op, ArgumentFrame& frame) {
     const CurrentScope scope = current_scope(*op.runtime().runtime);
     if (scope.content != nullptr) return call_in_scope(op, frame, *scope.content);
   }
-  return run(op, frame, [&] { return enter(op, frame); });
+  return run(op, frame, frame.ambient(), [&] { return enter(op, frame); });
 }
 
 PyObject* call_plan(const OperatorCall& op, Plan& plan, ArgumentFrame& frame) {
@@ -167,7 +169,7 @@ PyObject* call_plan(const OperatorCall& op, Plan& plan, ArgumentFrame& frame) {
       return run_plan_reported(op, plan, frame, *scope.content);
     }
   }
-  return run(op, frame, [&] { return enter_plan(plan, frame); });
+  return run(op, frame, 0, [&] { return enter_plan(plan, frame); });
 }
 
 }  // namespace opmux::python

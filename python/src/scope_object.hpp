@@ -15,6 +15,7 @@ struct ScopeObject {
     Scope scope;
     CallOptions options;
     bool has_options = false;
+    uint32_t ambient = 0;    ///< OPMUX_AMBIENT_* that this scope or an outer one sets
     Reference reports;       ///< list that gets a report of every call; null if not collecting
     bool reporting = false;  ///< this scope or an outer one collects reports
     Reference outer;         ///< the enclosing scope; null if none

@@ -196,7 +196,12 @@ std::string full_name(PyTypeObject* type) {
 
 uint64_t readers_generation = 0;
 
-bool reads_in_place() { return torch_reader != nullptr; }
+bool knows_torch() {
+  if (torch.tensor == nullptr) look_for_torch();
+  return torch.tensor != nullptr;
+}
+
+const opmux_reader* torch_reader_in_use() { return torch_reader; }
 
 const TypeReader& reader_of(PyTypeObject* type) {
   look_for_torch();
@@ -211,7 +216,8 @@ const TypeReader& reader_of(PyTypeObject* type) {
 void learn_torch(const TorchNames& names) {
   for (PyObject* const object :
        {names.tensor, names.parameter, names.is_grad_enabled, names.is_inference_mode_enabled,
-        names.mode_flags, names.count_modes}) {
+        names.mode_flags, names.count_modes, names.is_deterministic, names.is_any_autocast_enabled,
+        names.is_capturing}) {
     Py_XINCREF(object);
   }
   torch = names;
@@ -272,6 +278,14 @@ bool TorchModes::dispatch() {
     dispatch_ = is_in_dispatch_mode() ? Answer::yes : Answer::no;
   }
   return dispatch_ == Answer::yes;
+}
+
+bool TorchModes::grad_mode() { return function_says_yes(torch.is_grad_enabled); }
+bool TorchModes::deterministic() { return function_says_yes(torch.is_deterministic); }
+bool TorchModes::autocast() { return function_says_yes(torch.is_any_autocast_enabled); }
+bool TorchModes::capturing() {
+  return torch.is_capturing != nullptr && torch.is_capturing != Py_None &&
+         function_says_yes(torch.is_capturing);
 }
 
 std::vector<TypeReading> readings() {

@@ -40,14 +40,21 @@ struct TorchNames {
   PyObject* is_inference_mode_enabled = nullptr;
   PyObject* mode_flags = nullptr;   ///< dict that holds `_is_in_torch_dispatch_mode`
   PyObject* count_modes = nullptr;  ///< function that returns the number of active dispatch modes
+  PyObject* is_deterministic = nullptr;
+  PyObject* is_any_autocast_enabled = nullptr;
+  PyObject* is_capturing = nullptr;  ///< null or None if torch was built without CUDA
 };
 /// Sets torch's tensor types and the functions that query its modes.
 void learn_torch(const TorchNames& names);
 /// Sets the native reader for torch tensors; null removes it. Reclassifies all known types.
 void use_torch_reader(const opmux_reader* reader);
 
+/// Whether torch is imported; its types and functions are known then.
+bool knows_torch();
+/// The native reader for torch tensors; null if none is set.
+const opmux_reader* torch_reader_in_use();
 /// Whether a native reader is set.
-bool reads_in_place();
+inline bool reads_in_place() { return torch_reader_in_use() != nullptr; }
 
 /// Increases whenever types are reclassified.
 extern uint64_t readers_generation;
@@ -58,6 +65,11 @@ class TorchModes {
   bool grad();       ///< autograd is recording
   bool inference();  ///< inference mode is on, so inference tensors may be written
   bool dispatch();   ///< a dispatch mode, such as a tracer, must see every call
+  // These are read each time.
+  static bool grad_mode();      ///< torch.is_grad_enabled(), which inference mode does not change
+  static bool deterministic();  ///< deterministic algorithms are required
+  static bool autocast();       ///< autocast is enabled for a type of device
+  static bool capturing();      ///< the current CUDA stream is being captured
 
  private:
   enum class Answer : uint8_t { unknown, yes, no };

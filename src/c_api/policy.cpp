@@ -305,7 +305,8 @@ int32_t opmux_scope_push(opmux_runtime* runtime, const opmux_policy* policy, opm
 int32_t opmux_ambient_push(uint32_t facts, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     constexpr uint32_t kKnown = OPMUX_AMBIENT_GRAD | OPMUX_AMBIENT_CAPTURING |
-                                OPMUX_AMBIENT_DETERMINISTIC | OPMUX_AMBIENT_TRAINING;
+                                OPMUX_AMBIENT_DETERMINISTIC | OPMUX_AMBIENT_TRAINING |
+                                OPMUX_AMBIENT_INFERENCE | OPMUX_AMBIENT_AUTOCAST;
     if ((facts & ~kKnown) != 0) {
       return {Code::invalid_argument, "c.ambient",
               "facts has bits that are not OPMUX_AMBIENT_* flags"};
@@ -314,7 +315,9 @@ int32_t opmux_ambient_push(uint32_t facts, opmux_error* error) {
         opmux::Ambient{.grad = (facts & OPMUX_AMBIENT_GRAD) != 0,
                        .capturing = (facts & OPMUX_AMBIENT_CAPTURING) != 0,
                        .deterministic = (facts & OPMUX_AMBIENT_DETERMINISTIC) != 0,
-                       .training = (facts & OPMUX_AMBIENT_TRAINING) != 0}));
+                       .training = (facts & OPMUX_AMBIENT_TRAINING) != 0,
+                       .inference = (facts & OPMUX_AMBIENT_INFERENCE) != 0,
+                       .autocast = (facts & OPMUX_AMBIENT_AUTOCAST) != 0}));
     return {};
   });
 }

@@ -196,8 +196,11 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   explanation.strict = decision.policy.strict;
   add_candidates(decision, signature, input.health, *space.candidates(), explanation);
   schema::Dependencies dependencies = space.dependencies();
-  for (const RecordedRead& read : decision.reads) dependencies.add(read.fact);
+  for (const RecordedRead& read : decision.reads.facts) dependencies.add(read.fact);
   add_dependencies(*slot.schema, dependencies, explanation);
+  for (const OutsideRead& read : decision.reads.outside) {
+    explanation.depends_on.push_back(read.what);
+  }
   if (!decision.order.empty()) explanation.chosen = explanation.candidates.front().id;
   if (space.input().lock != nullptr) {
     explanation.note = describe_deviation(*space.input().lock, decision, signature);

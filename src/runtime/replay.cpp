@@ -29,7 +29,9 @@ Ambient ambient_of(uint32_t bits) {
   return {.grad = (bits & schema::kGrad) != 0,
           .capturing = false,  // replays do not capture
           .deterministic = (bits & schema::kDeterministic) != 0,
-          .training = (bits & schema::kTraining) != 0};
+          .training = (bits & schema::kTraining) != 0,
+          .inference = (bits & schema::kInference) != 0,
+          .autocast = (bits & schema::kAutocast) != 0};
 }
 
 Policy only(const std::string& id) {

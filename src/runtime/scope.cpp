@@ -157,16 +157,33 @@ PolicyScope::~PolicyScope() {
 AmbientScope::AmbientScope(const Ambient& ambient) {
   dispatch::ThreadBlock& block = dispatch::own_thread_block();
   before_ = block.context & kAmbientBits;
-  const uint64_t bits = (ambient.grad ? schema::kGrad : 0) |
-                        (ambient.capturing ? schema::kCapturing : 0) |
-                        (ambient.deterministic ? schema::kDeterministic : 0) |
-                        (ambient.training ? schema::kTraining : 0);
+  const uint64_t bits =
+      (ambient.grad ? schema::kGrad : 0) | (ambient.capturing ? schema::kCapturing : 0) |
+      (ambient.deterministic ? schema::kDeterministic : 0) |
+      (ambient.training ? schema::kTraining : 0) | (ambient.inference ? schema::kInference : 0) |
+      (ambient.autocast ? schema::kAutocast : 0);
   block.context = (block.context & ~kAmbientBits) | bits;
 }
 
 AmbientScope::~AmbientScope() {
   dispatch::ThreadBlock& block = *dispatch::thread_block;
   block.context = (block.context & ~kAmbientBits) | before_;
+}
+
+uint32_t detail::add_ambient(uint32_t facts) noexcept {
+  uint32_t before = 0;
+  base::if_memory([&] {
+    dispatch::ThreadBlock& block = dispatch::own_thread_block();
+    before = static_cast<uint32_t>(block.context);
+    block.context |= facts;
+  });
+  return before;
+}
+
+void detail::set_ambient(uint32_t facts) noexcept {
+  dispatch::ThreadBlock& block = *dispatch::thread_block;
+  if (static_cast<uint32_t>(block.context) == facts) return;  // the shared empty block too
+  block.context = (block.context & ~kAmbientBits) | facts;
 }
 
 }  // namespace opmux

@@ -8,9 +8,6 @@
 namespace opmux::schema {
 namespace {
 
-constexpr std::array<std::string_view, 4> kAmbientNames{"grad", "capturing", "deterministic",
-                                                        "training"};
-
 bool about_tensor(FactKind kind) {
   switch (kind) {
     case FactKind::dtype:
@@ -61,6 +58,12 @@ bool present(const Arguments& arguments, uint8_t index) {
 }
 
 }  // namespace
+
+bool means_ambient(const Schema& schema, std::string_view name) {
+  if (!is_ambient(name)) return false;
+  const bool newer = name == "inference" || name == "autocast";
+  return !newer || (schema.dim_index(name) < 0 && schema.arg_index(name) < 0);
+}
 
 std::optional<Fact> resolve_fact(const Schema& schema, FactKind kind, std::string_view name) {
   if (kind == FactKind::tag) return Fact{kind, 0};

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -30,8 +32,15 @@ enum class FactKind : uint8_t {
 
 inline constexpr uint8_t kRowsDim = kMaxDims;  ///< index of "rows" among the dimensions
 
-/// Bits of Signature::ambient, in the order of kAmbientNames in facts.cpp.
-inline constexpr uint32_t kGrad = 1, kCapturing = 2, kDeterministic = 4, kTraining = 8;
+/// Bits of Signature::ambient, in the order of kAmbientNames.
+inline constexpr uint32_t kGrad = 1, kCapturing = 2, kDeterministic = 4, kTraining = 8,
+                          kInference = 16, kAutocast = 32;
+inline constexpr std::array<std::string_view, 6> kAmbientNames{
+    "grad", "capturing", "deterministic", "training", "inference", "autocast"};
+/// Whether rules and verifiers know an ambient fact by this name.
+constexpr bool is_ambient(std::string_view name) {
+  return std::find(kAmbientNames.begin(), kAmbientNames.end(), name) != kAmbientNames.end();
+}
 
 /// One fact of one schema: a kind and the argument, dimension or ambient bit it is about.
 struct Fact {
@@ -46,6 +55,10 @@ struct FactName {
   std::string name;
   friend bool operator==(const FactName&, const FactName&) = default;
 };
+
+/// Whether a bare name in a condition or lockfile is an ambient fact. Schemas older than "inference"
+/// and "autocast" may use these words for an argument or a dimension, which they then name.
+bool means_ambient(const Schema& schema, std::string_view name);
 
 /// Resolves a name in a schema; nullopt if the schema has no such argument or dimension, or if the
 /// kind does not apply to it.

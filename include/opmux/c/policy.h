@@ -110,11 +110,14 @@ OPMUX_EXPORT int32_t opmux_scope_push(opmux_runtime* runtime, const opmux_policy
                                       opmux_error* error);
 
 /* Facts about the surroundings of calls. DETERMINISTIC and CAPTURING restrict candidates to
-   implementations that promise it; GRAD excludes implementations for inference only. */
+   implementations that promise it; GRAD excludes implementations for inference only. Rules and
+   verifiers can read all of them. */
 #define OPMUX_AMBIENT_GRAD 1u
 #define OPMUX_AMBIENT_CAPTURING 2u
 #define OPMUX_AMBIENT_DETERMINISTIC 4u
 #define OPMUX_AMBIENT_TRAINING 8u
+#define OPMUX_AMBIENT_INFERENCE 16u
+#define OPMUX_AMBIENT_AUTOCAST 32u
 
 /* Replaces the ambient facts of the calling thread, in every runtime, until the matching
    opmux_scope_pop. Fails with OPMUX_INVALID_ARGUMENT for unknown bits. */

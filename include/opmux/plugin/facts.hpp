@@ -44,6 +44,9 @@ class Facts {
   std::optional<int64_t> dtype(std::string_view arg) const { return get(OPMUX_FACT_DTYPE, arg); }
   std::optional<int64_t> dim(std::string_view name) const { return get(OPMUX_FACT_DIM, name); }
   std::optional<int64_t> scalar(std::string_view arg) const { return get(OPMUX_FACT_SCALAR, arg); }
+  /// Says that verify() reads something besides facts, such as an environment variable: its answer
+  /// is then valid for this call only, and opmux logs `what` once.
+  void outside(std::string_view what) const { (void)get(OPMUX_FACT_OUTSIDE, what); }
 
  private:
   const opmux_facts* facts_;

@@ -3,13 +3,16 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
+#include <c10/core/AutogradState.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/version.h>
 
+#include <opmux/c/policy.h>
 #include <opmux/reader.h>
 
 namespace {
@@ -75,6 +78,19 @@ struct Around {
     records = !has(local.excluded_, kAutograd) && c10::GradMode::is_enabled();
   }
 };
+
+/// The keys that torch excludes while no autocast is enabled.
+const DispatchKeySet kAutocast = c10::default_excluded_set & c10::autocast_dispatch_keyset;
+
+uint32_t ambient() {
+  const c10::AutogradState& autograd = c10::AutogradState::get_tls_state();
+  const DispatchKeySet excluded = c10::impl::tls_local_dispatch_key_set().excluded_;
+  uint32_t facts = autograd.get_inference_mode() ? OPMUX_AMBIENT_INFERENCE : 0;
+  if (autograd.get_grad_mode()) facts |= OPMUX_AMBIENT_GRAD;
+  if (at::globalContext().deterministicAlgorithms()) facts |= OPMUX_AMBIENT_DETERMINISTIC;
+  if (!excluded.has_all(kAutocast)) facts |= OPMUX_AMBIENT_AUTOCAST;
+  return facts;
+}
 
 c10::TensorImpl& impl_of(PyObject* object) {
   return *THPVariable_Unpack(reinterpret_cast<THPVariable*>(object)).unsafeGetTensorImpl();
@@ -187,7 +203,7 @@ PyObject* allocate(const int64_t* shape, int32_t ndim, uint32_t dtype) {
 }
 
 const opmux_reader reader = {
-    OPMUX_READER_VERSION, 0, "torch " TORCH_VERSION, read, reread, allocate};
+    OPMUX_READER_VERSION, 0, "torch " TORCH_VERSION, read, reread, allocate, ambient};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           "_opmux_torch_reader",

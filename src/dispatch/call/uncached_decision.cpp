@@ -19,8 +19,20 @@ Cause cause_of(Keeping keeping) {
       return {"lanes", "a class key cannot hold an element type with several lanes"};
     case Keeping::reads_more:
       return {"reads", "a verifier reads other facts when it is asked again about the same call"};
+    case Keeping::outside:
+      return {"outside", "a verifier reads something that is not a fact of the call"};
     default: return {"full", "as many decision classes as the limit allows are already cached"};
   }
+}
+
+void note_outside(const OperatorSlot& slot, const Decision& choice) {
+  slot.engine->dependencies().log->tell(
+      Level::warning, "dispatch.decided_each_time", slot.name(), choice.outside_of->id,
+      choice.outside, [&] {
+        return base::concat("its verifier reads ", choice.outside,
+                            ", which is not a fact of the call, so that calls that ask it are "
+                            "decided each time");
+      });
 }
 
 }  // namespace
@@ -49,6 +61,7 @@ void note_uncached(OperatorSlot& slot, const DecisionCache::Answer& answer, int 
   }
   // If the state could not be replaced because another thread was publishing, a later call does it.
   if (answer.keeping == Keeping::reads_more && states < kMostStates) return;
+  if (answer.keeping == Keeping::outside) return note_outside(slot, *answer.choice);
   const Cause cause = cause_of(answer.keeping);
   const registry::ImplementationRecord* const by = answer.choice->reads_more;
   slot.engine->dependencies().log->tell(

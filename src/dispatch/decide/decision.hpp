@@ -101,6 +101,9 @@ struct Decision {
   /// The implementation whose verifier read a fact that the class key lacks, so that the decision
   /// is valid for this call only; null: valid for its class.
   const registry::ImplementationRecord* reads_more = nullptr;
+  /// The implementation whose verifier read something besides facts, and what it read; null: none.
+  const registry::ImplementationRecord* outside_of = nullptr;
+  std::string outside;
   std::vector<ManySizes> many_sizes;  ///< exceeded RecordedReads::kFewSizes in this decision
 };
 

@@ -184,12 +184,19 @@ void DecisionCache::count_refusals(const Evaluation& decision) const {
 
 void DecisionCache::note_reads(const Evaluation& decision, const schema::Signature& signature,
                                Decision& choice) const {
-  for (const RecordedRead& read : decision.reads) {
+  if (!decision.reads.outside.empty()) {
+    choice.outside_of = decision.reads.outside.front().implementation;
+    for (const OutsideRead& read : decision.reads.outside) {
+      if (read.implementation != choice.outside_of) continue;
+      choice.outside += (choice.outside.empty() ? "" : ", ") + read.what;
+    }
+  }
+  for (const RecordedRead& read : decision.reads.facts) {
     if (std::ranges::binary_search(dependencies_.exact(), read.fact)) continue;
     choice.reads_more = read.implementation;
     return;
   }
-  for (const RecordedRead& read : decision.reads) {
+  for (const RecordedRead& read : decision.reads.facts) {
     if (read.fact.kind != FactKind::dim) continue;
     const int64_t size = value_of(signature, read.fact);
     if (read.implementation->recorded->note_size(read.fact.index, size))
@@ -223,6 +230,7 @@ std::shared_ptr<const Decision> DecisionCache::decide_uncached(
 Keeping DecisionCache::remember(const schema::Signature& signature,
                                 std::shared_ptr<const Decision> choice) {
   if (choice->reads_more != nullptr) return Keeping::reads_more;
+  if (choice->outside_of != nullptr) return Keeping::outside;
   ClassKey key;
   if (!layout_.key_of(schema::FactsOf{signature}, key)) return Keeping::no_key;
   return table_.insert(key, choice) != nullptr ? Keeping::kept : Keeping::full;
@@ -238,6 +246,7 @@ DecisionCache::Answer DecisionCache::choose(const schema::Signature& signature,
   std::shared_ptr<const Decision> made = decide_uncached(signature, on_decision);
   const Decision* const choice = made.get();
   if (choice->reads_more != nullptr) return {choice, std::move(made), false, Keeping::reads_more};
+  if (choice->outside_of != nullptr) return {choice, std::move(made), false, Keeping::outside};
   if (!keyed) return {choice, std::move(made), false, Keeping::no_key};
   const Decision* kept = nullptr;
   // Without memory for the entry, the call runs with its decision, which is not kept.

@@ -42,6 +42,7 @@ enum class Keeping : uint8_t {
   kept,
   no_key,      ///< class keys cannot hold an element type with several lanes
   reads_more,  ///< a verifier read a fact that the keys lack; a new state has it
+  outside,     ///< a verifier read something that is not a fact
   full,        ///< the table has no room
   overfull,    ///< the table has had no room for so many decisions that it should be discarded
 };

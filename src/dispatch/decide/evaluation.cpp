@@ -53,8 +53,7 @@ bool transform(const schema::Signature& signature, uint8_t allowed, CandidateVer
   return true;
 }
 
-Reason verify(const schema::Signature& signature, std::vector<RecordedRead>& reads,
-              CandidateVerdict& verdict) {
+Reason verify(const schema::Signature& signature, VerifierReads& reads, CandidateVerdict& verdict) {
   if (!verdict.transforms.any()) {
     return run_verifier(*verdict.implementation, signature, reads, verdict.text);
   }
@@ -63,8 +62,8 @@ Reason verify(const schema::Signature& signature, std::vector<RecordedRead>& rea
 }
 
 void judge(const EvaluationInput& input, const schema::Signature& signature,
-           const policy::PolicyView::Drop& dropped, uint8_t allowed,
-           std::vector<RecordedRead>& reads, CandidateVerdict& verdict) {
+           const policy::PolicyView::Drop& dropped, uint8_t allowed, VerifierReads& reads,
+           CandidateVerdict& verdict) {
   const ImplementationRecord& implementation = *verdict.implementation;
   if (implementation.withdrawn.load(std::memory_order_acquire)) {
     verdict.reason = Reason::registry_withdrawn;

@@ -66,7 +66,7 @@ struct EvaluationInput {
 struct Evaluation {
   std::vector<CandidateVerdict> verdicts;  ///< indexed like the operator's implementations
   std::vector<uint16_t> order;             ///< indices of the accepted candidates, best first
-  std::vector<RecordedRead> reads = {};    ///< facts that verifiers with recorded reads read
+  VerifierReads reads = {};                ///< the reads of verifiers
   std::optional<uint16_t> rests =
       {};  ///< the winner if no breaker were open, unless it is order[0]
   policy::PolicyView policy;

@@ -16,7 +16,7 @@ using schema::FactKind;
 struct Shown {
   const registry::ImplementationRecord* implementation;
   const schema::Signature* signature;
-  std::vector<RecordedRead>* reads;
+  VerifierReads* reads;
 
   bool may_read(schema::Fact fact) const {
     if (implementation->recorded == nullptr)
@@ -24,16 +24,26 @@ struct Shown {
              implementation->verify_reads.end();
     // Also if the fact turns out to be absent, because the answer depends on its absence.
     const RecordedRead read{implementation, fact};
-    if (std::ranges::find(*reads, read) != reads->end()) return true;
-    reads->push_back(read);
+    if (std::ranges::find(reads->facts, read) != reads->facts.end()) return true;
+    reads->facts.push_back(read);
     implementation->recorded->add(fact);
     return true;
+  }
+
+  void note_outside(std::string_view what) const {
+    const OutsideRead read{implementation, std::string(what)};
+    std::vector<OutsideRead>& all = reads->outside;
+    if (std::ranges::find(all, read) == all.end()) all.push_back(read);
   }
 };
 
 /// Gives a verifier the value of a fact. Returns 0 if the fact is absent or not visible.
 int32_t get_fact(const void* context, uint32_t kind, opmux_str name, int64_t* value) {
   const auto& shown = *static_cast<const Shown*>(context);
+  if (kind == OPMUX_FACT_OUTSIDE) {
+    shown.note_outside({name.data, name.size});
+    return 0;
+  }
   const auto fact =
       resolve_fact(*shown.signature->schema, static_cast<FactKind>(kind), {name.data, name.size});
   if (!fact || !shown.may_read(*fact)) return 0;
@@ -44,8 +54,7 @@ int32_t get_fact(const void* context, uint32_t kind, opmux_str name, int64_t* va
 }  // namespace
 
 Reason run_verifier(const registry::ImplementationRecord& implementation,
-                    const schema::Signature& signature, std::vector<RecordedRead>& reads,
-                    std::string& text) {
+                    const schema::Signature& signature, VerifierReads& reads, std::string& text) {
   if (implementation.kernel.verify == nullptr) return Reason::none;
   const Shown shown{&implementation, &signature, &reads};
   const opmux_facts facts{sizeof(opmux_facts), 0, &shown, get_fact};

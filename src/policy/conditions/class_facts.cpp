@@ -298,8 +298,9 @@ std::optional<Fact> find_fact(const Schema& schema, std::string_view name) {
       FactKind::alignment, FactKind::layout,    FactKind::inner_contiguous, FactKind::device,
       FactKind::scalar,    FactKind::is_default};
   const auto is = [&](Fact fact) { return schema::describe(schema, fact) == name; };
-  for (const FactKind kind : {FactKind::dim, FactKind::ambient}) {
-    if (const auto fact = schema::resolve_fact(schema, kind, name)) return fact;
+  if (const auto dim = schema::resolve_fact(schema, FactKind::dim, name)) return dim;
+  if (schema::means_ambient(schema, name)) {
+    return schema::resolve_fact(schema, FactKind::ambient, name);
   }
   for (size_t i = 0; i < schema.args.size(); ++i) {
     for (const FactKind kind : kKinds) {

@@ -278,8 +278,6 @@ using ConditionKind = Condition::Kind;
 constexpr int kDeepest = 64;
 constexpr int kMostQuestions = 1024;
 constexpr int64_t kWidestAlignment = 4096;
-constexpr std::array<std::string_view, 4> kAmbient{"grad", "capturing", "deterministic",
-                                                   "training"};
 
 std::string leaf_problem(const Condition::Node& node) {
   if (node.compare == Compare::multiple_of && node.value <= 0) {
@@ -287,8 +285,9 @@ std::string leaf_problem(const Condition::Node& node) {
   }
   switch (node.kind) {
     case ConditionKind::ambient:
-      if (std::find(kAmbient.begin(), kAmbient.end(), node.name) != kAmbient.end()) return {};
-      return base::concat("unknown word '", node.name, "'", base::suggestion(node.name, kAmbient));
+      if (schema::is_ambient(node.name)) return {};
+      return base::concat("unknown word '", node.name, "'",
+                          base::suggestion(node.name, schema::kAmbientNames));
     case ConditionKind::aligned:
       if (node.value > 0 && node.value <= kWidestAlignment &&
           std::has_single_bit(static_cast<uint64_t>(node.value))) {

@@ -18,8 +18,6 @@ namespace {
 
 constexpr std::array<std::string_view, 9> kFunctions{
     "dtype", "device", "layout", "rank", "contiguous", "aligned", "has", "glob", "cpu"};
-constexpr std::array<std::string_view, 4> kSurroundings{"grad", "capturing", "deterministic",
-                                                        "training"};
 constexpr int64_t kWidestAlign = 4096;
 constexpr int64_t kDeviceTypes = 0x10000;  ///< the bits above the type hold the device number
 
@@ -63,7 +61,7 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_name(const Expr
     if (!push_fact(node, FactKind::tag, name)) return std::nullopt;
     return Type{Domain::tag};
   }
-  if (std::find(kSurroundings.begin(), kSurroundings.end(), name) != kSurroundings.end()) {
+  if (schema::means_ambient(schema_, name)) {
     if (!push_fact(node, FactKind::ambient, name)) return std::nullopt;
     return Type{Domain::boolean};
   }
@@ -110,7 +108,7 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::unknown_name(const E
   }
   if (!tensor) {
     names.insert(names.end(), schema_.dims.begin(), schema_.dims.end());
-    names.insert(names.end(), kSurroundings.begin(), kSurroundings.end());
+    names.insert(names.end(), schema::kAmbientNames.begin(), schema::kAmbientNames.end());
     names.emplace_back("tag");
     if (schema_.has_leading()) names.emplace_back("rows");
   }
