@@ -277,6 +277,11 @@ struct Implementation {
   /// ("verify.refused"). It must be pure and fast, because its answer is cached for all calls with
   /// equal facts, unless it calls Facts::outside(). An exception is reported as a broken verifier ("verify.broken") and refuses.
   detail::Function<std::string(const Facts&)> verify = {};
+  /// Optional: returns an empty string if the implementation can run in this process, else the
+  /// reason ("backend.unavailable"), for example that a driver is missing. Called when it is first a
+  /// candidate, or listed, and not again: several threads may call it at that time. It must not
+  /// call the runtime. An exception means that it is not available.
+  detail::Function<std::string()> available = {};
   /// Facts that `verify` reads. nullopt: scalars, dtypes, ranks, device. With
   /// OPMUX_IMPL_VERIFY_RECORDED in `flags`, `verify` sees every fact and needs no list: opmux
   /// records the facts that it reads, and asks it again after it has read one for the first time.

@@ -104,11 +104,7 @@ class FunctionImplementation(Generic[P, R]):
         """Returns why the implementation is unavailable here, or None. Calls `available` once."""
         if self._available is not None:
             asked, self._available = self._available, None
-            self._unavailable = _ask(
-                "backend.unavailable",
-                "backend.unavailable",
-                lambda: asked() or "available() is false",
-            )
+            self._unavailable = why_unavailable(asked)
         return self._unavailable
 
     def verify(self, args: tuple[Any, ...], kwargs: dict[str, Any], reads: Reads) -> Refusal | None:
@@ -122,6 +118,13 @@ class FunctionImplementation(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<implementation {self.id}>"
+
+
+def why_unavailable(available: Callable[[], Any]) -> Refusal | None:
+    """Returns why an implementation cannot be used here, or None: `available` returns True, or a
+    str or False if it cannot, and an exception means that it cannot."""
+    code = "backend.unavailable"
+    return _ask(code, code, lambda: available() or "available() is false")
 
 
 def _ask(code: str, broken: str, ask: Callable[[], Any]) -> Refusal | None:

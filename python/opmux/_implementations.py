@@ -11,7 +11,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import _core
 from ._errors import InvalidArgument
-from ._function_implementations import FLAGS
+from ._function_implementations import FLAGS, why_unavailable
 from ._runtime import apply_switch, default_runtime, families
 from ._verifiers import Verifier
 
@@ -57,6 +57,20 @@ def _with_out(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _has_outputs(operator: _core.Operator) -> bool:
     return any(argument.output for argument in _core.arguments(operator))
+
+
+def _once(available: Callable[[], Any] | None) -> Callable[[], str | None] | None:
+    """Wraps `available` so that it is called once, also if its implementation is registered again,
+    and returns the reason of a refusal or None."""
+    if available is None:
+        return None
+
+    @functools.cache
+    def probe() -> str | None:
+        refusal = why_unavailable(available)
+        return None if refusal is None else refusal.reason
+
+    return probe
 
 
 class _Collection:
@@ -121,6 +135,7 @@ class PythonImplementation(Generic[P, R]):
         self.id = id
         self._function, self._runtime, self._options = function, runtime, options
         self._verifier: Verifier | None = None
+        self._probe = _once(options["available"])
         collection = _collecting.get()
         self._collected = collection is not None and collection.runtime is runtime
         if collection is not None and self._collected:
@@ -161,6 +176,7 @@ class PythonImplementation(Generic[P, R]):
         if _has_outputs(operator) and not _takes_out(function):
             function = _with_out(function)
         options = dict(self._options)
+        options["available"] = self._probe
         if self._verifier is not None:
             options["flags"] |= _VERIFY_RECORDED
         return _core.draft(self._runtime, self.id, function, self._verifier, reads=[], **options)
@@ -202,9 +218,9 @@ def implementation(
     other exception the outcome `failed`. `device` is the type of device that holds the tensors:
     "cpu", "cuda", "npu". `arch` is the range of device architectures that the function supports, as
     numbers with dots between them: `("8.0", "")`; a device without an architecture is refused (see
-    `Runtime.set_architecture`). `available` is for dispatchable functions without a schema: it is
-    called once, when the implementation is first a candidate, and returns True or a str with the
-    reason why the implementation cannot be used.
+    `Runtime.set_architecture`). `available` is called once, when the implementation is first a
+    candidate or listed, and returns True, or a str with the reason why the implementation cannot be
+    used in this process. It must not call opmux.
     """
     caps: dict[str, Any] = {"contiguous": contiguous, "device": device}
     for key, value in (("multiple_of", multiple_of), ("at_least", at_least), ("at_most", at_most)):
@@ -241,6 +257,7 @@ def implementation(
             priority=priority,
             caps=caps,
             flags=flags,
+            available=available,
         )
 
     return decorate

@@ -120,11 +120,12 @@ ImplementationDraft draft(HeldRuntime& held, const std::string& id, const nb::ob
                           const nb::object& verifier, const std::string& kind,
                           const std::string& vendor, int priority, const nb::dict& caps,
                           const std::vector<std::pair<uint32_t, std::string>>& reads,
-                          uint32_t flags) {
+                          uint32_t flags, const nb::object& available) {
   const std::string op = id.substr(0, id.find('/'));
   const auto kernel = std::make_shared<PythonKernel>(
       held.runtime->op(op).value(), Reference::borrow(function.ptr()),
-      Reference::borrow(verifier.is_none() ? nullptr : verifier.ptr()));
+      Reference::borrow(verifier.is_none() ? nullptr : verifier.ptr()),
+      Reference::borrow(available.is_none() ? nullptr : available.ptr()));
   Implementation implementation{.id = id, .kind = kind_of(kind), .vendor = vendor};
   implementation.priority = priority;
   implementation.caps = caps_of(caps);
@@ -134,6 +135,9 @@ ImplementationDraft draft(HeldRuntime& held, const std::string& id, const nb::ob
     implementation.verify = [kernel](const Facts& facts) { return kernel->verify(facts); };
     implementation.verify_reads.emplace();
     for (const auto& [fact, name] : reads) implementation.verify_reads->push_back({fact, name});
+  }
+  if (!available.is_none()) {
+    implementation.available = [kernel] { return kernel->why_unavailable(); };
   }
   return {std::move(implementation)};
 }
@@ -207,7 +211,8 @@ void bind_implementations(nb::module_& module) {
                                                    "An implementation that is not registered yet.");
   module.def("draft", &draft, nb::arg("runtime"), nb::arg("id"), nb::arg("function"),
              nb::arg("verifier").none(), nb::arg("kind"), nb::arg("vendor"), nb::arg("priority"),
-             nb::arg("caps"), nb::arg("reads"), nb::arg("flags"), nb::keep_alive<0, 1>());
+             nb::arg("caps"), nb::arg("reads"), nb::arg("flags"),
+             nb::arg("available") = nb::none(), nb::keep_alive<0, 1>());
   module.def("implement", &implement, nb::arg("runtime"), nb::arg("draft"));
   module.def("implement_together", &implement_together, nb::arg("runtime"), nb::arg("drafts"));
   module.def("withdraw", &withdraw_kept, nb::arg("runtime"), nb::arg("id"));

@@ -71,6 +71,19 @@ PyObject* out_keyword() {
   return names;
 }
 
+/// The reason in the answer of a function that returns None or a str; throws if it raised.
+std::string refusal_in(const Reference& answer, const char* what) {
+  if (!answer) throw std::runtime_error(catch_exception().text);
+  if (answer.get() == Py_None) return "";
+  const char* const text =
+      PyUnicode_Check(answer.get()) != 0 ? PyUnicode_AsUTF8(answer.get()) : nullptr;
+  if (text == nullptr) {
+    PyErr_Clear();
+    throw std::runtime_error(std::string(what) + " returned neither None nor a str");
+  }
+  return *text == 0 ? "no reason given" : text;
+}
+
 Outcome outcome_of(Code code) {
   const bool outcome = static_cast<int32_t>(code) <= OPMUX_DEVICE_LOST;
   return outcome && code != Code::ok ? static_cast<Outcome>(code) : Outcome::failed;
@@ -78,11 +91,13 @@ Outcome outcome_of(Code code) {
 
 }  // namespace
 
-PythonKernel::PythonKernel(const Operator& op, Reference function, Reference verifier)
+PythonKernel::PythonKernel(const Operator& op, Reference function, Reference verifier,
+                           Reference available)
     : slot_(&op.slot()),
       signature_(op),
       function_(std::move(function)),
-      verifier_(std::move(verifier)) {
+      verifier_(std::move(verifier)),
+      available_(std::move(available)) {
   ++python_kernels;
 }
 
@@ -92,10 +107,12 @@ PythonKernel::~PythonKernel() {
   if (!gil || Py_IsInitialized() == 0) {  // the interpreter ends, so the references are leaked
     static_cast<void>(function_.release());
     static_cast<void>(verifier_.release());
+    static_cast<void>(available_.release());
     return;
   }
   function_ = {};
   verifier_ = {};
+  available_ = {};
 }
 
 /// Whether `call` is the call in `record`: the operator and the memory of every tensor agree.
@@ -206,15 +223,15 @@ std::string PythonKernel::verify(const Facts& facts) const {
   const Reference view = facts_view(facts);
   const Reference answer = view ? call_with(verifier_.get(), view.get()) : Reference();
   end_facts_view(view);
-  if (!answer) throw std::runtime_error(catch_exception().text);
-  if (answer.get() == Py_None) return "";
-  const char* const text =
-      PyUnicode_Check(answer.get()) != 0 ? PyUnicode_AsUTF8(answer.get()) : nullptr;
-  if (text == nullptr) {
-    PyErr_Clear();
-    throw std::runtime_error("the verifier returned neither None nor a str");
-  }
-  return *text == 0 ? "no reason given" : text;
+  return refusal_in(answer, "the verifier");
+}
+
+std::string PythonKernel::why_unavailable() const {
+  const WithGil gil;
+  if (!gil) throw std::runtime_error(kEnding);
+  const Reference answer =
+      Reference::steal(guarded([&] { return PyObject_CallNoArgs(available_.get()); }));
+  return refusal_in(answer, "the probe");
 }
 
 }  // namespace opmux::python

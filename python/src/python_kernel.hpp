@@ -15,7 +15,8 @@ namespace opmux::python {
 class PythonKernel {
  public:
   /// `function` takes the inputs in the order of the schema and, if there are outputs, `out`.
-  PythonKernel(const Operator& op, Reference function, Reference verifier);
+  /// `available` takes nothing; it and `verifier` may be null.
+  PythonKernel(const Operator& op, Reference function, Reference verifier, Reference available);
   PythonKernel(const PythonKernel&) = delete;
   PythonKernel& operator=(const PythonKernel&) = delete;
   ~PythonKernel();
@@ -23,6 +24,8 @@ class PythonKernel {
   Outcome run(const CallFrame& call) const;
   /// Returns the reason for a refusal; empty if the verifier accepts. Throws if it is broken.
   std::string verify(const Facts& facts) const;
+  /// Returns why the implementation cannot run in this process; empty if it can.
+  std::string why_unavailable() const;
 
  private:
   bool serves(const struct CallRecord* record, const CallFrame& call) const;
@@ -34,7 +37,7 @@ class PythonKernel {
 
   const dispatch::OperatorSlot* slot_;
   Signature signature_;
-  Reference function_, verifier_;
+  Reference function_, verifier_, available_;
 };
 
 }  // namespace opmux::python

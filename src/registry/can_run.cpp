@@ -38,9 +38,8 @@ Reason obstacle_to_use(const ImplementationRecord& implementation, std::string& 
 }
 
 Reason obstacle_of_machine(const ImplementationRecord& implementation, std::string& text) {
-  if (implementation.backend->available()) return check_features(implementation, text);
-  text = implementation.backend->unavailable_reason();
-  return Reason::backend_unavailable;
+  text = why_unavailable(implementation);
+  return text.empty() ? check_features(implementation, text) : Reason::backend_unavailable;
 }
 
 Reason obstacle_to_run(const ImplementationRecord& implementation, std::string& text, Probe probe) {
@@ -53,6 +52,8 @@ Reason obstacle_to_run(const ImplementationRecord& implementation, std::string& 
     return text.empty() ? Reason::none : Reason::caps_arch;
   }
   text = implementation.backend->unavailable_reason();
+  const bool asked = implementation.probe != nullptr && implementation.probe->answered();
+  if (text.empty() && asked) text = implementation.probe->why_not();
   return text.empty() ? check_features(implementation, text) : Reason::backend_unavailable;
 }
 

@@ -235,6 +235,7 @@ Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDr
   record->capability = *std::move(capability);
   record->backend = std::move(backend);
   record->owner = draft.owner;
+  if (draft.available) record->probe = std::make_unique<ImplementationProbe>(draft.available);
   record->entry = entry_of(*record);
   record->restoring = {run_restoring, record.get()};
   if (Status bad = resolve_all_reads(draft, schema, *record); !bad.ok()) return bad;

@@ -132,6 +132,7 @@ ImplementationDraft draft_of(const Implementation& implementation, const Impleme
   draft.verify_reads = names_of(implementation.verify_reads);
   draft.plan_reads = names_of(implementation.plan_reads);
   draft.create_reads = names_of(implementation.create_reads);
+  if (implementation.available) draft.available = implementation.available;
   draft.build_id = implementation.build_id;
   draft.owner = std::move(functions);
   return draft;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "base/system/cpu_features.hpp"
 #include "registry/backend.hpp"
 #include "registry/capability.hpp"
+#include "registry/implementation_probe.hpp"
 #include "registry/recorded_reads.hpp"
 #include "schema/facts.hpp"
 #include "schema/schema.hpp"
@@ -66,6 +68,7 @@ struct ImplementationDraft {
   std::string signature;     ///< empty and no hash: the operator's current schema
   Caps caps;
   Kernel kernel;
+  std::function<std::string()> available;  ///< see ImplementationProbe; may be empty
   std::optional<std::vector<schema::FactName>>
       verify_reads;  ///< nullopt = scalars, dtypes, ranks, device; if recorded: none yet
   std::optional<std::vector<schema::FactName>> plan_reads;    ///< nullopt = everything
@@ -95,6 +98,7 @@ struct ImplementationRecord {
   std::shared_ptr<void> owner;
   /// Describes an implementation of a plugin that is not loaded. Never registered.
   bool deferred = false;
+  std::unique_ptr<const ImplementationProbe> probe;  ///< null: as available as its backend
 
   /// Set once, when the implementation is withdrawn; bound plans read it.
   mutable std::atomic<bool> withdrawn{false};

@@ -4,8 +4,9 @@
 #include <optional>
 
 #include "dispatch/decide/verifier.hpp"
-#include "registry/can_run.hpp"
+#include "dispatch/reclaim/slow_path_guard.hpp"
 #include "registry/architecture.hpp"
+#include "registry/can_run.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -27,6 +28,16 @@ Reason check_known_arguments(const ImplementationRecord& implementation,
     return Reason::schema_argument_not_known;
   }
   return Reason::none;
+}
+
+/// Asks whether the implementation works on this machine. Its probe is code of the implementation,
+/// which is journalled like all of it.
+Reason check_machine(const ImplementationRecord& implementation, std::string& text) {
+  const bool asks = implementation.probe != nullptr && implementation.backend->available() &&
+                    !implementation.probe->answered();
+  std::optional<PreparationGuard> inside;
+  if (asks) inside.emplace(implementation, crash::Phase::is_available);
+  return registry::obstacle_of_machine(implementation, text);
 }
 
 Reason check_surroundings(const ImplementationRecord& implementation, uint32_t ambient,
@@ -84,7 +95,7 @@ void judge(const EvaluationInput& input, const schema::Signature& signature,
     verdict.reason = verdict.check->reason;
     return;
   }
-  verdict.reason = registry::obstacle_of_machine(implementation, verdict.text);
+  verdict.reason = check_machine(implementation, verdict.text);
   if (!verdict.accepted()) return;
   verdict.text = architecture_refusal(implementation, signature);
   if (!verdict.text.empty()) {
