@@ -266,6 +266,10 @@ struct Implementation {
   Kind kind = Kind::vendor;
   std::string vendor = {};  ///< Required for Kind::vendor.
   int priority = -1;        ///< From 0 to 1000; negative: the default of the kind.
+  /// false: the provider is used only if it is switched on, by Runtime::enable_backend() or in
+  /// Python by OPMUX_BACKEND_<NAME>. nullopt: as its other implementations say, on if none does.
+  /// Implementations of one provider that state it must agree.
+  std::optional<bool> default_enable = {};
   /// Calls that it accepts; see Caps.
   Caps caps = {};
   /// Runs the operator. Either this or `kernel.run` must be set. Called from any thread, several at

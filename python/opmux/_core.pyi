@@ -1219,6 +1219,7 @@ def draft(
     reads: Sequence[tuple[int, str]],
     flags: int,
     available: Callable[[], str | None] | None = None,
+    default_enable: bool | None = None,
 ) -> ImplementationDraft: ...
 def implement(runtime: Runtime, draft: ImplementationDraft) -> None: ...
 def implement_together(runtime: Runtime, drafts: list[ImplementationDraft]) -> None: ...
@@ -1290,7 +1291,14 @@ def dispatchable_note_call(function: Dispatchable, id: str, /) -> None: ...
 def dispatchable_clear(function: Dispatchable, /) -> None: ...
 def forget_decisions() -> None: ...
 def implement_marker(
-    runtime: Runtime, id: str, kind: str, vendor: str, priority: int, flags: int, /
+    runtime: Runtime,
+    id: str,
+    kind: str,
+    vendor: str,
+    priority: int,
+    flags: int,
+    default_enable: bool | None,
+    /,
 ) -> Registration: ...
 def revise_explanation(
     explanation: Explanation,

@@ -76,6 +76,7 @@ class Family:
         vendor: str | None = None,
         priority: int = -1,
         available: Callable[[], Any] | None = None,
+        default_enable: bool | None = None,
         **promises: bool,
     ) -> FunctionImplementation[..., Any]:
         """Adds an implementation, or replaces the existing one with that name. `promises` are
@@ -88,7 +89,7 @@ class Family:
             vendor = name.partition(".")[0] if kind == "vendor" else ""
         made = FunctionImplementation(
             self, function, id, kind=kind, vendor=vendor, priority=priority,
-            flags=flags, available=available,
+            flags=flags, available=available, default_enable=default_enable,
         )  # fmt: skip
         with _lock:
             before = self.implementations.get(id)

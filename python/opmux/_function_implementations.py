@@ -54,10 +54,11 @@ class FunctionImplementation(Generic[P, R]):
         priority: int,
         flags: int,
         available: Callable[[], Any] | None,
+        default_enable: bool | None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.id, self.kind, self.vendor, self.priority = id, kind, vendor, priority
-        self._flags = flags
+        self._flags, self._default_enable = flags, default_enable
         self.function = function
         self.refused = self.declined = self.failed = 0
         self._family, self._available = family, available
@@ -92,8 +93,9 @@ class FunctionImplementation(Generic[P, R]):
 
     def attach(self, runtime: _core.Runtime) -> None:
         self._registration = _core.implement_marker(
-            runtime, self.id, self.kind, self.vendor, self.priority, self._flags
-        )
+            runtime, self.id, self.kind, self.vendor, self.priority, self._flags,
+            self._default_enable,
+        )  # fmt: skip
 
     def detach(self) -> None:
         registration, self._registration = self._registration, None

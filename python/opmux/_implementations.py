@@ -209,6 +209,7 @@ def implementation(
     batch_invariant: bool = False,
     capture_safe: bool = False,
     available: Callable[[], Any] | None = None,
+    default_enable: bool | None = None,
     runtime: _core.Runtime | None = None,
 ) -> Callable[[Callable[P, R]], PythonImplementation[P, R]]:
     """Registers a Python function as an implementation of an operator or a dispatchable function.
@@ -220,7 +221,9 @@ def implementation(
     numbers with dots between them: `("8.0", "")`; a device without an architecture is refused (see
     `Runtime.set_architecture`). `available` is called once, when the implementation is first a
     candidate or listed, and returns True, or a str with the reason why the implementation cannot be
-    used in this process. It must not call opmux.
+    used in this process. It must not call opmux. With `default_enable=False`, the backend
+    `provider` is used only if OPMUX_BACKEND_PROVIDER=1 or `runtime.enable_backend` switches it on;
+    its implementations that state it must agree.
     """
     caps: dict[str, Any] = {"contiguous": contiguous, "device": device}
     for key, value in (("multiple_of", multiple_of), ("at_least", at_least), ("at_most", at_most)):
@@ -245,7 +248,7 @@ def implementation(
             # A FunctionImplementation, which has the same methods.
             added: PythonImplementation[P, R] = family.add(
                 function, name, kind=kind, vendor=vendor, priority=priority, available=available,
-                **given,
+                default_enable=default_enable, **given,
             )  # fmt: skip
             return added
         return PythonImplementation(
@@ -258,6 +261,7 @@ def implementation(
             caps=caps,
             flags=flags,
             available=available,
+            default_enable=default_enable,
         )
 
     return decorate

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -115,9 +116,11 @@ void note_call(nb::handle self, const std::string& id) {
 /// Registers a placeholder for a Python function, so that policy can rank it. The engine never runs
 /// it.
 Registration implement_marker(HeldRuntime& held, const std::string& id, const std::string& kind,
-                              const std::string& vendor, int priority, uint32_t flags) {
+                              const std::string& vendor, int priority, uint32_t flags,
+                              std::optional<bool> default_enable) {
   Implementation marker{.id = id, .kind = kind_of(kind), .vendor = vendor, .priority = priority};
   marker.flags = flags;
+  marker.default_enable = default_enable;
   marker.kernel.run = [](void*, const opmux_call*) -> int32_t { return OPMUX_DECLINED; };
   return held.runtime->implement(marker).value();
 }

@@ -46,7 +46,7 @@ std::vector<uint32_t> StreamHistory::latest(Device device, const void* stream) c
 }
 
 Backend::Backend(BackendDraft draft)
-    : draft_(std::move(draft)), enabled_((draft_.flags & OPMUX_BACKEND_DEFAULT_OFF) == 0) {
+    : draft_(std::move(draft)), enabled_(default_enable()) {
   if ((draft_.flags & OPMUX_BACKEND_STREAM) != 0) history_ = std::make_unique<StreamHistory>();
 }
 

@@ -58,6 +58,9 @@ struct BackendDraft {
   int priority = -1;
   std::string plugin;    ///< plugin that registered it; empty = the program
   std::string build_id;  ///< build of the plugin, by which a quarantine recognizes it
+  /// Whether it starts enabled, as the program says; nullopt: unless it has
+  /// OPMUX_BACKEND_DEFAULT_OFF.
+  std::optional<bool> default_enable;
   /// Returns nullopt or empty text if the backend is available, else the reason why it is not. Not
   /// set: always available.
   std::function<std::optional<std::string>()> probe;
@@ -108,8 +111,11 @@ class Backend {
   /// Why the backend is not available; empty if it is available or was not probed yet.
   std::string unavailable_reason() const;
 
-  /// Whether settings enable the backend, independent of available(). Initially true unless the
-  /// backend has OPMUX_BACKEND_DEFAULT_OFF.
+  /// Whether the backend starts enabled.
+  bool default_enable() const {
+    return draft_.default_enable.value_or((draft_.flags & OPMUX_BACKEND_DEFAULT_OFF) == 0);
+  }
+  /// Whether settings enable the backend, independent of available(). Initially default_enable().
   bool enabled() const { return enabled_.load(std::memory_order_acquire); }
   void set_enabled(bool on) { enabled_.store(on, std::memory_order_release); }
 

@@ -105,6 +105,9 @@ Result<std::shared_ptr<Backend>> Application::backend_to_use() const {
   if (other.vendor() != draft.vendor) {
     return exists(base::concat("with vendor '", other.vendor(), "', not '", draft.vendor, "'"));
   }
+  if (draft.default_enable && other.default_enable() != *draft.default_enable) {
+    return exists(other.default_enable() ? "and is on by default" : "and is off by default");
+  }
   return at->second;
 }
 

@@ -300,6 +300,7 @@ Result<registry::Batch> batch_of(const Implementation& implementation) {
   batch.backend.name = id->provider;
   batch.backend.kind = implementation.kind;
   batch.backend.vendor = implementation.vendor;
+  batch.backend.default_enable = implementation.default_enable;
   batch.implementations.push_back(registry::draft_of(implementation, *id));
   return batch;
 }
