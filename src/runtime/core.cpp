@@ -21,20 +21,28 @@
 namespace opmux::runtime {
 namespace {
 
-/// The lowest level that is logged. A sink of the program gets every event, because only the
-/// program knows which of them it uses.
-Level least_level(const Options& options, const policy::Environment& environment) {
-  if (options.sink) return Level::debug;
+/// The lowest level that OPMUX_LOG asks for.
+Level level_of(const policy::Environment& environment) {
   for (const Level level : {Level::debug, Level::info, Level::warning, Level::error}) {
     if (environment.log == name_of(level)) return level;
   }
   return Level::info;
 }
 
+/// The lowest level that is logged. A sink of the program gets every event, because only the
+/// program knows which of them it uses.
+Level least_level(const Options& options, const policy::Environment& environment) {
+  return options.sink ? Level::debug : level_of(environment);
+}
+
 EventSink sink_of(const Options& options, const policy::Environment& environment) {
-  if (options.sink) return options.sink;
-  if (environment.log.empty()) return {};
-  return base::stderr_sink(least_level(options, environment));
+  if (environment.log.empty()) return options.sink;
+  EventSink printed = base::stderr_sink(level_of(environment));
+  if (!options.sink) return printed;
+  return [given = options.sink, printed = std::move(printed)](const Event& event) {
+    given(event);
+    printed(event);
+  };
 }
 
 /// The configured thread limit; 0 if neither options nor environment set one.

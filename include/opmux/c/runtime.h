@@ -157,7 +157,7 @@ typedef struct opmux_options {
   uint32_t struct_size;
   uint32_t flags; /* OPMUX_OPTION_* */
   /* Receives events from any thread, several at a time, until the runtime is destroyed; it may call
-     into the runtime. Null: events go to standard error if OPMUX_LOG is set. */
+     into the runtime. May be null. If OPMUX_LOG is set, events go to standard error too. */
   void (*on_event)(void* context, const opmux_event* event);
   void* event_context;
   /* Variables that replace the OPMUX_* of the process; null: the process environment. A pointer

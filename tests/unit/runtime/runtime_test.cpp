@@ -173,6 +173,23 @@ TEST(Runtime, writes_events_to_standard_error_when_asked_by_the_environment) {
   EXPECT_NE(text.find("opmux info dispatch.chosen copy/fast.one"), std::string::npos) << text;
 }
 
+TEST(Runtime, passes_events_to_the_sink_also_if_the_environment_asks_for_them) {
+  std::vector<std::string> codes;
+  Options options = bare({{"OPMUX_LOG", "info"}});
+  options.sink = [&](const Event& event) { codes.push_back(event.code); };
+  testing::internal::CaptureStderr();
+  {
+    Stage stage(options);
+    const Operator op = stage.define(kCopy);
+    stage.add({.id = "copy/fast.one", .kind = Kind::default_});
+    const Rows t;
+    EXPECT_TRUE(op(t.y, t.x).ok());
+  }
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("opmux info dispatch.chosen copy/fast.one"), std::string::npos) << text;
+  EXPECT_NE(std::ranges::find(codes, "dispatch.chosen"), codes.end());
+}
+
 TEST(Runtime, shows_settings_with_their_origin) {
   Stage stage(bare({{"OPMUX_STRICT", "1"}, {"OPMUX_LOG", "error"}}));
   ASSERT_TRUE(stage.runtime.policy().set({.prefer = {"vendor"}}).ok());
