@@ -12,6 +12,7 @@
 #include "policy/policy_shortage.hpp"
 #include "policy/rules/policy_entry.hpp"
 #include "policy/rules/token.hpp"
+#include "policy/rules/unknown_operators.hpp"
 #include "registry/implementation_id.hpp"
 #include "registry/native_kernel.hpp"
 #include "runtime/registration.hpp"
@@ -218,6 +219,8 @@ Status Core::start(const Options& options) {
   publish();
   plugins_.mark_waiting();
   if (Status status = sources_.set_code(options.policy); !status.ok()) return status;
+  log_unknown_operators(environment_.policy, "OPMUX_PER_OP: ");
+  log_unknown_operators(options.policy, "Options::policy: ");
   files_.follow();
   const bool locked = mode->kind == policy::Mode::Kind::locked && options.sources.freeze_at_start;
   if (Status status = locked ? freeze().error() : Status(); !status.ok()) return status;
@@ -225,6 +228,17 @@ Status Core::start(const Options& options) {
     maintenance_.add(status_file_job(*this, base::run_folder(environment_.state_dir)));
   }
   return {};
+}
+
+void Core::log_unknown_operators(const Policy& policy, std::string_view source) {
+  for (const policy::UnknownOperator& each :
+       policy::unknown_operators(policy, *registry_.snapshot())) {
+    // The program may define the operator later. A near name is more likely a misspelling.
+    log_.tell(each.near ? Level::warning : Level::info, "policy.op", each.name, "", source, [&] {
+      return base::concat(source, each.text,
+                          "; until the program defines it, these settings have no effect");
+    });
+  }
 }
 
 Status Core::apply_backend_switches() {

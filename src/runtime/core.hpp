@@ -112,6 +112,8 @@ class Core {
   Status apply_backend_switches();
   std::unique_ptr<replay::CallDumper> dumper_of(const RecordOptions& record);
   const dispatch::TapView& taps() const;
+  /// Logs the operators that a policy of the start names and that do not exist yet: "policy.op".
+  void log_unknown_operators(const Policy& policy, std::string_view source);
   /// Records an error that a device reported after the call that caused it had returned.
   void note_device_error(Device device, const void* stream, int32_t code);
   std::vector<std::string> suspects(Device device, const void* stream);

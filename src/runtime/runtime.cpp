@@ -12,6 +12,7 @@
 #include "policy/policy_diff.hpp"
 #include "policy/rules/origin_report.hpp"
 #include "registry/can_run.hpp"
+#include "policy/rules/unknown_operators.hpp"
 #include "registry/registry.hpp"
 #include "runtime/core.hpp"
 #include "schema/standard_schemas.hpp"
@@ -184,7 +185,15 @@ std::vector<SettingInfo> Runtime::settings() const {
   const auto add = [&](const std::vector<policy::Setting>& settings) {
     for (const policy::Setting& s : settings) all.push_back({s.key, s.value, s.origin});
   };
-  add(policy::effective_settings(*core_->sources().set()));
+  std::vector<policy::Setting> effective = policy::effective_settings(*core_->sources().set());
+  const registry::RegistrySnapshotPtr present = core_->registry().snapshot();
+  for (policy::Setting& each : effective) {
+    constexpr std::string_view kOrder = "order.";
+    if (!each.key.starts_with(kOrder)) continue;
+    const std::string why = policy::why_unknown(each.key.substr(kOrder.size()), *present);
+    if (!why.empty()) each.origin += "; " + why;
+  }
+  add(effective);
   add(core_->files().settings());
   add(core_->trust_settings());
   add(policy::process_settings(core_->environment()));
@@ -192,7 +201,11 @@ std::vector<SettingInfo> Runtime::settings() const {
 }
 
 Status PolicyControl::set(const Policy& policy) {
-  return base::or_out_of_memory([&]() -> Status { return core_->sources().set_code(policy); });
+  return base::or_out_of_memory([&]() -> Status {
+    const registry::RegistrySnapshotPtr present = core_->registry().snapshot();
+    if (Status unknown = policy::check_operators(policy, *present); !unknown.ok()) return unknown;
+    return core_->sources().set_code(policy);
+  });
 }
 Policy PolicyControl::get() const { return core_->sources().code(); }
 Status PolicyControl::reset() {

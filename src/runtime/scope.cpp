@@ -4,6 +4,7 @@
 #include "dispatch/call/thread_block.hpp"
 #include "policy/rules/operator_policy.hpp"
 #include "policy/rules/scope_table.hpp"
+#include "policy/rules/unknown_operators.hpp"
 #include "runtime/core.hpp"
 
 namespace opmux {
@@ -55,8 +56,10 @@ policy::ScopeRef innermost_active(const runtime::Core* core) {
 Result<policy::ScopeRef> nest_checked(runtime::Core& core, const policy::ScopeRef& around,
                                       const Policy& policy) {
   auto nested = core.scopes().nest(around, policy);
-  if (!nested || policy.rules.empty()) return nested;
-  const Status status = policy::check_conditions(policy, *core.registry().snapshot());
+  if (!nested || (policy.rules.empty() && policy.per_op.empty())) return nested;
+  const registry::RegistrySnapshotPtr present = core.registry().snapshot();
+  if (Status unknown = policy::check_operators(policy, *present); !unknown.ok()) return unknown;
+  const Status status = policy::check_conditions(policy, *present);
   if (!status.ok()) return status;
   return nested;
 }

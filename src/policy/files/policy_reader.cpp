@@ -12,6 +12,7 @@
 #include "policy/rules/rule_fields.hpp"
 #include "policy/rules/token.hpp"
 #include "schema/expressions/expression.hpp"
+#include "policy/rules/unknown_operators.hpp"
 
 namespace opmux::policy {
 namespace {
@@ -144,25 +145,9 @@ class RuleReader {
                                          "' is neither an operator's name nor a pattern for "
                                          "operators such as \"*_norm\""));
     }
-    if (context_.known != nullptr && !is_known()) refuse_operator(node);
-  }
-
-  /// A vendor's operator comes with a plugin that this host may not have, so it counts as known.
-  bool is_known() const {
-    if (rule_.op.find('.') != rule_.op.npos) return true;
-    return any_operator_of(rule_.op, *context_.known,
-                           [](const auto&, const auto&) { return true; });
-  }
-
-  void refuse_operator(const TextNode& node) {
-    std::vector<std::string_view> names;
-    for (const auto& [name, record] : context_.known->operators) names.push_back(name);
-    const std::string hint = base::suggestion(rule_.op, std::span<const std::string_view>(names));
-    const bool pattern = rule_.op.find('*') != rule_.op.npos;
-    values_.refuse(
-        node, "policy.op",
-        base::concat("op: ", pattern ? "no operator matches '" : "there is no operator '", rule_.op,
-                     "'", hint.empty() ? "; `opmux list` shows the registered operators" : hint));
+    const std::string why =
+        context_.known == nullptr ? "" : why_unknown(rule_.op, *context_.known);
+    if (!why.empty()) values_.refuse(node, "policy.op", "op: " + why);
   }
 
   void read_condition(const TextNode& node) {

@@ -10,6 +10,7 @@
 #include "policy/conditions/condition_program.hpp"
 #include "policy/rules/policy_entry.hpp"
 #include "policy/rules/rule_fields.hpp"
+#include "policy/rules/rule_place.hpp"
 #include "policy/rules/token.hpp"
 #include "schema/schema.hpp"
 
@@ -31,13 +32,6 @@ struct Place {
     return {Code::invalid_argument, std::string(reason), base::concat(text, why)};
   }
 };
-
-Place place_of(const Rule& rule, size_t position) {
-  std::string text = rule.name.empty() ? base::concat("rule ", position + 1)
-                                       : base::concat("rule \"", rule.name, "\"");
-  if (!rule.where.empty()) text += base::concat(" (", rule.where, ")");
-  return {text + ": "};
-}
 
 Status check_tokens(const Place& place, std::string_view field, const Tokens& tokens) {
   if (tokens.size() > kLongestList) {
@@ -143,7 +137,7 @@ Status check_value(const Place&, const policy::RuleField<T>&, const T&)
 }
 
 Status check_rule(const Rule& rule, size_t position) {
-  const Place place = place_of(rule, position);
+  const Place place{policy::place_of_rule(rule, position)};
   Status status;
   policy::for_each_rule_field([&](const auto& field) {
     if (status.ok()) status = check_value(place, field, rule.*field.member);
