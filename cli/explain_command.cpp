@@ -1,4 +1,5 @@
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include "cli/argument_text.hpp"
@@ -14,9 +15,28 @@ struct ExplainOptions {
   std::vector<std::string> arguments;
   std::string policy_file;
   Policy policy;
+  std::vector<std::string> facts;
   bool strict = false, json = false;
   ProcessOption process;
 };
+
+using Facts = std::map<std::string, bool Ambient::*>;
+
+const Facts& all_facts() {
+  static const Facts all{{"grad", &Ambient::grad},
+                         {"capturing", &Ambient::capturing},
+                         {"deterministic", &Ambient::deterministic},
+                         {"training", &Ambient::training},
+                         {"inference", &Ambient::inference},
+                         {"autocast", &Ambient::autocast}};
+  return all;
+}
+
+Ambient ambient_of(const std::vector<std::string>& facts) {
+  Ambient ambient;
+  for (const std::string& name : facts) ambient.*all_facts().at(name) = true;
+  return ambient;
+}
 
 int explain_process(const ExplainOptions& options) {
   if (options.process.all()) return print_processes(options.json);
@@ -57,6 +77,7 @@ int explain(const ExplainOptions& options) {
   if (options.strict) policy.strict = true;
   const PolicyScope scope(*runtime, policy);
   if (!scope.status().ok()) return wrong_use(scope.status().message());
+  const AmbientScope ambient(ambient_of(options.facts));
   const Explanation explanation = op->explain_arguments(texts.arguments());
   // Without a device, the schema refused the arguments and no decision was made.
   if (explanation.device.empty()) return wrong_use(explanation.note);
@@ -85,6 +106,12 @@ void add_explain(CLI::App& app, Action& action) {
       ->add_option("--policy", options->policy_file,
                    "use this policy file instead of the one in force")
       ->type_name("FILE");
+  command
+      ->add_option("--fact", options->facts,
+                   "explain a call with this ambient fact, such as grad (may be repeated)")
+      ->type_name("FACT")
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(&all_facts()));
   add_process_option(*command, options->process);
   command->add_flag("--strict", options->strict,
                     "no fallback to implementations that are not preferred");

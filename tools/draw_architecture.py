@@ -44,6 +44,7 @@ USERS = {  # folders that use the library
 OUTSIDE = {  # folders next to the library
     "probe": "tries plugins in a child",
     "operators": "schema files",
+    "platforms": "policy files",
     "backends": "kernels, through abi.h",
 }
 SUPPORT = {  # folders without code of the library

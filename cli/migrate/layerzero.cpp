@@ -53,7 +53,7 @@ void add_lock(const LzRule& rule, const std::string& kernel, Migration& migratio
   add_for_each(
       rule, kernel,
       [&](const std::string& op, Json one) {
-        const Json tokens = Json::array({token_of_kernel(kernel, op, migration)});
+        const Json tokens = tokens_of_kernel(kernel, op, migration);
         Json strong = one;
         strong["require"] = tokens;
         if (migration.applies(strong)) {
@@ -69,7 +69,7 @@ void add_lock(const LzRule& rule, const std::string& kernel, Migration& migratio
 
 void add_deny(const LzRule& rule, const std::string& kernel, Migration& migration) {
   const auto keys = [&](const std::string& op, Json one) {
-    one["deny"] = Json::array({token_of_kernel(kernel, op, migration)});
+    one["deny"] = tokens_of_kernel(kernel, op, migration);
     migration.add_rule(rule.setting, std::move(one));
   };
   add_for_each(rule, kernel, keys, migration);
@@ -79,7 +79,9 @@ void add_prefer(const LzRule& rule, const Words& kernels, Migration& migration) 
   const auto keys = [&](const std::string& op, Json one) {
     one["prefer"] = Json::array();
     for (const std::string& kernel : kernels) {
-      one["prefer"].push_back(token_of_kernel(kernel, op, migration));
+      for (std::string& token : tokens_of_kernel(kernel, op, migration)) {
+        one["prefer"].push_back(std::move(token));
+      }
     }
     migration.add_rule(rule.setting, std::move(one));
   };
@@ -89,8 +91,10 @@ void add_prefer(const LzRule& rule, const Words& kernels, Migration& migration) 
 void add_boost(const LzRule& rule, const std::string& kernel, std::string_view key, double value,
                Migration& migration) {
   const auto keys = [&](const std::string& op, Json one) {
-    one["boost"] = Json::array({{{"impl", token_of_kernel(kernel, op, migration)}}});
-    one["boost"][0][key] = value;
+    one["boost"] = Json::array();
+    for (const std::string& token : tokens_of_kernel(kernel, op, migration)) {
+      one["boost"].push_back({{"impl", token}, {std::string(key), value}});
+    }
     migration.add_rule(rule.setting, std::move(one));
   };
   add_for_each(rule, kernel, keys, migration);
@@ -101,8 +105,9 @@ void add_boost(const LzRule& rule, const std::string& kernel, std::string_view k
 void add_allows(const Setting& setting, const Words& kernels, Migration& migration) {
   Json allowed = Json::array();
   for (const std::string& kernel : kernels) {
-    std::string token = token_of_kernel(kernel, "*", migration);
-    if (token != "reference") allowed.push_back(std::move(token));
+    for (std::string& token : tokens_of_kernel(kernel, "*", migration)) {
+      if (token != "reference") allowed.push_back(std::move(token));
+    }
   }
   allowed.push_back("reference");
   migration.set_default(setting, "allow", std::move(allowed),
@@ -235,7 +240,6 @@ class LayerZeroFile {
 
   void take_allows(const std::string& key, const TextNode& value) {
     Words kernels;
-    std::string conditional;
     each(key, value, [&](const LzRule& rule, const TextNode& item) {
       if (rule.conditions != nullptr) {
         migration_.note(rule.setting, Place::none, "an allow list has no condition");

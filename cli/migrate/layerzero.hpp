@@ -21,9 +21,8 @@ std::vector<LzTarget> targets_of(std::string_view operation);
 
 /// The operator whose name is at the end of a kernel's id, or "*".
 std::string operator_of_kernel(std::string_view kernel);
-/// The token for a kernel's id or a pattern over ids, for an operator or "*".
-std::string token_of_kernel(std::string_view kernel, std::string_view op,
-                            const Migration& migration);
+/// The tokens for a kernel's id or a pattern over ids, for an operator or "*".
+Words tokens_of_kernel(std::string_view kernel, std::string_view op, const Migration& migration);
 
 /// The conditions of a rule for one operator, joined by `&&` with `when`. For "*" there may be one
 /// per name that operators give their first tensor. Empty and `why` set if a field has no equal.

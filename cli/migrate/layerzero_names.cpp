@@ -224,20 +224,22 @@ std::string operator_of_kernel(std::string_view kernel) {
   return std::string(end_of(kernel).second);
 }
 
-std::string token_of_kernel(std::string_view kernel, std::string_view op,
-                            const Migration& migration) {
+Words tokens_of_kernel(std::string_view kernel, std::string_view op, const Migration& migration) {
   if (const auto given = migration.kernels.find(kernel); given != migration.kernels.end()) {
-    return given->second;
+    return {given->second};
   }
-  if (kernel.starts_with("torch") || kernel == "eager") return "reference";
+  if (kernel.starts_with("torch") || kernel == "eager") return {"reference"};
   std::string provider(kernel.substr(0, kernel.size() - end_of(kernel).first.size()));
-  if (provider.ends_with("_*")) provider.resize(provider.size() - 2);
-  if (provider.ends_with(".*")) provider.resize(provider.size() - 2);
+  const bool open = provider.ends_with("_*") || provider.ends_with(".*");
+  if (open) provider.resize(provider.size() - 2);
   for (char& c : provider) {
     const auto letter = static_cast<unsigned char>(c);
     c = static_cast<char>(c == '*' || std::isalnum(letter) ? std::tolower(letter) : '_');
   }
-  return base::concat(op, "/", provider, ".*");
+  Words tokens{base::concat(op, "/", provider, ".*")};
+  // "acme_*" is acme_attention, whose provider is acme, and acme_v2_attention, of acme_v2.
+  if (open) tokens.push_back(base::concat(op, "/", provider, "_*.*"));
+  return tokens;
 }
 
 std::vector<std::string> conditions_of(const TextNode* conditions, const LzTarget& target,

@@ -23,8 +23,9 @@ void take_fallback(const Setting& setting, Migration& migration) {
 }
 
 void take_threshold(const Setting& setting, Migration& migration) {
-  migration.set_breaker(setting, "consecutive_failures",
-                        std::max(1, std::atoi(setting.value.c_str())));
+  migration.set_breaker(
+      setting, "consecutive_failures",
+      std::max(1, static_cast<int>(std::strtol(setting.value.c_str(), nullptr, 10))));
 }
 
 void take_recovery(const Setting& setting, Migration& migration) {

@@ -22,9 +22,8 @@ std::string unquoted(std::string_view text) {
 
 bool is_variable_name(std::string_view name) {
   return !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0 &&
-         std::ranges::all_of(name, [](unsigned char c) {
-           return std::isalnum(c) != 0 || c == '_';
-         });
+         std::ranges::all_of(name,
+                             [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
 /// All matches of a pattern with two groups, a name and a value.
@@ -95,9 +94,9 @@ Settings read_variables(std::string_view text) {
 
 Settings read_fla_backend(std::string_view text) {
   if (text.find("BaseBackend") == text.npos) return {};
-  return matches_of(
-      text,
-      R"(^(?: {4}|\t)(backend_type|package_name|env_var|default_enable|priority)[ \t]*=[ \t]*(.+)$)");
+  return matches_of(text,
+                    R"(^(?: {4}|\t)(backend_type|package_name|env_var|default_enable|priority))"
+                    R"([ \t]*=[ \t]*(.+)$)");
 }
 
 Settings read_flagtree_spec(std::string_view text) {
@@ -134,7 +133,7 @@ Settings read_mllm_descriptor(std::string_view text) {
     }
     found.push_back({std::string(trimmed(fields.substr(at + 1, sign - at - 1))), text_of_field});
     // A field begins after a comma, at the start of a line.
-    at = fields.find("\n", std::min(end, fields.size()));
+    at = fields.find('\n', std::min(end, fields.size()));
     at = at == fields.npos ? fields.size() : fields.find('.', at);
   }
   return found;

@@ -1,5 +1,6 @@
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
+#include <optional>
 #include <utility>
 
 #include "base/text.hpp"
@@ -24,17 +25,27 @@ constexpr FlOperator kFlOperators[] = {
     {"invoke_fused_moe_triton_kernel", "fused_moe"},
 };
 
+/// A whole number; nullopt for any other text.
+std::optional<int> number_in(std::string_view text) {
+  int value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
 /// The layers of FL's filter, numbers and ranges, as the tags that a program gives its layers.
 std::string tags_of_layers(const Words& layers) {
   Words tags;
   for (const std::string& one : layers) {
-    int first = 0, last = 0;
-    const int found = std::sscanf(one.c_str(), "%d-%d", &first, &last);
-    if (found < 1 || last - first > kMostLayers) {
+    const size_t dash = std::min(one.find('-'), one.size());
+    const std::optional<int> first = number_in(std::string_view(one).substr(0, dash));
+    const std::optional<int> last =
+        dash == one.size() ? first : number_in(std::string_view(one).substr(dash + 1));
+    if (!first || !last || *last - *first > kMostLayers) {
       tags.push_back(one);
       continue;
     }
-    for (int i = first; i <= std::max(first, last); ++i) tags.push_back(base::concat("layer.", i));
+    for (int i = *first; i <= *last; ++i) tags.push_back(base::concat("layer.", i));
   }
   return base::join(tags, ",");
 }

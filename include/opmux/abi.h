@@ -6,7 +6,21 @@
  * answers to specialization points. In-tree backends use this header and no other.
  *
  * docs/for_kernel_vendors.md begins with a complete plugin of one C file: a kernel, its
- * capabilities, its backend and the query function. `opmux plugin new` writes such a project.
+ * capabilities, its backend and the query function. `opmux plugin new` writes such a project. The
+ * smallest plugin defines an operator that others implement:
+ *
+ *    OPMUX_PLUGIN_ENTRY(acme) {
+ *      static const opmux_schema_text schemas[] = {
+ *          {sizeof(opmux_schema_text), 0, OPMUX_STR("acme.twice(out Tensor y[N], Tensor x[N])")}};
+ *      const opmux_plugin plugin = {
+ *          .struct_size = sizeof plugin, .abi_major = OPMUX_ABI_MAJOR, .abi_minor = OPMUX_ABI_MINOR,
+ *          .name = OPMUX_STR("acme"), .version = OPMUX_STR("1.0"), .operators = schemas,
+ *          .operator_count = 1, .operator_stride = sizeof schemas[0]};
+ *      (void)host;
+ *      if (out->struct_size < sizeof plugin) return OPMUX_INVALID_ARGUMENT;
+ *      *out = plugin;
+ *      return OPMUX_OK;
+ *    }
  *
  * Rules that hold everywhere:
  * - A struct starts with `uint32_t struct_size`, which its author sets to sizeof. Fields are only
@@ -193,9 +207,7 @@ typedef struct opmux_error {
 #define OPMUX_FACT_DEVICE 9    /* of a tensor: type | id << 16 */
 #define OPMUX_FACT_AMBIENT 10  /* 0 or 1: "grad", "capturing", "deterministic", "training" ... */
 #define OPMUX_FACT_TAG 11      /* tag of the call, 0 = none */
-#define OPMUX_FACT_OUTSIDE \
-  12 /* names what the verifier read besides facts: its answer is valid
-                                  for this call only. Always absent */
+#define OPMUX_FACT_OUTSIDE 12 /* get(): `name` was read besides facts, so do not cache the answer */
 
 /* Names one fact, in the `verify_reads`, `plan_reads` and `create_reads` of an implementation. */
 typedef struct opmux_fact {

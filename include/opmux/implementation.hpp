@@ -266,8 +266,8 @@ struct Implementation {
   Kind kind = Kind::vendor;
   std::string vendor = {};  ///< Required for Kind::vendor.
   int priority = -1;        ///< From 0 to 1000; negative: the default of the kind.
-  /// false: the provider is used only if it is switched on, by Runtime::enable_backend() or in
-  /// Python by OPMUX_BACKEND_<NAME>. nullopt: as its other implementations say, on if none does.
+  /// false: the provider is used only if it is switched on, by PluginControl::enable_backend() or,
+  /// in Python, OPMUX_BACKEND_<NAME>. nullopt: as its other implementations say, on if none does.
   /// Implementations of one provider that state it must agree.
   std::optional<bool> default_enable = {};
   /// Calls that it accepts; see Caps.
@@ -279,11 +279,12 @@ struct Implementation {
   KernelFunctions kernel = {};
   /// Optional check beyond `caps`: returns an empty string to accept, or a sentence to refuse
   /// ("verify.refused"). It must be pure and fast, because its answer is cached for all calls with
-  /// equal facts, unless it calls Facts::outside(). An exception is reported as a broken verifier ("verify.broken") and refuses.
+  /// equal facts, unless it calls Facts::outside(). An exception is reported as a broken verifier
+  /// ("verify.broken") and refuses.
   detail::Function<std::string(const Facts&)> verify = {};
   /// Optional: returns an empty string if the implementation can run in this process, else the
-  /// reason ("backend.unavailable"), for example that a driver is missing. Called when it is first a
-  /// candidate, or listed, and not again: several threads may call it at that time. It must not
+  /// reason ("backend.unavailable"), for example that a driver is missing. Called when it is first
+  /// a candidate, or listed, and not again; several threads may call it at that time. It must not
   /// call the runtime. An exception means that it is not available.
   detail::Function<std::string()> available = {};
   /// Facts that `verify` reads. nullopt: scalars, dtypes, ranks, device. With

@@ -407,11 +407,11 @@ class [[nodiscard]] AmbientScope {
 };
 
 namespace detail {
-/// Adds ambient facts (OPMUX_AMBIENT_*) to those of this thread and returns the previous ones, for
-/// set_ambient(). For language bindings, which do this for every call. Adds nothing if there is no
-/// memory for the thread's part of the library; the call itself then returns `resource`.
-OPMUX_API uint32_t add_ambient(uint32_t facts) noexcept;
-/// Sets the ambient facts of this thread to those that add_ambient() returned.
+/// Removes and adds ambient facts (OPMUX_AMBIENT_*) of this thread and returns the previous ones,
+/// for set_ambient(). For language bindings, which do this for every call. Changes nothing if there
+/// is no memory for the thread's part of the library; the call itself then returns `resource`.
+OPMUX_API uint32_t change_ambient(uint32_t removed, uint32_t added) noexcept;
+/// Sets the ambient facts of this thread to those that change_ambient() returned.
 OPMUX_API void set_ambient(uint32_t facts) noexcept;
 }  // namespace detail
 

@@ -302,7 +302,9 @@ class Point<Answer(Parameters...)> {
   Status declare(Runtime& runtime) const { return detail::declare_point(runtime, signature()); }
 
   /// Asks the backends. Returns no answer if none of them has one, or if the point is declared with
-  /// other types. Takes microseconds: ask once and keep the answer, not in a hot loop.
+  /// other types, which an event reports ("point.signature"). An answer of another type is skipped
+  /// with an event ("point.answer"). Takes microseconds: ask once and keep the answer, not in a hot
+  /// loop.
   PointAnswer<Answer> ask(Runtime& runtime, const Parameters&... args) const {
     const opmux_arg packed[sizeof...(Parameters) + 1] = {detail::point_argument(args)...};
     opmux_arg answer{};

@@ -158,9 +158,10 @@ class Family:
             reads = bits_of(name for name in explanation.depends_on if name in NAMES)
             self._order_reads[scope, generation] = reads
             known = self._orders[scope, generation, ambient & reads] = (ids, explanation.strict)
-            for cache in (self._orders, self._order_reads):
-                while len(cache) > 64:
-                    del cache[next(iter(cache))]
+            while len(self._orders) > 64:
+                del self._orders[next(iter(self._orders))]
+            while len(self._order_reads) > 64:
+                del self._order_reads[next(iter(self._order_reads))]
         return known
 
     def decide(self, runtime: _core.Runtime) -> Decision:

@@ -4,6 +4,8 @@
 
 namespace opmux::python {
 
+thread_local constinit uint32_t added_ambient __attribute__((tls_model("initial-exec"))) = 0;
+
 uint32_t torch_ambient(TorchModes& modes) {
   if (!knows_torch()) return 0;
   const opmux_reader* const reader = torch_reader_in_use();

@@ -19,20 +19,29 @@ uint32_t torch_ambient(TorchModes& modes);
 /// Those that a call of this runtime has from Python: torch's and those of the scope around it.
 uint32_t ambient_around(const Runtime& runtime);
 
-/// Adds ambient facts to those of the thread for a block.
+/// The ambient facts that the calls from Python around this one have added to those of the thread.
+extern thread_local constinit uint32_t added_ambient __attribute__((tls_model("initial-exec")));
+
+/// Adds ambient facts to those of the thread for a block, instead of those that a call from Python
+/// around this one has added: its implementation may have changed torch's modes.
 class AmbientFacts {
  public:
-  explicit AmbientFacts(uint32_t facts) : set_(facts != 0) {
-    if (set_) before_ = detail::add_ambient(facts);
+  explicit AmbientFacts(uint32_t facts) : outer_(added_ambient), changes_((facts | outer_) != 0) {
+    if (!changes_) return;
+    before_ = detail::change_ambient(outer_, facts);
+    added_ambient = facts & ~(before_ & ~outer_);
   }
   ~AmbientFacts() {
-    if (set_) detail::set_ambient(before_);
+    if (!changes_) return;
+    detail::set_ambient(before_);
+    added_ambient = outer_;
   }
   AmbientFacts(const AmbientFacts&) = delete;
   AmbientFacts& operator=(const AmbientFacts&) = delete;
 
  private:
-  bool set_;
+  uint32_t outer_;
+  bool changes_;
   uint32_t before_ = 0;
 };
 

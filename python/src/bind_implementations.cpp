@@ -213,9 +213,8 @@ void bind_implementations(nb::module_& module) {
                                                    "An implementation that is not registered yet.");
   module.def("draft", &draft, nb::arg("runtime"), nb::arg("id"), nb::arg("function"),
              nb::arg("verifier").none(), nb::arg("kind"), nb::arg("vendor"), nb::arg("priority"),
-             nb::arg("caps"), nb::arg("reads"), nb::arg("flags"),
-             nb::arg("available") = nb::none(), nb::arg("default_enable") = nb::none(),
-             nb::keep_alive<0, 1>());
+             nb::arg("caps"), nb::arg("reads"), nb::arg("flags"), nb::arg("available") = nb::none(),
+             nb::arg("default_enable") = nb::none(), nb::keep_alive<0, 1>());
   module.def("implement", &implement, nb::arg("runtime"), nb::arg("draft"));
   module.def("implement_together", &implement_together, nb::arg("runtime"), nb::arg("drafts"));
   module.def("withdraw", &withdraw_kept, nb::arg("runtime"), nb::arg("id"));

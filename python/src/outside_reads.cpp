@@ -23,7 +23,7 @@ Hook hook_of_thread() {
   return {thread->c_profilefunc, Reference::borrow(thread->c_profileobj)};
 }
 
-/// The argument of the hook: what the watched call reports to.
+/// The argument of the hook.
 struct Watch {
   PyObject* note = nullptr;
   Hook before;

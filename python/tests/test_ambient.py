@@ -45,6 +45,18 @@ def plain():
         yield
 
 
+OTHER = "twice/other.body"
+
+
+@pytest.fixture
+def world(world):
+    """With a second implementation that accepts tensors of every library."""
+    opmux.implementation("twice", "other.body", kind="reference", priority=60, runtime=world)(
+        lambda x, factor, mode: x
+    )
+    return world
+
+
 class TestTorch:
     @pytest.mark.parametrize("name", MODES)
     def test_states_its_modes(self, reader, name):
@@ -93,7 +105,7 @@ class TestOperators:
             call(world, x)
             call(world, x)
             with MODES[name]():
-                call(world, x, expect="twice/own.body")
+                call(world, x, expect=OTHER)
             call(world, x)
             once = len(asked)
             for _ in range(3):
@@ -107,7 +119,7 @@ class TestOperators:
         with torch.no_grad():
             call(world)
         with torch.enable_grad():
-            call(world, expect="twice/own.body")
+            call(world, expect=OTHER)
 
     def test_inference_only_by_a_rule(self, world, reader):
         implement(world)(lambda x, factor, mode: x)
@@ -117,7 +129,7 @@ class TestOperators:
         with torch.no_grad():
             call(world, x)
         with torch.enable_grad():
-            call(world, x, expect="twice/own.body")
+            call(world, x, expect=OTHER)
         with torch.no_grad():
             call(world, x)
 
@@ -128,7 +140,7 @@ class TestOperators:
             assert opmux.ambient("training")
             call(world)  # a scope of another runtime
         with opmux.scope(facts=["training"], runtime=world), opmux.scope(runtime=world):
-            call(world, expect="twice/own.body")
+            call(world, expect=OTHER)
         call(world)
         assert len(asked) <= 4
 
@@ -145,10 +157,11 @@ class TestOperators:
         asked = self.checked(world, lambda: os.environ.get("ACME_OFF") is None or "ACME_OFF is set")
         monkeypatch.delenv("ACME_OFF", raising=False)
         call(world)
+        once = len(asked)
         call(world)
-        assert len(asked) == 2
+        assert len(asked) == once + 1
         monkeypatch.setenv("ACME_OFF", "1")
-        call(world, expect="twice/own.body")
+        call(world, expect=OTHER)
         monkeypatch.delenv("ACME_OFF")
         call(world)
         told = [r for r in caplog.records if r.opmux_code == "dispatch.decided_each_time"]
@@ -163,9 +176,11 @@ class TestOperators:
     ])  # fmt: skip
     def test_other_reads_that_are_no_facts(self, world, read):
         asked = self.checked(world, lambda: (read(), True)[1])
-        for _ in range(3):
-            call(world)
-        assert len(asked) == 3
+        call(world)
+        once = len(asked)
+        call(world)
+        call(world)
+        assert len(asked) == once + 2
 
     def test_a_profiler_is_left_in_place(self, world):
         seen = []
@@ -249,9 +264,31 @@ def test_a_call_restores_the_facts_of_the_thread(runtime):
     assert _core.torch_ambient() == before
 
 
+def test_a_call_inside_a_call_has_the_modes_around_it(world):
+    seen = []
+
+    @implement(world)
+    def outer(x, factor, mode):
+        with torch.no_grad():
+            call(world, np.ones(4, "f8"), expect="twice/mine.inner")
+        return x
+
+    inner = implement(world, "mine.inner", dtypes=["f64"])(lambda x, factor, mode: x)
+
+    @inner.verifier
+    def check(x, factor, mode):
+        seen.append(opmux.ambient("grad"))
+        return not torch.is_grad_enabled() or "only without grad"
+
+    outer.verifier(lambda x, factor, mode: x.dtype == "f32" or "only f32")
+    with torch.enable_grad():
+        call(world)
+    assert seen and not any(seen)
+
+
 def test_numpy_calls_have_them_too(world):
     TestOperators().checked(world, lambda: not torch.is_grad_enabled() or "only without grad")
     with torch.no_grad():
         call(world, np.ones(4, "f4"))
     with torch.enable_grad():
-        call(world, np.ones(4, "f4"), expect="twice/own.body")
+        call(world, np.ones(4, "f4"), expect=OTHER)

@@ -257,7 +257,8 @@ def test_explains_as_operators_do(scan):
         ("test_scan/zeta.slow", "accepted"),
         ("test_scan/own.body", "last resort"),
     ]
-    assert explanation.depends_on == ["type(q)", "q.shape[0]"]
+    facts = ["type(q)", "q.shape[0]", "capturing", "deterministic"]
+    assert explanation.depends_on == facts
     assert explanation.chosen == "test_scan/acme.fast"
 
 

@@ -45,8 +45,7 @@ std::vector<uint32_t> StreamHistory::latest(Device device, const void* stream) c
   return found;
 }
 
-Backend::Backend(BackendDraft draft)
-    : draft_(std::move(draft)), enabled_(default_enable()) {
+Backend::Backend(BackendDraft draft) : draft_(std::move(draft)), enabled_(default_enable()) {
   if ((draft_.flags & OPMUX_BACKEND_STREAM) != 0) history_ = std::make_unique<StreamHistory>();
 }
 

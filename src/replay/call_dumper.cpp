@@ -11,7 +11,7 @@ namespace {
 /// Copies the arguments of one implementation's calls before and after they run.
 class DumpTap final : public dispatch::CallTap {
  public:
-  DumpTap(CallDumper& dumper, std::shared_ptr<const schema::Schema> schema,
+  DumpTap(const CallDumper& dumper, std::shared_ptr<const schema::Schema> schema,
           registry::ImplementationPtr implementation, std::shared_ptr<CallTap> inner)
       : CallTap({&DumpTap::run, this}),
         dumper_(dumper),
@@ -70,7 +70,7 @@ class DumpTap final : public dispatch::CallTap {
     return std::make_unique<verify::CallCopy>(call);
   }
 
-  CallDumper& dumper_;
+  const CallDumper& dumper_;
   std::shared_ptr<const schema::Schema> schema_;
   registry::ImplementationPtr implementation_;
   std::shared_ptr<CallTap> inner_;
@@ -85,11 +85,10 @@ std::shared_ptr<dispatch::CallTap> CallDumper::tap_of(
     const registry::OperatorRecord& op, const registry::ImplementationPtr& implementation) const {
   std::shared_ptr<dispatch::CallTap> inner = others_.tap_of(op, implementation);
   if (!filter_.fits_operator(implementation->op)) return inner;
-  return std::make_shared<DumpTap>(const_cast<CallDumper&>(*this), op.schema, implementation,
-                                   std::move(inner));
+  return std::make_shared<DumpTap>(*this, op.schema, implementation, std::move(inner));
 }
 
-CallDumper::Turn CallDumper::enter(const std::string& op, uint32_t tag) {
+CallDumper::Turn CallDumper::enter(const std::string& op, uint32_t tag) const {
   const uint64_t step = steps_.with([&](auto& steps) { return steps[{op, tag}]++; });
   if (!filter_.fits_step(step)) return {};
   std::string layer = base::tag_word(tag);
@@ -97,7 +96,7 @@ CallDumper::Turn CallDumper::enter(const std::string& op, uint32_t tag) {
   return {std::move(layer), step, due};
 }
 
-void CallDumper::leave(const std::string& op, uint32_t tag) {
+void CallDumper::leave(const std::string& op, uint32_t tag) const {
   steps_.with([&](auto& steps) { return steps[{op, tag}]--; });
 }
 

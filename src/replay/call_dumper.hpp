@@ -33,17 +33,17 @@ class CallDumper final : public dispatch::TapView {
     bool due = false;
   };
   /// Counts a call of an operator and a tag.
-  Turn enter(const std::string& op, uint32_t tag);
+  Turn enter(const std::string& op, uint32_t tag) const;
   /// Takes the count back, because the implementation did not complete the call.
-  void leave(const std::string& op, uint32_t tag);
-  CallRecorder& recorder() { return recorder_; }
+  void leave(const std::string& op, uint32_t tag) const;
+  CallRecorder& recorder() const { return recorder_; }
 
  private:
   CallRecorder& recorder_;
   const dispatch::TapView& others_;
   const DumpFilter filter_;
   /// The calls so far, by operator and tag: a layer runs once in each step.
-  base::ForkGuarded<std::map<std::pair<std::string, uint32_t>, uint64_t>> steps_;
+  mutable base::ForkGuarded<std::map<std::pair<std::string, uint32_t>, uint64_t>> steps_;
 };
 
 }  // namespace opmux::replay

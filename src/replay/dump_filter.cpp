@@ -33,9 +33,8 @@ std::vector<std::string> patterns_of(std::string_view list) {
 }
 
 bool read_number(std::string_view text, uint64_t& into) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, into);
-  return error == std::errc() && stop == end;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return error == std::errc() && stop == text.data() + text.size();
 }
 
 bool any_fits(const std::vector<std::string>& patterns, std::string_view text) {

@@ -234,10 +234,8 @@ void Core::log_unknown_operators(const Policy& policy, std::string_view source) 
   for (const policy::UnknownOperator& each :
        policy::unknown_operators(policy, *registry_.snapshot())) {
     // The program may define the operator later. A near name is more likely a misspelling.
-    log_.tell(each.near ? Level::warning : Level::info, "policy.op", each.name, "", source, [&] {
-      return base::concat(source, each.text,
-                          "; until the program defines it, these settings have no effect");
-    });
+    log_.tell(each.near ? Level::warning : Level::info, "policy.op", each.name, "", source,
+              [&] { return base::concat(source, each.text); });
   }
 }
 

@@ -42,15 +42,36 @@ std::string meaning_of(Reason reason) {
   return std::string(std::ranges::find(all, reason, &registry::ReasonInfo::reason)->meaning);
 }
 
-/// Asks one backend. An answer of another type than the point's counts as none.
-bool gives(const registry::PointAnswer& candidate, PointType type, const opmux_arg* args,
-           uint32_t count, opmux_arg& answer) {
+void warn(runtime::Core& core, const Status& why, std::string_view about) {
+  core.log().tell(Level::warning, why.reason(), "", "", about,
+                  [&] { return std::string(why.message()); });
+}
+
+/// Asks one backend. An answer of another type than the point's counts as none, with an event.
+bool gives(runtime::Core& core, const registry::PointAnswer& candidate,
+           const PointSignature& signature, const opmux_arg* args, uint32_t count,
+           opmux_arg& answer) {
   opmux_arg given{};
-  if (!(*candidate.function)(args, count, given) || given.tag != registry::tag_of(type)) {
+  if (!(*candidate.function)(args, count, given)) return false;
+  if (given.tag != registry::tag_of(signature.answer)) {
+    const std::string& backend = candidate.backend->name();
+    warn(core,
+         {Code::invalid_argument, "point.answer",
+          base::concat("backend ", backend, " answers ", signature.canonical(),
+                       " with a value of another type (tag ", given.tag, "), which is ignored")},
+         backend);
     return false;
   }
   answer = given;
   return true;
+}
+
+/// Declares a point and logs the answers of plugins that have another signature.
+Status declare(runtime::Core& core, std::string_view signature) {
+  std::vector<registry::Refusal> dropped;
+  Status status = core.registry().declare_point(signature, &dropped);
+  for (const registry::Refusal& each : dropped) warn(core, status_of(each), each.what);
+  return status;
 }
 
 std::shared_ptr<const PointRecord> declared(runtime::Core& core, std::string_view name) {
@@ -112,13 +133,13 @@ Status check_arguments(const PointSignature& signature, const opmux_arg* args, u
           base::concat("these are not the arguments of ", signature.canonical())};
 }
 
-void ask_in_order(const PointRecord& record, const opmux_arg* args, uint32_t count,
-                  PointInfo& info) {
+void ask_in_order(runtime::Core& core, const PointRecord& record, const opmux_arg* args,
+                  uint32_t count, PointInfo& info) {
   for (size_t i = 0; i < info.candidates.size(); ++i) {
     PointCandidate& candidate = info.candidates[i];
     if (candidate.verdict == "refused") continue;
     opmux_arg answer{};
-    const bool answered = gives(record.answers[i], record.signature.answer, args, count, answer);
+    const bool answered = gives(core, record.answers[i], record.signature, args, count, answer);
     candidate.verdict = answered ? "chosen" : "no answer";
     if (!answered) continue;
     info.answer = answer_text(record.signature.answer, answer);
@@ -193,7 +214,7 @@ Result<PointInfo> explain_point(Runtime& runtime, std::string_view point, const 
   PointInfo info = info_of(core, *record, is_declared);
   if (count == 0 && !record->signature.parameters.empty()) return info;
   if (Status bad = check_arguments(record->signature, args, count); !bad.ok()) return bad;
-  ask_in_order(*record, args, count, info);
+  ask_in_order(core, *record, args, count, info);
   return info;
 }
 
@@ -214,7 +235,7 @@ std::string to_json(const std::vector<PointInfo>& points) {
 namespace detail {
 
 Status declare_point(Runtime& runtime, const std::string& signature) {
-  return runtime.core().registry().declare_point(signature);
+  return declare(runtime.core(), signature);
 }
 
 Status find_answer(Runtime& runtime, std::string_view signature, const opmux_arg* args,
@@ -223,14 +244,17 @@ Status find_answer(Runtime& runtime, std::string_view signature, const opmux_arg
   std::shared_ptr<const PointRecord> record = declared(core, point_name(signature));
   // Declaring it again compares the types, so that an int is not read as a float.
   if (record == nullptr || record->signature.canonical() != signature) {
-    if (Status status = core.registry().declare_point(signature); !status.ok()) return status;
+    if (Status status = declare(core, signature); !status.ok()) {
+      warn(core, status, point_name(signature));
+      return status;
+    }
     record = declared(core, point_name(signature));
   }
   if (record == nullptr) return unknown_point(core, point_name(signature));
   if (Status bad = check_arguments(record->signature, args, count); !bad.ok()) return bad;
   for (const registry::PointAnswer& candidate : record->answers) {
     if (refusal(core, *candidate.backend)) continue;
-    if (gives(candidate, record->signature.answer, args, count, answer)) return {};
+    if (gives(core, candidate, record->signature, args, count, answer)) return {};
   }
   return {Code::declined, "point.no_answer",
           base::concat("no backend answers ", record->signature.canonical())};

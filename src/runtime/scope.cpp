@@ -173,12 +173,12 @@ AmbientScope::~AmbientScope() {
   block.context = (block.context & ~kAmbientBits) | before_;
 }
 
-uint32_t detail::add_ambient(uint32_t facts) noexcept {
+uint32_t detail::change_ambient(uint32_t removed, uint32_t added) noexcept {
   uint32_t before = 0;
   base::if_memory([&] {
     dispatch::ThreadBlock& block = dispatch::own_thread_block();
     before = static_cast<uint32_t>(block.context);
-    block.context |= facts;
+    block.context = (block.context & ~uint64_t{removed}) | added;
   });
   return before;
 }

@@ -56,8 +56,8 @@ struct FactName {
   friend bool operator==(const FactName&, const FactName&) = default;
 };
 
-/// Whether a bare name in a condition or lockfile is an ambient fact. Schemas older than "inference"
-/// and "autocast" may use these words for an argument or a dimension, which they then name.
+/// Whether a bare name in a condition or lockfile is an ambient fact. Schemas that are older than
+/// "inference" and "autocast" may have an argument or dimension of that name, which it then means.
 bool means_ambient(const Schema& schema, std::string_view name);
 
 /// Resolves a name in a schema; nullopt if the schema has no such argument or dimension, or if the

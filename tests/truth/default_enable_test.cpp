@@ -21,7 +21,7 @@ struct DefaultEnable : testing::Test {
 TEST_F(DefaultEnable, false_keeps_the_backend_off_until_it_is_switched_on) {
   stage.add({.id = "copy/fast.one", .kind = Kind::default_, .default_enable = false});
   EXPECT_EQ(ran(), "copy/plain.one");
-  ASSERT_TRUE(stage.runtime.enable_backend("fast", true).ok());
+  ASSERT_TRUE(stage.runtime.plugins().enable_backend("fast", true).ok());
   EXPECT_EQ(ran(), "copy/fast.one");
 }
 

@@ -148,6 +148,8 @@ class PlainModel {
 
   /// Whether a policy leaves an operator nothing that can run, for calls with no or one condition.
   bool starves(const DrawnPolicy& policy) const {
+    // Standard operators have only their reference here, which no drawn token names.
+    if (!policy.allow.empty() && !policy.allow_none) return true;
     return std::ranges::any_of(draw_.operators, [&](const std::string& op) {
       std::set<std::string> conditions{""};
       for (const DrawnRule& rule : policy.rules) {

@@ -26,7 +26,7 @@ struct HealthOfPolicyTest : testing::Test {
   }
   HealthReport report() { return stage.runtime.health().report(); }
   RuntimeState page() {
-    stage.runtime.tick(now_ += 1s);
+    stage.runtime.tick(now_ += 60s);
     return process_state(::getpid(), folder.path()).value().runtimes.at(0);
   }
   Status load(const std::string& rule) {

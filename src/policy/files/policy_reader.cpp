@@ -11,8 +11,8 @@
 #include "policy/rules/lint.hpp"
 #include "policy/rules/rule_fields.hpp"
 #include "policy/rules/token.hpp"
-#include "schema/expressions/expression.hpp"
 #include "policy/rules/unknown_operators.hpp"
+#include "schema/expressions/expression.hpp"
 
 namespace opmux::policy {
 namespace {
@@ -145,8 +145,7 @@ class RuleReader {
                                          "' is neither an operator's name nor a pattern for "
                                          "operators such as \"*_norm\""));
     }
-    const std::string why =
-        context_.known == nullptr ? "" : why_unknown(rule_.op, *context_.known);
+    const std::string why = context_.known == nullptr ? "" : why_unknown(rule_.op, *context_.known);
     if (!why.empty()) values_.refuse(node, "policy.op", "op: " + why);
   }
 

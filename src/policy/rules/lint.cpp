@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -116,6 +117,26 @@ bool PresentNames::matches(std::string_view op, const std::string& token) {
          });
 }
 
+namespace {
+
+/// Whether each part of two names, between '/', '.' and ':', is equal to the other or a likely typo.
+/// Whole names have so many letters in common that each would be near.
+bool looks_like(std::string_view a, std::string_view b) {
+  const auto cut = [](std::string_view& name) {
+    const size_t end = std::min(name.find_first_of("/.:"), name.size());
+    const std::string_view part = name.substr(0, end);
+    name.remove_prefix(std::min(end + 1, name.size()));
+    return part;
+  };
+  while (!a.empty() || !b.empty()) {
+    const std::string_view one = cut(a), other = cut(b);
+    if (one != other && base::nearest(one, std::span(&other, 1)).empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 std::string PresentNames::suggestion(std::string_view op, const std::string& token) {
   constexpr std::string_view kImpl = "impl:", kVendor = "vendor:";
   constexpr int kMost = 64;
@@ -139,7 +160,8 @@ std::string PresentNames::suggestion(std::string_view op, const std::string& tok
                    base::concat("*/", provider, ".*"), base::concat("*/*", id.substr(dot))});
     }
   }
-  const std::vector<std::string> names(near.begin(), near.end());
+  std::vector<std::string> names(near.begin(), near.end());
+  std::erase_if(names, [&](const std::string& name) { return !looks_like(token, name); });
   return base::suggestion(token, names);
 }
 

@@ -36,15 +36,16 @@ std::vector<UnknownOperator> unknown_operators(const Policy& policy,
       all.push_back({op, place + why, !nearest_operator(op, present).empty()});
     }
   };
-  for (const auto& [op, order] : policy.per_op) add(op, base::concat("per_op ", op, ": "));
-  for (size_t i = 0; i < policy.rules.size(); ++i) {
-    add(policy.rules[i].op, place_of_rule(policy.rules[i], i) + "op: ");
+  for (const Policy* at = &policy; at != nullptr; at = at->outer.get()) {
+    for (const auto& [op, order] : at->per_op) add(op, base::concat("per_op ", op, ": "));
+    for (size_t i = 0; i < at->rules.size(); ++i) {
+      add(at->rules[i].op, place_of_rule(at->rules[i], i) + "op: ");
+    }
   }
   return all;
 }
 
 Status check_operators(const Policy& policy, const registry::RegistrySnapshot& present) {
-  if (policy.per_op.empty() && policy.rules.empty()) return {};
   const std::vector<UnknownOperator> unknown = unknown_operators(policy, present);
   if (unknown.empty()) return {};
   return {Code::invalid_argument, "policy.op", unknown.front().text};

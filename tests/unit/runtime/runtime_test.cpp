@@ -109,7 +109,8 @@ TEST(Runtime, a_condition_that_no_operator_can_answer_is_refused) {
     EXPECT_EQ(scope.status().reason(), "policy.when");
   }
   EXPECT_TRUE(stage.runtime.policy().set(rule("*", "H")).ok());
-  EXPECT_TRUE(stage.runtime.policy().set(rule("defined_later", "NOWHERE")).ok());
+  const Status unknown = stage.runtime.policy().set(rule("defined_later", "NOWHERE"));
+  EXPECT_EQ(unknown.reason(), "policy.op");
 }
 
 TEST(Runtime, takes_a_policy_and_a_sink_from_its_options) {
