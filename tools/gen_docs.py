@@ -56,7 +56,7 @@ LIMITS = (
     ("classes of one operator and scope", "src/dispatch/decide/class_table.hpp", "kCapacity"),
     ("classes without a warning", "src/dispatch/decide/class_table.hpp", "kMany"),
     ("sizes of a dimension that a recorded verifier reads without a warning",
-     "src/registry/recorded_reads.hpp", "kFewSizes"),
+     "src/registry/implementation/recorded_reads.hpp", "kFewSizes"),
     ("facts in the guard of a cached plan", "src/dispatch/decide/decision.hpp", "kMaxGuardFacts"),
     ("remembered declines of one operator", "src/dispatch/decide/declines.hpp", "kMost"),
     ("prepared states of one implementation", "src/dispatch/plan/prepared_cache.hpp", "kCapacity"),

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "registry/draft_check.hpp"
+#include "registry/implementation/draft_check.hpp"
 
 namespace opmux::registry {
 namespace {

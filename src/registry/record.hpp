@@ -14,9 +14,9 @@
 
 #include "base/system/cpu_features.hpp"
 #include "registry/backend.hpp"
-#include "registry/capability.hpp"
-#include "registry/implementation_probe.hpp"
-#include "registry/recorded_reads.hpp"
+#include "registry/implementation/capability.hpp"
+#include "registry/implementation/implementation_probe.hpp"
+#include "registry/implementation/recorded_reads.hpp"
 #include "schema/facts.hpp"
 #include "schema/schema.hpp"
 

@@ -11,7 +11,7 @@
 #include "base/locks.hpp"
 #include "base/text.hpp"
 #include "registry/batch.hpp"
-#include "registry/native_kernel.hpp"
+#include "registry/implementation/native_kernel.hpp"
 #include "registry/point.hpp"
 #include "registry/publication.hpp"
 #include "registry/record.hpp"

@@ -8,7 +8,7 @@
 
 #include "base/persistent_map.hpp"
 #include "base/system/cpu_features.hpp"
-#include "registry/architecture.hpp"
+#include "registry/implementation/architecture.hpp"
 #include "registry/point.hpp"
 #include "registry/record.hpp"
 

@@ -9,7 +9,7 @@
 #include "base/crypto.hpp"
 #include "base/system/files.hpp"
 #include "base/text.hpp"
-#include "registry/implementation_id.hpp"
+#include "registry/implementation/implementation_id.hpp"
 #include "replay/recording.hpp"
 #include "schema/schema.hpp"
 

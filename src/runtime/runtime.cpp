@@ -12,7 +12,7 @@
 #include "policy/policy_diff.hpp"
 #include "policy/rules/origin_report.hpp"
 #include "policy/rules/unknown_operators.hpp"
-#include "registry/can_run.hpp"
+#include "registry/implementation/can_run.hpp"
 #include "registry/registry.hpp"
 #include "runtime/core.hpp"
 #include "schema/standard_schemas.hpp"

@@ -14,7 +14,7 @@
 #include "dispatch/explain.hpp"
 #include "policy/conditions/class_facts.hpp"
 #include "policy/rules/operator_policy.hpp"
-#include "registry/can_run.hpp"
+#include "registry/implementation/can_run.hpp"
 #include "runtime/core.hpp"
 #include "status/status_file.hpp"
 

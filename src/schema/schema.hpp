@@ -14,7 +14,7 @@
 #include "schema/expressions/where.hpp"
 
 /// The schema of an operator, and the names that may occur in it.
-/// registry/implementation_id.hpp has the names of providers and implementations.
+/// registry/implementation/implementation_id.hpp has the names of providers and implementations.
 namespace opmux::schema {
 
 inline constexpr size_t kMaxNameBytes = 64;

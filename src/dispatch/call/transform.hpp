@@ -7,7 +7,7 @@
 #include <string>
 
 #include "policy/rules/policy_entry.hpp"
-#include "registry/capability.hpp"
+#include "registry/implementation/capability.hpp"
 #include "schema/dependencies.hpp"
 
 namespace opmux::dispatch {

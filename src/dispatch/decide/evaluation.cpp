@@ -5,8 +5,8 @@
 
 #include "dispatch/decide/verifier.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
-#include "registry/architecture.hpp"
-#include "registry/can_run.hpp"
+#include "registry/implementation/architecture.hpp"
+#include "registry/implementation/can_run.hpp"
 
 namespace opmux::dispatch {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "policy/rules/operator_policy.hpp"
-#include "registry/can_run.hpp"
+#include "registry/implementation/can_run.hpp"
 
 namespace opmux::dispatch {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "policy/files/policy_files.hpp"
-#include "registry/implementation_id.hpp"
+#include "registry/implementation/implementation_id.hpp"
 
 namespace opmux {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "policy/rules/operator_policy.hpp"
 #include "policy/rules/token.hpp"
-#include "registry/can_run.hpp"
+#include "registry/implementation/can_run.hpp"
 #include "registry/snapshot.hpp"
 
 namespace opmux::policy {

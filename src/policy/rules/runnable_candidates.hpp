@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "policy/rules/operator_policy.hpp"
-#include "registry/can_run.hpp"
+#include "registry/implementation/can_run.hpp"
 #include "registry/record.hpp"
 
 namespace opmux::policy {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/text.hpp"
-#include "registry/implementation_id.hpp"
+#include "registry/implementation/implementation_id.hpp"
 #include "schema/schema.hpp"
 
 namespace opmux::policy {

@@ -1,4 +1,4 @@
-#include "registry/capability.hpp"
+#include "registry/implementation/capability.hpp"
 
 #include <array>
 

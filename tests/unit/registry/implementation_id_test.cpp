@@ -1,4 +1,4 @@
-#include "registry/implementation_id.hpp"
+#include "registry/implementation/implementation_id.hpp"
 #include "schema/schema.hpp"
 
 #include <gtest/gtest.h>

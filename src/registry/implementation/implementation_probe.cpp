@@ -1,4 +1,4 @@
-#include "registry/implementation_probe.hpp"
+#include "registry/implementation/implementation_probe.hpp"
 
 #include <exception>
 #include <memory>

@@ -1,7 +1,7 @@
-#include "registry/can_run.hpp"
+#include "registry/implementation/can_run.hpp"
 
 #include "base/text.hpp"
-#include "registry/architecture.hpp"
+#include "registry/implementation/architecture.hpp"
 
 namespace opmux::registry {
 namespace {

@@ -1,11 +1,11 @@
-#include "registry/draft_check.hpp"
+#include "registry/implementation/draft_check.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/system/thread_state.hpp"
 #include "base/text.hpp"
-#include "registry/implementation_id.hpp"
+#include "registry/implementation/implementation_id.hpp"
 #include "schema/schema.hpp"
 
 namespace opmux::registry {

@@ -1,4 +1,4 @@
-#include "registry/capability.hpp"
+#include "registry/implementation/capability.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 
 #include "base/system/cpu_features.hpp"
 #include "base/text.hpp"
-#include "registry/architecture.hpp"
+#include "registry/implementation/architecture.hpp"
 
 namespace opmux::registry {
 namespace {

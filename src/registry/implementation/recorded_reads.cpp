@@ -1,4 +1,4 @@
-#include "registry/recorded_reads.hpp"
+#include "registry/implementation/recorded_reads.hpp"
 
 #include <bit>
 

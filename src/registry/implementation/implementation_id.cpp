@@ -1,4 +1,4 @@
-#include "registry/implementation_id.hpp"
+#include "registry/implementation/implementation_id.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "registry/native_kernel.hpp"
+#include "registry/implementation/native_kernel.hpp"
 
 #include <exception>
 

@@ -1,4 +1,4 @@
-#include "registry/architecture.hpp"
+#include "registry/implementation/architecture.hpp"
 
 #include <algorithm>
 #include <charconv>

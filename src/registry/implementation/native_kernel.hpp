@@ -2,7 +2,7 @@
 
 #include <opmux/implementation.hpp>
 
-#include "registry/implementation_id.hpp"
+#include "registry/implementation/implementation_id.hpp"
 #include "registry/record.hpp"
 
 namespace opmux::registry {
