@@ -13,9 +13,9 @@
  *      static const opmux_schema_text schemas[] = {
  *          {sizeof(opmux_schema_text), 0, OPMUX_STR("acme.twice(out Tensor y[N], Tensor x[N])")}};
  *      const opmux_plugin plugin = {
- *          .struct_size = sizeof plugin, .abi_major = OPMUX_ABI_MAJOR, .abi_minor = OPMUX_ABI_MINOR,
- *          .name = OPMUX_STR("acme"), .version = OPMUX_STR("1.0"), .operators = schemas,
- *          .operator_count = 1, .operator_stride = sizeof schemas[0]};
+ *          .struct_size = sizeof plugin, .abi_major = OPMUX_ABI_MAJOR,
+ *          .abi_minor = OPMUX_ABI_MINOR, .name = OPMUX_STR("acme"), .version = OPMUX_STR("1.0"),
+ *          .operators = schemas, .operator_count = 1, .operator_stride = sizeof schemas[0]};
  *      (void)host;
  *      if (out->struct_size < sizeof plugin) return OPMUX_INVALID_ARGUMENT;
  *      *out = plugin;

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from . import _core
 from ._ambient import Reads, call_watched
@@ -20,8 +19,7 @@ FLAGS = {"serial": 1, "atomic_outputs": 2, "deterministic": 4, "batch_invariant"
          "capture_safe": 16}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(NamedTuple):
     """The reason why a candidate does not accept a call; `code` is a stable reason code."""
 
     code: str

@@ -112,7 +112,8 @@ bool answer_with(PyObject* function, const std::vector<std::string>& types, cons
   } catch (nb::python_error& error) {
     error.discard_as_unraisable("answer of a point");
   } catch (const std::exception&) {
-    return false;
+    answer = {};  // has the type of no answer, so that the point logs and skips it
+    return true;
   }
   return false;
 }

@@ -3,10 +3,13 @@
 #include <memory>
 #include <unordered_map>
 
+#include "torch_getters.hpp"
+
 namespace opmux::python {
 namespace {
 
 TorchNames torch;
+TorchGetters getters;
 const opmux_reader* torch_reader = nullptr;
 
 struct Names {
@@ -221,6 +224,7 @@ void learn_torch(const TorchNames& names) {
     Py_XINCREF(object);
   }
   torch = names;
+  getters.find();
   forget_types();
 }
 
@@ -260,7 +264,7 @@ bool read_layout(const TypeReader& how, PyObject* object, opmux_read_tensor& out
 bool TorchModes::grad() {
   if (grad_ == Answer::unknown) {
     // Inference mode records nothing, even if is_grad_enabled() is true.
-    const bool records = !inference() && function_says_yes(torch.is_grad_enabled);
+    const bool records = !inference() && grad_mode();
     grad_ = records ? Answer::yes : Answer::no;
   }
   return grad_ == Answer::yes;
@@ -268,7 +272,9 @@ bool TorchModes::grad() {
 
 bool TorchModes::inference() {
   if (inference_ == Answer::unknown) {
-    inference_ = function_says_yes(torch.is_inference_mode_enabled) ? Answer::yes : Answer::no;
+    const bool on =
+        getters.found() ? getters.inference() : function_says_yes(torch.is_inference_mode_enabled);
+    inference_ = on ? Answer::yes : Answer::no;
   }
   return inference_ == Answer::yes;
 }
@@ -280,9 +286,15 @@ bool TorchModes::dispatch() {
   return dispatch_ == Answer::yes;
 }
 
-bool TorchModes::grad_mode() { return function_says_yes(torch.is_grad_enabled); }
-bool TorchModes::deterministic() { return function_says_yes(torch.is_deterministic); }
-bool TorchModes::autocast() { return function_says_yes(torch.is_any_autocast_enabled); }
+bool TorchModes::grad_mode() {
+  return getters.found() ? getters.grad() : function_says_yes(torch.is_grad_enabled);
+}
+bool TorchModes::deterministic() {
+  return getters.found() ? getters.deterministic() : function_says_yes(torch.is_deterministic);
+}
+bool TorchModes::autocast() {
+  return getters.found() ? getters.autocast() : function_says_yes(torch.is_any_autocast_enabled);
+}
 bool TorchModes::capturing() {
   return torch.is_capturing != nullptr && torch.is_capturing != Py_None &&
          function_says_yes(torch.is_capturing);

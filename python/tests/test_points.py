@@ -130,3 +130,11 @@ def test_a_point_asked_with_another_type_is_refused(runtime):
     with pytest.raises(opmux.AlreadyExists) as caught:
         tile.ask(CPU)
     assert caught.value.reason == "point.signature"
+
+
+@pytest.mark.truth
+def test_an_answer_of_another_type_is_logged(runtime, caplog):
+    tile = opmux.Point("tests.mistyped() -> int", runtime)
+    tile.answer("reference")(lambda: "many")
+    assert tile.ask() is None
+    assert [r.opmux_code for r in caplog.records] == ["point.answer"]

@@ -72,16 +72,11 @@ class TestDeviceNames:
     def test_rules_take_aliases_and_names_of_vendors(self, world):
         opmux.name_device_type(310, "pythonic")
         opmux.name_device_type(310, "pythonic")
+        rule = "{{op: doubled, when: 'device(x) == \"{}\"', prefer: [doubled/far.v1]}}"
         for word in ("npu", "rocm", "xpu", "mps", "ext_dev", "pythonic", "trn"):
-            rule = opmux.Rule(
-                op="doubled", when=f'device(x) == "{word}"', prefer=["doubled/far.v1"]
-            )
-            world.set_policy(opmux.Policy(rules=[rule]))
+            world.load_policy(f"opmux: 1\nrules: [{rule.format(word)}]\n", "test")
         with pytest.raises(opmux.InvalidArgument, match="did you mean 'rocm'"):
-            world.set_policy(
-                opmux.Policy(rules=[opmux.Rule(op="doubled", when='device(x) == "rocn"',
-                                               prefer=["doubled/far.v1"])])
-            )  # fmt: skip
+            world.load_policy(f"opmux: 1\nrules: [{rule.format('rocn')}]\n", "test")
 
     def test_a_name_has_one_meaning(self):
         opmux.name_device_type(311, "pythonic_two")

@@ -7,6 +7,7 @@
 #include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "plugin/discover/discovery.hpp"
+#include "plugin/open/opened_file.hpp"
 #include "plugin/probe/probe.hpp"
 #include "policy/rules/policy_entry.hpp"
 
@@ -270,7 +271,9 @@ std::vector<crash::JournalPart> PluginManager::waiting_parts() {
     std::vector<crash::JournalPart> parts;
     if (held.loader == nullptr) return parts;
     for (const auto& waiting : held.loader->waiting()) {
-      const std::string& build = waiting.manifest.build_id;
+      // As the loader does: the build id that the plugin states, otherwise the file's.
+      const std::string& stated = waiting.manifest.build_id;
+      const std::string build = stated.empty() ? build_id_of(waiting.file) : stated;
       for (const Manifest::Backend& backend : waiting.manifest.backends) {
         parts.push_back(crash::backend_part(backend.name, build, false));
         for (const Manifest::Implementation& each : backend.implementations) {

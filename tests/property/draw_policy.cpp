@@ -72,7 +72,7 @@ Condition Generator::condition(const World& world, int depth) {
 
 Rule Generator::rule(const World& world) {
   Rule rule;
-  rule.op = one_of({"*", "blend", "blend", "bl*", "*d", "other"});
+  rule.op = one_of({"*", "blend", "blend", "bl*", "*d"});
   if (chance(60)) rule.when = condition(world, 2);
   if (chance(15)) rule.require = tokens(world);
   if (chance(30)) rule.prefer = tokens(world);

@@ -175,7 +175,7 @@ Subject::Subject(const World& world) {
   require(runtime.error(), "create");
   runtime_.emplace(std::move(*runtime));
   require(runtime_->define("keep(out Tensor y[*])"), "define");
-  require(runtime_->define("other(out Tensor y[*])"), "define");  // rules and orders name it
+  require(runtime_->define("other(out Tensor y[*])"), "define");  // orders name it
   require(runtime_->define(text_of(world.schema, world.schema.args.size())), "define");
   for (const Backend& backend : world.backends) {
     if (!backend.available) {

@@ -83,7 +83,8 @@ class PolicyDraw {
     DrawnPolicy made;
     const size_t count = 1 + below(4);
     for (size_t i = 0; i < count; ++i) made.rules.push_back(rule());
-    if (chance(10)) made.allow = tokens();
+    // The standard operators need their reference.
+    if (chance(10)) (made.allow = tokens()).emplace_back("reference");
     made.allow_none = chance(5);
     return made;
   }
@@ -148,8 +149,6 @@ class PlainModel {
 
   /// Whether a policy leaves an operator nothing that can run, for calls with no or one condition.
   bool starves(const DrawnPolicy& policy) const {
-    // Standard operators have only their reference here, which no drawn token names.
-    if (!policy.allow.empty() && !policy.allow_none) return true;
     return std::ranges::any_of(draw_.operators, [&](const std::string& op) {
       std::set<std::string> conditions{""};
       for (const DrawnRule& rule : policy.rules) {

@@ -82,12 +82,14 @@ struct Around {
 /// The keys that torch excludes while no autocast is enabled.
 const DispatchKeySet kAutocast = c10::default_excluded_set & c10::autocast_dispatch_keyset;
 
+const at::Context& context = at::globalContext();
+
 uint32_t ambient() {
   const c10::AutogradState& autograd = c10::AutogradState::get_tls_state();
   const DispatchKeySet excluded = c10::impl::tls_local_dispatch_key_set().excluded_;
   uint32_t facts = autograd.get_inference_mode() ? OPMUX_AMBIENT_INFERENCE : 0;
   if (autograd.get_grad_mode()) facts |= OPMUX_AMBIENT_GRAD;
-  if (at::globalContext().deterministicAlgorithms()) facts |= OPMUX_AMBIENT_DETERMINISTIC;
+  if (context.deterministicAlgorithms()) facts |= OPMUX_AMBIENT_DETERMINISTIC;
   if (!excluded.has_all(kAutocast)) facts |= OPMUX_AMBIENT_AUTOCAST;
   return facts;
 }

@@ -119,7 +119,7 @@ bool PresentNames::matches(std::string_view op, const std::string& token) {
 
 namespace {
 
-/// Whether each part of two names, between '/', '.' and ':', is equal to the other or a likely typo.
+/// Whether each part of two names, between '/', '.' and ':', is equal or a likely typo.
 /// Whole names have so many letters in common that each would be near.
 bool looks_like(std::string_view a, std::string_view b) {
   const auto cut = [](std::string_view& name) {
