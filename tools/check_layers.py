@@ -68,6 +68,7 @@ PUBLIC = {
     "detail/export.hpp": "base",
     "detail/function.hpp": "base",
     "detail/hot_plan.hpp": "dispatch",
+    "detail/opaque_call.hpp": "dispatch",
     "detail/pointer.hpp": "base",
     "detail/time.hpp": "base",
     "operator.hpp": "runtime",

@@ -17,6 +17,7 @@ class Step(NamedTuple):
 MOST_FILES = {"Policy file to the next call": 12}
 
 CALL, SLOW = "src/dispatch/call/call.cpp", "src/dispatch/call/slow_call.cpp"
+CANDIDATES = "src/dispatch/call/candidate_run.cpp"
 CALL_DECISION = "src/dispatch/call/call_decision.cpp"
 WATCHER, STORE = "src/policy/files/policy_file_watcher.cpp", "src/policy/policy_store.cpp"
 FILES = "src/policy/files/policy_files.cpp"
@@ -178,9 +179,9 @@ FAILURE = [
     Step(SLOW, "recover_nested", "reports a lack of memory as the result of the call"),
     Step(SLOW, "continue_call", "continues on the slow path with the arguments of the plan's frame"),
     Step(SLOW, "SlowCall::run", "checks the arguments and looks up the decision"),
-    Step(SLOW, "SlowCall::run_choice", "records the failure and tries the next candidate"),
-    Step(SLOW, "SlowCall::note_outcome", "counts the outcome and passes it on"),
-    Step(SLOW, "SlowCall::report_health", "reports the outcome to health"),
+    Step(CANDIDATES, "CandidateRun::run_choice", "records the failure and tries the next candidate"),
+    Step(CANDIDATES, "CandidateRun::note_outcome", "counts the outcome and passes it on"),
+    Step(CANDIDATES, "CandidateRun::report_health", "reports the outcome to health"),
     Step(HEALTH, "Health::on_outcome", "separates failures of an implementation from lost devices",
          via="on_outcome", wired=("src/health/health_view.hpp", "HealthView")),
     Step(BREAKERS, "BreakerRegistry::note", "finds or creates the breaker of the implementation"),

@@ -43,13 +43,14 @@ BreakerKey BreakerKey::of(const schema::Signature& signature) {
 }
 
 std::string describe(const BreakerKey& key, const schema::Schema& schema) {
-  std::string text = name_of(DType::from_packed(key.dtype));
+  std::string text = key.dtype == 0 ? "no tensor" : name_of(DType::from_packed(key.dtype));
   for_each_dim(schema, [&](uint8_t dim) {
     const uint8_t power = key.log2[dim];
     if (power == BreakerKey::kAbsentDim) return;
     text += " " + schema::describe(schema, {FactKind::dim, dim}) +
             "<=" + std::to_string(power < 63 ? int64_t{1} << power : INT64_MAX);
   });
+  if (key.dtype == 0) return text;
   return text + " on " +
          name_of(Device{static_cast<int32_t>(key.device >> 32), static_cast<int32_t>(key.device)});
 }

@@ -280,7 +280,7 @@ Status define_operator(RegistrySnapshot& next, std::string_view schema_text, Ope
   if (!schema) return schema.error();
   if (const OperatorRecord* known = next.find(schema->name)) {
     const std::string is = known->schema->canonical(), wanted = schema->canonical();
-    if (is == wanted) return {};
+    if (is == wanted && known->schema->opaque == schema->opaque) return {};
     return {Code::already_exists, "registry.schema_differs",
             base::concat("operator ", schema->name, " is defined as ", is,
                          " and cannot be redefined as ", wanted)};

@@ -105,6 +105,10 @@ class Schema {
   /// The tensors of a call may be on several devices. Set by a line `#! mixed_devices` of the text;
   /// not part of the canonical spelling.
   bool mixed_devices = false;
+  /// Only a language binding knows the arguments and results, and passes the tensors among the
+  /// arguments as facts. Set by a line `#! opaque`, which also allows several devices; not part of
+  /// the canonical spelling.
+  bool opaque = false;
 
   int arg_index(std::string_view arg) const;  ///< -1 if unknown
   int dim_index(std::string_view dim) const;  ///< -1 if unknown
@@ -119,7 +123,8 @@ class Schema {
   uint64_t prefix_hash(size_t count) const;
 };
 
-/// Parses one schema; `#` starts a comment. A line `#! mixed_devices` sets Schema::mixed_devices;
+/// Parses one schema; `#` starts a comment. A line `#! mixed_devices` sets Schema::mixed_devices,
+/// a line `#! opaque` sets Schema::opaque;
 /// other words after `#!` have no effect here. Fails with `invalid_argument`; the message starts
 /// with "line:column: ", says what was expected and suggests the nearest valid word for a misspelt
 /// one. Reasons: "schema.syntax", "schema.unknown_type", "schema.name", "schema.duplicate_name",

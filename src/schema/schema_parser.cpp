@@ -449,7 +449,9 @@ Result<Schema> parse_schema(std::string_view text) {
   Result<std::vector<Token>> tokens = tokenize(text);
   if (!tokens) return tokens.error();
   Result<Schema> schema = SchemaParser(TokenStream(*std::move(tokens))).run();
-  if (schema) schema->mixed_devices = has_line(text, "#! mixed_devices");
+  if (!schema) return schema;
+  schema->opaque = has_line(text, "#! opaque");
+  schema->mixed_devices = schema->opaque || has_line(text, "#! mixed_devices");
   return schema;
 }
 

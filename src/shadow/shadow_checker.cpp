@@ -181,6 +181,7 @@ std::shared_ptr<dispatch::CallTap> ShadowChecker::tap_of(
     const registry::OperatorRecord& op, const registry::ImplementationPtr& implementation) const {
   if (site_.every.load(std::memory_order_acquire) == 0) return nullptr;
   if (implementation->kind == Kind::reference || !has_reference(op)) return nullptr;
+  if (op.schema->opaque) return nullptr;  // neither arguments nor results are known here
   return known_.with([&](Known& known) -> std::shared_ptr<dispatch::CallTap> {
     std::weak_ptr<ShadowTap>& place = known.taps[implementation->number];
     if (auto tap = place.lock()) return tap;

@@ -23,6 +23,7 @@ struct Attempt {
   PreparedPtr prepared;  ///< prepared state it ran with; may be null
   PackPtr pack;          ///< packed constant it ran with; may be null
   uint32_t left = 0;     ///< bits of base::kAllStates that it left changed, which were restored
+  bool stopped = false;  ///< the program ends the call (an interrupt); not counted, nothing follows
 };
 
 /// Runs a candidate on a frame: sets up pack, prepared state and workspace, then runs the kernel.
@@ -50,8 +51,8 @@ Next after(Code outcome, bool strict, bool retried, const registry::OperatorReco
            const registry::ImplementationRecord& implementation,
            const schema::Arguments& arguments);
 
-/// True if an output overlaps an input in memory. A failed implementation may then have overwritten
-/// its inputs, so no other implementation may run on them.
+/// True if an output overlaps an input in memory, or if the operator is opaque. A failed
+/// implementation may then have changed its inputs, so no other implementation may run on them.
 bool inputs_may_be_spoilt(const schema::Schema& schema, const schema::Arguments& arguments);
 
 /// Logs that the call falls back to the next candidate, and why.

@@ -37,6 +37,14 @@ Status too_deep(const OperatorSlot& slot) {
           "call of " + slot.name() + " is nested 9 levels deep; the limit is 8"};
 }
 
+Status refuse_opaque(const schema::Schema& schema) {
+  if (!schema.opaque) return {};
+  return {Code::unsupported, "call.opaque",
+          base::concat(schema.name,
+                       " is a function of a language binding, whose arguments only the binding "
+                       "knows; call the function")};
+}
+
 Status withdrawn(const OperatorSlot& slot) {
   return {Code::no_candidate, "dispatch.no_candidate",
           "operator " + slot.name() + " belongs to a runtime that was destroyed"};

@@ -23,6 +23,8 @@ Status too_deep(const OperatorSlot& slot);
 /// a NoCallbackGuard ("runtime.callback"), or from a PreparationGuard of the same operator
 /// ("call.reentrant"). Calls that a cached plan accepts wait for nothing and are not refused.
 Status refuse_reentry(const OperatorSlot& slot);
+/// Refuses an operator that only a language binding can call ("call.opaque").
+Status refuse_opaque(const schema::Schema& schema);
 /// The error for an operator whose runtime was destroyed.
 Status withdrawn(const OperatorSlot& slot);
 

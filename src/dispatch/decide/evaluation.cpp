@@ -55,7 +55,7 @@ Reason check_surroundings(const ImplementationRecord& implementation, uint32_t a
 
 /// True if a candidate whose capabilities refuse the tensors accepts them after transforms.
 bool transform(const schema::Signature& signature, uint8_t allowed, CandidateVerdict& verdict) {
-  if (allowed == 0) return false;
+  if (allowed == 0 || signature.schema->opaque) return false;
   TransformedArguments arguments(signature);
   if (!arguments.fit(verdict.implementation->capability, allowed)) return false;
   verdict.check = nullptr;

@@ -6,6 +6,7 @@
 #include "base/system/thread_state.hpp"
 #include "dispatch/plan/bound_plan.hpp"
 #include "dispatch/plan/plan_workspace.hpp"
+#include "dispatch/reclaim/slow_path_guard.hpp"
 
 namespace opmux::dispatch {
 namespace {
@@ -21,6 +22,7 @@ Status transforms_not_bound(const registry::ImplementationRecord& implementation
 
 Result<std::unique_ptr<BoundPlan>> BoundPlan::bind(OperatorSlot& slot, const CallSite& site,
                                                    const ArgValue* values, const Options& options) {
+  if (Status refused = refuse_opaque(*slot.schema); !refused.ok()) return refused;
   if (!options.for_capture) load_waiting_plugins(slot);
   std::unique_ptr<BoundPlan> plan(new BoundPlan);
   plan->slot_ = &slot;

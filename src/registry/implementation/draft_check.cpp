@@ -157,7 +157,8 @@ Status check_packing(const ImplementationDraft& draft, const schema::Schema& sch
 
 Result<Capability> compile_caps_for(const ImplementationDraft& draft, const schema::Schema& schema,
                                     const Backend& backend, const base::CpuFeatures& cpu) {
-  if (draft.caps.device_type != 0) return compile_caps(draft.caps, schema, cpu);
+  // Without a device type, functions of a language binding take tensors of any device.
+  if (draft.caps.device_type != 0 || schema.opaque) return compile_caps(draft.caps, schema, cpu);
   Caps caps = draft.caps;
   caps.device_type = backend.device_type();
   return compile_caps(caps, schema, cpu);
