@@ -1,4 +1,5 @@
-"""The implementations of a dispatchable function without a schema, and the choice among them."""
+"""The implementations of a dispatchable function without a schema, and the answers of their
+verifiers. The engine chooses among them."""
 
 from __future__ import annotations
 
@@ -6,20 +7,25 @@ import inspect
 import logging
 import re
 import threading
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from . import _core, _plugins, _runtime
-from ._ambient import NAMES, bits_of
-from ._errors import AlreadyExists, Declined, Error, Failed, NoCandidate
-from ._facts import Place, Recorder, seen
+from ._ambient import NAMES
+from ._errors import AlreadyExists
+from ._facts import CONTIGUOUS, DEVICE, DTYPE, RANK, Place, Question, Recorder, seen
 from ._function_implementations import FLAGS, FunctionImplementation, Refusal
+from ._verifiers import AMBIENT, OUTSIDE
 
 _log = logging.getLogger("opmux")
 _NAME = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
 _lock = threading.RLock()
+_defined: weakref.WeakKeyDictionary[_core.Runtime, set[str]] = weakref.WeakKeyDictionary()
+# The body is what the program would call without opmux, so it may always run: it counts as
+# deterministic and as safe while a graph is captured.
+_BODY_FLAGS = FLAGS["deterministic"] | FLAGS["capture_safe"]
 
 
 @dataclass(frozen=True)
@@ -27,45 +33,119 @@ class FunctionStats:
     """Counters of one implementation of a dispatchable function."""
 
     implementation: str
-    calls: int
+    calls: int  # also those that it declined or failed
     refused: int  # decisions in which its verifier or availability check refused the call
     declined: int
     failed: int
 
 
-@dataclass
-class Decision:
-    """The candidates that policy allows, best first, and the reasons for those that were
-    refused."""
+_KEYWORDS = frozenset({"in", "out", "inout", "const", "where", "true", "false", "int", "float",
+                       "bool", "enum", "str"})  # fmt: skip
+_ARGUMENT = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_MOST_ARGUMENTS = 32
+# Facts that the engine compares, by their kind in _facts.py.
+_ENGINE_FACTS = {DTYPE: 1, RANK: 2, CONTIGUOUS: 5, DEVICE: 9}
 
-    ordered: list[FunctionImplementation[..., Any]]
-    strict: bool
-    scope: int
-    generation: int
-    ambient: int  # bit mask of the ambient facts around the call
-    recorder: Recorder
-    refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+class Asked:
+    """Answers for the verifiers about one call, each of which is asked once, and has the facts that
+    they read."""
+
+    def __init__(
+        self,
+        family: Family,
+        runtime: _core.Runtime,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        counts: bool,
+    ) -> None:
+        self._family, self._args, self._kwargs, self._counts = family, args, kwargs, counts
+        self._ambient = _core.ambient(runtime)
+        self._recorders: dict[str, Recorder] = {}
+        self.refusals: dict[str, Refusal] = {}
+
+    def verify(self, id: str, facts: Any) -> str | None:
+        """Returns why the implementation does not take the call, or None. The engine calls it."""
+        one = self._family.implementations.get(id)
+        if one is None:
+            return "the function was removed"
+        if id not in self._recorders:
+            self._ask(one)
+        self._show_reads(self._recorders[id], facts)
+        refusal = self.refusals.get(id)
+        if refusal is None:
+            return None
+        if refusal.code == "verify.broken":
+            raise RuntimeError(refusal.reason)
+        exact = refusal.code == "verify.refused"
+        return refusal.reason if exact else f"{refusal.code}: {refusal.reason}"
+
+    def _ask(self, one: FunctionImplementation[..., Any]) -> None:
+        recorder = self._recorders[one.id] = Recorder(self._family.names, self._ambient)
+        count = len(self._args)
+        recorder.name_more(count, self._kwargs)
+        refusal = one.ask_available()
+        if refusal is None and one.has_verifier:
+            shown = tuple(seen(Place(recorder, i), arg) for i, arg in enumerate(self._args))
+            named = {
+                key: seen(Place(recorder, count + i), arg)
+                for i, (key, arg) in enumerate(self._kwargs.items())
+            }
+            refusal = one.verify(shown, named, recorder)
+        if refusal is None:
+            return
+        self.refusals[one.id] = refusal
+        if self._counts:
+            one.refused += 1
+            self._family.tell(refusal.code, one.id, refusal.reason)
+
+    def _show_reads(self, recorder: Recorder, facts: Any) -> None:
+        """Reads the facts that a verifier read from the engine, so that its classes have them."""
+        for argument, path, kind, _, _ in recorder.questions:
+            if kind in _ENGINE_FACTS and not path:
+                facts.get(_ENGINE_FACTS[kind], recorder.name_of(argument))
+        for i, name in enumerate(NAMES):
+            if recorder.ambient_read >> i & 1:
+                facts.get(AMBIENT, name)
+        for what in recorder.outside_reads:
+            facts.get(OUTSIDE, what)
+
+    def questions(self, chosen: str) -> list[Question] | None:
+        """Returns the facts on which the choice depends: those that the verifiers of the chosen and
+        of the refused implementations read. None if one of them cannot be compared."""
+        found: dict[Question, None] = {}
+        for id, recorder in self._recorders.items():
+            if id != chosen and id not in self.refusals:
+                continue
+            if not recorder.complete:
+                return None
+            found.update(dict.fromkeys(recorder.questions))
+        return list(found)
+
+    def words(self, chosen: str) -> list[str]:
+        """Returns the same facts as readable text."""
+        found: dict[str, None] = {}
+        for id, recorder in self._recorders.items():
+            if id == chosen or id in self.refusals:
+                found.update(dict.fromkeys(recorder.words()))
+        return list(found)
 
 
 class Family:
-    """The state of a dispatchable function: its implementations, runtime and cached orders."""
+    """The state of a dispatchable function: its implementations and its runtime."""
 
     def __init__(self, name: str, body: Callable[..., Any], backends: tuple[str, ...]) -> None:
         if not _NAME.fullmatch(name):
             raise ValueError(f"'{name}' is not a valid dispatchable name: pass name= in lower case")
         self.name, self.body = name, body
         self.implementations: dict[str, FunctionImplementation[..., Any]] = {}
-        self.function = _core.Dispatchable(self._call, self._take_over)
+        self.function = _core.Dispatchable(self._call)
         self._backends, self._discovered = backends, False
         self._runtime: _core.Runtime | None = None
         self._told: set[tuple[str, str, str]] = set()
-        self._orders: dict[tuple[int, int, int], tuple[list[str], bool]] = {}
-        self._order_reads: dict[tuple[int, int], int] = {}  # ambient facts that the order reads
-        self._names = _names_of(body)
-        # The body runs where a promise is required, because it would run without opmux too.
-        self.own = self.add(
-            body, "own.body", kind="reference", deterministic=True, capture_safe=True
-        )
+        self._parameters = _parameters_of(body)
+        self.names = [name for position, name in self._parameters if position >= 0]
+        self.own = self.add(body, "own.body", kind="reference", flags=_BODY_FLAGS)
 
     def add(
         self,
@@ -75,20 +155,17 @@ class Family:
         kind: str = "vendor",
         vendor: str | None = None,
         priority: int = -1,
+        caps: dict[str, Any] | None = None,
+        flags: int = 0,
         available: Callable[[], Any] | None = None,
         default_enable: bool | None = None,
-        **promises: bool,
     ) -> FunctionImplementation[..., Any]:
-        """Adds an implementation, or replaces the existing one with that name. `promises` are
-        `atomic_outputs`, `deterministic`, `batch_invariant`, `capture_safe` and `serial`."""
-        if unknown := promises.keys() - FLAGS.keys():
-            raise TypeError(f"an implementation has no option '{min(unknown)}'")
-        flags = sum(FLAGS[word] for word, on in promises.items() if on)
+        """Adds an implementation, or replaces the existing one with that name."""
         id = f"{self.name}/{name}"
         if vendor is None:
             vendor = name.partition(".")[0] if kind == "vendor" else ""
         made = FunctionImplementation(
-            self, function, id, kind=kind, vendor=vendor, priority=priority,
+            self, function, id, kind=kind, vendor=vendor, priority=priority, caps=caps or {},
             flags=flags, available=available, default_enable=default_enable,
         )  # fmt: skip
         with _lock:
@@ -99,34 +176,54 @@ class Family:
                 self._attach_one(made, self._runtime)
             self.implementations[id] = made
             _core.dispatchable_add(self.function, id, function, name == "own.body")
-            self.forget()
         return made
 
     def remove(self, gone: FunctionImplementation[..., Any]) -> None:
         if self.implementations.get(gone.id) is gone:
             del self.implementations[gone.id]
-        self.forget()
-
-    def forget(self) -> None:
-        """Drops all cached decisions, so that the next calls decide again."""
-        self._orders.clear()
-        self._order_reads.clear()
         _core.dispatchable_clear(self.function)
 
+    def renew(self, changed: FunctionImplementation[..., Any]) -> None:
+        """Registers an implementation again, so that the next calls decide again."""
+        with _lock:
+            if self._runtime is not None and self.implementations.get(changed.id) is changed:
+                changed.detach()
+                self._attach_one(changed, self._runtime)
+            _core.dispatchable_clear(self.function)
+
     def attach(self, runtime: _core.Runtime) -> None:
-        """Registers the function and its implementations with a runtime, whose policy then
-        decides."""
+        """Defines the operator of the function in a runtime and registers its implementations."""
         with _lock:
             if self._runtime is runtime:
                 return
-            runtime.define(f"{self.name}()")
+            parameters = self._define(runtime)
             for one in self.implementations.values():
                 one.detach()
                 self._attach_one(one, runtime)
-            self._orders.clear()
-            self._order_reads.clear()
-            _core.dispatchable_attach(self.function, runtime, not runtime.disabled)
+            _core.dispatchable_attach(
+                self.function, runtime, not runtime.disabled, self.name, parameters
+            )
             self._runtime = runtime
+
+    def _define(self, runtime: _core.Runtime) -> list[tuple[int, str]]:
+        """Defines the operator: its arguments are the parameters that may be tensors. Returns them.
+        An operator that an earlier version of the function has defined keeps its arguments."""
+        usable = [
+            (position, name)
+            for position, name in self._parameters
+            if _ARGUMENT.fullmatch(name) and name not in _KEYWORDS
+        ][:_MOST_ARGUMENTS]
+        arguments = ", ".join(f"Tensor? {name}" for _, name in usable)
+        try:
+            runtime.define(f"#! opaque\n{self.name}({arguments})")
+        except AlreadyExists:
+            if self.name not in _defined.get(runtime, ()):
+                raise  # an operator with a schema has this name
+            positions = {name: position for position, name in self._parameters}
+            defined = _core.arguments(runtime.op(self.name))
+            return [(positions.get(one.name, -1), one.name) for one in defined]
+        _defined.setdefault(runtime, set()).add(self.name)
+        return usable
 
     @staticmethod
     def _attach_one(one: FunctionImplementation[..., Any], runtime: _core.Runtime) -> None:
@@ -146,236 +243,66 @@ class Family:
                 _plugins.load_for(runtime, self.name, self._backends)
         return runtime
 
-    def _order(
-        self, runtime: _core.Runtime, scope: int, generation: int, ambient: int
-    ) -> tuple[list[str], bool]:
-        """The ids of the candidates that policy accepts, best first, and whether it is strict."""
-        reads = self._order_reads.get((scope, generation), -1)
-        known = self._orders.get((scope, generation, ambient & reads))
-        if known is None:
-            explanation = _core.explain(runtime.op(self.name))
-            ids = [one.id for one in explanation.candidates if one.accepted]
-            reads = bits_of(name for name in explanation.depends_on if name in NAMES)
-            self._order_reads[scope, generation] = reads
-            known = self._orders[scope, generation, ambient & reads] = (ids, explanation.strict)
-            while len(self._orders) > 64:
-                del self._orders[next(iter(self._orders))]
-            while len(self._order_reads) > 64:
-                del self._order_reads[next(iter(self._order_reads))]
-        return known
-
-    def decide(self, runtime: _core.Runtime) -> Decision:
-        generation = runtime.generation
-        scope = _core.scope_around(runtime)[0]
-        ambient = _core.ambient(runtime)
-        ids, strict = self._order(runtime, scope, generation, ambient)
-        ordered = [self.implementations[id] for id in ids if id in self.implementations]
-        recorder = Recorder(self._names, ambient)
-        recorder.ambient_read = self._order_reads[scope, generation]
-        return Decision(ordered, strict, scope, generation, ambient, recorder)
-
-    def accepted(
-        self, decision: Decision, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Iterator[FunctionImplementation[..., Any]]:
-        """Yields the implementations that accept the call, best first. Verifiers run lazily."""
-        recorder = decision.recorder
-        recorder.name_more(len(args), kwargs)
-        shown = tuple(seen(Place(recorder, i), arg) for i, arg in enumerate(args))
-        named = {
-            key: seen(Place(recorder, len(args) + i), arg)
-            for i, (key, arg) in enumerate(kwargs.items())
-        }
-        for one in decision.ordered:
-            refusal = one.ask_available() or self._verify(one, shown, named, recorder)
-            if refusal is None:
-                yield one
-                continue
-            one.refused += 1
-            decision.refusals[one.id] = (refusal.code, refusal.reason)
-            self._tell(refusal.code, one.id, refusal.reason)
-
-    def _verify(
-        self,
-        one: FunctionImplementation[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        recorder: Recorder,
-    ) -> Refusal | None:
-        before = len(recorder.outside_reads)
-        refusal = one.verify(args, kwargs, recorder)
-        for what in list(recorder.outside_reads)[before:]:
-            self._tell(
-                "dispatch.decided_each_time", one.id,
-                f"its verifier reads {what}, which is not a fact of the call, so that calls that "
-                "ask it are decided each time",
-            )  # fmt: skip
-        return refusal
-
-    def _tell(self, code: str, id: str, reason: str) -> None:
+    def tell(self, code: str, id: str, reason: str) -> None:
+        """Logs why an implementation was refused, once for each reason."""
         if (code, id, reason) not in self._told:
             self._told.add((code, id, reason))
-            level = logging.INFO if code in ("verify.refused", "declined") else logging.WARNING
+            level = logging.INFO if code == "verify.refused" else logging.WARNING
             extra = {"opmux_code": code, "opmux_op": self.name, "opmux_impl": id}
             _log.log(level, "%s: %s: %s", code, id, reason, extra=extra)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The slow path: decides, caches the decision and runs the implementation."""
+        """The slow path: a call for which the extension has no cached decision."""
         runtime = self._ready()
         if runtime.disabled:
             return self.body(*args, **kwargs)
-        begun = time.perf_counter_ns()
-        scope, reporting = _core.scope_around(runtime)
-        decision = self.decide(runtime)
-        found = _core.dispatchable_find(self.function, scope, decision.ambient, args, kwargs)
-        candidates = self.accepted(decision, args, kwargs)
-        first = self.implementations.get(found) if found is not None else None
-        cached = first is not None
-        if first is None:
-            first = next(candidates, None)
-            if first is None:
-                raise self._nobody(decision)
-            if decision.recorder.complete:
-                _core.dispatchable_remember(
-                    self.function, first.id, scope, decision.generation,
-                    decision.recorder.ambient_read, decision.ambient, decision.recorder.questions,
-                    args, kwargs,
-                )  # fmt: skip
-        run = _Run(self, decision, candidates, args, kwargs)
-        if not reporting:
-            return run.start(first)
-        return run.reported(first, runtime, begun, cached)
-
-    def _take_over(
-        self, id: str, args: tuple[Any, ...], kwargs: dict[str, Any], raised: Exception | None
-    ) -> Any:
-        """Continues after the implementation of a cached decision raised or returned
-        NotImplemented."""
-        if raised is not None and not isinstance(raised, Exception):
-            raise raised
-        decision = self.decide(self._ready())
-        run = _Run(self, decision, self.accepted(decision, args, kwargs), args, kwargs)
-        run.ended(self.implementations[id], raised)
-        return run.go_on(self.implementations[id])
-
-    def _nobody(self, decision: Decision) -> NoCandidate:
-        rows = [f"{id}: {code}: {reason}" for id, (code, reason) in decision.refusals.items()]
-        explanation = _core.explain(_runtime.default_runtime().op(self.name))
-        rows += [f"{c.id}: {c.code}: {c.reason}" for c in explanation.candidates if not c.accepted]
-        return NoCandidate(f"no candidate can run {self.name}: {'; '.join(rows)}", "no_candidate")
+        asked = Asked(self, runtime, args, kwargs, counts=True)
+        return _core.dispatchable_call(self.function, asked, args, kwargs)
 
     def explain(self, *args: Any, **kwargs: Any) -> _core.Explanation:
         """Returns the decision that a call with these arguments would make, with a reason for every
         candidate."""
-        runtime = self._ready()
-        decision = self.decide(runtime)
-        counts = {id: one.refused for id, one in self.implementations.items()}
-        for _ in self.accepted(decision, args, kwargs):
-            pass
-        for id, count in counts.items():
-            self.implementations[id].refused = count
+        asked = Asked(self, self._ready(), args, kwargs, counts=False)
+        explanation = _core.dispatchable_explain(self.function, asked, args, kwargs)
         words = [_shown(arg) for arg in args] + [f"{k}={_shown(v)}" for k, v in kwargs.items()]
+        refusals = {id: (one.code, one.reason) for id, one in asked.refusals.items()}
         return _core.revise_explanation(
-            _core.explain(runtime.op(self.name)), " ".join(words), decision.refusals,
-            decision.recorder.words(),
-        )  # fmt: skip
+            explanation, " ".join(words), refusals, asked.words(explanation.chosen)
+        )
 
     def stats(self) -> list[FunctionStats]:
         """Counters of every implementation."""
         calls = self.function.calls
+        runtime = self._runtime
+        counted = (
+            {one.implementation: one for one in runtime.stats()} if runtime is not None else {}
+        )
         return [
-            FunctionStats(one.id, calls[one.id], one.refused, one.declined, one.failed)
+            FunctionStats(
+                one.id,
+                calls[one.id],
+                one.refused,
+                counted[one.id].declined if one.id in counted else 0,
+                counted[one.id].failed if one.id in counted else 0,
+            )
             for one in self.implementations.values()
         ]
 
 
-class _Run:
-    """One call: tries the candidates in order until one of them completes it."""
-
-    def __init__(
-        self,
-        family: Family,
-        decision: Decision,
-        candidates: Iterator[FunctionImplementation[..., Any]],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> None:
-        self._family, self._decision, self._candidates = family, decision, candidates
-        self._args, self._kwargs = args, kwargs
-        self._tried: list[str] = []
-        self._why = ""
-        self.ran = ""
-
-    def start(self, one: FunctionImplementation[..., Any]) -> Any:
-        self.ran = one.id
-        _core.dispatchable_note_call(self._family.function, one.id)
-        if one is self._family.own:
-            return one.function(*self._args, **self._kwargs)
-        try:
-            result = one.function(*self._args, **self._kwargs)
-        except Exception as error:
-            self.ended(one, error)
-        else:
-            if result is not NotImplemented:
-                return result
-            self.ended(one, None)
-        return self.go_on(one)
-
-    def ended(self, one: FunctionImplementation[..., Any], raised: Exception | None) -> None:
-        """Counts a declined or failed attempt; raises if no fallback is allowed."""
-        self._tried.append(one.id)
-        declined = raised is None or isinstance(raised, Declined)
-        self._why = f"{type(raised).__name__}: {raised}" if raised else "returned NotImplemented"
-        code = "declined" if declined else "failed"
-        if declined:
-            one.declined += 1
-        else:
-            one.failed += 1
-        self._family._tell(code, one.id, self._why)
-        if declined and not self._decision.strict:
-            return
-        if not declined and one.atomic_outputs and not self._decision.strict:
-            return
-        kind: type[Error] = Declined if declined else Failed
-        raise kind(f"{one.id}: {self._why}", code) from raised
-
-    def go_on(self, before: FunctionImplementation[..., Any]) -> Any:
-        for one in self._candidates:
-            if one.id not in self._tried:
-                return self.start(one)
-        raise NoCandidate(f"{before.id}: {self._why}; no candidate is left", "no_candidate")
-
-    def reported(
-        self,
-        first: FunctionImplementation[..., Any],
-        runtime: _core.Runtime,
-        begun: int,
-        cached: bool,
-    ) -> Any:
-        """Like `start`, and adds a report to the scopes that collect them."""
-        selected = time.perf_counter_ns()
-        outcome = "ok"
-        try:
-            return self.start(first)
-        except Exception as error:
-            outcome = error.code if isinstance(error, Error) else "failed"
-            raise
-        finally:
-            _core.report_call(runtime, {
-                "op": self._family.name, "implementation": self.ran,
-                "fell_back": self.ran != first.id, "reason": self._why, "cached": cached,
-                "generation": self._decision.generation, "select_ns": selected - begun,
-                "run_ns": time.perf_counter_ns() - selected, "outcome": outcome,
-                "transforms": "",
-            })  # fmt: skip
-
-
-def _names_of(body: Callable[..., Any]) -> list[str]:
+def _parameters_of(body: Callable[..., Any]) -> list[tuple[int, str]]:
+    """The parameters of the function: position among positional arguments (-1: by name only) and
+    name."""
     try:
         parameters = inspect.signature(body).parameters.values()
     except (TypeError, ValueError):
         return []
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [one.name for one in parameters if one.kind in kinds]
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    named = (*positional, inspect.Parameter.KEYWORD_ONLY)
+    return [
+        (position if one.kind in positional else -1, one.name)
+        for position, one in enumerate(parameters)
+        if one.kind in named
+    ]
 
 
 def _shown(value: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 from . import _core
-from ._implementations import define, implementation
+from ._implementations import define, function_options, implementation
 from ._ops import function_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -33,7 +33,8 @@ def _without_schema(
 
     def register(variant: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
         """Registers a function as an implementation: `@f.implementation("provider.variant")`."""
-        return lambda candidate: family.add(candidate, variant, **options)
+        made = function_options(variant, **options)
+        return lambda candidate: family.add(candidate, variant, **made)
 
     made.implementation = register
     declare(family, function)

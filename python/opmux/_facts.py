@@ -60,6 +60,9 @@ class Recorder:
     def questions(self) -> list[Question]:
         return list(self._noted)
 
+    def name_of(self, argument: int) -> str:
+        return self._names[argument]
+
     def words(self) -> list[str]:
         """Returns the facts as readable text: "dtype(q)", "q.shape[-1]", "scale"."""
         words = [self._word(*question) for question in self._noted]

@@ -50,15 +50,17 @@ class FunctionImplementation(Generic[P, R]):
         kind: str,
         vendor: str,
         priority: int,
+        caps: dict[str, Any],
         flags: int,
         available: Callable[[], Any] | None,
         default_enable: bool | None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.id, self.kind, self.vendor, self.priority = id, kind, vendor, priority
-        self._flags, self._default_enable = flags, default_enable
+        self._default_enable = default_enable
         self.function = function
-        self.refused = self.declined = self.failed = 0
+        self.refused = 0
+        self._caps, self._flags = caps, flags
         self._family, self._available = family, available
         self._check: Callable[..., Any] | None = None
         self._unavailable: Refusal | None = None
@@ -81,8 +83,12 @@ class FunctionImplementation(Generic[P, R]):
         exception, refuses the call as `verify.broken`. The decision is cached for calls that agree
         in the facts that the verifier read."""
         self._check = check
-        self._family.forget()
+        self._family.renew(self)
         return check
+
+    @property
+    def has_verifier(self) -> bool:
+        return self._check is not None
 
     def withdraw(self) -> None:
         """Removes this implementation from the function."""
@@ -90,8 +96,8 @@ class FunctionImplementation(Generic[P, R]):
         self._family.remove(self)
 
     def attach(self, runtime: _core.Runtime) -> None:
-        self._registration = _core.implement_marker(
-            runtime, self.id, self.kind, self.vendor, self.priority, self._flags,
+        self._registration = _core.implement_function(
+            runtime, self.id, self.kind, self.vendor, self.priority, self._caps, self._flags,
             self._default_enable,
         )  # fmt: skip
 

@@ -189,6 +189,72 @@ class PythonImplementation(Generic[P, R]):
         return f"<implementation {self.id}>"
 
 
+def _options(
+    name: str,
+    *,
+    kind: str = "vendor",
+    vendor: str | None = None,
+    priority: int = -1,
+    dtypes: Sequence[str] | None = None,
+    multiple_of: Mapping[str, int] | None = None,
+    at_least: Mapping[str, int] | None = None,
+    at_most: Mapping[str, int] | None = None,
+    contiguous: bool = False,
+    device: str | None = None,
+    arch: tuple[str, str] | None = None,
+    available: Callable[[], Any] | None = None,
+    default_enable: bool | None = None,
+    **promises: bool,
+) -> dict[str, Any]:
+    """The options of `implementation` as the extension takes them."""
+    caps: dict[str, Any] = {"contiguous": contiguous}
+    if device is not None:
+        caps["device"] = device
+    if arch is not None:
+        caps["arch"] = (arch[0], arch[1])
+    for key, value in (("multiple_of", multiple_of), ("at_least", at_least), ("at_most", at_most)):
+        caps[key] = dict(value or {})
+    if dtypes is not None:
+        caps["dtypes"] = list(dtypes)
+    if vendor is None:
+        vendor = name.partition(".")[0] if kind == "vendor" else ""
+    if unknown := promises.keys() - FLAGS.keys():
+        raise TypeError(f"an implementation has no option '{min(unknown)}'")
+    flags = sum(FLAGS[word] for word, on in promises.items() if on)
+    return {
+        "kind": kind, "vendor": vendor, "priority": priority, "caps": caps, "flags": flags,
+        "available": available, "default_enable": default_enable,
+    }  # fmt: skip
+
+
+def function_options(
+    name: str,
+    *,
+    pure: bool = False,
+    atomic_outputs: bool = False,
+    serial: bool = False,
+    **options: Any,
+) -> dict[str, Any]:
+    """The options of an implementation of a dispatchable function. Raises `InvalidArgument` for one
+    that has no effect there."""
+    if serial:
+        raise InvalidArgument(
+            f"{name}: serial= is for implementations with prepared states, which a dispatchable "
+            "function does not have; use a lock",
+            "python.option",
+        )
+    for word in ("multiple_of", "at_least", "at_most"):
+        if options.get(word):
+            raise InvalidArgument(
+                f"{name}: {word}= needs the named dimensions of a schema, and a dispatchable "
+                "function has none; compare sizes in a verifier",
+                "python.option",
+            )
+    made = _options(name, atomic_outputs=pure or atomic_outputs, **options)
+    _core.check_caps(made["caps"])
+    return made
+
+
 def implementation(
     op: str,
     name: str,
@@ -208,6 +274,7 @@ def implementation(
     deterministic: bool = False,
     batch_invariant: bool = False,
     capture_safe: bool = False,
+    pure: bool = False,
     available: Callable[[], Any] | None = None,
     default_enable: bool | None = None,
     runtime: _core.Runtime | None = None,
@@ -223,20 +290,17 @@ def implementation(
     candidate or listed, and returns True, or a str with the reason why the implementation cannot be
     used in this process. It must not call opmux. With `default_enable=False`, the backend
     `provider` is used only if OPMUX_BACKEND_PROVIDER=1 or `runtime.enable_backend` switches it on;
-    its implementations that state it must agree.
+    its implementations that state it must agree. `pure` is for dispatchable functions without a
+    schema: the function changes neither its arguments nor anything else that counts, so that
+    another implementation may run after it failed.
     """
-    caps: dict[str, Any] = {"contiguous": contiguous, "device": device}
-    for key, value in (("multiple_of", multiple_of), ("at_least", at_least), ("at_most", at_most)):
-        caps[key] = dict(value or {})
-    if dtypes is not None:
-        caps["dtypes"] = list(dtypes)
-    if arch is not None:
-        caps["arch"] = (arch[0], arch[1])
-    given = {"serial": serial, "atomic_outputs": atomic_outputs, "deterministic": deterministic,
-             "batch_invariant": batch_invariant, "capture_safe": capture_safe}  # fmt: skip
-    flags = sum(FLAGS[word] for word, on in given.items() if on)
-    if vendor is None:
-        vendor = name.partition(".")[0] if kind == "vendor" else ""
+    given: dict[str, Any] = {
+        "kind": kind, "vendor": vendor, "priority": priority, "dtypes": dtypes,
+        "multiple_of": multiple_of, "at_least": at_least, "at_most": at_most,
+        "contiguous": contiguous, "deterministic": deterministic,
+        "batch_invariant": batch_invariant, "capture_safe": capture_safe, "available": available,
+        "default_enable": default_enable,
+    }  # fmt: skip
 
     def decorate(function: Callable[P, R]) -> PythonImplementation[P, R]:
         family = families.get(op) if runtime is None else None
@@ -245,23 +309,23 @@ def implementation(
                 raise InvalidArgument(
                     f"{op} has no schema, so that device= and arch= cannot be checked", "caps.value"
                 )
-            # A FunctionImplementation, which has the same methods.
-            added: PythonImplementation[P, R] = family.add(
-                function, name, kind=kind, vendor=vendor, priority=priority, available=available,
-                default_enable=default_enable, **given,
+            options = function_options(
+                name, pure=pure, atomic_outputs=atomic_outputs, serial=serial, **given
             )  # fmt: skip
+            # A FunctionImplementation, which has the same methods.
+            added: PythonImplementation[P, R] = family.add(function, name, **options)
             return added
+        if pure:
+            raise InvalidArgument(
+                f"{op}/{name}: pure= is for dispatchable functions without a schema; a kernel that "
+                "writes nothing unless it succeeds says atomic_outputs=True",
+                "python.option",
+            )
+        options = _options(
+            name, serial=serial, atomic_outputs=atomic_outputs, device=device, arch=arch, **given
+        )  # fmt: skip
         return PythonImplementation(
-            function,
-            f"{op}/{name}",
-            runtime or default_runtime(),
-            kind=kind,
-            vendor=vendor,
-            priority=priority,
-            caps=caps,
-            flags=flags,
-            available=available,
-            default_enable=default_enable,
+            function, f"{op}/{name}", runtime or default_runtime(), **options
         )
 
     return decorate

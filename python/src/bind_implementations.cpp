@@ -7,6 +7,7 @@
 #include "bindings.hpp"
 #include "borrowed.hpp"
 #include "callable_types.hpp"
+#include "dispatch_call.hpp"
 #include "gil.hpp"
 #include "kind_words.hpp"
 #include "outside_reads.hpp"
@@ -144,6 +145,24 @@ ImplementationDraft draft(HeldRuntime& held, const std::string& id, const nb::ob
   return {std::move(implementation)};
 }
 
+/// Registers a function as an implementation of an opaque operator. Its calls go through
+/// dispatch_call.hpp; `run` is for other callers, which cannot pass its arguments.
+Registration implement_function(HeldRuntime& held, const std::string& id, const std::string& kind,
+                                const std::string& vendor, int priority, const nb::dict& caps,
+                                uint32_t flags, std::optional<bool> default_enable) {
+  Implementation implementation{.id = id, .kind = kind_of(kind), .vendor = vendor};
+  implementation.priority = priority;
+  implementation.caps = caps_of(caps);
+  implementation.caps.device(0);  // tensors of any device
+  implementation.flags = flags | OPMUX_IMPL_VERIFY_RECORDED;
+  implementation.default_enable = default_enable;
+  implementation.run = [](CallFrame& call) {
+    return call.end(Outcome::declined, "only calls of the function run it");
+  };
+  implementation.verify = [id](const Facts& facts) { return ask_verifier(id, facts); };
+  return held.runtime->implement(implementation).value();
+}
+
 /// Registers an implementation and keeps the registration with the runtime.
 void implement(HeldRuntime& held, const ImplementationDraft& own) {
   Registration made = held.runtime->implement(own.implementation).value();
@@ -215,9 +234,13 @@ void bind_implementations(nb::module_& module) {
              nb::arg("verifier").none(), nb::arg("kind"), nb::arg("vendor"), nb::arg("priority"),
              nb::arg("caps"), nb::arg("reads"), nb::arg("flags"), nb::arg("available") = nb::none(),
              nb::arg("default_enable") = nb::none(), nb::keep_alive<0, 1>());
+  module.def("check_caps", [](const nb::dict& caps) { static_cast<void>(caps_of(caps)); });
   module.def("implement", &implement, nb::arg("runtime"), nb::arg("draft"));
   module.def("implement_together", &implement_together, nb::arg("runtime"), nb::arg("drafts"));
   module.def("withdraw", &withdraw_kept, nb::arg("runtime"), nb::arg("id"));
+  module.def("implement_function", &implement_function, nb::arg("runtime"), nb::arg("id"),
+             nb::arg("kind"), nb::arg("vendor"), nb::arg("priority"), nb::arg("caps"),
+             nb::arg("flags"), nb::arg("default_enable").none(), nb::keep_alive<0, 1>());
   module.def("implement_nothing", &implement_nothing, nb::arg("runtime"), nb::arg("id"),
              nb::keep_alive<0, 1>());
   module.def(

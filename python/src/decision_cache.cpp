@@ -15,15 +15,12 @@ bool same_names(PyObject* a, PyObject* b) {
 
 }  // namespace
 
-bool DecisionCache::fits(const Entry& entry, uint32_t scope, uint32_t ambient,
-                         PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  if (entry.scope != scope || entry.count != count) return false;
-  if (((entry.ambient ^ ambient) & entry.ambient_read) != 0) return false;
-  if (!same_names(entry.keywords.get(), keywords)) return false;
-  const Py_ssize_t all = count + (keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords));
-  if (absent(args, static_cast<size_t>(all)) != entry.absent) return false;
+bool DecisionCache::fits(const Entry& entry, uint64_t context, const GivenArguments& given) {
+  if (((entry.context ^ context) & entry.compared) != 0 || entry.count != given.count) return false;
+  if (!same_names(entry.keywords.get(), given.keywords)) return false;
+  if (absent(given.objects, static_cast<size_t>(given.all())) != entry.absent) return false;
   for (const ArgumentFacts& facts : entry.facts) {
-    if (!facts.agree(args)) return false;
+    if (!facts.agree(given.objects)) return false;
   }
   return true;
 }
@@ -33,7 +30,6 @@ void DecisionCache::remember(Entry entry) {
   if (used_ == 0) {
     for (size_t i = 0; i < kEntries; ++i) order_[i] = &entries_[i];
   }
-  ambient_read_ |= entry.ambient_read;
   const size_t at = used_ < kEntries ? used_++ : kEntries - 1;
   const Entry forgotten = std::exchange(*order_[at], std::move(entry));
   use(*order_[at], at);
@@ -45,7 +41,6 @@ void DecisionCache::clear() {
   std::array<Entry, kEntries> forgotten;  // destroyed last: destructors may call back into Python
   std::swap(forgotten, entries_);
   used_ = 0;
-  ambient_read_ = 0;
 }
 
 }  // namespace opmux::python

@@ -2,7 +2,7 @@
 
 #include <structmember.h>
 
-#include "ambient.hpp"
+#include "dispatch_call.hpp"
 #include "gil.hpp"
 #include "scope_object.hpp"
 
@@ -26,45 +26,28 @@ Dispatcher& own_of(PyObject* object) { return *as_object(object)->own; }
 
 /// Positional and named arguments as a tuple and a dictionary.
 struct Collected {
-  Collected(PyObject* const* args, Py_ssize_t count, PyObject* keywords)
-      : positional(Reference::steal(PyTuple_New(count))), named(Reference::steal(PyDict_New())) {
-    for (Py_ssize_t i = 0; positional && i < count; ++i) {
-      Py_INCREF(args[i]);
-      PyTuple_SET_ITEM(positional.get(), i, args[i]);
+  explicit Collected(const GivenArguments& given)
+      : positional(Reference::steal(PyTuple_New(given.count))),
+        named(Reference::steal(PyDict_New())) {
+    for (Py_ssize_t i = 0; positional && i < given.count; ++i) {
+      Py_INCREF(given.objects[i]);
+      PyTuple_SET_ITEM(positional.get(), i, given.objects[i]);
     }
-    for (Py_ssize_t i = 0; named && keywords != nullptr && i < PyTuple_GET_SIZE(keywords); ++i) {
-      PyDict_SetItem(named.get(), PyTuple_GET_ITEM(keywords, i), args[count + i]);
+    for (Py_ssize_t i = given.count; named && i < given.all(); ++i) {
+      PyDict_SetItem(named.get(), PyTuple_GET_ITEM(given.keywords, i - given.count),
+                     given.objects[i]);
     }
   }
   explicit operator bool() const { return positional && named; }
   Reference positional, named;
 };
 
-PyObject* call_slowly(Dispatcher& own, PyObject* const* args, Py_ssize_t count,
-                      PyObject* keywords) {
-  const Collected all(args, count, keywords);
+PyObject* call_slowly(const Dispatcher& own, const GivenArguments& given) {
+  const Collected all(given);
   if (!all) return nullptr;
   const Reference slow = own.slow;
   return guarded([&] {
     return PyObject_CallFunctionObjArgs(slow.get(), all.positional.get(), all.named.get(), nullptr);
-  });
-}
-
-/// Calls `after`, because an implementation raised or returned NotImplemented and another may run.
-PyObject* call_others(Dispatcher& own, const std::string& id, PyObject* const* args,
-                      Py_ssize_t count, PyObject* keywords) {
-  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
-  PyErr_Fetch(&type, &value, &trace);
-  if (type != nullptr) PyErr_NormalizeException(&type, &value, &trace);
-  if (trace != nullptr) PyException_SetTraceback(value, trace);
-  const Reference kept_type = Reference::steal(type), kept_trace = Reference::steal(trace);
-  const Reference raised = Reference::steal(value);
-  const Collected all(args, count, keywords);
-  if (!all) return nullptr;
-  const Reference after = own.after;
-  return guarded([&] {
-    return PyObject_CallFunction(after.get(), "sOOO", id.c_str(), all.positional.get(),
-                                 all.named.get(), raised ? raised.get() : Py_None);
   });
 }
 
@@ -79,51 +62,45 @@ void disable_compiling(Dispatcher& own) {
   PyObject* const dynamo = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._dynamo");
   if (dynamo == nullptr || own.not_compiled) return;
   own.not_compiled = true;
-  for (Reference* const function : {&own.slow, &own.after}) {
-    Reference disabled =
-        Reference::steal(PyObject_CallMethod(dynamo, "disable", "O", function->get()));
-    if (!disabled) PyErr_Clear();
-    if (disabled) *function = std::move(disabled);
-  }
+  Reference disabled =
+      Reference::steal(PyObject_CallMethod(dynamo, "disable", "O", own.slow.get()));
+  if (!disabled) PyErr_Clear();
+  if (disabled) own.slow = std::move(disabled);
 }
 
 PyObject* call_dispatcher(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
   Dispatcher& own = own_of(self);
-  const Py_ssize_t count = PyVectorcall_NARGS(flags);
+  const GivenArguments given{args, PyVectorcall_NARGS(flags), keywords};
   if (is_watched()) [[unlikely]] {
     disable_compiling(own);
-    return call_slowly(own, args, count, keywords);
+    return call_slowly(own, given);
   }
   if (!own.is_current()) [[unlikely]]
-    return call_slowly(own, args, count, keywords);
+    return call_slowly(own, given);
   if (own.body != nullptr) [[unlikely]]
     return PyObject_Vectorcall(own.body->function.get(), args, flags, keywords);
-  uint32_t scope = current_scope_number(), ambient = 0;
+  CurrentScope around;
   if (scopes_alive != 0) {
-    const CurrentScope around = current_scope(*own.runtime);
-    if (around.content != nullptr) {
-      if (around.content->reporting) return call_slowly(own, args, count, keywords);
-      scope = around.content->scope.number();
-      ambient = around.content->ambient;
-    }
+    around = current_scope(*own.runtime);
+    if (around.content != nullptr && around.content->reporting) return call_slowly(own, given);
   }
-  if (own.cache.ambient_read() != 0) {
-    TorchModes modes;
-    ambient |= torch_ambient(modes);
-  }
-  DispatchTarget* const target = own.cache.find(scope, ambient, args, count, keywords);
-  if (target == nullptr) [[unlikely]]
-    return call_slowly(own, args, count, keywords);
+  const DecisionCache::Entry* const entry = own.cache.find(context_of(around), given);
+  if (entry == nullptr) [[unlikely]]
+    return call_slowly(own, given);
+  // The function may call this one again, which may drop the entry.
+  const std::shared_ptr<const dispatch::OpaqueDecision> decision = entry->decision;
+  DispatchTarget* const target = entry->target;
+  if (!decision->direct) [[unlikely]]
+    return run_by_engine(own, *decision, given);
   own.last = target;
   ++target->calls;
   const Reference function = target->function;
   PyObject* const result =
       guarded([&] { return PyObject_Vectorcall(function.get(), args, flags, keywords); });
-  if (result != nullptr && result != Py_NotImplemented) [[likely]]
-    return result;
-  if (target->body) return result;
-  Py_XDECREF(result);
-  return call_others(own, target->id, args, count, keywords);
+  if (result == nullptr || result == Py_NotImplemented) [[unlikely]]
+    return end_by_engine(own, *decision, *target, given, result);
+  count_call(*decision);
+  return result;
 }
 
 void free_dispatcher(PyObject* self) {
@@ -140,7 +117,6 @@ int visit_dispatcher(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(as_object(self)->dict);
   Py_VISIT(own_of(self).slow.get());
-  Py_VISIT(own_of(self).after.get());
   for (const auto& target : own_of(self).targets) Py_VISIT(target->function.get());
   return 0;
 }
@@ -149,20 +125,19 @@ int clear_dispatcher(PyObject* self) {
   Dispatcher& own = own_of(self);
   own.cache.clear();
   Py_CLEAR(as_object(self)->dict);
-  own.slow = own.after = {};
+  own.slow = {};
   for (const auto& target : own.targets) target->function = {};
   return 0;
 }
 
 PyObject* make_dispatcher(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject *slow = nullptr, *after = nullptr;
-  if (PyArg_ParseTuple(args, "OO", &slow, &after) == 0) return nullptr;
+  PyObject* slow = nullptr;
+  if (PyArg_ParseTuple(args, "O", &slow) == 0) return nullptr;
   PyObject* const self = type->tp_alloc(type, 0);
   if (self == nullptr) return nullptr;
   as_object(self)->vectorcall = call_dispatcher;
   as_object(self)->own = new Dispatcher;
   own_of(self).slow = Reference::borrow(slow);
-  own_of(self).after = Reference::borrow(after);
   return self;
 }
 
@@ -220,19 +195,25 @@ void* slot_function(F* function) {
 }  // namespace
 
 bool Dispatcher::is_current() {
-  if (runtime == nullptr) return false;
-  if (forgotten == times_forgotten && generation == runtime->generation()) [[likely]]
+  if (slot == nullptr) return false;
+  if (forgotten == times_forgotten && decided_in == epoch->load(std::memory_order_acquire))
+      [[likely]]
     return true;
   cache.clear();
   return false;
 }
 
-void Dispatcher::attach(PyObject* object, const Runtime& to) {
+void Dispatcher::attach(PyObject* object, const Runtime& to, const Operator& op,
+                        std::vector<SeenParameter> parameters) {
   cache.clear();
   held = Reference::borrow(object);
   runtime = &to;
   forgotten = times_forgotten;
-  generation = to.generation();
+  name = op.name();
+  slot = &op.slot();
+  epoch = &dispatch::epoch_of(*slot);
+  decided_in = epoch->load(std::memory_order_acquire);
+  seen = std::move(parameters);
 }
 
 DispatchTarget* Dispatcher::find(std::string_view id) {

@@ -8,9 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include <opmux/detail/opaque_call.hpp>
 #include <opmux/runtime.hpp>
 
 #include "argument_facts.hpp"
+#include "opaque_arguments.hpp"
 
 namespace opmux::python {
 
@@ -19,7 +21,7 @@ struct DispatchTarget {
   Reference function;
   std::string id;
   bool body = false;   ///< the function's body: its result and exceptions are those of the call
-  uint64_t calls = 0;  ///< number of calls
+  uint64_t calls = 0;  ///< number of calls, also of those that failed
 };
 
 /// The cached decisions of a dispatchable function, most recently used first. Used with the GIL
@@ -36,31 +38,26 @@ class DecisionCache {
     return bits;
   }
 
-  /// The ambient facts (OPMUX_AMBIENT_*) that a cached decision depends on.
-  uint32_t ambient_read() const { return ambient_read_; }
-
-  /// Returns the target cached for arguments like these; null if there is none. `ambient` has the
-  /// facts that ambient_read() lists, and may have others.
-  DispatchTarget* find(uint32_t scope, uint32_t ambient, PyObject* const* args, Py_ssize_t count,
-                       PyObject* keywords) {
-    const Reading reading(*this);
-    for (size_t i = 0; i < used_ && !stale_; ++i) {
-      Entry* const entry = order_[i];
-      if (fits(*entry, scope, ambient, args, count, keywords))
-        return stale_ ? nullptr : use(*entry, i);
-    }
-    return nullptr;
-  }
   struct Entry {
-    uint32_t scope = 0;
-    uint32_t ambient_read = 0;  ///< the ambient facts that the decision depends on
-    uint32_t ambient = 0;       ///< their values
+    uint64_t context = 0;   ///< scope and ambient facts
+    uint64_t compared = 0;  ///< bits of the context that the decision depends on
     Py_ssize_t count = 0;
     Reference keywords = {};  ///< tuple of names, or null
     uint64_t absent = 0;      ///< bit mask of the arguments that are None
     std::vector<ArgumentFacts> facts = {};
-    DispatchTarget* target = nullptr;
+    DispatchTarget* target = nullptr;  ///< the winner
+    std::shared_ptr<const dispatch::OpaqueDecision> decision = {};
   };
+  /// Returns the decision cached for arguments like these; null if there is none. The pointer is
+  /// valid until Python code runs.
+  const Entry* find(uint64_t context, const GivenArguments& given) {
+    const Reading reading(*this);
+    for (size_t i = 0; i < used_ && !stale_; ++i) {
+      Entry* const entry = order_[i];
+      if (fits(*entry, context, given)) return stale_ ? nullptr : use(*entry, i);
+    }
+    return nullptr;
+  }
   /// Does nothing while find() runs, which calls Python code that may make further calls.
   void remember(Entry entry);
   /// Takes effect when find() returns, if it runs.
@@ -68,14 +65,13 @@ class DecisionCache {
   size_t size() const { return stale_ ? 0 : used_; }
 
  private:
-  static bool fits(const Entry& entry, uint32_t scope, uint32_t ambient, PyObject* const* args,
-                   Py_ssize_t count, PyObject* keywords);
+  static bool fits(const Entry& entry, uint64_t context, const GivenArguments& given);
   /// Moves an entry to the front. `i` is its position unless a call inside find() has moved it.
-  DispatchTarget* use(Entry& entry, size_t i) {
+  const Entry* use(Entry& entry, size_t i) {
     while (order_[i] != &entry) i = (i + 1) % used_;
     for (; i > 0; --i) order_[i] = order_[i - 1];
     order_[0] = &entry;
-    return entry.target;
+    return &entry;
   }
   /// Keeps the entries as they are while find() compares them.
   class Reading {
@@ -94,31 +90,33 @@ class DecisionCache {
   std::array<Entry, kEntries> entries_;
   std::array<Entry*, kEntries> order_{};
   size_t used_ = 0;
-  uint32_t ambient_read_ = 0;  ///< of all entries since clear()
-  int reading_ = 0;            ///< number of calls of find() that run
-  bool stale_ = false;         ///< to be cleared when they return
+  int reading_ = 0;     ///< number of calls of find() that run
+  bool stale_ = false;  ///< to be cleared when they return
 };
 
 /// The state of a dispatchable function.
 struct Dispatcher {
-  /// Whether the cached decisions are still valid. If the runtime, its policy or its
-  /// implementations changed, clears the cache and returns false.
+  /// Whether the cached decisions are still valid. If the runtime changed, or the engine says that
+  /// decisions about this function may differ, clears the cache and returns false.
   bool is_current();
-  void attach(PyObject* object, const Runtime& to);
+  void attach(PyObject* object, const Runtime& to, const Operator& op,
+              std::vector<SeenParameter> parameters);
   DispatchTarget* find(std::string_view id);
 
   DecisionCache cache;
   Reference held;  ///< keeps the runtime object alive
   const Runtime* runtime = nullptr;
   uint64_t forgotten = 0;
-  uint64_t generation = 0;
-  DispatchTarget* body = nullptr;  ///< set if opmux is disabled: every call runs it
+  std::string name;
+  dispatch::OperatorSlot* slot = nullptr;
+  const std::atomic<uint64_t>* epoch = nullptr;  ///< of the operator
+  uint64_t decided_in = 0;                       ///< epoch of the cached decisions
+  std::vector<SeenParameter> seen;               ///< the arguments of the operator
+  DispatchTarget* body = nullptr;                ///< set if opmux is disabled: every call runs it
   DispatchTarget* last = nullptr;
   std::vector<std::unique_ptr<DispatchTarget>> targets;  ///< includes withdrawn ones
-  Reference slow;  ///< (args, kwargs): decides, runs and caches the decision
-  Reference
-      after;  ///< (id, args, kwargs, exception or None): continues after `id` declined or failed
-  bool not_compiled = false;  ///< torch.compile is disabled for these two functions
+  Reference slow;             ///< (args, kwargs): makes a call that has no cached decision
+  bool not_compiled = false;  ///< torch.compile is disabled for this function
 };
 
 /// The dispatcher of a dispatchable function; null if the object has another type.

@@ -11,8 +11,6 @@
 namespace opmux::python {
 namespace {
 
-constexpr const char* kEnding = "the Python interpreter is ending";
-
 const opmux_arg& argument(const CallFrame& call, size_t i) {
   const opmux_call& c = call.c();
   return *reinterpret_cast<const opmux_arg*>(reinterpret_cast<const char*>(c.args) +
@@ -71,19 +69,6 @@ PyObject* out_keyword() {
   return names;
 }
 
-/// The reason in the answer of a function that returns None or a str; throws if it raised.
-std::string refusal_in(const Reference& answer, const char* what) {
-  if (!answer) throw std::runtime_error(catch_exception().text);
-  if (answer.get() == Py_None) return "";
-  const char* const text =
-      PyUnicode_Check(answer.get()) != 0 ? PyUnicode_AsUTF8(answer.get()) : nullptr;
-  if (text == nullptr) {
-    PyErr_Clear();
-    throw std::runtime_error(std::string(what) + " returned neither None nor a str");
-  }
-  return *text == 0 ? "no reason given" : text;
-}
-
 Outcome outcome_of(Code code) {
   const bool outcome = static_cast<int32_t>(code) <= OPMUX_DEVICE_LOST;
   return outcome && code != Code::ok ? static_cast<Outcome>(code) : Outcome::failed;
@@ -130,7 +115,7 @@ bool PythonKernel::serves(const CallRecord* record, const CallFrame& call) const
 Outcome PythonKernel::run(const CallFrame& call) const {
   CallRecord* const record = serves(current_call, call) ? current_call : nullptr;
   const WithGil gil;
-  if (!gil) return call.end(Outcome::declined, kEnding);
+  if (!gil) return call.end(Outcome::declined, kInterpreterEnds);
   return run_with_gil(call, record);
 }
 
@@ -217,9 +202,21 @@ Outcome PythonKernel::end(const CallFrame& call, const Reference& result, PyObje
   return call.end(outcome_of(caught.code), caught.text);
 }
 
+std::string refusal_in(const Reference& answer, const char* what) {
+  if (!answer) throw std::runtime_error(catch_exception().text);
+  if (answer.get() == Py_None) return "";
+  const char* const text =
+      PyUnicode_Check(answer.get()) != 0 ? PyUnicode_AsUTF8(answer.get()) : nullptr;
+  if (text == nullptr) {
+    PyErr_Clear();
+    throw std::runtime_error(std::string(what) + " returned neither None nor a str");
+  }
+  return *text == 0 ? "no reason given" : text;
+}
+
 std::string PythonKernel::verify(const Facts& facts) const {
   const WithGil gil;
-  if (!gil) throw std::runtime_error(kEnding);
+  if (!gil) throw std::runtime_error(kInterpreterEnds);
   const Reference view = facts_view(facts);
   const Reference answer = view ? call_with(verifier_.get(), view.get()) : Reference();
   end_facts_view(view);
@@ -228,7 +225,7 @@ std::string PythonKernel::verify(const Facts& facts) const {
 
 std::string PythonKernel::why_unavailable() const {
   const WithGil gil;
-  if (!gil) throw std::runtime_error(kEnding);
+  if (!gil) throw std::runtime_error(kInterpreterEnds);
   const Reference answer =
       Reference::steal(guarded([&] { return PyObject_CallNoArgs(available_.get()); }));
   return refusal_in(answer, "the probe");

@@ -11,6 +11,12 @@
 
 namespace opmux::python {
 
+inline constexpr const char* kInterpreterEnds = "the Python interpreter is ending";
+
+/// The reason in the answer of a function that returns None or a str; throws if it raised. `what`
+/// names the function.
+std::string refusal_in(const Reference& answer, const char* what);
+
 /// A Python function as an implementation. The engine may destroy it on any thread.
 class PythonKernel {
  public:

@@ -168,7 +168,9 @@ def test_an_exception_is_failed_with_its_cause(scan):
         raise ValueError("out of luck")
 
     for _ in range(2):  # the second call uses the cached decision
-        with pytest.raises(opmux.Failed, match=r"acme\.fast: ValueError: out of luck") as raised:
+        with pytest.raises(
+            opmux.Failed, match=r"acme\.fast failed: ValueError: out of luck"
+        ) as raised:
             scan(1)
         assert isinstance(raised.value.__cause__, ValueError)
         assert raised.value.__cause__.__traceback__ is not None
