@@ -134,7 +134,9 @@ class Asked:
 class Family:
     """The state of a dispatchable function: its implementations and its runtime."""
 
-    def __init__(self, name: str, body: Callable[..., Any], backends: tuple[str, ...]) -> None:
+    def __init__(
+        self, name: str, body: Callable[..., Any], backends: tuple[str, ...], pure: bool
+    ) -> None:
         if not _NAME.fullmatch(name):
             raise ValueError(f"'{name}' is not a valid dispatchable name: pass name= in lower case")
         self.name, self.body = name, body
@@ -145,7 +147,8 @@ class Family:
         self._told: set[tuple[str, str, str]] = set()
         self._parameters = _parameters_of(body)
         self.names = [name for position, name in self._parameters if position >= 0]
-        self.own = self.add(body, "own.body", kind="reference", flags=_BODY_FLAGS)
+        flags = _BODY_FLAGS | (FLAGS["atomic_outputs"] if pure else 0)
+        self.own = self.add(body, "own.body", kind="reference", flags=flags)
 
     def add(
         self,

@@ -14,12 +14,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _without_schema(
-    function: Callable[..., Any], name: str | None, backends: str | Sequence[str]
+    function: Callable[..., Any], name: str | None, backends: str | Sequence[str], pure: bool
 ) -> _core.Dispatchable:
     from ._dispatch_family import Family, declare  # imported lazily to keep `import opmux` fast
 
     modules = (backends,) if isinstance(backends, str) else tuple(backends)
-    family = Family(name or function.__name__, function, modules)
+    family = Family(name or function.__name__, function, modules, pure)
     made = family.function
     functools.update_wrapper(made, function)
     made.name = family.name
@@ -54,7 +54,12 @@ def _with_schema(schema: str, function: Callable[..., Any]) -> Any:
 def dispatchable(function: F, /) -> F: ...
 @overload
 def dispatchable(
-    schema: str | None = None, /, *, name: str | None = None, backends: str | Sequence[str] = ()
+    schema: str | None = None,
+    /,
+    *,
+    name: str | None = None,
+    backends: str | Sequence[str] = (),
+    pure: bool = False,
 ) -> Callable[[F], F]: ...
 def dispatchable(
     function: Any = None,
@@ -62,6 +67,7 @@ def dispatchable(
     *,
     name: str | None = None,
     backends: str | Sequence[str] = (),
+    pure: bool = False,
 ) -> Any:
     """Routes calls of a function to registered implementations. The function's body is the
     implementation `NAME/own.body`, the last fallback.
@@ -71,15 +77,16 @@ def dispatchable(
     `@function.implementation("provider.variant")`. The first call imports the modules named in
     `backends` and the entry points of the group `opmux.plugins.NAME`. `function.explain(...)` shows
     a decision, `function.last` is the id of the last implementation called, and `function.stats()`
-    returns counters.
+    returns counters. `pure` says that the body changes nothing, so that the shadow check may run it
+    to compare the results of implementations that are pure too.
 
     With a schema, `@opmux.dispatchable("f(out Tensor y[N], Tensor x[N])")`, the function becomes an
     operator and its body one of the operator's implementations.
     """
     if callable(function):
-        return _without_schema(function, name, backends)
+        return _without_schema(function, name, backends, pure)
     if isinstance(function, str):
-        if name is not None or backends:
-            raise TypeError("name= and backends= cannot be combined with a schema")
+        if name is not None or backends or pure:
+            raise TypeError("name=, backends= and pure= cannot be combined with a schema")
         return functools.partial(_with_schema, function)
-    return lambda decorated: _without_schema(decorated, name, backends)
+    return lambda decorated: _without_schema(decorated, name, backends, pure)

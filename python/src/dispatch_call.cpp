@@ -48,6 +48,25 @@ class FunctionRunner final : public dispatch::OpaqueRunner {
     }));
   }
 
+  bool returned(std::vector<TensorView>& tensors) override {
+    return read_.read_result(result_.get(), tensors);
+  }
+
+  bool run_again(const std::string& id, std::vector<TensorView>& tensors) override {
+    const DispatchTarget* const target = own_.find(id);
+    if (target == nullptr) return false;
+    const Reference function = target->function;
+    again_ = Reference::steal(guarded([&] {
+      return PyObject_Vectorcall(function.get(), given_.objects, static_cast<size_t>(given_.count),
+                                 given_.keywords);
+    }));
+    if (again_) return read_.read_result(again_.get(), tensors);
+    // The result of the call is known, so only an interrupt of the program remains to be raised.
+    if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0) PyErr_SetInterrupt();
+    PyErr_Clear();
+    return false;
+  }
+
   /// The outcome of a function that returned `result`, or raised if that is null.
   OpaqueOutcome end(const DispatchTarget& target, PyObject* result) {
     result_ = Reference::steal(result);
@@ -86,6 +105,8 @@ class FunctionRunner final : public dispatch::OpaqueRunner {
   Dispatcher& own_;
   const GivenArguments& given_;
   Reference result_, raised_;
+  Reference again_;  ///< result of the body, for a comparison
+  ReadTensors read_;
   bool passes_ = false;  ///< the exception of the function is that of the call
 };
 

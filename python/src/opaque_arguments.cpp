@@ -45,4 +45,17 @@ const TensorView* ReadTensors::read(PyObject* object) {
                               Device{tensor.device_type, tensor.device_id});
 }
 
+bool ReadTensors::read_result(PyObject* result, std::vector<TensorView>& tensors) {
+  const bool several = PyTuple_CheckExact(result) != 0 || PyList_CheckExact(result) != 0;
+  const Py_ssize_t count = several ? PySequence_Fast_GET_SIZE(result) : 1;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const Reference item =
+        Reference::borrow(several ? PySequence_Fast_GET_ITEM(result, i) : result);
+    const TensorView* const view = read(item.get());
+    if (view == nullptr || (view->data() == nullptr && view->elements() != 0)) return false;
+    tensors.push_back(*view);
+  }
+  return count != 0;
+}
+
 }  // namespace opmux::python

@@ -37,6 +37,9 @@ class ReadTensors {
  public:
   /// Reads an object as a tensor; null if it is none, or one that cannot be described.
   const TensorView* read(PyObject* object);
+  /// Reads a result that is a tensor, or a tuple or list of tensors, all of them in memory that
+  /// this process can read. False if it is anything else.
+  bool read_result(PyObject* result, std::vector<TensorView>& tensors);
 
  private:
   std::deque<TensorView> views_;

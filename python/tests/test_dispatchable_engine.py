@@ -297,3 +297,47 @@ def test_a_lockfile_that_names_an_unknown_implementation_is_refused(tmp_path):
         """
     )
     assert said == "True"
+
+
+SHADOWED = """
+    import numpy as np
+    import opmux
+
+    @opmux.dispatchable(pure=BODY_PURE)
+    def scan(q):
+        return q * np.float32(2)
+
+    @scan.implementation("acme.fast", pure=True)
+    def fast(q):
+        return RESULT
+
+    opmux.default_runtime().load_policy("opmux: 1\\nshadow: {every: 1, share: 1}\\n")
+    q = np.ones(4, "f4")
+    results = [scan(q) for _ in range(20)]
+    found = {i.implementation: i for i in opmux.health().shadow.implementations}["scan/acme.fast"]
+    breakers = [b.implementation for b in opmux.health().breakers]
+    print(found.compared > 0, found.mismatches, list(found.skipped) or "-",
+          "scan/acme.fast" in breakers, scan.last, sep="|")
+"""
+
+
+@pytest.mark.parametrize(
+    ("pure", "result", "printed"),
+    [
+        (True, "q + q", "True|0|-|False|scan/acme.fast"),
+        (True, "q + 2", "True|1|-|True|scan/own.body"),
+        (True, "(q + q)[:3]", "True|1|-|True|scan/own.body"),
+        (True, "[q + q]", "True|0|-|False|scan/acme.fast"),
+        (True, "'text'", "False|0|['opaque']|False|scan/acme.fast"),
+        (False, "q + 2", "False|0|['opaque']|False|scan/acme.fast"),
+    ],
+)
+def test_results_that_are_tensors_are_compared_with_the_body(pure, result, printed):
+    code = SHADOWED.replace("BODY_PURE", str(pure)).replace("RESULT", result)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == printed

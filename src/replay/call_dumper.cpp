@@ -23,6 +23,11 @@ class DumpTap final : public dispatch::CallTap {
     dumper_.recorder().leave_out();
     if (inner_ != nullptr) inner_->pass_transformed();
   }
+  /// The arguments of an opaque operator are not known, so that nothing can be stored.
+  void pass_opaque(const schema::Signature& signature, dispatch::OpaqueRunner& runner) override {
+    dumper_.recorder().leave_out();
+    if (inner_ != nullptr) inner_->pass_opaque(signature, runner);
+  }
 
  private:
   static int32_t run(void* self, const opmux_call* call) {

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include <opmux/detail/opaque_call.hpp>
+
 #include "base/system/clock.hpp"
 #include "base/text.hpp"
 #include "dispatch/call/attempt.hpp"
 #include "health/breaker_key.hpp"
+#include "shadow/opaque_results.hpp"
 #include "verify/bounds.hpp"
 
 namespace opmux::shadow {
@@ -112,10 +115,12 @@ constexpr size_t kMegabyte = size_t{1} << 20;
 constexpr int kMemoryMb = 16;
 constexpr size_t kManyTaps = 64;
 
-bool has_reference(const registry::OperatorRecord& op) {
-  return std::ranges::any_of(op.implementations, [](const auto& implementation) {
+/// The first reference of an operator; null if it has none.
+const registry::ImplementationRecord* reference_of(const registry::OperatorRecord& op) {
+  const auto found = std::ranges::find_if(op.implementations, [](const auto& implementation) {
     return implementation->kind == Kind::reference;
   });
+  return found == op.implementations.end() ? nullptr : found->get();
 }
 
 registry::ImplementationPtr find_implementation(const registry::OperatorRecord& op,
@@ -180,8 +185,7 @@ ShadowChecker::~ShadowChecker() { stop(); }
 std::shared_ptr<dispatch::CallTap> ShadowChecker::tap_of(
     const registry::OperatorRecord& op, const registry::ImplementationPtr& implementation) const {
   if (site_.every.load(std::memory_order_acquire) == 0) return nullptr;
-  if (implementation->kind == Kind::reference || !has_reference(op)) return nullptr;
-  if (op.schema->opaque) return nullptr;  // neither arguments nor results are known here
+  if (implementation->kind == Kind::reference || reference_of(op) == nullptr) return nullptr;
   return known_.with([&](Known& known) -> std::shared_ptr<dispatch::CallTap> {
     std::weak_ptr<ShadowTap>& place = known.taps[implementation->number];
     if (auto tap = place.lock()) return tap;
@@ -280,22 +284,75 @@ void ShadowChecker::log_mismatch(const ShadowSample& sample,
   schema::BoundDims dims;
   if (!check_arguments(schema, call.arguments(), dims).ok()) return;
   const schema::Signature signature{&schema, &call.arguments(), &dims, 0, sample.call.tag()};
-  sample.counts->mismatches.fetch_add(1, std::memory_order_relaxed);
-  sample.counts->agreed.store(0, std::memory_order_relaxed);
-  sample.counts->was_wrong.store(true, std::memory_order_relaxed);
-  if (opens_.load(std::memory_order_relaxed))
-    health_.breakers().trip(of, signature, sample.ended_ns);
-  const std::string what = describe(health::BreakerKey::of(signature), schema);
   const std::string text = mismatch.describe(judged.view());
-  known_.with([&](Known& known) {
-    known.last[of.id] = {
-        what, mismatch.place(judged.view()), mismatch.got, mismatch.expected, mismatch.tolerance,
-        text};
-  });
-  log_.tell(Level::error, "shadow.mismatch", of.op, of.id, what,
-            [&] { return what + ": " + text; });
+  const std::string what = note_mismatch(of, *sample.counts, signature, sample.ended_ns,
+                                         {"", mismatch.place(judged.view()), mismatch.got,
+                                          mismatch.expected, mismatch.tolerance, text});
   if (verify::DivergenceObserver* const observer = observer_.load(std::memory_order_acquire))
     observer->saw({of, schema, sample.call, mismatch, text, what});
+}
+
+std::string ShadowChecker::note_mismatch(const registry::ImplementationRecord& of,
+                                         ShadowCounts& counts, const schema::Signature& signature,
+                                         uint64_t ended_ns, ShadowMismatch found) {
+  counts.mismatches.fetch_add(1, std::memory_order_relaxed);
+  counts.agreed.store(0, std::memory_order_relaxed);
+  counts.was_wrong.store(true, std::memory_order_relaxed);
+  if (opens_.load(std::memory_order_relaxed)) health_.breakers().trip(of, signature, ended_ns);
+  const std::string what = describe(health::BreakerKey::of(signature), *signature.schema);
+  const std::string text = found.text;
+  found.what = what;
+  known_.with([&](Known& known) { known.last[of.id] = std::move(found); });
+  log_.tell(Level::error, "shadow.mismatch", of.op, of.id, what,
+            [&] { return what + ": " + text; });
+  return what;
+}
+
+void ShadowChecker::look_at_opaque(const registry::ImplementationRecord& of, ShadowCounts& counts,
+                                   const schema::Signature& signature,
+                                   dispatch::OpaqueRunner& runner) {
+  const auto skip = [&](ShadowSkip why) { counts.skip(why); };
+  const registry::RegistrySnapshotPtr snapshot = registry_.snapshot();
+  const registry::OperatorRecord* const op = snapshot->find(of.op);
+  const registry::ImplementationRecord* const body = op == nullptr ? nullptr : reference_of(*op);
+  if (body == nullptr) return skip(ShadowSkip::reference);
+  std::vector<TensorView> got, expected;
+  if (!of.has(OPMUX_IMPL_ATOMIC_OUTPUTS) || !body->has(OPMUX_IMPL_ATOMIC_OUTPUTS) ||
+      !runner.returned(got)) {
+    log_.tell(Level::info, "shadow.opaque", of.op, of.id, "", [] {
+      return std::string(
+          "calls are not compared: both functions must be declared pure, and return tensors only");
+    });
+    return skip(ShadowSkip::opaque);
+  }
+  switch (verify::CallCopy::obstacle(ReturnedTensors(got).call())) {
+    case verify::NoCopy::device: return skip(ShadowSkip::device);
+    case verify::NoCopy::arguments: return skip(ShadowSkip::arguments);
+    case verify::NoCopy::none: break;
+  }
+  const uint64_t now_ns = site_.clock.now_ns();
+  if (now_ns < opaque_allowed_ns_.load(std::memory_order_relaxed)) return skip(ShadowSkip::busy);
+  const uint64_t started = base::thread_time_ns();
+  const bool ran = runner.run_again(body->id, expected);
+  const auto took = static_cast<double>(base::thread_time_ns() - started);
+  const double share = share_.load(std::memory_order_relaxed);
+  if (share < 1)
+    opaque_allowed_ns_.store(now_ns + static_cast<uint64_t>(took / share),
+                             std::memory_order_relaxed);
+  if (!ran) return skip(ShadowSkip::reference);
+  const ComparedResults compared(of.op, got, expected);
+  counts.compared.fetch_add(1, std::memory_order_relaxed);
+  if (const auto& wrong = compared.mismatch()) {
+    const verify::CallView& view = compared.view();
+    note_mismatch(of, counts, signature, site_.clock.now_ns(),
+                  {"", wrong->place(view), wrong->got, wrong->expected, wrong->tolerance,
+                   wrong->describe(view)});
+  } else if (!compared.differs().empty()) {
+    note_mismatch(of, counts, signature, site_.clock.now_ns(),
+                  {"", "result", 0, 0, 0, compared.differs()});
+  } else {
+    counts.agreed.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 ShadowReport ShadowChecker::report() const {

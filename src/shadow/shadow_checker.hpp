@@ -111,6 +111,8 @@ class ShadowChecker final : public dispatch::TapView, private SampleConsumer {
 
   void turn(bool on);
   void wake() override;
+  void look_at_opaque(const registry::ImplementationRecord& of, ShadowCounts& counts,
+                      const schema::Signature& signature, dispatch::OpaqueRunner& runner) override;
   /// Compares one sample or, if the share is unlimited, all queued samples. Returns the time of the
   /// next comparison.
   uint64_t work(uint64_t now_ns);
@@ -120,6 +122,11 @@ class ShadowChecker final : public dispatch::TapView, private SampleConsumer {
   void log_mismatch(const ShadowSample& sample, const registry::ImplementationRecord& of,
                     const schema::Schema& schema, verify::JudgedCall& judged,
                     const verify::Mismatch& mismatch);
+  /// Counts, reports and logs a mismatch of a class of calls, and opens its breaker if the policy
+  /// says so. Returns the name of the class.
+  std::string note_mismatch(const registry::ImplementationRecord& of, ShadowCounts& counts,
+                            const schema::Signature& signature, uint64_t ended_ns,
+                            ShadowMismatch found);
 
   base::EventLog& log_;
   const registry::SnapshotSource& registry_;
@@ -134,6 +141,8 @@ class ShadowChecker final : public dispatch::TapView, private SampleConsumer {
   std::atomic<verify::DivergenceObserver*> observer_{nullptr};
   /// Earliest time of the next comparison; used only by the comparing thread.
   uint64_t allowed_ns_ = 0;
+  /// The same for functions of language bindings, which the calling threads compare.
+  std::atomic<uint64_t> opaque_allowed_ns_{0};
   base::WokenJob job_;  ///< compares the queued samples
   base::Maintenance thread_;
 };

@@ -23,8 +23,9 @@ enum class ShadowSkip : uint8_t {
   capturing,    ///< it is captured for a later run
   arguments,    ///< strings, lists, or dtypes that cannot be compared
   reference,    ///< the reference does not accept the call or may not run
+  opaque,       ///< a function that is not pure, or that returns something else than tensors
 };
-inline constexpr size_t kShadowSkips = 10;
+inline constexpr size_t kShadowSkips = 11;
 std::string_view name_of(ShadowSkip reason) noexcept;
 
 /// Counters of the shadow check for one implementation. Thread-safe.

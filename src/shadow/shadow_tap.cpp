@@ -38,6 +38,7 @@ std::string_view name_of(ShadowSkip reason) noexcept {
     case ShadowSkip::nested: return "nested";
     case ShadowSkip::capturing: return "capturing";
     case ShadowSkip::arguments: return "arguments";
+    case ShadowSkip::opaque: return "opaque";
     case ShadowSkip::reference: break;
   }
   return "reference";
@@ -108,6 +109,11 @@ int32_t ShadowTap::run_picked(const opmux_call& call) {
 
 void ShadowTap::pass_transformed() noexcept {
   if (sampler_.due() && picked()) counts_->skip(ShadowSkip::transformed);
+}
+
+void ShadowTap::pass_opaque(const schema::Signature& signature, dispatch::OpaqueRunner& runner) {
+  if (sampler_.due() && picked())
+    site_.consumer.look_at_opaque(*implementation_, *counts_, signature, runner);
 }
 
 }  // namespace opmux::shadow

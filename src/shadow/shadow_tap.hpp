@@ -16,6 +16,10 @@ class SampleConsumer {
   virtual ~SampleConsumer() = default;
   /// Called when a sample is pushed to the empty queue.
   virtual void wake() = 0;
+  /// Compares what a function returned with what the body returned. Runs the body.
+  virtual void look_at_opaque(const registry::ImplementationRecord& of, ShadowCounts& counts,
+                              const schema::Signature& signature,
+                              dispatch::OpaqueRunner& runner) = 0;
 };
 
 /// State that all taps of a ShadowChecker share; outlives them.
@@ -38,6 +42,7 @@ class ShadowTap final : public dispatch::CallTap {
             std::shared_ptr<ShadowCounts> counts);
 
   void pass_transformed() noexcept override;
+  void pass_opaque(const schema::Signature& signature, dispatch::OpaqueRunner& runner) override;
 
  private:
   static int32_t run(void* self, const opmux_call* call);

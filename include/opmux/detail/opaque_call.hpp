@@ -37,6 +37,20 @@ class OpaqueRunner {
   /// Runs the implementation with this id.
   virtual OpaqueOutcome run(const std::string& id) = 0;
 
+  /// The tensors that the last implementation returned; false if it returned anything else. They
+  /// are valid until the call ends.
+  virtual bool returned(std::vector<TensorView>& tensors) {
+    static_cast<void>(tensors);
+    return false;
+  }
+  /// Runs the implementation with this id for a comparison, and returns what it returned as
+  /// returned() does; false also if it failed. The result of the call stays as it is.
+  virtual bool run_again(const std::string& id, std::vector<TensorView>& tensors) {
+    static_cast<void>(id);
+    static_cast<void>(tensors);
+    return false;
+  }
+
  protected:
   OpaqueRunner() = default;
   ~OpaqueRunner() = default;

@@ -29,6 +29,8 @@ class FailureObserver {
   virtual void note(const FailedCall& call) = 0;
 };
 
+class OpaqueRunner;
+
 /// Wraps the kernel of an implementation to sample some of its calls (shadow check). Plans call the
 /// tap's entry instead of the kernel. Thread-safe.
 class CallTap {
@@ -42,6 +44,8 @@ class CallTap {
   const registry::RunEntry& entry() const { return entry_; }
   /// Called for each call that bypasses the tap because its tensors are transformed.
   virtual void pass_transformed() noexcept = 0;
+  /// Called on the calling thread after an implementation of an opaque operator completed a call.
+  virtual void pass_opaque(const schema::Signature& signature, OpaqueRunner& runner) = 0;
 
  private:
   registry::RunEntry entry_;

@@ -134,8 +134,15 @@ class OpaqueCall final : CandidateRun {
   Attempt start(const RankedCandidate& plan) override {
     const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
     implementation.backend->mark_used();
-    const RunningCallGuard inside(implementation);
-    return outcome_of(runner_->run(implementation.id));
+    Attempt tried;
+    {
+      const RunningCallGuard inside(implementation);
+      tried = outcome_of(runner_->run(implementation.id));
+    }
+    CallTap* const tap = plan.candidate->tap.get();
+    if (tried.outcome == Code::ok && tap != nullptr)
+      base::if_memory([&] { tap->pass_opaque(signature_, *runner_); });
+    return tried;
   }
 
   CheckedArguments checked_;
