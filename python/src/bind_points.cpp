@@ -91,7 +91,7 @@ nb::object ask(HeldRuntime& held, const std::string& signature, const nb::args& 
 }
 
 PointInfo explain(HeldRuntime& held, const std::string& signature, const nb::args& args) {
-  if (args.size() == 0) return explain_point(*held.runtime, signature).value();
+  if (args.empty()) return explain_point(*held.runtime, signature).value();
   const Question question(signature, args);
   return explain_point(*held.runtime, signature, question.packed.data(), question.count()).value();
 }

@@ -36,9 +36,10 @@ void TorchGetters::find() {
   for (const int8_t type : kDeviceTypes) {
     try {
       static_cast<void>(autocast_(type));
-      devices_[device_count_++] = type;
-    } catch (...) {  // this torch has no autocast for the type
+    } catch (...) {
+      continue;  // this torch has no autocast for the type
     }
+    devices_[device_count_++] = type;
   }
   found_ = true;
 }
