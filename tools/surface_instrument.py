@@ -1,0 +1,208 @@
+"""Rewrites a copy of the sources so that each switch of tools/surface_list.py can be removed when a program starts.
+
+Readers of a member of a struct, `options.threads`, become `surface::read<opmux::Options>("option:Options.threads",
+options).threads`, which has the default of the member if SURFACE_MUTANT names the switch; tools/surface_mutant.hpp
+decides by the type, so that equal names in other structs stay as they are. Flags of the ABI, flags of the command
+line, environment variables, keys of policy files and keyword arguments in Python get an equivalent.
+"""
+import ast
+import collections
+import re
+
+import mutations
+import surface_list
+
+HOOKS = (
+    ("src/policy/rules/environment.cpp", "Status read(const Variable& variable, Environment& into) {",
+     '  if (surface::is_removed("environment:", variable.name, "")) return {};\n'
+     '  if (surface::is_removed("environment:", "OPMUX_BACKEND_<NAME>", "") &&\n'
+     '      !backend_of(variable.name).empty()) {\n    return {};\n  }'),
+    ("src/policy/files/policy_values.cpp", "    const TextNode& key = node.items[i];",
+     '    if (surface::is_removed(std::string("key:") + std::string(what) + ".", key.text, "")) continue;'),
+)
+PYTHON_HEAD = """
+def _surface_removed(name: str) -> bool:
+    import os
+
+    return os.environ.get("SURFACE_MUTANT") == name
+
+"""
+
+
+def namespace_of(struct):
+    return f"::{struct}" if struct.startswith("opmux_") else f"opmux::{struct}"
+
+
+def start_of_expression(code, end):
+    """Start of the postfix expression that ends before `end`, such as `core.options(1)` before a dot, or -1."""
+    place = end
+    while True:
+        if place > 0 and code[place - 1] in ")]":
+            opened = {")": "(", "]": "["}[code[place - 1]]
+            closed, depth = code[place - 1], 0
+            while place > 0:
+                place -= 1
+                depth += {closed: 1, opened: -1}.get(code[place], 0)
+                if depth == 0:
+                    break
+            if code[place - 1] == ">" and opened == "(":
+                depth = 0
+                while place > 0:
+                    place -= 1
+                    depth += {">": 1, "<": -1}.get(code[place], 0)
+                    if depth == 0:
+                        break
+            if re.match(r"[\w)\]]", code[place - 1]):
+                continue
+            return place
+        name = re.search(r"(?:\w+::)*\w+$", code[:place])
+        if not name:
+            return -1
+        place = name.start()
+        if re.fullmatch(r"return|case|co_return|throw|delete|new|else", name[0]):
+            return -1
+        if code[:place].endswith("->"):
+            place -= 2
+        elif code[:place].endswith(".") and not code[:place].endswith("..."):
+            place -= 1
+        else:
+            return place
+
+
+def member_reads(code, members):
+    """(start of the object, place of the dot, its length, member) of each read of one of the members."""
+    for found in re.finditer(r"(\.|->)(\w+)\b(?!\s*=[^=])(?!\s*\+=)", code):
+        if found[2] in members:
+            start = start_of_expression(code, found.start())
+            if start >= 0:
+                yield start, found.start(), len(found[1]), found[2]
+
+
+def with_members(text, members, left_out):
+    """The text with all reads of members replaced; `left_out` are lines that stay as they are."""
+    code = mutations.blanked(text)
+    opened, closed, arrows = collections.defaultdict(str), collections.defaultdict(str), set()
+    for start, dot, length, member in member_reads(code, members):
+        if text.count("\n", 0, dot) + 1 in left_out:
+            continue
+        head = tail = ""
+        for struct, name in members[member]:
+            head += f'surface::read<{namespace_of(struct)}>("{name}", '
+            tail += ")"
+        if length == 2:
+            head, tail = head + "*(", ")" + tail
+            arrows.add(dot)
+        opened[start] = head + opened[start]  # the outer object of a chain opens first
+        closed[dot] += tail
+    parts = []
+    for place, c in enumerate(text):
+        parts.append(closed.get(place, ""))
+        parts.append(opened.get(place, ""))
+        if place in arrows:
+            parts.append(".")
+        elif place - 1 in arrows:
+            pass
+        else:
+            parts.append(c)
+    return "".join(parts)
+
+
+class Instrumented:
+    """A tree whose switches can be removed; `folder` is a copy of the repository."""
+
+    def __init__(self, folder, switches):
+        self.folder, self.left_out = folder, collections.defaultdict(set)
+        self.members, self.flags, self.commands = collections.defaultdict(list), {}, {}
+        for switch in switches:
+            name = f"{switch.kind}:{switch.name}"
+            if switch.kind in ("option", "policy", "abi") and "." in switch.name:
+                struct, member = switch.name.split(".")
+                self.members[member].append((struct, name))
+            elif switch.kind == "abi":
+                self.flags[switch.name] = name
+            elif switch.kind == "command":
+                file, flag = switch.name.split()
+                self.commands.setdefault(file, {})[flag] = name
+
+    def sources(self):
+        for part in ("src", "cli", "python/src", "probe"):
+            yield from sorted(path for path in (self.folder / part).rglob("*")
+                              if path.suffix in (".cpp", ".hpp"))
+
+    def declarations(self):
+        structs = {struct for listed in self.members.values() for struct, _ in listed}
+        inside = "".join(f"struct {s};\n" for s in sorted(structs) if not s.startswith("opmux_"))
+        outside = "".join(f"struct {s};\n" for s in sorted(structs) if s.startswith("opmux_"))
+        return f"namespace opmux {{\n{inside}}}\n{outside}"
+
+    def write(self, originals):
+        """Writes the rewritten sources; `originals` is the folder of the sources as they are."""
+        header = (originals / "tools/surface_mutant.hpp").read_text()
+        self.put(self.folder / "src/surface_mutant.hpp", header + self.declarations())
+        for path in self.sources():
+            relative = path.relative_to(self.folder)
+            if path.name == "surface_mutant.hpp":
+                continue
+            text = (originals / relative).read_text()
+            changed = self.with_commands(text, relative)
+            changed = self.with_flags(changed, str(relative))
+            changed = with_members(changed, self.members, self.left_out[str(relative)])
+            changed = self.with_hooks(changed, str(relative))
+            if changed != text:
+                head = "#pragma once\n" if path.suffix == ".hpp" else ""
+                include = f'{head}#include "{self.folder}/src/surface_mutant.hpp"\n#line {head.count(chr(10)) + 1}\n'
+                changed = include + changed.removeprefix(head)
+            self.put(path, changed)
+
+    @staticmethod
+    def put(path, text):
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+    def with_flags(self, text, relative):
+        def one(found):
+            line = text.count("\n", 0, found.start()) + 1
+            if found[2] not in self.flags or line in self.left_out[relative]:
+                return found[0]
+            return f'{found[1]}surface::flag("{self.flags[found[2]]}", {found[2]})'
+        return re.sub(r"(& ?\(?|\bhas\(|\bclaims\()\b(OPMUX_[A-Z_]+)\b", one, text)
+
+    def with_commands(self, text, relative):
+        for flag, name in self.commands.get(relative.stem, {}).items() if relative.parts[0] == "cli" else ():
+            text = re.sub(rf'(\(\s*"{flag}",\s*)([\w>.-]+)(?=[,)])', rf'\1surface::bound("{name}", \2)', text)
+        return text
+
+    @staticmethod
+    def with_hooks(text, relative):
+        for file, after, inserted in HOOKS:
+            if file == relative:
+                assert after in text, f"{file} has changed: the reader of switches is not found"
+                text = text.replace(after, f"{after}\n{inserted}", 1)
+        return text
+
+    def write_python(self, originals):
+        wanted = surface_list.exported_python() | {"Family"}
+        for original in sorted((originals / "python/opmux").glob("_*.py")):
+            text = original.read_text()
+            lines = text.split("\n")
+            tree = ast.parse(text)
+            places = []
+            for name, function in surface_list.python_functions(tree, wanted):
+                if surface_list.is_overload(function):
+                    continue
+                body = function.body
+                first = body[1] if len(body) > 1 and isinstance(body[0], ast.Expr) and isinstance(
+                    getattr(body[0], "value", None), ast.Constant) else body[0]
+                for argument, default in surface_list.keyword_arguments(function):
+                    places.append((first.lineno, first.col_offset, f"python:{name}.{argument.arg}",
+                                   argument.arg, ast.unparse(default)))
+            for line, column, name, argument, default in sorted(places, reverse=True):
+                pad = " " * column
+                lines[line - 1:line - 1] = [f'{pad}if _surface_removed("{name}"):',
+                                            f"{pad}    {argument} = {default}"]
+            if places:
+                last = max(node.end_lineno for node in tree.body
+                           if isinstance(node, (ast.Import, ast.ImportFrom)) and node.col_offset == 0
+                           and node.lineno < 80)
+                lines[last:last] = PYTHON_HEAD.split("\n")
+            self.put(self.folder / original.relative_to(originals), "\n".join(lines))

@@ -1,0 +1,196 @@
+"""Lists the switches of the public surface: every input that a user, an operator or a plugin can set.
+
+A switch has a kind and a name:
+
+  option       a member of a public options struct, `Options.threads`
+  policy       a member of Policy, Rule and the structs in them, `Rule.prefer`
+  key          a key of a policy file, `a rule.prefer`
+  environment  a variable, `OPMUX_LOG`
+  abi          a member of a struct that a plugin fills in, or one of its flags
+  command      a flag of the command line, with its source file: `check_command --strict`
+  python       a keyword argument of a public Python function, `implementation.available`
+
+The lists are read from the sources, so that a new switch cannot be forgotten.
+"""
+import ast
+import collections
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+Switch = collections.namedtuple("Switch", "kind name")
+
+OPTIONS = {"Options", "PluginOptions", "SourceOptions", "StateOptions", "RecordOptions", "CallOptions",
+           "DefineOptions", "ReplayOptions", "PolicyCheckOptions", "Implementation"}
+POLICY = {"Policy", "Rule", "Boost", "BreakerOptions", "ShadowOptions"}
+ABI = ("opmux_fact opmux_dim_rule opmux_dtype_rule opmux_tensor_rule opmux_scalar_rule opmux_caps opmux_impl "
+       "opmux_device_table opmux_backend opmux_schema_text opmux_point opmux_plugin").split()
+FLAG = re.compile(r"#define (OPMUX_(?:IMPL|CAPS|BACKEND|TENSOR|PLUGIN)_[A-Z_]+) \d+u")
+# Members without a reader by nature: versions of structs, and members that the library itself sets.
+NOT_SWITCHES = {"struct_size", "reserved", "abi_major", "abi_minor", "Rule.expired", "Rule.where", "Policy.outer"}
+
+
+def without_comments(text):
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+
+
+def closing(text, start):
+    """Index after the brace that closes the one at `start`."""
+    depth = 0
+    for place in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if depth == 0:
+            return place + 1
+    raise ValueError("a brace is not closed")
+
+
+def split(text, separator):
+    """Parts between separators outside of brackets."""
+    parts, depth = [""], 0
+    for c in text.replace("<<", "  "):
+        depth += {"(": 1, "{": 1, "[": 1, "<": 1, ")": -1, "}": -1, "]": -1, ">": -1}.get(c, 0)
+        if c == separator and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return parts
+
+
+def bodies(text):
+    """(name, body) of the structs of a header, without nested ones."""
+    for found in re.finditer(r"\bstruct (?:\[\[\w+\]\] )?(?:OPMUX_API )?(\w+) \{", text):
+        end = closing(text, found.end() - 1)
+        yield found[1], text[found.end():end - 1]
+
+
+def members(body):
+    """Names of the data members declared in the body of a struct, in order."""
+    for declaration in split(re.sub(r"\bstruct \w+ \{.*?\};", "", body, flags=re.S), ";"):
+        declaration = re.sub(r"->", "  ", declaration).strip()
+        pointer = re.search(r"\(\*(\w+)\)\s*\(", declaration)
+        if pointer:
+            yield pointer[1]
+            continue
+        plain = re.split(r"=|\{", declaration)[0]
+        if not declaration or "(" in re.sub(r"<.*>", "", plain) or re.match(
+                r"(friend|static|using|template|struct|enum|explicit|public:|private:)\b", declaration):
+            continue
+        first, *others = split(declaration, ",")
+        for part in (first, *others):
+            names = re.findall(r"\w+", re.sub(r"\[.*?\]", "", re.split(r"=|\{", part)[0]))
+            if names:
+                yield names[-1]
+
+
+def of_structs(kind, names, headers):
+    for header in headers:
+        text = without_comments((ROOT / header).read_text())
+        for struct, body in bodies(text):
+            if struct not in names:
+                continue
+            for member in members(body):
+                if not {member, f"{struct}.{member}"} & NOT_SWITCHES:
+                    yield Switch(kind, f"{struct}.{member}")
+
+
+def public_headers():
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "include/opmux").glob("*.hpp")
+                  if path.name != "conformance.hpp")
+
+
+def environment():
+    text = (ROOT / "src/policy/rules/environment.cpp").read_text()
+    for name in re.findall(r'\{"(OPMUX_\w+)",', text):
+        yield Switch("environment", name)
+    yield Switch("environment", "OPMUX_BACKEND_<NAME>")
+
+
+def keys():
+    table = re.split(r"RuleField\{\s*\.key = ", (ROOT / "src/policy/rules/rule_fields.hpp").read_text())[1:]
+    for entry in table:
+        if "in_files = false" not in entry:
+            yield Switch("key", "a rule." + re.match(r'"(\w+)"', entry)[1])
+    for file in ("policy_reader.cpp", "policy_values.cpp"):
+        text = (ROOT / "src/policy/files" / file).read_text()
+        for found in re.finditer(r"\{\"(\w+)\",\s*\[", text):
+            after = re.search(r'read_map\(node, "([\w ]+)"', text[found.end():])
+            function = text.rfind("fields() {", 0, found.start())
+            what = after[1] if after else "?"
+            if function > 0 and text.find("\n  }\n", function) > found.start():
+                what = "a policy"
+            if found[1] != "opmux":  # the version of the format
+                yield Switch("key", f"{what}.{found[1]}")
+
+
+def abi():
+    yield from of_structs("abi", ABI, ["include/opmux/abi.h"])
+    for flag in FLAG.findall((ROOT / "include/opmux/abi.h").read_text()):
+        yield Switch("abi", flag)
+
+
+def command_flags():
+    for path in sorted((ROOT / "cli").glob("*.cpp")):
+        for flag in re.findall(r'\(\s*"(--[a-z-]+)",\s*[\w>.-]+[,)]', path.read_text()):
+            if path.stem != "check_worker":  # starts a process of its own
+                yield Switch("command", f"{path.stem} {flag}")
+
+
+def exported_python():
+    """Names that `import opmux` offers."""
+    tree = ast.parse((ROOT / "python/opmux/__init__.py").read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == "__all__" for t in node.targets):
+            return {ast.literal_eval(item) for item in node.value.elts}
+    raise ValueError("python/opmux/__init__.py has no __all__")
+
+
+def keyword_arguments(function):
+    """(name, default) of the parameters of a function that have a default."""
+    given = function.args
+    positional = given.posonlyargs + given.args
+    yield from zip(positional[len(positional) - len(given.defaults):], given.defaults)
+    yield from ((a, d) for a, d in zip(given.kwonlyargs, given.kw_defaults) if d is not None)
+
+
+def python_functions(tree, wanted):
+    """(qualified name, node) of the public functions and methods of a module."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name in wanted:
+            yield node.name, node
+        if isinstance(node, ast.ClassDef) and node.name in wanted:
+            for method in node.body:
+                if isinstance(method, ast.FunctionDef) and (
+                        method.name == "__init__" or not method.name.startswith("_")):
+                    yield f"{node.name}.{method.name}", method
+
+
+def is_overload(function):
+    return any(getattr(d, "id", getattr(d, "attr", "")) == "overload" for d in function.decorator_list)
+
+
+def python_files():
+    return sorted((ROOT / "python/opmux").glob("_*.py"))
+
+
+def python_keywords():
+    wanted = exported_python() | {"Family"}
+    for path in python_files():
+        for name, function in python_functions(ast.parse(path.read_text()), wanted):
+            if is_overload(function):
+                continue
+            for argument, _ in keyword_arguments(function):
+                if not argument.arg.startswith("_"):
+                    yield Switch("python", f"{name}.{argument.arg}")
+
+
+def switches():
+    """All switches, each once, by kind and in the order of the sources."""
+    found = [*of_structs("option", OPTIONS, public_headers()),
+             *of_structs("policy", POLICY, public_headers()),
+             *keys(), *environment(), *abi(), *command_flags(), *python_keywords()]
+    return list(dict.fromkeys(found))
+
+
+if __name__ == "__main__":
+    for switch in switches():
+        print(f"{switch.kind}\t{switch.name}")
