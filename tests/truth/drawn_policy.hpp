@@ -174,8 +174,9 @@ class PlainModel {
     for (const DrawnRule& rule : policy.rules) {
       if (applies(rule, op, when)) rules.push_back(&rule);
     }
-    std::ranges::stable_sort(rules, std::greater(),
-                             [](const DrawnRule* rule) { return rule->rank; });
+    std::ranges::sort(rules, [](const DrawnRule* a, const DrawnRule* b) {
+      return a->rank != b->rank ? a->rank > b->rank : a < b;  // they are elements of one vector
+    });
     const std::vector<std::string>*order = nullptr, *allow = nullptr;
     for (const DrawnRule* rule : rules) {
       if (order == nullptr && !rule->order.empty()) order = &rule->order;
