@@ -131,7 +131,7 @@ def abi():
 def command_flags():
     for path in sorted((ROOT / "cli").glob("*.cpp")):
         for flag in re.findall(r'\(\s*"(--[a-z-]+)",\s*[\w>.-]+[,)]', path.read_text()):
-            if path.stem != "check_worker":  # starts a process of its own
+            if path.stem != "check_worker":  # makes the command line of a worker
                 yield Switch("command", f"{path.stem} {flag}")
 
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <type_traits>
 
-/// Part of the copy of the tree that tools/surface builds. A switch whose name the variable
-/// SURFACE_MUTANT has is read as if nobody had set it: its readers get the default.
+/// Part of the copy of the tree that tools/surface builds. If the variable SURFACE_MUTANT names a
+/// switch, the readers of the switch get its default, as if it had not been set.
 namespace surface {
 
 inline const char* removed() {
