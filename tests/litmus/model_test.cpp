@@ -58,11 +58,11 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values(Kind::state),
                        ::testing::Values(Mistake::no_barrier, Mistake::mark_after_check,
                                          Mistake::no_scan, Mistake::pin_ends_blocker)));
-INSTANTIATE_TEST_SUITE_P(Packs, ProtocolMistake,
-                         ::testing::Combine(::testing::Values(Kind::pack),
-                                            ::testing::Values(Mistake::no_barrier,
-                                                              Mistake::mark_after_check,
-                                                              Mistake::no_scan)));
+INSTANTIATE_TEST_SUITE_P(
+    Packs, ProtocolMistake,
+    ::testing::Combine(::testing::Values(Kind::pack),
+                       ::testing::Values(Mistake::no_barrier, Mistake::mark_after_check,
+                                         Mistake::no_scan, Mistake::foreign_passes)));
 
 }  // namespace
 }  // namespace litmus::model

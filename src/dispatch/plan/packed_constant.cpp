@@ -165,6 +165,12 @@ Reclaimer::Batches Pack::retired(PackPtr pack) noexcept {
   return batch;
 }
 
+Reclaimer::Batches PackLink::retired(std::unique_ptr<PackLink> link) noexcept {
+  Reclaimer::Batches batch = std::move(link->batch_);
+  batch.front().add(std::move(link));
+  return batch;
+}
+
 bool PackBudget::take(uint64_t bytes) {
   uint64_t used = used_.load(std::memory_order_relaxed);
   do {
@@ -251,6 +257,11 @@ uint64_t PackStore::used() {
   return budget_->used();
 }
 
+size_t PackStore::waiting() {
+  collect();
+  return retired_.with([](const Reclaimer& retired) { return retired.waiting(); });
+}
+
 Result<PackPtr> PackedConstant::make(Packs& packs, const RankedCandidate& plan,
                                      const opmux_call& call, uint32_t index) const {
   auto made = make_pack(plan, call, index);
@@ -258,15 +269,17 @@ Result<PackPtr> PackedConstant::make(Packs& packs, const RankedCandidate& plan,
   Attributes attributes = (*made)->describe();
   const uint64_t bytes = packed_bytes(
       attributes, static_cast<uint64_t>(elements()) * static_cast<uint64_t>(dtype().size_bytes()));
+  auto link = std::make_unique<PackLink>(**made);
+  link->set_next(first_.load(std::memory_order_relaxed));
+  packs.reserve(packs.size() + 1);
   if (store_->take(bytes)) {
     (*made)->count(store_->budget(), bytes, std::move(attributes));
   } else {
     (*made)->drop();
   }
-  (*made)->set_next(first_.load(std::memory_order_relaxed));
-  packs.push_back(*made);
-  first_.store(made->get(), std::memory_order_release);
-  return packs.back();
+  first_.store(link.get(), std::memory_order_release);
+  packs.push_back({*made, std::move(link)});
+  return packs.back().pack;
 }
 
 Result<PackPtr> PackedConstant::pack_for(const RankedCandidate& plan, const opmux_call& call,
@@ -277,7 +290,7 @@ Result<PackPtr> PackedConstant::pack_for(const RankedCandidate& plan, const opmu
     if (released_.load(std::memory_order_acquire)) return PackPtr();
     size_t others = 0;
     uint64_t oldest = 0;
-    for (const PackPtr& known : packs) {
+    for (const auto& [known, link] : packs) {
       if (known->implementation() != &implementation) continue;
       if (known->fits(implementation, call)) return known;
       if (others++ == 0) oldest = known->serial();
@@ -295,20 +308,21 @@ void PackedConstant::drop(Gone gone) const noexcept {
   store_->retire(packs_.with([&](Packs& packs) {
     Reclaimer::Batches dropped;
     size_t kept = 0;
-    for (PackPtr& pack : packs) {
-      if (gone(*pack)) {
-        dropped.splice(dropped.end(), Pack::retired(std::move(pack)));
+    for (Linked& one : packs) {
+      if (gone(*one.pack)) {
+        dropped.splice(dropped.end(), Pack::retired(std::move(one.pack)));
+        dropped.splice(dropped.end(), PackLink::retired(std::move(one.link)));
       } else {
-        std::swap(packs[kept++], pack);
+        std::swap(packs[kept++], one);
       }
     }
     packs.resize(kept);
     // Relink the remaining packs before the dropped ones are retired. The `next` pointers of
-    // dropped packs are unchanged, so a reader that is on one still reaches live packs.
-    const Pack* next = nullptr;
-    for (const PackPtr& pack : packs) {
-      pack->set_next(next);
-      next = pack.get();
+    // dropped links are unchanged, so a reader that is on one still reaches live ones.
+    const PackLink* next = nullptr;
+    for (const Linked& one : packs) {
+      one.link->set_next(next);
+      next = one.link.get();
     }
     first_.store(next, std::memory_order_release);
     return dropped;
@@ -335,7 +349,7 @@ void PackedConstant::drop_withdrawn() noexcept {
 size_t PackedConstant::packs() const {
   return packs_.with([](const Packs& packs) {
     size_t count = 0;
-    for (const PackPtr& pack : packs) count += pack->instance() != nullptr ? 1 : 0;
+    for (const Linked& one : packs) count += one.pack->instance() != nullptr ? 1 : 0;
     return count;
   });
 }
@@ -343,7 +357,7 @@ size_t PackedConstant::packs() const {
 uint64_t PackedConstant::bytes() const {
   return packs_.with([](const Packs& packs) {
     uint64_t bytes = 0;
-    for (const PackPtr& pack : packs) bytes += pack->bytes();
+    for (const Linked& one : packs) bytes += one.pack->bytes();
     return bytes;
   });
 }

@@ -51,7 +51,6 @@ class Pack {
   /// A number that no other pack of the process has; at least 1.
   uint64_t serial() const { return serial_; }
   uint64_t bytes() const { return bytes_; }
-  const Pack* next() const { return next_.load(std::memory_order_acquire); }
 
   /// The attributes that describe() reports about the instance, at most kMostAttributes.
   Attributes describe() const;
@@ -60,7 +59,6 @@ class Pack {
   void count(std::shared_ptr<PackBudget> budget, uint64_t bytes, Attributes attributes);
   /// Destroys the instance and returns its bytes to the budget.
   void drop();
-  void set_next(const Pack* next) const { next_.store(next, std::memory_order_release); }
   /// Puts an unlinked pack into the batch that was made with it, so that retiring a pack needs no
   /// memory. Call it once.
   static Reclaimer::Batches retired(std::shared_ptr<const Pack> pack) noexcept;
@@ -79,11 +77,39 @@ class Pack {
   const uint64_t serial_;
   uint64_t bytes_ = 0;
   std::shared_ptr<PackBudget> budget_;              ///< budget that bytes_ were reserved from
-  mutable std::atomic<const Pack*> next_{nullptr};  ///< next pack of the same constant
   mutable std::unique_ptr<Retirement> retirement_;  ///< null after retired()
 };
 
 using PackPtr = std::shared_ptr<const Pack>;
+
+/// A link of the list of a constant's packs. A call that looks for its pack passes the links of
+/// other implementations, so every call of a cached plan blocks an unlinked link, while only the
+/// calls of its implementation block a pack. A long call thus keeps links, which are small, and not
+/// the packs of others.
+class PackLink final : public Retired {
+ public:
+  explicit PackLink(const Pack& pack) : implementation_(pack.implementation()), pack_(pack) {}
+  bool owns_plan(uint64_t plan_id) const override { return (plan_id & kBoundBit) == 0; }
+  bool slow_calls_use_it() const override { return false; }
+
+  /// The pack, if it fits. Reads it only if it belongs to this implementation, whose mark the
+  /// calling thread must have set.
+  const Pack* pack_for(const registry::ImplementationRecord& implementation,
+                       const opmux_call& call) const {
+    const bool same = implementation_ == &implementation && pack_.fits(implementation, call);
+    return same ? &pack_ : nullptr;
+  }
+  const PackLink* next() const { return next_.load(std::memory_order_acquire); }
+  void set_next(const PackLink* next) { next_.store(next, std::memory_order_release); }
+  /// Puts an unlinked link into the batch that was made with it.
+  static Reclaimer::Batches retired(std::unique_ptr<PackLink> link) noexcept;
+
+ private:
+  const registry::ImplementationRecord* const implementation_;  ///< compared, never read
+  const Pack& pack_;
+  std::atomic<const PackLink*> next_{nullptr};
+  Reclaimer::Batches batch_ = Reclaimer::prepare(1);
+};
 
 class PackedConstant;
 
@@ -103,6 +129,8 @@ class PackStore {
   void drop_withdrawn() noexcept;
   /// Bytes of all packs, after freeing retired packs that are no longer in use.
   uint64_t used();
+  /// Retired packs and links that calls in flight may still use.
+  size_t waiting();
 
   void add(PackedConstant& constant);
   void remove(PackedConstant& constant);
@@ -118,9 +146,9 @@ class PackStore {
 /// A constant tensor with its packed copies, one per implementation and options of create(), for
 /// the current version of the data. Callers pass it as its base class TensorView. Thread-safe.
 ///
-/// `packs_` owns the packs under a lock; `first_` links them in a list that calls read without one.
-/// A call may follow the list only while its thread has a mark set, because unlinked packs go
-/// through the Reclaimer.
+/// `packs_` owns the packs and their links under a lock; calls read the list that starts at `first_`
+/// without one. A call may follow the list only while its thread has a mark set, because unlinked
+/// links and packs go through the Reclaimer.
 class PackedConstant : public TensorView, public std::enable_shared_from_this<PackedConstant> {
  public:
   PackedConstant(const TensorView& view, std::shared_ptr<PackStore> store)
@@ -140,13 +168,16 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
   static constexpr size_t kMostOptions = 16;
 
   /// Returns the pack of an implementation for the options of a call, or null if there is none yet.
-  /// The calling thread must have a mark set, which keeps the pack alive.
+  /// The calling thread must have a mark of the implementation set, which keeps the pack alive.
   const Pack* find(const registry::ImplementationRecord& implementation,
                    const opmux_call& call) const {
-    const Pack* pack = first_.load(std::memory_order_acquire);
-    while (pack != nullptr && !pack->fits(implementation, call)) pack = pack->next();
-    return pack;
+    for (const PackLink* link = first_link(); link != nullptr; link = link->next()) {
+      if (const Pack* pack = link->pack_for(implementation, call)) return pack;
+    }
+    return nullptr;
   }
+  /// The list that find() follows.
+  const PackLink* first_link() const { return first_.load(std::memory_order_acquire); }
 
   /// Returns the pack of an implementation for the options of a call and makes it on first use.
   /// create() gets the arguments of the call that are not tensors and that `create_reads` lists,
@@ -166,7 +197,11 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
   uint64_t bytes() const;
 
  private:
-  using Packs = std::vector<PackPtr>;
+  struct Linked {
+    PackPtr pack;
+    std::unique_ptr<PackLink> link;
+  };
+  using Packs = std::vector<Linked>;
   /// Unlinks and retires the packs for which `gone` returns true.
   template <class Gone>
   void drop(Gone gone) const noexcept;
@@ -176,7 +211,7 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
   std::shared_ptr<PackStore> store_;
   std::atomic<uint64_t> version_{0};
   std::atomic<bool> released_{false};
-  mutable std::atomic<const Pack*> first_{nullptr};  ///< head of the list of packs in packs_
+  mutable std::atomic<const PackLink*> first_{nullptr};  ///< head of the list of links in packs_
   mutable base::ForkGuarded<Packs> packs_;
 };
 
