@@ -36,7 +36,8 @@ struct PageStage {
     return options;
   }
   Operator copies() { return define_three_copies(stage); }
-  void tick() { stage.runtime.tick(now += 1s); }
+  /// Passes more time than the job rests after a write, which is 100 times what the write cost.
+  void tick() { stage.runtime.tick(now += 20s); }
   RuntimeState state() {
     tick();
     const auto found = process_state(::getpid(), folder.path());
