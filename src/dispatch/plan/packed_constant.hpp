@@ -146,9 +146,9 @@ class PackStore {
 /// A constant tensor with its packed copies, one per implementation and options of create(), for
 /// the current version of the data. Callers pass it as its base class TensorView. Thread-safe.
 ///
-/// `packs_` owns the packs and their links under a lock; calls read the list that starts at `first_`
-/// without one. A call may follow the list only while its thread has a mark set, because unlinked
-/// links and packs go through the Reclaimer.
+/// `packs_` owns the packs and their links under a lock; calls read the list that begins at
+/// `first_` without one. A call may follow the list only while its thread has a mark set, because
+/// unlinked links and packs go through the Reclaimer.
 class PackedConstant : public TensorView, public std::enable_shared_from_this<PackedConstant> {
  public:
   PackedConstant(const TensorView& view, std::shared_ptr<PackStore> store)
