@@ -36,7 +36,7 @@ struct PageStage {
     return options;
   }
   Operator copies() { return define_three_copies(stage); }
-  /// Passes more time than the job rests after a write, which is 100 times what the write cost.
+  /// Passes more time than the job is idle after a write, which is 100 times what the write cost.
   void tick() { stage.runtime.tick(now += 20s); }
   RuntimeState state() {
     tick();
