@@ -149,7 +149,8 @@ std::shared_ptr<const policy::OperatorPolicy> latest_words(const OperatorSlot& s
 std::string describe_instance(const Attributes& attributes) {
   std::string text;
   for (const auto& [key, value] : attributes) {
-    text += (text.empty() ? "" : ", ") + key + " " + value;
+    if (!text.empty()) text += ", ";
+    text.append(key).append(" ").append(value);
   }
   return text;
 }

@@ -97,8 +97,8 @@ constexpr std::string_view kUnnamed = "device";
 /// The whole text as a number from `least` on.
 std::optional<int32_t> device_number(std::string_view text, int32_t least) {
   int32_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
+  const char *const begin = text.data(), *const end = begin + text.size();
+  const auto read = std::from_chars(begin, end, number);
   if (read.ec != std::errc() || read.ptr != end || number < least) return std::nullopt;
   return number;
 }
