@@ -257,7 +257,7 @@ struct OPMUX_API Policy {
   /// Settings for all implementations that no rule gives others.
   BreakerOptions breaker = {};
   ShadowOptions shadow = {};
-  bool strict_names = false;  ///< A rule that names an absent implementation is an error.
+  bool strict_names = false;  ///< Refuses tokens outside of `deny` that match nothing here.
   /// As in Rule: permits the policy to leave operators without an implementation that can run here.
   bool allow_none = false;
   /// The policy around this one, set by combine(): it supplies ordering fields that this one leaves

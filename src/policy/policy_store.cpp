@@ -158,6 +158,12 @@ void PolicyStore::note_expiry(const PolicyLayer& layer) {
 }
 
 Status PolicyStore::set_code(const Policy& policy) {
+  if (Status unmatched = check_strict_names(policy, *registry_.snapshot()); !unmatched.ok()) {
+    // A deferred plugin may have what the policy names.
+    load_deferred_plugins();
+    unmatched = check_strict_names(policy, *registry_.snapshot());
+    if (!unmatched.ok()) return unmatched;
+  }
   auto layer = make_layer(Source::code, policy, "set_policy");
   if (!layer) return layer.error();
   // First, because nothing may fail after the publication.

@@ -2,6 +2,7 @@
 
 #include "base/memory.hpp"
 #include "dispatch/call/thread_block.hpp"
+#include "policy/rules/lint.hpp"
 #include "policy/rules/operator_policy.hpp"
 #include "policy/rules/scope_table.hpp"
 #include "policy/rules/unknown_operators.hpp"
@@ -56,9 +57,12 @@ policy::ScopeRef innermost_active(const runtime::Core* core) {
 Result<policy::ScopeRef> nest_checked(runtime::Core& core, const policy::ScopeRef& around,
                                       const Policy& policy) {
   auto nested = core.scopes().nest(around, policy);
-  if (!nested || (policy.rules.empty() && policy.per_op.empty())) return nested;
+  if (!nested || (policy.rules.empty() && policy.per_op.empty() && !policy.strict_names)) {
+    return nested;
+  }
   const registry::RegistrySnapshotPtr present = core.registry().snapshot();
   if (Status unknown = policy::check_operators(policy, *present); !unknown.ok()) return unknown;
+  if (Status absent = policy::check_strict_names(policy, *present); !absent.ok()) return absent;
   const Status status = policy::check_conditions(policy, *present);
   if (!status.ok()) return status;
   return nested;

@@ -61,5 +61,33 @@ TEST_F(StrictNamesTest, truth_without_strict_a_deny_may_name_what_other_hosts_ha
   EXPECT_THAT(warned.findings[0].text, HasSubstr("did you mean 'softmax/simd.*'?"));
 }
 
+TEST_F(StrictNamesTest, truth_strict_names_set_in_code_refuses_what_matches_nothing) {
+  Policy policy{.strict_names = true};
+  policy.rules = {{.name = "fast", .op = "softmax", .prefer = {"softmax/simd.avx"}}};
+  const Status rule = stage.runtime.policy().set(policy);
+  EXPECT_EQ(rule.reason(), "policy.unmatched");
+  EXPECT_THAT(rule.to_string(),
+              HasSubstr("rule \"fast\": prefer: no registered implementation matches "
+                        "'softmax/simd.avx', which strict_names requires; did you mean "
+                        "'softmax/simd.avx2'?"));
+  EXPECT_TRUE(stage.runtime.policy().get().rules.empty()) << "nothing was set";
+  EXPECT_EQ(PolicyScope(stage.runtime, policy).status().reason(), "policy.unmatched");
+  EXPECT_EQ(Runtime::create({.backends = false, .policy = policy}).error().reason(),
+            "policy.unmatched");
+
+  policy.strict_names = false;
+  EXPECT_TRUE(stage.runtime.policy().set(policy).ok());
+  EXPECT_EQ(stage.runtime.policy()
+                .set({.per_op = {{"softmax", {"vendor:acem"}}}, .strict_names = true})
+                .reason(),
+            "policy.unmatched");
+  EXPECT_EQ(stage.runtime.policy().set({.prefer = {"vendor:acem"}, .strict_names = true}).reason(),
+            "policy.unmatched");
+  EXPECT_TRUE(stage.runtime.policy()
+                  .set({.prefer = {"vendor:acme"}, .deny = {"vendor:acem"}, .strict_names = true})
+                  .ok())
+      << "deny may name what other hosts have";
+}
+
 }  // namespace
 }  // namespace opmux::test

@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "policy/rules/rule_fields.hpp"
+#include "policy/rules/rule_place.hpp"
 #include "policy/rules/runnable_candidates.hpp"
 #include "policy/rules/token.hpp"
 
@@ -174,6 +175,34 @@ std::vector<Unmatched> unmatched_of(const Policy& policy, const registry::Regist
     });
   }
   return all;
+}
+
+Status check_strict_names(const Policy& policy, const registry::RegistrySnapshot& known) {
+  if (!policy.strict_names) return {};
+  PresentNames names(known);
+  Status found;
+  const auto check = [&](const std::string& place, std::string_view op, std::string_view field,
+                         const std::string& token) {
+    if (!found.ok() || field == "deny" || names.matches(op, token)) return;
+    const std::string hint = names.suggestion(op, token);
+    found = {Code::invalid_argument, "policy.unmatched",
+             base::concat(place, field, ": no registered implementation matches '", token,
+                          "', which strict_names requires",
+                          hint.empty() ? "; `opmux list` shows the registered ones" : hint)};
+  };
+  for (const std::string& token : policy.prefer) check("", "*", "prefer", token);
+  for (const std::string& token : policy.require) check("", "*", "require", token);
+  for (const std::string& token : policy.allow) check("", "*", "allow", token);
+  for (const auto& [op, order] : policy.per_op) {
+    for (const std::string& token : order) check("", op, base::concat("per_op ", op), token);
+  }
+  for (size_t i = 0; i < policy.rules.size(); ++i) {
+    const Rule& rule = policy.rules[i];
+    for_each_token(rule, [&](std::string_view field, const std::string& token) {
+      check(place_of_rule(rule, i), rule.op, field, token);
+    });
+  }
+  return found;
 }
 
 std::vector<const Rule*> unmatched_rules(const Policy& policy,

@@ -65,6 +65,11 @@ struct Unmatched {
 /// The unmatched tokens of all rules, in order. Includes those in `deny`, where they are harmless.
 std::vector<Unmatched> unmatched_of(const Policy& policy, const registry::RegistrySnapshot& known);
 
+/// For a policy with strict_names: "policy.unmatched" for the first token that matches no
+/// registered implementation. Skips `deny`, which may name what other hosts have, as
+/// `names: strict` does.
+Status check_strict_names(const Policy& policy, const registry::RegistrySnapshot& known);
+
 /// Rules that have tokens, none of which match anything, in order.
 std::vector<const Rule*> unmatched_rules(const Policy& policy,
                                          const registry::RegistrySnapshot& known);
