@@ -90,6 +90,20 @@ void bind_lists(nb::module_& module) {
       .def_ro("reason", &ImplementationInfo::reason)
       .def_ro("calls", &ImplementationInfo::calls)
       .def_ro("breaker", &ImplementationInfo::breaker)
+      .def_prop_ro("promises",
+                   [](const ImplementationInfo& own) {
+                     constexpr std::pair<uint32_t, const char*> kWords[] = {
+                         {OPMUX_IMPL_SERIAL, "serial"},
+                         {OPMUX_IMPL_ATOMIC_OUTPUTS, "atomic_outputs"},
+                         {OPMUX_IMPL_DETERMINISTIC, "deterministic"},
+                         {OPMUX_IMPL_BATCH_INVARIANT, "batch_invariant"},
+                         {OPMUX_IMPL_CAPTURE_SAFE, "capture_safe"}};
+                     nb::list words;
+                     for (const auto& [flag, word] : kWords) {
+                       if ((own.flags & flag) != 0) words.append(word);
+                     }
+                     return words;
+                   })
       .def_prop_ro("instance",
                    [](const ImplementationInfo& own) {
                      nb::dict attributes;
