@@ -227,6 +227,15 @@ def _options(
     }  # fmt: skip
 
 
+def _refuse_serial(name: str, serial: bool) -> None:
+    if serial:
+        raise InvalidArgument(
+            f"{name}: serial= is for implementations with prepared states, which a Python function "
+            "does not have; use a lock",
+            "python.option",
+        )
+
+
 def function_options(
     name: str,
     *,
@@ -237,12 +246,7 @@ def function_options(
 ) -> dict[str, Any]:
     """The options of an implementation of a dispatchable function. Raises `InvalidArgument` for one
     that has no effect there."""
-    if serial:
-        raise InvalidArgument(
-            f"{name}: serial= is for implementations with prepared states, which a dispatchable "
-            "function does not have; use a lock",
-            "python.option",
-        )
+    _refuse_serial(name, serial)
     for word in ("multiple_of", "at_least", "at_most"):
         if options.get(word):
             raise InvalidArgument(
@@ -321,8 +325,9 @@ def implementation(
                 "writes nothing unless it succeeds says atomic_outputs=True",
                 "python.option",
             )
+        _refuse_serial(f"{op}/{name}", serial)
         options = _options(
-            name, serial=serial, atomic_outputs=atomic_outputs, device=device, arch=arch, **given
+            name, atomic_outputs=atomic_outputs, device=device, arch=arch, **given
         )  # fmt: skip
         return PythonImplementation(
             function, f"{op}/{name}", runtime or default_runtime(), **options
