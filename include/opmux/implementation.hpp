@@ -273,7 +273,7 @@ struct Implementation {
   /// Calls that it accepts; see Caps.
   Caps caps = {};
   /// Runs the operator. Either this or `kernel.run` must be set. Called from any thread, several at
-  /// a time, unless `flags` has OPMUX_IMPL_SERIAL. An exception counts as `failed`, with its text.
+  /// a time. An exception counts as `failed`, with its text.
   detail::Function<Outcome(CallFrame&)> run = {};
   /// C functions instead of `run`; they win if both are set.
   KernelFunctions kernel = {};
