@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -161,6 +162,26 @@ TEST_F(RequiredConfinementTest, is_a_flag_of_the_c_api) {
     EXPECT_EQ(opmux_list_plugins(runtime, list.data(), list.size(), &size, nullptr), OPMUX_OK);
     EXPECT_THAT(list, testing::HasSubstr("probe.unconfined"));
     opmux_runtime_destroy(runtime);
+  }));
+}
+
+/// The output of `opmux plugin list` for the folder of the test.
+std::string printed_list(const PrivateFolder& folder, const std::string& flag) {
+  const std::string command = "OPMUX_STATE_DIR=" + folder.at("state") + " " + OPMUX_COMMAND +
+                              " plugin list --folder " + folder.at("plugins") + flag;
+  std::string text;
+  FILE* const pipe = popen(command.c_str(), "r");
+  for (char part[512]; pipe != nullptr && fgets(part, sizeof part, pipe) != nullptr;) text += part;
+  if (pipe != nullptr) pclose(pipe);
+  return text;
+}
+
+TEST_F(RequiredConfinementTest, is_a_flag_of_the_command) {
+  EXPECT_TRUE(passes_without_layers([&] {
+    EXPECT_THAT(printed_list(folder_, ""), testing::HasSubstr("loaded   " + folder_.at("plugins")));
+    const std::string refused = printed_list(folder_, " --require-confinement");
+    EXPECT_THAT(refused, testing::HasSubstr("refused  " + folder_.at("plugins")));
+    EXPECT_THAT(refused, testing::HasSubstr("probe.unconfined"));
   }));
 }
 

@@ -3,9 +3,11 @@
 
 usage: plugin_trust_test.py OPMUX PLUGIN SCHEMAS
 """
+import hashlib
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -16,17 +18,17 @@ import jsonschema
 OPMUX, PLUGIN, SCHEMAS = sys.argv[1:]
 
 
-def run(*words, code=0, **environment):
+def run(*words, code=0, limits=None, **environment):
     env = {name: value for name, value in os.environ.items() if not name.startswith("OPMUX_")}
-    ran = subprocess.run([OPMUX, "plugin", *words], capture_output=True, text=True,
-                         env=env | environment, cwd=FOLDER)
+    ran = subprocess.run([OPMUX, "plugin", *words], capture_output=True, text=True, preexec_fn=limits,
+                         restore_signals=False, env=env | environment, cwd=FOLDER)
     assert code is None or ran.returncode == code, f"{words}: {ran.returncode}\n{ran.stdout}{ran.stderr}"
     return ran.stdout
 
 
-def listed(*words, **environment):
+def listed(*words, limits=None, **environment):
     """The list entry of the plugin of this test: code, signer and location."""
-    text = run("list", "--no-probe", "--json", *words, code=None, **environment)
+    text = run("list", "--no-probe", "--json", *words, code=None, limits=limits, **environment)
     document = json.loads(text)
     jsonschema.validate(document, json.loads(pathlib.Path(SCHEMAS, "plugins.json").read_text()))
     found = [p for p in document["plugins"] if str(FOLDER) in p["path"]]
@@ -60,7 +62,21 @@ def main():
     run("sign", "good.so", "--key", "keys/old.key")
     verify_says("trust.key_expired")
     assert listed(OPMUX_PLUGIN_PATH=str(FOLDER)) == ("", "", "OPMUX_PLUGIN_PATH")
-    assert listed("--trust", "digest", "--folder", str(FOLDER))[0] == "trust.digest"
+    by_digest = ("--trust", "digest", "--folder", str(FOLDER))
+    assert listed(*by_digest)[0] == "trust.digest"
+    digest = hashlib.sha256((FOLDER / "good.so").read_bytes()).hexdigest()
+    assert listed(*by_digest, "--digest", "0" * 64, "--digest", digest)[0] == ""
+    sealing_fails()
+
+
+def sealing_fails():
+    """Sealed copies are files in memory, so that a limit of the size of files refuses them."""
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+
+    assert listed("--folder", str(FOLDER), limits=small_files)[0] == ""
+    assert listed("--folder", str(FOLDER), "--sealed")[0] == ""
+    assert listed("--folder", str(FOLDER), "--sealed", limits=small_files)[0] == "plugin.sealed"
 
 
 with tempfile.TemporaryDirectory() as name:

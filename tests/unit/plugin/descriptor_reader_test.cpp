@@ -133,6 +133,7 @@ TEST(DescriptorReader, reads_capabilities_of_every_kind) {
   EXPECT_EQ(caps.dim_rules.at(0).value, 16);
   EXPECT_EQ(caps.tensor_rules.at(0).alignment, 16u);
   EXPECT_EQ(caps.tensor_rules.at(0).layout, "01");
+  EXPECT_EQ(caps.tensor_rules.at(0).min_rank, 1);
   EXPECT_EQ(caps.tensor_rules.at(0).max_rank, 4);
   EXPECT_EQ(caps.scalar_rules.at(0).allowed, (std::vector<int64_t>{0, 1}));
   EXPECT_EQ(caps.features, "avx2");
@@ -162,6 +163,37 @@ TEST(DescriptorReader, tells_an_empty_list_of_reads_from_no_list) {
   const auto& draft = contents->batches[0].implementations[0];
   ASSERT_TRUE(draft.verify_reads);
   EXPECT_THAT(*draft.verify_reads, IsEmpty());
+}
+
+TEST(DescriptorReader, reads_the_facts_that_a_prepared_state_depends_on) {
+  Descriptor descriptor;
+  const opmux_fact facts[2] = {{sizeof(opmux_fact), OPMUX_FACT_DIM, OPMUX_STR("H")},
+                               {sizeof(opmux_fact), OPMUX_FACT_DTYPE, OPMUX_STR("x")}};
+  opmux_impl& first = descriptor.impls[0];
+  first.plan = [](void*, const opmux_call*, void**) -> int32_t { return OPMUX_OK; };
+  first.plan_free = [](void*, void*) {};
+  first.plan_reads = facts;
+  first.plan_reads_count = 2;
+  first.plan_reads_stride = sizeof(opmux_fact);
+  const auto contents = descriptor.read();
+  ASSERT_TRUE(contents) << contents.error().to_string();
+  const registry::ImplementationDraft& draft = contents->batches[0].implementations.at(0);
+  EXPECT_EQ(draft.kernel.plan, first.plan);
+  EXPECT_EQ(draft.kernel.plan_free, first.plan_free);
+  ASSERT_TRUE(draft.plan_reads);
+  ASSERT_EQ(draft.plan_reads->size(), 2u);
+  EXPECT_EQ(draft.plan_reads->at(1).name, "x");
+  EXPECT_EQ(draft.plan_reads->at(1).kind, schema::FactKind::dtype);
+}
+
+TEST(DescriptorReader, reads_the_range_of_architectures) {
+  Descriptor descriptor;
+  descriptor.caps.min_arch = opmux_str_of("8.0");
+  descriptor.caps.max_arch = opmux_str_of("9.1");
+  const auto contents = descriptor.read();
+  ASSERT_TRUE(contents) << contents.error().to_string();
+  EXPECT_EQ(contents->batches[0].implementations.at(0).caps.min_arch, "8.0");
+  EXPECT_EQ(contents->batches[0].implementations.at(0).caps.max_arch, "9.1");
 }
 
 TEST(DescriptorReader, an_implementation_that_ends_before_create_reads_declares_none) {

@@ -1,0 +1,132 @@
+#include <chrono>
+#include <filesystem>
+
+#include "drafts.hpp"
+#include "runtime/core.hpp"
+#include "stage.hpp"
+#include "temporary_folder.hpp"
+
+/// Inputs whose readers no other test would miss; see tools/surface.
+namespace opmux::test {
+namespace {
+
+using std::chrono::seconds;
+
+TEST(Surface, freeze_at_start_of_false_lets_a_static_runtime_register_first) {
+  const TemporaryFolder folder;
+  Options options = bare({{"OPMUX_STATE_DIR", folder.at("state")}});
+  ASSERT_TRUE(Runtime::create(options)->lockfile().current().write(folder.at("a.lock")).ok());
+  options.sources.mode = "static";
+  options.sources.lockfile = folder.at("a.lock");
+  EXPECT_TRUE(Runtime::create(options)->lockfile().frozen());
+  options.sources.freeze_at_start = false;
+  Stage stage(options);
+  EXPECT_FALSE(stage.runtime.lockfile().frozen());
+  (void)stage.define(kCopy);
+  ASSERT_TRUE(stage.runtime.lockfile().freeze());
+  EXPECT_TRUE(stage.runtime.lockfile().frozen());
+}
+
+/// Number of inotify descriptors of this process.
+size_t watchers() {
+  size_t found = 0;
+  for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    found += std::filesystem::read_symlink(file, gone).native() == "anon_inode:inotify" ? 1 : 0;
+  }
+  return found;
+}
+
+TEST(Surface, look_at_files_follows_a_policy_file_without_inotify) {
+  const TemporaryFolder folder;
+  write_file(folder.at("policy.yaml"), "opmux: 1\n");
+  Options options = bare({{"OPMUX_STATE_DIR", folder.at("state")}});
+  options.sources.config = folder.at("policy.yaml");
+  options.sources.own_thread = false;
+  const size_t before = watchers();
+  const auto used = [&](bool looks) {
+    options.sources.look_at_files = looks;
+    Runtime runtime = Runtime::create(options).value();
+    runtime.tick(seconds(1));
+    return watchers() - before;
+  };
+  EXPECT_EQ(used(false), 1u);
+  EXPECT_EQ(used(true), 0u);
+}
+
+TEST(Surface, open_at_most_limits_how_long_a_breaker_stays_open) {
+  const auto next_probe_ms = [](std::optional<int64_t> at_most) {
+    Options options = bare();
+    options.sources.own_thread = false;
+    options.policy.breaker = {
+        .consecutive_failures = 1, .open_for_ms = 10'000, .open_at_most_ms = at_most};
+    Stage stage(options);
+    const Operator op = stage.define(kCopy);
+    stage.add({.id = "copy/fast.one", .kind = Kind::default_}).body = [](CallFrame&) {
+      return Outcome::failed;
+    };
+    stage.add({.id = "copy/plain.one", .kind = Kind::reference});
+    const Rows rows;
+    for (int opened = 0; opened < 4; ++opened) {
+      stage.runtime.tick(seconds(1 + 100 * opened));
+      EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); }),
+                "copy/fast.one copy/plain.one");
+    }
+    return stage.runtime.health().report().breakers.at(0).next_probe_ms;
+  };
+  EXPECT_GT(next_probe_ms({}), 30'000u) << "the fourth opening is four times as long";
+  EXPECT_LT(next_probe_ms(12'000), 15'000u);
+}
+
+/// A device that counts the streams that it has made and not destroyed.
+struct StreamDevice {
+  int made = 0, destroyed = 0;
+
+  static StreamDevice& of(void* self) { return *static_cast<StreamDevice*>(self); }
+  static int32_t create(void* self, opmux_device, void** stream) {
+    *stream = &of(self).made;
+    ++of(self).made;
+    return OPMUX_OK;
+  }
+  static void destroy(void* self, opmux_device, void* stream) {
+    EXPECT_EQ(stream, &of(self).made);
+    ++of(self).destroyed;
+  }
+};
+
+registry::Batch batch_with(StreamDevice& device) {
+  opmux_device_table table{};
+  table.struct_size = sizeof table;
+  table.count = [](void*) -> int32_t { return 1; };
+  table.alloc = [](void*, opmux_device, uint64_t, uint64_t, void**) -> int32_t {
+    return OPMUX_RESOURCE;
+  };
+  table.free = [](void*, opmux_device, void*) {};
+  table.copy = [](void*, void*, opmux_device, const void*, opmux_device, uint64_t,
+                  void*) -> int32_t { return OPMUX_OK; };
+  table.synchronize = [](void*, opmux_device, void*) -> int32_t { return OPMUX_OK; };
+  table.stream_create = StreamDevice::create;
+  table.stream_destroy = StreamDevice::destroy;
+  registry::Batch batch = batch_of("queued", {draft("copy", "v1")});
+  batch.backend.device_type = batch.implementations[0].caps.device_type = OPMUX_DEVICE_CUDA;
+  batch.backend.device = registry::DeviceAccess{&device, table};
+  return batch;
+}
+
+TEST(Surface, streams_are_made_and_destroyed_by_the_device_table) {
+  StreamDevice device;
+  Stage stage;
+  (void)stage.define(kCopy);
+  ASSERT_TRUE(stage.runtime.core().registry().add(batch_with(device), true).refused.empty());
+  {
+    const DeviceStream stream =
+        stage.runtime.plugins().device_access("queued")->create_stream().value();
+    EXPECT_EQ(stream.get(), &device.made);
+    EXPECT_EQ(device.made, 1);
+    EXPECT_EQ(device.destroyed, 0);
+  }
+  EXPECT_EQ(device.destroyed, 1);
+}
+
+}  // namespace
+}  // namespace opmux::test
