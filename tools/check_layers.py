@@ -72,6 +72,7 @@ PUBLIC = {
     "detail/pointer.hpp": "base",
     "detail/time.hpp": "base",
     "operator.hpp": "runtime",
+    "instance.hpp": "runtime",
     "opmux.h": "c_api",
     "c/call.h": "c_api",
     "c/common.h": "c_api",

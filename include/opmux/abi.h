@@ -354,8 +354,8 @@ typedef struct opmux_node_sink {
 } opmux_node_sink;
 
 /* One implementation of one operator; its id is "operator/backend.variant". Life cycle, stateless:
-   verify, plan, run ..., plan_free. Life cycle with a packed constant: create, load, describe,
-   plan, run ..., plan_free, destroy. */
+   verify, plan, run ..., plan_free. Life cycle with an instance: create, load, describe, plan,
+   run ..., plan_free, destroy. */
 typedef struct opmux_impl {
   uint32_t struct_size;
   uint32_t flags;    /* OPMUX_IMPL_* */
@@ -400,14 +400,14 @@ typedef struct opmux_impl {
      Must not write outside of outputs and workspace, nor keep pointers after it returned. */
   int32_t (*run)(void* user_data, const opmux_call* call);
 
-  /* Packed constants: all four are null, or at least create and destroy are set and the operator
-     has a `const` tensor ("registry.create"). Makes an instance for one constant; *instance belongs
-     to the host until destroy. `options`: the arguments of the call without tensors and without
-     scalars that create_reads does not list; calls with equal ones share it. The 17th replaces the
-     oldest. */
+  /* All four are null, or at least create and destroy are set. Makes an instance for one constant,
+     or for one opmux_instance of the program; *instance belongs to the host until destroy. Without
+     a `const` tensor run() is only called through the latter ("caps.instance"). `options`: the
+     arguments of the call, or those that the opmux_instance fixes, without tensors and scalars that
+     create_reads does not list; calls with equal ones share it. The 17th replaces the oldest. */
   int32_t (*create)(void* user_data, const opmux_arg* options, uint32_t count, void** instance,
                     opmux_error* error);
-  /* Passes the constant to the instance, which packs a copy of it. */
+  /* Passes the constant, or the tensors that an opmux_instance fixes, to the instance. */
   int32_t (*load)(void* user_data, void* instance, const opmux_arg* params, uint32_t count,
                   opmux_error* error);
   /* Frees the instance and its copy; no call uses it any more. */

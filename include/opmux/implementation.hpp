@@ -323,6 +323,8 @@ struct ImplementationInfo {
   int32_t device_type = OPMUX_DEVICE_CPU;  ///< OPMUX_DEVICE_* of its backend.
   /// Whether its backend has separate memory, reached through PluginControl::device_access().
   bool own_memory = false;
+  /// It keeps state, so it runs only in calls through an Instance ("caps.instance").
+  bool needs_instance = false;
   /// "closed", or the worst state among the breakers of its classes of calls: "half open", "open",
   /// "isolated".
   std::string breaker = {};

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -201,6 +202,8 @@ struct OutputInfo {
 };
 
 class Operator;
+class Instance;
+struct NamedArgument;
 
 /// A call with a report or options, returned by Operator::with(). Call it in the same expression:
 /// it refers to the report.
@@ -306,6 +309,22 @@ class Operator {
     const detail::Packed<Args...> packed(args...);
     return detail::decide(*slot_, packed.site, packed.values);
   }
+
+  /// Fixes arguments by name, such as the weight and the options of one layer of a model, and
+  /// returns an object whose calls pass the others; <opmux/instance.hpp>, which <opmux/opmux.hpp>
+  /// includes, describes it. Implementations keep their state in it.
+  ///
+  ///   opmux::Operator rms_norm = runtime.op("rms_norm").value();
+  ///   float x[4] = {1, 2, 3, 4}, y[4];
+  ///   opmux::Instance norm = rms_norm.instance({{"eps", 1e-5}}).value();
+  ///   opmux::Status status = norm(opmux::TensorView(y, opmux::f32, {1, 4}),
+  ///                               opmux::TensorView(x, opmux::f32, {1, 4}));
+  ///
+  /// Fails with `not_found` for a name that the schema does not have, and with `invalid_argument`
+  /// for a value that does not fit the schema, an output ("instance.argument") or a required
+  /// `const` tensor that is missing ("instance.parameter").
+  OPMUX_API Result<Instance> instance(std::initializer_list<NamedArgument> fixed) const;
+  OPMUX_API Result<Instance> instance(std::span<const NamedArgument> fixed) const;
 
   /// The decision that a call with these arguments would make, with a reason for every candidate;
   /// see Explanation. Outputs may be opmux::none: their shapes are inferred. Nothing runs. If the

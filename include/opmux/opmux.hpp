@@ -16,14 +16,15 @@
 /// comment says that they are kept.
 /// - A function may be called from any thread, several at a time, unless its comment says
 /// otherwise.
-/// - Every object made by a runtime (operators, plans, constants, scopes, registrations) must be
-/// destroyed before that runtime.
+/// - Every object made by a runtime (operators, plans, constants, instances, scopes, registrations)
+/// must be destroyed before that runtime.
 ///
 /// The examples in these headers are statements of a function body. They assume this header, an
 /// `opmux::Runtime runtime` and the standard headers they name; each further assumption is stated.
 #pragma once
 
 #include <opmux/version.h>
+#include <opmux/instance.hpp>
 #include <opmux/points.hpp>
 #include <opmux/runtime.hpp>
 #include <opmux/state_page.hpp>

@@ -89,7 +89,7 @@ class OPMUX_API Condition {
   /// Compares an int, bool (0/1) or enum (position) argument.
   static Condition scalar(std::string arg, Compare compare, int64_t value);
   /// Whether an ambient fact is on: "grad", "capturing", "deterministic", "training", "inference",
-  /// "autocast".
+  /// "autocast"; or "instance", whether the call goes through an Instance.
   static Condition ambient(std::string name);
   /// Whether the call has this tag: Runtime::tag("layer.3").number.
   static Condition tag(uint32_t tag);

@@ -112,7 +112,7 @@ std::unique_ptr<CompiledOperator> OperatorSlot::replace(
 }
 
 uint64_t exact_hash(const schema::Arguments& arguments) {
-  uint64_t hash = arguments.count;
+  uint64_t hash = arguments.count + (arguments.has_instance() ? 256 : 0);
   exact_words(arguments, [&](int64_t word) { hash = mix(hash, static_cast<uint64_t>(word)); });
   return hash;
 }

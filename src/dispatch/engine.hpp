@@ -23,6 +23,7 @@
 namespace opmux::dispatch {
 
 struct BoundPlanState;
+class PackStore;
 
 /// Loads plugins on demand. Thread-safe.
 class PluginLoader {
@@ -46,7 +47,8 @@ struct EngineDependencies {
   base::Maintenance* maintenance = nullptr;  ///< revived on every slow-path call
   FailureObserver* failures = nullptr;       ///< may be null
   bool disabled = false;
-  const TapView* taps = nullptr;  ///< may be null
+  const TapView* taps = nullptr;               ///< may be null
+  std::shared_ptr<PackStore> packs = nullptr;  ///< for instances; null in tests without any
 };
 
 /// Counters of one implementation, summed over all threads and bound plans.

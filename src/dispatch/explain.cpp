@@ -73,11 +73,12 @@ Candidate accepted_candidate(const Evaluation& decision, size_t place, const sch
           describe(verdict.transforms, schema)};
 }
 
-/// Attributes that describe() reported about the constant that the candidate packed last; empty if
-/// there is none.
+/// Attributes that describe() reported about the constant that the candidate packed last, or about
+/// its newest instance; empty if there is none.
 std::string instance_remark(const CandidateParts& candidate) {
   const std::string text = candidate.counters->instance.with(describe_instance);
-  return text.empty() ? text : "packed: " + text;
+  if (text.empty()) return text;
+  return (candidate.implementation->needs_instance ? "instance: " : "packed: ") + text;
 }
 
 void add_candidates(const Evaluation& decision, const schema::Signature& signature,
@@ -145,6 +146,13 @@ std::shared_ptr<const policy::OperatorPolicy> latest_words(const OperatorSlot& s
 }
 
 }  // namespace
+
+Explanation not_explained(const OperatorSlot& slot, const Status& status) {
+  Explanation none;
+  none.op = slot.name();
+  none.note = status.to_string();
+  return none;
+}
 
 std::string describe_instance(const Attributes& attributes) {
   std::string text;

@@ -15,6 +15,9 @@ namespace opmux::dispatch {
 Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgValue* values,
                             uint32_t tag);
 
+/// An explanation that only has a note with the error.
+Explanation not_explained(const OperatorSlot& slot, const Status& status);
+
 /// Formats arguments as "y=bf16[32,4096] x=bf16[32,4096] eps=1e-06". Omits absent arguments.
 std::string describe_arguments(const schema::Schema& schema, const schema::Arguments& arguments);
 

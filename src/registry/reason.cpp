@@ -41,6 +41,8 @@ constexpr std::array kCatalogue{
                "Deterministic results are required but not guaranteed by the implementation."},
     ReasonInfo{Reason::caps_capture_safe, "caps.capture_safe",
                "A graph is being captured, and the implementation is not capture-safe."},
+    ReasonInfo{Reason::caps_instance, "caps.instance",
+               "The implementation needs an instance, and the call does not go through one."},
     ReasonInfo{Reason::schema_argument_not_known, "schema.argument_not_known",
                "The call sets an argument that is newer than the implementation."},
     ReasonInfo{Reason::verify_refused, "verify.refused",

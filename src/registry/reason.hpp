@@ -29,6 +29,7 @@ enum class Reason : uint8_t {
   caps_inference_only,
   caps_deterministic,
   caps_capture_safe,
+  caps_instance,
   schema_argument_not_known,
   verify_refused,
   verify_broken,

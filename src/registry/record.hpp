@@ -84,7 +84,9 @@ struct ImplementationRecord {
   int priority = 0;
   uint32_t flags = 0;
   size_t arg_count = 0;  ///< arguments it was built for; later ones must have their default
-  uint32_t number = 0;   ///< unique in the process; index of its counters
+  /// It has create() and no `const` argument: it runs only in calls through an Instance.
+  bool needs_instance = false;
+  uint32_t number = 0;  ///< unique in the process; index of its counters
   Kernel kernel;
   RunEntry entry;
   RunEntry restoring;  ///< runs `entry` and restores the states in `left`

@@ -122,7 +122,8 @@ Core::Core(const Options& options, policy::Environment environment, const Record
                .maintenance = &maintenance_,
                .failures = recorder_.on() ? &recorder_ : nullptr,
                .disabled = environment_.disable,
-               .taps = &taps()}),
+               .taps = &taps(),
+               .packs = packs_}),
       listener_(
           {.log =
                [this](int level, std::string_view text) {

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include <opmux/instance.hpp>
 #include <opmux/runtime.hpp>
 
 #include "base/json_writer.hpp"
@@ -43,6 +44,13 @@ void write(JsonWriter& json, const PluginInfo& info) {
   json.key("found_in").text(info.found_in).key("version").text(info.version);
   json.key("vendor").text(info.vendor).key("digest").text(info.digest);
   json.key("signer").text(info.signer).key("warnings").texts(info.warnings).close('}');
+}
+
+void write(JsonWriter& json, const InstanceState& state) {
+  json.open('{').key("implementation").text(state.implementation);
+  json.key("bytes").number(state.bytes).key("attributes").open('{');
+  for (const auto& [key, value] : state.attributes) json.key(key).text(value);
+  json.close('}').close('}');
 }
 
 void write(JsonWriter& json, const SettingInfo& info) {
@@ -152,6 +160,10 @@ std::string to_json(const std::vector<OperatorInfo>& operators) {
 std::string to_json(const std::vector<PluginInfo>& plugins) { return list_of("plugins", plugins); }
 std::string to_json(const std::vector<SettingInfo>& settings) {
   return list_of("settings", settings);
+}
+
+std::string to_json(const std::vector<InstanceState>& states) {
+  return list_of("instances", states);
 }
 
 std::string to_json(const PolicyCheck& check) {

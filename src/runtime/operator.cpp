@@ -28,7 +28,7 @@ class WithInferredOutputs {
   Status infer(const schema::Schema& schema, const CallSite& site, const ArgValue* values) {
     schema::Arguments arguments;
     if (Status status = normalise(schema, site, values, arguments); !status.ok()) return status;
-    std::copy(values, values + site.count(), values_.begin());
+    std::copy_n(values, site.count() + (site.has_instance() ? 1 : 0), values_.begin());
     site_ = site;
     const auto missing = [&](size_t i) {
       const schema::ArgSpec& arg = schema.args[i];
@@ -53,7 +53,7 @@ class WithInferredOutputs {
 
  private:
   CallSite site_;
-  std::array<ArgValue, OPMUX_MAX_ARGS> values_{};
+  std::array<ArgValue, schema::kMaxValues> values_{};
   std::deque<TensorView> views_;
 };
 
@@ -78,18 +78,6 @@ Result<Plan> bind(dispatch::OperatorSlot& slot, const CallSite& site, const ArgV
   });
 }
 
-namespace {
-
-/// An explanation that only has a note with the error.
-Explanation not_explained(const dispatch::OperatorSlot& slot, const Status& status) {
-  Explanation none;
-  none.op = slot.name();
-  none.note = status.to_string();
-  return none;
-}
-
-}  // namespace
-
 Explanation explain(dispatch::OperatorSlot& slot, const CallSite& site, const ArgValue* values) {
   WithInferredOutputs complete;
   Status status = complete.infer(*slot.schema, site, values);
@@ -98,7 +86,7 @@ Explanation explain(dispatch::OperatorSlot& slot, const CallSite& site, const Ar
     if (explanation) return std::move(*explanation);
     status = explanation.error();
   }
-  return not_explained(slot, status);
+  return dispatch::not_explained(slot, status);
 }
 
 Result<std::string> decide(dispatch::OperatorSlot& slot, const CallSite& site,
@@ -155,7 +143,7 @@ Explanation Operator::explain_arguments(std::span<const opmux_arg> arguments) co
   runtime::CArguments read;
   const Status status(
       read.read(*slot_->schema, arguments.data(), static_cast<uint32_t>(arguments.size())));
-  if (!status.ok()) return detail::not_explained(*slot_, status);
+  if (!status.ok()) return dispatch::not_explained(*slot_, status);
   return detail::explain(*slot_, read.site(), read.values());
 }
 
@@ -248,15 +236,7 @@ std::vector<ArgumentInfo> Operator::arguments() const {
 }
 
 Result<size_t> Operator::position(std::string_view argument) const {
-  return base::or_out_of_memory([&]() -> Result<size_t> {
-    std::vector<std::string> names;
-    for (const schema::ArgSpec& spec : slot_->schema->args) names.push_back(spec.name);
-    const auto at = std::ranges::find(names, argument);
-    if (at != names.end()) return static_cast<size_t>(at - names.begin());
-    return Status(Code::not_found, "schema.unknown_argument",
-                  std::string(name()) + " has no argument '" + std::string(argument) + "'" +
-                      base::suggestion(argument, names));
-  });
+  return base::or_out_of_memory([&] { return schema::find_argument(*slot_->schema, argument); });
 }
 
 Plan::Plan(detail::Owned<dispatch::BoundPlan> plan) : plan_(std::move(plan)), hot_(&plan_->hot()) {}

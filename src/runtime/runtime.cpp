@@ -33,6 +33,7 @@ ImplementationInfo info_of(const registry::ImplementationRecord& implementation)
   info.flags = implementation.flags;
   info.device_type = backend.device_type();
   info.own_memory = backend.device() != nullptr;
+  info.needs_instance = implementation.needs_instance;
   info.available = obstacle_to_run(implementation, info.reason) == registry::Reason::none;
   return info;
 }

@@ -169,7 +169,7 @@ bool convert_given(const Schema& schema, const CallSite& site, const ArgValue* v
     if (!any) {
       any = true;
       exact = site;
-      std::copy_n(values, count, converted);
+      std::copy_n(values, count + (site.has_instance() ? 1 : 0), converted);
     }
     if (!put_given(schema, i, tag, converted[i]).ok()) return false;
     exact.set_tag(i, tag);
@@ -198,7 +198,28 @@ Status normalise(const Schema& schema, const CallSite& site, const ArgValue* val
     }
     if (!status.ok()) return status;
   }
+  if (site.has_instance()) {
+    out.values[count] = values[site.count()];
+    out.constants |= uint32_t{1} << count;
+  }
   return {};
+}
+
+Result<size_t> find_argument(const Schema& schema, std::string_view name) {
+  if (const int at = schema.arg_index(name); at >= 0) return static_cast<size_t>(at);
+  std::vector<std::string> names;
+  for (const ArgSpec& arg : schema.args) names.push_back(arg.name);
+  return Status(
+      Code::not_found, "schema.unknown_argument",
+      concat(schema.name, " has no argument '", name, "'", base::suggestion(name, names)));
+}
+
+Status normalise_one(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value) {
+  return put_given(schema, index, tag, value);
+}
+
+Status fill_in_one(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value) {
+  return put_left_out(schema, index, tag, value);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <opmux/detail/call_site.hpp>
@@ -12,13 +13,20 @@
 
 namespace opmux::schema {
 
+/// Values of a call: its arguments, and the view of the instance that it goes through.
+inline constexpr size_t kMaxValues = OPMUX_MAX_ARGS + 1;
+
 /// All arguments of a call in schema order, with defaults filled in. Absent arguments have the tag
 /// `none`; the value of an absent tensor still points to a view, which is not present().
 struct Arguments {
   uint32_t count = 0;
   std::array<ArgTag, OPMUX_MAX_ARGS> tags{};
-  std::array<ArgValue, OPMUX_MAX_ARGS> values{};
-  uint32_t constants = 0;  ///< bit i: the caller passed argument i as a constant tensor
+  std::array<ArgValue, kMaxValues> values{};
+  /// Bit i: the caller passed argument i as a constant tensor. Bit `count`: the call goes through
+  /// an instance, whose view is values[count].
+  uint32_t constants = 0;
+
+  bool has_instance() const { return (constants >> count & 1) != 0; }
 };
 
 /// Sizes that a call's tensors bind to a schema's dimension names.
@@ -44,10 +52,19 @@ Status normalise(const Schema& schema, const CallSite& site, const ArgValue* val
 
 /// Converts given arguments as normalise() does, so that they have the kinds of the schema: an int
 /// for a float, the word of an enum, none for a scalar. Returns true if arguments were converted;
-/// `exact` and `converted`, which has room for OPMUX_MAX_ARGS, then hold all given arguments.
+/// `exact` and `converted`, which has room for kMaxValues, then hold all given arguments.
 /// Returns false if there is nothing to convert, or if normalise() would fail.
 bool convert_given(const Schema& schema, const CallSite& site, const ArgValue* values,
                    CallSite& exact, ArgValue* converted);
+
+/// The position of an argument by name. Fails with `not_found`, "schema.unknown_argument", and
+/// suggests the nearest name.
+Result<size_t> find_argument(const Schema& schema, std::string_view name);
+
+/// Converts one given argument to the kind of the schema as normalise() does.
+Status normalise_one(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value);
+/// Sets an argument that was not given to its default, or to absent. Fails if it is required.
+Status fill_in_one(const Schema& schema, size_t index, ArgTag& tag, ArgValue& value);
 
 /// Checks everything that a schema demands: presence, ranks (<= 8), non-negative dimensions whose
 /// product in bytes fits in 63 bits (zeros counted as ones, so that strides fit too), equal sizes

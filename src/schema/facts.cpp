@@ -61,7 +61,7 @@ bool present(const Arguments& arguments, uint8_t index) {
 
 bool means_ambient(const Schema& schema, std::string_view name) {
   if (!is_ambient(name)) return false;
-  const bool newer = name == "inference" || name == "autocast";
+  const bool newer = name == "inference" || name == "autocast" || name == "instance";
   return !newer || (schema.dim_index(name) < 0 && schema.arg_index(name) < 0);
 }
 
@@ -104,7 +104,9 @@ int64_t value_beside_dims(const Signature& signature, Fact fact) {
     case FactKind::present: return present(arguments, fact.index) ? 1 : 0;
     case FactKind::scalar:
       return scalar_fact(arguments.tags[fact.index], arguments.values[fact.index]);
-    case FactKind::ambient: return signature.ambient >> fact.index & 1;
+    case FactKind::ambient:
+      if (fact.index == kInstanceFact) return arguments.has_instance() ? 1 : 0;
+      return signature.ambient >> fact.index & 1;
     case FactKind::tag: return signature.tag;
     case FactKind::is_default: {
       const ArgTag tag = arguments.tags[fact.index];

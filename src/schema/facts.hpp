@@ -35,8 +35,11 @@ inline constexpr uint8_t kRowsDim = kMaxDims;  ///< index of "rows" among the di
 /// Bits of Signature::ambient, in the order of kAmbientNames.
 inline constexpr uint32_t kGrad = 1, kCapturing = 2, kDeterministic = 4, kTraining = 8,
                           kInference = 16, kAutocast = 32;
-inline constexpr std::array<std::string_view, 6> kAmbientNames{
-    "grad", "capturing", "deterministic", "training", "inference", "autocast"};
+inline constexpr std::array<std::string_view, 7> kAmbientNames{
+    "grad", "capturing", "deterministic", "training", "inference", "autocast", "instance"};
+/// Index of "instance": whether the call goes through an Instance. It has no bit, because the
+/// arguments say it.
+inline constexpr uint8_t kInstanceFact = 6;
 /// Whether rules and verifiers know an ambient fact by this name.
 constexpr bool is_ambient(std::string_view name) {
   return std::find(kAmbientNames.begin(), kAmbientNames.end(), name) != kAmbientNames.end();
@@ -57,7 +60,8 @@ struct FactName {
 };
 
 /// Whether a bare name in a condition or lockfile is an ambient fact. Schemas that are older than
-/// "inference" and "autocast" may have an argument or dimension of that name, which it then means.
+/// "inference", "autocast" and "instance" may have an argument or dimension of that name, which it
+/// then means.
 bool means_ambient(const Schema& schema, std::string_view name);
 
 /// Resolves a name in a schema; nullopt if the schema has no such argument or dimension, or if the

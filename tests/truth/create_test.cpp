@@ -3,8 +3,6 @@
 namespace opmux::test {
 namespace {
 
-using testing::HasSubstr;
-
 int32_t create_nothing(void*, const opmux_arg*, uint32_t, void** instance, opmux_error*) {
   *instance = nullptr;
   return OPMUX_OK;
@@ -16,24 +14,32 @@ KernelFunctions packing() {
           .destroy = [](void*, void*) {}};
 }
 
-TEST(Truth, create_for_an_operator_without_a_constant_is_refused) {
+TEST(Truth, create_for_an_operator_without_a_constant_registers_and_waits_for_an_instance) {
   Stage stage;
-  stage.define(kCopy);
-  const auto refused =
+  const Operator op = stage.define(kCopy);
+  const auto made =
       stage.runtime.implement({.id = "copy/a.x", .kind = Kind::default_, .kernel = packing()});
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().reason(), "registry.create");
-  EXPECT_THAT(std::string(refused.error().message()), HasSubstr("create would never be called"));
+  ASSERT_TRUE(made);
+  Rows t;
+  EXPECT_EQ(candidate(op.explain(t.y, t.x), "copy/a.x").code, "caps.instance");
+  EXPECT_EQ(op(t.y, t.x).code(), Code::no_candidate);
 }
 
-TEST(Truth, create_for_a_constant_that_is_newer_than_the_implementation_is_refused) {
+TEST(Truth, create_for_a_constant_that_is_newer_than_the_implementation_waits_for_an_instance) {
   Stage stage;
-  stage.define("scale(out Tensor y[H], Tensor x[H], const Tensor? w[H] = none)");
+  const Operator op =
+      stage.define("scale(out Tensor y[H], Tensor x[H], const Tensor? w[H] = none)");
   Implementation what{.id = "scale/a.x", .kind = Kind::default_, .kernel = packing()};
   what.signature = "scale(out Tensor y[H], Tensor x[H])";
-  EXPECT_EQ(stage.runtime.implement(what).error().reason(), "registry.create");
+  float y[4], x[4] = {};
+  const TensorView out(y, f32, {4}), in(x, f32, {4});
+  {
+    const Registration older = stage.runtime.implement(what).value();
+    EXPECT_EQ(candidate(op.explain(out, in), "scale/a.x").code, "caps.instance");
+  }
   what.signature.clear();
-  EXPECT_TRUE(stage.runtime.implement(what));
+  const Registration newer = stage.runtime.implement(what).value();
+  EXPECT_EQ(op.explain(out, in).chosen, "scale/a.x");
 }
 
 TEST(Truth, functions_of_an_instance_without_create_are_refused) {

@@ -69,12 +69,21 @@ class alignas(16) CallSite {
     site.words_[0] |= kOptions;
     return site;
   }
-  /// Replaces the kind of argument i, which is not a Constant.
+  /// The same call site for a call through an Instance, whose view follows the arguments as one
+  /// more value. It takes the path of calls with a Constant.
+  constexpr CallSite with_instance() const {
+    CallSite site = *this;
+    site.words_[0] |= kConstant;
+    site.words_[1] |= kInstance;
+    return site;
+  }
+  constexpr bool has_instance() const { return (words_[1] & kInstance) != 0; }
+  /// Replaces the kind of argument i. Only a call through an Instance may have a Constant there.
   constexpr void set_tag(uint32_t i, ArgTag kind) {
     words_[i / 14] ^= (static_cast<uint64_t>(tag(i)) ^ static_cast<uint64_t>(kind))
                       << (4 * (i % 14));
   }
-  /// Whether an argument is a Constant.
+  /// Whether an argument is a Constant, or the call goes through an Instance.
   constexpr bool has_constant() const { return (words_[0] & kConstant) != 0; }
 
   /// The whole site as one word if it has at most 14 arguments; from_word() is the inverse.
@@ -89,6 +98,7 @@ class alignas(16) CallSite {
 
  private:
   static constexpr uint64_t kOptions = uint64_t{1} << 63, kConstant = uint64_t{1} << 62;
+  static constexpr uint64_t kInstance = uint64_t{1} << 63;  ///< in the second word
   uint64_t words_[2] = {0, 0};
 };
 

@@ -136,11 +136,14 @@ class Impl {
     };
     return *this;
   }
-  /// For packed constants: `create` returns an object, which run() gets from instance<T>(); `load`
-  /// gets that object and the constant, and packs it. One object is made for each Constant and each
-  /// set of values of the options that `create` gets: the arguments that are not tensors.
+  /// For packed constants and state: `create` returns an object, which run() gets from
+  /// instance<T>(); `load` gets that object and the constant, and packs it. One object is made for
+  /// each Constant and each set of values of the options that `create` gets: the arguments that are
+  /// not tensors. In calls through an Instance of the program, `create` gets the options and `load`
+  /// the tensors that the Instance fixes, once for each Instance. For an operator without `const`
+  /// arguments, run() is called only through an Instance, and always has its object.
   Impl& stateful(std::function<std::shared_ptr<void>(Args)> create,
-                 std::function<int32_t(void*, Args)> load) {
+                 std::function<int32_t(void*, Args)> load = {}) {
     create_ = std::move(create);
     load_ = std::move(load);
     c_.create = [](void* self, const opmux_arg* options, uint32_t count, void** instance,
@@ -149,12 +152,13 @@ class Impl {
         *instance = new std::shared_ptr<void>(of(self).create_(Args{options, count}));
       });
     };
+    c_.destroy = release;
+    if (!load_) return *this;
     c_.load = [](void* self, void* instance, const opmux_arg* params, uint32_t count,
                  opmux_error* error) {
       return guarded(
           error, [&] { return of(self).load_(Call::shared(instance).get(), Args{params, count}); });
     };
-    c_.destroy = release;
     return *this;
   }
   /// Restricts the options that `create` gets to the listed facts, of kind OPMUX_FACT_SCALAR:

@@ -51,14 +51,17 @@ const registry::RunEntry& entry_of(const RankedCandidate& plan) {
 Status load_pack(const RankedCandidate& plan, const schema::Signature& signature, opmux_call& call,
                  PackPtr& pack) {
   const schema::Arguments& arguments = *signature.arguments;
-  const int at = packed_argument(*plan.candidate->implementation, *signature.schema, arguments);
-  if (at < 0) return {};
-  const auto& constant = PackedConstant::of(*arguments.values[static_cast<size_t>(at)].tensor);
-  auto found = constant.pack_for(plan, call, static_cast<uint32_t>(at));
-  if (!found) return found.error();
-  pack = std::move(*found);
-  call.instance = pack == nullptr ? nullptr : pack->instance();
-  return {};
+  const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
+  const int at = packed_argument(implementation, *signature.schema, arguments);
+  if (at >= 0) {
+    const auto& constant = PackedConstant::of(*arguments.values[static_cast<size_t>(at)].tensor);
+    auto found = constant.pack_for(plan, call, static_cast<uint32_t>(at));
+    if (!found) return found.error();
+    pack = std::move(*found);
+    call.instance = pack == nullptr ? nullptr : pack->instance();
+  }
+  if (!implementation.needs_instance || call.instance != nullptr) return {};
+  return {Code::declined, "call.instance", implementation.id + " runs only with an instance"};
 }
 
 namespace {

@@ -37,9 +37,10 @@ Attempt attempt(const RankedCandidate& plan, const schema::Signature& signature,
 Attempt attempt_transformed(const RankedCandidate& plan, const schema::Signature& signature,
                             const CallSettings& settings);
 
-/// Puts the packed copy of the call's constant into the frame and packs it on first use. Does
-/// nothing if the call has no constant or the implementation does not pack. Fails with the
-/// implementation's outcome.
+/// Puts the packed copy of the call's constant, or the implementation's object of the instance that
+/// the call goes through, into the frame, and makes it on first use. Does nothing if the call has
+/// neither or the implementation has no create(). Fails with the implementation's outcome, and with
+/// `declined` if the implementation needs an instance and there is none.
 Status load_pack(const RankedCandidate& plan, const schema::Signature& signature, opmux_call& call,
                  PackPtr& pack);
 

@@ -160,6 +160,7 @@ bool better_unconverted(const CachedPlan& plan, const CallSite& site) {
   if (plan != nullptr && (original == nullptr || !better_unconverted(*plan, *original))) {
     block.recent[slot.number] = plan;
     plan->set_arguments(values);
+    if (site.has_instance()) plan->set_instance(values);
     if (plan->pack_at < 0 || plan->load_pack(values)) {
       result = run(block, *plan);
       return true;
@@ -181,7 +182,7 @@ bool better_unconverted(const CachedPlan& plan, const CallSite& site) {
   Status::Detail* result = nullptr;
   if (nested && call_nested(slot, site, values, settings, result)) return result;
   CallSite exact;
-  ArgValue converted[OPMUX_MAX_ARGS];
+  ArgValue converted[schema::kMaxValues];
   if (slot.number < block.line_count &&
       schema::convert_given(*slot.schema, site, values, exact, converted)) {
     if (nested && call_nested(slot, exact, converted, settings, result)) return result;

@@ -122,7 +122,7 @@ class SlowCall final : CandidateRun {
                      settings_};
     // A plan for arguments of other kinds than the schema has is looked up with converted ones.
     CallSite exact;
-    ArgValue converted[OPMUX_MAX_ARGS];
+    ArgValue converted[schema::kMaxValues];
     if (!can_be_kept(state_->schema(), what, true) &&
         convert_given(state_->schema(), *site_, values_, exact, converted)) {
       what.site = &exact;
@@ -164,7 +164,7 @@ Status::Detail* recover(CachedPlan& plan, int32_t outcome) noexcept {
 namespace {
 
 Status continue_call(CachedPlan& plan, int32_t outcome) {
-  std::array<ArgValue, OPMUX_MAX_ARGS> values;
+  std::array<ArgValue, schema::kMaxValues> values;
   plan.get_arguments(values.data());
   const CallSite site = plan.frame_site();
   FailedAttempt failed{plan.plan->candidate->implementation->number,

@@ -40,8 +40,13 @@ Reason check_machine(const ImplementationRecord& implementation, std::string& te
   return registry::obstacle_of_machine(implementation, text);
 }
 
-Reason check_surroundings(const ImplementationRecord& implementation, uint32_t ambient,
-                          std::string& text) {
+Reason check_surroundings(const ImplementationRecord& implementation,
+                          const schema::Signature& signature, std::string& text) {
+  if (implementation.needs_instance && !signature.arguments->has_instance()) {
+    text = "it keeps state in an instance; call it through one (Operator::instance)";
+    return Reason::caps_instance;
+  }
+  const uint32_t ambient = signature.ambient;
   if ((ambient & schema::kDeterministic) != 0 && !implementation.has(OPMUX_IMPL_DETERMINISTIC)) {
     text = "deterministic results are required, and it does not guarantee them";
     return Reason::caps_deterministic;
@@ -109,7 +114,7 @@ void judge(const EvaluationInput& input, const schema::Signature& signature,
     verdict.reason = verdict.check->reason;
     return;
   }
-  verdict.reason = check_surroundings(implementation, signature.ambient, verdict.text);
+  verdict.reason = check_surroundings(implementation, signature, verdict.text);
   if (!verdict.accepted()) return;
   verdict.reason = verify(signature, reads, verdict);
   if (!verdict.accepted() || input.health == nullptr) return;
@@ -167,10 +172,12 @@ void apply_tuning(const tune::TuningView& tuning, const schema::Signature& signa
 }
 
 /// Selects the operator's first reference implementation, for bypassed dispatch.
-void take_reference(Evaluation& decision) {
+void take_reference(const schema::Signature& signature, Evaluation& decision) {
   decision.policy = {};
   for (size_t i = 0; i < decision.verdicts.size(); ++i) {
-    if (decision.verdicts[i].implementation->kind != Kind::reference) continue;
+    const ImplementationRecord& one = *decision.verdicts[i].implementation;
+    if (one.kind != Kind::reference) continue;
+    if (one.needs_instance && !signature.arguments->has_instance()) continue;
     decision.order.assign(1, static_cast<uint16_t>(i));
     return;
   }
@@ -191,7 +198,7 @@ void decide(const EvaluationInput& input, const schema::Signature& signature,
   decision.locked = nullptr;
   for (size_t i = 0; i < implementations.size(); ++i)
     decision.verdicts[i].start(*implementations[i]);
-  if (input.disabled) return take_reference(decision);
+  if (input.disabled) return take_reference(signature, decision);
   input.policy->evaluate(signature, decision.policy);
   for (size_t i = 0; i < implementations.size(); ++i) {
     CandidateVerdict& verdict = decision.verdicts[i];
@@ -222,6 +229,9 @@ schema::Dependencies dependencies_of(const schema::Schema& schema,
   }
   if (!implementation.has(OPMUX_IMPL_CAPTURE_SAFE)) {
     own.add(*resolve_fact(schema, schema::FactKind::ambient, "capturing"));
+  }
+  if (implementation.needs_instance) {
+    own.add(*resolve_fact(schema, schema::FactKind::ambient, "instance"));
   }
   for (size_t i = implementation.arg_count; i < schema.args.size(); ++i) {
     add_known_default(schema, i, own);

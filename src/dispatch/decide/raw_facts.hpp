@@ -43,7 +43,9 @@ class RawFacts {
     using schema::FactKind;
     switch (fact.kind) {
       case FactKind::scalar: return value(fact);
-      case FactKind::ambient: return static_cast<int64_t>(plan_.context >> fact.index & 1);
+      case FactKind::ambient:
+        if (fact.index == schema::kInstanceFact) return plan_.site.has_instance() ? 1 : 0;
+        return static_cast<int64_t>(plan_.context >> fact.index & 1);
       case FactKind::tag: return plan_.call.tag;
       case FactKind::present: return plan_.args[fact.index].tag != OPMUX_ARG_NONE ? 1 : 0;
       default: return of_tensor(fact);

@@ -110,7 +110,7 @@ Status::Detail* BoundPlan::run_watched() {
 void BoundPlan::log_failure(std::string_view says) const {
   if (slot_->engine->dependencies().failures == nullptr) return;
   // Use the arguments of this call; the example's tensors may be freed.
-  std::array<ArgValue, OPMUX_MAX_ARGS> values;
+  std::array<ArgValue, schema::kMaxValues> values;
   guarded_.get_arguments(values.data());
   CheckedArguments checked;
   if (!check(*slot_->schema, guarded_.frame_site(), values.data(), checked).ok()) return;

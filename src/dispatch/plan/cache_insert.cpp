@@ -168,7 +168,8 @@ PlanRoom PlanRoom::of(const schema::Schema& schema, const CallSite& site,
   size_t tensors = 0;
   for (uint32_t i = 0; i < site.count(); ++i)
     tensors += compared_as_tensor(schema, site, i) ? 1 : 0;
-  return {schema.args.size(), tensors * (2 + 2 * size_t{words_for(arguments)}), guards};
+  const size_t args = schema.args.size() + (site.has_instance() ? 1 : 0);
+  return {args, tensors * (2 + 2 * size_t{words_for(arguments)}), guards};
 }
 
 bool PlanRoom::is_in(const CachedPlan& plan) const {
@@ -228,16 +229,20 @@ void fill_plan(CachedPlan& plan, const schema::Schema& schema, const ShapeChecks
   fill_args(schema, *what.arguments, plan.args);
   fill_call(schema, *what.arguments, what.settings, plan.args, &error, plan.call);
   if (what.prepared != nullptr) plan.call.prepared = what.prepared->get();
-  plan.pack_at = static_cast<int8_t>(
-      packed_argument(*what.plan->candidate->implementation, schema, *what.arguments));
+  if (plan.site.has_instance()) plan.set_instance(what.values);
+  const int packed =
+      packed_argument(*what.plan->candidate->implementation, schema, *what.arguments);
+  // The values of a call have the instance behind the arguments that it passes.
+  const bool instance = packed == static_cast<int>(what.arguments->count);
+  plan.pack_at = static_cast<int8_t>(instance ? plan.arg_count : packed);
   plan.call.instance = what.pack != nullptr ? what.pack->instance() : nullptr;
   if (what.prepared != nullptr || plan.pack_at >= 0 || plan.extras != nullptr) {
     PlanExtras& extras = plan.with_extras();
     extras.prepared = what.prepared;
     extras.pack_serial = what.pack != nullptr ? what.pack->serial() : 0;
   }
-  plan.nests =
-      plan.pack_at < 0 && what.plan->candidate->implementation->kernel.workspace == nullptr;
+  plan.nests = plan.pack_at < 0 && !plan.site.has_instance() &&
+               what.plan->candidate->implementation->kernel.workspace == nullptr;
   plan.with_pack = plan.call.instance != nullptr;
   plan.remember(what.values);
   plan.keep_guard_values(what.values);

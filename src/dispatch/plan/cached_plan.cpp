@@ -220,6 +220,8 @@ void CachedPlan::keep_guard_values(const ArgValue* values) {
 void CachedPlan::get_arguments(ArgValue* values) const {
   for (uint32_t i = 0; i < arg_count; ++i)
     std::memcpy(&values[i], &args[i].value, sizeof(ArgValue));
+  if (site.has_instance())
+    std::memcpy(&values[arg_count], &args[call.arg_count].value, sizeof(ArgValue));
 }
 
 CallSite CachedPlan::frame_site() const {

@@ -105,7 +105,8 @@ struct alignas(64) CachedPlan {
   std::unique_ptr<PlanExtras> extras;        ///< null: none is needed
   std::unique_ptr<PlanClasses> classes;      ///< null if `space` is
   bool varies_freely = false;                ///< `shapes->free` applies to the shapes in `exact`
-  int8_t pack_at = -1;     ///< index of the constant whose packed copy is used; -1: none
+  /// Index of the constant whose packed copy is used, or of the instance; -1: none.
+  int8_t pack_at = -1;
   bool with_pack = false;  ///< prepared with a pack; false if the budget had no room for one
   bool nests = false;      ///< may run inside another call; see call_nested()
   /// Bit i: the call site passes an int for argument i, and the schema has a float. The run
@@ -214,7 +215,10 @@ struct alignas(64) CachedPlan {
   void set_argument(size_t i, const ArgValue& value) {
     std::memcpy(&args[i].value, &value, sizeof value);
   }
-  /// Copies the arguments of the last call out of the frame. frame_site() has their kinds.
+  /// Keeps the instance that a call goes through, which recover() needs, behind the arguments.
+  void set_instance(const ArgValue* values) { set_argument(call.arg_count, values[arg_count]); }
+  /// Copies the arguments of the last call, and its instance, out of the frame. frame_site() has
+  /// their kinds.
   void get_arguments(ArgValue* values) const;
   CallSite frame_site() const;
 

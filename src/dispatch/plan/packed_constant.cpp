@@ -30,7 +30,10 @@ SomeArguments only(const opmux_call& call, Keep keep) {
 Status failure(const registry::ImplementationRecord& implementation, int32_t outcome,
                const base::ErrorSink& sink) {
   return {outcome_of(outcome), "call.pack",
-          implementation.id + " could not pack a constant: " + sink.text()};
+          implementation.id +
+              (implementation.needs_instance ? " could not make an instance: "
+                                             : " could not pack a constant: ") +
+              sink.text()};
 }
 
 /// True if create() gets this argument: it is not a tensor, and the implementation reads it.
@@ -68,7 +71,7 @@ std::shared_ptr<Pack> own_instance(const RankedCandidate& plan, std::vector<int6
 }
 
 Result<std::shared_ptr<Pack>> make_pack(const RankedCandidate& plan, const opmux_call& call,
-                                        uint32_t index) {
+                                        uint32_t parameters) {
   const registry::Kernel& kernel = plan.candidate->implementation->kernel;
   base::ErrorSink sink;
   const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
@@ -82,9 +85,12 @@ Result<std::shared_ptr<Pack>> make_pack(const RankedCandidate& plan, const opmux
     return kernel.create(kernel.user_data, options.data(), call.arg_count, &instance, sink.c());
   }();
   if (outcome != OPMUX_OK) return failure(implementation, outcome, sink);
+  if (instance == nullptr && implementation.needs_instance) {
+    return Status(Code::failed, "call.pack", implementation.id + ": create() returned no instance");
+  }
   auto pack = own_instance(plan, std::move(words), instance);
-  if (kernel.load == nullptr) return pack;
-  const SomeArguments params = only(call, [&](uint32_t i) { return i == index; });
+  if (kernel.load == nullptr || parameters == 0) return pack;
+  const SomeArguments params = only(call, [&](uint32_t i) { return (parameters >> i & 1) != 0; });
   outcome = [&] {
     const PreparationGuard inside(implementation, crash::Phase::load);
     return kernel.load(kernel.user_data, instance, params.data(), call.arg_count, sink.c());
@@ -125,6 +131,17 @@ uint64_t packed_bytes(const Attributes& attributes, uint64_t otherwise) {
   uint64_t bytes = otherwise;
   for (const auto& [key, value] : attributes) {
     if (key == "packed_bytes") std::from_chars(value.data(), value.data() + value.size(), bytes);
+  }
+  return bytes;
+}
+
+uint64_t bytes_of(const opmux_call& call, uint32_t parameters) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < call.arg_count; ++i) {
+    if ((parameters >> i & 1) == 0) continue;
+    const TensorView tensor(*call.args[i].value.tensor);
+    bytes += static_cast<uint64_t>(tensor.elements()) *
+             static_cast<uint64_t>(tensor.dtype().size_bytes());
   }
   return bytes;
 }
@@ -191,17 +208,17 @@ bool Pack::fits(const registry::ImplementationRecord& implementation,
   return same && at == options_.size();
 }
 
-Attributes Pack::describe() const {
+void Pack::keep_attributes() {
   const registry::Kernel& kernel = implementation_->kernel;
   Report report;
   const opmux_node_sink sink{sizeof(opmux_node_sink), 0, &report, take_attribute};
   if (kernel.describe != nullptr) kernel.describe(kernel.user_data, instance_, &sink);
   if (report.without_memory) throw std::bad_alloc();
-  return std::move(report.attributes);
+  attributes_ = std::move(report.attributes);
 }
 
-void Pack::count(std::shared_ptr<PackBudget> budget, uint64_t bytes, Attributes attributes) {
-  counters_->instance.with([&](Attributes& newest) { newest.swap(attributes); });
+void Pack::count(std::shared_ptr<PackBudget> budget, uint64_t bytes, Attributes newest) noexcept {
+  counters_->instance.with([&](Attributes& known) { known.swap(newest); });
   bytes_ = bytes;
   budget_ = std::move(budget);
   counters_->packed_bytes.fetch_add(bytes, std::memory_order_relaxed);
@@ -263,17 +280,21 @@ size_t PackStore::waiting() {
 }
 
 Result<PackPtr> PackedConstant::make(Packs& packs, const RankedCandidate& plan,
-                                     const opmux_call& call, uint32_t index) const {
-  auto made = make_pack(plan, call, index);
+                                     const opmux_call& options, uint32_t parameters) const {
+  auto made = make_pack(plan, options, parameters);
   if (!made) return made.error();
-  Attributes attributes = (*made)->describe();
-  const uint64_t bytes = packed_bytes(
-      attributes, static_cast<uint64_t>(elements()) * static_cast<uint64_t>(dtype().size_bytes()));
+  (*made)->keep_attributes();
+  Attributes newest = (*made)->attributes();
+  const uint64_t bytes = packed_bytes(newest, bytes_of(options, parameters));
   auto link = std::make_unique<PackLink>(**made);
   link->set_next(first_.load(std::memory_order_relaxed));
   packs.reserve(packs.size() + 1);
   if (store_->take(bytes)) {
-    (*made)->count(store_->budget(), bytes, std::move(attributes));
+    (*made)->count(store_->budget(), bytes, std::move(newest));
+  } else if (plan.candidate->implementation->needs_instance) {
+    return Status(Code::resource, "call.pack",
+                  base::concat(plan.candidate->implementation->id, ": an instance of ", bytes,
+                               " bytes exceeds Options::max_packed_bytes"));
   } else {
     (*made)->drop();
   }
@@ -285,6 +306,8 @@ Result<PackPtr> PackedConstant::make(Packs& packs, const RankedCandidate& plan,
 Result<PackPtr> PackedConstant::pack_for(const RankedCandidate& plan, const opmux_call& call,
                                          uint32_t index) const {
   const registry::ImplementationRecord& implementation = *plan.candidate->implementation;
+  const opmux_call& options = options_in(call);
+  const uint32_t parameters = fixed_ != nullptr ? fixed_->parameters : uint32_t{1} << index;
   uint64_t surplus = 0;  // serial of the oldest pack of the implementation if there are too many
   auto result = packs_.with([&](Packs& packs) -> Result<PackPtr> {
     if (released_.load(std::memory_order_acquire)) return PackPtr();
@@ -292,10 +315,10 @@ Result<PackPtr> PackedConstant::pack_for(const RankedCandidate& plan, const opmu
     uint64_t oldest = 0;
     for (const auto& [known, link] : packs) {
       if (known->implementation() != &implementation) continue;
-      if (known->fits(implementation, call)) return known;
+      if (known->fits(implementation, options)) return known;
       if (others++ == 0) oldest = known->serial();
     }
-    Result<PackPtr> made = make(packs, plan, call, index);
+    Result<PackPtr> made = make(packs, plan, options, parameters);
     if (made && others >= kMostOptions) surplus = oldest;
     return made;
   });
@@ -365,6 +388,15 @@ uint64_t PackedConstant::bytes() const {
 int packed_argument(const registry::ImplementationRecord& implementation,
                     const schema::Schema& schema, const schema::Arguments& arguments) {
   if (arguments.constants == 0 || implementation.kernel.create == nullptr) return -1;
+  if (arguments.has_instance()) {
+    const auto& instance = PackedConstant::of(*arguments.values[arguments.count].tensor);
+    const uint32_t parameters = instance.fixed()->parameters;
+    bool used = implementation.needs_instance;
+    for (uint32_t i = 0; i < implementation.arg_count; ++i) {
+      used |= schema.args[i].constant && (parameters >> i & 1) != 0;
+    }
+    return used ? static_cast<int>(arguments.count) : -1;
+  }
   for (uint32_t i = 0; i < arguments.count; ++i) {
     const bool given = (arguments.constants >> i & 1) != 0;
     if (given && i < implementation.arg_count && schema.args[i].constant)

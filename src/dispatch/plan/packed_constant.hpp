@@ -52,11 +52,12 @@ class Pack {
   uint64_t serial() const { return serial_; }
   uint64_t bytes() const { return bytes_; }
 
-  /// The attributes that describe() reports about the instance, at most kMostAttributes.
-  Attributes describe() const;
-  /// Records that `bytes` were reserved from the budget for this pack, and its attributes as those
-  /// of the implementation's newest instance.
-  void count(std::shared_ptr<PackBudget> budget, uint64_t bytes, Attributes attributes);
+  /// Asks describe() for the attributes of the instance and keeps at most kMostAttributes.
+  void keep_attributes();
+  const Attributes& attributes() const { return attributes_; }
+  /// Records that `bytes` were reserved from the budget for this pack, and a copy of its attributes
+  /// as those of the implementation's newest instance.
+  void count(std::shared_ptr<PackBudget> budget, uint64_t bytes, Attributes newest) noexcept;
   /// Destroys the instance and returns its bytes to the budget.
   void drop();
   /// Puts an unlinked pack into the batch that was made with it, so that retiring a pack needs no
@@ -76,6 +77,7 @@ class Pack {
   void* instance_;
   const uint64_t serial_;
   uint64_t bytes_ = 0;
+  Attributes attributes_;
   std::shared_ptr<PackBudget> budget_;              ///< budget that bytes_ were reserved from
   mutable std::unique_ptr<Retirement> retirement_;  ///< null after retired()
 };
@@ -143,8 +145,17 @@ class PackStore {
   base::ForkGuarded<Reclaimer> retired_;
 };
 
+/// The arguments that an instance fixes: its options and parameters. The others are absent.
+struct FixedArguments {
+  opmux_call call{};        ///< only `args` and `arg_count` are set
+  uint32_t parameters = 0;  ///< bit i: argument i is a tensor, which load() gets
+};
+
 /// A constant tensor with its packed copies, one per implementation and options of create(), for
 /// the current version of the data. Callers pass it as its base class TensorView. Thread-safe.
+///
+/// An instance of an operator is such an object without a tensor: create() and load() get the
+/// arguments that it fixes instead of those of the call, so each implementation has one pack.
 ///
 /// `packs_` owns the packs and their links under a lock; calls read the list that begins at
 /// `first_` without one. A call may follow the list only while its thread has a mark set, because
@@ -171,8 +182,9 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
   /// The calling thread must have a mark of the implementation set, which keeps the pack alive.
   const Pack* find(const registry::ImplementationRecord& implementation,
                    const opmux_call& call) const {
+    const opmux_call& options = options_in(call);
     for (const PackLink* link = first_link(); link != nullptr; link = link->next()) {
-      if (const Pack* pack = link->pack_for(implementation, call)) return pack;
+      if (const Pack* pack = link->pack_for(implementation, options)) return pack;
     }
     return nullptr;
   }
@@ -192,9 +204,29 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
   void release() noexcept;
   /// Drops the packs of withdrawn implementations.
   void drop_withdrawn() noexcept;
+  /// The arguments that an instance fixes; null for a constant.
+  const FixedArguments* fixed() const { return fixed_; }
+  /// Passes each pack that has an instance to `visit`, in the order in which they were made.
+  template <class Visit>
+  void each(Visit visit) const {
+    packs_.with([&](const Packs& packs) {
+      for (const Linked& one : packs) {
+        if (one.pack->instance() != nullptr) visit(*one.pack);
+      }
+    });
+  }
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
   size_t packs() const;
   uint64_t bytes() const;
+
+ protected:
+  /// For an instance, which then calls fix().
+  explicit PackedConstant(std::shared_ptr<PackStore> store) : store_(std::move(store)) {
+    store_->add(*this);
+  }
+  /// Sets the arguments that create() and load() get, before the first call. They must live as long
+  /// as this object.
+  void fix(const FixedArguments& fixed) { fixed_ = &fixed; }
 
  private:
   struct Linked {
@@ -205,10 +237,15 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
   /// Unlinks and retires the packs for which `gone` returns true.
   template <class Gone>
   void drop(Gone gone) const noexcept;
-  Result<PackPtr> make(Packs& packs, const RankedCandidate& plan, const opmux_call& call,
-                       uint32_t index) const;
+  /// The call whose scalars create() gets.
+  const opmux_call& options_in(const opmux_call& call) const {
+    return fixed_ != nullptr ? fixed_->call : call;
+  }
+  Result<PackPtr> make(Packs& packs, const RankedCandidate& plan, const opmux_call& options,
+                       uint32_t parameters) const;
 
   std::shared_ptr<PackStore> store_;
+  const FixedArguments* fixed_ = nullptr;
   std::atomic<uint64_t> version_{0};
   std::atomic<bool> released_{false};
   mutable std::atomic<const PackLink*> first_{nullptr};  ///< head of the list of links in packs_
@@ -216,8 +253,9 @@ class PackedConstant : public TensorView, public std::enable_shared_from_this<Pa
 };
 
 /// The index of the argument that the implementation runs with in packed form: the first argument
-/// that the schema declares `const` and the call passes as a constant. -1 if there is none or the
-/// implementation does not pack.
+/// that the schema declares `const` and the call passes as a constant. In a call through an
+/// instance, that of the instance (Arguments::count), if the implementation needs one or the
+/// instance has a `const` argument. -1 if there is none or the implementation has no create().
 int packed_argument(const registry::ImplementationRecord& implementation,
                     const schema::Schema& schema, const schema::Arguments& arguments);
 

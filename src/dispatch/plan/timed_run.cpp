@@ -11,7 +11,7 @@ namespace opmux::dispatch {
 namespace {
 
 [[gnu::cold, gnu::noinline]] void report_slow_call(const CachedPlan& plan, uint64_t took_ns) {
-  std::array<ArgValue, OPMUX_MAX_ARGS> values;
+  std::array<ArgValue, schema::kMaxValues> values;
   plan.get_arguments(values.data());
   CheckedArguments checked;
   const schema::Schema& schema = *plan.slot->schema;

@@ -134,25 +134,19 @@ Status check_alone(const ImplementationDraft& draft) {
   return check_flags(draft.flags, kImplementationFlags);
 }
 
-/// Instances are made for constants. Without one, create() would never be called and run() would
-/// get a null instance.
-Status check_packing(const ImplementationDraft& draft, const schema::Schema& schema,
-                     size_t arg_count) {
-  const Kernel& kernel = draft.kernel;
-  if (kernel.create == nullptr) {
-    if (kernel.load == nullptr && kernel.destroy == nullptr && kernel.describe == nullptr)
-      return {};
-    return refused("registry.create", "it has load, destroy or describe but not create");
-  }
+Status check_instances(const Kernel& kernel) {
+  const bool others =
+      kernel.load != nullptr || kernel.destroy != nullptr || kernel.describe != nullptr;
+  if (kernel.create != nullptr || !others) return {};
+  return refused("registry.create", "it has load, destroy or describe but not create");
+}
+
+/// With a `const` argument, create() packs it, and run() must also work without an instance,
+/// because a call may pass a plain tensor. Without one, state is all that create() can be for.
+bool needs_instance(const Kernel& kernel, const schema::Schema& schema, size_t arg_count) {
   const auto last = schema.args.begin() + static_cast<ptrdiff_t>(arg_count);
-  if (std::any_of(schema.args.begin(), last, [](const auto& arg) { return arg.constant; })) {
-    return {};
-  }
-  return refused(
-      "registry.create",
-      base::concat("it has create, which makes an instance for a const tensor, and ", schema.name,
-                   " has none: create would never be called; keep state in "
-                   "user_data, or prepare it in plan"));
+  return kernel.create != nullptr &&
+         std::none_of(schema.args.begin(), last, [](const auto& arg) { return arg.constant; });
 }
 
 Result<Capability> compile_caps_for(const ImplementationDraft& draft, const schema::Schema& schema,
@@ -218,7 +212,7 @@ Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDr
   if (Status bad = check_alone(draft); !bad.ok()) return bad;
   const Result<size_t> arg_count = matched_arguments(draft, schema);
   if (!arg_count) return arg_count.error();
-  if (Status bad = check_packing(draft, schema, *arg_count); !bad.ok()) return bad;
+  if (Status bad = check_instances(draft.kernel); !bad.ok()) return bad;
   Result<Capability> capability = compile_caps_for(draft, schema, *backend, cpu);
   if (!capability) return capability.error();
 
@@ -233,6 +227,7 @@ Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDr
   record->flags = draft.flags;
   record->arg_count = *arg_count;
   record->kernel = draft.kernel;
+  record->needs_instance = needs_instance(draft.kernel, schema, *arg_count);
   record->capability = *std::move(capability);
   record->backend = std::move(backend);
   record->owner = draft.owner;
