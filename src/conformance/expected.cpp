@@ -20,10 +20,19 @@ Case for_reference(const Case& c) {
 
 }  // namespace
 
-Result<Expected> expect(const Operator& op, const Case& c, Arenas& arenas) {
+Status call_afresh(const Operator& op, bool needs_instance, std::span<const opmux_arg> arguments,
+                   const CallOptions& options, CallReport* report) {
+  if (!needs_instance) return op.call_arguments(arguments, options, report);
+  std::vector<opmux_arg> passed;
+  const Result<Instance> instance = instance_for(op, arguments, passed);
+  if (!instance) return instance.error();
+  return instance->call_arguments(passed, options, report);
+}
+
+Result<Expected> expect(const Operator& op, const Case& c, Arenas& arenas, bool needs_instance) {
   const Case plain = for_reference(c);
   const Placed placed(arenas, plain, std::byte{0xff});
-  const Status status = op.call_arguments(placed.arguments());
+  const Status status = call_afresh(op, needs_instance, placed.arguments());
   if (!status.ok()) return status;
   std::vector<std::vector<double>> values;
   for (size_t i = 0; i < plain.arguments.size(); ++i) {

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
+
+#include <opmux/instance.hpp>
 
 #include "conformance/arena.hpp"
 #include "conformance/case.hpp"
@@ -12,9 +15,15 @@ namespace opmux::conformance {
 
 using verify::Expected;
 
+/// Calls the operator or, for an implementation that needs an instance, a new instance that fixes
+/// the scalars and `const` tensors, so that its results do not depend on earlier cases.
+Status call_afresh(const Operator& op, bool needs_instance, std::span<const opmux_arg> arguments,
+                   const CallOptions& options = {}, CallReport* report = nullptr);
+
 /// Runs the reference, which the thread's policy must require, and computes error bounds. Fails
 /// with the reference's status if it refuses the case.
-Result<Expected> expect(const Operator& op, const Case& c, Arenas& arenas);
+Result<Expected> expect(const Operator& op, const Case& c, Arenas& arenas,
+                        bool needs_instance = false);
 
 /// The first element outside the bounds, if any. `got` has the elements of each output.
 std::optional<Problem> judge(const Case& c, const Expected& expected,

@@ -36,6 +36,7 @@ class OperatorRun {
     for (const ImplementationInfo& implementation : info.implementations) {
       if (reference_.empty() && implementation.kind == name_of(Kind::reference)) {
         reference_ = implementation.id;
+        reference_needs_instance_ = implementation.needs_instance;
       }
       if (!chosen(options.backends, implementation.backend) ||
           !chosen(options.implementations, implementation.id)) {
@@ -116,7 +117,7 @@ class OperatorRun {
 
   void draw_one(uint64_t number) {
     Case c = draw_case(*shaper_, info_->name, infos_, options_->seed, number);
-    auto expected = expect(op_, c, arenas_);
+    auto expected = expect(op_, c, arenas_, reference_needs_instance_);
     if (!expected && !c.invalid) {
       ++report_.dropped;
       if (report_.note.empty()) report_.note = c.text() + ": " + expected.error().to_string();
@@ -180,6 +181,7 @@ class OperatorRun {
   std::vector<DrawnCase> drawn_;
   OperatorReport report_;
   std::string reference_;  ///< id of the reference
+  bool reference_needs_instance_ = false;
   std::map<std::string, std::map<std::string, uint64_t>>
       instead_;                 ///< per implementation: how often others were chosen
   std::set<std::string> busy_;  ///< ids that ran a valid case with output elements

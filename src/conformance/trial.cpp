@@ -145,7 +145,9 @@ Trial::Run Trial::call(const Case& c, std::byte pattern, CallOptions options, Pl
   if (side != nullptr) options.stream = side->stream();
   Status status;
   CallReport report;
-  const auto body = [&] { status = op_.call_arguments(placed.arguments(), options, &report); };
+  const auto body = [&] {
+    status = call_afresh(op_, info_->needs_instance, placed.arguments(), options, &report);
+  };
   if (!survives(body)) {
     run.verdict.crashed = true;
     run.verdict.problem = {"crash", "it accessed memory outside of its tensors, or trapped"};
