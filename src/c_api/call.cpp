@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "c_api/error.hpp"
 #include "c_api/handles.hpp"
 #include "c_api/policy.hpp"
 #include "dispatch/call/call.hpp"
+#include "runtime/operator_instance.hpp"
 
 using opmux::Code;
 using opmux::Status;
@@ -220,4 +222,77 @@ int32_t opmux_constant_packed_bytes(const opmux_constant* constant, uint64_t* by
 
 opmux_arg opmux_arg_constant(const opmux_constant* constant) {
   return constant == nullptr ? opmux_arg_none() : constant->cpp.argument();
+}
+
+using opmux::Code;
+using opmux::Status;
+using opmux::c_api::Destination;
+using opmux::c_api::guarded;
+using opmux::c_api::none_null;
+using opmux::c_api::slot_of;
+using opmux::c_api::view_of;
+using opmux::c_api::write_failure;
+
+int32_t opmux_instance_create(opmux_operator* op, const opmux_named_arg* fixed, uint32_t count,
+                              opmux_instance** instance, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("op, instance", op, instance); !bad.ok()) return bad;
+    if (count != 0) {
+      if (Status bad = none_null("fixed", fixed); !bad.ok()) return bad;
+    }
+    std::vector<opmux::NamedArgument> named;
+    for (uint32_t i = 0; i < count; ++i) named.emplace_back(view_of(fixed[i].name), fixed[i].value);
+    auto made = opmux::detail::make_instance(slot_of(op), named);
+    if (!made) return made.error();
+    *instance = new opmux_instance{*std::move(made)};
+    return {};
+  });
+}
+
+void opmux_instance_destroy(opmux_instance* instance) { delete instance; }
+
+int32_t opmux_instance_call(opmux_instance* instance, const opmux_arg* args, uint32_t count,
+                            opmux_error* error) {
+  if (instance == nullptr)
+    return write_failure(error, Code::invalid_argument, "c.null", "instance is null");
+  const opmux::runtime::OperatorInstance& owner = instance->cpp.owner();
+  opmux::runtime::CArguments arguments;
+  Status::Detail* failure = arguments.read(owner.schema(), args, count);
+  if (failure == nullptr)
+    failure = opmux::detail::call_instance(owner, arguments.site(), arguments.values());
+  return opmux::c_api::report(failure, error);
+}
+
+int32_t opmux_instance_call_with(opmux_instance* instance, const opmux_arg* args, uint32_t count,
+                                 const opmux_call_options* options, opmux_report* report,
+                                 opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("instance", instance); !bad.ok()) return bad;
+    if (count != 0) {
+      if (Status bad = none_null("args", args); !bad.ok()) return bad;
+    }
+    opmux::CallOptions read;
+    if (Status bad = read_call_options(options, read); !bad.ok()) return bad;
+    opmux::CallReport told;
+    const Status status =
+        instance->cpp.call_arguments({args, count}, read, report == nullptr ? nullptr : &told);
+    if (report != nullptr) write_report(told, report);
+    return status;
+  });
+}
+
+int32_t opmux_instance_reset(opmux_instance* instance, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("instance", instance); !bad.ok()) return bad;
+    instance->cpp.reset();
+    return {};
+  });
+}
+
+int32_t opmux_instance_describe(const opmux_instance* instance, char* buffer, size_t capacity,
+                                size_t* size, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("instance", instance); !bad.ok()) return bad;
+    return Destination{buffer, capacity, size}.write(to_json(instance->cpp.states()));
+  });
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <opmux/opmux.h>
+#include <opmux/instance.hpp>
 #include <opmux/runtime.hpp>
 
 #include "c_api/error.hpp"
@@ -25,6 +26,10 @@ struct opmux_registration {
 
 struct opmux_constant {
   opmux::Constant cpp;
+};
+
+struct opmux_instance {
+  opmux::Instance cpp;
 };
 
 struct opmux_plan {

@@ -24,20 +24,40 @@ using opmux::c_api::str_of;
 using opmux::c_api::view_of;
 using opmux::runtime::CArguments;
 
+namespace {
+
+Status write_explanation(const opmux::Explanation& explanation, uint32_t format,
+                         const Destination& to) {
+  if (format > OPMUX_FORMAT_JSON)
+    return {Code::invalid_argument, "c.format", "format is not an OPMUX_FORMAT_*"};
+  return to.write(format == OPMUX_FORMAT_JSON ? to_json(explanation) : explanation.to_string());
+}
+
+}  // namespace
+
 int32_t opmux_explain(opmux_operator* op, const opmux_arg* args, uint32_t count, uint32_t format,
                       char* buffer, size_t capacity, size_t* size, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("op", op); !bad.ok()) return bad;
-    if (format > OPMUX_FORMAT_JSON) {
-      return {Code::invalid_argument, "c.format", "format is not an OPMUX_FORMAT_*"};
-    }
     opmux::runtime::CArguments arguments;
     Status status(arguments.read(*slot_of(op).schema, args, count));
     if (!status.ok()) return status;
-    const opmux::Explanation explanation =
-        opmux::detail::explain(slot_of(op), arguments.site(), arguments.values());
-    return Destination{buffer, capacity, size}.write(
-        format == OPMUX_FORMAT_JSON ? to_json(explanation) : explanation.to_string());
+    return write_explanation(
+        opmux::detail::explain(slot_of(op), arguments.site(), arguments.values()), format,
+        {buffer, capacity, size});
+  });
+}
+
+int32_t opmux_instance_explain(const opmux_instance* instance, const opmux_arg* args,
+                               uint32_t count, uint32_t format, char* buffer, size_t capacity,
+                               size_t* size, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("instance", instance); !bad.ok()) return bad;
+    if (count != 0) {
+      if (Status bad = none_null("args", args); !bad.ok()) return bad;
+    }
+    return write_explanation(instance->cpp.explain_arguments({args, count}), format,
+                             {buffer, capacity, size});
   });
 }
 

@@ -148,6 +148,20 @@ int32_t constant_changed(World& world, opmux_error* error) {
   return outcome == OPMUX_OK ? opmux_constant_packed_bytes(world.constant, &bytes, error) : outcome;
 }
 
+/// Makes an instance, calls it twice and destroys it.
+int32_t instance_call(World& world, opmux_error* error) {
+  const opmux_named_arg fixed{OPMUX_STR("weight"), world.weight.arg()};
+  const opmux_arg args[] = {world.linear_y.arg(), world.linear_x.arg()};
+  opmux_instance* instance = nullptr;
+  int32_t outcome = opmux_instance_create(world.linear, &fixed, 1, &instance, error);
+  for (int i = 0; i < 2 && outcome == OPMUX_OK; ++i) {
+    outcome = opmux_instance_call(instance, args, 2, error);
+  }
+  opmux_instance_destroy(instance);
+  const std::array<float, 4> expected{1, 2, 5, 6};
+  return outcome == OPMUX_OK && world.linear_y.data != expected ? -1 : outcome;
+}
+
 int32_t plan_bind(World& world, opmux_error* error) {
   return opmux_plan_bind(world.op, world.call.args.data(), 2, 0, &world.plan, error);
 }
@@ -324,6 +338,7 @@ constexpr Scenario kScenarios[] = {
     {"call.nested", implemented<Behaviour::calls_an_operator>, call},
     {"constant.create", nullptr, constant_create},
     {"constant.changed", make_constant, constant_changed},
+    {"instance.call", nullptr, instance_call},
     {"plan.bind", nullptr, plan_bind},
     {"plan.call", bind_plan, plan_call},
     {"plan.call.outside", bind_plan, plan_call_outside, OPMUX_INVALID_ARGUMENT},

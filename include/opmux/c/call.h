@@ -112,6 +112,62 @@ OPMUX_EXPORT int32_t opmux_constant_packed_bytes(const opmux_constant* constant,
    opmux_arg_none. */
 OPMUX_EXPORT opmux_arg opmux_arg_constant(const opmux_constant* constant);
 
+/* ---- Instances: operators with fixed arguments and state ------------------------------------- */
+
+/* An argument by name. */
+typedef struct opmux_named_arg {
+  opmux_str name;
+  opmux_arg value;
+} opmux_named_arg;
+
+/*
+ * An operator with some arguments fixed, such as one layer of a model, and the state that
+ * implementations keep for it. Scalars are its options: those that are not named have their
+ * defaults, and a required one that is not named is passed with each call. The `const` tensors are
+ * its parameters. A call passes the arguments that are left, in the order of the schema.
+ *
+ *    opmux_operator* softmax = NULL;
+ *    opmux_instance* halved = NULL;
+ *    opmux_named_arg fixed = {opmux_str_of("scale"), opmux_arg_f64(0.5)};
+ *    if (opmux_operator_get(runtime, opmux_str_of("softmax"), &softmax, &error) == OPMUX_OK &&
+ *        opmux_instance_create(softmax, &fixed, 1, &halved, &error) == OPMUX_OK) {
+ *      opmux_instance_call(halved, args, 2, &error);
+ *      opmux_instance_destroy(halved);
+ *    }
+ *
+ * The first call that runs an implementation with `create` makes an object from the options, which
+ * `load` gives the parameters to. Owned by the caller. Calls may use it from several threads.
+ */
+typedef struct opmux_instance opmux_instance;
+
+/* Makes an instance. Numbers, texts, lists and shapes are copied; the data of tensors are borrowed
+   until it is destroyed. Fails with OPMUX_NOT_FOUND for an unknown name, and with
+   OPMUX_INVALID_ARGUMENT for a value that does not fit the schema, an output ("instance.argument")
+   or a required `const` tensor that is missing ("instance.parameter"). */
+OPMUX_EXPORT int32_t opmux_instance_create(opmux_operator* op, const opmux_named_arg* fixed,
+                                           uint32_t count, opmux_instance** instance,
+                                           opmux_error* error);
+/* Destroys what implementations keep in it. No call may be using it. Null is allowed. */
+OPMUX_EXPORT void opmux_instance_destroy(opmux_instance* instance);
+/* Calls the operator with the fixed arguments and these, as opmux_call_operator does. */
+OPMUX_EXPORT int32_t opmux_instance_call(opmux_instance* instance, const opmux_arg* args,
+                                         uint32_t count, opmux_error* error);
+/* The same with options and a report, each of which may be null. */
+OPMUX_EXPORT int32_t opmux_instance_call_with(opmux_instance* instance, const opmux_arg* args,
+                                              uint32_t count, const opmux_call_options* options,
+                                              opmux_report* report, opmux_error* error);
+/* Destroys what implementations keep, after the data of a parameter changed or to start again. A
+   call that is running finishes with the object that it started with. */
+OPMUX_EXPORT int32_t opmux_instance_reset(opmux_instance* instance, opmux_error* error);
+/* The objects that implementations keep in it now, as JSON: {"instances": [{"implementation",
+   "bytes", "attributes"}]}. Writes as opmux_explain does. */
+OPMUX_EXPORT int32_t opmux_instance_describe(const opmux_instance* instance, char* buffer,
+                                             size_t capacity, size_t* size, opmux_error* error);
+/* The decision that a call through the instance would make; see opmux_explain. */
+OPMUX_EXPORT int32_t opmux_instance_explain(const opmux_instance* instance, const opmux_arg* args,
+                                            uint32_t count, uint32_t format, char* buffer,
+                                            size_t capacity, size_t* size, opmux_error* error);
+
 /* ---- Plans: decide once, call many times ----------------------------------------------------- */
 
 /*
