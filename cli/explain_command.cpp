@@ -1,6 +1,10 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <span>
+#include <vector>
+
+#include <opmux/instance.hpp>
 
 #include "cli/argument_text.hpp"
 #include "cli/command.hpp"
@@ -16,7 +20,7 @@ struct ExplainOptions {
   std::string policy_file;
   Policy policy;
   std::vector<std::string> facts;
-  bool strict = false, json = false;
+  bool strict = false, json = false, instance = false;
   ProcessOption process;
 };
 
@@ -56,6 +60,16 @@ int explain_process(const ExplainOptions& options) {
   return kFine;
 }
 
+/// With `instance`, explains a call through an Instance with the scalars and const tensors given.
+Result<Explanation> explain_call(const Operator& op, std::span<const opmux_arg> arguments,
+                                 bool through_instance) {
+  if (!through_instance) return op.explain_arguments(arguments);
+  std::vector<opmux_arg> passed;
+  const Result<Instance> instance = instance_for(op, arguments, passed);
+  if (!instance) return instance.error();
+  return instance->explain_arguments(passed);
+}
+
 int explain(const ExplainOptions& options) {
   if (options.process.given()) return explain_process(options);
   if (options.op.empty()) return wrong_use("OP is required");
@@ -78,7 +92,9 @@ int explain(const ExplainOptions& options) {
   const PolicyScope scope(*runtime, policy);
   if (!scope.status().ok()) return wrong_use(scope.status().message());
   const AmbientScope ambient(ambient_of(options.facts));
-  const Explanation explanation = op->explain_arguments(texts.arguments());
+  const auto explained = explain_call(*op, texts.arguments(), options.instance);
+  if (!explained) return wrong_use(explained.error().message());
+  const Explanation& explanation = *explained;
   // Without a device, the schema refused the arguments and no decision was made.
   if (explanation.device.empty()) return wrong_use(explanation.note);
   std::cout << (options.json ? to_json(explanation) + "\n" : explanation.to_string());
@@ -112,6 +128,8 @@ void add_explain(CLI::App& app, Action& action) {
       ->type_name("FACT")
       ->allow_extra_args(false)
       ->check(CLI::IsMember(&all_facts()));
+  command->add_flag("--instance", options->instance,
+                    "explain a call through an instance, which has the options and const tensors");
   add_process_option(*command, options->process);
   command->add_flag("--strict", options->strict,
                     "no fallback to implementations that are not preferred");
