@@ -35,6 +35,7 @@ from ._core import (
     HealthReport,
     ImplementationInfo,
     ImplementationPageState,
+    Instance,
     LockedChoice,
     Lockfile,
     Operator,
@@ -126,7 +127,7 @@ from ._information import (
     stats,
     warm_up,
 )
-from ._ops import bind, op, ops
+from ._ops import bind, instance, op, ops
 from ._points import Point, point, points
 from ._runtime import create_runtime, default_runtime, reset_default_runtime
 from ._scopes import (
@@ -195,6 +196,8 @@ __all__ = [
     "implementation",
     "ImplementationInfo",
     "ImplementationPageState",
+    "instance",
+    "Instance",
     "InvalidArgument",
     "list_operators",
     "load_plugin",

@@ -34,7 +34,35 @@ class Operator:
     def bind(self, *args: Any, **kwargs: Any) -> Plan:
         """Decides once for arguments like these and returns a plan, whose calls skip the lookup."""
 
+    def instance(self, **fixed: Any) -> Instance:
+        """Fixes arguments by name and returns an instance, in which implementations keep state."""
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+class Instance:
+    """An operator with some arguments fixed, and the state that implementations keep for it; made
+    by Operator.instance()."""
+
+    @property
+    def operator(self) -> Operator:
+        """The operator."""
+
+    @property
+    def arguments(self) -> list[str]:
+        """Names of the arguments that calls pass."""
+
+    @property
+    def states(self) -> list[dict[str, Any]]:
+        """The objects that implementations keep: dicts with implementation, bytes and attributes."""
+
+    def reset(self) -> None:
+        """Destroys the state: the next call makes a new one."""
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """Returns the decision that a call with these arguments would make."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the operator with the fixed arguments and these."""
 
 @final
 class Dispatchable:

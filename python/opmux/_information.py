@@ -16,9 +16,13 @@ from ._runtime import default_runtime
 _explanation_view.install(_core.Explanation)
 
 
-def explain(op: str | _core.Operator, /, *args: Any, **kwargs: Any) -> _core.Explanation:
+def explain(
+    op: str | _core.Operator | _core.Instance, /, *args: Any, **kwargs: Any
+) -> _core.Explanation:
     """Returns the decision that a call with these arguments would make, with a reason for every
     candidate. Print it, or read its fields."""
+    if isinstance(op, _core.Instance):
+        return op.explain(*args, **kwargs)
     operator = default_runtime().op(op) if isinstance(op, str) else op
     try:
         return _core.explain(operator, *args, **kwargs)

@@ -70,3 +70,9 @@ def op(name: str) -> _core.Operator:
 def bind(name: str, *args: Any, **kwargs: Any) -> _core.Plan:
     """Decides once for arguments like these. Calls of the returned plan skip the lookup."""
     return op(name).bind(*args, **kwargs)
+
+
+def instance(name: str, /, **fixed: Any) -> _core.Instance:
+    """Fixes arguments of an operator by name, such as the weight and the options of one layer.
+    Calls of the returned object pass the other arguments, and implementations keep state in it."""
+    return op(name).instance(**fixed)

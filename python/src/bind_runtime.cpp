@@ -13,6 +13,7 @@
 #include "gil.hpp"
 #include "held_types.hpp"
 #include "scope_object.hpp"
+#include "unpacked.hpp"
 
 namespace nb = nanobind;
 
@@ -80,23 +81,6 @@ nb::object get_operator(nb::handle_t<HeldRuntime> self, const std::string& name)
   if (made == nullptr) nb::raise_python_error();
   return nb::steal(made);
 }
-
-/// Positional and named arguments in vectorcall layout.
-struct Unpacked {
-  Unpacked(const nb::args& args, const nb::kwargs& kwargs) {
-    for (const nb::handle arg : args) objects.push_back(arg.ptr());
-    for (const auto& [key, value] : kwargs) objects.push_back(value.ptr());
-    names = nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(kwargs.size())));
-    Py_ssize_t at = 0;
-    for (const auto& [key, value] : kwargs) {
-      PyTuple_SET_ITEM(names.ptr(), at++, nb::object(nb::borrow(key)).release().ptr());
-    }
-    count = static_cast<Py_ssize_t>(args.size());
-  }
-  std::vector<PyObject*> objects;
-  nb::tuple names;
-  Py_ssize_t count;
-};
 
 /// Converts the arguments and calls use(op, frame) in the scope that a call would run in.
 template <class Use>

@@ -15,6 +15,8 @@ void bind_state_options(nanobind::module_& module);
 /// The status files of processes.
 void bind_state_pages(nanobind::module_& module);
 void bind_runtime(nanobind::module_& module);
+/// Operators with fixed arguments and state.
+void bind_instances(nanobind::module_& module);
 void bind_locks(nanobind::module_& module);
 /// Locking, freezing and the selector of a runtime.
 void bind_freezing(nanobind::class_<HeldRuntime>& runtime);

@@ -4,6 +4,7 @@
 
 #include "engine_call.hpp"
 #include "errors.hpp"
+#include "held_instance.hpp"
 
 namespace opmux::python {
 namespace {
@@ -184,7 +185,17 @@ PyObject* bind_arguments(PyObject* self, PyObject* const* args, Py_ssize_t count
   return nullptr;
 }
 
+PyObject* make_instance(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                        PyObject* keywords) {
+  if (count == 0) return new_instance(self, args, keywords);
+  raise(Code::invalid_argument, "python.arguments",
+        "instance() takes the arguments that it fixes by name");
+  return nullptr;
+}
+
 PyMethodDef operator_methods[] = {
+    {"instance", as_method(make_instance), METH_FASTCALL | METH_KEYWORDS,
+     "Fixes arguments by name and returns an instance, in which implementations keep state."},
     {"bind", as_method(bind_arguments), METH_FASTCALL | METH_KEYWORDS,
      "Decides once for arguments like these and returns a plan, whose calls skip the lookup."},
     {nullptr, nullptr, 0, nullptr}};

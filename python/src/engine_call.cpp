@@ -1,5 +1,6 @@
 #include "engine_call.hpp"
 
+#include <array>
 #include <chrono>
 #include <optional>
 
@@ -39,11 +40,40 @@ Status::Detail* in_words(const Entry (&entries)[5][4], Target& target, const Arg
                                          word(3));
 }
 
-Status::Detail* enter(const OperatorCall& op, const ArgumentFrame& frame) {
-  dispatch::OperatorSlot& slot = op.op().slot();
-  if (frame.words_possible) return in_words(kCallWords, slot, frame);
-  return dispatch::call(slot, frame.site, frame.values);
-}
+/// A call of the operator, with and without options.
+struct OfOperator {
+  dispatch::OperatorSlot& slot;
+  const ArgumentFrame& frame;
+
+  Status::Detail* enter() const {
+    if (frame.words_possible) return in_words(kCallWords, slot, frame);
+    return dispatch::call(slot, frame.site, frame.values);
+  }
+  Status::Detail* enter_with(const CallOptions& options, CallReport* report) const {
+    return detail::call_with(slot, frame.site, frame.values, options, report);
+  }
+};
+
+/// A call through an instance, which passes the arguments that the instance does not fix.
+struct OfInstance {
+  OfInstance(const runtime::OperatorInstance& through, const std::vector<uint8_t>& passed,
+             const ArgumentFrame& frame)
+      : instance(through) {
+    for (const uint8_t i : passed) {
+      if (i >= frame.site.count()) break;
+      values[site.count()] = frame.values[i];
+      site.push(frame.site.tag(i));
+    }
+  }
+  Status::Detail* enter() const { return detail::call_instance(instance, site, values.data()); }
+  Status::Detail* enter_with(const CallOptions& options, CallReport* report) const {
+    return detail::call_instance_with(instance, site, values.data(), options, report);
+  }
+
+  const runtime::OperatorInstance& instance;
+  CallSite site;
+  std::array<ArgValue, OPMUX_MAX_ARGS> values;
+};
 
 Status::Detail* enter_plan(Plan& plan, const ArgumentFrame& frame) {
   if (frame.words_possible) return in_words(kPlanWords, plan.bound(), frame);
@@ -113,12 +143,12 @@ PyObject* run(const OperatorCall& op, ArgumentFrame& frame, uint32_t ambient, En
 }
 
 /// Makes a call inside a scope that collects reports.
-PyObject* run_reported(const OperatorCall& op, ArgumentFrame& frame,
+template <class Target>
+PyObject* run_reported(const OperatorCall& op, ArgumentFrame& frame, const Target& target,
                        const ScopeObject::Content& scope) {
   CallReport report;
   PyObject* const result = run(op, frame, frame.ambient() | scope.ambient, [&] {
-    Status::Detail* const failure =
-        detail::call_with(op.op().slot(), frame.site, frame.values, scope.options, &report);
+    Status::Detail* const failure = target.enter_with(scope.options, &report);
     report.outcome = failure == nullptr ? Code::ok : failure->code;
     return failure;
   });
@@ -141,25 +171,39 @@ PyObject* run_plan_reported(const OperatorCall& op, Plan& plan, ArgumentFrame& f
   return hand_over(op.signature().name(), report, scope, result);
 }
 
+template <class Target>
 [[gnu::noinline]] PyObject* call_in_scope(const OperatorCall& op, ArgumentFrame& frame,
-                                          const ScopeObject::Content& scope) {
+                                          const Target& target, const ScopeObject::Content& scope) {
   const EnteredScope entered(scope.scope);
-  if (scope.reporting) return run_reported(op, frame, scope);
+  if (scope.reporting) return run_reported(op, frame, target, scope);
   const uint32_t ambient = frame.ambient() | scope.ambient;
-  if (!scope.has_options) return run(op, frame, ambient, [&] { return enter(op, frame); });
-  return run(op, frame, ambient, [&] {
-    return detail::call_with(op.op().slot(), frame.site, frame.values, scope.options, nullptr);
-  });
+  if (!scope.has_options) return run(op, frame, ambient, [&] { return target.enter(); });
+  return run(op, frame, ambient, [&] { return target.enter_with(scope.options, nullptr); });
+}
+
+template <class Target>
+[[gnu::always_inline]] inline PyObject* call_target(const OperatorCall& op, ArgumentFrame& frame,
+                                                    const Target& target) {
+  if (scopes_alive != 0) [[unlikely]] {
+    const CurrentScope scope = current_scope(*op.runtime().runtime);
+    if (scope.content != nullptr) return call_in_scope(op, frame, target, *scope.content);
+  }
+  return run(op, frame, frame.ambient(), [&] { return target.enter(); });
 }
 
 }  // namespace
 
 PyObject* call_engine(const OperatorCall& op, ArgumentFrame& frame) {
-  if (scopes_alive != 0) [[unlikely]] {
-    const CurrentScope scope = current_scope(*op.runtime().runtime);
-    if (scope.content != nullptr) return call_in_scope(op, frame, *scope.content);
-  }
-  return run(op, frame, frame.ambient(), [&] { return enter(op, frame); });
+  return call_target(op, frame, OfOperator{op.op().slot(), frame});
+}
+
+PyObject* call_instance(const OperatorCall& op, const HeldInstance& through, ArgumentFrame& frame) {
+  return call_target(op, frame, OfInstance(through.instance.owner(), through.passed, frame));
+}
+
+Explanation explain_instance(const HeldInstance& through, const ArgumentFrame& frame) {
+  const OfInstance target(through.instance.owner(), through.passed, frame);
+  return detail::explain_instance(target.instance, target.site, target.values.data());
 }
 
 PyObject* call_plan(const OperatorCall& op, Plan& plan, ArgumentFrame& frame) {

@@ -67,6 +67,7 @@ void fill(nb::module_& module) {
   bind_health(module);
   bind_locks(module);
   bind_runtime(module);
+  bind_instances(module);
   bind_implementations(module);
   bind_points(module);
   bind_readers(module);
