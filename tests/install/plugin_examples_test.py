@@ -26,7 +26,7 @@ def passes_its_tests(options, name):
 
 
 CASES = {name: lambda options, name=name: passes_its_tests(options, name)
-         for name in ("softmax_c", "packed_linear", "swa_sink")}
+         for name in ("softmax_c", "packed_linear", "tabulated", "swa_sink")}
 
 if __name__ == "__main__":
     install_test.main(CASES)
