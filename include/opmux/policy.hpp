@@ -1,11 +1,13 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <opmux/detail/export.hpp>
@@ -64,6 +66,7 @@ class OPMUX_API Condition {
     all_of,
     any_of,
     negation,
+    real,
   };
   struct Node;
 
@@ -86,8 +89,15 @@ class OPMUX_API Condition {
   static Condition aligned(std::string arg, int64_t bytes);
   /// Whether the dimensions have this order by falling stride, as digits: "0213".
   static Condition layout(std::string arg, std::string order);
-  /// Compares an int, bool (0/1) or enum (position) argument.
+  /// Compares an int, float, bool (0/1) or enum (position) argument.
   static Condition scalar(std::string arg, Compare compare, int64_t value);
+  /// Compares a float or int argument with a float, as IEEE 754 does: of the comparisons with a NaN
+  /// only `not_equal` is true. `value` must be finite; `multiple_of` is not for floats.
+  static Condition real(std::string arg, Compare compare, double value);
+  template <std::floating_point T>
+  static Condition scalar(std::string arg, Compare compare, T value) {
+    return real(std::move(arg), compare, static_cast<double>(value));
+  }
   /// Whether an ambient fact is on: "grad", "capturing", "deterministic", "training", "inference",
   /// "autocast"; or "instance", whether the call goes through an Instance.
   static Condition ambient(std::string name);
@@ -122,6 +132,7 @@ struct Condition::Node {
   int64_t value = 0;      ///< Right side of the comparison.
   std::string text = {};  ///< Stride order of `layout`, or the source text of parse().
   std::vector<Condition> operands = {};  ///< Children of all_of, any_of, negation.
+  double real = 0;                       ///< Right side of the comparison of `real`.
 };
 
 /// Changes the score of matching implementations: score = (priority + adds) * multipliers, over all

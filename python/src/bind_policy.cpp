@@ -61,6 +61,10 @@ void bind_condition(nb::module_& module) {
                   [](std::string arg, const std::string& compare, int64_t value) {
                     return Condition::scalar(std::move(arg), compare_of(compare), value);
                   })
+      .def_static("scalar",
+                  [](std::string arg, const std::string& compare, double value) {
+                    return Condition::real(std::move(arg), compare_of(compare), value);
+                  })
       .def_static("ambient", &Condition::ambient)
       .def("__and__", [](const Condition& a, const Condition& b) { return a && b; })
       .def("__or__", [](const Condition& a, const Condition& b) { return a || b; })

@@ -46,7 +46,7 @@ int64_t scalar_fact(ArgTag tag, ArgValue value) {
     case ArgTag::integer:
     case ArgTag::logical:
     case ArgTag::enumeration: return value.i64;
-    case ArgTag::floating: return std::bit_cast<int64_t>(value.f64);
+    case ArgTag::floating: return float_fact(value.f64);
     default: return kAbsent;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -84,7 +85,10 @@ struct Signature {
 /// The value of facts about absent tensors, unbound dimensions and strings.
 inline constexpr int64_t kAbsent = INT64_MIN;
 
-/// The value of any fact except a dimension; kAbsent if it has none. A float gives its bits.
+/// The word of a float: its bits. -0.0 gives those of 0.0, because its own are kAbsent.
+inline int64_t float_fact(double value) { return value == 0 ? 0 : std::bit_cast<int64_t>(value); }
+
+/// The value of any fact except a dimension; kAbsent if it has none. A float gives float_fact().
 int64_t value_beside_dims(const Signature& signature, Fact fact);
 
 inline int64_t dim_value(const BoundDims& dims, uint8_t index) {

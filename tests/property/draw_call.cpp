@@ -47,7 +47,7 @@ Value Generator::scalar(const Arg& arg) {
     case Arg::Type::floating:
       value.tag = chance(80) ? ArgTag::floating : ArgTag::integer;
       value.number = static_cast<int64_t>(below(2));
-      value.real = one_of({0.5, 0.5, 1.0});
+      value.real = one_of({0.5, 0.5, 1.0, -0.0});
       break;
     case Arg::Type::string:
       value.tag = ArgTag::string;

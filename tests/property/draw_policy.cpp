@@ -42,7 +42,16 @@ Condition Generator::leaf(const World& world) {
   const std::string any = one_of(world.schema.args).name;
   const auto how = one_of({Compare::equal, Compare::not_equal, Compare::less, Compare::less_equal,
                            Compare::greater, Compare::greater_equal, Compare::multiple_of});
-  switch (below(16)) {
+  switch (below(17)) {
+    case 16: {
+      Words floats;
+      for (const Arg& arg : world.schema.args) {
+        if (arg.type == Arg::Type::floating) floats.push_back(arg.name);
+      }
+      const std::string name = floats.empty() || chance(10) ? any : one_of(floats);
+      if (how == Compare::multiple_of) return Condition::scalar(name, Compare::greater, 0);
+      return Condition::real(name, how, one_of({0.0, 0.5, 0.75, 1.0}));
+    }
     case 14:
     case 15: return computed();
     case 0: return Condition::rows(how, one_of({1, 4, 16}));

@@ -38,7 +38,11 @@ std::string cel_number(const std::string& left, const Condition::Node& node) {
 std::optional<std::string> scalar_text(const Condition::Node& node, const Schema& schema) {
   const Arg* arg = find(schema, node.name);
   const bool equality = node.compare == Compare::equal || node.compare == Compare::not_equal;
-  if (arg == nullptr || arg->type == Arg::Type::integer) return cel_number(node.name, node);
+  const bool real = arg != nullptr && arg->type == Arg::Type::floating;
+  if (real && node.compare == Compare::multiple_of) return {};
+  if (arg == nullptr || real || arg->type == Arg::Type::integer) {
+    return cel_number(node.name, node);
+  }
   const auto value = static_cast<size_t>(node.value);
   std::string word;
   if (arg->type == Arg::Type::boolean && value < 2) word = value == 1 ? "true" : "false";
@@ -46,6 +50,13 @@ std::optional<std::string> scalar_text(const Condition::Node& node, const Schema
     word = quoted(arg->words[value]);
   if (!equality || word.empty()) return {};
   return node.name + " " + cel_sign(node.compare) + " " + word;
+}
+
+std::optional<std::string> real_text(const Condition& condition, const Schema& schema) {
+  const Arg* arg = find(schema, condition.node().name);
+  const bool number =
+      arg == nullptr || arg->type == Arg::Type::integer || arg->type == Arg::Type::floating;
+  return number ? std::optional(condition.to_string()) : std::nullopt;
 }
 
 std::optional<std::string> joined_text(const Condition::Node& node, const Schema& schema,
@@ -95,6 +106,7 @@ std::optional<std::string> cel_text(const Condition& condition, const Schema& sc
     case FileKind::rows: return cel_number("rows", node);
     case FileKind::rank: return cel_number(call("rank"), node);
     case FileKind::scalar: return scalar_text(node, schema);
+    case FileKind::real: return real_text(condition, schema);
     case FileKind::present: return call("has");
     case FileKind::contiguous: return call("contiguous");
     case FileKind::aligned: return "aligned(" + node.name + ", " + std::to_string(node.value) + ")";

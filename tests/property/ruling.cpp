@@ -56,7 +56,7 @@ struct Computed {
 bool known(const Condition& condition, const Schema& schema) {
   const Condition::Node& node = condition.node();
   using K = Condition::Kind;
-  if (node.kind >= K::all_of) {
+  if (node.kind >= K::all_of && node.kind != K::real) {
     return std::all_of(node.operands.begin(), node.operands.end(),
                        [&](const Condition& operand) { return known(operand, schema); });
   }
@@ -70,9 +70,22 @@ bool known(const Condition& condition, const Schema& schema) {
   const Arg* arg = find(schema, node.name);
   if (arg == nullptr) return false;
   if (node.kind == K::present) return true;
+  const bool integer = arg->type == Arg::Type::integer;
+  const bool real = arg->type == Arg::Type::floating && node.compare != Compare::multiple_of;
+  if (node.kind == K::real) return real || (integer && node.compare != Compare::multiple_of);
   if (node.kind != K::scalar) return arg->type == Arg::Type::tensor;
-  return arg->type == Arg::Type::integer || arg->type == Arg::Type::boolean ||
-         arg->type == Arg::Type::enumeration;
+  return real || integer || arg->type == Arg::Type::boolean || arg->type == Arg::Type::enumeration;
+}
+
+bool compare_reals(Compare how, double a, double b) {
+  switch (how) {
+    case Compare::equal: return a == b;
+    case Compare::not_equal: return a != b;
+    case Compare::less: return a < b;
+    case Compare::less_equal: return a <= b;
+    case Compare::greater: return a > b;
+    default: return a >= b;
+  }
 }
 
 bool compare(Compare how, int64_t a, int64_t b) {
@@ -94,6 +107,16 @@ using Truth = std::optional<bool>;
 Truth compare_fact(const Condition::Node& node, Fact fact) {
   if (!fact) return {};
   return compare(node.compare, *fact, node.value);
+}
+
+/// Compares a float, or an int with a float.
+Truth compare_numbers(const Condition::Node& node, const Question& ask) {
+  const Value& value = *ask.value(node.name);
+  if (absent(value)) return {};
+  const bool real = find(ask.world->schema, node.name)->type == Arg::Type::floating;
+  const double wanted =
+      node.kind == Condition::Kind::real ? node.real : static_cast<double>(node.value);
+  return compare_reals(node.compare, real ? value.real : static_cast<double>(value.number), wanted);
 }
 
 Truth is(Fact fact, int64_t value) {
@@ -152,7 +175,12 @@ Truth truth_of(const Condition& condition, const Question& ask) {
     case Condition::Kind::dim: return compare_fact(node, ask.dim(node.name));
     case Condition::Kind::rows: return compare_fact(node, ask.dim("rows"));
     case Condition::Kind::rank: return compare_fact(node, fact(OPMUX_FACT_RANK));
-    case Condition::Kind::scalar: return compare_fact(node, fact(OPMUX_FACT_SCALAR));
+    case Condition::Kind::real: return compare_numbers(node, ask);
+    case Condition::Kind::scalar:
+      if (find(ask.world->schema, node.name)->type == Arg::Type::floating) {
+        return compare_numbers(node, ask);
+      }
+      return compare_fact(node, fact(OPMUX_FACT_SCALAR));
     case Condition::Kind::tag: return ask.call->tag == node.value;
     case Condition::Kind::dtype: return is(fact(OPMUX_FACT_DTYPE), node.value);
     case Condition::Kind::present: return is(fact(OPMUX_FACT_PRESENT), 1);

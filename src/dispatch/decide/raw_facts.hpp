@@ -21,7 +21,8 @@ class RawFacts {
     return size < 0 ? schema::kAbsent : size;
   }
 
-  /// A scalar or an alignment.
+  /// A scalar or an alignment. A float gives its bits, also for -0.0, because plan() may depend on the
+  /// sign of zero.
   int64_t value(schema::Fact fact) const {
     if (fact.kind == schema::FactKind::alignment) return of_tensor(fact);
     const opmux_arg& given = plan_.args[fact.index];
@@ -42,7 +43,7 @@ class RawFacts {
   [[gnu::noinline]] int64_t other(schema::Fact fact) const {
     using schema::FactKind;
     switch (fact.kind) {
-      case FactKind::scalar: return value(fact);
+      case FactKind::scalar: return scalar(fact);
       case FactKind::ambient:
         if (fact.index == schema::kInstanceFact) return plan_.site.has_instance() ? 1 : 0;
         return static_cast<int64_t>(plan_.context >> fact.index & 1);
@@ -50,6 +51,13 @@ class RawFacts {
       case FactKind::present: return plan_.args[fact.index].tag != OPMUX_ARG_NONE ? 1 : 0;
       default: return of_tensor(fact);
     }
+  }
+
+  /// As schema::value_of().
+  int64_t scalar(schema::Fact fact) const {
+    const int64_t word = value(fact);
+    const bool real = plan_.args[fact.index].tag == OPMUX_ARG_F64;
+    return real ? schema::float_fact(std::bit_cast<double>(word)) : word;
   }
 
   int64_t of_tensor(schema::Fact fact) const {

@@ -1,5 +1,6 @@
 #include "dispatch/plan/prepared_cache.hpp"
 
+#include <bit>
 #include <utility>
 
 #include "base/memory.hpp"
@@ -40,6 +41,19 @@ void PreparedCache::note_alive(const PreparedPtr& state) {
   });
 }
 
+namespace {
+
+/// The value of a fact, and the bits of a float: unlike a decision, plan() may depend on the sign of
+/// zero.
+int64_t planned_value(const schema::Signature& signature, schema::Fact fact) {
+  const schema::Arguments& arguments = *signature.arguments;
+  const bool real =
+      fact.kind == schema::FactKind::scalar && arguments.tags[fact.index] == ArgTag::floating;
+  return real ? std::bit_cast<int64_t>(arguments.values[fact.index]) : value_of(signature, fact);
+}
+
+}  // namespace
+
 PreparedKey prepared_key(const registry::ImplementationRecord& implementation,
                          const schema::Signature& signature, const opmux_call& call) {
   PreparedKey key;
@@ -47,7 +61,7 @@ PreparedKey prepared_key(const registry::ImplementationRecord& implementation,
   key.facts.push_back(call.instance != nullptr ? 1 : 0);
   if (implementation.plan_reads) {
     for (const schema::Fact& fact : *implementation.plan_reads) {
-      key.facts.push_back(value_of(signature, fact));
+      key.facts.push_back(planned_value(signature, fact));
     }
   } else {
     key.facts.push_back(static_cast<int64_t>(call.tag));

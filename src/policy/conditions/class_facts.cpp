@@ -75,6 +75,11 @@ std::string_view sign_of(Op op) {
     case Op::less_equal: return "<=";
     case Op::greater: return ">";
     case Op::greater_equal: return ">=";
+    case Op::equal_real: return "==";
+    case Op::less_real: return "<";
+    case Op::less_equal_real: return "<=";
+    case Op::greater_real: return ">";
+    case Op::greater_equal_real: return ">=";
     case Op::logical_and: return "&&";
     case Op::logical_or: return "||";
     case Op::negate: return "-";
@@ -106,6 +111,10 @@ std::string to_string(const schema::Schema& schema, const schema::Formula& formu
   for (const schema::WhereExpression::Step& step : formula.steps) {
     if (step.op == Op::constant) {
       texts.push_back(std::to_string(step.value));
+    } else if (step.op == Op::real) {
+      texts.push_back(base::number_text(std::bit_cast<double>(step.value)));
+    } else if (step.op == Op::to_real) {
+      continue;  // the text of an integer is that of the float
     } else if (step.op == Op::scalar) {
       texts.push_back(schema::describe(schema, formula.facts[static_cast<size_t>(step.index)]));
     } else {
@@ -266,7 +275,7 @@ std::optional<int64_t> value_of_text(const Schema& schema, Fact fact, std::strin
   }
   if (type_of(schema, fact) == ArgType::floating) {
     const auto number = number_of<double>(text);
-    return number ? std::optional(std::bit_cast<int64_t>(*number)) : std::nullopt;
+    return number ? std::optional(schema::float_fact(*number)) : std::nullopt;
   }
   if (type_of(schema, fact) == ArgType::enumeration) {
     const auto& words = schema.args[fact.index].words;

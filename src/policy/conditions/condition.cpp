@@ -120,6 +120,11 @@ Condition Condition::scalar(std::string arg, Compare compare, int64_t value) {
       {.kind = ConditionKind::scalar, .name = std::move(arg), .compare = compare, .value = value}));
 }
 
+Condition Condition::real(std::string arg, Compare compare, double value) {
+  return Condition(make_node(
+      {.kind = ConditionKind::real, .name = std::move(arg), .compare = compare, .real = value}));
+}
+
 Condition Condition::ambient(std::string name) {
   return Condition(make_node({.kind = ConditionKind::ambient, .name = std::move(name)}));
 }
@@ -154,6 +159,9 @@ std::string Condition::to_string() const {
   switch (n.kind) {
     case ConditionKind::dim:
     case ConditionKind::scalar: return comparison(n.name, n);
+    case ConditionKind::real:
+      return base::concat(n.name, sign_of(n.compare), base::number_text(n.real),
+                          n.compare == Compare::multiple_of ? " == 0" : "");
     case ConditionKind::rows: return comparison("rows", n);
     case ConditionKind::rank: return comparison(base::concat("rank(", n.name, ")"), n);
     case ConditionKind::dtype:

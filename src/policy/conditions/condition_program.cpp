@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 
 #include "base/system/cpu_features.hpp"
 #include "base/tag_table.hpp"
@@ -37,7 +38,8 @@ FactKind fact_kind(ConditionKind kind) {
     case ConditionKind::contiguous: return FactKind::contiguous;
     case ConditionKind::aligned: return FactKind::alignment;
     case ConditionKind::layout: return FactKind::layout;
-    case ConditionKind::scalar: return FactKind::scalar;
+    case ConditionKind::scalar:
+    case ConditionKind::real: return FactKind::scalar;
     case ConditionKind::ambient: return FactKind::ambient;
     case ConditionKind::tag: return FactKind::tag;
     default: return FactKind::dim;
@@ -60,12 +62,47 @@ bool is_float(const schema::Schema& schema, Fact fact) {
   return fact.kind == FactKind::scalar && schema.args[fact.index].type == schema::ArgType::floating;
 }
 
+schema::WhereExpression::Op code_of(Compare compare) {
+  using Code = schema::WhereExpression::Op;
+  switch (compare) {
+    case Compare::less: return Code::less;
+    case Compare::less_equal: return Code::less_equal;
+    case Compare::greater: return Code::greater;
+    case Compare::greater_equal: return Code::greater_equal;
+    default: return Code::equal;
+  }
+}
+
 std::optional<Fact> fact_of(const schema::Schema& schema, const Condition::Node& node) {
   const std::string_view name =
       node.kind == ConditionKind::rows ? "rows" : std::string_view(node.name);
-  const auto fact = schema::resolve_fact(schema, fact_kind(node.kind), name);
-  // A float's fact is its bit pattern, which cannot be compared with integers.
-  return fact && is_float(schema, *fact) ? std::nullopt : fact;
+  return schema::resolve_fact(schema, fact_kind(node.kind), name);
+}
+
+/// Whether the comparison is one of floats, because the argument or the constant is a float.
+bool compares_reals(const schema::Schema& schema, Fact fact, const Condition::Node& node) {
+  return node.kind == ConditionKind::real || is_float(schema, fact);
+}
+
+/// The comparison of an int or float argument with a constant. For != it is equality, which the
+/// caller negates. Nullopt for other arguments and for divisibility.
+std::optional<Formula> real_formula(const schema::Schema& schema, Fact fact,
+                                    const Condition::Node& node) {
+  using Code = schema::WhereExpression::Op;
+  const bool whole = schema.args[fact.index].type == schema::ArgType::integer;
+  if (node.compare == Compare::multiple_of || !(whole || is_float(schema, fact))) {
+    return std::nullopt;
+  }
+  Formula formula{.facts = {fact}, .steps = {{Code::scalar, 0, 0}}};
+  if (whole) formula.steps.push_back({Code::to_real});
+  if (node.kind == ConditionKind::real) {
+    formula.steps.push_back({Code::real, 0, schema::float_fact(node.real)});
+  } else {
+    formula.steps.push_back({Code::constant, 0, node.value});
+    formula.steps.push_back({Code::to_real});
+  }
+  formula.steps.push_back({real_step(code_of(node.compare))});
+  return formula;
 }
 
 Answer ask(const Predicate& question, const schema::Signature& signature) {
@@ -118,15 +155,21 @@ class ConditionProgram::Compiler {
 
   bool add_leaf(const Condition::Node& node) {
     const auto fact = fact_of(schema_, node);
-    if (!fact) {
-      problem = {0,
-                 base::concat("operator ", schema_.name, " has no '", node.name,
-                              "' that a condition could read"),
-                 true};
-      return false;
+    if (!fact) return cannot_read(node);
+    if (compares_reals(schema_, *fact, node)) {
+      if (!add_formula(real_formula(schema_, *fact, node))) return cannot_read(node);
+    } else {
+      step({.question = leaf_question(*fact, node)});
     }
-    step({.question = leaf_question(*fact, node)});
     return node.compare != Compare::not_equal || step({.op = Op::negate});
+  }
+
+  bool cannot_read(const Condition::Node& node) {
+    problem = {0,
+               base::concat("operator ", schema_.name, " has no '", node.name,
+                            "' that a condition could read"),
+               true};
+    return false;
   }
 
   template <class AddOne>
@@ -280,10 +323,16 @@ constexpr int kMostQuestions = 1024;
 constexpr int64_t kWidestAlignment = 4096;
 
 std::string leaf_problem(const Condition::Node& node) {
+  if (node.kind == ConditionKind::real && node.compare == Compare::multiple_of) {
+    return base::concat("'", node.name, "' is asked for a multiple of a float");
+  }
   if (node.compare == Compare::multiple_of && node.value <= 0) {
     return base::concat("a multiple of ", node.value, " is not a valid condition");
   }
   switch (node.kind) {
+    case ConditionKind::real:
+      if (std::isfinite(node.real)) return {};
+      return base::concat("'", node.name, "' is compared with a number that is not finite");
     case ConditionKind::ambient:
       if (schema::is_ambient(node.name)) return {};
       return base::concat("unknown word '", node.name, "'",
@@ -304,7 +353,7 @@ std::string leaf_problem(const Condition::Node& node) {
 std::string tree_problem(const Condition& condition, int depth, int& questions) {
   if (depth > kDeepest) return "nested more than 64 deep";
   const Condition::Node& node = condition.node();
-  if (node.kind < ConditionKind::all_of) {
+  if (node.kind < ConditionKind::all_of || node.kind == ConditionKind::real) {
     return ++questions > kMostQuestions ? "more than 1024 comparisons" : leaf_problem(node);
   }
   for (const Condition& operand : node.operands) {

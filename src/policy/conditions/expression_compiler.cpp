@@ -1,6 +1,7 @@
 #include "policy/conditions/expression_compiler.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 #include <utility>
 
@@ -99,6 +100,17 @@ std::optional<SignedQuestion> as_question(const schema::Formula& formula) {
   return SignedQuestion{*found, negated};
 }
 
+FormulaOp real_step(FormulaOp op) {
+  switch (op) {
+    case FormulaOp::equal: return FormulaOp::equal_real;
+    case FormulaOp::less: return FormulaOp::less_real;
+    case FormulaOp::less_equal: return FormulaOp::less_equal_real;
+    case FormulaOp::greater: return FormulaOp::greater_real;
+    case FormulaOp::greater_equal: return FormulaOp::greater_equal_real;
+    default: return op;
+  }
+}
+
 using schema::Formula;
 
 namespace {
@@ -171,6 +183,7 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit(uint32_t index)
   const ExprNode& node = expression_[index];
   switch (node.op) {
     case ExprOp::integer: push_constant(node.number); return Type{};
+    case ExprOp::real: push_real(std::bit_cast<double>(node.number)); return Type{Domain::floating};
     case ExprOp::boolean: push_constant(node.number); return Type{Domain::boolean};
     case ExprOp::text:
       return fail(node.at, base::concat("the string \"", node.text,
@@ -193,6 +206,11 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit(uint32_t index)
 }
 
 std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_unary(const ExprNode& node) {
+  const ExprNode& operand = expression_[node.operands[0]];
+  if (node.op == ExprOp::negate && operand.op == ExprOp::real) {
+    push_real(-std::bit_cast<double>(operand.number));
+    return Type{Domain::floating};
+  }
   const auto type = emit(node.operands[0]);
   if (!type) return type;
   const Type wanted{node.op == ExprOp::negate ? Domain::integer : Domain::boolean};
@@ -257,16 +275,38 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_relation(const 
     push({Code::logical_not});
     return type;
   }
-  const auto one = emit(left);
+  Type other;
+  const auto one = emit_sides(left, right, other);
   if (!one) return one;
-  const auto other = emit(right);
-  if (!other) return other;
-  if (*one != *other || one->domain > Domain::boolean) {
+  if (*one != other || one->domain > Domain::boolean) {
     return fail(node.at, base::concat("'", sign_of(node.op), "' cannot compare ", shown(*one),
-                                      " with ", shown(*other)));
+                                      " with ", shown(other)));
   }
-  push({schema::step_of(node.op)});
+  const Code step = schema::step_of(node.op);
+  push({one->domain == Domain::floating ? real_step(step) : step});
   return Type{Domain::boolean};
+}
+
+/// Emits both sides of a comparison, and the conversion of an integer beside a float. Returns the
+/// type of the left side; `other` is that of the right side.
+std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_sides(uint32_t left,
+                                                                       uint32_t right,
+                                                                       Type& other) {
+  auto one = emit(left);
+  if (!one) return one;
+  const auto between = static_cast<std::ptrdiff_t>(formula_.steps.size());
+  const auto second = emit(right);
+  if (!second) return second;
+  other = *second;
+  const Type integer{}, real{Domain::floating};
+  if (*one == real && other == integer) {
+    push({Code::to_real});
+    other = real;
+  } else if (*one == integer && other == real) {
+    formula_.steps.insert(formula_.steps.begin() + between, {Code::to_real});
+    one = real;
+  }
+  return one;
 }
 
 std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_texts(const ExprNode& node) {
@@ -282,18 +322,20 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_equal(uint32_t 
     return Type{Domain::boolean};
   }
   if (is_text(left)) std::swap(left, right);
-  const auto type = emit(left);
-  if (!type) return type;
+  Code step = Code::equal;
   if (is_text(right)) {
-    if (!emit_word(expression_[right], *type)) return std::nullopt;
+    const auto type = emit(left);
+    if (!type || !emit_word(expression_[right], *type)) return std::nullopt;
   } else {
-    const auto other = emit(right);
-    if (!other) return other;
-    if (*other != *type) {
-      return fail(at, base::concat(shown(*type), " cannot be compared with ", shown(*other)));
+    Type other;
+    const auto type = emit_sides(left, right, other);
+    if (!type) return type;
+    if (other != *type) {
+      return fail(at, base::concat(shown(*type), " cannot be compared with ", shown(other)));
     }
+    if (type->domain == Domain::floating) step = real_step(step);
   }
-  push({Code::equal});
+  push({step});
   return Type{Domain::boolean};
 }
 

@@ -30,14 +30,18 @@ struct SignedQuestion {
 /// `T > 8192`, `16 <= H`, `H % 16 == 0`, `dtype(x) != "f16"`, `causal`.
 std::optional<SignedQuestion> as_question(const schema::Formula& formula);
 
+/// The operation that compares floats as `op` compares integers; `op` itself if it is not a comparison.
+schema::WhereExpression::Op real_step(schema::WhereExpression::Op op);
+
 /// The predicate for a comparison with a number. For != it is equality, which the caller negates.
 schema::Predicate question_of(schema::Fact fact, Compare compare, int64_t value);
 
 using base::CpuFeatures;
 
 /// Compiles parts of a condition to formulas over the facts of one schema. Values are typed:
-/// integers, booleans and words (dtypes, devices, layouts, enum values, tags). Words are comparable
-/// only with words of the same type. The constructor's arguments must outlive this object.
+/// integers, floats, booleans and words (dtypes, devices, layouts, enum values, tags). Words are
+/// comparable only with words of the same type, floats also with integers. The constructor's
+/// arguments must outlive this object.
 class ExpressionCompiler {
  public:
   ExpressionCompiler(const Expression& expression, const schema::Schema& schema,
@@ -57,7 +61,16 @@ class ExpressionCompiler {
   using ExprNode = Expression::Node;
   using Step = schema::WhereExpression::Step;
   using Code = schema::WhereExpression::Op;
-  enum class Domain : uint8_t { integer, boolean, dtype, device, layout, enumeration, tag };
+  enum class Domain : uint8_t {
+    integer,
+    floating,
+    boolean,
+    dtype,
+    device,
+    layout,
+    enumeration,
+    tag
+  };
   struct Type {
     Domain domain = Domain::integer;
     int arg = -1;  ///< argument index of an enumeration
@@ -67,6 +80,7 @@ class ExpressionCompiler {
   std::optional<Type> fail(size_t at, std::string text, bool name = false);
   void push(Step step) { formula_.steps.push_back(step); }
   void push_constant(int64_t value) { push({Code::constant, 0, value}); }
+  void push_real(double value) { push({Code::real, 0, schema::float_fact(value)}); }
   bool push_fact(const ExprNode& node, schema::FactKind kind, std::string_view name);
   std::optional<schema::Formula> finish(const std::optional<Type>& type, size_t at);
 
@@ -77,6 +91,7 @@ class ExpressionCompiler {
   std::optional<Type> emit_in(const ExprNode& node);
   std::optional<Type> emit_relation(const ExprNode& node);
   std::optional<Type> emit_equal(uint32_t left, uint32_t right, size_t at);
+  std::optional<Type> emit_sides(uint32_t left, uint32_t right, Type& other);
   std::optional<Type> emit_texts(const ExprNode& node);
   std::optional<Type> emit_name(const ExprNode& node);
   std::optional<Type> emit_argument(const ExprNode& node, int arg);

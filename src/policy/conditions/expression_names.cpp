@@ -25,7 +25,6 @@ std::string_view kind_word(ArgType type) {
   switch (type) {
     case ArgType::tensor: return "a tensor";
     case ArgType::tensor_list: return "a list of tensors";
-    case ArgType::floating: return "a float";
     case ArgType::string: return "a string";
     case ArgType::int_list: return "a list of numbers";
     default: return "a value";
@@ -84,6 +83,7 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_argument(const 
   Type type;
   switch (schema_.args[static_cast<size_t>(arg)].type) {
     case ArgType::integer: break;
+    case ArgType::floating: type = {Domain::floating}; break;
     case ArgType::boolean: type = {Domain::boolean}; break;
     case ArgType::enumeration: type = {Domain::enumeration, arg}; break;
     case ArgType::tensor:
@@ -282,6 +282,7 @@ bool ExpressionCompiler::emit_word(const ExprNode& literal, Type type) {
 std::string ExpressionCompiler::shown(Type type) const {
   switch (type.domain) {
     case Domain::integer: return "a number";
+    case Domain::floating: return "a float";
     case Domain::boolean: return "a boolean";
     case Domain::dtype: return "a dtype";
     case Domain::device: return "a device";

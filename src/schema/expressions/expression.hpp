@@ -23,6 +23,7 @@ struct ExpressionProblem {
 struct Expression {
   enum class Op : uint8_t {
     integer,
+    real,
     boolean,
     text,
     name,
@@ -49,7 +50,7 @@ struct Expression {
   struct Node {
     Op op = Op::integer;
     size_t at = 0;          ///< position of the token; of the sign for an operator
-    int64_t number = 0;     ///< value of an integer or boolean
+    int64_t number = 0;     ///< value of an integer or boolean; the bits of a real
     std::string text = {};  ///< content of a string, or the name of a name or call
     std::vector<uint32_t> operands = {};
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <utility>
 
@@ -69,6 +70,7 @@ class ExpressionLexer {
   bool cut_one(ExpressionToken& token) {
     const char c = peek();
     if (is_digit(c)) return cut_number(token);
+    if (c == '.' && is_digit(peek(1))) return cut_real(token);
     if (c == '"' || c == '\'') return cut_text(token, false);
     if ((c == 'r' || c == 'R') && (peek(1) == '"' || peek(1) == '\'')) {
       ++at_;
@@ -92,14 +94,30 @@ class ExpressionLexer {
       return fail(start, "this number does not fit into 64 bits");
     }
     if (rest == begin) return fail(start, "expected digits after 0x");
-    if ((peek() == '.' && is_digit(peek(1))) || peek() == 'e' || peek() == 'E') {
-      return fail(start, "floating-point numbers are not supported in conditions");
+    if (!hex && ((peek() == '.' && is_digit(peek(1))) || peek() == 'e' || peek() == 'E')) {
+      at_ = start;
+      return cut_real(token);
     }
     if (peek() == 'u' || peek() == 'U') {
       return fail(at_, "unsigned numbers are not supported in conditions; leave out the u");
     }
     if (is_word_part(peek())) return fail(start, "letters directly after a number");
     token.kind = Kind::integer;
+    return true;
+  }
+
+  bool cut_real(ExpressionToken& token) {
+    const size_t start = at_;
+    double value = 0;
+    const char* const end = text_.data() + text_.size();
+    const auto [rest, error] = std::from_chars(text_.data() + at_, end, value);
+    at_ = static_cast<size_t>(rest - text_.data());
+    if (error == std::errc::result_out_of_range) {
+      return fail(start, "this number is outside the range of a float of 64 bits");
+    }
+    if (is_word_part(peek())) return fail(start, "letters directly after a number");
+    token.kind = Kind::real;
+    token.number = std::bit_cast<uint64_t>(value);
     return true;
   }
 

@@ -82,7 +82,8 @@ class ExpressionParser {
   std::string shown_token() const {
     switch (peek().kind) {
       case ExpressionToken::Kind::end: return "the end";
-      case ExpressionToken::Kind::integer: return "a number";
+      case ExpressionToken::Kind::integer:
+      case ExpressionToken::Kind::real: return "a number";
       case ExpressionToken::Kind::text:
         return base::concat("the string \"", peek().text.substr(0, 40), "\"");
       default: return base::concat("'", peek().text.substr(0, 40), "'");
@@ -183,6 +184,10 @@ class ExpressionParser {
     const ExpressionToken& token = peek();
     switch (token.kind) {
       case ExpressionToken::Kind::integer: return integer(token);
+      case ExpressionToken::Kind::real:
+        ++next_;
+        return add(
+            {.op = ExprOp::real, .at = token.at, .number = static_cast<int64_t>(token.number)});
       case ExpressionToken::Kind::text:
         ++next_;
         return add({.op = ExprOp::text, .at = token.at, .text = token.text});

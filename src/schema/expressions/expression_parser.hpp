@@ -13,10 +13,10 @@ namespace opmux::schema {
 /// One token of a condition.
 struct ExpressionToken {
   /// A `name` is a word that is a name even if it is spelled like an operator: `is`.
-  enum class Kind : uint8_t { integer, text, word, name, sign, end };
+  enum class Kind : uint8_t { integer, real, text, word, name, sign, end };
   Kind kind = Kind::end;
   size_t at = 0;          ///< position, which problems and nodes repeat
-  uint64_t number = 0;    ///< value of an integer
+  uint64_t number = 0;    ///< value of an integer, or the bits of a real
   std::string text = {};  ///< content of a string, or the spelling of a word or sign
 };
 

@@ -1,6 +1,7 @@
 #include "schema/expressions/where.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace opmux::schema {
@@ -33,6 +34,24 @@ Value quotient(Op op, int64_t a, int64_t b) {
   return known(op == Op::divide ? a / b : a % b);
 }
 
+/// Floats compare as in IEEE 754: with a NaN, only != is true.
+Value compare_reals(Op op, double a, double b) {
+  switch (op) {
+    case Op::equal_real: return known(a == b);
+    case Op::less_real: return known(a < b);
+    case Op::less_equal_real: return known(a <= b);
+    case Op::greater_real: return known(a > b);
+    case Op::greater_equal_real: return known(a >= b);
+    default: return {};
+  }
+}
+
+Value to_real(int64_t number) {
+  constexpr int64_t kExact = int64_t{1} << 53;
+  if (number < -kExact || number > kExact) return {};
+  return known(std::bit_cast<int64_t>(static_cast<double>(number)));
+}
+
 Value arithmetic(Op op, int64_t a, int64_t b) {
   int64_t result = 0;
   switch (op) {
@@ -47,7 +66,7 @@ Value arithmetic(Op op, int64_t a, int64_t b) {
     case Op::less_equal: return known(a <= b);
     case Op::greater: return known(a > b);
     case Op::greater_equal: return known(a >= b);
-    default: return {};
+    default: return compare_reals(op, std::bit_cast<double>(a), std::bit_cast<double>(b));
   }
 }
 
@@ -67,6 +86,7 @@ Value binary(Op op, Value a, Value b) {
 
 Value unary(Op op, Value a) {
   if (!a.known) return a;
+  if (op == Op::to_real) return to_real(a.number);
   return op == Op::negate ? arithmetic(Op::subtract, 0, a.number) : known(a.number == 0);
 }
 
@@ -79,11 +99,13 @@ std::optional<int64_t> evaluate(std::span<const WhereExpression::Step> steps,
   if (steps.size() > WhereExpression::kMaxSteps) return std::nullopt;
   for (const WhereExpression::Step& step : steps) {
     switch (step.op) {
-      case Op::constant: stack[size++] = known(step.value); break;
+      case Op::constant:
+      case Op::real: stack[size++] = known(step.value); break;
       case Op::dim: stack[size++] = read_dim(dims, step.index); break;
       case Op::scalar: stack[size++] = read(scalars, step.index); break;
       case Op::negate:
       case Op::logical_not:
+      case Op::to_real:
         if (size < 1) return std::nullopt;
         stack[size - 1] = unary(step.op, stack[size - 1]);
         break;

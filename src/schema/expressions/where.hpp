@@ -35,6 +35,14 @@ struct WhereExpression {
     logical_or,
     logical_not,
     conditional,  ///< three operands: the second if the first is true, else the third
+    // Only in conditions of policies. A float is the word of float_fact().
+    real,     ///< a constant float
+    to_real,  ///< the float of an integer; unknown if it is not exact
+    equal_real,
+    less_real,
+    less_equal_real,
+    greater_real,
+    greater_equal_real,
   };
   struct Step {
     Op op = Op::constant;

@@ -15,9 +15,9 @@ import celpy
 from celpy import celtypes
 
 BINDINGS = [
-    "A=4 B=6 C=64 i=3 j=-2 p=true q=false mode=tanh dtype=bf16",
-    "A=0 B=1 C=8192 i=0 j=7 p=false q=false mode=none dtype=f32",
-    "A=128 B=16 C=100 i=-9 j=4 p=true q=true mode=tanh dtype=f16",
+    "A=4 B=6 C=64 i=3 j=-2 p=true q=false r=0.125 mode=tanh dtype=bf16",
+    "A=0 B=1 C=8192 i=0 j=7 p=false q=false r=-1e-06 mode=none dtype=f32",
+    "A=128 B=16 C=100 i=-9 j=4 p=true q=true r=0.0 mode=tanh dtype=f16",
 ]
 
 CONDITIONS = """
@@ -147,6 +147,18 @@ i - j == 5
 7 / -2 == -3
 7 % -2 == 1
 2 > 1 // a remark
+r == 0.125
+r != 0.125
+0.125 == r
+r < 1e-5
+r <= 1.25E-1
+r > -1e-06
+r >= .125
+r == -0.0
+r in [0.125, 1.0]
+!(r < 0.5) || p
+(p ? 0.5 : 1.5) > r
+1.5 < 2.5
 """.strip("\n").split("\n")
 
 
@@ -174,6 +186,8 @@ def activation(bindings):
         name, value = pair.split("=")
         if value in ("true", "false"):
             values[name] = celtypes.BoolType(value == "true")
+        elif name == "r":
+            values[name] = celtypes.DoubleType(value)
         elif name in ("mode", "dtype"):
             values[name] = celtypes.StringType(value)
         else:

@@ -15,7 +15,7 @@ const schema::Schema& cel_schema() {
   static const schema::Schema schema =
       schema::parse_schema(
           "cel(out Tensor y[A, B, C], Tensor x[A, B, C], int i = 0, int j = 0, bool p = false, "
-          "bool q = false, enum{none, tanh} mode = none)")
+          "bool q = false, enum{none, tanh} mode = none, float r = 0.0)")
           .value();
   return schema;
 }
@@ -32,15 +32,16 @@ class CelCall {
     }
     x_ = TensorView(static_cast<void*>(nullptr), parse_dtype(values_["dtype"]),
                     {number("A"), number("B"), number("C")});
-    arguments_.count = 7;
-    arguments_.tags = {ArgTag::tensor,  ArgTag::tensor,  ArgTag::integer,    ArgTag::integer,
-                       ArgTag::logical, ArgTag::logical, ArgTag::enumeration};
+    arguments_.count = 8;
+    arguments_.tags = {ArgTag::tensor,  ArgTag::tensor,  ArgTag::integer,     ArgTag::integer,
+                       ArgTag::logical, ArgTag::logical, ArgTag::enumeration, ArgTag::floating};
     arguments_.values[0].tensor = arguments_.values[1].tensor = &x_;
     arguments_.values[2].i64 = number("i");
     arguments_.values[3].i64 = number("j");
     arguments_.values[4].i64 = values_["p"] == "true";
     arguments_.values[5].i64 = values_["q"] == "true";
     arguments_.values[6].i64 = values_["mode"] == "tanh";
+    arguments_.values[7].f64 = std::stod(values_["r"]);
     dims_.values[0] = number("A");
     dims_.values[1] = number("B");
     dims_.values[2] = number("C");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "base/tag_table.hpp"
 #include "policy_bench.hpp"
 
@@ -148,6 +150,8 @@ TEST(Condition, a_text_can_ask_for_every_fact_of_a_call) {
                                       "has(weight)",
                                       "window > 100 && causal",
                                       "grad",
+                                      "eps < 1e-5 && eps == 0.000001 && 1 > eps",
+                                      "eps in [1.0, 1e-6]",
                                       "!training",
                                       "!capturing && !deterministic",
                                       "tag == \"layer.3\"",
@@ -187,8 +191,46 @@ TEST(Condition, does_not_apply_where_a_name_is_missing_even_in_one_branch) {
   EXPECT_FALSE(applies(!Condition::present("q")));
 }
 
-TEST(Condition, a_float_argument_is_no_number_to_compare) {
-  EXPECT_FALSE(applies(Condition::scalar("eps", Compare::greater, 0)));
+TEST(Condition, compares_a_float_argument_with_floats_and_integers) {
+  EXPECT_TRUE(holds(Condition::real("eps", Compare::less, 1e-5)));
+  EXPECT_TRUE(holds(Condition::real("eps", Compare::equal, 1e-6)));
+  EXPECT_FALSE(holds(Condition::real("eps", Compare::not_equal, 1e-6)));
+  EXPECT_FALSE(holds(Condition::scalar("eps", Compare::greater, 1e-6)));
+  EXPECT_TRUE(holds(Condition::scalar("eps", Compare::greater, 0)));
+  EXPECT_TRUE(holds(Condition::real("window", Compare::less, 128.5), {.window = 128}));
+  EXPECT_FALSE(applies(Condition::real("causal", Compare::equal, 1.0)));
+  EXPECT_FALSE(applies(Condition::scalar("eps", Compare::multiple_of, 2)));
+  EXPECT_EQ(Condition::real("eps", Compare::less, 1e-5).to_string(), "eps < 1e-05");
+}
+
+TEST(Condition, a_nan_differs_from_every_float) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const std::string_view text : {"eps == 1.0", "eps < 1.0", "eps >= 1.0", "eps <= eps"}) {
+    EXPECT_FALSE(holds(condition_of(text), {.eps = nan})) << text;
+  }
+  EXPECT_TRUE(holds(condition_of("eps != 1.0"), {.eps = nan}));
+  EXPECT_TRUE(holds(condition_of("!(eps < 1.0)"), {.eps = nan}));
+}
+
+TEST(Condition, zero_has_no_sign) {
+  for (const double zero : {0.0, -0.0}) {
+    EXPECT_TRUE(holds(condition_of("eps == 0.0 && eps == -0.0 && eps == 0"), {.eps = zero}));
+    EXPECT_TRUE(holds(condition_of("eps < 0.5"), {.eps = zero}));
+  }
+}
+
+TEST(Condition, a_float_is_not_rounded_to_an_integer_nor_an_integer_to_a_float) {
+  EXPECT_TRUE(holds(condition_of("H > 4095.5 && H < 4096.5"), {.hidden = 4096}));
+  EXPECT_FALSE(holds(condition_of("eps < 1"), {.eps = 1.25}));
+  EXPECT_FALSE(holds(condition_of("H == 9007199254740992.0"), {.hidden = 9007199254740993}));
+}
+
+TEST(Condition, refuses_a_float_that_is_not_finite_and_its_multiples) {
+  EXPECT_EQ(condition_problem(Condition::real("eps", Compare::less, 1e-5)), "");
+  EXPECT_NE(condition_problem(
+                Condition::real("eps", Compare::less, std::numeric_limits<double>::infinity())),
+            "");
+  EXPECT_NE(condition_problem(Condition::real("eps", Compare::multiple_of, 2.0)), "");
 }
 
 TEST(Condition, prints_each_question_as_it_is_written) {

@@ -59,6 +59,7 @@ struct NormCall {
   bool weight = false, causal = false;
   uint32_t ambient = 0, tag = 0;
   void* data = reinterpret_cast<void*>(uintptr_t{4096});
+  double eps = 1e-6;
 };
 
 /// A call of norm() together with the data that its signature points to.
@@ -75,7 +76,7 @@ class BoundCall {
     arguments_.values[0].tensor = &x_;
     arguments_.values[1].tensor = &x_;
     arguments_.values[2].tensor = &weight_;
-    arguments_.values[3].f64 = 1e-6;
+    arguments_.values[3].f64 = call.eps;
     arguments_.values[4].i64 = call.window;
     arguments_.values[5].i64 = call.causal ? 1 : 0;
     dims_.values.fill(-1);
