@@ -20,6 +20,7 @@ struct ExplainOptions {
   std::string policy_file;
   Policy policy;
   std::vector<std::string> facts;
+  std::optional<int> rank, tp_size;
   bool strict = false, json = false, instance = false;
   ProcessOption process;
 };
@@ -81,6 +82,10 @@ int explain(const ExplainOptions& options) {
     const Status loaded = runtime->policy().load(*text, options.policy_file);
     if (!loaded.ok()) return wrong_use(loaded.message());
   }
+  if (options.rank || options.tp_size) {
+    const Status stated = runtime->set_rank(options.rank, options.tp_size);
+    if (!stated.ok()) return wrong_use(stated.message());
+  }
   const auto op = runtime->op(options.op);
   if (!op) return wrong_use(op.error().message());
   ArgumentTexts texts(*op);
@@ -130,6 +135,12 @@ void add_explain(CLI::App& app, Action& action) {
       ->check(CLI::IsMember(&all_facts()));
   command->add_flag("--instance", options->instance,
                     "explain a call through an instance, which has the options and const tensors");
+  command->add_option("--rank", options->rank, "explain a call of the process with this rank")
+      ->type_name("N");
+  command
+      ->add_option("--tp-size", options->tp_size,
+                   "explain a call of one of N processes that share the tensors of a model")
+      ->type_name("N");
   add_process_option(*command, options->process);
   command->add_flag("--strict", options->strict,
                     "no fallback to implementations that are not preferred");

@@ -400,6 +400,12 @@ class Runtime {
   /// Whether OPMUX_DISABLE is set: operators run their reference, and policy is not consulted.
   OPMUX_API bool disabled() const noexcept;
 
+  /// States the place of this process among those that share a model, for the names `rank` and
+  /// `tp_size` (number of processes that share its tensors) in conditions and verifiers. Effective
+  /// for calls that start after this returns. Wins over OPMUX_RANK and OPMUX_TP_SIZE; nullopt: not
+  /// stated, and conditions about it are not true. Fails with `invalid_argument` ("ambient.rank").
+  OPMUX_API Status set_rank(std::optional<int> rank, std::optional<int> tp_size);
+
   /// Runs calls on the threads of the OpenMP runtime that the process has loaded (GNU libgomp,
   /// which torch brings), because two pools with a thread for each processor slow each other down.
   /// A call uses as many threads as OpenMP allows the calling thread when a plan is made, but not

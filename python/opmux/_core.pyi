@@ -1153,6 +1153,9 @@ class Runtime:
 
     def enable_backend(self, name: str, on: bool = True) -> None: ...
     def set_architecture(self, device: str, architecture: str) -> None: ...
+    def set_rank(self, rank: int | None, tp_size: int | None) -> None:
+        """States the place of this process, for `rank` and `tp_size` in conditions of rules."""
+
     def use_openmp(self) -> None:
         """Runs calls on the threads of the process's OpenMP runtime, which torch also uses."""
 

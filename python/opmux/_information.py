@@ -131,6 +131,13 @@ def reset_policy() -> None:
     default_runtime().reset_policy()
 
 
+def set_rank(rank: int | None, tp_size: int | None) -> None:
+    """States the place of this process among those that share a model, for the names `rank` and
+    `tp_size` (number of processes that share its tensors) in conditions of rules. Effective from
+    the next call; None: not stated. Wins over OPMUX_RANK and OPMUX_TP_SIZE."""
+    default_runtime().set_rank(rank, tp_size)
+
+
 def warm_up() -> None:
     """Loads the deferred plugins now, so that no call has to wait for it."""
     default_runtime().warm_up()

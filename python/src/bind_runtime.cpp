@@ -253,6 +253,13 @@ void bind_runtime(nb::module_& module) {
           nb::arg("device"), nb::arg("architecture"),
           "States the architecture of a device: set_architecture(\"cuda:0\", \"9.0\").")
       .def(
+          "set_rank",
+          [](HeldRuntime& own, std::optional<int> rank, std::optional<int> tp_size) {
+            require_ok(own.runtime->set_rank(rank, tp_size));
+          },
+          nb::arg("rank").none(), nb::arg("tp_size").none(),
+          "States the place of this process, for `rank` and `tp_size` in conditions of rules.")
+      .def(
           "use_openmp", [](HeldRuntime& own) { require_ok(own.runtime->use_openmp()); },
           "Runs calls on the threads of the process's OpenMP runtime, which torch also uses.")
       .def("list", [](const HeldRuntime& own) { return own.runtime->list(); })

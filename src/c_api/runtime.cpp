@@ -180,6 +180,16 @@ int32_t opmux_set_architecture(opmux_runtime* runtime, opmux_device device, opmu
   });
 }
 
+int32_t opmux_set_rank(opmux_runtime* runtime, int32_t rank, int32_t tp_size, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    const auto stated = [](int32_t value) {
+      return value == -1 ? std::nullopt : std::optional<int>(value);
+    };
+    return runtime->cpp.set_rank(stated(rank), stated(tp_size));
+  });
+}
+
 int32_t opmux_runtime_use_openmp(opmux_runtime* runtime, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;

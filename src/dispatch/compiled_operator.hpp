@@ -99,6 +99,7 @@ struct alignas(64) OperatorSlot {
   std::atomic<uint64_t> epoch{0};  ///< epoch of `current`; 0: no state is published
   uint32_t number = 0;  ///< index into ThreadBlock::recent; reused after the engine is destroyed
   Engine* engine = nullptr;
+  const schema::RankFacts* ranks = nullptr;  ///< of the engine
   std::atomic<CompiledOperator*> current{nullptr};
   std::shared_ptr<const schema::Schema> schema;
   uint64_t name_hash = 0;

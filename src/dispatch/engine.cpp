@@ -251,6 +251,12 @@ void Engine::device_changed(int32_t type) noexcept {
   });
 }
 
+void Engine::set_ranks(std::optional<int> rank, std::optional<int> tp_size) noexcept {
+  // First the facts: a decision in a new state must not read those before.
+  ranks_.set(rank, tp_size);
+  discard_decisions([](const Published::Op&) { return true; });
+}
+
 void Engine::operator_changed(const std::string& op) noexcept {
   const OperatorSlot* const slot = names_.find(op);
   if (slot == nullptr) return;

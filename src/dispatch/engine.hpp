@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -123,7 +124,7 @@ class Engine {
   /// operator changed. If a full table was discarded, its classes are missing.
   std::vector<DecidedClass> decided();
 
-  // The next four functions do not fail. Without memory for new states they mark the operators as
+  // The next five functions do not fail. Without memory for new states they mark the operators as
   // outdated: the next call replaces the state before it runs, or returns "resource.memory".
 
   /// Discards the decisions of every operator that has an implementation on the same device type.
@@ -133,6 +134,10 @@ class Engine {
   void operator_changed(const std::string& op) noexcept;
   /// Discards the decisions of every operator that has an implementation of this backend.
   void backend_changed(const registry::Backend& backend) noexcept;
+  /// States the rank of the process; see schema::RankFacts. Discards all decisions, so that plans
+  /// need not compare it.
+  void set_ranks(std::optional<int> rank, std::optional<int> tp_size) noexcept;
+  const schema::RankFacts& ranks() const { return ranks_; }
   /// Replaces the state of an operator that is marked as outdated. Does nothing if another thread
   /// is publishing, as try_replace().
   void replace_outdated(OperatorSlot& slot);
@@ -282,6 +287,7 @@ class Engine {
   void after_fork() noexcept;
 
   const EngineDependencies dependencies_;
+  schema::RankFacts ranks_;
   PluginLoader* plugins_ = nullptr;
   std::atomic<uint64_t> generation_{0};
   OperatorNames names_;

@@ -74,6 +74,7 @@ void Engine::draft_operator(const Published& published,
   if (slot == nullptr) {
     auto made = std::make_unique<OperatorSlot>();
     made->engine = this;
+    made->ranks = &ranks_;
     made->schema = record->schema;
     reserve_more(draft.slots, 1);
     made->number = take_slot_number();

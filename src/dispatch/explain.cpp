@@ -114,11 +114,20 @@ void drop_declined(const CompiledOperator& state, const schema::Arguments& argum
   }
 }
 
-void add_dependencies(const schema::Schema& schema, const schema::Dependencies& dependencies,
+/// A fact as explain names it. The rank of the process has its value, which the call does not show.
+std::string shown_fact(const schema::Signature& signature, schema::Fact fact) {
+  const std::string name = describe(*signature.schema, fact);
+  if (!schema::is_rank(fact)) return name;
+  const int64_t value = value_of(signature, fact);
+  return value == schema::kAbsent ? name + " (not stated)" : base::concat(name, " = ", value);
+}
+
+void add_dependencies(const schema::Signature& signature, const schema::Dependencies& dependencies,
                       Explanation& explanation) {
+  const schema::Schema& schema = *signature.schema;
   const std::vector<schema::Fact> facts = dependencies.facts();
   for (const schema::Fact& fact : facts) {
-    explanation.depends_on.push_back(describe(schema, fact));
+    explanation.depends_on.push_back(shown_fact(signature, fact));
   }
   const auto mentioned = [&](uint8_t dim) {
     return std::ranges::find(facts, schema::Fact{schema::FactKind::dim, dim}) != facts.end();
@@ -186,8 +195,9 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   CompiledOperator* state = slot.current.load(std::memory_order_acquire);
   if (state == nullptr) return withdrawn(slot);
   const uint64_t context = mark.block().context;
-  const schema::Signature signature{slot.schema.get(), &checked.arguments, &checked.dims,
-                                    static_cast<uint32_t>(context), tag};
+  const schema::Signature signature{
+      slot.schema.get(), &checked.arguments, &checked.dims, static_cast<uint32_t>(context), tag,
+      slot.ranks};
   const DecisionCache& space = space_of(slot, *state, context);
   const auto relabelled = latest_words(slot, *state, context);
   EvaluationInput input = space.input();
@@ -206,7 +216,7 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   add_candidates(decision, signature, input.health, *space.candidates(), explanation);
   schema::Dependencies dependencies = space.dependencies();
   for (const RecordedRead& read : decision.reads.facts) dependencies.add(read.fact);
-  add_dependencies(*slot.schema, dependencies, explanation);
+  add_dependencies(signature, dependencies, explanation);
   for (const OutsideRead& read : decision.reads.outside) {
     explanation.depends_on.push_back(read.what);
   }

@@ -218,6 +218,9 @@ Status Core::start(const Options& options) {
     return status;
   registry_.set_publisher(&publisher_);
   publish();
+  if (environment_.rank || environment_.tp_size) {
+    engine_.set_ranks(environment_.rank, environment_.tp_size);
+  }
   plugins_.mark_waiting();
   if (Status status = sources_.set_code(options.policy); !status.ok()) return status;
   log_unknown_operators(environment_.policy, "OPMUX_PER_OP: ");

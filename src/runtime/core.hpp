@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -75,6 +77,10 @@ class Core {
   Status check_lock(const Lockfile& lock, std::string_view name);
   bool frozen() const { return registry_.frozen(); }
 
+  /// States the rank of the process for rules; nullopt: not stated.
+  Status set_rank(std::optional<int> rank, std::optional<int> tp_size);
+  std::vector<policy::Setting> rank_settings() const;
+
   /// Runs parallel work on the threads of the process's OpenMP runtime instead of the thread pool.
   Status use_openmp();
 
@@ -142,6 +148,7 @@ class Core {
   Publisher publisher_;
   policy::PolicyFileWatcher files_;
   base::ForkMutex freezing_;
+  std::atomic<bool> rank_by_program_{false};  ///< set_rank() was called
 };
 
 /// Creates the thread-local objects that scopes use. Thread-locals that are created later are

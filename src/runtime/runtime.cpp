@@ -112,6 +112,10 @@ Result<Registration> Runtime::implement(std::span<const Implementation> implemen
       [&]() -> Result<Registration> { return core_->implement(implementations, operators); });
 }
 
+Status Runtime::set_rank(std::optional<int> rank, std::optional<int> tp_size) {
+  return base::or_out_of_memory([&]() -> Status { return core_->set_rank(rank, tp_size); });
+}
+
 Status Runtime::use_openmp() {
   return base::or_out_of_memory([&]() -> Status { return core_->use_openmp(); });
 }
@@ -198,6 +202,7 @@ std::vector<SettingInfo> Runtime::settings() const {
   add(core_->files().settings());
   add(core_->trust_settings());
   add(policy::process_settings(core_->environment()));
+  add(core_->rank_settings());
   return all;
 }
 

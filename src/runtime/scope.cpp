@@ -194,3 +194,35 @@ void detail::set_ambient(uint32_t facts) noexcept {
 }
 
 }  // namespace opmux
+
+namespace opmux::runtime {
+
+Status Core::set_rank(std::optional<int> rank, std::optional<int> tp_size) {
+  constexpr int kHighest = schema::RankFacts::kHighest;
+  const bool in_range = rank.value_or(0) >= 0 && rank.value_or(0) <= kHighest &&
+                        tp_size.value_or(1) >= 1 && tp_size.value_or(1) <= kHighest;
+  if (!in_range) {
+    return {Code::invalid_argument, "ambient.rank",
+            base::concat("a rank is a number from 0 to ", kHighest, " and tp_size one from 1 to ",
+                         kHighest)};
+  }
+  rank_by_program_.store(true, std::memory_order_relaxed);
+  engine_.set_ranks(rank, tp_size);
+  return {};
+}
+
+std::vector<policy::Setting> Core::rank_settings() const {
+  constexpr std::string_view kVariables[] = {"OPMUX_RANK", "OPMUX_TP_SIZE"};
+  std::vector<policy::Setting> lines;
+  for (size_t i = 0; i < schema::kRankNames.size(); ++i) {
+    const int64_t value = engine_.ranks().value(i);
+    if (value == schema::kAbsent) continue;
+    lines.push_back({std::string(schema::kRankNames[i]), std::to_string(value),
+                     rank_by_program_.load(std::memory_order_relaxed)
+                         ? "set_rank (code)"
+                         : base::concat(kVariables[i], " (environment)")});
+  }
+  return lines;
+}
+
+}  // namespace opmux::runtime

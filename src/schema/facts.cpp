@@ -60,17 +60,22 @@ bool present(const Arguments& arguments, uint8_t index) {
 }  // namespace
 
 bool means_ambient(const Schema& schema, std::string_view name) {
-  if (!is_ambient(name)) return false;
-  const bool newer = name == "inference" || name == "autocast" || name == "instance";
+  const bool number = std::ranges::find(kRankNames, name) != kRankNames.end();
+  if (!number && !is_ambient(name)) return false;
+  const bool newer = number || name == "inference" || name == "autocast" || name == "instance";
   return !newer || (schema.dim_index(name) < 0 && schema.arg_index(name) < 0);
 }
 
 std::optional<Fact> resolve_fact(const Schema& schema, FactKind kind, std::string_view name) {
   if (kind == FactKind::tag) return Fact{kind, 0};
   if (kind == FactKind::ambient) {
-    const auto at = std::find(kAmbientNames.begin(), kAmbientNames.end(), name);
-    if (at == kAmbientNames.end()) return std::nullopt;
-    return Fact{kind, static_cast<uint8_t>(at - kAmbientNames.begin())};
+    const auto at = std::ranges::find(kAmbientNames, name);
+    if (at != kAmbientNames.end()) {
+      return Fact{kind, static_cast<uint8_t>(at - kAmbientNames.begin())};
+    }
+    const auto number = std::ranges::find(kRankNames, name);
+    if (number == kRankNames.end()) return std::nullopt;
+    return Fact{kind, static_cast<uint8_t>(kFirstRank + (number - kRankNames.begin()))};
   }
   if (kind == FactKind::dim) {
     if (name == "rows" && schema.has_leading()) return Fact{kind, kRowsDim};
@@ -92,7 +97,9 @@ std::string describe(const Schema& schema, Fact fact) {
   switch (fact.kind) {
     case FactKind::dim: return fact.index == kRowsDim ? "rows" : schema.dims[fact.index];
     case FactKind::scalar: return schema.args[fact.index].name;
-    case FactKind::ambient: return std::string(kAmbientNames[fact.index]);
+    case FactKind::ambient:
+      return std::string(is_rank(fact) ? kRankNames[fact.index - kFirstRank]
+                                       : kAmbientNames[fact.index]);
     case FactKind::tag: return "tag";
     default: return std::string(word_of(fact.kind)) + "(" + schema.args[fact.index].name + ")";
   }
@@ -106,7 +113,8 @@ int64_t value_beside_dims(const Signature& signature, Fact fact) {
       return scalar_fact(arguments.tags[fact.index], arguments.values[fact.index]);
     case FactKind::ambient:
       if (fact.index == kInstanceFact) return arguments.has_instance() ? 1 : 0;
-      return signature.ambient >> fact.index & 1;
+      if (!is_rank(fact)) return signature.ambient >> fact.index & 1;
+      return signature.ranks == nullptr ? kAbsent : signature.ranks->value(fact.index - kFirstRank);
     case FactKind::tag: return signature.tag;
     case FactKind::is_default: {
       const ArgTag tag = arguments.tags[fact.index];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <compare>
 #include <cstdint>
@@ -46,12 +47,21 @@ constexpr bool is_ambient(std::string_view name) {
   return std::find(kAmbientNames.begin(), kAmbientNames.end(), name) != kAmbientNames.end();
 }
 
+/// Ambient facts that are numbers. Their indices follow those of kAmbientNames.
+inline constexpr std::array<std::string_view, 2> kRankNames{"rank", "tp_size"};
+inline constexpr uint8_t kFirstRank = kAmbientNames.size();
+
 /// One fact of one schema: a kind and the argument, dimension or ambient bit it is about.
 struct Fact {
   FactKind kind = FactKind::dtype;
   uint8_t index = 0;
   friend constexpr auto operator<=>(const Fact&, const Fact&) = default;
 };
+
+/// Whether the fact is one of kRankNames.
+constexpr bool is_rank(Fact fact) {
+  return fact.kind == FactKind::ambient && fact.index >= kFirstRank;
+}
 
 /// A fact by name, before resolve_fact().
 struct FactName {
@@ -61,8 +71,8 @@ struct FactName {
 };
 
 /// Whether a bare name in a condition or lockfile is an ambient fact. Schemas that are older than
-/// "inference", "autocast" and "instance" may have an argument or dimension of that name, which it
-/// then means.
+/// "inference", "autocast", "instance" and kRankNames may have an argument or dimension of that name,
+/// which it then means.
 bool means_ambient(const Schema& schema, std::string_view name);
 
 /// Resolves a name in a schema; nullopt if the schema has no such argument or dimension, or if the
@@ -72,6 +82,33 @@ std::optional<Fact> resolve_fact(const Schema& schema, FactKind kind, std::strin
 /// A fact as explain prints it: "dtype(x)", "H", "contiguous(x)", "eps", "deterministic".
 std::string describe(const Schema& schema, Fact fact);
 
+/// The value of facts about absent tensors, unbound dimensions and strings.
+inline constexpr int64_t kAbsent = INT64_MIN;
+
+/// The place of this process among those that share a model, as the program states it: the facts
+/// kRankNames. Thread-safe.
+class RankFacts {
+ public:
+  /// Numbers are at most this, so that a class key holds them in 16 bits.
+  static constexpr int kHighest = 65'000;
+
+  /// nullopt: not stated.
+  void set(std::optional<int> rank, std::optional<int> tp_size) {
+    const auto word = [](std::optional<int> value) {
+      return value ? static_cast<uint64_t>(*value) + 1 : 0;
+    };
+    stated_.store(word(rank) | word(tp_size) << 32, std::memory_order_release);
+  }
+  /// The value of the fact with this index in kRankNames.
+  int64_t value(size_t index) const {
+    const auto word = static_cast<uint32_t>(stated_.load(std::memory_order_acquire) >> 32 * index);
+    return word == 0 ? kAbsent : int64_t{word} - 1;
+  }
+
+ private:
+  std::atomic<uint64_t> stated_{0};  ///< both, so that a decision sees them change together
+};
+
 /// The inputs of a decision: checked arguments, bound dimensions, the thread's ambient flags and
 /// tag. Borrows everything.
 struct Signature {
@@ -80,12 +117,10 @@ struct Signature {
   const BoundDims* dims = nullptr;
   uint32_t ambient = 0;
   uint32_t tag = 0;
+  const RankFacts* ranks = nullptr;  ///< null: not stated
 };
 
-/// The value of facts about absent tensors, unbound dimensions and strings.
-inline constexpr int64_t kAbsent = INT64_MIN;
-
-/// The word of a float: its bits. -0.0 gives those of 0.0, because its own are kAbsent.
+/// The word of a float: its bits. -0.0 gives those of 0.0, because the bits of -0.0 are kAbsent.
 inline int64_t float_fact(double value) { return value == 0 ? 0 : std::bit_cast<int64_t>(value); }
 
 /// The value of any fact except a dimension; kAbsent if it has none. A float gives float_fact().

@@ -218,6 +218,11 @@ OPMUX_EXPORT int32_t opmux_name_device_type(int32_t type, opmux_str name, opmux_
    do not state it. Capabilities with min_arch or max_arch are compared with it. */
 OPMUX_EXPORT int32_t opmux_set_architecture(opmux_runtime* runtime, opmux_device device,
                                             opmux_str architecture, opmux_error* error);
+/* States the place of this process among those that share a model, for the names `rank` and
+   `tp_size` (number of processes that share its tensors) in conditions; -1: not stated. Effective
+   for calls that start after it returns. Fails with OPMUX_INVALID_ARGUMENT ("ambient.rank"). */
+OPMUX_EXPORT int32_t opmux_set_rank(opmux_runtime* runtime, int32_t rank, int32_t tp_size,
+                                    opmux_error* error);
 /* Runs calls on the threads of the OpenMP runtime that the process has loaded (libgomp), on as many
    as it allows the calling thread. Cannot be undone. Fails with OPMUX_UNSUPPORTED if none is
    loaded; opmux never loads one. */

@@ -227,7 +227,7 @@ Status run_reference(OperatorSlot& slot, const schema::Arguments& arguments, uin
   if (Status status = check_arguments(state->schema(), arguments, dims); !status.ok())
     return status;
   if (Status status = check_data(state->schema(), arguments); !status.ok()) return status;
-  const schema::Signature signature{&state->schema(), &arguments, &dims, 0, tag};
+  const schema::Signature signature{&state->schema(), &arguments, &dims, 0, tag, slot.ranks};
   const DecisionCache& space = space_of(slot, *state, 0);
   Evaluation decision;
   decide(space.input(), signature, decision);

@@ -50,8 +50,9 @@ Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArgumen
     CompiledOperator* state = slot.current.load(std::memory_order_acquire);
     if (state == nullptr) return withdrawn(slot);
     const uint64_t epoch = state->epoch();
-    const schema::Signature signature{&state->schema(), &checked.arguments, &checked.dims,
-                                      static_cast<uint32_t>(context), tag};
+    const schema::Signature signature{
+        &state->schema(), &checked.arguments, &checked.dims, static_cast<uint32_t>(context), tag,
+        slot.ranks};
     DecisionCache& space = space_of(slot, *state, context);
     std::shared_ptr<const Decision> choice = space.decide_uncached(signature, {});
     const Keeping keeping = space.remember(signature, choice);

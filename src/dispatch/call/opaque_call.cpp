@@ -33,6 +33,7 @@ bool comparable(schema::FactKind kind) {
 /// Adds the facts that a binding must compare; false if it cannot compare one of them.
 bool add_facts(const schema::Dependencies& dependencies, OpaqueDecision& decision) {
   for (const schema::Fact& fact : dependencies.facts()) {
+    if (schema::is_rank(fact)) continue;  // a change of it makes a new state
     if (fact.kind == schema::FactKind::ambient) {
       decision.ambient_read |= uint32_t{1} << fact.index;
       continue;
@@ -108,8 +109,9 @@ class OpaqueCall final : CandidateRun {
 
  private:
   schema::Signature signature(const OpaqueChoice& choice) const {
-    return {slot_.schema.get(), &checked_.arguments, &checked_.dims,
-            static_cast<uint32_t>(choice.context), choice.tag};
+    return {slot_.schema.get(), &checked_.arguments,
+            &checked_.dims,     static_cast<uint32_t>(choice.context),
+            choice.tag,         slot_.ranks};
   }
 
   void describe_first(const Decision& decision, OpaqueDecision& made) const {

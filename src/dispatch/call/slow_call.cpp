@@ -41,7 +41,7 @@ class SlowCall final : CandidateRun {
       return status;
     const uint64_t context = mark_.block().context;
     signature_ = {&state_->schema(), &checked_.arguments, &checked_.dims,
-                  static_cast<uint32_t>(context), settings_.tag};
+                  static_cast<uint32_t>(context), settings_.tag, slot_.ranks};
     const DecisionCache::Answer answer = choose();
     op_ = state_->sources().op.get();
     if (report_ != nullptr) report_chosen(*answer.choice, answer.cached, started);

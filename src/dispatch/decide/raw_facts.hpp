@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "dispatch/compiled_operator.hpp"
 #include "dispatch/plan/cached_plan.hpp"
 #include "schema/facts.hpp"
 
@@ -46,6 +47,7 @@ class RawFacts {
       case FactKind::scalar: return scalar(fact);
       case FactKind::ambient:
         if (fact.index == schema::kInstanceFact) return plan_.site.has_instance() ? 1 : 0;
+        if (schema::is_rank(fact)) return plan_.slot->ranks->value(fact.index - schema::kFirstRank);
         return static_cast<int64_t>(plan_.context >> fact.index & 1);
       case FactKind::tag: return plan_.call.tag;
       case FactKind::present: return plan_.args[fact.index].tag != OPMUX_ARG_NONE ? 1 : 0;

@@ -116,8 +116,8 @@ void BoundPlanState::reconsider_by(CompiledOperator* now) {
   uint32_t word = 0;
   if (now != nullptr) {
     const DecisionCache& space = space_of(*slot, *now, context);
-    const schema::Signature signature{&now->schema(), &arguments, &dims,
-                                      static_cast<uint32_t>(context), tag};
+    const schema::Signature signature{
+        &now->schema(), &arguments, &dims, static_cast<uint32_t>(context), tag, slot->ranks};
     Evaluation decision;
     decide(space.input(), signature, decision);
     next = state_after(decision);

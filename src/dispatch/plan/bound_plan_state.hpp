@@ -65,7 +65,8 @@ struct BoundPlanState {
   /// published.
   void outdate();
   schema::Signature signature() const {
-    return {slot->schema.get(), &arguments, &dims, static_cast<uint32_t>(context), tag};
+    return {slot->schema.get(), &arguments, &dims, static_cast<uint32_t>(context), tag,
+            slot->ranks};
   }
   /// Repeats the decision for the example and updates the state. Revoked is final. An outdated plan
   /// stays outdated if the thread is in too many nested calls.

@@ -71,8 +71,9 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
 
 Status BoundPlan::take_candidate(const DecisionForPlan& chosen, CacheInsert what) {
   const schema::Schema& schema = *slot_->schema;
-  const schema::Signature signature{&schema, &control_->arguments, &control_->dims,
-                                    static_cast<uint32_t>(control_->context), control_->tag};
+  const schema::Signature signature{&schema,         &control_->arguments,
+                                    &control_->dims, static_cast<uint32_t>(control_->context),
+                                    control_->tag,   slot_->ranks};
   bool retried = false;
   Status last;
   const std::vector<RankedCandidate>& plans = chosen.choice->plans;

@@ -16,9 +16,12 @@ namespace {
   CheckedArguments checked;
   const schema::Schema& schema = *plan.slot->schema;
   if (!check(schema, plan.frame_site(), values.data(), checked).ok()) return;
-  const schema::Signature signature{&schema, &checked.arguments, &checked.dims,
+  const schema::Signature signature{&schema,
+                                    &checked.arguments,
+                                    &checked.dims,
                                     static_cast<uint32_t>(plan.context),
-                                    static_cast<uint32_t>(plan.call.tag)};
+                                    static_cast<uint32_t>(plan.call.tag),
+                                    plan.slot->ranks};
   Engine& engine = *plan.slot->engine;
   const registry::ImplementationRecord& implementation = *plan.plan->candidate->implementation;
   health::Pass pass;

@@ -155,8 +155,8 @@ bool is_yes_or_no(const Schema& schema, Fact fact) {
     case FactKind::present:
     case FactKind::contiguous:
     case FactKind::inner_contiguous:
-    case FactKind::ambient:
     case FactKind::is_default: return true;
+    case FactKind::ambient: return !schema::is_rank(fact);
     default: return type_of(schema, fact) == ArgType::boolean;
   }
 }

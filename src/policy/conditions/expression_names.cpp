@@ -62,7 +62,8 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_name(const Expr
   }
   if (schema::means_ambient(schema_, name)) {
     if (!push_fact(node, FactKind::ambient, name)) return std::nullopt;
-    return Type{Domain::boolean};
+    const bool number = schema::is_rank(*resolve_fact(schema_, FactKind::ambient, name));
+    return Type{number ? Domain::integer : Domain::boolean};
   }
   if (name == "rows" && !schema_.has_leading()) {
     return fail(
@@ -109,6 +110,7 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::unknown_name(const E
   if (!tensor) {
     names.insert(names.end(), schema_.dims.begin(), schema_.dims.end());
     names.insert(names.end(), schema::kAmbientNames.begin(), schema::kAmbientNames.end());
+    names.insert(names.end(), schema::kRankNames.begin(), schema::kRankNames.end());
     names.emplace_back("tag");
     if (schema_.has_leading()) names.emplace_back("rows");
   }

@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "policy/conditions/expression_compiler.hpp"
 #include "policy/rules/token.hpp"
+#include "schema/facts.hpp"
 #include "schema/schema.hpp"
 
 namespace opmux::policy {
@@ -105,12 +106,12 @@ Status read_word(const Variable& variable, std::span<const std::string_view> wor
   return {};
 }
 
-Status read_count(const Variable& variable, int& into) {
+Status read_number(const Variable& variable, int lowest, int highest, int& into) {
   const std::string& value = variable.value;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), into);
   const bool whole = error == std::errc() && end == value.data() + value.size();
-  if (!whole || into < 1 || into > 1024) return refuse(variable, "allowed values are 1 to 1024");
-  return {};
+  if (whole && into >= lowest && into <= highest) return {};
+  return refuse(variable, base::concat("allowed values are ", lowest, " to ", highest));
 }
 
 Status read_paths(const Variable& variable, char separator, std::vector<std::string>& into) {
@@ -167,7 +168,7 @@ struct Known {
   Status (*read)(const Variable& variable, Environment& into);
 };
 
-constexpr std::array<Known, 20> kKnown{{
+constexpr std::array<Known, 22> kKnown{{
     {"OPMUX_CONFIG", keep_text<&Environment::config>},
     {"OPMUX_LOCKFILE", keep_text<&Environment::lockfile>},
     {"OPMUX_MODE", [](const Variable& v, Environment& e) { return read_word(v, kModes, e.mode); }},
@@ -195,7 +196,15 @@ constexpr std::array<Known, 20> kKnown{{
     {"OPMUX_DUMP", keep_text<&Environment::dump>},
     {"OPMUX_LOG", [](const Variable& v, Environment& e) { return read_word(v, kLevels, e.log); }},
     {"OPMUX_NUM_THREADS",
-     [](const Variable& v, Environment& e) { return read_count(v, e.num_threads); }},
+     [](const Variable& v, Environment& e) { return read_number(v, 1, 1024, e.num_threads); }},
+    {"OPMUX_RANK",
+     [](const Variable& v, Environment& e) {
+       return read_number(v, 0, schema::RankFacts::kHighest, e.rank.emplace());
+     }},
+    {"OPMUX_TP_SIZE",
+     [](const Variable& v, Environment& e) {
+       return read_number(v, 1, schema::RankFacts::kHighest, e.tp_size.emplace());
+     }},
     {"OPMUX_DISABLE", [](const Variable& v, Environment& e) { return read_boolean(v, e.disable); }},
     {"OPMUX_CPU_MASK",
      [](const Variable& v, Environment& e) { return read_features(v, e.cpu_mask); }},

@@ -35,7 +35,8 @@ struct Environment {
   std::vector<std::string> cpu_mask;  ///< names of features, or patterns over them
   bool disable = false;
   bool state_page = false;
-  int num_threads = 0;                   ///< 0 = not set
+  int num_threads = 0;  ///< 0 = not set
+  std::optional<int> rank, tp_size;
   std::map<std::string, bool> backends;  ///< from OPMUX_BACKEND_<NAME>; names in lower case
   std::vector<Variable> seen;            ///< variables that are set, by name, for `config show`
   std::vector<std::string> of_services;  ///< names set by Kubernetes for a service, ignored

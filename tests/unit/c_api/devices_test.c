@@ -67,3 +67,35 @@ void architectures_are_stated_by_the_program_or_the_backend(void) {
   for (int i = 0; i < 3; ++i) CHECK(opmux_withdraw(held[i], NULL) == OPMUX_OK);
   opmux_runtime_destroy(runtime);
 }
+
+void the_rank_of_the_process_is_a_fact_of_rules(void) {
+  opmux_runtime* runtime = make_runtime();
+  CHECK(opmux_define(runtime, opmux_str_of(TWICE), 0, NULL) == OPMUX_OK);
+  matrix y, x;
+  make_matrix(&y, 3, 1);
+  make_matrix(&x, 3, 1);
+  y.tensor.ndim = x.tensor.ndim = 1;
+  opmux_arg args[] = {opmux_arg_tensor(&y.tensor), opmux_arg_tensor(&x.tensor)};
+  opmux_operator* op = get(runtime, "twice");
+  static twice fast, plain;
+  static opmux_caps caps[2];
+  opmux_registration* held[] = {implement(runtime, &fast, "fast", 300, &caps[0], ""),
+                                implement(runtime, &plain, "plain", 100, &caps[1], "")};
+  const char* const rule =
+      "opmux: 1\nrules:\n  - op: twice\n    when: tp_size > 1 && rank == 0\n    deny: "
+      "[\"*/fast.*\"]\n";
+  CHECK(opmux_policy_load(runtime, opmux_str_of(rule), opmux_str_of("p.yaml"), NULL) == OPMUX_OK);
+  CHECK_TEXT(runner(op, args, 2), "twice/fast.v1");
+  CHECK(opmux_set_rank(runtime, 0, 2, NULL) == OPMUX_OK);
+  CHECK_TEXT(runner(op, args, 2), "twice/plain.v1");
+  CHECK(opmux_set_rank(runtime, 1, 2, NULL) == OPMUX_OK);
+  CHECK_TEXT(runner(op, args, 2), "twice/fast.v1");
+  CHECK(opmux_set_rank(runtime, 0, 2, NULL) == OPMUX_OK);
+  CHECK(opmux_set_rank(runtime, 0, -2, NULL) == OPMUX_INVALID_ARGUMENT);
+  CHECK(opmux_set_rank(NULL, 0, 2, NULL) == OPMUX_INVALID_ARGUMENT);
+  CHECK_TEXT(runner(op, args, 2), "twice/plain.v1");
+  CHECK(opmux_set_rank(runtime, -1, -1, NULL) == OPMUX_OK);
+  CHECK_TEXT(runner(op, args, 2), "twice/fast.v1");
+  for (int i = 0; i < 2; ++i) CHECK(opmux_withdraw(held[i], NULL) == OPMUX_OK);
+  opmux_runtime_destroy(runtime);
+}
