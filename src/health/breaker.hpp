@@ -132,6 +132,25 @@ class BasicBreaker {
     return change;
   }
 
+  /// Compares the duration of a call with that of the reference for the same arguments. The call
+  /// ended before `ended_ns`; if the class was opened after that, nothing changes.
+  BreakerChange compare(const BreakerKey& key, uint64_t took_ns, uint64_t reference_ns,
+                        uint64_t ended_ns, uint64_t now_ns) {
+    const Turn turn(*this);
+    BreakerChange change;
+    const bool slower = Rules::is_slower(took_ns, reference_ns, data_.limits);
+    if (!Rules::can_open(is_reference_) || (!slower && find(key) == kCells)) return change;
+    const uint8_t at = find_or_make(key);
+    BreakerCell& cell = data_.cells[at];
+    if (cell.state != BreakerState::closed || ended_ns < cell.opened_ns) return change;
+    cell.slower.add(slower, data_.limits.window);
+    if (!Rules::opens_slow(cell.slower.failures(), cell.slower.size(), data_.limits)) return change;
+    arm();
+    change.at_once = !data_.recording;
+    open(at, Cause::slow_rate, now_ns, change);
+    return change;
+  }
+
   /// Moves open cells whose open time has elapsed to half open.
   BreakerChange advance(uint64_t now_ns) {
     const Turn turn(*this);
@@ -185,6 +204,12 @@ class BasicBreaker {
   /// slow_call_ns() even if the breaker is not armed; this arms it.
   bool times_calls() const { return slow_call_ns() != 0; }
   uint64_t slow_call_ns() const { return slow_call_ns_.load(std::memory_order_relaxed); }
+
+  /// Whether durations are to be compared with those of the reference: compare().
+  bool compares_times() {
+    const Turn turn(*this);
+    return Rules::can_open(is_reference_) && data_.limits.slow_factor > 0;
+  }
 
   /// Called before a publication: decisions made from now on see the cells that are open now.
   /// Returns the number of the arming that they see, which is the argument of published(); 0 while

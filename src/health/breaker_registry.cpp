@@ -119,6 +119,24 @@ void BreakerRegistry::trip(const registry::ImplementationRecord& implementation,
   follow(place, place.entry->breaker.trip(BreakerKey::of(signature), ended_ns, now), now);
 }
 
+bool BreakerRegistry::compares_times(const registry::ImplementationRecord& implementation) const {
+  BreakerEntry* const entry = find(implementation);
+  return entry != nullptr && entry->breaker.compares_times();
+}
+
+void BreakerRegistry::compare(const registry::ImplementationRecord& implementation,
+                              const schema::Signature& signature, uint64_t took_ns,
+                              uint64_t reference_ns, uint64_t ended_ns) {
+  if (implementation.kind == Kind::reference) return;
+  const Place place = make(implementation);
+  if (place.entry == nullptr) return;
+  const uint64_t now = now_ns();
+  follow(
+      place,
+      place.entry->breaker.compare(BreakerKey::of(signature), took_ns, reference_ns, ended_ns, now),
+      now);
+}
+
 Status BreakerRegistry::force(const registry::ImplementationRecord& implementation, Force what) {
   if (implementation.kind == Kind::reference) {
     return {Code::unsupported, "health.reference",

@@ -217,6 +217,13 @@ class BreakerRegistry {
   void trip(const registry::ImplementationRecord& implementation,
             const schema::Signature& signature, uint64_t ended_ns);
 
+  /// Whether a policy limits the duration of calls by `slow_factor`.
+  bool compares_times(const registry::ImplementationRecord& implementation) const;
+  /// Compares the duration of a call that ended before `ended_ns` with that of the reference.
+  void compare(const registry::ImplementationRecord& implementation,
+               const schema::Signature& signature, uint64_t took_ns, uint64_t reference_ns,
+               uint64_t ended_ns);
+
   /// Creates a breaker before the first failure, for implementations whose calls must be timed. It
   /// gets its limits from the next limits_changed().
   void prepare(const registry::ImplementationRecord& implementation) { (void)add(implementation); }

@@ -29,6 +29,8 @@ struct BreakerLimits {
   uint64_t jitter_permille = 100;
   uint64_t slow_call_ns = 0;  ///< slower calls count as slow; 0 = calls are not timed
   double slow_rate = 0.5;     ///< share of slow calls in the window that opens a class
+  /// Calls that take more than this many times as long as the reference are slow; 0 = none.
+  double slow_factor = 0;
 
   friend bool operator==(const BreakerLimits&, const BreakerLimits&) = default;
 };
@@ -58,6 +60,10 @@ struct BreakerRules {
   }
   static bool is_slow(uint64_t took_ns, const BreakerLimits& limits) {
     return limits.slow_call_ns != 0 && took_ns > limits.slow_call_ns;
+  }
+  static bool is_slower(uint64_t took_ns, uint64_t reference_ns, const BreakerLimits& limits) {
+    return limits.slow_factor > 0 &&
+           static_cast<double>(took_ns) > limits.slow_factor * static_cast<double>(reference_ns);
   }
   static bool opens_slow(uint32_t slow, uint32_t outcomes, const BreakerLimits& limits) {
     return outcomes >= std::min(limits.min_calls, limits.window) &&
@@ -139,7 +145,8 @@ struct BreakerCell {
   uint64_t opened_ns = 0;     ///< time of the last opening
   Cause cause = Cause::none;  ///< reason for the current state
   OutcomeWindow window;
-  OutcomeWindow slow;  ///< of the successful calls, which were slow
+  OutcomeWindow slow;    ///< of the successful calls, which were slow
+  OutcomeWindow slower;  ///< of the calls that were compared with the reference, which were slower
 
   /// Resets the cell. `permits_out` stays, because the calls that hold permits still return them.
   void forget() {
@@ -153,6 +160,7 @@ struct BreakerCell {
     consecutive = successes = 0;
     window.clear();
     slow.clear();
+    slower.clear();
     ++period;
   }
 };

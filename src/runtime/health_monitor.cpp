@@ -6,6 +6,7 @@
 
 #include "base/memory.hpp"
 #include "base/text.hpp"
+#include "shadow/shadow_checker.hpp"
 
 namespace opmux::runtime {
 namespace {
@@ -207,8 +208,16 @@ bool HealthMonitor::time_if_limited(const registry::ImplementationRecord& implem
     return false;
   }
   const policy::Subject subject{implementation.id, implementation.kind, implementation.vendor};
-  if (breaker_limits(policies, implementation.op, subject).slow_call_ns == 0) return false;
+  const health::BreakerLimits limits = breaker_limits(policies, implementation.op, subject);
+  if (limits.slow_call_ns == 0 && limits.slow_factor == 0) return false;
   health_.breakers().prepare(implementation);
+  if (limits.slow_factor != 0 && shadow::shadow_options(policies).every.value_or(0) == 0) {
+    log_.tell(Level::warning, "health.not_compared", implementation.op, implementation.id, "", [] {
+      return std::string(
+          "slow_factor has no effect: no policy sets shadow: {every: N}, so that no "
+          "call is compared with the reference");
+    });
+  }
   return true;
 }
 
@@ -289,6 +298,7 @@ void fill(BreakerOptions& options, const BreakerOptions& weaker) {
   fill(options.successes, weaker.successes);
   fill(options.slow_call_us, weaker.slow_call_us);
   fill(options.slow_rate, weaker.slow_rate);
+  fill(options.slow_factor, weaker.slow_factor);
 }
 
 bool concerns(const Rule& rule, const policy::Subject& subject) {
@@ -314,8 +324,11 @@ void take(To& to, const std::optional<From>& from, To factor = 1) {
 }
 
 bool layer_times_calls(const policy::PolicyLayer& layer) {
-  const auto timed = [](const Rule& rule) { return rule.breaker && rule.breaker->slow_call_us; };
-  return layer.policy().breaker.slow_call_us || std::ranges::any_of(layer.policy().rules, timed) ||
+  const auto limits = [](const BreakerOptions& options) {
+    return options.slow_call_us || options.slow_factor;
+  };
+  const auto timed = [&](const Rule& rule) { return rule.breaker && limits(*rule.breaker); };
+  return limits(layer.policy().breaker) || std::ranges::any_of(layer.policy().rules, timed) ||
          (layer.outer() != nullptr && layer_times_calls(*layer.outer()));
 }
 
@@ -341,6 +354,7 @@ health::BreakerLimits breaker_limits(const policy::PolicySet& policies, std::str
   take(limits.successes, options.successes);
   take(limits.slow_call_ns, options.slow_call_us, uint64_t{1000});
   take(limits.slow_rate, options.slow_rate);
+  take(limits.slow_factor, options.slow_factor);
   limits.window = std::min(limits.window, health::BreakerLimits::kMaxWindow);
   return limits;
 }

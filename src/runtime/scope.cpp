@@ -1,6 +1,7 @@
 #include <opmux/policy.hpp>
 
 #include "base/memory.hpp"
+#include "base/text.hpp"
 #include "dispatch/call/thread_block.hpp"
 #include "policy/rules/lint.hpp"
 #include "policy/rules/operator_policy.hpp"

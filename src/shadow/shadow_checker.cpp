@@ -78,14 +78,15 @@ ShadowVerdict compare_with_reference(dispatch::OperatorSlot& slot, const verify:
                                      verify::JudgedCall& judged) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     const CallAgain again(copy, judged.view());
-    Status status = dispatch::run_reference(slot, again.arguments(), copy.tag());
+    uint64_t took_ns = 0;
+    Status status = dispatch::run_reference(slot, again.arguments(), copy.tag(), &took_ns);
     if (!status.ok() && attempt == 0 && again.widened()) {
       judged.tie_outputs();  // the reference does not write f32
       continue;
     }
     if (!status.ok()) return {std::move(status)};
     const verify::Expected expected = verify::bounded(judged.view(), again.results());
-    return {{}, verify::judge(judged.view(), expected, copy.outputs())};
+    return {{}, verify::judge(judged.view(), expected, copy.outputs()), took_ns};
   }
   return {};
 }
@@ -259,7 +260,21 @@ void ShadowChecker::look_at(const ShadowSample& sample) {
     log_mismatch(sample, *implementation, schema, judged, *verdict.mismatch);
   } else {
     sample.counts->agreed.fetch_add(1, std::memory_order_relaxed);
+    compare_times(sample, *implementation, schema, judged, verdict.reference_ns);
   }
+}
+
+void ShadowChecker::compare_times(const ShadowSample& sample,
+                                  const registry::ImplementationRecord& of,
+                                  const schema::Schema& schema, verify::JudgedCall& judged,
+                                  uint64_t reference_ns) {
+  if (!health_.breakers().compares_times(of)) return;
+  judged.tie_outputs();  // the class depends on the original dtypes
+  const CallAgain call(sample.call, judged.view());
+  schema::BoundDims dims;
+  if (!check_arguments(schema, call.arguments(), dims).ok()) return;
+  const schema::Signature signature{&schema, &call.arguments(), &dims, 0, sample.call.tag()};
+  health_.breakers().compare(of, signature, sample.took_ns, reference_ns, sample.ended_ns);
 }
 
 void ShadowChecker::log_not_finite(const ShadowSample& sample,

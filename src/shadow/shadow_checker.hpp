@@ -54,6 +54,7 @@ class CallAgain {
 struct ShadowVerdict {
   Status compared;  ///< not ok: the reference did not run, and why
   std::optional<verify::Mismatch> mismatch = {};
+  uint64_t reference_ns = 0;  ///< duration of the reference
 };
 
 /// Runs the reference on a copied call and compares the results.
@@ -119,6 +120,10 @@ class ShadowChecker final : public dispatch::TapView, private SampleConsumer {
   void look_at(const ShadowSample& sample);
   void log_not_finite(const ShadowSample& sample, const registry::ImplementationRecord& of,
                       const verify::JudgedCall& judged) const;
+  /// Compares the duration of the call with that of the reference.
+  void compare_times(const ShadowSample& sample, const registry::ImplementationRecord& of,
+                     const schema::Schema& schema, verify::JudgedCall& judged,
+                     uint64_t reference_ns);
   void log_mismatch(const ShadowSample& sample, const registry::ImplementationRecord& of,
                     const schema::Schema& schema, verify::JudgedCall& judged,
                     const verify::Mismatch& mismatch);

@@ -22,6 +22,7 @@ struct ShadowSample {
   std::shared_ptr<ShadowCounts> counts;
   verify::CallCopy call;
   uint64_t ended_ns = 0;
+  uint64_t took_ns = 0;
 };
 
 /// The largest copy of one call if all queued copies may use `limit` bytes. The caller waits for

@@ -84,7 +84,7 @@ std::unique_ptr<ShadowSample> ShadowTap::copy(const opmux_call& call) {
   }
   try {
     return std::make_unique<ShadowSample>(implementation_->op, implementation_->number, counts_,
-                                          verify::CallCopy(call), uint64_t{0});
+                                          verify::CallCopy(call));
   } catch (const std::bad_alloc&) {
     site_.queue.give_back(implementation_->number, bytes);
     counts_->skip(ShadowSkip::memory);
@@ -95,8 +95,10 @@ std::unique_ptr<ShadowSample> ShadowTap::copy(const opmux_call& call) {
 int32_t ShadowTap::run_picked(const opmux_call& call) {
   const registry::RunEntry& own = implementation_->run_entry();
   std::unique_ptr<ShadowSample> sample = picked() ? copy(call) : nullptr;
+  const uint64_t started = sample == nullptr ? 0 : site_.clock.now_ns();
   const int32_t outcome = own.run(own.user_data, &call);
   if (sample == nullptr) return outcome;
+  sample->took_ns = site_.clock.now_ns() - started;
   if (outcome != OPMUX_OK) {
     site_.queue.give_back(implementation_->number, sample->call.bytes());
     return outcome;

@@ -218,7 +218,8 @@ Status no_reference(const OperatorSlot& slot, std::string_view why) {
 
 }  // namespace
 
-Status run_reference(OperatorSlot& slot, const schema::Arguments& arguments, uint32_t tag) {
+Status run_reference(OperatorSlot& slot, const schema::Arguments& arguments, uint32_t tag,
+                     uint64_t* took_ns) {
   const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return too_deep(slot);
   CompiledOperator* state = slot.current.load(std::memory_order_acquire);
@@ -241,7 +242,10 @@ Status run_reference(OperatorSlot& slot, const schema::Arguments& arguments, uin
     }
     StackFrame frame(state->schema(), arguments, {.tag = tag, .max_threads = 1});
     const RankedCandidate plan{0, &(*space.candidates())[i]};
+    const base::Clock& clock = *slot.engine->dependencies().clock;
+    const uint64_t started = clock.now_ns();
     const Attempt tried = attempt(plan, signature, frame);
+    if (took_ns != nullptr) *took_ns = clock.now_ns() - started;
     if (tried.left != 0) note_left(slot, *plan.candidate->implementation, tried.left);
     if (tried.outcome == Code::ok) return {};
     return {tried.outcome, "call." + std::string(opmux::name_of(tried.outcome)), tried.text};

@@ -77,7 +77,9 @@ void count(ImplementationCounters& counters, Code outcome);
 /// counted, nothing is cached, there is no fallback, and only the calling thread is used. Policy
 /// rules that require or prefer implementations are ignored, but a denied reference does not run.
 /// Fails with `no_candidate`, "dispatch.no_reference", if no reference can run; otherwise returns
-/// the outcome of the reference.
-Status run_reference(OperatorSlot& slot, const schema::Arguments& arguments, uint32_t tag);
+/// the outcome of the reference. `took_ns`, if not null, receives the duration of a run that ended
+/// ok.
+Status run_reference(OperatorSlot& slot, const schema::Arguments& arguments, uint32_t tag,
+                     uint64_t* took_ns = nullptr);
 
 }  // namespace opmux::dispatch

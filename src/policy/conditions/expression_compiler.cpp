@@ -303,7 +303,7 @@ std::optional<ExpressionCompiler::Type> ExpressionCompiler::emit_sides(uint32_t 
     push({Code::to_real});
     other = real;
   } else if (*one == integer && other == real) {
-    formula_.steps.insert(formula_.steps.begin() + between, {Code::to_real});
+    formula_.steps.insert(formula_.steps.begin() + between, Step{Code::to_real});
     one = real;
   }
   return one;

@@ -175,7 +175,7 @@ void ValueReader::transforms(const TextNode& node, std::vector<std::string>& int
 }
 
 void ValueReader::breaker(const TextNode& node, BreakerOptions& into) {
-  const std::array<Field, 10> fields{{
+  const std::array<Field, 11> fields{{
       {"consecutive_failures",
        [&](const TextNode& v) {
          integer(v, "consecutive_failures", 1, 1000, into.consecutive_failures);
@@ -191,6 +191,8 @@ void ValueReader::breaker(const TextNode& node, BreakerOptions& into) {
       {"successes", [&](const TextNode& v) { integer(v, "successes", 1, 100, into.successes); }},
       {"slow_call", [&](const TextNode& v) { short_time(v, "slow_call", into.slow_call_us); }},
       {"slow_rate", [&](const TextNode& v) { real(v, "slow_rate", 0.01, 1, into.slow_rate); }},
+      {"slow_factor",
+       [&](const TextNode& v) { real(v, "slow_factor", 0.01, 1000, into.slow_factor); }},
   }};
   if (!read_map(node, "breaker", fields, problems_)) return;
   if (into.window && into.min_calls && *into.min_calls > *into.window) {

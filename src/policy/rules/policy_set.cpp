@@ -249,9 +249,10 @@ class ValueWriter {
   void add(const Boost& boost) { add_each(boost.impl, boost.add, boost.multiply); }
   void add(const BreakerOptions& options) {
     // A binding does not compile if it lacks a member.
-    const auto& [failures, rate, window, calls, open, longest, permits, successes, slow, share] =
-        options;
+    const auto& [failures, rate, window, calls, open, longest, permits, successes, slow, share,
+                 factor] = options;
     add_each(failures, rate, window, calls, open, longest, permits, successes, slow, share);
+    if (factor) add(factor);  // newer: the lockfiles of policies without it stay valid
   }
 
  private:

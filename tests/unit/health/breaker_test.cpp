@@ -272,6 +272,51 @@ TEST(Breaker, half_of_the_window_being_slow_opens_a_class) {
   EXPECT_EQ(bench.state(2), BreakerState::closed);
 }
 
+TEST(Breaker, half_of_the_compared_calls_being_slower_than_the_reference_opens_a_class) {
+  Bench bench;
+  BreakerLimits limits;
+  limits.slow_factor = 2;
+  EXPECT_FALSE(bench.breaker.compares_times());
+  EXPECT_FALSE(bench.breaker.set_limits(limits).publish) << "calls need not be timed";
+  EXPECT_TRUE(bench.breaker.compares_times());
+  const auto compare = [&](uint8_t key, uint64_t took_ns, int times) {
+    for (int i = 0; i < times; ++i)
+      bench.follow(bench.breaker.compare(key_number(key), took_ns, 100, bench.now, bench.now));
+  };
+  compare(1, 200, 50);
+  EXPECT_FALSE(bench.breaker.cell_of(key_number(1))) << "no class without a slow call";
+  compare(1, 201, 1);
+  compare(1, 200, 10);
+  compare(1, 300, 8);
+  EXPECT_EQ(bench.state(1), BreakerState::closed) << "nine of nineteen";
+  compare(1, 300, 1);
+  EXPECT_EQ(bench.state(1), BreakerState::open);
+  EXPECT_EQ(bench.breaker.cell_of(key_number(1))->cause, Cause::slow_rate);
+  EXPECT_FALSE(bench.breaker.enter(key_number(1)).admitted);
+  EXPECT_EQ(bench.state(2), BreakerState::closed);
+}
+
+TEST(Breaker, a_comparison_from_before_it_opened_is_ignored_and_the_reference_is_never_slow) {
+  Bench bench;
+  BreakerLimits limits;
+  limits.slow_factor = 1;
+  limits.min_calls = 1;
+  (void)bench.breaker.set_limits(limits);
+  const uint64_t ended = bench.now;
+  bench.wait(1);
+  bench.follow(bench.breaker.compare(key_number(1), 2, 1, ended, bench.now));
+  ASSERT_EQ(bench.state(1), BreakerState::open);
+  bench.wait(40);
+  bench.succeed(1, 2);
+  ASSERT_EQ(bench.state(1), BreakerState::closed);
+  EXPECT_EQ(bench.breaker.compare(key_number(1), 2, 1, ended, bench.now).count, 0u);
+  EXPECT_EQ(bench.breaker.compare(key_number(1), 2, 1, bench.now, bench.now).count, 1u);
+  Bench reference(true);
+  (void)reference.breaker.set_limits(limits);
+  EXPECT_FALSE(reference.breaker.compares_times());
+  EXPECT_EQ(reference.breaker.compare(key_number(1), 2, 1, bench.now, bench.now).count, 0u);
+}
+
 TEST(Breaker, a_slow_probe_opens_again_and_timing_outlasts_clean_calls) {
   Bench bench;
   bench.follow(bench.breaker.set_limits(timed()));
