@@ -82,12 +82,13 @@ struct CallReport {
   /// Why it fell back, or which state of the thread or process the implementation left changed
   /// (event call.left_state); empty otherwise.
   std::string reason;
-  std::string transforms;   ///< Conversions of tensors made for it: "contiguous(x), widen(y, x)".
-  bool cached = false;      ///< The decision was made before this call.
-  uint64_t generation = 0;  ///< Number of the snapshot that decided.
-  uint64_t select_ns = 0;   ///< Time spent checking arguments and choosing.
-  uint64_t run_ns = 0;      ///< Time inside implementations, failed attempts included.
-  Code outcome = Code::ok;  ///< Code of the Status that the call returned.
+  std::string transforms;     ///< Conversions of tensors made for it: "contiguous(x), widen(y, x)".
+  bool cached = false;        ///< The decision was made before this call.
+  uint64_t generation = 0;    ///< Number of the snapshot that decided.
+  uint64_t select_ns = 0;     ///< Time spent checking arguments and choosing.
+  uint64_t run_ns = 0;        ///< Time inside implementations, failed attempts included.
+  Code outcome = Code::ok;    ///< Code of the Status that the call returned.
+  uint64_t transform_ns = 0;  ///< Time spent on `transforms`, before and after implementations.
 };
 
 /// One fact of a call, as a Selector sees it.

@@ -194,7 +194,7 @@ class Report:
 
     __slots__ = (
         "op", "implementation", "fell_back", "reason", "cached", "generation", "select_ns",
-        "run_ns", "outcome", "transforms",
+        "run_ns", "outcome", "transforms", "transform_ns",
     )  # fmt: skip
     op: str
     implementation: str
@@ -206,6 +206,7 @@ class Report:
     run_ns: int
     outcome: str
     transforms: str
+    transform_ns: int
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         for name, value in fields.items():

@@ -9,13 +9,14 @@ const ScopeObject::Content* outer_of(const ScopeObject::Content& scope) {
 
 Reference dictionary_of(const std::string& op, const CallReport& report) {
   return Reference::steal(Py_BuildValue(
-      "{s:s,s:s,s:O,s:s,s:O,s:K,s:K,s:K,s:s,s:s}", "op", op.c_str(), "implementation",
+      "{s:s,s:s,s:O,s:s,s:O,s:K,s:K,s:K,s:s,s:s,s:K}", "op", op.c_str(), "implementation",
       report.implementation.c_str(), "fell_back", report.fell_back ? Py_True : Py_False, "reason",
       report.reason.c_str(), "cached", report.cached ? Py_True : Py_False, "generation",
       static_cast<unsigned long long>(report.generation), "select_ns",
       static_cast<unsigned long long>(report.select_ns), "run_ns",
       static_cast<unsigned long long>(report.run_ns), "outcome",
-      std::string(name_of(report.outcome)).c_str(), "transforms", report.transforms.c_str()));
+      std::string(name_of(report.outcome)).c_str(), "transforms", report.transforms.c_str(),
+      "transform_ns", static_cast<unsigned long long>(report.transform_ns)));
 }
 
 /// Saves the exception of a failed call during a block and restores it afterwards.

@@ -39,6 +39,7 @@ void write_report(const opmux::CallReport& from, opmux_report* to) {
   full.select_ns = from.select_ns;
   full.run_ns = from.run_ns;
   write_text(from.transforms, full.transforms);
+  full.transform_ns = from.transform_ns;
   std::memcpy(to, &full, std::min<size_t>(to->struct_size, sizeof(full)));
 }
 

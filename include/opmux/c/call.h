@@ -53,10 +53,11 @@ typedef struct opmux_report {
   uint8_t fell_back;        /* the first choice did not run, or a preferred one was refused */
   uint8_t cached;           /* the decision was made before this call */
   uint8_t reserved[6];
-  uint64_t generation;  /* number of the snapshot that decided */
-  uint64_t select_ns;   /* time spent checking arguments and choosing */
-  uint64_t run_ns;      /* time inside implementations, failed attempts included */
-  char transforms[256]; /* conversions of tensors: "contiguous(x), widen(y, x)" */
+  uint64_t generation;   /* number of the snapshot that decided */
+  uint64_t select_ns;    /* time spent checking arguments and choosing */
+  uint64_t run_ns;       /* time inside implementations, failed attempts included */
+  char transforms[256];  /* conversions of tensors: "contiguous(x), widen(y, x)" */
+  uint64_t transform_ns; /* time spent on them, before and after implementations */
 } opmux_report;
 
 /*

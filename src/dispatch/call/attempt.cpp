@@ -116,7 +116,9 @@ Attempt attempt(const RankedCandidate& plan, const schema::Signature& signature,
 }
 
 Attempt attempt_transformed(const RankedCandidate& plan, const schema::Signature& signature,
-                            const CallSettings& settings) {
+                            const CallSettings& settings, const base::Clock* clock) {
+  const auto now = [clock] { return clock == nullptr ? 0 : clock->now_ns(); };
+  const uint64_t started = now();
   TransformedArguments arguments(signature, plan.transforms);
   Attempt tried;
   if (!arguments.fill()) {
@@ -125,8 +127,11 @@ Attempt attempt_transformed(const RankedCandidate& plan, const schema::Signature
     return tried;
   }
   StackFrame frame(*signature.schema, *arguments.signature().arguments, settings);
+  const uint64_t copied = now();
   tried = attempt(plan, arguments.signature(), frame);
+  const uint64_t ended = now();
   if (tried.outcome == Code::ok) arguments.write_back();
+  tried.transform_ns = copied - started + (now() - ended);
   return tried;
 }
 

@@ -24,6 +24,7 @@ struct Attempt {
   PackPtr pack;          ///< packed constant it ran with; may be null
   uint32_t left = 0;     ///< bits of base::kAllStates that it left changed, which were restored
   bool stopped = false;  ///< the program ends the call (an interrupt); not counted, nothing follows
+  uint64_t transform_ns = 0;  ///< time spent on transforms; see attempt_transformed()
 };
 
 /// Runs a candidate on a frame: sets up pack, prepared state and workspace, then runs the kernel.
@@ -33,9 +34,9 @@ struct Attempt {
 Attempt attempt(const RankedCandidate& plan, const schema::Signature& signature, StackFrame& frame);
 
 /// attempt() with the plan's transforms: copies the tensors first, and copies the results back
-/// afterwards.
+/// afterwards. `clock` measures the copying; may be null.
 Attempt attempt_transformed(const RankedCandidate& plan, const schema::Signature& signature,
-                            const CallSettings& settings);
+                            const CallSettings& settings, const base::Clock* clock);
 
 /// Puts the packed copy of the call's constant, or the implementation's object of the instance that
 /// the call goes through, into the frame, and makes it on first use. Does nothing if the call has

@@ -119,7 +119,8 @@ Attempt CandidateRun::try_plan(const RankedCandidate& plan, bool stands_in) {
   const uint64_t started = now();
   Attempt tried = start(plan);
   if (report_ != nullptr) {
-    report_->run_ns += now() - started;
+    report_->run_ns += now() - started - tried.transform_ns;
+    report_->transform_ns += tried.transform_ns;
     report_->implementation = plan.candidate->implementation->id;
     report_->transforms = describe(plan.transforms, *op_->schema);
   }

@@ -40,8 +40,9 @@ class SlowCall final : CandidateRun {
     if (Status status = check_data(state_->schema(), checked_.arguments); !status.ok())
       return status;
     const uint64_t context = mark_.block().context;
-    signature_ = {&state_->schema(), &checked_.arguments, &checked_.dims,
-                  static_cast<uint32_t>(context), settings_.tag, slot_.ranks};
+    signature_ = {&state_->schema(), &checked_.arguments,
+                  &checked_.dims,    static_cast<uint32_t>(context),
+                  settings_.tag,     slot_.ranks};
     const DecisionCache::Answer answer = choose();
     op_ = state_->sources().op.get();
     if (report_ != nullptr) report_chosen(*answer.choice, answer.cached, started);
@@ -103,7 +104,10 @@ class SlowCall final : CandidateRun {
 
   Attempt try_as_planned(const RankedCandidate& plan) {
     if (plan.candidate->implementation->kernel.workspace != nullptr) engine_.watch_workspaces();
-    if (plan.transforms.any()) return attempt_transformed(plan, signature_, settings_);
+    if (plan.transforms.any()) {
+      const base::Clock* const clock = report_ == nullptr ? nullptr : engine_.dependencies().clock;
+      return attempt_transformed(plan, signature_, settings_, clock);
+    }
     StackFrame frame(state_->schema(), checked_.arguments, settings_);
     return attempt(plan, signature_, frame);
   }

@@ -40,6 +40,7 @@ void says_which_implementation_ran(void) {
   CHECK(opmux_call_operator_with(op, args, 2, &options, &report, NULL) == OPMUX_OK);
   CHECK_TEXT(report.implementation, "rms_norm/reference.scalar");
   CHECK(!report.cached && !report.fell_back && report.run_ns > 0 && report.generation > 0);
+  CHECK(report.select_ns > 0 && report.transform_ns == 0);
   CHECK(opmux_call_operator_with(op, args, 2, NULL, &report, NULL) == OPMUX_OK);
   CHECK(report.cached);
   CHECK(opmux_call_operator_with(op, args, 1, NULL, &report, NULL) == OPMUX_INVALID_ARGUMENT);
