@@ -166,8 +166,8 @@ struct BreakerOptions {
   /// Opens if this share of the window was slow (0.5); 0.01-1.
   std::optional<double> slow_rate = {};
   /// A call that takes more than this many times as long as the reference does for the same
-  /// arguments counts as slow; 0.01-1000. Needs ShadowOptions::every: only the calls that the shadow
-  /// check samples are compared. Not set: none.
+  /// arguments counts as slow; 0.01-1000. Needs ShadowOptions::every: only the calls that the
+  /// shadow check samples are compared. Not set: none.
   std::optional<double> slow_factor = {};
 
   friend bool operator==(const BreakerOptions&, const BreakerOptions&) = default;

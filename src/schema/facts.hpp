@@ -71,8 +71,8 @@ struct FactName {
 };
 
 /// Whether a bare name in a condition or lockfile is an ambient fact. Schemas that are older than
-/// "inference", "autocast", "instance" and kRankNames may have an argument or dimension of that name,
-/// which it then means.
+/// "inference", "autocast", "instance" and kRankNames may have an argument or dimension of that
+/// name, which it then means.
 bool means_ambient(const Schema& schema, std::string_view name);
 
 /// Resolves a name in a schema; nullopt if the schema has no such argument or dimension, or if the

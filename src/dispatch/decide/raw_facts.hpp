@@ -22,8 +22,8 @@ class RawFacts {
     return size < 0 ? schema::kAbsent : size;
   }
 
-  /// A scalar or an alignment. A float gives its bits, also for -0.0, because plan() may depend on the
-  /// sign of zero.
+  /// A scalar or an alignment. A float gives its bits, also for -0.0, because plan() may depend on
+  /// the sign of zero.
   int64_t value(schema::Fact fact) const {
     if (fact.kind == schema::FactKind::alignment) return of_tensor(fact);
     const opmux_arg& given = plan_.args[fact.index];

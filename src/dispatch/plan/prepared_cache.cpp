@@ -43,8 +43,8 @@ void PreparedCache::note_alive(const PreparedPtr& state) {
 
 namespace {
 
-/// The value of a fact, and the bits of a float: unlike a decision, plan() may depend on the sign of
-/// zero.
+/// The value of a fact, and the bits of a float: unlike a decision, plan() may depend on the sign
+/// of zero.
 int64_t planned_value(const schema::Signature& signature, schema::Fact fact) {
   const schema::Arguments& arguments = *signature.arguments;
   const bool real =

@@ -30,7 +30,8 @@ struct SignedQuestion {
 /// `T > 8192`, `16 <= H`, `H % 16 == 0`, `dtype(x) != "f16"`, `causal`.
 std::optional<SignedQuestion> as_question(const schema::Formula& formula);
 
-/// The operation that compares floats as `op` compares integers; `op` itself if it is not a comparison.
+/// The operation that compares floats as `op` compares integers; `op` itself if it is not a
+/// comparison.
 schema::WhereExpression::Op real_step(schema::WhereExpression::Op op);
 
 /// The predicate for a comparison with a number. For != it is equality, which the caller negates.
