@@ -103,13 +103,13 @@ def one_bad_backend_fails_it_and_the_other_is_verified(opmux, folder, validate):
     assert load["result"] == "failed" and load["code"] == "plugin.kind", checked.said
 
 
-def instances_without_a_constant_are_refused(opmux, folder, validate):
-    checked = Checked(opmux, folder, "makes_instances")
+def an_instance_that_create_does_not_make_is_found(opmux, folder, validate):
+    checked = Checked(opmux, folder, "makes_no_instance")
     validate(checked.json)
-    load = checked.step("load")
-    assert checked.code == 1 and not checked.json["implementations"], checked.said
-    assert load["result"] == "failed" and load["code"] == "registry.create", checked.said
-    assert "create would never be called" in load["text"], checked.said
+    assert checked.code == 1 and checked.step("load")["result"] == "passed", checked.said
+    found = checked.implementation()
+    assert found["result"] == "failed", checked.said
+    assert "create() returned no instance" in found["findings"][0]["detail"], checked.said
 
 
 def refuses_wrong_use(opmux, folder, _):

@@ -18,7 +18,7 @@
 #define HAS_HIGH_PRIORITY 8
 #define IS_NOT_AVAILABLE 9
 #define HAS_A_BAD_NEIGHBOUR 10
-#define MAKES_INSTANCES 11
+#define MAKES_NO_INSTANCE 11
 
 static float* elements(const opmux_call* call, uint32_t i) {
   const opmux_tensor* tensor = call->args[i].value.tensor;
@@ -69,7 +69,7 @@ static int32_t available(void* user_data, opmux_error* why) {
   return DEFECT == IS_NOT_AVAILABLE ? OPMUX_DECLINED : OPMUX_OK;
 }
 
-#if DEFECT == MAKES_INSTANCES
+#if DEFECT == MAKES_NO_INSTANCE
 static int32_t create(void* user_data, const opmux_arg* options, uint32_t count, void** instance,
                       opmux_error* error) {
   (void)options;
@@ -104,7 +104,7 @@ static const opmux_impl impls[] = {
          OPMUX_STR("silu_and_mul(out Tensor y[..., H], Tensor x[..., H2]) where H2 == 2 * H"),
      .priority = DEFECT == HAS_HIGH_PRIORITY ? 900 : -1,
      .caps = &caps,
-#if DEFECT == MAKES_INSTANCES
+#if DEFECT == MAKES_NO_INSTANCE
      .create = create,
      .destroy = destroy,
 #endif
