@@ -53,7 +53,7 @@ class Instance:
 
     @property
     def states(self) -> list[dict[str, Any]]:
-        """The objects that implementations keep: dicts with implementation, bytes and attributes."""
+        """What implementations keep: dicts with implementation, bytes and attributes."""
 
     def reset(self) -> None:
         """Destroys the state: the next call makes a new one."""

@@ -58,7 +58,7 @@ def test_rules_read_the_rank_of_the_process(shard):
     assert ran(shard) == "plain.v1"
     shard.set_rank(rank=1, tp_size=8)
     assert ran(shard) == "fast.v1"
-    assert "tp_size = 8" in shard.op("shard").explain(X).depends_on
+    assert "tp_size = 8" in opmux.explain(shard.op("shard"), X).depends_on
     shard.set_rank(None, None)
     assert ran(shard) == "fast.v1"
     with pytest.raises(opmux.InvalidArgument, match="rank"):
@@ -66,13 +66,11 @@ def test_rules_read_the_rank_of_the_process(shard):
 
 
 def test_a_dispatchable_follows_the_rank(scan):
-    @opmux.implementation(scan, "acme.v1")
+    @scan.implementation("acme.v1")
     def acme(q, k=None, scale=1.0):
         return "acme"
 
-    rule = opmux.rule(
-        op="test_scan", deny=["test_scan/acme.*"], when=Condition.parse("rank == 0")
-    )
+    rule = opmux.rule(op="test_scan", deny=["test_scan/acme.*"], when=Condition.parse("rank == 0"))
     opmux.set_policy(opmux.policy(rules=[rule]))
     try:
         for _ in range(2):
