@@ -53,7 +53,7 @@ class Instance:
 
     @property
     def states(self) -> list[dict[str, Any]]:
-        """What implementations keep: dicts with implementation, bytes and attributes."""
+        """The kept objects: dicts with implementation, bytes and attributes."""
 
     def reset(self) -> None:
         """Destroys the state: the next call makes a new one."""

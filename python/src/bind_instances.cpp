@@ -154,9 +154,8 @@ void bind_instances(nb::module_& module) {
       .def(
           "reset", [](HeldInstance& own) { own.instance.reset(); },
           "Destroys the state: the next call makes a new one.")
-      .def_prop_ro(
-          "states", &states,
-          "The objects that implementations keep: dicts with implementation, bytes and attributes.")
+      .def_prop_ro("states", &states,
+                   "The kept objects: dicts with implementation, bytes and attributes.")
       .def_prop_ro(
           "arguments", [](const HeldInstance& own) { return own.instance.arguments(); },
           "Names of the arguments that calls pass.")
