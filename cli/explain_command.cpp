@@ -1,6 +1,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct ExplainOptions {
   std::vector<std::string> facts;
   std::optional<int> rank, tp_size;
   bool strict = false, json = false, instance = false;
+  std::string of_a_call;  ///< a given option that applies to a call, not to a running process
   ProcessOption process;
 };
 
@@ -44,13 +46,13 @@ Ambient ambient_of(const std::vector<std::string>& facts) {
 }
 
 int explain_process(const ExplainOptions& options) {
-  if (options.process.all()) return print_processes(options.json);
-  if (!options.arguments.empty()) {
+  if (!options.arguments.empty() || !options.of_a_call.empty()) {
     return wrong_use(
         "--pid and --page show the decisions that a process has made, not those for other "
         "arguments; leave out '" +
-        options.arguments.front() + "'");
+        (options.arguments.empty() ? options.of_a_call : options.arguments.front()) + "'");
   }
+  if (options.process.all()) return print_processes(options.json);
   const std::optional<ProcessState> process = find_process(options.process, options.op);
   if (!process) return kWrongUse;
   if (options.json) {
@@ -61,7 +63,7 @@ int explain_process(const ExplainOptions& options) {
   return kFine;
 }
 
-/// With `instance`, explains a call through an Instance with the scalars and const tensors given.
+/// With `through_instance`, the scalars and const tensors given are those of an Instance.
 Result<Explanation> explain_call(const Operator& op, std::span<const opmux_arg> arguments,
                                  bool through_instance) {
   if (!through_instance) return op.explain_arguments(arguments);
@@ -146,7 +148,13 @@ void add_explain(CLI::App& app, Action& action) {
                     "no fallback to implementations that are not preferred");
   command->add_flag("--json", options->json,
                     "print JSON as described in docs/schemas/explain.json");
-  command->callback([options, &action] { action = [options] { return explain(*options); }; });
+  command->callback([options, command, &action] {
+    for (const char* flag : {"--require", "--prefer", "--deny", "--policy", "--fact", "--instance",
+                             "--rank", "--tp-size", "--strict"}) {
+      if (command->count(flag) > 0) options->of_a_call = flag;
+    }
+    action = [options] { return explain(*options); };
+  });
 }
 
 }  // namespace opmux::cli
