@@ -178,11 +178,14 @@ class CallFrame {
   int64_t i64(size_t i) const { return arg(i).value.i64; }
   bool boolean(size_t i) const { return arg(i).value.i64 != 0; }
 
+  /// The queue of the device to enqueue on; null is its default stream.
+  void* stream() const { return call_->stream; }
+
   /// Ends the call with a message that the caller sees: `return call.end(Outcome::failed, "...")`.
   /// The text is copied and truncated to the room that the caller provided.
   OPMUX_API Outcome end(Outcome outcome, std::string_view text) const;
 
-  /// The C form, with stream, workspace, thread pool and prepared state.
+  /// The C form, with workspace, thread pool and prepared state.
   const opmux_call& c() const { return *call_; }
 
  private:
@@ -270,6 +273,11 @@ struct Implementation {
   /// in Python, OPMUX_BACKEND_<NAME>. nullopt: as its other implementations say, on if none does.
   /// Implementations of one provider that state it must agree.
   std::optional<bool> default_enable = {};
+  /// true: `run` enqueues its work on CallFrame::stream() and returns before it is done, as
+  /// OPMUX_BACKEND_STREAM says for a backend in C. opmux then does not compare its results, does
+  /// not measure its calls, and lists it as a suspect of errors that the device reports later. Must
+  /// be the same for all implementations of one provider.
+  bool stream = false;
   /// Calls that it accepts; see Caps.
   Caps caps = {};
   /// Runs the operator. Either this or `kernel.run` must be set. Called from any thread, several at

@@ -124,6 +124,11 @@ class Plan {
     return {};
   }
 
+  /// Sets the queue of the device that runs from now on are enqueued on, as CallOptions::stream
+  /// does for a call. A plan starts with null, the default stream of the device. refresh() keeps
+  /// it.
+  OPMUX_API void set_stream(void* stream) noexcept;
+
   /// The state at this moment; another thread may change it right after. May be called from any
   /// thread.
   OPMUX_API State state() const noexcept;

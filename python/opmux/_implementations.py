@@ -34,7 +34,9 @@ def _copy_to(out: Any, result: Any) -> None:
     numpy.copyto(out, result)
 
 
-def _takes_out(function: Callable[..., Any]) -> bool:
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    """Whether a function has a parameter of this name, or takes any keyword argument. Functions
+    without a signature are assumed to."""
     import inspect
 
     try:
@@ -42,17 +44,38 @@ def _takes_out(function: Callable[..., Any]) -> bool:
     except (TypeError, ValueError):
         return True
     kinds = [p.kind for p in parameters.values()]
-    return "out" in parameters or inspect.Parameter.VAR_KEYWORD in kinds
+    return name in parameters or inspect.Parameter.VAR_KEYWORD in kinds
 
 
 def _with_out(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps a function that returns its result so that it writes the result to `out` instead."""
 
     @functools.wraps(function)
-    def write(*args: Any, out: Any) -> None:
-        _copy_to(out, function(*args))
+    def write(*args: Any, out: Any, **stream: int) -> None:
+        _copy_to(out, function(*args, **stream))
 
     return write
+
+
+def _check_function(id: str, function: Callable[..., Any], stream: bool, device: str) -> None:
+    """Raises `InvalidArgument` for a function that could not run or does not take `stream`."""
+    import inspect
+
+    if any(base.__name__ == "KernelInterface" for base in inspect.getmro(type(function))):
+        raise InvalidArgument(
+            f"{id}: a Triton kernel cannot run without a grid: register a function that launches "
+            "it, as in kernel[grid](x, out, ...)",
+            "python.option",
+        )
+    if stream and device == "cpu":
+        raise InvalidArgument(
+            f"{id}: stream= is for implementations on a device, and device= says cpu",
+            "python.option",
+        )
+    if stream and not _takes(function, "stream"):
+        raise InvalidArgument(
+            f"{id}: stream=True needs a function with a parameter `stream`", "python.option"
+        )
 
 
 def _has_outputs(operator: _core.Operator) -> bool:
@@ -173,7 +196,7 @@ class PythonImplementation(Generic[P, R]):
     def _draft(self) -> _core.ImplementationDraft:
         operator = self._runtime.op(self.id.partition("/")[0])
         function: Callable[..., Any] = self._function
-        if _has_outputs(operator) and not _takes_out(function):
+        if _has_outputs(operator) and not _takes(function, "out"):
             function = _with_out(function)
         options = dict(self._options)
         options["available"] = self._probe
@@ -204,6 +227,7 @@ def _options(
     arch: tuple[str, str] | None = None,
     available: Callable[[], Any] | None = None,
     default_enable: bool | None = None,
+    stream: bool = False,
     **promises: bool,
 ) -> dict[str, Any]:
     """The options of `implementation` as the extension takes them."""
@@ -223,7 +247,7 @@ def _options(
     flags = sum(FLAGS[word] for word, on in promises.items() if on)
     return {
         "kind": kind, "vendor": vendor, "priority": priority, "caps": caps, "flags": flags,
-        "available": available, "default_enable": default_enable,
+        "available": available, "default_enable": default_enable, "stream": stream,
     }  # fmt: skip
 
 
@@ -255,6 +279,7 @@ def function_options(
                 "python.option",
             )
     made = _options(name, atomic_outputs=pure or atomic_outputs, **options)
+    del made["stream"]
     _core.check_caps(made["caps"])
     return made
 
@@ -273,6 +298,7 @@ def implementation(
     contiguous: bool = False,
     device: str = "cpu",
     arch: tuple[str, str] | None = None,
+    stream: bool = False,
     serial: bool = False,
     atomic_outputs: bool = False,
     deterministic: bool = False,
@@ -290,13 +316,15 @@ def implementation(
     other exception the outcome `failed`. `device` is the type of device that holds the tensors:
     "cpu", "cuda", "npu". `arch` is the range of device architectures that the function supports, as
     numbers with dots between them: `("8.0", "")`; a device without an architecture is refused (see
-    `Runtime.set_architecture`). `available` is called once, when the implementation is first a
-    candidate or listed, and returns True, or a str with the reason why the implementation cannot be
-    used in this process. It must not call opmux. With `default_enable=False`, the backend
-    `provider` is used only if OPMUX_BACKEND_PROVIDER=1 or `runtime.enable_backend` switches it on;
-    its implementations that state it must agree. `pure` is for dispatchable functions without a
-    schema: the function changes neither its arguments nor anything else that counts, so that
-    another implementation may run after it failed.
+    `Runtime.set_architecture`). With `stream=True` the function also gets `stream=`, the handle of
+    the device's queue as an int (0: the default stream), enqueues its work there and may return
+    before it is done. The other implementations of the provider must agree. `available` is called
+    once, when the implementation is first a candidate or listed, and returns True, or a str with
+    the reason why the implementation cannot be used in this process. It must not call opmux. With
+    `default_enable=False`, the backend `provider` is used only if OPMUX_BACKEND_PROVIDER=1 or
+    `runtime.enable_backend` switches it on; its implementations that state it must agree. `pure` is
+    for dispatchable functions without a schema: the function changes neither its arguments nor
+    anything else that counts, so that another implementation may run after it failed.
     """
     given: dict[str, Any] = {
         "kind": kind, "vendor": vendor, "priority": priority, "dtypes": dtypes,
@@ -309,9 +337,10 @@ def implementation(
     def decorate(function: Callable[P, R]) -> PythonImplementation[P, R]:
         family = families.get(op) if runtime is None else None
         if family is not None:
-            if arch is not None or device != "cpu":
+            if arch is not None or device != "cpu" or stream:
                 raise InvalidArgument(
-                    f"{op} has no schema, so that device= and arch= cannot be checked", "caps.value"
+                    f"{op} has no schema, so that device=, arch= and stream= have no effect",
+                    "caps.value",
                 )
             options = function_options(
                 name, pure=pure, atomic_outputs=atomic_outputs, serial=serial, **given
@@ -326,8 +355,9 @@ def implementation(
                 "python.option",
             )
         _refuse_serial(f"{op}/{name}", serial)
+        _check_function(f"{op}/{name}", function, stream, device)
         options = _options(
-            name, atomic_outputs=atomic_outputs, device=device, arch=arch, **given
+            name, atomic_outputs=atomic_outputs, device=device, arch=arch, stream=stream, **given
         )  # fmt: skip
         return PythonImplementation(
             function, f"{op}/{name}", runtime or default_runtime(), **options

@@ -98,6 +98,7 @@ ArgumentFrame::~ArgumentFrame() = default;
 
 ArgumentFrame::Converted ArgumentFrame::convert() {
   modes_ = {};
+  elsewhere_ = nullptr;
   count_ = static_cast<uint32_t>(signature_->size());
   while (count_ > 0 && given[count_ - 1] == nullptr) --count_;
   for (uint32_t i = 0; i < count_; ++i) {
@@ -152,6 +153,8 @@ ArgumentFrame::Converted ArgumentFrame::convert_tensor(size_t i, PyObject* objec
     return refuse_tensor(i, object, slot, outcome);
   }
   lent_ |= slot.how().path == ReadPath::protocol;
+  if (slot.view().device().type != OPMUX_DEVICE_CPU) [[unlikely]]
+    elsewhere_ = &slot;
   if (traits.written) {
     if (const char* const why = slot.not_writable(object, modes_)) [[unlikely]]
       return refuse_writing(i, why);
@@ -344,6 +347,14 @@ void ArgumentFrame::give_back() {
     for (const auto& slot : one.slots) slot->drop();
     one.items = {};
   }
+}
+
+bool ArgumentFrame::current_stream(void*& stream) const {
+  stream = nullptr;
+  const ExchangeApi* const exchange = elsewhere_->how().exchange;
+  if (exchange == nullptr || exchange->current_stream == nullptr) return true;
+  const Device device = elsewhere_->view().device();
+  return exchange->current_stream(device.type, device.id, &stream) == 0;
 }
 
 std::vector<opmux_arg> ArgumentFrame::c_arguments() const {

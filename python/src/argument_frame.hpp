@@ -38,6 +38,11 @@ class ArgumentFrame {
 
   /// The ambient facts that torch states for the call that take() converted.
   uint32_t ambient() { return torch_ambient(modes_); }
+  /// Whether a tensor of the call is in memory of a device.
+  bool on_device() const { return elsewhere_ != nullptr; }
+  /// Writes the current stream of that device, as the library of the tensor states it; null if the
+  /// library states none. Returns false with an exception set on failure.
+  bool current_stream(void*& stream) const;
   /// The arguments in the form of the C API, for everything but the fast path.
   std::vector<opmux_arg> c_arguments() const;
   /// Whether the caller did not pass a required output.
@@ -94,6 +99,7 @@ class ArgumentFrame {
   struct Inputs;
   std::unique_ptr<Inputs> inputs_;  ///< the inputs of `inferred`
   bool lent_ = false;
+  const TensorSlot* elsewhere_ = nullptr;  ///< a tensor that is not in CPU memory; null if none is
   struct {
     size_t argument;
     const char* type;

@@ -122,17 +122,18 @@ ImplementationDraft draft(HeldRuntime& held, const std::string& id, const nb::ob
                           const std::string& vendor, int priority, const nb::dict& caps,
                           const std::vector<std::pair<uint32_t, std::string>>& reads,
                           uint32_t flags, const nb::object& available,
-                          std::optional<bool> default_enable) {
+                          std::optional<bool> default_enable, bool stream) {
   const std::string op = id.substr(0, id.find('/'));
   const auto kernel = std::make_shared<PythonKernel>(
       held.runtime->op(op).value(), Reference::borrow(function.ptr()),
       Reference::borrow(verifier.is_none() ? nullptr : verifier.ptr()),
-      Reference::borrow(available.is_none() ? nullptr : available.ptr()));
+      Reference::borrow(available.is_none() ? nullptr : available.ptr()), stream);
   Implementation implementation{.id = id, .kind = kind_of(kind), .vendor = vendor};
   implementation.priority = priority;
   implementation.caps = caps_of(caps);
   implementation.flags = flags;
   implementation.default_enable = default_enable;
+  implementation.stream = stream;
   implementation.run = [kernel](CallFrame& call) { return kernel->run(call); };
   if (!verifier.is_none()) {
     implementation.verify = [kernel](const Facts& facts) { return kernel->verify(facts); };
@@ -233,7 +234,8 @@ void bind_implementations(nb::module_& module) {
   module.def("draft", &draft, nb::arg("runtime"), nb::arg("id"), nb::arg("function"),
              nb::arg("verifier").none(), nb::arg("kind"), nb::arg("vendor"), nb::arg("priority"),
              nb::arg("caps"), nb::arg("reads"), nb::arg("flags"), nb::arg("available") = nb::none(),
-             nb::arg("default_enable") = nb::none(), nb::keep_alive<0, 1>());
+             nb::arg("default_enable") = nb::none(), nb::arg("stream") = false,
+             nb::keep_alive<0, 1>());
   module.def("check_caps", [](const nb::dict& caps) { static_cast<void>(caps_of(caps)); });
   module.def("implement", &implement, nb::arg("runtime"), nb::arg("draft"));
   module.def("implement_together", &implement_together, nb::arg("runtime"), nb::arg("drafts"));

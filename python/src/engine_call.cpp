@@ -145,10 +145,10 @@ PyObject* run(const OperatorCall& op, ArgumentFrame& frame, uint32_t ambient, En
 /// Makes a call inside a scope that collects reports.
 template <class Target>
 PyObject* run_reported(const OperatorCall& op, ArgumentFrame& frame, const Target& target,
-                       const ScopeObject::Content& scope) {
+                       const ScopeObject::Content& scope, const CallOptions& options) {
   CallReport report;
   PyObject* const result = run(op, frame, frame.ambient() | scope.ambient, [&] {
-    Status::Detail* const failure = target.enter_with(scope.options, &report);
+    Status::Detail* const failure = target.enter_with(options, &report);
     report.outcome = failure == nullptr ? Code::ok : failure->code;
     return failure;
   });
@@ -175,10 +175,22 @@ template <class Target>
 [[gnu::noinline]] PyObject* call_in_scope(const OperatorCall& op, ArgumentFrame& frame,
                                           const Target& target, const ScopeObject::Content& scope) {
   const EnteredScope entered(scope.scope);
-  if (scope.reporting) return run_reported(op, frame, target, scope);
+  CallOptions options = scope.options;
+  if (frame.on_device() && !frame.current_stream(options.stream)) return nullptr;
+  if (scope.reporting) return run_reported(op, frame, target, scope, options);
   const uint32_t ambient = frame.ambient() | scope.ambient;
-  if (!scope.has_options) return run(op, frame, ambient, [&] { return target.enter(); });
-  return run(op, frame, ambient, [&] { return target.enter_with(scope.options, nullptr); });
+  if (scope.has_options || frame.on_device())
+    return run(op, frame, ambient, [&] { return target.enter_with(options, nullptr); });
+  return run(op, frame, ambient, [&] { return target.enter(); });
+}
+
+/// Calls with tensors of a device are enqueued on its current stream.
+template <class Target>
+[[gnu::noinline]] PyObject* call_on_device(const OperatorCall& op, ArgumentFrame& frame,
+                                           const Target& target) {
+  CallOptions options;
+  if (!frame.current_stream(options.stream)) return nullptr;
+  return run(op, frame, frame.ambient(), [&] { return target.enter_with(options, nullptr); });
 }
 
 template <class Target>
@@ -188,7 +200,16 @@ template <class Target>
     const CurrentScope scope = current_scope(*op.runtime().runtime);
     if (scope.content != nullptr) return call_in_scope(op, frame, target, *scope.content);
   }
+  if (frame.on_device()) [[unlikely]]
+    return call_on_device(op, frame, target);
   return run(op, frame, frame.ambient(), [&] { return target.enter(); });
+}
+
+[[gnu::noinline]] bool move_to_current_stream(Plan& plan, const ArgumentFrame& frame) {
+  void* stream = nullptr;
+  if (!frame.current_stream(stream)) return false;
+  plan.set_stream(stream);
+  return true;
 }
 
 }  // namespace
@@ -207,6 +228,8 @@ Explanation explain_instance(const HeldInstance& through, const ArgumentFrame& f
 }
 
 PyObject* call_plan(const OperatorCall& op, Plan& plan, ArgumentFrame& frame) {
+  if (frame.on_device() && !move_to_current_stream(plan, frame)) [[unlikely]]
+    return nullptr;
   if (scopes_alive != 0) [[unlikely]] {
     const CurrentScope scope = current_scope(*op.runtime().runtime);
     if (scope.content != nullptr && scope.content->reporting) {

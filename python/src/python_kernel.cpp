@@ -64,9 +64,13 @@ PyObject* plain_tensor(PyObject* given) {
   return held == nullptr ? given : held->tensor.get();
 }
 
-PyObject* out_keyword() {
-  static PyObject* const names = Py_BuildValue("(s)", "out");
-  return names;
+/// The names of the keyword arguments of a call, as a tuple; null if there are none.
+PyObject* keywords_of(bool out, bool stream) {
+  static PyObject* const both = Py_BuildValue("(ss)", "out", "stream");
+  static PyObject* const only_out = Py_BuildValue("(s)", "out");
+  static PyObject* const only_stream = Py_BuildValue("(s)", "stream");
+  if (out) return stream ? both : only_out;
+  return stream ? only_stream : nullptr;
 }
 
 Outcome outcome_of(Code code) {
@@ -77,12 +81,13 @@ Outcome outcome_of(Code code) {
 }  // namespace
 
 PythonKernel::PythonKernel(const Operator& op, Reference function, Reference verifier,
-                           Reference available)
+                           Reference available, bool takes_stream)
     : slot_(&op.slot()),
       signature_(op),
       function_(std::move(function)),
       verifier_(std::move(verifier)),
-      available_(std::move(available)) {
+      available_(std::move(available)),
+      takes_stream_(takes_stream) {
   ++python_kernels;
 }
 
@@ -138,8 +143,9 @@ struct PythonKernel::Arguments {
   }
   PyObject* last() const { return objects[count]; }
 
-  PyObject* objects[OPMUX_MAX_ARGS + 1];  ///< element 0 is scratch space for vectorcall
-  PyObject* own[OPMUX_MAX_ARGS];
+  /// Element 0 is scratch space for vectorcall, the last one is for the stream.
+  PyObject* objects[OPMUX_MAX_ARGS + 2];
+  PyObject* own[OPMUX_MAX_ARGS + 1];
   size_t count = 0, made = 0;
 };
 
@@ -175,12 +181,16 @@ Outcome PythonKernel::run_with_gil(const CallFrame& call, CallRecord* record) co
     return end(call, {}, nullptr, record);
   }
   const size_t positional = args.count - (has_out ? 1 : 0);
+  PyObject* const out = has_out ? args.last() : nullptr;
+  if (takes_stream_ && !args.keep(Reference::steal(PyLong_FromVoidPtr(call.stream())))) {
+    return end(call, {}, nullptr, record);
+  }
   const Reference result = Reference::steal(guarded([&] {
     return PyObject_Vectorcall(function_.get(), args.objects + 1,
                                positional | PY_VECTORCALL_ARGUMENTS_OFFSET,
-                               has_out ? out_keyword() : nullptr);
+                               keywords_of(has_out, takes_stream_));
   }));
-  return end(call, result, has_out ? args.last() : nullptr, record);
+  return end(call, result, out, record);
 }
 
 Outcome PythonKernel::end(const CallFrame& call, const Reference& result, PyObject* out,

@@ -20,9 +20,10 @@ std::string refusal_in(const Reference& answer, const char* what);
 /// A Python function as an implementation. The engine may destroy it on any thread.
 class PythonKernel {
  public:
-  /// `function` takes the inputs in the order of the schema and, if there are outputs, `out`.
-  /// `available` takes nothing; it and `verifier` may be null.
-  PythonKernel(const Operator& op, Reference function, Reference verifier, Reference available);
+  /// `function` takes the inputs in the order of the schema, `out` if there are outputs, and
+  /// `stream` if `takes_stream`. `available` takes nothing; it and `verifier` may be null.
+  PythonKernel(const Operator& op, Reference function, Reference verifier, Reference available,
+               bool takes_stream);
   PythonKernel(const PythonKernel&) = delete;
   PythonKernel& operator=(const PythonKernel&) = delete;
   ~PythonKernel();
@@ -44,6 +45,7 @@ class PythonKernel {
   const dispatch::OperatorSlot* slot_;
   Signature signature_;
   Reference function_, verifier_, available_;
+  const bool takes_stream_;
 };
 
 }  // namespace opmux::python

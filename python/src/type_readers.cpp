@@ -161,6 +161,18 @@ int32_t read_exchanged(const TypeReader& how, PyObject* object, TorchModes& mode
   return how.torch ? check_torch(object, modes, tensor) : OPMUX_READ_OK;
 }
 
+/// Reads a tensor that the native reader does not know, such as one in memory of a device.
+int32_t read_elsewhere(const TypeReader& how, PyObject* object, TorchModes& modes,
+                       opmux_read_tensor& out) {
+  const int32_t outcome = read_exchanged(how, object, modes, out);
+  if (outcome == OPMUX_READ_OK) {
+    out.locked = !modes.inference() && method_says_yes(object, names().is_inference) ? 1 : 0;
+  }
+  if (outcome != OPMUX_READ_ERROR || PyErr_ExceptionMatches(PyExc_Exception) == 0) return outcome;
+  PyErr_Clear();  // it has no memory, as on the device `meta`
+  return OPMUX_READ_PLACE;
+}
+
 const char* name_of(ReadPath path) {
   switch (path) {
     case ReadPath::module: return "module";
@@ -235,8 +247,12 @@ void use_torch_reader(const opmux_reader* reader) {
 
 int32_t read_borrowed(const TypeReader& how, PyObject* object, TorchModes& modes,
                       opmux_read_tensor& out) {
-  if (how.path == ReadPath::module) [[likely]]
-    return how.reader->read(object, &out);
+  if (how.path == ReadPath::module) [[likely]] {
+    const int32_t outcome = how.reader->read(object, &out);
+    if (outcome != OPMUX_READ_PLACE || how.exchange == nullptr) [[likely]]
+      return outcome;
+    return read_elsewhere(how, object, modes, out);
+  }
   return read_exchanged(how, object, modes, out);
 }
 

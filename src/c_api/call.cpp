@@ -161,6 +161,14 @@ int32_t opmux_plan_run_unchecked(opmux_plan* plan, opmux_error* error) {
   return opmux::c_api::report(plan->cpp.run_unchecked().release(), error);
 }
 
+int32_t opmux_plan_set_stream(opmux_plan* plan, void* stream, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("plan", plan); !bad.ok()) return bad;
+    plan->cpp.set_stream(stream);
+    return {};
+  });
+}
+
 int32_t opmux_plan_state(const opmux_plan* plan, uint32_t* state, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("plan, state", plan, state); !bad.ok()) return bad;

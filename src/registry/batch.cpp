@@ -105,6 +105,11 @@ Result<std::shared_ptr<Backend>> Application::backend_to_use() const {
   if (other.vendor() != draft.vendor) {
     return exists(base::concat("with vendor '", other.vendor(), "', not '", draft.vendor, "'"));
   }
+  if (((other.flags() ^ draft.flags) & OPMUX_BACKEND_STREAM) != 0) {
+    return exists((other.flags() & OPMUX_BACKEND_STREAM) != 0
+                      ? "and its calls return before their work is done"
+                      : "and its calls return when their work is done");
+  }
   if (draft.default_enable && other.default_enable() != *draft.default_enable) {
     return exists(other.default_enable() ? "and is on by default" : "and is off by default");
   }

@@ -325,6 +325,7 @@ Result<registry::Batch> batch_of(const Implementation& implementation) {
   batch.backend.kind = implementation.kind;
   batch.backend.vendor = implementation.vendor;
   batch.backend.default_enable = implementation.default_enable;
+  batch.backend.flags = implementation.stream ? OPMUX_BACKEND_STREAM : 0;
   batch.implementations.push_back(registry::draft_of(implementation, *id));
   return batch;
 }

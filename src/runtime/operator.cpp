@@ -244,6 +244,7 @@ Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 Plan::~Plan() = default;
 
+void Plan::set_stream(void* stream) noexcept { plan_->set_stream(stream); }
 Plan::State Plan::state() const noexcept { return static_cast<State>(plan_->state()); }
 Status Plan::refresh() {
   return base::or_out_of_memory([&]() -> Status {

@@ -15,7 +15,6 @@ using protected_device::Stream;
 /// Calls on device 0, whose best implementation of protected.scale cannot be captured.
 class DeviceCapture : public ProtectedDevices {
  protected:
-  static Stream& default_stream() { return driver(0).stream(nullptr); }
   Stream& queue() { return *static_cast<Stream*>(stream.get()); }
   std::string runs_captured(const Operator& called) {
     CallReport report;
@@ -67,14 +66,16 @@ TEST_F(DeviceCapture, a_plan_for_capture_allocates_nothing_while_it_is_captured)
   EXPECT_EQ(scaled.implementation(), kAny);
   const uint64_t before = driver(0).allocated();
   Graph graph;
-  default_stream().begin_capture();
+  scaled.set_stream(stream.get());
+  ramped.set_stream(stream.get());
+  queue().begin_capture();
   EXPECT_TRUE(scaled(y.view, x.view).ok());
   EXPECT_TRUE(ramped(z.view, y.view).ok());
-  ASSERT_EQ(default_stream().end_capture(graph), 0);
+  ASSERT_EQ(queue().end_capture(graph), 0);
   EXPECT_EQ(driver(0).allocated(), before);
   EXPECT_THAT(peek(y), Each(0));
-  ASSERT_EQ(default_stream().launch(graph), OPMUX_OK);
-  ASSERT_TRUE(access->synchronize().ok());
+  ASSERT_EQ(queue().launch(graph), OPMUX_OK);
+  ASSERT_TRUE(stream.synchronize().ok());
   EXPECT_THAT(get(z), ElementsAre(2, 5, 8, 11, 10, 13, 16, 19));
   EXPECT_THAT(driver(0).ran(), ElementsAre("any", "ramp"));
 }
@@ -82,16 +83,17 @@ TEST_F(DeviceCapture, a_plan_for_capture_allocates_nothing_while_it_is_captured)
 TEST_F(DeviceCapture, a_graph_runs_after_a_policy_has_denied_what_it_contains) {
   Graph graph;
   Plan plan = scale.bind_for_capture(y.view, x.view).value();
-  default_stream().begin_capture();
+  plan.set_stream(stream.get());
+  queue().begin_capture();
   ASSERT_TRUE(plan(y.view, x.view).ok());
-  ASSERT_EQ(default_stream().end_capture(graph), 0);
+  ASSERT_EQ(queue().end_capture(graph), 0);
   Policy policy;
   policy.deny = {kAny};
   ASSERT_TRUE(stage.runtime.policy().set(policy).ok());
   EXPECT_EQ(plan.state(), Plan::State::revoked);
   EXPECT_EQ(plan(y.view, x.view).code(), Code::revoked) << "it cannot be captured again";
-  ASSERT_EQ(default_stream().launch(graph), OPMUX_OK);
-  ASSERT_TRUE(access->synchronize().ok());
+  ASSERT_EQ(queue().launch(graph), OPMUX_OK);
+  ASSERT_TRUE(stream.synchronize().ok());
   EXPECT_THAT(get(y), ElementsAre(2, 4, 6, 8, 10, 12, 14, 16));
 }
 

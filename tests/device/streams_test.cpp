@@ -92,6 +92,55 @@ TEST_F(DeviceStreams, an_address_of_another_device_is_a_late_error) {
   EXPECT_EQ(stage.runtime.health().device_errors().at(0).code, kIllegalAddress);
 }
 
+TEST_F(DeviceStreams, a_function_of_the_program_enqueues_on_the_stream_of_the_call) {
+  std::vector<void*> met;
+  const Implementation mine{.id = "protected.scale/mine.v1",
+                            .vendor = "mine",
+                            .priority = 900,
+                            .stream = true,
+                            .caps = Caps{}.device(OPMUX_DEVICE_EXT_DEV).arch("9.0", ""),
+                            .run = [&](CallFrame& call) {
+                              met.push_back(call.stream());
+                              return static_cast<Outcome>(protected_device::driver().scale(
+                                  call.tensor(0).device().id, call.data<void>(0),
+                                  call.data<void>(1), call.tensor(0).elements(), 2, call.stream()));
+                            }};
+  ASSERT_TRUE(stage.runtime.plugins().set_architecture({OPMUX_DEVICE_EXT_DEV, 1}, "9.0").ok());
+  const Registration registered = stage.runtime.implement(mine).value();
+  Implementation other = mine;
+  other.id = "protected.ramp/mine.v1";
+  other.stream = false;
+  EXPECT_THAT(stage.runtime.implement(other).error().message(),
+              HasSubstr("its calls return before their work is done"));
+
+  const DeviceStream stream = access->create_stream(1).value();
+  driver(1).hold();
+  CallReport report;
+  ASSERT_TRUE(scale.with(report, {.stream = stream.get()})(y.view, x.view).ok());
+  EXPECT_EQ(report.implementation, "protected.scale/mine.v1");
+  EXPECT_THAT(met, ElementsAre(stream.get()));
+  EXPECT_THAT(peek(y), Each(0));
+  driver(1).fail_next(kLaunchFailed);
+  driver(1).release();
+  EXPECT_EQ(stream.synchronize().code(), Code::failed);
+  EXPECT_THAT(stage.runtime.health().device_errors().at(0).suspects,
+              ElementsAre("protected.scale/mine.v1"));
+}
+
+TEST_F(DeviceStreams, a_plan_runs_on_the_stream_that_is_set) {
+  const DeviceStream stream = access->create_stream(1).value();
+  Plan plan = scale.bind(y.view, x.view).value();
+  plan.set_stream(stream.get());
+  driver(1).fail_next(kLaunchFailed);
+  ASSERT_TRUE(plan(y.view, x.view).ok());
+  EXPECT_TRUE(access->synchronize(nullptr, 1).ok()) << "nothing is on the default stream";
+  EXPECT_EQ(stream.synchronize().code(), Code::failed);
+  ASSERT_TRUE(plan.refresh().ok());
+  ASSERT_TRUE(plan(y.view, x.view).ok());
+  ASSERT_TRUE(stream.synchronize().ok());
+  EXPECT_THAT(peek(y), ElementsAre(2, 4, 6, 8, 10, 12, 14, 16));
+}
+
 TEST_F(DeviceStreams, events_measure_the_time_of_the_device) {
   const DeviceStream stream = access->create_stream(1).value();
   const DeviceEvent start = access->record_event(stream.get(), 1).value();

@@ -211,6 +211,11 @@ OPMUX_EXPORT int32_t opmux_plan_prepare(opmux_plan* plan, const opmux_arg* args,
    be at the same addresses. Fails with OPMUX_REVOKED, or with the outcome of the implementation. */
 OPMUX_EXPORT int32_t opmux_plan_run_unchecked(opmux_plan* plan, opmux_error* error);
 
+/* Sets the queue of the device that runs from now on are enqueued on, as opmux_call_options does
+   for a call. Null, which a plan starts with, is the default stream of the device. Refreshing keeps
+   it. */
+OPMUX_EXPORT int32_t opmux_plan_set_stream(opmux_plan* plan, void* stream, opmux_error* error);
+
 #define OPMUX_PLAN_CURRENT 0 /* a new decision would choose the same implementation */
 #define OPMUX_PLAN_STALE 1   /* a new decision would choose another one; the plan still runs */
 #define OPMUX_PLAN_REVOKED 2 /* denied, withdrawn, or its device lost; it does not run */

@@ -58,6 +58,12 @@ class BoundPlan {
   /// Binds a new plan for the example arguments under the current policy. This plan is unchanged.
   Result<std::unique_ptr<BoundPlan>> bound_again() const;
 
+  /// Sets the stream of later runs, also of the plan that bound_again() returns.
+  void set_stream(void* stream) noexcept {
+    options_.settings.stream = stream;
+    guarded_.call.stream = stream;
+  }
+
   PlanState state() const { return control_->state(); }
   const BoundPlanState& control() const { return *control_; }
   uint64_t generation() const { return choice_->generation; }

@@ -55,6 +55,38 @@ void a_plan_runs_what_it_was_bound_to(void) {
   opmux_runtime_destroy(runtime);
 }
 
+static int32_t note_stream(void* user_data, const opmux_call* call) {
+  *(void**)user_data = call->stream;
+  return OPMUX_OK;
+}
+
+void a_plan_runs_on_the_stream_that_is_set(void) {
+  opmux_runtime* runtime = make_runtime();
+  opmux_operator* op = define_twice(runtime);
+  twice acme;
+  make_twice(&acme, "acme", "v1", 120);
+  void* met = NULL;
+  acme.impl.run = note_stream;
+  acme.impl.user_data = &met;
+  opmux_registration* held;
+  CHECK(opmux_implement(runtime, &acme.backend, &held, NULL) == OPMUX_OK);
+  vectors v;
+  make_vectors(&v, 4);
+  opmux_plan* plan;
+  CHECK(opmux_plan_bind(op, v.args, 3, 0, &plan, NULL) == OPMUX_OK);
+  CHECK(opmux_plan_set_stream(plan, &v, NULL) == OPMUX_OK);
+  CHECK(opmux_plan_call(plan, v.args, 3, NULL) == OPMUX_OK && met == &v);
+  CHECK(opmux_plan_refresh(plan, NULL) == OPMUX_OK);
+  met = NULL;
+  CHECK(opmux_plan_run_unchecked(plan, NULL) == OPMUX_OK && met == &v);
+  CHECK(opmux_plan_set_stream(plan, NULL, NULL) == OPMUX_OK);
+  CHECK(opmux_plan_call(plan, v.args, 3, NULL) == OPMUX_OK && met == NULL);
+  CHECK(opmux_plan_set_stream(NULL, NULL, NULL) == OPMUX_INVALID_ARGUMENT);
+  opmux_plan_destroy(plan);
+  CHECK(opmux_withdraw(held, NULL) == OPMUX_OK);
+  opmux_runtime_destroy(runtime);
+}
+
 void a_plan_refuses_other_arguments(void) {
   opmux_runtime* runtime = make_runtime();
   opmux_operator* op = define_twice(runtime);
