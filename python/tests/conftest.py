@@ -26,6 +26,9 @@ def _vllm_is_installed():
 
 
 collect_ignore = [] if _vllm_is_installed() else ["vllm"]
+# These tests add a backend to torch, so that ctest runs them in a separate process.
+if "TEST_DEVICE_LIBRARIES" not in os.environ:
+    collect_ignore.append("device")
 
 
 @pytest.fixture
