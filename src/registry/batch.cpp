@@ -90,6 +90,7 @@ Result<std::shared_ptr<Backend>> Application::backend_to_use() const {
   if (at == next_.backends.end()) {
     auto made = std::make_shared<Backend>(draft);
     made->use(next_.architectures);
+    if (draft.architecture) next_.architectures->add(made);
     return made;
   }
   const Backend& other = *at->second;

@@ -47,6 +47,21 @@ TEST_F(DeviceDecisions, an_architecture_out_of_range_is_explained) {
   EXPECT_EQ(at_second.reason, "the architecture of ext_dev:1 must be at most 8.9, is 9.0");
 }
 
+TEST_F(DeviceDecisions, functions_of_the_program_are_compared_with_the_architecture_of_the_device) {
+  const Operator scale = op("protected.scale");
+  stage.add({.id = "protected.scale/mine.v1",
+             .priority = 900,
+             .caps = Caps{}.device(OPMUX_DEVICE_EXT_DEV).arch("9.0", "")});
+  const OnDevice first = numbers(0), second = numbers(1), y = zeros(1);
+  const Candidate mine = candidate(scale.explain(none, first.view), "protected.scale/mine.v1");
+  EXPECT_EQ(mine.code, "caps.arch");
+  EXPECT_EQ(mine.reason, "the architecture of ext_dev:0 must be at least 9.0, is 8.6");
+  EXPECT_EQ(runs(scale, y.view, second.view), "protected.scale/mine.v1");
+  // The statement of a backend is stronger than that of the program.
+  ASSERT_TRUE(stage.runtime.plugins().set_architecture({OPMUX_DEVICE_EXT_DEV, 1}, "7.0").ok());
+  EXPECT_EQ(runs(scale, y.view, second.view), "protected.scale/mine.v1");
+}
+
 TEST_F(DeviceDecisions, tensors_of_several_devices_are_refused_before_anything_runs) {
   const Operator scale = op("protected.scale");
   const OnDevice x = numbers(0), y = zeros(1);

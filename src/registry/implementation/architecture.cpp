@@ -49,7 +49,28 @@ void StatedArchitectures::set(Device device, std::string_view architecture) {
   });
 }
 
+void StatedArchitectures::add(const std::shared_ptr<const Backend>& backend) {
+  backends_.with([&](auto& all) {
+    std::erase_if(all, [](const auto& each) { return each.expired(); });
+    all.push_back(backend);
+  });
+}
+
+/// Asks without the lock, because the functions are the backends'.
+std::string StatedArchitectures::of_backends(Device device) const {
+  const auto all = backends_.with([](const auto& known) { return known; });
+  for (const std::weak_ptr<const Backend>& each : all) {
+    const std::shared_ptr<const Backend> backend = each.lock();
+    if (backend == nullptr || backend->device_type() != device.type) continue;
+    if (!backend->enabled() || !backend->available()) continue;
+    if (std::string architecture = backend->architecture(device.id); !architecture.empty())
+      return architecture;
+  }
+  return {};
+}
+
 std::string StatedArchitectures::of(Device device) const {
+  if (std::string architecture = of_backends(device); !architecture.empty()) return architecture;
   return stated_.with([&](const auto& stated) {
     const auto at = stated.find({device.type, device.id});
     return at == stated.end() ? std::string() : at->second;

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <opmux/tensor.hpp>
 
@@ -21,19 +23,24 @@ bool dotted_numbers(std::string_view text);
 /// Negative, 0 or positive, as `left` is less than, equal to or greater than `right`.
 int compare_dotted(std::string_view left, std::string_view right);
 
-/// Architectures that the program states for devices whose backends state none. Thread-safe.
+/// Architectures of devices for backends that state none: those that other backends of the device
+/// state, or the program. Thread-safe.
 class StatedArchitectures {
  public:
   void set(Device device, std::string_view architecture);
-  /// Empty if the program stated none.
+  /// Adds a backend that states the architectures of its devices.
+  void add(const std::shared_ptr<const Backend>& backend);
+  /// Empty if neither an available backend nor the program states one.
   std::string of(Device device) const;
 
  private:
+  std::string of_backends(Device device) const;
   mutable base::ForkGuarded<std::map<std::pair<int32_t, int32_t>, std::string>> stated_;
+  mutable base::ForkGuarded<std::vector<std::weak_ptr<const Backend>>> backends_;
 };
 
-/// The architecture of a device as its backend states it, otherwise as the program does; empty if
-/// neither does.
+/// The architecture of a device as the backend states it, otherwise as another backend of that type
+/// of device does, otherwise as the program does; empty if none does.
 std::string architecture_of(const Backend& backend, Device device);
 
 /// Why the architecture of the device of this call is outside of the range that the implementation
