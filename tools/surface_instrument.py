@@ -1,12 +1,14 @@
 """Rewrites a copy of the sources so that each switch of tools/surface_list.py can be removed when a program starts.
 
-Readers of a member of a struct, `options.threads`, become `surface::read<opmux::Options>("option:Options.threads",
-options).threads`, which has the default of the member if SURFACE_MUTANT names the switch; tools/surface_mutant.hpp
-decides by the type, so that equal names in other structs stay as they are. Flags of the ABI, flags of the command
-line, environment variables, keys of policy files and keyword arguments in Python get an equivalent.
+Readers of a member of a struct, `options.threads`, become `surface::read<surface::of_threads>(options).threads`, which
+has the default of the member if SURFACE_MUTANT names the switch. `of_threads` is generated: it names the switch of each
+struct that has such a member, so that members of other structs stay as they are. Flags of the ABI, flags of the
+command line, environment variables, keys of policy files and keyword arguments in Python get an equivalent.
 """
 import ast
+import bisect
 import collections
+import json
 import re
 
 import mutations
@@ -27,6 +29,21 @@ def _surface_removed(name: str) -> bool:
     return os.environ.get("SURFACE_MUTANT") == name
 
 """
+
+
+# Text after a member that is written, not read: an assignment, or a function that changes a container.
+WRITTEN = re.compile(r"\s*(?:\[[^\]]*\])?\s*(?:=[^=]|[-+|&]=|\+\+|(?:\.|->)(?:push_back|emplace\w*|insert\w*|resize|reserve"
+                     r"|back|clear|append|assign|swap|erase|pop_back|reset)\()")
+LONGEST_NAME = 200
+# Members that hold functions; a call of any other name is a function of a class.
+CALLED = surface_list.function_members()
+ATOMIC_LOAD = re.compile(r"\((?:std::memory_order\w*)?\)")
+
+
+def rewritten(name):
+    """Whether the copy of a file is written by Instrumented."""
+    code = re.match(r"(src|cli/(?!templates)|probe|python/src)/?.*\.(cpp|hpp)$", name)
+    return bool(code or re.match(r"python/opmux/_[^/]*\.py$", name))
 
 
 def namespace_of(struct):
@@ -55,15 +72,16 @@ def start_of_expression(code, end):
             if re.match(r"[\w)\]]", code[place - 1]):
                 continue
             return place
-        name = re.search(r"(?:\w+::)*\w+$", code[:place])
+        near = max(0, place - LONGEST_NAME)
+        name = re.search(r"(?:\w+::)*\w+$", code[near:place])
         if not name:
             return -1
-        place = name.start()
+        place = near + name.start()
         if re.fullmatch(r"return|case|co_return|throw|delete|new|else", name[0]):
             return -1
-        if code[:place].endswith("->"):
+        if code.endswith("->", 0, place):
             place -= 2
-        elif code[:place].endswith(".") and not code[:place].endswith("..."):
+        elif code.endswith(".", 0, place) and not code.endswith("...", 0, place):
             place -= 1
         else:
             return place
@@ -71,47 +89,48 @@ def start_of_expression(code, end):
 
 def member_reads(code, members):
     """(start of the object, place of the dot, its length, member) of each read of one of the members."""
-    for found in re.finditer(r"(\.|->)(\w+)\b(?!\s*=[^=])(?!\s*\+=)", code):
-        if found[2] in members:
-            start = start_of_expression(code, found.start())
-            if start >= 0:
-                yield start, found.start(), len(found[1]), found[2]
+    for found in re.finditer(r"(\.|->)(\w+)\b", code):
+        if found[2] not in members or WRITTEN.match(code, found.end()):
+            continue
+        if code.startswith("(", found.end()) and (found[2] not in CALLED or ATOMIC_LOAD.match(code, found.end())):
+            continue
+        start = start_of_expression(code, found.start())
+        if start >= 0 and not code.startswith("std::move(", start):  # other members of a moved object are read too
+            yield start, found.start(), len(found[1]), found[2]
 
 
 def with_members(text, members, left_out):
-    """The text with all reads of members replaced; `left_out` are lines that stay as they are."""
+    """The text with all reads of members replaced; `left_out` has the texts of lines that stay as they are."""
     code = mutations.blanked(text)
-    opened, closed, arrows = collections.defaultdict(str), collections.defaultdict(str), set()
+    lines, ends = text.split("\n"), [found.end() for found in re.finditer("\n", text)]
+    inserted, arrows = collections.defaultdict(list), set()
     for start, dot, length, member in member_reads(code, members):
-        if text.count("\n", 0, dot) + 1 in left_out:
+        if lines[bisect.bisect_right(ends, dot)] in left_out:
             continue
-        head = tail = ""
-        for struct, name in members[member]:
-            head += f'surface::read<{namespace_of(struct)}>("{name}", '
-            tail += ")"
+        head, tail = f"surface::read<surface::of_{member}>(", ")"
         if length == 2:
             head, tail = head + "*(", ")" + tail
             arrows.add(dot)
-        opened[start] = head + opened[start]  # the outer object of a chain opens first
-        closed[dot] += tail
-    parts = []
-    for place, c in enumerate(text):
-        parts.append(closed.get(place, ""))
-        parts.append(opened.get(place, ""))
+        inserted[dot].append(tail)
+        inserted[start].insert(0, head)  # the outer object of a chain opens first
+    parts, last = [], 0
+    for place in sorted(inserted):
+        parts += [text[last:place], *inserted[place]]
+        last = place
         if place in arrows:
             parts.append(".")
-        elif place - 1 in arrows:
-            pass
-        else:
-            parts.append(c)
-    return "".join(parts)
+            last += 2
+    return "".join(parts) + text[last:]
 
 
 class Instrumented:
-    """A tree whose switches can be removed; `folder` is a copy of the repository."""
+    """A tree whose switches can be removed; `folder` is a copy of the repository, `originals`."""
 
-    def __init__(self, folder, switches):
-        self.folder, self.left_out = folder, collections.defaultdict(set)
+    def __init__(self, originals, folder, switches):
+        self.folder, self.originals, self.header = folder, originals, folder.parent / "surface_mutant.hpp"
+        self.left_out, self.kept = collections.defaultdict(set), folder.parent / "left_out.json"
+        if self.kept.is_file():
+            self.left_out.update((path, set(lines)) for path, lines in json.loads(self.kept.read_text()).items())
         self.members, self.flags, self.commands = collections.defaultdict(list), {}, {}
         for switch in switches:
             name = f"{switch.kind}:{switch.name}"
@@ -124,33 +143,47 @@ class Instrumented:
                 file, flag = switch.name.split()
                 self.commands.setdefault(file, {})[flag] = name
 
+    def leave_out(self, path, line):
+        """Leaves a line of a source as it is in the next write(); false if it is already."""
+        text = (self.originals / path).read_text().split("\n")[line - 1]
+        if text in self.left_out[path]:
+            return False
+        self.left_out[path].add(text)
+        self.kept.write_text(json.dumps({path: sorted(lines) for path, lines in self.left_out.items()}))
+        return True
+
     def sources(self):
         for part in ("src", "cli", "python/src", "probe"):
             yield from sorted(path for path in (self.folder / part).rglob("*")
-                              if path.suffix in (".cpp", ".hpp"))
+                              if rewritten(str(path.relative_to(self.folder))))
 
     def declarations(self):
+        """C++ that names the switches of each member: a struct `of_NAME` with a function template over the type."""
         structs = {struct for listed in self.members.values() for struct, _ in listed}
         inside = "".join(f"struct {s};\n" for s in sorted(structs) if not s.startswith("opmux_"))
         outside = "".join(f"struct {s};\n" for s in sorted(structs) if s.startswith("opmux_"))
-        return f"namespace opmux {{\n{inside}}}\n{outside}"
+        text = f"namespace opmux {{\n{inside}}}\n{outside}namespace surface {{\n"
+        for member, listed in sorted(self.members.items()):
+            choices = "".join(f'    if constexpr (std::is_same_v<T, {namespace_of(struct)}>) return "{name}"; else\n'
+                              for struct, name in listed)
+            text += (f"struct of_{member} {{\n  template <class T>\n  static constexpr const char* name() {{\n"
+                     f"{choices}    return nullptr;\n  }}\n}};\n")
+        return text + "}\n"
 
-    def write(self, originals):
-        """Writes the rewritten sources; `originals` is the folder of the sources as they are."""
-        header = (originals / "tools/surface_mutant.hpp").read_text()
-        self.put(self.folder / "src/surface_mutant.hpp", header + self.declarations())
+    def write(self):
+        """Writes the rewritten sources."""
+        header = (self.originals / "tools/surface_mutant.hpp").read_text()
+        self.put(self.header, header + self.declarations())
         for path in self.sources():
             relative = path.relative_to(self.folder)
-            if path.name == "surface_mutant.hpp":
-                continue
-            text = (originals / relative).read_text()
+            text = (self.originals / relative).read_text()
             changed = self.with_commands(text, relative)
-            changed = self.with_flags(changed, str(relative))
+            changed = self.with_flags(changed)
             changed = with_members(changed, self.members, self.left_out[str(relative)])
             changed = self.with_hooks(changed, str(relative))
             if changed != text:
                 head = "#pragma once\n" if path.suffix == ".hpp" else ""
-                include = f'{head}#include "{self.folder}/src/surface_mutant.hpp"\n#line {head.count(chr(10)) + 1}\n'
+                include = f'{head}#include "{self.header}"\n#line {head.count(chr(10)) + 1}\n'
                 changed = include + changed.removeprefix(head)
             self.put(path, changed)
 
@@ -159,10 +192,9 @@ class Instrumented:
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
 
-    def with_flags(self, text, relative):
+    def with_flags(self, text):
         def one(found):
-            line = text.count("\n", 0, found.start()) + 1
-            if found[2] not in self.flags or line in self.left_out[relative]:
+            if found[2] not in self.flags:
                 return found[0]
             return f'{found[1]}surface::flag("{self.flags[found[2]]}", {found[2]})'
         return re.sub(r"(& ?\(?|\bhas\(|\bclaims\()\b(OPMUX_[A-Z_]+)\b", one, text)
@@ -180,9 +212,9 @@ class Instrumented:
                 text = text.replace(after, f"{after}\n{inserted}", 1)
         return text
 
-    def write_python(self, originals):
+    def write_python(self):
         wanted = surface_list.exported_python() | {"Family"}
-        for original in sorted((originals / "python/opmux").glob("_*.py")):
+        for original in sorted((self.originals / "python/opmux").glob("_*.py")):
             text = original.read_text()
             lines = text.split("\n")
             tree = ast.parse(text)
@@ -205,4 +237,4 @@ class Instrumented:
                            if isinstance(node, (ast.Import, ast.ImportFrom)) and node.col_offset == 0
                            and node.lineno < 80)
                 lines[last:last] = PYTHON_HEAD.split("\n")
-            self.put(self.folder / original.relative_to(originals), "\n".join(lines))
+            self.put(self.folder / original.relative_to(self.originals), "\n".join(lines))

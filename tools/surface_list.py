@@ -26,8 +26,16 @@ POLICY = {"Policy", "Rule", "Boost", "BreakerOptions", "ShadowOptions"}
 ABI = ("opmux_fact opmux_dim_rule opmux_dtype_rule opmux_tensor_rule opmux_scalar_rule opmux_caps opmux_impl "
        "opmux_device_table opmux_backend opmux_schema_text opmux_point opmux_plugin").split()
 FLAG = re.compile(r"#define (OPMUX_(?:IMPL|CAPS|BACKEND|TENSOR|PLUGIN)_[A-Z_]+) \d+u")
-# Members without a reader by nature: versions of structs, and members that the library itself sets.
-NOT_SWITCHES = {"struct_size", "reserved", "abi_major", "abi_minor", "Rule.expired", "Rule.where", "Policy.outer"}
+# Members that cannot have a reader to remove, with the reason.
+NOT_SWITCHES = {
+    "struct_size": "says which members the caller knows; without a reader no member would be read",
+    "reserved": "must be zero until a version gives it a meaning",
+    "abi_major": "the version of the ABI, checked before anything else is read",
+    "abi_minor": "the version of the ABI, checked before anything else is read",
+    "Rule.expired": "set by the library",
+    "Rule.where": "set by the library",
+    "Policy.outer": "set by the library",
+}
 
 
 def without_comments(text):
@@ -88,9 +96,17 @@ def of_structs(kind, names, headers):
         for struct, body in bodies(text):
             if struct not in names:
                 continue
-            for member in members(body):
-                if not {member, f"{struct}.{member}"} & NOT_SWITCHES:
-                    yield Switch(kind, f"{struct}.{member}")
+            yield from (Switch(kind, f"{struct}.{member}") for member in members(body))
+
+
+def function_members():
+    """Names of members that hold a function."""
+    found = set()
+    for header in (*public_headers(), "include/opmux/abi.h"):
+        text = without_comments((ROOT / header).read_text())
+        found.update(re.findall(r"\(\*(\w+)\)\s*\(", text))
+        found.update(re.findall(r"\b(?:Function<.*>|EventSink|UtcClock|opmux_parallel_for_fn) (\w+)(?: =|;)", text))
+    return found
 
 
 def public_headers():
@@ -183,12 +199,28 @@ def python_keywords():
                     yield Switch("python", f"{name}.{argument.arg}")
 
 
-def switches():
-    """All switches, each once, by kind and in the order of the sources."""
+def reason_without_reader(switch):
+    """The reason why the reader of a member cannot be removed, or ""."""
+    return NOT_SWITCHES.get(switch.name) or NOT_SWITCHES.get(switch.name.rsplit(".", 1)[-1], "")
+
+
+def members_and_words():
+    """All inputs, each once, by kind and in the order of the sources."""
     found = [*of_structs("option", OPTIONS, public_headers()),
              *of_structs("policy", POLICY, public_headers()),
              *keys(), *environment(), *abi(), *command_flags(), *python_keywords()]
     return list(dict.fromkeys(found))
+
+
+def switches():
+    """The inputs whose reader can be removed."""
+    return [found for found in members_and_words() if not reason_without_reader(found)]
+
+
+def exceptions():
+    """{input: why its reader cannot be removed}."""
+    return {found: reason for found in members_and_words() if (reason := reason_without_reader(found))}
+
 
 
 if __name__ == "__main__":

@@ -29,20 +29,31 @@ inline bool is_removed(std::string_view kind, std::string_view group, std::strin
   return rest.empty();
 }
 
-/// An object with all defaults that lives as long as the program.
+/// An object with all defaults, made again for each reader: code may write to the one it gets.
 template <class T>
 T& default_of() {
-  static T value{};
+  static thread_local T value{};
+  value = T{};
   return value;
 }
 
-/// `object`, or an object of the same type with all defaults if it is a `Struct` and the switch is
-/// removed.
-template <class Struct, class T>
-constexpr T&& read(const char* switch_name, T&& object) {
-  if constexpr (std::is_same_v<std::remove_cvref_t<T>, Struct>) {
-    if (!std::is_constant_evaluated() && is_removed(switch_name)) {
-      return static_cast<T&&>(default_of<std::remove_cvref_t<T>>());
+/// A temporary stays a value, so that a reference to its member extends its lifetime as before.
+template <class T>
+using Passed =
+    std::conditional_t<!std::is_lvalue_reference_v<T> && std::is_move_constructible_v<T>, T, T&&>;
+
+/// `object`, or an object of the same type with all defaults if `Member` names a switch for its
+/// type and the switch is removed.
+template <class Member, class T>
+constexpr Passed<T> read(T&& object) {
+  using Plain = std::remove_cvref_t<T>;
+  if constexpr (constexpr const char* name = Member::template name<Plain>(); name != nullptr) {
+    if (!std::is_constant_evaluated() && is_removed(name)) {
+      if constexpr (std::is_lvalue_reference_v<T>) {
+        return default_of<Plain>();
+      } else {
+        return Plain{};
+      }
     }
   }
   return static_cast<T&&>(object);

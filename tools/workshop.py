@@ -33,16 +33,19 @@ def ended(command, folder, seconds, limits=None, environment=None):
 class Workshop:
     """A copy of the files that git knows, in `folder`/tree, and a build without optimisation, in `folder`/build."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, leave=lambda name: False):
+        """`leave` tells which files the caller writes itself; they are copied only if they are missing."""
         self.folder, self.tree, self.build = folder, folder / "tree", folder / "build"
-        self.copy_tree()
+        self.copy_tree(leave)
 
-    def copy_tree(self):
+    def copy_tree(self, leave):
         listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT,
                                 check=True, capture_output=True, text=True).stdout.splitlines()
         present = {name for name in listed if (ROOT / name).is_file()}
         for name in present:
             data, copy = (ROOT / name).read_bytes(), self.tree / name
+            if copy.exists() and leave(name):
+                continue
             if not copy.exists() or copy.read_bytes() != data:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(data)
