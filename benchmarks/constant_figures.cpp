@@ -1,7 +1,6 @@
 #include <deque>
 
 #include "figure_groups.hpp"
-#include "processor.hpp"
 
 namespace opmux::bench {
 
@@ -22,10 +21,21 @@ std::vector<Figure> constant_figures(int rounds) {
   for (int i = 0; i < kConstants; ++i) constants.push_back(runtime.constant(t.w).value());
   Plan plan = op.bind(t.y, t.x, constants[0]).value();
 
-  std::vector<Subject> subjects{bare_subject()};
+  Plan unpacked = op.bind(t.y, t.x, t.w).value();
+
+  // Each subject with a packed constant follows the same call with a plain tensor.
+  std::vector<Subject> subjects;
+  subjects.push_back({"a tensor", [&](int count) {
+                        for (int i = 0; i < count; ++i) must(op(t.y, t.x, t.w));
+                      }});
   subjects.push_back({"handle, 32 packed constants in turn", [&](int count) {
                         for (int i = 0; i < count; ++i) {
                           must(op(t.y, t.x, constants[static_cast<size_t>(i % kConstants)]));
+                        }
+                      }});
+  subjects.push_back({"a tensor and two threads allowed", [&](int count) {
+                        for (int i = 0; i < count; ++i) {
+                          must(op.with({.max_threads = 2})(t.y, t.x, t.w));
                         }
                       }});
   subjects.push_back({"handle, packed constant and two threads allowed", [&](int count) {
@@ -33,14 +43,18 @@ std::vector<Figure> constant_figures(int rounds) {
                           must(op.with({.max_threads = 2})(t.y, t.x, constants[0]));
                         }
                       }});
+  subjects.push_back({"bound plan, a tensor", [&](int count) {
+                        for (int i = 0; i < count; ++i) must(unpacked(t.y, t.x, t.w));
+                      }});
   subjects.push_back({"bound plan, packed constant", [&](int count) {
                         for (int i = 0; i < count; ++i) must(plan(t.y, t.x, constants[0]));
                       }});
   measure(subjects, rounds);
+  constexpr double kLimits[] = {8, 2, 4.5};
   std::vector<Figure> figures;
-  for (size_t i = 1; i < subjects.size(); ++i) {
-    figures.push_back({subjects[i].name + ", over the bare call",
-                       subjects[i].ns() - subjects[0].ns(), limit_by_forwarding(60, 95), "ns"});
+  for (size_t i = 0; i < subjects.size(); i += 2) {
+    figures.push_back({subjects[i + 1].name + ", against a tensor",
+                       subjects[i + 1].ns() / subjects[i].ns(), kLimits[i / 2], "x"});
   }
   return figures;
 }

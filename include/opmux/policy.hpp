@@ -161,7 +161,8 @@ struct BreakerOptions {
   std::optional<int> permits = {};              ///< Concurrent probes while half open (3); 1-100.
   std::optional<int> successes = {};            ///< Successful probes that close it (2); 1-100.
   /// A call that takes longer counts as slow. Setting it makes opmux time calls: each one that
-  /// takes 2 us or more, one in 32 of shorter ones. Not set: calls are not timed.
+  /// takes 8 us or more, one of the shorter ones every 8 us, at least one in 128. Not set: calls
+  /// are not timed.
   std::optional<int64_t> slow_call_us = {};
   /// Opens if this share of the window was slow (0.5); 0.01-1.
   std::optional<double> slow_rate = {};
