@@ -134,8 +134,7 @@ def users_of_headers(root):
 
 def wide_folders(root):
     """Folders of src/ with too many sources and no sub-folder, with the number of sources."""
-    src = root / "src"
-    for folder in [src, *sorted(path for path in src.rglob("*") if path.is_dir())]:
+    for folder in sorted(path for path in root.glob("src/**/") if path.is_dir()):
         here = [file for file in folder.iterdir() if file.suffix in (".hpp", ".cpp")]
         if len(here) > MOST_FILES and not any(path.is_dir() for path in folder.iterdir()):
             yield f"{folder.relative_to(root)} has {len(here)} files and no sub-folder"

@@ -24,11 +24,11 @@ FILES = "src/policy/files/policy_files.cpp"
 PUBLISH = "src/dispatch/engine_publish.cpp"
 ENGINE, COMPILED = "src/dispatch/engine.cpp", "src/dispatch/compiled_operator.cpp"
 RULES = "src/policy/rules/operator_policy.cpp"
-PUBLISHER = "src/runtime/publisher.cpp"
+PUBLISHER = "src/runtime/jobs/publisher.cpp"
 CORE, MANAGER, LOADER = "src/runtime/core.cpp", "src/plugin/manager.cpp", "src/plugin/open/loader.cpp"
 CACHE, EVALUATION = "src/dispatch/decide/decision_cache.cpp", "src/dispatch/decide/evaluation.cpp"
 BREAKERS, HEALTH = "src/health/breaker_registry.cpp", "src/health/health_view.cpp"
-MONITOR, EXPLAIN = "src/runtime/health_monitor.cpp", "src/dispatch/explain.cpp"
+MONITOR, EXPLAIN = "src/runtime/jobs/health_monitor.cpp", "src/dispatch/explain.cpp"
 
 WARM_CALL = [
     Step("include/opmux/operator.hpp", "Operator::operator()",
@@ -192,7 +192,7 @@ FAILURE = [
          after="BreakerRegistry::note"),
     Step(BREAKERS, "BreakerRegistry::publish", "asks for new decisions of the operator"),
     Step(ENGINE, "Engine::operator_changed", "discards the decisions of the operator", via="publish",
-         wired="src/runtime/health_monitor.hpp"),
+         wired="src/runtime/jobs/health_monitor.hpp"),
     Step(ENGINE, "Engine::discard_decisions", "replaces its `CompiledOperator`, so that cached plans are "
          "stale"),
     Step(MONITOR, "HealthMonitor::tell", "logs the transition and calls the listeners of the program",
@@ -200,7 +200,7 @@ FAILURE = [
     Step("include/opmux/operator.hpp", "Operator::explain",
          "starts when a program asks why; the open breaker is in the `BreakerRegistry`",
          start=True),
-    Step("src/runtime/operator.cpp", "explain", "fills in the outputs that the caller left out"),
+    Step("src/runtime/calls/operator.cpp", "explain", "fills in the outputs that the caller left out"),
     Step(EXPLAIN, "explain", "evaluates the candidates as a call would, with the present state of the "
          "breakers"),
     Step(EVALUATION, "decide", "evaluates every candidate"),

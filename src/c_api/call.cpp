@@ -6,7 +6,7 @@
 #include "c_api/handles.hpp"
 #include "c_api/policy.hpp"
 #include "dispatch/call/call.hpp"
-#include "runtime/operator_instance.hpp"
+#include "runtime/calls/operator_instance.hpp"
 
 using opmux::Code;
 using opmux::Status;

@@ -12,7 +12,7 @@
 
 #include "c_api/error.hpp"
 #include "dispatch/compiled_operator.hpp"
-#include "runtime/c_arguments.hpp"
+#include "runtime/calls/c_arguments.hpp"
 
 /// Definitions of the opaque types of opmux.h. An opmux_operator is a reinterpreted
 /// dispatch::OperatorSlot.

@@ -15,8 +15,8 @@
 #include "policy/rules/unknown_operators.hpp"
 #include "registry/implementation/implementation_id.hpp"
 #include "registry/implementation/native_kernel.hpp"
+#include "runtime/jobs/status_job.hpp"
 #include "runtime/registration.hpp"
-#include "runtime/status_job.hpp"
 #include "schema/standard_schemas.hpp"
 
 namespace opmux::runtime {

@@ -30,8 +30,8 @@
 #include "registry/registry.hpp"
 #include "replay/call_dumper.hpp"
 #include "replay/recorder.hpp"
-#include "runtime/health_monitor.hpp"
-#include "runtime/publisher.hpp"
+#include "runtime/jobs/health_monitor.hpp"
+#include "runtime/jobs/publisher.hpp"
 #include "shadow/shadow_checker.hpp"
 
 namespace opmux::runtime {

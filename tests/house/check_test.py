@@ -120,6 +120,11 @@ class Layers(unittest.TestCase):
         self.assertEqual(self.problems({"src/runtime/a.cpp": "#include <nlohmann/json.hpp>\n"}),
                          ["src/runtime/a.cpp:1: src/runtime may not include the library nlohmann"])
 
+    def test_refuses_a_folder_of_many_files_without_sub_folders(self):
+        many = {f"src/runtime/a{i}.cpp": "" for i in range(26)}
+        self.assertEqual(self.problems(many), ["src/runtime has 26 files and no sub-folder"])
+        self.assertEqual(self.problems(many | {"src/runtime/calls/b.cpp": ""}), [])
+
 
 class Counts(unittest.TestCase):
     def test_types_at_namespace_and_class_level_are_counted(self):

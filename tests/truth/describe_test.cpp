@@ -3,7 +3,7 @@
 #include <opmux/state_page.hpp>
 
 #include "runtime/core.hpp"
-#include "runtime/status_job.hpp"
+#include "runtime/jobs/status_job.hpp"
 
 namespace opmux::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/c_arguments.hpp"
+#include "runtime/calls/c_arguments.hpp"
 
 #include <bit>
 #include <new>

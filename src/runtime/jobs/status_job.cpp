@@ -1,4 +1,4 @@
-#include "runtime/status_job.hpp"
+#include "runtime/jobs/status_job.hpp"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/publisher.hpp"
+#include "runtime/jobs/publisher.hpp"
 
 #include <mutex>
 #include <utility>

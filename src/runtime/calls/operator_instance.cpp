@@ -1,4 +1,4 @@
-#include "runtime/operator_instance.hpp"
+#include "runtime/calls/operator_instance.hpp"
 
 #include "base/text.hpp"
 #include "dispatch/call/call_check.hpp"

@@ -11,7 +11,7 @@
 
 #include "dispatch/compiled_operator.hpp"
 #include "dispatch/plan/packed_constant.hpp"
-#include "runtime/c_arguments.hpp"
+#include "runtime/calls/c_arguments.hpp"
 #include "schema/arguments.hpp"
 
 namespace opmux::runtime {

@@ -11,7 +11,7 @@
 #include "dispatch/engine.hpp"
 #include "policy/policy_source.hpp"
 #include "registry/publication.hpp"
-#include "runtime/health_monitor.hpp"
+#include "runtime/jobs/health_monitor.hpp"
 #include "shadow/shadow_checker.hpp"
 
 namespace opmux::runtime {

@@ -5,7 +5,7 @@
 #include "base/memory.hpp"
 #include "dispatch/call/call.hpp"
 #include "dispatch/explain.hpp"
-#include "runtime/operator_instance.hpp"
+#include "runtime/calls/operator_instance.hpp"
 
 namespace opmux {
 namespace detail {

@@ -10,7 +10,7 @@
 #include "dispatch/call/call.hpp"
 #include "dispatch/explain.hpp"
 #include "dispatch/plan/bound_plan.hpp"
-#include "runtime/c_arguments.hpp"
+#include "runtime/calls/c_arguments.hpp"
 #include "schema/arguments.hpp"
 
 namespace opmux {

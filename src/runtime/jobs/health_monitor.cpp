@@ -1,4 +1,4 @@
-#include "runtime/health_monitor.hpp"
+#include "runtime/jobs/health_monitor.hpp"
 
 #include <algorithm>
 #include <array>
