@@ -9,7 +9,11 @@ const Driver& driver() {
   static const Driver functions{
       .allocate = [](int32_t on, uint64_t size,
                      void** memory) { return device(on).allocate(size, memory); },
-      .free = [](int32_t on, void* memory) { device(on).free(memory); },
+      .free =
+          [](int32_t on, void* memory, void* stream) {
+            const auto release = [=]() -> int32_t { return device(on).free(memory), 0; };
+            if (device(on).stream(stream).put({"", release}) != OPMUX_OK) release();
+          },
       .copy =
           [](int32_t on, void* to, const void* from, uint64_t size, int32_t inwards,
              int32_t outwards, void* stream) {

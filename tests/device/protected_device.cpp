@@ -165,6 +165,23 @@ void Device::free(void* memory) {
   blocks_.erase(at);
 }
 
+/// The lock is held.
+void Device::wait_until_idle(std::unique_lock<std::mutex>& lock) {
+  changed_.wait(lock, [&] {
+    const auto idle = [](const Stream* each) { return each->queue_.empty() && !each->busy_; };
+    return std::ranges::all_of(streams_, idle) &&
+           (default_stream_ == nullptr || idle(default_stream_.get()));
+  });
+}
+
+void Device::free_when_idle(void* memory) {
+  {
+    std::unique_lock lock(mutex_);
+    wait_until_idle(lock);
+  }
+  free(memory);
+}
+
 uint64_t Device::allocated() {
   const std::lock_guard lock(mutex_);
   uint64_t sum = 0;
@@ -217,13 +234,15 @@ int32_t Device::launch(const std::string& kernel, void* handle, std::function<in
 }
 
 void Device::reset() {
-  const std::lock_guard lock(mutex_);
-  lost_ = held_ = false;
+  std::unique_lock lock(mutex_);
+  held_ = false;
+  changed_.notify_all();
+  wait_until_idle(lock);
+  lost_ = false;
   fail_next_ = 0;
   refused_.clear();
   ran_.clear();
   if (default_stream_ != nullptr) default_stream_->first_bad_ = OPMUX_OK;
-  changed_.notify_all();
 }
 
 void Device::hold() {

@@ -94,6 +94,8 @@ class Device {
 
   int32_t allocate(uint64_t size, void** memory);
   void free(void* memory);
+  /// Waits for all streams, so that no kernel uses the memory, and frees it.
+  void free_when_idle(void* memory);
   /// Bytes that are allocated now.
   uint64_t allocated();
   /// The address by which a kernel reaches `size` bytes of device memory; null if they are not in
@@ -135,6 +137,7 @@ class Device {
     char* alias;
   };
   bool capturing();  // the lock is held
+  void wait_until_idle(std::unique_lock<std::mutex>& lock);
 
   const int32_t id_;
   std::mutex mutex_;
@@ -159,7 +162,8 @@ void report_errors_to(ErrorReport report);
 /// the answer to the point `protected.driver`, because the plugin exports no symbols.
 struct Driver {
   int32_t (*allocate)(int32_t device, uint64_t size, void** memory);
-  void (*free)(int32_t device, void* memory);
+  /// Frees memory after the work that is on the stream now.
+  void (*free)(int32_t device, void* memory, void* stream);
   int32_t (*copy)(int32_t device, void* to, const void* from, uint64_t size, int32_t inwards,
                   int32_t outwards, void* stream);
   int32_t (*synchronize)(int32_t device, void* stream);

@@ -56,7 +56,7 @@ struct OwnMemory {
         device->open(address, static_cast<uint64_t>(count) * sizeof(float)));
   }
   ~OwnMemory() {
-    if (device != nullptr) device->free(address);
+    if (device != nullptr) device->free_when_idle(address);
   }
 };
 
@@ -193,7 +193,7 @@ const opmux_device_table kTable{
     .alloc = [](void*, opmux_device on, uint64_t size, uint64_t, void** memory) -> int32_t {
       return device(on.id).allocate(size, memory);
     },
-    .free = [](void*, opmux_device on, void* memory) { device(on.id).free(memory); },
+    .free = [](void*, opmux_device on, void* memory) { device(on.id).free_when_idle(memory); },
     .copy = [](void*, void* to, opmux_device to_device, const void* from, opmux_device from_device,
                uint64_t size, void* stream) -> int32_t {
       const bool inwards = to_device.type == kDeviceType;
