@@ -70,11 +70,11 @@ std::string StatedArchitectures::of_backends(Device device) const {
 }
 
 std::string StatedArchitectures::of(Device device) const {
-  if (std::string architecture = of_backends(device); !architecture.empty()) return architecture;
-  return stated_.with([&](const auto& stated) {
+  std::string architecture = stated_.with([&](const auto& stated) {
     const auto at = stated.find({device.type, device.id});
     return at == stated.end() ? std::string() : at->second;
   });
+  return architecture.empty() ? of_backends(device) : architecture;
 }
 
 std::string architecture_of(const Backend& backend, Device device) {

@@ -23,14 +23,14 @@ bool dotted_numbers(std::string_view text);
 /// Negative, 0 or positive, as `left` is less than, equal to or greater than `right`.
 int compare_dotted(std::string_view left, std::string_view right);
 
-/// Architectures of devices for backends that state none: those that other backends of the device
-/// state, or the program. Thread-safe.
+/// Architectures of devices for backends that state none: those that the program states, or other
+/// backends of the device. Thread-safe.
 class StatedArchitectures {
  public:
   void set(Device device, std::string_view architecture);
   /// Adds a backend that states the architectures of its devices.
   void add(const std::shared_ptr<const Backend>& backend);
-  /// Empty if neither an available backend nor the program states one.
+  /// Empty if neither the program nor an available backend states one.
   std::string of(Device device) const;
 
  private:
@@ -39,8 +39,8 @@ class StatedArchitectures {
   mutable base::ForkGuarded<std::vector<std::weak_ptr<const Backend>>> backends_;
 };
 
-/// The architecture of a device as the backend states it, otherwise as another backend of that type
-/// of device does, otherwise as the program does; empty if none does.
+/// The architecture of a device as the backend states it, otherwise as the program does, otherwise
+/// as another backend of that type of device does; empty if none does.
 std::string architecture_of(const Backend& backend, Device device);
 
 /// Why the architecture of the device of this call is outside of the range that the implementation
