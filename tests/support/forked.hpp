@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <functional>
 
 namespace opmux::test {
@@ -36,8 +37,11 @@ inline bool true_in_forked_child(const std::function<bool()>& body) {
     _exit(body() ? 0 : 1);
   }
   int status = 0;
-  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
-         WEXITSTATUS(status) == 0;
+  const bool ended = child > 0 && waitpid(child, &status, 0) == child;
+  if (ended && WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  // A child that was killed by SIGALRM had hung.
+  if (ended) std::fprintf(stderr, "the child ended with the status 0x%x\n", status);
+  return false;
 }
 
 }  // namespace opmux::test
