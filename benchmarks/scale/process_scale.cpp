@@ -97,7 +97,9 @@ double start_seconds(int count) {
     options.state.folder = folder.path();
     options.state.crash_journal = CrashJournal::on;
     const Runtime runtime = Runtime::create(options).value();
-    if (runtime.health().crash_journal().on) ++board.done;
+    const CrashJournalState journal = runtime.health().crash_journal();
+    if (journal.on) ++board.done;
+    if (!journal.on) std::fprintf(stderr, "no crash journal: %s\n", journal.problem.c_str());
     board.stop.wait();
   });
   processes.wait_for(processes.board().ready);

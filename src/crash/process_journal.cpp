@@ -16,7 +16,7 @@ namespace opmux::crash {
 namespace {
 
 // Limits of the wait for the folder's lock, in milliseconds. A forked child waits inside a call.
-constexpr int kWaitAtStart = 2000, kWaitInCall = 100;
+constexpr int kWaitAtStart = 10'000, kWaitInCall = 100;
 
 // Never destroyed, because threads may use it until the process ends.
 ProcessJournal& the_journal() {

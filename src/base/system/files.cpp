@@ -37,6 +37,8 @@ FileLock::FileLock(const std::string& path, int milliseconds, const Clock& clock
   constexpr uint64_t kNsPerMillisecond = 1'000'000;
   const uint64_t deadline =
       clock.now_ns() + static_cast<uint64_t>(std::max(milliseconds, 0)) * kNsPerMillisecond;
+  // Pauses grow, so that hundreds of waiting processes leave the processor to the one inside.
+  uint64_t longest = kNsPerMillisecond;
   while (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
     const int why = errno;
     if (why == EINTR) continue;
@@ -47,8 +49,9 @@ FileLock::FileLock(const std::string& path, int milliseconds, const Clock& clock
       errno = why;
       return;
     }
-    const timespec pause{0, static_cast<long>(std::min(deadline - now, kNsPerMillisecond))};
+    const timespec pause{0, static_cast<long>(std::min(deadline - now, longest))};
     ::nanosleep(&pause, nullptr);
+    longest = std::min(2 * longest, 16 * kNsPerMillisecond);
   }
 }
 
