@@ -61,6 +61,7 @@ def _check_function(id: str, function: Callable[..., Any], stream: bool, device:
     """Raises `InvalidArgument` for a function that could not run or does not take `stream`."""
     import inspect
 
+    # The class of Triton's kernels, known by its name because Triton need not be installed.
     if any(base.__name__ == "KernelInterface" for base in inspect.getmro(type(function))):
         raise InvalidArgument(
             f"{id}: a Triton kernel cannot run without a grid: register a function that launches "

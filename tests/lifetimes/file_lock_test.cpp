@@ -25,6 +25,16 @@ class SteppingClock final : public Clock {
   mutable uint64_t now_ns_ = 0;
 };
 
+/// The clock of the machine, which counts its readings.
+class CountingClock final : public Clock {
+ public:
+  uint64_t now_ns() const override {
+    ++readings;
+    return SteadyClock().now_ns();
+  }
+  mutable int readings = 0;
+};
+
 struct FileLockLifetime : testing::Test {
   const test::TemporaryFolder folder;
   const std::string path = folder.at("lock");
@@ -46,6 +56,14 @@ TEST_F(FileLockLifetime, continues_until_the_deadline_of_the_clock_if_pauses_are
   const SteppingClock clock(100 * kMicrosecond);
   EXPECT_FALSE(FileLock(path, 2, clock));
   EXPECT_EQ(clock.readings, 21);
+}
+
+TEST_F(FileLockLifetime, tries_less_often_the_longer_it_waits) {
+  const FileLock holder(path, 0);
+  ASSERT_TRUE(holder);
+  const CountingClock clock;
+  EXPECT_FALSE(FileLock(path, 200, clock));
+  EXPECT_LE(clock.readings, 20) << "pauses of 1, 2, 4, 8 and then 16 ms";
 }
 
 TEST_F(FileLockLifetime, tries_once_without_a_time_and_takes_a_free_lock) {

@@ -73,9 +73,6 @@ def runtime():
     """A new runtime with the backend `protected`."""
     made = opmux.create_runtime(environment=[])
     made.load_plugin(str(FOLDER / "protected.so"))
-    # For functions of the program; the backend `protected` states the same for its kernels.
-    made.set_architecture("npu:0", "8.6")
-    made.set_architecture("npu:1", "9.0")
     return made
 
 

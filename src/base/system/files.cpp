@@ -38,7 +38,7 @@ FileLock::FileLock(const std::string& path, int milliseconds, const Clock& clock
   const uint64_t deadline =
       clock.now_ns() + static_cast<uint64_t>(std::max(milliseconds, 0)) * kNsPerMillisecond;
   // Pauses grow, so that hundreds of waiting processes leave the processor to the one inside.
-  uint64_t longest = kNsPerMillisecond;
+  uint64_t pause_ns = kNsPerMillisecond;
   while (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
     const int why = errno;
     if (why == EINTR) continue;
@@ -49,9 +49,9 @@ FileLock::FileLock(const std::string& path, int milliseconds, const Clock& clock
       errno = why;
       return;
     }
-    const timespec pause{0, static_cast<long>(std::min(deadline - now, longest))};
+    const timespec pause{0, static_cast<long>(std::min(deadline - now, pause_ns))};
     ::nanosleep(&pause, nullptr);
-    longest = std::min(2 * longest, 16 * kNsPerMillisecond);
+    pause_ns = std::min(2 * pause_ns, 16 * kNsPerMillisecond);
   }
 }
 

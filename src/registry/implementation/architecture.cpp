@@ -56,7 +56,7 @@ void StatedArchitectures::add(const std::shared_ptr<const Backend>& backend) {
   });
 }
 
-/// Asks without the lock, because the functions are the backends'.
+/// Asks without holding the lock, because the function of a backend may take long or call opmux.
 std::string StatedArchitectures::of_backends(Device device) const {
   const auto all = backends_.with([](const auto& known) { return known; });
   for (const std::weak_ptr<const Backend>& each : all) {

@@ -38,7 +38,7 @@ class Ruler {
  public:
   explicit Ruler(double tolerance = 0.03) : tolerance_(tolerance) {}
 
-  /// True if the duration fits to the former ones. Stores it in either case, so that a lasting
+  /// True if the duration fits the former ones. Stores it in either case, so that a lasting
   /// change of the speed is accepted after half of the window. The first durations always fit.
   bool fits(double duration_ns);
 
@@ -74,7 +74,7 @@ class SystemNoise final : public NoiseObserver {
   std::vector<uint64_t> steal_;
   uint64_t switches_ = 0;
   Ruler ruler_;
-  bool fitted_ = true;  // the ruler at the begin of the round
+  bool fitted_ = true;  // the ruler at the beginning of the round
   uint64_t sum_ = 0;    // the last result of the ruler kernel, stored so that it is computed
 };
 
