@@ -26,6 +26,7 @@
 namespace opmux::dispatch {
 
 class DecisionCache;
+struct CachedPlan;
 struct OperatorSlot;
 struct ThreadBlock;
 
@@ -47,8 +48,9 @@ struct PlanWorkspace {
 
 /// The part of a plan whose calls are timed; see time_calls().
 struct PlanTimer {
-  registry::RunEntry kernel;  ///< the entry behind CachedPlan::run
-  uint32_t untimed = 0;       ///< calls until the next one is timed
+  registry::RunEntry kernel;   ///< the entry behind CachedPlan::run
+  uint32_t untimed = 0;        ///< calls until the next one is timed
+  CachedPlan* plan = nullptr;  ///< the plan that contains this part
 };
 
 /// The parts of a plan that few plans need.

@@ -30,19 +30,13 @@ namespace {
     engine.health_changed(implementation);
 }
 
-/// The run function of a timed plan. `self` is the plan, whose mark is set.
-int32_t run_timed(void* self, const opmux_call* call) {
-  CachedPlan& plan = *static_cast<CachedPlan*>(self);
-  PlanTimer& timer = plan.extras->timer;
-  const registry::RunEntry& kernel = timer.kernel;
-  if (timer.untimed > 0) [[likely]] {
-    --timer.untimed;
-    return kernel.run(kernel.user_data, call);
-  }
+/// Runs a call and measures it. The mark of the plan is set.
+[[gnu::noinline]] int32_t run_measured(PlanTimer& timer, const opmux_call* call) {
+  const CachedPlan& plan = *timer.plan;
   const registry::ImplementationRecord& implementation = *plan.plan->candidate->implementation;
   CallTimer measured(*implementation.backend, *plan.slot->engine->dependencies().clock,
                      {call->device.type, call->device.id}, call->stream);
-  const int32_t outcome = kernel.run(kernel.user_data, call);
+  const int32_t outcome = timer.kernel.run(timer.kernel.user_data, call);
   const uint64_t took_ns = outcome == OPMUX_OK ? measured.stop() : 0;
   timer.untimed = untimed_after(implementation, took_ns);
   if (plan.plan->candidate->too_slow(took_ns)) [[unlikely]]
@@ -50,13 +44,24 @@ int32_t run_timed(void* self, const opmux_call* call) {
   return outcome;
 }
 
+/// The run function of a timed plan. A call that is not timed needs no stack frame, because
+/// run_measured() is a separate function.
+int32_t run_timed(void* self, const opmux_call* call) {
+  PlanTimer& timer = *static_cast<PlanTimer*>(self);
+  if (timer.untimed == 0) [[unlikely]]
+    return run_measured(timer, call);
+  --timer.untimed;
+  return timer.kernel.run(timer.kernel.user_data, call);
+}
+
 }  // namespace
 
 void time_calls(CachedPlan& plan) {
   if (!may_be_timed(*plan.plan->candidate->implementation, plan.context)) return;
-  plan.with_extras().timer = {{plan.run, plan.user_data}, 0};
+  PlanTimer& timer = plan.with_extras().timer;
+  timer = {{plan.run, plan.user_data}, 0, &plan};
   plan.run = run_timed;
-  plan.user_data = &plan;
+  plan.user_data = &timer;
 }
 
 }  // namespace opmux::dispatch
