@@ -1,26 +1,31 @@
 #!/usr/bin/env python3
-"""Follows a recipe of CONTRIBUTING.md in a copy of the tree, builds it, runs its tests and counts the touched files.
+"""Follows recipes of CONTRIBUTING.md in a copy of the tree, counts the files that each touches, builds the copy and
+runs the tests of the recipes.
 
-usage: recipe_test.py operator | rule_key
+usage: recipe_test.py [operator] [rule_key]     (default: both)
 
-The copy is build/recipes/NAME. Fails if a step fails or if the recipe touches more than 8 files.
+The copy is build/recipes. Its backends besides reference are those of build/release, which the recipes do not touch.
+Fails if a step fails or if a recipe touches more than 8 files.
 """
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
+BUILT = ROOT / "build/release"
 MOST_FILES = 8
 
 
 class Copy:
     """A copy of the tracked files of the tree, with a separate repository that shows what a recipe changes."""
 
-    def __init__(self, name):
-        self.root = ROOT / "build/recipes" / name
+    def __init__(self):
+        self.root = ROOT / "build/recipes"
+        self.tree = self.root / "build/dev"
         self.root.mkdir(parents=True, exist_ok=True)
         wanted = {name for name in self.git("ls-files", "-co", "--exclude-standard", at=ROOT).splitlines()
                   if (ROOT / name).is_file()}
@@ -35,9 +40,12 @@ class Copy:
             if not link.is_symlink():
                 link.symlink_to(ROOT / "build" / shared)
         self.git("init", "--quiet")
+        self.commit("the tree before the recipes")
+
+    def commit(self, message):
         self.git("add", "--all")
         self.git("-c", "user.name=recipe", "-c", "user.email=recipe@localhost", "commit", "--quiet",
-                 "--allow-empty", "--message", "the tree before the recipe")
+                 "--allow-empty", "--message", message)
 
     def files(self):
         """Paths of the copied files."""
@@ -66,11 +74,21 @@ class Copy:
             sys.exit(f"{' '.join(map(str, words))} failed:\n{ended.stdout[-6000:]}")
         return ended.stdout
 
-    def build(self, preset, targets, *options):
-        tree = self.root / "build" / preset
-        self.run("cmake", "--preset", preset, "-B", tree, *options)
-        self.run("cmake", "--build", tree, "--target", *targets)
-        return tree
+    def build(self, *targets):
+        """Builds without optimisation, which takes less time, and adds the backends of the tree."""
+        off = [f"-DOPMUX_BACKEND_{name}=OFF" for name in ("SIMD", "ONEDNN", "OPENBLAS", "OPENCL")]
+        self.run("cmake", "--preset", "dev", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", *off)
+        self.run("cmake", "--build", self.tree, "--target", *targets)
+        folder = "lib/opmux"  # backends, and the engines that they link
+        shutil.copytree(BUILT / folder, self.tree / folder, dirs_exist_ok=True)
+
+    def generate(self, opmux, *tools):
+        """Runs tools that generate files; `opmux` is the command that lists the implementations."""
+        for tool in tools:
+            words = [sys.executable, f"tools/{tool}", *(["--opmux", opmux] if tool == "gen_docs.py" else [])]
+            self.run(*words)
+            self.run(*words, "--check")
+        self.run(sys.executable, "tools/check_layers.py")
 
     def touched(self):
         """Files that differ from the tree before the recipe."""
@@ -83,7 +101,19 @@ def expect(text, pattern):
         sys.exit(f"expected {pattern!r} in:\n{text}")
 
 
-def follow_operator(copy):
+def add_rule_key(copy):
+    """Adds the rule key `avoid`."""
+    copy.git("apply", HERE / "rule_key.patch")
+    copy.generate(BUILT / "bin/opmux", "gen_docs.py")  # the implementations are those of the tree
+
+
+def test_rule_key(copy):
+    copy.build("unit_policy")
+    expect(copy.run(copy.tree / "bin/unit_policy", "--gtest_filter=OperatorPolicy.*:PolicyReader*:PolicySet*"),
+           r"OK \] OperatorPolicy\.avoid_halves_the_score_until_the_rule_expires")
+
+
+def add_operator(copy):
     """Adds the operator `negate`."""
     for source in sorted((HERE / "negate").iterdir()):
         copy.write(f"operators/negate/{source.name}", source.read_bytes())
@@ -91,50 +121,43 @@ def follow_operator(copy):
     section = ("## negate\n\n<!-- generated arguments negate -->\n<!-- end -->\n\n"
                "`y = -x`. NaN stays NaN.\n\n")
     copy.write("docs/operators.md", page.replace("## Example\n", section + "## Example\n").encode())
+    copy.build("opmux_command", "unit_backends")
+    copy.generate(copy.tree / "bin/opmux", "gen_docs.py", "gen_operator_stubs.py")
 
-    tree = copy.build("release", ["opmux_command", "opmux_simd", "opmux_onednn", "opmux_openblas",
-                                  "opmux_opencl", "unit_backends"], "-DOPMUX_TESTS=ON")
-    copy.run(sys.executable, "tools/gen_docs.py")
-    copy.run(sys.executable, "tools/gen_operator_stubs.py")
 
-    expect(copy.run(tree / "bin/opmux", "explain", "negate", "x=f32[2,3]"), r"negate/reference\.scalar")
-    expect(copy.run(tree / "bin/opmux", "verify", "negate", "--cases", "50"), r"negate/reference\.scalar")
-    expect(copy.run(tree / "bin/unit_backends", "--gtest_filter=ReferenceNegate.*:*plugin*"),
+def test_operator(copy):
+    opmux = copy.tree / "bin/opmux"
+    expect(copy.run(opmux, "explain", "negate", "x=f32[2,3]"), r"negate/reference\.scalar")
+    expect(copy.run(opmux, "verify", "negate", "--cases", "50"), r"negate/reference\.scalar")
+    expect(copy.run(copy.tree / "bin/unit_backends", "--gtest_filter=ReferenceNegate.*:*plugin*"),
            r"OK \] ReferenceNegate\.changes_the_sign_of_every_element")
-    copy.run(sys.executable, "tools/gen_docs.py", "--check")
-    copy.run(sys.executable, "tools/gen_operator_stubs.py", "--check")
-    copy.run(sys.executable, "tools/check_layers.py")
-    copy.run(sys.executable, "tests/integration/cli/json_test.py", tree / "bin/opmux", "docs/schemas",
+    copy.run(sys.executable, "tests/integration/cli/json_test.py", opmux, "docs/schemas",
              "every_operator_folder_is_listed")
 
 
-def follow_rule_key(copy):
-    """Adds the rule key `avoid`."""
-    copy.git("apply", HERE / "rule_key.patch")
-    # The operators are those of the tree, so its command lists their implementations.
-    generate = [sys.executable, "tools/gen_docs.py", "--opmux", ROOT / "build/release/bin/opmux"]
-    copy.run(*generate)
-    copy.run(*generate, "--check")
-    copy.run(sys.executable, "tools/check_layers.py")
-
-    off = [f"-DOPMUX_BACKEND_{name}=OFF" for name in ("SIMD", "ONEDNN", "OPENBLAS", "OPENCL")]
-    tree = copy.build("dev", ["unit_policy"], "-DCMAKE_CXX_FLAGS_DEBUG=-O0", *off)
-    expect(copy.run(tree / "bin/unit_policy", "--gtest_filter=OperatorPolicy.*:PolicyReader*:PolicySet*"),
-           r"OK \] OperatorPolicy\.avoid_halves_the_score_until_the_rule_expires")
-
-
-RECIPES = {"operator": follow_operator, "rule_key": follow_rule_key}
+# The rule key first: its documents are generated with the command of the tree, which lacks the operator.
+RECIPES = {"rule_key": (add_rule_key, test_rule_key), "operator": (add_operator, test_operator)}
 
 
 def main():
-    name = sys.argv[1]
-    copy = Copy(name)
-    RECIPES[name](copy)
-    touched = copy.touched()
-    print(f"recipe {name}: {len(touched)} files, at most {MOST_FILES}")
-    for file in touched:
-        print(f"  {file}")
-    return 0 if 0 < len(touched) <= MOST_FILES else 1
+    names = [name for name in RECIPES if name in sys.argv[1:]] or list(RECIPES)
+    copy = Copy()
+    most = 0
+    for name in names:
+        add, _ = RECIPES[name]
+        add(copy)
+        touched = copy.touched()
+        print(f"recipe {name}: {len(touched)} files, at most {MOST_FILES}")
+        for file in touched:
+            print(f"  {file}")
+        if not touched:
+            sys.exit("the recipe changed nothing")
+        most = max(most, len(touched))
+        copy.commit(f"the tree after the recipe {name}")
+    for name in names:
+        _, test = RECIPES[name]
+        test(copy)
+    return 0 if most <= MOST_FILES else 1
 
 
 if __name__ == "__main__":
