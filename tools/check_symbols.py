@@ -3,7 +3,8 @@
 
 usage: check_symbols.py LIBRARY [OBJECT...]
 
-The library may export only opmux_* and opmux::, and may depend only on the C and C++ run-time
+The library may export only opmux_* and opmux::, must export the type information of the exception
+that programs catch, and may depend only on the C and C++ run-time
 libraries. Its objects must not import functions that print, abort or exit.
 """
 import re
@@ -24,6 +25,10 @@ FORBIDDEN = set("""
 """.split())
 
 NEEDED = re.compile(r"^(libc|libm|libstdc\+\+|libgcc_s|ld-linux-[a-z0-9-]+)\.so(\.\d+)?$")
+
+# Without it a program has a second type of the same name, and which of them a catch clause
+# compares depends on the C++ library.
+REQUIRED = {"typeinfo for opmux::Error", "typeinfo name for opmux::Error", "vtable for opmux::Error"}
 
 
 def foreign_exports(names):
@@ -68,6 +73,7 @@ def main():
     library, objects = sys.argv[1], sys.argv[2:]
     exported, imported = list(exports(library)), list(imports(objects))
     problems = [f"{library} exports {name}" for name in foreign_exports(exported)]
+    problems += [f"{library} lacks {name}" for name in sorted(REQUIRED - set(exported))]
     problems += [f"{path} imports {name}" for path, name in imported if forbidden_imports([name])]
     problems += [f"{library} needs {name}" for name in foreign_libraries(needed(library))]
     if not exported or (objects and not imported):
