@@ -10,7 +10,11 @@
 
 // Highway reads this before its first header. The remaining targets are AVX3 (AVX-512), AVX2, SSE4
 // and the emulation, which Highway always compiles.
+#ifdef OPMUX_SIMD_AVX2_ONLY
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL | HWY_AVX3 | HWY_SSE4)
+#else
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#endif
 
 namespace opmux::backends::simd {
 
