@@ -70,7 +70,9 @@ def needed(library):
 
 
 def main():
-    library, objects = sys.argv[1], sys.argv[2:]
+    library = sys.argv[1]
+    # CMake lists the precompiled header among the objects of a target.
+    objects = [path for path in sys.argv[2:] if not path.endswith((".gch", ".pch"))]
     exported, imported = list(exports(library)), list(imports(objects))
     problems = [f"{library} exports {name}" for name in foreign_exports(exported)]
     problems += [f"{library} lacks {name}" for name in sorted(REQUIRED - set(exported))]
