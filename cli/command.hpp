@@ -43,5 +43,6 @@ void add_migrate(CLI::App& app, Action& action);
 void add_points(CLI::App& app, Action& action);
 void add_replay(CLI::App& app, Action& action);
 void add_health(CLI::App& app, Action& action);
+void add_tune(CLI::App& app, Action& action);
 
 }  // namespace opmux::cli

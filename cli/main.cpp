@@ -74,6 +74,7 @@ int run(int argc, char** argv) {
   add_replay(app, action);
   add_migrate(app, action);
   add_points(app, action);
+  add_tune(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -34,6 +34,7 @@ MAY_INCLUDE = {
                " replay",
     "c_api": "base schema registry policy health crash verify tune dispatch plugin status shadow"
              " replay runtime",
+    "tuner": "base tune",
     "conformance": "base schema registry verify runtime",
 }
 
@@ -101,6 +102,7 @@ CLI_INTERNAL = {  # compiled into the command as well
     "src/base/system/clock.hpp",
     "src/base/crypto.hpp",
     "src/base/system/files.hpp",
+    "src/base/system/machine_facts.hpp",
     "src/base/text.hpp",
     "src/plugin/probe/child.hpp",
     "src/plugin/probe/probe.hpp",
@@ -108,6 +110,10 @@ CLI_INTERNAL = {  # compiled into the command as well
     "src/plugin/trust/signature.hpp",
     "src/policy/files/problems.hpp",
     "src/policy/files/yaml_reader.hpp",
+    "src/tune/bundle.hpp",
+    "src/tuner/bundle_writer.hpp",
+    "src/tuner/merge.hpp",
+    "src/tuner/tuning_text.hpp",
 }
 PYTHON_INTERNAL = {"src/policy/rules/rule_fields.hpp"}  # a table without code of the library
 

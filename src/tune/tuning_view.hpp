@@ -2,35 +2,38 @@
 
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "registry/record.hpp"
 #include "schema/dependencies.hpp"
+#include "tune/verdict.hpp"
 
 namespace opmux::tune {
 
-/// The measured time of one implementation for one class of arguments.
-struct TuningRow {
-  double nanoseconds = 0;
-  double sigma = 0;  ///< standard deviation of the measurement
+/// The measured speed of one implementation for one class of arguments: log(its time / time of a
+/// baseline) and the bounds of its interval. All speeds of a class have the same baseline, whose
+/// speed is {0, 0, 0}.
+struct MeasuredSpeed {
+  double log_ratio = 0, low = 0, high = 0;
 };
 
-/// The measured times that a decision reads. Derived classes must be immutable or thread-safe.
+/// The measured speeds that a decision reads. Derived classes must be immutable or thread-safe.
 class TuningView {
  public:
   virtual ~TuningView() = default;
-  virtual std::optional<TuningRow> row(const registry::ImplementationRecord& implementation,
-                                       const schema::Signature& signature) const = 0;
-  /// The facts that distinguish the rows of this operator.
+  virtual std::optional<MeasuredSpeed> speed(const registry::ImplementationRecord& implementation,
+                                             const schema::Signature& signature) const = 0;
+  /// The facts that distinguish the classes of this operator.
   virtual schema::Dependencies dependencies(const schema::Schema& schema) const = 0;
 };
 
-/// True if `other` is faster than the winner by score by more than the noise: max(3 %, 2 sigma).
-bool clearly_faster(const TuningRow& other, const TuningRow& winner);
+/// Compares two speeds of one class. Unless one of them is the baseline, its bounds are further
+/// apart than those of a race between the two would be.
+Verdict compare(const MeasuredSpeed& one, const MeasuredSpeed& other);
 
 /// Returns the index of the winner among the candidates of the best tier, which are in order of
-/// score: the first one, or the fastest of those that are clearly faster. A candidate without a row
-/// is never preferred, and a first candidate without a row is never replaced.
-size_t fastest(std::span<const std::optional<TuningRow>> rows);
+/// score: the first one, unless others are `faster` than it. Of those, the one with the highest
+/// score than which none is `faster`. A candidate without a speed is never preferred, and a first
+/// candidate without one is never replaced.
+size_t fastest(std::span<const std::optional<MeasuredSpeed>> speeds);
 
 }  // namespace opmux::tune

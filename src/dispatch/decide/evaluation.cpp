@@ -158,13 +158,13 @@ void apply_tuning(const tune::TuningView& tuning, const schema::Signature& signa
                   Evaluation& decision) {
   if (decision.order.size() < 2) return;
   const uint16_t best_tier = decision.verdicts[decision.order[0]].tier;
-  std::vector<std::optional<tune::TuningRow>> rows;
+  std::vector<std::optional<tune::MeasuredSpeed>> speeds;
   for (const uint16_t index : decision.order) {
     const CandidateVerdict& verdict = decision.verdicts[index];
     if (verdict.tier != best_tier) break;
-    rows.push_back(tuning.row(*verdict.implementation, signature));
+    speeds.push_back(tuning.speed(*verdict.implementation, signature));
   }
-  const size_t winner = tune::fastest(rows);
+  const size_t winner = tune::fastest(speeds);
   if (winner == 0) return;
   decision.verdicts[decision.order[winner]].tuned = true;
   std::rotate(decision.order.begin(), decision.order.begin() + static_cast<ptrdiff_t>(winner),

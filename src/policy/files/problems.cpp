@@ -12,7 +12,7 @@
 namespace opmux::policy {
 namespace {
 
-constexpr size_t kMostShown = 20, kMostKept = 1000;
+constexpr size_t kMostShown = 20, kMostProblems = 1000;
 constexpr size_t kWidestLine = 96;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -39,7 +39,7 @@ std::string excerpt(std::string_view line, int column) {
 }  // namespace
 
 void Problems::add(Mark at, std::string_view reason, std::string text) {
-  if (problems_.size() >= kMostKept) return;
+  if (problems_.size() >= kMostProblems) return;
   problems_.push_back({at, std::string(reason), std::move(text)});
 }
 

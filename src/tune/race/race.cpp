@@ -18,11 +18,8 @@ constexpr double kChallengerErrors = 2;
 /// Bounds the search for the calls of a sample, if the clock does not advance.
 constexpr uint64_t kMostCalls = uint64_t{1} << 24;
 
-Verdict verdict_of(const Interval& interval, double margin) {
-  if (interval.within(margin)) return Verdict::same;
-  if (interval.high < 0 && interval.center < -margin) return Verdict::faster;
-  if (interval.low > 0) return Verdict::slower;
-  return Verdict::unclear;
+Verdict judge(const Interval& interval, double margin) {
+  return verdict_of(interval.center, interval.low, interval.high, margin);
 }
 
 class Race {
@@ -211,7 +208,7 @@ std::optional<End> Race::look() {
       if (candidate == kIncumbent) continue;
       const Interval interval = ratios_.ratio(candidate, kIncumbent);
       Standing& standing = result_.standings[candidate];
-      standing.verdict = verdict_of(interval, options_.margin);
+      standing.verdict = judge(interval, options_.margin);
       standing.log_ratio = interval.center;
       standing.low = interval.low;
       standing.high = interval.high;
@@ -259,16 +256,6 @@ size_t Race::winner() const {
 }
 
 }  // namespace
-
-std::string_view verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::faster: return "faster";
-    case Verdict::slower: return "slower";
-    case Verdict::same: return "same";
-    case Verdict::unclear: return "unclear";
-  }
-  return "unknown";
-}
 
 Result race(const std::vector<Candidate>& candidates, const Options& options,
             const Environment& environment) {

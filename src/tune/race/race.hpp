@@ -4,22 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <string_view>
 #include <vector>
 
 #include "base/system/clock.hpp"
 #include "tune/race/noise.hpp"
+#include "tune/verdict.hpp"
 
 namespace opmux::tune::race {
-
-/// The speed of a candidate compared with that of the incumbent.
-enum class Verdict : uint8_t {
-  faster,   ///< the whole interval is faster, and its center by more than the margin of a tie
-  slower,   ///< the whole interval is slower, and not within the margin of a tie
-  same,     ///< the whole interval is within the margin of a tie
-  unclear,  ///< the rounds do not tell
-};
-std::string_view verdict_name(Verdict verdict);
 
 /// Something to be timed. run(calls) makes that many calls and returns false if one failed.
 struct Candidate {
@@ -32,7 +23,7 @@ struct Options {
   uint32_t look_every = 4;            ///< accepted rounds between two looks
   uint32_t most_rounds = 200;         ///< accepted rounds
   uint64_t most_time_ns = 3'000'000'000;
-  double margin = 0.01;  ///< log ratios within this are a tie
+  double margin = kTieMargin;  ///< log ratios within this are a tie
   /// A candidate whose first call takes longer than `hopeless_ns` and `hopeless_factor` times the
   /// fastest first call is not called again.
   double hopeless_factor = 3;

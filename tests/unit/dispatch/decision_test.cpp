@@ -11,20 +11,20 @@
 namespace opmux::test {
 namespace {
 
-/// Tuning rows by id; depends on H.
+/// Measured speeds by id; depends on H.
 class Measured final : public tune::TuningView {
  public:
-  std::optional<tune::TuningRow> row(const registry::ImplementationRecord& implementation,
-                                     const schema::Signature&) const override {
-    const auto found = rows.find(implementation.id);
-    return found == rows.end() ? std::nullopt : std::optional(found->second);
+  std::optional<tune::MeasuredSpeed> speed(const registry::ImplementationRecord& implementation,
+                                           const schema::Signature&) const override {
+    const auto found = speeds.find(implementation.id);
+    return found == speeds.end() ? std::nullopt : std::optional(found->second);
   }
   schema::Dependencies dependencies(const schema::Schema& schema) const override {
     schema::Dependencies all;
     all.add(*resolve_fact(schema, schema::FactKind::dim, "H"));
     return all;
   }
-  std::map<std::string, tune::TuningRow> rows;
+  std::map<std::string, tune::MeasuredSpeed> speeds;
 };
 
 class Ill final : public health::HealthView {
@@ -89,7 +89,7 @@ TEST_F(DecisionTest, equals_are_ordered_by_id) {
 
 TEST_F(DecisionTest, a_reused_decision_has_no_leftovers) {
   health.open = "norm/ccc.one";
-  tuning.rows = {{"norm/aaa.one", {100, 1}}, {"norm/bbb.one", {50, 1}}};
+  tuning.speeds = {{"norm/aaa.one", {}}, {"norm/bbb.one", {-0.7, -0.8, -0.6}}};
   dispatch::Evaluation decision =
       decide({.prefer = {"default"}, .deny = {"impl:norm/aaa.one"}, .strict = true});
   ASSERT_TRUE(decision.policy.has_list);
@@ -105,17 +105,17 @@ TEST_F(DecisionTest, a_reused_decision_has_no_leftovers) {
   }
 }
 
-TEST_F(DecisionTest, a_measured_time_moves_a_clearly_faster_one_to_the_front) {
-  tuning.rows = {{"norm/aaa.one", {100, 1}}, {"norm/ccc.one", {50, 1}}};
+TEST_F(DecisionTest, a_measured_speed_moves_a_faster_one_to_the_front) {
+  tuning.speeds = {{"norm/aaa.one", {}}, {"norm/ccc.one", {-0.7, -0.8, -0.6}}};
   const dispatch::Evaluation decision = decide();
   EXPECT_THAT(order(decision), ElementsAre("norm/ccc.one", "norm/aaa.one", "norm/bbb.one"));
   EXPECT_TRUE(decision.verdicts[decision.order[0]].tuned);
-  tuning.rows["norm/ccc.one"] = {98, 1};
+  tuning.speeds["norm/ccc.one"] = {-0.02, -0.05, 0.01};
   EXPECT_THAT(order(decide()), ElementsAre("norm/aaa.one", "norm/bbb.one", "norm/ccc.one"));
 }
 
-TEST_F(DecisionTest, measured_times_do_not_cross_a_preference) {
-  tuning.rows = {{"norm/aaa.one", {100, 1}}, {"norm/ccc.one", {50, 1}}};
+TEST_F(DecisionTest, measured_speeds_do_not_cross_a_preference) {
+  tuning.speeds = {{"norm/aaa.one", {}}, {"norm/ccc.one", {-0.7, -0.8, -0.6}}};
   EXPECT_THAT(order(decide({.prefer = {"impl:norm/aaa.one"}})),
               ElementsAre("norm/aaa.one", "norm/bbb.one", "norm/ccc.one"));
 }

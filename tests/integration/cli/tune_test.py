@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Files with tuning rows: merging those of two hosts into a bundle, and what happens to damaged ones.
+
+usage: tune_test.py OPMUX
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+OPMUX = sys.argv[1]
+HERE = pathlib.Path(__file__).resolve().parent / "tuning"
+ONE, OTHER = HERE / "one_host.txt", HERE / "other_host.txt"
+
+
+def tune(*words, code=0):
+    ran = subprocess.run([OPMUX, "tune", *map(str, words)], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == code, (words, ran.returncode, ran.stdout, ran.stderr)
+    return ran.stdout + ran.stderr
+
+
+def merges_hosts(folder):
+    bundle = folder / "fleet.bundle"
+    said = tune("merge", ONE, OTHER, "--output", bundle)
+    assert said == f"{bundle}: 3 rows, 2 sections, 1 machine\n", said
+    text = tune("export", bundle)
+    assert "log=-0.8053" in text, "the mean of both hosts: " + text
+    assert "unclear" in next(line for line in text.splitlines() if "rows=1..4" in line), text
+    assert text.count("rounds=40") == 2 and "host=0000000000000000" in text, text
+    # The text is another form of the same rows.
+    again = folder / "again.txt"
+    again.write_text(text)
+    assert tune("diff", bundle, again) == "the rows are the same\n"
+    copy = folder / "copy.bundle"
+    tune("merge", again, "--output", copy)
+    assert copy.read_bytes() == bundle.read_bytes()
+
+
+def refuses_damaged_files(folder):
+    bundle = folder / "whole.bundle"
+    tune("merge", ONE, "--output", bundle)
+    whole = bundle.read_bytes()
+    for at in (20, 100, len(whole) - 3):
+        damaged = folder / "damaged.bundle"
+        damaged.write_bytes(whole[:at] + bytes([whole[at] ^ 0x40]) + whole[at + 1:])
+        said = tune("verify", damaged, code=2)
+        assert said.startswith(f"opmux: {damaged}: ") and said.count("\n") == 1, said
+    truncated = folder / "truncated.bundle"
+    truncated.write_bytes(whole[:-1])
+    assert "truncated" in tune("show", truncated, code=2)
+    assert "line 2: " in tune("show", __file__, code=2)
+    assert "absent.bundle" in tune("show", folder / "absent.bundle", code=2)
+
+
+def a_merge_that_fails_leaves_the_bundle_as_it_was(folder):
+    bundle = folder / "kept.bundle"
+    tune("merge", ONE, "--output", bundle)
+    before = bundle.read_bytes()
+    said = tune("merge", ONE, "--output", folder / "no_such_folder/x.bundle", code=2)
+    assert "cannot write" in said, said
+    # No byte may be written, as on a full disk.
+    limited = f"ulimit -f 0; exec {OPMUX} tune merge {ONE} {OTHER} {ONE} --output {bundle}"
+    ran = subprocess.run(["bash", "-c", f"trap '' XFSZ; {limited}"], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 2 and "cannot write" in ran.stderr, ran
+    assert bundle.read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == ["kept.bundle"], list(folder.iterdir())
+
+
+for test in (merges_hosts, refuses_damaged_files, a_merge_that_fails_leaves_the_bundle_as_it_was):
+    with tempfile.TemporaryDirectory() as name:
+        test(pathlib.Path(name))
