@@ -2,9 +2,9 @@
 """Checks that plugins built with the released C header stay compatible with the current one.
 
 Every struct in tests/abi/v1/abi.h must be a prefix of the struct of the same name in
-include/opmux/abi.h: the same fields, types and order, with new fields only at the end. Frozen value
-types, constants and function types must be identical. Fields are compared as source text, including
-parameter names.
+include/opmux/abi.h and its parts in include/opmux/abi/: the same fields, types and order, with new
+fields only at the end. Frozen value types, constants and function types must be identical. Fields are
+compared as source text, including parameter names.
 
   check_abi_prefix.py             compare; print incompatibilities and exit with 1
   check_abi_prefix.py --layout    rewrite tests/abi/layout.inc after fields were appended
@@ -17,7 +17,6 @@ import argparse
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,10 +30,16 @@ FROZEN = ("opmux_str", "opmux_dtype", "opmux_device", "opmux_tensor", "opmux_arg
           "opmux_value")
 MAY_GROW = ("OPMUX_ABI_MINOR",)
 
+PART = re.compile(r"^#include <(opmux/abi/\w+\.h)>\n", re.MULTILINE)
 RECORD = re.compile(r"typedef (struct|union) (\w+) \{(.*?)\} (\w+);", re.DOTALL)
 FUNCTION_TYPE = re.compile(r"typedef [^;{}]*\(\*(\w+)\)\([^;{}]*\);")
 CONSTANT = re.compile(r'^#define (OPMUX_\w+)[ \t]+(-?\d+u?|"[^"]*")[ \t]*$', re.MULTILINE)
 FIELD_NAME = re.compile(r"\(\*(\w+)\)|(\w+)(?:\[\d+\])?$")
+
+
+def today():
+    """The current header with the text of its parts in the places where it includes them."""
+    return PART.sub(lambda found: (ROOT / "include" / found[1]).read_text(), TODAY.read_text())
 
 
 class Header:
@@ -129,7 +134,7 @@ def layout_program(header):
 def write_layout():
     with tempfile.TemporaryDirectory() as folder:
         source, program = os.path.join(folder, "layout.c"), os.path.join(folder, "layout")
-        pathlib.Path(source).write_text(layout_program(Header(TODAY.read_text())))
+        pathlib.Path(source).write_text(layout_program(Header(today())))
         subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-I", str(ROOT / "include"), source,
                         "-o", program], check=True)
         table = subprocess.run([program], check=True, capture_output=True, text=True).stdout
@@ -144,11 +149,11 @@ def main():
                         help="make the current header the reference (only before a release)")
     options = parser.parse_args()
     if options.freeze:
-        shutil.copyfile(TODAY, RELEASED)
+        RELEASED.write_text(today())
     if options.freeze or options.layout:
         write_layout()
-    problems = compare(RELEASED.read_text(), TODAY.read_text())
-    problems += missing_in_layout(LAYOUT.read_text(), Header(TODAY.read_text()))
+    problems = compare(RELEASED.read_text(), today())
+    problems += missing_in_layout(LAYOUT.read_text(), Header(today()))
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

@@ -41,6 +41,7 @@ MAY_INCLUDE = {
 # The layer of every public header. A new header needs a line here.
 PUBLIC = {
     "abi.h": "base",
+    "abi/values.h": "base",
     "plugin.hpp": "base",
     "plugin/backend.hpp": "base",
     "plugin/call.hpp": "base",

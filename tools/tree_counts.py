@@ -7,9 +7,9 @@ types           named struct, class, union and enum definitions at namespace or 
                 strings and preprocessor lines are removed first. A definition inside a function, a
                 forward declaration, an alias, a type without a name and a specialization of a
                 template are not counted. `typedef struct {...} name;` counts as `name`
-public headers  the *.h and *.hpp files below include/opmux. Those in plugin/ (parts of plugin.hpp), c/
-                (parts of opmux.h) and detail/ (for templates) are listed apart; the earlier number
-                includes those of c/
+public headers  the *.h and *.hpp files below include/opmux. Those in abi/ (parts of abi.h), plugin/
+                (parts of plugin.hpp), c/ (parts of opmux.h) and detail/ (for templates) are listed
+                apart; the earlier number includes those of c/
 public types    types of the *.hpp among them; the earlier number includes the ten of plugin/. The
                 structs of *.h, which C callers and plugins use, are listed apart
 single-user     headers of src/ that exactly one file of src/, cli/, probe/, python/ and backends/
@@ -24,7 +24,7 @@ import re
 import statistics
 
 MOST_FILES = 25
-APART = ("plugin", "c", "detail")
+APART = ("abi", "plugin", "c", "detail")
 USERS = ("src", "cli", "probe", "python", "backends")
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"'
                    r"|(?<![0-9A-Za-z_])'(?:[^'\\\n]|\\.)+'", re.S)
