@@ -27,6 +27,12 @@ std::vector<OperatorInfo> read_machine(const std::string& text) {
       implementation.priority = one.at("priority");
       implementation.available = one.at("available");
       implementation.reason = one.at("reason");
+      for (const auto& hint : one.value("hints", nlohmann::json::array())) {
+        const auto& most = hint.at("most");
+        implementation.hints.push_back({hint.at("dim"), hint.at("least"),
+                                        most.is_null() ? 0 : most.get<int64_t>(),
+                                        hint.at("priority")});
+      }
       info.implementations.push_back(std::move(implementation));
     }
     operators.push_back(std::move(info));

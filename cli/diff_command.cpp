@@ -17,6 +17,15 @@ struct DiffOptions {
 
 using Changes = std::vector<ChoiceChange>;
 
+/// The highest priority that an implementation has in any call: that of a hint if it is higher.
+int best_priority(const Json& implementation) {
+  int best = implementation.at("priority");
+  for (const Json& hint : implementation.value("hints", Json::array())) {
+    best = std::max(best, hint.at("priority").get<int>());
+  }
+  return best;
+}
+
 /// The implementation with the highest priority of each operator, among the available ones of a
 /// saved `opmux list --json`.
 std::map<std::string, const Json*> first_choices(const Json& list) {
@@ -25,9 +34,8 @@ std::map<std::string, const Json*> first_choices(const Json& list) {
     const Json*& best = chosen[op.at("name")];
     for (const Json& each : op.at("implementations")) {
       if (!each.at("available").get<bool>()) continue;
-      const auto priority = [](const Json& of) { return of.at("priority").get<int>(); };
       // Implementations of equal priority are ordered by id.
-      if (best == nullptr || priority(each) > priority(*best)) best = &each;
+      if (best == nullptr || best_priority(each) > best_priority(*best)) best = &each;
     }
   }
   return chosen;
@@ -45,7 +53,7 @@ std::string why(const Json& list, const std::string& op, const std::string& id) 
       const auto reason = implementation.at("reason").get<std::string>();
       std::string text = id;
       text += reason.empty() ? " has priority " : " is not available: ";
-      text += reason.empty() ? implementation.at("priority").dump() : reason;
+      text += reason.empty() ? std::to_string(best_priority(implementation)) : reason;
       return text;
     }
     return id + " does not exist";

@@ -24,6 +24,9 @@ void print(const OperatorInfo& op, size_t width) {
               << padded(std::to_string(info.priority), 6)
               << (info.available ? "available" : "not available: " + info.reason)
               << (info.breaker == "closed" ? "" : ", " + info.breaker) << "\n";
+    for (const Hint& hint : info.hints) {
+      std::cout << "    hint: " << hint.priority << " for " << hint.range() << "\n";
+    }
     for (const auto& [key, value] : info.instance) {
       std::cout << "    " << key << ": " << value << "\n";
     }

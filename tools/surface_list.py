@@ -23,7 +23,7 @@ Switch = collections.namedtuple("Switch", "kind name")
 OPTIONS = {"Options", "PluginOptions", "SourceOptions", "StateOptions", "RecordOptions", "CallOptions",
            "DefineOptions", "ReplayOptions", "PolicyCheckOptions", "Implementation"}
 POLICY = {"Policy", "Rule", "Boost", "BreakerOptions", "ShadowOptions"}
-ABI = ("opmux_fact opmux_dim_rule opmux_dtype_rule opmux_tensor_rule opmux_scalar_rule opmux_caps opmux_impl "
+ABI = ("opmux_fact opmux_dim_rule opmux_dtype_rule opmux_tensor_rule opmux_scalar_rule opmux_caps opmux_hint opmux_impl "
        "opmux_device_table opmux_backend opmux_schema_text opmux_point opmux_plugin").split()
 FLAG = re.compile(r"#define (OPMUX_(?:IMPL|CAPS|BACKEND|TENSOR|PLUGIN)_[A-Z_]+) \d+u")
 # Members that cannot have a reader to remove, with the reason.

@@ -50,7 +50,7 @@ extern "C" {
 /* Version of this contract. A host refuses a plugin of another major version ("plugin.abi_major");
    a larger minor version only adds fields, flags and constants. */
 #define OPMUX_ABI_MAJOR 1
-#define OPMUX_ABI_MINOR 1
+#define OPMUX_ABI_MINOR 2
 
 /* Most dimensions of a tensor, and most arguments of an operator. */
 #define OPMUX_MAX_RANK 8
@@ -191,9 +191,9 @@ typedef struct opmux_scalar_rule {
   const int64_t* values; /* int, bool 0/1, enum position */
 } opmux_scalar_rule;
 
-/* Capabilities of an implementation: the calls that it accepts. A field that is zero restricts
-   nothing. The host refuses other calls with a reason such as "caps.dtype", and warm calls pay
-   nothing for the check. */
+/* Capabilities of an implementation: the calls that it accepts, whether it is good at them or not
+   (see opmux_hint). A field that is zero restricts nothing. The host refuses other calls with a
+   reason such as "caps.dtype", and warm calls pay nothing for the check. */
 typedef struct opmux_caps {
   uint32_t struct_size;
   uint32_t flags;      /* OPMUX_CAPS_* */
@@ -229,6 +229,17 @@ typedef struct opmux_caps {
 #define OPMUX_IMPL_BATCH_INVARIANT 8u  /* a row's result does not depend on the other rows */
 #define OPMUX_IMPL_CAPTURE_SAFE 16u    /* may run while a graph is captured */
 #define OPMUX_IMPL_VERIFY_RECORDED 32u /* verify() sees every fact; see opmux_facts */
+
+/* A hint: the priority of an implementation for calls in which a dimension is in a range, in place
+   of opmux_impl.priority. Capabilities say what it can do, hints what it is good at. A hint refuses
+   nothing, and policies rank above it. */
+typedef struct opmux_hint {
+  uint32_t struct_size;
+  int32_t priority; /* 0-1000 */
+  opmux_str dim;    /* name in the schema, or "rows", the product of the leading dimensions */
+  int64_t least;
+  int64_t most; /* both ends belong to the range; 0 = no limit */
+} opmux_hint;
 
 /* Receives the attributes that describe() reports. */
 typedef struct opmux_node_sink {
@@ -305,6 +316,9 @@ typedef struct opmux_impl {
   const opmux_fact* create_reads;
   uint32_t create_reads_count;
   uint32_t create_reads_stride;
+  const opmux_hint* hints; /* the first one whose range has the call's dimension counts */
+  uint32_t hint_count;
+  uint32_t hint_stride;
 } opmux_impl;
 
 /* ---- Backends and plugins -------------------------------------------------------------------- */

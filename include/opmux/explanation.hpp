@@ -11,6 +11,7 @@
 
 #include <opmux/detail/export.hpp>
 #include <opmux/detail/function.hpp>
+#include <opmux/implementation.hpp>
 #include <opmux/status.hpp>
 
 namespace opmux {
@@ -21,10 +22,13 @@ struct Candidate {
   std::string verdict;  ///< "chosen", "accepted", "last resort" or "refused".
   std::string code;     ///< Stable reason such as "caps.dtype"; empty unless refused.
   std::string reason;   ///< One sentence for people.
-  int priority = 0;     ///< From 0 to 1000, as registered.
-  double score = 0;     ///< (priority + boosts) * multipliers; orders candidates of one tier.
+  int priority = 0;     ///< From 0 to 1000, as registered, without hints.
+  /// (priority + boosts) * multipliers, with the priority of `hint` if there is one; orders
+  /// candidates of one tier.
+  double score = 0;
   /// Conversions it needs: "contiguous(x), widen(y, x)"; empty if none.
   std::string transforms = {};
+  std::optional<Hint> hint = {};  ///< The hint of its author that applies to this call.
   /// Whether it may run, as first choice or as fallback.
   bool accepted() const { return verdict != "refused"; }
 };

@@ -131,6 +131,22 @@ constexpr int priority_of(Kind kind) {
   return kind == Kind::default_ ? 150 : kind == Kind::vendor ? 100 : 50;
 }
 
+/// The priority of an implementation for calls in which a dimension is in a range. Caps say what
+/// the implementation can do, hints what it is good at; a hint refuses nothing. It replaces
+/// Implementation::priority in the score, so policies rank above it as they do above a priority.
+///
+///   opmux::Hint few_rows{.dim = "rows", .most = 4, .priority = 150};
+///   std::cout << few_rows.range() << "\n";  // rows <= 4
+struct Hint {
+  std::string dim;    ///< A named dimension of the schema, or "rows".
+  int64_t least = 0;  ///< First size of the range.
+  int64_t most = 0;   ///< Last size of the range; 0: no limit.
+  int priority = 0;   ///< From 0 to 1000.
+
+  /// The range as text: "rows <= 4", "5 <= rows <= 1024", "S >= 16".
+  OPMUX_API std::string range() const;
+};
+
 /// How a kernel ended, which determines what opmux does next.
 enum class Outcome : int32_t {
   ok = OPMUX_OK,              ///< Done.
@@ -269,6 +285,9 @@ struct Implementation {
   Kind kind = Kind::vendor;
   std::string vendor = {};  ///< Required for Kind::vendor.
   int priority = -1;        ///< From 0 to 1000; negative: the default of the kind.
+  /// Priorities for ranges of a dimension. The first one whose range has the dimension of the call
+  /// counts in place of `priority`.
+  std::vector<Hint> hints = {};
   /// false: the provider is used only if it is switched on, by PluginControl::enable_backend() or,
   /// in Python, OPMUX_BACKEND_<NAME>. nullopt: as its other implementations say, on if none does.
   /// Implementations of one provider that state it must agree.
@@ -322,7 +341,7 @@ struct Implementation {
 struct ImplementationInfo {
   /// "rms_norm/simd.avx2", "simd", "default"; `vendor` is empty unless the kind is "vendor".
   std::string id, backend, kind, vendor;
-  int priority = 0;  ///< From 0 to 1000, before boosts of a policy.
+  int priority = 0;  ///< From 0 to 1000, before boosts of a policy, where no hint applies.
   /// Whether this machine and process can run it; policy is not considered.
   bool available = false;
   std::string reason;                      ///< Why it is not available; empty if it is.
@@ -340,6 +359,7 @@ struct ImplementationInfo {
   /// of the report: {"packed_bytes", "1048576"}, {"format", "panels of 8"}. Empty if it packed
   /// none.
   std::vector<std::pair<std::string, std::string>> instance = {};
+  std::vector<Hint> hints = {};  ///< In the order of its author; the first that applies counts.
 };
 
 /// One operator with its implementations.

@@ -24,6 +24,7 @@ class JsonWriter {
   /// Writes null if the value is not finite, because JSON cannot represent it.
   JsonWriter& number(double value);
   JsonWriter& boolean(bool value);
+  JsonWriter& null();
 
   std::string take() { return std::move(out_); }
 

@@ -40,10 +40,18 @@ std::string value_text(const schema::ArgSpec& spec, ArgTag tag, ArgValue value) 
   }
 }
 
+/// The registered priority and, apart from it, the hint that replaces it in this call.
+std::string describe_priority(const CandidateVerdict& verdict) {
+  std::string text = "priority " + std::to_string(verdict.implementation->priority);
+  if (verdict.hint == nullptr) return text;
+  const Hint& hint = verdict.hint->hint;
+  return text + ", hint " + std::to_string(hint.priority) + " for " + hint.range();
+}
+
 std::string why_accepted(const CandidateVerdict& verdict, const Evaluation& decision, size_t place,
                          const schema::Schema& schema) {
-  std::string text = "priority " + std::to_string(verdict.implementation->priority);
-  if (verdict.score != verdict.implementation->priority) text += ", score " + number(verdict.score);
+  std::string text = describe_priority(verdict);
+  if (verdict.score != verdict.priority()) text += ", score " + number(verdict.score);
   if (verdict.transforms.any()) text += ", by way of " + describe(verdict.transforms, schema);
   if (place != 0) return text;
   if (decision.policy.has_list && verdict.tier == 0) {
@@ -70,7 +78,8 @@ Candidate accepted_candidate(const Evaluation& decision, size_t place, const sch
           why_accepted(verdict, decision, place, schema) + (remark.empty() ? "" : "; " + remark),
           verdict.implementation->priority,
           verdict.score,
-          describe(verdict.transforms, schema)};
+          describe(verdict.transforms, schema),
+          verdict.shown_hint()};
 }
 
 /// Attributes that describe() reported about the constant that the candidate packed last, or about
@@ -96,7 +105,8 @@ void add_candidates(const Evaluation& decision, const schema::Signature& signatu
     if (verdict.accepted()) continue;
     explanation.candidates.push_back(
         {verdict.implementation->id, "refused", std::string(code_of(verdict.reason)),
-         describe(verdict, signature), verdict.implementation->priority, verdict.score});
+         describe(verdict, signature), verdict.implementation->priority, verdict.score, "",
+         verdict.shown_hint()});
   }
 }
 

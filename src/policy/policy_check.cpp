@@ -37,6 +37,9 @@ Result<registry::RegistrySnapshotPtr> described(const std::vector<OperatorInfo>&
       implementation->kind = kind_named(one.kind);
       implementation->vendor = one.vendor;
       implementation->priority = one.priority;
+      auto hints = registry::compile_hints(one.hints, *record.schema);
+      if (!hints) return hints.error();
+      implementation->hints = *std::move(hints);
       implementation->backend = backend;
       if (!one.available) {
         implementation->capability.machine = registry::Reason::backend_unavailable;

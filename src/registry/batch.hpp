@@ -67,6 +67,7 @@ struct BatchResult {
 ///   "registry.duplicate"         the implementation id exists
 ///   "registry.too_many"          more than 256 implementations of one operator
 ///   "registry.no_run"            no run function
+///   "registry.hint"              see compile_hints()
 ///   "registry.reads"             `verify_reads` or `plan_reads` lists an unknown fact
 ///   "schema.signature"           built for arguments that the schema does not have
 ///   "caps.unknown_name", "caps.value"  see compile_caps()

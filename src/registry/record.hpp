@@ -15,6 +15,7 @@
 #include "base/system/cpu_features.hpp"
 #include "registry/backend.hpp"
 #include "registry/implementation/capability.hpp"
+#include "registry/implementation/hint.hpp"
 #include "registry/implementation/implementation_probe.hpp"
 #include "registry/implementation/recorded_reads.hpp"
 #include "schema/facts.hpp"
@@ -67,6 +68,7 @@ struct ImplementationDraft {
   uint64_t prefix_hash = 0;  ///< hash of the schema it was built for; 0 = use `signature`
   std::string signature;     ///< empty and no hash: the operator's current schema
   Caps caps;
+  std::vector<Hint> hints;
   Kernel kernel;
   std::function<std::string()> available;  ///< see ImplementationProbe; may be empty
   std::optional<std::vector<schema::FactName>>
@@ -91,6 +93,7 @@ struct ImplementationRecord {
   RunEntry entry;
   RunEntry restoring;  ///< runs `entry` and restores the states in `left`
   Capability capability;
+  std::vector<CompiledHint> hints;  ///< in the order of its author; the first that applies counts
   std::vector<schema::Fact> verify_reads;
   /// Set for a verifier with OPMUX_IMPL_VERIFY_RECORDED; decisions add to it.
   std::unique_ptr<RecordedReads> recorded;

@@ -10,11 +10,19 @@ namespace {
 
 using base::JsonWriter;
 
+void write(JsonWriter& json, const Hint& hint) {
+  json.open('{').key("dim").text(hint.dim).key("least").number(hint.least).key("most");
+  hint.most == 0 ? json.null() : json.number(hint.most);
+  json.key("priority").number(int64_t{hint.priority}).close('}');
+}
+
 void write(JsonWriter& json, const Candidate& candidate) {
   json.open('{').key("id").text(candidate.id).key("verdict").text(candidate.verdict);
   json.key("code").text(candidate.code).key("reason").text(candidate.reason);
   json.key("priority").number(int64_t{candidate.priority}).key("score").number(candidate.score);
-  json.key("transforms").text(candidate.transforms).close('}');
+  json.key("transforms").text(candidate.transforms).key("hint");
+  candidate.hint ? write(json, *candidate.hint) : static_cast<void>(json.null());
+  json.close('}');
 }
 
 void write(JsonWriter& json, const ImplementationInfo& info) {
@@ -24,7 +32,9 @@ void write(JsonWriter& json, const ImplementationInfo& info) {
   json.key("priority").number(int64_t{info.priority}).key("calls").number(info.calls);
   json.key("breaker").text(info.breaker).key("instance").open('{');
   for (const auto& [key, value] : info.instance) json.key(key).text(value);
-  json.close('}').close('}');
+  json.close('}').key("hints").open('[');
+  for (const Hint& hint : info.hints) write(json, hint);
+  json.close(']').close('}');
 }
 
 void write(JsonWriter& json, const OperatorInfo& info) {

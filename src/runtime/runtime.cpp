@@ -34,6 +34,7 @@ ImplementationInfo info_of(const registry::ImplementationRecord& implementation)
   info.device_type = backend.device_type();
   info.own_memory = backend.device() != nullptr;
   info.needs_instance = implementation.needs_instance;
+  for (const registry::CompiledHint& each : implementation.hints) info.hints.push_back(each.hint);
   info.available = obstacle_to_run(implementation, info.reason) == registry::Reason::none;
   return info;
 }

@@ -147,6 +147,12 @@ bool Schema::has_leading() const {
   return std::any_of(args.begin(), args.end(), [](const ArgSpec& arg) { return arg.leading; });
 }
 
+std::vector<std::string> Schema::size_names() const {
+  std::vector<std::string> names = dims;
+  if (has_leading()) names.emplace_back("rows");
+  return names;
+}
+
 std::string ArgSpec::default_text() const {
   if (!default_value) return "";
   const DefaultValue& value = *default_value;

@@ -113,6 +113,8 @@ class Schema {
   int arg_index(std::string_view arg) const;  ///< -1 if unknown
   int dim_index(std::string_view dim) const;  ///< -1 if unknown
   bool has_leading() const;
+  /// The names of sizes: the dimensions and, with leading ones, "rows".
+  std::vector<std::string> size_names() const;
 
   /// The canonical spelling of one argument: "Tensor? weight[H]".
   std::string argument_text(size_t index) const;

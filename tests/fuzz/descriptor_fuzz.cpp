@@ -162,6 +162,10 @@ class Maker {
     made.run = bytes_.rarely() ? nullptr : run;
     if (bytes_.pick(4) == 0) made.create = create;
     if (bytes_.pick(4) == 0) made.destroy = destroy;
+    list(made.hints, made.hint_count, made.hint_stride, [&] {
+      return opmux_hint{size_of<opmux_hint>(), bytes_.take<int16_t>(), text(),
+                        bytes_.take<int8_t>(), bytes_.take<int8_t>()};
+    });
     return made;
   }
 

@@ -132,23 +132,41 @@ void Generator::add_tensor_caps(const Schema& schema, Caps& caps) {
   }
 }
 
+std::string Generator::dim(const Schema& schema) {
+  const Words dims = dims_of(schema);
+  const bool rows = std::any_of(schema.args.begin(), schema.args.end(),
+                                [](const Arg& arg) { return arg.leading; });
+  if (dims.empty()) return rows ? "rows" : "";
+  return rows && chance(25) ? "rows" : one_of(dims);
+}
+
+std::vector<Hint> Generator::hints(const Schema& schema) {
+  std::vector<Hint> hints;
+  for (uint64_t n = 1 + below(2); n > 0; --n) {
+    const std::string name = dim(schema);
+    if (name.empty()) break;
+    const int64_t least = one_of({0, 1, 2, 5, 16});
+    hints.push_back({name, least, chance(40) ? 0 : least + one_of({0, 1, 4, 100}),
+                     one_of({0, 100, 120, 150, 900})});
+  }
+  return hints;
+}
+
 Caps Generator::caps(const Schema& schema) {
   Caps caps;
-  const Words dims = dims_of(schema), scalars = args_of(schema, false);
+  const Words scalars = args_of(schema, false);
   if (chance(25)) caps.dtypes({dtype(), dtype(), f32});
   if (chance(15)) caps.dtypes(one_of(args_of(schema, true)), {dtype(), dtype(), f32});
   if (chance(35)) add_tensor_caps(schema, caps);
   if (!scalars.empty() && chance(25)) caps.scalar(one_of(scalars), {0, 1});
-  const bool rows = std::any_of(schema.args.begin(), schema.args.end(),
-                                [](const Arg& arg) { return arg.leading; });
   for (uint64_t n = below(3); n > 0; --n) {
-    if (dims.empty() && !rows) break;
-    const std::string dim = dims.empty() || (rows && chance(25)) ? "rows" : one_of(dims);
+    const std::string name = dim(schema);
+    if (name.empty()) break;
     switch (below(4)) {
-      case 0: caps.multiple_of(dim, one_of({2, 3, 4, 16})); break;
-      case 1: caps.at_least(dim, one_of({1, 2, 16})); break;
-      case 2: caps.at_most(dim, one_of({4, 16, 128})); break;
-      default: caps.equals(dim, one_of({4, 16})); break;
+      case 0: caps.multiple_of(name, one_of({2, 3, 4, 16})); break;
+      case 1: caps.at_least(name, one_of({1, 2, 16})); break;
+      case 2: caps.at_most(name, one_of({4, 16, 128})); break;
+      default: caps.equals(name, one_of({4, 16})); break;
     }
   }
   if (chance(10)) caps.inference_only();
@@ -197,6 +215,7 @@ Candidate Generator::candidate(const World& world, size_t index) {
   candidate.id = world.schema.name + "/" + world.backends[candidate.backend].name + "." +
                  one_of({"v", "big", "a"}) + std::to_string(index);
   if (chance(40)) candidate.priority = one_of({0, 100, 100, 150, 200, 1000});
+  if (chance(25)) candidate.hints = hints(world.schema);
   if (chance(70)) candidate.flags |= OPMUX_IMPL_DETERMINISTIC;
   if (chance(70)) candidate.flags |= OPMUX_IMPL_CAPTURE_SAFE;
   if (chance(70)) candidate.caps = caps(world.schema);

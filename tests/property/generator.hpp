@@ -48,6 +48,9 @@ class Generator {
   std::vector<Backend> backends();
   Candidate candidate(const World& world, size_t index);
   Caps caps(const Schema& schema);
+  /// The name of a dimension, or "rows"; empty if the schema has neither.
+  std::string dim(const Schema& schema);
+  std::vector<Hint> hints(const Schema& schema);
   void add_tensor_caps(const Schema& schema, Caps& caps);
   Verifier verifier(const Schema& schema);
   FactRef fact(const Schema& schema);

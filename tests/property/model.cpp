@@ -21,6 +21,15 @@ bool better(const Accepted& a, const Accepted& b) {
   return a.id < b.id;
 }
 
+/// The priority in this call: that of the first hint whose range has the dimension.
+int priority_in(const Question& ask, const Candidate& candidate, const Backend& backend) {
+  for (const Hint& hint : candidate.hints) {
+    const Fact size = ask.dim(hint.dim);
+    if (size && *size >= hint.least && (hint.most == 0 || *size <= hint.most)) return hint.priority;
+  }
+  return candidate.priority < 0 ? priority_of(backend.kind) : candidate.priority;
+}
+
 bool no_output_element(const World& world, const Seen& seen) {
   for (size_t i = 0; i < seen.args.size(); ++i) {
     if (!world.schema.args[i].output || absent(seen.args[i])) continue;
@@ -45,7 +54,7 @@ Expected choose(const World& world, const Call& call) {
   for (const Candidate& candidate : world.candidates) {
     if (!candidate.registered) continue;
     const Backend& backend = world.backends[candidate.backend];
-    const int priority = candidate.priority < 0 ? priority_of(backend.kind) : candidate.priority;
+    const int priority = priority_in(ask, candidate, backend);
     const double score = ruling.score(candidate, backend, priority);
     expected.scores[candidate.id] = score;
     std::string reason = ruling.refusal(candidate, backend);

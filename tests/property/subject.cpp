@@ -218,6 +218,7 @@ void Subject::put(const World& world, size_t at) {
                                 .kind = backend.kind,
                                 .vendor = backend.vendor,
                                 .priority = candidate.priority,
+                                .hints = candidate.hints,
                                 .caps = candidate.caps};
   implementation.kernel.user_data = &kernels_.back();
   implementation.kernel.run = run;

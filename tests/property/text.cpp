@@ -114,6 +114,7 @@ void put(std::ostream& out, const World& world, const Candidate& c) {
       << c.priority << " flags " << c.flags << " args " << c.known_args << text_of(c.caps)
       << (c.registered ? "" : " withdrawn") << (backend.enabled ? "" : " disabled")
       << (backend.available ? "" : " unavailable");
+  for (const Hint& hint : c.hints) out << " hint " << hint.priority << " for " << hint.range();
   if (c.verifier) {
     out << " verify " << c.verifier->asks.kind << ":" << c.verifier->asks.name << " % "
         << c.verifier->modulo << " == " << c.verifier->rest

@@ -65,6 +65,7 @@ struct Candidate {
   std::string id;
   size_t backend = 0;
   int priority = -1;
+  std::vector<Hint> hints;
   uint32_t flags = 0;
   Caps caps;
   size_t known_args = 0;

@@ -68,6 +68,14 @@ class Impl {
   Impl& signature(std::string_view text) { return c_.signature = str(text), *this; }
   /// 0-1000; the default of the kind if not set.
   Impl& priority(int32_t value) { return c_.priority = value, *this; }
+  /// Priority for calls in which a dimension, or "rows", is from `least` to `most` (0: no limit),
+  /// in place of priority(). The first hint whose range has the call's dimension counts.
+  /// Capabilities say what the implementation can do, hints what it is good at:
+  /// hint("rows", 0, 4, 150).
+  Impl& hint(std::string_view dim, int64_t least, int64_t most, int32_t priority) {
+    hints_.push_back({sizeof(opmux_hint), priority, str(dim), least, most});
+    return *this;
+  }
   /// Adds OPMUX_IMPL_*.
   Impl& flags(uint32_t flags) { return c_.flags |= flags, *this; }
   /// Calls that it accepts; all calls if not set.
@@ -199,6 +207,7 @@ class Impl {
     Caps::publish(verify_reads_, c_.verify_reads, c_.verify_reads_count, c_.verify_reads_stride);
     Caps::publish(plan_reads_, c_.plan_reads, c_.plan_reads_count, c_.plan_reads_stride);
     Caps::publish(create_reads_, c_.create_reads, c_.create_reads_count, c_.create_reads_stride);
+    Caps::publish(hints_, c_.hints, c_.hint_count, c_.hint_stride);
     // An empty list needs an address, because null stands for all options.
     static constexpr opmux_fact kNone{};
     if (!create_reads_all_ && create_reads_.empty()) c_.create_reads = &kNone;
@@ -208,6 +217,7 @@ class Impl {
   opmux_impl c_{};
   Caps caps_;
   std::vector<opmux_fact> verify_reads_, plan_reads_, create_reads_;
+  std::vector<opmux_hint> hints_;
   bool create_reads_all_ = true;
   std::function<int32_t(const Call&)> run_;
   std::function<int32_t(const Facts&, opmux_error*)> verify_;

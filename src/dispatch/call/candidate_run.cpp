@@ -32,7 +32,7 @@ void CandidateRun::log_decision(const Evaluation& decision,
   const CandidateVerdict& chosen = decision.verdicts[decision.order[0]];
   log.tell(Level::info, "dispatch.chosen", slot_.name(), chosen.implementation->id, "", [&] {
     return "first of " + std::to_string(decision.order.size()) + " accepted, priority " +
-           std::to_string(chosen.implementation->priority);
+           std::to_string(chosen.priority());
   });
 }
 

@@ -123,18 +123,20 @@ void judge(const EvaluationInput& input, const schema::Signature& signature,
   if (!verdict.accepted()) verdict.text = std::move(answer.text);
 }
 
-/// Compares by tier, then score. Candidates that are equal here keep their order by priority and
-/// id.
-bool stands_before(const CandidateVerdict& left, const CandidateVerdict& right) {
-  return left.tier != right.tier ? left.tier < right.tier : left.score > right.score;
+/// Compares by tier, score and priority in this call, then by position, which is the order of ids.
+bool stands_before(const std::vector<CandidateVerdict>& verdicts, uint16_t a, uint16_t b) {
+  const CandidateVerdict &left = verdicts[a], &right = verdicts[b];
+  if (left.tier != right.tier) return left.tier < right.tier;
+  if (left.score != right.score) return left.score > right.score;
+  return left.priority() != right.priority() ? left.priority() > right.priority() : a < b;
 }
 
-/// Sorts the accepted candidates by insertion. Few candidates have a boost, so most are already in
-/// order.
+/// Sorts the accepted candidates by insertion. Few candidates have a boost or a hint, so most are
+/// already in order.
 void order_accepted(const std::vector<uint16_t>& by_priority, Evaluation& decision) {
   std::vector<uint16_t>& order = decision.order;
   const auto before = [&](uint16_t a, uint16_t b) {
-    return stands_before(decision.verdicts[a], decision.verdicts[b]);
+    return stands_before(decision.verdicts, a, b);
   };
   for (const uint16_t i : by_priority) {
     if (!decision.verdicts[i].accepted()) continue;
@@ -149,7 +151,7 @@ std::optional<uint16_t> first_open(const std::vector<uint16_t>& by_priority,
   std::optional<uint16_t> first;
   for (const uint16_t i : by_priority) {
     if (!verdicts[i].accepted() && verdicts[i].reason != Reason::health_open) continue;
-    if (!first || stands_before(verdicts[i], verdicts[*first])) first = i;
+    if (!first || stands_before(verdicts, i, *first)) first = i;
   }
   return first && !verdicts[*first].accepted() ? first : std::nullopt;
 }
@@ -202,6 +204,7 @@ void decide(const EvaluationInput& input, const schema::Signature& signature,
   input.policy->evaluate(signature, decision.policy);
   for (size_t i = 0; i < implementations.size(); ++i) {
     CandidateVerdict& verdict = decision.verdicts[i];
+    verdict.hint = decision.policy.hints[i];
     verdict.tier = decision.policy.tiers[i];
     verdict.score = decision.policy.scores[i];
     judge(input, signature, decision.policy.drops[i], decision.policy.transforms, decision.reads,
@@ -218,6 +221,7 @@ schema::Dependencies dependencies_of(const schema::Schema& schema,
                                      const registry::ImplementationRecord& implementation) {
   schema::Dependencies own;
   add_dependencies(implementation.capability, own);
+  add_dependencies(implementation.hints, own);
   if (implementation.kernel.verify != nullptr) {
     for (const schema::Fact& fact : implementation.verify_reads) own.add(fact);
   }

@@ -29,12 +29,20 @@ struct CandidateVerdict {
   policy::Origin by;
   std::string text;
 
+  const registry::CompiledHint* hint = nullptr;  ///< the one that applies to the call, or null
   uint16_t tier = 0;
   double score = 0;
   bool tuned = false;          ///< preferred over a higher score because it was measured faster
   Transforms transforms = {};  ///< needed for the candidate to be accepted
 
   bool accepted() const { return reason == registry::Reason::none; }
+  /// The start of the score: the priority of the hint that applies, or of the implementation.
+  int priority() const { return hint != nullptr ? hint->hint.priority : implementation->priority; }
+
+  /// The hint that applies, for explain and selectors.
+  std::optional<Hint> shown_hint() const {
+    return hint == nullptr ? std::nullopt : std::optional<Hint>(hint->hint);
+  }
 
   /// Resets the verdict for a candidate; keeps the capacity of `text`.
   void start(const registry::ImplementationRecord& candidate) {
@@ -43,6 +51,7 @@ struct CandidateVerdict {
     check = nullptr;
     by = {};
     text.clear();
+    hint = nullptr;
     tier = 0;
     score = 0;
     tuned = false;

@@ -30,7 +30,7 @@ std::vector<Candidate> accepted_by(const Evaluation& decision) {
   for (const uint16_t index : decision.order) {
     const CandidateVerdict& verdict = decision.verdicts[index];
     accepted.push_back({verdict.implementation->id, "accepted", "", "",
-                        verdict.implementation->priority, verdict.score});
+                        verdict.implementation->priority, verdict.score, "", verdict.shown_hint()});
   }
   return accepted;
 }

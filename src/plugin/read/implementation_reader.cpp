@@ -176,6 +176,17 @@ Status read_all_facts(const opmux_impl& from, ImplementationDraft& into) {
   return {};
 }
 
+Status read_hints(const opmux_impl& from, ImplementationDraft& into) {
+  const auto hints = read_array(from.hints, from.hint_count, from.hint_stride,
+                                OPMUX_SIZE_TO(opmux_hint, most), "hints");
+  if (!hints) return hints.error();
+  for (const opmux_hint& hint : *hints) {
+    Hint& added = into.hints.emplace_back(Hint{"", hint.least, hint.most, hint.priority});
+    if (Status bad = read_into(hint.dim, "dimension of a hint", added.dim); !bad.ok()) return bad;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ImplementationDraft> read_implementation(const opmux_impl& from, const std::string& build_id,
@@ -185,6 +196,7 @@ Result<ImplementationDraft> read_implementation(const opmux_impl& from, const st
   if (Status bad = read_texts(from, draft); !bad.ok()) return bad;
   if (Status bad = check_functions(from); !bad.ok()) return bad;
   if (Status bad = read_all_facts(from, draft); !bad.ok()) return bad;
+  if (Status bad = read_hints(from, draft); !bad.ok()) return bad;
   Result<Caps> caps = read_caps(from.caps);
   if (!caps) return caps.error();
   draft.caps = *std::move(caps);

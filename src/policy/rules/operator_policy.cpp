@@ -27,7 +27,7 @@ struct OperatorPolicy::Data {
   std::vector<PolicyLayerPtr> layers;  ///< strongest first, including scopes
   std::shared_ptr<const registry::OperatorRecord> op;
   std::vector<PolicyEntry> entries;  ///< strongest first
-  std::vector<double> priorities;
+  std::vector<double> priorities;    ///< the best of each candidate
   std::vector<uint16_t> by_priority;
   schema::Dependencies dependencies;
 };
@@ -55,12 +55,24 @@ class PolicyEvaluation {
   PolicyEvaluation(const std::vector<double>& priorities, PolicyView& view) : view_(view) {
     view.drops.assign(priorities.size(), {});
     view.tiers.assign(priorities.size(), 0);
+    view.hints.assign(priorities.size(), nullptr);
     view.scores.assign(priorities.begin(), priorities.end());
     view.multipliers.assign(priorities.size(), 1);
     view.strict = view.has_list = view.allow_none = false;
     view.transforms = 0;
     view.strict_by = view.list_by = {};
     view.requires_by.clear();
+  }
+
+  /// Replaces the best priorities of candidates with hints by those that they have in this call.
+  void seed(const std::vector<registry::ImplementationPtr>& candidates,
+            const schema::Signature& signature) {
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      const registry::ImplementationRecord& candidate = *candidates[i];
+      if (candidate.hints.empty()) continue;
+      view_.hints[i] = hint_for(candidate.hints, signature);
+      view_.scores[i] = view_.hints[i] ? view_.hints[i]->hint.priority : candidate.priority;
+    }
   }
 
   void apply(const PolicyEntry& entry) {
@@ -148,13 +160,13 @@ class PolicyEvaluation {
 };
 
 std::vector<uint16_t> sorted_by_priority(
+    const std::vector<double>& priorities,
     const std::vector<registry::ImplementationPtr>& candidates) {
   std::vector<uint16_t> sorted(candidates.size());
   std::iota(sorted.begin(), sorted.end(), uint16_t{0});
   std::sort(sorted.begin(), sorted.end(), [&](uint16_t a, uint16_t b) {
-    const registry::ImplementationRecord& left = *candidates[a];
-    const registry::ImplementationRecord& right = *candidates[b];
-    return left.priority != right.priority ? left.priority > right.priority : left.id < right.id;
+    return priorities[a] != priorities[b] ? priorities[a] > priorities[b]
+                                          : candidates[a]->id < candidates[b]->id;
   });
   return sorted;
 }
@@ -199,8 +211,10 @@ std::shared_ptr<const OperatorPolicy> OperatorPolicy::compile(
       data->entries.push_back(std::move(entry));
     }
   }
-  for (const auto& impl : op->implementations) data->priorities.push_back(impl->priority);
-  data->by_priority = sorted_by_priority(op->implementations);
+  for (const auto& impl : op->implementations) {
+    data->priorities.push_back(registry::best_priority(impl->priority, impl->hints));
+  }
+  data->by_priority = sorted_by_priority(data->priorities, op->implementations);
   data->op = std::move(op);
   std::shared_ptr<OperatorPolicy> compiled(new OperatorPolicy);
   compiled->data_ = std::move(data);
@@ -209,6 +223,7 @@ std::shared_ptr<const OperatorPolicy> OperatorPolicy::compile(
 
 void OperatorPolicy::evaluate(const schema::Signature& signature, PolicyView& view) const {
   PolicyEvaluation evaluation(data_->priorities, view);
+  evaluation.seed(data_->op->implementations, signature);
   for (const PolicyEntry& entry : data_->entries) {
     if (!entry.when || entry.when->holds(signature)) evaluation.apply(entry);
   }

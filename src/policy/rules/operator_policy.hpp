@@ -42,7 +42,10 @@ struct PolicyView {
   std::vector<Drop> drops;
   /// Per candidate: position in the winning order or prefer list; unlisted candidates come last.
   std::vector<uint16_t> tiers;
-  /// Per candidate: clamp((priority + adds) * multipliers, 0, 10^6).
+  /// Per candidate: the hint that applies to the call, or null.
+  std::vector<const registry::CompiledHint*> hints;
+  /// Per candidate: clamp((priority + adds) * multipliers, 0, 10^6), with the priority of the hint
+  /// if one applies.
   std::vector<double> scores;
   bool strict = false;
   uint8_t transforms = 0;  ///< allowed transforms: bits of transform_words.hpp
@@ -79,6 +82,7 @@ class OperatorPolicy {
 
   /// Like evaluate(), for a hypothetical call in which only rules with this condition, as
   /// Condition::to_string() writes it, and those without one apply. Empty: no condition is true.
+  /// Capabilities accept the call, and each candidate has its best priority.
   void assume(std::string_view condition, PolicyView& view) const;
 
   /// The distinct conditions, those of the strongest rules first.
@@ -88,7 +92,7 @@ class OperatorPolicy {
   /// `view` and `condition` describe such a call.
   Left least_left(RunnableCandidates& runnable, PolicyView& view, std::string& condition) const;
 
-  /// Candidates by descending priority, then by id.
+  /// Candidates by descending priority, that of the best hint if it has hints, then by id.
   const std::vector<uint16_t>& by_priority() const;
 
   /// The facts that the conditions read.

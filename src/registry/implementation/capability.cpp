@@ -270,11 +270,7 @@ Status Compiler::dtypes(const Caps& caps, const Caps::DTypes& rule) {
 Status Compiler::dim(const Caps::Dim& rule) {
   const std::optional<schema::Fact> fact =
       schema::resolve_fact(schema_, schema::FactKind::dim, rule.dim);
-  if (!fact) {
-    std::vector<std::string> known = schema_.dims;
-    if (schema_.has_leading()) known.emplace_back("rows");
-    return unknown_name("dimension", rule.dim, schema_, known);
-  }
+  if (!fact) return unknown_name("dimension", rule.dim, schema_, schema_.size_names());
   const std::optional<Reason> reason = reason_of(rule.relation);
   if (!reason) return bad_value(base::concat("relation ", rule.relation, " is not defined"));
   if (rule.value < (rule.relation == OPMUX_MULTIPLE_OF ? 1 : 0)) {

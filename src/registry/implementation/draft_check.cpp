@@ -11,7 +11,6 @@
 namespace opmux::registry {
 namespace {
 
-constexpr int kHighestPriority = 1000;
 constexpr uint32_t kBackendFlags = OPMUX_BACKEND_DEFAULT_OFF | OPMUX_BACKEND_FORK_REINIT |
                                    OPMUX_BACKEND_FORK_LOST | OPMUX_BACKEND_STREAM;
 constexpr uint32_t kImplementationFlags = OPMUX_IMPL_SERIAL | OPMUX_IMPL_ATOMIC_OUTPUTS |
@@ -215,6 +214,8 @@ Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDr
   if (Status bad = check_instances(draft.kernel); !bad.ok()) return bad;
   Result<Capability> capability = compile_caps_for(draft, schema, *backend, cpu);
   if (!capability) return capability.error();
+  Result<std::vector<CompiledHint>> hints = compile_hints(draft.hints, schema);
+  if (!hints) return hints.error();
 
   auto record = std::make_shared<ImplementationRecord>();
   record->id = id_of(draft, backend->name());
@@ -229,6 +230,7 @@ Result<std::shared_ptr<ImplementationRecord>> make_record(const ImplementationDr
   record->kernel = draft.kernel;
   record->needs_instance = needs_instance(draft.kernel, schema, *arg_count);
   record->capability = *std::move(capability);
+  record->hints = *std::move(hints);
   record->backend = std::move(backend);
   record->owner = draft.owner;
   if (draft.available) record->probe = std::make_unique<ImplementationProbe>(draft.available);

@@ -125,6 +125,7 @@ ImplementationDraft draft_of(const Implementation& implementation, const Impleme
   draft.priority = implementation.priority;
   draft.signature = implementation.signature;
   draft.caps = implementation.caps;
+  draft.hints = implementation.hints;
   draft.kernel.user_data = functions.get();
   draft.kernel.run = implementation.run ? run_native : nullptr;
   draft.kernel.verify = implementation.verify ? verify_native : nullptr;

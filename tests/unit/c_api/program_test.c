@@ -198,3 +198,45 @@ void listeners_are_told_what_opened(void) {
   CHECK(opmux_withdraw(held, NULL) == OPMUX_OK);
   opmux_runtime_destroy(runtime);
 }
+
+void a_hint_ranks_by_the_size_of_a_dimension(void) {
+  opmux_runtime* runtime = make_runtime();
+  CHECK(opmux_define(runtime, opmux_str_of(TWICE), 0, NULL) == OPMUX_OK);
+  matrix y, x;
+  make_matrix(&y, 3, 1);
+  make_matrix(&x, 3, 1);
+  y.tensor.ndim = x.tensor.ndim = 1;
+  opmux_arg args[] = {opmux_arg_tensor(&y.tensor), opmux_arg_tensor(&x.tensor)};
+  opmux_operator* op = get(runtime, "twice");
+  static twice hinted, plain;
+  static opmux_hint hints[] = {{.struct_size = sizeof(opmux_hint),
+                                .priority = 300,
+                                .dim = OPMUX_STR("N"),
+                                .least = 2,
+                                .most = 3}};
+  opmux_registration* held[2];
+  make_twice(&hinted, "hinted", "v1", 10);
+  hinted.impl.hints = hints;
+  hinted.impl.hint_count = 1;
+  hinted.impl.hint_stride = sizeof hints[0];
+  CHECK(opmux_implement(runtime, &hinted.backend, &held[0], NULL) == OPMUX_OK);
+  make_twice(&plain, "plain", "v1", 100);
+  CHECK(opmux_implement(runtime, &plain.backend, &held[1], NULL) == OPMUX_OK);
+  const char* const expected[] = {"twice/plain.v1", "twice/hinted.v1", "twice/hinted.v1"};
+  for (int round = 0; round < 2; ++round) {
+    for (int n = 0; n < 3; ++n) {
+      y.tensor.shape[0] = x.tensor.shape[0] = n + 1;
+      CHECK_TEXT(runner(op, args, 2), expected[n]);
+    }
+  }
+  char text[4096];
+  CHECK(opmux_explain(op, args, 2, OPMUX_FORMAT_JSON, text, sizeof(text), NULL, NULL) == OPMUX_OK);
+  CHECK_HAS(text, "\"hint\":{\"dim\":\"N\",\"least\":2,\"most\":3,\"priority\":300}");
+  for (int i = 0; i < 2; ++i) CHECK(opmux_withdraw(held[i], NULL) == OPMUX_OK);
+
+  hints[0].dim = opmux_str_of("M");
+  opmux_error error = {.struct_size = sizeof error};
+  CHECK(opmux_implement(runtime, &hinted.backend, &held[0], &error) == OPMUX_INVALID_ARGUMENT);
+  CHECK(equals(error.code, "registry.hint"));
+  opmux_runtime_destroy(runtime);
+}

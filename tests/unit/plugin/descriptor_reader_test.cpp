@@ -34,6 +34,7 @@ struct Descriptor {
   opmux_scalar_rule scalar_rule{sizeof(scalar_rule), 2, OPMUX_STR("mode"), values};
   opmux_caps caps{};
   opmux_fact fact{sizeof(fact), OPMUX_FACT_DIM, OPMUX_STR("H")};
+  opmux_hint hint{sizeof(hint), 150, OPMUX_STR("H"), 16, 64};
   opmux_impl impls[2]{};
   opmux_device_table device{};
   opmux_backend backends[2]{};
@@ -64,6 +65,7 @@ struct Descriptor {
     impls[0].verify_reads = &fact;
     impls[0].verify_reads_count = 1;
     impls[0].verify_reads_stride = sizeof(fact);
+    impls[0].hints = &hint, impls[0].hint_count = 1, impls[0].hint_stride = sizeof(hint);
     impls[1].variant = opmux_str_of("v2");
     for (opmux_backend& backend : backends) {
       backend.struct_size = sizeof(backend);
@@ -119,6 +121,26 @@ TEST(DescriptorReader, reads_everything_of_a_well_formed_plugin) {
   ASSERT_TRUE(draft.verify_reads);
   EXPECT_EQ(draft.verify_reads->at(0).name, "H");
   EXPECT_FALSE(draft.plan_reads);
+}
+
+TEST(DescriptorReader, reads_hints) {
+  const Descriptor descriptor;
+  const auto contents = descriptor.read();
+  ASSERT_TRUE(contents);
+  const std::vector<Hint>& hints = contents->batches[0].implementations[0].hints;
+  ASSERT_EQ(hints.size(), 1u);
+  EXPECT_EQ(hints[0].range(), "16 <= H <= 64");
+  EXPECT_EQ(hints[0].priority, 150);
+  EXPECT_THAT(contents->batches[0].implementations[1].hints, IsEmpty());
+}
+
+TEST(DescriptorReader, a_plugin_of_an_older_header_has_no_hints) {
+  Descriptor descriptor;
+  // The size that an implementation had when it ended with create_reads.
+  for (opmux_impl& impl : descriptor.impls) impl.struct_size = offsetof(opmux_impl, hints);
+  const auto contents = descriptor.read();
+  ASSERT_TRUE(contents);
+  EXPECT_THAT(contents->batches[0].implementations[0].hints, IsEmpty());
 }
 
 TEST(DescriptorReader, reads_capabilities_of_every_kind) {

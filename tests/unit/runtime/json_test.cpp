@@ -20,8 +20,8 @@ TEST(Json, holds_all_of_an_explanation) {
   EXPECT_EQ(to_json(e),
             R"({"op":"f","arguments":"x=f32[2]","device":"cpu:0","generation":3,"chosen":"f/a.b",)"
             R"("strict":true,"candidates":[{"id":"f/a.b","verdict":"chosen","code":"",)"
-            R"("reason":"priority 50","priority":50,"score":62.5,"transforms":"widen"}],)"
-            R"("depends_on":["H"],)"
+            R"("reason":"priority 50","priority":50,"score":62.5,"transforms":"widen",)"
+            R"("hint":null}],"depends_on":["H"],)"
             R"("independent":["rows"],"note":"n"})");
 }
 
