@@ -223,6 +223,7 @@ def _options(
     multiple_of: Mapping[str, int] | None = None,
     at_least: Mapping[str, int] | None = None,
     at_most: Mapping[str, int] | None = None,
+    hints: Sequence[_core.Hint] = (),
     contiguous: bool = False,
     device: str | None = None,
     arch: tuple[str, str] | None = None,
@@ -249,6 +250,7 @@ def _options(
     return {
         "kind": kind, "vendor": vendor, "priority": priority, "caps": caps, "flags": flags,
         "available": available, "default_enable": default_enable, "stream": stream,
+        "hints": list(hints),
     }  # fmt: skip
 
 
@@ -272,7 +274,7 @@ def function_options(
     """The options of an implementation of a dispatchable function. Raises `InvalidArgument` for one
     that has no effect there."""
     _refuse_serial(name, serial)
-    for word in ("multiple_of", "at_least", "at_most"):
+    for word in ("multiple_of", "at_least", "at_most", "hints"):
         if options.get(word):
             raise InvalidArgument(
                 f"{name}: {word}= needs the named dimensions of a schema, and a dispatchable "
@@ -280,7 +282,7 @@ def function_options(
                 "python.option",
             )
     made = _options(name, atomic_outputs=pure or atomic_outputs, **options)
-    del made["stream"]
+    del made["stream"], made["hints"]
     _core.check_caps(made["caps"])
     return made
 
@@ -296,6 +298,7 @@ def implementation(
     multiple_of: Mapping[str, int] | None = None,
     at_least: Mapping[str, int] | None = None,
     at_most: Mapping[str, int] | None = None,
+    hints: Sequence[_core.Hint] = (),
     contiguous: bool = False,
     device: str = "cpu",
     arch: tuple[str, str] | None = None,
@@ -317,22 +320,25 @@ def implementation(
     other exception the outcome `failed`. `device` is the type of device that holds the tensors:
     "cpu", "cuda", "npu". `arch` is the range of device architectures that the function supports, as
     numbers with dots between them: `("8.0", "")`; a device without an architecture is refused (see
-    `Runtime.set_architecture`). With `stream=True` the function also gets `stream=`, the handle of
-    the device's queue as an int (0: the default stream), enqueues its work there and may return
-    before it is done. The other implementations of the provider must agree. `available` is called
-    once, when the implementation is first a candidate or listed, and returns True, or a str with
-    the reason why the implementation cannot be used in this process. It must not call opmux. With
-    `default_enable=False`, the backend `provider` is used only if OPMUX_BACKEND_PROVIDER=1 or
-    `runtime.enable_backend` switches it on; its implementations that state it must agree. `pure` is
-    for dispatchable functions without a schema: the function changes neither its arguments nor
-    anything else that counts, so that another implementation may run after it failed.
+    `Runtime.set_architecture`). `multiple_of`, `at_least` and `at_most` say which calls the
+    function can run; `hints` say what it is good at: `[opmux.Hint("rows", most=4, priority=150)]`
+    is its priority for up to 4 rows, in place of `priority`. With `stream=True` the function also
+    gets `stream=`, the handle of the device's queue as an int (0: the default stream), enqueues its
+    work there and may return before it is done. The other implementations of the provider must
+    agree. `available` is called once, when the implementation is first a candidate or listed, and
+    returns True, or a str with the reason why the implementation cannot be used in this process. It
+    must not call opmux. With `default_enable=False`, the backend `provider` is used only if
+    OPMUX_BACKEND_PROVIDER=1 or `runtime.enable_backend` switches it on; its implementations that
+    state it must agree. `pure` is for dispatchable functions without a schema: the function changes
+    neither its arguments nor anything else that counts, so that another implementation may run
+    after it failed.
     """
     given: dict[str, Any] = {
         "kind": kind, "vendor": vendor, "priority": priority, "dtypes": dtypes,
         "multiple_of": multiple_of, "at_least": at_least, "at_most": at_most,
         "contiguous": contiguous, "deterministic": deterministic,
         "batch_invariant": batch_invariant, "capture_safe": capture_safe, "available": available,
-        "default_enable": default_enable,
+        "default_enable": default_enable, "hints": hints,
     }  # fmt: skip
 
     def decorate(function: Callable[P, R]) -> PythonImplementation[P, R]:

@@ -122,7 +122,8 @@ ImplementationDraft draft(HeldRuntime& held, const std::string& id, const nb::ob
                           const std::string& vendor, int priority, const nb::dict& caps,
                           const std::vector<std::pair<uint32_t, std::string>>& reads,
                           uint32_t flags, const nb::object& available,
-                          std::optional<bool> default_enable, bool stream) {
+                          std::optional<bool> default_enable, bool stream,
+                          const std::vector<Hint>& hints) {
   const std::string op = id.substr(0, id.find('/'));
   const auto kernel = std::make_shared<PythonKernel>(
       held.runtime->op(op).value(), Reference::borrow(function.ptr()),
@@ -134,6 +135,7 @@ ImplementationDraft draft(HeldRuntime& held, const std::string& id, const nb::ob
   implementation.flags = flags;
   implementation.default_enable = default_enable;
   implementation.stream = stream;
+  implementation.hints = hints;
   implementation.run = [kernel](CallFrame& call) { return kernel->run(call); };
   if (!verifier.is_none()) {
     implementation.verify = [kernel](const Facts& facts) { return kernel->verify(facts); };
@@ -235,7 +237,7 @@ void bind_implementations(nb::module_& module) {
              nb::arg("verifier").none(), nb::arg("kind"), nb::arg("vendor"), nb::arg("priority"),
              nb::arg("caps"), nb::arg("reads"), nb::arg("flags"), nb::arg("available") = nb::none(),
              nb::arg("default_enable") = nb::none(), nb::arg("stream") = false,
-             nb::keep_alive<0, 1>());
+             nb::arg("hints") = std::vector<Hint>(), nb::keep_alive<0, 1>());
   module.def("check_caps", [](const nb::dict& caps) { static_cast<void>(caps_of(caps)); });
   module.def("implement", &implement, nb::arg("runtime"), nb::arg("draft"));
   module.def("implement_together", &implement_together, nb::arg("runtime"), nb::arg("drafts"));

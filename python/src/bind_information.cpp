@@ -1,3 +1,4 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -12,6 +13,31 @@ namespace nb = nanobind;
 namespace opmux::python {
 namespace {
 
+/// A range without an upper limit has most = None in Python, and 0 in C++.
+void bind_hint(nb::module_& module) {
+  nb::class_<Hint>(
+      module, "Hint",
+      "The priority of an implementation for calls in which a dimension is in a range.")
+      .def(
+          "__init__",
+          [](Hint* own, std::string dim, int priority, int64_t least, std::optional<int64_t> most) {
+            if (most && *most <= 0) throw nb::value_error("most must be at least 1, or None");
+            new (own) Hint{std::move(dim), least, most.value_or(0), priority};
+          },
+          nb::arg("dim"), nb::kw_only(), nb::arg("priority"), nb::arg("least") = 0,
+          nb::arg("most") = nb::none())
+      .def_ro("dim", &Hint::dim)
+      .def_ro("priority", &Hint::priority)
+      .def_ro("least", &Hint::least)
+      .def_prop_ro("most",
+                   [](const Hint& own) {
+                     return own.most == 0 ? std::nullopt : std::optional<int64_t>(own.most);
+                   })
+      .def("__repr__", [](const Hint& own) {
+        return "<Hint " + std::to_string(own.priority) + " for " + own.range() + ">";
+      });
+}
+
 void bind_explanation(nb::module_& module) {
   nb::class_<Candidate>(module, "Candidate", "One candidate of a decision and its verdict.")
       .def_ro("id", &Candidate::id)
@@ -21,6 +47,7 @@ void bind_explanation(nb::module_& module) {
       .def_ro("priority", &Candidate::priority)
       .def_ro("score", &Candidate::score)
       .def_ro("transforms", &Candidate::transforms)
+      .def_ro("hint", &Candidate::hint)
       .def_prop_ro("accepted", &Candidate::accepted)
       .def("__repr__",
            [](const Candidate& own) { return "<Candidate " + own.id + " " + own.verdict + ">"; });
@@ -90,6 +117,7 @@ void bind_lists(nb::module_& module) {
       .def_ro("reason", &ImplementationInfo::reason)
       .def_ro("calls", &ImplementationInfo::calls)
       .def_ro("breaker", &ImplementationInfo::breaker)
+      .def_ro("hints", &ImplementationInfo::hints)
       .def_prop_ro("promises",
                    [](const ImplementationInfo& own) {
                      constexpr std::pair<uint32_t, const char*> kWords[] = {
@@ -172,6 +200,7 @@ void bind_process(nb::module_& module) {
 }  // namespace
 
 void bind_information(nb::module_& module) {
+  bind_hint(module);
   bind_explanation(module);
   bind_arguments(module);
   bind_lists(module);

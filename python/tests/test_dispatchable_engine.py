@@ -127,7 +127,13 @@ def test_dtypes_and_contiguous_take_effect(scan):
 
 @pytest.mark.parametrize(
     "options",
-    [{"serial": True}, {"multiple_of": {"N": 8}}, {"at_least": {"N": 8}}, {"at_most": {"N": 8}}],
+    [
+        {"serial": True},
+        {"multiple_of": {"N": 8}},
+        {"at_least": {"N": 8}},
+        {"at_most": {"N": 8}},
+        {"hints": [opmux.Hint("N", most=8, priority=200)]},
+    ],
 )
 def test_options_without_effect_are_refused(scan, options):
     with pytest.raises(opmux.InvalidArgument) as refused:

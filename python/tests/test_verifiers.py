@@ -205,9 +205,60 @@ class TestCapabilities:
         call(world, X.astype("f8"))
 
     @pytest.mark.parametrize(
-        "bad", [{"dtypes": ["f99"]}, {"kind": "other"}, {"multiple_of": {"Q": 4}}], ids=str
+        "bad",
+        [
+            {"dtypes": ["f99"]},
+            {"kind": "other"},
+            {"multiple_of": {"Q": 4}},
+            {"hints": [opmux.Hint("Q", priority=150)]},
+            {"hints": [opmux.Hint("N", least=5, most=4, priority=150)]},
+            {"hints": [opmux.Hint("N", priority=1001)]},
+        ],
+        ids=str,
     )
     def test_nonsense_is_refused(self, world, bad):
         with pytest.raises((opmux.Error, ValueError)):
             implement(world, **bad)(lambda x, factor, mode: x)
         call(world, expect="twice/own.body")
+
+
+class TestHints:
+    def test_a_range_ranks_and_does_not_refuse(self, world):
+        few = opmux.Hint("N", most=4, priority=300)
+        implement(world, "few.v1", hints=[few])(lambda x, factor, mode: x)
+        implement(world)(lambda x, factor, mode: x)
+        for _ in range(2):
+            call(world, X[:4], expect="twice/few.v1")
+            call(world, X[:5], expect="twice/few.v1")
+        implement(world, "many.v1", hints=[opmux.Hint("N", least=5, priority=250)])(
+            lambda x, factor, mode: x
+        )
+        for _ in range(2):
+            call(world, X[:4], expect="twice/few.v1")
+            call(world, X[:5], expect="twice/many.v1")
+            call(world, X, expect="twice/many.v1")
+        with opmux.scope(deny=["impl:twice/many.v1"], runtime=world):
+            call(world, X, expect="twice/few.v1")
+
+    def test_explain_and_list_show_them(self, world):
+        few = opmux.Hint("N", most=4, priority=300)
+        implement(world, hints=[few, opmux.Hint("N", least=6, priority=250)])(
+            lambda x, factor, mode: x
+        )
+        shown = {n: opmux.explain(world.op("twice"), X[:n]).candidates[0] for n in (4, 5, 6)}
+        assert [one.score for one in shown.values()] == [300, 200, 250]
+        assert {one.priority for one in shown.values()} == {200}
+        assert shown[5].hint is None and shown[6].hint.most is None
+        assert (shown[4].hint.dim, shown[4].hint.least, shown[4].hint.most) == ("N", 0, 4)
+        assert "hint 300 for N <= 4" in shown[4].reason
+        (listed,) = (
+            one
+            for info in world.list()
+            for one in info.implementations
+            if one.id == "twice/mine.v1"
+        )
+        assert list(map(repr, listed.hints)) == ["<Hint 300 for N <= 4>", "<Hint 250 for N >= 6>"]
+
+    def test_an_upper_limit_is_at_least_one(self):
+        with pytest.raises(ValueError, match="at least 1"):
+            opmux.Hint("N", most=0, priority=1)
