@@ -16,7 +16,10 @@ namespace {
 
 // Size of a block of logits, chosen so that it stays in the cache.
 constexpr int64_t kQueries = 128, kKeys = 256;
+// With fewer queries, kernels that read keys and values in place are faster than packing them.
 constexpr int64_t kFewestQueries = 16;
+constexpr int32_t kPriority = 170;
+constexpr int32_t kPriorityOfFewQueries = 40;  // After the reference.
 
 struct AttentionSizes {
   explicit AttentionSizes(const plugin::Call& call)
@@ -321,7 +324,7 @@ plugin::Caps prefill_caps() {
       .inner_contiguous("v")
       .dtypes("mask", {plugin::boolean, plugin::f32, plugin::f16, plugin::bf16})
       .dtypes("sink", {plugin::f32, plugin::f16, plugin::bf16})
-      .at_least("S", kFewestQueries)
+      .at_least("S", 1)
       .at_least("T", 1)
       .at_least("D", 1)
       .at_most("D", 1024)
@@ -340,7 +343,8 @@ void add_attention(plugin::Backend& backend) {
           "int window = 0, Tensor? sink[HQ], float softcap = 0) "
           "where HQ % HKV == 0 && window >= 0")
       .caps(prefill_caps())
-      .priority(170)
+      .priority(kPriorityOfFewQueries)
+      .hint("S", kFewestQueries, 0, kPriority)
       .same_dtype({{OPMUX_FACT_DTYPE, "y"},
                    {OPMUX_FACT_DTYPE, "q"},
                    {OPMUX_FACT_DTYPE, "k"},

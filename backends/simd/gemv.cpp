@@ -1,5 +1,6 @@
 // Products with few rows. Every element of the matrix is read once and used immediately, so memory
-// bandwidth is the limit and packing the matrix would only add work.
+// bandwidth is the limit and packing the matrix would only add work. With more rows the matrix is
+// read several times.
 #include "backends/simd/implementation.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -17,7 +18,7 @@
 #define OPMUX_BACKENDS_SIMD_GEMV_ONCE
 namespace opmux::backends::simd {
 
-constexpr int64_t kMostRows = 4;
+constexpr int64_t kRowsAtOnce = 4;  // Each reading of the matrix serves so many rows.
 // Sums of one block of a matmul, chosen so that they stay in the L1 cache.
 constexpr int64_t kMostSums = 4096;
 
@@ -80,36 +81,39 @@ struct LinearRows {
 };
 
 template <int kRows, int kColumns, class T>
-void linear_block(const LinearRows<T>& l, int64_t column) {
+void linear_block(const LinearRows<T>& l, int64_t row, int64_t column) {
   float sums[kRows][kColumns];
-  dot_products<kRows, kColumns>(l.x, l.x_stride, l.weight + column * l.weight_stride,
-                                l.weight_stride, static_cast<size_t>(l.depth), sums);
+  dot_products<kRows, kColumns>(l.x + row * l.x_stride, l.x_stride,
+                                l.weight + column * l.weight_stride, l.weight_stride,
+                                static_cast<size_t>(l.depth), sums);
   for (int c = 0; c < kColumns; ++c) {
     const float bias = l.bias ? element_at(*l.bias, (column + c) * l.bias->strides[0]) : 0.0f;
     for (int r = 0; r < kRows; ++r) {
       const float sum = l.bias ? sums[r][c] + bias : sums[r][c];
-      l.y[r][column + c] = from_float<T>(sum);
+      l.y[row + r][column + c] = from_float<T>(sum);
     }
   }
 }
 
 template <int kRows, class T>
-void linear_columns(const LinearRows<T>& l, int64_t first, int64_t last) {
+void linear_columns(const LinearRows<T>& l, int64_t row, int64_t first, int64_t last) {
   // As many sums as fit into the registers.
   constexpr int kSums = hn::MaxLanes(F32()) == 16 ? 24 : 8;
   constexpr int kColumns = std::min(8, kSums / kRows);
   int64_t n = first;
-  for (; n + kColumns <= last; n += kColumns) linear_block<kRows, kColumns>(l, n);
-  for (; n < last; ++n) linear_block<kRows, 1>(l, n);
+  for (; n + kColumns <= last; n += kColumns) linear_block<kRows, kColumns>(l, row, n);
+  for (; n < last; ++n) linear_block<kRows, 1>(l, row, n);
 }
 
 template <class T>
 void linear_columns(const LinearRows<T>& l, int64_t first, int64_t last) {
-  switch (l.rows) {
-    case 1: return linear_columns<1>(l, first, last);
-    case 2: return linear_columns<2>(l, first, last);
-    case 3: return linear_columns<3>(l, first, last);
-    default: return linear_columns<4>(l, first, last);
+  for (int64_t row = 0; row < l.rows; row += kRowsAtOnce) {
+    switch (l.rows - row) {
+      case 1: linear_columns<1>(l, row, first, last); break;
+      case 2: linear_columns<2>(l, row, first, last); break;
+      case 3: linear_columns<3>(l, row, first, last); break;
+      default: linear_columns<kRowsAtOnce>(l, row, first, last); break;
+    }
   }
 }
 
@@ -198,12 +202,16 @@ void matmul_columns(const MatrixColumns<T>& m) {
 }
 
 template <class T>
-void matmul_columns(int64_t rows, const MatrixColumns<T>& m) {
-  switch (rows) {
-    case 1: return matmul_columns<1>(m);
-    case 2: return matmul_columns<2>(m);
-    case 3: return matmul_columns<3>(m);
-    default: return matmul_columns<4>(m);
+void matmul_columns(int64_t rows, MatrixColumns<T> m) {
+  for (; rows > 0; rows -= kRowsAtOnce) {
+    switch (rows) {
+      case 1: matmul_columns<1>(m); break;
+      case 2: matmul_columns<2>(m); break;
+      case 3: matmul_columns<3>(m); break;
+      default: matmul_columns<kRowsAtOnce>(m); break;
+    }
+    m.a += kRowsAtOnce * m.a_stride;
+    m.y += kRowsAtOnce * m.y_stride;
   }
 }
 
@@ -213,7 +221,7 @@ int32_t run_matmul_gemv(const plugin::Call& call) {
   // Wide blocks read long runs of the matrix' rows; with several threads, blocks are narrower so
   // that every thread gets some.
   const int64_t most = call.parallel() ? kMostSums / 4 : kMostSums;
-  const int64_t block = most / rows / 16 * 16;
+  const int64_t block = most / std::clamp<int64_t>(rows, 1, kRowsAtOnce) / 16 * 16;
   const int64_t blocks = (width + block - 1) / block;
   return with_dtype(call, {y, a, b}, [&]<class T>(Tag<T>) {
     const RowsOf<const T> as(a, 2), bs(b, 2);
@@ -258,7 +266,7 @@ void add_linear(plugin::Backend& backend) {
        .signature = "linear(out Tensor y[..., N], Tensor x[..., K], const Tensor weight[N, K], "
                     "Tensor? bias[N])",
        .alike = {dtype_of("x"), dtype_of("y"), dtype_of("weight")},
-       .caps = plugin::Caps{}.inner_contiguous().at_most("rows", kMostRows)},
+       .fast = Range{.dim = "rows", .most = kRowsAtOnce}},
       OPMUX_SIMD_VARIANTS(run_linear_gemv), [](const plugin::Call& call) {
         const plugin::TensorArg x = call.tensor(1);
         return widened_bytes(Rows(x.c()).count(), x.dim(-1));
@@ -271,7 +279,7 @@ void add_matmul(plugin::Backend& backend) {
       {.name = "matmul",
        .signature = "matmul(out Tensor y[..., M, N], Tensor a[..., M, K], Tensor b[..., K, N])",
        .alike = {dtype_of("a"), dtype_of("y"), dtype_of("b")},
-       .caps = plugin::Caps{}.inner_contiguous().at_most("M", kMostRows)},
+       .fast = Range{.dim = "M", .most = kRowsAtOnce}},
       OPMUX_SIMD_VARIANTS(run_matmul_gemv), [](const plugin::Call& call) {
         const plugin::TensorArg a = call.tensor(1);
         return widened_bytes(a.dim(-2), a.dim(-1));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -17,6 +18,16 @@ namespace opmux::backends::simd {
 using plugin::dtype_of;
 using RunFn = int32_t (*)(const plugin::Call& call);
 
+// Sizes of a dimension for which a kernel was written; `most` 0: no limit. It also computes others,
+// but slower than the kernels that were written for those.
+struct Range {
+  std::string_view dim;
+  int64_t least = 0, most = 0;
+};
+
+// How much less a kernel counts outside of its range: enough to come after the reference.
+inline constexpr int32_t kOutOfRange = 120;
+
 // One operator. Tensors named in `alike` must have the same dtype. All tensors are inner contiguous
 // and f32, f16 or bf16 unless `caps` states otherwise by name.
 struct Operator {
@@ -25,6 +36,7 @@ struct Operator {
   plugin::Caps caps = plugin::Caps{}.inner_contiguous();
   uint64_t (*workspace)(const plugin::Call& call) = nullptr;
   bool batch_invariant = true;
+  std::optional<Range> fast = {};  // Empty: everywhere.
 };
 
 // Deterministic and (unless `op` says otherwise) batch invariant because a row is always computed
@@ -33,8 +45,9 @@ struct Operator {
 inline plugin::Impl implementation(const Operator& op, const Target& target) {
   plugin::Impl impl{op.name, target.variant};
   plugin::Caps caps = op.caps;
+  if (op.fast) impl.hint(op.fast->dim, op.fast->least, op.fast->most, target.priority);
   impl.signature(op.signature)
-      .priority(target.priority)
+      .priority(op.fast ? target.priority - kOutOfRange : target.priority)
       .flags(OPMUX_IMPL_ATOMIC_OUTPUTS | OPMUX_IMPL_DETERMINISTIC | OPMUX_IMPL_CAPTURE_SAFE |
              (op.batch_invariant ? OPMUX_IMPL_BATCH_INVARIANT : 0))
       .caps(caps.dtypes({plugin::f32, plugin::f16, plugin::bf16})

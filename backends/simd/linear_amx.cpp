@@ -11,8 +11,8 @@
 namespace opmux::backends::simd {
 namespace {
 
-constexpr int64_t kLeastRows = 5;  // With fewer rows, gemv.cpp is as fast.
-constexpr int64_t kMostRows = 1024;
+// With fewer rows gemv.cpp is as fast; with more, libraries that block for the caches are faster.
+constexpr Range kFast{.dim = "rows", .least = 5, .most = 1024};
 constexpr int64_t kSide = kTileSide, kDepth = kTileDepth, kLine = kTileLine;
 constexpr int64_t kColumns = 64;  // Columns of y per task.
 constexpr int64_t kSums = kSide * kSide;
@@ -175,12 +175,11 @@ void add_linear_amx(plugin::Backend& backend) {
                                 .dtypes("y", {plugin::bf16})
                                 .dtypes("x", {plugin::bf16})
                                 .dtypes("weight", {plugin::bf16})
-                                .at_least("rows", kLeastRows)
-                                .at_most("rows", kMostRows)
                                 .at_least("N", kSide)
                                 .multiple_of("N", kSide)
                                 .at_least("K", kDepth),
-                    .workspace = packed_bytes};
+                    .workspace = packed_bytes,
+                    .fast = kFast};
   backend.add(
       implementation(op, kAmx).verify(verify_tiles, {{OPMUX_FACT_DTYPE, "x"}}).run(run_linear_amx));
 }

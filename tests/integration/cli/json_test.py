@@ -100,6 +100,25 @@ def simd_is_chosen_where_it_is_available(opmux, _):
     assert accepted[-1] == "rms_norm/reference.scalar", accepted
 
 
+def hints_are_listed_and_explained(opmux, schemas):
+    _, listed = ask(opmux, ["list", "linear"])
+    validator(schemas, "list").validate(listed)
+    hints = {i["id"]: i["hints"] for i in listed["operators"][0]["implementations"]
+             if i["backend"] == "simd" and i["id"].endswith((".avx512", ".avx2", ".sse4"))}
+    if not hints:
+        print("skipped: the simd backend is not built")
+        sys.exit(77)
+    for rows in (4, 5):
+        _, explained = ask(opmux, ["explain", "linear", f"x=f32[{rows},64]", "weight=f32[16,64]"])
+        validator(schemas, "explain").validate(explained)
+        for candidate in explained["candidates"]:
+            expected = hints.get(candidate["id"], [None])[0] if rows == 4 else None
+            if candidate["id"] in hints:
+                assert candidate["hint"] == expected, candidate
+            if expected and candidate["verdict"] != "refused":
+                assert candidate["score"] == expected["priority"] > candidate["priority"], candidate
+
+
 def main():
     opmux, schemas, case = sys.argv[1:]
     if case in CASES:

@@ -1,8 +1,13 @@
+#include <opmux/implementation.hpp>
+
 #include "expected_matmul.hpp"
 #include "simd.hpp"
 
 namespace opmux::testing {
 namespace {
+
+// Up to the four rows that one reading of the matrix serves, and more.
+constexpr int64_t kRowCounts[] = {1, 2, 3, 4, 5, 7, 8, 18};
 
 class Gemv : public SimdTest {
  protected:
@@ -31,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, Gemv, kSimdTargets, simd_target_name);
 TEST_P(Gemv, linear_is_right_for_every_type_stride_and_number_of_rows) {
   for (opmux_dtype dtype : kFloats) {
     for (Layout layout : kInnerContiguous) {
-      for (int64_t rows = 1; rows <= 4; ++rows) {
+      for (const int64_t rows : kRowCounts) {
         SCOPED_TRACE(name(dtype) + " " + name(layout) + " rows=" + std::to_string(rows));
         const Tensor x = random(dtype, {rows, 1, 70}, layout);
         const Tensor weight = random(dtype, {39, 70}, layout, 2);
@@ -55,11 +60,11 @@ TEST_P(Gemv, linear_is_right_for_every_depth_and_width_up_to_several_vectors) {
 }
 
 TEST_P(Gemv, a_row_does_not_depend_on_its_neighbours) {
-  const Tensor x = random(kF32, {4, 77}), weight = random(kF32, {37, 77}, Layout::contiguous, 2);
+  const Tensor x = random(kF32, {7, 77}), weight = random(kF32, {37, 77}, Layout::contiguous, 2);
   const Tensor b = random(kF32, {77, 37}, Layout::contiguous, 3);
   const Tensor all = linear(x, weight, nullptr, Layout::contiguous);
   const Tensor product = matmul(x, b, Layout::contiguous);
-  for (int64_t r = 0; r < 4; ++r) {
+  for (int64_t r = 0; r < 7; ++r) {
     const Tensor row = make(kF32, {1, 77}).fill([&](int64_t i) { return x.get(r * 77 + i); });
     const Tensor alone = linear(row, weight, nullptr, Layout::contiguous);
     const Tensor alone_product = matmul(row, b, Layout::contiguous);
@@ -73,7 +78,7 @@ TEST_P(Gemv, a_row_does_not_depend_on_its_neighbours) {
 TEST_P(Gemv, matmul_is_right_for_every_type_stride_and_number_of_rows) {
   for (opmux_dtype dtype : kFloats) {
     for (Layout layout : kInnerContiguous) {
-      for (int64_t rows = 1; rows <= 4; ++rows) {
+      for (const int64_t rows : kRowCounts) {
         SCOPED_TRACE(name(dtype) + " " + name(layout) + " rows=" + std::to_string(rows));
         const Tensor a = random(dtype, {2, 3, rows, 21}, layout);
         const Tensor b = random(dtype, {2, 3, 21, 70}, layout, 2);
@@ -84,7 +89,7 @@ TEST_P(Gemv, matmul_is_right_for_every_type_stride_and_number_of_rows) {
 }
 
 TEST_P(Gemv, matmul_is_right_for_more_columns_than_a_block_has) {
-  for (int64_t rows : {1, 4}) {
+  for (int64_t rows : {1, 4, 9}) {
     const Tensor a = random(kF32, {rows, 6}), b = random(kF32, {6, 4120}, Layout::contiguous, 2);
     expect_close(matmul(a, b, Layout::contiguous), in_lanes(expected_matmul(a, b), 6));
   }
@@ -101,13 +106,23 @@ TEST_P(Gemv, is_right_for_every_depth_and_without_any) {
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(y.get(i), bias.get(i % 3));
 }
 
-TEST_P(Gemv, is_for_few_rows_and_says_so) {
+TEST_P(Gemv, computes_nothing_for_no_rows) {
+  const Tensor weight = random(kF32, {37, 77}), b = random(kF32, {77, 37});
+  const Tensor x = make(kF32, {0, 77});
+  EXPECT_EQ(linear(x, weight, nullptr, Layout::contiguous).elements(), 0);
+  EXPECT_EQ(matmul(x, b, Layout::contiguous).elements(), 0);
+}
+
+TEST_P(Gemv, is_good_at_few_rows_and_says_so) {
   for (const char* op : {"linear", "matmul"}) {
-    const opmux_caps& caps = *simd(op).caps;
-    ASSERT_EQ(caps.dim_count, 1u);
-    EXPECT_EQ(view(caps.dims[0].dim), op == std::string("linear") ? "rows" : "M");
-    EXPECT_EQ(caps.dims[0].relation, uint32_t{OPMUX_AT_MOST});
-    EXPECT_EQ(caps.dims[0].value, 4);
+    EXPECT_EQ(simd(op).caps->dim_count, 0u) << "it can compute any number of rows";
+    ASSERT_EQ(simd(op).hint_count, 1u);
+    const opmux_hint& hint = simd(op).hints[0];
+    EXPECT_EQ(view(hint.dim), op == std::string("linear") ? "rows" : "M");
+    EXPECT_EQ(hint.least, 0);
+    EXPECT_EQ(hint.most, 4);
+    EXPECT_EQ(hint.priority, simd("rms_norm").priority);
+    EXPECT_LT(simd(op).priority, priority_of(Kind::reference));
   }
 }
 

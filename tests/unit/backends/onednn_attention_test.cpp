@@ -74,7 +74,7 @@ TEST_F(OneDnnAttention, is_right_for_odd_sizes_and_around_the_edges_of_blocks) {
     expect_attention(make_heads(kBF16, 1, 17, 19, 2, 1, size, 131 - size));
     expect_attention(make_heads(kF32, 1, 17, 19, 2, 1, size, 131 - size));
   }
-  for (int64_t queries : {127, 128, 129}) {
+  for (int64_t queries : {1, 2, 15, 127, 128, 129}) {
     for (int64_t keys : {63, 64, 255, 256, 257, 321}) {
       SCOPED_TRACE("S=" + std::to_string(queries) + " T=" + std::to_string(keys));
       expect_attention(make_heads(kBF16, 1, queries, keys, 1, 1, 8, 8), {.causal = true});

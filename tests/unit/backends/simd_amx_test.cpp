@@ -27,7 +27,7 @@ class SimdAmx : public ::testing::Test {
 };
 
 TEST_F(SimdAmx, is_right_for_full_and_part_filled_tiles) {
-  for (const int64_t rows : {5, 16, 17, 32, 33}) {
+  for (const int64_t rows : {1, 4, 5, 16, 17, 32, 33}) {
     for (const int64_t width : {16, 48, 80}) {
       for (const int64_t depth : {32, 33, 50, 160, 191}) {
         SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(depth) + " x " +
@@ -39,6 +39,14 @@ TEST_F(SimdAmx, is_right_for_full_and_part_filled_tiles) {
       }
     }
   }
+}
+
+TEST_F(SimdAmx, is_right_for_more_rows_than_it_is_good_at) {
+  ASSERT_EQ(amx().hint_count, 1u);
+  const int64_t rows = amx().hints[0].most + 17;
+  const Tensor x = random(kBF16, {rows, 32});
+  const Tensor weight = random(kBF16, {16, 32}, Layout::contiguous, 2);
+  expect_close(linear_of(x, weight, nullptr), in_lanes(expected_linear(x, weight, nullptr), 32));
 }
 
 TEST_F(SimdAmx, is_right_for_every_stride_and_bias) {
