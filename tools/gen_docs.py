@@ -42,7 +42,7 @@ command_path = pathlib.Path("build/release/bin/opmux")
 BLOCK = re.compile(r"(<!-- generated (\w+) ?(\w*) -->\n).*?(<!-- end -->)", re.DOTALL)
 STATUS_FAMILIES = ("schema|plan|policy|environment|registry|plugin|point|call|dispatch|withdraw|"
                    "device|constant|c|python|trust|elf|probe|config|mode|lock|runtime|store|"
-                   "journal|quarantine|health|selector|shadow|record|replay|resource|ambient|instance")
+                   "journal|quarantine|health|selector|shadow|record|replay|resource|ambient|instance|tune")
 # Names of fields and of files that look like reasons but are not.
 NO_REASON = re.compile(r"policy\.(prefer|require|deny|allow|(allow|deny)_vendors|per_op|yaml)|ambient\.hpp")
 STATUS_CODE = re.compile(rf'"((?:{STATUS_FAMILIES})\.[a-z_]+)"')
