@@ -170,6 +170,7 @@ class Reader {
  public:
   Result<TuningSet> read(std::string_view text) {
     if (text.size() > kMostBytes) return wrong("the text is larger than 256 MiB");
+    if (text.find('\0') != text.npos) return wrong("the text has a zero byte");
     while (!text.empty()) {
       ++line_;
       Words words(base::take_until(text, '\n'));

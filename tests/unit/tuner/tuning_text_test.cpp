@@ -50,6 +50,7 @@ std::string changed(std::string_view from, std::string_view to) {
 
 TEST(TuningText, a_wrong_line_is_named_with_what_was_expected) {
   EXPECT_EQ(message_of(""), "line 1: the first line must be 'opmux-tuning 1 ...'");
+  EXPECT_EQ(message_of(std::string(kText) + '\0'), "line 1: the text has a zero byte");
   EXPECT_EQ(message_of("opmux-tuning 2 measurement=1\n"),
             "line 1: the first line must be 'opmux-tuning 1 ...'");
   EXPECT_EQ(message_of(changed("log=-0.8000", "log=fast")),
