@@ -20,8 +20,9 @@ Status wrong_cell(std::string_view text, std::string_view why) {
 
 template <class T>
 bool read_number(std::string_view text, T& value) {
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
+  const char* const start = text.data();
+  const char* const end = start + text.size();
+  const auto read = std::from_chars(start, end, value);
   return read.ec == std::errc() && read.ptr == end && !text.empty();
 }
 

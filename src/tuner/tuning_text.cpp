@@ -63,13 +63,14 @@ class Words {
   T number(std::string_view name, int base = 10) {
     const std::string_view text = value(name);
     T read{};
-    const char* const end = text.data() + text.size();
+    const char* const start = text.data();
+    const char* const end = start + text.size();
     if (problem_.empty()) {
       const auto done = [&] {
         if constexpr (std::is_floating_point_v<T>)
-          return std::from_chars(text.data(), end, read);
+          return std::from_chars(start, end, read);
         else
-          return std::from_chars(text.data(), end, read, base);
+          return std::from_chars(start, end, read, base);
       }();
       if (done.ec != std::errc() || done.ptr != end || text.empty())
         problem_ = base::concat("'", text, "' is not a number for ", name);
@@ -107,8 +108,9 @@ Range read_range(Words& words, std::string_view text) {
   range.dim = base::take_until(text, '=');
   const size_t dots = text.find("..");
   const auto number = [&](std::string_view digits, int64_t& value) {
-    const char* const end = digits.data() + digits.size();
-    const auto read = std::from_chars(digits.data(), end, value);
+    const char* const start = digits.data();
+    const char* const end = start + digits.size();
+    const auto read = std::from_chars(start, end, value);
     return read.ec == std::errc() && read.ptr == end && !digits.empty();
   };
   if (range.dim.empty() || dots == text.npos || !number(text.substr(0, dots), range.first) ||
