@@ -55,6 +55,11 @@ class TestStream:
             def kernel(x, stream):
                 return x
 
+        for given in ({"stream": True}, {"device": "npu"}, {"arch": ("9.0", "")}):
+            with pytest.raises(opmux.InvalidArgument, match="stream= have no effect") as caught:
+                unstreamed.implementation("npu.v1", vendor="npu", **given)
+            assert caught.value.reason == "caps.value"
+
     def test_a_function_that_returns_its_result_gets_the_stream_too(self, world):
         opmux.name_device_type(321, "streamed")
         met = []

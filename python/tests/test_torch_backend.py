@@ -69,3 +69,13 @@ def test_tensors_of_other_libraries_are_taken_in_place():
     with opmux.prefer("vendor:torch"), opmux.expect("softmax/torch.eager"):
         y = opmux.ops.softmax(x)
     np.testing.assert_allclose(y.sum(-1), 1, rtol=1e-6)
+
+
+@pytest.mark.truth
+def test_they_are_added_to_the_runtime_that_is_given(runtime):
+    added = opmux.torch_backend.register(runtime, compiled=False)
+    listed = {one.id for op in runtime.list() for one in op.implementations}
+    assert {one for one in listed if "/torch." in one} == {
+        f"{name}/torch.eager" for name in opmux.torch_backend.OPERATORS
+    }
+    assert len(added) == len(opmux.torch_backend.OPERATORS)

@@ -20,6 +20,7 @@ _library: Any = torch.library.Library("opmux", "DEF")  # type: ignore[no-untyped
 _entries: dict[str, Entry] = {}
 _lock = threading.RLock()
 _TAGS = (torch.Tag.pt2_compliant_tag,)
+_KEYS = ("CPU", "CUDA", "XPU", "MPS", "PrivateUse1")  # PrivateUse1: devices of torch's plugins
 
 
 def _dispatch_of(kind: type[torch.Tensor]) -> Any:
@@ -75,7 +76,8 @@ class Entry:
         name = torch_name(self.schema.name)
         full = name if overload == "default" else f"{name}.{overload}"
         _library.define(text, tags=_TAGS)
-        _library.impl(full, run, "CPU")
+        for key in _KEYS:
+            _library.impl(full, run, key)
         fake = self._fake if overload == "default" else self._fake_out
         torch.library.register_fake(f"opmux::{full}", fake, lib=_library)
         return getattr(getattr(torch.ops.opmux, name), overload)

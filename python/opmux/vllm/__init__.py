@@ -7,6 +7,9 @@ imported.
 
 `LLM(..., additional_config={"opmux": {"kinds": ["norm", "rotary"], "exact": True}})` replaces fewer
 layers, and rounds where vLLM rounds. `OPMUX_DISABLE=1` leaves vLLM unchanged.
+
+On platforms other than the CPU, opmux runs the norms, activations, rotary embeddings and experts
+for which an implementation can run on the platform's device.
 """
 
 from __future__ import annotations

@@ -9,11 +9,14 @@ from typing import Any
 import torch
 
 from .. import ops
+from . import _devices
 from ._settings import Settings
 
 _FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 _ACTIVATIONS = ("silu", "gelu", "gelu_tanh")
 _CLAMPS = ("swiglu_alpha", "swiglu_beta", "swiglu_limit")
+_OTHER_ROUTING = ("use_grouped_topk", "custom_routing_function")
+_ROUTED = (torch.float32, torch.int32)
 _LAYERS = "vllm.model_executor.layers.fused_moe"
 
 
@@ -32,11 +35,28 @@ def reason_against(layer: Any, settings: Settings) -> str:
         return "it applies the router weights to the inputs"
     if settings.exact:
         return "vLLM sums in a different order than opmux"
-    return settings.reason_against("moe")
+    return settings.reason_against("moe") or _devices.reason_against(
+        "fused_moe", weight.dtype, lambda: _expert_samples(layer)
+    )
+
+
+def _expert_samples(layer: Any) -> _devices.Samples:
+    weight = layer.w13_weight
+    return {
+        "x": weight.new_zeros(1, weight.shape[-1]), "w1": weight, "w2": layer.w2_weight,
+        "topk_weights": weight.new_zeros(1, 1, dtype=torch.float32),
+        "topk_ids": weight.new_zeros(1, 1, dtype=torch.int32),
+        "activation": layer.activation.value,
+    }  # fmt: skip
 
 
 def _experts(base: Any) -> type:
     """Returns the class that replaces vLLM's method class for experts."""
+
+    def is_monolithic(self: Any) -> bool:
+        """Whether vLLM's kernel also routes. On platforms outside of its tree there is none."""
+        theirs = self.opmux_reason and self.experts_cls is not None
+        return bool(theirs and base.is_monolithic.fget(self))
 
     def process_weights_after_loading(self: Any, layer: Any) -> None:
         self.opmux_reason = reason_against(layer, Settings.current())
@@ -59,6 +79,7 @@ def _experts(base: Any) -> type:
         return ops.fused_moe(x, w1, w2, topk_weights, topk_ids, layer.activation.value)
 
     members = {
+        "is_monolithic": property(is_monolithic),
         "process_weights_after_loading": process_weights_after_loading,
         "apply": apply,
         "opmux_operator": "fused_moe",
@@ -69,17 +90,32 @@ def _experts(base: Any) -> type:
 
 
 def _reason_against_router(router: Any, settings: Settings) -> str:
-    if router.use_grouped_topk or router.custom_routing_function is not None:
+    if any(getattr(router, name, None) for name in _OTHER_ROUTING):
         return "it uses grouped top-k or a custom routing function"
     if router.scoring_func != "softmax":
         return f"its scoring function is {router.scoring_func}"
     if settings.exact:
         return "vLLM sums in a different order than opmux"
-    return settings.reason_against("moe")
+    return settings.reason_against("moe") or _devices.reason_against(
+        "topk_softmax", torch.float32, lambda: _router_samples(router)
+    )
+
+
+def _router_samples(router: Any) -> _devices.Samples:
+    logits = torch.zeros(1, router.global_num_experts, device=_devices.device()).float()
+    weights, ids = (logits.new_zeros(1, router.top_k, dtype=dtype) for dtype in _ROUTED)
+    return {"logits": logits, "renormalize": router.renormalize, "out": (weights, ids)}
+
+
+def _router_class() -> Any:
+    """Returns vLLM's class for routing by softmax on its platform."""
+    if _devices.on_cpu():
+        return import_module(f"{_LAYERS}.router.cpu_router").CPURouter
+    return import_module(f"{_LAYERS}.router.fused_topk_router").FusedTopKRouter
 
 
 def _hook_router() -> None:
-    router: Any = import_module(f"{_LAYERS}.router.cpu_router").CPURouter
+    router = _router_class()
     make, route = router.__init__, router._compute_routing
 
     @wraps(make)
@@ -89,13 +125,18 @@ def _hook_router() -> None:
 
     @wraps(route)
     def _compute_routing(
-        self: Any, hidden_states: torch.Tensor, router_logits: torch.Tensor, *args: Any, **more: Any
+        self: Any,
+        hidden_states: torch.Tensor,
+        router_logits: torch.Tensor,
+        indices_type: torch.dtype | None = None,
+        **more: Any,
     ) -> Any:
         if self.opmux_reason:
-            return route(self, hidden_states, router_logits, *args, **more)
+            return route(self, hidden_states, router_logits, indices_type, **more)
         shape = (router_logits.shape[0], self.top_k)
-        weights = torch.empty(shape, dtype=torch.float32)
-        ids = torch.empty(shape, dtype=torch.int32)
+        device = router_logits.device
+        weights = torch.empty(shape, dtype=torch.float32, device=device)
+        ids = torch.empty(shape, dtype=indices_type or torch.int32, device=device)
         return ops.topk_softmax(router_logits.float(), self.renormalize, out=(weights, ids))
 
     router.__init__, router._compute_routing = __init__, _compute_routing

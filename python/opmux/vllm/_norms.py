@@ -10,11 +10,13 @@ from torch import Tensor
 
 from .. import ops
 from .._implementations import implementation
+from . import _devices
 from ._settings import Settings
 
 _FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 PROVIDER, EXACT = "opmux", "opmux_exact"
 EAGER = "rms_norm/vllm.eager"
+NAMES = ("rms_norm", "fused_add_rms_norm")
 _offered: list[Any] = []
 
 # vLLM requires the parameter names, types and defaults of these functions to match its operators.
@@ -94,10 +96,32 @@ def takes_fused_norm(
     return x_residual.dtype == x.dtype and takes_norm(x, weight, epsilon, variance_size)
 
 
+def takes_norm_on_device(
+    x: Tensor, weight: Tensor | None, epsilon: float, variance_size: int | None = None
+) -> bool:
+    """As `takes_norm`, on platforms other than the CPU."""
+    known = takes_norm(x, weight, epsilon, variance_size)
+    return known and not _devices.reason_against("rms_norm", x.dtype)
+
+
+def takes_fused_norm_on_device(
+    x: Tensor,
+    x_residual: Tensor,
+    weight: Tensor | None,
+    epsilon: float,
+    variance_size: int | None = None,
+) -> bool:
+    """As `takes_fused_norm`, on platforms other than the CPU."""
+    known = takes_fused_norm(x, x_residual, weight, epsilon, variance_size)
+    return known and not _devices.reason_against("fused_add_rms_norm", x.dtype)
+
+
 def _register_providers(operators: Any) -> None:
-    fused: dict[str, Any] = {"supports_args": takes_fused_norm, "inplace": True}
+    one = takes_norm if _devices.on_cpu() else takes_norm_on_device
+    two = takes_fused_norm if _devices.on_cpu() else takes_fused_norm_on_device
+    fused: dict[str, Any] = {"supports_args": two, "inplace": True}
     if PROVIDER not in operators.rms_norm.impls:
-        operators.rms_norm.register_impl(PROVIDER, supports_args=takes_norm)(rms_norm)
+        operators.rms_norm.register_impl(PROVIDER, supports_args=one)(rms_norm)
     for name, function in ((PROVIDER, fused_add_rms_norm), (EXACT, exact_fused_add_rms_norm)):
         if name not in operators.fused_add_rms_norm.impls:
             operators.fused_add_rms_norm.register_impl(name, **fused)(function)
@@ -125,7 +149,12 @@ def hook() -> None:
 
 
 def reason_against(module: Any, settings: Settings) -> str:
-    """Returns why vLLM keeps a norm; empty if opmux takes it."""
+    """Returns why vLLM keeps a norm; empty if opmux takes it, with or without a residual."""
     if getattr(module, "variance_size_override", None) is not None:
         return "it computes the variance from part of the row"
-    return settings.reason_against("norm")
+    return settings.reason_against("norm") or ("" if taken() else _devices.reason_against(NAMES[0]))
+
+
+def taken() -> list[str]:
+    """Returns the operators of norms that opmux runs."""
+    return [name for name in NAMES if not _devices.reason_against(name)]

@@ -7,9 +7,12 @@ from importlib import import_module
 from logging import getLogger
 
 from .._runtime import keep_state_page
+from . import _devices
 
 _log = getLogger("vllm.opmux")
 _done: set[str] = set()
+_CPU_PARTS = ("norms", "stand_ins", "linear", "attention", "moe", "report")
+_PARTS = ("norms", "stand_ins", "moe", "report")  # without those that replace code of vLLM's CPU
 
 
 def _attention() -> None:
@@ -36,15 +39,13 @@ def register() -> None:
     if disabled():
         return
     try:
-        if not import_module("vllm.platforms").current_platform.is_cpu():
-            _log.info("opmux: not used: the platform of vLLM is not the CPU")
-            return
+        parts = _CPU_PARTS if _devices.on_cpu() else _PARTS
         keep_state_page()
         import_module("opmux.torch")  # registers the operators with torch, for compiled graphs
     except Exception as error:
         _log.warning("opmux: not used: %s", error)
         return
-    for name in ("norms", "stand_ins", "linear", "attention", "moe", "report"):
+    for name in parts:
         if name in _done:
             continue
         try:

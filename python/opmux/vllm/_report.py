@@ -12,7 +12,7 @@ from logging import getLogger
 from typing import Any
 
 from .._information import stats
-from . import _norms
+from . import _devices, _norms
 from ._settings import Settings
 
 _NORMS = ("RMSNorm", "GemmaRMSNorm")
@@ -48,7 +48,7 @@ def _look_at(report: Report, name: str, module: Any, settings: Settings) -> None
     kind = type(module).__name__
     if kind in _NORMS:
         reason = _norms.reason_against(module, settings)
-        report.add(module, reason, "rms_norm", "fused_add_rms_norm")
+        report.add(module, reason, *([] if reason else _norms.taken()))
     elif kind == "VocabParallelEmbedding" and not name.endswith("lm_head"):
         report.add(module, "vLLM has no hook for it")
     elif hasattr(module, "opmux_operator"):
@@ -57,11 +57,24 @@ def _look_at(report: Report, name: str, module: Any, settings: Settings) -> None
         report.add(module, getattr(module, "opmux_reason", "vLLM gave it another GEMM"), "linear")
     elif hasattr(impl := getattr(module, "impl", module), "opmux_reason"):
         report.add(module, impl.opmux_reason, "paged_attention", "reshape_and_cache", calls=2)
+    elif not _devices.on_cpu() and (left := _kind_of_the_cpu(module)):
+        report.add(module, settings.reason_against(left))
     elif kind not in _UNSEEN and isinstance(module, _custom_op()):
         report.add(module, "opmux has no operator for it")
     router: Any = getattr(module, "router", None)
     if hasattr(router, "opmux_reason"):
         report.add(router, router.opmux_reason, "topk_softmax")
+
+
+def _kind_of_the_cpu(module: Any) -> str:
+    """Returns the kind of a layer that opmux replaces only on the CPU; empty for others."""
+    layers = "vllm.model_executor.layers"
+    linear: Any = import_module(f"{layers}.linear").LinearBase
+    head: Any = import_module(f"{layers}.vocab_parallel_embedding").ParallelLMHead
+    attention: Any = import_module(f"{layers}.attention_layer_base").AttentionLayerBase
+    if isinstance(module, linear | head):
+        return "linear"
+    return "attention" if isinstance(module, attention) else ""
 
 
 def _custom_op() -> Any:
@@ -102,7 +115,8 @@ def hook() -> None:
     def load_model(self: Any, vllm_config: Any, *args: Any, **kwargs: Any) -> Any:
         global _latest
         settings = Settings.read(vllm_config)
-        if settings.exact and "norm" in settings.kinds:
+        _devices.start(getattr(vllm_config, "model_config", None))
+        if _devices.on_cpu() and settings.exact and "norm" in settings.kinds:
             _norms.offer_eager()
         model = original(self, vllm_config, *args, **kwargs)
         _latest = look_at(model, settings)

@@ -7,9 +7,11 @@ from importlib import import_module
 from typing import Any
 
 from .._errors import InvalidArgument
+from . import _devices
 
 KINDS = ("norm", "activation", "rotary", "linear", "attention", "moe")
 _FUSED = ("norm", "activation", "rotary")
+_CPU_ONLY = {"linear": "linear layers", "attention": "attention"}
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,11 @@ class Settings:
         """Returns why vLLM keeps a kind of layers; empty if opmux takes it."""
         if kind not in self.kinds:
             return "it was not requested"
+        if not _devices.on_cpu():
+            if kind in _CPU_ONLY:
+                return f"opmux replaces {_CPU_ONLY[kind]} only on vLLM's CPU platform"
+            if self.exact:
+                return "exact results are those of vLLM's CPU platform"
         if self.compiled and kind in _FUSED and not self.asked and not self.exact:
             return "the compiler fuses it with its neighbours, which is faster"
         return ""

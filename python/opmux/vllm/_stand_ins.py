@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from .. import ops
+from . import _devices
 from ._settings import Settings
 
 Forward = Callable[..., Any]
@@ -54,7 +55,8 @@ def rotary_embedding(
 def _stand_in(base: Any, kind: str, forward: Forward) -> type:
     def dispatch_forward(self: Any, compile_native: bool) -> Any:
         settings = Settings.current()
-        self.opmux_reason = settings.reason_against(kind)
+        reason = settings.reason_against(kind) or _devices.reason_against(forward.__name__)
+        self.opmux_reason = reason
         if self.opmux_reason:
             return base.dispatch_forward(self, compile_native)
         return MethodType(EXACT.get(forward, forward) if settings.exact else forward, self)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import opmux
-from opmux.vllm import KINDS, Settings, _norms, _plugin, _stand_ins
+from opmux.vllm import KINDS, Settings, _devices, _norms, _plugin, _stand_ins
 
 
 def in_a_process(code, **environment):
@@ -81,6 +81,44 @@ def test_settings_are_those_of_the_engines_configuration():
 def test_settings_that_are_not_known_are_refused(entry):
     with pytest.raises(opmux.InvalidArgument):
         settings(**entry)
+
+
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """Pretends that vLLM's platform is not the CPU; returns the setter of its device."""
+    monkeypatch.setattr(_devices, "on_cpu", lambda: False)
+    _devices.start(None)
+    yield lambda kind: monkeypatch.setattr(_devices, "device", lambda: torch.device(kind))
+    _devices.start(None)
+
+
+def test_linear_layers_attention_and_exact_results_are_for_the_cpu(elsewhere):
+    ours = settings(kinds=["linear", "attention", "rotary"])
+    assert (
+        ours.reason_against("linear") == "opmux replaces linear layers only on vLLM's CPU platform"
+    )
+    assert ours.reason_against("attention").startswith("opmux replaces attention only")
+    assert ours.reason_against("rotary") == ""
+    exact = settings(exact=True)
+    assert exact.reason_against("rotary") == "exact results are those of vLLM's CPU platform"
+
+
+def test_the_engine_decides_what_is_replaced_on_a_device(elsewhere):
+    elsewhere("cpu")
+    for operator in ("rms_norm", "fused_add_rms_norm", "silu_and_mul", "rotary_embedding"):
+        assert _devices.reason_against(operator, torch.bfloat16) == ""
+        assert _devices.reason_against(operator, torch.float8_e5m2) != ""
+    with opmux.scope(deny=["gelu_and_mul/*"]):
+        reason = _devices.reason_against("gelu_and_mul")
+    assert reason.startswith("opmux has no gelu_and_mul that can run on cpu; gelu_and_mul/")
+    assert _devices.reason_against("gelu_and_mul") == reason, "asked once for each model"
+    _devices.start(None)
+    assert _devices.reason_against("gelu_and_mul") == ""
+
+
+def test_a_device_that_torch_cannot_use_is_left_to_vllm(elsewhere):
+    elsewhere("xpu")
+    assert _devices.reason_against("rms_norm").startswith("opmux cannot tell for rms_norm: ")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
