@@ -142,7 +142,9 @@ void add_lock(CLI::App& app, Action& action) {
   file("--check", options->check,
        "only check a lockfile; exit code 1 and the differences if it does not match")
       ->excludes("CALL")
-      ->excludes("--calls");
+      ->excludes("--calls")
+      ->excludes("--output")
+      ->excludes(header);
   command->add_flag("--json", options->json, "print JSON as described in docs/schemas/lock.json");
   command->callback([options, &action] { action = [options] { return lock_calls(*options); }; });
 }

@@ -52,12 +52,14 @@ void add_verify(CLI::App& app, Action& action) {
   command->add_option("--impl", suite.implementations, "only this implementation (may be repeated)")
       ->type_name("ID")
       ->allow_extra_args(false);
-  command->add_option("--cases", suite.cases, "generated calls per operator, default 1000")
-      ->type_name("N");
+  CLI::Option* cases =
+      command->add_option("--cases", suite.cases, "generated calls per operator, default 1000")
+          ->type_name("N");
   command->add_option("--seed", suite.seed, "seed of the generated calls, default 1")
       ->type_name("N");
   command->add_option("--case", options->only, "run only the case with this number")
-      ->type_name("N");
+      ->type_name("N")
+      ->excludes(cases);
   command->add_flag("--json", options->json, "print JSON as described in docs/schemas/verify.json");
   command->callback([options, &action] { action = [options] { return verify(*options); }; });
 }

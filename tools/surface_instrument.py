@@ -5,7 +5,6 @@ has the default of the member if SURFACE_MUTANT names the switch. `of_threads` i
 struct that has such a member, so that members of other structs stay as they are. Flags of the ABI, flags of the
 command line, environment variables, keys of policy files and keyword arguments in Python get an equivalent.
 """
-import ast
 import bisect
 import collections
 import json
@@ -13,6 +12,7 @@ import re
 
 import mutations
 import surface_list
+import surface_python
 
 HOOKS = (
     ("src/policy/rules/environment.cpp", "Status read(const Variable& variable, Environment& into) {",
@@ -21,16 +21,9 @@ HOOKS = (
      '      !backend_of(variable.name).empty()) {\n    return {};\n  }'),
     ("src/policy/files/policy_values.cpp", "    const TextNode& key = node.items[i];",
      '    if (surface::is_removed(std::string("key:") + std::string(what) + ".", key.text, "")) continue;'),
+    ("src/c_api/policy.cpp", "  for (const ListField& field : kLists) {",
+     '    if (surface::is_removed("c:opmux_", field.name, "")) continue;'),
 )
-PYTHON_HEAD = """
-def _surface_removed(name: str) -> bool:
-    import os
-
-    return os.environ.get("SURFACE_MUTANT") == name
-
-"""
-
-
 # Text after a member that is written, not read: an assignment, or a function that changes a container.
 WRITTEN = re.compile(r"\s*(?:\[[^\]]*\])?\s*(?:=[^=]|[-+|&]=|\+\+|(?:\.|->)(?:push_back|emplace\w*|insert\w*|resize|reserve"
                      r"|back|clear|append|assign|swap|erase|pop_back|reset)\()")
@@ -43,7 +36,7 @@ ATOMIC_LOAD = re.compile(r"\((?:std::memory_order\w*)?\)")
 def rewritten(name):
     """Whether the copy of a file is written by Instrumented."""
     code = re.match(r"(src|cli/(?!templates)|probe|python/src)/?.*\.(cpp|hpp)$", name)
-    return bool(code or re.match(r"python/opmux/_[^/]*\.py$", name))
+    return bool(code) or surface_python.is_rewritten(name)
 
 
 def namespace_of(struct):
@@ -134,10 +127,10 @@ class Instrumented:
         self.members, self.flags, self.commands = collections.defaultdict(list), {}, {}
         for switch in switches:
             name = f"{switch.kind}:{switch.name}"
-            if switch.kind in ("option", "policy", "abi") and "." in switch.name:
+            if switch.kind in ("option", "policy", "abi", "c") and "." in switch.name:
                 struct, member = switch.name.split(".")
                 self.members[member].append((struct, name))
-            elif switch.kind == "abi":
+            elif switch.kind in ("abi", "c"):
                 self.flags[switch.name] = name
             elif switch.kind == "command":
                 file, flag = switch.name.split()
@@ -201,7 +194,7 @@ class Instrumented:
 
     def with_commands(self, text, relative):
         for flag, name in self.commands.get(relative.stem, {}).items() if relative.parts[0] == "cli" else ():
-            text = re.sub(rf'(\(\s*"{flag}",\s*)([\w>.-]+)(?=[,)])', rf'\1surface::bound("{name}", \2)', text)
+            text = re.sub(rf'(\(\s*"(?:-\w,)?{flag}",\s*)([\w>.-]+)(?=[,)])', rf'\1surface::bound("{name}", \2)', text)
         return text
 
     @staticmethod
@@ -213,28 +206,6 @@ class Instrumented:
         return text
 
     def write_python(self):
-        wanted = surface_list.exported_python() | {"Family"}
-        for original in sorted((self.originals / "python/opmux").glob("_*.py")):
-            text = original.read_text()
-            lines = text.split("\n")
-            tree = ast.parse(text)
-            places = []
-            for name, function in surface_list.python_functions(tree, wanted):
-                if surface_list.is_overload(function):
-                    continue
-                body = function.body
-                first = body[1] if len(body) > 1 and isinstance(body[0], ast.Expr) and isinstance(
-                    getattr(body[0], "value", None), ast.Constant) else body[0]
-                for argument, default in surface_list.keyword_arguments(function):
-                    places.append((first.lineno, first.col_offset, f"python:{name}.{argument.arg}",
-                                   argument.arg, ast.unparse(default)))
-            for line, column, name, argument, default in sorted(places, reverse=True):
-                pad = " " * column
-                lines[line - 1:line - 1] = [f'{pad}if _surface_removed("{name}"):',
-                                            f"{pad}    {argument} = {default}"]
-            if places:
-                last = max(node.end_lineno for node in tree.body
-                           if isinstance(node, (ast.Import, ast.ImportFrom)) and node.col_offset == 0
-                           and node.lineno < 80)
-                lines[last:last] = PYTHON_HEAD.split("\n")
-            self.put(self.folder / original.relative_to(self.originals), "\n".join(lines))
+        for original, prefix, wanted in surface_python.modules():
+            self.put(self.folder / original.relative_to(self.originals),
+                     surface_python.rewritten(original, prefix, wanted))

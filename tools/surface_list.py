@@ -7,25 +7,31 @@ A switch has a kind and a name:
   key          a key of a policy file, `a rule.prefer`
   environment  a variable, `OPMUX_LOG`
   abi          a member of a struct that a plugin fills in, or one of its flags
+  c            a member of a struct that a C program fills in, or one of its flags
   command      a flag of the command line, with its source file: `check_command --strict`
-  python       a keyword argument of a public Python function, `implementation.available`
+  python       a keyword argument of a public Python function, `implementation.available`; see tools/surface_python.py
 
 The lists are read from the sources, so that a new switch cannot be forgotten.
 """
-import ast
 import collections
 import pathlib
 import re
+
+import surface_python
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 Switch = collections.namedtuple("Switch", "kind name")
 
 OPTIONS = {"Options", "PluginOptions", "SourceOptions", "StateOptions", "RecordOptions", "CallOptions",
-           "DefineOptions", "ReplayOptions", "PolicyCheckOptions", "Implementation"}
+           "DefineOptions", "ReplayOptions", "PolicyCheckOptions", "Implementation", "KernelFunctions", "Definition",
+           "Selector", "Ambient"}
 POLICY = {"Policy", "Rule", "Boost", "BreakerOptions", "ShadowOptions"}
 ABI = ("opmux_fact opmux_dim_rule opmux_dtype_rule opmux_tensor_rule opmux_scalar_rule opmux_caps opmux_hint opmux_impl "
        "opmux_device_table opmux_backend opmux_schema_text opmux_point opmux_plugin").split()
-FLAG = re.compile(r"#define (OPMUX_(?:IMPL|CAPS|BACKEND|TENSOR|PLUGIN)_[A-Z_]+) \d+u")
+C = ("opmux_call_options opmux_selector opmux_record_options opmux_replay_options opmux_op_order opmux_policy "
+     "opmux_plugin_options opmux_source_options opmux_state_options opmux_options").split()
+FLAG = re.compile(r"#define (OPMUX_(?:IMPL|CAPS|BACKEND|TENSOR|PLUGIN|PLUGINS|SOURCE|OPTION|DEFINE|RECORD|REPLAY|CHECK"
+                  r"|AMBIENT|PLAN_FOR)_[A-Z_]+) \d+u")
 # Members that cannot have a reader to remove, with the reason.
 NOT_SWITCHES = {
     "struct_size": "says which members the caller knows; without a reader no member would be read",
@@ -102,7 +108,7 @@ def of_structs(kind, names, headers):
 def function_members():
     """Names of members that hold a function."""
     found = set()
-    for header in (*public_headers(), "include/opmux/abi.h"):
+    for header in (*public_headers(), *c_headers(), "include/opmux/abi.h"):
         text = without_comments((ROOT / header).read_text())
         found.update(re.findall(r"\(\*(\w+)\)\s*\(", text))
         found.update(re.findall(r"\b(?:Function<.*>|EventSink|UtcClock|opmux_parallel_for_fn) (\w+)(?: =|;)", text))
@@ -112,6 +118,10 @@ def function_members():
 def public_headers():
     return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "include/opmux").glob("*.hpp")
                   if path.name != "conformance.hpp")
+
+
+def c_headers():
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "include/opmux/c").glob("*.h"))
 
 
 def environment():
@@ -138,65 +148,22 @@ def keys():
                 yield Switch("key", f"{what}.{found[1]}")
 
 
-def abi():
-    yield from of_structs("abi", ABI, ["include/opmux/abi.h"])
-    for flag in FLAG.findall((ROOT / "include/opmux/abi.h").read_text()):
-        yield Switch("abi", flag)
+def of_c(kind, names, headers):
+    """Members of structs of C, and flags."""
+    yield from of_structs(kind, names, headers)
+    for header in headers:
+        yield from (Switch(kind, flag) for flag in FLAG.findall((ROOT / header).read_text()))
 
 
 def command_flags():
     for path in sorted((ROOT / "cli").glob("*.cpp")):
-        for flag in re.findall(r'\(\s*"(--[a-z-]+)",\s*[\w>.-]+[,)]', path.read_text()):
+        for flag in re.findall(r'\(\s*"(?:-\w,)?(--[a-z-]+)",\s*[\w>.-]+[,)]', path.read_text()):
             if path.stem != "check_worker":  # makes the command line of a worker
                 yield Switch("command", f"{path.stem} {flag}")
 
 
-def exported_python():
-    """Names that `import opmux` offers."""
-    tree = ast.parse((ROOT / "python/opmux/__init__.py").read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == "__all__" for t in node.targets):
-            return {ast.literal_eval(item) for item in node.value.elts}
-    raise ValueError("python/opmux/__init__.py has no __all__")
-
-
-def keyword_arguments(function):
-    """(name, default) of the parameters of a function that have a default."""
-    given = function.args
-    positional = given.posonlyargs + given.args
-    yield from zip(positional[len(positional) - len(given.defaults):], given.defaults)
-    yield from ((a, d) for a, d in zip(given.kwonlyargs, given.kw_defaults) if d is not None)
-
-
-def python_functions(tree, wanted):
-    """(qualified name, node) of the public functions and methods of a module."""
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name in wanted:
-            yield node.name, node
-        if isinstance(node, ast.ClassDef) and node.name in wanted:
-            for method in node.body:
-                if isinstance(method, ast.FunctionDef) and (
-                        method.name == "__init__" or not method.name.startswith("_")):
-                    yield f"{node.name}.{method.name}", method
-
-
-def is_overload(function):
-    return any(getattr(d, "id", getattr(d, "attr", "")) == "overload" for d in function.decorator_list)
-
-
-def python_files():
-    return sorted((ROOT / "python/opmux").glob("_*.py"))
-
-
 def python_keywords():
-    wanted = exported_python() | {"Family"}
-    for path in python_files():
-        for name, function in python_functions(ast.parse(path.read_text()), wanted):
-            if is_overload(function):
-                continue
-            for argument, _ in keyword_arguments(function):
-                if not argument.arg.startswith("_"):
-                    yield Switch("python", f"{name}.{argument.arg}")
+    yield from (Switch("python", name) for name in surface_python.names())
 
 
 def reason_without_reader(switch):
@@ -208,7 +175,8 @@ def members_and_words():
     """All inputs, each once, by kind and in the order of the sources."""
     found = [*of_structs("option", OPTIONS, public_headers()),
              *of_structs("policy", POLICY, public_headers()),
-             *keys(), *environment(), *abi(), *command_flags(), *python_keywords()]
+             *keys(), *environment(), *of_c("abi", ABI, ["include/opmux/abi.h"]), *of_c("c", C, c_headers()),
+             *command_flags(), *python_keywords()]
     return list(dict.fromkeys(found))
 
 

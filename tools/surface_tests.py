@@ -4,7 +4,9 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-MOST_CANDIDATES, MOST_PYTHON_CANDIDATES = 40, 16
+# Functions of Python that pass arguments on, by the function that takes them.
+PASSED_ON_BY = {"Runtime": "create_runtime", "function_options": ".implementation"}
+MOST_CANDIDATES, MOST_PYTHON_CANDIDATES = 40, 24
 
 
 def tests_in_sources():
@@ -22,10 +24,14 @@ def tests_in_sources():
         text = path.read_text()
         tree = ast.parse(text)
         groups = [("", tree), *((f"{node.name}::", node) for node in tree.body if isinstance(node, ast.ClassDef))]
+        constants = {target.id: ast.unparse(node) for node in tree.body if isinstance(node, ast.Assign)
+                     for target in node.targets if isinstance(target, ast.Name)}
         for group, holder in groups:
             for node in holder.body:
                 if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                     source = "\n".join(text.splitlines()[node.lineno - 1:node.end_lineno])
+                    named = set(re.findall(r"\w+", source)) & constants.keys()
+                    source = "\n".join([source, *(constants[name] for name in sorted(named))])
                     found[f"{path.relative_to(ROOT)}::{group}{node.name}"] = (source, text)
     return (found | tests_of_the_command(ROOT / "tests/integration/cli")
             | tests_of_plugin_check(ROOT / "tests/integration/check") | scripts())
@@ -49,7 +55,12 @@ def tests_of_the_command(folder):
     listing, cases = (folder / "CMakeLists.txt").read_text(), (folder / "json_test.py").read_text()
     for case in re.search(r"foreach\(case (list .*?)\)", listing, re.S)[1].split():
         body = re.search(rf'^    "{case}": .*?(?=^    "|^\}})|^def {case}\(.*?(?=^def |\Z)', cases, re.M | re.S)
-        found[f"cli.json.{case}"] = (body[0] if body else "", "")
+        found[f"cli.json.{case}"] = ((body[0] if body else "") + ' "--json"', "")  # ask() adds it
+    for group in ("options", "tune_run"):
+        script = (folder / f"{group}_test.py").read_text()
+        for case in re.findall(r"^def (\w+)\(folder\)", script, re.M):
+            body = re.search(rf"^def {case}\(.*?(?=^def |\Z)", script, re.M | re.S)[0]
+            found[f"cli.{group}.{case}"] = (body, script)
     migrate = (folder / "migrate_test.py").read_text()
     for case in ("environment", "kernels", "nothing_to_read", *sorted(p.name for p in folder.glob("migrations/*"))):
         found[f"cli.migrate.{case}"] = (migrate,) * 2
@@ -78,6 +89,7 @@ def words_of(switch):
     parts = switch.name.split(".")
     if switch.kind == "python":
         called = parts[-2] if parts[-2] != "__init__" else parts[0]
+        called = PASSED_ON_BY.get(called, called)
         return [called], [f"{parts[-1]}=", f"{called}("]
     return [parts[-1]], [parts[0], f".{parts[-1]} =", parts[0].removesuffix("Options").lower()]
 
@@ -92,6 +104,7 @@ def candidates(switch, tests):
         near = all(word in text for word in needed)
         if near or all(word in whole for word in needed):
             into = python if "::" in name else programs
-            into.append((not near, -sum(word in text for word in welcome), len(text), name))
+            counts = [-sum(word in shown for word in welcome) for shown in (text, whole)]
+            into.append((not near, *counts, len(text), name))
     return ([name for *_, name in sorted(programs)][:MOST_CANDIDATES],
             [name for *_, name in sorted(python)][:MOST_PYTHON_CANDIDATES])

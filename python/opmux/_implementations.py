@@ -269,11 +269,20 @@ def function_options(
     pure: bool = False,
     atomic_outputs: bool = False,
     serial: bool = False,
+    device: str = "cpu",
+    arch: tuple[str, str] | None = None,
+    stream: bool = False,
     **options: Any,
 ) -> dict[str, Any]:
     """The options of an implementation of a dispatchable function. Raises `InvalidArgument` for one
     that has no effect there."""
     _refuse_serial(name, serial)
+    if arch is not None or device != "cpu" or stream:
+        raise InvalidArgument(
+            f"{name}: a dispatchable function has no schema, so that device=, arch= and stream= "
+            "have no effect",
+            "caps.value",
+        )
     for word in ("multiple_of", "at_least", "at_most", "hints"):
         if options.get(word):
             raise InvalidArgument(
@@ -344,13 +353,9 @@ def implementation(
     def decorate(function: Callable[P, R]) -> PythonImplementation[P, R]:
         family = families.get(op) if runtime is None else None
         if family is not None:
-            if arch is not None or device != "cpu" or stream:
-                raise InvalidArgument(
-                    f"{op} has no schema, so that device=, arch= and stream= have no effect",
-                    "caps.value",
-                )
             options = function_options(
-                name, pure=pure, atomic_outputs=atomic_outputs, serial=serial, **given
+                name, pure=pure, atomic_outputs=atomic_outputs, serial=serial, device=device,
+                arch=arch, stream=stream, **given
             )  # fmt: skip
             # A FunctionImplementation, which has the same methods.
             added: PythonImplementation[P, R] = family.add(function, name, **options)

@@ -30,12 +30,14 @@ def policy(
     per_op: Mapping[str, Sequence[str]] | None = None,
     transforms: Sequence[str] = (),
     allow_none: bool = False,
+    tuning: str | None = None,
     rules: Sequence[_core.Rule] = (),
 ) -> _core.Policy:
     """Makes a policy. Lists hold tokens: `default`, `vendor`, `reference`, `vendor:NAME`,
     `impl:ID`, or a glob with `/`. `transforms` lists the conversions that opmux may apply to
     tensors so that an implementation can accept them: `contiguous` and `widen`, or `none` alone.
-    `allow_none` permits the policy to leave operators without an implementation that can run."""
+    `allow_none` permits the policy to leave operators without an implementation that can run.
+    `tuning` says whether measured speeds count: `bundle` (the default) or `off`."""
     made = _core.Policy()
     given = (prefer, require, deny, allow, allow_vendors, deny_vendors, transforms)
     for name, tokens in zip(_LISTS, given, strict=True):
@@ -45,6 +47,7 @@ def policy(
     if strict is not None:
         made.strict = strict
     made.allow_none = allow_none
+    made.tuning = tuning
     if per_op:
         made.per_op = {name: list(tokens) for name, tokens in per_op.items()}
     made.rules = list(rules)
@@ -62,6 +65,15 @@ def rule(**fields: Any) -> _core.Rule:
     return made
 
 
+def _policy_of(wanted: _core.Policy | None, fields: Mapping[str, Any]) -> _core.Policy:
+    """The policy of a scope, which is made from fields unless one is given."""
+    if wanted is None:
+        return policy(**fields)
+    if fields:
+        raise TypeError(f"give a policy or its fields, not both: {', '.join(fields)}")
+    return wanted
+
+
 class scope:
     """A policy for a block, combined with the scopes around it. Follows tasks and threads as
     context variables do, and can be entered any number of times."""
@@ -77,7 +89,7 @@ class scope:
         _reports: list[dict[str, Any]] | None = None,
         **fields: Any,
     ) -> None:
-        self._policy = wanted if wanted is not None else policy(**fields)
+        self._policy = _policy_of(wanted, fields)
         self._tag, self._max_threads, self._reports = tag, max_threads, _reports
         self._ambient = bits_of([facts] if isinstance(facts, str) else facts)
         self._runtime = runtime
@@ -161,7 +173,7 @@ class thread_scope:
         runtime: _core.Runtime | None = None,
         **fields: Any,
     ) -> None:
-        self._policy = wanted if wanted is not None else policy(**fields)
+        self._policy = _policy_of(wanted, fields)
         self._runtime = runtime
         self._entered = threading.local()
 

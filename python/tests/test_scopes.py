@@ -427,3 +427,10 @@ class TestTasksAndThreads:
         assert next(made) == "rms_norm/reference.scalar"
         made.close()
         assert "simd" in ran()
+
+
+@pytest.mark.truth
+@pytest.mark.parametrize("kind", [opmux.scope, opmux.thread_scope])
+def test_fields_besides_a_policy_are_refused(kind):
+    with pytest.raises(TypeError, match="a policy or its fields, not both: strict"):
+        kind(opmux.policy(prefer=["reference"]), strict=True)

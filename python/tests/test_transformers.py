@@ -8,6 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+import formulas
+
 import opmux
 from opmux.transformers import use
 from opmux.transformers.__main__ import generate, prompt, small_llama
@@ -175,6 +177,40 @@ def test_the_attention_alone_is_an_implementation_of_transformers(llama):
     with opmux.expect("attention/simd.*", "attention/onednn.*"):
         assert torch.equal(generate(llama, prompt(), tokens=8), wanted)
     llama.set_attn_implementation("sdpa")
+
+
+@pytest.mark.truth
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({}, {}),
+        ({"scaling": 0.7}, {"scale": 0.7}),
+        ({"softcap": 2.0}, {"softcap": 2.0}),
+        ({"s_aux": torch.ones(2)}, {"sink": torch.ones(2)}),
+        ({"is_causal": False}, {"causal": False}),
+    ],
+)
+def test_each_argument_of_the_attention_counts(given, meant):
+    torch.manual_seed(0)
+    q, k, v = torch.randn(3, 1, 2, 5, 16)
+    with opmux.expect("attention/*"):
+        found, _ = opmux.transformers.attention(torch.nn.Module(), q, k, v, None, **given)
+    wanted = formulas.attention(
+        *(t.transpose(1, 2) for t in (q, k, v)), **{"causal": True, **meant}
+    )
+    torch.testing.assert_close(found.double(), wanted, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.truth
+def test_dropout_is_left_to_torch_and_refused_with_a_sink():
+    q, k, v = torch.randn(3, 1, 2, 5, 16)
+    with opmux.report() as calls:
+        opmux.transformers.attention(torch.nn.Module(), q, k, v, None, dropout=0.5)
+        with pytest.raises(opmux.InvalidArgument, match="sink") as caught:
+            opmux.transformers.attention(
+                torch.nn.Module(), q, k, v, None, dropout=0.5, s_aux=torch.ones(2)
+            )
+    assert len(calls) == 0 and caught.value.reason == "python.option"
 
 
 def test_a_call_that_would_train_is_refused_with_advice(llama):

@@ -101,6 +101,7 @@ using opmux::Code;
 using opmux::Status;
 using opmux::c_api::guarded;
 using opmux::c_api::none_null;
+using opmux::c_api::only_flags;
 using opmux::c_api::slot_of;
 using opmux::c_api::str_of;
 using opmux::c_api::write_failure;
@@ -118,6 +119,10 @@ int32_t opmux_plan_bind(opmux_operator* op, const opmux_arg* args, uint32_t coun
                         opmux_plan** plan, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("op, plan", op, plan); !bad.ok()) return bad;
+    if (Status bad = only_flags(flags, OPMUX_PLAN_FOR_CAPTURE, "flags", "OPMUX_PLAN_FOR_*");
+        !bad.ok()) {
+      return bad;
+    }
     auto arguments = std::make_unique<opmux::runtime::CArguments>();
     Status status(arguments->read(*slot_of(op).schema, args, count));
     if (!status.ok()) return status;

@@ -9,6 +9,7 @@
 #include <opmux/status.hpp>
 
 #include "base/no_callback.hpp"
+#include "base/text.hpp"
 
 /// Error reporting of the C API: a Status becomes an error number and a filled-in opmux_error.
 namespace opmux::c_api {
@@ -67,6 +68,15 @@ Status none_null(std::string_view names, Pointers... pointers) {
     at += name.size() + 2;
   }
   return {};
+}
+
+/// Fails with "c.flags" if `flags` has bits that are not in `known`. `what` and `family` are names
+/// for the message.
+inline Status only_flags(uint32_t flags, uint32_t known, std::string_view what,
+                         std::string_view family) {
+  if ((flags & ~known) == 0) return {};
+  return {Code::invalid_argument, "c.flags",
+          base::concat(what, " has bits that are not ", family, " flags")};
 }
 
 }  // namespace opmux::c_api

@@ -19,6 +19,7 @@ using opmux::c_api::ask;
 using opmux::c_api::Destination;
 using opmux::c_api::guarded;
 using opmux::c_api::none_null;
+using opmux::c_api::only_flags;
 using opmux::c_api::slot_of;
 using opmux::c_api::str_of;
 using opmux::c_api::view_of;
@@ -103,8 +104,9 @@ int32_t opmux_policy_check(opmux_runtime* runtime, opmux_str text, opmux_str nam
                            char* buffer, size_t capacity, size_t* size, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
-    if ((flags & ~OPMUX_CHECK_STRICT_NAMES) != 0) {
-      return {Code::invalid_argument, "c.flags", "flags has bits that are not OPMUX_CHECK_* flags"};
+    if (Status bad = only_flags(flags, OPMUX_CHECK_STRICT_NAMES, "flags", "OPMUX_CHECK_*");
+        !bad.ok()) {
+      return bad;
     }
     const auto check = runtime->cpp.policy().check(
         view_of(text), view_of(name), {.strict_names = (flags & OPMUX_CHECK_STRICT_NAMES) != 0});
@@ -117,6 +119,20 @@ int32_t opmux_condition_check(opmux_str text, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     const auto condition = opmux::Condition::parse(view_of(text));
     return condition ? Status() : condition.error();
+  });
+}
+
+int32_t opmux_list_tuning(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
+                          opmux_error* error) {
+  return ask(runtime, {buffer, capacity, size}, error,
+             [](auto& cpp) { return cpp.tuning().bundles(); });
+}
+
+int32_t opmux_check_tuning(opmux_runtime* runtime, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    runtime->cpp.tuning().check();
+    return {};
   });
 }
 
@@ -246,6 +262,11 @@ int32_t opmux_replay(opmux_runtime* runtime, opmux_str path, const opmux_replay_
     if (options != nullptr) {
       Status bad = opmux::c_api::read_sized(*options, sizeof(from), "options", from);
       if (!bad.ok()) return bad;
+    }
+    if (Status bad =
+            only_flags(from.flags, OPMUX_REPLAY_MINIMIZE, "options.flags", "OPMUX_REPLAY_*");
+        !bad.ok()) {
+      return bad;
     }
     opmux::ReplayOptions read;
     read.minimize = (from.flags & OPMUX_REPLAY_MINIMIZE) != 0;

@@ -8,6 +8,7 @@
 using opmux::Status;
 using opmux::c_api::guarded;
 using opmux::c_api::none_null;
+using opmux::c_api::only_flags;
 using opmux::c_api::str_of;
 using opmux::c_api::view_of;
 
@@ -43,6 +44,12 @@ Status read_plugins(const opmux_plugin_options* options, opmux::PluginOptions& t
       !bad.ok()) {
     return bad;
   }
+  constexpr uint32_t kFlags =
+      OPMUX_PLUGINS_SEALED | OPMUX_PLUGINS_NO_PROBE | OPMUX_PLUGINS_REQUIRE_CONFINEMENT;
+  if (Status bad = only_flags(from.flags, kFlags, "options.plugins.flags", "OPMUX_PLUGINS_*");
+      !bad.ok()) {
+    return bad;
+  }
   if (from.trust > OPMUX_TRUST_SIGNED) {
     return {opmux::Code::invalid_argument, "c.trust",
             "options.plugins.trust is not an OPMUX_TRUST_*"};
@@ -66,6 +73,12 @@ Status read_sources(const opmux_source_options* options, opmux::SourceOptions& t
   if (options == nullptr) return {};
   opmux_source_options from{};
   if (Status bad = opmux::c_api::read_sized(*options, sizeof(from), "options.sources", from);
+      !bad.ok()) {
+    return bad;
+  }
+  constexpr uint32_t kFlags = OPMUX_SOURCE_NO_LAST_KNOWN_GOOD | OPMUX_SOURCE_NO_THREAD |
+                              OPMUX_SOURCE_NO_FREEZE | OPMUX_SOURCE_LOOK_AT_FILES;
+  if (Status bad = only_flags(from.flags, kFlags, "options.sources.flags", "OPMUX_SOURCE_*");
       !bad.ok()) {
     return bad;
   }
@@ -105,6 +118,11 @@ Status read_record(const opmux_record_options* options, opmux::RecordOptions& to
       !bad.ok()) {
     return bad;
   }
+  if (Status bad =
+          only_flags(from.flags, OPMUX_RECORD_INPUTS, "options.record.flags", "OPMUX_RECORD_*");
+      !bad.ok()) {
+    return bad;
+  }
   to.folder = view_of(from.folder);
   to.inputs = (from.flags & OPMUX_RECORD_INPUTS) != 0;
   if (from.max_bytes != 0) to.max_bytes = from.max_bytes;
@@ -118,6 +136,10 @@ Status read_options(const opmux_options* options, opmux::Options& to) {
   opmux_options from{};
   if (Status bad = opmux::c_api::read_sized(*options, sizeof(from), "options", from); !bad.ok())
     return bad;
+  constexpr uint32_t kFlags = OPMUX_OPTION_NO_BACKENDS | OPMUX_OPTION_REFUSE_WRITABLE_POLICY;
+  if (Status bad = only_flags(from.flags, kFlags, "options.flags", "OPMUX_OPTION_*"); !bad.ok()) {
+    return bad;
+  }
   to.sink = sink_of(from);
   to.backends = (from.flags & OPMUX_OPTION_NO_BACKENDS) == 0;
   if ((from.flags & OPMUX_OPTION_REFUSE_WRITABLE_POLICY) != 0) {
@@ -231,11 +253,16 @@ Result<opmux::Registration> implement(opmux::runtime::Core& core, const opmux_ba
   return opmux::Registration(std::move(held));
 }
 
+Status only_define_flags(uint32_t flags) {
+  return only_flags(flags, OPMUX_DEFINE_DATA_CHECKED, "flags", "OPMUX_DEFINE_*");
+}
+
 }  // namespace
 
 int32_t opmux_define(opmux_runtime* runtime, opmux_str schema, uint32_t flags, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime, schema", runtime, schema.data); !bad.ok()) return bad;
+    if (Status bad = only_define_flags(flags); !bad.ok()) return bad;
     return runtime->cpp.define(view_of(schema),
                                {.data_checked = (flags & OPMUX_DEFINE_DATA_CHECKED) != 0});
   });
@@ -245,6 +272,7 @@ int32_t opmux_define_all(opmux_runtime* runtime, const opmux_str* schemas, size_
                          uint32_t flags, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    if (Status bad = only_define_flags(flags); !bad.ok()) return bad;
     if (count == 0) return {};
     if (Status bad = none_null("schemas", schemas); !bad.ok()) return bad;
     std::vector<opmux::Definition> operators;

@@ -27,6 +27,22 @@ TEST(Surface, freeze_at_start_of_false_lets_a_static_runtime_register_first) {
   EXPECT_TRUE(stage.runtime.lockfile().frozen());
 }
 
+TEST(Surface, stream_is_a_property_of_the_provider) {
+  Stage stage;
+  (void)stage.define(kCopy);
+  const auto run = [](CallFrame&) { return Outcome::ok; };
+  const auto implement = [&](const std::string& id, bool stream) {
+    return stage.runtime.implement(
+        {.id = id, .kind = Kind::default_, .stream = stream, .run = run});
+  };
+  const auto held = implement("copy/queued.v1", true);
+  ASSERT_TRUE(held) << held.error().message();
+  const auto other = implement("copy/queued.v2", false);
+  ASSERT_FALSE(other);
+  EXPECT_THAT(std::string(other.error().message()),
+              testing::HasSubstr("its calls return before their work is done"));
+}
+
 /// Number of inotify descriptors of this process.
 size_t watchers() {
   size_t found = 0;

@@ -190,8 +190,9 @@ typedef struct opmux_plan opmux_plan;
 #define OPMUX_PLAN_FOR_CAPTURE 1u
 
 /* Decides for arguments like these; nothing runs. Shapes are copied, data are not. Fails as a call
-   does; with OPMUX_INVALID_ARGUMENT ("schema.overlap") if an output overlaps an input; with
-   OPMUX_UNSUPPORTED for strings, lists and tensors that need a conversion. */
+   does; with OPMUX_INVALID_ARGUMENT ("schema.overlap") if an output overlaps an input, or for flag
+   bits that are not defined ("c.flags"); with OPMUX_UNSUPPORTED for strings, lists and tensors that
+   need a conversion. */
 OPMUX_EXPORT int32_t opmux_plan_bind(opmux_operator* op, const opmux_arg* args, uint32_t count,
                                      uint32_t flags, opmux_plan** plan, opmux_error* error);
 /* No call may be running. Null is allowed. */

@@ -170,7 +170,7 @@ typedef struct opmux_selection {
 typedef struct opmux_selector {
   uint32_t struct_size;
   uint32_t reserved;
-  opmux_str name;       /* appears in explanations; empty: "selector" */
+  opmux_str name;       /* appears in the event "selector.failed"; empty: "selector" */
   opmux_str_list reads; /* names of facts: "H", "rows", "dtype(x)", "tag" */
   /* Returns a position in `accepted`; -1 keeps the choice. Called from any thread; it must not call
      into the runtime. A position out of range keeps the choice and logs "selector.failed". */

@@ -31,6 +31,10 @@ typedef struct opmux_op_order {
 #define OPMUX_STRICT_ON 1    /* return the first outcome that is not ok; no fallback */
 #define OPMUX_STRICT_OFF 2   /* fall back even if a weaker policy is strict */
 
+#define OPMUX_TUNING_UNSET 0  /* taken from the next weaker policy, and finally BUNDLE */
+#define OPMUX_TUNING_OFF 1    /* measured speeds do not count */
+#define OPMUX_TUNING_BUNDLE 2 /* those of the bundles that the runtime found count */
+
 /*
  * Preferences and constraints for selection. Lists hold tokens: `default`, `vendor`, `reference`,
  * `vendor:NAME`, `impl:ID`, or a glob with a slash such as "rms_norm/acme.*". An empty list sets
@@ -62,7 +66,7 @@ typedef struct opmux_policy {
   opmux_str_list transforms;
   /* Not 0: permits the policy to leave operators without an implementation that can run here. */
   uint32_t allow_none;
-  uint32_t reserved; /* 0 */
+  uint32_t tuning; /* OPMUX_TUNING_* */
 } opmux_policy;
 
 /* ---- Runtime --------------------------------------------------------------------------------- */
@@ -181,8 +185,9 @@ typedef struct opmux_options {
  * plugins, and puts policy in force. Null options are the defaults. A plugin that is refused does
  * not fail it: opmux_list_plugins has the reason.
  *
- * Fails with OPMUX_INVALID_ARGUMENT for a wrong environment variable, a broken policy file, or a
- * null pointer; with OPMUX_FAILED ("lock.misfit") if a lockfile does not fit.
+ * Fails with OPMUX_INVALID_ARGUMENT for a wrong environment variable, a broken policy file, flag
+ * bits that are not defined ("c.flags"), or a null pointer; with OPMUX_FAILED ("lock.misfit") if a
+ * lockfile does not fit.
  */
 OPMUX_EXPORT int32_t opmux_runtime_create(const opmux_options* options, opmux_runtime** runtime,
                                           opmux_error* error);
@@ -245,8 +250,9 @@ OPMUX_EXPORT int32_t opmux_tag(opmux_runtime* runtime, opmux_str word, uint32_t*
  *    if (opmux_define(runtime, schema, 0, &error) != OPMUX_OK)
  *      fprintf(stderr, "%s\n", error.text);
  *
- * Fails with OPMUX_INVALID_ARGUMENT and the column for a text that is not a schema, with
- * OPMUX_ALREADY_EXISTS if the name has another schema, or with OPMUX_FROZEN.
+ * Fails with OPMUX_INVALID_ARGUMENT and the column for a text that is not a schema, or for flag
+ * bits that are not defined; with OPMUX_ALREADY_EXISTS if the name has another schema, or with
+ * OPMUX_FROZEN.
  */
 OPMUX_EXPORT int32_t opmux_define(opmux_runtime* runtime, opmux_str schema, uint32_t flags,
                                   opmux_error* error);

@@ -10,6 +10,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from .. import ops
+from .._errors import InvalidArgument
 
 NAME = "opmux"
 _NOT_OURS = ("position_bias", "cache")
@@ -33,6 +34,12 @@ def attention(
     hides keys, also those outside of a sliding window. Without a mask, attention is causal if the
     module is."""
     if dropout or any(kwargs.get(name) is not None for name in _NOT_OURS):
+        if s_aux is not None:
+            raise InvalidArgument(
+                "attention with a sink (s_aux) cannot be combined with dropout, a position bias or "
+                "a paged cache: torch's function, which these need, ignores the sink",
+                "python.option",
+            )
         kwargs.update(softcap=softcap)
         return sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout, scaling, is_causal, **kwargs

@@ -92,9 +92,16 @@ int32_t describe_beside(void* user_data, void* instance, const opmux_node_sink* 
   return kernel.describe(kernel.user_data, instance, sink);
 }
 
+/// Whether a function is set. Without `run` they are passed on too, and then refused.
+bool has_functions(const KernelFunctions& kernel) {
+  return kernel.run != nullptr || kernel.plan != nullptr || kernel.plan_free != nullptr ||
+         kernel.workspace != nullptr || kernel.create != nullptr || kernel.load != nullptr ||
+         kernel.destroy != nullptr || kernel.describe != nullptr;
+}
+
 void use_functions(const KernelFunctions& from, Kernel& to) {
   if (to.verify == nullptr) return take_functions(from, to);
-  to.run = run_beside;
+  to.run = from.run != nullptr ? run_beside : nullptr;
   to.plan = from.plan != nullptr ? plan_beside : nullptr;
   to.plan_free = from.plan_free != nullptr ? plan_free_beside : nullptr;
   to.workspace = from.workspace != nullptr ? workspace_beside : nullptr;
@@ -129,7 +136,7 @@ ImplementationDraft draft_of(const Implementation& implementation, const Impleme
   draft.kernel.user_data = functions.get();
   draft.kernel.run = implementation.run ? run_native : nullptr;
   draft.kernel.verify = implementation.verify ? verify_native : nullptr;
-  if (implementation.kernel.run != nullptr) use_functions(implementation.kernel, draft.kernel);
+  if (has_functions(implementation.kernel)) use_functions(implementation.kernel, draft.kernel);
   draft.verify_reads = names_of(implementation.verify_reads);
   draft.plan_reads = names_of(implementation.plan_reads);
   draft.create_reads = names_of(implementation.create_reads);

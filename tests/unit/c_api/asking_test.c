@@ -64,6 +64,16 @@ void lists_operators_plugins_and_settings(void) {
   opmux_runtime_destroy(runtime);
 }
 
+void lists_bundles_of_measured_speeds(void) {
+  opmux_runtime* runtime = make_runtime();
+  char text[4096];
+  CHECK(opmux_check_tuning(runtime, NULL) == OPMUX_OK);
+  CHECK(opmux_list_tuning(runtime, text, sizeof(text), NULL, NULL) == OPMUX_OK);
+  CHECK_HAS(text, "{\"bundles\":[");
+  CHECK(opmux_check_tuning(NULL, NULL) == OPMUX_INVALID_ARGUMENT);
+  opmux_runtime_destroy(runtime);
+}
+
 static void add_calls(void* context, const opmux_stats* stats) {
   CHECK(stats->struct_size == sizeof(*stats));
   if (equals(stats->implementation, "rms_norm/reference.scalar")) {

@@ -54,6 +54,33 @@ void a_linked_plugin_is_loaded(void) {
   opmux_runtime_destroy(runtime);
 }
 
+static int inits;
+
+static int32_t count_init(void* user_data, const opmux_host* host, opmux_error* error) {
+  (void)host;
+  (void)error;
+  ++*(int*)user_data;
+  return OPMUX_OK;
+}
+
+OPMUX_PLUGIN_ENTRY(counted) {
+  (void)host;
+  out->struct_size = sizeof(opmux_plugin);
+  out->abi_major = OPMUX_ABI_MAJOR;
+  out->abi_minor = OPMUX_ABI_MINOR;
+  out->name = opmux_str_of("counted");
+  out->user_data = &inits;
+  out->init = count_init;
+  return OPMUX_OK;
+}
+
+void user_data_of_a_plugin_reaches_init(void) {
+  opmux_runtime* runtime = make_runtime();
+  CHECK(opmux_plugin_load_static(runtime, opmux_plugin_query_v1_counted, NULL) == OPMUX_OK);
+  CHECK(inits == 1);
+  opmux_runtime_destroy(runtime);
+}
+
 void a_file_that_is_no_plugin_is_refused(void) {
   opmux_error error = OPMUX_ERROR_INIT;
   opmux_runtime* runtime = make_runtime();

@@ -73,6 +73,8 @@ TEST(NativeKernel, carries_everything_over_and_leaves_missing_functions_null) {
   all.signature = "swish(out Tensor y[N])";
   all.build_id = "b1";
   all.verify_reads = {{OPMUX_FACT_DIM, "N"}};
+  all.plan_reads = {{OPMUX_FACT_DTYPE, "x"}};
+  all.create_reads = {{OPMUX_FACT_SCALAR, "group"}};
   const ImplementationDraft draft = draft_of(all, kId);
   EXPECT_EQ(draft.op, "swish");
   EXPECT_EQ(draft.variant, "v1");
@@ -82,6 +84,9 @@ TEST(NativeKernel, carries_everything_over_and_leaves_missing_functions_null) {
   EXPECT_EQ(draft.build_id, "b1");
   ASSERT_TRUE(draft.verify_reads);
   EXPECT_EQ(draft.verify_reads->at(0), (schema::FactName{schema::FactKind::dim, "N"}));
+  ASSERT_TRUE(draft.plan_reads && draft.create_reads);
+  EXPECT_EQ(draft.plan_reads->at(0), (schema::FactName{schema::FactKind::dtype, "x"}));
+  EXPECT_EQ(draft.create_reads->at(0), (schema::FactName{schema::FactKind::scalar, "group"}));
   EXPECT_EQ(draft.kernel.run, nullptr);
   EXPECT_EQ(draft.kernel.verify, nullptr);
 }

@@ -83,6 +83,19 @@ TEST(CallRecorder, no_element_is_written_unless_asked_for) {
   EXPECT_TRUE(with->complete());
 }
 
+TEST(CallRecorder, elements_beyond_the_limit_are_not_written) {
+  const TemporaryFolder folder;
+  for (const uint64_t limit : {64, 63}) {
+    Options options = recording_to(folder.at("records" + std::to_string(limit)), true);
+    options.record.max_bytes = limit;
+    RecordedStage stage(options);
+    stage.run(stage.rows);
+    const auto recording = replay::read_file(files_in(options.record.folder).at(0));
+    ASSERT_TRUE(recording);
+    EXPECT_EQ(recording->arguments[1].tensor.bytes.size(), limit == 64 ? 64u : 0u);
+  }
+}
+
 TEST(CallRecorder, a_bound_plan_records_the_arguments_of_the_call) {
   const TemporaryFolder folder;
   RecordedStage stage(recording_to(folder.at("records"), true));
