@@ -16,6 +16,34 @@
 
 namespace opmux {
 
+/// A measured speed of an implementation that applies to a call: a row of a bundle.
+struct Measurement {
+  std::string verdict;   ///< "faster", "slower", "same" or "unclear", compared with `baseline`.
+  std::string baseline;  ///< Id of the implementation that it was compared with.
+  /// How many times as fast as the baseline it is, and the bounds of that.
+  double speed = 1, low = 1, high = 1;
+  uint64_t rounds = 0;   ///< Rounds that were compared.
+  std::string rigor;     ///< "quick", "full", or "confirmed" by a second race in a new process.
+  std::string date;      ///< "2026-11-16".
+  std::string cell;      ///< "f32,f32,f32 K=2048 N=2048 threads=1 eager".
+  std::string range;     ///< "M=5..95"; empty for all calls of the cell.
+  std::string bundle;    ///< Name of the bundle's file.
+  std::string digest;    ///< SHA-256 of the bundle's header.
+  std::string found_in;  ///< "local", "OPMUX_TUNING" or "shipped".
+  std::string machine;   ///< "GenuineIntel 6-85-7 isa=... cores=2".
+  bool aged = false;     ///< Measured with another kernel or microcode.
+};
+
+/// Counts of the measured rows of an operator.
+struct TuningCounts {
+  uint64_t used = 0;     ///< Hold here; includes `aged`.
+  uint64_t aged = 0;     ///< Measured with another kernel or microcode.
+  uint64_t foreign = 0;  ///< Of another machine.
+  /// Of another schema, or of an implementation that is not registered or has another build.
+  uint64_t stale = 0;
+  uint64_t damaged = 0;  ///< Of a part of a bundle that cannot be read.
+};
+
 /// One implementation in a decision, with the verdict on it.
 struct Candidate {
   std::string id;       ///< "rms_norm/simd.avx2".
@@ -28,7 +56,8 @@ struct Candidate {
   double score = 0;
   /// Conversions it needs: "contiguous(x), widen(y, x)"; empty if none.
   std::string transforms = {};
-  std::optional<Hint> hint = {};  ///< The hint of its author that applies to this call.
+  std::optional<Hint> hint = {};             ///< The hint of its author that applies to this call.
+  std::optional<Measurement> measured = {};  ///< The measured speed that applies to this call.
   /// Whether it may run, as first choice or as fallback.
   bool accepted() const { return verdict != "refused"; }
 };
@@ -58,6 +87,9 @@ struct Explanation {
   std::vector<std::string> depends_on;   ///< Facts that can change the decision: "dtype(x)", "H".
   std::vector<std::string> independent;  ///< Named dimensions that cannot change it.
   std::string note;  ///< A preference that was not met, an error in the arguments, OPMUX_DISABLE.
+  /// Rows of the operator in the bundles that were found; nullopt if there are none, or if
+  /// Policy::tuning is off.
+  std::optional<TuningCounts> tuning = {};
 
   /// The table that `opmux explain` prints, several lines.
   OPMUX_API std::string to_string() const;
@@ -126,7 +158,7 @@ struct Selection {
 /// It is asked when a class of calls is decided, not on each call. Therefore it must list the facts
 /// that it reads: calls that agree in all of them share one answer.
 struct Selector {
-  std::string name = "selector";  ///< Appears in explain().
+  std::string name = "selector";  ///< Appears in the event "selector.failed".
   /// Names of facts as explain() prints them after "depends on": "H", "rows", "dtype(x)",
   /// "contiguous(x)", "tag". A fact that an operator does not have is passed without a number.
   std::vector<std::string> reads = {};

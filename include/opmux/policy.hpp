@@ -197,6 +197,16 @@ struct ShadowOptions {
   friend bool operator==(const ShadowOptions&, const ShadowOptions&) = default;
 };
 
+/// Whether measured speeds ("tuning rows") replace the order by score. bundle: rows of the bundles
+/// that the runtime found, where they hold for this machine and the loaded builds; see
+/// Runtime::tuning(). off: only the score counts.
+///
+///   opmux::Status status = runtime.policy().set({.tuning = opmux::Tuning::off});
+enum class Tuning : uint8_t { off, bundle };
+
+/// "off" or "bundle"; static lifetime.
+OPMUX_API std::string_view name_of(Tuning tuning) noexcept;
+
 /// One rule of a policy. It applies to operators that match `op`, in calls for which `when` is
 /// true.
 ///
@@ -276,6 +286,8 @@ struct OPMUX_API Policy {
   bool strict_names = false;  ///< Refuses tokens outside of `deny` that match nothing here.
   /// As in Rule: permits the policy to leave operators without an implementation that can run here.
   bool allow_none = false;
+  /// Whether measured speeds count. Not set: as the next weaker policy says, and finally `bundle`.
+  std::optional<Tuning> tuning = {};
   /// The policy around this one, set by combine(): it supplies ordering fields that this one leaves
   /// empty, and its constraints hold too.
   detail::Shared<const Policy> outer = {};

@@ -215,6 +215,44 @@ class PolicyControl {
   runtime::Core* core_;
 };
 
+/// A bundle of measured speeds that a runtime found, or a file that it refused. Made by
+/// TuningControl::bundles().
+struct TuningBundle {
+  std::string path;
+  std::string found_in;  ///< "local", "OPMUX_TUNING" or "shipped".
+  std::string digest;    ///< SHA-256 of its header, which has those of its parts; empty if refused.
+  std::string problem;   ///< Why the file was refused; empty otherwise.
+  uint64_t rows = 0;
+  /// Of the operators that were used so far, or of all after TuningControl::check(). `foreign`
+  /// always counts all rows.
+  TuningCounts counts = {};
+};
+
+/// The measured speeds that decisions of a runtime read; see docs/tuning.md. Made by
+/// Runtime::tuning().
+///
+///   runtime.tuning().check();
+///   for (const opmux::TuningBundle& bundle : runtime.tuning().bundles()) {
+///     std::cout << bundle.path << ": " << bundle.counts.used << " rows are used\n";
+///   }
+///
+/// Refers to the runtime, which must outlive it. Cheap to copy, safe from any thread.
+class TuningControl {
+ public:
+  /// The bundles that create() found, those that are trusted most first. Reads no file.
+  OPMUX_API std::vector<TuningBundle> bundles() const;
+  /// Reads the rows of all operators, which otherwise happens when an operator is first used, so
+  /// that bundles() counts them. Loads waiting plugins, because rows of implementations that are
+  /// not registered are stale.
+  OPMUX_API void check() const;
+
+  /// For Runtime::tuning().
+  explicit TuningControl(runtime::Core& core) noexcept : core_(&core) {}
+
+ private:
+  runtime::Core* core_;
+};
+
 /// The choices of a runtime as a Lockfile, and freezing, which ends all changes. Made by
 /// Runtime::lockfile().
 ///
@@ -281,7 +319,8 @@ class LockfileControl {
 /// threads use it.
 ///
 /// Functions about one subject are in a part, which a function of that name returns: policy(),
-/// lockfile(), plugins(), health(), replay(). A part refers to the runtime, also after a move.
+/// lockfile(), tuning(), plugins(), health(), replay(). A part refers to the runtime, also after a
+/// move.
 class Runtime {
  public:
   /// Reads OPMUX_* variables, registers the standard operators with their reference, finds backends
@@ -354,6 +393,8 @@ class Runtime {
   PolicyControl policy() const noexcept { return PolicyControl(*core_); }
   /// The choices of this runtime as a lockfile, and freezing.
   LockfileControl lockfile() const noexcept { return LockfileControl(*core_); }
+  /// Bundles of measured speeds that were found.
+  TuningControl tuning() const noexcept { return TuningControl(*core_); }
   /// Plugins that were found, and the backends that they brought.
   PluginControl plugins() const noexcept { return PluginControl(*core_); }
   /// Health verdict, circuit breakers, device errors, crash journal and quarantine.
@@ -427,93 +468,49 @@ class Runtime {
 
   // Old names of functions that are in the parts now. The next version removes them.
 
-  [[deprecated("use runtime.policy().set()")]] Status set_policy(const Policy& next) {
-    return policy().set(next);
-  }
-  [[deprecated("use runtime.policy().reset()")]] Status reset_policy() { return policy().reset(); }
-  [[deprecated("use runtime.policy().check()")]] Result<PolicyCheck> check_policy(
-      std::string_view text, std::string_view name, const PolicyCheckOptions& options = {}) const {
-    return policy().check(text, name, options);
-  }
-  [[deprecated("use runtime.policy().load()")]] Status load_policy(
-      std::string_view text, std::string_view name = "policy") {
-    return policy().load(text, name);
-  }
-  [[deprecated("use runtime.policy().rollback()")]] Status rollback() {
-    return policy().rollback();
-  }
-  [[deprecated("use runtime.policy().state()")]] PolicyState policy_state() const {
-    return policy().state();
-  }
-  [[deprecated("use runtime.policy().add_validator()")]] void add_validator(
-      PolicyValidator validator) {
-    policy().add_validator(std::move(validator));
-  }
-  [[deprecated("use runtime.policy().on_change()")]] void on_policy(PolicyListener listener) {
-    policy().on_change(std::move(listener));
-  }
-  [[deprecated("use runtime.policy().compare()")]] Result<std::vector<ChoiceChange>>
+  [[deprecated("use runtime.policy().set()")]] OPMUX_API Status set_policy(const Policy& next);
+  [[deprecated("use runtime.policy().reset()")]] OPMUX_API Status reset_policy();
+  [[deprecated("use runtime.policy().check()")]] OPMUX_API Result<PolicyCheck> check_policy(
+      std::string_view text, std::string_view name, const PolicyCheckOptions& options = {}) const;
+  [[deprecated("use runtime.policy().load()")]] OPMUX_API Status
+  load_policy(std::string_view text, std::string_view name = "policy");
+  [[deprecated("use runtime.policy().rollback()")]] OPMUX_API Status rollback();
+  [[deprecated("use runtime.policy().state()")]] OPMUX_API PolicyState policy_state() const;
+  [[deprecated("use runtime.policy().add_validator()")]] OPMUX_API void add_validator(
+      PolicyValidator validator);
+  [[deprecated("use runtime.policy().on_change()")]] OPMUX_API void on_policy(
+      PolicyListener listener);
+  [[deprecated("use runtime.policy().compare()")]] OPMUX_API Result<std::vector<ChoiceChange>>
   compare_policies(std::string_view from, std::string_view from_name, std::string_view to,
-                   std::string_view to_name) const {
-    return policy().compare(from, from_name, to, to_name);
-  }
-  [[deprecated("use runtime.lockfile().current()")]] Lockfile lock() const {
-    return lockfile().current();
-  }
-  [[deprecated("use runtime.lockfile().freeze()")]] Result<Lockfile> freeze() {
-    return lockfile().freeze();
-  }
-  [[deprecated("use runtime.lockfile().freeze()")]] Status freeze(
-      const Lockfile& lock, std::string_view name = "opmux.lock") {
-    return lockfile().freeze(lock, name);
-  }
-  [[deprecated("use runtime.lockfile().check()")]] Status check_lock(
-      const Lockfile& lock, std::string_view name = "opmux.lock") const {
-    return lockfile().check(lock, name);
-  }
-  [[deprecated("use runtime.lockfile().frozen()")]] bool frozen() const noexcept {
-    return lockfile().frozen();
-  }
-  [[deprecated("use runtime.plugins().warm_up()")]] void warm_up() { plugins().warm_up(); }
-  [[deprecated("use runtime.plugins().enable_backend()")]] Status enable_backend(
-      std::string_view name, bool on) {
-    return plugins().enable_backend(name, on);
-  }
-  [[deprecated("use runtime.plugins().device_access()")]] Result<DeviceAccess> device_access(
-      std::string_view backend) const {
-    return plugins().device_access(backend);
-  }
-  [[deprecated("use runtime.health().on_breaker()")]] void on_breaker(BreakerListener listener) {
-    health().on_breaker(std::move(listener));
-  }
-  [[deprecated("use runtime.health().force_breaker()")]] Status force_breaker(
-      std::string_view implementation, BreakerForce what) {
-    return health().force_breaker(implementation, what);
-  }
-  [[deprecated("use runtime.health().device_errors()")]] std::vector<DeviceError> device_errors()
-      const {
-    return health().device_errors();
-  }
-  [[deprecated("use runtime.health().lost_devices()")]] std::vector<Device> lost_devices() const {
-    return health().lost_devices();
-  }
-  [[deprecated("use runtime.health().quarantine()")]] Quarantine quarantine() const {
-    return health().quarantine();
-  }
-  [[deprecated("use runtime.health().clear_quarantine()")]] Result<size_t> clear_quarantine(
-      std::string_view implementation = {}) {
-    return health().clear_quarantine(implementation);
-  }
-  [[deprecated("use runtime.health().crash_journal()")]] CrashJournalState crash_journal() const {
-    return health().crash_journal();
-  }
-  [[deprecated("use runtime.replay().recordings()")]] RecordState recordings() const {
-    return replay().recordings();
-  }
-  [[deprecated("use runtime.replay().run()")]] Result<ReplayReport> replay(
-      const std::string& path, const ReplayOptions& options) {
-    return replay().run(path, options);
-  }
+                   std::string_view to_name) const;
+  [[deprecated("use runtime.lockfile().current()")]] OPMUX_API Lockfile lock() const;
+  [[deprecated("use runtime.lockfile().freeze()")]] OPMUX_API Result<Lockfile> freeze();
+  [[deprecated("use runtime.lockfile().freeze()")]] OPMUX_API Status
+  freeze(const Lockfile& lock, std::string_view name = "opmux.lock");
+  [[deprecated("use runtime.lockfile().check()")]] OPMUX_API Status
+  check_lock(const Lockfile& lock, std::string_view name = "opmux.lock") const;
+  [[deprecated("use runtime.lockfile().frozen()")]] OPMUX_API bool frozen() const noexcept;
+  [[deprecated("use runtime.plugins().warm_up()")]] OPMUX_API void warm_up();
+  [[deprecated("use runtime.plugins().enable_backend()")]] OPMUX_API Status
+  enable_backend(std::string_view name, bool on);
+  [[deprecated("use runtime.plugins().device_access()")]] OPMUX_API Result<DeviceAccess>
+  device_access(std::string_view backend) const;
+  [[deprecated("use runtime.health().on_breaker()")]] OPMUX_API void on_breaker(
+      BreakerListener listener);
+  [[deprecated("use runtime.health().force_breaker()")]] OPMUX_API Status
+  force_breaker(std::string_view implementation, BreakerForce what);
+  [[deprecated("use runtime.health().device_errors()")]] OPMUX_API std::vector<DeviceError>
+  device_errors() const;
+  [[deprecated("use runtime.health().lost_devices()")]] OPMUX_API std::vector<Device> lost_devices()
+      const;
+  [[deprecated("use runtime.health().quarantine()")]] OPMUX_API Quarantine quarantine() const;
+  [[deprecated("use runtime.health().clear_quarantine()")]] OPMUX_API Result<size_t>
+  clear_quarantine(std::string_view implementation = {});
+  [[deprecated("use runtime.health().crash_journal()")]] OPMUX_API CrashJournalState
+  crash_journal() const;
+  [[deprecated("use runtime.replay().recordings()")]] OPMUX_API RecordState recordings() const;
+  [[deprecated("use runtime.replay().run()")]] OPMUX_API Result<ReplayReport> replay(
+      const std::string& path, const ReplayOptions& options);
 
  private:
   OPMUX_API explicit Runtime(detail::Owned<runtime::Core> core);
@@ -554,6 +551,8 @@ OPMUX_API std::string to_json(const Explanation& explanation);
 OPMUX_API std::string to_json(const std::vector<OperatorInfo>& operators);
 /// plugins.json: plugins found, loaded and refused.
 OPMUX_API std::string to_json(const std::vector<PluginInfo>& plugins);
+/// tuning.json: bundles of measured speeds.
+OPMUX_API std::string to_json(const std::vector<TuningBundle>& bundles);
 /// config.json: effective settings with their origins.
 OPMUX_API std::string to_json(const std::vector<SettingInfo>& settings);
 /// quarantine.json: quarantined implementations and suspects.

@@ -121,6 +121,15 @@ def settings() -> list[_core.SettingInfo]:
     return default_runtime().settings()
 
 
+def tuning(*, check: bool = False) -> list[_core.TuningBundle]:
+    """Returns the bundles of measured speeds that were found. With `check` it reads the rows of all
+    operators first, so that the counts include operators that were not used yet."""
+    runtime = default_runtime()
+    if check:
+        runtime.check_tuning()
+    return runtime.tuning()
+
+
 def set_policy(policy: _core.Policy) -> None:
     """Sets the in-code policy of the whole runtime. Scopes may override it."""
     default_runtime().set_policy(policy)

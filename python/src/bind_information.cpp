@@ -38,6 +38,45 @@ void bind_hint(nb::module_& module) {
       });
 }
 
+void bind_tuning(nb::module_& module) {
+  nb::class_<Measurement>(module, "Measurement",
+                          "A measured speed of an implementation that applies to a call.")
+      .def_ro("verdict", &Measurement::verdict)
+      .def_ro("baseline", &Measurement::baseline)
+      .def_ro("speed", &Measurement::speed)
+      .def_ro("low", &Measurement::low)
+      .def_ro("high", &Measurement::high)
+      .def_ro("rounds", &Measurement::rounds)
+      .def_ro("rigor", &Measurement::rigor)
+      .def_ro("date", &Measurement::date)
+      .def_ro("cell", &Measurement::cell)
+      .def_ro("range", &Measurement::range)
+      .def_ro("bundle", &Measurement::bundle)
+      .def_ro("digest", &Measurement::digest)
+      .def_ro("found_in", &Measurement::found_in)
+      .def_ro("machine", &Measurement::machine)
+      .def_ro("aged", &Measurement::aged);
+  const auto count = [](uint64_t TuningCounts::* member) {
+    return [member](const TuningBundle& own) { return own.counts.*member; };
+  };
+  nb::class_<TuningBundle>(
+      module, "TuningBundle",
+      "A bundle of measured speeds that was found, or a file that was refused.")
+      .def_ro("path", &TuningBundle::path)
+      .def_ro("found_in", &TuningBundle::found_in)
+      .def_ro("digest", &TuningBundle::digest)
+      .def_ro("problem", &TuningBundle::problem)
+      .def_ro("rows", &TuningBundle::rows)
+      .def_prop_ro("used", count(&TuningCounts::used))
+      .def_prop_ro("aged", count(&TuningCounts::aged))
+      .def_prop_ro("foreign", count(&TuningCounts::foreign))
+      .def_prop_ro("stale", count(&TuningCounts::stale))
+      .def_prop_ro("damaged", count(&TuningCounts::damaged))
+      .def("__repr__", [](const TuningBundle& own) {
+        return "<TuningBundle " + own.path + " " + std::to_string(own.rows) + " rows>";
+      });
+}
+
 void bind_explanation(nb::module_& module) {
   nb::class_<Candidate>(module, "Candidate", "One candidate of a decision and its verdict.")
       .def_ro("id", &Candidate::id)
@@ -48,6 +87,7 @@ void bind_explanation(nb::module_& module) {
       .def_ro("score", &Candidate::score)
       .def_ro("transforms", &Candidate::transforms)
       .def_ro("hint", &Candidate::hint)
+      .def_ro("measured", &Candidate::measured)
       .def_prop_ro("accepted", &Candidate::accepted)
       .def("__repr__",
            [](const Candidate& own) { return "<Candidate " + own.id + " " + own.verdict + ">"; });
@@ -201,6 +241,7 @@ void bind_process(nb::module_& module) {
 
 void bind_information(nb::module_& module) {
   bind_hint(module);
+  bind_tuning(module);
   bind_explanation(module);
   bind_arguments(module);
   bind_lists(module);

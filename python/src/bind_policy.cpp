@@ -97,6 +97,15 @@ void bind_rule(nb::module_& module) {
   });
 }
 
+/// Not inlined, because g++ 12 would warn at -O2 that the converted string may be uninitialised.
+[[gnu::noinline]] std::optional<Tuning> tuning_of(const std::optional<std::string>& word) {
+  if (!word) return std::nullopt;
+  for (const Tuning each : {Tuning::off, Tuning::bundle}) {
+    if (*word == name_of(each)) return each;
+  }
+  throw nb::value_error(("tuning must be 'off' or 'bundle', not '" + *word + "'").c_str());
+}
+
 }  // namespace
 
 void bind_policy(nb::module_& module) {
@@ -114,6 +123,14 @@ void bind_policy(nb::module_& module) {
       .def_rw("per_op", &Policy::per_op)
       .def_rw("transforms", &Policy::transforms)
       .def_rw("allow_none", &Policy::allow_none)
+      .def_prop_rw(
+          "tuning",
+          [](const Policy& own) -> std::optional<std::string> {
+            if (!own.tuning) return std::nullopt;
+            return std::string(name_of(*own.tuning));
+          },
+          [](Policy& own, const std::optional<std::string>& word) { own.tuning = tuning_of(word); },
+          nb::arg().none())
       .def_rw("rules", &Policy::rules);
 }
 

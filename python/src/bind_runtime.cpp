@@ -274,6 +274,14 @@ void bind_runtime(nb::module_& module) {
       .def("plugins", [](const HeldRuntime& own) { return own.runtime->plugins().list(); })
       .def("stats", [](const HeldRuntime& own) { return own.runtime->stats(); })
       .def("settings", [](const HeldRuntime& own) { return own.runtime->settings(); })
+      .def("tuning", [](const HeldRuntime& own) { return own.runtime->tuning().bundles(); })
+      .def(
+          "check_tuning",
+          [](const HeldRuntime& own) {
+            const ReleasedGil released;
+            own.runtime->tuning().check();
+          },
+          "Reads the measured speeds of all operators, so that tuning() counts them.")
       .def("constant", &make_constant, nb::arg("tensor"), nb::keep_alive<0, 1>())
       .def_prop_ro("packed_bytes",
                    [](const HeldRuntime& own) { return own.runtime->packed_bytes(); })

@@ -129,6 +129,7 @@ uint64_t shape_hash(const schema::Arguments& arguments) {
 DecisionCache& space_of(const OperatorSlot& slot, CompiledOperator& state, uint64_t context) {
   const EngineDependencies& use = slot.engine->dependencies();
   DecisionCache& space = state.space(static_cast<uint32_t>(context >> 32), *use.scopes);
+  if (use.tuning != nullptr) use.tuning->log_problems();
   if (state.take_too_many_scopes()) {
     // The caller's mark keeps this state alive.
     slot.engine->discard_decisions_of(slot);

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "dispatch/call/call_decision.hpp"
 #include "dispatch/engine.hpp"
+#include "dispatch/explain_rows.hpp"
 #include "dispatch/reclaim/slow_path_guard.hpp"
 
 namespace opmux::dispatch {
@@ -49,15 +50,23 @@ std::string describe_priority(const CandidateVerdict& verdict) {
 }
 
 std::string why_accepted(const CandidateVerdict& verdict, const Evaluation& decision, size_t place,
-                         const schema::Schema& schema) {
+                         const schema::Schema& schema, const EvaluationInput& input) {
   std::string text = describe_priority(verdict);
   if (verdict.score != verdict.priority()) text += ", score " + number(verdict.score);
   if (verdict.transforms.any()) text += ", by way of " + describe(verdict.transforms, schema);
+  if (verdict.outrun) {
+    text += ", first by score, slower here by measurement";
+  } else if (!verdict.tuned && verdict.row != nullptr) {
+    text += ", " + describe_row(input, *verdict.row);
+  }
   if (place != 0) return text;
   if (decision.policy.has_list && verdict.tier == 0) {
     text += ", first by " + policy::describe(decision.policy.list_by);
   }
-  if (verdict.tuned) text += ", measured fastest";
+  if (verdict.tuned) {
+    text +=
+        verdict.row == nullptr ? ", measured fastest" : ", " + describe_row(input, *verdict.row);
+  }
   if (decision.picked) text += ", picked by the selector";
   if (decision.lock == LockVerdict::kept) text += ", locked";
   const size_t count = decision.order.size();
@@ -66,20 +75,22 @@ std::string why_accepted(const CandidateVerdict& verdict, const Evaluation& deci
 }
 
 Candidate accepted_candidate(const Evaluation& decision, size_t place, const schema::Schema& schema,
-                             const std::string& remark) {
+                             const EvaluationInput& input, const std::string& remark) {
   const CandidateVerdict& verdict = decision.verdicts[decision.order[place]];
   const bool last_resort = place != 0 && place + 1 == decision.order.size() &&
                            verdict.implementation->kind == Kind::reference;
-  return {verdict.implementation->id,
-          place == 0    ? "chosen"
-          : last_resort ? "last resort"
-                        : "accepted",
-          "",
-          why_accepted(verdict, decision, place, schema) + (remark.empty() ? "" : "; " + remark),
-          verdict.implementation->priority,
-          verdict.score,
-          describe(verdict.transforms, schema),
-          verdict.shown_hint()};
+  return {
+      verdict.implementation->id,
+      place == 0    ? "chosen"
+      : last_resort ? "last resort"
+                    : "accepted",
+      "",
+      why_accepted(verdict, decision, place, schema, input) + (remark.empty() ? "" : "; " + remark),
+      verdict.implementation->priority,
+      verdict.score,
+      describe(verdict.transforms, schema),
+      verdict.shown_hint(),
+      verdict.row == nullptr ? std::nullopt : std::optional(measurement_of(input, *verdict.row))};
 }
 
 /// Attributes that describe() reported about the constant that the candidate packed last, or about
@@ -91,15 +102,16 @@ std::string instance_remark(const CandidateParts& candidate) {
 }
 
 void add_candidates(const Evaluation& decision, const schema::Signature& signature,
-                    const health::HealthView* health, const CandidateTable& candidates,
+                    const EvaluationInput& input, const CandidateTable& candidates,
                     Explanation& explanation) {
+  const health::HealthView* const health = input.health;
   for (size_t place = 0; place < decision.order.size(); ++place) {
     const auto& implementation = *decision.verdicts[decision.order[place]].implementation;
     std::string remark = health == nullptr ? "" : health->remark(implementation, signature);
     const std::string instance = instance_remark(candidates[decision.order[place]]);
     if (!instance.empty()) remark += (remark.empty() ? "" : "; ") + instance;
     explanation.candidates.push_back(
-        accepted_candidate(decision, place, *signature.schema, remark));
+        accepted_candidate(decision, place, *signature.schema, input, remark));
   }
   for (const CandidateVerdict& verdict : decision.verdicts) {
     if (verdict.accepted()) continue;
@@ -205,9 +217,13 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   CompiledOperator* state = slot.current.load(std::memory_order_acquire);
   if (state == nullptr) return withdrawn(slot);
   const uint64_t context = mark.block().context;
-  const schema::Signature signature{
-      slot.schema.get(), &checked.arguments, &checked.dims, static_cast<uint32_t>(context), tag,
-      slot.ranks};
+  const schema::Signature signature{slot.schema.get(),
+                                    &checked.arguments,
+                                    &checked.dims,
+                                    static_cast<uint32_t>(context),
+                                    tag,
+                                    slot.ranks,
+                                    default_threads(slot.engine->dependencies().threads)};
   const DecisionCache& space = space_of(slot, *state, context);
   const auto relabelled = latest_words(slot, *state, context);
   EvaluationInput input = space.input();
@@ -223,7 +239,7 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   explanation.device = name_of(device_of(checked.arguments));
   explanation.generation = slot.engine->generation();
   explanation.strict = decision.policy.strict;
-  add_candidates(decision, signature, input.health, *space.candidates(), explanation);
+  add_candidates(decision, signature, input, *space.candidates(), explanation);
   schema::Dependencies dependencies = space.dependencies();
   for (const RecordedRead& read : decision.reads.facts) dependencies.add(read.fact);
   add_dependencies(signature, dependencies, explanation);
@@ -238,6 +254,7 @@ Result<Explanation> explain(OperatorSlot& slot, const CallSite& site, const ArgV
   if (decision.order.empty() && explanation.note.empty()) {
     explanation.note = "no implementation of " + explanation.op + " is left";
   }
+  add_tuning(input, decision, signature, explanation);
   if (const auto off = slot.engine->plugins().switched_off(); !off.empty()) {
     explanation.note += explanation.note.empty() ? "" : "; ";
     explanation.note += "backends that are switched off and not opened: " + base::join(off, ", ");

@@ -112,10 +112,11 @@ Core::Core(const Options& options, policy::Environment environment, const Record
       health_(clock_, log_, maintenance_, registry_, sources_),
       recorder_(log_, registry_, sources_, record),
       shadow_(clock_, log_, registry_, health_.view(), health_.clock(), options.sources.own_thread),
+      tuning_(log_),
       dumper_(dumper_of(record)),
       engine_({.log = &log_,
                .health = &health_.view(),
-               .tuning = nullptr,
+               .tuning = &tuning_,
                .clock = &clock_,
                .scopes = &scopes_,
                .threads = &threads_,
@@ -197,6 +198,7 @@ Status Core::start(const Options& options) {
       return status;
     }
   }
+  open_bundles();
   plugins_.start(options.plugins, options.backends);
   if (Status status = apply_backend_switches(); !status.ok()) return status;
   if (Status status =
@@ -241,6 +243,14 @@ void Core::log_unknown_operators(const Policy& policy, std::string_view source) 
     log_.tell(each.near ? Level::warning : Level::info, "policy.op", each.name, "", source,
               [&] { return base::concat(source, each.text); });
   }
+}
+
+void Core::open_bundles() {
+  const std::string store = base::store_folder(environment_.state_dir);
+  const std::string installation = base::installation_folder();
+  tuning_.open({.local = store.empty() ? "" : store + "/tuning",
+                .given = environment_.tuning,
+                .shipped = installation.empty() ? "" : installation + "/../share/opmux/tuning"});
 }
 
 Status Core::apply_backend_switches() {

@@ -33,6 +33,7 @@
 #include "runtime/jobs/health_monitor.hpp"
 #include "runtime/jobs/publisher.hpp"
 #include "shadow/shadow_checker.hpp"
+#include "tune/tuning_table.hpp"
 
 namespace opmux::runtime {
 
@@ -63,6 +64,7 @@ class Core {
   policy::PolicyFileWatcher& files() { return files_; }
   crash::QuarantineManager& quarantine() { return quarantine_; }
   replay::CallRecorder& recorder() { return recorder_; }
+  const tune::TuningTable& tuning() const { return tuning_; }
 
   /// Publishes the current registry and policies to the engine; returns the new generation.
   uint64_t publish() { return publisher_.publish(); }
@@ -116,6 +118,7 @@ class Core {
   Status take_lock(const Lockfile& lock, std::string_view name);
   dispatch::LockSurroundings surroundings() { return {registry_.snapshot(), sources_.set()}; }
   Status apply_backend_switches();
+  void open_bundles();
   std::unique_ptr<replay::CallDumper> dumper_of(const RecordOptions& record);
   const dispatch::TapView& taps() const;
   /// Logs the operators that a policy of the start names and that do not exist yet: "policy.op".
@@ -141,6 +144,7 @@ class Core {
   HealthMonitor health_;
   replay::CallRecorder recorder_;
   shadow::ShadowChecker shadow_;
+  tune::TuningTable tuning_;
   const std::unique_ptr<replay::CallDumper> dumper_;  ///< null if no dump is asked for
   dispatch::Engine engine_;
   plugin::HostListener listener_;

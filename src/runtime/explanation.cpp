@@ -24,6 +24,14 @@ std::string freedom(const std::vector<std::string>& independent) {
   return text + (independent.size() == 1 ? " takes the same plan" : " take the same plan");
 }
 
+/// "f32 K=64 threads=1 eager, M=5..95; bundle fleet-7.bundle (sha256 9f86d081), 2026-11-16, CPU".
+std::string row_text(const Measurement& row) {
+  constexpr size_t kShortDigest = 8;
+  return base::concat(row.cell, row.range.empty() ? "" : ", ", row.range, "; ", row.found_in,
+                      " bundle ", row.bundle, " (sha256 ", row.digest.substr(0, kShortDigest),
+                      "), ", row.date, ", ", row.machine, row.aged ? "; aged" : "");
+}
+
 std::string line_of(const Candidate& candidate, size_t id_width) {
   std::string line = candidate.accepted() ? "  \xE2\x9C\x94 " : "  \xE2\x9C\x98 ";
   std::string id = candidate.id;
@@ -37,6 +45,8 @@ std::string line_of(const Candidate& candidate, size_t id_width) {
   }
   if (candidate.verdict != kLastResort) line += candidate.reason;
   while (line.ends_with(' ')) line.pop_back();
+  if (candidate.measured && candidate.verdict == "chosen")
+    line += "\n      row " + row_text(*candidate.measured);
   return line + "\n";
 }
 

@@ -16,12 +16,28 @@ void write(JsonWriter& json, const Hint& hint) {
   json.key("priority").number(int64_t{hint.priority}).close('}');
 }
 
+void write(JsonWriter& json, const Measurement& row) {
+  json.open('{').key("verdict").text(row.verdict).key("baseline").text(row.baseline);
+  json.key("speed").number(row.speed).key("low").number(row.low).key("high").number(row.high);
+  json.key("rounds").number(row.rounds).key("rigor").text(row.rigor).key("date").text(row.date);
+  json.key("cell").text(row.cell).key("range").text(row.range).key("bundle").text(row.bundle);
+  json.key("digest").text(row.digest).key("found_in").text(row.found_in);
+  json.key("machine").text(row.machine).key("aged").boolean(row.aged).close('}');
+}
+
+void write_counts(JsonWriter& json, const TuningCounts& counts) {
+  json.key("used").number(counts.used).key("aged").number(counts.aged);
+  json.key("foreign").number(counts.foreign).key("stale").number(counts.stale);
+  json.key("damaged").number(counts.damaged);
+}
+
 void write(JsonWriter& json, const Candidate& candidate) {
   json.open('{').key("id").text(candidate.id).key("verdict").text(candidate.verdict);
   json.key("code").text(candidate.code).key("reason").text(candidate.reason);
   json.key("priority").number(int64_t{candidate.priority}).key("score").number(candidate.score);
   json.key("transforms").text(candidate.transforms).key("hint");
   candidate.hint ? write(json, *candidate.hint) : static_cast<void>(json.null());
+  if (candidate.measured) write(json.key("measured"), *candidate.measured);
   json.close('}');
 }
 
@@ -61,6 +77,14 @@ void write(JsonWriter& json, const InstanceState& state) {
   json.key("bytes").number(state.bytes).key("attributes").open('{');
   for (const auto& [key, value] : state.attributes) json.key(key).text(value);
   json.close('}').close('}');
+}
+
+void write(JsonWriter& json, const TuningBundle& bundle) {
+  json.open('{').key("path").text(bundle.path).key("found_in").text(bundle.found_in);
+  json.key("digest").text(bundle.digest).key("problem").text(bundle.problem);
+  json.key("rows").number(bundle.rows);
+  write_counts(json, bundle.counts);
+  json.close('}');
 }
 
 void write(JsonWriter& json, const SettingInfo& info) {
@@ -146,6 +170,11 @@ std::string to_json(const Explanation& explanation) {
   for (const Candidate& candidate : explanation.candidates) write(json, candidate);
   json.close(']').key("depends_on").texts(explanation.depends_on);
   json.key("independent").texts(explanation.independent).key("note").text(explanation.note);
+  if (explanation.tuning) {
+    json.key("tuning").open('{');
+    write_counts(json, *explanation.tuning);
+    json.close('}');
+  }
   json.close('}');
   return json.take();
 }
@@ -168,6 +197,9 @@ std::string to_json(const std::vector<OperatorInfo>& operators) {
   return list_of("operators", operators);
 }
 std::string to_json(const std::vector<PluginInfo>& plugins) { return list_of("plugins", plugins); }
+std::string to_json(const std::vector<TuningBundle>& bundles) {
+  return list_of("bundles", bundles);
+}
 std::string to_json(const std::vector<SettingInfo>& settings) {
   return list_of("settings", settings);
 }

@@ -279,6 +279,26 @@ Status LockfileControl::check(const Lockfile& lock, std::string_view name) const
 }
 bool LockfileControl::frozen() const noexcept { return core_->frozen(); }
 
+std::vector<TuningBundle> TuningControl::bundles() const {
+  std::vector<TuningBundle> bundles;
+  for (const tune::FoundBundle& each : core_->tuning().found()) {
+    const tune::RowCounts& counts = each.counts;
+    bundles.push_back({each.path,
+                       std::string(place_name(each.place)),
+                       each.digest,
+                       each.problem,
+                       each.rows,
+                       {counts.used, counts.aged, counts.foreign, counts.stale, counts.damaged}});
+  }
+  return bundles;
+}
+void TuningControl::check() const {
+  core_->plugins().warm_up();
+  const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
+  for (const auto& [name, record] : snapshot->operators) (void)core_->tuning().rows_of(*record);
+  core_->tuning().log_problems();
+}
+
 std::vector<PluginInfo> PluginControl::list() const { return core_->plugins().report(); }
 void PluginControl::warm_up() { core_->plugins().warm_up(); }
 Result<PluginInfo> PluginControl::load(const std::string& path) {

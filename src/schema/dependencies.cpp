@@ -1,6 +1,7 @@
 #include "schema/dependencies.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace opmux::schema {
 namespace {
@@ -22,10 +23,16 @@ void Dependencies::add(const Predicate& predicate) {
 
 void Dependencies::add(const Formula& formula) { insert_sorted(formulas_, formula); }
 
+void Dependencies::add(std::shared_ptr<const Lookup> lookup) {
+  const auto known = std::ranges::find(lookups_, lookup);
+  if (known == lookups_.end()) lookups_.push_back(std::move(lookup));
+}
+
 void Dependencies::add(const Dependencies& other) {
   for (const Fact& fact : other.exact_) add(fact);
   for (const Predicate& question : other.questions_) insert_sorted(questions_, question);
   for (const Formula& formula : other.formulas_) insert_sorted(formulas_, formula);
+  for (const auto& lookup : other.lookups_) add(lookup);
 }
 
 std::vector<Fact> Dependencies::facts() const {
@@ -33,6 +40,9 @@ std::vector<Fact> Dependencies::facts() const {
   for (const Predicate& question : questions_) insert_sorted(all, question.fact);
   for (const Formula& formula : formulas_) {
     for (const Fact& fact : formula.facts) insert_sorted(all, fact);
+  }
+  for (const auto& lookup : lookups_) {
+    for (const Fact& fact : lookup->facts()) insert_sorted(all, fact);
   }
   return all;
 }

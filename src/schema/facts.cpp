@@ -101,6 +101,7 @@ std::string describe(const Schema& schema, Fact fact) {
       return std::string(is_rank(fact) ? kRankNames[fact.index - kFirstRank]
                                        : kAmbientNames[fact.index]);
     case FactKind::tag: return "tag";
+    case FactKind::threads: return "threads";
     default: return std::string(word_of(fact.kind)) + "(" + schema.args[fact.index].name + ")";
   }
 }
@@ -116,6 +117,7 @@ int64_t value_beside_dims(const Signature& signature, Fact fact) {
       if (!is_rank(fact)) return signature.ambient >> fact.index & 1;
       return signature.ranks == nullptr ? kAbsent : signature.ranks->value(fact.index - kFirstRank);
     case FactKind::tag: return signature.tag;
+    case FactKind::threads: return signature.threads > 0 ? signature.threads : kAbsent;
     case FactKind::is_default: {
       const ArgTag tag = arguments.tags[fact.index];
       return has_default(signature.schema->args[fact.index], tag, arguments.values[fact.index]);

@@ -30,6 +30,7 @@ enum class FactKind : uint8_t {
   tag = OPMUX_FACT_TAG,
   inner_contiguous = 32,  ///< the last dimension has stride 1; not in the ABI
   is_default = 33,        ///< a string or list has its default value; not in the ABI
+  threads = 34,           ///< number of threads that the call may use; not in the ABI
 };
 
 inline constexpr uint8_t kRowsDim = kMaxDims;  ///< index of "rows" among the dimensions
@@ -118,6 +119,7 @@ struct Signature {
   uint32_t ambient = 0;
   uint32_t tag = 0;
   const RankFacts* ranks = nullptr;  ///< null: not stated
+  int32_t threads = 0;               ///< that the call may use; 0: not known
 };
 
 /// The word of a float: its bits. -0.0 gives those of 0.0, because the bits of -0.0 are kAbsent.

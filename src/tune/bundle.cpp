@@ -80,6 +80,19 @@ bool is_possible(const format::Row& row) {
          row.rigor <= static_cast<uint8_t>(Rigor::confirmed);
 }
 
+bool is_build(const Build& build) {
+  return !build.id.empty() && is_word(build.id) && build.id.find('@') == build.id.npos &&
+         is_word(build.build);
+}
+
+/// False if `opmux tune export` could not write the row so that it is read back as the same one.
+bool has_text(const TuningRow& row) {
+  const bool any = row.range.dim.empty();
+  return is_word(row.range.dim) && row.range.dim.find('=') == row.range.dim.npos &&
+         (!any || row.range == Range()) && is_build(row.implementation) && is_build(row.baseline) &&
+         is_word(row.tool);
+}
+
 std::optional<TuningRow> read_row(const format::Row& stored, const Strings& strings) {
   TextReader text(strings);
   Result<Cell> cell = read_cell(text(stored.cell));
@@ -97,13 +110,21 @@ std::optional<TuningRow> read_row(const format::Row& stored, const Strings& stri
   row.day = stored.day;
   row.tool = text(stored.tool);
   row.host = stored.host;
-  if (!text.good() || row.implementation.id.empty() || row.baseline.id.empty()) return {};
+  if (!text.good() || !has_text(row)) return {};
   return row;
 }
 
 }  // namespace
 
 Result<Bundle> Bundle::open(Bytes bytes) {
+  Result<Bundle> bundle = open_header(bytes, bytes.size());
+  if (!bundle) return bundle;
+  for (Section& section : bundle->sections_)
+    section.bytes = bytes.subspan(section.offset, section.size);
+  return bundle;
+}
+
+Result<Bundle> Bundle::open_header(Bytes bytes, uint64_t file_size) {
   if (!base::has_signatures()) {
     return Status(Code::unsupported, "tune.unsupported",
                   "this opmux was built without libsodium, so it cannot check tuning bundles");
@@ -115,7 +136,7 @@ Result<Bundle> Bundle::open(Bytes bytes) {
     return wrong_bundle(base::concat("has version ", header.version, "; this opmux reads version ",
                                      format::kVersion));
   }
-  if (header.file_size != bytes.size()) return wrong_bundle("is truncated or has bytes added");
+  if (header.file_size != file_size) return wrong_bundle("is truncated or has bytes added");
   if (header.header_size > format::kMostHeaderBytes || header.header_size > bytes.size())
     return wrong_bundle("has a header of an impossible size");
   const uint64_t machines_at = sizeof header;
@@ -139,34 +160,45 @@ Result<Bundle> Bundle::open(Bytes bytes) {
     const auto entry =
         take<format::MachineEntry>(bytes, machines_at + i * sizeof(format::MachineEntry));
     bundle.machines_.push_back({text(entry.hard), text(entry.soft)});
+    if (const Machine& machine = bundle.machines_.back();
+        !is_line(machine.hard) || !is_line(machine.soft))
+      return wrong_bundle(
+          base::concat("describes a machine by a text that no export can have, number ", i));
   }
   for (uint32_t i = 0; i < header.sections; ++i) {
     const auto entry =
         take<format::SectionEntry>(bytes, sections_at + i * sizeof(format::SectionEntry));
     const uint64_t size = uint64_t{entry.rows} * sizeof(format::Row) + entry.strings_size;
     if (entry.machine >= header.machines || entry.offset < header.header_size ||
-        entry.offset > bytes.size() || size > bytes.size() - entry.offset)
+        entry.offset > file_size || size > file_size - entry.offset)
       return wrong_bundle(base::concat("has a section outside of the file, number ", i));
-    bundle.sections_.push_back({text(entry.op), entry.schema_hash, entry.machine, entry.rows,
-                                bytes.subspan(entry.offset, size), text_of_digest(entry.digest)});
+    std::string op = text(entry.op);
+    if (op.empty() || !is_word(op))
+      return wrong_bundle(base::concat("names no operator in section ", i));
+    bundle.sections_.push_back({std::move(op), entry.schema_hash, entry.machine, entry.rows,
+                                entry.offset, size, Bytes(), text_of_digest(entry.digest)});
   }
   if (!text.good()) return wrong_bundle("has a header with a text outside of it");
   return bundle;
 }
 
 Result<std::vector<TuningRow>> Bundle::rows(const Section& section) {
+  return rows(section, section.bytes);
+}
+
+Result<std::vector<TuningRow>> Bundle::rows(const Section& section, Bytes bytes) {
   const auto wrong = [&](std::string_view why) {
     return Status(Code::invalid_argument, "tune.section",
                   base::concat("the rows of ", section.op, " in the tuning bundle ", why));
   };
-  if (base::sha256_hex(section.bytes) != section.digest)
+  if (bytes.size() != section.size || base::sha256_hex(bytes) != section.digest)
     return wrong("are damaged: their digest does not match");
-  const Strings strings(section.bytes.subspan(size_t{section.rows} * sizeof(format::Row)));
+  const Strings strings(bytes.subspan(size_t{section.rows} * sizeof(format::Row)));
   if (!strings.good()) return wrong("have a text that does not end");
   std::vector<TuningRow> rows;
   rows.reserve(section.rows);
   for (uint32_t i = 0; i < section.rows; ++i) {
-    auto row = read_row(take<format::Row>(section.bytes, i * sizeof(format::Row)), strings);
+    auto row = read_row(take<format::Row>(bytes, i * sizeof(format::Row)), strings);
     if (!row) return wrong(base::concat("have a malformed row, number ", i));
     if (!rows.empty() && !row_before(rows.back(), *row))
       return wrong(base::concat("are not in order at number ", i));

@@ -43,13 +43,17 @@ class Bundle {
     std::string op;
     uint64_t schema_hash = 0;
     uint32_t machine = 0, rows = 0;
-    std::span<const std::byte> bytes;
-    std::string digest;  ///< SHA-256 of the bytes, in hexadecimal digits
+    uint64_t offset = 0, size = 0;     ///< of its bytes in the file
+    std::span<const std::byte> bytes;  ///< empty after open_header()
+    std::string digest;                ///< SHA-256 of the bytes, in hexadecimal digits
   };
 
   /// Fails with "tune.bundle", and with "tune.unsupported" if the library was built without
   /// signatures and so cannot check digests.
   static Result<Bundle> open(std::span<const std::byte> bytes);
+  /// Opens the first bytes of a file of `file_size` bytes, at least the header, and checks the
+  /// same. It may be destroyed afterwards.
+  static Result<Bundle> open_header(std::span<const std::byte> start, uint64_t file_size);
 
   uint32_t measurement() const { return measurement_; }
   const std::string& digest() const { return digest_; }  ///< of the header, and so of everything
@@ -59,6 +63,9 @@ class Bundle {
   /// The rows of a section. Fails with "tune.section" if its digest does not match or a row is
   /// malformed.
   static Result<std::vector<TuningRow>> rows(const Section& section);
+  /// The same for bytes that were read from the file.
+  static Result<std::vector<TuningRow>> rows(const Section& section,
+                                             std::span<const std::byte> bytes);
   /// All rows. Fails as rows() does.
   Result<TuningSet> read_all() const;
 

@@ -42,6 +42,19 @@ bool is_dtypes(std::string_view text) {
 
 }  // namespace
 
+bool is_word(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~' && c != '#'; });
+}
+
+bool is_line(std::string_view text) {
+  if (text.ends_with(' ')) return false;
+  while (!text.empty()) {
+    const std::string_view word = base::take_until(text, ' ');
+    if (word.empty() || !is_word(word)) return false;
+  }
+  return true;
+}
+
 std::string_view rigor_name(Rigor rigor) {
   switch (rigor) {
     case Rigor::quick: return "quick";

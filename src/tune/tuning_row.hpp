@@ -85,6 +85,14 @@ inline Verdict verdict_of(const TuningRow& row) {
   return verdict_of(row.log_ratio, row.low, row.high);
 }
 
+/// False if the text form of a row, whose words are separated by spaces and end at a '#', could not
+/// have these texts: printable ASCII without either. Of a name of the operator, an implementation,
+/// a build or a tool. An empty text is a word.
+bool is_word(std::string_view text);
+/// The same of a text that fills the rest of a line, as those of a Machine do: single spaces
+/// between words are allowed.
+bool is_line(std::string_view text);
+
 /// The order of rows in files: by cell, range, implementation and baseline.
 bool row_before(const TuningRow& a, const TuningRow& b);
 

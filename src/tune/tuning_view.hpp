@@ -1,13 +1,15 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 
 #include "registry/record.hpp"
-#include "schema/dependencies.hpp"
 #include "tune/verdict.hpp"
 
 namespace opmux::tune {
+
+class RowIndex;
 
 /// The measured speed of one implementation for one class of arguments: log(its time / time of a
 /// baseline) and the bounds of its interval. All speeds of a class have the same baseline, whose
@@ -16,14 +18,15 @@ struct MeasuredSpeed {
   double log_ratio = 0, low = 0, high = 0;
 };
 
-/// The measured speeds that a decision reads. Derived classes must be immutable or thread-safe.
+/// The measured rows of all operators. Derived classes must be thread-safe.
 class TuningView {
  public:
   virtual ~TuningView() = default;
-  virtual std::optional<MeasuredSpeed> speed(const registry::ImplementationRecord& implementation,
-                                             const schema::Signature& signature) const = 0;
-  /// The facts that distinguish the classes of this operator.
-  virtual schema::Dependencies dependencies(const schema::Schema& schema) const = 0;
+  /// The rows of an operator that hold for its implementations; null if no bundle has rows of it.
+  /// Called when the operator is first used, and may read files.
+  virtual std::shared_ptr<const RowIndex> rows_of(const registry::OperatorRecord& op) const = 0;
+  /// Logs the problems that rows_of() found, which is called with locks held. Call it without any.
+  virtual void log_problems() const {}
 };
 
 /// Compares two speeds of one class. Unless one of them is the baseline, its bounds are further

@@ -257,7 +257,7 @@ TEST(Oom, scenarios_succeed_with_enough_memory) {
 
 TEST(Oom, some_allocations) {
   // A prime, so that the allocations of a loop in the library are met at different places.
-  const Tally sum = try_all(number_in("OOM_STRIDE", memory_is_sanitized() ? 1201 : 307));
+  const Tally sum = try_all(number_in("OOM_STRIDE", memory_is_sanitized() ? 2399 : 613));
   EXPECT_GE(sum.injections, all_scenarios().size());
 }
 

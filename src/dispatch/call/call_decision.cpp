@@ -41,7 +41,7 @@ void log_oddities(const OperatorSlot& slot, const Decision& choice) {
 }
 
 Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
-                                        uint32_t tag, bool capturing) {
+                                        uint32_t tag, int32_t max_threads, bool capturing) {
   if (Status refused = refuse_reentry(slot); !refused.ok()) return refused;
   const SlowPathGuard mark;
   if (mark.depth() == kMaxDepth) return too_deep(slot);
@@ -52,7 +52,7 @@ Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArgumen
     const uint64_t epoch = state->epoch();
     const schema::Signature signature{
         &state->schema(), &checked.arguments, &checked.dims, static_cast<uint32_t>(context), tag,
-        slot.ranks};
+        slot.ranks,       max_threads};
     DecisionCache& space = space_of(slot, *state, context);
     std::shared_ptr<const Decision> choice = space.decide_uncached(signature, {});
     const Keeping keeping = space.remember(signature, choice);

@@ -21,8 +21,9 @@ struct DecisionForPlan {
   uint64_t epoch = 0;  ///< that of the operator's state
   Status kept = {};    ///< ok, or why the decision could not be cached for its class
 };
+/// `max_threads` is that of the plan's calls.
 Result<DecisionForPlan> choose_for_plan(OperatorSlot& slot, const CheckedArguments& checked,
-                                        uint32_t tag, bool capturing);
+                                        uint32_t tag, int32_t max_threads, bool capturing);
 
 /// Loads deferred plugins that implement the operator, unless a graph is being captured or the
 /// calling thread is inside a NoCallbackGuard. Call it before reading the operator's state, so that

@@ -14,10 +14,14 @@ uint32_t access_flags(const schema::ArgSpec& spec) {
 
 }  // namespace
 
+int32_t default_threads(const base::ThreadPool* host) {
+  return host == nullptr ? 1 : host->threads();
+}
+
 CallSettings CallSettings::with_threads_of(base::ThreadPool* host) const {
   CallSettings settings = *this;
   const bool own = parallel_for != nullptr;
-  if (max_threads == 0) settings.max_threads = own || host == nullptr ? 1 : host->threads();
+  if (max_threads == 0) settings.max_threads = own ? 1 : default_threads(host);
   if (own || host == nullptr || settings.max_threads < 2 || host->threads() < 2) return settings;
   settings.parallel_for = &base::ThreadPool::parallel_for;
   settings.pool = host->lend(settings.max_threads);

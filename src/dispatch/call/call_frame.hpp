@@ -76,6 +76,9 @@ struct CallSettings {
   CallSettings with_threads_of(base::ThreadPool* host) const;
 };
 
+/// The number of threads of a call whose caller states none and lends none. `host` may be null.
+int32_t default_threads(const base::ThreadPool* host);
+
 /// Converts arguments to the form of abi.h, with access flags from the schema.
 void fill_args(const schema::Schema& schema, const schema::Arguments& arguments, opmux_arg* out);
 

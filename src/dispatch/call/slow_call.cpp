@@ -40,9 +40,10 @@ class SlowCall final : CandidateRun {
     if (Status status = check_data(state_->schema(), checked_.arguments); !status.ok())
       return status;
     const uint64_t context = mark_.block().context;
-    signature_ = {&state_->schema(), &checked_.arguments,
-                  &checked_.dims,    static_cast<uint32_t>(context),
-                  settings_.tag,     slot_.ranks};
+    signature_ = {&state_->schema(),    &checked_.arguments,
+                  &checked_.dims,       static_cast<uint32_t>(context),
+                  settings_.tag,        slot_.ranks,
+                  settings_.max_threads};
     const DecisionCache::Answer answer = choose();
     op_ = state_->sources().op.get();
     if (report_ != nullptr) report_chosen(*answer.choice, answer.cached, started);

@@ -21,7 +21,8 @@ bool is_of_kinds(FactKind kind) {
     case FactKind::present:
     case FactKind::device:
     case FactKind::ambient:
-    case FactKind::tag: return true;
+    case FactKind::tag:
+    case FactKind::threads: return true;
     default: return false;
   }
 }
@@ -79,6 +80,22 @@ void add_answer(const Predicate& question, bool yes, ClassFacts& facts) {
   facts.push_back({question.fact, is, question.value});
 }
 
+/// Adds a predicate that holds, unless it is known.
+void add_predicate(const Predicate& predicate, ClassFacts& facts) {
+  using Is = ClassFact::Is;
+  ClassFact known{predicate.fact, Is::equal, predicate.value};
+  switch (predicate.relation) {
+    case Relation::at_least: known.is = Is::at_least; break;
+    case Relation::at_most:
+      known.is = Is::below;
+      ++known.value;
+      break;
+    case Relation::multiple_of: known.is = Is::multiple; break;
+    case Relation::equals: break;
+  }
+  if (std::ranges::find(facts, known) == facts.end()) facts.push_back(std::move(known));
+}
+
 /// Up to this many equality questions about a dimension get a bit each; more share an index.
 constexpr size_t kFewEqualities = 4;
 /// Indices of 16 bits hold fewer values than this, besides "none" and "absent". A dimension with
@@ -126,6 +143,9 @@ std::vector<ClassLayout::Part> ClassLayout::parts_of(const ClassKey& key) const 
     parts.push_back(part);
   }
   reader.close();
+  for (const auto& lookup : lookups_) {
+    parts.push_back({lookup->facts().front(), false, reader.take(32)});
+  }
   for (const Intervals& interval : intervals_) {
     parts.push_back({interval.dim, false, reader.take(16)});
   }
@@ -160,6 +180,9 @@ ClassFacts ClassLayout::facts_of(const ClassKey& key) const {
                      std::make_shared<const schema::Formula>(formula)});
   }
   reader.close();
+  std::vector<uint32_t> answers;
+  for (size_t i = 0; i < lookups_.size(); ++i)
+    answers.push_back(static_cast<uint32_t>(reader.take(32)));
   std::vector<uint64_t> intervals;
   for (size_t i = 0; i < intervals_.size(); ++i) intervals.push_back(reader.take(16));
   // Equalities first, because an interval adds nothing to a known value.
@@ -169,6 +192,9 @@ ClassFacts ClassLayout::facts_of(const ClassKey& key) const {
   }
   reader.close();
   read_exact(values_);
+  for (size_t i = 0; i < lookups_.size(); ++i) {
+    for (const Predicate& each : lookups_[i]->describe(answers[i])) add_predicate(each, facts);
+  }
   return facts;
 }
 
@@ -217,7 +243,7 @@ void ClassLayout::Asked::add(const Predicate& question) {
 }
 
 ClassLayout::ClassLayout(const schema::Dependencies& dependencies)
-    : formulas_(dependencies.formulas()) {
+    : formulas_(dependencies.formulas()), lookups_(dependencies.lookups()) {
   std::map<Fact, std::vector<int64_t>> cuts, equal_to;
   std::vector<Predicate> others;
   for (const Predicate& question : dependencies.questions()) {

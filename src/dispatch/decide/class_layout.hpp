@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -88,8 +89,8 @@ class KeyPacker {
 };
 
 /// Maps the facts of a call to its class key. The key holds only what decisions depend on: yes/no
-/// answers about divisibility and equality, the interval that a dimension falls into, and the exact
-/// value of facts that count exactly. Immutable.
+/// answers about divisibility and equality, the interval that a dimension falls into, the answers
+/// of lookups, and the exact value of facts that count exactly. Immutable.
 class ClassLayout {
  public:
   explicit ClassLayout(const schema::Dependencies& dependencies);
@@ -212,7 +213,8 @@ class ClassLayout {
   static void push_answers(const Asked& asked, int64_t size, KeyPacker& packer);
 
   std::vector<Asked> asked_;
-  std::vector<schema::Formula> formulas_;  ///< two bits each
+  std::vector<schema::Formula> formulas_;                       ///< two bits each
+  std::vector<std::shared_ptr<const schema::Lookup>> lookups_;  ///< 32 bits each
   std::vector<Intervals> intervals_;
   std::vector<Equalities> equalities_;
   Exact kinds_, values_;
@@ -239,6 +241,7 @@ void ClassLayout::append_answers(const FactOf& fact_of, ClassKey& key) const {
   }
   answers.finish();
   KeyPacker packer(key);
+  for (const auto& lookup : lookups_) packer.push(lookup->answer(fact_of), 32);
   for (const Intervals& interval : intervals_) {
     const int64_t value = fact_of(interval.dim);
     packer.push(value == schema::kAbsent ? 0xFFFF : interval.index_of(value), 16);

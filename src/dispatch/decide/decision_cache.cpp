@@ -22,6 +22,7 @@ bool always_compared(FactKind kind) {
     case FactKind::present:
     case FactKind::ambient:
     case FactKind::tag:
+    case FactKind::threads:
     case FactKind::is_default: return true;
     default: return false;
   }
@@ -67,6 +68,14 @@ std::string unmet_preference(const Evaluation& decision, const schema::Signature
   return {};
 }
 
+/// The measured rows, unless the policy or the environment says that they do not count.
+std::shared_ptr<const tune::RowIndex> rows_for(const CompileInputs& sources,
+                                               const policy::OperatorPolicy& policy) {
+  if (sources.tuning == nullptr || sources.disabled || policy.tuning() == Tuning::off)
+    return nullptr;
+  return sources.tuning->rows_of(*sources.op);
+}
+
 }  // namespace
 
 DecisionCache::DecisionCache(const CompileInputs& sources,
@@ -75,7 +84,7 @@ DecisionCache::DecisionCache(const CompileInputs& sources,
       policy_(std::move(policy)),
       lock_(sources.lock),
       selector_(sources.selector),
-      input_{op_.get(),        policy_.get(), sources.health,  sources.tuning,
+      input_{op_.get(),        policy_.get(), sources.health,  rows_for(sources, *policy_),
              sources.disabled, false,         selector_.get(), lock_.get()},
       dependencies_(dependencies_of(input_)),
       layout_(dependencies_),

@@ -145,32 +145,54 @@ void order_accepted(const std::vector<uint16_t>& by_priority, Evaluation& decisi
   }
 }
 
-/// The winner if no breaker were open; nullopt if that is the current winner.
-std::optional<uint16_t> first_open(const std::vector<uint16_t>& by_priority,
-                                   const std::vector<CandidateVerdict>& verdicts) {
-  std::optional<uint16_t> first;
-  for (const uint16_t i : by_priority) {
-    if (!verdicts[i].accepted() && verdicts[i].reason != Reason::health_open) continue;
-    if (!first || stands_before(verdicts, i, *first)) first = i;
+/// Compares the candidates of the best tier by the rows about the call.
+tune::RowIndex::Comparison compare_measured(const tune::RowIndex& tuning, uint32_t answer,
+                                            const std::vector<CandidateVerdict>& verdicts,
+                                            const std::vector<uint16_t>& order) {
+  std::vector<uint32_t> candidates;
+  for (const uint16_t index : order) {
+    if (verdicts[index].tier != verdicts[order[0]].tier) break;
+    candidates.push_back(verdicts[index].implementation->number);
   }
-  return first && !verdicts[*first].accepted() ? first : std::nullopt;
+  return tuning.compare(answer, candidates);
 }
 
-void apply_tuning(const tune::TuningView& tuning, const schema::Signature& signature,
-                  Evaluation& decision) {
-  if (decision.order.size() < 2) return;
-  const uint16_t best_tier = decision.verdicts[decision.order[0]].tier;
-  std::vector<std::optional<tune::MeasuredSpeed>> speeds;
-  for (const uint16_t index : decision.order) {
-    const CandidateVerdict& verdict = decision.verdicts[index];
-    if (verdict.tier != best_tier) break;
-    speeds.push_back(tuning.speed(*verdict.implementation, signature));
+/// The winner if no breaker were open; nullopt if that is the current winner.
+std::optional<uint16_t> first_open(const EvaluationInput& input, uint32_t answer,
+                                   const std::vector<CandidateVerdict>& verdicts) {
+  const auto is_open = [](const CandidateVerdict& verdict) {
+    return verdict.reason == Reason::health_open;
+  };
+  if (std::ranges::none_of(verdicts, is_open)) return std::nullopt;
+  std::vector<uint16_t> order;
+  for (const uint16_t i : input.policy->by_priority()) {
+    if (verdicts[i].accepted() || is_open(verdicts[i])) order.push_back(i);
   }
-  const size_t winner = tune::fastest(speeds);
+  std::ranges::sort(order, [&](uint16_t a, uint16_t b) { return stands_before(verdicts, a, b); });
+  size_t first = 0;
+  if (answer != 0)
+    first = tune::fastest(compare_measured(*input.tuning, answer, verdicts, order).speeds);
+  return verdicts[order[first]].accepted() ? std::nullopt : std::optional(order[first]);
+}
+
+/// Moves the candidate of the best tier that was measured to be the fastest to the front.
+void apply_tuning(const tune::RowIndex& tuning, uint32_t answer, Evaluation& decision) {
+  if (decision.order.size() < 2) return;
+  const auto found = compare_measured(tuning, answer, decision.verdicts, decision.order);
+  for (size_t i = 0; i < found.rows.size(); ++i)
+    decision.verdicts[decision.order[i]].row = found.rows[i];
+  const size_t winner = tune::fastest(found.speeds);
   if (winner == 0) return;
+  decision.verdicts[decision.order[0]].outrun = true;
   decision.verdicts[decision.order[winner]].tuned = true;
   std::rotate(decision.order.begin(), decision.order.begin() + static_cast<ptrdiff_t>(winner),
               decision.order.begin() + static_cast<ptrdiff_t>(winner) + 1);
+}
+
+/// The answer of the rows about this call; 0: there are none.
+uint32_t ask_rows(const EvaluationInput& input, const schema::Signature& signature) {
+  if (input.tuning == nullptr || input.tuning->empty()) return 0;
+  return input.tuning->answer(schema::FactsOf{signature});
 }
 
 /// Selects the operator's first reference implementation, for bypassed dispatch.
@@ -211,8 +233,9 @@ void decide(const EvaluationInput& input, const schema::Signature& signature,
           verdict);
   }
   order_accepted(input.policy->by_priority(), decision);
-  decision.rests = first_open(input.policy->by_priority(), decision.verdicts);
-  if (input.tuning != nullptr) apply_tuning(*input.tuning, signature, decision);
+  const uint32_t answer = ask_rows(input, signature);
+  decision.rests = first_open(input, answer, decision.verdicts);
+  if (answer != 0) apply_tuning(*input.tuning, answer, decision);
   if (input.selector != nullptr) apply_selector(*input.selector, signature, decision);
   if (input.lock != nullptr) apply_lock(*input.lock, signature, decision);
 }
@@ -250,7 +273,7 @@ schema::Dependencies dependencies_of(const EvaluationInput& input) {
     all.add(dependencies_of(schema, *implementation));
     if (input.health != nullptr) input.health->add_dependencies(*implementation, schema, all);
   }
-  if (input.tuning != nullptr) all.add(input.tuning->dependencies(schema));
+  if (input.tuning != nullptr) tune::RowIndex::add_dependencies(input.tuning, all);
   if (input.policy->may_transform()) add_transform_facts(schema, all);
   if (input.selector != nullptr) add_dependencies(*input.selector, schema, all);
   const LockedClasses* const locked = input.lock == nullptr ? nullptr : input.lock->of(schema.name);

@@ -16,7 +16,7 @@
 #include "policy/rules/operator_policy.hpp"
 #include "registry/record.hpp"
 #include "schema/dependencies.hpp"
-#include "tune/tuning_view.hpp"
+#include "tune/row_index.hpp"
 
 namespace opmux::dispatch {
 
@@ -32,7 +32,10 @@ struct CandidateVerdict {
   const registry::CompiledHint* hint = nullptr;  ///< the one that applies to the call, or null
   uint16_t tier = 0;
   double score = 0;
-  bool tuned = false;          ///< preferred over a higher score because it was measured faster
+  bool tuned = false;   ///< preferred over a higher score because it was measured faster
+  bool outrun = false;  ///< first by score, and not chosen because another one is faster
+  /// The measurement of it that applies to the call, or null. Belongs to EvaluationInput::tuning.
+  const tune::HeldRow* row = nullptr;
   Transforms transforms = {};  ///< needed for the candidate to be accepted
 
   bool accepted() const { return reason == registry::Reason::none; }
@@ -54,7 +57,8 @@ struct CandidateVerdict {
     hint = nullptr;
     tier = 0;
     score = 0;
-    tuned = false;
+    tuned = outrun = false;
+    row = nullptr;
     transforms = {};
   }
 };
@@ -64,9 +68,9 @@ struct EvaluationInput {
   const registry::OperatorRecord* op = nullptr;
   const policy::OperatorPolicy* policy = nullptr;
   const health::HealthView* health = nullptr;
-  const tune::TuningView* tuning = nullptr;  ///< may be null
-  bool disabled = false;                     ///< dispatch is bypassed: only the reference runs
-  bool now = false;  ///< use the current health, which may read a clock; for explain
+  std::shared_ptr<const tune::RowIndex> tuning = nullptr;  ///< null: no rows, or not by policy
+  bool disabled = false;  ///< dispatch is bypassed: only the reference runs
+  bool now = false;       ///< use the current health, which may read a clock; for explain
   const Selector* selector = nullptr;  ///< the program's selector; may be null
   const LockSet* lock = nullptr;       ///< the lock of a frozen runtime; null: not frozen
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "base/text.hpp"
 #include "dispatch/decide/evaluation.hpp"
@@ -98,9 +99,25 @@ uint64_t word_at(const std::vector<uint64_t>& bits, size_t word) {
   return word < bits.size() ? bits[word] : 0;
 }
 
+/// The classes with most facts first, otherwise in the same order. A class that a lookup does not
+/// know has fewer facts and may contain one that it knows.
+std::vector<LockedClass> most_facts_first(std::vector<LockedClass> classes) {
+  std::vector<size_t> order(classes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, [&](size_t a, size_t b) {
+    const size_t left = classes[a].when.size(), right = classes[b].when.size();
+    return left != right ? left > right : a < b;
+  });
+  std::vector<LockedClass> sorted;
+  sorted.reserve(classes.size());
+  for (const size_t i : order) sorted.push_back(std::move(classes[i]));
+  return sorted;
+}
+
 }  // namespace
 
-LockedClasses::LockedClasses(std::vector<LockedClass> classes) : classes_(std::move(classes)) {
+LockedClasses::LockedClasses(std::vector<LockedClass> classes)
+    : classes_(most_facts_first(std::move(classes))) {
   for (size_t i = 0; i < classes_.size(); ++i) {
     for (const ClassFact& fact : classes_[i].when) add(fact, i);
   }

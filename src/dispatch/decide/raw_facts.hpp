@@ -50,6 +50,7 @@ class RawFacts {
         if (schema::is_rank(fact)) return plan_.slot->ranks->value(fact.index - schema::kFirstRank);
         return static_cast<int64_t>(plan_.context >> fact.index & 1);
       case FactKind::tag: return plan_.call.tag;
+      case FactKind::threads: return plan_.call.max_threads;
       case FactKind::present: return plan_.args[fact.index].tag != OPMUX_ARG_NONE ? 1 : 0;
       default: return of_tensor(fact);
     }

@@ -116,7 +116,8 @@ void BoundPlan::log_failure(std::string_view says) const {
   if (!check(*slot_->schema, guarded_.frame_site(), values.data(), checked).ok()) return;
   const schema::Signature signature{slot_->schema.get(), &checked.arguments,
                                     &checked.dims,       static_cast<uint32_t>(control_->context),
-                                    control_->tag,       slot_->ranks};
+                                    control_->tag,       slot_->ranks,
+                                    control_->threads};
   slot_->engine->dependencies().failures->note(
       {*control_->implementation, signature, guarded_.call.max_threads, says});
 }

@@ -117,7 +117,8 @@ void BoundPlanState::reconsider_by(CompiledOperator* now) {
   if (now != nullptr) {
     const DecisionCache& space = space_of(*slot, *now, context);
     const schema::Signature signature{
-        &now->schema(), &arguments, &dims, static_cast<uint32_t>(context), tag, slot->ranks};
+        &now->schema(), &arguments, &dims, static_cast<uint32_t>(context), tag,
+        slot->ranks,    threads};
     Evaluation decision;
     decide(space.input(), signature, decision);
     next = state_after(decision);

@@ -27,6 +27,7 @@ struct BoundPlanState {
   uint64_t plan_id = 0;
   registry::ImplementationPtr implementation;
   uint32_t tag = 0;
+  int32_t threads = 0;  ///< that its calls may use
   detail::HotPlan hot;  ///< its `state` says whether the plan may still run
   std::atomic<PlanState> unwatched{
       PlanState::current};                             ///< the state while `hot.state` is kWatched
@@ -66,7 +67,7 @@ struct BoundPlanState {
   void outdate();
   schema::Signature signature() const {
     return {slot->schema.get(), &arguments, &dims, static_cast<uint32_t>(context), tag,
-            slot->ranks};
+            slot->ranks,        threads};
   }
   /// Repeats the decision for the example and updates the state. Revoked is final. An outdated plan
   /// stays outdated if the thread is in too many nested calls.

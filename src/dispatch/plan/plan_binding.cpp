@@ -37,7 +37,8 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
   CheckedArguments checked;
   if (Status status = check(schema, site, values, checked); !status.ok()) return status;
   if (Status status = check_overlap(schema, checked.arguments); !status.ok()) return status;
-  auto found = choose_for_plan(*slot_, checked, options_.settings.tag, options_.for_capture);
+  auto found = choose_for_plan(*slot_, checked, options_.settings.tag,
+                               options_.settings.max_threads, options_.for_capture);
   if (!found) return found.error();
   if (found->choice->plans.empty()) return found->choice->nothing_left;
 
@@ -45,6 +46,7 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
   control_->slot = slot_;
   control_->context = found->context;
   control_->tag = options_.settings.tag;
+  control_->threads = options_.settings.max_threads;
   control_->keep(checked.arguments, checked.dims);
   // For any guard, because a later policy may add facts to it; see renew_guard().
   const PlanRoom room = PlanRoom::of(schema, site, checked.arguments, kMaxGuardFacts);
@@ -71,9 +73,10 @@ Status BoundPlan::decide(const CallSite& site, const ArgValue* values) {
 
 Status BoundPlan::take_candidate(const DecisionForPlan& chosen, CacheInsert what) {
   const schema::Schema& schema = *slot_->schema;
-  const schema::Signature signature{&schema,         &control_->arguments,
-                                    &control_->dims, static_cast<uint32_t>(control_->context),
-                                    control_->tag,   slot_->ranks};
+  const schema::Signature signature{&schema,          &control_->arguments,
+                                    &control_->dims,  static_cast<uint32_t>(control_->context),
+                                    control_->tag,    slot_->ranks,
+                                    control_->threads};
   bool retried = false;
   Status last;
   const std::vector<RankedCandidate>& plans = chosen.choice->plans;

@@ -21,7 +21,8 @@ namespace {
                                     &checked.dims,
                                     static_cast<uint32_t>(plan.context),
                                     static_cast<uint32_t>(plan.call.tag),
-                                    plan.slot->ranks};
+                                    plan.slot->ranks,
+                                    plan.call.max_threads};
   Engine& engine = *plan.slot->engine;
   const registry::ImplementationRecord& implementation = *plan.plan->candidate->implementation;
   health::Pass pass;

@@ -317,6 +317,7 @@ std::optional<Fact> find_fact(const Schema& schema, std::string_view name) {
       if (is(fact)) return fact;
     }
   }
+  if (name == "threads") return Fact{FactKind::threads, 0};
   return name == "tag" ? std::optional(Fact{FactKind::tag, 0}) : std::nullopt;
 }
 

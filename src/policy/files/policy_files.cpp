@@ -164,6 +164,7 @@ Status join(Policy& whole, Policy part, const std::string& path) {
   if (!take(whole.transforms, part.transforms)) return twice("defaults.transforms");
   if (!take(whole.breaker, part.breaker)) return twice("breaker");
   if (!take(whole.shadow, part.shadow)) return twice("shadow");
+  if (!take(whole.tuning, part.tuning)) return twice("tuning");
   whole.strict_names = whole.strict_names || part.strict_names;
   whole.allow_none = whole.allow_none || part.allow_none;
   for (Rule& rule : part.rules) whole.rules.push_back(std::move(rule));

@@ -300,6 +300,7 @@ class PolicyReader {
             {"rules", [this](const TextNode& value) { rules_ = &value; }},
             {"breaker", [this](const TextNode& v) { values_.breaker(v, policy_.breaker); }},
             {"shadow", [this](const TextNode& v) { values_.shadow(v, policy_.shadow); }},
+            {"tuning", [this](const TextNode& value) { read_tuning(value); }},
             {"names", [this](const TextNode& value) { read_names(value); }}};
   }
 
@@ -327,6 +328,16 @@ class PolicyReader {
     std::optional<bool> value;
     values_.boolean(node, "allow_none", value);
     policy_.allow_none = value.value_or(false);
+  }
+
+  void read_tuning(const TextNode& node) {
+    constexpr std::array<std::string_view, 2> kWords{"off", "bundle"};
+    if (node.is(TextNode::Kind::scalar) && node.text == "online") {
+      return values_.refuse(node, "policy.tuning",
+                            "tuning: measuring while the program runs (online) does not exist yet; "
+                            "expected off or bundle");
+    }
+    if (const auto word = values_.word(node, "tuning", kWords)) policy_.tuning = Tuning{*word == 1};
   }
 
   void read_names(const TextNode& node) {

@@ -45,10 +45,15 @@ Policy linked(const std::vector<const Policy*>& chain) {
 
 }  // namespace
 
+std::string_view name_of(Tuning tuning) noexcept {
+  return tuning == Tuning::off ? "off" : "bundle";
+}
+
 bool Policy::empty() const {
   const bool lists = prefer.empty() && require.empty() && deny.empty() && allow.empty() &&
                      allow_vendors.empty() && deny_vendors.empty() && transforms.empty();
-  return lists && !strict && per_op.empty() && rules.empty() && (!outer || outer->empty());
+  return lists && !strict && !tuning && per_op.empty() && rules.empty() &&
+         (!outer || outer->empty());
 }
 
 Policy combine(const Policy& outer, const Policy& inner) {

@@ -168,7 +168,7 @@ struct Known {
   Status (*read)(const Variable& variable, Environment& into);
 };
 
-constexpr std::array<Known, 22> kKnown{{
+constexpr std::array<Known, 23> kKnown{{
     {"OPMUX_CONFIG", keep_text<&Environment::config>},
     {"OPMUX_LOCKFILE", keep_text<&Environment::lockfile>},
     {"OPMUX_MODE", [](const Variable& v, Environment& e) { return read_word(v, kModes, e.mode); }},
@@ -194,6 +194,7 @@ constexpr std::array<Known, 22> kKnown{{
      [](const Variable& v, Environment& e) { return read_word(v, kJournals, e.crash_journal); }},
     {"OPMUX_RECORD", read_record},
     {"OPMUX_DUMP", keep_text<&Environment::dump>},
+    {"OPMUX_TUNING", keep_text<&Environment::tuning>},
     {"OPMUX_LOG", [](const Variable& v, Environment& e) { return read_word(v, kLevels, e.log); }},
     {"OPMUX_NUM_THREADS",
      [](const Variable& v, Environment& e) { return read_number(v, 1, 1024, e.num_threads); }},

@@ -28,6 +28,7 @@ struct Environment {
   std::string record;          ///< folder from RECORD
   bool record_inputs = false;  ///< RECORD began with "inputs:"
   std::string dump;            ///< op:layer:step
+  std::string tuning;          ///< a bundle, or a folder with bundles
   std::string log;             ///< debug, info, warning, error
   std::string crash_journal;   ///< off, on, with_handler
   std::string mode;            ///< static, dynamic, config, hot_reload, auto

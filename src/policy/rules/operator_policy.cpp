@@ -292,6 +292,13 @@ bool OperatorPolicy::may_transform() const {
       data_->entries, [](const PolicyEntry& entry) { return entry.transforms.value_or(0) != 0; });
 }
 
+Tuning OperatorPolicy::tuning() const {
+  for (const PolicyLayerPtr& layer : data_->layers) {
+    if (const auto& tuning = layer->policy().tuning) return *tuning;
+  }
+  return Tuning::bundle;
+}
+
 namespace {
 
 /// The first operator of a rule if the rule's condition compiles for none of its operators;

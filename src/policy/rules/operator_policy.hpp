@@ -99,6 +99,8 @@ class OperatorPolicy {
   const schema::Dependencies& dependencies() const;
   /// Whether the policy allows transforms for any calls.
   bool may_transform() const;
+  /// Whether measured speeds count.
+  Tuning tuning() const;
 
   ~OperatorPolicy();
 

@@ -45,6 +45,13 @@ class Report {
     lines_.push_back({"strict", "false", std::string(kBuiltIn)});
   }
 
+  void tuning() {
+    for (const PolicyLayerPtr& layer : layers_) {
+      const auto& tuning = layer->policy().tuning;
+      if (tuning) return line("tuning", std::string(name_of(*tuning)), *layer, "tuning");
+    }
+  }
+
   void allow_none() {
     for (const PolicyLayerPtr& layer : layers_) {
       if (layer->policy().allow_none) line("allow_none", "true", *layer, "allow_none");
@@ -97,6 +104,7 @@ std::vector<Setting> effective_settings(const PolicySet& set) {
   Report report(set);
   report.ordering("prefer", &Policy::prefer, "by priority");
   report.strict();
+  report.tuning();
   report.ordering("allow", &Policy::allow, "");
   report.ordering("transforms", &Policy::transforms, "");
   report.constraint("require", &Policy::require);
@@ -120,6 +128,7 @@ std::vector<Setting> process_settings(const Environment& environment) {
   add("state_dir", environment.state_dir, "STATE_DIR");
   add("crash_journal", environment.crash_journal, "CRASH_JOURNAL");
   add("record", (environment.record_inputs ? "inputs:" : "") + environment.record, "RECORD");
+  add("tuning_bundles", environment.tuning, "TUNING");
   add("log", environment.log, "LOG");
   add("plugin_path", base::join(environment.plugin_path, ":"), "PLUGIN_PATH");
   add("python_plugins", base::join(environment.python_plugins, ","), "PYTHON_PLUGINS");

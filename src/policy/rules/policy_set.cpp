@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/system/clock.hpp"
+#include "base/text.hpp"
 #include "policy/rules/rule_fields.hpp"
 #include "policy/rules/token.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 bool says_something_general(const Policy& policy) {
   return !policy.prefer.empty() || !policy.require.empty() || !policy.deny.empty() ||
          !policy.allow.empty() || !policy.allow_vendors.empty() || !policy.deny_vendors.empty() ||
-         !policy.transforms.empty() || policy.strict || policy.allow_none;
+         !policy.transforms.empty() || policy.strict || policy.allow_none || policy.tuning;
 }
 
 uint64_t mixed(uint64_t hash, uint64_t word) {
@@ -30,6 +31,7 @@ uint64_t general_hash(const Policy& policy) {
   writer.add_general(policy);
   // Only if it is set, so that the lockfiles of other policies stay valid.
   if (policy.allow_none) writer.add(std::string_view("allow_none"));
+  if (policy.tuning) writer.add(base::concat("tuning ", name_of(*policy.tuning)));
   return writer.hash();
 }
 
@@ -57,7 +59,8 @@ Policy without_rules(const Policy& whole, std::string_view op) {
               .allow_vendors = whole.allow_vendors,
               .deny_vendors = whole.deny_vendors,
               .transforms = whole.transforms,
-              .allow_none = whole.allow_none};
+              .allow_none = whole.allow_none,
+              .tuning = whole.tuning};
   const auto order = whole.per_op.find(std::string(op));
   if (order != whole.per_op.end()) part.per_op.insert(*order);
   return part;
@@ -294,6 +297,7 @@ void ContentWriter::add_all(const Policy& policy) {
   for (const Policy* at = &policy; at != nullptr; at = at->outer.get()) {
     add_general(*at);
     add_number(at->allow_none ? 1 : 0);
+    add_number(at->tuning ? static_cast<int64_t>(*at->tuning) : -1);
     add_number(static_cast<int64_t>(at->per_op.size()));
     for (const auto& [op, order] : at->per_op) {
       add(op);

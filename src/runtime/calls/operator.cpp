@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "dispatch/call/argument_words.hpp"
 #include "dispatch/call/call.hpp"
+#include "dispatch/engine.hpp"
 #include "dispatch/explain.hpp"
 #include "dispatch/plan/bound_plan.hpp"
 #include "runtime/calls/c_arguments.hpp"
@@ -98,7 +99,8 @@ Result<std::string> decide(dispatch::OperatorSlot& slot, const CallSite& site,
     Status status = dispatch::check(*slot.schema, complete.site(), complete.values(), checked);
     if (!status.ok()) return status;
     dispatch::load_waiting_plugins(slot);
-    const auto found = dispatch::choose_for_plan(slot, checked, 0, false);
+    const auto found = dispatch::choose_for_plan(
+        slot, checked, 0, dispatch::default_threads(slot.engine->dependencies().threads), false);
     if (!found) return found.error();
     if (found->choice->plans.empty()) return found->choice->nothing_left;
     if (!found->kept.ok()) return found->kept;

@@ -222,6 +222,54 @@ TEST(ClassLayout, ambient_facts_and_tags_count_if_a_check_reads_them) {
   EXPECT_FALSE(plain.equals(key(layout, call.signature(0, 7))));
 }
 
+/// Answers 1 for H = 8 with 5 to 9 rows, 2 for more of them, 0 for anything else.
+class TwoIntervals final : public schema::Lookup {
+ public:
+  TwoIntervals() { set_facts({kRows, kH}); }
+  std::vector<Predicate> describe(uint32_t answer) const override {
+    if (answer == 0) return {};
+    std::vector<Predicate> all{{kH, Relation::equals, 8},
+                               {kRows, Relation::at_least, answer == 1 ? 5 : 10}};
+    if (answer == 1) all.push_back({kRows, Relation::at_most, 9});
+    return all;
+  }
+
+ private:
+  uint32_t answer_for(std::span<const int64_t> values) const override {
+    if (values[1] != 8 || values[0] < 5) return 0;
+    return values[0] < 10 ? 1 : 2;
+  }
+};
+
+TEST(ClassLayout, calls_with_one_answer_of_a_lookup_are_a_class_that_can_be_described) {
+  Dependencies dependencies;
+  dependencies.add(std::make_shared<const TwoIntervals>());
+  for (const int64_t cut : {3, 20, 30}) dependencies.add(Predicate{kRows, Relation::at_least, cut});
+  EXPECT_TRUE(same_class(dependencies, Call(5, 8), Call(9, 8)));
+  EXPECT_FALSE(same_class(dependencies, Call(4, 8), Call(5, 8)));
+  EXPECT_FALSE(same_class(dependencies, Call(9, 8), Call(10, 8)));
+  EXPECT_TRUE(same_class(dependencies, Call(4, 8), Call(9, 16)));
+  EXPECT_FALSE(same_class(dependencies, Call(19, 8), Call(20, 8))) << "other questions count too";
+  EXPECT_THAT(dependencies.facts(), testing::ElementsAre(kH, kRows));
+  const ClassLayout layout(dependencies);
+  const auto facts_of = [&](const Call& call) {
+    return layout.facts_of(key(layout, call.signature()));
+  };
+  EXPECT_EQ(policy::to_string(schema(), facts_of(Call(7, 8))),
+            "rows >= 3 && rows < 20 && H == 8 && rows >= 5 && rows < 10");
+  // The class of which the lookup knows nothing contains the others, so they are looked up first.
+  const LockedClasses classes(
+      {{facts_of(Call(7, 16)), "copy/a.x"}, {facts_of(Call(7, 8)), "copy/b.x"}});
+  EXPECT_EQ(classes.find(Call(6, 8).signature())->implementation, "copy/b.x");
+  EXPECT_EQ(classes.find(Call(4, 8).signature())->implementation, "copy/a.x");
+  EXPECT_EQ(classes.find(Call(6, 24).signature())->implementation, "copy/a.x");
+  EXPECT_EQ(classes.find(Call(25, 24).signature()), nullptr);
+  const ClassKey one = key(layout, Call(7, 8).signature()),
+                 other = key(layout, Call(7, 16).signature());
+  EXPECT_NE(layout.parts_of(one)[0].word, layout.parts_of(other)[0].word);
+  EXPECT_EQ(layout.parts_of(one)[1].word, layout.parts_of(other)[1].word);
+}
+
 /// Predicates of every kind, about H, rows, the scalar, the weight and ambient facts.
 Dependencies all_kinds_of_questions() {
   Dependencies all;

@@ -11,18 +11,26 @@
 namespace opmux::test {
 namespace {
 
-/// Measured speeds by id; depends on H.
-class Measured final : public tune::TuningView {
- public:
-  std::optional<tune::MeasuredSpeed> speed(const registry::ImplementationRecord& implementation,
-                                           const schema::Signature&) const override {
-    const auto found = speeds.find(implementation.id);
-    return found == speeds.end() ? std::nullopt : std::optional(found->second);
-  }
-  schema::Dependencies dependencies(const schema::Schema& schema) const override {
-    schema::Dependencies all;
-    all.add(*resolve_fact(schema, schema::FactKind::dim, "H"));
-    return all;
+/// Measured speeds of implementations of norm, compared with the first one of them.
+struct Measured {
+  std::shared_ptr<const tune::RowIndex> rows_for(const registry::OperatorRecord& op) const {
+    std::vector<tune::TuningRow> rows;
+    const auto build = [](const std::string& id) {
+      return tune::Build{id.substr(id.find('/') + 1), ""};
+    };
+    for (const auto& [id, speed] : speeds) {
+      if (id == speeds.begin()->first) continue;
+      tune::TuningRow& row = rows.emplace_back();
+      row.cell = {"f32,f32", {{"H", 8}}, 1, false};
+      row.range = {"rows", 1, 100};
+      row.implementation = build(id);
+      row.baseline = build(speeds.begin()->first);
+      row.log_ratio = speed.log_ratio;
+      row.low = speed.low;
+      row.high = speed.high;
+    }
+    tune::RowIndex::Section section{&rows, {}, {}};
+    return tune::RowIndex::compile(op, {&section, 1});
   }
   std::map<std::string, tune::MeasuredSpeed> speeds;
 };
@@ -55,13 +63,16 @@ struct DecisionTest : testing::Test {
         normalise(*op->schema, CallSite{ArgTag::tensor, ArgTag::tensor}, values, arguments).ok());
     EXPECT_TRUE(check_arguments(*op->schema, arguments, dims).ok());
   }
+  schema::Signature signature() const {
+    return {op->schema.get(), &arguments, &dims, 0, 0, nullptr, 1};
+  }
   dispatch::Evaluation decide(const Policy& policy = {}) {
     policy::PolicySet set;
     set.layers = {policy::PolicyLayer::make(policy::Source::code, policy, "test").value()};
     compiled = policy::OperatorPolicy::compile(set, nullptr, op);
-    input = {op.get(), compiled.get(), &health, &tuning, false};
+    input = {op.get(), compiled.get(), &health, tuning.rows_for(*op), false};
     dispatch::Evaluation decision;
-    dispatch::decide(input, {op->schema.get(), &arguments, &dims, 0, 0}, decision);
+    dispatch::decide(input, signature(), decision);
     return decision;
   }
   static std::vector<std::string> order(const dispatch::Evaluation& decision) {
@@ -94,7 +105,7 @@ TEST_F(DecisionTest, a_reused_decision_has_no_leftovers) {
       decide({.prefer = {"default"}, .deny = {"impl:norm/aaa.one"}, .strict = true});
   ASSERT_TRUE(decision.policy.has_list);
   input.disabled = true;
-  dispatch::decide(input, {op->schema.get(), &arguments, &dims, 0, 0}, decision);
+  dispatch::decide(input, signature(), decision);
   EXPECT_FALSE(decision.policy.has_list);
   EXPECT_FALSE(decision.policy.strict);
   for (const dispatch::CandidateVerdict& verdict : decision.verdicts) {
@@ -121,9 +132,14 @@ TEST_F(DecisionTest, measured_speeds_do_not_cross_a_preference) {
 }
 
 TEST_F(DecisionTest, facts_that_tuning_reads_are_dependencies) {
+  tuning.speeds = {{"norm/aaa.one", {}}, {"norm/ccc.one", {-0.7, -0.8, -0.6}}};
   (void)decide();
   const auto facts = dispatch::dependencies_of(input).facts();
   EXPECT_THAT(facts, testing::Contains(*resolve_fact(*op->schema, schema::FactKind::dim, "H")));
+  EXPECT_THAT(facts, testing::Contains(schema::Fact{schema::FactKind::threads, 0}));
+  tuning.speeds.clear();
+  (void)decide();
+  EXPECT_THAT(dispatch::dependencies_of(input).lookups(), testing::IsEmpty());
 }
 
 TEST_F(DecisionTest, unhealthy_candidates_are_refused_with_their_reason) {
@@ -131,8 +147,7 @@ TEST_F(DecisionTest, unhealthy_candidates_are_refused_with_their_reason) {
   const dispatch::Evaluation decision = decide();
   EXPECT_THAT(order(decision), ElementsAre("norm/bbb.one", "norm/ccc.one"));
   EXPECT_EQ(decision.verdicts[0].reason, registry::Reason::health_open);
-  EXPECT_EQ(dispatch::describe(decision.verdicts[0], {op->schema.get(), &arguments, &dims, 0, 0}),
-            "it rests");
+  EXPECT_EQ(dispatch::describe(decision.verdicts[0], signature()), "it rests");
 }
 
 TEST_F(DecisionTest, a_backend_of_another_device_is_refused_without_being_asked) {
@@ -156,8 +171,7 @@ TEST_F(DecisionTest, a_backend_of_another_device_is_refused_without_being_asked)
 TEST_F(DecisionTest, without_candidates_the_error_names_requirements_and_reasons) {
   const dispatch::Evaluation decision = decide({.require = {"reference"}});
   ASSERT_TRUE(decision.order.empty());
-  const Status status =
-      dispatch::nothing_left(input, decision, {op->schema.get(), &arguments, &dims, 0, 0});
+  const Status status = dispatch::nothing_left(input, decision, signature());
   EXPECT_EQ(status.code(), Code::no_candidate);
   const std::string text(status.message());
   EXPECT_NE(text.find("required by"), std::string::npos) << text;

@@ -63,6 +63,10 @@ TEST(Runtime, refuses_implementations_with_a_reason) {
             "registry.unknown_operator");
   EXPECT_EQ(reason({.id = "copy/a.b", .run = run}), "registry.vendor");
   EXPECT_EQ(reason({.id = "copy/a.b", .kind = Kind::default_}), "registry.no_run");
+  const KernelFunctions lacks_run{
+      .workspace = [](void*, const opmux_call*) { return uint64_t{64}; }};
+  EXPECT_EQ(reason({.id = "copy/a.b", .kind = Kind::default_, .run = run, .kernel = lacks_run}),
+            "registry.no_run");
   EXPECT_EQ(reason({.id = "copy/a.b", .kind = Kind::default_, .run = run}), "accepted");
   const Registration held =
       runtime.implement({.id = "copy/a.b", .kind = Kind::default_, .run = run}).value();
