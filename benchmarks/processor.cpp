@@ -67,12 +67,12 @@ std::string processor_name() {
 }
 
 double store_forwarding_latency() {
-  return nanoseconds_per_step(store_and_load) / nanoseconds_per_step(add);
+  static const double latency = nanoseconds_per_step(store_and_load) / nanoseconds_per_step(add);
+  return latency;
 }
 
 double limit_by_forwarding(double free, double costly) {
-  static const bool is_free = store_forwarding_latency() < 2;
-  return is_free ? free : costly;
+  return store_forwarding_latency() < 2 ? free : costly;
 }
 
 }  // namespace opmux::bench

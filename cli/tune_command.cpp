@@ -13,9 +13,12 @@
 #include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/padded.hpp"
+#include "cli/tune_run.hpp"
+#include "cli/tune_status.hpp"
 #include "tune/bundle.hpp"
 #include "tuner/bundle_writer.hpp"
 #include "tuner/merge.hpp"
+#include "tuner/rows_picture.hpp"
 #include "tuner/tuning_text.hpp"
 
 namespace opmux::cli {
@@ -29,7 +32,7 @@ constexpr size_t kMostTuningBytes = size_t{256} << 20;
 
 struct TuneOptions {
   std::vector<std::string> files;
-  std::string output, op;
+  std::string output, op, picture;
 };
 
 bool is_bundle(std::string_view bytes) { return bytes.starts_with("OPMUXTUN"); }
@@ -99,6 +102,17 @@ std::string contents_text(const TuningSet& set) {
                       counted(set.machines.size(), "machine"));
 }
 
+/// Writes the rows as a picture in place of printing them.
+int draw(const TuningSet& set, const TuneOptions& options) {
+  const std::string picture = tuner::picture_of(set, options.op);
+  if (picture.empty())
+    return wrong_use(base::concat(options.files[0], " has no rows over a dimension to draw"));
+  if (!base::replace_file(options.picture, picture, 0644))
+    return wrong_use(base::concat("cannot write ", options.picture, ": ", std::strerror(errno)));
+  std::cout << "wrote " << options.picture << "\n";
+  return kFine;
+}
+
 int show(const TuneOptions& options) {
   const std::optional<TuningSet> set = load(options.files[0]);
   if (!set) return kWrongUse;
@@ -107,6 +121,7 @@ int show(const TuneOptions& options) {
   };
   if (!options.op.empty() && std::ranges::none_of(set->operators, is_wanted))
     return wrong_use(base::concat(options.files[0], " has no rows of '", options.op, "'"));
+  if (!options.picture.empty()) return draw(*set, options);
   const tune::Machine here = tune::describe_machine(base::read_machine_facts());
   for (size_t machine = 0; machine < set->machines.size(); ++machine) {
     std::cout << set->machines[machine].hard << "\n"
@@ -186,7 +201,7 @@ int verify(const TuneOptions& options) {
 void add_tune(CLI::App& app, Action& action) {
   auto options = std::make_shared<TuneOptions>();
   CLI::App* tune = app.add_subcommand(
-      "tune", "Read, merge and compare measured speeds; FILE is a bundle or its text form");
+      "tune", "Measure, read, merge and compare speeds; FILE is a bundle or its text form");
   tune->require_subcommand(1);
   const auto add = [&](const char* name, const char* what, int files, auto run) {
     CLI::App* command = tune->add_subcommand(name, what);
@@ -196,8 +211,16 @@ void add_tune(CLI::App& app, Action& action) {
         [options, &action, run] { action = [options, run] { return run(*options); }; });
     return command;
   };
-  add("show", "Print the rows with their results in words", 1, show)
-      ->add_option("--op", options->op, "only the rows of this operator");
+#ifdef OPMUX_TUNE_RUN
+  add_tune_run(*tune, action);
+#endif
+  add_tune_status(*tune, action);
+  CLI::App* const shown = add("show", "Print the rows with their results in words", 1, show);
+  shown->add_option("--op", options->op, "only the rows of this operator");
+  shown
+      ->add_option("--picture", options->picture,
+                   "draw the speeds over the varying dimension into this SVG file instead")
+      ->type_name("FILE");
   add("export", "Print the rows as a text for reviews", 1, export_text);
   add("merge", "Pool the rows of several hosts into one bundle", 0, merge)
       ->add_option("--output", options->output, "the bundle to write")

@@ -34,8 +34,8 @@ MAY_INCLUDE = {
                " replay",
     "c_api": "base schema registry policy health crash verify tune dispatch plugin status shadow"
              " replay runtime",
-    "tuner": "base tune",
     "conformance": "base schema registry verify runtime",
+    "tuner": "base schema registry verify tune replay conformance runtime",
 }
 
 # The layer of every public header. A new header needs a line here.
@@ -104,16 +104,27 @@ CLI_INTERNAL = {  # compiled into the command as well
     "src/base/crypto.hpp",
     "src/base/system/files.hpp",
     "src/base/system/machine_facts.hpp",
+    "src/base/line_records.hpp",
     "src/base/text.hpp",
+    "src/base/thread_pool.hpp",
     "src/plugin/probe/child.hpp",
     "src/plugin/probe/probe.hpp",
     "src/plugin/trust/checked_file.hpp",
     "src/plugin/trust/signature.hpp",
     "src/policy/files/problems.hpp",
     "src/policy/files/yaml_reader.hpp",
+    "src/replay/recording.hpp",
     "src/tune/bundle.hpp",
+    "src/tune/race/system_noise.hpp",
     "src/tuner/bundle_writer.hpp",
+    "src/tuner/measure/cell_race.hpp",
+    "src/tuner/measure/cell_spec.hpp",
+    "src/tuner/measure/recorded_call.hpp",
+    "src/tuner/measure/tuning_run.hpp",
+    "src/tuner/measured_point.hpp",
     "src/tuner/merge.hpp",
+    "src/tuner/overlay.hpp",
+    "src/tuner/rows_picture.hpp",
     "src/tuner/tuning_text.hpp",
 }
 PYTHON_INTERNAL = {"src/policy/rules/rule_fields.hpp"}  # a table without code of the library
@@ -127,6 +138,7 @@ THIRD_PARTY = {
     "nlohmann": ("cli",),
     "oneapi": ("backends/onednn",),
     "sodium": ("src/base",),
+    "sqlite3.h": ("src/tuner",),
     "yaml.h": ("src/policy",),
 }
 TORCH_READER = pathlib.Path("python/opmux/torch/_reader.cpp")  # built against torch only

@@ -25,7 +25,7 @@ ROOMS = {  # room of src/: up to two lines of text
     "crash": ["hazard slots, journal,", "quarantine"],
     "verify": ["tolerances of results"],
     "tune": ["measured speeds,", "bundle reader"],
-    "tuner": ["bundle writer,", "merging of rows"],
+    "tuner": ["measuring, workbench, bundle writer;", "libraries for the command"],
     "dispatch": ["call, decide, plan, reclaim, explain"],
     "plugin": ["discover, trust, probe,", "open, read, manager"],
     "status": ["status file of a process"],

@@ -168,6 +168,8 @@ int64_t Draft::size(int64_t most) {
 }
 
 int64_t& Draft::dim(const std::string& name) {
+  const auto fixed = fixed_.find(name);
+  if (fixed != fixed_.end()) return dims_[name] = fixed->second;
   const auto known = dims_.find(name);
   if (known != dims_.end()) return known->second;
   return dims_[name] = size_or_none(std::min<int64_t>(budget_ / 4, 4200));
@@ -251,15 +253,26 @@ void Draft::fit_leading() {
   }
 }
 
+void Draft::make_shapes() {
+  for (CaseArgument& argument : case_.arguments) {
+    if (!argument.is_tensor() || !argument.present) continue;
+    if (!argument.info->any_shape) argument.tensor.shape = shape_of(*argument.info);
+    set_contiguous(argument.tensor);
+  }
+}
+
 void Draft::make_tensors() {
-  fit_leading();
+  if (!typical_) fit_leading();
   for (CaseArgument& argument : case_.arguments) {
     if (!argument.is_tensor() || !argument.present) continue;
     CaseTensor& tensor = argument.tensor;
     if (!argument.info->any_shape) tensor.shape = shape_of(*argument.info);
     draw_layout(random_, layouts_, argument.written(), tensor);
     if (!argument.read()) continue;
-    if (verify::is_float(tensor.dtype)) {
+    if (verify::is_float(tensor.dtype) && typical_) {
+      tensor.values.resize(static_cast<size_t>(tensor.elements()));
+      for (double& value : tensor.values) value = random_.normal();
+    } else if (verify::is_float(tensor.dtype)) {
       draw_values(random_, specials_, tensor);
     } else {
       tensor.values.assign(static_cast<size_t>(tensor.elements()), 0);

@@ -86,6 +86,8 @@ class Draft {
   void dim(const std::string& name, Draw&& draw) {
     if (!dims_.contains(name)) dims_[name] = draw();
   }
+  /// Gives a dimension a size that shapers cannot change.
+  void fix_dim(const std::string& name, int64_t size) { fixed_[name] = size; }
   std::vector<int64_t>& leading() { return case_.leading; }
   /// A random size between 1 and `most`; prefers 1 and sizes near powers of two.
   int64_t size(int64_t most);
@@ -101,6 +103,13 @@ class Draft {
   void shape(const std::string& argument, std::vector<int64_t> shape);
   void specials(Specials specials) { specials_ = specials; }
   void layouts(Layouts layouts) { layouts_ = layouts; }
+  /// For calls that are timed: all tensors are contiguous and keep their sizes, and values are
+  /// normally distributed, because the speed of a kernel may depend on denormal or special values.
+  void make_typical() {
+    typical_ = true;
+    specials_ = Specials::none;
+    layouts_ = Layouts::contiguous;
+  }
 
   // At any time:
   void present(const std::string& argument, bool present) {
@@ -114,6 +123,8 @@ class Draft {
 
   // Gives tensors their shapes, layouts and values; tensor() and finish() are used after it.
   void make_tensors();
+  /// Gives tensors their shapes only, without memory for elements.
+  void make_shapes();
   CaseTensor& tensor(const std::string& argument) { return case_.argument(argument).tensor; }
   Case finish();
 
@@ -127,7 +138,8 @@ class Draft {
   Case case_;
   Random random_;
   int64_t budget_;
-  std::map<std::string, int64_t> dims_;
+  std::map<std::string, int64_t> dims_, fixed_;
+  bool typical_ = false;
   Specials specials_ = Specials::none;
   Layouts layouts_;
 };

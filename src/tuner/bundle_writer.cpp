@@ -182,6 +182,10 @@ Result<std::string> write_bundle(tune::TuningSet set) {
   append(bytes, header);
   bytes += machines + sections + strings.bytes() + body;
   seal_bundle(bytes);
+  // Texts that the reader refuses, for example a name with a '#', are refused here.
+  const Result<tune::Bundle> bundle = tune::Bundle::open(std::as_bytes(std::span(bytes)));
+  if (!bundle) return bundle.error();
+  if (const Result<tune::TuningSet> again = bundle->read_all(); !again) return again.error();
   return bytes;
 }
 

@@ -10,7 +10,8 @@ namespace opmux::tuner {
 
 /// Returns the bytes of a bundle with these rows, which are sorted first. Two operators of one name
 /// and machine are joined. Fails with "tune.bundle" if the header would exceed its limit, or if two
-/// rows have the same cell, range, implementation and baseline; and with "tune.unsupported" without
+/// rows have the same cell, range, implementation and baseline; with "tune.section" or
+/// "tune.bundle" if a text could not be part of the text form; and with "tune.unsupported" without
 /// libsodium.
 Result<std::string> write_bundle(tune::TuningSet set);
 

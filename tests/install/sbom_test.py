@@ -11,7 +11,7 @@ import sys
 
 import install_test
 
-EXPECTED = {"opmux", "libyaml", "libsodium", "highway", "CLI11"}
+EXPECTED = {"opmux", "libyaml", "libsodium", "highway", "CLI11", "SQLite"}
 # The part of the SPDX JSON rules that needs no library.
 REQUIRED = ("spdxVersion", "dataLicense", "SPDXID", "name", "documentNamespace", "creationInfo", "packages",
             "relationships")

@@ -3,6 +3,8 @@
 
 usage: tune_test.py OPMUX
 """
+import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -66,6 +68,33 @@ def a_merge_that_fails_leaves_the_bundle_as_it_was(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["kept.bundle"], list(folder.iterdir())
 
 
-for test in (merges_hosts, refuses_damaged_files, a_merge_that_fails_leaves_the_bundle_as_it_was):
+def status_lists_what_programs_find(folder):
+    bundle = folder / "fleet.bundle"
+    tune("merge", ONE, "--output", bundle)
+    os.environ.update(OPMUX_TUNING=str(bundle), OPMUX_STATE_DIR=str(folder / "state"))
+    said = tune("status")
+    assert said == f"OPMUX_TUNING  {bundle}: 3 rows, 0 used, 3 of other machines\n", said
+    (found,) = json.loads(tune("status", "--json"))["bundles"]
+    assert found["rows"] == found["foreign"] == 3 and len(found["digest"]) == 64, found
+    bundle.write_bytes(bundle.read_bytes()[:100])
+    assert "refused: the tuning bundle is truncated" in tune("status", code=1)
+    shown = subprocess.run([OPMUX, "config", "show"], capture_output=True, text=True, timeout=60).stdout
+    assert f"{bundle}" in shown and "OPMUX_TUNING (environment)" in shown, shown
+    os.environ["OPMUX_TUNING"] = ""
+    assert tune("status") == "no bundle was found\n"
+
+
+def draws_rows_of_an_operator(folder):
+    picture = folder / "rows.svg"
+    assert tune("show", ONE, "--picture", picture) == f"wrote {picture}\n"
+    both = picture.read_text()
+    assert both.startswith("<svg ") and both.count("font-weight='bold'") == 2, both
+    tune("show", ONE, "--op", "matmul", "--picture", picture)
+    assert picture.read_text().count("font-weight='bold'") == 1
+    assert "cannot write" in tune("show", ONE, "--picture", folder / "no_such_folder/x.svg", code=2)
+
+
+for test in (draws_rows_of_an_operator, merges_hosts, refuses_damaged_files,
+             a_merge_that_fails_leaves_the_bundle_as_it_was, status_lists_what_programs_find):
     with tempfile.TemporaryDirectory() as name:
         test(pathlib.Path(name))

@@ -98,5 +98,25 @@ TEST_F(ConformanceDraft, breaks_the_rules_of_checked_data_now_and_then) {
   EXPECT_LT(invalid, 50);
 }
 
+TEST_F(ConformanceDraft, keeps_the_sizes_of_a_typical_call) {
+  infos_ = runtime_.op("matmul")->arguments();
+  const Shaper& shaper = find_shaper("matmul");
+  Draft draft("matmul", infos_, 1, 3);
+  draft.fix_dim("M", 300);
+  draft.fix_dim("N", 200);
+  draft.fix_dim("K", 100);
+  shaper.shape(draft);
+  draft.leading().clear();
+  draft.make_typical();
+  draft.make_tensors();
+  const Case c = draft.finish();
+  EXPECT_EQ(c.tensor("a").shape, (std::vector<int64_t>{300, 100}));
+  EXPECT_EQ(c.tensor("y").shape, (std::vector<int64_t>{300, 200}));
+  EXPECT_EQ(c.tensor("b").strides, (std::vector<int64_t>{200, 1}));
+  double sum = 0;
+  for (const double value : c.tensor("b").values) sum += value * value;
+  EXPECT_NEAR(sum / 20'000, 1, 0.1) << "a normal distribution";
+}
+
 }  // namespace
 }  // namespace opmux::conformance

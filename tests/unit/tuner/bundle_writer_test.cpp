@@ -70,6 +70,32 @@ TEST(BundleWriter, rows_that_name_no_machine_are_refused) {
   EXPECT_EQ(write_bundle(set).error().reason(), "tune.bundle");
 }
 
+TEST(BundleWriter, texts_that_the_exported_form_could_not_have_are_refused) {
+  const auto reason = [](auto&& change) {
+    TuningSet set = set_of({row()});
+    change(set, set.operators[0].rows[0]);
+    const Result<std::string> written = write_bundle(set);
+    return written ? std::string("none") : std::string(written.error().reason());
+  };
+  using tune::TuningRow;
+  EXPECT_EQ(reason([](TuningSet&, TuningRow&) {}), "none");
+  for (const char* const text : {"a#b", "a b", "a\nb", "a\tb", "\xc3\xa9"}) {
+    EXPECT_EQ(reason([&](TuningSet& set, TuningRow&) { set.operators[0].op = text; }),
+              "tune.bundle");
+    EXPECT_EQ(reason([&](TuningSet&, TuningRow& r) { r.tool = text; }), "tune.section");
+    EXPECT_EQ(reason([&](TuningSet&, TuningRow& r) { r.range.dim = text; }), "tune.section");
+    EXPECT_EQ(reason([&](TuningSet&, TuningRow& r) { r.baseline.id = text; }), "tune.section");
+    EXPECT_EQ(reason([&](TuningSet&, TuningRow& r) { r.baseline.build = text; }), "tune.section");
+  }
+  EXPECT_EQ(reason([](TuningSet& set, TuningRow&) { set.operators[0].op = ""; }), "tune.bundle");
+  EXPECT_EQ(reason([](TuningSet& set, TuningRow&) { set.machines[0].hard = "two  spaces"; }),
+            "tune.bundle");
+  EXPECT_EQ(reason([](TuningSet& set, TuningRow&) { set.machines[0].soft = "#1"; }), "tune.bundle");
+  EXPECT_EQ(reason([](TuningSet&, TuningRow& r) { r.implementation.id = "a@b"; }), "tune.section");
+  EXPECT_EQ(reason([](TuningSet&, TuningRow& r) { r.range.dim = ""; }), "tune.section")
+      << "a row for every size has no bounds";
+}
+
 TEST(BundleWriter, a_header_of_more_than_64_kb_is_refused) {
   TuningSet set = set_of({});
   for (int i = 0; i < 1000; ++i)

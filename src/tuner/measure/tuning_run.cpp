@@ -1,0 +1,193 @@
+#include "tuner/measure/tuning_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace opmux::tuner {
+namespace {
+
+constexpr uint64_t kMostRaceNs = 3'000'000'000;
+/// A race that may last less than this ends before it tells anything.
+constexpr uint64_t kLeastRaceNs = 50'000'000;
+
+/// The same numbers for the same cell, so that a resumed run checks the same values.
+uint64_t seed_of(const std::string& text) {
+  uint64_t seed = 0xcbf29ce484222325u;
+  for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return seed;
+}
+
+}  // namespace
+
+/// A cell while it is measured.
+struct TuningRun::Cell {
+  Cell(const CellSpec& given, CellPlan planned) : spec(given), plan(std::move(planned)) {}
+
+  const CellSpec& spec;
+  CellPlan plan;
+  std::unique_ptr<CellRace> race;
+  std::map<int64_t, MeasuredPoint> points;
+  MeasuredCell result;
+  std::string error;      ///< why a value could not be measured
+  uint64_t until_ns = 0;  ///< by the clock; later no race begins
+};
+
+TuningRun::TuningRun(Runtime& runtime, BuildFinder& builds, Workbench& workbench,
+                     const base::Clock& clock, tune::race::NoiseObserver& noise,
+                     const RunOptions& options, const RunHooks& hooks)
+    : runtime_(runtime),
+      builds_(builds),
+      workbench_(workbench),
+      clock_(clock),
+      noise_(noise),
+      options_(options),
+      hooks_(hooks) {}
+
+uint64_t TuningRun::left_ns() const {
+  const uint64_t spent = clock_.now_ns() - start_ns_;
+  return options_.budget_ns - std::min(spent, options_.budget_ns);
+}
+
+bool TuningRun::over(const Cell& cell) const {
+  return !problem_.ok() || hooks_.stop() || left_ns() < kLeastRaceNs ||
+         clock_.now_ns() >= cell.until_ns;
+}
+
+Status TuningRun::run(const std::vector<CellSpec>& specs, std::vector<MeasuredCell>& cells) {
+  start_ns_ = clock_.now_ns();
+  std::vector<Cell> planned;
+  for (const CellSpec& spec : specs) {
+    const Result<Operator> op = runtime_.op(spec.op);
+    if (!op) return op.error();
+    Result<CellPlan> plan = CellPlan::make(*op, spec, options_.threads);
+    if (!plan) return plan.error();
+    Cell& cell = planned.emplace_back(spec, std::move(*plan));
+    cell.result.op = spec.op;
+    cell.result.cell = cell.plan.cell();
+  }
+  progress_.cells = planned.size();
+  for (Cell& cell : planned) {
+    // Each cell gets its share of the time that is left.
+    const uint64_t share = left_ns() / (planned.size() - progress_.done);
+    cell.until_ns = clock_.now_ns() + share;
+    if (Status status = measure_cell(cell); !status.ok()) return status;
+    ++progress_.done;
+    hooks_.finished(cell.result);
+    cells.push_back(std::move(cell.result));
+    if (!problem_.ok()) return problem_;
+  }
+  return {};
+}
+
+Status TuningRun::measure_cell(Cell& cell) {
+  const tune::race::Environment environment{
+      clock_, noise_, [order = std::make_shared<std::mt19937_64>(1)] { return (*order)(); }};
+  cell.race =
+      std::make_unique<CellRace>(runtime_, builds_, cell.plan, environment, options_.cold_bytes);
+  const Result<Candidates> first = cell.race->candidates(cell.plan.range().first);
+  if (!first) return first.error();
+  cell.result.schema_hash = first->schema_hash;
+  Crossovers found;
+  const tune::Range& range = cell.plan.range();
+  if (range.dim.empty()) {
+    const std::optional<RaceOutcome> outcome = outcome_at(cell, 0);
+    found.complete = outcome.has_value();
+    if (outcome) found.stretches.push_back({0, 0, {0}, *outcome});
+  } else {
+    std::mt19937_64 random(seed_of(name_of(cell.result) + range.dim));
+    found = find_crossovers(
+        range.first, range.last, [&](int64_t value) { return outcome_at(cell, value); },
+        [&] { return random(); });
+  }
+  add_ranges(cell, found);
+  cell.result.checked = found.checked;
+  cell.result.disagreed = found.disagreed;
+  cell.result.complete = found.complete;
+  for (const auto& [id, why] : cell.race->left_out())
+    cell.result.notes.push_back(base::concat(id, " was left out: ", why));
+  if (!cell.error.empty()) cell.result.notes.push_back(cell.error);
+  cell.race.reset();  // it refers to `environment`
+  return {};
+}
+
+std::optional<RaceOutcome> TuningRun::outcome_at(Cell& cell, int64_t value) {
+  std::optional<MeasuredPoint> point = point_at(cell, value);
+  if (!point) return {};
+  return cell.points.insert_or_assign(value, std::move(*point)).first->second.outcome();
+}
+
+std::optional<MeasuredPoint> TuningRun::point_at(Cell& cell, int64_t value) {
+  const tune::Range& range = cell.plan.range();
+  progress_.racing = name_of(cell.result);
+  if (!range.dim.empty()) progress_.racing += base::concat(", ", range.dim, "=", value);
+  progress_.left_ns = left_ns();
+  hooks_.progress(progress_);
+  const Result<Candidates> candidates = cell.race->candidates(value);
+  if (!candidates) {
+    cell.error = candidates.error().to_string();
+    return {};
+  }
+  const PointKey key{options_.machine, cell.result.op, cell.result.schema_hash, cell.result.cell,
+                     range.dim,        value,          candidates->builds};
+  if (options_.resume) {
+    Result<std::optional<MeasuredPoint>> known = workbench_.find(key);
+    if (!known) problem_ = known.error();
+    if (known && known->has_value()) {
+      ++cell.result.reused;
+      return *std::move(known);
+    }
+  }
+  if (over(cell)) return {};
+  CellRace::Limits limits;
+  limits.most_time_ns = std::min(kMostRaceNs, left_ns());
+  limits.stop = hooks_.stop;
+  Result<MeasuredPoint> point = cell.race->measure(value, *candidates, limits);
+  if (!point) {
+    if (!hooks_.stop()) cell.error = point.error().to_string();
+    return {};
+  }
+  ++cell.result.races;
+  problem_ = workbench_.keep(key, *point);
+  if (!problem_.ok()) return {};
+  return std::move(*point);
+}
+
+void TuningRun::add_ranges(Cell& cell, const Crossovers& found) {
+  for (const Stretch& stretch : found.stretches) {
+    std::vector<MeasuredPoint> points;
+    for (const int64_t value : stretch.measured) points.push_back(cell.points.at(value));
+    MeasuredRange range;
+    range.range = {cell.plan.range().dim, stretch.first, stretch.last};
+    range.baseline = stretch.outcome.baseline;
+    range.rows = rows_of(cell.result.cell, range.range, points);
+    confirm(cell, range, stretch.measured);
+    for (tune::TuningRow& row : range.rows) {
+      row.tool = options_.tool;
+      row.host = options_.host;
+    }
+    cell.result.ranges.push_back(std::move(range));
+  }
+}
+
+/// Races the baseline and the fastest other implementation again, at the middle of the values.
+void TuningRun::confirm(Cell& cell, MeasuredRange& range, const std::vector<int64_t>& measured) {
+  if (range.rows.empty() || !hooks_.confirm || hooks_.stop() || left_ns() < kMostRaceNs) return;
+  const tune::TuningRow& other =
+      *std::ranges::min_element(range.rows, {}, &tune::TuningRow::log_ratio);
+  const int64_t value = measured[measured.size() / 2];
+  progress_.racing = base::concat(name_of(cell.result), ", ", other.implementation.id, " and ",
+                                  range.baseline, " in a new process");
+  progress_.left_ns = left_ns();
+  hooks_.progress(progress_);
+  const std::optional<MeasuredPoint> again =
+      hooks_.confirm(cell.spec, value, {range.baseline, other.implementation.id});
+  if (again) add_confirmation(range.rows, *again);
+}
+
+}  // namespace opmux::tuner

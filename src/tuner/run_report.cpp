@@ -1,0 +1,77 @@
+#include "tuner/run_report.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "tuner/measured_point.hpp"
+#include "tuner/overlay.hpp"
+#include "tuner/tuning_text.hpp"
+
+namespace opmux::tuner {
+namespace {
+
+using tune::TuningRow;
+
+std::string padded(std::string text, size_t width) {
+  text.resize(std::max(text.size(), width), ' ');
+  return text;
+}
+
+std::string evidence_of(const TuningRow& row) {
+  return base::concat(describe(row), "; ", row.rounds, " rounds, ", rigor_name(row.rigor));
+}
+
+/// The row that came nearest to replacing the baseline.
+const TuningRow* nearest_row(const std::vector<TuningRow>& rows) {
+  const auto nearest = std::ranges::min_element(rows, {}, &TuningRow::log_ratio);
+  return nearest == rows.end() ? nullptr : &*nearest;
+}
+
+std::string line_of(const MeasuredRange& range) {
+  std::string line = base::concat("  ", padded(text_of(range.range), 16), " ");
+  if (const TuningRow* const row = winning_row(range.rows)) {
+    return base::concat(line, range.baseline, " -> ", row->implementation.id, "  ",
+                        evidence_of(*row), "\n");
+  }
+  line += base::concat(range.baseline, " stays");
+  const TuningRow* const nearest = nearest_row(range.rows);
+  if (nearest == nullptr) return line + "; no other implementation was compared with it\n";
+  return base::concat(line, "; ", nearest->implementation.id, " is ", evidence_of(*nearest), "\n");
+}
+
+}  // namespace
+
+std::string name_of(const MeasuredCell& cell) {
+  return base::concat(cell.op, " ", text_of(cell.cell));
+}
+
+std::string report_of(const MeasuredCell& cell) {
+  std::string text = name_of(cell) + "\n";
+  for (const MeasuredRange& range : cell.ranges) text += line_of(range);
+  if (cell.disagreed > 0) {
+    text += base::concat("  ", cell.disagreed, " of ", cell.checked,
+                         " random values had another result than their range, "
+                         "which was divided there\n");
+  }
+  for (const std::string& note : cell.notes) text += base::concat("  ", note, "\n");
+  if (!cell.complete) text += "  not finished; --resume continues\n";
+  return text;
+}
+
+tune::TuningSet rows_of(const std::vector<MeasuredCell>& cells, const tune::Machine& machine) {
+  tune::TuningSet set;
+  for (const MeasuredCell& cell : cells) {
+    tune::TuningSet one;
+    one.machines.push_back(machine);
+    tune::OperatorRows& rows = one.operators.emplace_back();
+    rows.op = cell.op;
+    rows.schema_hash = cell.schema_hash;
+    for (const MeasuredRange& range : cell.ranges)
+      rows.rows.insert(rows.rows.end(), range.rows.begin(), range.rows.end());
+    set = overlay(std::move(set), one);
+  }
+  return set;
+}
+
+}  // namespace opmux::tuner

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Measuring on this machine: the rows that `opmux tune run` writes, and those that are left when it is stopped.
+
+usage: tune_run_test.py OPMUX CASE
+"""
+import errno
+import fcntl
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+
+OPMUX = sys.argv[1]
+REPLAYS = pathlib.Path(__file__).resolve().parent / "replays"
+SKIP = 77
+LISTED = subprocess.run([OPMUX, "list", "matmul"], capture_output=True, text=True, check=True).stdout
+OTHERS_OFF = {f"OPMUX_BACKEND_{name.upper()}": "0" for name in ("simd", "onednn") if f"matmul/{name}." in LISTED}
+# A product that the reference computes more than ten times more slowly than OpenBLAS.
+SMALL = ["--op", "matmul", "--dtype", "f32", "--dim", "M=48,N=64", "--dim", "K=64"]
+OTHER = ["--op", "matmul", "--dtype", "f32", "--dim", "M=32,N=48,K=80"]
+CELL = "matmul f32,f32,f32 K=64 M=48 N=64 threads=1 eager"
+
+
+def environment(folder):
+    """The reference is first by score, and OpenBLAS alone is faster: of two fast ones, either may win."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("OPMUX_")}
+    return clean | OTHERS_OFF | {"OPMUX_STATE_DIR": str(folder / "state"), "OPMUX_PREFER": "reference"}
+
+
+def opmux(folder, *words, code=0, either=None):
+    ran = subprocess.run([OPMUX, *map(str, words)], capture_output=True, text=True, timeout=300, check=False,
+                         cwd=folder, env=environment(folder))
+    assert ran.returncode in (code, either), (words, ran.returncode, ran.stdout, ran.stderr)
+    return ran.stdout + ran.stderr
+
+
+def run(folder, *words, threads=1, budget=60, code=0, either=None):
+    return opmux(folder, "tune", "run", *words, "--threads", threads, "--budget", budget, code=code, either=either)
+
+
+def start(folder, *words, budget=60):
+    command = [OPMUX, "tune", "run", *words, "--threads", "1", "--budget", str(budget)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
+                            env=environment(folder))
+
+
+def rows_of(folder, bundle):
+    """The rows of a bundle as text, without spaces at the start."""
+    text = opmux(folder, "tune", "export", bundle)
+    return [line for line in text.splitlines() if line.startswith("row ")]
+
+
+def the_faster_implementation_has_a_row_with_its_verdict(folder):
+    said = run(folder, *SMALL)
+    bundle = folder / "state/store/tuning/local.bundle"
+    assert re.search(r"^  \* +reference\.\w+ -> openblas\.gemm  [\d.]+x .* faster than reference\.\w+; "
+                     r"\d+ rounds, confirmed$", said, re.M), said
+    assert f"wrote {bundle}: " in said and "\x1b" not in said and "[#" not in said, said
+    rows = [row for row in rows_of(folder, bundle) if " openblas.gemm@" in row.split(" vs ")[0]]
+    assert len(rows) == 1, rows
+    assert re.search(r" vs reference\.\w+@[0-9a-f]+ log=-\d.* rigor=confirmed .* faster than reference", rows[0]), rows
+    assert re.search(r"openblas\.gemm@[0-9a-f]{8,} ", rows[0]), "the build of the library: " + rows[0]
+    shown = opmux(folder, "tune", "show", bundle)
+    assert CELL in shown and "  this machine; " in shown, shown
+    assert re.search(r": (\d+) rows?, .*; \1 rows hold here, 0 are aged", opmux(folder, "tune", "verify", bundle))
+
+
+def a_dimension_varies_and_the_ranges_cover_it(folder):
+    bundle = folder / "over.bundle"
+    said = run(folder, "--op", "matmul", "--dtype", "f32", "--dim", "N=64,K=64", "--over", "M=16..40",
+               "--op", "softmax", "--dtype", "f32", "--dim", "rows=4,H=64", "--output", bundle)
+    assert "matmul f32,f32,f32 K=64 N=64 threads=1 eager\n" in said, said
+    assert "softmax f32,f32 H=64 rows=4 threads=1 eager\n" in said, "the second --dim is of the second --op: " + said
+    ranges = [tuple(map(int, found)) for found in re.findall(r"^  M=(\d+)\.\.(\d+) ", said, re.M)]
+    ranges += [(int(one), int(one)) for one in re.findall(r"^  M=(\d+) ", said, re.M)]
+    ranges.sort()
+    assert ranges[0][0] == 16 and ranges[-1][1] == 40, ranges
+    assert all(low[1] + 1 == high[0] for low, high in zip(ranges, ranges[1:])), ranges
+    assert any(" M=" in row and "openblas.gemm@" in row for row in rows_of(folder, bundle))
+
+
+def cells_have_the_types_tensors_and_threads_of_the_options(folder):
+    # Where only the reference is available there are no rows, which is exit code 1.
+    said = run(folder, "--op", "rms_norm", "--dim", "rows=2,H=64", "--dtype", "f32", "--with", "weight",
+               "--op", "embedding", "--dim", "rows=2,H=64,V=8", "--dtype", "bf16", "--dtype", "ids=i32",
+               threads=3, either=1)
+    assert "rms_norm f32,f32,f32 H=64 rows=2 threads=3 eager\n" in said, said
+    assert "embedding bf16,bf16,i32 H=64 V=8 rows=2 threads=3 eager\n" in said, said
+    assert "left out" not in said, said
+
+
+def recorded_calls_are_cells(folder):
+    said = run(folder, "--calls", REPLAYS / "redacted.opmux-replay", either=1)
+    assert re.search(r"^rms_norm f32,f32 H=4 rows=3 threads=1 eager$", said, re.M), said
+    assert "left out" not in said, said
+
+
+def a_resumed_run_measures_nothing_again(folder):
+    first = run(folder, *SMALL)
+    assert "1 races, 0 points from the workbench" in first, first
+    assert "1 races, 0 points" in run(folder, *SMALL)
+    resumed = run(folder, *SMALL, "--resume")
+    assert "0 races, 1 points from the workbench" in resumed, resumed
+    assert "openblas.gemm" in resumed, resumed
+
+
+def rows_that_were_there_stay(folder):
+    bundle = folder / "both.bundle"
+    run(folder, *SMALL, "--output", bundle)
+    one = len(rows_of(folder, bundle))
+    said = run(folder, *OTHER, "--output", bundle)
+    assert len(rows_of(folder, bundle)) > one, said
+    shown = opmux(folder, "tune", "show", bundle)
+    assert CELL in shown and "K=80 M=32 N=48" in shown, shown
+
+
+def a_spent_budget_leaves_the_rest_for_a_resumed_run(folder):
+    words = ["--op", "matmul", "--dtype", "f32", "--dim", "N=64,K=64", "--over", "M=1..4096"]
+    said = run(folder, *words, budget=1, either=1)
+    assert "not finished; --resume continues" in said, said
+
+
+def a_second_tuner_waits_or_says_so(folder):
+    run(folder, *SMALL)
+    with open(folder / "state/store/tuning/lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        said = run(folder, *SMALL, budget=1, code=2)
+        assert "another tuner measures on this machine; waiting for it" in said and "cannot lock" in said, said
+        waiting = start(folder, *SMALL, "--resume")
+        assert "waiting for it" in waiting.stderr.readline()
+        assert waiting.poll() is None
+    out, err = waiting.communicate(timeout=300)
+    assert waiting.returncode == 0 and "0 races" in out, (out, err)
+
+
+def wait_for_the_first_cell(running):
+    line = running.stdout.readline()
+    assert line.startswith(CELL), line
+
+
+def an_interrupted_run_keeps_what_is_finished(folder):
+    bundle = folder / "state/store/tuning/local.bundle"
+    running = start(folder, *SMALL, "--op", "matmul", "--dtype", "f32", "--dim", "N=512,K=512", "--over", "M=1..4096",
+                    budget=1000)
+    wait_for_the_first_cell(running)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=300)
+    assert running.returncode == 0 and "stopped; --resume continues" in out, (out, err)
+    assert any("openblas.gemm@" in row for row in rows_of(folder, bundle))
+    assert "0 races" in run(folder, *SMALL, "--resume")
+
+
+def a_killed_run_loses_nothing_that_was_committed(folder):
+    run(folder, *OTHER)
+    bundle = folder / "state/store/tuning/local.bundle"
+    before = bundle.read_bytes()
+    running = start(folder, *SMALL, "--op", "matmul", "--dtype", "f32", "--dim", "N=512,K=512", "--over", "M=1..4096",
+                    budget=1000)
+    wait_for_the_first_cell(running)
+    running.kill()
+    running.communicate(timeout=300)
+    assert bundle.read_bytes() == before
+    assert "0 races, 1 points from the workbench" in run(folder, *SMALL, "--resume")
+    assert "0 races, 1 points from the workbench" in run(folder, *OTHER, "--resume")
+
+
+def a_full_disk_leaves_workbench_and_bundle_as_they_were(folder):
+    run(folder, *SMALL)
+    bundle = folder / "state/store/tuning/local.bundle"
+    before = bundle.read_bytes()
+    for words in (SMALL, OTHER):
+        command = " ".join([OPMUX, "tune", "run", *words, "--threads", "1", "--budget", "60"])
+        ran = subprocess.run(["bash", "-c", f"ulimit -f 0; exec {command}"], capture_output=True, text=True,
+                             timeout=300, check=False, env=environment(folder))
+        assert ran.returncode == 2 and "workbench.sqlite" in ran.stderr, ran
+    assert bundle.read_bytes() == before
+    # A bundle that cannot be written, although the workbench can be.
+    said = run(folder, *SMALL, "--output", folder / "absent/x.bundle", code=2)
+    assert "cannot write" in said, said
+    assert "0 races, 1 points from the workbench" in run(folder, *SMALL, "--resume")
+
+
+def a_damaged_bundle_is_not_replaced(folder):
+    bundle = folder / "damaged.bundle"
+    bundle.write_bytes(b"OPMUXTUN and nothing more")
+    said = run(folder, *SMALL, "--output", bundle, code=2)
+    assert "damaged.bundle" in said and "races" not in said, said
+    assert bundle.read_bytes() == b"OPMUXTUN and nothing more"
+
+
+def a_terminal_shows_the_progress_in_one_line(folder):
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ.update(environment(folder))
+        os.execv(OPMUX, [OPMUX, "tune", "run", *SMALL, "--threads", "1", "--budget", "60"])
+    shown = b""
+    while select.select([terminal], [], [], 120)[0]:
+        try:
+            read = os.read(terminal, 4096)
+        except OSError as error:
+            assert error.errno == errno.EIO
+            break
+        if not read:
+            break
+        shown += read
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, shown
+    text = shown.decode()
+    assert re.search(r"\r\x1b\[K\[-+\] 0/1 cells, [01]:\d\d left: matmul f32", text), text
+    report = text.rsplit("\x1b[K", 1)[1]
+    assert "openblas.gemm" in report and "\x1b" not in report, text
+    assert "from the workbench" not in text, text
+
+
+def main():
+    if "matmul/openblas.gemm" not in LISTED:
+        print("skipped: openblas was not built")
+        return SKIP
+    with tempfile.TemporaryDirectory() as name:
+        globals()[sys.argv[2]](pathlib.Path(name).resolve())
+    return 0
+
+
+sys.exit(main())
