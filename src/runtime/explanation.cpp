@@ -24,12 +24,18 @@ std::string freedom(const std::vector<std::string>& independent) {
   return text + (independent.size() == 1 ? " takes the same plan" : " take the same plan");
 }
 
+/// The first two words of a description of a machine, "GenuineIntel 6-85-7". The JSON has the
+/// whole description.
+std::string_view processor_of(std::string_view machine) {
+  return machine.substr(0, machine.find(' ', machine.find(' ') + 1));
+}
+
 /// "f32 K=64 threads=1 eager, M=5..95; bundle fleet-7.bundle (sha256 9f86d081), 2026-11-16, CPU".
 std::string row_text(const Measurement& row) {
   constexpr size_t kShortDigest = 8;
   return base::concat(row.cell, row.range.empty() ? "" : ", ", row.range, "; ", row.found_in,
                       " bundle ", row.bundle, " (sha256 ", row.digest.substr(0, kShortDigest),
-                      "), ", row.date, ", ", row.machine, row.aged ? "; aged" : "");
+                      "), ", row.date, ", ", processor_of(row.machine), row.aged ? "; aged" : "");
 }
 
 std::string line_of(const Candidate& candidate, size_t id_width) {

@@ -51,6 +51,8 @@ Result<BundleFile> BundleFile::open(const std::string& path) {
   return BundleFile(std::move(file), std::move(*bundle));
 }
 
+bool BundleFile::trusted() const { return base::is_own(file_) || base::belongs_to(file_, 0); }
+
 Result<std::vector<TuningRow>> BundleFile::rows(const Bundle::Section& section) const {
   std::vector<std::byte> bytes(section.size);
   if (!read_at(file_, section.offset, bytes)) {

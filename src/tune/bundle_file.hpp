@@ -21,6 +21,8 @@ class BundleFile {
   static Result<BundleFile> open(const std::string& path);
 
   const Bundle& bundle() const { return bundle_; }
+  /// False if another user than this one and root owns the file or can write to it.
+  bool trusted() const;
   /// Reads and checks the rows of a section. Fails with "tune.section".
   Result<std::vector<TuningRow>> rows(const Bundle::Section& section) const;
 

@@ -1,5 +1,6 @@
 #include "tune/tuning_table.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -14,6 +15,18 @@ constexpr std::string_view kEnding = ".bundle";
 bool is_folder(const std::string& path) {
   struct stat about{};
   return stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+/// Whether another user than this one and root owns a folder or can add files to it.
+bool is_open_to_others(const std::string& folder) {
+  const base::Descriptor opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return !base::is_own(opened) && !base::belongs_to(opened, 0);
+}
+
+Status not_trusted(std::string_view what) {
+  return {Code::unavailable, "tune.bundle",
+          base::concat(
+              what, " must belong to you or to root, and others must not be able to write to it")};
 }
 
 std::string name_in(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -41,6 +54,8 @@ const Machine& TuningTable::here() const {
 
 void TuningTable::open_place(const std::string& path, Place place) {
   if (!is_folder(path)) return open_file(path, place);
+  if (place != Place::shipped && is_open_to_others(path))
+    return refuse(path, place, not_trusted("the folder of tuning bundles"));
   std::vector<std::string> names;
   base::read_names(path, names);
   std::erase_if(names, [](const std::string& name) { return !name.ends_with(kEnding); });
@@ -61,6 +76,9 @@ void TuningTable::open_place(const std::string& path, Place place) {
 void TuningTable::open_file(const std::string& path, Place place) {
   Result<BundleFile> opened = BundleFile::open(path);
   if (!opened) return refuse(path, place, opened.error());
+  // The installation is trusted as libopmux is, which comes from the same place.
+  if (place != Place::shipped && !opened->trusted())
+    return refuse(path, place, not_trusted("the tuning bundle"));
   const Bundle& bundle = opened->bundle();
   FoundBundle about{path, place, bundle.digest(), "", 0, {}};
   for (const Bundle::Section& section : bundle.sections()) about.rows += section.rows;

@@ -1,5 +1,8 @@
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <span>
 
@@ -72,6 +75,39 @@ TEST(Bundles, a_file_that_is_no_bundle_is_reported_and_does_not_fail_the_start) 
   EXPECT_THAT(found[0].problem, testing::HasSubstr("shorter than a header"));
   EXPECT_EQ(found[1].problem, "");
   EXPECT_THAT(found[2].problem, testing::HasSubstr("cannot be opened"));
+}
+
+TEST(Bundles, that_others_can_change_are_not_used) {
+  PrivateFolder folder;
+  namespace fs = std::filesystem;
+  const std::string file = folder.write("state/store/tuning/a.bundle", bundle_of({row()}));
+  const std::string fleet = folder.write("fleet/a.bundle", bundle_of({row()}));
+  const auto ran_after = [&](const std::string& path, fs::perms mode, std::string place) {
+    const fs::perms before = fs::status(path).permissions();
+    fs::permissions(path, mode);
+    std::vector<std::string> codes;
+    TunedStage tuned(
+        watched(bare({{place, folder.at(place == "OPMUX_TUNING" ? "fleet" : "state")}}), codes));
+    const std::string ran = tuned.ran(10);
+    fs::permissions(path, before);
+    const std::vector<TuningBundle> found = tuned.stage.runtime.tuning().bundles();
+    EXPECT_EQ(found.size(), 1u) << path;
+    if (ran == "b.fast") {
+      EXPECT_THAT(codes, testing::IsEmpty());
+      return ran;
+    }
+    EXPECT_THAT(codes, testing::ElementsAre("tune.bundle"));
+    EXPECT_THAT(found[0].problem, testing::HasSubstr("must belong to you or to root"));
+    return ran;
+  };
+  EXPECT_EQ(ran_after(file, fs::perms(0644), "OPMUX_STATE_DIR"), "b.fast");
+  EXPECT_EQ(ran_after(file, fs::perms(0664), "OPMUX_STATE_DIR"), "a.first");
+  EXPECT_EQ(ran_after(file, fs::perms(0646), "OPMUX_STATE_DIR"), "a.first");
+  EXPECT_EQ(ran_after(fleet, fs::perms(0646), "OPMUX_TUNING"), "a.first");
+  EXPECT_EQ(ran_after(folder.at("fleet"), fs::perms(0777), "OPMUX_TUNING"), "a.first");
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  ASSERT_EQ(::chown(fleet.c_str(), 12345, 12345), 0);
+  EXPECT_EQ(ran_after(fleet, fs::perms(0644), "OPMUX_TUNING"), "a.first");
 }
 
 TEST(Bundles, rows_of_another_machine_are_ignored_and_those_of_another_kernel_are_aged) {
@@ -216,6 +252,7 @@ TEST(Bundles, explain_shows_the_row_and_the_first_by_score) {
                                  "full, first of 3 accepted"));
   EXPECT_THAT(text, testing::HasSubstr("row f32,f32,f32 K=4 N=4 threads=1 eager, rows=5..95; "
                                        "OPMUX_TUNING bundle fleet.bundle (sha256 "));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("isa="))) << "the whole machine is in the JSON";
   EXPECT_THAT(first.reason, testing::HasSubstr("first by score, slower here by measurement"));
   const std::string json = to_json(why);
   EXPECT_THAT(json,
