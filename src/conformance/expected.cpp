@@ -3,7 +3,6 @@
 #include "conformance/draft.hpp"
 
 namespace opmux::conformance {
-namespace {
 
 Case for_reference(const Case& c) {
   Case plain = c;
@@ -17,8 +16,6 @@ Case for_reference(const Case& c) {
   }
   return plain;
 }
-
-}  // namespace
 
 Status call_afresh(const Operator& op, bool needs_instance, std::span<const opmux_arg> arguments,
                    const CallOptions& options, CallReport* report) {

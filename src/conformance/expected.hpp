@@ -20,6 +20,10 @@ using verify::Expected;
 Status call_afresh(const Operator& op, bool needs_instance, std::span<const opmux_arg> arguments,
                    const CallOptions& options = {}, CallReport* report = nullptr);
 
+/// The case as the reference gets it: contiguous tensors, and outputs in f32 where it computes them
+/// in f32.
+Case for_reference(const Case& c);
+
 /// Runs the reference, which the thread's policy must require, and computes error bounds. Fails
 /// with the reference's status if it refuses the case.
 Result<Expected> expect(const Operator& op, const Case& c, Arenas& arenas,

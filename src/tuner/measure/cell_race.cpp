@@ -33,24 +33,10 @@ uint32_t today() {
   return static_cast<uint32_t>(floor<std::chrono::days>(now).count());
 }
 
-/// The case for the reference, whose outputs are f32 if it computes them in f32.
-Case for_reference(const Case& c) {
-  Case plain = c;
-  const verify::CallView view = c.view();
-  for (size_t i = 0; i < c.arguments.size(); ++i) {
-    CaseArgument& argument = plain.arguments[i];
-    if (!argument.is_tensor() || !argument.present) continue;
-    if (!verify::widens(view, view.arguments[i])) continue;
-    argument.tensor.dtype = f32;
-    if (argument.read()) argument.tensor.pack();
-  }
-  return plain;
-}
-
 Result<verify::Expected> expected_of(Runtime& runtime, const Operator& op, const Case& c,
                                      const std::string& reference, const base::Clock& clock,
                                      uint64_t& took_ns) {
-  const Case plain = for_reference(c);
+  const Case plain = conformance::for_reference(c);
   const CopyLimits one{.most_copies = 1};
   const auto call = CellCall::make(runtime, op, plain, one);
   if (!call) return call.error();
