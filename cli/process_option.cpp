@@ -10,7 +10,6 @@
 #include "cli/process_report.hpp"
 
 namespace opmux::cli {
-namespace {
 
 Result<ProcessState> read_process(const ProcessOption& option) {
   if (!option.page.empty()) return open_state_page(option.page);
@@ -23,6 +22,8 @@ Result<ProcessState> read_process(const ProcessOption& option) {
   }
   return process_state(pid);
 }
+
+namespace {
 
 Status keep_only(ProcessState& process, const std::string& op) {
   std::vector<std::string> names;

@@ -24,6 +24,9 @@ struct ProcessOption {
 /// --pid [PID] and --page FILE.
 void add_process_option(CLI::App& command, ProcessOption& option);
 
+/// The process that `pid` or `page` names.
+Result<ProcessState> read_process(const ProcessOption& option);
+
 /// The selected process; prints the error if there is none. With `op`, only that operator is kept.
 std::optional<ProcessState> find_process(const ProcessOption& option, const std::string& op);
 

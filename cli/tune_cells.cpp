@@ -71,7 +71,7 @@ Status CellOptions::read_calls(const Runtime& runtime, const std::string& path,
   return {};
 }
 
-Result<std::vector<AskedCell>> CellOptions::read(const Runtime& runtime) const {
+Result<std::vector<AskedCell>> CellOptions::read(const Runtime& runtime, bool some) const {
   const std::map<std::string, const std::vector<std::string>*> given{
       {kOp, &ops_},     {"--dtype", &dtypes_}, {"--dim", &dims_},
       {kOver, &overs_}, {"--with", &with_},    {kCalls, &calls_}};
@@ -88,8 +88,9 @@ Result<std::vector<AskedCell>> CellOptions::read(const Runtime& runtime) const {
         name == kCalls ? read_calls(runtime, word, cells) : read_word(name, word, cells);
     if (!status.ok()) return status;
   }
-  if (cells.empty())
-    return wrong("give operators to measure by --op, or recorded calls by --calls");
+  if (cells.empty() && some)
+    return wrong(
+        "give operators to measure by --op, recorded calls by --calls, or a process by --from-pid");
   return cells;
 }
 

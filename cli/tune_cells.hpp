@@ -24,8 +24,9 @@ struct AskedCell {
 class CellOptions {
  public:
   void add_to(CLI::App& command);
-  /// The cells that were asked for. Fails with a message for people.
-  Result<std::vector<AskedCell>> read(const Runtime& runtime) const;
+  /// The cells that were asked for. Fails with a message for people, also if there are none and
+  /// `some` is true.
+  Result<std::vector<AskedCell>> read(const Runtime& runtime, bool some) const;
 
  private:
   Status read_word(const std::string& option, const std::string& word,

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <span>
 
@@ -20,8 +21,10 @@
 #include "base/system/machine_facts.hpp"
 #include "base/text.hpp"
 #include "base/thread_pool.hpp"
+#include "cli/process_option.hpp"
 #include "cli/tune_cells.hpp"
 #include "cli/tune_progress.hpp"
+#include "cli/tune_served.hpp"
 #include "cli/tune_worker.hpp"
 #include "tune/race/system_noise.hpp"
 #include "tuner/bundle_writer.hpp"
@@ -36,7 +39,7 @@ constexpr uint64_t kNanoseconds = 1'000'000'000;
 
 struct TuneRunOptions {
   CellOptions cells;
-  std::string output, worker;
+  std::string output, worker, from_pid, page;
   uint32_t threads = 0;
   uint64_t budget = 120;
   bool resume = false;
@@ -214,15 +217,39 @@ Status check_cells(const Runtime& runtime, const std::vector<AskedCell>& asked) 
   return {};
 }
 
+/// Adds the cells of the process that the options name. Sets `threads` if it is 0.
+Status add_served(const TuneRunOptions& options, const Runtime& runtime,
+                  std::vector<AskedCell>& asked, uint32_t& threads) {
+  ProcessOption from;
+  from.pid = options.from_pid;
+  from.page = options.page;
+  const Result<ProcessState> process = read_process(from);
+  if (!process) return process.error();
+  Result<ServedCells> served = served_cells(*process, runtime, threads);
+  if (!served) return served.error();
+  if (!served->note.empty()) std::cerr << "opmux: left out: " << served->note << std::endl;
+  threads = served->threads;
+  std::ranges::move(served->cells, std::back_inserter(asked));
+  return {};
+}
+
 int run(const TuneRunOptions& options) {
   std::signal(SIGXFSZ, SIG_IGN);  // a limit of the size of files is an error of write() then
   std::optional<Runtime> runtime = make_runtime({.threads = static_cast<int>(options.threads)});
   if (!runtime) return kWrongUse;
-  const Result<std::vector<AskedCell>> asked = options.cells.read(*runtime);
+  const bool served = !options.from_pid.empty() || !options.page.empty();
+  Result<std::vector<AskedCell>> asked = options.cells.read(*runtime, !served);
   if (!asked) return wrong_use(asked.error().message());
+  uint32_t threads = options.threads;
+  if (served) {
+    if (const Status status = add_served(options, *runtime, *asked, threads); !status.ok())
+      return wrong_use(status.message());
+    if (options.threads == 0) runtime = make_runtime({.threads = static_cast<int>(threads)});
+    if (!runtime) return kWrongUse;
+  }
   if (const Status status = check_cells(*runtime, *asked); !status.ok())
     return wrong_use(status.message());
-  const uint32_t threads = options.threads > 0 ? options.threads : default_threads(*runtime);
+  if (threads == 0) threads = default_threads(*runtime);
   if (!options.worker.empty())
     return work_on_race(*runtime, asked->front(), options.worker, threads);
   return measure(options, *runtime, *asked, threads);
@@ -235,6 +262,13 @@ void add_tune_run(CLI::App& tune, Action& action) {
   CLI::App* const command = tune.add_subcommand(
       "run", "Measure implementations on this machine and write the rows to a bundle");
   options->cells.add_to(*command);
+  CLI::Option* const pid = command->add_option(
+      "--from-pid", options->from_pid,
+      "measure the calls in which this process spends its time; it needs OPMUX_STATE_PAGE=1");
+  pid->type_name("PID");
+  command->add_option("--page", options->page, "the same from a copy of its status file")
+      ->type_name("FILE")
+      ->excludes(pid);
   command
       ->add_option("--threads", options->threads,
                    "threads of the calls; default as many as calls of this environment have")

@@ -79,6 +79,18 @@ struct ChoicePageState {
   uint64_t generation = 0;  ///< Snapshot in which it was decided.
 };
 
+/// Calls of one operator with the same types, sizes and threads, estimated from sampled calls on
+/// the CPU. `opmux tune run --from-pid` measures the implementations of these calls.
+struct CellPageState {
+  std::string op;
+  std::string tensors;  ///< The tensors that calls pass, and their types: "y=bf16 x=bf16".
+  std::string dims;     ///< Sizes by name: "H=4096 rows=16".
+  int64_t threads = 0;  ///< That a call may use.
+  uint64_t calls = 0;
+  uint64_t time_ns = 0;   ///< Of all these calls together.
+  uint64_t error_ns = 0;  ///< At most this much of it belongs to other cells.
+};
+
 /// A class of calls whose breaker is not closed; fields as in BreakerInfo.
 struct BreakerPageState {
   std::string implementation, what, state, why;
@@ -107,6 +119,7 @@ struct RuntimeState {
   std::vector<BackendPageState> backends;
   std::vector<OperatorPageState> operators;
   std::vector<ChoicePageState> choices;  ///< By operator, then class.
+  std::vector<CellPageState> cells;      ///< At most 256, those that take the most time first.
   std::vector<BreakerPageState> breakers;
   std::vector<OperatorWithoutCandidates> without_candidates;  ///< As in HealthReport.
   uint64_t left_out = 0;  ///< Choices and implementations for which the file has no room.

@@ -48,6 +48,16 @@ void bind_page_parts(nb::module_& module) {
       .def_ro("rests", &ChoicePageState::rests)
       .def_ro("note", &ChoicePageState::note)
       .def_ro("generation", &ChoicePageState::generation);
+  nb::class_<CellPageState>(module, "CellPageState",
+                            "Calls of a process with the same types, sizes and threads, estimated "
+                            "from sampled calls.")
+      .def_ro("op", &CellPageState::op)
+      .def_ro("tensors", &CellPageState::tensors)
+      .def_ro("dims", &CellPageState::dims)
+      .def_ro("threads", &CellPageState::threads)
+      .def_ro("calls", &CellPageState::calls)
+      .def_ro("time_ns", &CellPageState::time_ns)
+      .def_ro("error_ns", &CellPageState::error_ns);
   nb::class_<BreakerPageState>(module, "BreakerPageState",
                                "A breaker of a process that is not closed, for one class of calls.")
       .def_ro("implementation", &BreakerPageState::implementation)
@@ -80,6 +90,7 @@ void bind_process(nb::module_& module) {
       .def_ro("backends", &RuntimeState::backends)
       .def_ro("operators", &RuntimeState::operators)
       .def_ro("choices", &RuntimeState::choices)
+      .def_ro("cells", &RuntimeState::cells)
       .def_ro("breakers", &RuntimeState::breakers)
       .def_ro("without_candidates", &RuntimeState::without_candidates)
       .def_ro("left_out", &RuntimeState::left_out)

@@ -11,6 +11,7 @@
 #include "dispatch/plan/free_dims.hpp"
 #include "dispatch/plan/shape_checks.hpp"
 #include "dispatch/reclaim/reclaimer.hpp"
+#include "dispatch/sample/cell_sketch.hpp"
 #include "policy/rules/scope_table.hpp"
 
 namespace opmux::dispatch {
@@ -109,6 +110,7 @@ struct alignas(64) OperatorSlot {
   /// on the slow path replace it before they use it; see Engine::replace_outdated().
   std::atomic<bool> outdated{false};
   std::atomic<uint64_t> decided_each_time{0};  ///< calls whose decision could not be cached
+  CallSampling sampling;
 
   const std::string& name() const { return schema->name; }
 

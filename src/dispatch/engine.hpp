@@ -168,6 +168,16 @@ class Engine {
   void add_plan(const std::shared_ptr<BoundPlanState>& control);
 
   std::vector<ImplementationStats> stats();
+
+  /// Lets the next calls of each operator that has made calls since the last time be sampled.
+  /// `calls_of` returns how many an operator has made so far. Throws std::bad_alloc.
+  void sample_calls(const std::function<uint64_t(std::string_view op)>& calls_of);
+  /// The cells of an operator in which sampled calls spent their time.
+  struct SampledOperator {
+    std::shared_ptr<const schema::Schema> schema;
+    std::vector<SampledCell> cells;
+  };
+  std::vector<SampledOperator> sampled_cells();
   size_t retired_waiting();
 
  private:

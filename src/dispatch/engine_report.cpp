@@ -118,4 +118,24 @@ std::vector<ImplementationStats> Engine::stats() {
   return all;
 }
 
+void Engine::sample_calls(const std::function<uint64_t(std::string_view op)>& calls_of) {
+  with_published([&](Published& published) {
+    for (const Published::Op& op : published.operators) {
+      // With a new epoch the next calls of each thread take the slow path.
+      if (op.slot->sampling.open(calls_of(op.slot->name()))) op.slot->renew_epoch();
+    }
+  });
+}
+
+std::vector<Engine::SampledOperator> Engine::sampled_cells() {
+  return with_published([](Published& published) {
+    std::vector<SampledOperator> all;
+    for (const Published::Op& op : published.operators) {
+      std::vector<SampledCell> cells = op.slot->sampling.cells();
+      if (!cells.empty()) all.push_back({op.slot->schema, std::move(cells)});
+    }
+    return all;
+  });
+}
+
 }  // namespace opmux::dispatch

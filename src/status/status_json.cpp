@@ -34,6 +34,7 @@ void write_page(JsonWriter& json, const OperatorWithoutCandidates& own) {
 
 void write_page(JsonWriter& json, const OperatorPageState& op);
 void write_page(JsonWriter& json, const ChoicePageState& choice);
+void write_page(JsonWriter& json, const CellPageState& cell);
 void write_page(JsonWriter& json, const BreakerPageState& breaker);
 void write_page(JsonWriter& json, const RuntimeState& own);
 void write_page(JsonWriter& json, const ProcessState& process);
@@ -55,6 +56,13 @@ void write_page(JsonWriter& json, const ChoicePageState& choice) {
   json.open('{').key("op").text(choice.op).key("when").text(choice.when);
   json.key("accepted").texts(choice.accepted).key("rests").text(choice.rests);
   json.key("note").text(choice.note).key("generation").number(choice.generation).close('}');
+}
+
+void write_page(JsonWriter& json, const CellPageState& cell) {
+  json.open('{').key("op").text(cell.op).key("tensors").text(cell.tensors);
+  json.key("dims").text(cell.dims).key("threads").number(cell.threads);
+  json.key("calls").number(cell.calls).key("time_ns").number(cell.time_ns);
+  json.key("error_ns").number(cell.error_ns).close('}');
 }
 
 void write_page(JsonWriter& json, const BreakerPageState& breaker) {
@@ -83,6 +91,7 @@ void write_page(JsonWriter& json, const RuntimeState& own) {
   write_pages(json, "backends", own.backends);
   write_pages(json, "operators", own.operators);
   write_pages(json, "choices", own.choices);
+  write_pages(json, "cells", own.cells);
   write_pages(json, "breakers", own.breakers);
   write_pages(json, "without_candidates", own.without_candidates);
   json.key("left_out").number(own.left_out).close('}');

@@ -69,6 +69,10 @@ void add_runtime(Body& body, const RuntimeState& own) {
     body.add("choice", each.op, each.when, each.generation, each.rests, each.note,
              base::join(each.accepted, " "));
   }
+  for (const CellPageState& each : own.cells) {
+    body.add("cell", each.op, each.tensors, each.dims, each.threads, each.calls, each.time_ns,
+             each.error_ns);
+  }
 }
 
 std::vector<std::string> words_of(std::string_view text) {
@@ -137,6 +141,18 @@ ChoicePageState read_choice(RecordFields& fields) {
   return own;
 }
 
+CellPageState read_cell(RecordFields& fields) {
+  CellPageState own;
+  own.op = fields.text();
+  own.tensors = fields.text();
+  own.dims = fields.text();
+  own.threads = fields.number();
+  own.calls = fields.count();
+  own.time_ns = fields.count();
+  own.error_ns = fields.count();
+  return own;
+}
+
 BreakerPageState read_breaker(RecordFields& fields) {
   BreakerPageState own;
   own.implementation = fields.text();
@@ -176,7 +192,7 @@ struct RecordKind {
   std::string_view name;
   void (*read)(RecordFields& fields, RuntimeState& own);
 };
-constexpr std::array<RecordKind, 10> kRecordKinds{{
+constexpr std::array<RecordKind, 11> kRecordKinds{{
     {"runtime", read_runtime},
     {"policy", read_policy},
     {"source", [](RecordFields& f, RuntimeState& own) { own.sources.push_back(read_source(f)); }},
@@ -192,6 +208,7 @@ constexpr std::array<RecordKind, 10> kRecordKinds{{
        own.operators.back().implementations.push_back(read_implementation(f));
      }},
     {"choice", [](RecordFields& f, RuntimeState& own) { own.choices.push_back(read_choice(f)); }},
+    {"cell", [](RecordFields& f, RuntimeState& own) { own.cells.push_back(read_cell(f)); }},
     {"without_candidates",
      [](RecordFields& f, RuntimeState& own) {
        own.without_candidates.push_back(read_without_candidates(f));

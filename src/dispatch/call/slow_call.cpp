@@ -51,10 +51,24 @@ class SlowCall final : CandidateRun {
     declines_ = &state_->declines();
     site_ = &site;
     values_ = values;
-    return run_choice(*answer.choice, answer.uncached == nullptr, failed);
+    const bool kept = answer.uncached == nullptr;
+    const bool sampled = failed == nullptr && report_ == nullptr &&
+                         (signature_.ambient & schema::kCapturing) == 0 && slot_.sampling.take();
+    return sampled ? run_sampled(*answer.choice) : run_choice(*answer.choice, kept, failed);
   }
 
  private:
+  /// Also adds the call to the cells of the operator. Does not cache the plan, so that the next
+  /// call takes the slow path again and can be sampled too.
+  Status run_sampled(const Decision& choice) {
+    const base::Clock& clock = *engine_.dependencies().clock;
+    const uint64_t started = clock.now_ns();
+    Status status = run_choice(choice, false, nullptr);
+    const uint64_t took_ns = clock.now_ns() - started;
+    if (status.ok()) base::if_memory([&] { slot_.sampling.add(signature_, took_ns); });
+    return status;
+  }
+
   /// Returns the decision. If the state cannot cache it because a verifier read a new fact, or
   /// because its table is full, the state is replaced and the new one decides.
   DecisionCache::Answer choose() {

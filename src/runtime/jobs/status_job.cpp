@@ -29,6 +29,9 @@ constexpr uint64_t kPageInterval = 250 * kMillisecond;
 constexpr int64_t kOldestPageMs = 10'000;
 /// The time between two writes is at least this many times the cost of one.
 constexpr uint64_t kRestFactor = 100;
+/// Time between two windows of sampled calls. After a window each thread looks up its plans again,
+/// which takes about a microsecond for each.
+constexpr uint64_t kSampleInterval = 2000 * kMillisecond;
 
 int64_t system_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -39,6 +42,16 @@ int64_t system_ms() {
 uint64_t next_page_number() {
   static std::atomic<uint64_t> count{0};
   return ++count;
+}
+
+/// Lets calls be sampled for the next page.
+void sample_calls(Core& core, const RuntimeState& state) {
+  std::map<std::string_view, uint64_t> calls;
+  for (const OperatorPageState& op : state.operators) calls[op.name] = op.calls();
+  core.engine().sample_calls([&](std::string_view op) {
+    const auto at = calls.find(op);
+    return at == calls.end() ? 0 : at->second;
+  });
 }
 
 /// Writes the status file of a runtime periodically.
@@ -56,6 +69,10 @@ class StatusFileJob final : public base::Maintenance::Job {
     if (!ready_) return base::Maintenance::kNever;
     const uint64_t start = base::thread_time_ns();
     const bool changed = write();
+    if (now_ns >= next_sample_) {
+      sample_calls(core_, page_.process.runtimes.front());
+      next_sample_ = now_ns + kSampleInterval;
+    }
     const uint64_t cost = base::thread_time_ns() - start;
     return now_ns + std::max(changed ? kPageInterval : 2 * kPageInterval, kRestFactor * cost);
   }
@@ -94,6 +111,7 @@ class StatusFileJob final : public base::Maintenance::Job {
   std::string body_;
   int64_t written_ = 0;
   uint64_t updates_ = 0;
+  uint64_t next_sample_ = 0;
   bool ready_ = false;
 };
 
@@ -112,6 +130,8 @@ using registry::Reason;
 
 /// Limit for listed choices per operator; the others are only counted.
 constexpr size_t kMostChoices = 256;
+/// Limit for listed cells of all operators.
+constexpr size_t kMostCells = 256;
 
 /// Why an implementation cannot run for any arguments.
 struct Refusal {
@@ -261,6 +281,41 @@ void add_choices(Core& core, RuntimeState& state) {
   });
 }
 
+/// "y=bf16 x=bf16"
+std::string tensors_of(const schema::Schema& schema, const dispatch::SampledCell& cell) {
+  std::string text;
+  for (size_t i = 0; i < cell.types.size(); ++i) {
+    if (cell.types[i] == schema::kAbsent) continue;
+    text += base::concat(text.empty() ? "" : " ", schema.args[i].name, "=",
+                         name_of(DType::from_packed(static_cast<uint32_t>(cell.types[i]))));
+  }
+  return text;
+}
+
+/// "H=4096 rows=16"
+std::string dims_of(const schema::Schema& schema, const dispatch::SampledCell& cell) {
+  std::vector<std::string> sizes;
+  for (size_t i = 0; i < cell.dims.size(); ++i) {
+    if (cell.dims[i] == schema::kAbsent) continue;
+    const std::string_view name = i < schema.dims.size() ? schema.dims[i] : "rows";
+    sizes.push_back(base::concat(name, "=", cell.dims[i]));
+  }
+  std::ranges::sort(sizes);
+  return base::join(sizes, " ");
+}
+
+void add_cells(Core& core, RuntimeState& state) {
+  for (const dispatch::Engine::SampledOperator& op : core.engine().sampled_cells()) {
+    for (const dispatch::SampledCell& cell : op.cells) {
+      state.cells.push_back({op.schema->name, tensors_of(*op.schema, cell),
+                             dims_of(*op.schema, cell), cell.threads, cell.calls, cell.time_ns,
+                             cell.error_ns});
+    }
+  }
+  std::ranges::stable_sort(state.cells, std::ranges::greater(), &CellPageState::time_ns);
+  if (state.cells.size() > kMostCells) state.cells.resize(kMostCells);
+}
+
 }  // namespace
 
 RuntimeState state_of(Core& core) {
@@ -275,6 +330,7 @@ RuntimeState state_of(Core& core) {
   const Shut shut = add_health(core, *registry, state);
   add_operators(core, *registry, shut, state);
   add_choices(core, state);
+  add_cells(core, state);
   return state;
 }
 

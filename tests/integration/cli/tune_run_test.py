@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Measuring on this machine: the rows that `opmux tune run` writes, and those that are left when it is stopped.
 
-usage: tune_run_test.py OPMUX PLUGIN CASE
+usage: tune_run_test.py OPMUX PLUGIN SERVER CASE
 
-PLUGIN has the backend `quick`, whose matmul is much faster than the reference in every build.
+PLUGIN has the backend `quick`, whose matmul is much faster than the reference in every build. SERVER is a process
+that calls matmul with 4 to 8 rows, and softmax.
 """
 import errno
 import fcntl
+import json
 import os
 import pathlib
 import pty
@@ -17,8 +19,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
-OPMUX, PLUGIN = sys.argv[1:3]
+OPMUX, PLUGIN, SERVER = sys.argv[1:4]
 REPLAYS = pathlib.Path(__file__).resolve().parent / "replays"
 LISTED = subprocess.run([OPMUX, "list", "matmul"], capture_output=True, text=True, check=True).stdout
 OTHERS_OFF = {f"OPMUX_BACKEND_{name.upper()}": "0" for name in ("simd", "onednn", "openblas")
@@ -123,7 +126,9 @@ def rows_that_were_there_stay(folder):
 
 
 def a_spent_budget_leaves_the_rest_for_a_resumed_run(folder):
-    words = ["--op", "matmul", "--dtype", "f32", "--dim", "N=64,K=64", "--over", "M=1..4096"]
+    words = []
+    for size in range(16, 144, 16):
+        words += ["--op", "matmul", "--dtype", "f32", "--dim", f"N={size},K={size}", "--over", "M=1..4096"]
     said = run(folder, *words, budget=1, either=1)
     assert "not finished; --resume continues" in said, said
 
@@ -219,12 +224,41 @@ def a_terminal_shows_the_progress_in_one_line(folder):
     assert "from the workbench" not in text, text
 
 
+def cells_of_a_process_are_measured(folder):
+    served = subprocess.Popen([SERVER], stdout=subprocess.PIPE, text=True,
+                              env=environment(folder) | {"OPMUX_STATE_PAGE": "1"})
+    try:
+        assert served.stdout.readline() == "ready\n"
+        sizes = set()
+        end = time.monotonic() + 120
+        while not {f"K=64 M={rows} N=64 rows=1" for rows in range(4, 9)} <= sizes:
+            assert time.monotonic() < end, sizes
+            shown = subprocess.run([OPMUX, "list", "--pid", str(served.pid), "--json"], capture_output=True, text=True,
+                                   check=False, env=environment(folder))
+            if shown.returncode != 0:
+                continue  # no status file yet
+            runtime = json.loads(shown.stdout)["runtimes"][0]
+            cells = [cell for cell in runtime["cells"] if cell["op"] == "matmul"]
+            sizes = {cell["dims"] for cell in cells}
+            assert {cell["tensors"] for cell in cells} <= {"y=f32 a=f32 b=f32"}, cells
+            assert {cell["threads"] for cell in cells} <= {1}, cells
+        page = shutil.copy(next((folder / "state/run").glob(f"state-{served.pid}*")), folder / "page")
+        said = opmux(folder, "tune", "run", "--from-pid", served.pid, "--budget", 20)
+    finally:
+        served.kill()
+        served.wait()
+    for text in (said, opmux(folder, "tune", "run", "--page", page, "--resume", "--budget", 20)):
+        assert "matmul f32,f32,f32 K=64 N=64 rows=1 threads=1 eager\n" in text, text
+        assert re.search(r"^  M=4\.\.8 +reference\.\w+ -> quick\.loop ", text, re.M), text
+    assert "left a status file" in opmux(folder, "tune", "run", "--from-pid", served.pid, code=2)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name).resolve()
         (folder / "plugins").mkdir(mode=0o755)
         shutil.copy(PLUGIN, folder / "plugins")
-        globals()[sys.argv[3]](folder)
+        globals()[sys.argv[4]](folder)
     return 0
 
 

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include <deque>
 #include <filesystem>
+#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -104,6 +106,80 @@ TEST(StatusPage, shows_implementations_call_counts_and_classes) {
   EXPECT_EQ(state.version, OPMUX_VERSION);
   EXPECT_EQ(state.mode, "dynamic");
   EXPECT_EQ(state.health, "healthy");
+}
+
+TEST(StatusPage, shows_the_cells_of_sampled_calls) {
+  PageStage own({{"OPMUX_STATE_PAGE", "1"}, {"OPMUX_NUM_THREADS", "3"}});
+  const Operator copy = own.copies();
+  const Rows sixteen(2, 16), eight(2, 8);
+  for (int i = 0; i < 640; ++i) ASSERT_TRUE(copy(eight.y, eight.x).ok());
+  EXPECT_THAT(own.state().cells, IsEmpty()) << "no call was sampled before the first page";
+  // The first 32 of these are sampled; each stands for 640 / 32.
+  for (int i = 0; i < 24; ++i) ASSERT_TRUE(copy(eight.y, eight.x).ok());
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(copy(sixteen.y, sixteen.x).ok());
+  const RuntimeState state = own.state();
+  ASSERT_EQ(state.cells.size(), 2u);
+  std::map<std::string, uint64_t> calls;
+  for (const CellPageState& cell : state.cells) {
+    EXPECT_EQ(cell.op, "copy");
+    EXPECT_EQ(cell.tensors, "y=f32 x=f32");
+    EXPECT_EQ(cell.threads, 3);
+    EXPECT_GT(cell.time_ns, 0u);
+    EXPECT_EQ(cell.error_ns, 0u);
+    calls[cell.dims] = cell.calls;
+  }
+  EXPECT_EQ(calls, (std::map<std::string, uint64_t>{{"H=8 rows=2", 480}, {"H=16 rows=2", 160}}));
+  EXPECT_EQ(state.calls("copy/a.x"), 40u);
+  EXPECT_EQ(state.calls("copy/b.x"), 664u);
+}
+
+TEST(StatusPage, sampled_calls_run_what_others_run) {
+  PageStage own;
+  const Operator copy = own.copies();
+  const Rows sixteen(2, 16), eight(2, 8);
+  const auto run = [&] {
+    return ran_by([&] {
+      EXPECT_TRUE(copy(sixteen.y, sixteen.x).ok());
+      EXPECT_TRUE(copy(eight.y, eight.x).ok());
+    });
+  };
+  const std::string before = run();
+  EXPECT_EQ(before, "copy/a.x copy/b.x");
+  own.tick();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(run(), before) << i;
+}
+
+TEST(StatusPage, keeps_the_cells_that_take_the_most_time) {
+  PageStage own;
+  const Operator copy = own.copies();
+  const Rows often(3, 8);
+  std::deque<Rows> rare;
+  for (int64_t rows = 4; rows < 124; ++rows) rare.emplace_back(rows, 8);
+  for (int window = 0; window < 20; ++window) {
+    for (size_t i = 0; i < 16; ++i) {
+      ASSERT_TRUE(copy(often.y, often.x).ok());
+      const Rows& other = rare[(static_cast<size_t>(window) * 16 + i) % rare.size()];
+      ASSERT_TRUE(copy(other.y, other.x).ok());
+    }
+    own.tick();
+  }
+  const RuntimeState state = own.state();
+  EXPECT_EQ(state.cells.size(), 64u);
+  const auto found = std::ranges::find(state.cells, "H=8 rows=3", &CellPageState::dims);
+  ASSERT_NE(found, state.cells.end());
+  EXPECT_LT(found - state.cells.begin(), 5);
+}
+
+TEST(StatusPage, calls_while_a_graph_is_captured_are_not_sampled) {
+  PageStage own;
+  const Operator copy = own.stage.define(kCopy);
+  own.stage.add({.id = "copy/a.x", .kind = Kind::default_, .flags = OPMUX_IMPL_CAPTURE_SAFE});
+  const Rows eight(2, 8);
+  const AmbientScope capturing({.capturing = true});
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(copy(eight.y, eight.x).ok());
+  own.tick();
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(copy(eight.y, eight.x).ok());
+  EXPECT_THAT(own.state().cells, IsEmpty());
 }
 
 TEST(StatusPage, describes_the_process) {

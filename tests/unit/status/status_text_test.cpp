@@ -35,6 +35,7 @@ StatusPage sample_page() {
                    {"none", {}}};
   own.choices = {{"copy", "H % 16 == 0", {"copy/a.x", "copy/b.x"}, "copy/c.x", "not met", 11},
                  {"copy", "always", {}, "", "", 12}};
+  own.cells = {{"copy", "y=f32 x=f32", "H=8 rows=2", 2, 640, 123'456, 7}};
   own.without_candidates = {{"copy", "H > 64", "copy/a.x cannot run here: off", true}};
   own.left_out = 5;
   return page;
@@ -55,6 +56,11 @@ TEST(StatePageText, reads_back_as_itself) {
   EXPECT_EQ(own.written, 123456);
   EXPECT_EQ(own.updates, 8u);
   EXPECT_EQ(own.last_refusal, page.process.runtimes[0].last_refusal);
+  ASSERT_EQ(own.cells.size(), 1u);
+  EXPECT_EQ(own.cells[0].dims, "H=8 rows=2");
+  EXPECT_EQ(own.cells[0].threads, 2);
+  EXPECT_EQ(own.cells[0].time_ns, 123'456u);
+  EXPECT_EQ(own.cells[0].error_ns, 7u);
   ASSERT_EQ(own.without_candidates.size(), 1u);
   EXPECT_EQ(own.without_candidates[0].when, "H > 64");
   EXPECT_TRUE(own.without_candidates[0].allowed);

@@ -1,0 +1,162 @@
+#include "cli/tune_served.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "base/line_records.hpp"
+#include "base/text.hpp"
+
+namespace opmux::cli {
+namespace {
+
+using Dims = std::vector<std::pair<std::string, int64_t>>;
+
+/// Dimensions that count rows, tokens or requests; of those that an operator has, the first varies.
+constexpr std::array<std::string_view, 4> kBatchDims{"M", "rows", "T", "B"};
+constexpr double kCovered = 0.98;
+
+/// Calls that differ only in the size of the dimension that varies.
+struct Family {
+  std::string op, tensors;
+  Dims dims = {};  ///< that are fixed
+  std::string varies = {};
+  int64_t first = 0, last = 0;
+  int64_t threads = 0;
+  uint64_t time_ns = 0;
+};
+
+std::string batch_dim(const Dims& dims) {
+  for (const std::string_view name : kBatchDims) {
+    if (std::ranges::find(dims, name, &Dims::value_type::first) != dims.end())
+      return std::string(name);
+  }
+  return {};
+}
+
+/// "H=8 rows=2" without the dimension that varies, whose size goes to `size`.
+bool read_sizes(const CellPageState& cell, Family& family, int64_t& size) {
+  std::string text = cell.dims;
+  std::ranges::replace(text, ' ', ',');
+  auto dims = tuner::read_dims(text);
+  if (!dims) return false;
+  family.varies = batch_dim(*dims);
+  for (auto& [name, value] : *dims) {
+    if (name == family.varies) {
+      size = value;
+    } else {
+      family.dims.emplace_back(std::move(name), value);
+    }
+  }
+  return true;
+}
+
+std::vector<Family> families_of(const ProcessState& process) {
+  std::vector<Family> families;
+  for (const RuntimeState& runtime : process.runtimes) {
+    for (const CellPageState& cell : runtime.cells) {
+      Family one{.op = cell.op, .tensors = cell.tensors, .threads = cell.threads};
+      int64_t size = 0;
+      if (!read_sizes(cell, one, size)) continue;
+      auto at = std::ranges::find_if(families, [&](const Family& known) {
+        return known.op == one.op && known.tensors == one.tensors && known.dims == one.dims &&
+               known.varies == one.varies && known.threads == one.threads;
+      });
+      if (at == families.end()) {
+        one.first = one.last = size;
+        at = families.insert(at, std::move(one));
+      }
+      at->first = std::min(at->first, size);
+      at->last = std::max(at->last, size);
+      at->time_ns += cell.time_ns;
+    }
+  }
+  std::ranges::stable_sort(families, std::ranges::greater(), &Family::time_ns);
+  return families;
+}
+
+AskedCell asked(const Family& family, const Operator& op) {
+  AskedCell cell;
+  cell.spec.op = family.op;
+  std::vector<std::string>& words = cell.words;
+  words = {"--op", family.op};
+  std::string_view tensors = family.tensors;
+  while (!tensors.empty()) {
+    const std::string tensor(base::take_until(tensors, ' '));
+    cell.spec.dtypes.push_back(tensor);
+    words.insert(words.end(), {"--dtype", tensor});
+    const std::string name = tensor.substr(0, tensor.find('='));
+    const std::vector<ArgumentInfo> infos = op.arguments();
+    const auto info = std::ranges::find(infos, name, &ArgumentInfo::name);
+    if (info == infos.end() || !info->optional) continue;
+    cell.spec.with.push_back(name);
+    words.insert(words.end(), {"--with", name});
+  }
+  cell.spec.dims = family.dims;
+  if (family.first < family.last) {
+    cell.spec.over = tune::Range{family.varies, family.first, family.last};
+  } else if (!family.varies.empty()) {
+    cell.spec.dims.emplace_back(family.varies, family.first);
+  }
+  for (const auto& [name, size] : cell.spec.dims)
+    words.insert(words.end(), {"--dim", base::concat(name, "=", size)});
+  return cell;
+}
+
+}  // namespace
+
+Result<ServedCells> served_cells(const ProcessState& process, const Runtime& runtime,
+                                 uint32_t threads) {
+  const std::vector<Family> families = families_of(process);
+  if (families.empty()) {
+    return Status(Code::not_found, "tune.cell",
+                  base::concat("process ", process.pid,
+                               " has no sampled calls yet; calls on the CPU are sampled every two "
+                               "seconds"));
+  }
+  ServedCells served;
+  served.threads = threads;
+  if (threads == 0)
+    served.threads = static_cast<uint32_t>(std::max<int64_t>(families[0].threads, 1));
+  uint64_t all_ns = 0, covered_ns = 0;
+  for (const Family& family : families) all_ns += family.time_ns;
+  size_t other_threads = 0, light = 0, unknown = 0;
+  for (const Family& family : families) {
+    if (family.threads != static_cast<int64_t>(served.threads)) {
+      ++other_threads;
+      continue;
+    }
+    if (static_cast<double>(covered_ns) >= kCovered * static_cast<double>(all_ns)) {
+      ++light;
+      continue;
+    }
+    const Result<Operator> op = runtime.op(family.op);
+    if (!op) {
+      ++unknown;
+      continue;
+    }
+    AskedCell cell = asked(family, *op);
+    if (!tuner::CellPlan::make(*op, cell.spec, served.threads)) {
+      ++unknown;
+      continue;
+    }
+    covered_ns += family.time_ns;
+    served.cells.push_back(std::move(cell));
+  }
+  const auto note = [&](size_t count, std::string_view why) {
+    if (count == 0) return;
+    served.note += base::concat(served.note.empty() ? "" : "; ", count,
+                                count == 1 ? " cell " : " cells ", why);
+  };
+  note(light, "with less than 2 % of the time together");
+  note(other_threads, base::concat("not with ", served.threads, " threads"));
+  note(unknown, "that cannot be measured here");
+  if (served.cells.empty()) {
+    return Status(Code::not_found, "tune.cell",
+                  base::concat("process ", process.pid, " has no calls to measure: ", served.note));
+  }
+  return served;
+}
+
+}  // namespace opmux::cli
