@@ -21,8 +21,8 @@ void CellSketch::add(const schema::Signature& signature, uint64_t calls, uint64_
     if (present && !is_on_host(*tensor)) return;
     cell.types.push_back(present ? int64_t{tensor->dtype().packed()} : schema::kAbsent);
   }
-  for (uint8_t i = 0; i < signature.schema->dims.size(); ++i)
-    cell.dims.push_back(schema::dim_value(*signature.dims, i));
+  for (size_t i = 0; i < signature.schema->dims.size(); ++i)
+    cell.dims.push_back(schema::dim_value(*signature.dims, static_cast<uint8_t>(i)));
   cell.dims.push_back(schema::dim_value(*signature.dims, schema::kRowsDim));
   cell.threads = signature.threads;
   const uint64_t time_ns = calls * took_ns;

@@ -297,7 +297,8 @@ std::string dims_of(const schema::Schema& schema, const dispatch::SampledCell& c
   std::vector<std::string> sizes;
   for (size_t i = 0; i < cell.dims.size(); ++i) {
     if (cell.dims[i] == schema::kAbsent) continue;
-    const std::string_view name = i < schema.dims.size() ? schema.dims[i] : "rows";
+    const std::string_view name =
+        i < schema.dims.size() ? std::string_view(schema.dims[i]) : std::string_view("rows");
     sizes.push_back(base::concat(name, "=", cell.dims[i]));
   }
   std::ranges::sort(sizes);
