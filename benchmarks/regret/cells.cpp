@@ -1,5 +1,6 @@
 #include "regret/cells.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <utility>
@@ -92,6 +93,20 @@ constexpr Measured kMeasured[] = {{"attention", attention},
                                   {"softmax", rows}};
 
 }  // namespace
+
+std::vector<tuner::CellSpec> regret_families(const std::string& op) {
+  std::vector<tuner::CellSpec> families;
+  for (tuner::CellSpec& spec : regret_cells(op)) {
+    const auto varying = std::ranges::find_if(
+        spec.dims, [](const auto& dim) { return dim.first == "M" || dim.first == "rows"; });
+    // One of the cells that differ only in this number.
+    if (varying == spec.dims.end() || varying->second != 1) continue;
+    spec.over = tune::Range{varying->first, 1, 256};
+    spec.dims.erase(varying);
+    families.push_back(std::move(spec));
+  }
+  return families;
+}
 
 std::vector<tuner::CellSpec> regret_cells(const std::string& op) {
   std::vector<tuner::CellSpec> cells;

@@ -73,10 +73,10 @@ void calibrate(const tuner::CellCall& call, Runner& runner, const base::Clock& c
 
 }  // namespace
 
-Result<Oracle> Oracle::measure(Runtime& runtime, const tuner::CellPlan& plan,
+Result<Oracle> Oracle::measure(Runtime& runtime, const tuner::CellPlan& plan, int64_t value,
                                const std::vector<std::string>& ids, const OracleOptions& options,
                                const tune::race::Environment& environment) {
-  const conformance::Case c = plan.call_at(plan.range().first);
+  const conformance::Case c = plan.call_at(value);
   const auto call = tuner::CellCall::make(runtime, plan.op(), c,
                                           tuner::CopyLimits{.cold_bytes = options.cold_bytes});
   if (!call) return call.error();
@@ -130,6 +130,14 @@ void Oracle::find_best() {
 
 size_t Oracle::place_of(const std::string& id) const {
   return static_cast<size_t>(std::ranges::find(ids_, id) - ids_.begin());
+}
+
+double Oracle::gap() const {
+  double smallest = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < ids_.size(); ++i) {
+    if (i != best_) smallest = std::min(smallest, std::expm1(ratios_.ratio(i, best_).low));
+  }
+  return smallest;
 }
 
 bool Oracle::has(const std::string& id) const { return place_of(id) < ids_.size(); }

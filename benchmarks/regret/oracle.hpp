@@ -24,8 +24,8 @@ struct OracleOptions {
 class Oracle {
  public:
   /// Times the implementations in random order, once in each round. `ids` are without the operator.
-  /// Fails if none can run.
-  static Result<Oracle> measure(Runtime& runtime, const tuner::CellPlan& plan,
+  /// `value` is that of the dimension that varies. Fails if none can run.
+  static Result<Oracle> measure(Runtime& runtime, const tuner::CellPlan& plan, int64_t value,
                                 const std::vector<std::string>& ids, const OracleOptions& options,
                                 const tune::race::Environment& environment);
 
@@ -34,6 +34,9 @@ class Oracle {
   /// log(time of one / time of the other). Zero and certain for one that is compared with itself.
   tune::race::Interval ratio(const std::string& id, const std::string& other) const;
   bool has(const std::string& id) const;
+  /// How much longer the second best implementation takes, surely: 0.03 is 3 %. Infinite if there
+  /// is only one.
+  double gap() const;
 
   size_t implementations() const { return ids_.size(); }
   size_t rounds() const { return ratios_.rounds(); }

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+
+#include "regret/percent.hpp"
 
 namespace opmux::bench {
 namespace {
@@ -15,15 +16,9 @@ constexpr double kVerdictShare = 0.8;  ///< of the cells with such a gap
 constexpr double kSlowerLimit = 0.01;  ///< rows may cost this much
 constexpr double kOneSided95 = 1.645;  ///< standard errors
 
-double regret_of(double log_ratio) { return std::expm1(std::max(log_ratio, 0.0)); }
-
-std::string percent(double part) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f %%", 100 * part);
-  return text;
-}
-
 }  // namespace
+
+double regret_of(double log_ratio) { return std::expm1(std::max(log_ratio, 0.0)); }
 
 void judge(const Oracle& oracle, RegretOfCell& cell) {
   cell.implementations = oracle.implementations();

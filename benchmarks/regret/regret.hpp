@@ -28,6 +28,9 @@ struct RegretOfCell {
   size_t implementations = 0, rounds = 0, dropped = 0;
 };
 
+/// The regret of a choice whose log(its time / time of the fastest) is this; at least 0.
+double regret_of(double log_ratio);
+
 /// Fills in everything that follows from the oracle. `untuned` and `tuned` are set.
 void judge(const Oracle& oracle, RegretOfCell& cell);
 

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <random>
 
+#include "regret/repeats.hpp"
+#include "regret/transfer.hpp"
 #include "timed_machine.hpp"
 #include "tuner/measure/cell_spec.hpp"
 
@@ -23,7 +25,7 @@ class OracleTest : public testing::Test {
     const auto plan = tuner::CellPlan::make(runtime.op("twice").value(), spec, 1).value();
     const tune::race::Environment environment{machine_.clock, machine_.quiet,
                                               [this] { return order_(); }};
-    return Oracle::measure(runtime, plan, ids, {.rounds = 40}, environment).value();
+    return Oracle::measure(runtime, plan, 0, ids, {.rounds = 40}, environment).value();
   }
 
   tuner::Machine machine_;
@@ -37,6 +39,7 @@ TEST_F(OracleTest, finds_the_fastest_and_how_much_longer_others_take) {
   EXPECT_EQ(large.rounds(), 40u);
   EXPECT_NEAR(large.ratio("acme.first", "acme.wide").center, std::log(2148.0 / 1224.0), 1e-6);
   EXPECT_EQ(large.ratio("acme.wide", "acme.wide").center, 0);
+  EXPECT_NEAR(large.gap(), 2148.0 / 1224.0 - 1, 1e-6);
 }
 
 TEST_F(OracleTest, ends_an_implementation_that_is_far_behind) {
@@ -74,7 +77,7 @@ RegretOfCell cell_with(double tuned, double untuned, bool verdict = true) {
 
 TEST(RegretSummary, counts_cells_with_a_verdict_and_gaps_without_one) {
   const RegretSummary summary =
-      summary_of({cell_with(0, 0.1), cell_with(0.01, 0.02), cell_with(0.2, 0.2, false)});
+      summary_of(std::vector{cell_with(0, 0.1), cell_with(0.01, 0.02), cell_with(0.2, 0.2, false)});
   EXPECT_EQ(summary.judged, 3u);
   EXPECT_EQ(summary.verdicts, 2u);
   EXPECT_DOUBLE_EQ(summary.mean, 0.005);
@@ -87,11 +90,43 @@ TEST(RegretSummary, counts_cells_with_a_verdict_and_gaps_without_one) {
 }
 
 TEST(RegretSummary, misses_each_limit) {
-  EXPECT_TRUE(misses(summary_of({cell_with(0, 0.1)}), 1).empty());
-  EXPECT_EQ(misses(summary_of({}), 1).size(), 1u) << "nothing was judged";
-  EXPECT_EQ(misses(summary_of({cell_with(0.04, 0.1)}), 1).size(), 3u) << "mean, p99 and worst";
-  EXPECT_EQ(misses(summary_of({cell_with(0.004, 0.004), cell_with(0.02, 0)}), 1).size(), 2u)
+  EXPECT_TRUE(misses(summary_of(std::vector{cell_with(0, 0.1)}), 1).empty());
+  EXPECT_EQ(misses(summary_of(std::vector<RegretOfCell>{}), 1).size(), 1u) << "nothing was judged";
+  EXPECT_EQ(misses(summary_of(std::vector{cell_with(0.04, 0.1)}), 1).size(), 3u)
+      << "mean, p99 and worst";
+  EXPECT_EQ(misses(summary_of(std::vector{cell_with(0.004, 0.004), cell_with(0.02, 0)}), 1).size(),
+            2u)
       << "mean, and slower with rows";
+}
+
+TEST(RepeatSummary, counts_choices_that_differ_from_most_of_their_cell) {
+  const RepeatedCell steady{"steady", {"a", "a", "a", "a"}, 0.1};
+  const RepeatedCell tied{"tied", {"a", "b", "a", "b"}, 0.001};
+  const RepeatSummary summary = summary_of(std::vector{steady, tied});
+  EXPECT_EQ(summary.tunings, 8u);
+  EXPECT_EQ(summary.differing, 2u);
+  EXPECT_EQ(misses(summary, 1).size(), 1u) << "2 of 8";
+  EXPECT_TRUE(misses(summary, 20).empty());
+  EXPECT_TRUE(misses(summary_of(std::vector{steady}), 1).empty());
+  EXPECT_EQ(misses(summary_of(std::vector<RepeatedCell>{}), 1).size(), 1u) << "nothing was tuned";
+  // 1 of 100 is within 2 %, but not in a cell with a gap.
+  RepeatedCell flipping{"flipping", std::vector<std::string>(100, "a"), 0.05};
+  flipping.choices[7] = "b";
+  EXPECT_EQ(misses(summary_of(std::vector{flipping}), 1).size(), 1u);
+  flipping.gap = 0.02;
+  EXPECT_TRUE(misses(summary_of(std::vector{flipping}), 1).empty());
+}
+
+TEST(TransferSummary, has_the_quantiles_of_the_regret) {
+  std::vector<TransferPoint> points;
+  for (int i = 1; i <= 100; ++i) points.push_back({"p", "a", "b", i / 10'000.0});
+  const TransferSummary summary = summary_of(points);
+  EXPECT_DOUBLE_EQ(summary.median, 0.005);
+  EXPECT_DOUBLE_EQ(summary.p95, 0.0095);
+  EXPECT_DOUBLE_EQ(summary.worst, 0.01);
+  EXPECT_TRUE(misses(summary, 1).empty());
+  EXPECT_EQ(misses(summary, 0.5).size(), 1u);
+  EXPECT_EQ(misses(summary_of(std::vector<TransferPoint>{}), 1).size(), 1u);
 }
 
 }  // namespace
