@@ -14,8 +14,10 @@
 #include "cli/command.hpp"
 #include "cli/padded.hpp"
 #include "cli/tune_run.hpp"
+#include "cli/tune_sign.hpp"
 #include "cli/tune_status.hpp"
 #include "tune/bundle.hpp"
+#include "tune/bundle_file.hpp"
 #include "tuner/bundle_writer.hpp"
 #include "tuner/merge.hpp"
 #include "tuner/rows_picture.hpp"
@@ -32,7 +34,7 @@ constexpr size_t kMostTuningBytes = size_t{256} << 20;
 
 struct TuneOptions {
   std::vector<std::string> files;
-  std::string output, op, picture;
+  std::string output, op, picture, keyring;
 };
 
 bool is_bundle(std::string_view bytes) { return bytes.starts_with("OPMUXTUN"); }
@@ -193,7 +195,10 @@ int verify(const TuneOptions& options) {
   std::cout << options.files[0] << ": " << contents_text(*set) << "; "
             << rows[tune::Validity::current] << " rows hold here, " << rows[tune::Validity::aged]
             << " are aged, " << rows[tune::Validity::foreign] << " are of other machines\n";
-  return kFine;
+  if (options.keyring.empty()) return kFine;
+  const Result<tune::BundleFile> opened = tune::BundleFile::open(options.files[0]);
+  if (!opened) return wrong_use(base::concat(options.files[0], ": only a bundle can be signed"));
+  return verify_signature(options.files[0], opened->bundle().digest(), options.keyring);
 }
 
 }  // namespace
@@ -227,7 +232,11 @@ void add_tune(CLI::App& app, Action& action) {
       ->required();
   add("diff", "Compare the rows of two files; exit code 1 if they differ", 2, diff);
   add("verify", "Check every digest and row, and count the rows that hold on this machine", 1,
-      verify);
+      verify)
+      ->add_option("--keyring", options->keyring,
+                   "also verify the signature with the public keys in this folder")
+      ->type_name("DIR");
+  add_tune_sign(*tune, action);
 }
 
 }  // namespace opmux::cli

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/line_records.hpp"
@@ -72,7 +72,10 @@ std::vector<Family> families_of(const ProcessState& process) {
       at->time_ns += cell.time_ns;
     }
   }
-  std::ranges::stable_sort(families, std::ranges::greater(), &Family::time_ns);
+  std::ranges::sort(families, [](const Family& a, const Family& b) {
+    return std::tie(b.time_ns, a.op, a.tensors, a.dims) <
+           std::tie(a.time_ns, b.op, b.tensors, b.dims);
+  });
   return families;
 }
 

@@ -21,6 +21,7 @@ std::string words_of(const TuningBundle& bundle) {
   add(counts.foreign, "of other machines");
   add(counts.stale, "of other builds or schemas");
   add(counts.damaged, "damaged");
+  if (!bundle.signer.empty()) text += base::concat("; signed by ", bundle.signer);
   return text;
 }
 

@@ -85,6 +85,7 @@ PUBLIC = {
     "opmux.hpp": "runtime",
     "points.hpp": "runtime",
     "runtime.hpp": "runtime",
+    "tuning.hpp": "runtime",
     "typed.hpp": "runtime",
     "conformance.hpp": "conformance",
 }
@@ -115,6 +116,7 @@ CLI_INTERNAL = {  # compiled into the command as well
     "src/policy/files/yaml_reader.hpp",
     "src/replay/recording.hpp",
     "src/tune/bundle.hpp",
+    "src/tune/bundle_file.hpp",
     "src/tune/race/system_noise.hpp",
     "src/tuner/bundle_writer.hpp",
     "src/tuner/measure/cell_race.hpp",

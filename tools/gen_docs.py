@@ -63,7 +63,7 @@ LIMITS = (
     ("nested calls", "src/crash/hazard_slot.hpp", "kMarkLevels"),
     ("distinct scopes active at a time", "src/policy/rules/scope_table.hpp", "kMostAlive"),
     ("comparisons of one condition", "src/policy/conditions/condition_program.cpp", "kMostQuestions"),
-    ("bundles of [measured speeds](tuning.md) in one folder", "src/tune/tuning_table.hpp", "kMostBundles"),
+    ("bundles of [measured speeds](tuning.md) in one folder", "src/tune/bundle_set.hpp", "kMostBundles"),
     ("rows of one cell, over all its ranges", "src/tune/row_index.cpp", "kMostRowsOfCell"),
     ("lost devices recorded", "src/health/device_health.hpp", "kMaxDevices"),
     ("distinct errors remembered", "src/base/event_log.hpp", "kMaxErrors"),

@@ -21,6 +21,7 @@
 #include <opmux/replay.hpp>
 #include <opmux/status.hpp>
 #include <opmux/tensor.hpp>
+#include <opmux/tuning.hpp>
 
 namespace opmux {
 
@@ -215,44 +216,6 @@ class PolicyControl {
   runtime::Core* core_;
 };
 
-/// A bundle of measured speeds that a runtime found, or a file that it refused. Made by
-/// TuningControl::bundles().
-struct TuningBundle {
-  std::string path;
-  std::string found_in;  ///< "local", "OPMUX_TUNING" or "shipped".
-  std::string digest;    ///< SHA-256 of its header, which has those of its parts; empty if refused.
-  std::string problem;   ///< Why the file was refused; empty otherwise.
-  uint64_t rows = 0;
-  /// Of the operators that were used so far, or of all after TuningControl::check(). `foreign`
-  /// always counts all rows.
-  TuningCounts counts = {};
-};
-
-/// The measured speeds that decisions of a runtime read; see docs/tuning.md. Made by
-/// Runtime::tuning().
-///
-///   runtime.tuning().check();
-///   for (const opmux::TuningBundle& bundle : runtime.tuning().bundles()) {
-///     std::cout << bundle.path << ": " << bundle.counts.used << " rows are used\n";
-///   }
-///
-/// Refers to the runtime, which must outlive it. Cheap to copy, safe from any thread.
-class TuningControl {
- public:
-  /// The bundles that create() found, those that are trusted most first. Reads no file.
-  OPMUX_API std::vector<TuningBundle> bundles() const;
-  /// Reads the rows of all operators, which otherwise happens when an operator is first used, so
-  /// that bundles() counts them. Loads waiting plugins, because rows of implementations that are
-  /// not registered are stale.
-  OPMUX_API void check() const;
-
-  /// For Runtime::tuning().
-  explicit TuningControl(runtime::Core& core) noexcept : core_(&core) {}
-
- private:
-  runtime::Core* core_;
-};
-
 /// The choices of a runtime as a Lockfile, and freezing, which ends all changes. Made by
 /// Runtime::lockfile().
 ///
@@ -393,7 +356,7 @@ class Runtime {
   PolicyControl policy() const noexcept { return PolicyControl(*core_); }
   /// The choices of this runtime as a lockfile, and freezing.
   LockfileControl lockfile() const noexcept { return LockfileControl(*core_); }
-  /// Bundles of measured speeds that were found.
+  /// Bundles of measured speeds, and sampling of calls that are to be measured.
   TuningControl tuning() const noexcept { return TuningControl(*core_); }
   /// Plugins that were found, and the backends that they brought.
   PluginControl plugins() const noexcept { return PluginControl(*core_); }

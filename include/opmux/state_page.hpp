@@ -156,6 +156,12 @@ OPMUX_API Result<ProcessState> process_state(int64_t pid, const std::string& sta
 /// read are skipped; the list is empty if there is no folder.
 OPMUX_API std::vector<ProcessState> process_states(const std::string& state_dir = {});
 
+class Runtime;
+/// Writes the state of a runtime to a file once, for example for a bug report, or to measure
+/// its calls with `opmux tune run --page`. Replaces the file; nothing updates or removes it later.
+/// For a file that follows the process, see StateOptions::state_page. Fails with "state_page.file".
+OPMUX_API Status write_state_page(const Runtime& runtime, const std::string& path);
+
 /// JSON as docs/schemas/process_state.json describes it; a list is {"processes": [...]}.
 OPMUX_API std::string to_json(const ProcessState& state);
 OPMUX_API std::string to_json(const std::vector<ProcessState>& states);

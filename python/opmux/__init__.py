@@ -124,6 +124,7 @@ from ._information import (
     process_states,
     readers,
     recordings,
+    reload_tuning,
     replay,
     reset_policy,
     set_policy,
@@ -132,6 +133,7 @@ from ._information import (
     stats,
     tuning,
     warm_up,
+    write_state_page,
 )
 from ._ops import bind, instance, op, ops
 from ._points import Point, point, points
@@ -154,6 +156,7 @@ from ._scopes import (
     strict,
     thread_scope,
 )
+from ._tune import tune
 
 __all__ = [
     "__version__",
@@ -256,6 +259,7 @@ __all__ = [
     "RecordState",
     "register_together",
     "Registration",
+    "reload_tuning",
     "replay",
     "ReplayDifference",
     "ReplayedImplementation",
@@ -286,12 +290,14 @@ __all__ = [
     "strict",
     "SuspectedEnd",
     "thread_scope",
+    "tune",
     "tuning",
     "TuningBundle",
     "Unavailable",
     "Unexpected",
     "Unsupported",
     "warm_up",
+    "write_state_page",
 ]
 
 

@@ -389,6 +389,8 @@ class TuningBundle:
     @property
     def problem(self) -> str: ...
     @property
+    def signer(self) -> str: ...
+    @property
     def rows(self) -> int: ...
     @property
     def used(self) -> int: ...
@@ -1268,6 +1270,15 @@ class Runtime:
     def tuning(self) -> builtins.list[TuningBundle]: ...
     def check_tuning(self) -> None:
         """Reads the measured speeds of all operators, so that tuning() counts them."""
+
+    def reload_tuning(self) -> None:
+        """Uses the bundles that are in the places of the start now."""
+
+    def sample_all_calls(self, on: bool) -> None:
+        """Starts or ends sampling of all calls, whose cells write_state_page() writes."""
+
+    def write_state_page(self, path: str) -> None:
+        """Writes the state of the runtime to a file once."""
 
     def quarantine(self) -> Quarantine:
         """Returns the quarantined implementations and the processes that were killed inside one."""

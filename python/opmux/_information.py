@@ -130,6 +130,17 @@ def tuning(*, check: bool = False) -> list[_core.TuningBundle]:
     return runtime.tuning()
 
 
+def reload_tuning() -> None:
+    """Looks for bundles of measured speeds again, so that rows measured since the start count."""
+    default_runtime().reload_tuning()
+
+
+def write_state_page(path: str | os.PathLike[str]) -> None:
+    """Writes the state of the default runtime to a file once, as a status file. Nothing updates the
+    file later."""
+    default_runtime().write_state_page(os.fspath(path))
+
+
 def set_policy(policy: _core.Policy) -> None:
     """Sets the in-code policy of the whole runtime. Scopes may override it."""
     default_runtime().set_policy(policy)

@@ -66,6 +66,7 @@ void bind_tuning(nb::module_& module) {
       .def_ro("found_in", &TuningBundle::found_in)
       .def_ro("digest", &TuningBundle::digest)
       .def_ro("problem", &TuningBundle::problem)
+      .def_ro("signer", &TuningBundle::signer)
       .def_ro("rows", &TuningBundle::rows)
       .def_prop_ro("used", count(&TuningCounts::used))
       .def_prop_ro("aged", count(&TuningCounts::aged))

@@ -5,6 +5,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <opmux/state_page.hpp>
+
 #include "ambient.hpp"
 #include "bindings.hpp"
 #include "callable_types.hpp"
@@ -282,6 +284,25 @@ void bind_runtime(nb::module_& module) {
             own.runtime->tuning().check();
           },
           "Reads the measured speeds of all operators, so that tuning() counts them.")
+      .def(
+          "reload_tuning",
+          [](HeldRuntime& own) {
+            const ReleasedGil released;
+            require_ok(own.runtime->tuning().reload());
+          },
+          "Uses the bundles that are in the places of the start now.")
+      .def(
+          "sample_all_calls",
+          [](HeldRuntime& own, bool on) { require_ok(own.runtime->tuning().sample_all_calls(on)); },
+          nb::arg("on"),
+          "Starts or ends sampling of all calls, whose cells write_state_page() writes.")
+      .def(
+          "write_state_page",
+          [](const HeldRuntime& own, const std::string& path) {
+            const ReleasedGil released;
+            require_ok(opmux::write_state_page(*own.runtime, path));
+          },
+          nb::arg("path"), "Writes the state of the runtime to a file once.")
       .def("constant", &make_constant, nb::arg("tensor"), nb::keep_alive<0, 1>())
       .def_prop_ro("packed_bytes",
                    [](const HeldRuntime& own) { return own.runtime->packed_bytes(); })

@@ -136,6 +136,20 @@ int32_t opmux_check_tuning(opmux_runtime* runtime, opmux_error* error) {
   });
 }
 
+int32_t opmux_reload_tuning(opmux_runtime* runtime, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    return runtime->cpp.tuning().reload();
+  });
+}
+
+int32_t opmux_sample_all_calls(opmux_runtime* runtime, int32_t on, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    return runtime->cpp.tuning().sample_all_calls(on != 0);
+  });
+}
+
 int32_t opmux_list_settings(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
                             opmux_error* error) {
   return ask(runtime, {buffer, capacity, size}, error, [](auto& cpp) { return cpp.settings(); });
@@ -214,6 +228,13 @@ using opmux::Status;
 using opmux::c_api::Destination;
 using opmux::c_api::guarded;
 using opmux::c_api::view_of;
+
+int32_t opmux_write_state_page(opmux_runtime* runtime, opmux_str path, opmux_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;
+    return opmux::write_state_page(runtime->cpp, std::string(view_of(path)));
+  });
+}
 
 int32_t opmux_process_state(int64_t pid, opmux_str state_dir, char* buffer, size_t capacity,
                             size_t* size, opmux_error* error) {

@@ -263,6 +263,10 @@ void Engine::operator_changed(const std::string& op) noexcept {
   discard_decisions([&](const Published::Op& one) { return one.slot == slot; });
 }
 
+void Engine::operators_changed(const std::set<std::string>& ops) noexcept {
+  discard_decisions([&](const Published::Op& one) { return ops.contains(one.slot->name()); });
+}
+
 void Engine::discard_decisions_of(const OperatorSlot& slot) {
   base::if_memory([&] {
     with_published([&](Published& published) {

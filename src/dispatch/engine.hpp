@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -124,7 +125,7 @@ class Engine {
   /// operator changed. If a full table was discarded, its classes are missing.
   std::vector<DecidedClass> decided();
 
-  // The next five functions do not fail. Without memory for new states they mark the operators as
+  // The next six functions do not fail. Without memory for new states they mark the operators as
   // outdated: the next call replaces the state before it runs, or returns "resource.memory".
 
   /// Discards the decisions of every operator that has an implementation on the same device type.
@@ -132,6 +133,8 @@ class Engine {
   void device_changed(int32_t type) noexcept;
   /// Discards the decisions of one operator.
   void operator_changed(const std::string& op) noexcept;
+  /// Discards the decisions of these operators.
+  void operators_changed(const std::set<std::string>& ops) noexcept;
   /// Discards the decisions of every operator that has an implementation of this backend.
   void backend_changed(const registry::Backend& backend) noexcept;
   /// States the rank of the process; see schema::RankFacts. Discards all decisions, so that plans
@@ -172,6 +175,9 @@ class Engine {
   /// Lets the next calls of each operator that has made calls since the last time be sampled.
   /// `calls_of` returns how many an operator has made so far. Throws std::bad_alloc.
   void sample_calls(const std::function<uint64_t(std::string_view op)>& calls_of);
+  /// Starts or ends sampling of all calls of the operators that exist. Starting forgets the cells
+  /// of earlier calls. Throws std::bad_alloc.
+  void sample_all_calls(bool on);
   /// The cells of an operator in which sampled calls spent their time.
   struct SampledOperator {
     std::shared_ptr<const schema::Schema> schema;

@@ -127,6 +127,19 @@ void Engine::sample_calls(const std::function<uint64_t(std::string_view op)>& ca
   });
 }
 
+void Engine::sample_all_calls(bool on) {
+  with_published([&](Published& published) {
+    for (const Published::Op& op : published.operators) {
+      if (!on) {
+        op.slot->sampling.close();
+      } else {
+        op.slot->sampling.open_for_all();
+        op.slot->renew_epoch();
+      }
+    }
+  });
+}
+
 std::vector<Engine::SampledOperator> Engine::sampled_cells() {
   return with_published([](Published& published) {
     std::vector<SampledOperator> all;

@@ -9,6 +9,7 @@
 #include "base/tag_table.hpp"
 #include "base/text.hpp"
 #include "plugin/discover/discovery.hpp"
+#include "plugin/trust/signature.hpp"
 #include "policy/policy_shortage.hpp"
 #include "policy/rules/policy_entry.hpp"
 #include "policy/rules/token.hpp"
@@ -198,7 +199,7 @@ Status Core::start(const Options& options) {
       return status;
     }
   }
-  open_bundles();
+  open_bundles(options.plugins);
   plugins_.start(options.plugins, options.backends);
   if (Status status = apply_backend_switches(); !status.ok()) return status;
   if (Status status =
@@ -245,12 +246,36 @@ void Core::log_unknown_operators(const Policy& policy, std::string_view source) 
   }
 }
 
-void Core::open_bundles() {
+void Core::open_bundles(const PluginOptions& options) {
   const std::string store = base::store_folder(environment_.state_dir);
   const std::string installation = base::installation_folder();
-  tuning_.open({.local = store.empty() ? "" : store + "/tuning",
-                .given = environment_.tuning,
-                .shipped = installation.empty() ? "" : installation + "/../share/opmux/tuning"});
+  tune::BundlePlaces places{
+      .local = store.empty() ? "" : store + "/tuning",
+      .given = environment_.tuning,
+      .shipped = installation.empty() ? "" : installation + "/../share/opmux/tuning"};
+  if (options.trust == Trust::signed_only) {
+    places.signer_of = [keyring = options.keyring](const std::string& path,
+                                                   const std::string& digest) {
+      return plugin::find_signer(path, digest, keyring, base::today(),
+                                 plugin::PathRules::of_process());
+    };
+  }
+  tuning_.open(places);
+}
+
+Status Core::reload_tuning() {
+  if (frozen()) return registry::frozen("tuning().reload()");
+  engine_.operators_changed(tuning_.reopen());
+  log_.announce(Level::info, "tune.reloaded", [&] {
+    uint64_t bundles = 0, rows = 0;
+    for (const tune::FoundBundle& each : tuning_.found()) {
+      bundles += each.problem.empty() ? 1 : 0;
+      rows += each.rows;
+    }
+    return base::concat("decisions use the measured speeds of ", bundles,
+                        bundles == 1 ? " bundle" : " bundles", " with ", rows, " rows");
+  });
+  return {};
 }
 
 Status Core::apply_backend_switches() {

@@ -65,6 +65,8 @@ class Core {
   crash::QuarantineManager& quarantine() { return quarantine_; }
   replay::CallRecorder& recorder() { return recorder_; }
   const tune::TuningTable& tuning() const { return tuning_; }
+  /// Uses the bundles that are in the places of create() now. Fails with `frozen`.
+  Status reload_tuning();
 
   /// Publishes the current registry and policies to the engine; returns the new generation.
   uint64_t publish() { return publisher_.publish(); }
@@ -118,7 +120,7 @@ class Core {
   Status take_lock(const Lockfile& lock, std::string_view name);
   dispatch::LockSurroundings surroundings() { return {registry_.snapshot(), sources_.set()}; }
   Status apply_backend_switches();
-  void open_bundles();
+  void open_bundles(const PluginOptions& options);
   std::unique_ptr<replay::CallDumper> dumper_of(const RecordOptions& record);
   const dispatch::TapView& taps() const;
   /// Logs the operators that a policy of the start names and that do not exist yet: "policy.op".

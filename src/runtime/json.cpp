@@ -82,7 +82,7 @@ void write(JsonWriter& json, const InstanceState& state) {
 void write(JsonWriter& json, const TuningBundle& bundle) {
   json.open('{').key("path").text(bundle.path).key("found_in").text(bundle.found_in);
   json.key("digest").text(bundle.digest).key("problem").text(bundle.problem);
-  json.key("rows").number(bundle.rows);
+  json.key("signer").text(bundle.signer).key("rows").number(bundle.rows);
   write_counts(json, bundle.counts);
   json.close('}');
 }

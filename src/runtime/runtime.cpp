@@ -287,6 +287,7 @@ std::vector<TuningBundle> TuningControl::bundles() const {
                        std::string(place_name(each.place)),
                        each.digest,
                        each.problem,
+                       each.signer,
                        each.rows,
                        {counts.used, counts.aged, counts.foreign, counts.stale, counts.damaged}});
   }
@@ -297,6 +298,16 @@ void TuningControl::check() const {
   const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();
   for (const auto& [name, record] : snapshot->operators) (void)core_->tuning().rows_of(*record);
   core_->tuning().log_problems();
+}
+
+Status TuningControl::reload() {
+  return base::or_out_of_memory([&]() -> Status { return core_->reload_tuning(); });
+}
+Status TuningControl::sample_all_calls(bool on) {
+  return base::or_out_of_memory([&]() -> Status {
+    core_->engine().sample_all_calls(on);
+    return {};
+  });
 }
 
 std::vector<PluginInfo> PluginControl::list() const { return core_->plugins().report(); }

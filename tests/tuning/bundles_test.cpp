@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -6,7 +7,9 @@
 #include <fstream>
 #include <span>
 
+#include "base/crypto.hpp"
 #include "base/event_log.hpp"
+#include "plugin/trust/signature.hpp"
 #include "tune/tuning_table.hpp"
 #include "tuned_stage.hpp"
 
@@ -75,6 +78,89 @@ TEST(Bundles, a_file_that_is_no_bundle_is_reported_and_does_not_fail_the_start) 
   EXPECT_THAT(found[0].problem, testing::HasSubstr("shorter than a header"));
   EXPECT_EQ(found[1].problem, "");
   EXPECT_THAT(found[2].problem, testing::HasSubstr("cannot be opened"));
+}
+
+TEST(Bundles, of_the_environment_must_be_signed_if_plugins_must) {
+  PrivateFolder folder;
+  const std::string seed = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
+  const std::string bytes = bundle_of({row()});
+  const std::string path = folder.write("fleet/a.bundle", bytes);
+  const std::string digest = tune::Bundle::open(std::as_bytes(std::span(bytes))).value().digest();
+  const auto key = base::signing_key(seed);
+  ASSERT_TRUE(key.has_value());
+  folder.write("keys/acme.pub", plugin::text_of(plugin::KeyFile{"acme", key->public_key, ""}));
+  const auto sign = [&](const std::string& of) {
+    const plugin::SecretKeyFile secret{"acme", seed};
+    folder.write("fleet/a.bundle.sig", plugin::text_of(plugin::make_signature(secret, of).value()));
+  };
+  const auto ran = [&](TuningBundle& found) {
+    Options options = bare({{"OPMUX_TUNING", path}, {"OPMUX_STATE_DIR", folder.at("state")}});
+    options.plugins.trust = Trust::signed_only;
+    options.plugins.keyring = folder.at("keys");
+    TunedStage tuned(options);
+    std::string id = tuned.ran(10);
+    found = tuned.stage.runtime.tuning().bundles().back();
+    return id;
+  };
+  TuningBundle found;
+  EXPECT_EQ(ran(found), "a.first");
+  EXPECT_THAT(found.problem, testing::HasSubstr("a.bundle.sig"));
+  sign(digest);
+  EXPECT_EQ(ran(found), "b.fast");
+  EXPECT_EQ(found.problem, "");
+  EXPECT_EQ(found.signer, "acme");
+  sign(std::string(64, '0'));
+  EXPECT_EQ(ran(found), "a.first");
+  EXPECT_THAT(found.problem, testing::HasSubstr("does not match"));
+  EXPECT_EQ(found.signer, "");
+  // Rows that this user measured need no signature.
+  folder.write("state/store/tuning/own.bundle", bytes);
+  EXPECT_EQ(ran(found), "b.fast");
+}
+
+TEST(Bundles, that_are_reloaded_decide_the_next_calls) {
+  PrivateFolder folder;
+  std::vector<std::string> codes;
+  TunedStage tuned(watched(bare({{"OPMUX_STATE_DIR", folder.at("state")}}), codes));
+  EXPECT_EQ(tuned.ran(10), "a.first");
+  folder.write("state/store/tuning/a.bundle", bundle_of({row()}));
+  EXPECT_EQ(tuned.ran(10), "a.first") << "nothing changes before reload()";
+  ASSERT_TRUE(tuned.stage.runtime.tuning().reload().ok());
+  EXPECT_EQ(tuned.ran(10), "b.fast");
+  EXPECT_EQ(tuned.ran(100), "a.first") << "outside of the range of the row";
+  EXPECT_EQ(bundles_of(tuned.stage.runtime)[0].counts.used, 1u);
+  std::filesystem::remove(folder.at("state/store/tuning/a.bundle"));
+  ASSERT_TRUE(tuned.stage.runtime.tuning().reload().ok());
+  EXPECT_EQ(tuned.ran(10), "a.first");
+  EXPECT_THAT(bundles_of(tuned.stage.runtime), testing::IsEmpty());
+  EXPECT_THAT(codes, testing::ElementsAre("tune.reloaded", "tune.reloaded"));
+}
+
+TEST(Bundles, that_are_reloaded_make_bound_plans_stale) {
+  PrivateFolder folder;
+  TunedStage tuned(bare({{"OPMUX_STATE_DIR", folder.at("state")}}));
+  const Plan plan =
+      tuned.op
+          .bind(TunedStage::view(tuned.out, f32, {10, 4}), TunedStage::view(tuned.in, f32, {10, 4}),
+                TunedStage::view(tuned.weight, f32, {4, 4}))
+          .value();
+  EXPECT_EQ(plan.state(), Plan::State::current);
+  folder.write("state/store/tuning/a.bundle", bundle_of({row()}));
+  ASSERT_TRUE(tuned.stage.runtime.tuning().reload().ok());
+  EXPECT_EQ(plan.state(), Plan::State::stale);
+  EXPECT_EQ(plan.implementation(), "mul/a.first");
+}
+
+TEST(Bundles, are_not_reloaded_in_a_frozen_runtime) {
+  PrivateFolder folder;
+  TunedStage tuned(bare({{"OPMUX_STATE_DIR", folder.at("state")}}));
+  EXPECT_EQ(tuned.ran(10), "a.first");
+  ASSERT_TRUE(tuned.stage.runtime.lockfile().freeze());
+  folder.write("state/store/tuning/a.bundle", bundle_of({row()}));
+  const Status refused = tuned.stage.runtime.tuning().reload();
+  EXPECT_EQ(refused.code(), Code::frozen);
+  EXPECT_EQ(tuned.ran(10), "a.first");
+  EXPECT_THAT(tuned.stage.runtime.tuning().bundles(), testing::IsEmpty());
 }
 
 TEST(Bundles, that_others_can_change_are_not_used) {
@@ -305,15 +391,19 @@ TEST(Bundles, a_hundred_thousand_rows_cost_a_start_only_their_header) {
   };
   base::EventLog log({});
   double best = 1e9;
+  size_t memory = 0;
   for (int i = 0; i < 20; ++i) {
+    const size_t before = mallinfo2().uordblks;
     const auto start = clock();
     tune::TuningTable table(log);
     table.open({"", path, ""});
     best = std::min(best, milliseconds(clock() - start));
+    memory = mallinfo2().uordblks - before;
     ASSERT_EQ(table.found()[0].rows, uint64_t{kOperators} * kCells * 16);
   }
-  std::printf("start with %d rows, %ju bytes: %.3f ms\n", kOperators * kCells * 16,
-              static_cast<uintmax_t>(std::filesystem::file_size(path)), best);
+  std::printf("start with %d rows, %ju bytes: %.3f ms, %zu bytes of memory\n",
+              kOperators * kCells * 16, static_cast<uintmax_t>(std::filesystem::file_size(path)),
+              best, memory);
   // docs/tuning.md has the time of an optimised build.
   EXPECT_LE(best, 25.0);
   TunedStage tuned(bare({{"OPMUX_TUNING", path}}));

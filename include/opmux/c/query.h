@@ -51,6 +51,18 @@ OPMUX_EXPORT int32_t opmux_list_tuning(opmux_runtime* runtime, char* buffer, siz
 /* Reads the rows of all operators, which otherwise happens when an operator is first used, so that
    opmux_list_tuning counts them. Loads waiting plugins. */
 OPMUX_EXPORT int32_t opmux_check_tuning(opmux_runtime* runtime, opmux_error* error);
+/* Looks for bundles in the same places again, so that rows measured since the start count for the
+   next calls. Operators with rows before or now are decided again. Fails with "runtime.frozen". */
+OPMUX_EXPORT int32_t opmux_reload_tuning(opmux_runtime* runtime, opmux_error* error);
+/* If `on` is not 0, samples every call on the CPU of the operators that exist now, instead of a few
+   calls: each takes the slow path, about a microsecond. Forgets the cells of earlier calls. 0 ends
+   that. opmux_write_state_page then writes the cells, and `opmux tune run --page FILE` measures
+   them. */
+OPMUX_EXPORT int32_t opmux_sample_all_calls(opmux_runtime* runtime, int32_t on, opmux_error* error);
+/* Writes the state of the runtime to a file once, as a status file; nothing updates or removes it
+   later. Fails with "state_page.file". */
+OPMUX_EXPORT int32_t opmux_write_state_page(opmux_runtime* runtime, opmux_str path,
+                                            opmux_error* error);
 /* Every effective setting and where it came from, as JSON. */
 OPMUX_EXPORT int32_t opmux_list_settings(opmux_runtime* runtime, char* buffer, size_t capacity,
                                          size_t* size, opmux_error* error);

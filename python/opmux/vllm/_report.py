@@ -12,6 +12,7 @@ from logging import getLogger
 from typing import Any
 
 from .._information import stats
+from .._runtime import default_runtime
 from . import _devices, _norms
 from ._settings import Settings
 
@@ -106,8 +107,20 @@ def worker_state(worker: Any) -> dict[str, Any]:
     }
 
 
+def worker_reload_tuning(worker: Any) -> list[dict[str, Any]]:
+    """For `LLM.collective_rpc("opmux_reload_tuning")`: lets this worker use the bundles of measured
+    speeds that exist now. Returns them with the number of their rows, and of those that hold."""
+    runtime = default_runtime()
+    runtime.reload_tuning()
+    runtime.check_tuning()
+    return [
+        {"path": found.path, "problem": found.problem, "rows": found.rows, "used": found.used}
+        for found in runtime.tuning()
+    ]
+
+
 def hook() -> None:
-    """Makes vLLM report on each model that it loads, and adds `opmux_state` to its workers."""
+    """Makes vLLM report on each model that it loads, and adds functions to its workers."""
     loader = import_module("vllm.model_executor.model_loader.base_loader").BaseModelLoader
     original = loader.load_model
 
@@ -124,4 +137,6 @@ def hook() -> None:
         return model
 
     loader.load_model = load_model
-    import_module("vllm.v1.worker.worker_base").WorkerBase.opmux_state = worker_state
+    worker: Any = import_module("vllm.v1.worker.worker_base").WorkerBase
+    worker.opmux_state = worker_state
+    worker.opmux_reload_tuning = worker_reload_tuning

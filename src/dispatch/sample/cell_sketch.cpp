@@ -55,9 +55,27 @@ std::vector<SampledCell> CellSketch::cells() const {
   return cells_;
 }
 
+void CellSketch::clear() {
+  const std::lock_guard lock(mutex_);
+  cells_.clear();
+}
+
+void CallSampling::make_sketch() {
+  if (sketch_ == nullptr) sketch_ = std::make_unique<CellSketch>();
+}
+
+void CallSampling::open_for_all() {
+  make_sketch();
+  sketch_->clear();
+  calls_each_.store(1, std::memory_order_relaxed);
+  left_.store(kAll, std::memory_order_release);
+}
+
+void CallSampling::close() { left_.store(0, std::memory_order_relaxed); }
+
 bool CallSampling::open(uint64_t calls) {
   if (left_.load(std::memory_order_relaxed) != 0 || calls <= calls_before_) return false;
-  if (sketch_ == nullptr) sketch_ = std::make_unique<CellSketch>();
+  make_sketch();
   calls_each_.store(std::max<uint64_t>((calls - calls_before_) / kWindow, 1),
                     std::memory_order_relaxed);
   calls_before_ = calls;
@@ -68,6 +86,7 @@ bool CallSampling::open(uint64_t calls) {
 bool CallSampling::take() {
   uint32_t left = left_.load(std::memory_order_acquire);
   while (left != 0) {
+    if (left == kAll) return true;
     if (left_.compare_exchange_weak(left, left - 1, std::memory_order_acquire)) return true;
   }
   return false;

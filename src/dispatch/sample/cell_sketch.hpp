@@ -34,6 +34,8 @@ class CellSketch {
   /// thread is using the sketch, and one with tensors outside of host memory, of which tuning rows
   /// say nothing. Throws std::bad_alloc.
   void add(const schema::Signature& signature, uint64_t calls, uint64_t took_ns);
+  /// Forgets all cells.
+  void clear();
   std::vector<SampledCell> cells() const;
 
  private:
@@ -52,16 +54,26 @@ class CallSampling {
   /// those that the operator has made so far. True if the next calls must take the slow path.
   /// Throws std::bad_alloc. One thread at a time calls it.
   bool open(uint64_t calls);
+  /// Samples all calls until close(), and forgets the cells of earlier ones. The next calls must
+  /// take the slow path. Throws std::bad_alloc. Not at the same time as open().
+  void open_for_all();
+  /// Ends what open_for_all() began.
+  void close();
   /// Whether a call is to be sampled. It must then be passed to add().
   bool take();
   void add(const schema::Signature& signature, uint64_t took_ns);
   std::vector<SampledCell> cells() const;
 
  private:
-  std::unique_ptr<CellSketch> sketch_;   ///< made by the first open()
+  static constexpr uint32_t kAll = UINT32_MAX;
+
+  void make_sketch();
+
+  std::unique_ptr<CellSketch> sketch_;   ///< made by the first open() or open_for_all()
   uint64_t calls_before_ = 0;            ///< at the last open()
   std::atomic<uint64_t> calls_each_{1};  ///< that a sampled call stands for
-  std::atomic<uint32_t> left_{0};        ///< calls of the window; release: `sketch_` is made
+  /// Calls of the window, or kAll; release: `sketch_` is made.
+  std::atomic<uint32_t> left_{0};
 };
 
 }  // namespace opmux::dispatch

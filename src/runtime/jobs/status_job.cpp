@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <map>
+#include <tuple>
 
 #include <opmux/version.h>
 
+#include "base/memory.hpp"
 #include "base/system/clock.hpp"
+#include "base/system/files.hpp"
 #include "base/text.hpp"
 #include "dispatch/explain.hpp"
 #include "policy/conditions/class_facts.hpp"
@@ -313,7 +318,10 @@ void add_cells(Core& core, RuntimeState& state) {
                              cell.error_ns});
     }
   }
-  std::ranges::stable_sort(state.cells, std::ranges::greater(), &CellPageState::time_ns);
+  std::ranges::sort(state.cells, [](const CellPageState& a, const CellPageState& b) {
+    return std::tie(b.time_ns, a.op, a.tensors, a.dims) <
+           std::tie(a.time_ns, b.op, b.tensors, b.dims);
+  });
   if (state.cells.size() > kMostCells) state.cells.resize(kMostCells);
 }
 
@@ -336,3 +344,24 @@ RuntimeState state_of(Core& core) {
 }
 
 }  // namespace opmux::runtime
+
+namespace opmux {
+
+Status write_state_page(const Runtime& runtime, const std::string& path) {
+  return base::or_out_of_memory([&]() -> Status {
+    status_file::StatusPage page;
+    page.mark = status_file::own_mark();
+    page.process.pid = ::getpid();
+    page.process.started = status_file::own_start(page.mark);
+    page.process.name = status_file::own_name();
+    page.process.runtimes.assign(1, runtime::state_of(runtime.core()));
+    page.process.runtimes.front().since = page.process.started;
+    const std::string body = status_file::status_file_body(page);
+    const std::string text = status_file::status_file_text(body, runtime::system_ms(), 1);
+    if (base::replace_file(path, text, 0600)) return {};
+    return {Code::failed, "state_page.file",
+            base::concat("cannot write ", path, ": ", std::strerror(errno))};
+  });
+}
+
+}  // namespace opmux

@@ -84,6 +84,27 @@ def status_lists_what_programs_find(folder):
     assert tune("status") == "no bundle was found\n"
 
 
+def signs_bundles(folder):
+    def plugin(*words):
+        subprocess.run([OPMUX, "plugin", *map(str, words)], check=True, capture_output=True, timeout=60)
+
+    bundle, keys = folder / "fleet.bundle", folder / "keys"
+    keys.mkdir()
+    plugin("keygen", "acme", "--folder", keys)
+    tune("merge", ONE, "--output", bundle)
+    assert "trust.unsigned" in tune("verify", bundle, "--keyring", keys, code=1)
+    assert tune("sign", bundle, "--key", keys / "acme.key") == f"wrote {bundle}.sig\n"
+    assert tune("verify", bundle, "--keyring", keys).endswith(f"{bundle}: signed by acme\n")
+    tune("merge", OTHER, "--output", bundle)
+    assert "refused: trust.tampered" in tune("verify", bundle, "--keyring", keys, code=1)
+    plugin("keygen", "stranger", "--folder", folder)
+    tune("sign", bundle, "--key", folder / "stranger.key")
+    assert "refused: trust.key" in tune("verify", bundle, "--keyring", keys, code=1)
+    assert "no_such.key" in tune("sign", bundle, "--key", folder / "no_such.key", code=2)
+    assert f"opmux: {ONE}: " in tune("sign", ONE, "--key", keys / "acme.key", code=2)
+    assert "only a bundle" in tune("verify", ONE, "--keyring", keys, code=2)
+
+
 def draws_rows_of_an_operator(folder):
     picture = folder / "rows.svg"
     assert tune("show", ONE, "--picture", picture) == f"wrote {picture}\n"
@@ -95,6 +116,6 @@ def draws_rows_of_an_operator(folder):
 
 
 for test in (draws_rows_of_an_operator, merges_hosts, refuses_damaged_files,
-             a_merge_that_fails_leaves_the_bundle_as_it_was, status_lists_what_programs_find):
+             a_merge_that_fails_leaves_the_bundle_as_it_was, status_lists_what_programs_find, signs_bundles):
     with tempfile.TemporaryDirectory() as name:
         test(pathlib.Path(name))

@@ -133,6 +133,35 @@ TEST(StatusPage, shows_the_cells_of_sampled_calls) {
   EXPECT_EQ(state.calls("copy/b.x"), 664u);
 }
 
+TEST(StatusPage, shows_the_cells_of_all_calls_if_all_are_sampled) {
+  PageStage own;
+  const Operator copy = own.copies();
+  const Rows sixteen(2, 16), eight(2, 8), first(3, 8);
+  const auto call = [&](const Rows& rows, int times) {
+    for (int i = 0; i < times; ++i) ASSERT_TRUE(copy(rows.y, rows.x).ok());
+  };
+  call(first, 64);
+  own.tick();
+  call(first, 64);  // sampled, but before
+  ASSERT_TRUE(own.stage.runtime.tuning().sample_all_calls(true).ok());
+  call(eight, 50);
+  own.tick();  // windows of the status file change nothing
+  call(eight, 50);
+  call(sixteen, 3);
+  ASSERT_TRUE(own.stage.runtime.tuning().sample_all_calls(false).ok());
+  call(sixteen, 40);
+  const std::string path = own.folder.path() + "/calls.page";
+  ASSERT_TRUE(write_state_page(own.stage.runtime, path).ok());
+  const ProcessState process = open_state_page(path).value();
+  EXPECT_EQ(process.pid, ::getpid());
+  ASSERT_EQ(process.runtimes.size(), 1u);
+  std::map<std::string, uint64_t> calls;
+  for (const CellPageState& cell : process.runtimes[0].cells) calls[cell.dims] = cell.calls;
+  EXPECT_EQ(calls, (std::map<std::string, uint64_t>{{"H=8 rows=2", 100}, {"H=16 rows=2", 3}}));
+  const Status refused = write_state_page(own.stage.runtime, own.folder.path() + "/no/file");
+  EXPECT_EQ(refused.reason(), "state_page.file");
+}
+
 TEST(StatusPage, sampled_calls_run_what_others_run) {
   PageStage own;
   const Operator copy = own.copies();
