@@ -14,7 +14,9 @@ struct Scalars {
       const std::string name = scalar == "float"    ? "scaled"
                                : scalar == "float?" ? "biased"
                                                     : "moved";
-      must(runtime.define(name + "(out Tensor y[N, H], Tensor x[N, H], " + scalar + " s)"));
+      std::string schema = name;
+      schema.append("(out Tensor y[N, H], Tensor x[N, H], ").append(scalar).append(" s)");
+      must(runtime.define(schema));
       held.push_back(
           runtime
               .implement(

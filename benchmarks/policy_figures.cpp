@@ -13,11 +13,12 @@ std::string policy_text(int rules, int salt) {
   std::string text = "opmux: 1\nrules:\n";
   for (int i = 0; i < rules; ++i) {
     const std::string op = "op" + std::to_string(i % World::kOperators);
-    text += "  - name: rule-" + std::to_string(i) + "\n    op: " + op +
-            "\n    when: dtype(x) == \"bf16\" && H > " + std::to_string(64 + i + salt) +
-            " && rows % 4 == 0\n    boost: [{impl: \"" + op + "/bench.v" + std::to_string(i % 4) +
-            "\", add: " + std::to_string(1 + i % 20) + "}]\n    reason: measured on host class " +
-            std::to_string(i % 7) + "\n    owner: kernels@example.com\n";
+    text.append("  - name: rule-").append(std::to_string(i)).append("\n    op: ").append(op);
+    text.append("\n    when: dtype(x) == \"bf16\" && H > ").append(std::to_string(64 + i + salt));
+    text.append(" && rows % 4 == 0\n    boost: [{impl: \"").append(op).append("/bench.v");
+    text.append(std::to_string(i % 4)).append("\", add: ").append(std::to_string(1 + i % 20));
+    text.append("}]\n    reason: measured on host class ").append(std::to_string(i % 7));
+    text.append("\n    owner: kernels@example.com\n");
   }
   return text;
 }

@@ -111,7 +111,8 @@ void print(const std::string& line) {
 
 /// Prints a summary and the limits that it misses; returns the exit code.
 template <class Summary>
-int conclude(const Settings& settings, const Summary& summary, std::vector<std::string> missed) {
+int conclude(const Settings& settings, const Summary& summary,
+             const std::vector<std::string>& missed) {
   std::fputs(text_of(summary).c_str(), stdout);
   for (const std::string& miss : missed) std::printf("MISS %s\n", miss.c_str());
   if (missed.empty()) std::puts("ok   every limit holds");
@@ -216,7 +217,7 @@ void measure_family(CellTuner& tuner, const tuner::CellSpec& spec, size_t count,
                     std::mt19937_64& random, std::vector<TransferPoint>& points) {
   const tuner::CellPlan plan = tuner.plan_of(spec);
   const tuner::MeasuredCell tuned = tuner.tune(spec);
-  const tune::Range over = plan.range();
+  const tune::Range& over = plan.range();
   Runtime runtime = tuner.runtime_with(tuned);
   std::uniform_int_distribution<int64_t> sizes(over.first, over.last);
   for (size_t i = 0; i < count; ++i) {

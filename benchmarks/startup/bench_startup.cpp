@@ -85,7 +85,7 @@ void write_plugins(const std::string& folder) {
     for (size_t at = copy.find("zz00"); at != std::string::npos; at = copy.find("zz00", at + 4)) {
       copy.replace(at, 4, name);
     }
-    const std::string path = folder + "/plugins/" + name + ".so";
+    const std::string path = (folder + "/plugins/").append(name).append(".so");
     std::ofstream(path, std::ios::binary) << copy;
     fs::permissions(path, fs::perms(0755));
   }

@@ -249,7 +249,7 @@ void bind_implementations(nb::module_& module) {
              nb::keep_alive<0, 1>());
   module.def(
       "call_watched",
-      [](nb::handle function, nb::tuple args, nb::dict kwargs, nb::handle note) {
+      [](nb::handle function, const nb::tuple& args, const nb::dict& kwargs, nb::handle note) {
         PyObject* const result = call_watched(function.ptr(), args.ptr(), kwargs.ptr(), note.ptr());
         if (result == nullptr) nb::raise_python_error();
         return nb::steal(result);
@@ -257,7 +257,7 @@ void bind_implementations(nb::module_& module) {
       nb::arg("function"), nb::arg("args"), nb::arg("kwargs"), nb::arg("note"));
   module.def(
       "watch_reads_of",
-      [](nb::tuple codes, nb::handle torch) {
+      [](const nb::tuple& codes, nb::handle torch) {
         watch_reads_of(codes.ptr(), torch.is_none() ? nullptr : torch.ptr());
       },
       nb::arg("environ_codes"), nb::arg("torch").none());

@@ -113,7 +113,8 @@ std::string decide(nb::handle op, const nb::args& args, const nb::kwargs& kwargs
 }
 
 /// Without the GIL, because another thread may hold the lock of the policies while it runs a probe
-/// that is written in Python.
+/// that is written in Python. Other threads may change the object then, hence the copy.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 void set_policy(HeldRuntime& own, Policy policy) {
   Status status;
   {

@@ -19,7 +19,7 @@ int crash_rounds() {
 }
 
 class Crash : public testing::Test {
- protected:
+ public:
   /// Candidates as printed by the next process, e.g. "op3/fast.kernel health.quarantined ".
   std::string choices() const {
     const ServerProcess server({folder.path(), "choices"});

@@ -26,7 +26,7 @@ constexpr int64_t kToday = 1'700'000'000;
 
 /// A runtime that finds an entry in its quarantine store.
 class QuarantineChoice : public testing::Test {
- protected:
+ public:
   void enter(const std::string& id, const std::string& build, int64_t since = kToday) {
     crash::QuarantineList list;
     ASSERT_TRUE(

@@ -14,7 +14,7 @@ using protected_device::Stream;
 
 /// Calls on device 0, whose best implementation of protected.scale cannot be captured.
 class DeviceCapture : public ProtectedDevices {
- protected:
+ public:
   Stream& queue() { return *static_cast<Stream*>(stream.get()); }
   std::string runs_captured(const Operator& called) {
     CallReport report;

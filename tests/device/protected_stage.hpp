@@ -88,7 +88,7 @@ class ProtectedDevices : public testing::Test {
   std::mutex mutex_;
   std::vector<Event> events_;
 
- protected:
+ public:
   Stage stage;
   std::optional<DeviceAccess> access;
 };

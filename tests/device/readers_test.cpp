@@ -14,7 +14,7 @@ struct WithFolder {
 
 /// A runtime that writes every call, and calls that fail, to files.
 class DeviceReaders : protected WithFolder, public ProtectedDevices {
- protected:
+ public:
   DeviceReaders()
       : ProtectedDevices([this] {
           Options options = bare({{"OPMUX_DUMP", "*"}});

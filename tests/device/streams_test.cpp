@@ -14,7 +14,7 @@ using protected_device::kLaunchFailed;
 
 /// Calls of protected.scale on device 1, where they do not wait.
 class DeviceStreams : public ProtectedDevices {
- protected:
+ public:
   Status call(void* stream = nullptr) { return scale.with({.stream = stream})(y.view, x.view); }
 
   Operator scale = op("protected.scale");

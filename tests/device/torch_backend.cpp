@@ -64,6 +64,8 @@ struct Allocator final : c10::Allocator {
 Allocator allocator;
 
 struct Guard final : c10::impl::DeviceGuardImplInterface {
+  // The name that torch demands.
+  // NOLINTNEXTLINE(readability-identifier-naming)
   static constexpr c10::DeviceType static_type = c10::DeviceType::PrivateUse1;
   c10::DeviceType type() const override { return static_type; }
   c10::Device exchangeDevice(c10::Device next) const override {

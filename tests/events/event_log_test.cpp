@@ -6,7 +6,7 @@
 namespace opmux::base {
 namespace {
 
-constexpr auto event_text = [] { return std::string("because"); };
+constexpr auto kMakeText = [] { return std::string("because"); };
 
 /// A log that counts how often each event arrives.
 struct CountedLog {
@@ -18,7 +18,7 @@ struct CountedLog {
             },
             least) {}
   void tell(Level level, const std::string& code, size_t number) {
-    log.tell(level, code, "op", std::to_string(number), "", event_text);
+    log.tell(level, code, "op", std::to_string(number), "", kMakeText);
   }
   int times(const std::string& code, size_t number) {
     return arrived[code + " " + std::to_string(number)];
@@ -33,7 +33,7 @@ TEST(EventsLog, every_error_and_warning_of_9600_implementations_arrives_once) {
   for (int round = 0; round < 2; ++round) {
     for (size_t i = 0; i < kImplementations; ++i) {
       for (const char* reason : {"caps.dtype", "caps.multiple_of", "policy.denied"}) {
-        counted.log.tell(Level::debug, "refused", "op", std::to_string(i), reason, event_text);
+        counted.log.tell(Level::debug, "refused", "op", std::to_string(i), reason, kMakeText);
       }
       counted.tell(Level::info, "chosen", i);
       counted.tell(Level::warning, "fell_back", i);
@@ -101,8 +101,8 @@ TEST(EventsLog, long_texts_are_told_apart_by_their_ends) {
   CountedLog counted;
   const std::string start(100'000, 'x');
   for (int round = 0; round < 2; ++round) {
-    counted.log.tell(Level::info, "plugin.log", "", "", start + "a", event_text);
-    counted.log.tell(Level::info, "plugin.log", "", "", start + "b", event_text);
+    counted.log.tell(Level::info, "plugin.log", "", "", start + "a", kMakeText);
+    counted.log.tell(Level::info, "plugin.log", "", "", start + "b", kMakeText);
   }
   EXPECT_EQ(counted.arrived.size(), 2u);
   EXPECT_EQ(counted.log.suppressed(), 2u);

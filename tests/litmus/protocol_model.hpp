@@ -53,7 +53,7 @@ inline constexpr uint8_t kMostObjects = 3, kReaders = 2;
 inline constexpr uint8_t kCold = 16;
 
 /// The words of a calling thread that the writer reads.
-enum Word : uint8_t { kMark, kSlowCall, kCallCount, kWords };
+inline constexpr uint8_t kMark = 0, kSlowCall = 1, kCallCount = 2, kWords = 3;
 
 struct Store {
   uint8_t word = 0, value = 0;

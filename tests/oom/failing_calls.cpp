@@ -197,7 +197,7 @@ int posix_fallocate(int file, off_t offset, off_t size) {
 }
 int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
                 const posix_spawnattr_t* attributes, char* const* arguments,
-                char* const* environment) noexcept {
+                char* const* environment) {
   OPMUX_NEXT(posix_spawn) return EAGAIN;
   return real(process, path, actions, attributes, arguments, environment);
 }

@@ -26,19 +26,19 @@
 namespace opmux::test {
 namespace {
 
-/// How a life ended in which a system call failed.
-enum Ending : int {
-  kServed,      ///< all calls computed the right numbers
-  kRefused,     ///< the runtime was not created, and the error has a reason and a text
-  kNotReached,  ///< the life makes fewer calls of the function
-  kAbort,
-  kCrash,
-  kHang,
-  kNoText,       ///< refused without a reason or a text
-  kWrong,        ///< a call failed or computed other numbers
-  kDescriptors,  ///< more open files after the life than before
-  kNotPrepared
-};
+/// How a life ended in which a system call failed: the exit code of its process.
+using Ending = int;
+constexpr Ending kServed = 0;  ///< all calls computed the right numbers
+constexpr Ending kRefused =
+    1;  ///< the runtime was not created, and the error has a reason and a text
+constexpr Ending kNotReached = 2;  ///< the life makes fewer calls of the function
+constexpr Ending kAbort = 3;
+constexpr Ending kCrash = 4;
+constexpr Ending kHang = 5;
+constexpr Ending kNoText = 6;       ///< refused without a reason or a text
+constexpr Ending kWrong = 7;        ///< a call failed or computed other numbers
+constexpr Ending kDescriptors = 8;  ///< more open files after the life than before
+constexpr Ending kNotPrepared = 9;
 constexpr const char* kNames[] = {"served",      "refused",     "not reached", "abort",
                                   "crash",       "hang",        "no text",     "wrong",
                                   "descriptors", "not prepared"};

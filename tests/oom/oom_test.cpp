@@ -24,19 +24,18 @@
 namespace opmux::test {
 namespace {
 
-/// How a scenario ended whose n-th allocation failed.
-enum Ending : int {
-  kOk,          ///< `resource` or success, the runtime is usable, nothing leaked
-  kNotReached,  ///< the scenario makes fewer allocations
-  kAbort,
-  kCrash,
-  kHang,
-  kLeak,
-  kWrongResult,    ///< neither `resource` nor the usual result, or a failure without a text
-  kUnusable,       ///< a call after the failure gives another result
-  kNotRepeatable,  ///< the scenario fails when it runs again with enough memory
-  kNotPrepared,    ///< a step before the failure did not work
-};
+/// How a scenario ended whose n-th allocation failed: the exit code of its process.
+using Ending = int;
+constexpr Ending kOk = 0;          ///< `resource` or success, the runtime is usable, nothing leaked
+constexpr Ending kNotReached = 1;  ///< the scenario makes fewer allocations
+constexpr Ending kAbort = 2;
+constexpr Ending kCrash = 3;
+constexpr Ending kHang = 4;
+constexpr Ending kLeak = 5;
+constexpr Ending kWrongResult = 6;    ///< neither `resource` nor the usual result, or no text
+constexpr Ending kUnusable = 7;       ///< a call after the failure gives another result
+constexpr Ending kNotRepeatable = 8;  ///< the scenario fails when it runs again with enough memory
+constexpr Ending kNotPrepared = 9;    ///< a step before the failure did not work
 constexpr const char* kNames[] = {
     "ok",   "not reached",  "abort",    "crash",          "hang",
     "leak", "wrong result", "unusable", "not repeatable", "not prepared"};

@@ -62,8 +62,8 @@ TEST(SystemNoise, TheRulerAcceptsALastingChangeOfSpeed) {
 /// A clock that advances by the next step at each reading.
 class SteppingClock final : public base::Clock {
  public:
-  uint64_t now_ns() const override { return now_ += step; }
-  mutable uint64_t now_ = 0;
+  uint64_t now_ns() const override { return now += step; }
+  mutable uint64_t now = 0;
   uint64_t step = 1000;
 };
 

@@ -6,12 +6,12 @@
 namespace opmux::base {
 namespace {
 
-constexpr auto event_text = [] { return std::string("because"); };
+constexpr auto kMakeText = [] { return std::string("because"); };
 
 TEST(EventLog, logs_each_distinct_event_once_and_counts_the_rest) {
   std::vector<Event> told;
   EventLog log([&](const Event& event) { told.push_back(event); });
-  for (int i = 0; i < 3; ++i) log.tell(Level::warning, "a.b", "op", "op/x.y", "why", event_text);
+  for (int i = 0; i < 3; ++i) log.tell(Level::warning, "a.b", "op", "op/x.y", "why", kMakeText);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].level, Level::warning);
   EXPECT_EQ(told[0].code, "a.b");
@@ -29,12 +29,12 @@ TEST(EventLog, logs_each_distinct_event_once_and_counts_the_rest) {
 TEST(EventLog, distinguishes_code_operator_implementation_and_reason) {
   int told = 0;
   EventLog log([&](const Event&) { ++told; });
-  log.tell(Level::info, "a", "b", "c", "d", event_text);
-  log.tell(Level::info, "x", "b", "c", "d", event_text);
-  log.tell(Level::info, "a", "x", "c", "d", event_text);
-  log.tell(Level::info, "a", "b", "x", "d", event_text);
-  log.tell(Level::info, "a", "b", "c", "x", event_text);
-  log.tell(Level::info, "ab", "", "c", "d", event_text);
+  log.tell(Level::info, "a", "b", "c", "d", kMakeText);
+  log.tell(Level::info, "x", "b", "c", "d", kMakeText);
+  log.tell(Level::info, "a", "x", "c", "d", kMakeText);
+  log.tell(Level::info, "a", "b", "x", "d", kMakeText);
+  log.tell(Level::info, "a", "b", "c", "x", kMakeText);
+  log.tell(Level::info, "ab", "", "c", "d", kMakeText);
   EXPECT_EQ(told, 6);
 }
 
@@ -51,10 +51,10 @@ TEST(EventLog, a_listener_may_log_an_event) {
   int told = 0;
   EventLog log([&](const Event& event) {
     ++told;
-    if (event.code == "outer") self->tell(Level::info, "inner", "", "", "", event_text);
+    if (event.code == "outer") self->tell(Level::info, "inner", "", "", "", kMakeText);
   });
   self = &log;
-  log.tell(Level::info, "outer", "", "", "", event_text);
+  log.tell(Level::info, "outer", "", "", "", kMakeText);
   EXPECT_EQ(told, 2);
 }
 
@@ -65,7 +65,7 @@ TEST(EventLog, equal_events_of_several_threads_are_logged_once) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int n = 0; n < 100; ++n)
-        log.tell(Level::info, "a", "", "", std::to_string(n), event_text);
+        log.tell(Level::info, "a", "", "", std::to_string(n), kMakeText);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -31,7 +31,7 @@ TEST(Owned, DeletesItsObjectOnce) {
   {
     detail::Owned<Counted> first = std::make_unique<Counted>(alive);
     detail::Owned<Counted> second = std::move(first);
-    EXPECT_TRUE(first == nullptr);
+    EXPECT_TRUE(first == nullptr);  // NOLINT(bugprone-use-after-move): it is empty
     EXPECT_TRUE(static_cast<bool>(second));
     second = std::make_unique<Counted>(alive);
     EXPECT_EQ(alive, 1);
@@ -50,7 +50,7 @@ TEST(Shared, KeepsTheSharedPointerUntilTheLastCopyEnds) {
     detail::Shared<const Counted> second = first;
     detail::Shared<const Counted> third = std::move(first);
     EXPECT_EQ(object.use_count(), 2);
-    EXPECT_TRUE(first == nullptr);
+    EXPECT_TRUE(first == nullptr);  // NOLINT(bugprone-use-after-move): it is empty
     EXPECT_EQ(second.get(), object.get());
     second = nullptr;
     EXPECT_EQ(object.use_count(), 2);
@@ -77,7 +77,7 @@ TEST(Function, CopiesDeeply) {
   EXPECT_EQ(count(), 2);
   EXPECT_EQ(copy(), 2);
   const detail::Function<int()> moved = std::move(copy);
-  EXPECT_FALSE(copy);
+  EXPECT_FALSE(copy);  // NOLINT(bugprone-use-after-move): it is empty
   EXPECT_EQ(moved(), 3);
   const std::function<int()> other = moved;
   EXPECT_EQ(other(), 4);
@@ -139,6 +139,7 @@ TEST(Result, MovesWhatCannotBeCopied) {
   second = Status(Code::failed, "", "text");
   EXPECT_FALSE(second.has_value());
   EXPECT_THROW(std::move(second).value(), Error);
+  // NOLINTNEXTLINE(bugprone-use-after-move): value() threw and moved nothing
   EXPECT_EQ(std::move(second).error().message(), "text");
 }
 

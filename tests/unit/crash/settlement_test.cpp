@@ -24,7 +24,7 @@ constexpr int64_t kSettled = 1'700'000'000;
 const JournalName kKilled{1, false, "b1", "op/x.a"};
 
 class Settling : public testing::Test {
- protected:
+ public:
   Settling() : store(folder.at("store")) { ::mkdir(run.c_str(), 0700); }
 
   /// A process that is killed inside an implementation.
