@@ -3,11 +3,12 @@
 #include <cerrno>
 #include <cstring>
 #include <iostream>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/system/files.hpp"
 #include "base/text.hpp"
-#include "cli/command.hpp"
 #include "plugin/trust/signature.hpp"
 
 namespace opmux::cli {
@@ -25,6 +26,19 @@ int write_signature(const std::string& key_file, const std::string& path,
     return wrong_use(base::concat("cannot write ", written, ": ", std::strerror(errno)));
   std::cout << "wrote " << written << "\n";
   return kFine;
+}
+
+void add_sign(CLI::App& group, Action& action, const std::string& description,
+              const std::string& about_file, SignFile sign) {
+  auto words = std::make_shared<std::pair<std::string, std::string>>();
+  CLI::App* command = group.add_subcommand("sign", description);
+  command->add_option("FILE", words->first, about_file)->required();
+  command->add_option("--key", words->second, "the secret key, NAME.key of `opmux plugin keygen`")
+      ->required()
+      ->type_name("FILE");
+  command->callback([words, sign, &action] {
+    action = [words, sign] { return sign(words->first, words->second); };
+  });
 }
 
 }  // namespace opmux::cli

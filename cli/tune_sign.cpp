@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <iostream>
-#include <memory>
 
 #include "base/system/clock.hpp"
 #include "base/text.hpp"
@@ -13,14 +12,10 @@
 namespace opmux::cli {
 namespace {
 
-struct SignOptions {
-  std::string file, key;
-};
-
-int sign(const SignOptions& options) {
-  const auto opened = tune::BundleFile::open(options.file);
-  if (!opened) return wrong_use(base::concat(options.file, ": ", opened.error().message()));
-  return write_signature(options.key, options.file, opened->bundle().digest());
+int sign_bundle(const std::string& path, const std::string& key) {
+  const auto opened = tune::BundleFile::open(path);
+  if (!opened) return wrong_use(base::concat(path, ": ", opened.error().message()));
+  return write_signature(key, path, opened->bundle().digest());
 }
 
 }  // namespace
@@ -39,14 +34,8 @@ int verify_signature(const std::string& path, const std::string& digest,
 }
 
 void add_tune_sign(CLI::App& tune, Action& action) {
-  auto options = std::make_shared<SignOptions>();
-  CLI::App* command =
-      tune.add_subcommand("sign", "Sign the header of a bundle: write FILE.sig next to it");
-  command->add_option("FILE", options->file, "the bundle")->required();
-  command->add_option("--key", options->key, "the secret key, NAME.key of `opmux plugin keygen`")
-      ->required()
-      ->type_name("FILE");
-  command->callback([options, &action] { action = [options] { return sign(*options); }; });
+  add_sign(tune, action, "Sign the header of a bundle: write FILE.sig next to it", "the bundle",
+           sign_bundle);
 }
 
 }  // namespace opmux::cli
