@@ -13,7 +13,7 @@ from typing import Any
 
 from .._information import stats
 from .._runtime import default_runtime
-from . import _devices, _norms
+from . import _devices, _norms, _stand_ins
 from ._settings import Settings
 
 _NORMS = ("RMSNorm", "GemmaRMSNorm")
@@ -132,6 +132,8 @@ def hook() -> None:
         if _devices.on_cpu() and settings.exact and "norm" in settings.kinds:
             _norms.offer_eager()
         model = original(self, vllm_config, *args, **kwargs)
+        if _devices.on_cpu() and settings.exact:
+            _stand_ins.return_inexact(model, vllm_config.model_config.dtype)
         _latest = look_at(model, settings)
         getLogger("vllm.opmux").info("%s", _latest)
         return model

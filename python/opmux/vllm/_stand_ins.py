@@ -52,17 +52,73 @@ def rotary_embedding(
     return query, key
 
 
+def _activation_samples(layer: Any, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    return (torch.randn(64, 256).to(dtype),)
+
+
+def _rotary_samples(layer: Any, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    queries, keys = (torch.randn(64, heads * layer.head_size).to(dtype) for heads in (4, 2))
+    return torch.arange(64) % layer.max_position_embeddings, queries, keys
+
+
+_SAMPLES = {"activation": _activation_samples, "rotary": _rotary_samples}
+
+
+def _results(forward: Forward, samples: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
+    results = forward(*(sample.clone() for sample in samples))
+    return [results] if isinstance(results, torch.Tensor) else list(results)
+
+
+def _difference(layer: Any, kind: str, dtype: torch.dtype) -> str:
+    """Returns how the layer's results on samples differ from those of vLLM's eager layer; empty if
+    all values are the same."""
+    with torch.inference_mode(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        samples = _SAMPLES[kind](layer, dtype)
+        pairs = zip(
+            _results(layer.forward_cpu, samples), _results(layer.forward, samples), strict=True
+        )
+        same = torch.cat([(theirs == ours).flatten() for theirs, ours in pairs])
+    different = same.numel() - int(same.sum())
+    if not different:
+        return ""
+    return f"vLLM's kernel rounds {different} of {same.numel()} sample values differently"
+
+
+def _reason_against_exact(layer: Any, kind: str, dtype: torch.dtype) -> str:
+    try:
+        return _difference(layer, kind, dtype)
+    except Exception as error:  # a layer with other arguments than those of this version of vLLM
+        return f"it could not be compared with vLLM's layer: {type(error).__name__}: {error}"
+
+
+def return_inexact(model: torch.nn.Module, dtype: torch.dtype) -> None:
+    """Returns to vLLM the activations and rotary embeddings of a loaded model whose results are not
+    the same as vLLM's on this processor, or that cannot be compared. vLLM's kernels truncate bf16
+    results where the processor has no bf16 instructions."""
+    layers: Iterator[Any] = model.modules()
+    for layer in layers:
+        kind = getattr(layer, "opmux_kind", "")
+        if kind and not layer.opmux_reason:
+            layer.opmux_reason = _reason_against_exact(layer, kind, dtype)
+            if layer.opmux_reason:
+                layer._forward_method = layer.opmux_replaced
+
+
 def _stand_in(base: Any, kind: str, forward: Forward) -> type:
     def dispatch_forward(self: Any, compile_native: bool) -> Any:
         settings = Settings.current()
         reason = settings.reason_against(kind) or _devices.reason_against(forward.__name__)
         self.opmux_reason = reason
-        if self.opmux_reason:
-            return base.dispatch_forward(self, compile_native)
+        if reason or settings.exact:
+            self.opmux_replaced = base.dispatch_forward(self, compile_native)
+        if reason:
+            return self.opmux_replaced
         return MethodType(EXACT.get(forward, forward) if settings.exact else forward, self)
 
     members = {"dispatch_forward": dispatch_forward, "opmux_operator": forward.__name__}
-    return type(f"Opmux{base.__name__}", (base,), {**members, "__module__": __name__})
+    members |= {"opmux_kind": kind, "__module__": __name__}
+    return type(f"Opmux{base.__name__}", (base,), members)
 
 
 def _rotary_classes() -> Iterator[Any]:
