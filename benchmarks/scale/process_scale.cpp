@@ -195,9 +195,12 @@ std::vector<Figure> foreign_files() {
   options.sources.config = path;
   const Runtime runtime = Runtime::create(options).value();
   int lines = 0;
-  const double above = cost_of_lines(folder.at("app.log"), lines);
-  const double beside = cost_of_lines(folder.at("etc/opmux/app.log"), lines);
-  const std::string note = std::to_string(lines) + " lines a second";
+  const TemporaryFolder elsewhere;
+  const double idle = cost_of_lines(elsewhere.at("app.log"), lines);
+  const double above = cost_of_lines(folder.at("app.log"), lines) - idle;
+  const double beside = cost_of_lines(folder.at("etc/opmux/app.log"), lines) - idle;
+  char note[80];
+  std::snprintf(note, sizeof note, "%d lines a second; %.2f ms/s without them", lines, idle);
   return {{"CPU for lines written in a folder above the policy", above, 0.2, "ms/s", false, note},
           {"CPU for lines written beside the policy", beside, 0.2, "ms/s", false, note}};
 }

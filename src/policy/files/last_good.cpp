@@ -68,8 +68,8 @@ Result<LastGood::Kept> LastGood::keep(const std::vector<FileText>& files) const 
   // Files are replaced atomically, so they can be compared without the lock. Of many processes that
   // load a policy at the same time, only the first ones then need the lock.
   const auto unchanged = [&] {
-    const auto kept = read();
-    return kept && pack(*kept) == text;
+    const auto stored = stored_text();
+    return stored && *stored == text;
   };
   if (unchanged()) return Kept::yes;
   const base::FileLock lock(path_ + ".lock", 0);
@@ -82,18 +82,24 @@ Result<LastGood::Kept> LastGood::keep(const std::vector<FileText>& files) const 
   return Kept::yes;
 }
 
-Result<std::vector<FileText>> LastGood::read() const {
-  if (path_.empty()) return cannot("cannot read", "the stored policy", "there is no state folder");
+Result<std::string> LastGood::stored_text() const {
   struct stat found{};
   if (::lstat(path_.c_str(), &found) != 0)
     return cannot("cannot read", path_, std::strerror(errno));
   if (!S_ISREG(found.st_mode) || found.st_uid != ::geteuid()) {
     return cannot("cannot use", path_, "it is not a regular file of this user");
   }
-  auto packed = read_policy_file(path_);
-  if (!packed) return packed.error();
+  auto stored = read_policy_file(path_);
+  if (!stored) return stored.error();
+  return std::move(stored->text);
+}
+
+Result<std::vector<FileText>> LastGood::read() const {
+  if (path_.empty()) return cannot("cannot read", "the stored policy", "there is no state folder");
+  const auto stored = stored_text();
+  if (!stored) return stored.error();
   std::vector<FileText> files;
-  if (!unpack(packed->text, files)) return cannot("cannot use", path_, "it is damaged");
+  if (!unpack(*stored, files)) return cannot("cannot use", path_, "it is damaged");
   return files;
 }
 

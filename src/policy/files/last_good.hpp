@@ -34,6 +34,9 @@ class LastGood {
   Result<std::vector<FileText>> read() const;
 
  private:
+  /// The bytes of the stored file, which may be damaged.
+  Result<std::string> stored_text() const;
+
   std::string folder_, path_;
 };
 
