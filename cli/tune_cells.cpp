@@ -1,6 +1,7 @@
 #include "cli/tune_cells.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -18,6 +19,35 @@ constexpr const char* kOver = "--over";
 Status wrong(const std::string& message) { return {Code::invalid_argument, "tune.cell", message}; }
 
 }  // namespace
+
+void FoundCells::leave_out(size_t count, std::string_view why) {
+  if (count == 0) return;
+  note += base::concat(note.empty() ? "" : "; ", count, count == 1 ? " cell " : " cells ", why);
+}
+
+AskedCell cell_of(const Operator& op, std::string_view tensors,
+                  std::vector<std::pair<std::string, int64_t>> dims, const tune::Range& range) {
+  AskedCell cell;
+  cell.spec.op = op.name();
+  std::vector<std::string>& words = cell.words;
+  words = {kOp, cell.spec.op};
+  const std::vector<ArgumentInfo> infos = op.arguments();
+  while (!tensors.empty()) {
+    const std::string tensor(base::take_until(tensors, ' '));
+    cell.spec.dtypes.push_back(tensor);
+    words.insert(words.end(), {"--dtype", tensor});
+    const std::string name = tensor.substr(0, tensor.find('='));
+    const auto info = std::ranges::find(infos, name, &ArgumentInfo::name);
+    if (info == infos.end() || !info->optional) continue;
+    cell.spec.with.push_back(name);
+    words.insert(words.end(), {"--with", name});
+  }
+  cell.spec.dims = std::move(dims);
+  if (!range.dim.empty()) cell.spec.over = range;
+  for (const auto& [name, size] : cell.spec.dims)
+    words.insert(words.end(), {"--dim", base::concat(name, "=", size)});
+  return cell;
+}
 
 void CellOptions::add_to(CLI::App& command) {
   command_ = &command;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <opmux/opmux.hpp>
@@ -18,6 +21,21 @@ struct AskedCell {
   tuner::CellSpec spec;
   std::vector<std::string> words;  ///< without those of the dimension that varies
 };
+
+/// Cells that the command found without `--op`.
+struct FoundCells {
+  std::vector<AskedCell> cells;
+  uint32_t threads = 0;  ///< of all of them
+  std::string note;      ///< cells that were left out, and why; empty if none was
+
+  /// Adds "2 cells of another kind" to the note, unless `count` is 0.
+  void leave_out(size_t count, std::string_view why);
+};
+
+/// The cell of calls with these tensors, "y=f32 x=f32", and these sizes. No dimension varies if the
+/// range has no name.
+AskedCell cell_of(const Operator& op, std::string_view tensors,
+                  std::vector<std::pair<std::string, int64_t>> dims, const tune::Range& range);
 
 /// The options that say what to measure. `--dtype`, `--dim`, `--over` and `--with` belong to the
 /// `--op` before them.

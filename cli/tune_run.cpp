@@ -22,6 +22,7 @@
 #include "base/text.hpp"
 #include "base/thread_pool.hpp"
 #include "cli/process_option.hpp"
+#include "cli/tune_aged.hpp"
 #include "cli/tune_cells.hpp"
 #include "cli/tune_progress.hpp"
 #include "cli/tune_served.hpp"
@@ -42,7 +43,7 @@ struct TuneRunOptions {
   std::string output, worker, from_pid, page;
   uint32_t threads = 0;
   uint64_t budget = 120;
-  bool resume = false;
+  bool resume = false, aged = false;
 };
 
 std::atomic<bool> stopped{false};
@@ -217,33 +218,38 @@ Status check_cells(const Runtime& runtime, const std::vector<AskedCell>& asked) 
   return {};
 }
 
-/// Adds the cells of the process that the options name. Sets `threads` if it is 0.
-Status add_served(const TuneRunOptions& options, const Runtime& runtime,
-                  std::vector<AskedCell>& asked, uint32_t& threads) {
+/// The cells of aged rows, or those of the process that the options name.
+Result<FoundCells> find_cells(const TuneRunOptions& options, const Runtime& runtime) {
+  if (options.aged) {
+    const tune::Machine here = tune::describe_machine(base::read_machine_facts());
+    return aged_cells(runtime, here, options.threads);
+  }
   ProcessOption from;
   from.pid = options.from_pid;
   from.page = options.page;
   const Result<ProcessState> process = read_process(from);
   if (!process) return process.error();
-  Result<ServedCells> served = served_cells(*process, runtime, threads);
-  if (!served) return served.error();
-  if (!served->note.empty()) std::cerr << "opmux: left out: " << served->note << std::endl;
-  threads = served->threads;
-  std::ranges::move(served->cells, std::back_inserter(asked));
-  return {};
+  return served_cells(*process, runtime, options.threads);
 }
 
 int run(const TuneRunOptions& options) {
   std::signal(SIGXFSZ, SIG_IGN);  // a limit of the size of files is an error of write() then
   std::optional<Runtime> runtime = make_runtime({.threads = static_cast<int>(options.threads)});
   if (!runtime) return kWrongUse;
-  const bool served = !options.from_pid.empty() || !options.page.empty();
-  Result<std::vector<AskedCell>> asked = options.cells.read(*runtime, !served);
+  const bool find = options.aged || !options.from_pid.empty() || !options.page.empty();
+  Result<std::vector<AskedCell>> asked = options.cells.read(*runtime, !find);
   if (!asked) return wrong_use(asked.error().message());
   uint32_t threads = options.threads;
-  if (served) {
-    if (const Status status = add_served(options, *runtime, *asked, threads); !status.ok())
-      return wrong_use(status.message());
+  if (find) {
+    Result<FoundCells> found = find_cells(options, *runtime);
+    if (!found) return wrong_use(found.error().message());
+    if (!found->note.empty()) std::cerr << "opmux: left out: " << found->note << std::endl;
+    threads = found->threads;
+    std::ranges::move(found->cells, std::back_inserter(*asked));
+    if (asked->empty()) {
+      std::cout << (found->note.empty() ? "no rows are aged\n" : "no other rows are aged\n");
+      return kFine;
+    }
     if (options.threads == 0) runtime = make_runtime({.threads = static_cast<int>(threads)});
     if (!runtime) return kWrongUse;
   }
@@ -266,9 +272,14 @@ void add_tune_run(CLI::App& tune, Action& action) {
       "--from-pid", options->from_pid,
       "measure the calls in which this process spends its time; it needs OPMUX_STATE_PAGE=1");
   pid->type_name("PID");
-  command->add_option("--page", options->page, "the same from a copy of its status file")
-      ->type_name("FILE")
-      ->excludes(pid);
+  CLI::Option* const page =
+      command->add_option("--page", options->page, "the same from a copy of its status file");
+  page->type_name("FILE")->excludes(pid);
+  command
+      ->add_flag("--aged", options->aged,
+                 "measure rows again that were measured with another kernel or microcode")
+      ->excludes(pid)
+      ->excludes(page);
   command
       ->add_option("--threads", options->threads,
                    "threads of the calls; default as many as calls of this environment have")

@@ -80,37 +80,17 @@ std::vector<Family> families_of(const ProcessState& process) {
 }
 
 AskedCell asked(const Family& family, const Operator& op) {
-  AskedCell cell;
-  cell.spec.op = family.op;
-  std::vector<std::string>& words = cell.words;
-  words = {"--op", family.op};
-  std::string_view tensors = family.tensors;
-  while (!tensors.empty()) {
-    const std::string tensor(base::take_until(tensors, ' '));
-    cell.spec.dtypes.push_back(tensor);
-    words.insert(words.end(), {"--dtype", tensor});
-    const std::string name = tensor.substr(0, tensor.find('='));
-    const std::vector<ArgumentInfo> infos = op.arguments();
-    const auto info = std::ranges::find(infos, name, &ArgumentInfo::name);
-    if (info == infos.end() || !info->optional) continue;
-    cell.spec.with.push_back(name);
-    words.insert(words.end(), {"--with", name});
-  }
-  cell.spec.dims = family.dims;
-  if (family.first < family.last) {
-    cell.spec.over = tune::Range{family.varies, family.first, family.last};
-  } else if (!family.varies.empty()) {
-    cell.spec.dims.emplace_back(family.varies, family.first);
-  }
-  for (const auto& [name, size] : cell.spec.dims)
-    words.insert(words.end(), {"--dim", base::concat(name, "=", size)});
-  return cell;
+  if (family.first < family.last)
+    return cell_of(op, family.tensors, family.dims, {family.varies, family.first, family.last});
+  Dims dims = family.dims;
+  if (!family.varies.empty()) dims.emplace_back(family.varies, family.first);
+  return cell_of(op, family.tensors, std::move(dims), {});
 }
 
 }  // namespace
 
-Result<ServedCells> served_cells(const ProcessState& process, const Runtime& runtime,
-                                 uint32_t threads) {
+Result<FoundCells> served_cells(const ProcessState& process, const Runtime& runtime,
+                                uint32_t threads) {
   const std::vector<Family> families = families_of(process);
   if (families.empty()) {
     return Status(Code::not_found, "tune.cell",
@@ -118,7 +98,7 @@ Result<ServedCells> served_cells(const ProcessState& process, const Runtime& run
                                " has no sampled calls yet; calls on the CPU are sampled every two "
                                "seconds"));
   }
-  ServedCells served;
+  FoundCells served;
   served.threads = threads;
   if (threads == 0)
     served.threads = static_cast<uint32_t>(std::max<int64_t>(families[0].threads, 1));
@@ -147,14 +127,9 @@ Result<ServedCells> served_cells(const ProcessState& process, const Runtime& run
     covered_ns += family.time_ns;
     served.cells.push_back(std::move(cell));
   }
-  const auto note = [&](size_t count, std::string_view why) {
-    if (count == 0) return;
-    served.note += base::concat(served.note.empty() ? "" : "; ", count,
-                                count == 1 ? " cell " : " cells ", why);
-  };
-  note(light, "with less than 2 % of the time together");
-  note(other_threads, base::concat("not with ", served.threads, " threads"));
-  note(unknown, "that cannot be measured here");
+  served.leave_out(light, "with less than 2 % of the time together");
+  served.leave_out(other_threads, base::concat("not with ", served.threads, " threads"));
+  served.leave_out(unknown, "that cannot be measured here");
   if (served.cells.empty()) {
     return Status(Code::not_found, "tune.cell",
                   base::concat("process ", process.pid, " has no calls to measure: ", served.note));

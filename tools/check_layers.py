@@ -118,6 +118,7 @@ CLI_INTERNAL = {  # compiled into the command as well
     "src/tune/bundle.hpp",
     "src/tune/bundle_file.hpp",
     "src/tune/race/system_noise.hpp",
+    "src/tuner/aged_rows.hpp",
     "src/tuner/bundle_writer.hpp",
     "src/tuner/measure/cell_race.hpp",
     "src/tuner/measure/cell_spec.hpp",

@@ -18,7 +18,7 @@ LIKELY = 8  # candidates that are tried before the others
 # The programs whose tests reach the switches. Kernels, models and tests that draw inputs take long and notice little.
 TARGETS = """opmux backends/all opmux_command opmux_probe opmux_python
              unit_base unit_schema unit_registry unit_policy unit_health unit_crash unit_dispatch unit_shadow unit_replay
-             unit_status unit_runtime unit_conformance hostile_test truth events reload filesystem conformance_suite
+             unit_status unit_runtime unit_conformance hostile_test truth events reload filesystem conformance_suite device
              tests/unit/plugin/all tests/unit/c_api/all tests/abi/skew/all tests/crash/all
              tests/replay/all tests/integration/cli/all tests/integration/check/all""".split()
 DEFINITIONS = ("-DOPMUX_PYTHON=ON", "-DOPMUX_WARNINGS=OFF", "-DOPMUX_HARDENING=OFF",

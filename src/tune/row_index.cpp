@@ -18,10 +18,11 @@ using schema::FactKind;
 /// Rows of a cell beyond this are stale, because every bound of a range may cut the other ranges.
 constexpr size_t kMostRowsOfCell = 1024;
 
-/// The more careful row comes first; then the place of its bundle, the newer kernel, and the day.
+/// Rows of this kernel and microcode come first, because they correct aged ones; then the more
+/// careful row, the place of its bundle, and the day.
 auto rank_of(const HeldRow& row, const std::vector<RowOrigin>& origins) {
   const RowOrigin& origin = origins[row.origin];
-  return std::tuple(-static_cast<int>(row.rigor), origin.place, origin.aged,
+  return std::tuple(origin.aged, -static_cast<int>(row.rigor), origin.place,
                     -static_cast<int64_t>(row.day), row.origin);
 }
 

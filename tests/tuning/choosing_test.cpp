@@ -152,6 +152,22 @@ TEST(Choosing, the_more_careful_row_counts_then_the_nearer_one) {
   EXPECT_EQ(ran(row(0.3), row(-0.8)), "a.first");
 }
 
+TEST(Choosing, a_row_of_this_kernel_corrects_a_more_careful_aged_one) {
+  tune::TuningRow now = row(0.3), before = row(-0.8);
+  now.rigor = tune::Rigor::quick;
+  before.rigor = tune::Rigor::confirmed;
+  tune::Machine older = this_machine();
+  older.soft += "x";
+  PrivateFolder folder;
+  folder.write("state/store/tuning/here.bundle", bundle_of({before}, older));
+  const auto ran = [&](const std::string& fleet) {
+    return TunedStage(bare({{"OPMUX_TUNING", fleet}, {"OPMUX_STATE_DIR", folder.at("state")}}))
+        .ran(10);
+  };
+  EXPECT_EQ(ran(""), "b.fast");
+  EXPECT_EQ(ran(folder.write("fleet.bundle", bundle_of({now}))), "a.first");
+}
+
 TEST(Choosing, a_plan_and_a_decision_in_advance_choose_as_a_call_does) {
   const WithRows rows({row()});
   TunedStage tuned(rows.options());

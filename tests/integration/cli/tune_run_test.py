@@ -193,6 +193,23 @@ def a_full_disk_leaves_workbench_and_bundle_as_they_were(folder):
     assert "0 races, 1 points from the workbench" in run(folder, *SMALL, "--resume")
 
 
+def aged_rows_are_measured_again(folder):
+    assert "no rows are aged" in run(folder, "--aged")
+    bundle, text = folder / "state/store/tuning/local.bundle", folder / "rows.txt"
+    run(folder, *SMALL, "--op", "matmul", "--dtype", "f32", "--dim", "N=64,K=64", "--over", "M=16..24")
+    before = len(rows_of(folder, bundle))
+    text.write_text(re.sub(r"kernel=\S+", "kernel=0.1", opmux(folder, "tune", "export", bundle)))
+    opmux(folder, "tune", "merge", text, "--output", bundle)
+    assert f"{before} used ({before} aged)" in opmux(folder, "tune", "status")
+    said = run(folder, "--aged", threads=2, either=1)
+    assert re.search(r"left out: \d+ cells not with 2 threads", said) and "no other rows are aged" in said, said
+    said = run(folder, "--aged")
+    assert CELL in said and "matmul f32,f32,f32 K=64 N=64 threads=1 eager\n" in said, said
+    assert re.search(r"^  M=16\.\.24 +reference\.\w+ -> quick\.loop ", said, re.M), said
+    assert "aged" not in opmux(folder, "tune", "status")
+    assert "no rows are aged" in run(folder, "--aged")
+
+
 def a_damaged_bundle_is_not_replaced(folder):
     bundle = folder / "damaged.bundle"
     bundle.write_bytes(b"OPMUXTUN and nothing more")
