@@ -97,12 +97,15 @@ def words_of(switch):
 def candidates(switch, tests):
     """(tests of programs, tests of Python) that mention the switch, the likeliest first."""
     needed, welcome = words_of(switch)
+    # Whole words: "utc" is not in "outcome".
+    patterns = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)" if word[-1:].isalnum() else re.escape(word))
+                for word in needed]
     programs, python = [], []
     for name, (text, whole) in tests.items():
         if switch.kind == "python" and "::" not in name:
             continue
-        near = all(word in text for word in needed)
-        if near or all(word in whole for word in needed):
+        near = all(pattern.search(text) for pattern in patterns)
+        if near or all(pattern.search(whole) for pattern in patterns):
             into = python if "::" in name else programs
             counts = [-sum(word in shown for word in welcome) for shown in (text, whole)]
             into.append((not near, *counts, len(text), name))

@@ -244,8 +244,8 @@ struct Rule {
   /// Breaker settings for `impl`; only in rules without `when`.
   std::optional<BreakerOptions> breaker = {};
   int rank = 50;  ///< From 0 to 1000, higher first, then the order of the list.
-  /// For people: why the rule exists and which team owns it. `expires` is a date, "2127-02-01"
-  /// (UTC, end of day), after which only `deny` and `require` stay in force.
+  /// For people: why the rule exists and which team owns it; explanations repeat them. `expires` is
+  /// a date, "2127-02-01" (UTC, end of day), after which only `deny` and `require` stay in force.
   std::string reason = {}, owner = {}, expires = {};
   /// Set by the runtime when `expires` has passed; programs leave it false.
   bool expired = false;

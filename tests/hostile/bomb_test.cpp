@@ -23,7 +23,11 @@ namespace opmux {
 namespace {
 
 constexpr size_t kBombBytes = size_t{4} << 20;
+#ifdef OPMUX_SANITIZED  // red zones
+constexpr long kMostKilobytes = 75 * 1024;
+#else
 constexpr long kMostKilobytes = 50 * 1024;
+#endif
 
 std::string repeated(std::string_view piece, std::string_view before = {}) {
   std::string text(before);

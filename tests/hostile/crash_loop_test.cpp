@@ -50,6 +50,8 @@ Finished finish(const std::string& program, const std::vector<std::string>& word
     std::vector<char*> arguments{const_cast<char*>(program.c_str())}, variables;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     for (const std::string& one : environment) variables.push_back(const_cast<char*>(one.c_str()));
+    // Otherwise a sanitizer turns the signal of a crash into an exit status.
+    variables.push_back(const_cast<char*>("ASAN_OPTIONS=handle_segv=0"));
     arguments.push_back(nullptr);
     variables.push_back(nullptr);
     execve(arguments[0], arguments.data(), variables.data());

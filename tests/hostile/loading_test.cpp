@@ -270,8 +270,8 @@ std::string spoiled(const std::string& how) {
   constexpr size_t kClass = 4, kMachine = 18;  // Offsets in the ELF header.
   if (how == "elf.class") bytes[kClass] = 1;
   if (how == "elf.machine") bytes[kMachine] = static_cast<char>(bytes[kMachine] ^ 0x55);
-  // Cut inside the loaded segments; debug information after them may be long.
-  if (how == "elf.truncated") bytes.resize(4096);
+  // Cut inside the loaded segments, after the program headers.
+  if (how == "elf.truncated") bytes.resize(1024);
   if (how == "elf.magic") {
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i * 31 + i * 7);
   }

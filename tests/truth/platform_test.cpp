@@ -57,8 +57,7 @@ TEST(Truth, every_platform_of_a_device_has_a_file_that_applies) {
 
 TEST(Truth, the_chosen_platform_says_why_and_a_named_one_wins) {
   const DeviceFolder devices;
-  policy::Mode mode;
-  mode.device_folder = devices.path();
+  policy::Mode mode = policy::mode_of({.device_folder = devices.path()}, {}).value();
   const auto cpu = policy::choose_platform(mode, OPMUX_TEST_PLATFORMS);
   EXPECT_EQ(cpu->shown.value, "cpu");
   EXPECT_EQ(cpu->shown.origin, "built-in, auto: no accelerator in " + devices.path());

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
@@ -68,6 +69,49 @@ TEST(Surface, look_at_files_follows_a_policy_file_without_inotify) {
   };
   EXPECT_EQ(used(false), 1u);
   EXPECT_EQ(used(true), 0u);
+}
+
+TEST(Surface, allow_of_a_rule_leaves_only_what_it_names) {
+  Options options = bare();
+  options.policy.rules.push_back({.op = "copy", .allow = {"copy/plain.one"}});
+  Stage stage(options);
+  const Operator op = stage.define(kCopy);
+  stage.add({.id = "copy/fast.one", .kind = Kind::default_});
+  stage.add({.id = "copy/plain.one", .kind = Kind::reference});
+  const Rows rows;
+  EXPECT_EQ(ran_by([&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); }), "copy/plain.one");
+}
+
+TEST(Surface, allow_is_a_key_of_rules_in_files) {
+  Stage stage;
+  const Operator op = stage.define(kCopy);
+  stage.add({.id = "copy/fast.one", .kind = Kind::default_});
+  stage.add({.id = "copy/plain.one", .kind = Kind::reference});
+  const Rows rows;
+  const auto run = [&] { EXPECT_TRUE(op(rows.y, rows.x).ok()); };
+  EXPECT_EQ(ran_by(run), "copy/fast.one");
+  const char* const text = "opmux: 1\nrules:\n  - {op: copy, allow: [copy/plain.one]}\n";
+  ASSERT_TRUE(stage.runtime.policy().load(text, "policy.yaml").ok());
+  EXPECT_EQ(ran_by(run), "copy/plain.one");
+}
+
+TEST(Surface, reason_of_a_rule_is_in_the_explanation) {
+  Options options = bare();
+  options.policy.rules.push_back({.name = "broken",
+                                  .op = "copy",
+                                  .deny = {"copy/fast.one"},
+                                  .reason = "wrong sums on driver 3.1",
+                                  .owner = "kernels"});
+  Stage stage(options);
+  const Operator op = stage.define(kCopy);
+  stage.add({.id = "copy/fast.one", .kind = Kind::default_});
+  stage.add({.id = "copy/plain.one", .kind = Kind::reference});
+  const Rows rows;
+  const Explanation why = op.explain(rows.y, rows.x);
+  const auto denied = std::ranges::find(why.candidates, "copy/fast.one", &Candidate::id);
+  ASSERT_NE(denied, why.candidates.end());
+  EXPECT_THAT(denied->reason,
+              testing::HasSubstr(R"("broken" (set_policy, kernels; wrong sums on driver 3.1))"));
 }
 
 TEST(Surface, open_at_most_limits_how_long_a_breaker_stays_open) {

@@ -135,6 +135,9 @@ ProbeResult probe(const std::string& program, const LibraryFile& file, Confineme
   command.environment = probe_environment(environ, folder.path());
   command.given = file.descriptor;
   command.limits = {protocol::kMostData, protocol::kMostShared, protocol::kMostThreads};
+#ifdef OPMUX_SANITIZED  // a sanitizer's shadow memory counts as data
+  command.limits.data = 0;
+#endif
   command.order = to_text(order);
   const Result<ChildReport> report =
       run_child(command, std::chrono::seconds(protocol::kMostSeconds));

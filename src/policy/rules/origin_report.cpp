@@ -168,9 +168,10 @@ std::string describe_rule(const PolicyLayer& layer, const Rule& rule) {
   if (!rule.expires.empty()) {
     details.push_back((rule.expired ? "expired " : "until ") + rule.expires);
   }
-  const std::string who =
+  const std::string name =
       rule.name.empty() ? base::concat("rule for ", rule.op) : base::concat("\"", rule.name, "\"");
-  return base::concat(who, " (", base::join(details, ", "), ")");
+  return base::concat(name, " (", base::join(details, ", "), rule.reason.empty() ? "" : "; ",
+                      rule.reason, ")");
 }
 
 }  // namespace
