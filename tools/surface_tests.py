@@ -90,7 +90,7 @@ def words_of(switch):
     if switch.kind == "python":
         called = parts[-2] if parts[-2] != "__init__" else parts[0]
         called = PASSED_ON_BY.get(called, called)
-        return [called], [f"{parts[-1]}=", f"{called}("]
+        return [parts[-1]], [f"{parts[-1]}=", called, f"{called}("]  # a helper of the tests may call it
     return [parts[-1]], [parts[0], f".{parts[-1]} =", parts[0].removesuffix("Options").lower()]
 
 

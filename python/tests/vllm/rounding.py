@@ -10,8 +10,8 @@ FACTOR = 1 + 9 * 2.0**-7  # its square is nearer to the next larger bf16 value t
 @cache
 def vllm_truncates():
     """Returns whether vLLM's CPU kernels truncate f32 results to bf16, as they do in vectors on
-    processors without bf16 instructions. Multiplies FACTOR by itself, as the first half of a
-    rotated query."""
+    processors without bf16 instructions. Squares FACTOR, as the first half of a rotated query
+    does."""
     import vllm._custom_ops as kernels
 
     table = torch.tensor([[FACTOR] * 32 + [0.0] * 32], dtype=torch.bfloat16)

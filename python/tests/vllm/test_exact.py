@@ -48,7 +48,7 @@ def test_layers_that_vllm_truncates_stay_with_vllm(layers):
 
 
 def test_a_layer_with_other_bits_is_returned_to_vllm(layers, monkeypatch):
-    """Whatever the processor: vLLM's activation is made to truncate."""
+    """vLLM's activation is made to truncate, so that the processor does not matter."""
     layer = layers["activation"]
     original = layer.forward_cpu
 

@@ -1,6 +1,6 @@
 #include "plugin/trust/dependencies.hpp"
 
-#include <glob.h>
+#include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,13 +24,35 @@ Status refuse(std::string_view reason, std::string_view path, std::string_view n
 
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-std::vector<std::string> matches(const std::string& pattern) {
-  glob_t found{};
-  std::vector<std::string> paths;
-  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
-    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+/// Appends the entries of `folder` whose names match a pattern, in the order of their names.
+void append_matches(const std::string& folder, const std::string& pattern,
+                    std::vector<std::string>& paths) {
+  std::vector<std::string> names;
+  if (base::read_names(folder + "/", names) != 0) return;
+  std::ranges::sort(names);
+  for (const std::string& name : names) {
+    if (fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) == 0)
+      paths.push_back(base::concat(folder, "/", name));
   }
-  globfree(&found);
+}
+
+/// The paths that match a pattern such as "/etc/ld.so.conf.d/*.conf". Unlike glob(), which in glibc
+/// 2.36 frees a name twice if there is not enough memory, it throws std::bad_alloc then.
+std::vector<std::string> matches(std::string_view pattern) {
+  std::vector<std::string> paths{""};
+  while (pattern.starts_with('/')) {
+    pattern.remove_prefix(1);
+    const std::string part(pattern.substr(0, pattern.find('/')));
+    pattern.remove_prefix(part.size());
+    std::vector<std::string> longer;
+    for (const std::string& path : paths) {
+      if (part.find_first_of("*?[") != part.npos)
+        append_matches(path, part, longer);
+      else
+        longer.push_back(base::concat(path, "/", part));
+    }
+    paths = std::move(longer);
+  }
   return paths;
 }
 
@@ -47,7 +69,7 @@ void read_configuration(const std::string& path, int depth, std::vector<std::str
     if (line.starts_with('/')) folders.emplace_back(line);
     if (!line.starts_with("include ")) continue;
     line.remove_prefix(line.find('/') == line.npos ? line.size() : line.find('/'));
-    for (const std::string& included : matches(std::string(line))) {
+    for (const std::string& included : matches(line)) {
       read_configuration(included, depth - 1, folders);
     }
   }
@@ -190,10 +212,10 @@ class Search {
 
 }  // namespace
 
-std::vector<std::string> system_folders() {
+std::vector<std::string> system_folders(const std::string& configuration) {
   std::vector<std::string> all{"/lib", "/lib64", "/usr/lib", "/usr/lib64"};
   constexpr int kDeepestInclude = 8;
-  read_configuration("/etc/ld.so.conf", kDeepestInclude, all);
+  read_configuration(configuration, kDeepestInclude, all);
   return all;
 }
 

@@ -39,7 +39,7 @@ Result<std::vector<CheckedLibrary>> check_libraries(const ElfFacts& plugin, cons
 std::string digest_with(const std::string& own, const std::vector<CheckedLibrary>& libraries);
 
 /// The folders that only root can change and in which the dynamic loader looks for libraries of
-/// every program: its default folders, and those of /etc/ld.so.conf.
-std::vector<std::string> system_folders();
+/// every program: its default folders, and those of its configuration.
+std::vector<std::string> system_folders(const std::string& configuration = "/etc/ld.so.conf");
 
 }  // namespace opmux::plugin

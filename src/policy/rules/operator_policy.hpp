@@ -22,8 +22,8 @@ inline constexpr size_t kMaxCandidates = 256;  ///< implementations per operator
 using CandidateSet = std::bitset<kMaxCandidates>;
 
 /// The source of a policy effect. describe() prints it as `"broken-driver" (policy.yaml:12,
-/// kernels@example.com, until 2027-02-01; wrong sums)`, `OPMUX_PREFER (environment)`, `set_policy (code)`,
-/// `prefer (policy.yaml)` or `scope`. Points into the layer.
+/// kernels@example.com, until 2027-02-01; wrong sums)`, `OPMUX_PREFER (environment)`,
+/// `set_policy (code)`, `prefer (policy.yaml)` or `scope`. Points into the layer.
 struct Origin {
   const PolicyLayer* layer = nullptr;
   const Rule* rule = nullptr;  ///< null = the layer's general fields
