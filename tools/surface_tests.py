@@ -77,7 +77,7 @@ def tests_of_plugin_check(folder):
 
 
 def words_of(switch):
-    """Texts that a test of the switch is likely to contain: (needed, welcome)."""
+    """Texts that a test of the switch is likely to contain: (needed, welcome). In Python one needed one is enough."""
     if switch.kind == "command":
         file, flag = switch.name.split()
         return [flag], [file.split("_")[0], f'"{flag}"']
@@ -90,7 +90,7 @@ def words_of(switch):
     if switch.kind == "python":
         called = parts[-2] if parts[-2] != "__init__" else parts[0]
         called = PASSED_ON_BY.get(called, called)
-        return [parts[-1]], [f"{parts[-1]}=", called, f"{called}("]  # a helper of the tests may call it
+        return [called, parts[-1]], [f"{parts[-1]}=", f"{called}("]
     return [parts[-1]], [parts[0], f".{parts[-1]} =", parts[0].removesuffix("Options").lower()]
 
 
@@ -100,12 +100,14 @@ def candidates(switch, tests):
     # Whole words: "utc" is not in "outcome".
     patterns = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)" if word[-1:].isalnum() else re.escape(word))
                 for word in needed]
+    # In Python an argument may be passed by position, or by a helper that calls the function.
+    enough = any if switch.kind == "python" else all
     programs, python = [], []
     for name, (text, whole) in tests.items():
         if switch.kind == "python" and "::" not in name:
             continue
-        near = all(pattern.search(text) for pattern in patterns)
-        if near or all(pattern.search(whole) for pattern in patterns):
+        near = enough(pattern.search(text) for pattern in patterns)
+        if near or enough(pattern.search(whole) for pattern in patterns):
             into = python if "::" in name else programs
             counts = [-sum(word in shown for word in welcome) for shown in (text, whole)]
             into.append((not near, *counts, len(text), name))

@@ -1,6 +1,8 @@
 """Keyword arguments whose readers no other test would miss; see tools/surface."""
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -95,3 +97,80 @@ def test_threads_of_a_runtime_are_limited():
     before = len(os.listdir("/proc/self/task"))
     made.op("rms_norm")(np.ones((2048, 2048), "f4"))
     assert len(os.listdir("/proc/self/task")) - before == 2
+
+
+def define_by(function, schema, checked):
+    """Defines `schema` with one of the four functions that do; returns the runtime."""
+    owner = opmux if function.startswith("opmux.") else opmux.create_runtime(environment=[])
+    name = function.partition(".")[2]
+    given = [schema] if name == "define_all" else schema
+    if checked:
+        getattr(owner, name)(given, data_checked=True)
+    else:
+        getattr(owner, name)(given)
+    return opmux.default_runtime() if owner is opmux else owner
+
+
+@pytest.mark.parametrize("checked", [True, False])
+@pytest.mark.parametrize(
+    "function", ["opmux.define", "opmux.define_all", "Runtime.define", "Runtime.define_all"]
+)
+def test_wrong_data_of_a_data_checked_operator_is_an_error_of_the_call(function, checked):
+    op = f"{function.replace('.', '_').lower()}_{'checked' if checked else 'plain'}"
+    runtime = define_by(function, f"{op}(out Tensor y[N], Tensor x[N])", checked)
+
+    @opmux.implementation(op, "reads.data", priority=200, runtime=runtime)
+    def reads(x, *, out):
+        raise opmux.InvalidArgument("x holds an index that is out of range")
+
+    @opmux.implementation(op, "ignores.data", kind="reference", runtime=runtime)
+    def ignores(x, *, out):
+        out[:] = x
+
+    x = np.ones(4, "f4")
+    if checked:
+        with pytest.raises(opmux.InvalidArgument, match="out of range"):
+            runtime.op(op)(x)
+    else:
+        with opmux.report(runtime) as calls:
+            runtime.op(op)(x)
+        assert calls.implementation == f"{op}/ignores.data"
+
+
+FREEZES = """
+import opmux
+
+other = opmux.create_runtime(policy=opmux.policy(prefer=["reference"]))
+try:
+    opmux.freeze(other.freeze())
+except opmux.Failed as refused:
+    print(refused)
+print(opmux.freeze().choices)
+"""
+
+
+def test_freeze_refuses_a_lockfile_of_another_policy():
+    done = subprocess.run(
+        [sys.executable, "-c", FREEZES], capture_output=True, text=True, check=True
+    )
+    assert "another policy is in force" in done.stdout
+    assert done.stdout.endswith("\n[]\n"), "without a lockfile it freezes what was called so far"
+
+
+def test_replay_tries_the_named_implementations_and_looks_for_a_smaller_call(tmp_path):
+    def kernel(x, scale, *, out):
+        raise RuntimeError("out of luck")
+
+    record = opmux.RecordOptions(folder=str(tmp_path), inputs=True)
+    recorder = opmux.create_runtime(environment=[], backends=False, record=record)
+    opmux.implementation("softmax", "acme.v1", kind="default", runtime=recorder)(kernel)
+    x = np.zeros((4, 64), "f4")
+    recorder.op("softmax")(x, out=np.empty_like(x))
+    (file,) = tmp_path.glob("*.opmux-replay")
+    mine = opmux.implementation("softmax", "acme.v1", kind="default", priority=0)(kernel)
+    try:
+        assert opmux.replay(file, ["softmax/reference.scalar"]).verdict == "agrees"
+        assert opmux.replay(file).smaller_arguments == ""
+        assert "x=f32[1,1]" in opmux.replay(file, minimize=True).smaller_arguments
+    finally:
+        mine.withdraw()
