@@ -23,12 +23,14 @@ def tests_in_sources():
     for path in sorted((ROOT / "python/tests").glob("test_*.py")):
         text = path.read_text()
         tree = ast.parse(text)
+        if any(ast.unparse(node) == "pytestmark = pytest.mark.full" for node in tree.body):
+            continue
         groups = [("", tree), *((f"{node.name}::", node) for node in tree.body if isinstance(node, ast.ClassDef))]
         constants = {target.id: ast.unparse(node) for node in tree.body if isinstance(node, ast.Assign)
                      for target in node.targets if isinstance(target, ast.Name)}
         for group, holder in groups:
             for node in holder.body:
-                if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not is_long(node):
                     source = "\n".join(text.splitlines()[node.lineno - 1:node.end_lineno])
                     named = set(re.findall(r"\w+", source)) & constants.keys()
                     source = "\n".join([source, *(constants[name] for name in sorted(named))])
@@ -37,11 +39,22 @@ def tests_in_sources():
             | tests_of_plugin_check(ROOT / "tests/integration/check") | scripts())
 
 
+def is_long(test):
+    """Long forms take minutes, such as the one that builds the wheel twice."""
+    return any(ast.unparse(mark).startswith("pytest.mark.full") for mark in test.decorator_list)
+
+
+def one_for_each(loop):
+    """The body of a loop of CMake over `case`, once for each value."""
+    return "".join(loop[2].replace("${case}", case) for case in loop[1].split())
+
+
 def scripts():
     """Tests that are Python scripts, in any folder of tests/."""
     found = {}
     for path in sorted((ROOT / "tests").rglob("CMakeLists.txt")):
-        for name, rest in re.findall(r"add_test\(\s*NAME ([\w.]+)\s(.*?)\)\n", path.read_text(), re.S):
+        listing = re.sub(r"foreach\(case ([\w\s]+)\)\n(.*?)endforeach\(\)\n", one_for_each, path.read_text(), flags=re.S)
+        for name, rest in re.findall(r"add_test\(\s*NAME ([\w.]+)\s(.*?)\)\n", listing, re.S):
             texts = [(path.parent / script).read_text() for script in re.findall(r"(\w+\.py)", rest)
                      if (path.parent / script).is_file()]
             if texts:

@@ -134,10 +134,6 @@ class TestKinds:
         finally:
             bad.withdraw()
 
-    def test_max_threads_and_tags(self):
-        with opmux.options(tag="layer.3", max_threads=1), opmux.expect("rms_norm/simd.*"):
-            opmux.ops.rms_norm(X, W)
-
 
 class TestNesting:
     def test_the_innermost_preference_wins(self, three):

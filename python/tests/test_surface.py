@@ -81,6 +81,8 @@ def test_names_of_texts_appear_in_refusals(world, runtime):
     world.op("twice")(np.ones(3, "f4"))
     with pytest.raises(opmux.InvalidArgument, match=r"own\.yaml:1:"):
         world.load_policy("opmux: 2", name="own.yaml")
+    with pytest.raises(opmux.InvalidArgument, match=r"own\.lock"):
+        opmux.Lockfile.parse("not a lockfile", name="own.lock")
     for refuse in (runtime.freeze, runtime.check_lock):
         with pytest.raises(opmux.Failed, match=r"own\.lock no longer matches"):
             refuse(world.lock(), name="own.lock")
@@ -174,3 +176,56 @@ def test_replay_tries_the_named_implementations_and_looks_for_a_smaller_call(tmp
         assert "x=f32[1,1]" in opmux.replay(file, minimize=True).smaller_arguments
     finally:
         mine.withdraw()
+
+
+LIMITED = """
+import os
+import numpy as np
+import opmux
+
+x = np.ones((2048, 2048), "f4")
+
+
+def started_threads():
+    before = len(os.listdir("/proc/self/task"))
+    opmux.ops.rms_norm(x)
+    return len(os.listdir("/proc/self/task")) - before
+
+
+opmux.ops.rms_norm(x[:1])
+with opmux.OPTIONS(max_threads=1):
+    limited = started_threads()
+with opmux.OPTIONS(tag="layer.3"), opmux.report() as calls:
+    opmux.ops.rms_norm(x[:1])
+print(limited, started_threads(), calls.implementation)
+"""
+
+
+@pytest.mark.parametrize("function", ["options", "scope"])
+def test_options_of_calls_are_their_tag_and_most_threads(function, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "opmux: 1\n"
+        "rules:\n"
+        "  - {op: rms_norm, when: 'glob(tag, \"layer.*\")', prefer: [reference]}\n"
+    )
+    own = {"OPMUX_CONFIG": str(policy), "OPMUX_NUM_THREADS": "3", "OPMUX_STATE_DIR": str(tmp_path)}
+    code = LIMITED.replace("OPTIONS", function)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | own, capture_output=True, text=True
+    )
+    assert done.stdout == "0 2 rms_norm/reference.scalar\n", done.stderr
+
+
+def test_a_thread_scope_applies_its_policy_to_its_runtime():
+    made, x = opmux.create_runtime(environment=[]), np.ones((2, 64), "f4")
+
+    def chosen(runtime):
+        with opmux.report(runtime) as calls:
+            runtime.op("rms_norm")(x)
+        return calls.implementation
+
+    with opmux.thread_scope(opmux.policy(prefer=["reference"]), runtime=made):
+        assert chosen(made) == "rms_norm/reference.scalar"
+        assert chosen(opmux.default_runtime()) != "rms_norm/reference.scalar"
+    assert chosen(made) != "rms_norm/reference.scalar"

@@ -51,6 +51,15 @@ TEST(RequestedPlugin, a_file_is_probed_and_its_switch_is_applied) {
   EXPECT_EQ(refused.error().reason(), "plugin.init");
 }
 
+TEST(RequestedPlugin, a_file_whose_self_test_fails_is_refused_with_its_text) {
+  const TemporaryFolder folder;
+  Stage stage(bare({{"OPMUX_STATE_DIR", folder.at("state")}}));
+  const auto refused = stage.runtime.plugins().load(path_of("self_test_fails.so"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason(), "probe.self_test");
+  EXPECT_THAT(std::string(refused.error().message()), HasSubstr("sums are wrong on this device"));
+}
+
 TEST(RequestedPlugin, a_refusal_says_why_and_a_file_that_was_put_right_is_tried_again) {
   const TemporaryFolder folder;
   const std::string path = folder.at("late.so");
