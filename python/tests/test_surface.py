@@ -165,11 +165,11 @@ def test_replay_tries_the_named_implementations_and_looks_for_a_smaller_call(tmp
 
     record = opmux.RecordOptions(folder=str(tmp_path), inputs=True)
     recorder = opmux.create_runtime(environment=[], backends=False, record=record)
-    opmux.implementation("softmax", "acme.v1", kind="default", runtime=recorder)(kernel)
+    opmux.implementation("softmax", "replayed.v1", kind="default", runtime=recorder)(kernel)
     x = np.zeros((4, 64), "f4")
     recorder.op("softmax")(x, out=np.empty_like(x))
     (file,) = tmp_path.glob("*.opmux-replay")
-    mine = opmux.implementation("softmax", "acme.v1", kind="default", priority=0)(kernel)
+    mine = opmux.implementation("softmax", "replayed.v1", kind="default", priority=0)(kernel)
     try:
         assert opmux.replay(file, ["softmax/reference.scalar"]).verdict == "agrees"
         assert opmux.replay(file).smaller_arguments == ""
