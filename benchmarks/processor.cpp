@@ -72,7 +72,7 @@ double store_forwarding_latency() {
 }
 
 double limit_by_forwarding(double free, double costly) {
-  return store_forwarding_latency() < 2 ? free : costly;
+  return store_forwarding_latency() < 1.5 ? free : costly;
 }
 
 }  // namespace opmux::bench

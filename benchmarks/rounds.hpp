@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace opmux::bench {
@@ -39,6 +40,13 @@ struct Subject {
   std::vector<double> rounds = {};  ///< nanoseconds per call
 
   double ns() const { return median(rounds); }
+  /// The median of the ratios of each round. Both times of a ratio are from the same moment, which
+  /// matters on machines whose speed changes during a run.
+  double against(const Subject& other) const {
+    std::vector<double> ratios;
+    for (size_t i = 0; i < rounds.size(); ++i) ratios.push_back(rounds[i] / other.rounds[i]);
+    return median(std::move(ratios));
+  }
 };
 
 /// Measures one round of each subject.
