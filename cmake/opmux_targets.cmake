@@ -1,11 +1,15 @@
 # Settings that every target of this project shares: language level, warnings, instrumentation.
 find_package(Threads REQUIRED)
 # CCACHE_BASEDIR makes paths relative, so that build trees with the same flags (the release preset and
-# the wheel) share cached results.
+# the wheel) share cached results. CCACHE_DEPEND: without it, ccache returns the precompiled header of
+# headers whose comments were different, because it compares preprocessed text; g++ then no longer knows
+# that those headers were included, and their declarations are compiled twice. The namespace keeps the
+# results that were stored that way from being found.
 find_program(OPMUX_CCACHE ccache)
 if(OPMUX_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(opmux_launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-                     CCACHE_SLOPPINESS=pch_defines,time_macros ${OPMUX_CCACHE})
+                     CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
+                     CCACHE_NAMESPACE=opmux_depend ${OPMUX_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${opmux_launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${opmux_launcher})
 endif()
