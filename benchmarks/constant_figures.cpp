@@ -50,7 +50,7 @@ std::vector<Figure> constant_figures(int rounds) {
                         for (int i = 0; i < count; ++i) must(plan(t.y, t.x, constants[0]));
                       }});
   measure(subjects, rounds);
-  constexpr double kLimits[] = {8, 2, 4.5};
+  constexpr double kLimits[] = {8, 2, 2};
   std::vector<Figure> figures;
   for (size_t i = 0; i < subjects.size(); i += 2) {
     figures.push_back({subjects[i + 1].name + ", against a tensor",

@@ -80,8 +80,8 @@ class Plan {
   Status operator()(const Args&... args) {
     using Packed = detail::Packed<Args...>;
     const Packed packed(args...);
-    if constexpr (Packed::kInRegisters) {
-      return Status(detail::call_plan_words<Packed::kTensors, Packed::kScalars>(
+    if constexpr (Packed::kPlanInRegisters) {
+      return Status(detail::call_plan_words<Packed::kViews, Packed::kScalars>(
           *plan_, packed.site.word(), packed.word(0), packed.word(1), packed.word(2),
           packed.word(3)));
     } else {

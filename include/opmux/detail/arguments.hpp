@@ -82,19 +82,24 @@ struct Packed {
   static_assert(sizeof...(Args) <= OPMUX_MAX_ARGS, "an operator has at most 24 arguments");
   static constexpr CallSite site{tag_of<Args>()...};
   static constexpr int kTensors = (0 + ... + (tag_of<Args>() == ArgTag::tensor ? 1 : 0));
-  static constexpr int kScalars = static_cast<int>(sizeof...(Args)) - kTensors;
-  /// Whether the arguments fit into registers: at most four, tensors first, scalars after them.
-  static constexpr bool kInRegisters = [] {
-    if (kTensors < 1 || site.count() > 4) return false;
+  static constexpr int kConstants = (0 + ... + (tag_of<Args>() == ArgTag::constant ? 1 : 0));
+  static constexpr bool kHasConstant = kConstants != 0;
+  /// Number of words that point to views: those of tensors and of constants.
+  static constexpr int kViews = kTensors + kConstants;
+  static constexpr int kScalars = static_cast<int>(sizeof...(Args)) - kViews;
+  /// Whether the arguments of a plan fit into registers: at most four, views first, scalars after
+  /// them.
+  static constexpr bool kPlanInRegisters = [] {
+    if (kViews < 1 || site.count() > 4) return false;
     for (uint32_t i = 0; i < site.count(); ++i) {
-      const bool tensor = site.tag(i) == ArgTag::tensor;
-      if (tensor != (i < static_cast<uint32_t>(kTensors)) || site.tag(i) >= ArgTag::string) {
-        return false;
-      }
+      const ArgTag tag = site.tag(i);
+      const bool view = tag == ArgTag::tensor || tag == ArgTag::constant;
+      if (view != (i < static_cast<uint32_t>(kViews)) || is_list(tag)) return false;
     }
     return true;
   }();
-  static constexpr bool kHasConstant = (false || ... || (tag_of<Args>() == ArgTag::constant));
+  /// The same for a call of an operator, which takes another path if it has a constant.
+  static constexpr bool kInRegisters = kPlanInRegisters && !kHasConstant;
   static constexpr size_t kLists = (size_t{0} + ... + (is_list(tag_of<Args>()) ? 1 : 0));
 
   explicit Packed(const Args&... args) {

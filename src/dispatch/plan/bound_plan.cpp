@@ -20,12 +20,8 @@ BoundPlan::~BoundPlan() {
   counters_->calls.fetch_add(control_->hot.load_calls(), std::memory_order_relaxed);
 }
 
-bool BoundPlan::follow_constant(const ArgValue* values) {
-  const auto& constant = PackedConstant::of(*values[guarded_.pack_index()].tensor);
+bool BoundPlan::follow_other_constant(const PackedConstant& constant) {
   const uint64_t version = constant.version();
-  if (&constant == packed_ && version == packed_version_ &&
-      (pack_ == nullptr || pack_->fits(*control_->implementation, guarded_.call))) [[likely]]
-    return true;
   auto found = constant.pack_for(*guarded_.plan, guarded_.call, guarded_.pack_index());
   if (!found || *found == nullptr) return false;
   if (((*found)->instance() != nullptr) != guarded_.with_pack) return false;
@@ -168,10 +164,15 @@ Status::Detail* BoundPlan::call(const CallSite& site, const ArgValue* values) no
     if (!accepts(site, values)) [[unlikely]]
       return refuse(site, values);
     guarded_.set_arguments(values);
-    if (guarded_.pack_at >= 0 && !follow_constant(values)) [[unlikely]]
+    if (guarded_.pack_at >= 0 && !follow_constant(constant_in(values))) [[unlikely]]
       return not_packed();
     return run();
   });
+}
+
+Status::Detail* BoundPlan::run_with_constant(const PackedConstant& constant) noexcept {
+  return base::or_out_of_memory(
+      [&] { return follow_other_constant(constant) ? run() : not_packed(); });
 }
 
 void BoundPlan::renew_guard() {
@@ -231,7 +232,7 @@ Status BoundPlan::set_frame(const CallSite& site, const ArgValue* values) {
   if (!accepts(site, values)) return Status(refuse(site, values));
   guarded_.set_arguments(values);
   error_.text_size = 0;
-  if (guarded_.pack_at >= 0 && !follow_constant(values)) return Status(not_packed());
+  if (guarded_.pack_at >= 0 && !follow_constant(constant_in(values))) return Status(not_packed());
   return {};
 }
 

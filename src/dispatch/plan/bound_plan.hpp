@@ -42,8 +42,7 @@ class BoundPlan {
         [[unlikely]] {
       return call_with_other_views(site, words);
     }
-    words.set(guarded_);
-    return run();
+    return run_on(words);
   }
   /// Runs on the arguments that set_frame() stored, without checking them. Finds the thread's
   /// hazard slot and stores it in `hot` for the inline form in operator.hpp.
@@ -82,9 +81,34 @@ class BoundPlan {
   /// The run function until the plan has run once: `self` is the plan. Compares the states that a
   /// kernel must leave as it found them, and restores them.
   static int32_t run_first(void* self, const opmux_call* call);
-  /// Switches to the packed copy of the constant among these arguments, which must be in the frame.
-  /// False if that fails.
-  bool follow_constant(const ArgValue* values);
+  /// Whether pack_ is the packed copy of this constant for the arguments in the frame.
+  bool follows(const PackedConstant& constant) const {
+    return &constant == packed_ && constant.version() == packed_version_ &&
+           (pack_ == nullptr || !pack_->has_options() ||
+            pack_->fits(*control_->implementation, guarded_.call));
+  }
+  /// Switches to the packed copy of the constant. The frame must hold the arguments. False if that
+  /// fails.
+  bool follow_constant(const PackedConstant& constant) {
+    return follows(constant) || follow_other_constant(constant);
+  }
+  bool follow_other_constant(const PackedConstant& constant);
+  const PackedConstant& constant_in(const ArgValue* values) const {
+    return PackedConstant::of(*values[guarded_.pack_index()].tensor);
+  }
+  /// Runs on arguments that the plan accepts.
+  template <class Words>
+  [[gnu::always_inline]] Status::Detail* run_on(const Words& words) noexcept {
+    words.set(guarded_);
+    if (guarded_.pack_at >= 0) {
+      const auto& constant =
+          PackedConstant::of(words.tensor(static_cast<int>(guarded_.pack_index())));
+      if (!follows(constant)) [[unlikely]]
+        return run_with_constant(constant);
+    }
+    return run();
+  }
+  [[gnu::noinline]] Status::Detail* run_with_constant(const PackedConstant& constant) noexcept;
   bool accepts(const CallSite& site, const ArgValue* values);
   bool guard_outdated() const { return control_->guard_outdated.load(std::memory_order_acquire); }
   /// Rebuilds the guard from the facts that decisions depend on now and the example's values.
@@ -104,7 +128,7 @@ class BoundPlan {
     static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t));
     return *reinterpret_cast<std::atomic<uint64_t>*>(hot.mark);
   }
-  Status::Detail* run() noexcept {
+  [[gnu::always_inline]] Status::Detail* run() noexcept {
     const detail::HotPlan& hot = control_->hot;
     if (hot.thread != thread_number || hot.marked()) [[unlikely]]
       return run_slowly();
@@ -134,8 +158,7 @@ class BoundPlan {
       return call(CallSite::from_word(site), values);
     }
     words.share_layouts(guarded_, *thread_block);
-    words.set(guarded_);
-    return run();
+    return run_on(words);
   }
   Status::Detail* finish(int32_t outcome) const;
   void log_failure(std::string_view says) const;

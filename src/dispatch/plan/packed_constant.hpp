@@ -48,6 +48,8 @@ class Pack {
   /// True if the pack belongs to this implementation and create() would get the options of this
   /// call that it was made with.
   bool fits(const registry::ImplementationRecord& implementation, const opmux_call& call) const;
+  /// Whether create() got options. Without them, the pack fits every call of its plan.
+  bool has_options() const { return !options_.empty(); }
   /// A number that no other pack of the process has; at least 1.
   uint64_t serial() const { return serial_; }
   uint64_t bytes() const { return bytes_; }
