@@ -65,6 +65,7 @@ PUBLIC = {
     "explanation.hpp": "dispatch",
     "detail/arguments.hpp": "runtime",
     "detail/call_site.hpp": "schema",
+    "detail/entered_call.hpp": "runtime",
     "detail/entry_points.hpp": "runtime",
     "detail/export.hpp": "base",
     "detail/function.hpp": "base",

@@ -19,6 +19,10 @@
 
 namespace opmux {
 
+namespace detail {
+class EnteredCall;
+}
+
 /// How a condition compares a number. multiple_of: divisible without remainder.
 enum class Compare : uint8_t {
   equal,
@@ -384,6 +388,7 @@ class Scope {
  private:
   friend class PolicyScope;
   friend class EnteredScope;
+  friend class detail::EnteredCall;
   detail::Shared<const Held> held_;
   uint64_t context_ = 0;
 };
@@ -433,15 +438,6 @@ class [[nodiscard]] AmbientScope {
  private:
   uint64_t before_;
 };
-
-namespace detail {
-/// Removes and adds ambient facts (OPMUX_AMBIENT_*) of this thread and returns the previous ones,
-/// for set_ambient(). For language bindings, which do this for every call. Changes nothing if there
-/// is no memory for the thread's part of the library; the call itself then returns `resource`.
-OPMUX_API uint32_t change_ambient(uint32_t removed, uint32_t added) noexcept;
-/// Sets the ambient facts of this thread to those that change_ambient() returned.
-OPMUX_API void set_ambient(uint32_t facts) noexcept;
-}  // namespace detail
 
 /// The policy text in force, and counters of loads and refusals. Made by PolicyControl::state().
 ///

@@ -16,7 +16,7 @@ extern "C" {
 /* Name of the capsule. */
 #define OPMUX_READER_CAPSULE "opmux.reader"
 /* opmux refuses a reader with another version. */
-#define OPMUX_READER_VERSION 4u
+#define OPMUX_READER_VERSION 5u
 
 typedef struct _object PyObject;
 
@@ -42,7 +42,7 @@ typedef struct opmux_known_tensor {
   int32_t ndim;
   uint32_t dtype;
   uint32_t written; /* not 0: the call writes to it */
-  void* data;       /* of `object`; set by reread() */
+  void** data;      /* where reread() stores the first element of `object` */
 } opmux_known_tensor;
 
 /* Results of read(). With GRAD, LAZY and MODE the description is filled in nevertheless. */
@@ -62,14 +62,14 @@ typedef struct opmux_reader {
   /* Describes a tensor; returns an OPMUX_READ_*. `object` is borrowed. */
   int32_t (*read)(PyObject* object, opmux_read_tensor* out);
   /* Returns 1 if read() would return OK for each object, all of them look as described, and those
-     with `written` may be written to; sets `data` of each. Otherwise returns 0, and the caller uses
-     read() to find the cause. */
-  int32_t (*reread)(opmux_known_tensor* all, uint32_t count);
+     with `written` may be written to; stores `*data` of each and, unless `state` is null, `*state`
+     to what ambient() returns. Otherwise returns 0; the caller then uses read(). */
+  int32_t (*reread)(opmux_known_tensor* all, uint32_t count, uint32_t* state);
   /* Returns a new row-major tensor in CPU memory with uninitialised elements, as a new reference;
      null with a Python exception set. */
   PyObject* (*allocate)(const int64_t* shape, int32_t ndim, uint32_t dtype);
   /* Returns the state of the library for this thread as OPMUX_AMBIENT_* bits. Called for every
-     call. */
+     call whose tensors reread() has not compared. */
   uint32_t (*ambient)(void);
 } opmux_reader;
 

@@ -6,11 +6,13 @@ namespace opmux::python {
 
 thread_local constinit uint32_t added_ambient __attribute__((tls_model("initial-exec"))) = 0;
 
-uint32_t torch_ambient(TorchModes& modes) {
+uint32_t read_torch_ambient(TorchModes& modes) {
   if (!knows_torch()) return 0;
   const opmux_reader* const reader = torch_reader_in_use();
   uint32_t facts = 0;
-  if (reader != nullptr) {
+  if (const std::optional<uint32_t> state = modes.state()) {
+    facts = *state;
+  } else if (reader != nullptr) {
     facts = reader->ambient();
   } else {
     facts = (TorchModes::grad_mode() ? OPMUX_AMBIENT_GRAD : 0) |

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include <opmux/policy.hpp>
+#include <opmux/detail/entered_call.hpp>
 
 #include "scope_object.hpp"
 #include "type_readers.hpp"
@@ -13,8 +13,14 @@
 /// The facts about the surroundings of a call from Python: torch's state and the scopes.
 namespace opmux::python {
 
-/// The ambient facts (OPMUX_AMBIENT_*) that torch states for this thread; 0 if it is not imported.
-uint32_t torch_ambient(TorchModes& modes);
+/// Reads the ambient facts (OPMUX_AMBIENT_*) that torch states for this thread; 0 if it is not
+/// imported.
+uint32_t read_torch_ambient(TorchModes& modes);
+/// The same, without reading those that the native reader has stated.
+inline uint32_t torch_ambient(TorchModes& modes) {
+  const std::optional<uint32_t> state = modes.state();
+  return state && !may_capture ? *state : read_torch_ambient(modes);
+}
 
 /// Those that a call of this runtime has from Python: torch's and those of the scope around it.
 uint32_t ambient_around(const Runtime& runtime);
@@ -43,6 +49,22 @@ class AmbientFacts {
   uint32_t outer_;
   bool changes_;
   uint32_t before_ = 0;
+};
+
+/// A scope of Python and the ambient facts, for a block that calls.
+class ScopeAndFacts {
+ public:
+  ScopeAndFacts(const Scope& scope, uint32_t facts)
+      : outer_(added_ambient), entered_(scope, outer_, facts) {
+    added_ambient = facts & ~(entered_.ambient_before() & ~outer_);
+  }
+  ~ScopeAndFacts() { added_ambient = outer_; }
+  ScopeAndFacts(const ScopeAndFacts&) = delete;
+  ScopeAndFacts& operator=(const ScopeAndFacts&) = delete;
+
+ private:
+  uint32_t outer_;
+  detail::EnteredCall entered_;
 };
 
 /// The scope and the ambient facts of a call, for a block that decides without calling.

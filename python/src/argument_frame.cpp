@@ -107,7 +107,20 @@ ArgumentFrame::Converted ArgumentFrame::convert() {
       return converted;
   }
   set_site();
+  look_at_outputs();
   return Converted::ok;
+}
+
+void ArgumentFrame::look_at_outputs() {
+  lacks_output_ = false;
+  for (const uint8_t i : signature_->outputs()) {
+    lacks_output_ |= given[i] == nullptr && !signature_->traits(i).optional;
+  }
+  elements_written_ = 0;
+  for (const uint8_t i : signature_->written()) {
+    if (i >= count_ || tags_[i] != ArgTag::tensor || !values[i].tensor->present()) continue;
+    elements_written_ = std::max(elements_written_, slots_[i].elements());
+  }
 }
 
 void ArgumentFrame::set_site() {
@@ -380,18 +393,12 @@ std::vector<opmux_arg> ArgumentFrame::c_arguments() const {
   return all;
 }
 
-bool ArgumentFrame::lacks_output() const {
-  for (const uint8_t i : signature_->outputs()) {
-    if (given[i] == nullptr && !signature_->traits(i).optional) return true;
-  }
-  return false;
-}
-
 bool ArgumentFrame::add_output(size_t i, PyObject* object) {
   given[i] = object;
   if (i >= count_) return convert() == Converted::ok;
   const Converted converted = convert_one(i);
   set_site();
+  look_at_outputs();
   return converted == Converted::ok;
 }
 
@@ -415,15 +422,6 @@ bool ArgumentFrame::infers_as_before() {
   }
   inputs_->count = count_;
   return same && !inferred.empty();
-}
-
-int64_t ArgumentFrame::elements_written() const {
-  int64_t most = 0;
-  for (const uint8_t i : signature_->written()) {
-    if (i >= count_ || tags_[i] != ArgTag::tensor) continue;
-    if (values[i].tensor->present()) most = std::max(most, slots_[i].elements());
-  }
-  return most;
 }
 
 }  // namespace opmux::python

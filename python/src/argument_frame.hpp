@@ -26,7 +26,9 @@ class ArgumentFrame {
   enum class Converted : uint8_t { ok, failed, reroute };
   /// Converts arguments in vectorcall layout. `failed` sets a Python exception; `reroute` means
   /// that the call must go through the tensors' library.
-  Converted take(PyObject* const* args, Py_ssize_t count, PyObject* keywords);
+  /// `for_plan`: ambient() is not asked, because the decision of a plan is made.
+  Converted take(PyObject* const* args, Py_ssize_t count, PyObject* keywords,
+                 bool for_plan = false);
   /// Adds an allocated output that the caller did not pass. Returns false with an exception set on
   /// failure.
   bool add_output(size_t i, PyObject* object);
@@ -46,9 +48,9 @@ class ArgumentFrame {
   /// The arguments in the form of the C API, for everything but the fast path.
   std::vector<opmux_arg> c_arguments() const;
   /// Whether the caller did not pass a required output.
-  bool lacks_output() const;
+  bool lacks_output() const { return lacks_output_; }
   /// The largest number of elements that the call writes to one tensor.
-  int64_t elements_written() const;
+  int64_t elements_written() const { return elements_written_; }
 
   PyObject* given[OPMUX_MAX_ARGS] = {};  ///< borrowed, by schema position; null if not passed
   ArgValue values[OPMUX_MAX_ARGS] = {};
@@ -69,8 +71,10 @@ class ArgumentFrame {
   ArgumentFrame* next_idle = nullptr;
 
  private:
-  bool repeats(PyObject* const* args, Py_ssize_t count, PyObject* keywords);
-  bool repeats_otherwise(CallForm::Argument& argument, PyObject* object);
+  bool repeats(PyObject* const* args, bool for_plan);
+  bool repeats_in_place(uint32_t tensors_met, bool for_plan);
+  bool place(PyObject* const* args);
+  bool repeats_otherwise(CallForm::Argument& argument, PyObject* object, bool& converted);
   void remember(PyObject* const* args, Py_ssize_t count, PyObject* keywords);
   void remember_argument(CallForm::Argument& argument, uint8_t at, PyObject* object);
   Converted convert();
@@ -87,6 +91,7 @@ class ArgumentFrame {
   Converted refuse_writing(size_t i, const char* why) const;
   void give_back();
   void set_site();
+  void look_at_outputs();
 
   const Signature* signature_;
   ParameterConstants* constants_;
@@ -99,6 +104,8 @@ class ArgumentFrame {
   struct Inputs;
   std::unique_ptr<Inputs> inputs_;  ///< the inputs of `inferred`
   bool lent_ = false;
+  bool lacks_output_ = false;
+  int64_t elements_written_ = 0;
   const TensorSlot* elsewhere_ = nullptr;  ///< a tensor that is not in CPU memory; null if none is
   struct {
     size_t argument;

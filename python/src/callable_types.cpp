@@ -82,7 +82,8 @@ PyObject* vectorcall_plan(PyObject* self, PyObject* const* args, size_t count, P
   const Occupied occupied(*as_plan(self));
   if (!occupied) return raise_busy();
   const OperatorCall::Lease frame(op);
-  const ArgumentFrame::Converted converted = frame->take(args, PyVectorcall_NARGS(count), keywords);
+  const ArgumentFrame::Converted converted =
+      frame->take(args, PyVectorcall_NARGS(count), keywords, true);
   Plan& plan = *as_plan(self)->plan;
   if (converted == ArgumentFrame::Converted::ok) [[likely]] {
     return frame->lacks_output() ? call_allocating(op, plan, *frame) : call_plan(op, plan, *frame);

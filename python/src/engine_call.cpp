@@ -130,16 +130,23 @@ PyObject* finish(const ArgumentFrame& frame, Status::Detail* failure, const Reco
   return nullptr;
 }
 
-template <class Enter>
-PyObject* run(const OperatorCall& op, ArgumentFrame& frame, uint32_t ambient, Enter&& into) {
+/// Calls inside the object that `surround` makes.
+template <class Surround, class Enter>
+PyObject* run_inside(const OperatorCall& op, ArgumentFrame& frame, Surround&& surround,
+                     Enter&& into) {
   const Recorded recorded(&op.op().slot(), frame);
   Status::Detail* failure = nullptr;
   {
-    const AmbientFacts facts(ambient);
+    const auto around = surround();
     const WithoutGil released(frame);
     failure = into();
   }
   return finish(frame, failure, recorded);
+}
+
+template <class Enter>
+PyObject* run(const OperatorCall& op, ArgumentFrame& frame, uint32_t ambient, Enter&& into) {
+  return run_inside(op, frame, [&] { return AmbientFacts(ambient); }, std::forward<Enter>(into));
 }
 
 /// Makes a call inside a scope that collects reports.
@@ -174,14 +181,17 @@ PyObject* run_plan_reported(const OperatorCall& op, Plan& plan, ArgumentFrame& f
 template <class Target>
 [[gnu::noinline]] PyObject* call_in_scope(const OperatorCall& op, ArgumentFrame& frame,
                                           const Target& target, const ScopeObject::Content& scope) {
+  const auto facts = [&] { return frame.ambient() | scope.ambient; };
+  if (!scope.reporting && !scope.has_options && !frame.on_device()) [[likely]] {
+    return run_inside(
+        op, frame, [&] { return ScopeAndFacts(scope.scope, facts()); },
+        [&] { return target.enter(); });
+  }
   const EnteredScope entered(scope.scope);
   CallOptions options = scope.options;
   if (frame.on_device() && !frame.current_stream(options.stream)) return nullptr;
   if (scope.reporting) return run_reported(op, frame, target, scope, options);
-  const uint32_t ambient = frame.ambient() | scope.ambient;
-  if (scope.has_options || frame.on_device())
-    return run(op, frame, ambient, [&] { return target.enter_with(options, nullptr); });
-  return run(op, frame, ambient, [&] { return target.enter(); });
+  return run(op, frame, facts(), [&] { return target.enter_with(options, nullptr); });
 }
 
 /// Calls with tensors of a device are enqueued on its current stream.

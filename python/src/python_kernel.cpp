@@ -64,11 +64,13 @@ PyObject* plain_tensor(PyObject* given) {
   return held == nullptr ? given : held->tensor.get();
 }
 
-/// The names of the keyword arguments of a call, as a tuple; null if there are none.
+/// The names of the keyword arguments of a call, as a tuple; null if there are none. They are
+/// interned as those of the function are, so that the interpreter finds them by their address.
 PyObject* keywords_of(bool out, bool stream) {
-  static PyObject* const both = Py_BuildValue("(ss)", "out", "stream");
-  static PyObject* const only_out = Py_BuildValue("(s)", "out");
-  static PyObject* const only_stream = Py_BuildValue("(s)", "stream");
+  const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
+  static PyObject* const both = Py_BuildValue("(NN)", name("out"), name("stream"));
+  static PyObject* const only_out = Py_BuildValue("(N)", name("out"));
+  static PyObject* const only_stream = Py_BuildValue("(N)", name("stream"));
   if (out) return stream ? both : only_out;
   return stream ? only_stream : nullptr;
 }

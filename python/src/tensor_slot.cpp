@@ -63,6 +63,23 @@ void TensorSlot::put_anew(const opmux_read_tensor& read) {
   for (int i = 0; i < view_.rank(); ++i) overlaps_ |= view_.stride(i) == 0 && view_.dim(i) > 1;
 }
 
+bool TensorSlot::repeats(PyObject* object, const TypeReader& how, TorchModes& modes, bool written) {
+  opmux_tensor read;
+  if (Py_TYPE(object) != how.type || !borrow_plain(how, object, modes, read)) return false;
+  const opmux_tensor& own = view_.c();
+  bool same = own.ndim == read.ndim && own.device.type == read.device.type &&
+              own.device.id == read.device.id && own.dtype.code == read.dtype.code &&
+              own.dtype.bits == read.dtype.bits && own.dtype.lanes == read.dtype.lanes &&
+              read.strides != nullptr;
+  for (int32_t i = 0; same && i < own.ndim; ++i) {
+    same = own.shape[i] == read.shape[i] && own.strides[i] == read.strides[i];
+  }
+  if (!same || (read.data == nullptr && elements_ != 0)) return false;
+  if (written && is_locked(how, object, modes)) return false;
+  view_.set_data(static_cast<char*>(read.data) + read.byte_offset);
+  return true;
+}
+
 int32_t TensorSlot::read_otherwise(PyObject* object) {
   if (how_->path == ReadPath::reroute) return OPMUX_READ_REROUTE;
   if (how_->path == ReadPath::none) return OPMUX_READ_PLACE;

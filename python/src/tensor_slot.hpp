@@ -53,8 +53,11 @@ class TensorSlot {
   const TypeReader& how() const { return *how_; }
   /// The version counter of the data; 0 if the tensor's library has none.
   uint64_t version() const { return version_; }
-  /// Keeps the layout and changes the data pointer.
-  void move_to(void* data) { view_.set_data(data); }
+  /// Reads a tensor through the exchange API if it can be used as the last one: it has the same
+  /// layout, and `written` ones can be written to. If not, returns false without an exception.
+  bool repeats(PyObject* object, const TypeReader& how, TorchModes& modes, bool written);
+  /// Where a reader may store another address, which is not null, for a tensor of the same layout.
+  void** data_place() { return &const_cast<opmux_tensor&>(view_.c()).data; }
   /// The reason why the tensor cannot be written; null if it can.
   const char* not_writable(PyObject* object, TorchModes& modes) const {
     if (read_only_) return "is read-only";

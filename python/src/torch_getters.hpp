@@ -16,22 +16,21 @@ class TorchGetters {
   bool grad() const { return grad_(); }
   bool inference() const { return inference_(); }
   bool deterministic() const { return deterministic_(context_); }
-  bool autocast() const {
-    for (uint32_t i = 0; i < device_count_; ++i) {
-      if (autocast_(devices_[i])) return true;
-    }
-    return false;
-  }
+  /// Whether a dispatch mode, such as a tracer, is active.
+  bool dispatch() const { return count_modes_() > 0; }
+  /// Whether autocast is enabled for a type of device.
+  bool autocast() const { return !excludes_(autocast_keys_); }
 
  private:
   bool found_ = false;
   bool (*grad_)() = nullptr;
   bool (*inference_)() = nullptr;
+  int64_t (*count_modes_)() = nullptr;
   bool (*deterministic_)(const void* context) = nullptr;
-  bool (*autocast_)(int8_t device) = nullptr;
+  /// Whether this thread excludes all of these dispatch keys.
+  bool (*excludes_)(uint64_t keys) = nullptr;
   const void* context_ = nullptr;
-  int8_t devices_[10] = {};  ///< the types of devices that autocast supports
-  uint32_t device_count_ = 0;
+  uint64_t autocast_keys_ = 0;  ///< the keys that torch excludes while no autocast is enabled
 };
 
 }  // namespace opmux::python

@@ -210,6 +210,7 @@ std::string full_name(PyTypeObject* type) {
 }  // namespace
 
 uint64_t readers_generation = 0;
+bool may_capture = false;
 
 bool knows_torch() {
   if (torch.tensor == nullptr) look_for_torch();
@@ -236,6 +237,7 @@ void learn_torch(const TorchNames& names) {
     Py_XINCREF(object);
   }
   torch = names;
+  may_capture = torch.is_capturing != nullptr && torch.is_capturing != Py_None;
   getters.find();
   forget_types();
 }
@@ -254,6 +256,14 @@ int32_t read_borrowed(const TypeReader& how, PyObject* object, TorchModes& modes
     return read_elsewhere(how, object, modes, out);
   }
   return read_exchanged(how, object, modes, out);
+}
+
+bool borrow_plain(const TypeReader& how, PyObject* object, TorchModes& modes, opmux_tensor& out) {
+  if (how.exchange->borrow_from_object(object, &out) != 0) {
+    PyErr_Clear();  // read_borrowed() finds the cause
+    return false;
+  }
+  return !how.torch || check_torch(object, modes, out) == OPMUX_READ_OK;
 }
 
 bool is_locked(const TypeReader& how, PyObject* object, TorchModes& modes) {
@@ -297,7 +307,8 @@ bool TorchModes::inference() {
 
 bool TorchModes::dispatch() {
   if (dispatch_ == Answer::unknown) {
-    dispatch_ = is_in_dispatch_mode() ? Answer::yes : Answer::no;
+    const bool on = getters.found() ? getters.dispatch() : is_in_dispatch_mode();
+    dispatch_ = on ? Answer::yes : Answer::no;
   }
   return dispatch_ == Answer::yes;
 }
@@ -311,10 +322,7 @@ bool TorchModes::deterministic() {
 bool TorchModes::autocast() {
   return getters.found() ? getters.autocast() : function_says_yes(torch.is_any_autocast_enabled);
 }
-bool TorchModes::capturing() {
-  return torch.is_capturing != nullptr && torch.is_capturing != Py_None &&
-         function_says_yes(torch.is_capturing);
-}
+bool TorchModes::capturing() { return may_capture && function_says_yes(torch.is_capturing); }
 
 std::vector<TypeReading> readings() {
   std::vector<TypeReading> all;

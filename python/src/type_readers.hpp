@@ -2,6 +2,7 @@
 
 #include "reference.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,8 @@ inline bool reads_in_place() { return torch_reader_in_use() != nullptr; }
 
 /// Increases whenever types are reclassified.
 extern uint64_t readers_generation;
+/// Whether torch has devices whose calls can be captured in a graph.
+extern bool may_capture;
 
 /// The torch modes around a call. Each is queried at most once.
 class TorchModes {
@@ -65,6 +68,15 @@ class TorchModes {
   bool grad();       ///< autograd is recording
   bool inference();  ///< inference mode is on, so inference tensors may be written
   bool dispatch();   ///< a dispatch mode, such as a tracer, must see every call
+  /// Keeps the ambient facts that the native reader stated while it compared the tensors.
+  void keep(uint32_t state) {
+    state_ = state;
+    has_state_ = true;
+  }
+  /// These facts; nullopt if there are none.
+  std::optional<uint32_t> state() const {
+    return has_state_ ? std::optional(state_) : std::nullopt;
+  }
   // These are read each time.
   static bool grad_mode();      ///< torch.is_grad_enabled(), which inference mode does not change
   static bool deterministic();  ///< deterministic algorithms are required
@@ -74,12 +86,18 @@ class TorchModes {
  private:
   enum class Answer : uint8_t { unknown, yes, no };
   Answer grad_ = Answer::unknown, inference_ = Answer::unknown, dispatch_ = Answer::unknown;
+  bool has_state_ = false;
+  uint32_t state_ = 0;
 };
 
 /// Reads a tensor without owning it and returns one of OPMUX_READ_*. Only for ReadPath::module and
 /// ReadPath::exchange.
 int32_t read_borrowed(const TypeReader& how, PyObject* object, TorchModes& modes,
                       opmux_read_tensor& out);
+
+/// Reads a tensor through the exchange API, if torch has no reason to see the call: a mode,
+/// a gradient or a lazy bit. If not, returns false without an exception.
+bool borrow_plain(const TypeReader& how, PyObject* object, TorchModes& modes, opmux_tensor& out);
 
 /// Whether torch would refuse to write to a tensor that is read through the exchange API.
 bool is_locked(const TypeReader& how, PyObject* object, TorchModes& modes);

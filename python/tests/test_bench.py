@@ -1,6 +1,5 @@
 """The benchmark: its figures, and its limits with slack for a busy machine."""
 
-import collections
 import json
 import subprocess
 import sys
@@ -27,22 +26,34 @@ def test_slack_widens_limits_of_both_kinds():
     assert figure(measured=8, limit=10, at_most=False).ok(1.5) is True
 
 
+EMPTY, OWN, FLA = "empty FASTCALL", "operator, torch reader", "fla.backends, three backends"
+
+
+def rounds(**other):
+    """Three rounds in which every subject but fla's takes 100 ns."""
+    subjects = (EMPTY, OWN, "torch.ops no-op, Library.impl", "operator, DLPack exchange",
+                "three bare exchange calls", "operator, bound plan", "operator, scope active",
+                "operator, Python implementation", "dispatchable, three backends")  # fmt: skip
+    return bench.Rounds(dict.fromkeys(subjects, [100.0] * 3) | other)
+
+
 def test_the_lowest_figure_from_elsewhere_is_the_limit_of_a_native_operator():
-    ns = dict.fromkeys(
-        ("empty FASTCALL", "operator, torch reader", "torch.ops no-op, Library.impl",
-         "operator, DLPack exchange", "three bare exchange calls", "operator, bound plan",
-         "operator, scope active", "operator, Python implementation",
-         "dispatchable, three backends"), 100.0)  # fmt: skip
-    named = {one.name: one for one in bench.figures(ns)}
+    named = {one.name: one for one in bench.figures(rounds())}
     assert named["native operator, below every figure from elsewhere"].limit == 220
 
 
 def test_what_was_not_compared_is_missed():
-    ns = collections.defaultdict(lambda: 1.0, {"torch.ops no-op, Library.impl": 100.0})
-    missed = [one.name for one in bench.figures(ns) if not one.ok(1000)]
+    slow = {"torch.ops no-op, Library.impl": [1000.0] * 3}
+    missed = [one.name for one in bench.figures(rounds(**slow)) if not one.ok(1000)]
     assert missed == ["fla.backends / dispatchable"]
-    ns["fla.backends, three backends"] = 10.0
-    assert all(one.ok(1) for one in bench.figures(ns))
+    assert all(one.ok(1) for one in bench.figures(rounds(**slow, **{FLA: [1000.0] * 3})))
+
+
+def test_times_of_one_round_are_compared():
+    run = rounds(**{EMPTY: [10.0, 20.0, 40.0], OWN: [30.0, 60.0, 120.0]})
+    assert run.ratio(OWN, EMPTY) == 3
+    assert run.ratio("operator, Python implementation", EMPTY, more_than=OWN) == 2
+    assert run.medians()[OWN] == 60
 
 
 @pytest.mark.full

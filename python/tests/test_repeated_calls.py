@@ -4,6 +4,7 @@ import functools
 
 import pytest
 
+numpy = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 
 import opmux  # noqa: E402
@@ -149,6 +150,53 @@ def test_outputs_with_elements_that_share_memory(call):
     call(torch.randn(4, 8), out=out)
     with pytest.raises(opmux.InvalidArgument, match="stride of 0"):
         call(torch.randn(4, 8), out=out[:1].expand(4, 8))
+
+
+def test_an_output_in_a_tuple_between_plain_ones(call):
+    x, out = torch.randn(4, 8), torch.empty(4, 8)
+    for given in (out, (out,), out, None, (out,), out):
+        close(call(x, out=given), norm(x))
+
+
+def test_numpy_arrays_between_tensors(call):
+    x, out = torch.randn(4, 8), torch.empty(4, 8)
+    for rows in (4, 2, 4):
+        array = numpy.empty((rows, 8), numpy.float32)
+        call(x[:rows], out=array)
+        close(torch.from_numpy(array), norm(x[:rows]))
+        close(call(x, out=out), norm(x))
+
+
+def test_a_refused_call_after_a_constant(reader):
+    """The refusal comes after another argument was converted to its packed constant."""
+    weight = torch.nn.Parameter(torch.randn(16, 8), requires_grad=False)
+    plain, bias, x, out = torch.randn(16, 8), torch.randn(16), torch.randn(4, 8), torch.empty(4, 16)
+    with opmux.expect("linear/*"):
+        opmux.ops.linear(x, plain, bias, out=out)
+        with pytest.raises(opmux.InvalidArgument, match="'bias' must be a tensor"):
+            opmux.ops.linear(x, weight, 3, out=out)
+        opmux.ops.linear(x, plain, bias, out=out)
+    torch.testing.assert_close(out, x @ plain.T + bias, rtol=1e-4, atol=1e-4)
+
+
+def test_inference_tensors_outside_of_inference_mode(call):
+    with torch.inference_mode():
+        x, out = torch.randn(4, 8), torch.empty(4, 8)
+        for _ in range(2):
+            close(call(x, out=out), norm(x))
+    for _ in range(2):
+        with pytest.raises(opmux.InvalidArgument, match="inference tensor"):
+            call(x, out=out)
+        close(call(x), norm(x))
+
+
+def test_tensors_with_a_negative_bit(call):
+    out = torch.empty(8)
+    x = torch.randn(8, dtype=torch.complex64)
+    for _ in range(2):
+        call(x.imag.resolve_neg().clone(), out=out)
+        with pytest.raises(opmux.InvalidArgument, match="negative bit"):
+            call(x.conj().imag, out=out)
 
 
 def test_parameters_are_packed_once_more_after_they_changed(reader):

@@ -7,7 +7,6 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/AutogradState.h>
-#include <c10/core/GradMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/version.h>
@@ -64,35 +63,43 @@ bool has(DispatchKeySet keys, DispatchKeySet any) {
   return (keys.raw_repr() & any.raw_repr()) != 0;
 }
 
-/// The torch modes around a call, read once for all of its tensors: whether a dispatch mode is
-/// active, whether autograd records, and whether inference tensors may not be written to.
-struct Around {
-  bool mode, records, locks;
-
-  Around() {
-    const c10::impl::LocalDispatchKeySet local = c10::impl::tls_local_dispatch_key_set();
-    const DispatchKeySet active(DispatchKeySet::RAW,
-                                local.included_.raw_repr() & ~local.excluded_.raw_repr());
-    mode = has(active, kModes);
-    locks = has(active, kVersions);
-    records = !has(local.excluded_, kAutograd) && c10::GradMode::is_enabled();
-  }
-};
-
 /// The keys that torch excludes while no autocast is enabled.
 const DispatchKeySet kAutocast = c10::default_excluded_set & c10::autocast_dispatch_keyset;
 
 const at::Context& context = at::globalContext();
 
-uint32_t ambient() {
+/// The torch modes around a call, read once for all of its tensors: whether a dispatch mode is
+/// active, whether autograd records, and whether inference tensors may not be written to.
+class Around {
+ public:
   const c10::AutogradState& autograd = c10::AutogradState::get_tls_state();
-  const DispatchKeySet excluded = c10::impl::tls_local_dispatch_key_set().excluded_;
-  uint32_t facts = autograd.get_inference_mode() ? OPMUX_AMBIENT_INFERENCE : 0;
-  if (autograd.get_grad_mode()) facts |= OPMUX_AMBIENT_GRAD;
-  if (context.deterministicAlgorithms()) facts |= OPMUX_AMBIENT_DETERMINISTIC;
-  if (!excluded.has_all(kAutocast)) facts |= OPMUX_AMBIENT_AUTOCAST;
-  return facts;
-}
+  const DispatchKeySet excluded;
+  const bool mode, locks, records;
+
+  Around() : Around(c10::impl::tls_local_dispatch_key_set()) {}
+
+  /// The same as ambient facts (OPMUX_AMBIENT_*).
+  uint32_t facts() const {
+    uint32_t facts = autograd.get_inference_mode() ? OPMUX_AMBIENT_INFERENCE : 0;
+    if (autograd.get_grad_mode()) facts |= OPMUX_AMBIENT_GRAD;
+    if (context.deterministicAlgorithms()) facts |= OPMUX_AMBIENT_DETERMINISTIC;
+    if (!excluded.has_all(kAutocast)) facts |= OPMUX_AMBIENT_AUTOCAST;
+    return facts;
+  }
+
+ private:
+  explicit Around(const c10::impl::LocalDispatchKeySet& local)
+      : excluded(local.excluded_),
+        mode(has(active(local), kModes)),
+        locks(has(active(local), kVersions)),
+        records(!has(excluded, kAutograd) && autograd.get_grad_mode()) {}
+
+  static DispatchKeySet active(const c10::impl::LocalDispatchKeySet& local) {
+    return {DispatchKeySet::RAW, local.included_.raw_repr() & ~local.excluded_.raw_repr()};
+  }
+};
+
+uint32_t ambient() { return Around().facts(); }
 
 c10::TensorImpl& impl_of(PyObject* object) {
   return *THPVariable_Unpack(reinterpret_cast<THPVariable*>(object)).unsafeGetTensorImpl();
@@ -152,7 +159,7 @@ int32_t read(PyObject* object, opmux_read_tensor* out) {
   }
 }
 
-bool is_as_before(opmux_known_tensor& known, const Around& around) {
+bool is_as_before(const opmux_known_tensor& known, const Around& around) {
   const c10::TensorImpl& impl = impl_of(known.object);
   const DispatchKeySet keys = impl.key_set();
   if ((keys.raw_repr() & kLookedAt.raw_repr()) != kPlain.raw_repr()) return false;
@@ -165,17 +172,20 @@ bool is_as_before(opmux_known_tensor& known, const Around& around) {
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] != known.shape[i] || strides[i] != known.strides[i]) return false;
   }
-  known.data = data_of(impl);
-  return known.data != nullptr;
+  void* const data = data_of(impl);
+  if (data == nullptr) return false;
+  *known.data = data;
+  return true;
 }
 
-int32_t reread(opmux_known_tensor* all, uint32_t count) {
+int32_t reread(opmux_known_tensor* all, uint32_t count, uint32_t* state) {
   try {
     const Around around;
     if (around.mode) return 0;
     for (uint32_t i = 0; i < count; ++i) {
       if (!is_as_before(all[i], around)) return 0;
     }
+    if (state != nullptr) *state = around.facts();
     return 1;
   } catch (...) {
     return 0;

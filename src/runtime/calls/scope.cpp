@@ -1,3 +1,4 @@
+#include <opmux/detail/entered_call.hpp>
 #include <opmux/policy.hpp>
 
 #include "base/memory.hpp"
@@ -69,6 +70,12 @@ Result<policy::ScopeRef> nest_checked(runtime::Core& core, const policy::ScopeRe
   return nested;
 }
 
+/// The calling thread's block. The shared empty block, which has no number, is replaced first.
+dispatch::ThreadBlock& block_to_write() {
+  dispatch::ThreadBlock& block = *dispatch::thread_block;
+  return block.number != 0 ? block : dispatch::own_thread_block();
+}
+
 void set_scope_bits(dispatch::ThreadBlock& block, uint64_t context) {
   block.context = (block.context & kAmbientBits) | (context & ~kAmbientBits);
 }
@@ -111,10 +118,7 @@ Result<Scope> Scope::make(Runtime& runtime, const Policy& policy, const Scope& a
 
 EnteredScope::EnteredScope(const Scope& scope)
     : outer_(entered.scope), outer_depth_(entered.depth) {
-  // A block without lines may be the shared default block, which no thread owns.
-  dispatch::ThreadBlock& block = dispatch::thread_block->line_count != 0
-                                     ? *dispatch::thread_block
-                                     : dispatch::own_thread_block();
+  dispatch::ThreadBlock& block = block_to_write();
   before_ = block.context;
   set_scope_bits(block, scope.context_);
   entered.scope = &scope;
@@ -179,12 +183,13 @@ AmbientScope::~AmbientScope() {
 }
 
 uint32_t detail::change_ambient(uint32_t removed, uint32_t added) noexcept {
-  uint32_t before = 0;
-  base::if_memory([&] {
-    dispatch::ThreadBlock& block = dispatch::own_thread_block();
-    before = static_cast<uint32_t>(block.context);
-    block.context = (block.context & ~uint64_t{removed}) | added;
-  });
+  if (dispatch::thread_block->number == 0 &&
+      !base::if_memory([] { dispatch::own_thread_block(); })) {
+    return 0;
+  }
+  dispatch::ThreadBlock& block = *dispatch::thread_block;
+  const auto before = static_cast<uint32_t>(block.context);
+  block.context = (block.context & ~uint64_t{removed}) | added;
   return before;
 }
 
@@ -192,6 +197,22 @@ void detail::set_ambient(uint32_t facts) noexcept {
   dispatch::ThreadBlock& block = *dispatch::thread_block;
   if (static_cast<uint32_t>(block.context) == facts) return;  // the shared empty block too
   block.context = (block.context & ~kAmbientBits) | facts;
+}
+
+detail::EnteredCall::EnteredCall(const Scope& scope, uint32_t removed, uint32_t added)
+    : outer_(entered.scope), outer_depth_(entered.depth) {
+  dispatch::ThreadBlock& block = block_to_write();
+  before_ = block.context;
+  block.context =
+      (scope.context_ & ~kAmbientBits) | (before_ & kAmbientBits & ~uint64_t{removed}) | added;
+  entered.scope = &scope;
+  entered.depth = entered.active;
+}
+
+detail::EnteredCall::~EnteredCall() {
+  dispatch::thread_block->context = before_;
+  entered.scope = outer_;
+  entered.depth = outer_depth_;
 }
 
 }  // namespace opmux
