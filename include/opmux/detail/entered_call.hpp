@@ -6,7 +6,7 @@
 #include <opmux/detail/export.hpp>
 #include <opmux/policy.hpp>
 
-/// What language bindings do around every call. Programs use EnteredScope and AmbientScope.
+/// Functions for language bindings, around every call. Programs use EnteredScope and AmbientScope.
 namespace opmux::detail {
 
 /// Removes and adds ambient facts (OPMUX_AMBIENT_*) of this thread and returns the previous ones,
