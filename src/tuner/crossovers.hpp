@@ -23,6 +23,8 @@ struct Stretch {
   int64_t first = 0, last = 0;    ///< both belong to it
   std::vector<int64_t> measured;  ///< values in it that were measured, in order
   RaceOutcome outcome;            ///< of most of it, if stretches were joined
+
+  bool operator==(const Stretch&) const = default;
 };
 
 struct CrossoverOptions {

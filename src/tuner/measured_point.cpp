@@ -52,6 +52,15 @@ bool read_comparison(std::string_view rest, Comparison& into) {
          std::isfinite(into.log_ratio) && std::isfinite(into.low) && std::isfinite(into.high);
 }
 
+bool read_dropped(std::string_view rest, MeasuredPoint& point) {
+  const bool number = read_number(base::take_until(rest, ' '), point.dropped);
+  for (size_t i = 0; i < tune::race::kNoises; ++i) {
+    point.noise = static_cast<tune::race::Noise>(i);
+    if (noise_name(point.noise) == rest) return number;
+  }
+  return false;
+}
+
 bool read_line(std::string_view word, std::string_view rest, MeasuredPoint& point) {
   if (word == "baseline") {
     point.baseline = build_of(rest);
@@ -63,6 +72,8 @@ bool read_line(std::string_view word, std::string_view rest, MeasuredPoint& poin
     const auto found = std::ranges::find(kRigors, rest, tune::rigor_name);
     if (found == kRigors.end()) return false;
     point.rigor = *found;
+  } else if (word == "dropped") {
+    return read_dropped(rest, point);
   } else if (word == "compared") {
     return read_comparison(rest, point.comparisons.emplace_back());
   } else {
@@ -95,6 +106,8 @@ std::string text_of(const MeasuredPoint& point) {
   std::string text =
       base::concat("baseline ", point.baseline.id, "@", point.baseline.build, "\nwinner ",
                    point.winner, "\nrigor ", rigor_name(point.rigor), "\nday ", point.day, "\n");
+  if (point.dropped > 0)
+    text += base::concat("dropped ", point.dropped, " ", noise_name(point.noise), "\n");
   for (const Comparison& one : point.comparisons) text += line_of(one);
   return text;
 }
@@ -109,6 +122,30 @@ Result<MeasuredPoint> read_point(std::string_view text) {
   }
   if (point.baseline.id.empty() || point.winner.empty()) return wrong_point("");
   return point;
+}
+
+std::vector<Stretch> parts_of(const Stretch& whole,
+                              const std::map<int64_t, MeasuredPoint>& points) {
+  const auto is_lost = [&](const Stretch& part) {
+    return points.at(part.measured.front()).is_lost();
+  };
+  std::vector<Stretch> parts;
+  for (const int64_t value : whole.measured) {
+    if (parts.empty() || points.at(value).is_lost() != is_lost(parts.back()))
+      parts.push_back({value, value, {}, whole.outcome});
+    parts.back().last = value;
+    parts.back().measured.push_back(value);
+  }
+  parts.front().first = whole.first;
+  parts.back().last = whole.last;
+  for (size_t i = 1; i < parts.size(); ++i) {
+    if (is_lost(parts[i])) {
+      parts[i].first = parts[i - 1].last + 1;
+    } else {
+      parts[i - 1].last = parts[i].first - 1;
+    }
+  }
+  return parts;
 }
 
 std::vector<TuningRow> rows_of(const tune::Cell& cell, const tune::Range& range,

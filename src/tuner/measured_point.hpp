@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include <opmux/status.hpp>
 
+#include "tune/race/noise.hpp"
 #include "tune/tuning_row.hpp"
 #include "tuner/crossovers.hpp"
 
@@ -30,7 +32,11 @@ struct MeasuredPoint {
   std::vector<Comparison> comparisons;
   tune::Rigor rigor = tune::Rigor::quick;
   uint32_t day = 0;
+  uint32_t dropped = 0;                               ///< rounds that were not used
+  tune::race::Noise noise = tune::race::Noise::none;  ///< the cause of most of them
 
+  /// Whether other implementations raced, but no round was quiet enough to compare one of them.
+  bool is_lost() const { return comparisons.empty() && dropped > 0; }
   RaceOutcome outcome() const { return {baseline.id, winner}; }
   bool operator==(const MeasuredPoint&) const = default;
 };
@@ -39,6 +45,10 @@ struct MeasuredPoint {
 std::string text_of(const MeasuredPoint& point);
 /// Reads text_of(). Fails with "tune.point".
 Result<MeasuredPoint> read_point(std::string_view text);
+
+/// The parts of a stretch in which the implementations were compared, and those in which they were
+/// not because no round was quiet enough. Values between two parts belong to the latter.
+std::vector<Stretch> parts_of(const Stretch& whole, const std::map<int64_t, MeasuredPoint>& points);
 
 /// The rows for a range in which these points were measured. An interval of a row contains those of
 /// all points, so that its verdict holds at each of them. An implementation that was not compared

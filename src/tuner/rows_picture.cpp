@@ -76,7 +76,7 @@ double bits_of(double log_ratio) {
 
 std::string factor_text(double bits) {
   std::ostringstream text;
-  text << std::exp2(bits) << "x";
+  text << (bits < 0 ? "1/" : "") << std::exp2(std::abs(bits)) << "x";
   return text.str();
 }
 

@@ -28,6 +28,16 @@ const TuningRow* nearest_row(const std::vector<TuningRow>& rows) {
   return nearest == rows.end() ? nullptr : &*nearest;
 }
 
+std::string_view disturbance_of(tune::race::Noise noise) {
+  switch (noise) {
+    case tune::race::Noise::none: break;
+    case tune::race::Noise::steal: return "the hypervisor";
+    case tune::race::Noise::context_switch: return "another thread";
+    case tune::race::Noise::ruler: return "a change of the processor's speed";
+  }
+  return "something";
+}
+
 std::string line_of(const MeasuredRange& range) {
   std::string line = base::concat("  ", padded(text_of(range.range), 16), " ");
   if (const TuningRow* const row = winning_row(range.rows)) {
@@ -35,6 +45,11 @@ std::string line_of(const MeasuredRange& range) {
                         evidence_of(*row), "\n");
   }
   line += base::concat(range.baseline, " stays");
+  if (range.lost > 0) {
+    return base::concat(line, "; nothing was compared, because ", disturbance_of(range.noise),
+                        " disturbed ", range.lost, range.lost == 1 ? " race" : " races",
+                        ": measure again with --resume when the machine is idle\n");
+  }
   const TuningRow* const nearest = nearest_row(range.rows);
   if (nearest == nullptr) return line + "; no other implementation was compared with it\n";
   return base::concat(line, "; ", nearest->implementation.id, " is ", evidence_of(*nearest), "\n");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tune/bundle.hpp"
+#include "tune/race/noise.hpp"
 
 namespace opmux::tuner {
 
@@ -13,6 +14,8 @@ struct MeasuredRange {
   tune::Range range;
   std::string baseline;  ///< id of the implementation that is first by score
   std::vector<tune::TuningRow> rows;
+  uint32_t lost = 0;  ///< races without a comparison, because every round was disturbed
+  tune::race::Noise noise = tune::race::Noise::none;  ///< cause of most disturbances
 };
 
 /// Everything that was measured in one cell.

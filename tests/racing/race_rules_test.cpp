@@ -186,6 +186,29 @@ TEST(RaceRules, AMachineThatIsNeverQuietIsUnclear) {
   EXPECT_EQ(result.standings[1].verdict, Verdict::unclear);
 }
 
+TEST(RaceRules, ASlowCandidateLeavesIfEveryRoundWithItIsDropped) {
+  SimulatedMachine machine(20, {.sample_noise = 0.002, .outliers = 0, .slice_ns = 4e6});
+  const Result result =
+      machine.race({{.call_ns = 100e3}, {.call_ns = 90e3}, {.call_ns = 250e3}, {.call_ns = 8e6}});
+  EXPECT_EQ(result.standings[3].exit, Exit::hopeless);
+  EXPECT_EQ(result.standings[3].verdict, Verdict::slower);
+  EXPECT_NEAR(result.standings[3].log_ratio, std::log(80), 0.1);
+  EXPECT_EQ(result.standings[3].rounds, 0U);
+  EXPECT_EQ(result.standings[1].verdict, Verdict::faster);
+  EXPECT_EQ(result.standings[2].exit, Exit::slower);  // not three times as slow
+  EXPECT_EQ(result.winner, 1U);
+  EXPECT_EQ(result.most_noise(), Noise::context_switch);
+  EXPECT_LT(result.dropped(), 16U);
+}
+
+TEST(RaceRules, ASlowCandidateStaysWhileRoundsAreAccepted) {
+  SimulatedMachine machine(21, kQuiet);
+  const Result result = machine.race({{.call_ns = 100e3}, {.call_ns = 1e6}});
+  EXPECT_EQ(result.standings[1].exit, Exit::slower);
+  EXPECT_EQ(result.standings[1].rounds, 8U);
+  EXPECT_EQ(result.most_noise(), Noise::none);
+}
+
 TEST(RaceRules, ACandidateThatFailsLeaves) {
   for (const uint64_t run : {1U, 2U, 5U}) {
     SimulatedMachine machine(14, kQuiet);

@@ -22,6 +22,7 @@ struct Disturbance {
   double neighbour_away_ns = 0;
   double neighbour_here_ns = 0;
   double neighbour_seen = 0.9;  ///< part of the rounds with the neighbour that the observer notices
+  double slice_ns = 0;          ///< the kernel runs another thread each time this has passed
 };
 
 /// How long one call takes without disturbance, and what a neighbour does to it.
@@ -49,11 +50,15 @@ class SimulatedMachine final : public base::Clock, public NoiseObserver {
   uint64_t now_ns() const override { return static_cast<uint64_t>(now_); }
 
   void begin_round() override {
+    round_start_ = now_;
     here_in_round_ = here_;
     ++rounds;
   }
   Noise end_round() override {
     if (!scripted.empty()) return scripted[(rounds - 1) % scripted.size()];
+    const double slice = disturbance_.slice_ns;
+    if (slice > 0 && std::floor(now_ / slice) > std::floor(round_start_ / slice))
+      return Noise::context_switch;
     if (!here_in_round_ || uniform() >= disturbance_.neighbour_seen) return Noise::none;
     return uniform() < 0.5 ? Noise::context_switch : Noise::ruler;
   }
@@ -112,6 +117,7 @@ class SimulatedMachine final : public base::Clock, public NoiseObserver {
   std::mt19937_64 order_;
   std::normal_distribution<double> normal_;
   double now_ = 0;
+  double round_start_ = 0;
   double phase_ = 0;
   bool here_ = false;
   bool here_in_round_ = false;

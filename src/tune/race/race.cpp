@@ -31,7 +31,9 @@ class Race {
         environment_(environment),
         start_ns_(environment.clock.now_ns()),
         ratios_(candidates.size()),
-        log_times_(candidates.size()) {
+        log_times_(candidates.size()),
+        shortest_(candidates.size(), std::numeric_limits<double>::infinity()),
+        longest_(candidates.size(), -std::numeric_limits<double>::infinity()) {
     result_.standings.resize(candidates.size());
     for (size_t i = 0; i < candidates.size(); ++i) live_.push_back(i);
   }
@@ -56,6 +58,8 @@ class Race {
   End run_rounds();
   /// Runs every candidate once and leaves out the hopeless ones. False if the time is over.
   bool first_calls();
+  /// Leaves out the hopeless ones by their times in all rounds, also dropped ones.
+  void leave_hopeless();
   /// Finds the calls of a sample for each live candidate. False if the time is over.
   bool calibrate();
   enum class Round : uint8_t { accepted, dropped, failed, out_of_time };
@@ -91,6 +95,8 @@ class Race {
   std::vector<size_t> order_;
   PairedRatios ratios_;
   std::vector<double> log_times_;  // of the current round
+  // The extremes of all rounds. Noise makes a call longer, but never shorter.
+  std::vector<double> shortest_, longest_;
   Result result_;
 };
 
@@ -161,6 +167,10 @@ Race::Round Race::run_round() {
     log_times_[candidate] = std::log(static_cast<double>(*took) / static_cast<double>(calls));
     if (out_of_time()) return Round::out_of_time;
   }
+  for (const size_t candidate : order_) {
+    shortest_[candidate] = std::min(shortest_[candidate], log_times_[candidate]);
+    longest_[candidate] = std::max(longest_[candidate], log_times_[candidate]);
+  }
   const Noise noise = environment_.noise.end_round();
   if (noise != Noise::none) {
     ++result_.dropped_rounds[static_cast<size_t>(noise)];
@@ -168,6 +178,20 @@ Race::Round Race::run_round() {
   }
   ratios_.add_round(log_times_);
   return Round::accepted;
+}
+
+void Race::leave_hopeless() {
+  double best = std::numeric_limits<double>::infinity();
+  for (const size_t candidate : live_) best = std::min(best, longest_[candidate]);
+  for (const size_t candidate : std::vector<size_t>(live_)) {
+    const double behind = shortest_[candidate] - best;
+    if (candidate == kIncumbent || behind <= std::log(options_.hopeless_factor)) continue;
+    leave(candidate, Exit::hopeless);
+    Standing& standing = result_.standings[candidate];
+    standing.log_ratio = shortest_[candidate] - shortest_[kIncumbent];
+    if (shortest_[candidate] - longest_[kIncumbent] > options_.margin)
+      standing.verdict = Verdict::slower;
+  }
 }
 
 size_t Race::leader(const std::vector<size_t>& among) const {
@@ -234,8 +258,12 @@ End Race::run_rounds() {
     if (out_of_time()) return End::time;
     const Round round = run_round();
     if (round == Round::out_of_time) return End::time;
-    if (round != Round::accepted) continue;
     const size_t rounds = ratios_.rounds();
+    if (round == Round::dropped && rounds < options_.first_look &&
+        result_.dropped() % options_.most_dropped == 0) {
+      leave_hopeless();
+    }
+    if (round != Round::accepted) continue;
     if (rounds < options_.first_look) continue;
     if ((rounds - options_.first_look) % options_.look_every != 0) continue;
     if (const std::optional<End> end = look()) return *end;

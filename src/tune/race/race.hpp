@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "base/system/clock.hpp"
@@ -28,6 +30,9 @@ struct Options {
   /// fastest first call is not called again.
   double hopeless_factor = 3;
   uint64_t hopeless_ns = 50'000'000;
+  /// Dropped rounds before the first look, after which candidates leave that took longer in all of
+  /// them, by `hopeless_factor`, than another one in any. Long rounds are the most disturbed.
+  uint32_t most_dropped = 8;
 };
 
 /// The clock, the noise and the random numbers of a race.
@@ -41,7 +46,7 @@ struct Environment {
 enum class Exit : uint8_t {
   none,
   slower,    ///< surely slower than the candidate that leads
-  hopeless,  ///< its first call took too long
+  hopeless,  ///< its first call, or its calls in dropped rounds, took too long
   failed,    ///< run() returned false
 };
 
@@ -76,6 +81,15 @@ struct Result {
   uint64_t took_ns = 0;
 
   uint32_t dropped(Noise cause) const { return dropped_rounds[static_cast<size_t>(cause)]; }
+  uint32_t dropped() const {
+    return std::accumulate(dropped_rounds.begin(), dropped_rounds.end(), uint32_t{0});
+  }
+  /// The cause of most of them; `none` if there are none.
+  Noise most_noise() const {
+    if (dropped() == 0) return Noise::none;
+    const auto most = std::max_element(dropped_rounds.begin(), dropped_rounds.end());
+    return static_cast<Noise>(most - dropped_rounds.begin());
+  }
 };
 
 /// Finds the fastest of 2 to 16 candidates. The first is the incumbent, the one to be used if the

@@ -153,26 +153,35 @@ std::optional<MeasuredPoint> TuningRun::point_at(Cell& cell, int64_t value) {
     return {};
   }
   ++cell.result.races;
+  if (point->is_lost()) return std::move(*point);  // a resumed run measures it again
   problem_ = workbench_.keep(key, *point);
   if (!problem_.ok()) return {};
   return std::move(*point);
 }
 
 void TuningRun::add_ranges(Cell& cell, const Crossovers& found) {
-  for (const Stretch& stretch : found.stretches) {
-    std::vector<MeasuredPoint> points;
-    for (const int64_t value : stretch.measured) points.push_back(cell.points.at(value));
-    MeasuredRange range;
-    range.range = {cell.plan.range().dim, stretch.first, stretch.last};
-    range.baseline = stretch.outcome.baseline;
-    range.rows = rows_of(cell.result.cell, range.range, points);
-    confirm(cell, range, stretch.measured);
-    for (tune::TuningRow& row : range.rows) {
-      row.tool = options_.tool;
-      row.host = options_.host;
-    }
-    cell.result.ranges.push_back(std::move(range));
+  for (const Stretch& whole : found.stretches)
+    for (const Stretch& stretch : parts_of(whole, cell.points)) add_range(cell, stretch);
+}
+
+void TuningRun::add_range(Cell& cell, const Stretch& stretch) {
+  std::vector<MeasuredPoint> points;
+  for (const int64_t value : stretch.measured) points.push_back(cell.points.at(value));
+  MeasuredRange range;
+  range.range = {cell.plan.range().dim, stretch.first, stretch.last};
+  range.baseline = stretch.outcome.baseline;
+  range.rows = rows_of(cell.result.cell, range.range, points);
+  for (const MeasuredPoint& point : points) {
+    if (!point.is_lost()) continue;
+    ++range.lost;
+    range.noise = point.noise;
   }
+  confirm(cell, range, stretch.measured);
+  for (tune::TuningRow& row : range.rows) {
+    row.tool = options_.tool;
+    row.host = options_.host;
+  }
+  cell.result.ranges.push_back(std::move(range));
 }
 
 /// Races the baseline and the fastest other implementation again, at the middle of the values.

@@ -66,6 +66,7 @@ class TuningRun {
   std::optional<RaceOutcome> outcome_at(Cell& cell, int64_t value);
   std::optional<MeasuredPoint> point_at(Cell& cell, int64_t value);
   void add_ranges(Cell& cell, const Crossovers& found);
+  void add_range(Cell& cell, const Stretch& stretch);
   void confirm(Cell& cell, MeasuredRange& range, const std::vector<int64_t>& measured);
   uint64_t left_ns() const;
   bool over(const Cell& cell) const;

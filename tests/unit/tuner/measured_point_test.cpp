@@ -34,12 +34,41 @@ TEST(MeasuredPoint, is_the_same_after_it_was_written) {
   EXPECT_FALSE(made.outcome().keeps());
 }
 
+MeasuredPoint lost_point() {
+  MeasuredPoint made = point(-0.5);
+  made.comparisons.clear();
+  made.winner = made.baseline.id;
+  made.dropped = 31;
+  made.noise = tune::race::Noise::steal;
+  return made;
+}
+
+TEST(MeasuredPoint, keeps_the_dropped_rounds_and_their_cause) {
+  const Result<MeasuredPoint> read = read_point(text_of(lost_point()));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, lost_point());
+  EXPECT_TRUE(read->is_lost());
+  EXPECT_FALSE(point(-0.5).is_lost());
+}
+
+TEST(MeasuredPoint, parts_without_a_comparison_get_a_range_without_rows) {
+  const Stretch whole{5, 300, {5, 8, 16, 32, 64, 256}, {"onednn.dense", "onednn.dense"}};
+  std::map<int64_t, MeasuredPoint> points;
+  for (const int64_t value : {5, 8, 256}) points.emplace(value, point(0.5));
+  for (const int64_t value : {16, 32, 64}) points.emplace(value, lost_point());
+  const std::vector<Stretch> parts = parts_of(whole, points);
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[0], (Stretch{5, 8, {5, 8}, whole.outcome}));
+  EXPECT_EQ(parts[1], (Stretch{9, 255, {16, 32, 64}, whole.outcome}));
+  EXPECT_EQ(parts[2], (Stretch{256, 300, {256}, whole.outcome}));
+}
+
 TEST(MeasuredPoint, that_is_malformed_is_refused) {
   const std::string whole = text_of(point(-0.5));
   for (const std::string& text :
        {std::string(), std::string("baseline a@b\n"), whole + "unknown 3\n", whole + "day x\n",
-        whole + "rigor hasty\n", whole + "compared a@b 1 2\n",
-        whole + "compared a@b 1 2 inf 3\n"}) {
+        whole + "rigor hasty\n", whole + "dropped x steal\n", whole + "dropped 3 cats\n",
+        whole + "compared a@b 1 2\n", whole + "compared a@b 1 2 inf 3\n"}) {
     const Result<MeasuredPoint> read = read_point(text);
     ASSERT_FALSE(read) << text;
     EXPECT_EQ(read.error().reason(), "tune.point");

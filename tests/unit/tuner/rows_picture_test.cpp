@@ -26,6 +26,7 @@ TEST(RowsPicture, has_a_band_for_each_row_and_a_mark_where_the_fastest_changes) 
   EXPECT_EQ(count_of(picture, ">matmul f32,f32,f32 K=2048 N=2048 threads=1 eager<"), 1u);
   EXPECT_EQ(count_of(picture, ">ref.loop<"), 1u) << "in the legend";
   EXPECT_EQ(count_of(picture, ">openblas.gemm<"), 2u) << "in the legend and at the mark";
+  EXPECT_EQ(count_of(picture, ">1/4x<"), 1u) << "on the axis";
   EXPECT_EQ(count_of(picture, "prefers-color-scheme:dark"), 1u);
 }
 

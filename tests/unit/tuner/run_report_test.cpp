@@ -29,6 +29,15 @@ TEST(RunReport, says_what_changes_and_by_how_much) {
       "  M=96..256        onednn.dense stays; no other implementation was compared with it\n");
 }
 
+TEST(RunReport, says_what_disturbed_races_without_a_comparison) {
+  MeasuredCell made = cell();
+  made.ranges = {{{"M", 17, 256}, "onednn.dense", {}, 3, tune::race::Noise::context_switch}};
+  EXPECT_EQ(report_of(made),
+            "matmul f32,f32,f32 K=2048 N=2048 threads=1 eager\n"
+            "  M=17..256        onednn.dense stays; nothing was compared, because another thread "
+            "disturbed 3 races: measure again with --resume when the machine is idle\n");
+}
+
 TEST(RunReport, says_what_was_left_out_and_that_it_is_not_finished) {
   MeasuredCell made = cell();
   made.ranges.clear();
