@@ -171,6 +171,8 @@ def prepare(options):
     for folder in (first, options.prefix):
         shutil.rmtree(folder, ignore_errors=True)
     run("cmake", "--install", options.build, "--prefix", first)
+    if others := {path.name for path in first.iterdir()} - {"bin", "include", "lib", "libexec", "share"}:
+        sys.exit(f"the prefix has {sorted(others)}, which no program looks for there")
     first.rename(options.prefix)
 
 
