@@ -145,7 +145,7 @@ class Drawing {
       line("grid", x(value), top_ + kTall, x(value), top_ + kTall + 4);
       text(x(value), top_ + kTall + 16, std::to_string(value), "text-anchor='middle'");
     }
-    text(kLeft + kInner + 10, top_ + kTall + 16, escaped(panel.dim));
+    text(kLeft + kInner + 22, top_ + kTall + 16, escaped(panel.dim));
   }
 
   const char* colour_of(const std::string& id) {
