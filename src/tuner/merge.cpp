@@ -169,35 +169,47 @@ Result<TuningSet> merge(const std::vector<TuningSet>& sets) {
 }
 
 std::vector<RowChange> compare(const TuningSet& before, const TuningSet& after) {
-  using Key = std::tuple<std::string, std::string, Question, int64_t, int64_t>;
-  std::map<Key, std::pair<const TuningRow*, const TuningRow*>> rows;
+  // Hosts with other kernels or microcode can have rows about the same question.
+  using Key = std::tuple<std::string, std::string, uint64_t, Question, int64_t, int64_t>;
+  using Rows = std::vector<const TuningRow*>;
+  std::map<Key, std::pair<Rows, Rows>> rows;
   const auto collect = [&](const TuningSet& set, auto member) {
     for (const OperatorRows& one : set.operators) {
       for (const TuningRow& row : one.rows) {
-        const Key key{set.machines[one.machine].hard, one.op, question_of(row), row.range.first,
+        const Key key{set.machines[one.machine].hard,
+                      one.op,
+                      one.schema_hash,
+                      question_of(row),
+                      row.range.first,
                       row.range.last};
-        rows[key].*member = &row;
+        (rows[key].*member).push_back(&row);
       }
     }
   };
-  using Pair = std::pair<const TuningRow*, const TuningRow*>;
-  collect(before, &Pair::first);
-  collect(after, &Pair::second);
+  collect(before, &std::pair<Rows, Rows>::first);
+  collect(after, &std::pair<Rows, Rows>::second);
   std::vector<RowChange> changes;
-  for (const auto& [key, pair] : rows) {
-    const auto [was, is] = pair;
-    if (was != nullptr && is != nullptr && *was == *is) continue;
-    RowChange change;
-    change.machine = std::get<0>(key);
-    change.op = std::get<1>(key);
-    if (was != nullptr) change.before = *was;
-    if (is != nullptr) change.after = *is;
-    using enum RowChange::Kind;
-    change.kind = was == nullptr                        ? added
-                  : is == nullptr                       ? removed
-                  : verdict_of(*was) != verdict_of(*is) ? verdict
-                                                        : measured;
-    changes.push_back(std::move(change));
+  for (auto& [key, both] : rows) {
+    auto& [was, is] = both;
+    std::erase_if(was, [&](const TuningRow* row) {
+      const auto same = std::ranges::find_if(is, [&](auto* other) { return *other == *row; });
+      if (same == is.end()) return false;
+      is.erase(same);
+      return true;
+    });
+    for (size_t i = 0; i < std::max(was.size(), is.size()); ++i) {
+      RowChange change;
+      change.machine = std::get<0>(key);
+      change.op = std::get<1>(key);
+      if (i < was.size()) change.before = *was[i];
+      if (i < is.size()) change.after = *is[i];
+      using enum RowChange::Kind;
+      change.kind = i >= was.size()                             ? added
+                    : i >= is.size()                            ? removed
+                    : verdict_of(*was[i]) != verdict_of(*is[i]) ? verdict
+                                                                : measured;
+      changes.push_back(std::move(change));
+    }
   }
   return changes;
 }

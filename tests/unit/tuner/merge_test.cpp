@@ -1,5 +1,6 @@
 #include "tuner/merge.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "rows.hpp"
@@ -99,6 +100,27 @@ TEST(Merge, rows_measured_by_other_rules_are_refused) {
   other.measurement = 2;
   EXPECT_EQ(merge({set_of({row()}), other}).error().reason(), "tune.merge");
   EXPECT_TRUE(merge({}).value().operators.empty());
+}
+
+TEST(Merge, compare_looks_at_every_row_about_one_question) {
+  tune::TuningSet set = set_of({row(-0.8)});
+  set.operators.push_back({"matmul", 8, 0, {row(-0.2)}});  // another schema
+  set.machines.push_back({set.machines[0].hard, "kernel=6.6.0"});
+  set.operators.push_back({"matmul", set.operators[0].schema_hash, 1, {row(-0.5)}});
+  tune::TuningSet turned = set;
+  std::ranges::reverse(turned.operators);
+  EXPECT_TRUE(compare(set, turned).empty());
+  for (tune::OperatorRows& one : turned.operators) {
+    const tune::TuningRow kept = one.rows[0];
+    one.rows[0] = row(0.3);
+    const auto changes = compare(set, turned);
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_EQ(changes[0].before, kept);
+    EXPECT_EQ(changes[0].after, row(0.3));
+    one.rows[0] = kept;
+  }
+  turned.operators[1].schema_hash = 9;
+  EXPECT_EQ(compare(set, turned).size(), 2u) << "one row is gone, and one is new";
 }
 
 TEST(Merge, compare_names_every_kind_of_change) {
