@@ -32,7 +32,7 @@ struct MeasuredPoint {
   std::vector<Comparison> comparisons;
   tune::Rigor rigor = tune::Rigor::quick;
   uint32_t day = 0;
-  uint32_t dropped = 0;                               ///< rounds that were not used
+  uint32_t dropped = 0;                               ///< unused rounds of a race without time left
   tune::race::Noise noise = tune::race::Noise::none;  ///< the cause of most of them
 
   /// Whether other implementations raced, but no round was quiet enough to compare one of them.

@@ -267,8 +267,11 @@ Result<MeasuredPoint> CellRace::race(const CellCall& call,
   point.winner = entries[result.winner]->build.id;
   point.day = today();
   point.rigor = result.end == tune::race::End::time ? tune::Rigor::quick : tune::Rigor::full;
-  point.dropped = result.dropped();
-  point.noise = result.most_noise();
+  // A race that ended otherwise has a result, even if the others left it in dropped rounds.
+  if (result.end == tune::race::End::time) {
+    point.dropped = result.dropped();
+    point.noise = result.most_noise();
+  }
   for (size_t i = 1; i < entries.size(); ++i) {
     const tune::race::Standing& standing = result.standings[i];
     if (standing.exit == Exit::failed)
